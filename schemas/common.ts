@@ -1,0 +1,18 @@
+import { Type, type TSchema } from '@sinclair/typebox'
+
+/** A PCE reference: a path without `/api/v2`, already carrying its organisation (`/orgs/1/labels/14`). */
+export const Href = (description: string) => Type.String({ description, maxLength: 1024 })
+
+/** `T | null`: the PCE sends null where other APIs would leave a field out (pce-api quirk 25). A description of `schema` moves to the whole. */
+export const Nullable = <T extends TSchema>(schema: T) => {
+  const { description, ...bare } = schema
+  return Type.Union([bare as unknown as T, Type.Null()], description === undefined ? {} : { description })
+}
+
+/** A string enumeration as JSON Schema `enum`, which is shorter on the wire than `anyOf` of constants. */
+export const StringEnum = <const T extends readonly string[]>(
+  values: T,
+  options: { description?: string; default?: T[number] } = {},
+) => Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options })
+
+export type PolicyVersionSelector = 'draft' | 'active' | number

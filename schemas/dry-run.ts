@@ -1,0 +1,22 @@
+import { Type, type Static } from '@sinclair/typebox'
+
+/** The switch of every tool that can show its plan (design decision 3). */
+export const DryRunInput = {
+  dry_run: Type.Optional(
+    Type.Boolean({ default: false, description: 'Validate and show the requests; write nothing' }),
+  ),
+}
+
+/** A request as it would be sent. A part the PCE has yet to name stands in braces. */
+export const PlannedRequest = Type.Object({
+  method: Type.String({ description: 'HTTP method' }),
+  path: Type.String({ description: 'Path below /api/v2' }),
+  body: Type.Unknown({ description: 'JSON body' }),
+})
+export type PlannedRequest = Static<typeof PlannedRequest>
+
+/** What a dry run answers; optional, so that one output schema covers both outcomes. */
+export const DryRunOutput = {
+  dry_run: Type.Optional(Type.Boolean({ description: 'Nothing was written' })),
+  requests: Type.Optional(Type.Array(PlannedRequest, { description: 'What a real call would send' })),
+}

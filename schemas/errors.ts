@@ -1,0 +1,84 @@
+/**
+ * The error codes of the service. The first six are the specification's (part 7); the rest belong to the tools and the transport.
+ * What each means to HTTP, to a person and to the log is the table in `plugins/errors/table.ts`.
+ */
+export const ERROR_CODES = [
+  'forbidden_no_role',
+  'forbidden',
+  'no_pce_credentials',
+  'confirm_required',
+  'confirm_token_replay',
+  'shared_mode',
+  'server_misconfigured',
+  'unresolved_label_filter',
+  'unknown_group_by',
+  'unknown_dimension',
+  'invalid_ingress_services',
+  'invalid_egress_services',
+  'egress_service_in_ingress',
+  'process_qualified_deny_unsupported',
+  'invalid_actor',
+  'invalid_href',
+  'no_update_fields',
+  'empty_service',
+  'conflicting_service_definition',
+  'invalid_service_definition',
+  'label_not_found',
+  'invalid_scope_label',
+  'invalid_deny_service',
+  'changelog_unavailable',
+  'invalid_argument',
+  'missing_identifier',
+  'conflicting_identifiers',
+  'not_found',
+  'ambiguous_name',
+  'already_exists',
+  'invalid_window',
+  'not_pending',
+  'dependencies_required',
+  'pce_error',
+  'pce_unreachable',
+  'outcome_unknown',
+  'traffic_query_failed',
+  'traffic_query_timeout',
+  'cancelled',
+  'keystore_unavailable',
+  'audit_unavailable',
+  'rate_limited',
+  'overloaded',
+  'unknown_tool',
+  'host_not_allowed',
+  'origin_not_allowed',
+  'bad_request',
+  'method_not_allowed',
+  'not_acceptable',
+  'unsupported_media_type',
+  'unsupported_protocol_version',
+  'payload_too_large',
+  'request_timeout',
+  'headers_too_large',
+  'internal',
+] as const
+
+export type ErrorCode = (typeof ERROR_CODES)[number]
+
+/** Machine-readable facts beside the message. They stand at the top level of the error body (design decision 3). */
+export type ErrorDetails = Record<string, unknown>
+
+/**
+ * The one error a tool, a gate or a resolver throws on purpose. `message` and `details` reach the caller as they are,
+ * so neither may hold a secret; anything else that is thrown becomes `internal` with fixed text.
+ */
+export class ToolError extends Error {
+  override readonly name = 'ToolError'
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    readonly details: ErrorDetails = {},
+    options?: { cause?: unknown; hint?: string },
+  ) {
+    super(message, options?.cause === undefined ? undefined : { cause: options.cause })
+    this.hint = options?.hint
+  }
+  readonly hint: string | undefined
+}

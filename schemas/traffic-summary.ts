@@ -1,0 +1,110 @@
+import { Type } from '@sinclair/typebox'
+import { Nullable } from './common.js'
+
+const integer = (description: string) => Type.Integer({ description })
+const string = (description: string) => Type.String({ description })
+
+const service = {
+  port: Nullable(Type.Integer({ description: 'Port' })),
+  proto: string('tcp, udp …'),
+  policy: string('Policy decision'),
+}
+const measures = {
+  connections: integer('Connections'),
+  bytes_in: integer('Into the destination'),
+  bytes_out: integer('Out of the destination'),
+  first_detected: Nullable(Type.String({ description: 'UTC' })),
+  last_detected: Nullable(Type.String({ description: 'UTC' })),
+}
+
+/** Answer of get-traffic-flows-summary (tools contract, B1). */
+export const TrafficSummaryOutput = Type.Object({
+  totals: Type.Object(
+    {
+      rows: integer('Aggregated rows counted'),
+      connections: integer('Connections'),
+      bytes_in: integer('Into destinations'),
+      bytes_out: integer('Out of destinations'),
+      distinct_processes: integer('Process names'),
+      pce_flows: integer('Rows the PCE returned'),
+      unparseable: integer('Rows left out as unreadable'),
+      truncated_at: integer('Row limit of the query'),
+      truncated: Type.Boolean({ description: 'Limit reached: all counts are lower bounds' }),
+      raw_observations: Type.Optional(integer('Before the PCE aggregated; never a row count')),
+      coverage_note: Type.Optional(string('What the counts leave out')),
+    },
+    { description: 'Of the whole result, whatever is shown' },
+  ),
+  section_totals: Type.Object(
+    {
+      by_process: integer('Rows'),
+      external_destinations: integer('Rows'),
+      blocked: integer('Rows'),
+      app_to_app: integer('Rows'),
+    },
+    { description: 'Rows each section has in all' },
+  ),
+  by_process: Type.Array(
+    Type.Object({
+      process: string('Path or name'),
+      ...measures,
+      destination_count: integer('Distinct destinations'),
+      destinations_total: integer('Rows destinations has in all'),
+      destinations: Type.Array(
+        Type.Object({
+          to: string('Destination'),
+          ...service,
+          connections: integer('Connections'),
+          process_runs_on: string('destination or source'),
+        }),
+        { description: 'Top 10' },
+      ),
+      user_count: integer('Distinct users'),
+      users: Type.Array(Type.String(), { description: 'At most 5' }),
+    }),
+    { description: 'Most connections first, as all sections' },
+  ),
+  external_destinations: Type.Array(
+    Type.Object({ process: string('- if unknown'), to: string('Destination'), ...service, ...measures }),
+    { description: 'Destinations this PCE does not manage' },
+  ),
+  blocked: Type.Array(
+    Type.Object({
+      process: string('- if unknown'),
+      from: string('Source'),
+      to: string('Destination'),
+      ...service,
+      ...measures,
+    }),
+    { description: 'blocked and potentially_blocked' },
+  ),
+  app_to_app: Type.Array(
+    Type.Object({
+      from: string('Source identity'),
+      to: string('Destination identity'),
+      policy: string('Policy decision'),
+      ...measures,
+    }),
+    { description: 'Between identities; inside one is left out' },
+  ),
+  note: Type.Optional(string('Said when there are no flows')),
+  note_process: Type.Optional(string('Why by_process is empty')),
+  identity_labels: Type.Array(Type.String(), { description: 'Keys that make an identity' }),
+  available_dimensions: Type.Object(
+    {
+      named: Type.Array(Type.String(), { description: 'With data' }),
+      labels: Type.Array(Type.String(), { description: 'Label keys seen' }),
+      usage: string('How to use them'),
+    },
+    { description: 'What traffic can be grouped by' },
+  ),
+  window: Type.Object({ start: string('UTC'), end: string('UTC') }, { description: 'Queried' }),
+  data_span: Type.Optional(
+    Type.Object(
+      { first_detected: string('UTC'), last_detected: string('UTC') },
+      { description: 'When rows reach outside the window' },
+    ),
+  ),
+  truncated_sections: Type.Optional(Type.Array(Type.String(), { description: 'Shown shorter than section_totals' })),
+  truncation_note: Type.Optional(string('How to see more')),
+})
