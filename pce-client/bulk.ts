@@ -1,0 +1,60 @@
+import { PceError } from './errors.js'
+import type { BulkVerb } from './kinds.js'
+import type { Answer } from './transport.js'
+import type { BulkResultItem } from './types.js'
+
+/** The PCE takes no more objects in one bulk call (pce-api h). */
+const CHUNK = 1000
+
+const SUCCESS = new Set(['created', 'updated'])
+
+interface RawItem {
+  href?: string
+  status?: string
+  token?: string
+  message?: string
+  errors?: { token?: string; message?: string }[]
+}
+
+export function inChunks<T>(items: readonly T[]): T[][] {
+  return Array.from({ length: Math.ceil(items.length / CHUNK) }, (_, index) =>
+    items.slice(index * CHUNK, (index + 1) * CHUNK),
+  )
+}
+
+/**
+ * The items of a bulk answer in one form. The PCE has two: `{href, status, token?, message?}` for every input of a creation or
+ * an update, `{href, errors}` for the failures alone of a deletion. An item without a good status and without errors becomes
+ * one error (pce-api c).
+ *
+ * @throws {PceError} `outcome_unknown` when the answer is no list: the call was accepted, but not what became of its items.
+ */
+export function toBulkResults(verb: BulkVerb, answer: Answer): BulkResultItem[] {
+  const results = rawItems(verb, answer).map(toResult)
+  // A repeated deletion no longer finds what the lost first attempt has deleted already.
+  return verb === 'delete' && answer.repeated
+    ? results.filter(({ errors }) => errors[0]?.token !== 'not_found_error')
+    : results
+}
+
+function rawItems(verb: BulkVerb, answer: Answer): RawItem[] {
+  let body: unknown
+  try {
+    body = answer.json<unknown>() ?? []
+  } catch {
+    body = undefined
+  }
+  if (Array.isArray(body)) return body as RawItem[]
+  throw new PceError(
+    'outcome_unknown',
+    `bulk_${verb} was accepted (status ${answer.status}), but its answer is no list of results`,
+  )
+}
+
+function toResult({ href, status, token, message, errors }: RawItem): BulkResultItem {
+  if (Array.isArray(errors) && errors.length > 0) {
+    return { href, errors: errors.map((error) => ({ token: error.token ?? '', message: error.message ?? '' })) }
+  }
+  if (SUCCESS.has(status ?? '')) return { href, errors: [] }
+  return { href, errors: [{ token: token ?? 'bulk_change_error', message: message ?? '' }] }
+}

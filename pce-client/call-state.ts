@@ -1,0 +1,80 @@
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import type { RequestNature } from './classify-request.js'
+import { PceError } from './errors.js'
+
+/** Bodies that are held in memory end here; streamed ones do not. */
+export const MAX_BODY_BYTES = 32 * 1024 * 1024
+
+/** What one call knows across its attempts. Travels in got's `context`, where the hooks find it. */
+export interface CallState {
+  readonly method: string
+  readonly path: string
+  readonly origin: string
+  /** `host:port` of the proxy in between, without its credentials. */
+  readonly via: string | undefined
+  readonly nature: RequestNature
+  readonly retryCount: number
+  readonly totalTimeoutMs: number
+  readonly startedAt: number
+  /** The client's clock, milliseconds since the epoch. */
+  readonly now: () => number
+  /** Aborted by the caller's signal or by the call's deadline. */
+  readonly signal: AbortSignal
+  /** True once the caller's own signal, and not the deadline, has ended the call. */
+  cancelled: boolean
+  attempts: number
+  waitMs: number
+  /** The current attempt has reached the server, so what it asks for may have happened. */
+  connected: boolean
+  /** An earlier attempt may have been carried out. */
+  mayHaveHappened: boolean
+  /** Why this client ended the attempt itself. Node reports only a closed connection then. */
+  ended: { error: PceError; retry: boolean } | undefined
+}
+
+/**
+ * Watches one attempt on the wire: time until its headers, silence of its body, size of its body, and whether the server was
+ * reached at all. Ends it through `state.ended` and a destroyed request.
+ */
+export function watchAttempt(
+  request: ClientRequest,
+  state: CallState,
+  limits: { headersMs: number; idleMs: number; maxBytes: number },
+): void {
+  const end = (error: PceError, retry: boolean) => {
+    state.ended ??= { error, retry }
+    request.destroy()
+  }
+  const headersTimer = setTimeout(() => {
+    end(new PceError('unreachable', `no answer within ${limits.headersMs / 1000} s`, { reason: 'ETIMEDOUT' }), true)
+  }, limits.headersMs)
+  request.once('close', () => clearTimeout(headersTimer))
+  request.once('socket', (socket: Socket) => {
+    const tls = socket as Partial<TLSSocket> & { secureConnecting?: boolean }
+    const isPending = socket.connecting || tls.secureConnecting === true
+    if (!isPending) state.connected = true
+    else socket.once(tls.encrypted === true ? 'secureConnect' : 'connect', () => (state.connected = true))
+  })
+  request.once('response', (response: IncomingMessage) => {
+    clearTimeout(headersTimer)
+    if (Number(response.headers['content-length'] ?? 0) > limits.maxBytes) end(bodyTooLarge(), false)
+    if (limits.idleMs === Infinity) return
+    request.setTimeout(limits.idleMs, () => {
+      end(
+        new PceError('unreachable', `the answer stalled for ${limits.idleMs / 1000} s`, { reason: 'ETIMEDOUT' }),
+        true,
+      )
+    })
+  })
+}
+
+/** What to say when an answer does not fit. */
+export function bodyTooLarge(): PceError {
+  const megabytes = MAX_BODY_BYTES / 1024 / 1024
+  return new PceError(
+    'body_too_large',
+    `the answer is larger than ${megabytes} MiB; narrow it with filters or max_results`,
+  )
+}

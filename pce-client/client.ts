@@ -1,0 +1,124 @@
+import { getCollection } from './collection.js'
+import { PceApiError, PceError } from './errors.js'
+import type { PceClient } from './index.js'
+import { KINDS, type Kind, type KindAttribute } from './kinds.js'
+import { KindApi } from './objects.js'
+import { createDefaultsOperations } from './operations/defaults.js'
+import { createPolicyOperations } from './operations/policy.js'
+import { createStatusOperations } from './operations/status.js'
+import { createTrafficOperations } from './operations/traffic.js'
+import { readTlsFiles } from './read-tls-files.js'
+import { readProxy, readSettings, readTimeout, type ClientSettings } from './settings.js'
+import type { Http } from './transport.js'
+import type { ObjectApis, PceClientOptions, PceTransport, RequestOptions } from './types.js'
+
+/**
+ * A client of one PCE organisation. Nothing is read or connected here; credentials, proxies and TLS settings come through the
+ * setters and live in closures, so that no inspection or serialisation of the client shows them.
+ *
+ * @throws {PceIntegerError} and {PceError} by the constructor rules of the specification (see `readSettings`).
+ */
+export function createPceClient(options: PceClientOptions): PceClient {
+  const settings = readSettings(options)
+  const http = createLazyHttp(settings)
+  const objects = createObjectApis(http, settings)
+  const operations = {
+    ...createTrafficOperations(http, settings),
+    ...createPolicyOperations(http, settings),
+    ...createStatusOperations(http),
+    ...createDefaultsOperations(objects),
+  }
+  return Object.assign(createTransport(http, settings), operations, objects)
+}
+
+function createTransport(http: Http, settings: ClientSettings): PceTransport {
+  const { address } = settings
+  let includeOrg = true
+  const withOrg = (options: RequestOptions = {}): RequestOptions => ({
+    ...options,
+    includeOrg: options.includeOrg ?? includeOrg,
+  })
+
+  async function mustConnect(options: RequestOptions = {}): Promise<void> {
+    let path = '/health'
+    try {
+      await http.send('GET', path, { ...options, includeOrg: false }).catch(unlessAbsent)
+      path = `/orgs/${address.orgId}/settings/workloads`
+      const answer = await http.send('GET', path, options)
+      answer.json()
+    } catch (error) {
+      throw toConnectionError(error, path)
+    }
+  }
+
+  return {
+    get includeOrg() {
+      return includeOrg
+    },
+    set includeOrg(value: boolean) {
+      includeOrg = value
+    },
+    orgId: address.orgId,
+    origin: address.origin,
+    baseUrl: `${address.origin}/api/${address.version}`,
+    setCredentials(username, password) {
+      settings.authorization = `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`
+    },
+    setProxies(httpProxy = null, httpsProxy = null) {
+      settings.proxies = { http: readProxy('http proxy', httpProxy), https: readProxy('https proxy', httpsProxy) }
+    },
+    setTimeout(timeout) {
+      settings.requestTimeoutMs = readTimeout(timeout)
+    },
+    setTlsSettings(verify = true, cert = null) {
+      settings.tls = readTlsFiles(verify, cert)
+    },
+    get: (endpoint, options) => http.send('GET', endpoint, withOrg(options)),
+    post: (endpoint, options) => http.send('POST', endpoint, withOrg(options)),
+    put: (endpoint, options) => http.send('PUT', endpoint, withOrg(options)),
+    delete: (endpoint, options) => http.send('DELETE', endpoint, withOrg(options)),
+    getCollection: (endpoint, options) => getCollection(http, settings, endpoint, withOrg(options)),
+    mustConnect,
+    async checkConnection(options) {
+      try {
+        await mustConnect(options)
+        return true
+      } catch (error) {
+        // A cancelled check has found nothing out.
+        if (!(error instanceof PceError) || error.code === 'aborted') throw error
+        return false
+      }
+    },
+    close: () => http.closeIdle(),
+  }
+}
+
+/** Some PCEs have no /health (SaaS): its 404 decides nothing, the organisation's own endpoint does (pce-api d). */
+function unlessAbsent(error: unknown): void {
+  if (!(error instanceof PceApiError) || error.status !== 404) throw error
+}
+
+/** The specification has must_connect raise the API exception for every failed connection; status 0 says that no answer came. */
+function toConnectionError(error: unknown, path: string): unknown {
+  if (!(error instanceof PceError) || error instanceof PceApiError || error.code === 'aborted') return error
+  const facts = { status: 0, method: 'GET', path, code: error.code }
+  return new PceApiError(error.message, facts, { cause: error.cause, reason: error.reason })
+}
+
+function createObjectApis(http: Http, settings: ClientSettings): ObjectApis {
+  const entries = Object.entries(KINDS) as [KindAttribute, Kind][]
+  return Object.fromEntries(
+    entries.map(([attribute, kind]) => [attribute, new KindApi(kind, http, settings)]),
+  ) as unknown as ObjectApis
+}
+
+/** The HTTP side with got, loaded by the first request: importing this package stays cheap for processes that start often. */
+function createLazyHttp(settings: ClientSettings): Http {
+  let loading: Promise<Http> | undefined
+  const load = () => (loading ??= import('./http.js').then(({ createHttp }) => createHttp(settings)))
+  return {
+    send: async (method, endpoint, options) => (await load()).send(method, endpoint, options),
+    stream: async (endpoint, options, sink) => (await load()).stream(endpoint, options, sink),
+    closeIdle: () => void loading?.then((http) => http.closeIdle()),
+  }
+}

@@ -1,0 +1,140 @@
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import type {
+  AfterResponseHook,
+  BeforeErrorHook,
+  BeforeRequestHook,
+  BeforeRetryHook,
+  HTTPError,
+  RequestError,
+  RetryFunction,
+} from 'got'
+import { bodyTooLarge, MAX_BODY_BYTES, type CallState } from './call-state.js'
+import { PceError } from './errors.js'
+import { outcomeOf, toPceError, type Failure } from './map-failure.js'
+import { parseRetryAfter, waitBeforeRetry } from './retry-policy.js'
+import type { ClientSettings } from './settings.js'
+
+export interface PceHooks {
+  calculateDelay: RetryFunction
+  beforeRequest: BeforeRequestHook
+  beforeRetry: BeforeRetryHook
+  afterResponse: AfterResponseHook
+  beforeError: BeforeErrorHook
+}
+
+/**
+ * The retry policy and the error mapping as got hooks. got calls `calculateDelay` after every failed attempt: the policy
+ * decides there, and `beforeRetry` does the waiting, so that the wait runs on the client's own timers, ends with its signal,
+ * and is told to `onRetry` first.
+ */
+export function createHooks(settings: ClientSettings): PceHooks {
+  return {
+    beforeRequest: (options) => {
+      beginAttempt(stateOf(options))
+      if (settings.authorization !== undefined) options.headers.authorization ??= settings.authorization
+    },
+    calculateDelay: ({ error }) => (decideRetry(settings, stateOf(error.options), failureOf(error)) ? 1 : 0),
+    beforeRetry: (error) => waitForRetry(settings, stateOf(error.options), failureOf(error)),
+    afterResponse: async (response) => {
+      const { statusCode, headers } = response
+      try {
+        if (Buffer.isBuffer(response.body)) response.body = await decode(response.body, headers['content-encoding'])
+        if (statusCode < 400) refuseForeignAnswer(statusCode, headers['content-type'])
+      } catch (error) {
+        // The status says more than a body that cannot be read.
+        if (statusCode < 400) throw error
+        response.body = ''
+      }
+      return response
+    },
+    beforeError: (error) => toPceError(failureOf(error), stateOf(error.options)),
+  }
+}
+
+/** Resets what belongs to one attempt. */
+export function beginAttempt(state: CallState): void {
+  state.attempts += 1
+  state.connected = false
+  state.ended = undefined
+}
+
+/** Whether the failed attempt is to be repeated; notes the wait when it is. */
+export function decideRetry(settings: ClientSettings, state: CallState, failure: Failure): boolean {
+  const now = settings.timers.now()
+  const outcome = outcomeOf(failure, state)
+  const retryAfter = failure instanceof Error ? undefined : failure.headers['retry-after']
+  const wait = waitBeforeRetry({
+    nature: state.nature,
+    outcome,
+    retryAfterMs: parseRetryAfter(typeof retryAfter === 'string' ? retryAfter : undefined, now),
+    retriesMade: state.attempts - 1,
+    retryCount: state.retryCount,
+    elapsedMs: now - state.startedAt,
+    totalTimeoutMs: state.totalTimeoutMs,
+    random: settings.timers.random(),
+  })
+  if (wait === null) return false
+  // Only a rejected request (429) is known not to have been carried out.
+  if (outcome !== 429 && (state.connected || outcome !== 'lost')) state.mayHaveHappened = true
+  state.waitMs = wait
+  // The attempt is over: a cancellation during the wait must not count its connection.
+  state.connected = false
+  return true
+}
+
+/** Tells `onRetry`, then waits. @throws the signal's reason when it aborts meanwhile. */
+export async function waitForRetry(settings: ClientSettings, state: CallState, failure: Failure): Promise<void> {
+  const { method, path, waitMs } = state
+  const event = { method, path, attempt: state.attempts, waitMs }
+  const isError = failure instanceof Error
+  const code = isError ? (state.ended?.error.reason ?? (failure as NodeJS.ErrnoException).code) : undefined
+  try {
+    settings.onRetry?.(isError ? { ...event, code } : { ...event, status: failure.status })
+  } catch {
+    // A log that fails must not turn a retry into a failed call.
+  }
+  await settings.timers.sleep(waitMs, state.signal)
+}
+
+/** @throws {PceError} `invalid_response` for what no PCE answers with: a redirect, or a page for people (a login, a portal). */
+export function refuseForeignAnswer(status: number, contentType: string | undefined): void {
+  if (status >= 300) {
+    throw new PceError('invalid_response', `the PCE answered with a redirect (${status}), which is not followed`)
+  }
+  if (contentType?.includes('text/html') === true) {
+    throw new PceError(
+      'invalid_response',
+      'a web page came back instead of the API (a login page or a proxy in between?)',
+    )
+  }
+}
+
+function stateOf(options: { context: Record<string, unknown> }): CallState {
+  return options.context.call as CallState
+}
+
+function failureOf(error: RequestError): Failure {
+  const response = (error as Partial<HTTPError>).name === 'HTTPError' ? error.response : undefined
+  if (response === undefined) return error
+  return {
+    status: response.statusCode,
+    statusText: response.statusMessage ?? '',
+    headers: response.headers,
+    body: typeof response.body === 'string' ? response.body : '',
+  }
+}
+
+/** got leaves bodies packed (`decompress: false`): only here can unpacking be bounded, against compression bombs. */
+async function decode(body: Buffer, encoding: string | undefined): Promise<string> {
+  if (encoding !== undefined && encoding !== 'identity' && !/^(?:x-)?gzip$/i.test(encoding)) {
+    throw new PceError('invalid_response', 'the answer has a content encoding that was not asked for')
+  }
+  if (encoding === undefined || encoding === 'identity') return body.toString('utf8')
+  try {
+    return (await promisify(gunzip)(body, { maxOutputLength: MAX_BODY_BYTES })).toString('utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw bodyTooLarge()
+    throw new PceError('invalid_response', 'the compressed answer is damaged')
+  }
+}

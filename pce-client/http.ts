@@ -1,0 +1,123 @@
+import type { ClientRequest } from 'node:http'
+import got, { type Got } from 'got'
+import { createAgents, type Agents } from './agents.js'
+import { MAX_BODY_BYTES, bodyTooLarge, watchAttempt, type CallState } from './call-state.js'
+import { resolveEndpoint } from './endpoint.js'
+import { PceApiError, PceError } from './errors.js'
+import { createHooks } from './hooks.js'
+import { asError, toPceError } from './map-failure.js'
+import { openCall } from './open-call.js'
+import { createResponse } from './create-response.js'
+import { streamBody } from './stream-body.js'
+import type { ClientSettings } from './settings.js'
+import type { Answer, Http, SendOptions } from './transport.js'
+
+/** Tokens by which the PCE says that what was to be deleted is gone already (pce-api a.4, f.3). */
+const GONE_TOKENS = new Set(['label_already_deleted'])
+
+/**
+ * The got instance of one client and the one way through it. Connections are made anew when proxies or TLS settings change;
+ * credentials and time-outs are read for every request.
+ *
+ * No redirect is ever followed (an API does not need one, and credentials would travel with it), and nothing that got throws
+ * leaves this file.
+ */
+export function createHttp(settings: ClientSettings): Http {
+  const hooks = createHooks(settings)
+  const streaming: Got = got.extend({
+    followRedirect: false,
+    headers: { accept: 'application/json', 'accept-encoding': 'gzip', 'user-agent': 'svc-mcp pce-client' },
+    hooks: { beforeRequest: [hooks.beforeRequest] },
+  })
+  const buffering = streaming.extend({
+    decompress: false,
+    retry: { limit: settings.retryCount, calculateDelay: hooks.calculateDelay },
+    hooks: {
+      beforeRetry: [hooks.beforeRetry],
+      afterResponse: [hooks.afterResponse],
+      beforeError: [hooks.beforeError],
+    },
+  })
+  let agents: Promise<Agents> | undefined
+  let madeFor: [unknown, unknown] = [undefined, undefined]
+
+  function currentAgents(): Promise<Agents> {
+    if (agents === undefined || madeFor[0] !== settings.tls || madeFor[1] !== settings.proxies) {
+      void agents?.then((old) => old.closeIdle())
+      madeFor = [settings.tls, settings.proxies]
+      agents = createAgents(settings)
+    }
+    return agents
+  }
+
+  async function begin(method: string, endpoint: string, options: SendOptions) {
+    const { url, path } = resolveEndpoint(settings.address, endpoint, options.includeOrg ?? true, options.params)
+    const { agent, via } = await currentAgents()
+    const call = openCall(settings, { method, path, via }, options)
+    return { url, agent, call }
+  }
+
+  async function send(method: string, endpoint: string, options: SendOptions = {}): Promise<Answer> {
+    const { url, agent, call } = await begin(method, endpoint, options)
+    const { state } = call
+    try {
+      if (state.signal.aborted) throw asError(state.signal.reason)
+      const request = buffering(url, {
+        method: method as 'GET',
+        agent,
+        signal: state.signal,
+        headers: requestHeaders(method, options, settings),
+        ...(method === 'GET' || method === 'DELETE' ? {} : { body: JSON.stringify(options.json ?? {}) }),
+        context: { call: state },
+      })
+      const limits = { idleMs: settings.idleTimeoutMs, maxBytes: MAX_BODY_BYTES }
+      let wire: ClientRequest | undefined
+      void request.on('request', (current: ClientRequest) => {
+        wire = current
+        watchAttempt(current, state, { headersMs: settings.requestTimeoutMs, ...limits })
+      })
+      void request.on('downloadProgress', ({ transferred }) => {
+        if (transferred <= limits.maxBytes) return
+        state.ended ??= { error: bodyTooLarge(), retry: false }
+        wire?.destroy()
+      })
+      const response = await request
+      return createResponse(response.statusCode, response.headers, response.body, state)
+    } catch (failure) {
+      const error = failure instanceof PceError ? failure : toPceError(asError(failure), state)
+      if (isDoneAlready(error, state)) return createResponse(204, {}, '', state)
+      throw error
+    } finally {
+      call.close()
+    }
+  }
+
+  return {
+    send,
+    stream: async (endpoint, options, sink) => {
+      const { url, agent, call } = await begin('GET', endpoint, options)
+      try {
+        const headers = requestHeaders('GET', options, settings)
+        await streamBody({ client: streaming, url, agent, settings, state: call.state, headers }, sink)
+      } finally {
+        call.close()
+      }
+    },
+    closeIdle: () => void agents?.then((current) => current.closeIdle()),
+  }
+}
+
+function requestHeaders(method: string, options: SendOptions, settings: ClientSettings): Record<string, string> {
+  const requestId = options.requestId ?? settings.requestId?.()
+  const own: Record<string, string> = {}
+  if (requestId !== undefined) own['x-request-id'] = requestId
+  if (method === 'POST' || method === 'PUT') own['content-type'] = 'application/json'
+  for (const [name, value] of Object.entries(options.headers ?? {})) own[name.toLowerCase()] = value
+  return own
+}
+
+/** Design decision 23: a repeated DELETE that finds nothing has done its work the first time. */
+function isDoneAlready(error: PceError, state: CallState): boolean {
+  if (state.method !== 'DELETE' || state.attempts < 2 || !(error instanceof PceApiError)) return false
+  return error.status === 404 || error.errors.some(({ token }) => GONE_TOKENS.has(token))
+}

@@ -1,0 +1,173 @@
+import type { PceEvent } from '../schemas/pce/event.js'
+import type { IpList } from '../schemas/pce/ip-list.js'
+import type { Label } from '../schemas/pce/label.js'
+import type { DenyRule, Rule, RuleSet } from '../schemas/pce/rule-set.js'
+import type { Service } from '../schemas/pce/service.js'
+import type { Workload } from '../schemas/pce/workload.js'
+
+export type Verb = 'GET' | 'POST' | 'PUT' | 'DELETE'
+export type BulkVerb = 'create' | 'update' | 'delete'
+
+interface KindTraits {
+  /** One object at the collection path, without an id. */
+  single?: boolean
+  /** What the last segment of an href is. `chosen`: the caller names the object when it is created. */
+  id?: 'int' | 'uuid' | 'string' | 'name' | 'sid' | 'chosen'
+  /**
+   * How an object is found by name: `filter` where the PCE narrows a list by (part of) the name, `field` where only the
+   * objects bear one. Absent: the kind has no name (a label is a key and a value, a rule is known by its href alone).
+   */
+  name?: 'filter' | 'field'
+  /** The attribute of the kind whose object these live under. */
+  parent?: string
+  bulk?: readonly BulkVerb[]
+  /** The body of a creating POST is an array, and so is its answer. */
+  arrayCreate?: boolean
+  /** The most objects one synchronous answer has, whatever max_results says. */
+  pageLimit?: number
+}
+
+/** One object kind of the specification, with what its place in the API allows. */
+export interface Kind extends KindTraits {
+  /** The attribute's name in the specification. */
+  specName: string
+  /** Below `/api/<version>`. `{parent}` is the last segment of the parent's href. */
+  path: string
+  orgScoped: boolean
+  /** Draft and active versions exist; writes go to the draft. */
+  versioned: boolean
+  collectionVerbs: readonly Verb[]
+  itemVerbs: readonly Verb[]
+}
+
+type Verbs = readonly [collection: readonly Verb[], item: readonly Verb[]]
+
+const CRUD: Verbs = [
+  ['GET', 'POST'],
+  ['GET', 'PUT', 'DELETE'],
+]
+const GET_ONE: Verbs = [['GET'], []]
+const GET_PUT: Verbs = [['GET', 'PUT'], []]
+const READ_UPDATE: Verbs = [['GET'], ['GET', 'PUT']]
+const READ: Verbs = [['GET'], ['GET']]
+const READ_DELETE: Verbs = [['GET'], ['GET', 'DELETE']]
+const READ_UPDATE_DELETE: Verbs = [['GET'], ['GET', 'PUT', 'DELETE']]
+const CREATE_READ_UPDATE: Verbs = [
+  ['GET', 'POST'],
+  ['GET', 'PUT'],
+]
+const CREATE_READ_DELETE: Verbs = [
+  ['GET', 'POST'],
+  ['GET', 'DELETE'],
+]
+
+function kind(specName: string, path: string, [collectionVerbs, itemVerbs]: Verbs, traits: KindTraits): Kind {
+  return {
+    specName,
+    path,
+    orgScoped: path.startsWith('/orgs/'),
+    versioned: path.includes('{pversion}'),
+    collectionVerbs,
+    itemVerbs,
+    ...traits,
+  }
+}
+
+/** A kind of the whole PCE. The endpoint is the specification's name unless it is given. */
+const pce = (specName: string, verbs: Verbs, traits: KindTraits = {}, endpoint = specName) =>
+  kind(specName, `/${endpoint}`, verbs, traits)
+
+/** A kind of one organisation. */
+const org = (specName: string, verbs: Verbs, traits: KindTraits = {}, endpoint = specName) =>
+  kind(specName, `/orgs/{org_id}/${endpoint}`, verbs, traits)
+
+/** A kind with a draft and an active version. */
+const policy = (specName: string, verbs: Verbs, traits: KindTraits = {}, endpoint = specName) =>
+  kind(specName, `/orgs/{org_id}/sec_policy/{pversion}/${endpoint}`, verbs, traits)
+
+/**
+ * Every object kind of the specification (4.3) under its attribute: the one table that the object API, the href checks and
+ * the change subsets are driven by. Facts: pce-api (c).
+ */
+export const KINDS = {
+  accessRestrictions: org('access_restrictions', CRUD, { id: 'int', name: 'field' }),
+  appGroupSummary: org('app_group_summary', GET_ONE, { single: true }),
+  authSecurityPrincipals: org('auth_security_principals', CRUD, { id: 'uuid', name: 'filter' }),
+  authenticationSettings: pce('authentication_settings', GET_PUT, { single: true }),
+  containerClusters: org('container_clusters', CRUD, { id: 'uuid', name: 'filter' }),
+  containerWorkloadProfiles: org(
+    'container_workload_profiles',
+    CRUD,
+    { id: 'uuid', name: 'filter', parent: 'containerClusters' },
+    'container_clusters/{parent}/container_workload_profiles',
+  ),
+  coreServiceTypes: org('core_service_types', READ_UPDATE, { id: 'uuid', name: 'field' }),
+  denyRules: policy('deny_rules', CRUD, { id: 'int', parent: 'ruleSets' }, 'rule_sets/{parent}/deny_rules'),
+  detectedCoreServices: org('detected_core_services', READ_UPDATE, { id: 'uuid' }),
+  discoveredVirtualServers: org('discovered_virtual_servers', READ, { id: 'uuid', name: 'filter' }),
+  enforcementBoundaries: policy('enforcement_boundaries', CRUD, { id: 'int', name: 'filter' }),
+  eventSettings: org('event_settings', GET_PUT, { single: true }, 'settings/events'),
+  events: org('events', READ, { id: 'uuid', pageLimit: 10_000 }),
+  firewallSettings: policy('firewall_settings', GET_PUT, { single: true }),
+  ipLists: policy('ip_lists', CRUD, { id: 'int', name: 'filter' }),
+  jobs: org('jobs', READ_DELETE, { id: 'uuid' }),
+  kubernetesWorkloads: org('kubernetes_workloads', READ, { id: 'uuid', name: 'filter' }),
+  labelDimensions: org('label_dimensions', CRUD, { id: 'uuid' }),
+  labelGroups: policy('label_groups', CRUD, { id: 'uuid', name: 'filter' }),
+  labelMappingRules: org('label_mapping_rules', CRUD, { id: 'uuid' }),
+  labels: org('labels', CRUD, { id: 'int' }),
+  ldapConfigs: pce('ldap_configs', CRUD, { id: 'uuid', name: 'field' }, 'authentication_settings/ldap_configs'),
+  networkDevices: org('network_devices', READ_UPDATE_DELETE, { id: 'uuid', name: 'filter' }),
+  networkEndpoints: org(
+    'network_endpoints',
+    CRUD,
+    { id: 'uuid', parent: 'networkDevices' },
+    'network_devices/{parent}/network_endpoints',
+  ),
+  networkEnforcementNodes: org('network_enforcement_nodes', READ_UPDATE, { id: 'uuid', name: 'field' }),
+  optionalFeatures: org('optional_features', GET_PUT, { name: 'field' }),
+  orgSettings: org('org_settings', GET_PUT, { single: true }, 'settings'),
+  pairingProfiles: org('pairing_profiles', CRUD, { id: 'int', name: 'filter' }),
+  passwordPolicy: pce('password_policy', GET_PUT, { single: true }, 'authentication_settings/password_policy'),
+  permissions: org('permissions', CRUD, { id: 'uuid' }),
+  reportSchedules: org('report_schedules', CRUD, { id: 'uuid', name: 'field' }),
+  reportSettings: org('report_settings', GET_PUT, { single: true }, 'settings/reports'),
+  reportTemplates: org('report_templates', READ_UPDATE, { id: 'string', name: 'field' }),
+  reports: org('reports', CREATE_READ_UPDATE, { id: 'uuid' }),
+  roles: org('roles', READ, { id: 'name' }),
+  ruleSets: policy('rule_sets', CRUD, { id: 'int', name: 'filter' }),
+  rules: policy('rules', CRUD, { id: 'int', parent: 'ruleSets' }, 'rule_sets/{parent}/sec_rules'),
+  samlConfigs: pce('saml_configs', READ_UPDATE, { id: 'uuid' }, 'authentication_settings/saml_configs'),
+  securityPrincipals: org('security_principals', CRUD, { id: 'sid', name: 'filter', bulk: ['create'], pageLimit: 500 }),
+  serviceAccounts: org('service_accounts', CRUD, { id: 'uuid', name: 'filter' }),
+  serviceBindings: org('service_bindings', CREATE_READ_DELETE, { id: 'uuid', arrayCreate: true }),
+  services: policy('services', CRUD, { id: 'int', name: 'filter' }),
+  slbs: org('slbs', CRUD, { id: 'uuid', name: 'filter' }),
+  supportBundleRequests: org('support_bundle_requests', CREATE_READ_DELETE, { id: 'uuid', name: 'field' }),
+  syslogDestinations: org('syslog_destinations', CRUD, { id: 'uuid' }, 'settings/syslog/destinations'),
+  systemEvents: pce('system_events', READ, { id: 'uuid', pageLimit: 10_000 }),
+  trafficCollectorSettings: org('traffic_collector_settings', CRUD, { id: 'uuid' }, 'settings/traffic_collector'),
+  trustedProxyIps: org('trusted_proxy_ips', GET_PUT, { single: true }, 'settings/trusted_proxy_ips'),
+  users: pce('users', CREATE_READ_UPDATE, { id: 'int' }),
+  vens: org('vens', READ_UPDATE, { id: 'uuid', name: 'filter' }),
+  virtualServers: policy('virtual_servers', CRUD, { id: 'uuid', name: 'filter' }),
+  virtualServices: policy('virtual_services', CRUD, { id: 'uuid', name: 'filter', bulk: ['create', 'update'] }),
+  vulnerabilities: org('vulnerabilities', CRUD, { id: 'chosen', name: 'field', arrayCreate: true }),
+  vulnerabilityReports: org('vulnerability_reports', READ_UPDATE_DELETE, { id: 'chosen', name: 'field' }),
+  workloadSettings: org('workload_settings', GET_PUT, { single: true }, 'settings/workloads'),
+  workloads: org('workloads', CRUD, { id: 'uuid', name: 'filter', bulk: ['create', 'update', 'delete'] }),
+} satisfies Record<string, Kind>
+
+export type KindAttribute = keyof typeof KINDS
+
+/** The kinds whose fields are described in schemas/pce; the others are plain `PceObject`s. */
+export interface ObjectTypes {
+  labels: Label
+  workloads: Workload
+  ipLists: IpList
+  services: Service
+  ruleSets: RuleSet
+  rules: Rule
+  denyRules: DenyRule
+  events: PceEvent
+}

@@ -1,0 +1,147 @@
+import type { CallState } from './call-state.js'
+import { PceApiError, PceError } from './errors.js'
+import { describeApiErrors, readApiErrors } from './read-api-error.js'
+import { readRetryAfter, type FailedAttempt } from './retry-policy.js'
+
+/** An error answer as it came, decoded. */
+export interface ErrorAnswer {
+  status: number
+  statusText: string
+  headers: Record<string, string | string[] | undefined>
+  body: string
+}
+
+/** A failed attempt: the PCE's error answer, or the error that stood in its place. */
+export type Failure = ErrorAnswer | Error
+
+/** The server was never reached, and trying again at once will not change that. */
+const CANNOT_CONNECT = new Map([
+  ['ECONNREFUSED', 'connection refused'],
+  ['ENOTFOUND', 'host name not found'],
+  ['EHOSTUNREACH', 'no route to the host'],
+  ['ENETUNREACH', 'network unreachable'],
+  ['EADDRNOTAVAIL', 'no local address to connect from'],
+  ['EACCES', 'connecting is not permitted here'],
+])
+
+/** The connection broke, or the name service did for a moment. */
+const LOST = new Map([
+  ['ECONNRESET', 'connection lost'],
+  ['EPIPE', 'connection lost'],
+  ['ECONNABORTED', 'connection lost'],
+  ['ENETRESET', 'connection lost'],
+  ['ETIMEDOUT', 'timed out'],
+  ['EAI_AGAIN', 'name lookup failed for now'],
+  ['ERR_HTTP_CONTENT_LENGTH_MISMATCH', 'the answer broke off'],
+  ['ERR_READING_RESPONSE_STREAM', 'the answer broke off'],
+  ['ERR_STREAM_PREMATURE_CLOSE', 'the answer broke off'],
+  ['Z_BUF_ERROR', 'the answer broke off'],
+])
+
+const TLS_CODE = /^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|EPROTO)/
+
+/** Anything thrown, as an error: the reason of an aborted signal may be any value. */
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error('aborted', { cause: thrown })
+}
+
+/** What the retry policy needs to know of a failure. */
+export function outcomeOf(failure: Failure, state: CallState): FailedAttempt['outcome'] {
+  if (!(failure instanceof Error)) return failure.status
+  if (state.signal.aborted) return 'final'
+  if (state.ended !== undefined) return state.ended.retry ? 'lost' : 'final'
+  if (ownError(failure) !== undefined) return 'final'
+  return LOST.has(codeOf(failure)) ? 'lost' : 'final'
+}
+
+/**
+ * The error a call ends with. A write that was sent and got no answer, or a creating one that got a server error, is
+ * `outcome_unknown` (design decision 23): saying that it failed could be wrong. Never carries the HTTP library's error, which
+ * holds the request's headers.
+ */
+export function toPceError(failure: Failure, state: CallState): PceError {
+  if (!(failure instanceof Error)) return toApiError(failure, state)
+  const { code, why, reason } = explain(failure, state)
+  if (state.nature.writes && (state.mayHaveHappened || (state.connected && !isTlsFailure(failure)))) {
+    const text = `${state.method} ${state.path} was sent, but its answer is missing (${why}): it may have been carried out. Look before repeating it.`
+    return new PceError('outcome_unknown', text, { reason, cause: causeOf(failure, state) })
+  }
+  return new PceError(code, `${state.method} ${state.path}: ${why}`, { reason, cause: causeOf(failure, state) })
+}
+
+function toApiError(answer: ErrorAnswer, state: CallState): PceApiError {
+  const { method, path } = state
+  const errors = readApiErrors(answer.body)
+  const unknown = state.nature.writes && !state.nature.repeatable && answer.status >= 500
+  const said = describeApiErrors(answer.status, answer.statusText, errors)
+  const text = unknown
+    ? `${method} ${path} may have been carried out, the PCE answered ${said}. Look before repeating it.`
+    : `${method} ${path}: the PCE answered ${said}`
+  const retryAfter = answer.headers['retry-after']
+  const waitMs = readRetryAfter(typeof retryAfter === 'string' ? retryAfter : undefined, state.now())
+  const requestId = answer.headers['x-request-id']
+  return new PceApiError(text, {
+    status: answer.status,
+    method,
+    path,
+    errors,
+    code: unknown ? 'outcome_unknown' : 'api_error',
+    retryAfter: waitMs === null ? null : Math.ceil(waitMs / 1000),
+    requestId: typeof requestId === 'string' ? requestId.slice(0, 128) : undefined,
+  })
+}
+
+function explain(failure: Error, state: CallState): Pick<PceError, 'code' | 'reason'> & { why: string } {
+  if (state.cancelled) return { code: 'aborted', why: 'the call was cancelled', reason: undefined }
+  if (state.signal.aborted) {
+    return { code: 'deadline', why: `not done within ${state.totalTimeoutMs / 1000} s`, reason: 'ETIMEDOUT' }
+  }
+  const own = state.ended?.error ?? ownError(failure)
+  if (own !== undefined) {
+    const why = own.code === 'unreachable' ? `${peer(state)} gave ${own.message}` : own.message
+    return { code: own.code, why, reason: own.reason }
+  }
+  const reason = codeOf(failure)
+  if (/^ERR_(?:INVALID|HTTP_INVALID|UNESCAPED)/.test(reason)) {
+    return { code: 'invalid_argument', why: `the request cannot be sent (${reason})`, reason }
+  }
+  if (reason.startsWith('HPE_')) {
+    return { code: 'invalid_response', why: `${peer(state)} does not speak HTTP as it should (${reason})`, reason }
+  }
+  return { code: 'unreachable', why: `no answer from ${peer(state)}: ${describeCode(reason, failure)}`, reason }
+}
+
+function describeCode(code: string, failure: Error): string {
+  const known = CANNOT_CONNECT.get(code) ?? LOST.get(code)
+  if (known !== undefined) return `${known} (${code})`
+  if (TLS_CODE.test(code)) return `TLS failed (${code})`
+  const refusal = /^Bad response: (\d{3})$/.exec(failure.message)?.[1]
+  if (refusal !== undefined) return `the proxy refused the tunnel (${refusal})`
+  return code === '' ? 'unknown network failure' : code
+}
+
+function peer(state: CallState): string {
+  return `the PCE at ${state.origin}${state.via === undefined ? '' : ` through the proxy ${state.via}`}`
+}
+
+/** TLS that was refused, even after its handshake (client certificates in TLS 1.3), has carried no request out. */
+function isTlsFailure(failure: Error): boolean {
+  return TLS_CODE.test(codeOf(failure))
+}
+
+/** A PceError thrown inside a hook arrives wrapped. */
+function ownError(failure: Error): PceError | undefined {
+  if (failure instanceof PceError) return failure
+  return failure.cause instanceof PceError ? failure.cause : undefined
+}
+
+function codeOf(failure: Error): string {
+  const { code } = failure as NodeJS.ErrnoException
+  return typeof code === 'string' && code !== 'ERR_GOT_REQUEST_ERROR' ? code : ''
+}
+
+/** The caller's own reason for cancelling, when it gave one. Nothing of the network's errors is passed on. */
+function causeOf(failure: Error, state: CallState): unknown {
+  if (state.cancelled) return state.signal.reason
+  return ownError(failure)?.cause
+}

@@ -1,0 +1,184 @@
+import { toBulkResults, inChunks } from './bulk.js'
+import { getAll, getCollection, getPage, SMALLEST_DEFAULT_PAGE } from './collection.js'
+import { PceError } from './errors.js'
+import type { BulkVerb, Kind } from './kinds.js'
+import { bodyOf, createdOf, listOf } from './read-answer.js'
+import { checkHref, collectionOf, draftHref, hasItems, hrefOf } from './reference.js'
+import { requireBulk, requireVerb } from './require-verb.js'
+import type { ClientSettings } from './settings.js'
+import type { Http } from './transport.js'
+import type { BulkResultItem, ObjectApi, Page, ReferenceLike, RequestOptions } from './types.js'
+import type { PolicyVersionSelector } from '../schemas/common.js'
+import type { PceObject } from '../schemas/pce/reference.js'
+
+type Parent = ReferenceLike | null | undefined
+
+/**
+ * The generic operations of one kind (specification 4.3), driven by its row in kinds.ts. What the kind cannot do, and every
+ * href that is not its own, is refused before any request.
+ */
+export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
+  readonly #kind: Kind
+  readonly #http: Http
+  readonly #settings: ClientSettings
+
+  constructor(kind: Kind, http: Http, settings: ClientSettings) {
+    this.#kind = kind
+    this.#http = http
+    this.#settings = settings
+  }
+
+  async getByReference(reference: ReferenceLike, options: RequestOptions = {}): Promise<T> {
+    requireVerb(this.#kind, 'GET', hasItems(this.#kind) ? 'item' : 'collection', 'read by reference')
+    const href = checkHref(this.#kind, this.#orgId, reference)
+    return bodyOf<T>(await this.#http.send('GET', href, below(options)))
+  }
+
+  async getByName(
+    name: string,
+    policyVersion: PolicyVersionSelector = 'draft',
+    options: RequestOptions = {},
+  ): Promise<T | null> {
+    const { specName, name: nameTrait, parent } = this.#kind
+    if (nameTrait === undefined) {
+      const instead = specName === 'labels' ? 'a label is found by params {key, value}' : 'its objects have no name'
+      throw new PceError('unsupported', `${specName} cannot be found by name: ${instead}`)
+    }
+    if (parent !== undefined) {
+      throw new PceError('unsupported', `${specName} cannot be found by name alone: list those of a parent and compare`)
+    }
+    const endpoint = this.#collection(policyVersion)
+    const narrowed = nameTrait === 'filter' ? { ...options, params: { ...options.params, name } } : options
+    const named = (await this.#everyMatch(endpoint, narrowed)).filter((object) => nameOf(object) === name)
+    if (named.length < 2) return named[0] ?? null
+    const hrefs = named.map((object) => hrefOf(object as ReferenceLike))
+    throw new PceError('ambiguous_name', `${named.length} ${specName} are named ${JSON.stringify(name)}`, { hrefs })
+  }
+
+  async get(
+    policyVersion: PolicyVersionSelector = 'draft',
+    parent?: Parent,
+    options: RequestOptions = {},
+  ): Promise<T[]> {
+    return (await this.getPage(policyVersion, parent, options)).items
+  }
+
+  async getPage(
+    policyVersion: PolicyVersionSelector = 'draft',
+    parent?: Parent,
+    options: RequestOptions = {},
+  ): Promise<Page<T>> {
+    const endpoint = this.#collection(policyVersion, parent)
+    if (this.#kind.single !== true) return getPage<T>(this.#http, endpoint, options)
+    return { items: [bodyOf<T>(await this.#http.send('GET', endpoint, below(options)))], totalCount: null }
+  }
+
+  async getAll(
+    policyVersion: PolicyVersionSelector = 'draft',
+    parent?: Parent,
+    options: RequestOptions = {},
+  ): Promise<T[]> {
+    if (this.#kind.single === true) return this.get(policyVersion, parent, options)
+    const endpoint = this.#collection(policyVersion, parent)
+    return getAll<T>(this.#http, this.#settings, endpoint, options, this.#kind.pageLimit)
+  }
+
+  async getAsync(
+    policyVersion: PolicyVersionSelector = 'draft',
+    parent?: Parent,
+    options: RequestOptions = {},
+  ): Promise<T[]> {
+    if (this.#kind.single === true) return this.get(policyVersion, parent, options)
+    const endpoint = this.#collection(policyVersion, parent)
+    return listOf<T>(await getCollection(this.#http, this.#settings, endpoint, below(options)), endpoint)
+  }
+
+  async create(body: object, parent?: Parent, options: RequestOptions = {}): Promise<T> {
+    requireVerb(this.#kind, 'POST', 'collection', 'created')
+    const endpoint = this.#collection('draft', parent)
+    // Service bindings and vulnerabilities are created by arrays only; one object goes as an array of one.
+    const wrap = this.#kind.arrayCreate === true && !Array.isArray(body)
+    const answer = await this.#http.send('POST', endpoint, { ...below(options), json: wrap ? [body] : body })
+    return createdOf<T>(answer, endpoint, wrap)
+  }
+
+  async update(reference: ReferenceLike, body: object, options: RequestOptions = {}): Promise<void> {
+    requireVerb(this.#kind, 'PUT', hasItems(this.#kind) ? 'item' : 'collection', 'changed')
+    const href = draftHref(this.#kind, checkHref(this.#kind, this.#orgId, reference))
+    await this.#http.send('PUT', href, { ...below(options), json: body })
+  }
+
+  async delete(reference: ReferenceLike, options: RequestOptions = {}): Promise<void> {
+    requireVerb(this.#kind, 'DELETE', 'item', 'deleted')
+    const href = draftHref(this.#kind, checkHref(this.#kind, this.#orgId, reference))
+    await this.#http.send('DELETE', href, below(options))
+  }
+
+  async bulkCreate(objects: object[], options: RequestOptions = {}): Promise<BulkResultItem[]> {
+    return this.#bulk('create', objects, options)
+  }
+
+  async bulkUpdate(objects: object[], options: RequestOptions = {}): Promise<BulkResultItem[]> {
+    requireBulk(this.#kind, 'update')
+    const items = objects.map((object) => ({
+      ...object,
+      href: draftHref(this.#kind, checkHref(this.#kind, this.#orgId, object as ReferenceLike)),
+    }))
+    return this.#bulk('update', items, options)
+  }
+
+  async bulkDelete(references: ReferenceLike[], options: RequestOptions = {}): Promise<BulkResultItem[]> {
+    requireBulk(this.#kind, 'delete')
+    const items = references.map((reference) => ({ href: draftHref(this.#kind, this.#bulkHref(reference)) }))
+    return this.#bulk('delete', items, options)
+  }
+
+  get #orgId(): string {
+    return this.#settings.address.orgId
+  }
+
+  #collection(policyVersion: PolicyVersionSelector, parent?: Parent): string {
+    return collectionOf(this.#kind, this.#orgId, policyVersion, parent)
+  }
+
+  /** A bulk deletion may also name an object by its external reference (pce-api c). */
+  #bulkHref(reference: ReferenceLike): string {
+    const href = hrefOf(reference)
+    const external = `${this.#collection('draft')}?external_data_set=`
+    return href.startsWith(external) ? href : checkHref(this.#kind, this.#orgId, href)
+  }
+
+  /** All objects a filter lets through; one request is enough when its answer is too short to have been cut. */
+  async #everyMatch(endpoint: string, options: RequestOptions): Promise<T[]> {
+    const { items, totalCount } = await getPage<T>(this.#http, endpoint, options)
+    if (items.length < SMALLEST_DEFAULT_PAGE || items.length === totalCount) return items
+    return getAll<T>(this.#http, this.#settings, endpoint, options, this.#kind.pageLimit)
+  }
+
+  async #bulk(verb: BulkVerb, items: object[], options: RequestOptions): Promise<BulkResultItem[]> {
+    requireBulk(this.#kind, verb)
+    const endpoint = `${this.#collection('draft')}/bulk_${verb}`
+    const results: BulkResultItem[] = []
+    try {
+      for (const chunk of inChunks(items)) {
+        const answer = await this.#http.send('PUT', endpoint, { ...below(options), json: chunk })
+        results.push(...toBulkResults(verb, answer))
+      }
+    } catch (error) {
+      if (error instanceof PceError) error.completed = results
+      throw error
+    }
+    return results
+  }
+}
+
+/** Hrefs and collection paths here are complete, so nothing is put in front of them. */
+function below(options: RequestOptions): RequestOptions {
+  return { ...options, includeOrg: false }
+}
+
+/** Network devices keep their name inside `config`. */
+function nameOf(object: object): unknown {
+  const { name, config } = object as { name?: unknown; config?: { name?: unknown } | null }
+  return name ?? config?.name
+}

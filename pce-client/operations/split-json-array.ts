@@ -1,0 +1,137 @@
+import { PceError } from '../errors.js'
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const OPEN_ARRAY = 0x5b
+const CLOSE_ARRAY = 0x5d
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+
+/** Elements are parsed together in batches of at least this much text: one parse per element would cost twice the time. */
+const BATCH_BYTES = 256 * 1024
+
+/** An element larger than this is no row of a result. */
+const MAX_ELEMENT_BYTES = 8 * 1024 * 1024
+
+/**
+ * Takes a JSON array apart while it arrives, so that neither its text nor its parsed whole is ever held: bytes are scanned
+ * for the commas between elements, aware of strings and escapes, and the text between two of them is parsed in batches.
+ * Pieces may end anywhere, inside a UTF-8 sequence or an escape too.
+ *
+ * @throws {PceError} `invalid_response` for text that is no JSON array, is damaged, or ends too early.
+ */
+export class JsonArraySplitter {
+  #state: 'before' | 'inside' | 'after' = 'before'
+  /** Nesting below the array itself. */
+  #depth = 0
+  #inString = false
+  #escaped = false
+  /** Text since the last batch, in pieces. */
+  #pending: Buffer[] = []
+  #pendingBytes = 0
+  /** A batch has ended at a comma, so an element must follow. */
+  #isContinued = false
+
+  /** The batches that this piece completes. */
+  push(chunk: Buffer): unknown[][] {
+    const batches: unknown[][] = []
+    let start = this.#state === 'before' ? this.#skipOpening(chunk) : 0
+    if (this.#state === 'inside') start = this.#scan(chunk, start, batches)
+    if (this.#state === 'after') {
+      if (!isBlank(chunk, start)) throw damaged('there is text after the array')
+    } else if (this.#state === 'inside' && start < chunk.length) {
+      this.#keep(chunk.subarray(start))
+    }
+    return batches
+  }
+
+  /** To be called when the text has ended. */
+  end(): void {
+    if (this.#state !== 'after') throw damaged(this.#state === 'before' ? 'it is empty' : 'it ends too early')
+  }
+
+  /** Index after the opening bracket. */
+  #skipOpening(chunk: Buffer): number {
+    let at = 0
+    while (at < chunk.length && isSpace(chunk[at])) at += 1
+    if (at === chunk.length) return at
+    if (chunk[at] !== OPEN_ARRAY) throw damaged('it is no array')
+    this.#state = 'inside'
+    return at + 1
+  }
+
+  /** Index of the first byte that belongs to no batch yet. The loop sees every byte of the result: its state is local for speed. */
+  #scan(chunk: Buffer, from: number, batches: unknown[][]): number {
+    let inString = this.#inString
+    let escaped = this.#escaped
+    let depth = this.#depth
+    let start = from
+    for (let at = from; at < chunk.length; at += 1) {
+      const byte = chunk[at]
+      if (inString) {
+        if (escaped) escaped = false
+        else if (byte === QUOTE) inString = false
+        else if (byte === BACKSLASH) escaped = true
+      } else if (byte === QUOTE) {
+        inString = true
+      } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+        depth += 1
+      } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
+        depth -= 1
+        if (depth < 0) {
+          this.#closeArray(chunk.subarray(start, at), batches)
+          return at + 1
+        }
+      } else if (byte === COMMA && depth === 0 && this.#pendingBytes + at - start >= BATCH_BYTES) {
+        batches.push(this.#parse(chunk.subarray(start, at), true))
+        this.#isContinued = true
+        start = at + 1
+      }
+    }
+    this.#inString = inString
+    this.#escaped = escaped
+    this.#depth = depth
+    return start
+  }
+
+  #closeArray(rest: Buffer, batches: unknown[][]): void {
+    const last = this.#parse(rest, this.#isContinued)
+    if (last.length > 0) batches.push(last)
+    this.#state = 'after'
+  }
+
+  #keep(rest: Buffer): void {
+    this.#pending.push(rest)
+    this.#pendingBytes += rest.length
+    if (this.#pendingBytes > BATCH_BYTES + MAX_ELEMENT_BYTES) throw damaged('an element is too large')
+  }
+
+  #parse(tail: Buffer, mustHoldElements: boolean): unknown[] {
+    const text =
+      this.#pending.length === 0 ? tail.toString('utf8') : Buffer.concat([...this.#pending, tail]).toString('utf8')
+    this.#pending = []
+    this.#pendingBytes = 0
+    let elements: unknown[]
+    try {
+      elements = JSON.parse(`[${text}]`) as unknown[]
+    } catch {
+      throw damaged('it is not valid JSON')
+    }
+    if (mustHoldElements && elements.length === 0) throw damaged('an element is missing')
+    return elements
+  }
+}
+
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+}
+
+function isBlank(chunk: Buffer, from: number): boolean {
+  for (let at = from; at < chunk.length; at += 1) if (!isSpace(chunk[at])) return false
+  return true
+}
+
+function damaged(why: string): PceError {
+  return new PceError('invalid_response', `the result is no usable list: ${why}`)
+}

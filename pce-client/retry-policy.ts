@@ -1,0 +1,63 @@
+import type { RequestNature } from './classify-request.js'
+
+/** Statuses after which the same request may succeed (specification, part 8). */
+const RETRIED_STATUSES = new Set([429, 500, 502, 503, 504])
+const FIRST_WAIT_MS = 1000
+const BACKOFF_FACTOR = 2
+const JITTER = 0.1
+const LONGEST_RETRY_AFTER_MS = 60_000
+
+/** One failed attempt, reduced to what the policy decides by. */
+export interface FailedAttempt {
+  nature: RequestNature
+  /** The PCE's status, or `lost` when the connection broke or timed out, or `final` for what no repetition can mend. */
+  outcome: number | 'lost' | 'final'
+  /** Milliseconds, already capped; null when the PCE asked for nothing usable. */
+  retryAfterMs: number | null
+  /** Retries made before this attempt's failure. */
+  retriesMade: number
+  retryCount: number
+  /** Milliseconds since the call began, and the most the call may take. */
+  elapsedMs: number
+  totalTimeoutMs: number
+  /** 0 <= x < 1 */
+  random: number
+}
+
+/**
+ * The whole of design decision 23: milliseconds to wait before the attempt is repeated, or null to give up.
+ * A rejected request (429) was not processed, so it is repeated whatever it does; everything else only when repeating is
+ * harmless. A wait that would end past the call's deadline is not begun.
+ */
+export function waitBeforeRetry(attempt: FailedAttempt): number | null {
+  const { outcome, nature, retriesMade } = attempt
+  if (retriesMade >= attempt.retryCount || outcome === 'final') return null
+  if (outcome !== 429 && !nature.repeatable) return null
+  if (outcome !== 'lost' && !RETRIED_STATUSES.has(outcome)) return null
+  const wait = attempt.retryAfterMs ?? backoff(retriesMade, attempt.random)
+  return attempt.elapsedMs + wait > attempt.totalTimeoutMs ? null : wait
+}
+
+/** 1, 2, 4, 8, 16 s with 10 % either way, so that callers that failed together do not return together. */
+function backoff(retriesMade: number, random: number): number {
+  const wait = FIRST_WAIT_MS * BACKOFF_FACTOR ** retriesMade
+  return Math.round(wait * (1 - JITTER + 2 * JITTER * random))
+}
+
+/** `Retry-After` as the milliseconds this client waits for it: as `readRetryAfter`, at most 60 s. */
+export function parseRetryAfter(value: string | undefined, now: number): number | null {
+  const wait = readRetryAfter(value, now)
+  return wait === null ? null : Math.min(wait, LONGEST_RETRY_AFTER_MS)
+}
+
+/**
+ * `Retry-After` as milliseconds from `now`: whole seconds or an HTTP date (RFC 9110, 10.2.3), a past one meaning at once.
+ * Anything else is as good as absent.
+ */
+export function readRetryAfter(value: string | undefined, now: number): number | null {
+  const text = value?.trim() ?? ''
+  if (/^\d+$/.test(text)) return Number(text) * 1000
+  // Date.parse reads nearly anything, "-1" included, as some date: a time of day tells a date from garbage.
+  if (/\d{2}:\d{2}:\d{2}/.test(text) && !Number.isNaN(Date.parse(text))) return Math.max(Date.parse(text) - now, 0)
+  return null
+}

@@ -1,0 +1,121 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { PceError, PceIntegerError } from './errors.js'
+import type { TlsSettings } from './read-tls-files.js'
+import type { PceClientOptions, RetryEvent, Timers } from './types.js'
+
+/** Where the PCE is: everything that goes into an address, none of it secret. */
+export interface PceAddress {
+  readonly scheme: 'http' | 'https'
+  /** `<scheme>://<host>:<port>`, the port always spelled out. */
+  readonly origin: string
+  readonly version: string
+  readonly orgId: string
+}
+
+/** What the setters change. Lives in a closure of the client and is never a property of anything handed out. */
+export interface ClientSettings {
+  readonly address: PceAddress
+  readonly retryCount: number
+  readonly totalTimeoutMs: number
+  readonly idleTimeoutMs: number
+  readonly timers: Timers
+  readonly onRetry: ((event: RetryEvent) => void) | undefined
+  readonly requestId: (() => string | undefined) | undefined
+  requestTimeoutMs: number
+  authorization: string | undefined
+  proxies: { http: URL | undefined; https: URL | undefined }
+  tls: TlsSettings
+}
+
+const REAL_TIMERS: Timers = {
+  now: () => Date.now(),
+  random: () => Math.random(),
+  sleep: async (ms, signal) => {
+    try {
+      await delay(ms, undefined, { signal })
+    } catch (error) {
+      throw signal?.aborted === true ? signal.reason : error
+    }
+  },
+}
+
+/**
+ * The constructor rules of the specification (4.3) and pce-api a.1. Performs no input or output.
+ *
+ * @throws {PceIntegerError} for a port outside 1..65535, an organisation below 1, a negative retry count, a time-out that is
+ *   not a whole number of seconds above 0.
+ * @throws {PceError} `invalid_argument` for an address or a version that cannot be one.
+ */
+export function readSettings(options: PceClientOptions): ClientSettings {
+  const port = integerIn('port', options.port ?? '443', 1, 65_535)
+  const orgId = integerIn('orgId', options.orgId ?? '1', 1)
+  return {
+    address: {
+      ...parseOrigin(options.url, port),
+      version: parseVersion(options.version ?? 'v2'),
+      orgId: String(orgId),
+    },
+    retryCount: integerIn('retryCount', options.retryCount ?? 5, 0),
+    requestTimeoutMs: readTimeout(options.requestTimeout ?? 30),
+    totalTimeoutMs: positive('totalTimeout', options.totalTimeout ?? 120) * 1000,
+    idleTimeoutMs: positive('idleTimeout', options.idleTimeout ?? 60) * 1000,
+    timers: options.timers ?? REAL_TIMERS,
+    onRetry: options.onRetry,
+    requestId: options.requestId,
+    authorization: undefined,
+    proxies: { http: undefined, https: undefined },
+    tls: { verify: true },
+  }
+}
+
+/** Seconds to milliseconds. @throws {PceIntegerError} unless a whole number above 0. */
+export function readTimeout(seconds: number): number {
+  return integerIn('requestTimeout', seconds, 1) * 1000
+}
+
+/** @throws {PceError} `invalid_argument`; the message leaves the address out, since it may hold a password. */
+export function readProxy(name: string, uri: string | null | undefined): URL | undefined {
+  if (uri === undefined || uri === null || uri === '') return undefined
+  const url = URL.canParse(uri) ? new URL(uri) : undefined
+  if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.hostname === '') {
+    throw new PceError('invalid_argument', `${name} is not an http:// or https:// address`)
+  }
+  return url
+}
+
+function parseOrigin(url: unknown, port: number): Pick<PceAddress, 'scheme' | 'origin'> {
+  // `undefined` and `null`, as text, would be host names.
+  if (typeof url !== 'string') throw new PceError('invalid_argument', 'url, the address of the PCE, must be a string')
+  const [, givenScheme, rest = ''] = /^(?:([a-z][a-z0-9+.-]*):\/\/)?(.*)$/is.exec(url.trim()) ?? []
+  const scheme = givenScheme?.toLowerCase() === 'http' ? 'http' : 'https'
+  const authority = rest.split(/[/?#\\]/, 1)[0] ?? ''
+  if (authority.includes('@')) {
+    throw new PceError('invalid_argument', 'the PCE address must not hold a user name or password; use setCredentials')
+  }
+  const isBareIpv6 = /^[0-9a-f:.]*:[0-9a-f:.]*:[0-9a-f:.]*$/i.test(authority)
+  const candidate = `${scheme}://${isBareIpv6 ? `[${authority}]` : authority}`
+  const hostname = URL.canParse(candidate) ? new URL(candidate).hostname : ''
+  if (hostname === '') throw new PceError('invalid_argument', 'the PCE address has no usable host name')
+  return { scheme, origin: `${scheme}://${hostname}:${port}` }
+}
+
+function parseVersion(version: string): string {
+  if (!/^[a-z0-9][a-z0-9._-]*$/i.test(version)) {
+    throw new PceError('invalid_argument', 'the API version must be a single path segment such as v2')
+  }
+  return version
+}
+
+function integerIn(name: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): number {
+  const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
+  if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < least || number > most) {
+    const range = most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`
+    throw new PceIntegerError(`${name} must be an integer ${range}`)
+  }
+  return number
+}
+
+function positive(name: string, value: number): number {
+  if (!Number.isFinite(value) || value <= 0) throw new PceIntegerError(`${name} must be a number of seconds above 0`)
+  return value
+}

@@ -1,0 +1,131 @@
+import type { ClientRequest } from 'node:http'
+import type { Agents as GotAgents, Got, Request, Response } from 'got'
+import { watchAttempt, type CallState } from './call-state.js'
+import { PceError } from './errors.js'
+import { decideRetry, refuseForeignAnswer, waitForRetry } from './hooks.js'
+import { asError, toPceError, type Failure } from './map-failure.js'
+import type { ClientSettings } from './settings.js'
+import type { BodySink } from './transport.js'
+
+/** Of an error answer, only this much is read. */
+const MAX_ERROR_BYTES = 64 * 1024
+
+interface StreamedRequest {
+  client: Got
+  url: URL
+  agent: GotAgents
+  headers: Record<string, string>
+  settings: ClientSettings
+  state: CallState
+}
+
+/** What the sink throws is its owner's error and no failure of the download. */
+class SinkError extends Error {
+  constructor(readonly thrown: Error) {
+    super()
+  }
+}
+
+/**
+ * A GET whose body is handed over as it arrives. got's own retries end with the headers, so the same policy is asked here for
+ * the whole download: one that breaks off starts again from the beginning, and the sink is told.
+ *
+ * @throws {PceError} as every call; what the sink throws, unchanged.
+ */
+export async function streamBody(request: StreamedRequest, sink: BodySink): Promise<void> {
+  const { settings, state } = request
+  for (;;) {
+    let failure: Failure
+    try {
+      if (state.signal.aborted) throw asError(state.signal.reason)
+      const refused = await attempt(request, sink)
+      if (refused === undefined) return
+      failure = refused
+    } catch (error) {
+      if (error instanceof SinkError) throw error.thrown
+      failure = asError(error)
+    }
+    if (!decideRetry(settings, state, failure)) throw toPceError(failure, state)
+    try {
+      await waitForRetry(settings, state, failure)
+    } catch (error) {
+      throw toPceError(asError(error), state)
+    }
+  }
+}
+
+/** One attempt; the error answer where the PCE gave one. */
+async function attempt(request: StreamedRequest, sink: BodySink): Promise<Failure | undefined> {
+  const { settings, state } = request
+  const stream = request.client.stream(request.url, {
+    agent: request.agent,
+    headers: request.headers,
+    signal: state.signal,
+    context: { call: state },
+    throwHttpErrors: false,
+    retry: { limit: 0 },
+  })
+  try {
+    const response = await headersOf(stream, settings, state)
+    if (response.statusCode >= 400) return await readRefusal(stream, response, settings, state)
+    refuseForeignAnswer(response.statusCode, response.headers['content-type'])
+    sink.begin()
+    for await (const chunk of piecesOf(stream, settings, state)) {
+      try {
+        await sink.take(chunk)
+      } catch (error) {
+        throw new SinkError(asError(error))
+      }
+    }
+    return undefined
+  } finally {
+    stream.destroy()
+  }
+}
+
+function headersOf(stream: Request, settings: ClientSettings, state: CallState): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    stream.on('request', (wire: ClientRequest) => {
+      watchAttempt(wire, state, { headersMs: settings.requestTimeoutMs, idleMs: Infinity, maxBytes: Infinity })
+    })
+    stream.once('response', resolve)
+    // Stays attached: an error after the headers reaches the reader through the iterator, and must not be "unhandled" here.
+    stream.on('error', reject)
+  })
+}
+
+/** The body's pieces. The idle time-out runs only while one is awaited, so a slow taker is not taken for a slow PCE. */
+async function* piecesOf(stream: Request, settings: ClientSettings, state: CallState): AsyncGenerator<Buffer> {
+  const iterator = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>
+  for (;;) {
+    const timer = setTimeout(() => {
+      const text = `the answer stalled for ${settings.idleTimeoutMs / 1000} s`
+      state.ended ??= { error: new PceError('unreachable', text, { reason: 'ETIMEDOUT' }), retry: true }
+      stream.destroy(state.ended.error)
+    }, settings.idleTimeoutMs)
+    const piece = await iterator.next().finally(() => clearTimeout(timer))
+    if (piece.done === true) return
+    yield piece.value
+  }
+}
+
+async function readRefusal(
+  stream: Request,
+  { statusCode, statusMessage, headers }: Response,
+  settings: ClientSettings,
+  state: CallState,
+): Promise<Failure> {
+  const pieces: Buffer[] = []
+  let size = 0
+  try {
+    for await (const piece of piecesOf(stream, settings, state)) {
+      size += piece.length
+      if (size > MAX_ERROR_BYTES) break
+      pieces.push(piece)
+    }
+  } catch {
+    // The status is known, and says more than a body that breaks off.
+  }
+  const body = size > MAX_ERROR_BYTES ? '' : Buffer.concat(pieces).toString('utf8')
+  return { status: statusCode, statusText: statusMessage ?? '', headers, body }
+}

@@ -1,0 +1,518 @@
+import t from 'tap'
+import { PceApiError, type PceError } from '../../pce-client/index.js'
+import { KINDS, type Kind, type KindAttribute } from '../../pce-client/kinds.js'
+import type { ObjectApi } from '../../pce-client/types.js'
+import { clientOf, startServer, type Reply, type Responder } from './support.js'
+
+/** The object kinds as the PCE documents them: attribute, path, single?, collection verbs, item verbs, parent, bulk, id, create body. */
+const FACTS = `
+access_restrictions | /orgs/{org}/access_restrictions | - | GET POST | GET PUT DELETE | - | - | int | -
+app_group_summary | /orgs/{org}/app_group_summary | single | GET | - | - | - | - | -
+auth_security_principals | /orgs/{org}/auth_security_principals | - | GET POST | GET PUT DELETE | - | - | uuid | -
+authentication_settings | /authentication_settings | single | GET PUT | - | - | - | - | -
+container_clusters | /orgs/{org}/container_clusters | - | GET POST | GET PUT DELETE | - | - | uuid | -
+container_workload_profiles | /orgs/{org}/container_clusters/{id}/container_workload_profiles | - | GET POST | GET PUT DELETE | container_clusters | - | uuid | -
+core_service_types | /orgs/{org}/core_service_types | - | GET | GET PUT | - | - | uuid | -
+deny_rules | /orgs/{org}/sec_policy/{pversion}/rule_sets/{id}/deny_rules | - | GET POST | GET PUT DELETE | rule_sets | - | int | -
+detected_core_services | /orgs/{org}/detected_core_services | - | GET | GET PUT | - | - | uuid | -
+discovered_virtual_servers | /orgs/{org}/discovered_virtual_servers | - | GET | GET | - | - | uuid | -
+enforcement_boundaries | /orgs/{org}/sec_policy/{pversion}/enforcement_boundaries | - | GET POST | GET PUT DELETE | - | - | int | -
+event_settings | /orgs/{org}/settings/events | single | GET PUT | - | - | - | - | -
+events | /orgs/{org}/events | - | GET | GET | - | - | uuid | -
+firewall_settings | /orgs/{org}/sec_policy/{pversion}/firewall_settings | single | GET PUT | - | - | - | - | -
+ip_lists | /orgs/{org}/sec_policy/{pversion}/ip_lists | - | GET POST | GET PUT DELETE | - | - | int | -
+jobs | /orgs/{org}/jobs | - | GET | GET DELETE | - | - | uuid | -
+kubernetes_workloads | /orgs/{org}/kubernetes_workloads | - | GET | GET | - | - | uuid | -
+label_dimensions | /orgs/{org}/label_dimensions | - | GET POST | GET PUT DELETE | - | - | uuid | -
+label_groups | /orgs/{org}/sec_policy/{pversion}/label_groups | - | GET POST | GET PUT DELETE | - | - | uuid | -
+label_mapping_rules | /orgs/{org}/label_mapping_rules | - | GET POST | GET PUT DELETE | - | - | uuid | -
+labels | /orgs/{org}/labels | - | GET POST | GET PUT DELETE | - | - | int | -
+ldap_configs | /authentication_settings/ldap_configs | - | GET POST | GET PUT DELETE | - | - | uuid | -
+network_devices | /orgs/{org}/network_devices | - | GET | GET PUT DELETE | - | - | uuid | -
+network_endpoints | /orgs/{org}/network_devices/{id}/network_endpoints | - | GET POST | GET PUT DELETE | network_devices | - | uuid | -
+network_enforcement_nodes | /orgs/{org}/network_enforcement_nodes | - | GET | GET PUT | - | - | uuid | -
+optional_features | /orgs/{org}/optional_features | - | GET PUT | - | - | - | - | -
+org_settings | /orgs/{org}/settings | single | GET PUT | - | - | - | - | -
+pairing_profiles | /orgs/{org}/pairing_profiles | - | GET POST | GET PUT DELETE | - | - | int | -
+password_policy | /authentication_settings/password_policy | single | GET PUT | - | - | - | - | -
+permissions | /orgs/{org}/permissions | - | GET POST | GET PUT DELETE | - | - | uuid | -
+report_schedules | /orgs/{org}/report_schedules | - | GET POST | GET PUT DELETE | - | - | uuid | -
+report_settings | /orgs/{org}/settings/reports | single | GET PUT | - | - | - | - | -
+report_templates | /orgs/{org}/report_templates | - | GET | GET PUT | - | - | string | -
+reports | /orgs/{org}/reports | - | GET POST | GET PUT | - | - | uuid | -
+roles | /orgs/{org}/roles | - | GET | GET | - | - | name | -
+rule_sets | /orgs/{org}/sec_policy/{pversion}/rule_sets | - | GET POST | GET PUT DELETE | - | - | int | -
+rules | /orgs/{org}/sec_policy/{pversion}/rule_sets/{id}/sec_rules | - | GET POST | GET PUT DELETE | rule_sets | - | int | -
+saml_configs | /authentication_settings/saml_configs | - | GET | GET PUT | - | - | uuid | -
+security_principals | /orgs/{org}/security_principals | - | GET POST | GET PUT DELETE | - | create | sid | -
+service_accounts | /orgs/{org}/service_accounts | - | GET POST | GET PUT DELETE | - | - | uuid | -
+service_bindings | /orgs/{org}/service_bindings | - | GET POST | GET DELETE | - | - | uuid | array
+services | /orgs/{org}/sec_policy/{pversion}/services | - | GET POST | GET PUT DELETE | - | - | int | -
+slbs | /orgs/{org}/slbs | - | GET POST | GET PUT DELETE | - | - | uuid | -
+support_bundle_requests | /orgs/{org}/support_bundle_requests | - | GET POST | GET DELETE | - | - | uuid | -
+syslog_destinations | /orgs/{org}/settings/syslog/destinations | - | GET POST | GET PUT DELETE | - | - | uuid | -
+system_events | /system_events | - | GET | GET | - | - | uuid | -
+traffic_collector_settings | /orgs/{org}/settings/traffic_collector | - | GET POST | GET PUT DELETE | - | - | uuid | -
+trusted_proxy_ips | /orgs/{org}/settings/trusted_proxy_ips | single | GET PUT | - | - | - | - | -
+users | /users | - | GET POST | GET PUT | - | - | int | -
+vens | /orgs/{org}/vens | - | GET | GET PUT | - | - | uuid | -
+virtual_servers | /orgs/{org}/sec_policy/{pversion}/virtual_servers | - | GET POST | GET PUT DELETE | - | - | uuid | -
+virtual_services | /orgs/{org}/sec_policy/{pversion}/virtual_services | - | GET POST | GET PUT DELETE | - | create update | uuid | -
+vulnerabilities | /orgs/{org}/vulnerabilities | - | GET POST | GET PUT DELETE | - | - | chosen | array
+vulnerability_reports | /orgs/{org}/vulnerability_reports | - | GET | GET PUT DELETE | - | - | chosen | -
+workload_settings | /orgs/{org}/settings/workloads | single | GET PUT | - | - | - | - | -
+workloads | /orgs/{org}/workloads | - | GET POST | GET PUT DELETE | - | create update delete | uuid | -
+`
+
+const facts = FACTS.trim()
+  .split('\n')
+  .map((line) => {
+    const [name = '', path = '', single, collection, item, parent, bulk, id, create] = line
+      .split('|')
+      .map((cell) => cell.trim())
+      .map((cell) => (cell === '-' ? '' : cell))
+    return {
+      name,
+      path,
+      single,
+      collection: verbs(collection),
+      item: verbs(item),
+      parent,
+      bulk: verbs(bulk),
+      id,
+      create,
+    }
+  })
+
+const server = await startServer(t, (seen, index) => respond(seen, index))
+let respond: Responder = () => ({ body: [] })
+
+/** A fresh client of a server that has forgotten what it was asked. */
+function setup(answer: Responder | Reply = { body: [] }) {
+  respond = typeof answer === 'function' ? answer : () => answer
+  server.seen.length = 0
+  return clientOf(server)
+}
+
+const apiOf = (client: object, attribute: string) => (client as Record<string, ObjectApi>)[attribute]!
+
+t.test('the table of kinds', async (t) => {
+  t.equal(facts.length, 56)
+  t.same(
+    Object.keys(KINDS).sort(),
+    facts.map(({ name }) => camelCase(name)).sort(),
+    'has the attributes of the specification',
+  )
+  for (const fact of facts) {
+    const kind: Kind = KINDS[camelCase(fact.name) as KindAttribute]
+    t.match(
+      kind,
+      {
+        specName: fact.name,
+        path: fact.path.replace('{org}', '{org_id}').replace('{id}', '{parent}'),
+        orgScoped: fact.path.startsWith('/orgs/'),
+        versioned: fact.path.includes('{pversion}'),
+        collectionVerbs: fact.collection,
+        itemVerbs: fact.item,
+      },
+      fact.name,
+    )
+    t.same([kind.single ?? false, kind.arrayCreate ?? false], [fact.single !== '', fact.create !== ''], fact.name)
+    t.same(
+      [kind.parent ?? '', kind.bulk ?? [], kind.id ?? ''],
+      [camelCase(fact.parent ?? ''), fact.bulk, fact.id],
+      fact.name,
+    )
+  }
+})
+
+t.test('every kind is reached at its own path, and refuses what it has not', async (t) => {
+  for (const fact of facts) {
+    const client = setup({ body: {} })
+    const api = apiOf(client, camelCase(fact.name))
+    const at = (version: string) => fact.path.replace('{org}', '1').replace('{pversion}', version).replace('{id}', '9')
+    const parent = fact.parent === '' ? null : at('draft').slice(0, at('draft').lastIndexOf('/'))
+    const href = fact.item.length > 0 ? `${at('active')}/5` : at('active')
+    const canUpdate = (fact.item.length > 0 ? fact.item : fact.collection).includes('PUT')
+    const calls: [string, boolean, () => Promise<unknown>, string][] = [
+      ['create', fact.collection.includes('POST'), () => api.create({ name: 'x' }, parent), `POST ${at('draft')}`],
+      ['getByReference', true, () => api.getByReference(href), `GET ${href}`],
+      ['update', canUpdate, () => api.update(href, {}), `PUT ${href.replace('/active/', '/draft/')}`],
+      ['delete', fact.item.includes('DELETE'), () => api.delete(href), `DELETE ${href.replace('/active/', '/draft/')}`],
+      ['bulkCreate', fact.bulk.includes('create'), () => api.bulkCreate([]), ''],
+      ['bulkUpdate', fact.bulk.includes('update'), () => api.bulkUpdate([]), ''],
+      ['bulkDelete', fact.bulk.includes('delete'), () => api.bulkDelete([]), ''],
+    ]
+    for (const [verb, isOffered, call, request] of calls) {
+      server.seen.length = 0
+      const error = await call().then(
+        () => null,
+        (thrown: PceError) => thrown,
+      )
+      if (isOffered) {
+        t.equal(error, null, `${fact.name} can ${verb}`)
+        t.same(server.requests(), request === '' ? [] : [request])
+      } else {
+        t.match(
+          error,
+          { name: 'PceError', code: 'unsupported', message: /the PCE offers .*(GET|bulk)/ },
+          `${fact.name} cannot ${verb}`,
+        )
+        t.same(server.seen, [], 'and no request tells')
+      }
+    }
+    respond = () => ({ body: fact.single === '' ? [] : {} })
+    server.seen.length = 0
+    await api.get('active', parent)
+    t.same(server.requests(), [`GET ${at('active')}`], `${fact.name} are read at ${at('active')}`)
+    if (fact.parent !== '') {
+      await t.rejects(
+        api.get('draft'),
+        { code: 'invalid_argument', message: new RegExp(fact.parent ?? '') },
+        'only with a parent',
+      )
+      await t.rejects(api.create({}, '/orgs/1/labels/1'), { code: 'invalid_href' }, 'of the right kind')
+    }
+  }
+})
+
+t.test('a reference', async (t) => {
+  const client = setup((seen) => ({ body: { href: seen.path } }))
+  const href = '/orgs/1/sec_policy/active/ip_lists/12'
+  for (const reference of [href, { href }, { href, name: 'Branches', created_at: 'x' }]) {
+    t.same(await client.ipLists.getByReference(reference), { href })
+  }
+  server.seen.length = 0
+  const foreign = [
+    '/orgs/2/sec_policy/draft/ip_lists/12',
+    '/orgs/1/sec_policy/draft/services/12',
+    '/orgs/1/sec_policy/draft/ip_lists',
+    '/orgs/1/sec_policy/draft/ip_lists/12/x',
+    '/orgs/1/sec_policy/draft/ip_lists/12?x=1',
+    '/orgs/11/sec_policy/draft/ip_lists/12',
+    'x/orgs/1/sec_policy/draft/ip_lists/12',
+    '/orgs/1/sec_policy/other/ip_lists/12',
+    '/orgs/1/sec_policy/draft/ip_lists/..',
+    '/orgs/1/sec_policy/draft/ip_lists/%2e%2e',
+    '12',
+    '',
+  ]
+  for (const wrong of foreign) {
+    await t.rejects(client.ipLists.getByReference(wrong), { code: 'invalid_href' }, `refused: ${wrong}`)
+    await t.rejects(client.ipLists.delete(wrong), { code: 'invalid_href' })
+  }
+  for (const wrong of [{}, null, 5] as never[])
+    await t.rejects(client.ipLists.update(wrong, {}), { code: 'invalid_href' })
+  await t.rejects(
+    client.ipLists.update('/orgs/1/sec_policy/81/ip_lists/12', {}),
+    { code: 'invalid_href' },
+    'history is not written',
+  )
+  t.same(server.seen, [], 'before any request')
+  await client.firewallSettings.update('/orgs/1/sec_policy/draft/firewall_settings/1', { x: 1 })
+  await client.eventSettings.update({ audit_event_retention_seconds: 1 } as never, { y: 1 })
+  t.same(
+    server.requests(),
+    ['PUT /orgs/1/sec_policy/draft/firewall_settings/1', 'PUT /orgs/1/settings/events'],
+    'a single object needs no href',
+  )
+})
+
+t.test('getByName', async (t) => {
+  const named = (...names: string[]) =>
+    names.map((name, index) => ({ href: `/orgs/1/sec_policy/draft/services/${index + 1}`, name }))
+  let client = setup({ body: named('S-HTTPS', 'S-HTTP', 's-http', 'S-HTTP ') })
+  t.match(
+    await client.services.getByName('S-HTTP'),
+    { href: '/orgs/1/sec_policy/draft/services/2' },
+    'is exact, though the PCE searches substrings',
+  )
+  t.same(server.requests(), ['GET /orgs/1/sec_policy/draft/services?name=S-HTTP'])
+  t.equal(await client.services.getByName('S-HT', 'active'), null, 'answers null when there is none')
+  t.equal(server.seen.at(-1)?.path, '/orgs/1/sec_policy/active/services?name=S-HT')
+
+  client = setup({ body: named('Web', 'Webber', 'Web') })
+  await t.rejects(client.services.getByName('Web'), {
+    code: 'ambiguous_name',
+    hrefs: ['/orgs/1/sec_policy/draft/services/1', '/orgs/1/sec_policy/draft/services/3'],
+  })
+  await t.rejects(client.labels.getByName('Web'), { code: 'unsupported', message: /key, value/ }, 'labels have no name')
+  await t.rejects(client.rules.getByName('Web'), { code: 'unsupported' })
+  await t.rejects(client.containerWorkloadProfiles.getByName('Web'), { code: 'unsupported' })
+
+  const many = named(...Array.from({ length: 700 }, (_, index) => (index === 650 ? 'Web' : `Web ${index}`)))
+  client = setup(collectionOf(many))
+  t.match(await client.services.getByName('Web'), { name: 'Web' }, 'looks behind the first page')
+  client = setup({ body: [{ href: '/orgs/1/network_devices/a', config: { name: 'leaf-1' } }] })
+  t.match(await client.networkDevices.getByName('leaf-1'), { href: '/orgs/1/network_devices/a' })
+  client = setup({ body: [{ href: '/orgs/1/vulnerabilities/CVE-1', name: 'CVE-1' }] })
+  t.ok(await client.vulnerabilities.getByName('CVE-1'))
+  t.equal(server.seen[0]?.path, '/orgs/1/vulnerabilities', 'a name the PCE cannot search by is compared here')
+})
+
+t.test('get', async (t) => {
+  let client = setup({ body: [{ href: '/orgs/1/labels/1' }], headers: { 'x-total-count': '550' } })
+  t.same(await client.labels.get(), [{ href: '/orgs/1/labels/1' }])
+  t.same(await client.labels.getPage('draft', null, { params: { key: 'app' } }), {
+    items: [{ href: '/orgs/1/labels/1' }],
+    totalCount: 550,
+  })
+  for (const odd of ['', 'abc', '-1', '1.5']) {
+    client = setup({ body: [], headers: { 'x-total-count': odd } })
+    t.equal((await client.labels.getPage()).totalCount, null, `a total of "${odd}" is none`)
+  }
+  t.same(await setup({ body: 'null' }).labels.get(), [], 'null is an empty list')
+  await t.rejects(setup({ body: { not: 'a list' } }).labels.get(), { code: 'invalid_response' })
+  t.same(await setup({ body: { ike: 1 } }).firewallSettings.get(81), [{ ike: 1 }], 'a single object is a list of one')
+  t.equal(server.seen[0]?.path, '/orgs/1/sec_policy/81/firewall_settings')
+  const rules = '/orgs/1/sec_policy/active/rule_sets/30/sec_rules'
+  await setup().rules.get('active', '/orgs/1/sec_policy/draft/rule_sets/30')
+  t.same(server.requests(), [`GET ${rules}`], 'a parent is looked at in the version asked for')
+})
+
+t.test('getAll', async (t) => {
+  const labels = (count: number) => Array.from({ length: count }, (_, index) => ({ href: `/orgs/1/labels/${index}` }))
+  const count = async (answer: Responder | Reply) => (await setup(answer).labels.getAll()).length
+  const asked = () => server.seen.map(({ path, headers }) => headers.prefer ?? /max_results=(\d+)/.exec(path)?.[1])
+
+  t.equal(await count(collectionOf(labels(1234))), 1234)
+  t.same(asked(), ['0', '1234'], 'makes two requests, the second with the total of the first')
+  t.equal(await count({ body: labels(7) }), 7)
+  t.same(asked(), ['0'], 'is done when the endpoint ignores max_results')
+  t.equal(await count(collectionOf([])), 0)
+
+  for (const total of [undefined, 'abc', '0']) {
+    t.equal(
+      await count(collectionOf(labels(700), { total: () => total })),
+      700,
+      `loses nothing when the total is ${total}`,
+    )
+  }
+  let calls = 0
+  const growing: Responder = (seen, index) => collectionOf(labels(calls++ === 0 ? 600 : 603))(seen, index)
+  t.equal(await count(growing), 603, 'sees objects that were added in between')
+  t.equal(await count(collectionOf(labels(700), { cap: 500 })), 700, 'asks for the job where the PCE cuts at its page')
+  t.same(asked(), ['0', '700', 'respond-async'])
+  t.equal(
+    await count(collectionOf(labels(12_000), { total: () => undefined, cap: 10_000 })),
+    12_000,
+    'and where a full page hides the rest',
+  )
+
+  const filtered = setup(collectionOf(labels(12), { total: () => '700' }))
+  t.equal((await filtered.labels.getAll('draft', null, { params: { key: 'app', max_results: 3 } })).length, 12)
+  t.same(
+    server.requests(),
+    ['GET /orgs/1/labels?key=app&max_results=0', 'GET /orgs/1/labels?key=app&max_results=700'],
+    'an unfiltered total is no reason for more',
+  )
+
+  const events = setup(collectionOf(labels(15_000), { cap: 10_000 }))
+  t.equal((await events.events.getAll()).length, 15_000)
+  t.same(asked(), ['0', 'respond-async'], 'kinds with a hard limit go to the job at once')
+})
+
+t.test('getAsync and getCollection', async (t) => {
+  const job = '/orgs/1/jobs/6c1f'
+  const file = '/orgs/1/datafiles/77'
+  const start = (location: string, retryAfter = '5'): Reply => ({
+    status: 202,
+    headers: { location, 'retry-after': retryAfter },
+  })
+  const script = (first: Reply, ...states: Reply[]): Responder => {
+    let polls = 0
+    return ({ path }) => {
+      if (path.startsWith(job)) return states[Math.min(polls++, states.length - 1)]!
+      return path === file ? { body: [{ href: '/orgs/1/labels/1' }] } : first
+    }
+  }
+  const state = (status: string, result: unknown = {}, headers = {}): Reply => ({
+    body: { href: job, status, result },
+    headers,
+  })
+  const done = state('done', { href: file })
+
+  let client = setup(script(start(job), state('pending'), state('running'), done))
+  t.same(await client.labels.getAsync('draft', null, { params: { key: 'app' } }), [{ href: '/orgs/1/labels/1' }])
+  t.same(server.requests(), ['GET /orgs/1/labels?key=app', `GET ${job}`, `GET ${job}`, `GET ${job}`, `GET ${file}`])
+  t.equal(server.seen[0]?.headers.prefer, 'respond-async')
+  t.same(client.waits, [5000, 7500, 11_250], 'waits as asked, then half as long again')
+  client = setup(script(start(job, '0'), state('running', {}, { 'retry-after': '3' }), done))
+  await client.getCollection('labels')
+  t.same(client.waits, [0, 3000])
+
+  for (const location of [`http://127.0.0.1:${server.port}/api/v2${job}`, `/api/v2${job}`]) {
+    t.equal((await setup(script(start(location), done)).getCollection('labels')).text, '[{"href":"/orgs/1/labels/1"}]')
+  }
+  t.equal(
+    (await setup(script(start(job), state('completed', file))).labels.getAsync()).length,
+    1,
+    'a bare result path will do',
+  )
+  t.equal((await setup({ body: [1, 2] }).labels.getAsync()).length, 2, 'so will a direct answer')
+
+  for (const evil of [
+    'https://evil.example/job',
+    '//evil.example/job',
+    `http://127.0.0.1:${server.port + 1}${job}`,
+    'http://[',
+  ]) {
+    await t.rejects(
+      setup(script(start(evil))).getCollection('labels'),
+      { code: 'invalid_response' },
+      `${evil} is not followed`,
+    )
+    t.equal(server.seen.length, 1)
+    const elsewhere = setup(script(start(job), state('done', { href: evil })))
+    await t.rejects(elsewhere.getCollection('labels'), { code: 'invalid_response' }, 'nor is such a result')
+  }
+  await t.rejects(setup({ status: 202 }).getCollection('labels'), { code: 'invalid_response' })
+  await t.rejects(setup(script(start(job), state('failed', { message: 'Out of disk' }))).getCollection('labels'), {
+    name: 'PceApiError',
+    code: 'job_failed',
+    message: /Out of disk/,
+  })
+  await t.rejects(setup(script(start(job), state('done'))).getCollection('labels'), { code: 'job_failed' })
+  await t.rejects(setup(script(start(job), { status: 404 })).getCollection('labels'), {
+    name: 'PceApiError',
+    status: 404,
+  })
+  await t.rejects(setup({ status: 406 }).getCollection('labels'), PceApiError)
+  const endless = setup(script(start(job, '60'), state('running')))
+  await t.rejects(
+    endless.getCollection('labels'),
+    { code: 'job_failed', message: /10 minutes/ },
+    'a job that never ends is given up',
+  )
+  t.ok(endless.waits.reduce((sum, wait) => sum + wait) <= 600_000)
+
+  const controller = new AbortController()
+  const cancelled = setup(script(start(job), state('running')))
+  server.seen.length = 0
+  const answer = respond
+  respond = (seen, index) => {
+    if (index === 2) controller.abort()
+    return answer(seen, index)
+  }
+  await t.rejects(cancelled.getCollection('labels', { signal: controller.signal }), { code: 'aborted' })
+  t.equal(server.seen.length, 3, 'cancelling ends the polling')
+})
+
+t.test('create', async (t) => {
+  let client = setup({ status: 201, body: { href: '/orgs/1/labels/9', key: 'app', value: 'ERP' } })
+  t.match(await client.labels.create({ key: 'app', value: 'ERP' }), { href: '/orgs/1/labels/9' })
+  t.match(server.seen, [{ method: 'POST', path: '/orgs/1/labels', body: '{"key":"app","value":"ERP"}' }])
+  client = setup({ status: 201, body: '{"href":' })
+  await t.rejects(
+    client.labels.create({}),
+    { code: 'outcome_unknown' },
+    'an answer cut short does not mean that nothing was created',
+  )
+  client = setup({ status: 201, body: [{ href: '/orgs/1/service_bindings/1', status: 'created' }] })
+  t.match(await client.serviceBindings.create({ workload: { href: 'x' } }), { href: '/orgs/1/service_bindings/1' })
+  t.equal(server.seen[0]?.body, '[{"workload":{"href":"x"}}]', 'service bindings are created as arrays')
+  await client.denyRules.create({}, { href: '/orgs/1/sec_policy/active/rule_sets/3' })
+  t.equal(
+    server.seen[1]?.path,
+    '/orgs/1/sec_policy/draft/rule_sets/3/deny_rules',
+    'rules are created in the draft of their rule set',
+  )
+})
+
+t.test('bulk operations', async (t) => {
+  const href = (index: number) => `/orgs/1/workloads/w${index}`
+  const echo: Responder = ({ path, body }) => ({
+    body: path.endsWith('delete')
+      ? []
+      : (JSON.parse(body) as { href?: string }[]).map((_, index) => ({
+          href: href(index),
+          status: path.endsWith('create') ? 'created' : 'updated',
+        })),
+  })
+  let client = setup(echo)
+  const created = await client.workloads.bulkCreate(Array.from({ length: 2500 }, (_, index) => ({ name: `w${index}` })))
+  t.equal(created.length, 2500)
+  t.same(created[0], { href: href(0), errors: [] })
+  t.same(
+    server.seen.map(({ body }) => (JSON.parse(body) as unknown[]).length),
+    [1000, 1000, 500],
+    'go in chunks of at most 1000',
+  )
+  t.match(server.requests()[0], 'PUT /orgs/1/workloads/bulk_create')
+  t.same(
+    await client.workloads.bulkDelete([
+      href(1),
+      { href: '/orgs/1/workloads?external_data_set=x&external_data_reference=y' },
+    ]),
+    [],
+  )
+  server.seen.length = 0
+  t.same(await client.workloads.bulkCreate([]), [])
+  await client.virtualServices.bulkUpdate([{ href: '/orgs/1/sec_policy/active/virtual_services/a', name: 'x' }])
+  await client.securityPrincipals.bulkCreate([{ sid: 'S-1', name: 'x' }])
+  t.match(server.seen, [
+    {
+      path: '/orgs/1/sec_policy/draft/virtual_services/bulk_update',
+      body: '[{"href":"/orgs/1/sec_policy/draft/virtual_services/a","name":"x"}]',
+    },
+    { path: '/orgs/1/security_principals/bulk_create' },
+  ])
+  await t.rejects(client.workloads.bulkUpdate([{ name: 'no href' }]), { code: 'invalid_href' })
+  await t.rejects(client.workloads.bulkDelete(['/orgs/1/labels/1']), { code: 'invalid_href' })
+  t.equal(server.seen.length, 2)
+
+  client = setup({
+    body: [
+      { href: href(1), status: 'updated' },
+      { href: href(2), status: 'failed', token: 'not_found_error', message: 'Not found' },
+      { href: href(3), status: 'validation_failure' },
+      { href: href(4), errors: [{ token: 'method_not_allowed_error', message: 'Not allowed' }] },
+    ],
+  })
+  t.same(
+    await client.workloads.bulkUpdate([{ href: href(1) }]),
+    [
+      { href: href(1), errors: [] },
+      { href: href(2), errors: [{ token: 'not_found_error', message: 'Not found' }] },
+      { href: href(3), errors: [{ token: 'bulk_change_error', message: '' }] },
+      { href: href(4), errors: [{ token: 'method_not_allowed_error', message: 'Not allowed' }] },
+    ],
+    'report every item in one form',
+  )
+
+  const lost = [{ href: href(1), errors: [{ token: 'not_found_error', message: 'Not found' }] }]
+  client = setup({ body: lost })
+  t.equal((await client.workloads.bulkDelete([href(1)])).length, 1, 'deleting what does not exist is a failure')
+  client = setup((_seen, index) => (index === 0 ? { breaks: true } : { body: lost }))
+  t.same(await client.workloads.bulkDelete([href(1)]), [], 'unless an attempt whose answer was lost has done it')
+
+  client = setup((seen, index) => (index === 1 ? { status: 503 } : echo(seen, index)))
+  const error = (await client.workloads
+    .bulkCreate(Array.from({ length: 1500 }, () => ({})))
+    .catch((thrown: unknown) => thrown)) as PceError
+  t.match(error, { code: 'outcome_unknown' })
+  t.equal(error.completed?.length, 1000, 'a failure between chunks tells what is done')
+  await t.rejects(setup({ body: '{"cut' }).workloads.bulkCreate([{}]), { code: 'outcome_unknown' })
+})
+
+/** A collection endpoint: pages of 500 unless asked for more, X-Total-Count, and the asynchronous job answered at once. */
+function collectionOf(
+  all: object[],
+  { total = () => String(all.length), cap = Infinity }: { total?: () => string | undefined; cap?: number } = {},
+): Responder {
+  return ({ path, headers }) => {
+    if (headers.prefer === 'respond-async') return { body: all }
+    const wanted = /max_results=(\d+)/.exec(path)?.[1] ?? '500'
+    const count = total()
+    const headersOfPage: Record<string, string> = count === undefined ? {} : { 'x-total-count': count }
+    return { body: all.slice(0, Math.min(Number(wanted), cap)), headers: headersOfPage }
+  }
+}
+
+function verbs(cell: string | undefined): string[] {
+  return cell === undefined || cell === '' ? [] : cell.split(' ')
+}
+
+function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase())
+}

@@ -1,0 +1,775 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
+import https from 'node:https'
+import net from 'node:net'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { createPceClient, PceApiError, PceError, PceIntegerError, type PceClient } from '../../pce-client/index.js'
+import type { PceClientOptions, RetryEvent } from '../../pce-client/types.js'
+import { clientOf, fakeTimers, listen, recording, SECRET, startServer, USER, type Reply, type Seen } from './support.js'
+
+const MIB = 1024 * 1024
+const basic = (secret = SECRET) => `Basic ${Buffer.from(`${USER}:${secret}`).toString('base64')}`
+
+t.test('the constructor', async (t) => {
+  const make = (options: Partial<PceClientOptions>) => () => createPceClient({ url: 'pce.example.com', ...options })
+
+  for (const bad of [0, 65_536, -1, 443.5, NaN, '', 'https', '44 3', '0x1bb']) {
+    t.throws(make({ port: bad }), PceIntegerError, `refuses port ${String(bad)}`)
+  }
+  for (const bad of [0, -1, 1.5, 'one']) t.throws(make({ orgId: bad }), PceIntegerError, `refuses organisation ${bad}`)
+  for (const bad of [-1, 0.5, NaN]) t.throws(make({ retryCount: bad }), PceIntegerError, `refuses ${bad} retries`)
+  for (const bad of [0, -3, 1.5, NaN, Infinity]) {
+    t.throws(make({ requestTimeout: bad }), PceIntegerError, `refuses a time-out of ${bad}`)
+    t.throws(() => make({})().setTimeout(bad), PceIntegerError, `setTimeout refuses ${bad}`)
+  }
+  t.throws(make({ totalTimeout: 0 }), PceIntegerError)
+  t.ok(new PceIntegerError('x') instanceof PceError, 'the integer exception is a PceError')
+  t.throws(make({ version: '../v2' }), PceError)
+  for (const bad of ['', 'https://', 'https:///path', 'a b.example'])
+    t.throws(make({ url: bad }), PceError, `refuses "${bad}"`)
+  // From JavaScript nothing else keeps these out, and as text they would be host names.
+  for (const bad of [undefined, null, 443]) {
+    t.throws(make({ url: bad as unknown as string }), { code: 'invalid_argument' }, `refuses the address ${bad}`)
+  }
+  const withPassword = make({ url: `https://admin:${SECRET}@pce.example.com` })
+  t.throws(withPassword, { name: 'PceError', code: 'invalid_argument' })
+  t.notMatch(String(catchError(withPassword)), SECRET, 'and does not repeat a password that stood in the address')
+
+  t.equal(make({})().baseUrl, 'https://pce.example.com:443/api/v2', 'has the defaults of the specification')
+  t.equal(make({})().orgId, '1')
+  t.equal(make({})().includeOrg, true)
+  const origins: [string, string][] = [
+    ['http://pce.example.com', 'http://pce.example.com:8443'],
+    ['https://pce.example.com:9999/login?x=1#y', 'https://pce.example.com:8443'],
+    ['HTTP://PCE.example.com/', 'http://pce.example.com:8443'],
+    ['ftp://pce.example.com', 'https://pce.example.com:8443'],
+    ['pce.example.com:9999', 'https://pce.example.com:8443'],
+    ['[::1]:9', 'https://[::1]:8443'],
+    ['::1', 'https://[::1]:8443'],
+  ]
+  for (const [url, origin] of origins) t.equal(make({ url, port: '8443' })().origin, origin, `reads ${url}`)
+})
+
+t.test('an endpoint', async (t) => {
+  const server = await startServer(t, () => ({ body: [] }))
+  const client = clientOf(server, { orgId: 7 })
+
+  for (const climbing of [
+    '../../x',
+    'labels/../../2',
+    'labels/%2e%2E/x',
+    'a\\..\\b',
+    'labels/.\t./x',
+    'https://evil.example/x',
+  ]) {
+    await t.rejects(
+      client.get(climbing),
+      { code: 'invalid_href' },
+      `that leaves the API is refused: ${JSON.stringify(climbing)}`,
+    )
+  }
+  t.same(server.seen, [], 'before any request')
+
+  await client.get('labels')
+  await client.get('//labels//1')
+  await client.get('/orgs/7/labels')
+  await client.get('orgs/3/labels')
+  await client.get('users', { includeOrg: false })
+  client.includeOrg = false
+  await client.get('/product_version')
+  await client.get('labels', { includeOrg: true })
+  t.same(
+    server.requests(),
+    [
+      'GET /orgs/7/labels',
+      'GET /orgs/7/labels/1',
+      'GET /orgs/7/labels',
+      'GET /orgs/3/labels',
+      'GET /users',
+      'GET /product_version',
+      'GET /orgs/7/labels',
+    ],
+    'gets its organisation once, unless include_org says no',
+  )
+
+  server.seen.length = 0
+  await client.get('x?a=//b', {
+    params: {
+      'timestamp[gte]': '2026-03-01T00:00:00+01:00',
+      labels: [['/orgs/1/labels/1']],
+      managed: true,
+      gone: undefined,
+    },
+  })
+  t.equal(
+    server.seen[0]?.path,
+    '/x?a=//b&timestamp%5Bgte%5D=2026-03-01T00%3A00%3A00%2B01%3A00&labels=%5B%5B%22%2Forgs%2F1%2Flabels%2F1%22%5D%5D&managed=true',
+    'carries parameters encoded, lists as JSON, undefined ones not at all',
+  )
+})
+
+t.test('a request', async (t) => {
+  const server = await startServer(t, ({ path }) => (path === '/empty' ? { status: 204 } : { body: { a: 1 } }))
+  const client = clientOf(server, { requestId: () => 'from-the-client' })
+  client.includeOrg = false
+
+  const response = await client.get('x')
+  t.equal(response.status, 200)
+  t.same(response.json(), { a: 1 })
+  t.equal(response.text, '{"a":1}')
+  t.equal(response.headers['content-type'], 'application/json')
+  await client.post('x', { json: { name: 'é' }, requestId: 'from-the-call', headers: { 'X-Extra': 'y' } })
+  t.equal((await client.put('empty')).json(), undefined, 'has no JSON where the PCE sent no body')
+  const [get, post, put] = server.seen as [Seen, Seen, Seen]
+  t.match(get.headers, { accept: 'application/json', authorization: basic(), 'x-request-id': 'from-the-client' })
+  t.notOk(get.headers['content-type'])
+  t.match(post.headers, { 'content-type': 'application/json', 'x-request-id': 'from-the-call', 'x-extra': 'y' })
+  t.equal(post.body, '{"name":"é"}')
+  t.equal(put.body, '{}', 'always has a body with POST and PUT')
+
+  client.setCredentials(USER, 'ä:ö')
+  await client.get('x')
+  t.equal(server.seen.at(-1)?.headers.authorization, basic('ä:ö'), 'takes new credentials at once')
+  const anonymous = createPceClient({ url: 'http://127.0.0.1', port: server.port })
+  await anonymous.get('x')
+  t.notOk(server.seen.at(-1)?.headers.authorization, 'goes without Authorization where no credentials are set')
+})
+
+t.test('no secret of the client is ever shown', async (t) => {
+  const server = await startServer(t, ({ path }) =>
+    path.includes('refused')
+      ? { status: 401, body: 'go away' }
+      : path.includes('broken')
+        ? { breaks: true }
+        : { body: '{"cut' },
+  )
+  const client = clientOf(server, { retryCount: 1 })
+  client.setProxies(`http://user:${SECRET}@127.0.0.1:1`, null)
+  client.setProxies(null, null)
+  const shown = [inspect(client, { depth: 9, showHidden: true }), JSON.stringify(client)]
+  for (const call of [
+    () => client.get('refused'),
+    () => client.post('broken'),
+    () => client.get('broken'),
+    async () => (await client.get('x')).json(),
+  ]) {
+    const error = await rejection(call())
+    shown.push(inspect(error, { depth: 9, showHidden: true }), JSON.stringify(error), String(error.stack))
+  }
+  client.setProxies(`http://user:${SECRET}@127.0.0.1:1`)
+  shown.push(inspect(await rejection(client.get('x')), { depth: 9, showHidden: true }))
+  shown.push(String(catchError(() => client.setProxies(`socks://user:${SECRET}@x`))))
+  for (const text of shown) {
+    t.notMatch(text, SECRET)
+    t.notMatch(text, basic().slice(6))
+  }
+})
+
+t.test('an error answer', async (t) => {
+  const replies: Record<string, Reply> = {
+    listed: {
+      status: 406,
+      headers: { 'x-request-id': 'pce-1' },
+      body: [
+        { token: 'name_must_be_unique', message: 'Name must be unique' },
+        { token: 'other', message: 'm'.repeat(5000) },
+      ],
+    },
+    old: { status: 403, body: [{ error: 'Forbidden here' }] },
+    object: { status: 405, body: { token: 'method_not_allowed_error', message: 'Not allowed' } },
+    page: { status: 404, headers: { 'content-type': 'text/html' }, body: '<html><h1>Not here</h1></html>' },
+    empty: { status: 401 },
+    packed: {
+      status: 406,
+      headers: { 'content-encoding': 'gzip', 'content-type': 'application/json' },
+      body: gzipSync('[{"token":"t","message":"m"}]'),
+    },
+    damaged: { status: 406, headers: { 'content-encoding': 'gzip' }, body: Buffer.from('no gzip') },
+  }
+  const server = await startServer(t, ({ path }) => replies[path.slice(path.lastIndexOf('/') + 1)] ?? {})
+  const client = clientOf(server)
+  const failure = async (name: string) => (await rejection(client.put(name))) as PceApiError
+
+  const error = await failure('listed')
+  t.ok(error instanceof PceApiError && error instanceof PceError)
+  t.match(error, {
+    name: 'PceApiError',
+    code: 'api_error',
+    status: 406,
+    method: 'PUT',
+    path: '/orgs/1/listed',
+    requestId: 'pce-1',
+  })
+  t.same(error.errors[0], { token: 'name_must_be_unique', message: 'Name must be unique' })
+  t.equal(error.errors[1]?.message.length, 1000, 'has the messages of the PCE clipped')
+  t.match(error.message, /406 Not Acceptable: name_must_be_unique: Name must be unique/)
+  t.ok(error.message.length < 2200)
+  t.same((await failure('old')).errors, [{ token: '', message: 'Forbidden here' }])
+  t.same((await failure('object')).errors, [{ token: 'method_not_allowed_error', message: 'Not allowed' }])
+  t.match(await failure('page'), { errors: [], message: /404 Not Found$/ }, 'shows no HTML')
+  t.match(await failure('empty'), { errors: [], message: /401 Unauthorized$/, retryAfter: null })
+  t.same((await failure('packed')).errors, [{ token: 't', message: 'm' }])
+  t.match(await failure('damaged'), { status: 406, errors: [] })
+  t.same(client.waits, [], 'that says no is not repeated')
+})
+
+/** What the server does, how often it is asked, and the code of the error, or null when the call succeeds. */
+interface RetryCase {
+  method: 'GET' | 'PUT' | 'POST' | 'DELETE'
+  path?: string
+  replies: Reply[]
+  requests: number
+  code: string | null
+}
+
+const ok: Reply = { body: {} }
+const reset: Reply = { breaks: true }
+const status = (code: number): Reply => ({ status: code, body: [{ token: 'some_error', message: 'No' }] })
+const cases: RetryCase[] = [
+  ...[429, 500, 502, 503, 504].flatMap((code): RetryCase[] => [
+    { method: 'GET', replies: [status(code), ok], requests: 2, code: null },
+    { method: 'PUT', replies: [status(code), ok], requests: 2, code: null },
+    { method: 'DELETE', replies: [status(code), ok], requests: 2, code: null },
+    { method: 'PUT', path: 'workloads/bulk_update', replies: [status(code), ok], requests: 2, code: null },
+    { method: 'PUT', path: 'workloads/bulk_delete', replies: [status(code), ok], requests: 2, code: null },
+  ]),
+  ...[400, 401, 403, 404, 405, 406, 410, 501].map((code): RetryCase => ({
+    method: 'GET',
+    replies: [status(code)],
+    requests: 1,
+    code: 'api_error',
+  })),
+  { method: 'GET', replies: [reset, ok], requests: 2, code: null },
+  { method: 'GET', replies: [{ body: [1], breaks: true }, ok], requests: 2, code: null },
+  { method: 'PUT', replies: [reset, ok], requests: 2, code: null },
+  { method: 'DELETE', replies: [reset, ok], requests: 2, code: null },
+  { method: 'DELETE', replies: [reset, status(404)], requests: 2, code: null },
+  { method: 'DELETE', replies: [status(503), status(404)], requests: 2, code: null },
+  {
+    method: 'DELETE',
+    replies: [reset, { status: 406, body: [{ token: 'label_already_deleted', message: 'x' }] }],
+    requests: 2,
+    code: null,
+  },
+  { method: 'DELETE', replies: [status(404)], requests: 1, code: 'api_error' },
+  { method: 'DELETE', replies: [status(503), status(406)], requests: 2, code: 'api_error' },
+  { method: 'PUT', replies: [reset], requests: 6, code: 'outcome_unknown' },
+  { method: 'GET', replies: [reset], requests: 6, code: 'unreachable' },
+  { method: 'GET', replies: [status(503)], requests: 6, code: 'api_error' },
+  { method: 'GET', replies: [status(429)], requests: 6, code: 'api_error' },
+  ...['labels', 'sec_policy', 'traffic_flows/async_queries'].flatMap((path): RetryCase[] => [
+    { method: 'POST', path, replies: [status(429), ok], requests: 2, code: null },
+    { method: 'POST', path, replies: [status(429)], requests: 6, code: 'api_error' },
+    { method: 'POST', path, replies: [status(500)], requests: 1, code: 'outcome_unknown' },
+    { method: 'POST', path, replies: [status(502)], requests: 1, code: 'outcome_unknown' },
+    { method: 'POST', path, replies: [reset], requests: 1, code: 'outcome_unknown' },
+    { method: 'POST', path, replies: [{ status: 201, body: {}, breaks: true }], requests: 1, code: 'outcome_unknown' },
+    { method: 'POST', path, replies: [status(406)], requests: 1, code: 'api_error' },
+  ]),
+  ...['workloads/bulk_create', 'vens/remote_action', 'sec_policy/delete'].flatMap((path): RetryCase[] => [
+    { method: 'PUT', path, replies: [status(429), ok], requests: 2, code: null },
+    { method: 'PUT', path, replies: [reset], requests: 1, code: 'outcome_unknown' },
+    { method: 'PUT', path, replies: [status(503)], requests: 1, code: 'outcome_unknown' },
+  ]),
+  { method: 'DELETE', path: 'sec_policy/pending', replies: [reset], requests: 1, code: 'outcome_unknown' },
+  ...['sec_policy/impact', 'sec_policy/draft/dependencies', 'sec_policy/draft/rule_search'].flatMap(
+    (path): RetryCase[] => [
+      { method: 'POST', path, replies: [reset, ok], requests: 2, code: null },
+      { method: 'POST', path, replies: [reset], requests: 6, code: 'unreachable' },
+    ],
+  ),
+]
+
+t.test('a call is repeated exactly where that does no harm', async (t) => {
+  let current: RetryCase
+  let first = 0
+  const server = await startServer(
+    t,
+    (_seen, index) => current.replies[Math.min(index - first, current.replies.length - 1)] ?? {},
+  )
+  for (current of cases) {
+    const { method, path = 'things/1', replies, requests, code } = current
+    const story = replies.map((reply) => (reply.breaks === true ? 'lost' : String(reply.status ?? 200))).join(' then ')
+    first = server.seen.length
+    const client = clientOf(server)
+    const verb = method.toLowerCase() as 'get'
+    const outcome = await client[verb](path).then(
+      () => null,
+      (error: PceError) => error.code,
+    )
+    t.equal(outcome, code, `${method} ${path}: ${story} ends as ${code ?? 'a success'}`)
+    t.equal(server.seen.length - first, requests, `${method} ${path}: ${story} takes ${requests} request(s)`)
+    client.close()
+  }
+})
+
+t.test('an unknown outcome keeps what the PCE said', async (t) => {
+  const server = await startServer(t, () => status(500))
+  const error = await rejection(clientOf(server).post('labels'))
+  t.match(error, { name: 'PceApiError', code: 'outcome_unknown', status: 500, errors: [{ token: 'some_error' }] })
+  t.match(error.message, /may have been carried out.*some_error/)
+})
+
+t.test('the waits between attempts', async (t) => {
+  let headers: Record<string, string> = {}
+  const server = await startServer(t, () => ({ status: 503, headers }))
+  const waitsFor = async (options: Partial<PceClientOptions> = {}) => {
+    const clock = fakeTimers(0.5)
+    await rejection(clientOf(server, { timers: clock.timers, ...options }).get('x'))
+    return clock.waits
+  }
+  t.same(await waitsFor(), [1000, 2000, 4000, 8000, 16_000], 'double from one second')
+  for (const [random, factor] of [
+    [0, 0.9],
+    [0.999999, 1.1],
+  ] as const) {
+    const clock = fakeTimers(random)
+    await waitsFor({ timers: clock.timers })
+    t.same(
+      clock.waits,
+      [1000, 2000, 4000, 8000, 16_000].map((wait) => Math.round(wait * factor)),
+      'spread 10 % either way',
+    )
+  }
+  t.same(await waitsFor({ retryCount: 0 }), [], 'do not exist without retries')
+  t.same(await waitsFor({ retryCount: 2 }), [1000, 2000], 'are as many as retries are allowed')
+  t.same(await waitsFor({ totalTimeout: 10 }), [1000, 2000, 4000], 'never reach past the deadline of the call')
+
+  const start = fakeTimers().timers.now()
+  const retryAfter: [string, number[]][] = [
+    ['2', [2000, 2000, 2000, 2000, 2000]],
+    ['0', [0, 0, 0, 0, 0]],
+    ['60', [60_000, 60_000]],
+    ['99999', [60_000, 60_000]],
+    [new Date(start + 3_600_000).toUTCString(), [60_000, 60_000]],
+    [new Date(start + 7000).toUTCString(), [7000, 0, 0, 0, 0]],
+    [new Date(start - 5000).toUTCString(), [0, 0, 0, 0, 0]],
+    ['-1', [1000, 2000, 4000, 8000, 16_000]],
+    ['1.5', [1000, 2000, 4000, 8000, 16_000]],
+    ['soon', [1000, 2000, 4000, 8000, 16_000]],
+  ]
+  for (const [value, expected] of retryAfter) {
+    headers = { 'retry-after': value }
+    t.same(await waitsFor(), expected, `follow Retry-After: ${value}`)
+  }
+  t.match(await rejection(clientOf(server, { retryCount: 0 }).get('x')), { retryAfter: null })
+  const asked: [string, number][] = [
+    ['7', 7],
+    ['99999', 99_999],
+    [new Date(start + 3_600_000).toUTCString(), 3600],
+    [new Date(start - 5000).toUTCString(), 0],
+  ]
+  for (const [value, seconds] of asked) {
+    headers = { 'retry-after': value }
+    const error = await rejection(clientOf(server, { retryCount: 0, timers: fakeTimers().timers }).get('x'))
+    t.match(error, { retryAfter: seconds }, `are told to the caller as the PCE asked for them: ${value}`)
+  }
+})
+
+t.test('every retry is told before its wait, without headers', async (t) => {
+  const server = await startServer(t, (_seen, index) => [status(503), reset][index] ?? ok)
+  const told: RetryEvent[] = []
+  const clock = fakeTimers()
+  const client = clientOf(server, {
+    timers: clock.timers,
+    onRetry: (event) => told.push({ ...event, waitMs: event.waitMs }),
+  })
+  await client.get('labels?value=x')
+  t.same(told, [
+    { method: 'GET', path: '/orgs/1/labels', attempt: 1, waitMs: 1000, status: 503 },
+    { method: 'GET', path: '/orgs/1/labels', attempt: 2, waitMs: 2000, code: 'ECONNRESET' },
+  ])
+  const deaf = await startServer(t, (_seen, index) => (index === 0 ? status(503) : ok))
+  const throwing = clientOf(deaf, {
+    onRetry: () => {
+      throw new Error('the log is full')
+    },
+  })
+  t.equal((await throwing.get('x')).status, 200, 'a log that fails does not fail the call')
+})
+
+t.test('a PCE that cannot be connected to', async (t) => {
+  const closed = net.createServer()
+  const port = await new Promise<number>((resolve) =>
+    closed.listen(0, '127.0.0.1', () => resolve((closed.address() as net.AddressInfo).port)),
+  )
+  await new Promise((resolve) => closed.close(resolve))
+  const client = clientOf({ port })
+  t.match(await rejection(client.get('x')), {
+    name: 'PceError',
+    code: 'unreachable',
+    reason: 'ECONNREFUSED',
+    message: /connection refused/,
+  })
+  t.match(await rejection(client.post('x')), { code: 'unreachable' }, 'has not carried out anything either')
+  t.same(client.waits, [], 'is not tried again: it was no connection that got lost')
+  t.match(
+    await rejection(client.mustConnect()),
+    { name: 'PceApiError', status: 0, code: 'unreachable' },
+    'makes mustConnect raise the API exception',
+  )
+  t.equal(await client.checkConnection(), false)
+
+  const notHttp = net.createServer((socket) => void socket.end('SSH-2.0-OpenSSH_9.6\r\n'))
+  const otherPort = await new Promise<number>((resolve) =>
+    notHttp.listen(0, '127.0.0.1', () => resolve((notHttp.address() as net.AddressInfo).port)),
+  )
+  t.teardown(() => notHttp.close())
+  t.match(await rejection(clientOf({ port: otherPort }).get('x')), {
+    code: 'invalid_response',
+    message: /does not speak HTTP/,
+  })
+})
+
+t.test('time-outs', async (t) => {
+  const server = await startServer(t, ({ path }, index) => {
+    if (path.endsWith('/once')) return index === 0 ? { hangs: true } : ok
+    return { hangs: true }
+  })
+  const client = clientOf(server, { requestTimeout: 1 })
+  t.equal((await client.get('once')).status, 200, 'of one attempt are repeated for a GET')
+  t.same(client.waits, [1000])
+  const impatient = clientOf(server, { requestTimeout: 1, retryCount: 0 })
+  const [read, write] = await Promise.all([rejection(impatient.get('x')), rejection(impatient.post('x'))])
+  t.match(read, { code: 'unreachable', reason: 'ETIMEDOUT', message: /no answer within 1 s/ })
+  t.match(write, { code: 'outcome_unknown' }, 'leave open what became of a POST')
+  const total = clientOf(server, { totalTimeout: 0.2 })
+  const [late, lateWrite] = await Promise.all([rejection(total.get('x')), rejection(total.put('x'))])
+  t.match(late, { code: 'deadline', message: /0.2 s/ })
+  t.match(lateWrite, { code: 'outcome_unknown' })
+
+  const stalling = http.createServer((_request, response) => void response.write('['))
+  const stalled = clientOf({ port: await listen(t, stalling) }, { idleTimeout: 0.1, retryCount: 0 })
+  t.match(
+    await rejection(stalled.get('x')),
+    { code: 'unreachable', message: /stalled for 0.1 s/ },
+    'notice a body that stops',
+  )
+})
+
+t.test('cancelling', async (t) => {
+  const server = await startServer(t, ({ path }) => (path.endsWith('/busy') ? status(429) : { hangs: true }))
+  const client = clientOf(server)
+  const why = new Error('the user left')
+  await t.rejects(client.get('x', { signal: AbortSignal.abort(why) }), { code: 'aborted', cause: why })
+  t.same(server.seen, [], 'before the request sends nothing')
+
+  await t.rejects(
+    client.get('x', { signal: AbortSignal.abort('left') }),
+    { code: 'aborted', cause: 'left' },
+    'whatever the reason is',
+  )
+  t.same(server.seen, [])
+
+  const controller = new AbortController()
+  const pending = client.get('x', { signal: controller.signal })
+  await until(() => server.seen.length === 1)
+  controller.abort(why)
+  await t.rejects(pending, { code: 'aborted', cause: why }, 'ends a request at once')
+
+  const write = new AbortController()
+  const pendingWrite = client.post('x', { signal: write.signal })
+  await until(() => server.seen.length === 2)
+  write.abort()
+  await t.rejects(pendingWrite, { code: 'outcome_unknown' }, 'a write that is under way leaves its outcome open')
+
+  const waiting = new AbortController()
+  const sleepy = clientOf(server, {
+    timers: {
+      ...fakeTimers().timers,
+      sleep: (_ms, signal) =>
+        new Promise((_resolve, reject) => {
+          signal?.addEventListener('abort', () => reject(signal.reason as Error))
+          waiting.abort(why)
+        }),
+    },
+  })
+  await t.rejects(
+    sleepy.post('busy', { signal: waiting.signal }),
+    { code: 'aborted', cause: why },
+    'ends a wait, after which nothing was done',
+  )
+})
+
+t.test('bodies', async (t) => {
+  const chunked = http.createServer((request, response) => {
+    const size = Number(/\d+/.exec(request.url?.split('/').at(-1) ?? '')?.[0])
+    response.setHeader('content-type', 'application/json')
+    if (request.url?.includes('announced')) response.setHeader('content-length', size * MIB)
+    if (!request.url?.includes('packed')) {
+      let left = size
+      const more = () => {
+        if (left-- <= 0) response.end()
+        else response.write(Buffer.alloc(MIB, ' '), more)
+      }
+      return more()
+    }
+    response.setHeader('content-encoding', 'gzip')
+    response.end(gzipSync(Buffer.alloc(size * MIB, ' ')))
+  })
+  const client = clientOf({ port: await listen(t, chunked) })
+  for (const bomb of ['chunked-33', 'announced-200', 'packed-200']) {
+    t.match(await rejection(client.get(bomb)), { code: 'body_too_large' }, `are refused above 32 MiB: ${bomb}`)
+  }
+  t.equal((await client.get('packed-30')).text.length, 30 * MIB, 'are unpacked below it')
+  t.match(
+    await rejection(client.post('announced-200')),
+    { code: 'outcome_unknown' },
+    'of a write that do not fit leave its outcome open',
+  )
+
+  const replies: Record<string, Reply> = {
+    html: { headers: { 'content-type': 'text/html; charset=utf-8' }, body: '<html>Log in</html>' },
+    redirect: { status: 302, headers: { location: 'https://evil.example/' } },
+    cut: { headers: { 'content-type': 'application/json' }, body: '[{"a":' },
+    damaged: { headers: { 'content-encoding': 'gzip' }, body: Buffer.from('nope') },
+    foreign: { headers: { 'content-encoding': 'br' }, body: Buffer.from('nope') },
+  }
+  const server = await startServer(t, ({ path }) => replies[path.slice(path.lastIndexOf('/') + 1)] ?? {})
+  const other = clientOf(server)
+  for (const name of ['html', 'redirect', 'damaged', 'foreign']) {
+    t.match(
+      await rejection(other.get(name)),
+      { code: 'invalid_response' },
+      `that are no API answer are refused: ${name}`,
+    )
+  }
+  const cut = await other.get('cut')
+  t.throws(() => cut.json(), { name: 'PceError', code: 'invalid_response' }, 'that are no JSON say so when read')
+  t.same(server.seen.length, 5, 'a redirect is not followed')
+})
+
+t.test('connections are kept, shared and bounded', async (t) => {
+  let open = 0
+  let most = 0
+  let inFlight = 0
+  const slow = http.createServer((_request, response) => {
+    most = Math.max(most, ++inFlight)
+    setTimeout(() => {
+      inFlight -= 1
+      response.setHeader('content-type', 'application/json').end('[]')
+    }, 5)
+  })
+  slow.on('connection', () => (open += 1))
+  const client = clientOf({ port: await listen(t, slow) })
+  for (let index = 0; index < 3; index += 1) await client.get('x')
+  t.equal(open, 1, 'one connection serves calls in turn')
+  await Promise.all(Array.from({ length: 60 }, () => client.get('x')))
+  t.ok(most > 4 && most <= 16, `60 calls at once use at most 16 connections (${most})`)
+})
+
+t.test('one signal serves any number of calls', async (t) => {
+  const warnings: string[] = []
+  const note = (warning: Error) => void warnings.push(warning.name)
+  process.on('warning', note)
+  t.teardown(() => process.off('warning', note))
+  const server = await startServer(t, () => ok)
+  const client = clientOf(server)
+  const { signal } = new AbortController()
+  await Promise.all(Array.from({ length: 30 }, () => client.get('x', { signal })))
+  await new Promise((resolve) => setImmediate(resolve))
+  t.same(warnings, [])
+})
+
+t.test('mustConnect and checkConnection', async (t) => {
+  let replies: Record<string, Reply>
+  const server = await startServer(t, ({ path }) => replies[path] ?? { status: 404 })
+  const client = clientOf(server, { orgId: 3, retryCount: 0 })
+  client.includeOrg = false
+  const settings = '/orgs/3/settings/workloads'
+
+  replies = { '/health': { body: [] }, [settings]: { body: {} } }
+  await client.mustConnect()
+  t.same(server.requests(), ['GET /health', `GET ${settings}`], 'ask the PCE, then the organisation')
+  replies = { [settings]: { body: {} } }
+  t.equal(await client.checkConnection(), true, 'a missing /health decides nothing')
+  replies = { '/health': { status: 401 } }
+  await t.rejects(client.mustConnect(), { name: 'PceApiError', status: 401 })
+  replies = { '/health': { body: [] }, [settings]: { status: 403 } }
+  await t.rejects(
+    client.mustConnect(),
+    { name: 'PceApiError', status: 403, path: settings },
+    'bad credentials raise the API exception',
+  )
+  t.equal(await client.checkConnection(), false)
+  replies = { '/health': { body: [] }, [settings]: { headers: { 'content-type': 'text/html' }, body: 'Log in' } }
+  await t.rejects(client.mustConnect(), PceApiError, 'so does a login page')
+  await t.rejects(
+    client.checkConnection({ signal: AbortSignal.abort() }),
+    { code: 'aborted' },
+    'a cancelled check has no result',
+  )
+})
+
+t.test('TLS', async (t) => {
+  const pki = makePki(t)
+  const seen: Seen[] = []
+  const respond = () => ({ body: {} })
+  const tls = { key: pki.read('server.key'), cert: pki.read('server.pem') }
+  const port = await listen(t, https.createServer(tls, recording(seen, respond)))
+  const strictPort = await listen(
+    t,
+    https.createServer({ ...tls, ca: pki.read('ca.pem'), requestCert: true }, recording(seen, respond)),
+  )
+  const connect = (prepare: (client: PceClient) => void, toPort = port) => {
+    const client = createPceClient({ url: 'https://localhost', port: toPort })
+    client.setCredentials(USER, SECRET)
+    prepare(client)
+    return client.get('x')
+  }
+
+  t.match(
+    await rejection(connect(() => undefined)),
+    { code: 'unreachable', message: /TLS failed/ },
+    'an unknown authority is refused',
+  )
+  t.match(await rejection(connect((client) => client.setTlsSettings(pki.path('other.pem')))), { code: 'unreachable' })
+  t.same(seen, [], 'before anything is sent')
+  t.equal(
+    (await connect((client) => client.setTlsSettings(pki.path('ca.pem')))).status,
+    200,
+    'a CA bundle makes it known',
+  )
+  t.equal((await connect((client) => client.setTlsSettings(false))).status, 200, 'verification can be switched off')
+  const wrongName = createPceClient({ url: 'https://127.0.0.1', port })
+  wrongName.setTlsSettings(pki.path('ca.pem'))
+  t.match(await rejection(wrongName.get('x')), { code: 'unreachable', reason: 'ERR_TLS_CERT_ALTNAME_INVALID' })
+  const plain = clientOf({ port })
+  t.match(await rejection(plain.post('x')), { name: 'PceError' }, 'http to an https port fails')
+
+  const mutual = https.createServer(
+    { ...tls, ca: pki.read('ca.pem'), requestCert: true, rejectUnauthorized: true },
+    recording(seen, respond),
+  )
+  const mutualPort = await listen(t, mutual)
+  t.match(await rejection(connect((client) => client.setTlsSettings(pki.path('ca.pem')), mutualPort)), PceError)
+  for (const cert of [pki.path('both.pem'), [pki.path('client.pem'), pki.path('client.key')] as const]) {
+    const answer = await connect((client) => client.setTlsSettings(pki.path('ca.pem'), cert), mutualPort)
+    t.equal(answer.status, 200, `a client certificate as ${typeof cert === 'string' ? 'one PEM' : 'a pair'}`)
+  }
+  t.equal((await connect((client) => client.setTlsSettings(false, pki.path('both.pem')), strictPort)).status, 200)
+
+  const switching = createPceClient({ url: 'https://localhost', port })
+  await t.rejects(switching.get('x'))
+  switching.setTlsSettings(pki.path('ca.pem'))
+  t.equal((await switching.get('x')).status, 200, 'settings apply to the next call')
+
+  const client = createPceClient({ url: 'https://localhost' })
+  const missing = pki.path('missing.pem')
+  t.throws(() => client.setTlsSettings(missing), {
+    code: 'invalid_argument',
+    reason: 'ENOENT',
+    message: new RegExp(missing),
+  })
+  t.throws(() => client.setTlsSettings(true, [pki.path('client.pem'), missing]), { message: new RegExp(missing) })
+  t.throws(() => client.setTlsSettings(pki.path('junk.pem')), { message: /junk.pem/ }, 'a file that is no PEM is named')
+  t.throws(() => client.setTlsSettings(true, pki.path('client.pem')), { message: /PRIVATE KEY/ })
+  t.throws(() => client.setTlsSettings(true, [pki.path('client.pem'), pki.path('server.key')]), {
+    message: /cannot be used/,
+  })
+})
+
+t.test('proxies', async (t) => {
+  const tunnels: string[] = []
+  let credentials: string | undefined
+  const proxy = http.createServer((_request, response) => response.writeHead(400).end())
+  proxy.on('connect', (request, socket: net.Socket, head) => {
+    tunnels.push(request.url ?? '')
+    if (request.headers['proxy-authorization'] !== credentials)
+      return void socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
+    const [host, port] = (request.url ?? '').split(':')
+    const upstream = net.connect(Number(port), host, () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n')
+      upstream.write(head)
+      upstream.pipe(socket).pipe(upstream)
+    })
+    upstream.on('error', () => socket.destroy())
+    socket.on('error', () => upstream.destroy())
+  })
+  const proxyPort = await listen(t, proxy)
+  const pki = makePki(t)
+  const seen: Seen[] = []
+  const securePort = await listen(
+    t,
+    https.createServer(
+      { key: pki.read('server.key'), cert: pki.read('server.pem') },
+      recording(seen, () => ok),
+    ),
+  )
+  const server = await startServer(t, () => ok)
+
+  const secure = createPceClient({ url: 'https://localhost', port: securePort })
+  secure.setTlsSettings(pki.path('ca.pem'))
+  secure.setProxies('http://127.0.0.1:1', `http://127.0.0.1:${proxyPort}`)
+  t.equal((await secure.get('x')).status, 200, 'https goes through the https proxy')
+  t.same(tunnels, [`localhost:${securePort}`], 'in a tunnel')
+
+  const plain = clientOf(server)
+  plain.setProxies(`http://user:p%40ss@127.0.0.1:${proxyPort}`)
+  credentials = `Basic ${Buffer.from('user:p@ss').toString('base64')}`
+  t.equal((await plain.get('x')).status, 200, 'http goes through the http proxy, with its credentials')
+  credentials = 'something else'
+  plain.setProxies(`http://user:wrong@127.0.0.1:${proxyPort}`)
+  t.match(await rejection(plain.post('x')), {
+    code: 'unreachable',
+    message: /through the proxy 127.0.0.1:\d+: the proxy refused the tunnel \(407\)/,
+  })
+  plain.setProxies(null, null)
+  t.equal((await plain.get('x')).status, 200, 'null takes a proxy away')
+  t.equal(tunnels.length, 3)
+  t.throws(() => plain.setProxies('not a proxy'), { name: 'PceError', code: 'invalid_argument' })
+})
+
+/** A throw-away authority with a server, a client and a stranger. */
+function makePki(t: Test) {
+  const directory = mkdtempSync(join(t.testdir(), 'pki-'))
+  const path = (name: string) => join(directory, name)
+  const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: directory, stdio: 'pipe' })
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
+  for (const name of ['ca', 'other'])
+    openssl('req', '-x509', ...key, '-subj', `/CN=${name}`, '-keyout', `${name}.key`, '-out', `${name}.pem`)
+  const signed = ['-CA', 'ca.pem', '-CAkey', 'ca.key']
+  openssl(
+    'req',
+    '-x509',
+    ...key,
+    '-subj',
+    '/CN=server',
+    '-addext',
+    'subjectAltName=DNS:localhost',
+    ...signed,
+    '-keyout',
+    'server.key',
+    '-out',
+    'server.pem',
+  )
+  openssl('req', '-x509', ...key, '-subj', '/CN=client', ...signed, '-keyout', 'client.key', '-out', 'client.pem')
+  writeFileSync(path('both.pem'), readFileSync(path('client.pem'), 'utf8') + readFileSync(path('client.key'), 'utf8'))
+  writeFileSync(path('junk.pem'), 'nothing to see')
+  return { path, read: (name: string) => readFileSync(path(name)) }
+}
+
+async function rejection(promise: Promise<unknown>): Promise<PceError> {
+  const value: unknown = await promise.then(
+    (resolved) => ({ resolved }),
+    (error: unknown) => error,
+  )
+  if (value instanceof Error) return value as PceError
+  throw new Error(`resolved instead of failing: ${inspect(value)}`)
+}
+
+function catchError(action: () => unknown): unknown {
+  try {
+    return action()
+  } catch (error) {
+    return error
+  }
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
+}
