@@ -1,0 +1,55 @@
+/** Hosts beside the applications' own: people's laptops, things without a VEN, and servers nobody has labelled. */
+
+const list = (text: string): readonly string[] => text.split(' ').filter((word) => word !== '')
+
+export const GIVEN_NAMES = list(
+  'Anna Ben Clara David Elif Felix Greta Hugo Ines Jonas Karim Lena Marek Nina Oskar Paula Quentin Rosa Sven Tara Umar Vera Wim Zoe',
+)
+
+export const FAMILY_NAMES = list(
+  'Albrecht Bakker Costa Dubois Eriksen Fischer Garcia Hansen Ivanov Jansen Kovacs Lindqvist Moreau Novak Okafor Petrov Rossi Schmidt Tanaka',
+)
+
+/** Managed, but nobody said what they are; some bear one label. */
+export const STRAY_HOSTS = list('srv vm-test old-app WIN-7F3K tmp-migration legacy-ftp')
+
+export interface Appliance {
+  host: string
+  role: string
+  /** TCP port it listens on. */
+  port: number
+  osId: string | null
+  /** Applications whose production hosts connect to it. */
+  callers: readonly string[]
+  /** Applications whose production entry it connects to. */
+  calls: readonly string[]
+}
+
+const appliance = (
+  host: string,
+  role: string,
+  port: number,
+  callers: string,
+  calls = '',
+  osId: string | null = null,
+): Appliance => ({
+  host,
+  role,
+  port,
+  osId,
+  callers: list(callers),
+  calls: list(calls),
+})
+
+/** Without a VEN: the PCE knows them because somebody entered them. */
+export const APPLIANCES: readonly Appliance[] = [
+  appliance('load-balancer', 'proxy', 443, 'monitoring', 'payments web-shop ordering customer-portal'),
+  appliance('mainframe-zos', 'db', 446, 'ledger erp billing', 'ledger'),
+  appliance('san-controller', 'storage', 3260, 'data-warehouse backup'),
+  appliance('core-switch', 'network', 22, 'jump-hosts monitoring'),
+  appliance('vcenter', 'hypervisor', 443, 'jump-hosts backup'),
+  appliance('oracle-rac', 'db', 1521, 'erp crm-analytics pay', '', 'oracle-x86_64-8.0'),
+  appliance('printer', 'printer', 9100, 'print'),
+  appliance('badge-reader', 'iot', 4070, 'hr-portal', 'hr-portal'),
+  appliance('plc-gateway', 'iot', 502, 'warehouse'),
+]

@@ -1,0 +1,69 @@
+import type { Estate, EstateOptions } from '../model.js'
+import { drawConversations } from './draw-conversations.js'
+import { indexHosts, linkCallers, linkInternet, linkTiers } from './link-applications.js'
+import { linkInfrastructure } from './link-infrastructure.js'
+import { linkOddities } from './link-oddities.js'
+import { linkBranches, linkBrowsing, linkEmployees, linkVisitors } from './link-people.js'
+import { numberLabels } from './number-labels.js'
+import { listSlots, placeServers } from './place-hosts.js'
+import { placeOtherHosts, shareOut } from './place-other-hosts.js'
+import { createRandom } from './random.js'
+import { scale, type Relation } from './relation.js'
+import { writePolicy } from './write-policy.js'
+
+/** Below this there is no room for an application, its callers and what they depend on. */
+export const FEWEST_WORKLOADS = 20
+
+const USERS = [
+  { href: '/users/1', username: 'admin@example.com', full_name: 'Ada Admin' },
+  { href: '/users/2', username: 'nina.network@example.com', full_name: 'Nina Network' },
+  { href: '/users/3', username: 'sam.security@example.com', full_name: 'Sam Security' },
+]
+
+/** The application that every reader asks about first; its traffic is drawn before all other. */
+const SHOWCASE = 'payments|prod'
+
+/**
+ * A believable organisation, from its options alone: neither clock nor platform has a say. `workloads` counts managed and
+ * unmanaged ones together; `flows` is the number of rows that a traffic query without filters answers over the whole
+ * lifetime, from January 2026 on.
+ *
+ * Throws RangeError for fewer than FEWEST_WORKLOADS workloads or a negative number of flows.
+ */
+export function generateEstate({ seed, workloads, flows, orgId }: EstateOptions): Estate {
+  if (!Number.isInteger(workloads) || workloads < FEWEST_WORKLOADS)
+    throw new RangeError(`an estate has at least ${FEWEST_WORKLOADS} workloads`)
+  if (!Number.isInteger(flows) || flows < 0) throw new RangeError('flows is a whole number, 0 or more')
+  const random = createRandom(seed)
+  const labels = numberLabels(orgId)
+  const slots = listSlots()
+  const others = shareOut(workloads)
+  placeServers(random, labels, orgId, slots, workloads - others.laptops - others.appliances - others.strays)
+  const otherHosts = placeOtherHosts(random, labels, orgId, others)
+  const servers = slots.flatMap((slot) => slot.hosts)
+
+  const hostsOf = indexHosts(slots)
+  const everyHost = [...servers, ...otherHosts.strays, ...otherHosts.laptops]
+  const relations: Relation[] = [
+    ...scale(linkCallers(hostsOf), 20),
+    ...scale(linkOddities(hostsOf, slots, otherHosts), 5),
+    ...scale(linkInternet(hostsOf), 5),
+    ...scale(linkTiers(hostsOf), 22),
+    ...scale(linkInfrastructure(hostsOf, everyHost), 20),
+    ...scale(linkEmployees(hostsOf, otherHosts.laptops), 10),
+    ...scale(linkVisitors(hostsOf), 8),
+    ...scale(linkBranches(hostsOf), 4),
+    ...scale(linkBrowsing(otherHosts.laptops), 6),
+  ]
+  const showcased = ({ about }: Relation) => about.includes(SHOWCASE)
+  const ordered = [...relations.filter(showcased), ...relations.filter((relation) => !showcased(relation))]
+  return {
+    labels: labels.labels,
+    workloads: [...servers, ...otherHosts.laptops, ...otherHosts.appliances, ...otherHosts.strays].map(
+      ({ workload }) => workload,
+    ),
+    ...writePolicy(orgId, labels),
+    conversations: drawConversations(random, ordered, flows),
+    users: USERS.map((user) => ({ ...user })),
+  }
+}

@@ -1,0 +1,69 @@
+/** A small seeded generator: everything believable about an estate comes from here, so that a seed is an estate. */
+export interface Random {
+  /** 0 <= x < 1 */
+  next(): number
+  /** An integer, both bounds included. */
+  integer(from: number, to: number): number
+  chance(probability: number): boolean
+  /** Throws RangeError on an empty list. */
+  pick<T>(items: readonly T[]): T
+  /** Lowercase hexadecimal digits. */
+  hex(digits: number): string
+  /** A version 4 UUID in form. */
+  uuid(): string
+}
+
+/** mulberry32: 32 bits of state, plenty for an estate. */
+export function createRandom(seed: number): Random {
+  let state = seed >>> 0
+  const next = () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
+  }
+  const integer = (from: number, to: number) => from + Math.floor(next() * (to - from + 1))
+  const hex = (digits: number) => {
+    let text = ''
+    while (text.length < digits) text += integer(0, 0xffff).toString(16).padStart(4, '0')
+    return text.slice(0, digits)
+  }
+  return {
+    next,
+    integer,
+    chance: (probability) => next() < probability,
+    pick: (items) => {
+      if (items.length === 0) throw new RangeError('nothing to pick from')
+      return items[Math.floor(next() * items.length)]!
+    },
+    hex,
+    uuid: () => `${hex(8)}-${hex(4)}-4${hex(3)}-${'89ab'[integer(0, 3)]}${hex(3)}-${hex(12)}`,
+  }
+}
+
+/** Draws indexes in proportion to their weights; a weight can be taken out. */
+export function createWeightedDraw(weights: readonly number[]): {
+  draw(random: Random): number | null
+  remove(index: number): void
+} {
+  const left = [...weights]
+  let sums: number[] | null = null
+  return {
+    draw: (random) => {
+      let total = 0
+      sums ??= left.map((weight) => (total += weight))
+      const target = random.next() * (sums.at(-1) ?? 0)
+      let [low, high] = [0, sums.length - 1]
+      while (low < high) {
+        const middle = (low + high) >> 1
+        if (sums[middle]! > target) high = middle
+        else low = middle + 1
+      }
+      return (left[low] ?? 0) > 0 ? low : null
+    },
+    remove: (index) => {
+      left[index] = 0
+      sums = null
+    },
+  }
+}

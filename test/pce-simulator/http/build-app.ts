@@ -1,0 +1,118 @@
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { FaultControl } from '../options.js'
+import { Refusal, invalidInput, methodNotAllowed, notFound } from '../refusal.js'
+import type { World } from '../world.js'
+import { addControlRoutes } from './control-routes.js'
+import { authenticate } from './authenticate.js'
+import { injectFaults } from './inject-faults.js'
+import { limitRate } from './limit-rate.js'
+import { recordRequests, type RecordedRequest } from './record-requests.js'
+import type { Action, Call, Route, Verb } from './route.js'
+import { sendAnswer, sendErrors } from './send-answer.js'
+
+const BASE = '/api/v2'
+const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'] as const
+/** 1,000 workloads of a bulk call with room to spare. */
+const BODY_LIMIT = 32 * 1024 * 1024
+
+/** The HTTP side of the simulator: records, faults, credentials, then the routes of the PCE. */
+export function buildApp(
+  world: World,
+  routes: readonly Route[],
+  requests: RecordedRequest[],
+): { app: FastifyInstance; faults: FaultControl } {
+  const tls = world.options.tls
+  const app = Fastify({
+    bodyLimit: BODY_LIMIT,
+    forceCloseConnections: true,
+    exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: 500 },
+    ...(tls ? { https: { cert: tls.cert, key: tls.key } } : {}),
+  }) as unknown as FastifyInstance
+
+  readBodies(app)
+  app.addHook('onRequest', (request, reply, done) => {
+    void reply.header('x-request-id', readRequestId(request) ?? world.ids.uuid('request'))
+    void reply.header('cache-control', 'no-store')
+    done()
+  })
+  // Fastify adds a charset; clients of the PCE know only the bare type (pce-api a.7).
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    const type = reply.getHeader('content-type')
+    if (typeof type === 'string') void reply.header('content-type', type.replace(/;\s*charset=utf-8$/i, ''))
+    done(null, payload)
+  })
+  recordRequests(app, requests)
+  const faults = injectFaults(app)
+  authenticate(app, world)
+  limitRate(app, world)
+
+  addControlRoutes(app, faults, requests)
+  for (const route of routes) {
+    for (const method of METHODS) {
+      const action = method === 'PATCH' ? undefined : route.verbs[method]
+      app.route({ method, url: BASE + route.path, handler: (request, reply) => run(world, action, request, reply) })
+    }
+  }
+  app.setNotFoundHandler((_request, reply) => sendErrors(reply, 404, notFound().errors))
+  app.setErrorHandler((error, _request, reply) => sendError(error, reply))
+  return { app, faults }
+}
+
+function run(world: World, action: Action | undefined, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (!action) throw methodNotAllowed()
+  const url = new URL(request.raw.url ?? '/', 'http://pce')
+  const call: Call = {
+    world,
+    verb: request.method as Verb,
+    path: url.pathname.slice(BASE.length),
+    params: request.params as Record<string, string>,
+    query: url.searchParams,
+    headers: request.headers,
+    body: request.body,
+    sourceIp: request.ip,
+  }
+  try {
+    if ((call.verb === 'POST' || call.verb === 'PUT') && call.body === undefined) {
+      throw invalidInput(`No payload provided for ${call.verb} request`)
+    }
+    const answer = action.handle(call)
+    if (action.event) world.events.recordWrite(action.event, call, answer)
+    return sendAnswer(request, reply, answer)
+  } catch (error) {
+    if (action.event && error instanceof Refusal) world.events.recordFailedWrite(action.event, call, error)
+    throw error
+  }
+}
+
+/** A body is JSON or it is refused; no body is left to the handler's rule that one must be present (pce-api a.5). */
+function readBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'string' }, (request, text: string, done) => {
+    if (text === '') return done(null, undefined)
+    if (!/^application\/json\b/i.test(request.headers['content-type'] ?? '')) {
+      return done(new Refusal(400, [{ token: 'bad_request', message: 'Content-Type must be application/json' }]))
+    }
+    try {
+      done(null, JSON.parse(text) as unknown)
+    } catch {
+      done(new Refusal(400, [{ token: 'bad_request', message: 'Malformed JSON in the request body' }]))
+    }
+  })
+}
+
+function sendError(error: unknown, reply: FastifyReply): FastifyReply {
+  if (error instanceof Refusal) return sendErrors(reply, error.status, error.errors)
+  const { statusCode, message } = error as { statusCode?: number; message: string }
+  if (statusCode !== undefined && statusCode < 500) {
+    return sendErrors(reply, 400, [{ token: 'bad_request', message }])
+  }
+  // A fault of the simulator itself: whoever tests must see it.
+  console.error(error)
+  return sendErrors(reply, 500, [{ token: 'internal_server_error', message }])
+}
+
+function readRequestId(request: FastifyRequest): string | null {
+  const id = request.headers['x-request-id']
+  return typeof id === 'string' && /^[\w.-]{1,128}$/.test(id) ? id : null
+}

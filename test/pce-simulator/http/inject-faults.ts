@@ -1,0 +1,159 @@
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FaultControl } from '../options.js'
+import { halfBody, readWhole } from './cut-body.js'
+
+/**
+ * What goes wrong. Before the PCE sees the request: `status`, `retry-after`, `html` (an answer of a proxy), `hang` (no byte
+ * ever), `reset` (TCP reset), `slow` (an answer after `delayMs`). After it did its work: `truncate` (a well-framed answer with
+ * half of its body), `cut-body` (half of the body, then the connection breaks), `stall-body` (half of the body, then silence),
+ * `commit-then-drop` (the connection breaks before the answer), `headers` (header values replaced).
+ */
+export const FAULT_KINDS = [
+  'status',
+  'retry-after',
+  'html',
+  'hang',
+  'reset',
+  'slow',
+  'truncate',
+  'cut-body',
+  'stall-body',
+  'commit-then-drop',
+  'headers',
+] as const
+
+export interface Fault {
+  kind: (typeof FAULT_KINDS)[number]
+  /** A path or its beginning up to a `/` (`/orgs/1/labels`, with or without `/api/v2`), or a pattern for the whole path. */
+  path: string | RegExp
+  /** Any method when absent. */
+  method?: string
+  /** How many matching requests it strikes. */
+  times: number
+  /** Matching requests that pass before it strikes. */
+  skip?: number
+  /** `status` (default 503), `retry-after` (429), `html` (502). */
+  status?: number
+  /** Value of Retry-After: seconds, or any text to be sent as it is. */
+  retryAfter?: number | string
+  /** JSON of `status` and `retry-after`, text of `html`. */
+  body?: unknown
+  /** Of `slow`, milliseconds. */
+  delayMs?: number
+  /** Of `headers`; null removes one. */
+  headers?: Record<string, string | null>
+}
+
+const TRUNCATING = new Set(['truncate', 'cut-body', 'stall-body'])
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    fault: Fault | null
+  }
+}
+
+export function injectFaults(app: FastifyInstance): FaultControl {
+  let faults: Fault[] = []
+  app.decorateRequest('fault', null)
+
+  app.addHook('onRequest', async (request, reply) => {
+    const path = (request.raw.url ?? '').split('?', 1)[0]!
+    if (path.startsWith('/_sim')) return
+    const fault = faults.find((candidate) => matches(candidate, path, request.method))
+    if (!fault) return
+    if (fault.skip) {
+      fault.skip -= 1
+      return
+    }
+    fault.times -= 1
+    if (fault.times <= 0) faults = faults.filter((other) => other !== fault)
+    request.fault = fault
+    return strikeBefore(fault, request, reply)
+  })
+
+  app.addHook('onSend', async (request, reply, payload) => strikeAfter(request, reply, payload))
+
+  return {
+    add: (...added) => void faults.push(...added.map((fault) => ({ ...fault }))),
+    clear: () => void (faults = []),
+    pending: () => faults.map((fault) => ({ ...fault })),
+  }
+}
+
+function matches(fault: Fault, path: string, method: string): boolean {
+  if (fault.method && fault.method.toUpperCase() !== method) return false
+  const short = path.replace(/^\/api\/v2/, '')
+  if (fault.path instanceof RegExp) return fault.path.test(path)
+  const wanted = fault.path.replace(/^\/api\/v2/, '').replace(/\/$/, '')
+  return short === wanted || short.startsWith(`${wanted}/`)
+}
+
+async function strikeBefore(
+  fault: Fault,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply | undefined> {
+  switch (fault.kind) {
+    case 'status':
+      return sendFault(reply, fault, fault.status ?? 503, [
+        { token: 'service_unavailable', message: 'Service unavailable' },
+      ])
+    case 'retry-after':
+      return sendFault(reply, { retryAfter: 1, ...fault }, fault.status ?? 429, [
+        { token: 'too_many_requests_error', message: 'Too many requests' },
+      ])
+    case 'html': {
+      const page = typeof fault.body === 'string' ? fault.body : '<html><body><h1>502 Bad Gateway</h1></body></html>'
+      return reply
+        .code(fault.status ?? 502)
+        .header('content-type', 'text/html')
+        .send(page)
+    }
+    case 'hang':
+      reply.hijack()
+      return reply
+    case 'reset':
+      reply.hijack()
+      request.raw.socket.resetAndDestroy()
+      return reply
+    case 'slow':
+      await new Promise((resolve) => setTimeout(resolve, fault.delayMs ?? 1000))
+      return undefined
+    default:
+      return undefined
+  }
+}
+
+function sendFault(reply: FastifyReply, fault: Fault, status: number, fallback: unknown): FastifyReply {
+  if (fault.retryAfter !== undefined) void reply.header('retry-after', String(fault.retryAfter))
+  return reply
+    .code(status)
+    .header('content-type', 'application/json')
+    .send(JSON.stringify(fault.body === undefined ? fallback : fault.body))
+}
+
+async function strikeAfter(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+  const fault = request.fault
+  if (!fault) return payload
+  if (fault.kind === 'commit-then-drop') {
+    // What a stream would still produce is nobody's business any more.
+    if (payload instanceof Readable) payload.destroy()
+    request.raw.socket.destroy()
+    return ''
+  }
+  if (fault.kind === 'headers') {
+    for (const [name, value] of Object.entries(fault.headers ?? {})) {
+      if (value === null) void reply.removeHeader(name)
+      else void reply.header(name, value)
+    }
+    return payload
+  }
+  if (!TRUNCATING.has(fault.kind)) return payload
+  const whole = await readWhole(payload)
+  const half = whole.subarray(0, Math.floor(whole.length / 2))
+  void reply.removeHeader('content-length')
+  if (fault.kind === 'truncate') return half
+  void reply.header('content-length', String(whole.length))
+  return halfBody(half, fault.kind === 'cut-body' ? () => request.raw.socket.destroy() : null)
+}

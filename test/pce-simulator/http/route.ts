@@ -1,0 +1,53 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { World } from '../world.js'
+
+export type Verb = 'GET' | 'POST' | 'PUT' | 'DELETE'
+export type Json = Record<string, unknown>
+
+/** One request as a handler sees it. */
+export interface Call {
+  world: World
+  verb: Verb
+  /** Without `/api/v2`, without the query. */
+  path: string
+  params: Record<string, string>
+  query: URLSearchParams
+  headers: IncomingHttpHeaders
+  /** The parsed JSON body; undefined for GET and DELETE. */
+  body: unknown
+  sourceIp: string
+}
+
+/** What a write did, for the event log. */
+export interface Change {
+  resource: Json
+  type: 'create' | 'update' | 'delete'
+  changes?: Record<string, { before: unknown; after: unknown }>
+}
+
+export interface Answer {
+  status: number
+  /** Absent: an empty body. */
+  json?: unknown
+  /** A JSON array sent in pieces, for results too large for one string. */
+  rows?: Iterable<unknown>
+  headers?: Record<string, string>
+  changes?: Change[]
+}
+
+export interface Action {
+  handle(call: Call): Answer
+  /** `<noun>.<verb>` of the event a write leaves; reads leave none. */
+  event?: string
+}
+
+export interface Route {
+  /** Below `/api/v2`, in Fastify's notation. A verb without an entry answers 405. */
+  path: string
+  verbs: Partial<Record<Verb, Action>>
+}
+
+/** A route that only reads. */
+export function readRoute(path: string, handle: (call: Call) => Answer): Route {
+  return { path, verbs: { GET: { handle } } }
+}

@@ -1,0 +1,83 @@
+import type { AddressInfo } from 'node:net'
+import { createWorld } from './create-world.js'
+import { generateEstate } from './estate/generate.js'
+import { buildApp } from './http/build-app.js'
+import type { RecordedRequest } from './http/record-requests.js'
+import { kindRoutes } from './kinds/index.js'
+import type { PceSimulator, PceSimulatorOptions } from './options.js'
+import { policyVersionRoutes } from './policy-versions/routes.js'
+import { Refusal } from './refusal.js'
+import { statusRoutes } from './status/routes.js'
+import { trafficRoutes } from './traffic/routes.js'
+
+export type { Fault } from './http/inject-faults.js'
+export type { RecordedRequest } from './http/record-requests.js'
+export type { FaultControl, PceSimulator, PceSimulatorOptions } from './options.js'
+export type { Conversation, Estate } from './model.js'
+
+const ROUTES = [...statusRoutes, ...kindRoutes, ...policyVersionRoutes, ...trafficRoutes]
+
+/**
+ * A policy compute engine that behaves: REST API v2 over real HTTP, stateful, in memory, with a believable estate. It shares no
+ * code with the client it is used to test. Rejects when the options cannot be met (TLS material that does not parse).
+ */
+export async function createPceSimulator(options: PceSimulatorOptions = {}): Promise<PceSimulator> {
+  const { seed = 1, workloads = 400, flows = 20_000, orgId = 1 } = options
+  const world = createWorld(options.estate ?? generateEstate({ seed, workloads, flows, orgId }), options)
+  const requests: RecordedRequest[] = []
+  const { app, faults } = buildApp(world, ROUTES, requests)
+  await app.ready()
+  let url: string | null = null
+
+  return {
+    async listen({ port = options.port ?? 0, host = options.host ?? '127.0.0.1' } = {}) {
+      await app.listen({ port, host })
+      const address = app.server.address() as AddressInfo
+      const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
+      url = `${options.tls ? 'https' : 'http'}://${name}:${address.port}`
+      return url
+    },
+    get url() {
+      if (url === null) throw new Error('The simulator does not listen yet')
+      return url
+    },
+    orgId: world.orgId,
+    credentials: world.credentials,
+    requests,
+    clearRequests: () => void (requests.length = 0),
+    faults,
+    state: {
+      find: (href) => findObject(href),
+      pendingHrefs: () => world.policy.pending().map(({ draft }) => draft.href),
+      get policyVersion() {
+        return world.versions.at(-1)!.version.version
+      },
+    },
+    close: () => app.close(),
+  }
+
+  /** Asks the route that serves the href, without a request on record. */
+  function findObject(href: string): Record<string, unknown> | undefined {
+    for (const { path, verbs } of ROUTES) {
+      const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!)
+      const values = new RegExp(`^${path.replace(/:\w+/g, '([^/]+)')}$`).exec(href)
+      if (!values || !verbs.GET) continue
+      const params = Object.fromEntries(names.map((name, index) => [name, values[index + 1]!]))
+      const call = {
+        world,
+        path: href,
+        params,
+        query: new URLSearchParams(),
+        headers: {},
+        body: undefined,
+        sourceIp: '',
+      }
+      try {
+        return verbs.GET.handle({ ...call, verb: 'GET' }).json as Record<string, unknown>
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+      }
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,14 @@
+import { isDeepStrictEqual } from 'node:util'
+
+/** What a write changed, field by field, as events report it. */
+export function describeChanges(
+  before: Readonly<Record<string, unknown>>,
+  fields: Readonly<Record<string, unknown>>,
+): Record<string, { before: unknown; after: unknown }> {
+  const changes: Record<string, { before: unknown; after: unknown }> = {}
+  for (const [name, after] of Object.entries(fields)) {
+    const old = before[name] ?? null
+    if (!isDeepStrictEqual(old, after)) changes[name] = { before: old, after }
+  }
+  return changes
+}

@@ -1,0 +1,92 @@
+import { Type, type TProperties } from '@sinclair/typebox'
+import { CLOSED, EXTERNAL_DATA, Href, OneOf, Port, Shape, Text } from '../validate/shape.js'
+
+const optional = <T extends TProperties>(properties: T) =>
+  Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, Type.Optional(schema)])) as T
+
+const selectors = {
+  exclusion: Type.Boolean(),
+  label: Href,
+  label_group: Href,
+  workload: Href,
+  ip_list: Href,
+}
+const actors = (properties: TProperties) => Type.Array(Type.Object(optional(properties), CLOSED), { minItems: 1 })
+
+const IngressServices = Type.Array(
+  Type.Union([
+    Href,
+    Type.Object({ port: Type.Optional(Port), to_port: Type.Optional(Port), proto: OneOfNumbers(6, 17) }, CLOSED),
+  ]),
+)
+const ResolveAs = Type.Array(OneOf('workloads', 'virtual_services'), { minItems: 1 })
+const NetworkType = OneOf('brn', 'non_brn', 'all')
+
+/** Both kinds of rules. */
+const CORE = {
+  description: Type.Optional(Text),
+  egress_services: Type.Optional(Type.Array(Href)),
+  unscoped_consumers: Type.Optional(Type.Boolean()),
+  network_type: Type.Optional(NetworkType),
+}
+
+const ALLOW_REQUIRED = {
+  enabled: Type.Boolean(),
+  providers: actors({
+    ...selectors,
+    actors: OneOf('ams'),
+    label_dimension: Type.String(),
+    virtual_service: Href,
+    virtual_server: Href,
+  }),
+  consumers: actors({
+    ...selectors,
+    actors: OneOf('ams', 'container_host'),
+    label_dimension: Type.String(),
+    virtual_service: Href,
+  }),
+  ingress_services: IngressServices,
+  resolve_labels_as: Type.Object({ providers: ResolveAs, consumers: ResolveAs }),
+}
+const ALLOW_OPTIONAL = {
+  ...CORE,
+  ...EXTERNAL_DATA,
+  sec_connect: Type.Optional(Type.Boolean()),
+  stateless: Type.Optional(Type.Boolean()),
+  machine_auth: Type.Optional(Type.Boolean()),
+  consuming_security_principals: Type.Optional(Type.Array(Href)),
+  use_workload_subnets: Type.Optional(Type.Array(OneOf('providers', 'consumers'), { maxItems: 2 })),
+}
+/** Sent back by clients that change what they read; says nothing. */
+const UPDATE_TYPE = { update_type: Type.Optional(OneOf('create', 'update', 'delete')) }
+
+const DENY_REQUIRED = {
+  enabled: Type.Boolean(),
+  providers: actors({ ...selectors, actors: OneOf('ams') }),
+  consumers: actors({ ...selectors, actors: OneOf('ams') }),
+  ingress_services: IngressServices,
+}
+const DENY_OPTIONAL = { ...CORE, override: Type.Optional(Type.Boolean()) }
+
+/** pce-api e.7; the all_ips_except_for_in_… fields are of a later release than the one that is simulated. */
+export const ALLOW_CREATE = new Shape(
+  'sec_policy_rule_sets_sec_rules_post',
+  Type.Object({ ...ALLOW_REQUIRED, ...ALLOW_OPTIONAL }, CLOSED),
+)
+export const ALLOW_UPDATE = new Shape(
+  'sec_policy_rule_sets_sec_rules_put',
+  Type.Object({ ...optional(ALLOW_REQUIRED), ...ALLOW_OPTIONAL, ...UPDATE_TYPE }, CLOSED),
+)
+/** pce-api e.8: closed to everything that only allow rules know. */
+export const DENY_CREATE = new Shape(
+  'sec_policy_rule_sets_deny_rules_post',
+  Type.Object({ ...DENY_REQUIRED, ...DENY_OPTIONAL }, CLOSED),
+)
+export const DENY_UPDATE = new Shape(
+  'sec_policy_rule_sets_deny_rules_put',
+  Type.Object({ ...optional(DENY_REQUIRED), ...DENY_OPTIONAL, ...UPDATE_TYPE }, CLOSED),
+)
+
+function OneOfNumbers(...values: number[]) {
+  return Type.Union(values.map((value) => Type.Literal(value)))
+}

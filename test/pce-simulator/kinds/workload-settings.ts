@@ -1,0 +1,63 @@
+import { Type } from '@sinclair/typebox'
+import type { Route } from '../http/route.js'
+import { CLOSED, Href, Nullable, OneOf, Shape } from '../validate/shape.js'
+import { describeChanges } from './describe-changes.js'
+
+/** Seconds; -1 means never. */
+const Duration = Type.Integer({ minimum: -1, maximum: 2_147_483_647 })
+const VenType = Type.Optional(Nullable(OneOf('server', 'endpoint')))
+const Timeouts = Type.Optional(
+  Type.Array(Type.Object({ scope: Type.Array(Href), value: Duration, ven_type: VenType }, CLOSED)),
+)
+const UPDATE = new Shape(
+  'settings_workloads_put',
+  Type.Object(
+    {
+      workload_disconnected_timeout_seconds: Timeouts,
+      workload_goodbye_timeout_seconds: Timeouts,
+      workload_disconnected_notification_seconds: Type.Optional(
+        Type.Array(Type.Object({ scope: Type.Array(Href), warning: Duration, ven_type: VenType })),
+      ),
+      ven_uninstall_timeout_hours: Type.Optional(
+        Type.Array(Type.Object({ scope: Type.Array(Href), value: Duration }, CLOSED)),
+      ),
+    },
+    CLOSED,
+  ),
+)
+
+export const DEFAULT_WORKLOAD_SETTINGS = {
+  workload_disconnected_timeout_seconds: [
+    { scope: [], value: 3600, ven_type: 'server' },
+    { scope: [], value: -1, ven_type: 'endpoint' },
+  ],
+  workload_goodbye_timeout_seconds: [
+    { scope: [], value: 900, ven_type: 'server' },
+    { scope: [], value: 86_400, ven_type: 'endpoint' },
+  ],
+  workload_disconnected_notification_seconds: [{ scope: [], warning: 1800, ven_type: 'server' }],
+  ven_uninstall_timeout_hours: [{ scope: [], value: 168 }],
+}
+
+export const workloadSettingsRoutes: Route[] = [
+  {
+    path: '/orgs/:org/settings/workloads',
+    verbs: {
+      GET: {
+        handle: ({ world, path }) => ({ status: 200, json: { href: path, ...world.workloadSettings } }),
+      },
+      PUT: {
+        event: 'workload_settings.update',
+        handle: ({ world, path, body }) => {
+          const fields = UPDATE.read(body)
+          const changes = describeChanges(world.workloadSettings, fields)
+          world.workloadSettings = { ...world.workloadSettings, ...fields }
+          return {
+            status: 204,
+            changes: [{ resource: { workload_settings: { href: path } }, type: 'update', changes }],
+          }
+        },
+      },
+    },
+  },
+]

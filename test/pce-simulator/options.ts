@@ -1,0 +1,66 @@
+import type { Estate } from './model.js'
+import type { Fault } from './http/inject-faults.js'
+import type { RecordedRequest } from './http/record-requests.js'
+
+export interface PceSimulatorOptions {
+  /** Default 1. The same seed gives the same estate and the same ids, byte for byte. */
+  seed?: number
+  /** Default 400. */
+  workloads?: number
+  /** Default 20,000: the aggregated conversations of the estate. */
+  flows?: number
+  /** Default 1. */
+  orgId?: number
+  /** Defaults follow from the seed. */
+  key?: string
+  secret?: string
+  /** PEM texts; given, the simulator speaks https. */
+  tls?: { cert: string; key: string }
+  /** Milliseconds since the epoch; default Date.now. */
+  now?: () => number
+  /** How many times a traffic query or job is read until it is done. Default 3; 1 is done at once. */
+  pollsUntilDone?: number
+  /** The Retry-After of 202 answers, whole seconds. Default 1. */
+  retryAfter?: number
+  /**
+   * What X-Total-Count counts when filters are given (pce-api a.6). `matched` (default): the matching objects. `all` is what one
+   * 25.2 PCE was seen to do: every object of the collection, with the matching ones in X-Matched-Count.
+   */
+  totalCount?: 'all' | 'matched'
+  /** Off by default (pce-api h). */
+  rateLimit?: { requestsPerMinute?: number; queryDeletesPerMinute?: number }
+  /** A hand-made estate instead of a generated one. */
+  estate?: Estate
+  /** Defaults of `listen`. */
+  host?: string
+  port?: number
+}
+
+export interface FaultControl {
+  add(...faults: Fault[]): void
+  clear(): void
+  /** Faults that still wait for requests. */
+  pending(): Fault[]
+}
+
+export interface PceSimulator {
+  /** Resolves with the origin, for instance `http://127.0.0.1:40123`. Default port 0: any free one. */
+  listen(options?: { port?: number; host?: string }): Promise<string>
+  /** The origin once it listens; throws before. */
+  readonly url: string
+  readonly orgId: number
+  readonly credentials: { key: string; secret: string }
+  /** Every request since the start or the last `clearRequests`, oldest first; the last 10,000 are kept. */
+  readonly requests: RecordedRequest[]
+  clearRequests(): void
+  readonly faults: FaultControl
+  readonly state: {
+    /** What a GET of the href would answer, or undefined; leaves no request on record. */
+    find(href: string): Record<string, unknown> | undefined
+    /** Draft hrefs of everything that waits for provisioning. */
+    pendingHrefs(): string[]
+    /** The number of the active policy version. */
+    readonly policyVersion: number
+  }
+  close(): Promise<void>
+}

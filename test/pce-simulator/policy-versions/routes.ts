@@ -1,0 +1,106 @@
+import type { Answer, Call, Json, Route } from '../http/route.js'
+import { readRoute } from '../http/route.js'
+import { readMaxResults } from '../kinds/answer-collection.js'
+import { referencesOf } from '../kinds/find-usage.js'
+import { notFound } from '../refusal.js'
+import type { Entry } from '../store/policy-store.js'
+import type { World } from '../world.js'
+import { DEPENDENCIES, IMPACT, resolveSubset } from './change-subset.js'
+import { findAffected } from './find-affected.js'
+import { describeNeeds, findCommitNeeds, findRevertNeeds } from './find-dependencies.js'
+import { describeModified, discardPending, nameOf, provision, revert } from './provision.js'
+
+const BASE = '/orgs/:org/sec_policy'
+
+export const policyVersionRoutes: Route[] = [
+  {
+    path: BASE,
+    verbs: { GET: { handle: listVersions }, POST: { handle: provision, event: 'sec_policy.create' } },
+  },
+  {
+    path: `${BASE}/pending`,
+    verbs: { GET: { handle: listPending }, DELETE: { handle: discardPending, event: 'sec_policy_pending.delete' } },
+  },
+  { path: `${BASE}/delete`, verbs: { PUT: { handle: revert, event: 'sec_policy_pending.delete' } } },
+  { path: `${BASE}/impact`, verbs: { POST: { handle: describeImpact } } },
+  readRoute(`${BASE}/:pversion`, (call) => ({ status: 200, json: versionAt(call).version })),
+  { path: `${BASE}/:pversion/dependencies`, verbs: { POST: { handle: listDependencies } } },
+  readRoute(`${BASE}/:pversion/modified_objects`, (call) => {
+    const { world, params } = call
+    const isDraft = params.pversion === 'draft'
+    const json = isDraft ? world.policy.pending().map((entry) => describeModified(entry)) : versionAt(call).modified
+    return { status: 200, json }
+  }),
+]
+
+/** Newest first. */
+function listVersions(call: Call): Answer {
+  const versions = call.world.versions.map(({ version }) => version).toReversed()
+  return {
+    status: 200,
+    json: versions.slice(0, readMaxResults(call.query) ?? 500),
+    headers: { 'x-total-count': String(versions.length) },
+  }
+}
+
+/** `active` is the last version; `draft` is none. */
+function versionAt({ world, params }: Call): World['versions'][number] {
+  const wanted = params.pversion
+  const found =
+    wanted === 'active'
+      ? world.versions.at(-1)
+      : world.versions.find(({ version }) => String(version.version) === wanted)
+  if (!found) throw notFound()
+  return found
+}
+
+/** Buckets by type; a type without pending changes is absent, max_results counts for each (pce-api e.14). */
+function listPending({ world, query }: Call): Answer {
+  const limit = readMaxResults(query) ?? Infinity
+  const buckets: Record<string, Json[]> = {}
+  for (const entry of world.policy.pending()) {
+    const bucket = (buckets[entry.type] ??= [])
+    if (bucket.length < limit) bucket.push(describePending(world, entry))
+  }
+  return { status: 200, json: Object.fromEntries(Object.entries(buckets).filter(([, items]) => items.length > 0)) }
+}
+
+function describePending(world: World, { type, draft, updateType }: Entry): Json {
+  const used = type === 'rule_sets' ? referencesOf(draft) : new Set<string>()
+  const related = (kind: 'ip_lists' | 'services') =>
+    world.policy.entries(kind).flatMap((entry) => (used.has(entry.draft.href) ? [{ href: entry.draft.href }] : []))
+  return {
+    href: draft.href,
+    name: nameOf(draft.name),
+    update_type: updateType,
+    updated_at: draft.updated_at,
+    updated_by: draft.updated_by,
+    ...(type === 'rule_sets' ? { related_ip_lists: related('ip_lists'), related_services: related('services') } : {}),
+    caps: ['write', 'provision'],
+  }
+}
+
+/** A bare list of hrefs, as one client sends it, is refused: the documented body alone is accepted. */
+function listDependencies({ world, body }: Call): Answer {
+  const { operation, change_subset } = DEPENDENCIES.read(body)
+  const entries = resolveSubset(world, change_subset)
+  const needs = operation === 'commit' ? findCommitNeeds(world, entries) : findRevertNeeds(world, entries)
+  return { status: 200, json: describeNeeds(needs) }
+}
+
+function describeImpact({ world, body }: Call): Answer {
+  const entries = resolveSubset(world, IMPACT.read(body).change_subset)
+  const { ruleSets, workloads } = findAffected(world, entries)
+  const managed = workloads.filter((workload) => workload.managed === true).length
+  return {
+    status: 200,
+    json: {
+      num_sets: ruleSets.size,
+      num_virtual_servers: 0,
+      num_managed_workloads: managed,
+      num_container_workloads: 0,
+      num_unmanaged_workloads: workloads.length - managed,
+      all_workloads_optimization: false,
+    },
+  }
+}

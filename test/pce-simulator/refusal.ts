@@ -1,0 +1,37 @@
+export interface PceErrorItem {
+  token: string
+  message: string
+}
+
+/** An answer above 399 in the PCE's own form: a status and a list of `{token, message}` (pce-api f.1). */
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    readonly errors: readonly PceErrorItem[],
+  ) {
+    super(errors.map((error) => `${error.token}: ${error.message}`).join('; '))
+    this.name = 'Refusal'
+  }
+}
+
+/** 406, by far the most frequent refusal: the payload failed its schema or a business rule (pce-api f.2, f.3). */
+export function notAcceptable(token: string, message: string): Refusal {
+  return new Refusal(406, [{ token, message }])
+}
+
+/** 406 of a payload that is well formed but breaks a rule that has no token of its own. */
+export function invalidInput(message: string): Refusal {
+  return notAcceptable('input_validation_error', message)
+}
+
+export function invalidUri(value: unknown): Refusal {
+  return notAcceptable('invalid_uri', `Invalid URI: {${typeof value === 'string' ? value : JSON.stringify(value)}}`)
+}
+
+export function notFound(): Refusal {
+  return new Refusal(404, [{ token: 'not_found_error', message: 'Not found' }])
+}
+
+export function methodNotAllowed(): Refusal {
+  return new Refusal(405, [{ token: 'method_not_allowed_error', message: 'Not allowed' }])
+}

@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto'
+
+/**
+ * Ids that depend on the seed and on what was asked for before, never on time or chance, so that the same sequence of
+ * requests gives the same bytes. Each purpose counts for itself: a poll never shifts the id of the next object.
+ */
+export class Ids {
+  readonly #seed: string
+  readonly #counters = new Map<string, number>()
+
+  constructor(seed: string | number) {
+    this.#seed = String(seed)
+  }
+
+  /** The next integer id of a kind. */
+  int(kind: string): number {
+    const next = (this.#counters.get(kind) ?? 0) + 1
+    this.#counters.set(kind, next)
+    return next
+  }
+
+  /** Makes sure that the next integer id lies above one that is taken. */
+  reserve(kind: string, taken: number): void {
+    if (taken > (this.#counters.get(kind) ?? 0)) this.#counters.set(kind, taken)
+  }
+
+  uuid(purpose: string): string {
+    const hex = this.hex(purpose, 32)
+    const variant = ((parseInt(hex[16]!, 16) & 3) | 8).toString(16)
+    return [
+      hex.slice(0, 8),
+      hex.slice(8, 12),
+      `4${hex.slice(13, 16)}`,
+      variant + hex.slice(17, 20),
+      hex.slice(20),
+    ].join('-')
+  }
+
+  /** Up to 64 hexadecimal digits. */
+  hex(purpose: string, length: number): string {
+    return createHash('sha256')
+      .update(`${this.#seed}:${purpose}:${this.int(`hex:${purpose}`)}`)
+      .digest('hex')
+      .slice(0, length)
+  }
+}

@@ -1,0 +1,8 @@
+/** Adds an entry and forgets the oldest beyond `most`. */
+export function keepLatest<T>(map: Map<string, T>, most: number, key: string, value: T): void {
+  map.set(key, value)
+  for (const oldest of map.keys()) {
+    if (map.size <= most) break
+    map.delete(oldest)
+  }
+}
