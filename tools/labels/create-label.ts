@@ -1,0 +1,49 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
+import { LabelOut } from '../../schemas/label-reference.js'
+import { NewLabelKey, NewName } from '../../schemas/new-name.js'
+import { defineTool } from '../define.js'
+import { createLabel, labelExists, showLabel, warnOfCaseVariants } from '../support/create-label.js'
+import { loadLabels } from '../support/load-labels.js'
+import { refuseHidden } from '../support/refuse-hidden.js'
+
+const output = Type.Object({
+  message: Type.String({ description: 'What happened' }),
+  label: Type.Optional(LabelOut),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'Labels that differ in case only' })),
+  ...DryRunOutput,
+})
+
+export default defineTool({
+  name: 'create-label',
+  area: 'labels',
+  summary: 'Create a label (a key and a value). It acts at once, without provisioning.',
+  effect: 'write',
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      key: NewLabelKey('Existing label key (dimension), e.g. app'),
+      value: NewName('New value'),
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { key: 'app', value: 'ordering' },
+  async handler({ key, value, dry_run: dryRun }, ctx): Promise<Static<typeof output>> {
+    refuseHidden({ key, value })
+    const index = await loadLabels(ctx.pce, ctx, 'fresh')
+    const existing = index.find(key, value)
+    if (existing !== undefined) throw labelExists(existing)
+    const warning = warnOfCaseVariants(index, key, value)
+    const warnings = warning === undefined ? {} : { warnings: [warning] }
+    if (dryRun === true) {
+      const request = { method: 'POST', path: `/orgs/${ctx.pce.orgId}/labels`, body: { key, value } }
+      return { dry_run: true, message: `Would create the label ${key}=${value}.`, requests: [request], ...warnings }
+    }
+    const label = await createLabel(ctx.pce, key, value, ctx)
+    return { message: `Created the label ${key}=${value}.`, label: showLabel(label), ...warnings }
+  },
+})

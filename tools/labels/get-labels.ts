@@ -1,0 +1,75 @@
+import { Type } from '@sinclair/typebox'
+import { PagingInput, PagingOutput } from '../../schemas/paging.js'
+import type { Label } from '../../schemas/pce/label.js'
+import { defineTool } from '../define.js'
+import { answerPage } from '../support/answer-page.js'
+import { cleanDeep } from '../support/clean-text.js'
+import { fetchSlice } from '../support/fetch-slice.js'
+import { decodeCursor } from '../support/list-cursor.js'
+
+const NAME = 'get-labels'
+
+export default defineTool({
+  name: NAME,
+  area: 'labels',
+  summary:
+    'List labels, all or those of a key and value. A label is a key (role, app, env, loc …) with a value, attached to workloads.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      key: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Exact key, e.g. app' })),
+      value: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Part of the value' })),
+      include_deleted: Type.Optional(Type.Boolean({ description: 'Deleted labels too' })),
+      usage: Type.Optional(Type.Boolean({ description: 'Add where each label is used' })),
+      ...PagingInput,
+    },
+    { additionalProperties: false },
+  ),
+  output: Type.Object({
+    labels: Type.Array(
+      Type.Object({
+        href: Type.String({ description: 'Label href' }),
+        key: Type.String({ description: 'Key' }),
+        value: Type.String({ description: 'Value' }),
+        deleted: Type.Optional(Type.Boolean({ description: 'Deleted' })),
+        usage: Type.Optional(
+          Type.Record(Type.String(), Type.Boolean(), { description: 'Kinds of objects that use it' }),
+        ),
+        external_data_set: Type.Optional(Type.String({ description: 'Source it was imported from' })),
+        external_data_reference: Type.Optional(Type.String({ description: 'Its id there' })),
+        created_at: Type.Optional(Type.String({ description: 'UTC' })),
+        updated_at: Type.Optional(Type.String({ description: 'UTC' })),
+      }),
+      { description: 'Labels of this page' },
+    ),
+    ...PagingOutput,
+  }),
+  example: { key: 'app' },
+  async handler(args, { pce, limits, signal }) {
+    const { cursor, max_results: maxResults, ...filters } = args
+    const position = await decodeCursor(NAME, filters, cursor)
+    // The PCE matches both as substrings. Exactness of the key is ours to apply, to every hit and before any page is cut.
+    const exactKey = filters.key === undefined ? undefined : (label: Label) => label.key === filters.key
+    const slice = await fetchSlice({ api: pce.labels, params: filters, signal }, position, maxResults, limits, exactKey)
+    const { rows, paging } = await answerPage(NAME, filters, slice, slice.items.map(showLabel), limits, { labels: [] })
+    return { labels: rows, ...paging }
+  },
+})
+
+function showLabel(label: Label) {
+  const { href, key, value, deleted, usage, external_data_set, external_data_reference, created_at, updated_at } = label
+  return cleanDeep({
+    href,
+    key,
+    value,
+    ...(deleted === true && { deleted }),
+    ...(usage !== undefined && { usage }),
+    ...(external_data_set != null && { external_data_set }),
+    ...(external_data_reference != null && { external_data_reference }),
+    ...(created_at !== undefined && { created_at }),
+    ...(updated_at !== undefined && { updated_at }),
+  })
+}

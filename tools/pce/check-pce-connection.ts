@@ -1,0 +1,84 @@
+import { Type } from '@sinclair/typebox'
+import { PceApiError, PceError, type PceClient, type RequestOptions } from '../../pce-client/index.js'
+import { defineTool } from '../define.js'
+import { cleanText } from '../support/clean-text.js'
+import { withDetails } from '../support/pce-errors.js'
+
+/** Someone waits for a yes or a no: less than the client's own patience with a PCE that hangs. */
+const LONGEST_WAIT_MS = 20_000
+const NETWORK_HINT = 'Check host, port, TLS settings and proxy.'
+
+export default defineTool({
+  name: 'check-pce-connection',
+  area: 'pce',
+  summary:
+    'Check that the PCE answers and accepts the credentials and the organisation. Fails with the cause when it does not.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object({}, { additionalProperties: false }),
+  output: Type.Object({
+    connected: Type.Boolean({ description: 'Always true; a failure is an error' }),
+    pce_host: Type.String({ description: 'Host name' }),
+    pce_port: Type.Integer({ description: 'Port' }),
+    org_id: Type.String({ description: 'Organisation' }),
+    version: Type.Optional(Type.String({ description: 'PCE release, where it tells' })),
+    latency_ms: Type.Integer({ description: 'Round trip of one request' }),
+  }),
+  example: {},
+  async handler(_args, ctx) {
+    const { pce } = ctx
+    const where = describePce(pce)
+    const startedAt = ctx.now()
+    // As the client's own time limit and not as a signal: a PCE that keeps answering 502 has answered, and the error says so.
+    const inTime = () => ({
+      signal: ctx.signal,
+      totalTimeoutMs: Math.max(1, LONGEST_WAIT_MS - (ctx.now() - startedAt)),
+    })
+    try {
+      await askHealth(pce, inTime())
+      const askedAt = ctx.now()
+      await pce.get('settings/workloads', inTime())
+      const latency = ctx.now() - askedAt
+      const version = await askVersion(pce, inTime())
+      return { connected: true, ...where, ...(version !== undefined && { version }), latency_ms: latency }
+    } catch (error) {
+      if (!(error instanceof PceError)) throw error
+      throw withDetails(error, { connected: false, ...where, latency_ms: ctx.now() - startedAt }, hintFor(error))
+    }
+  },
+})
+
+function describePce(pce: PceClient) {
+  const { hostname, port, protocol } = new URL(pce.origin)
+  const defaultPort = protocol === 'http:' ? 80 : 443
+  return { pce_host: hostname, pce_port: port === '' ? defaultPort : Number(port), org_id: pce.orgId }
+}
+
+/** Some PCEs have no /health; its absence says nothing about the connection (design decision 22). */
+async function askHealth(pce: PceClient, options: RequestOptions): Promise<void> {
+  try {
+    await pce.get('health', { ...options, includeOrg: false })
+  } catch (error) {
+    if (!(error instanceof PceApiError && error.status === 404)) throw error
+  }
+}
+
+/** The release is good to know and no part of the check. */
+async function askVersion(pce: PceClient, options: RequestOptions): Promise<string | undefined> {
+  try {
+    return cleanText((await pce.getProductVersion(options)).version)
+  } catch {
+    return undefined
+  }
+}
+
+function hintFor(error: PceError): string | undefined {
+  if (!(error instanceof PceApiError)) return NETWORK_HINT
+  if (error.status === 401) return 'The PCE does not accept the API key and secret.'
+  if (error.status === 403) return 'The key is valid, but not for this organisation, or its role may not read.'
+  if (error.status === 429) return 'The PCE limits the rate of requests: wait before the next call.'
+  if (error.status >= 500) return 'The address answers, but the PCE, or a proxy in front of it, fails.'
+  return undefined
+}

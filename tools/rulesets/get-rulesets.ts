@@ -1,0 +1,113 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { LabelReference } from '../../schemas/label-reference.js'
+import { PagingInput, PagingOutput } from '../../schemas/paging.js'
+import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import { ActorOut, RuleTypeOut, ScopeOut } from '../../schemas/rule-shapes.js'
+import { defineTool } from '../define.js'
+import { fetchSlice } from '../support/fetch-slice.js'
+import { decodeCursor } from '../support/list-cursor.js'
+import { loadDenyRules } from '../support/load-deny-rules.js'
+import { pageRuleSets } from '../support/page-rule-sets.js'
+import { parseLabelList } from '../support/parse-label-list.js'
+import { loadReferenceNames } from '../support/reference-names.js'
+import { resolveLabels, unresolvedFilter } from '../support/resolve-labels.js'
+import { showRuleSet } from '../support/show-rules.js'
+import { mostRowsThatFit } from '../support/split-format.js'
+
+const NAME = 'get-rulesets'
+/** A rule set takes at least this many times the shortest row, so that no more deny rules are fetched than can be shown. */
+const ROWS_PER_RULE_SET = 8
+
+const output = Type.Object({
+  rulesets: Type.Array(
+    Type.Object({
+      href: Type.String({ description: 'Rule set href' }),
+      name: Type.String({ description: 'Name' }),
+      enabled: Type.Boolean({ description: 'In force once provisioned' }),
+      description: Type.Union([Type.String(), Type.Null()], { description: 'Description' }),
+      scopes: Type.Array(Type.Array(ScopeOut), { description: 'Inner ANDed, outer ORed; [[]] is everything' }),
+      update_type: Type.Optional(Type.String({ description: 'Pending draft change' })),
+      deny_rules_error: Type.Optional(Type.String({ description: 'Deny rules are missing, because' })),
+      rules_total: Type.Integer({ description: 'Rules it has' }),
+      rules_from: Type.Optional(Type.Integer({ description: 'Continued: rules before this were answered' })),
+      rules: Type.Array(
+        Type.Object({
+          rule_type: RuleTypeOut,
+          href: Type.String({ description: 'Rule href' }),
+          enabled: Type.Boolean({ description: 'In force' }),
+          description: Type.Union([Type.String(), Type.Null()], { description: 'Description' }),
+          resolve_labels_as: Type.Optional(Type.Unknown({ description: 'Per side' })),
+          consumers: Type.Array(ActorOut, { description: 'Sources' }),
+          providers: Type.Array(ActorOut, { description: 'Destinations' }),
+          ingress_services: Type.Array(Type.Unknown(), { description: '{href, name} or {port, to_port?, proto}' }),
+          egress_services: Type.Optional(
+            Type.Array(Type.Unknown(), { description: 'Windows processes of the consumer' }),
+          ),
+          unscoped_consumers: Type.Boolean({ description: 'Extra-scope: any consumer' }),
+          update_type: Type.Optional(Type.String({ description: 'Pending draft change' })),
+        }),
+        { description: 'Allow rules, then deny rules' },
+      ),
+    }),
+    { description: 'Draft rule sets of this page' },
+  ),
+  ...PagingOutput,
+})
+
+export default defineTool({
+  name: NAME,
+  area: 'rulesets',
+  summary: 'List draft rule sets with scopes, allow, deny and override-deny rules, and the hrefs to change them by.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      name: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Part of the name' })),
+      description: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Part of the description' })),
+      enabled: Type.Optional(Type.Boolean({ description: 'Enabled or disabled ones only' })),
+      labels: Type.Optional(
+        Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
+          description: 'Labels of the scope: "key=value", hrefs, or a list',
+        }),
+      ),
+      ...PagingInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { name: 'payments' },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { cursor, max_results: maxResults, ...filters } = args
+    const position = await decodeCursor(NAME, filters, cursor)
+    const labels = await resolveLabels(ctx.pce, parseLabelList(filters.labels), ctx, unresolvedFilter)
+    const { name, description, enabled } = filters
+    const params = { name, description, labels: labels.length > 0 ? [labels.map(({ href }) => href)] : undefined }
+    const limit = Math.min(maxResults ?? Infinity, Math.ceil(mostRowsThatFit(ctx.limits) / ROWS_PER_RULE_SET))
+    // The PCE has no filter for `enabled` (pce-api b.2).
+    const ownFilter = enabled === undefined ? undefined : (ruleSet: RuleSet) => ruleSet.enabled === enabled
+    const query = { api: ctx.pce.ruleSets, params, signal: ctx.signal }
+    const slice = await fetchSlice(query, position, limit, ctx.limits, ownFilter)
+    const complete = await loadDenyRules(ctx.pce, slice.items, ctx.signal)
+    const names = await loadReferenceNames(
+      ctx.pce,
+      complete.map(({ ruleSet }) => referring(ruleSet)),
+      ctx,
+    )
+    const shown = complete.map(({ ruleSet, error }) => showRuleSet(ruleSet, names, error))
+    const { rulesets, paging } = await pageRuleSets(NAME, filters, position, slice, shown, ctx.limits)
+    return { rulesets, ...paging }
+  },
+})
+
+/** The parts of a rule set that point at other objects. */
+function referring({ scopes, rules, deny_rules: denyRules }: RuleSet) {
+  const ends = [...(rules ?? []), ...(denyRules ?? [])].map((rule) => [
+    rule.providers,
+    rule.consumers,
+    rule.ingress_services,
+    rule.egress_services,
+  ])
+  return [scopes, ends]
+}

@@ -1,0 +1,103 @@
+import { Type, type Static } from '@sinclair/typebox'
+import coerce from 'semver/functions/coerce.js'
+import compare from 'semver/functions/compare.js'
+import valid from 'semver/functions/valid.js'
+import { Nullable } from '../../schemas/common.js'
+import { ToolError } from '../../schemas/errors.js'
+import { defineTool, type ToolContext } from '../define.js'
+import { parseChangelog, type Release } from '../support/parse-changelog.js'
+
+const output = Type.Object({
+  server_version: Type.String({ description: 'Running release' }),
+  latest_release: Type.Optional(Nullable(Type.String({ description: 'Newest release in the changelog' }))),
+  queried_since: Type.Optional(Nullable(Type.String({ description: 'As asked' }))),
+  unlearn: Type.Optional(
+    Type.Array(
+      Type.Object({
+        version: Type.String({ description: 'Release' }),
+        item: Type.String({ description: 'What no longer holds' }),
+      }),
+      { description: 'Habits to drop' },
+    ),
+  ),
+  releases: Type.Optional(
+    Type.Array(
+      Type.Object({
+        version: Type.String({ description: 'Release, or Unreleased' }),
+        date: Nullable(Type.String({ description: 'YYYY-MM-DD' })),
+        sections: Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Items by section' }),
+      }),
+      { description: 'Newest first' },
+    ),
+  ),
+  note: Type.Optional(Type.String({ description: 'What to know about the answer' })),
+})
+
+export default defineTool({
+  name: 'get-server-changelog',
+  area: 'server',
+  summary: 'What changed in this server: releases newer than a version, and habits to unlearn. Needs no PCE.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: false,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      since: Type.Optional(Type.String({ maxLength: 50, description: 'Release you know, e.g. 0.2.0; omit for all' })),
+      unlearn_only: Type.Optional(Type.Boolean({ default: false, description: 'Leave the releases out' })),
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: {},
+  async handler({ since, unlearn_only: unlearnOnly }, { server }): Promise<Static<typeof output>> {
+    const text = await readChangelog(server)
+    if (text === null)
+      return { server_version: server.version, releases: [], note: 'This installation has no changelog.' }
+    const all = parseChangelog(text).sort((a, b) => compareReleases(b, a))
+    const known = since === undefined ? null : readVersion(since)
+    const newer =
+      known === null ? all : all.filter(({ version }) => isUnreleased(version) || compare(toSemver(version), known) > 0)
+    return {
+      server_version: server.version,
+      latest_release: all.find(({ version }) => !isUnreleased(version))?.version ?? null,
+      queried_since: since ?? null,
+      unlearn: newer.flatMap(unlearnItems),
+      ...(unlearnOnly === true ? {} : { releases: newer }),
+      ...(since !== undefined && known === null && { note: `"${since}" is no version, so every release is shown.` }),
+      ...(all.length === 0 && { note: 'The changelog lists no release.' }),
+    }
+  },
+})
+
+/** Not shipped is an answer; shipped and unreadable is an error. */
+async function readChangelog(server: ToolContext['server']): Promise<string | null> {
+  try {
+    return await server.changelog()
+  } catch (cause) {
+    throw new ToolError('changelog_unavailable', 'The changelog of this installation cannot be read.', {}, { cause })
+  }
+}
+
+function unlearnItems({ version, sections }: Release): { version: string; item: string }[] {
+  return Object.entries(sections)
+    .filter(([section]) => section.startsWith('Unlearn'))
+    .flatMap(([, items]) => items.map((item) => ({ version, item })))
+}
+
+/** The release a caller names; null for other text, a date for one, in which a version could be seen as well. */
+function readVersion(since: string) {
+  const isVersion = /^\s*v?\d+(?:\.\d+){0,2}\s*$/i.test(since) || valid(since) !== null
+  return isVersion ? coerce(since, { includePrerelease: true }) : null
+}
+
+const isUnreleased = (version: string) => version.toLowerCase() === 'unreleased'
+
+/** Short versions are padded with zeros; what is no version at all counts as the oldest. */
+const toSemver = (version: string) => coerce(version, { includePrerelease: true }) ?? '0.0.0'
+
+function compareReleases(a: Release, b: Release): number {
+  if (isUnreleased(a.version) || isUnreleased(b.version))
+    return Number(isUnreleased(a.version)) - Number(isUnreleased(b.version))
+  return compare(toSemver(a.version), toSemver(b.version))
+}

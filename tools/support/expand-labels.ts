@@ -1,0 +1,20 @@
+import type { PceClient } from '../../pce-client/index.js'
+import type { LabelRef } from '../../schemas/pce/label.js'
+import { loadLabels, type ReadContext } from './load-labels.js'
+
+/**
+ * A function that gives label references their key and value. Some reads name labels by href alone (pce-api e.1); the label
+ * list is read only when one of `references` does. A label that is unknown even there stays a bare href.
+ */
+export async function labelExpander(
+  pce: PceClient,
+  references: readonly LabelRef[],
+  context: ReadContext,
+): Promise<(reference: LabelRef) => LabelRef> {
+  const complete = ({ key, value }: LabelRef) => key !== undefined && value !== undefined
+  const index = references.every(complete) ? null : await loadLabels(pce, context)
+  return (reference) => {
+    const known = complete(reference) ? reference : (index?.get(reference.href) ?? reference)
+    return { href: known.href, key: known.key, value: known.value }
+  }
+}

@@ -1,0 +1,36 @@
+import ipaddr from 'ipaddr.js'
+
+/** An address, or a network of them. */
+export type AddressFilter = { address: string } | { network: string; matches: (ip: string) => boolean }
+
+/** True for a plain IPv4 (four decimal parts) or IPv6 address without zone. */
+export function isAddress(text: string): boolean {
+  return ipaddr.IPv4.isValidFourPartDecimal(text) || (ipaddr.IPv6.isValid(text) && !text.includes('%'))
+}
+
+/**
+ * Text as an address filter; null when it is neither an address nor a CIDR. The PCE takes single addresses only
+ * (pce-api e.12), so a network comes with the test that applies it to a row.
+ */
+export function parseAddress(text: string): AddressFilter | null {
+  if (isAddress(text)) return { address: text }
+  const slash = text.lastIndexOf('/')
+  if (slash === -1 || !isAddress(text.slice(0, slash)) || !/^\d{1,3}$/.test(text.slice(slash + 1))) return null
+  try {
+    const network = ipaddr.parseCIDR(text)
+    return { network: text, matches: (ip) => contains(network, ip) }
+  } catch {
+    return null
+  }
+}
+
+/** True when both spell the same address. */
+export function sameAddress(a: string, b: string): boolean {
+  return a === b || (isAddress(a) && isAddress(b) && ipaddr.process(a).toString() === ipaddr.process(b).toString())
+}
+
+function contains(network: [ipaddr.IPv4 | ipaddr.IPv6, number], ip: string): boolean {
+  if (!isAddress(ip)) return false
+  const address = ipaddr.process(ip)
+  return address.kind() === network[0].kind() && address.match(network)
+}

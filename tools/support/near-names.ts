@@ -1,0 +1,21 @@
+import { distance } from 'fastest-levenshtein'
+import { cleanText } from './clean-text.js'
+
+/**
+ * The candidates most like what was asked for, best first: those that contain it (or are contained), then by edit distance,
+ * case ignored, cleaned for display. For "did you mean" lists only; nothing is ever resolved by likeness.
+ */
+export function nearNames(wanted: string, candidates: Iterable<string>, limit = 5): string[] {
+  const target = wanted.toLowerCase()
+  return [...new Set(candidates)]
+    .map((name) => ({ name, score: unlikeness(target, name.toLowerCase()) }))
+    .sort((a, b) => a.score - b.score || (a.name < b.name ? -1 : 1))
+    .slice(0, limit)
+    .map(({ name }) => cleanText(name))
+}
+
+function unlikeness(target: string, name: string): number {
+  if (name === target) return -1
+  const apart = distance(target, name)
+  return target.length > 1 && name.includes(target) ? apart / 100 : apart
+}

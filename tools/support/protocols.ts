@@ -1,0 +1,18 @@
+/** IANA numbers of the protocols people name. */
+const NUMBERS: Record<string, number> = { icmp: 1, igmp: 2, tcp: 6, udp: 17, gre: 47, icmpv6: 58, 'ipv6-icmp': 58 }
+const NAMES: Record<number, string> = { 1: 'icmp', 2: 'igmp', 6: 'tcp', 17: 'udp', 47: 'gre', 58: 'icmpv6' }
+
+export const TCP = 6
+export const UDP = 17
+
+/** The IANA number of a protocol given by name (any case) or number; null when it is neither. */
+export function parseProtocol(proto: string | number): number | null {
+  if (typeof proto === 'string' && /^\d{1,3}$/.test(proto)) return parseProtocol(Number(proto))
+  if (typeof proto === 'number') return Number.isInteger(proto) && proto >= 0 && proto <= 255 ? proto : null
+  return NUMBERS[proto.trim().toLowerCase()] ?? null
+}
+
+/** A protocol as people write it: its name, else its number as text. */
+export function protocolName(proto: number): string {
+  return NAMES[proto] ?? String(proto)
+}

@@ -1,0 +1,49 @@
+import type { LabelRef } from '../../schemas/pce/label.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+
+/** Has an agent. Unmanaged workloads carry an `agent` object too, without an href (pce-api e.3). */
+export function isManaged(workload: Workload): boolean {
+  return workload.managed ?? Boolean(workload.ven?.href ?? workload.agent?.href)
+}
+
+/** `windows`, `linux` …, from the PCE's `os_id` (`ubuntu-x86_64-jammy`, `win-x86_64-server`); null when it knows none. */
+export function osType(workload: Workload): string | null {
+  const id = workload.os_id ?? ''
+  if (id === '') return null
+  return ['windows', 'aix', 'solaris', 'macos'].find((os) => id.toLowerCase().startsWith(os.slice(0, 3))) ?? 'linux'
+}
+
+/** Columns of the compact form, before the label keys (tools contract, get-workloads). */
+export const COMPACT_COLUMNS = [
+  'href',
+  'name',
+  'hostname',
+  'ip_addresses',
+  'os_type',
+  'online',
+  'managed',
+  'enforcement_mode',
+  'visibility_level',
+] as const
+
+/** One workload as a flat record: the compact columns and one per label key. */
+export function toCompactRecord(workload: Workload, labels: readonly LabelRef[]): Record<string, unknown> {
+  const addresses = (workload.interfaces ?? []).flatMap(({ address }) => address ?? [])
+  return {
+    ...Object.fromEntries(labels.flatMap(({ key, value }) => (key === undefined ? [] : [[labelColumn(key), value]]))),
+    href: workload.href,
+    name: workload.name,
+    hostname: workload.hostname,
+    ip_addresses: addresses.length > 0 ? addresses.join(', ') : null,
+    os_type: osType(workload),
+    online: workload.online,
+    managed: isManaged(workload),
+    enforcement_mode: workload.enforcement_mode,
+    visibility_level: workload.visibility_level,
+  }
+}
+
+/** The column of a label key. A custom key may be spelled like one of ours; then it says what it is. */
+export function labelColumn(key: string): string {
+  return (COMPACT_COLUMNS as readonly string[]).includes(key) ? `label:${key}` : key
+}

@@ -1,0 +1,72 @@
+import { ToolError } from '../../schemas/errors.js'
+
+/** The window of a traffic query: RFC 3339 in UTC, both ends included. */
+export interface TrafficWindow {
+  start: string
+  end: string
+}
+
+const DATE = /^(\d{4})-(\d{2})-(\d{2})$/
+/** Date and time; the zone is optional and UTC without one (design decision 4). */
+const TIMESTAMP = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s?(Z|z|[+-]\d{2}:?\d{2})?$/
+/** From this many digits an epoch number counts milliseconds (tools contract, A6). */
+const MILLISECOND_DIGITS = 12
+
+/**
+ * The window between two dates as callers write them: YYYY-MM-DD (from its first second, to its last), an ISO timestamp, or
+ * epoch seconds or milliseconds. Throws invalid_window for a date that does not exist and for a start after the end: the PCE
+ * accepts both and answers nothing.
+ */
+export function parseTrafficWindow(startDate: string, endDate: string): TrafficWindow {
+  const start = parseInstant('start_date', startDate, '00:00:00')
+  const end = parseInstant('end_date', endDate, '23:59:59')
+  if (start > end) {
+    throw new ToolError('invalid_window', `start_date ${startDate} is after end_date ${endDate}; swap them.`, {
+      start_date: startDate,
+      end_date: endDate,
+    })
+  }
+  return { start: toTimestamp(start), end: toTimestamp(end) }
+}
+
+/** Milliseconds since the epoch as the PCE takes them, without empty milliseconds. */
+function toTimestamp(instant: number): string {
+  return new Date(instant).toISOString().replace('.000Z', 'Z')
+}
+
+function parseInstant(field: string, text: string, timeOfBareDate: string): number {
+  const trimmed = text.trim()
+  const instant =
+    parseEpoch(trimmed) ?? (isRealDate(trimmed) ? Date.parse(`${trimmed}T${timeOfBareDate}Z`) : parseTimestamp(trimmed))
+  if (Number.isNaN(instant) || instant < 0 || instant > Date.UTC(9999, 11, 31)) {
+    throw new ToolError(
+      'invalid_window',
+      `${field} "${text}" is no date. Use YYYY-MM-DD, an ISO 8601 timestamp or epoch seconds.`,
+      { argument: field, value: text },
+    )
+  }
+  return instant
+}
+
+function parseEpoch(text: string): number | undefined {
+  if (!/^\d{9,15}$/.test(text)) return undefined
+  return text.length >= MILLISECOND_DIGITS ? Number(text) : Number(text) * 1000
+}
+
+function parseTimestamp(text: string): number {
+  const parts = TIMESTAMP.exec(text)
+  if (parts === null || !isRealDate(parts[1] as string)) return NaN
+  const [, date, hours, minutes, seconds = '00', fraction, zone = 'Z'] = parts
+  const milliseconds = fraction === undefined ? '' : `.${fraction.slice(0, 3).padEnd(3, '0')}`
+  const offset = zone.toUpperCase().replace(/^([+-]\d{2})(\d{2})$/, '$1:$2')
+  // Date.parse refuses hours above 24 and minutes above 59, but takes 24:00 as the next day.
+  return Number(hours) > 23 ? NaN : Date.parse(`${date}T${hours}:${minutes}:${seconds}${milliseconds}${offset}`)
+}
+
+/** Date.parse turns 30 February into March; a calendar does not have it. A day too many always shows in the month. */
+function isRealDate(text: string): boolean {
+  const parts = DATE.exec(text)
+  if (parts === null) return false
+  const [year, month, day] = parts.slice(1).map(Number) as [number, number, number]
+  return new Date(Date.UTC(year, month - 1, day)).getUTCMonth() === month - 1
+}

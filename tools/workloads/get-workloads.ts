@@ -1,0 +1,131 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum } from '../../schemas/common.js'
+import { ToolError } from '../../schemas/errors.js'
+import { LabelReference } from '../../schemas/label-reference.js'
+import { MAX_PAGE, PagingInput, PagingOutput } from '../../schemas/paging.js'
+import type { Label } from '../../schemas/pce/label.js'
+import { ENFORCEMENT_MODES } from '../../schemas/pce/workload.js'
+import { defineTool } from '../define.js'
+import { answerPage } from '../support/answer-page.js'
+import { cleanDeep } from '../support/clean-text.js'
+import { labelExpander } from '../support/expand-labels.js'
+import { fetchSlice } from '../support/fetch-slice.js'
+import { decodeCursor } from '../support/list-cursor.js'
+import { parseLabelList } from '../support/parse-label-list.js'
+import { resolveLabels, unresolvedFilter } from '../support/resolve-labels.js'
+import { COMPACT_COLUMNS, isManaged, labelColumn, toCompactRecord } from '../support/show-workload.js'
+import { toSplitRows } from '../support/split-format.js'
+
+const NAME = 'get-workloads'
+const partial = (of: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: `Part of the ${of}` }))
+
+const input = Type.Object(
+  {
+    name: partial('name'),
+    hostname: partial('host name'),
+    ip_address: partial('address'),
+    description: partial('description'),
+    managed: Type.Optional(Type.Boolean({ description: 'true: has an agent (VEN)' })),
+    online: Type.Optional(Type.Boolean({ description: 'Agent heartbeat' })),
+    enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Exact mode' })),
+    labels: Type.Optional(
+      Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
+        description: 'Labels a workload must all have: "key=value", hrefs, or a list',
+      }),
+    ),
+    detail_level: Type.Optional(
+      StringEnum(['compact', 'full', 'labels_only'] as const, {
+        default: 'compact',
+        description: 'full: whole PCE objects',
+      }),
+    ),
+    ...PagingInput,
+  },
+  { additionalProperties: false },
+)
+
+const output = Type.Object({
+  total: Type.Integer({ description: 'Same as total_count' }),
+  returned: Type.Integer({ description: 'Workloads in this answer' }),
+  ...PagingOutput,
+  pce_truncated: Type.Boolean({ description: 'More match than max_results' }),
+  columns: Type.Optional(Type.Array(Type.String(), { description: 'Of data; label keys last' })),
+  data: Type.Optional(Type.Array(Type.Array(Type.Unknown()), { description: 'One row per workload; null is missing' })),
+  workloads: Type.Optional(
+    Type.Array(Type.Unknown(), { description: 'detail_level full: PCE objects, labels with key and value' }),
+  ),
+  message: Type.Optional(Type.String({ description: 'Said when nothing matches' })),
+})
+
+export default defineTool({
+  name: NAME,
+  area: 'workloads',
+  summary:
+    'List workloads (servers, laptops, unmanaged hosts) with addresses, enforcement mode and labels. Filters are ANDed.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input,
+  output,
+  example: { labels: ['app=payments', 'env=prod'] },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { cursor, max_results: maxResults, detail_level: detail = 'compact', ...filters } = args
+    const question = { ...filters, detail }
+    const position = await decodeCursor(NAME, question, cursor)
+    const labels = await resolveLabels(ctx.pce, parseLabelList(filters.labels), ctx, unresolvedFilter)
+    refuseTwoValues(labels)
+    const params = {
+      ...filters,
+      labels: labels.length > 0 ? [labels.map(({ href }) => href)] : undefined,
+      include: 'labels',
+    }
+    const slice = await fetchSlice(
+      { api: ctx.pce.workloads, params, signal: ctx.signal },
+      position,
+      maxResults,
+      ctx.limits,
+    )
+
+    const expand = await labelExpander(
+      ctx.pce,
+      slice.items.flatMap((workload) => workload.labels ?? []),
+      ctx,
+    )
+    const labelled = slice.items.map((workload) => ({ workload, labels: (workload.labels ?? []).map(expand) }))
+    const counts = { total: slice.totalCount, returned: 0, pce_truncated: slice.totalCount > (maxResults ?? MAX_PAGE) }
+    if (slice.items.length === 0) {
+      const { paging } = await answerPage(NAME, question, slice, [], ctx.limits)
+      return { ...counts, ...paging, message: 'No workload matches.' }
+    }
+    if (detail === 'full') {
+      const objects = labelled.map(({ workload, labels }) =>
+        cleanDeep({ ...workload, labels, managed: isManaged(workload) }),
+      )
+      const { rows, paging } = await answerPage(NAME, question, slice, objects, ctx.limits, counts)
+      return { ...counts, ...paging, returned: rows.length, workloads: rows }
+    }
+    const keys = [...new Set(labelled.flatMap(({ labels }) => labels.flatMap(({ key }) => key ?? [])))].sort()
+    const fixed = detail === 'compact' ? COMPACT_COLUMNS : COMPACT_COLUMNS.slice(0, 3)
+    const columns = [...fixed, ...keys.map(labelColumn)]
+    const records = labelled.map(({ workload, labels }) => toCompactRecord(workload, labels))
+    const data = toSplitRows(columns, records).map(cleanDeep)
+    const { rows, paging } = await answerPage(NAME, question, slice, data, ctx.limits, { ...counts, columns })
+    return { ...counts, ...paging, returned: rows.length, columns: cleanDeep(columns), data: rows }
+  },
+})
+
+/** A workload has one label per key, so two values of one key match nothing, which would read as "there are none". */
+function refuseTwoValues(labels: readonly Label[]): void {
+  const [first, second] = labels.filter((label) =>
+    labels.some((other) => other.key === label.key && other.value !== label.value),
+  )
+  if (first === undefined || second === undefined) return
+  throw new ToolError(
+    'invalid_argument',
+    `No workload has both ${first.key}=${first.value} and ${second.key}=${second.value}; labels are ANDed.`,
+    { argument: 'labels' },
+    { hint: 'Ask once per value.' },
+  )
+}
