@@ -1,0 +1,70 @@
+import type { Writable } from 'node:stream'
+import { createFileAudit, createStreamAudit, type AuditLog } from '../plugins/dispatcher/audit.js'
+import { createCallScope } from '../plugins/dispatcher/call-scope.js'
+import type { DispatcherOptions } from '../plugins/dispatcher/dispatch.js'
+import { pceGate } from '../plugins/dispatcher/gates/pce.js'
+import type { ServiceLog } from '../plugins/dispatcher/record-call.js'
+import type { Session } from '../plugins/dispatcher/session.js'
+import { StartupError, type Config } from '../schemas/config.js'
+import type { AnyTool } from '../tools/define.js'
+import { connectPce } from './connect-pce.js'
+import { readPackage, type PackageFacts } from './read-package.js'
+
+export interface ServiceParts {
+  tools: readonly AnyTool[]
+  log: ServiceLog
+  /** Where audit entries go when the configuration names no file; absent, they are not written. */
+  auditStream?: Writable
+  /** Milliseconds since the epoch. */
+  now?: () => number
+}
+
+/** What both transports are made of when nobody authenticates: one PCE, one caller who may do everything. */
+export interface Service {
+  server: PackageFacts
+  dispatcher: DispatcherOptions
+  session: Session
+}
+
+/**
+ * Puts the service of stdio and dev-insecure together. Its only gate is the presence of a PCE: there is no role to check and no
+ * login that could mint a confirm token (design decisions 9 and 15). Throws StartupError.
+ */
+export function composeService(config: Config, parts: ServiceParts): Service {
+  const scope = createCallScope()
+  const server = readPackage()
+  const audit = openAudit(config.auditLogPath, parts.auditStream)
+  const pce =
+    config.pce === undefined
+      ? null
+      : connectPce(config.pce, scope.requestId, (event) =>
+          parts.log.warn({ request_id: scope.requestId(), ...event }, 'PCE request retried'),
+        )
+  return {
+    server,
+    session: {
+      caller: { mode: config.mode, role: 'admin', iss: null, sub: null },
+      transport: config.mode === 'stdio' ? 'stdio' : 'http',
+      pce,
+    },
+    dispatcher: {
+      tools: parts.tools,
+      gates: [pceGate('Start the server with PCE_HOST, API_KEY and API_SECRET.')],
+      audit,
+      log: parts.log,
+      limits: config.limits,
+      scope,
+      server,
+      now: parts.now ?? (() => Date.now()),
+    },
+  }
+}
+
+function openAudit(path: string | undefined, stream: Writable | undefined): AuditLog | null {
+  if (path === undefined) return stream === undefined ? null : createStreamAudit(stream)
+  try {
+    return createFileAudit(path)
+  } catch (error) {
+    throw new StartupError(`MCP_AUDIT_LOG_PATH '${path}' cannot be written: ${(error as NodeJS.ErrnoException).code}`)
+  }
+}

@@ -1,0 +1,18 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Dispatcher } from '../plugins/dispatcher/dispatch.js'
+
+/**
+ * Lets running calls finish, then aborts them, then writes off what still runs, so that the audit log has an outcome for every
+ * call before the process ends. Resolves with whether all calls came to their own end. Times in milliseconds.
+ */
+export async function endCalls(
+  dispatcher: Dispatcher,
+  { finish, lastWords }: { finish: number; lastWords: number },
+): Promise<boolean> {
+  const isIdle = () => dispatcher.idle().then(() => true)
+  if (await Promise.race([isIdle(), wait(finish, false)])) return true
+  dispatcher.abortAll()
+  await Promise.race([isIdle(), wait(lastWords)])
+  dispatcher.abandonAll()
+  return false
+}

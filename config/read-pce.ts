@@ -1,0 +1,46 @@
+import { StartupError, type PceFromEnvironment } from '../schemas/config.js'
+import { readBoolean, readInteger, type Environment } from './read-values.js'
+
+/**
+ * The PCE of the environment; PCE_HOST, API_KEY and API_SECRET must be set. Adds what the operator should hear to `warnings`.
+ * Throws StartupError for malformed values.
+ */
+export function readPce(env: Environment, warnings: string[]): PceFromEnvironment {
+  const verify = readBoolean(env, 'PCE_TLS_VERIFY', true)
+  if (!verify)
+    warnings.push('PCE_TLS_VERIFY=false: the certificate of the PCE is not checked, anyone in between can pose as it.')
+  if (env.PCE_CLIENT_KEY_FILE && !env.PCE_CLIENT_CERT_FILE)
+    throw new StartupError('PCE_CLIENT_KEY_FILE requires PCE_CLIENT_CERT_FILE')
+  if (env.PCE_PROXY_URL && !/^https?:\/\/[^/]/i.test(env.PCE_PROXY_URL))
+    throw new StartupError('PCE_PROXY_URL must be an http or https URL')
+  return {
+    url: env.PCE_HOST!,
+    port: readPcePort(env),
+    orgId: String(readInteger(env, 'PCE_ORG_ID', { min: 1, max: Number.MAX_SAFE_INTEGER, otherwise: 1 })),
+    apiKey: env.API_KEY!,
+    apiSecret: env.API_SECRET!,
+    tls: {
+      verify,
+      ...(env.PCE_CA_FILE && { caFile: env.PCE_CA_FILE }),
+      ...(env.PCE_CLIENT_CERT_FILE && { clientCertFile: env.PCE_CLIENT_CERT_FILE }),
+      ...(env.PCE_CLIENT_KEY_FILE && { clientKeyFile: env.PCE_CLIENT_KEY_FILE }),
+    },
+    ...(env.PCE_PROXY_URL && { proxyUrl: env.PCE_PROXY_URL }),
+  }
+}
+
+/** A port in the address counts when PCE_PORT is not set, and must agree with it when it is. */
+function readPcePort(env: Environment): string {
+  const address = env.PCE_HOST!
+  const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(address) ? address : `https://${address}`
+  const url = URL.canParse(withScheme) ? new URL(withScheme) : null
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
+    throw new StartupError('PCE_HOST must be a host or an http(s) URL, without user name and password')
+  }
+  const written = /^[^/?#]*:(\d+)(?:[/?#]|$)/.exec(withScheme.slice(withScheme.indexOf('//') + 2))?.[1]
+  const port = String(readInteger(env, 'PCE_PORT', { min: 1, max: 65_535, otherwise: Number(written ?? 443) }))
+  if (written !== undefined && Number(written) !== Number(port)) {
+    throw new StartupError(`PCE_HOST names port ${written}, but PCE_PORT is ${port}`)
+  }
+  return port
+}

@@ -1,0 +1,43 @@
+import { StartupError } from '../schemas/config.js'
+
+/** Variables by name. An empty value counts as unset: compose files and shells leave those behind. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Throws StartupError, naming the variable, for anything but a whole number from `min` to `max`. */
+export function readInteger(
+  env: Environment,
+  name: string,
+  { min, max, otherwise }: { min: number; max: number; otherwise: number },
+): number {
+  const value = env[name]
+  if (!value) return otherwise
+  const number = /^\d{1,16}$/.test(value) ? Number(value) : NaN
+  if (!(number >= min && number <= max)) throw new StartupError(`${name} must be a whole number from ${min} to ${max}`)
+  return number
+}
+
+/** Throws StartupError, naming the variable, for anything but true, false, 1 and 0. */
+export function readBoolean(env: Environment, name: string, otherwise: boolean): boolean {
+  const value = env[name]?.toLowerCase()
+  if (!value) return otherwise
+  if (value === 'true' || value === '1') return true
+  if (value === 'false' || value === '0') return false
+  throw new StartupError(`${name} must be true or false`)
+}
+
+/** Those of `names` that are not set, or to nothing but blanks, in their order. */
+export const missingOf = (env: Environment, names: readonly string[]) => names.filter((name) => !env[name]?.trim())
+
+/** URLs that carry identity are https, or http on loopback (design decision 14). Throws StartupError. */
+export function checkUrl(env: Environment, name: string): void {
+  const value = env[name] ?? ''
+  const url = URL.canParse(value) ? new URL(value) : null
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
+  if (!isSafe) throw new StartupError(`${name} must be an https URL, or http on loopback`)
+}
+
+/** Whether an address to listen on, or the host of a URL, is this machine and nothing else. */
+export function isLoopback(host: string): boolean {
+  const name = host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
+  return name === 'localhost' || name === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name)
+}

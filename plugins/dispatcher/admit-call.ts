@@ -1,0 +1,52 @@
+import levenshtein from 'fastest-levenshtein'
+import { ToolError } from '../../schemas/errors.js'
+import type { AnyTool } from '../../tools/define.js'
+import type { Gate, GateSubject } from './gates/gate.js'
+
+/** Why a call may not run, with the name of the gate that said so. */
+export class RefusedCall extends Error {
+  override readonly name = 'RefusedCall'
+  constructor(
+    readonly gate: string,
+    readonly thrown: unknown,
+  ) {
+    super('refused')
+  }
+}
+
+/**
+ * Asks the gates in their order, with the check of the arguments between those that need none and those that do.
+ * Returns the arguments with their defaults; throws RefusedCall.
+ */
+export async function admitCall(
+  subject: GateSubject,
+  gates: readonly Gate[],
+  validateArguments: (tool: AnyTool, args: Record<string, unknown>) => Record<string, unknown>,
+): Promise<Record<string, unknown>> {
+  let asked = ''
+  try {
+    for (const gate of gates) {
+      if (gate.needs !== 'call') continue
+      asked = gate.name
+      await gate.check(subject)
+    }
+    asked = 'arguments'
+    const args = validateArguments(subject.tool, subject.call.arguments)
+    for (const gate of gates) {
+      if (gate.needs !== 'arguments') continue
+      asked = gate.name
+      await gate.check(subject)
+    }
+    return args
+  } catch (thrown) {
+    throw new RefusedCall(asked, thrown)
+  }
+}
+
+/** The refusal of a name that is no tool's, with the nearest one that is. */
+export function refuseUnknown(name: string, known: readonly string[]): RefusedCall {
+  const shown = name.slice(0, 128)
+  const nearest = known.length === 0 ? undefined : levenshtein.closest(shown, known)
+  const meant = nearest === undefined ? '' : ` Did you mean '${nearest}'?`
+  return new RefusedCall('lookup', new ToolError('unknown_tool', `There is no tool '${shown}'.${meant}`))
+}

@@ -1,0 +1,88 @@
+import { closeSync, fdatasync, openSync, writeSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import type { Writable } from 'node:stream'
+import type { AuditEntry } from '../../schemas/audit.js'
+
+/** Where audit entries go. The dispatcher decides what a failure means. */
+export interface AuditLog {
+  /** Throws when the entry cannot be written. */
+  write(entry: AuditEntry): void
+  /** Resolves when every entry written so far is out of our hands, and on the disk where there is one; else rejects. */
+  sync(): Promise<void>
+  /** Opens the file anew after a rotation; keeps the old one and throws when that fails. */
+  reopen(): void
+  close(): void
+}
+
+/** Bytes that may wait for a slow reader of the stream before an entry counts as not written. */
+const STREAM_BACKLOG = 1024 * 1024
+/** How long a change waits for the reader of the stream to take its entry. */
+const STREAM_PATIENCE_MS = 5000
+
+const syncData = promisify(fdatasync)
+
+/**
+ * Appends to a file, created readable by its owner only. Every entry is one synchronous write, so that it is with the operating
+ * system before the tool runs. Throws at once when the file cannot be opened.
+ */
+export function createFileAudit(path: string): AuditLog {
+  let fd = openSync(path, 'a', 0o600)
+  let torn = false
+  return {
+    write(entry) {
+      // A full disk may cut a line off in the middle; the next entry then starts on a line of its own.
+      const line = Buffer.from(`${torn ? '\n' : ''}${JSON.stringify(entry)}\n`)
+      let written = 0
+      try {
+        while (written < line.length) written += writeSync(fd, line, written)
+        torn = false
+      } catch (error) {
+        torn ||= written > 0
+        throw error
+      }
+    },
+    async sync() {
+      try {
+        await syncData(fd)
+      } catch (error) {
+        // Pipes and devices have nothing to sync.
+        if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error
+      }
+    },
+    reopen() {
+      const next = openSync(path, 'a', 0o600)
+      closeSync(fd)
+      fd = next
+      torn = false
+    },
+    close: () => closeSync(fd),
+  }
+}
+
+/** Writes to a stream of the process, for a supervisor that collects standard output. */
+export function createStreamAudit(stream: Writable): AuditLog {
+  let failure: Error | null = null
+  let handedOver = Promise.resolve()
+  stream.on('error', (error) => (failure = error))
+  return {
+    write(entry) {
+      if (failure !== null) throw failure
+      if (stream.writableLength > STREAM_BACKLOG) throw new Error('nobody reads the audit stream')
+      handedOver = new Promise((resolve, reject) => {
+        // A pipe that has lost its reader only says so here, after the write.
+        stream.write(`${JSON.stringify(entry)}\n`, (error) => (error ? reject(error) : resolve()))
+      })
+      handedOver.catch((error: Error) => (failure = error))
+    },
+    sync: () =>
+      Promise.race([
+        handedOver,
+        wait(STREAM_PATIENCE_MS, undefined, { ref: false }).then(() => {
+          throw new Error('nobody reads the audit stream')
+        }),
+      ]),
+    reopen: () => undefined,
+    close: () => undefined,
+  }
+}

@@ -1,0 +1,150 @@
+import { ToolError, type ErrorCode } from '../../schemas/errors.js'
+import type { AnyTool } from '../../tools/define.js'
+import { convert } from '../errors/convert.js'
+import { ERROR_TABLE } from '../errors/table.js'
+import { admitCall, RefusedCall, refuseUnknown } from './admit-call.js'
+import type { AuditLog } from './audit.js'
+import type { Gate } from './gates/gate.js'
+import { recordCall, type CallRecord } from './record-call.js'
+import { runHandler, type Dispatched, type HandlerPorts } from './run-handler.js'
+import type { Session, ToolCall } from './session.js'
+
+export interface DispatcherOptions extends HandlerPorts {
+  tools: readonly AnyTool[]
+  gates: readonly Gate[]
+  /** Null where the operator asked for none (stdio without MCP_AUDIT_LOG_PATH). */
+  audit: AuditLog | null
+}
+
+export interface Dispatcher {
+  /** Runs one call to its end. Never rejects. A name that is no tool's is the error `unknown_tool`. */
+  dispatch(call: ToolCall, session: Session): Promise<Dispatched>
+  /** Aborts every running call, mutating ones too: the process is about to end. */
+  abortAll(): void
+  /** Writes an outcome for every call that still runs, because the process ends without waiting for it. */
+  abandonAll(): void
+  /** Resolves when no call is running. */
+  idle(): Promise<void>
+  /** Where it writes its decisions, for whoever rotates or closes it. */
+  readonly audit: AuditLog | null
+}
+
+interface Run {
+  controller: AbortController
+  /** Writes the outcome, once; does nothing before the call was allowed to run. */
+  conclude: (reason: ErrorCode | 'abandoned' | null) => void
+}
+
+/**
+ * The way of every tool call, over every transport: find the tool, ask the gates, check the arguments, ask the gates that need
+ * them, write the decision to the audit log, run the handler, write its outcome (design, section 2).
+ *
+ * A client that cancels or leaves aborts a reading tool only. A mutating one runs to its end, because half a change to policy is
+ * worse than one that nobody waited for.
+ */
+export function createDispatcher(options: DispatcherOptions): Dispatcher {
+  const { audit, log } = options
+  const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
+  const running = new Set<Run>()
+  let waiting: (() => void)[] = []
+  // The schema compiler is loaded with the first call: start-up over stdio is something people wait for.
+  const loadValidation = () => import('./validate-arguments.js')
+  let validation: ReturnType<typeof loadValidation> | undefined
+
+  async function dispatch(call: ToolCall, session: Session): Promise<Dispatched> {
+    const run: Run = { controller: new AbortController(), conclude: () => {} }
+    running.add(run)
+    try {
+      return await decideAndRun(call, session, run)
+    } finally {
+      running.delete(run)
+      if (running.size === 0) {
+        for (const resolve of waiting) resolve()
+        waiting = []
+      }
+    }
+  }
+
+  async function decideAndRun(call: ToolCall, session: Session, run: Run): Promise<Dispatched> {
+    const tool = tools.get(call.name)
+    const record = recordCall(call, session, tool, options)
+    const { validateArguments, findOutputProblems } = await (validation ??= loadValidation())
+    let args: Record<string, unknown>
+    try {
+      if (tool === undefined) throw refuseUnknown(call.name, [...tools.keys()])
+      args = await admitCall({ tool, call, session }, options.gates, validateArguments)
+    } catch (thrown) {
+      return refuse(thrown, call, record)
+    }
+    const unaudited = await auditAllowed(tool, record)
+    if (unaudited !== null) return unaudited
+
+    run.conclude = (reason) => {
+      run.conclude = () => {}
+      // An abandoned change may have been made, an abandoned question has no answer.
+      const code = reason === 'abandoned' ? (tool.effect === 'read' ? 'cancelled' : 'outcome_unknown') : reason
+      attempt(() => record.conclude(code, call.signal.aborted))
+      record.log(code === null ? 'success' : 'error', 'handler', code)
+    }
+    if (tool.effect === 'read') abortWith(call.signal, run.controller)
+    const { signal } = run.controller
+    const result = await runHandler(tool, args, { call, session, signal }, options, findOutputProblems)
+    run.conclude(result.ok ? null : result.error.code)
+    return result
+  }
+
+  function refuse(thrown: unknown, call: ToolCall, record: CallRecord): Dispatched {
+    const refusal = thrown instanceof RefusedCall ? thrown : new RefusedCall('dispatcher', thrown)
+    const error = convert(refusal.thrown)
+    if (ERROR_TABLE[error.code].level === 'error')
+      log.error({ request_id: call.requestId, err: refusal.thrown }, 'a gate failed')
+    // A gate that says no denies; a call that names no tool or breaks its schema is an error of the call.
+    const isError = refusal.gate === 'lookup' || refusal.gate === 'arguments' || error.code === 'internal'
+    const decision = isError ? 'error' : 'denied'
+    attempt(() => record.decide(decision, error.code))
+    record.log(decision, refusal.gate, error.code)
+    return { ok: false, error }
+  }
+
+  /** Writes that the call may run. Null when it may still: what cannot be audited must not change anything. */
+  async function auditAllowed(tool: AnyTool, record: CallRecord): Promise<Dispatched | null> {
+    try {
+      record.decide('allowed')
+      if (tool.effect !== 'read') await audit?.sync()
+      return null
+    } catch (err) {
+      log.error({ err }, 'the audit log cannot be written')
+      if (tool.effect === 'read') return null
+      const error = convert(new ToolError('audit_unavailable', ERROR_TABLE.audit_unavailable.message))
+      attempt(() => record.conclude(error.code, false))
+      record.log('error', 'audit', error.code)
+      return { ok: false, error }
+    }
+  }
+
+  function attempt(write: () => void): void {
+    try {
+      write()
+    } catch (err) {
+      log.error({ err }, 'the audit log cannot be written')
+    }
+  }
+
+  return {
+    audit,
+    dispatch,
+    abortAll() {
+      for (const { controller } of running) controller.abort(new ToolError('cancelled', 'The server is shutting down.'))
+    },
+    abandonAll() {
+      for (const run of running) run.conclude('abandoned')
+    },
+    idle: () => (running.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
+  }
+}
+
+function abortWith(signal: AbortSignal, controller: AbortController): void {
+  const abort = () => controller.abort(new ToolError('cancelled', 'The call was cancelled.'))
+  if (signal.aborted) abort()
+  else signal.addEventListener('abort', abort, { once: true })
+}

@@ -1,0 +1,21 @@
+import fp from 'fastify-plugin'
+import { createDispatcher, type Dispatcher, type DispatcherOptions } from './dispatch.js'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    dispatcher: Dispatcher
+  }
+}
+
+/** Makes the dispatcher of this composition known to the routes as `app.dispatcher`; closing the app waits for its running calls. */
+export default fp<DispatcherOptions>(
+  (app, options, done) => {
+    app.decorate('dispatcher', createDispatcher(options))
+    app.addHook('onClose', async (instance) => {
+      await instance.dispatcher.idle()
+      instance.dispatcher.audit?.close()
+    })
+    done()
+  },
+  { name: 'dispatcher' },
+)

@@ -1,0 +1,30 @@
+import { STATUS_CODES } from 'node:http'
+import type { ErrorCode } from '../../schemas/errors.js'
+import { renderHttpError } from './render-http.js'
+import { ERROR_TABLE } from './table.js'
+
+const CODES: Record<string, ErrorCode> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+}
+
+/**
+ * The whole HTTP answer to bytes that never became a request: Node's parser gave up (RFC 9110: 400, 408 or 431), so no hook runs
+ * and headers must be written by hand. The connection closes after it.
+ */
+export function answerClientError(parserCode: string | undefined, requestId: string): string {
+  const code = CODES[parserCode ?? ''] ?? 'bad_request'
+  const { status, body } = renderHttpError({ code, message: ERROR_TABLE[code].message, details: {} }, requestId)
+  const text = JSON.stringify(body)
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    `X-Request-Id: ${requestId}`,
+    'X-Content-Type-Options: nosniff',
+    'Cache-Control: no-store',
+    'Connection: close',
+    '',
+    text,
+  ].join('\r\n')
+}

@@ -1,0 +1,97 @@
+import { PceApiError, PceError } from '../../pce-client/index.js'
+import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
+import { ERROR_TABLE } from './table.js'
+
+/** Anything that was thrown, in the words of the service. Holds no secret and no text that nobody meant for the caller. */
+export interface ServiceError {
+  code: ErrorCode
+  message: string
+  hint?: string
+  details: ErrorDetails
+}
+
+/** Codes of the PCE client that mean the same as one of ours; the rest are our own mistakes and stay `internal`. */
+const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
+  outcome_unknown: 'outcome_unknown',
+  unreachable: 'pce_unreachable',
+  deadline: 'pce_unreachable',
+  aborted: 'cancelled',
+  job_failed: 'pce_error',
+  traffic_query_failed: 'traffic_query_failed',
+  traffic_query_timeout: 'traffic_query_timeout',
+  not_found: 'not_found',
+  ambiguous_name: 'ambiguous_name',
+  invalid_href: 'invalid_href',
+  body_too_large: 'pce_error',
+  invalid_response: 'pce_error',
+}
+
+/** What a person can do about an HTTP status of the PCE; 404 and 406 explain themselves by token and message. */
+const PCE_STATUS_HINTS: Record<number, string> = {
+  401: 'The PCE does not accept the API key and secret.',
+  403: 'The PCE account of this server lacks the permission for this.',
+  429: 'The PCE limits the rate of requests: wait before the next call.',
+}
+
+/** What an HTTP library means by the status of the error it throws while reading a request. */
+const HTTP_STATUS_CODES: Record<number, ErrorCode> = {
+  400: 'bad_request',
+  404: 'not_found',
+  405: 'method_not_allowed',
+  408: 'request_timeout',
+  413: 'payload_too_large',
+  414: 'bad_request',
+  415: 'unsupported_media_type',
+  431: 'headers_too_large',
+}
+
+/**
+ * Turns anything thrown into a ServiceError. What a tool or gate throws on purpose (ToolError) passes; the PCE client's errors
+ * become `pce_error` with `http_status`, `token` and `pce_message`, or the code that says what happened; an abort becomes
+ * `cancelled`; everything else becomes `internal` with fixed text, since nobody has vouched for its message.
+ */
+export function convert(thrown: unknown): ServiceError {
+  if (thrown instanceof ToolError) return withHint(thrown.code, thrown.message, thrown.details, thrown.hint)
+  if (thrown instanceof PceError) return convertPceError(thrown)
+  if (thrown instanceof Error && thrown.name === 'AbortError') return plain('cancelled')
+  return plain('internal')
+}
+
+/**
+ * As `convert`, for what the HTTP framework throws before a route runs: the `statusCode` (400..499) of its errors says what is
+ * wrong with the request, in our words. Throws nothing.
+ */
+export function convertHttp(thrown: unknown): ServiceError {
+  const status = thrown instanceof Error && 'statusCode' in thrown ? Number(thrown.statusCode) : 0
+  const code = HTTP_STATUS_CODES[status]
+  return code === undefined ? convert(thrown) : plain(code)
+}
+
+const plain = (code: ErrorCode) => withHint(code, ERROR_TABLE[code].message, {})
+
+function convertPceError(error: PceError): ServiceError {
+  const code: ErrorCode | undefined = error.code === 'api_error' ? 'pce_error' : PCE_CODES[error.code]
+  if (code === undefined) return plain('internal')
+  const details: ErrorDetails = {}
+  if (error.reason !== undefined) details.reason = error.reason
+  if (error.hrefs !== undefined) details.hrefs = error.hrefs
+  let hint: string | undefined
+  if (error instanceof PceApiError) {
+    details.http_status = error.status
+    details.token = error.errors[0]?.token ?? ''
+    details.pce_message = error.errors[0]?.message ?? ''
+    if (error.errors.length > 1) details.pce_errors = error.errors
+    if (error.retryAfter !== null) details.retry_after = error.retryAfter
+    hint = PCE_STATUS_HINTS[error.status]
+  }
+  return withHint(code, error.message || ERROR_TABLE[code].message, details, hint)
+}
+
+function withHint(
+  code: ErrorCode,
+  message: string,
+  details: ErrorDetails,
+  hint = ERROR_TABLE[code].hint,
+): ServiceError {
+  return { code, message, details, ...(hint !== undefined && { hint }) }
+}

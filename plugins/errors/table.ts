@@ -1,0 +1,149 @@
+import type { ErrorCode } from '../../schemas/errors.js'
+
+export interface ErrorRow {
+  /** HTTP status where the error is an HTTP answer of its own; a tool error travels inside a 200. */
+  status: number
+  /** Said when whoever raised the error had nothing more precise to say. */
+  message: string
+  /** What the caller can do about it. */
+  hint?: string
+  /** At which level the service log notes it: `error` is for the operator to act on. */
+  level: 'info' | 'warn' | 'error'
+}
+
+const refused = (message: string, hint?: string): ErrorRow => ({
+  status: 400,
+  message,
+  ...(hint && { hint }),
+  level: 'info',
+})
+
+/** What every error code means to HTTP, to a person and to the log. */
+export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
+  forbidden_no_role: {
+    status: 403,
+    message: 'Your groups give you no role here.',
+    hint: 'Ask the operator to map one of your groups to a role.',
+    level: 'warn',
+  },
+  forbidden: { status: 403, message: 'Your role may not call this tool.', level: 'warn' },
+  no_pce_credentials: { status: 403, message: 'There are no PCE credentials for this call.', level: 'info' },
+  confirm_required: { status: 403, message: 'This call needs a confirm token.', level: 'info' },
+  confirm_token_replay: {
+    status: 403,
+    message: 'This confirm token was already used.',
+    hint: 'Mint a fresh token and call again at once.',
+    level: 'warn',
+  },
+  shared_mode: { status: 409, message: 'This server uses one PCE account for everybody.', level: 'info' },
+  server_misconfigured: { status: 500, message: 'The server is not configured for this.', level: 'error' },
+  unresolved_label_filter: refused('A label in a filter does not exist.'),
+  unknown_group_by: refused('This is no attribute to group by.'),
+  unknown_dimension: refused('This label dimension does not exist.'),
+  invalid_ingress_services: refused('The ingress services are not valid.'),
+  invalid_egress_services: refused('The egress services are not valid.'),
+  egress_service_in_ingress: refused('An egress service cannot be used for ingress.'),
+  process_qualified_deny_unsupported: refused('A deny rule cannot name a process.'),
+  invalid_actor: refused('A provider or consumer is not valid.'),
+  invalid_href: refused('This href is not valid here.'),
+  no_update_fields: refused('There is nothing to update.', 'Name at least one field to change.'),
+  empty_service: refused('A service needs at least one definition.'),
+  conflicting_service_definition: refused('The service definitions contradict each other.'),
+  invalid_service_definition: refused('A service definition is not valid.'),
+  label_not_found: refused('This label does not exist.'),
+  invalid_scope_label: refused('A label of the scope is not valid.'),
+  invalid_deny_service: refused('A service of the deny rule is not valid.'),
+  changelog_unavailable: {
+    status: 404,
+    message: 'This installation was shipped without its changelog.',
+    level: 'info',
+  },
+  invalid_argument: refused('An argument is not valid.'),
+  missing_identifier: refused('Nothing says which object is meant.', 'Name it or give its href.'),
+  conflicting_identifiers: refused('The identifiers point to different objects.', 'Give one of them only.'),
+  not_found: { status: 404, message: 'There is no such object.', level: 'info' },
+  ambiguous_name: {
+    status: 409,
+    message: 'Several objects bear this name.',
+    hint: 'Give the href of the one you mean.',
+    level: 'info',
+  },
+  already_exists: { status: 409, message: 'Such an object exists already.', level: 'info' },
+  invalid_window: refused('The time window is not valid.'),
+  not_pending: { status: 409, message: 'This object has no pending change.', level: 'info' },
+  dependencies_required: {
+    status: 409,
+    message: 'Other pending changes must be provisioned together with this one.',
+    level: 'info',
+  },
+  pce_error: { status: 502, message: 'The PCE refused the request.', level: 'warn' },
+  pce_unreachable: {
+    status: 502,
+    message: 'The PCE did not answer.',
+    hint: 'Nothing was changed. Check the PCE address, the network and the certificate; check-pce-connection tells more.',
+    level: 'warn',
+  },
+  outcome_unknown: {
+    status: 502,
+    message: 'The answer of the PCE was lost: the change may have been made.',
+    hint: 'Look at the current state before you repeat the call.',
+    level: 'error',
+  },
+  traffic_query_failed: { status: 502, message: 'The PCE could not complete the traffic query.', level: 'warn' },
+  traffic_query_timeout: {
+    status: 504,
+    message: 'The traffic query took too long and was given up.',
+    hint: 'Ask for a shorter window or narrower filters.',
+    level: 'warn',
+  },
+  cancelled: { status: 499, message: 'The call was cancelled.', level: 'info' },
+  keystore_unavailable: { status: 503, message: 'There is no credential store here.', level: 'info' },
+  audit_unavailable: {
+    status: 503,
+    message: 'The audit log cannot be written, so nothing that changes the PCE may run.',
+    hint: 'Nothing was changed. Reading tools still work; the operator must repair the audit log.',
+    level: 'error',
+  },
+  rate_limited: { status: 429, message: 'Too many requests.', hint: 'Wait as Retry-After says.', level: 'warn' },
+  overloaded: {
+    status: 503,
+    message: 'The server is working on as many requests as it may.',
+    hint: 'Repeat the request shortly.',
+    level: 'warn',
+  },
+  unknown_tool: {
+    status: 404,
+    message: 'There is no tool of this name.',
+    hint: 'tools/list names them all.',
+    level: 'info',
+  },
+  host_not_allowed: {
+    status: 403,
+    message: 'The Host of this request is not one of this server.',
+    hint: 'The operator can add it to MCP_ALLOWED_HOSTS.',
+    level: 'warn',
+  },
+  origin_not_allowed: {
+    status: 403,
+    message: 'The Origin of this request is not one of this server.',
+    hint: 'The operator can add its host to MCP_ALLOWED_HOSTS.',
+    level: 'warn',
+  },
+  bad_request: refused('The request cannot be read.'),
+  method_not_allowed: { status: 405, message: 'This method is not allowed here.', level: 'info' },
+  not_acceptable: {
+    status: 406,
+    message: 'The client must accept both application/json and text/event-stream.',
+    level: 'info',
+  },
+  unsupported_media_type: { status: 415, message: 'The body must be application/json, not compressed.', level: 'info' },
+  unsupported_protocol_version: refused('This protocol version is not supported.'),
+  payload_too_large: { status: 413, message: 'The body is too large.', level: 'info' },
+  request_timeout: { status: 408, message: 'The request took too long to arrive.', level: 'info' },
+  headers_too_large: { status: 431, message: 'The request headers are too large.', level: 'info' },
+  internal: {
+    status: 500,
+    message: 'The server failed to handle this call. Its log has the details under the request id.',
+    level: 'error',
+  },
+}

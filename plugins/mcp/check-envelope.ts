@@ -1,0 +1,93 @@
+import { isUtf8 } from 'node:buffer'
+import type { JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js'
+import { exceedsDepth } from './exceeds-depth.js'
+import { RPC, RpcProblem, type RpcId } from './rpc-problem.js'
+import { BATCH_VERSION, type ProtocolVersion } from './versions.js'
+
+const LARGEST_BATCH = 100
+const DEEPEST_JSON = 64
+
+/** A message whose JSON-RPC envelope is sound. Its params may still be wrong for its method. */
+export type Message =
+  | { kind: 'request'; id: string | number; request: JSONRPCRequest }
+  | { kind: 'notification'; method: string; params: unknown }
+  | { kind: 'response' }
+
+export interface Envelope {
+  batch: boolean
+  messages: Message[]
+}
+
+/**
+ * Reads the JSON-RPC envelope of one HTTP body or one line of stdio. Batches belong to protocol version 2025-03-26 alone and are
+ * taken whole or not at all: at most 100 messages, none of them `initialize`, requests and responses not mixed, no id twice.
+ *
+ * Throws RpcProblem: -32700 for what is no JSON in UTF-8, -32600 for what is no JSON-RPC 2.0 of MCP (ids are strings or integers).
+ */
+export function readEnvelope(bytes: Buffer, version: ProtocolVersion): Envelope {
+  const body = parse(bytes)
+  if (!Array.isArray(body)) return { batch: false, messages: [readMessage(body)] }
+  if (version !== BATCH_VERSION) throw invalid(`batches are part of protocol version ${BATCH_VERSION} only`)
+  if (body.length === 0) throw invalid('the batch is empty')
+  if (body.length > LARGEST_BATCH) throw invalid(`the batch has more than ${LARGEST_BATCH} messages`)
+  const messages = body.map(readMessage)
+  checkBatch(messages)
+  return { batch: true, messages }
+}
+
+function parse(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw new RpcProblem(RPC.parseError, 'Parse error: the body is not UTF-8')
+  let body: unknown
+  try {
+    body = JSON.parse(bytes.toString())
+  } catch {
+    throw new RpcProblem(RPC.parseError, 'Parse error: the body is not JSON')
+  }
+  if (exceedsDepth(body, DEEPEST_JSON)) throw invalid(`the body is nested deeper than ${DEEPEST_JSON} levels`)
+  return body
+}
+
+function checkBatch(messages: Message[]): void {
+  const ids = new Set<string | number>()
+  for (const message of messages) {
+    if (message.kind !== 'request') continue
+    if (message.request.method === 'initialize') throw invalid('initialize must not be part of a batch', message.id)
+    if (ids.has(message.id)) throw invalid('two requests of the batch have the same id', message.id)
+    ids.add(message.id)
+  }
+  const responses = messages.filter((message) => message.kind === 'response').length
+  if (responses > 0 && responses < messages.length) throw invalid('a batch must not mix requests and responses')
+}
+
+function readMessage(value: unknown): Message {
+  if (!isObject(value)) throw invalid('a message is a JSON object')
+  const id = readableId(value.id)
+  if (value.jsonrpc !== '2.0') throw invalid('jsonrpc must be "2.0"', id)
+  if (!('method' in value)) return readResponse(value, id)
+  const { method, params } = value
+  if (typeof method !== 'string') throw invalid('method must be a string', id)
+  if ('params' in value && (typeof params !== 'object' || params === null))
+    throw invalid('params must be an object', id)
+  if (!('id' in value)) return { kind: 'notification', method, params }
+  if (id === null) throw invalid('id must be a string or an integer')
+  return {
+    kind: 'request',
+    id,
+    request: { jsonrpc: '2.0', id, method, ...('params' in value && { params }) } as JSONRPCRequest,
+  }
+}
+
+function readResponse(value: Record<string, unknown>, id: RpcId): Message {
+  const isResult = isObject(value.result) && !('error' in value) && id !== null
+  const isError = isObject(value.error) && !('result' in value) && Number.isInteger(value.error.code)
+  if (!isResult && !isError) throw invalid('a message has a method, a result or an error', id)
+  return { kind: 'response' }
+}
+
+const readableId = (id: unknown): RpcId =>
+  typeof id === 'string' || Number.isSafeInteger(id) ? (id as string | number) : null
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const invalid = (why: string, id: RpcId = null) => new RpcProblem(RPC.invalidRequest, `Invalid Request: ${why}`, id)

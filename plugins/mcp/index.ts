@@ -1,0 +1,110 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
+import { ToolError } from '../../schemas/errors.js'
+import type { AnyTool } from '../../tools/define.js'
+import { answerRpcError } from './answer-rpc-error.js'
+import { readEnvelope, type Envelope } from './check-envelope.js'
+import { checkHeaders } from './check-headers.js'
+import { createMcpServer } from './create-server.js'
+import { HttpTransport } from './http-transport.js'
+import { listTool } from './list-tools.js'
+import type { ProtocolVersion } from './versions.js'
+
+type Session = Parameters<FastifyInstance['dispatcher']['dispatch']>[1]
+
+export interface McpOptions {
+  info: { name: string; version: string }
+  tools: readonly AnyTool[]
+  /** Who calls: a constant where nobody authenticates. */
+  sessionOf: (request: FastifyRequest) => Session
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    protocolVersion: ProtocolVersion | null
+  }
+}
+
+const ENDPOINT = '/mcp'
+const LARGEST_BODY = 1024 * 1024
+const OTHER_METHODS: HTTPMethods[] = ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+// Each event must reach the client at once, through proxies that buffer as well (specification, part 5, item 9).
+const STREAM_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }
+
+/**
+ * `POST /mcp`: Streamable HTTP without sessions, so that any replica can serve any request. Errors of its scope, from whichever
+ * hook, come in JSON-RPC shape. Requires the `dispatcher` decorator.
+ */
+export default function mcp(app: FastifyInstance, options: McpOptions, done: () => void): void {
+  const tools = options.tools.map(listTool)
+
+  app.decorateRequest('protocolVersion', null)
+  app.setErrorHandler(sendRpcError)
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer', bodyLimit: LARGEST_BODY },
+    (_request, body, parsed) => parsed(null, body),
+  )
+
+  app.post(
+    ENDPOINT,
+    {
+      onRequest(request, _reply, next) {
+        request.protocolVersion = checkHeaders(request.headers)
+        next()
+      },
+    },
+    async (request, reply) => {
+      const envelope = readEnvelope(bodyOf(request), request.protocolVersion!)
+      // Without a session a notification or a response has nobody to reach; it is accepted all the same.
+      if (!envelope.messages.some((message) => message.kind === 'request')) return reply.code(202).send()
+      const answer = await serve(envelope, request, reply)
+      if (answer === null) return reply.hijack()
+      if (typeof answer === 'string') return reply.header('content-type', JSON_TYPE).send(answer)
+      return reply.headers(STREAM_HEADERS).send(answer)
+    },
+  )
+
+  app.route({
+    method: OTHER_METHODS,
+    url: ENDPOINT,
+    onRequest(_request, reply) {
+      reply.header('allow', 'POST')
+      throw new ToolError(
+        'method_not_allowed',
+        'This endpoint takes POST only: there are no sessions and no standing streams.',
+      )
+    },
+    handler: (_request, reply) => reply,
+  })
+
+  async function serve({ messages, batch }: Envelope, request: FastifyRequest, reply: FastifyReply) {
+    const requests = messages.flatMap((message) => (message.kind === 'request' ? [message.request] : []))
+    const session = options.sessionOf(request)
+    const transport = new HttpTransport(requests, batch)
+    reply.raw.once('close', () => void transport.close())
+    const server = createMcpServer({
+      info: options.info,
+      tools,
+      requestId: () => request.id,
+      callTool: (call) => app.dispatcher.dispatch(call, session),
+    })
+    await server.connect(transport)
+    transport.deliver()
+    return transport.answer
+  }
+
+  done()
+}
+
+/** A POST without a body never reaches the parser. */
+const bodyOf = (request: FastifyRequest) => (Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0))
+
+function sendRpcError(thrown: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { status, retryAfter, body } = answerRpcError(thrown, request.id)
+  if (status === 500) request.log.error({ err: thrown }, 'request failed')
+  if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
+  return reply.code(status).send(body)
+}

@@ -1,0 +1,108 @@
+import type { Readable, Writable } from 'node:stream'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import type { JSONRPCMessage, JSONRPCNotification } from '@modelcontextprotocol/sdk/types.js'
+import { readEnvelope, type Message } from './check-envelope.js'
+import { AnswerCollector } from './collect-answers.js'
+import { prepareRequest } from './prepare-request.js'
+import { rpcError, RpcProblem } from './rpc-problem.js'
+import { splitLines } from './split-lines.js'
+import { BATCH_VERSION, type ProtocolVersion } from './versions.js'
+
+/**
+ * MCP over stdio: one JSON-RPC message or batch a line. Stands in place of the SDK's transport, which drops a bad line without an
+ * answer (its sender waits for ever), ends at a line of 10 MiB and knows no batches; the envelope rules are those of HTTP.
+ */
+export class StdioTransport implements Transport {
+  onclose?: () => void
+  onerror?: (error: Error) => void
+  onmessage?: (message: JSONRPCMessage) => void
+  /** What both sides speak; until initialize has said so, the version that HTTP assumes as well. */
+  version: ProtocolVersion = BATCH_VERSION
+
+  readonly #batches = new Set<AnswerCollector>()
+
+  constructor(
+    private readonly input: Readable,
+    private readonly output: Writable,
+  ) {}
+
+  start(): Promise<void> {
+    this.input.on(
+      'data',
+      splitLines((line) => this.#read(line)),
+    )
+    return Promise.resolve()
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    const id = 'id' in message && !('method' in message) ? message.id : undefined
+    const batch = id === undefined ? undefined : [...this.#batches].find((candidate) => candidate.waitsFor(id))
+    if (id === undefined || batch === undefined) {
+      this.#write(JSON.stringify(message))
+    } else {
+      batch.add(id, message)
+      this.#finish(batch)
+    }
+    return Promise.resolve()
+  }
+
+  close(): Promise<void> {
+    this.input.pause()
+    this.onclose?.()
+    return Promise.resolve()
+  }
+
+  #read(line: Buffer | null): void {
+    try {
+      if (line === null) throw new RpcProblem(-32600, 'Invalid Request: the line is too long')
+      const { batch, messages } = readEnvelope(line, this.version)
+      if (batch) this.#openBatch(messages)
+      for (const message of messages) this.#deliver(message)
+    } catch (error) {
+      if (!(error instanceof RpcProblem)) throw error
+      this.#write(JSON.stringify(rpcError(error.id, error.code, error.message)))
+    }
+  }
+
+  #deliver(message: Message): void {
+    if (message.kind === 'request') {
+      const prepared = prepareRequest(message.request)
+      if ('answer' in prepared) void this.send(prepared.answer as JSONRPCMessage)
+      else this.onmessage?.(prepared.request)
+    } else if (message.kind === 'notification') {
+      this.onmessage?.({
+        jsonrpc: '2.0',
+        method: message.method,
+        ...(message.params !== undefined && { params: message.params }),
+      } as JSONRPCNotification)
+      if (message.method === 'notifications/cancelled') this.#dropFromBatch(message.params)
+    }
+  }
+
+  #openBatch(messages: Message[]): void {
+    const ids = messages.flatMap((message) => (message.kind === 'request' ? [message.id] : []))
+    if (ids.length > 0) this.#batches.add(new AnswerCollector(ids, true))
+  }
+
+  /** The SDK's Server does not answer what was cancelled, so the batch must not wait for it. */
+  #dropFromBatch(params: unknown): void {
+    const id = (params as { requestId?: string | number } | undefined)?.requestId
+    if (id === undefined) return
+    for (const batch of this.#batches) {
+      if (!batch.waitsFor(id)) continue
+      batch.drop(id)
+      this.#finish(batch)
+    }
+  }
+
+  #finish(batch: AnswerCollector): void {
+    if (!batch.isComplete) return
+    this.#batches.delete(batch)
+    const text = batch.text()
+    if (text !== '') this.#write(text)
+  }
+
+  #write(json: string): void {
+    if (this.output.writable) this.output.write(`${json}\n`)
+  }
+}

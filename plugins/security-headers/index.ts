@@ -1,0 +1,57 @@
+import type { OutgoingHttpHeaders } from 'node:http'
+import helmet from '@fastify/helmet'
+import { fastify } from 'fastify'
+import fp from 'fastify-plugin'
+
+export interface SecurityHeadersOptions {
+  /** Whether browsers reach this server over https, so that they may be told to insist on it. */
+  isPublicHttps: boolean
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** For the answers that no hook sees. */
+    securityHeaders: OutgoingHttpHeaders
+  }
+}
+
+/**
+ * What every answer tells browsers and proxies: this server has nothing to be framed, sniffed, loaded or referred to, and nothing
+ * to be cached unless its route says so.
+ */
+export default fp<SecurityHeadersOptions>(
+  async (app, options) => {
+    const headers = { ...(await headersOf(options)), 'cache-control': 'no-store' }
+    app.decorate('securityHeaders', headers)
+    app.addHook('onRequest', (_request, reply, next) => {
+      reply.headers(headers)
+      next()
+    })
+  },
+  { name: 'security-headers' },
+)
+
+/**
+ * Lets helmet choose the headers once, on an instance of its own: they are the same for every answer here, and making them anew
+ * each time costs a fifth of the throughput.
+ */
+async function headersOf({ isPublicHttps }: SecurityHeadersOptions): Promise<OutgoingHttpHeaders> {
+  const probe = fastify()
+  await probe.register(helmet, {
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"], baseUri: ["'none'"], formAction: ["'self'"] },
+    },
+    frameguard: { action: 'deny' },
+    referrerPolicy: { policy: 'no-referrer' },
+    strictTransportSecurity: isPublicHttps,
+  })
+  let headers: OutgoingHttpHeaders = {}
+  probe.get('/', (_request, reply) => {
+    headers = { ...reply.raw.getHeaders() }
+    return ''
+  })
+  await probe.inject('/')
+  await probe.close()
+  return headers
+}

@@ -1,0 +1,92 @@
+#!/usr/bin/env node
+import { randomUUID } from 'node:crypto'
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import closeWithGrace from 'close-with-grace'
+import { composeService } from './composition/compose-service.js'
+import { createLogger } from './composition/create-logger.js'
+import { endCalls } from './composition/end-calls.js'
+import { readPackage } from './composition/read-package.js'
+import { reopenOnHangup } from './composition/reopen-on-hangup.js'
+import { readConfig, readEnvironment } from './config.js'
+import { createDispatcher, type Dispatcher } from './plugins/dispatcher/dispatch.js'
+import { createMcpServer } from './plugins/mcp/create-server.js'
+import { listTool } from './plugins/mcp/list-tools.js'
+import { StdioTransport } from './plugins/mcp/stdio-transport.js'
+import { StartupError, type StdioConfig } from './schemas/config.js'
+import { tools } from './tools/index.js'
+
+/** A client that has closed our input expects the end within 2 seconds: time for running calls to finish, in milliseconds. */
+const FINISH_MS = 1200
+/** What calls that are aborted then have left to say so and to be audited. */
+const LAST_WORDS_MS = 300
+
+const HELP = `Usage: svc-mcp [--help | --version]
+
+MCP server for a policy compute engine, over standard input and output. An MCP client starts it.
+It needs PCE_HOST, API_KEY and API_SECRET in the environment or in a .env file of the working directory;
+PCE_PORT is 443 and PCE_ORG_ID is 1 unless set.
+`
+
+try {
+  if (!answerOptions()) await serve(readConfig('stdio', readEnvironment()))
+} catch (error) {
+  if (!(error instanceof StartupError)) throw error
+  process.stderr.write(`${error.message}\n`)
+  process.exit(1)
+}
+
+/** True when the command line asked for words instead of a server. Throws StartupError for options that do not exist. */
+function answerOptions(): boolean {
+  try {
+    const options = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean', short: 'V' } } as const
+    const { help, version } = parseArgs({ options }).values
+    if (help === true) process.stdout.write(HELP)
+    else if (version === true) process.stdout.write(`${readPackage().version}\n`)
+    return help === true || version === true
+  } catch (error) {
+    throw new StartupError((error as Error).message)
+  }
+}
+
+async function serve(config: StdioConfig): Promise<void> {
+  const log = createLogger(config.logLevel)
+  for (const warning of config.warnings) log.warn(warning)
+  const service = composeService(config, { tools, log })
+  const { name, version } = service.server
+  const { session } = service
+  const dispatcher = createDispatcher(service.dispatcher)
+  const transport = new StdioTransport(process.stdin, process.stdout)
+  const server = createMcpServer({
+    info: { name, version },
+    tools: tools.map(listTool),
+    requestId: randomUUID,
+    callTool: (call) => dispatcher.dispatch(call, session),
+    onInitialize(client, spoken) {
+      session.client = client
+      transport.version = spoken
+    },
+  })
+
+  reopenOnHangup(dispatcher.audit, log)
+  const closer = closeWithGrace({ delay: 1900, logger: log, skip: ['SIGHUP'] }, async ({ err }) => {
+    if (err !== undefined) log.fatal({ err }, 'unexpected error, stopping')
+    await finish(dispatcher)
+  })
+  process.stdin.on('end', () => void closer.close())
+  process.stdin.on('error', () => void closer.close())
+  // Nobody reads the answers any more. What changes the PCE is still finished.
+  process.stdout.on('error', () => void closer.close())
+  await server.connect(transport)
+}
+
+async function finish(dispatcher: Dispatcher): Promise<void> {
+  // Requests that arrived together with the end are on their way to the dispatcher.
+  await nextTurn()
+  await endCalls(dispatcher, { finish: FINISH_MS, lastWords: LAST_WORDS_MS })
+  // The last answers are on their way to the output.
+  await nextTurn()
+  if (process.stdout.writableLength > 0)
+    await Promise.race([new Promise((sent) => process.stdout.write('', sent)), wait(100)])
+  dispatcher.audit?.close()
+}

@@ -1,0 +1,228 @@
+/** svc-mcp-http as a process: its command line, its refusals, its banner, its end. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { createPceSimulator } from '../pce-simulator/index.js'
+
+const PROGRAM = fileURLToPath(new URL('../../http.ts', import.meta.url))
+const TSX = import.meta.resolve('tsx')
+const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+const children: ChildProcess[] = []
+t.teardown(() => children.forEach((child) => child.kill('SIGKILL')))
+
+function start(args: string[], env: Record<string, string> = {}) {
+  const child = spawn(process.execPath, ['--import', TSX, PROGRAM, ...args], {
+    env: { PATH: process.env.PATH, ...env },
+    cwd: mkdtempSync(join(tmpdir(), 'http-')),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  children.push(child)
+  const output = { stdout: '', stderr: '' }
+  child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
+  const ended = new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve) =>
+    child.on('close', (code) => resolve({ code, ...output })),
+  )
+  const listening = new Promise<string>((resolve, reject) => {
+    child.stderr.on('data', (chunk: Buffer) => {
+      output.stderr += chunk.toString()
+      const where = /listening on (\S+)\n/.exec(output.stderr)?.[1]
+      if (where !== undefined) resolve(where)
+    })
+    ended.then(() => reject(new Error(output.stderr)), reject)
+  })
+  listening.catch(() => {})
+  return { child, ended, listening, output }
+}
+
+t.test('what keeps it from starting', async (t) => {
+  const cases: [string, string[], Record<string, string>, RegExp][] = [
+    ['a foreign address', ['--host', '0.0.0.0'], {}, /^Refusing to bind '0\.0\.0\.0' without MCP_DEV_INSECURE=1\n$/],
+    [
+      'no login',
+      [],
+      {},
+      /^Missing required OAuth env vars: MCP_PUBLIC_URL, MCP_OAUTH_ISSUER, MCP_OAUTH_JWKS_URL, MCP_OAUTH_AUDIENCE\n$/,
+    ],
+    ['an unknown option', ['--prot', '1'], { MCP_DEV_INSECURE: '1' }, /unknown option '--prot'/],
+    ['a word too many', ['serve'], { MCP_DEV_INSECURE: '1' }, /too many arguments/],
+    ['a bad port', ['--port', '65536'], { MCP_DEV_INSECURE: '1' }, /'--port <port>'.*0 to 65535/],
+    [
+      'an address that is not ours',
+      ['--host', '192.0.2.1'],
+      { MCP_DEV_INSECURE: '1' },
+      /Cannot listen on 192\.0\.2\.1:8080: EADDRNOTAVAIL\n$/,
+    ],
+    [
+      'a CA file that is not there',
+      ['--port', '0'],
+      { MCP_DEV_INSECURE: '1', PCE_HOST: 'x', API_KEY: 'k', API_SECRET: 'secret-canary', PCE_CA_FILE: '/nowhere.pem' },
+      /^The PCE settings cannot be used: .*\/nowhere\.pem/,
+    ],
+  ]
+  const ends = await Promise.all(cases.map(([, args, env]) => start(args, env).ended))
+  for (const [index, { code, stdout, stderr }] of ends.entries()) {
+    const [why, , , message] = cases[index]!
+    t.equal(code, 1, `${why}: exit 1`)
+    t.match(stderr, message, why)
+    t.equal(stdout, '', 'standard output stays empty')
+    t.notMatch(stderr, /secret-canary|\n\s+at /, 'no secret, no stack')
+  }
+})
+
+t.test('--help and --version', async (t) => {
+  const [help, version] = await Promise.all([start(['--help']).ended, start(['--version']).ended])
+  t.equal(help.code, 0)
+  for (const option of ['--host', '--port', '--socket']) t.match(help.stdout, option)
+  t.equal(version.code, 0)
+  t.match(version.stdout, /^\d+\.\d+\.\d+\S*\n$/)
+})
+
+t.test('a server that is told to stop finishes what it does', async (t) => {
+  const simulator = await createPceSimulator({ seed: 1, workloads: 20, flows: 10 })
+  const pce = new URL(await simulator.listen({ port: 0 }))
+  t.teardown(() => simulator.close())
+  const { child, ended, listening, output } = start(['--port', '0'], {
+    MCP_DEV_INSECURE: '1',
+    PCE_HOST: pce.href,
+    API_KEY: simulator.credentials.key,
+    API_SECRET: simulator.credentials.secret,
+    PCE_ORG_ID: String(simulator.orgId),
+  })
+  const url = await listening
+  t.match(url, /^http:\/\/127\.0\.0\.1:\d+\/mcp$/, 'it says where it listens, with the real port')
+  t.match(output.stderr, /without auth[\s\S]*production/, 'and warns that anybody is let in')
+  const { origin, port } = new URL(url)
+
+  simulator.faults.add({ kind: 'slow', path: /labels$/, method: 'POST', times: 1, delayMs: 1500 })
+  const call = fetch(url, {
+    method: 'POST',
+    headers: HEADERS,
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'create-label', arguments: { key: 'app', value: 'drain' } },
+    }),
+  })
+  while (!simulator.requests.some(({ method }) => method === 'POST'))
+    await new Promise((resolve) => setImmediate(resolve))
+  const idle = connect(Number(port), '127.0.0.1')
+  await new Promise((resolve) => idle.once('connect', resolve))
+  child.kill('SIGTERM')
+  let ready = await fetch(`${origin}/readyz`)
+  while (ready.status === 200) ready = await fetch(`${origin}/readyz`)
+  t.equal(ready.status, 503, 'it is not ready for more')
+  const answer = (await (await call).json()) as { result: { isError?: boolean } }
+  t.notOk(answer.result.isError, 'the call under way is answered')
+  const { code, stdout } = await ended
+  t.equal(code, 0, 'and the process ends well, with a silent connection still open')
+  const entries = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  t.match(
+    entries,
+    [
+      { phase: 'decision', tool: 'create-label' },
+      { phase: 'outcome', outcome: 'success' },
+    ],
+    'its audit log is complete',
+  )
+  t.equal(simulator.requests.filter(({ method }) => method === 'POST').length, 1, 'one label was made')
+  idle.destroy()
+})
+
+t.test('what cannot be audited does not change the PCE', async (t) => {
+  const simulator = await createPceSimulator({ seed: 1, workloads: 20, flows: 10 })
+  const pce = new URL(await simulator.listen({ port: 0 }))
+  t.teardown(() => simulator.close())
+  const { child, ended, listening } = start(['--port', '0'], {
+    MCP_DEV_INSECURE: '1',
+    PCE_HOST: pce.href,
+    API_KEY: simulator.credentials.key,
+    API_SECRET: simulator.credentials.secret,
+  })
+  const url = await listening
+  child.stdout.destroy()
+  const call = async (name: string, args: object) => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } })
+    return (await (await fetch(url, { method: 'POST', headers: HEADERS, body })).json()) as object
+  }
+  t.match(
+    await call('create-label', { key: 'app', value: 'unseen' }),
+    { result: { isError: true, content: [{ text: /"error":"audit_unavailable"/ }] } },
+    'not even the first call after the reader of standard output is gone',
+  )
+  t.notOk(simulator.requests.some(({ method }) => method === 'POST'))
+  t.match(await call('get-labels', { key: 'env' }), { result: { structuredContent: {} } }, 'reading goes on')
+  child.kill('SIGTERM')
+  t.equal((await ended).code, 0)
+})
+
+t.test('SIGHUP opens the audit log anew, and nothing else', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'audit-'))
+  const path = join(folder, 'audit.log')
+  const { child, ended, listening } = start(['--port', '0'], { MCP_DEV_INSECURE: '1', MCP_AUDIT_LOG_PATH: path })
+  const url = await listening
+  const callAs = async (requestId: string) => {
+    const answer = await fetch(url, {
+      method: 'POST',
+      headers: { ...HEADERS, 'x-request-id': requestId },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'get-server-changelog' } }),
+    })
+    t.equal(answer.status, 200)
+    await answer.text()
+  }
+  await callAs('before')
+  renameSync(path, `${path}.1`)
+  child.kill('SIGHUP')
+  while (!existsSync(path)) await new Promise((resolve) => setImmediate(resolve))
+  await callAs('after')
+  for (const [file, requestId] of [
+    [`${path}.1`, 'before'],
+    [path, 'after'],
+  ] as const) {
+    const entries = readFileSync(file, 'utf8').trim().split('\n')
+    t.same(
+      entries.map((line) => (JSON.parse(line) as { request_id: string }).request_id),
+      [requestId, requestId],
+      `the entries of the call ${requestId} it`,
+    )
+    t.equal(statSync(file).mode & 0o777, 0o600)
+  }
+  child.kill('SIGTERM')
+  t.equal((await ended).code, 0)
+})
+
+t.test('a Unix socket', async (t) => {
+  const path = join(mkdtempSync(join(tmpdir(), 'sock-')), 'mcp.sock')
+  const ask = () =>
+    new Promise<number | undefined>((resolve, reject) => {
+      httpRequest(
+        { socketPath: path, path: '/mcp', method: 'POST', headers: { ...HEADERS, host: 'localhost' } },
+        (answer) => {
+          answer.resume()
+          resolve(answer.statusCode)
+        },
+      )
+        .on('error', reject)
+        .end(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }))
+    })
+  const first = start(['--socket', path], { MCP_DEV_INSECURE: '1' })
+  t.equal(await first.listening, `unix:${path}`)
+  t.equal(await ask(), 200)
+  first.child.kill('SIGKILL')
+  await first.ended
+  const second = start(['--socket', path], { MCP_DEV_INSECURE: '1' })
+  t.equal(await second.listening, `unix:${path}`, 'the file a killed process left is no obstacle')
+  const third = await start(['--socket', path], { MCP_DEV_INSECURE: '1' }).ended
+  t.match(third, { code: 1, stderr: /EADDRINUSE/ }, 'a living one is')
+  t.equal(await ask(), 200, 'and goes on living')
+  second.child.kill('SIGINT')
+  t.equal((await second.ended).code, 0)
+})

@@ -1,0 +1,206 @@
+/** What the environment may say, and the exact words when it does not (specification 2.1 and part 5, item 8; design decisions 8 to 11). */
+import t from 'tap'
+import { readConfig } from '../../config.js'
+import { CONFIG_VARIABLES } from '../../schemas/config-variables.js'
+import { StartupError } from '../../schemas/config.js'
+
+type Env = Record<string, string>
+
+const LOOPBACK = { host: '127.0.0.1', port: 8080 }
+const PCE = { PCE_HOST: 'pce.example.com', API_KEY: 'api_1', API_SECRET: 'secret-canary' }
+const OAUTH = {
+  MCP_PUBLIC_URL: 'https://mcp.example.com',
+  MCP_OAUTH_ISSUER: 'https://idp.example.com/v2.0',
+  MCP_OAUTH_JWKS_URL: 'https://idp.example.com/keys',
+  MCP_OAUTH_AUDIENCE: 'api://svc-mcp',
+}
+const KEY = Buffer.alloc(32, 7).toString('base64')
+const KEYS = { MCP_KEK: KEY, MCP_CONFIRM_HMAC_KEY: KEY }
+
+const without = (env: Env, ...names: string[]) =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)))
+
+t.test('stdio names everything that is missing, and nothing else, in one line', (t) => {
+  const cases: [Env, string][] = [
+    [{}, 'Missing required env vars: PCE_HOST, API_KEY, API_SECRET'],
+    [{ PCE_HOST: 'x' }, 'Missing required env vars: API_KEY, API_SECRET'],
+    [{ ...PCE, API_SECRET: '' }, 'Missing required env vars: API_SECRET'],
+    [{ ...PCE, API_KEY: '  ' }, 'Missing required env vars: API_KEY'],
+  ]
+  for (const [env, message] of cases) t.throws(() => readConfig('stdio', env), new StartupError(message))
+  t.match(readConfig('stdio', PCE), {
+    mode: 'stdio',
+    logLevel: 'info',
+    limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
+    pce: { url: 'pce.example.com', port: '443', orgId: '1', apiKey: 'api_1', tls: { verify: true } },
+    warnings: [],
+  })
+  t.end()
+})
+
+t.test('malformed values name their variable and never a secret', (t) => {
+  const cases: [Env, RegExp | string][] = [
+    [{ PCE_PORT: '0' }, 'PCE_PORT must be a whole number from 1 to 65535'],
+    [{ PCE_PORT: '65536' }, /^PCE_PORT/],
+    [{ PCE_PORT: '44e1' }, /^PCE_PORT/],
+    [{ PCE_ORG_ID: '0' }, /^PCE_ORG_ID/],
+    [{ PCE_ORG_ID: 'one' }, /^PCE_ORG_ID/],
+    [{ PCE_HOST: 'https://pce.example.com:8443', PCE_PORT: '9443' }, 'PCE_HOST names port 8443, but PCE_PORT is 9443'],
+    [{ PCE_HOST: 'https://me:secret-canary@pce.example.com' }, /^PCE_HOST/],
+    [{ PCE_HOST: 'ftp://pce.example.com' }, /^PCE_HOST/],
+    [{ PCE_HOST: 'not a host' }, /^PCE_HOST/],
+    [{ PCE_TLS_VERIFY: 'no' }, 'PCE_TLS_VERIFY must be true or false'],
+    [{ PCE_CLIENT_KEY_FILE: '/k' }, 'PCE_CLIENT_KEY_FILE requires PCE_CLIENT_CERT_FILE'],
+    [{ PCE_PROXY_URL: 'proxy:3128' }, /^PCE_PROXY_URL/],
+    [{ MCP_LOG_LEVEL: 'loud' }, /^MCP_LOG_LEVEL/],
+    [{ MCP_RESPONSE_BUDGET_BYTES: '800001' }, /^MCP_RESPONSE_BUDGET_BYTES/],
+    [{ MCP_RESPONSE_BUDGET_BYTES: '-1' }, /^MCP_RESPONSE_BUDGET_BYTES/],
+    [{ MCP_TRAFFIC_QUERY_TIMEOUT_SECONDS: '0' }, /^MCP_TRAFFIC_QUERY_TIMEOUT_SECONDS/],
+  ]
+  for (const [env, message] of cases) {
+    try {
+      readConfig('stdio', { ...PCE, ...env })
+      t.fail(`${JSON.stringify(env)} was accepted`)
+    } catch (error) {
+      t.type(error, StartupError)
+      t.match((error as Error).message, message, JSON.stringify(env))
+      t.notMatch((error as Error).message, 'secret-canary')
+    }
+  }
+  t.end()
+})
+
+t.test('the PCE address', (t) => {
+  const portOf = (env: Env) => readConfig('stdio', { ...PCE, ...env }).pce.port
+  t.equal(
+    portOf({ PCE_HOST: 'https://pce.example.com:8443' }),
+    '8443',
+    'a port in the address counts when PCE_PORT is not set',
+  )
+  t.equal(portOf({ PCE_HOST: 'pce.example.com:8443', PCE_PORT: '8443' }), '8443')
+  t.equal(portOf({ PCE_HOST: 'https://pce.example.com/login?x=1:2', PCE_PORT: '8443' }), '8443')
+  t.equal(portOf({ PCE_HOST: '[::1]', PCE_PORT: '8443' }), '8443')
+  t.equal(portOf({ PCE_HOST: 'http://127.0.0.1:4000' }), '4000')
+  t.equal(portOf({ PCE_PORT: '' }), '443', 'an empty value is none')
+  const { tls, proxyUrl } = readConfig('stdio', {
+    ...PCE,
+    PCE_CA_FILE: '/ca',
+    PCE_CLIENT_CERT_FILE: '/cert',
+    PCE_CLIENT_KEY_FILE: '/key',
+    PCE_PROXY_URL: 'http://proxy:3128',
+  }).pce
+  t.same(tls, { verify: true, caFile: '/ca', clientCertFile: '/cert', clientKeyFile: '/key' })
+  t.equal(proxyUrl, 'http://proxy:3128')
+  const lab = readConfig('stdio', { ...PCE, PCE_TLS_VERIFY: 'FALSE' })
+  t.equal(lab.pce.tls.verify, false)
+  t.match(lab.warnings, [/PCE_TLS_VERIFY=false/], 'with a warning')
+  t.end()
+})
+
+t.test('HTTP without MCP_DEV_INSECURE=1 never starts: the gates, in their order', (t) => {
+  const shared = { MCP_PCE_MODE: 'shared' }
+  const all = { ...OAUTH, ...KEYS }
+  const cases: [Env, string, Partial<typeof LOOPBACK>?][] = [
+    [all, "Refusing to bind '0.0.0.0' without MCP_DEV_INSECURE=1", { host: '0.0.0.0' }],
+    [{}, "Refusing to bind '::' without MCP_DEV_INSECURE=1", { host: '::' }],
+    [{}, "Refusing to bind '0' without MCP_DEV_INSECURE=1", { host: '0' }],
+    [{}, "Refusing to bind 'localhost.evil' without MCP_DEV_INSECURE=1", { host: 'localhost.evil' }],
+    [{}, "Refusing to bind '192.168.1.5' without MCP_DEV_INSECURE=1", { host: '192.168.1.5' }],
+    [{ MCP_DEV_INSECURE: 'true' }, "Refusing to bind '10.0.0.1' without MCP_DEV_INSECURE=1", { host: '10.0.0.1' }],
+    [
+      { MCP_PCE_MODE: 'hybrid' },
+      'Missing required OAuth env vars: MCP_PUBLIC_URL, MCP_OAUTH_ISSUER, MCP_OAUTH_JWKS_URL, MCP_OAUTH_AUDIENCE',
+    ],
+    [
+      {},
+      'Missing required OAuth env vars: MCP_PUBLIC_URL, MCP_OAUTH_ISSUER, MCP_OAUTH_JWKS_URL, MCP_OAUTH_AUDIENCE',
+      { host: '::1' },
+    ],
+    [
+      without(all, 'MCP_OAUTH_JWKS_URL', 'MCP_PUBLIC_URL'),
+      'Missing required OAuth env vars: MCP_PUBLIC_URL, MCP_OAUTH_JWKS_URL',
+    ],
+    [{ ...OAUTH, MCP_PCE_MODE: 'hybrid' }, "MCP_PCE_MODE 'hybrid' is unknown: use per_user or shared"],
+    [{ ...OAUTH, ...shared }, 'MCP_PCE_MODE=shared requires PCE_HOST env var'],
+    [{ ...OAUTH, ...shared, PCE_HOST: 'x' }, 'MCP_PCE_MODE=shared requires API_KEY, API_SECRET env vars'],
+    [{ ...OAUTH, ...shared, ...PCE, API_KEY: '' }, 'MCP_PCE_MODE=shared requires API_KEY env var'],
+    [{ ...OAUTH, ...shared, ...PCE }, 'MCP_CONFIRM_HMAC_KEY env var is required'],
+    [OAUTH, 'MCP_KEK env var is required'],
+    [{ ...OAUTH, MCP_KEK: KEY }, 'MCP_CONFIRM_HMAC_KEY env var is required'],
+    [{ ...all, MCP_PUBLIC_URL: 'http://mcp.example.com' }, 'MCP_PUBLIC_URL must be an https URL, or http on loopback'],
+    [{ ...all, MCP_OAUTH_JWKS_URL: 'http://idp/jwks' }, 'MCP_OAUTH_JWKS_URL must be an https URL, or http on loopback'],
+    [{ ...all, MCP_KEK: Buffer.alloc(31, 1).toString('base64') }, 'MCP_KEK must be base64 of 32 random bytes'],
+    [{ ...all, MCP_KEK: KEY.replace('=', '') }, 'MCP_KEK must be base64 of 32 random bytes'],
+    [{ ...all, MCP_KEK: `${KEY}\n` }, 'MCP_KEK must be base64 of 32 random bytes'],
+    [
+      { ...all, MCP_CONFIRM_HMAC_KEY: Buffer.alloc(32).toString('base64') },
+      'MCP_CONFIRM_HMAC_KEY must be 32 random bytes, not zeros',
+    ],
+    [{ ...all, ...shared, ...PCE, PCE_PORT: 'x' }, 'PCE_PORT must be a whole number from 1 to 65535'],
+  ]
+  for (const [env, message, listen] of cases) {
+    t.throws(() => readConfig('http', env, { ...LOOPBACK, ...listen }), new StartupError(message), message)
+  }
+  for (const env of [all, { ...without(all, 'MCP_KEK'), ...shared, ...PCE }]) {
+    t.throws(
+      () => readConfig('http', env, LOOPBACK),
+      /not part of this release/,
+      'with everything set it still does not start',
+    )
+  }
+  t.throws(
+    () => readConfig('http', all, { ...LOOPBACK, host: '0.0.0.0', socket: '/run/mcp.sock' } as never),
+    /not part of this release/,
+    'a Unix socket is no concern of the bind gate',
+  )
+  t.end()
+})
+
+t.test('dev-insecure', (t) => {
+  const insecure = (env: Env = {}, host = '0.0.0.0') =>
+    readConfig('http', { MCP_DEV_INSECURE: '1', ...env }, { host, port: 0 })
+  t.match(
+    insecure(),
+    { mode: 'insecure', http: { host: '0.0.0.0', port: 0, allowedHosts: [], maxInFlight: 256 } },
+    'needs nothing, on any address',
+  )
+  t.equal(insecure().pce, undefined, 'not even a PCE')
+  t.match(insecure(PCE).pce, { url: 'pce.example.com' })
+  t.throws(
+    () => insecure({ PCE_HOST: 'x' }),
+    new StartupError('Missing required env vars: API_KEY, API_SECRET'),
+    'half a PCE is a mistake',
+  )
+  t.throws(() => insecure({ MCP_PCE_MODE: 'hybrid' }), /MCP_PCE_MODE 'hybrid'.*per_user or shared/)
+  t.throws(() => insecure({ MCP_MAX_IN_FLIGHT: 'many' }), /MCP_MAX_IN_FLIGHT/)
+  t.throws(() => insecure({ MCP_PUBLIC_URL: 'mcp.example.com' }), /MCP_PUBLIC_URL/)
+  t.same(insecure({ MCP_ALLOWED_HOSTS: ' a.example, ,b.example:8443,' }).http.allowedHosts, [
+    'a.example',
+    'b.example:8443',
+  ])
+  t.match(
+    insecure({ MCP_OAUTH_ISSUER: 'https://idp' }).warnings,
+    [/MCP_OAUTH_ISSUER.*ignored/],
+    'login variables that do nothing are not passed over in silence',
+  )
+  t.end()
+})
+
+t.test('the table of variables is complete', (t) => {
+  const asked = new Set<string>()
+  const spy = (env: Env) => new Proxy(env, { get: (target, name: string) => (asked.add(name), target[name]) })
+  readConfig('stdio', spy(PCE))
+  readConfig('http', spy({ ...PCE, MCP_DEV_INSECURE: '1' }), LOOPBACK)
+  for (const env of [
+    { ...OAUTH, ...KEYS },
+    { ...OAUTH, ...KEYS, ...PCE, MCP_PCE_MODE: 'shared' },
+  ]) {
+    t.throws(() => readConfig('http', spy(env), LOOPBACK))
+  }
+  const listed = CONFIG_VARIABLES.map(({ name }) => name)
+  t.same([...asked].sort(), [...listed].sort(), 'it lists what is read, and nothing else')
+  t.equal(new Set(listed).size, listed.length)
+  for (const { name, secret } of CONFIG_VARIABLES)
+    t.equal(secret === true, /SECRET|KEK|HMAC/.test(name), `${name}: secret or not`)
+  t.end()
+})

@@ -1,0 +1,564 @@
+/** The way of a tool call behind the endpoint: gates, arguments, audit, errors, progress, cancellation (design, sections 2 and 5). */
+import * as fs from 'node:fs'
+import { mkdtempSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { request as httpRequest } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { mock } from 'node:test'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import t from 'tap'
+import type * as auditRoom from '../../plugins/dispatcher/audit.js'
+import { createCallScope } from '../../plugins/dispatcher/call-scope.js'
+import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
+import type { Gate } from '../../plugins/dispatcher/gates/gate.js'
+import { pceGate } from '../../plugins/dispatcher/gates/pce.js'
+import { roleGate } from '../../plugins/dispatcher/gates/role.js'
+import type { Role } from '../../schemas/caller.js'
+import { tools as realTools } from '../../tools/index.js'
+import { createPceSimulator } from '../pce-simulator/index.js'
+import { insecureApp, parseEvents, request, testTools, textOf, type Line } from './insecure-app.js'
+
+const tick = () => new Promise((resolve) => setImmediate(resolve))
+
+/** Waits for what a test has made happen, turn by turn of the event loop. */
+async function until(condition: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 10_000; turn++) {
+    if (condition()) return
+    await tick()
+  }
+  throw new Error('it never happened')
+}
+
+t.test('arguments that break the schema', async (t) => {
+  const { tools, seen } = testTools()
+  const { app, call } = await insecureApp(tools)
+  t.teardown(() => app.close())
+  const problemsOf = async (args: object) => {
+    const answer = await call('rules', args)
+    t.equal(answer.result.isError, true)
+    t.notOk('structuredContent' in answer.result, 'an error carries no structuredContent')
+    const body = textOf(answer)
+    t.equal(body.error, 'invalid_argument')
+    for (const { path, message } of body.problems)
+      t.ok(body.message.includes(`${path || 'arguments'}: ${message}`), 'the message says it too')
+    return Object.fromEntries(
+      body.problems.map(({ path, message }: { path: string; message: string }) => [path, message]),
+    )
+  }
+
+  t.same(await problemsOf({}), { '/name': 'required', '/rules': 'required' }, 'every missing argument is named')
+  t.same(
+    await problemsOf({ name: '', mode: 'on', limit: 99, rules: [{ providers: 'ams' }, {}, 5] }),
+    {
+      '/name': 'expected string length greater or equal to 1',
+      '/mode': 'expected one of "visibility_only", "full"',
+      '/limit': 'expected integer to be less or equal to 10',
+      '/rules/0/providers': 'expected array, got string',
+      '/rules/1/providers': 'required',
+      '/rules/2': 'expected object, got number',
+    },
+    'every bad path is named, at every depth',
+  )
+  t.match(
+    await problemsOf({ name: 'x', rules: [{ provider: ['ams'], providers: [] }], Mode: 'full' }),
+    {
+      '/Mode': /did you mean 'mode'\? Known: name, mode, limit, rules/,
+      '/rules/0/provider': /did you mean 'providers'/,
+    },
+    'unknown names are told the nearest one, at every depth',
+  )
+  t.same(
+    await problemsOf({ name: 'x', rules: [{ providers: [], service: { port: 'https', prot: 'tcp', proto: 'tcp' } }] }),
+    {
+      '/rules/0/service/port': 'expected integer, got string',
+      '/rules/0/service/prot': "unknown argument; did you mean 'proto'? Known: port, proto",
+    },
+    'of alternatives the one that was meant is judged',
+  )
+  t.same(await problemsOf({ name: 'x', rules: [{ providers: [], service: 5 }] }), {
+    '/rules/0/service': 'expected string or object, got number',
+  })
+  t.same(await problemsOf({ name: null, rules: [] }), { '/name': 'expected string, got null (leave it out instead)' })
+  t.match(await problemsOf(JSON.parse('{"name":"x","rules":[],"__proto__":{"limit":1}}')), {
+    '/__proto__': /unknown argument/,
+  })
+  t.equal(seen.writes, 0, 'the handler never ran')
+  t.match(textOf(await call('leak', { x: 1 })).problems, [
+    { path: '/x', message: 'unknown argument; none are taken here' },
+  ])
+
+  t.same((await call('echo')).result.structuredContent, { text: 'nothing' }, 'defaults are filled in')
+  t.same(
+    (await call('echo', { text: 'a\n\u2028\u{1F600}\ud800' })).result.structuredContent,
+    { text: 'a\n\u2028\u{1F600}\ud800' },
+    'any text comes back as it went',
+  )
+})
+
+t.test('what a failure says, and to whom', async (t) => {
+  const { app, call, log } = await insecureApp()
+  t.teardown(() => app.close())
+
+  const leak = await call('leak')
+  t.equal(leak.result.isError, true)
+  t.match(textOf(leak), { error: 'internal', message: /log/, request_id: String })
+  t.notMatch(JSON.stringify(leak), /secret|srv/, 'nothing of an unexpected error reaches the client')
+  t.match(
+    log.find((line) => line.err),
+    { level: 50, tool: 'leak', err: { message: 'secret=abc at /srv/x.js' } },
+    'the log has it',
+  )
+
+  const refuse = textOf(await call('refuse'))
+  t.match(refuse, {
+    error: 'label_not_found',
+    message: "There is no label 'app=x'.",
+    valid: ['app=y'],
+    request_id: /-/,
+  })
+  t.not(refuse.request_id, 'forged', 'details cannot displace what the server says')
+
+  const misanswer = await call('misanswer')
+  t.match(
+    textOf(misanswer),
+    { error: 'internal', hint: /current state/ },
+    'a change whose answer is unusable is not called undone',
+  )
+  t.notOk(misanswer.result.structuredContent)
+
+  t.match(
+    textOf(await call('needs-pce', { bad: 1 })),
+    { error: 'no_pce_credentials', hint: /PCE_HOST/ },
+    'the PCE gate comes before the arguments',
+  )
+
+  const good = await call('echo', { text: 'x' })
+  t.same(textOf(good), good.result.structuredContent, 'an answer is text and structured content alike')
+  t.notOk(good.result.isError)
+})
+
+t.test('the audit log', async (t) => {
+  const { app, call, audit, log } = await insecureApp()
+  t.teardown(() => app.close())
+
+  await call('rules', { name: 'canary', rules: [] })
+  t.equal(audit.length, 2, 'one decision and one outcome')
+  const [decision, outcome] = audit as [Line, Line]
+  t.match(decision, {
+    ts: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
+    phase: 'decision',
+    decision: 'allowed',
+    tool: 'rules',
+    route: '/mcp',
+    role: 'admin',
+    iss: null,
+    sub: null,
+    mode: 'insecure',
+    transport: 'http',
+  })
+  t.match(outcome, { phase: 'outcome', outcome: 'success', tool: 'rules', duration_ms: Number })
+  t.equal(decision.call_id, outcome.call_id, 'a call id joins them')
+  t.notMatch(JSON.stringify(audit), 'canary', 'arguments are no part of it')
+
+  for (const [name, args, expected] of [
+    ['leak', {}, [{ decision: 'allowed' }, { outcome: 'error', reason: 'internal' }]],
+    ['refuse', {}, [{ decision: 'allowed' }, { outcome: 'error', reason: 'label_not_found' }]],
+    ['needs-pce', {}, [{ decision: 'denied', reason: 'no_pce_credentials' }]],
+    ['echo', { x: 1 }, [{ decision: 'error', reason: 'invalid_argument' }]],
+    ['x'.repeat(1000), {}, [{ decision: 'error', reason: 'unknown_tool', tool: 'x'.repeat(128) }]],
+  ] as const) {
+    audit.length = log.length = 0
+    await call(name, args)
+    t.equal(audit.length, expected.length, `${name.slice(0, 10)}: ${expected.length} entries`)
+    t.match(audit, expected)
+    t.equal(log.filter((line) => line.msg === 'tool call').length, 1, 'and one line of the service log')
+  }
+  t.match(
+    log.find((line) => line.msg === 'tool call'),
+    { gate: 'lookup', outcome: 'error', ms: Number, sub: null, request_id: String },
+  )
+})
+
+t.test('an audit log that cannot be written', async (t) => {
+  const { tools, seen } = testTools()
+  const { app, call, log } = await insecureApp(tools, { auditLogPath: '/dev/full' })
+  t.teardown(() => app.close())
+  t.match(textOf(await call('rules', { name: 'x', rules: [] })), {
+    error: 'audit_unavailable',
+    hint: /Nothing was changed/,
+  })
+  t.equal(seen.writes, 0, 'nothing that changes the PCE runs')
+  t.same((await call('echo')).result.structuredContent, { text: 'nothing' }, 'reading goes on')
+  t.ok(
+    log.some((line) => line.level === 50 && /audit/.test(String(line.msg))),
+    'and the operator hears of it',
+  )
+  t.rejects(
+    insecureApp(tools, { auditLogPath: '/nowhere/audit.log' }),
+    /MCP_AUDIT_LOG_PATH '\/nowhere\/audit.log' cannot be written: ENOENT/,
+  )
+})
+
+t.test('an audit file', async (t) => {
+  const path = join(mkdtempSync(join(tmpdir(), 'audit-')), 'audit.log')
+  const { tools, write } = testTools()
+  const { app, call } = await insecureApp(tools, { auditLogPath: path })
+  const lines = (file = path) =>
+    readFileSync(file, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Line)
+  const running = call('wait-write')
+  await write.arrived
+  t.match(
+    lines(),
+    [{ phase: 'decision', decision: 'allowed', tool: 'wait-write' }],
+    'the decision is there before the tool has done anything',
+  )
+  write.open()
+  await running
+  t.equal(lines().length, 2)
+  t.equal(statSync(path).mode & 0o777, 0o600, 'readable by its owner only')
+
+  renameSync(path, `${path}.1`)
+  app.dispatcher.audit?.reopen()
+  await call('echo')
+  t.equal(lines(`${path}.1`).length, 2, 'after a rotation the old file stays as it was')
+  t.match(lines(), [{ tool: 'echo' }, { tool: 'echo' }])
+  await app.close()
+})
+
+t.test('gates', async (t) => {
+  const { tools, seen } = testTools()
+  const asked: string[] = []
+  const late: Gate = { name: 'late', needs: 'arguments', check: () => void asked.push('late') }
+  const entries: Line[] = []
+  const dispatcher = createDispatcher({
+    tools: tools.map((tool) => (tool.name === 'rules' ? { ...tool, roles: ['operator', 'admin'] } : tool)),
+    gates: [roleGate, pceGate('Register.'), late],
+    audit: { write: (entry) => void entries.push({ ...entry }), sync: async () => {}, reopen() {}, close() {} },
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+    limits: { responseBudgetBytes: 1, trafficQueryTimeoutSeconds: 1 },
+    scope: createCallScope(),
+    server: { name: 'x', version: '1', changelog: async () => null },
+    now: () => Date.parse('2026-01-02T03:04:05Z'),
+  })
+  const dispatch = async (name: string, role: Role | null, args = {}) => {
+    const result = await dispatcher.dispatch(
+      { name, arguments: args, requestId: 'r', signal: new AbortController().signal, progress() {} },
+      { caller: { mode: 'shared', role, iss: 'https://idp', sub: 'ann' }, transport: 'http', pce: null },
+    )
+    return result.ok ? 'ok' : result.error
+  }
+
+  t.match(await dispatch('echo', null), { code: 'forbidden_no_role' })
+  t.match(await dispatch('rules', 'reader', { name: 'x', rules: [] }), {
+    code: 'forbidden',
+    details: { allowed_roles: ['operator', 'admin'] },
+  })
+  t.match(await dispatch('needs-pce', 'reader', { bad: 1 }), { code: 'no_pce_credentials', hint: 'Register.' })
+  t.match(await dispatch('rules', 'operator', {}), { code: 'invalid_argument' })
+  t.same(asked, [], 'a gate that needs the arguments is not asked about a call that fails before')
+  t.equal(seen.writes, 0)
+  t.equal(await dispatch('rules', 'operator', { name: 'x', rules: [] }), 'ok')
+  t.same(asked, ['late'])
+  t.match(
+    entries.map(({ phase, decision, reason }) => [phase, decision, reason].join(' ').trim()),
+    [
+      'decision denied forbidden_no_role',
+      'decision denied forbidden',
+      'decision denied no_pce_credentials',
+      'decision error invalid_argument',
+      'decision allowed',
+      'outcome',
+    ],
+  )
+  t.match(entries[0], { ts: '2026-01-02T03:04:05.000Z', iss: 'https://idp', sub: 'ann', role: null, mode: 'shared' })
+})
+
+t.test('an audit line that a full disk cut off does not spoil the next one', async (t) => {
+  let room = Infinity
+  const writeSync = (fd: number, line: Buffer, offset: number) => {
+    if (room === 0) throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
+    const written = fs.writeSync(fd, line, offset, Math.min(room, line.length - offset))
+    room -= written
+    return written
+  }
+  const { createFileAudit } = await t.mockImport<typeof auditRoom>('../../plugins/dispatcher/audit.js', {
+    'node:fs': { ...fs, writeSync },
+  })
+  const path = join(mkdtempSync(join(tmpdir(), 'audit-')), 'audit.log')
+  const audit = createFileAudit(path)
+  const write = (call_id: string) => audit.write({ call_id } as never)
+  write('first')
+  room = 5
+  t.throws(() => write('lost'), { code: 'ENOSPC' })
+  t.throws(() => write('lost too'), { code: 'ENOSPC' })
+  room = Infinity
+  write('second')
+  write('third')
+  await audit.sync()
+  t.same(readFileSync(path, 'utf8').split('\n'), [
+    '{"call_id":"first"}',
+    '{"cal',
+    '{"call_id":"second"}',
+    '{"call_id":"third"}',
+    '',
+  ])
+  audit.close()
+  t.throws(() => write('late'), 'a closed file is an error, not silence')
+})
+
+t.test('200 clients at once, all with the id 1, get their own answers', async (t) => {
+  const { app } = await insecureApp()
+  t.teardown(() => app.close())
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, async (_, index) => {
+      const answer = await fetch(`${url}/mcp`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+        body: JSON.stringify(
+          request('tools/call', {
+            name: 'echo',
+            arguments: { text: `secret-${index}` },
+            ...(index % 2 && { _meta: { progressToken: 1 } }),
+          }),
+        ),
+      })
+      return answer.text()
+    }),
+  )
+  for (const [index, answer] of answers.entries()) {
+    t.same(
+      new Set(answer.match(/secret-\d+/g)),
+      new Set([`secret-${index}`]),
+      `client ${index} sees its own secret and no other`,
+    )
+  }
+})
+
+t.test('progress', async (t) => {
+  const { tools, read } = testTools()
+  const { app, post } = await insecureApp(tools)
+  t.teardown(() => app.close())
+  for (const progressToken of [0, '', 'token', 7]) {
+    const answer = await post(request('tools/call', { name: 'echo', _meta: { progressToken } }))
+    t.match(answer.headers, {
+      'content-type': /^text\/event-stream/,
+      'x-accel-buffering': 'no',
+      'cache-control': 'no-store',
+    })
+    const { events } = parseEvents(answer.body)
+    t.equal(events[0]?.event, 'message')
+    t.match(
+      events[0]?.data,
+      { method: 'notifications/progress', params: { progressToken, progress: 0 } },
+      `token ${JSON.stringify(progressToken)}`,
+    )
+    t.match(events.at(-1)?.data, { id: 1, result: { structuredContent: { text: 'nothing' } } }, 'the answer comes last')
+  }
+  t.match(
+    (await post(request('tools/call', { name: 'echo' }))).headers['content-type'],
+    /^application\/json/,
+    'without a token nobody is told',
+  )
+
+  const batch = await post([
+    request('tools/call', { name: 'echo', _meta: { progressToken: 1 } }, 1),
+    request('ping', undefined, 2),
+  ])
+  const ids = parseEvents(batch.body).events.map(({ data }) => data.id)
+  t.same(new Set(ids), new Set([undefined, 1, 2]), 'a batch with progress is a stream with every answer')
+  read.open()
+
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  const client = new Client({ name: 'test', version: '1' })
+  const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`))
+  await client.connect(transport)
+  const heard: number[] = []
+  const result = await client.callTool({ name: 'wait-read' }, undefined, {
+    onprogress: ({ progress }) => heard.push(progress),
+    resetTimeoutOnProgress: true,
+  })
+  t.same(result.structuredContent, { text: 'read' })
+  t.same(heard, [0], 'the SDK client hears it')
+  await client.ping()
+  await transport.terminateSession()
+  await client.close()
+})
+
+t.test('a long call turns into a stream that shows signs of life', async (t) => {
+  const { tools, read } = testTools()
+  const { app, post } = await insecureApp(tools)
+  t.teardown(() => app.close())
+  mock.timers.enable({ apis: ['setTimeout'] })
+  const running = post(request('tools/call', { name: 'wait-read' }))
+  await read.arrived
+  mock.timers.tick(4999)
+  mock.timers.tick(1)
+  for (let seconds = 0; seconds < 40; seconds += 10) mock.timers.tick(10_000)
+  read.open()
+  await tick()
+  mock.timers.reset()
+  const answer = await running
+  t.match(answer.headers['content-type'], /^text\/event-stream/)
+  const { events, comments } = parseEvents(answer.body)
+  t.equal(comments.length, 5, 'one when it becomes a stream, and one every 10 s')
+  t.match(events, [{ event: 'message', data: { id: 1, result: { structuredContent: { text: 'read' } } } }])
+})
+
+t.test('a client that leaves', async (t) => {
+  const { tools, read, write, seen } = testTools()
+  const { app, audit } = await insecureApp(tools)
+  t.teardown(() => app.close())
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  const leave = async (name: string, arrived: Promise<void>) => {
+    const socket = httpRequest(`${url}/mcp`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    })
+    socket.on('error', () => {})
+    socket.end(JSON.stringify(request('tools/call', { name })))
+    await arrived
+    socket.destroy()
+  }
+  const outcome = (tool: string) => audit.find((entry) => entry.phase === 'outcome' && entry.tool === tool)
+
+  await leave('wait-read', read.arrived)
+  await until(() => outcome('wait-read') !== undefined)
+  t.match(
+    outcome('wait-read'),
+    { outcome: 'error', reason: 'cancelled', client_gone: true },
+    'a reading call is aborted',
+  )
+  t.equal(seen.read?.aborted, true)
+
+  await leave('wait-write', write.arrived)
+  for (let turn = 0; turn < 50; turn++) await tick()
+  t.equal(seen.write?.aborted, false, 'a changing call is not')
+  t.equal(outcome('wait-write'), undefined)
+  write.open()
+  await until(() => outcome('wait-write') !== undefined)
+  t.match(outcome('wait-write'), { outcome: 'success', client_gone: true }, 'it runs to its end and is audited')
+})
+
+t.test('more requests than may be in flight', async (t) => {
+  const { tools, read } = testTools()
+  const { app, post } = await insecureApp(tools, {
+    http: { host: '127.0.0.1', port: 0, allowedHosts: [], maxInFlight: 2 },
+  })
+  t.teardown(() => app.close())
+  for (let round = 0; round < 5; round++)
+    t.equal((await post(request('ping'))).statusCode, 200, 'one after the other they are no crowd')
+  const running = [
+    post(request('tools/call', { name: 'wait-read' })),
+    post(request('tools/call', { name: 'wait-read' })),
+  ]
+  await read.arrived
+  await until(() => app.server !== null)
+  const over = await post(request('ping'))
+  t.equal(over.statusCode, 503)
+  t.equal(over.headers['retry-after'], '1')
+  t.match(over.json(), { jsonrpc: '2.0', error: { code: -32000, data: { error: 'overloaded' } } })
+  t.equal((await app.inject('/readyz')).statusCode, 200, 'health is exempt')
+  read.open()
+  for (const answer of await Promise.all(running)) t.equal(answer.statusCode, 200)
+  t.equal((await post(request('ping'))).statusCode, 200, 'afterwards there is room again')
+})
+
+t.test('closing waits for the calls that run', async (t) => {
+  const { tools, write } = testTools()
+  const { app, audit } = await insecureApp(tools)
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  const running = fetch(`${url}/mcp`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify(request('tools/call', { name: 'wait-write' })),
+  })
+  await write.arrived
+  const closed = app.close()
+  write.open()
+  t.match(
+    await (await running).json(),
+    { result: { structuredContent: { text: 'written' } } },
+    'the answer is delivered',
+  )
+  await closed
+  t.match(audit.at(-1), { phase: 'outcome', outcome: 'success' })
+})
+
+t.test('the tools of the server', async (t) => {
+  const simulator = await createPceSimulator({ seed: 2, workloads: 20, flows: 50 })
+  const pceUrl = new URL(await simulator.listen({ port: 0 }))
+  const pce = {
+    url: `http://${pceUrl.hostname}`,
+    port: pceUrl.port,
+    orgId: String(simulator.orgId),
+    apiKey: simulator.credentials.key,
+    apiSecret: simulator.credentials.secret,
+    tls: { verify: true },
+  }
+  const { app, post, audit } = await insecureApp(realTools, { pce })
+  t.teardown(async () => {
+    await app.close()
+    await simulator.close()
+  })
+  const { tools } = (await post(request('tools/list'))).json().result
+  t.same(
+    tools.map(({ name }: { name: string }) => name),
+    [...tools.map(({ name }: { name: string }) => name)].sort(),
+    'a stable order',
+  )
+  for (const tool of tools) {
+    t.match(tool.name, /^[A-Za-z0-9_.-]{1,128}$/)
+    t.match(
+      tool.annotations,
+      {
+        title: String,
+        readOnlyHint: Boolean,
+        destructiveHint: Boolean,
+        idempotentHint: Boolean,
+        openWorldHint: Boolean,
+      },
+      tool.name,
+    )
+    t.match(tool.inputSchema, { type: 'object', additionalProperties: false }, `${tool.name}: a closed input schema`)
+    t.equal(tool.outputSchema.type, 'object')
+    t.notMatch(JSON.stringify(tool), /"\$ref":"(?!#)/, 'no schema lives elsewhere')
+  }
+  t.equal((await post(request('tools/list'))).body, (await post(request('tools/list'))).body, 'twice the same bytes')
+
+  simulator.clearRequests()
+  const answer = await post(request('tools/call', { name: 'get-labels', arguments: { key: 'env' } }), {
+    'x-request-id': 'from-the-proxy',
+  })
+  t.notOk(answer.json().result.isError, answer.body.slice(0, 200))
+  t.ok(simulator.requests.length > 0)
+  for (const { headers } of simulator.requests)
+    t.equal(headers['x-request-id'], 'from-the-proxy', 'the PCE is told the request id')
+  t.match(audit[0], { pce_host: `127.0.0.1:${pceUrl.port}`, request_id: 'from-the-proxy' })
+
+  simulator.faults.add({
+    kind: 'status',
+    status: 403,
+    path: /labels/,
+    times: 10,
+    body: [{ token: 'forbidden_error', message: 'Forbidden' }],
+  })
+  t.match(
+    textOf(
+      (await post(request('tools/call', { name: 'create-label', arguments: { key: 'app', value: 'new' } }))).json(),
+    ),
+    {
+      error: 'pce_error',
+      http_status: 403,
+      token: 'forbidden_error',
+      pce_message: 'Forbidden',
+      hint: /permission/,
+      request_id: String,
+    },
+    'what the PCE says is passed on under our code',
+  )
+})

@@ -1,0 +1,212 @@
+/** svc-mcp as the subprocess of a client (specification, part 1; MCP transports, stdio). */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import t from 'tap'
+import { createPceSimulator } from '../pce-simulator/index.js'
+
+const PROGRAM = fileURLToPath(new URL('../../stdio.ts', import.meta.url))
+const ARGS = ['--import', import.meta.resolve('tsx'), PROGRAM]
+const children: ChildProcess[] = []
+t.teardown(() => children.forEach((child) => child.kill('SIGKILL')))
+
+const simulator = await createPceSimulator({ seed: 1, workloads: 20, flows: 10 })
+const pceUrl = new URL(await simulator.listen({ port: 0 }))
+t.teardown(() => simulator.close())
+const PCE = {
+  PCE_HOST: `http://${pceUrl.hostname}`,
+  PCE_PORT: pceUrl.port,
+  PCE_ORG_ID: String(simulator.orgId),
+  API_KEY: simulator.credentials.key,
+  API_SECRET: simulator.credentials.secret,
+}
+const folder = () => mkdtempSync(join(tmpdir(), 'stdio-'))
+
+function start(env: Record<string, string>, { args = [] as string[], cwd = folder() } = {}) {
+  const child = spawn(process.execPath, [...ARGS, ...args], { env: { PATH: process.env.PATH, ...env }, cwd })
+  children.push(child)
+  const output = { stdout: '', stderr: '' }
+  child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
+  child.stdin.on('error', () => {})
+  const ended = new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve) =>
+    child.on('close', (code) => resolve({ code, ...output })),
+  )
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const say = (message: object) => child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+  const answer = async () => JSON.parse((await lines.next()).value as string)
+  return { child, ended, say, answer, output }
+}
+
+const INITIALIZE = {
+  id: 0,
+  method: 'initialize',
+  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'tester', version: '9' } },
+}
+
+t.test('what keeps it from starting', async (t) => {
+  const [missing, unknown, help, version] = await Promise.all([
+    start({ API_KEY: 'k' }).ended,
+    start(PCE, { args: ['--port', '1'] }).ended,
+    start({}, { args: ['--help'] }).ended,
+    start({}, { args: ['--version'] }).ended,
+  ])
+  t.match(
+    missing,
+    { code: 1, stdout: '', stderr: 'Missing required env vars: PCE_HOST, API_SECRET\n' },
+    'one line names all that is missing',
+  )
+  t.match(unknown, { code: 1, stdout: '', stderr: /--port/ })
+  t.match(help, { code: 0, stdout: /PCE_HOST/ })
+  t.match(version, { code: 0, stdout: /^\d+\.\d+\.\d+\S*\n$/ })
+})
+
+t.test('the SDK client works with it, and its .env stands behind the real environment', async (t) => {
+  const cwd = folder()
+  const audit = join(cwd, 'audit.log')
+  const inFile = { ...PCE, PCE_HOST: 'http://192.0.2.1', API_SECRET: `'${PCE.API_SECRET}'`, MCP_AUDIT_LOG_PATH: audit }
+  writeFileSync(
+    join(cwd, '.env'),
+    Object.entries(inFile)
+      .map(([name, value]) => `${name}=${value}\n`)
+      .join(''),
+  )
+  const client = new Client({ name: 'tester', version: '9' })
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: ARGS,
+    cwd,
+    env: { PATH: process.env.PATH ?? '', PCE_HOST: PCE.PCE_HOST, API_KEY: '' },
+    stderr: 'ignore',
+  })
+  await client.connect(transport)
+  t.match(client.getServerVersion(), {
+    name: 'svc-mcp',
+    version: (JSON.parse(readFileSync(join(PROGRAM, '../package.json'), 'utf8')) as { version: string }).version,
+  })
+  t.ok(client.getInstructions())
+  const { tools } = await client.listTools()
+  t.ok(tools.length > 0)
+  const good = await client.callTool({ name: 'check-pce-connection' })
+  t.notOk(good.isError, JSON.stringify(good.content))
+  const bad = await client.callTool({ name: 'create-label', arguments: { key: 'app', val: 'x' } })
+  t.equal(bad.isError, true)
+  t.rejects(client.callTool({ name: 'nope' }), { code: -32602 })
+  await client.ping()
+  await client.close()
+  const entries = readFileSync(audit, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  t.match(entries, [
+    {
+      phase: 'decision',
+      decision: 'allowed',
+      tool: 'check-pce-connection',
+      transport: 'stdio',
+      mode: 'stdio',
+      role: 'admin',
+      client: 'tester/9',
+    },
+    { phase: 'outcome', outcome: 'success' },
+    { phase: 'decision', decision: 'error', reason: 'invalid_argument' },
+    { phase: 'decision', decision: 'error', reason: 'unknown_tool' },
+  ])
+})
+
+t.test('garbage does not end it, and standard output stays JSON-RPC', async (t) => {
+  const { child, ended, say, answer, output } = start(PCE)
+  for (let line = 0; line < 3; line++) child.stdin.write(`${'garbage '.repeat(131_072)}\n`)
+  child.stdin.write(Buffer.from([0x00, 0xff, 0xfe, 0x0a]))
+  say({ id: 1, method: 'ping' })
+  for (let line = 0; line < 4; line++) t.match(await answer(), { jsonrpc: '2.0', id: null, error: { code: -32700 } })
+  t.same(await answer(), { result: {}, jsonrpc: '2.0', id: 1 }, 'a ping is answered before initialize')
+  say({ id: 2, method: 'tools/call', params: { name: 'check-pce-connection', arguments: {} } })
+  t.match(await answer(), { id: 2, result: { structuredContent: {} } })
+  child.stdin.end()
+  t.equal((await ended).code, 0)
+  for (const line of output.stdout.trim().split('\n')) t.equal(JSON.parse(line).jsonrpc, '2.0')
+  t.match(output.stderr, /"tool":"check-pce-connection".*"outcome":"success"/, 'the service log goes to standard error')
+  t.notMatch(output.stdout, /"phase"/, 'without a path there is no audit log')
+})
+
+t.test('the end of input', async (t) => {
+  const piped = start(PCE)
+  piped.say(INITIALIZE)
+  piped.say({ id: 1, method: 'tools/call', params: { name: 'get-labels', arguments: { key: 'env' } } })
+  piped.child.stdin.end()
+  const { code, stdout } = await piped.ended
+  t.equal(code, 0)
+  t.match(
+    stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+    [{ id: 0 }, { id: 1, result: { structuredContent: {} } }],
+    'what came before it is still answered',
+  )
+
+  const cwd = folder()
+  const audit = join(cwd, 'audit.log')
+  const stuck = start({ ...PCE, MCP_AUDIT_LOG_PATH: audit }, { cwd })
+  simulator.faults.add({ kind: 'hang', path: /labels$/, method: 'POST', times: 1 })
+  simulator.clearRequests()
+  stuck.say(INITIALIZE)
+  await stuck.answer()
+  stuck.say({
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'create-label', arguments: { key: 'app', value: 'stuck' } },
+  })
+  while (!simulator.requests.some(({ method }) => method === 'POST'))
+    await new Promise((resolve) => setImmediate(resolve))
+  const started = performance.now()
+  stuck.child.stdin.end()
+  t.equal((await stuck.ended).code, 0)
+  t.ok(performance.now() - started < 2000, 'a call that hangs holds it for less than 2 s')
+  const entries = readFileSync(audit, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  t.match(
+    entries,
+    [
+      { phase: 'decision', decision: 'allowed' },
+      { phase: 'outcome', outcome: 'error', reason: 'outcome_unknown' },
+    ],
+    'and the audit log says that its outcome is unknown',
+  )
+})
+
+t.test('a hangup opens the audit log anew and ends nothing', async (t) => {
+  const cwd = folder()
+  const audit = join(cwd, 'audit.log')
+  const { child, ended, say, answer } = start({ ...PCE, MCP_AUDIT_LOG_PATH: audit }, { cwd })
+  say({ id: 0, method: 'ping' })
+  await answer()
+  renameSync(audit, `${audit}.1`)
+  child.kill('SIGHUP')
+  while (!existsSync(audit)) await new Promise((resolve) => setImmediate(resolve))
+  for (let id = 1; id <= 5; id++) {
+    say({ id, method: 'ping' })
+    t.match(await answer(), { id, result: {} })
+  }
+  child.stdin.end()
+  t.equal((await ended).code, 0)
+})
+
+t.test('a client that reads no more', async (t) => {
+  const { child, ended, say, answer } = start(PCE)
+  say(INITIALIZE)
+  await answer()
+  child.stdout.destroy()
+  for (let id = 1; id < 5; id++) say({ id, method: 'tools/list' })
+  const { code, stderr } = await ended
+  t.equal(code, 0, 'is no error')
+  t.notMatch(stderr, /EPIPE|\n\s+at /)
+})

@@ -1,0 +1,102 @@
+/** The lines of MCP over stdio: envelopes, batches and what garbage does (MCP transports, stdio). */
+import { PassThrough } from 'node:stream'
+import t from 'tap'
+import { createMcpServer } from '../../plugins/mcp/create-server.js'
+import { StdioTransport } from '../../plugins/mcp/stdio-transport.js'
+
+const tick = () => new Promise((resolve) => setImmediate(resolve))
+
+async function connected() {
+  const input = new PassThrough()
+  const output = new PassThrough()
+  const transport = new StdioTransport(input, output)
+  const calls: { name: string; signal: AbortSignal; answer: (value: object) => void }[] = []
+  const server = createMcpServer({
+    info: { name: 'x', version: '1' },
+    tools: [],
+    requestId: () => 'r',
+    callTool: ({ name, signal }) =>
+      new Promise((resolve) => calls.push({ name, signal, answer: (value) => resolve({ ok: true, value }) })),
+    onInitialize: (_client, version) => (transport.version = version),
+  })
+  await server.connect(transport)
+  const read = async () => {
+    for (let turn = 0; turn < 5; turn++) await tick()
+    const text = (output.read() as Buffer | null)?.toString() ?? ''
+    return text === ''
+      ? []
+      : text
+          .trimEnd()
+          .split('\n')
+          .map((line) => JSON.parse(line))
+  }
+  const say = async (line: string | Buffer) => {
+    input.write(line)
+    return read()
+  }
+  return { say, read, calls }
+}
+
+const ping = (id: unknown) => ({ jsonrpc: '2.0', id, method: 'ping' })
+const call = (id: unknown, name: string) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name } })
+const line = (message: unknown) => `${JSON.stringify(message)}\n`
+
+t.test('bad lines are answered, and the next one is read', async (t) => {
+  const { say } = await connected()
+  t.match(await say('{"jsonrpc"\n'), [{ id: null, error: { code: -32700 } }])
+  t.match(await say(Buffer.from([0xff, 0x0a])), [{ id: null, error: { code: -32700 } }])
+  t.match(await say(line({ jsonrpc: '2.0', id: 1.5, method: 'ping' })), [{ id: null, error: { code: -32600 } }])
+  t.match(await say(line({ ...call(3, 'x'), params: { name: 5 } })), [{ id: 3, error: { code: -32602 } }])
+  t.match(await say(line({ ...call(3, 'x'), params: [1] })), [{ id: 3, error: { code: -32602 } }])
+  t.match(await say(`${'x'.repeat(1_000_000)}\n`), [{ id: null, error: { code: -32700 } }], 'a line of 1 MB')
+  t.match(
+    await say(`${'['.repeat(5 * 1024 * 1024)}\n`),
+    [{ id: null, error: { code: -32600 } }],
+    'a line that is too long for anything',
+  )
+  t.same(await say('\n\r\n'), [], 'blank lines are nothing')
+  t.same(await say(`${JSON.stringify(ping(1))}\r\n`), [{ jsonrpc: '2.0', id: 1, result: {} }], 'CRLF ends a line too')
+})
+
+t.test('lines arrive in any pieces', async (t) => {
+  const { say } = await connected()
+  const bytes = Buffer.from(line(ping('é')) + line(ping(2)))
+  const cut = bytes.indexOf(0xa9)
+  t.same(await say(bytes.subarray(0, cut)), [], 'half a character is not a message')
+  t.match(await say(bytes.subarray(cut)), [{ id: 'é' }, { id: 2 }])
+})
+
+t.test('batches', async (t) => {
+  const { say, read, calls } = await connected()
+  const [answer] = await say(line([ping(1), ping('a'), { jsonrpc: '2.0', method: 'notifications/initialized' }]))
+  t.same(new Set(answer.map(({ id }: { id: unknown }) => id)), new Set([1, 'a']), 'are answered by one list')
+
+  t.same(await say(line([call(1, 'one'), call(2, 'two')])), [], 'once every call has its answer')
+  calls[0]!.answer({ n: 1 })
+  t.same(await read(), [])
+  calls[1]!.answer({ n: 2 })
+  t.match(await read(), [[{ id: 1 }, { id: 2 }]])
+
+  await say(line([call(3, 'three'), call(4, 'four')]))
+  t.same(await say(line({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 3 } })), [])
+  t.equal(calls[2]!.signal.aborted, true, 'a cancelled call is told so')
+  calls[3]!.answer({})
+  t.match(await read(), [[{ id: 4 }]], 'and the batch does not wait for it')
+
+  await say(
+    line({
+      jsonrpc: '2.0',
+      id: 5,
+      method: 'initialize',
+      params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+    }),
+  )
+  t.match(await say(line([ping(1)])), [{ id: null, error: { code: -32600 } }], 'from 2025-06-18 on there are none')
+})
+
+t.test('cancelling what nobody knows does nothing', async (t) => {
+  const { say } = await connected()
+  t.same(await say(line({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 99 } })), [])
+  t.same(await say(line({ jsonrpc: '2.0', method: 'notifications/cancelled' })), [])
+  t.match(await say(line(ping(1))), [{ id: 1 }])
+})

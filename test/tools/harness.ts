@@ -1,0 +1,116 @@
+import type { Test } from 'tap'
+import { createPceClient, type PceClient } from '../../pce-client/index.js'
+import { createCallScope } from '../../plugins/dispatcher/call-scope.js'
+import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
+import { renderError } from '../../plugins/errors/render-error.js'
+import type { ProgressUpdate } from '../../tools/define.js'
+import { tools } from '../../tools/index.js'
+import { createPceSimulator, type PceSimulator, type RecordedRequest } from '../pce-simulator/index.js'
+import type { PceSimulatorOptions } from '../pce-simulator/options.js'
+
+/** The instant at which every test of the tools takes place. */
+export const NOW = Date.parse('2026-06-15T12:00:00Z')
+export const WEEK = { start_date: '2026-06-08', end_date: '2026-06-14' }
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers are read as they come off the wire
+export type Json = any
+
+export interface Bench {
+  simulator: PceSimulator
+  pce: PceClient
+  /** Progress of the last call. */
+  progress: ProgressUpdate[]
+  /** Moves the clock that the tools see. */
+  advance(ms: number): void
+  /** The answer of a call that must succeed. */
+  ok(name: string, args?: object): Promise<Json>
+  /** The error body of a call that must fail with this code. */
+  fails(name: string, args: object, code: string): Promise<Json>
+  /** Writes the PCE has seen since the last call of this function. */
+  writes(): RecordedRequest[]
+}
+
+export interface BenchOptions extends PceSimulatorOptions {
+  budget?: number
+  changelog?: () => Promise<string | null>
+}
+
+/** Every tool behind the dispatcher, with the real client, against a simulated PCE over HTTP. Waits take no time. */
+export async function startBench(t: Test, options: BenchOptions = {}): Promise<Bench> {
+  const simulator = await createPceSimulator({
+    seed: 3,
+    workloads: 120,
+    flows: 2000,
+    totalCount: 'all',
+    now: () => NOW,
+    ...options,
+  })
+  t.teardown(() => simulator.close())
+  return benchOf(t, simulator, await simulator.listen(), options)
+}
+
+/** As startBench, for a PCE that listens already (a scripted server, a dead port). */
+export function benchOf(t: Test, simulator: PceSimulator, url: string, options: BenchOptions = {}): Bench {
+  const { protocol, hostname, port } = new URL(url)
+  const sleep = (_ms: number, signal?: AbortSignal) =>
+    new Promise<void>((resolve, reject) => {
+      signal?.throwIfAborted()
+      setImmediate(() => (signal?.aborted ? reject(new Error('aborted')) : resolve()))
+    })
+  const timers = { now: Date.now, random: () => 0.5, sleep }
+  const pce = createPceClient({
+    url: `${protocol}//${hostname}`,
+    port,
+    orgId: simulator.orgId,
+    timers,
+    requestTimeout: 5,
+  })
+  pce.setCredentials(simulator.credentials.key, simulator.credentials.secret)
+  t.teardown(() => pce.close())
+
+  let now = NOW
+  const progress: ProgressUpdate[] = []
+  const silent = () => undefined
+  const dispatcher = createDispatcher({
+    tools,
+    gates: [],
+    audit: null,
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+    limits: { responseBudgetBytes: options.budget ?? 80_000, trafficQueryTimeoutSeconds: 600 },
+    scope: createCallScope(),
+    server: { name: 'svc-mcp', version: '0.1.0', changelog: options.changelog ?? (async () => null) },
+    now: () => now,
+  })
+  const call = (name: string, args: object) => {
+    progress.length = 0
+    const signal = new AbortController().signal
+    return dispatcher.dispatch(
+      { name, arguments: args as Json, requestId: 'r1', signal, progress: (update) => progress.push(update) },
+      { caller: { mode: 'insecure', role: 'admin', iss: null, sub: null }, transport: 'http', pce },
+    )
+  }
+  let seen = 0
+  return {
+    simulator,
+    pce,
+    progress,
+    advance: (ms) => (now += ms),
+    async ok(name, args = {}) {
+      const result = await call(name, args)
+      if (!result.ok) throw new Error(`${name} failed: ${JSON.stringify(renderError(result.error, 'r1'))}`)
+      return result.value
+    },
+    async fails(name, args, code) {
+      const result = await call(name, args)
+      if (result.ok) throw new Error(`${name} should have failed: ${JSON.stringify(result.value).slice(0, 500)}`)
+      t.equal(result.error.code, code, `${name} fails with ${code}: ${result.error.message}`)
+      return renderError(result.error, 'r1')
+    },
+    writes() {
+      const fresh = simulator.requests.slice(seen)
+      seen = simulator.requests.length
+      const reading = /\/(?:async_queries|dependencies|impact)(?:\/|$)/
+      return fresh.filter(({ method, path }) => method !== 'GET' && !reading.test(path))
+    },
+  }
+}

@@ -1,0 +1,216 @@
+/** provision-policy: what becomes active, what is refused before it does, and what the answer says. */
+import t from 'tap'
+import { startBench, WEEK, type Bench, type Json } from './harness.js'
+
+const TOOL = 'provision-policy'
+const rule = { providers: ['ams'], consumers: ['ams'], ingress_services: [{ port: 443, proto: 'tcp' }] }
+
+async function draft(bench: Bench, name: string): Promise<{ href: string; rule: string }> {
+  const { ruleset } = await bench.ok('create-ruleset', { name, scopes: [['app=payments', 'env=prod']], rules: [rule] })
+  bench.writes()
+  return { href: ruleset.href, rule: ruleset.rules[0].href }
+}
+
+t.test('provision-policy', async (t) => {
+  const bench = await startBench(t)
+  const { simulator } = bench
+  const version = () => simulator.state.policyVersion
+
+  await t.test('nothing pending is no_changes, and nothing is sent', async (t) => {
+    bench.writes()
+    const before = version()
+    t.match(await bench.ok(TOOL), { status: 'no_changes', message: /Nothing is pending/ })
+    t.same(bench.writes(), [])
+    t.equal(version(), before)
+  })
+
+  await t.test('hrefs that cannot be provisioned are refused together, before the PCE is asked', async (t) => {
+    simulator.clearRequests()
+    const bad = [
+      '/orgs/1/labels/1',
+      '/orgs/2/sec_policy/draft/rule_sets/1',
+      '/orgs/1/sec_policy/57/rule_sets/1',
+      '/orgs/1/sec_policy/draft/rule_sets',
+      '/orgs/1/sec_policy/draft/../rule_sets/1',
+      'rule_sets/1',
+      '/orgs/1/sec_policy/draft/rule_sets/1?x',
+      '/orgs/1/sec_policy/draft/services/1/sec_rules/2',
+    ]
+    t.same(
+      (await bench.fails(TOOL, { hrefs: ['/orgs/1/sec_policy/draft/rule_sets/2', ...bad] }, 'invalid_argument'))
+        .invalid,
+      bad,
+    )
+    await bench.fails(TOOL, { hrefs: [] }, 'invalid_argument')
+    await bench.fails(TOOL, { href: 'x' }, 'invalid_argument')
+    t.equal(simulator.requests.length, 0)
+  })
+
+  await t.test('what has no pending change is not_pending, with what has', async (t) => {
+    const { href } = await draft(bench, 'waiting')
+    const error = await bench.fails(TOOL, { hrefs: ['/orgs/1/sec_policy/draft/rule_sets/2', href] }, 'not_pending')
+    t.same(error.not_pending, ['/orgs/1/sec_policy/draft/rule_sets/2'])
+    t.match(error.pending, [{ href, type: 'rule_sets', name: 'waiting', update_type: 'create' }])
+    t.same(bench.writes(), [])
+  })
+
+  await t.test('a rule stands for its rule set, an active href for its draft, and each counts once', async (t) => {
+    const chosen = await draft(bench, 'chosen')
+    const active = chosen.href.replace('/draft/', '/active/')
+    const answer = await bench.ok(TOOL, {
+      hrefs: [chosen.rule, active, chosen.href, chosen.rule.replace('/draft/', '/active/')],
+      change_description: 'just this',
+    })
+    t.same(
+      bench.writes().map(({ path, body }) => [path, body]),
+      [
+        [
+          '/api/v2/orgs/1/sec_policy',
+          { update_description: 'just this', change_subset: { rule_sets: [{ href: chosen.href }] } },
+        ],
+      ],
+    )
+    t.match(answer, {
+      version: version(),
+      href: `/orgs/1/sec_policy/${version()}`,
+      change_description: 'just this',
+      commit_message: 'just this',
+      provisioned_hrefs: [chosen.href],
+      object_counts: { rule_sets: Number },
+      impact: { num_managed_workloads: Number },
+    })
+    t.type(answer.workloads_affected, 'number')
+    t.match(simulator.state.find(active), { name: 'chosen' })
+    t.same(simulator.state.pendingHrefs().length, 1, 'the other change still waits')
+  })
+
+  await t.test('a dry run asks everything and changes nothing', async (t) => {
+    const before = version()
+    const answer = await bench.ok(TOOL, { dry_run: true })
+    t.match(answer, {
+      dry_run: true,
+      requests: [{ method: 'POST', path: '/orgs/1/sec_policy', body: { update_description: 'Provisioned via MCP' } }],
+      impact: {},
+    })
+    t.notOk('provisioned_hrefs' in answer)
+    t.same(bench.writes(), [])
+    t.equal(version(), before)
+  })
+
+  await t.test(
+    'more changes than an answer holds are left out of the list, which says so, and not of the deed',
+    async (t) => {
+      const small = await startBench(t, { budget: 3_000 })
+      for (let n = 0; n < 25; n++) await draft(small, `one of many ${n}`)
+      for (const args of [{ dry_run: true }, {}]) {
+        const answer = await small.ok(TOOL, args)
+        t.ok(Buffer.byteLength(JSON.stringify(answer)) <= 3_000)
+        t.match(answer.warnings, [`changes lists ${answer.changes.length} of 25; the hrefs beside it are complete.`])
+        const hrefs = answer.provisioned_hrefs ?? answer.requests[0].body.change_subset.rule_sets
+        t.equal(hrefs.length, 25)
+      }
+    },
+  )
+
+  await t.test('without hrefs everything that is pending goes, whatever its kind', async (t) => {
+    const list = await bench.pce.ipLists.create({ name: 'New partner', ip_ranges: [{ from_ip: '203.0.113.0/24' }] })
+    await bench.pce.ipLists.update('/orgs/1/sec_policy/draft/ip_lists/2', { description: 'changed' })
+    const gone = (await bench.pce.ruleSets.getAll()).find(({ name }) => name === 'Legacy migration')!
+    await bench.pce.ruleSets.delete(gone.href)
+    const answer = await bench.ok(TOOL)
+    const expected = [list.href, '/orgs/1/sec_policy/draft/ip_lists/2', gone.href]
+    t.ok(expected.every((href) => answer.provisioned_hrefs.includes(href)))
+    t.same(simulator.state.pendingHrefs(), [])
+    t.equal(simulator.state.find(gone.href), undefined)
+    t.equal(answer.commit_message, 'Provisioned via MCP')
+    t.match(await bench.ok(TOOL), { status: 'no_changes' })
+  })
+
+  await t.test(
+    'a rule set that needs another pending object is refused with what it needs, and the PCE is not asked to commit',
+    async (t) => {
+      const list = await bench.pce.ipLists.create({ name: 'Needed', ip_ranges: [{ from_ip: '198.51.100.0/24' }] })
+      const { ruleset } = await bench.ok('create-ruleset', {
+        name: 'needy',
+        scopes: [['app=payments']],
+        rules: [{ ...rule, consumers: ['iplist:Needed'], unscoped_consumers: true }],
+      })
+      bench.writes()
+      const before = version()
+      const error = await bench.fails(TOOL, { hrefs: [ruleset.href] }, 'dependencies_required')
+      t.match(error.required, [{ href: list.href, type: 'ip_lists', required_by: [ruleset.href] }])
+      t.same(bench.writes(), [])
+      t.equal(version(), before)
+      t.match(await bench.ok(TOOL, { hrefs: [ruleset.href, list.href] }), { version: before + 1 })
+    },
+  )
+
+  await t.test('an impact that cannot be told, and a version that cannot be read back, are warnings', async (t) => {
+    const { href } = await draft(bench, 'murky')
+    simulator.faults.add(
+      { kind: 'status', path: '/orgs/1/sec_policy/impact', times: 10, status: 404 },
+      { kind: 'status', path: /\/sec_policy\/\d+$/, method: 'GET', times: 10, status: 404 },
+    )
+    const answer = await bench.ok(TOOL, { hrefs: [href] })
+    simulator.faults.clear()
+    t.match(answer, { version: version(), warnings: [/how many workloads/, /read back/], provisioned_hrefs: [href] })
+  })
+
+  await t.test('dependencies that cannot be asked stop it', async (t) => {
+    const { href } = await draft(bench, 'unsure')
+    simulator.faults.add({
+      kind: 'status',
+      path: /dependencies$/,
+      times: 1,
+      status: 403,
+      body: [{ token: 'forbidden', message: 'No' }],
+    })
+    t.match(await bench.fails(TOOL, { hrefs: [href] }, 'pce_error'), { http_status: 403, token: 'forbidden' })
+    t.same(bench.writes(), [])
+  })
+
+  await t.test('what the PCE refuses is told in its words; a lost answer is outcome_unknown, sent once', async (t) => {
+    const { href } = await draft(bench, 'refused')
+    simulator.faults.add({
+      kind: 'status',
+      path: /\/sec_policy$/,
+      method: 'POST',
+      times: 1,
+      status: 406,
+      body: [{ token: 'commit_failed', message: 'Not now' }],
+    })
+    t.match(await bench.fails(TOOL, { hrefs: [href] }, 'pce_error'), { token: 'commit_failed', pce_message: 'Not now' })
+    bench.writes()
+    simulator.faults.add({ kind: 'commit-then-drop', path: /\/sec_policy$/, method: 'POST', times: 1 })
+    await bench.fails(TOOL, { hrefs: [href] }, 'outcome_unknown')
+    t.equal(bench.writes().length, 1)
+    await bench.fails(TOOL, { hrefs: [href] }, 'not_pending')
+  })
+})
+
+t.test('a story: draft, provision, and the same question answered differently', async (t) => {
+  const bench = await startBench(t)
+  const ask = async () =>
+    await bench.ok('get-traffic-flows-summary', {
+      ...WEEK,
+      include_destinations: ['app=payments', 'env=prod'],
+    })
+  const permitted = ({ app_to_app: rows }: Json) =>
+    rows.find((row: Json) => row.from === 'ordering (prod)').policy as string
+  t.equal(permitted(await ask()), 'potentially_blocked')
+  await bench.ok('create-ruleset', {
+    name: 'payments for ordering',
+    scopes: [['app=payments', 'env=prod']],
+    rules: [
+      {
+        providers: ['ams'],
+        consumers: ['app=ordering', 'env=prod'],
+        ingress_services: 'All Services',
+        unscoped_consumers: true,
+      },
+    ],
+  })
+  t.equal(permitted(await ask()), 'potentially_blocked', 'a draft changes nothing')
+  await bench.ok(TOOL, { change_description: 'let ordering in' })
+  t.equal(permitted(await ask()), 'allowed')
+})
