@@ -1,0 +1,49 @@
+/**
+ * `npm run bench`: the figures this project promises, as ratios measured in one run, so that they mean the same on any machine.
+ * Needs a build (`npm run bench` makes one). Sends traffic to loopback only, for about a minute.
+ */
+import { measureCalls } from './bench/measure-calls.js'
+import { measureList } from './bench/measure-list.js'
+import { measureStart } from './bench/measure-start.js'
+
+const TOOLS_WHEN_COMPLETE = 50
+const KIB = 1024
+
+const verdict = (met: boolean) => (met ? 'met' : 'MISSED')
+
+console.log('tools/call over HTTP: get-server-changelog, 20 connections, service log and audit log to files')
+const calls = await measureCalls()
+console.log(`  bare Fastify JSON route     ${calls.bareRoute.toFixed(0).padStart(7)} req/s`)
+console.log(`  bare SDK stateless server   ${calls.bareSdk.toFixed(0).padStart(7)} req/s`)
+console.log(`  svc-mcp                     ${calls.ours.toFixed(0).padStart(7)} req/s   failures: ${calls.failures}`)
+console.log(`  ratio to the bare route     ${(calls.ours / calls.bareRoute).toFixed(2)}`)
+const sdkRatio = calls.ours / calls.bareSdk
+console.log(`  ratio to the bare SDK       ${sdkRatio.toFixed(2)}   target at least 0.80: ${verdict(sdkRatio >= 0.8)}`)
+
+console.log('\nstdio: spawn to the first tools/list')
+const start = await measureStart()
+const startRatio = start.ours / start.empty
+console.log(`  empty SDK server            ${start.empty.toFixed(0).padStart(7)} ms`)
+console.log(`  svc-mcp                     ${start.ours.toFixed(0).padStart(7)} ms`)
+console.log(
+  `  ratio                       ${startRatio.toFixed(2)}   target at most 1.50: ${verdict(startRatio <= 1.5)}`,
+)
+
+console.log('\ntools/list in bytes: what a model reads (name, description, input schema) and the whole entry')
+const list = measureList()
+for (const tool of list) {
+  console.log(`  ${tool.name.padEnd(28)}${String(tool.model).padStart(7)}${String(tool.whole).padStart(8)}`)
+}
+const model = list.reduce((sum, tool) => sum + tool.model, 0)
+const whole = list.reduce((sum, tool) => sum + tool.whole, 0)
+console.log(`  ${`all ${list.length} tools`.padEnd(28)}${String(model).padStart(7)}${String(whole).padStart(8)}`)
+printBudget('model reads', model, 40 * KIB)
+printBudget('whole list', whole, 120 * KIB)
+
+function printBudget(what: string, bytes: number, budget: number): void {
+  const share = (budget * list.length) / TOOLS_WHEN_COMPLETE
+  console.log(
+    `  ${what.padEnd(12)} ${(bytes / KIB).toFixed(1)} KiB of ${budget / KIB} KiB for ${TOOLS_WHEN_COMPLETE} tools` +
+      ` (${((100 * bytes) / share).toFixed(0)} % of the share of ${list.length}): ${verdict(bytes <= budget)}`,
+  )
+}

@@ -1,0 +1,111 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { openSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import autocannon from 'autocannon'
+import { choosePort } from '../choose-port.js'
+import { median } from './statistics.js'
+
+const CONNECTIONS = 20
+const ROUNDS = 3
+const SECONDS = 4
+
+const CALL = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: { name: 'get-server-changelog', arguments: { unlearn_only: true } },
+}
+const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+
+export interface CallRates {
+  /** Requests per second, median of the rounds. */
+  bareRoute: number
+  bareSdk: number
+  ours: number
+  failures: number
+}
+
+/**
+ * tools/call through this server (file logging and audit on) beside the two yardsticks, each in a process of its own and
+ * measured in turn within every round, so that a slow minute of the machine hits all three.
+ */
+export async function measureCalls(): Promise<CallRates> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-bench-'))
+  const children: ChildProcess[] = []
+  try {
+    const ours = await startOurs(directory, children)
+    const result = await resultOf(ours)
+    const bareRoute = await startBare('bare-route.mjs', result, children)
+    const bareSdk = await startBare('bare-sdk.mjs', result, children)
+    const targets = { bareRoute, bareSdk, ours }
+    const rates: Record<keyof typeof targets, number[]> = { bareRoute: [], bareSdk: [], ours: [] }
+    let failures = 0
+    for (const url of Object.values(targets)) await load(url, 2)
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const [name, url] of Object.entries(targets)) {
+        const measured = await load(url, SECONDS)
+        rates[name as keyof typeof targets].push(measured.rate)
+        failures += measured.failures
+      }
+    }
+    return { bareRoute: median(rates.bareRoute), bareSdk: median(rates.bareSdk), ours: median(rates.ours), failures }
+  } finally {
+    for (const child of children) child.kill()
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function load(url: string, seconds: number): Promise<{ rate: number; failures: number }> {
+  const run = await autocannon({
+    url: `${url}/mcp`,
+    method: 'POST',
+    headers: HEADERS,
+    body: JSON.stringify(CALL),
+    connections: CONNECTIONS,
+    duration: seconds,
+  })
+  return { rate: run['2xx'] / run.duration, failures: run.errors + run.non2xx }
+}
+
+async function startOurs(directory: string, children: ChildProcess[]): Promise<string> {
+  const port = await choosePort(0)
+  const log = openSync(join(directory, 'service.log'), 'a')
+  const child = spawn(process.execPath, ['dist/http.js', '--port', String(port)], {
+    stdio: ['ignore', log, log],
+    env: { PATH: process.env.PATH, MCP_DEV_INSECURE: '1', MCP_AUDIT_LOG_PATH: join(directory, 'audit.log') },
+  })
+  children.push(child)
+  const url = `http://127.0.0.1:${port}`
+  for (let attempt = 0; attempt < 100; attempt++) {
+    if (child.exitCode !== null) break
+    const ready = await fetch(`${url}/readyz`).then(
+      (response) => response.ok,
+      () => false,
+    )
+    if (ready) return url
+    await wait(50)
+  }
+  throw new Error('the server did not become ready; was it built? (npm run build)')
+}
+
+async function startBare(file: string, result: unknown, children: ChildProcess[]): Promise<string> {
+  const child = spawn(process.execPath, [join('scripts/bench', file), JSON.stringify(result)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  children.push(child)
+  for await (const chunk of child.stdout) return String(chunk).trim()
+  throw new Error(`${file} ended without listening`)
+}
+
+/** What our server answers, so that the yardsticks send as many bytes. */
+async function resultOf(url: string): Promise<unknown> {
+  const response = await fetch(`${url}/mcp`, { method: 'POST', headers: HEADERS, body: JSON.stringify(CALL) })
+  const answer = (await response.json()) as { result?: { isError?: boolean } }
+  if (answer.result === undefined || answer.result.isError === true) {
+    throw new Error(`the call to be measured fails: ${JSON.stringify(answer)}`)
+  }
+  return answer.result
+}

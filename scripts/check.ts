@@ -1,0 +1,44 @@
+/**
+ * `npm run check`: types (also of what is shipped), lint, format, walls, generated documents and tool snapshots, each as a step with a name. All of them run,
+ * so that one round shows everything; what a step wrote is shown where it failed. Ends with `N passed, N failed`.
+ */
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { summaryLine } from './count-assertions.js'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const tsc = ['node_modules/typescript/bin/tsc']
+const tsx = ['--import', 'tsx']
+const STEPS: readonly [name: string, program: readonly string[], remedy: string][] = [
+  ['types', [...tsc, '-p', 'tsconfig.json'], 'the types must fit'],
+  ['build', [...tsc, '-p', 'tsconfig.build.json', '--noEmit'], 'what is shipped must build, with declarations'],
+  [
+    'lint',
+    ['node_modules/eslint/bin/eslint.js', '--max-warnings=0', '.'],
+    '`npm run format` mends what can be mended by itself',
+  ],
+  ['format', ['node_modules/prettier/bin/prettier.cjs', '--check', '.'], '`npm run format` writes it'],
+  ['boundaries', [...tsx, 'scripts/check-boundaries.ts'], 'scripts/boundaries/rooms.ts says who may import what'],
+  ['docs', [...tsx, 'scripts/generate-docs.ts', '--check'], '`npm run docs` writes them'],
+  ['snapshots', [...tsx, 'scripts/snapshots.ts', '--check'], '`npm run snapshots` writes them'],
+]
+
+const counts = { passed: 0, failed: 0 }
+for (const [name, program, remedy] of STEPS) {
+  const started = performance.now()
+  const { status, stdout, stderr } = spawnSync(process.execPath, program, { cwd: root, encoding: 'utf8' })
+  const seconds = ((performance.now() - started) / 1000).toFixed(1)
+  if (status === 0) {
+    counts.passed++
+    console.log(`ok      ${name.padEnd(10)} ${seconds.padStart(5)} s`)
+  } else {
+    counts.failed++
+    console.log(`FAILED  ${name.padEnd(10)} ${seconds.padStart(5)} s   ${remedy}\n${indent(stdout + stderr)}`)
+  }
+}
+console.log(summaryLine(counts))
+process.exit(counts.failed === 0 ? 0 : 1)
+
+function indent(text: string): string {
+  return text.trimEnd().replace(/^/gm, '        ')
+}

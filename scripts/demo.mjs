@@ -1,0 +1,26 @@
+// `npm run demo`: plain JavaScript, because on a fresh clone nothing is installed yet. Installs and builds what is missing,
+// then hands over to demo.ts in the same terminal.
+import { spawnSync, spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { endWithNpm } from './end-with-npm.mjs'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
+
+run(process.execPath, ['scripts/ensure-install.mjs'])
+run(npm, ['run', '--silent', 'build'])
+
+const demo = spawn(process.execPath, ['--import', 'tsx', 'scripts/demo.ts', ...process.argv.slice(2)], {
+  cwd: root,
+  stdio: 'inherit',
+})
+// Ctrl-C reaches the child from the terminal as well; this process only waits for it to tidy up.
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => demo.kill(signal))
+endWithNpm(() => demo.kill('SIGTERM'))
+demo.on('exit', (code, signal) => process.exit(code ?? (signal === null ? 1 : 0)))
+
+function run(command, args) {
+  const { status, error } = spawnSync(command, args, { cwd: root, stdio: 'inherit' })
+  if (error !== undefined) throw error
+  if (status !== 0) process.exit(status ?? 1)
+}

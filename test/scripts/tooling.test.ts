@@ -1,0 +1,242 @@
+/** What the project's own commands promise: counting, installing, generating, and adding everything up. */
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseEnv } from 'node:util'
+import { Type } from '@sinclair/typebox'
+import t from 'tap'
+import { countAssertions, summaryLine } from '../../scripts/count-assertions.js'
+import { renderTable, replaceSection } from '../../scripts/docs/markdown.js'
+import { renderEnvironmentFile, renderEnvironmentTable } from '../../scripts/docs/render-environment.js'
+import { renderToolPage, renderToolTable } from '../../scripts/docs/render-tools.js'
+import { syncFiles } from '../../scripts/sync-files.js'
+import { defineTool } from '../../tools/define.js'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+t.test('the count of a run', async (t) => {
+  const tap = (...lines: string[]) => ['TAP version 14', ...lines, ''].join('\n')
+  const file = (name: string, body: string[], close: string) => [
+    `# Subtest: ${name}`,
+    ...body.map((line) => `    ${line}`),
+    close,
+  ]
+  const cases: [string, string, { passed: number; failed: number; skipped: number }][] = [
+    ['a run that never wrote a line is a failure', '', { passed: 0, failed: 1, skipped: 0 }],
+    [
+      'a run that was cut off is a failure',
+      tap('1..2', ...file('a', ['ok 1 - x', '1..1'], 'ok 1 - a')),
+      { passed: 1, failed: 1, skipped: 0 },
+    ],
+    [
+      'a run that bailed out is a failure',
+      tap(...file('a', ['ok 1 - x', '1..1'], 'ok 1 - a'), 'Bail out! no'),
+      { passed: 1, failed: 1, skipped: 0 },
+    ],
+    [
+      'a file that crashed is a failure',
+      tap(...file('a', ['ok 1 - x', '1..1'], 'not ok 1 - a'), '1..1'),
+      { passed: 1, failed: 1, skipped: 0 },
+    ],
+    [
+      'a file that asserts nothing is a failure',
+      tap(...file('a', ['1..0 # no tests found'], 'ok 1 - a # SKIP no tests found'), '1..1'),
+      { passed: 0, failed: 1, skipped: 0 },
+    ],
+    [
+      'a failed assertion counts once, however deep it lies',
+      tap(
+        ...file(
+          'a',
+          ['# Subtest: b', '    ok 1 - x', '    not ok 2 - y', '    1..2', 'not ok 1 - b', '1..1'],
+          'not ok 1 - a',
+        ),
+        '1..1',
+      ),
+      { passed: 1, failed: 1, skipped: 0 },
+    ],
+    [
+      'skip and todo are neither',
+      tap(...file('a', ['ok 1 - x', 'ok 2 - y # SKIP later', 'not ok 3 - z # TODO later', '1..3'], 'ok 1 - a'), '1..1'),
+      { passed: 1, failed: 0, skipped: 2 },
+    ],
+  ]
+  for (const [title, text, expected] of cases) t.same(countAssertions(text), expected, title)
+  t.equal(summaryLine({ passed: 12, failed: 3 }), '12 passed, 3 failed')
+})
+
+t.test('ensure-install', async (t) => {
+  const dir = t.testdir({
+    scripts: {},
+    dep: { 'package.json': JSON.stringify({ name: 'dep', version: '1.0.0' }) },
+    'package.json': JSON.stringify({ name: 'fresh', version: '1.0.0', devDependencies: { dep: 'file:dep' } }),
+    'package-lock.json': JSON.stringify({
+      name: 'fresh',
+      version: '1.0.0',
+      lockfileVersion: 3,
+      packages: {
+        '': { name: 'fresh', version: '1.0.0', devDependencies: { dep: 'file:dep' } },
+        dep: { version: '1.0.0', dev: true },
+        'node_modules/dep': { resolved: 'dep', link: true },
+        'node_modules/for-another-platform': { version: '1.0.0', integrity: 'sha512-x', optional: true },
+      },
+    }),
+  })
+  copyFileSync(join(ROOT, 'scripts/ensure-install.mjs'), join(dir, 'scripts/ensure-install.mjs'))
+  const ensure = (args: string[], env: NodeJS.ProcessEnv = {}) =>
+    spawnSync(process.execPath, ['scripts/ensure-install.mjs', ...args], {
+      cwd: dir,
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    })
+  const WITHOUT_NPM = { PATH: '/nonexistent' }
+
+  const broken = ensure([], WITHOUT_NPM)
+  t.not(broken.status, 0, 'an install that fails fails')
+  t.match(broken.stderr, /npm ci failed/)
+
+  const first = ensure([], { NODE_ENV: 'production' })
+  t.equal(first.status, 0, first.stderr)
+  t.equal(first.stdout, '', 'standard output stays clean')
+  t.match(first.stderr, /^Installing dependencies.*\nInstalled in \d+ s\.\n$/, 'it says what it does')
+  t.ok(existsSync(join(dir, 'node_modules/dep')), 'development packages too, whatever NODE_ENV says')
+
+  const second = ensure([], WITHOUT_NPM)
+  t.same([second.status, second.stdout, second.stderr], [0, '', ''], 'the second time nothing is done or said')
+
+  const lock = readFileSync(join(dir, 'package-lock.json'), 'utf8')
+  writeFileSync(join(dir, 'package-lock.json'), lock.replace('"dep":{"version":"1.0.0"', '"dep":{"version":"1.0.1"'))
+  t.not(ensure(['--quiet'], WITHOUT_NPM).status, 0, 'a lock file that asks for something else is noticed')
+})
+
+const specimen = defineTool({
+  name: 'get-things',
+  area: 'labels',
+  summary: 'List things | all of them.',
+  effect: 'read',
+  roles: ['reader', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object({
+    kind: Type.Unsafe<string>({ type: 'string', enum: ['a', 'b'], default: 'a', description: 'Which' }),
+    rules: Type.Optional(
+      Type.Array(
+        Type.Union([
+          Type.String(),
+          Type.Object({ port: Type.Integer({ minimum: 1, maximum: 9, description: 'Port' }) }),
+        ]),
+        { maxItems: 5, description: 'Rules' },
+      ),
+    ),
+  }),
+  output: Type.Object({ things: Type.Array(Type.String(), { description: 'Found' }) }),
+  example: { kind: 'a' },
+  handler: async () => ({ things: [] }),
+})
+
+t.test('the generated documents', async (t) => {
+  t.equal(renderTable(['a', 'b'], [['x|y', 'two\n  lines']]), '| a | b |\n| --- | --- |\n| x\\|y | two lines |')
+
+  const text = 'before\n<!-- BEGIN generated:x -->\nold\n<!-- END generated:x -->\nafter'
+  t.equal(replaceSection(text, 'x', 'new'), text.replace('old', 'new'))
+  t.throws(() => replaceSection(text, 'y', ''), /generated:y/, 'a section that is not there')
+  t.throws(() => replaceSection(text + text, 'x', ''), 'a section that is there twice')
+
+  t.match(
+    renderToolTable([specimen], 'docs/tools.md'),
+    '| [`get-things`](docs/tools.md#get-things) | List things \\| all of them. | reader, admin | reads |',
+  )
+  const page = renderToolPage([specimen])
+  t.match(page, '## get-things')
+  t.match(page, '| `kind` | `"a" \\| "b"` | yes | `"a"` | Which |', 'an enumeration with its default')
+  t.match(page, '| `rules` | `(string \\| object)[]` |  |  | Rules; at most 5 entries |', 'a list with its bound')
+  t.match(page, '| `rules[].port` | `integer` | yes |  | Port; 1 to 9 |', 'a property inside a list')
+  t.match(page, '| `things` | `string[]` | yes | Found |', 'the answer')
+
+  const variables = [
+    { name: 'PCE_HOST', appliesTo: 'stdio, HTTP', meaning: 'The PCE', required: 'stdio' },
+    { name: 'MCP_LEVEL', appliesTo: 'stdio, HTTP', meaning: 'How much', default: 'info' },
+    {
+      name: 'MCP_KEY',
+      appliesTo: 'authenticated HTTP',
+      meaning: 'A key',
+      required: 'authenticated HTTP',
+      secret: true,
+    },
+  ] as const
+  const example = renderEnvironmentFile(variables)
+  t.same({ ...parseEnv(example) }, { PCE_HOST: '' }, 'only what stdio needs stands open')
+  t.match(example, /# How much .*\n#MCP_LEVEL=info\n/)
+  t.match(example, /# A key .*secret.*\n#MCP_KEY=\n/)
+  t.match(renderEnvironmentTable(variables), '| `MCP_LEVEL` | stdio, HTTP | `info` |  | How much |')
+})
+
+t.test('generated files are told apart from stale ones', async (t) => {
+  const root = t.testdir({ 'a.txt': 'one\ntwo\n', 'gone.txt': '' })
+  const wanted = new Map([
+    ['a.txt', 'one\n2\n'],
+    ['new/b.txt', 'b'],
+  ])
+  const said: string[] = []
+  const sync = (check: boolean, surplus: string[] = []) => {
+    said.length = 0
+    return syncFiles(wanted, { root, check, command: '`npm run x`', surplus, say: (line) => said.push(line) })
+  }
+  t.equal(sync(true, ['gone.txt']), false, 'a check of stale files fails')
+  t.match(
+    said.join('\n'),
+    /a\.txt:2\n {2}- two\n {2}\+ 2\nnew\/b\.txt: missing\ngone\.txt: .*\n3 stale: run `npm run x`/,
+    'and says where they differ',
+  )
+  t.equal(readFileSync(join(root, 'a.txt'), 'utf8'), 'one\ntwo\n', 'and writes nothing')
+  t.equal(sync(false, ['gone.txt']), true)
+  t.equal(readFileSync(join(root, 'new/b.txt'), 'utf8'), 'b')
+  t.notOk(existsSync(join(root, 'gone.txt')))
+  t.equal(sync(true), true, 'what was written is up to date')
+})
+
+t.test('.ci/run adds up every suite and fails when one of them failed or died', async (t) => {
+  const runIn = (scripts: Record<string, string>) => {
+    const dir = t.testdir({
+      'package.json': JSON.stringify({ name: 'x', scripts }),
+      scripts: { 'ensure-install.mjs': '' },
+    })
+    mkdirSync(join(dir, '.ci'))
+    copyFileSync(join(ROOT, '.ci/run'), join(dir, '.ci/run'))
+    const { status, stdout } = spawnSync('bash', [join(dir, '.ci/run')], { encoding: 'utf8' })
+    return { status, lastLine: stdout.split('\n').at(-2) }
+  }
+  const two = "echo '2 passed, 0 failed'"
+  t.same(runIn({ check: two, test: two, 'test:lts': two, smoke: two, demo: 'true' }), {
+    status: 0,
+    lastLine: '10 passed, 0 failed',
+  })
+  t.same(
+    runIn({
+      check: two,
+      test: "echo '3 passed, 1 failed'; exit 1",
+      'test:lts': 'exit 3',
+      smoke: "echo '1 passed, 0 failed'; exit 1",
+      demo: 'false',
+    }),
+    // The install passed; a suite without a count, one that exits non-zero without a failure, and the demo count as one failure each.
+    { status: 1, lastLine: '7 passed, 4 failed' },
+  )
+})
+
+t.test(
+  'the image and the tests agree on the Node.js release, and the image runs without root on loopback',
+  async (t) => {
+    const dockerfile = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
+    const { scripts, engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+    t.match(dockerfile, /^ARG NODE_VERSION=24$/m)
+    t.match(scripts['test:lts'], 'node@24')
+    t.equal(engines.node, '>=20.19')
+    const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '))
+    t.match(last, /^USER 1000:1000$/m)
+    t.match(last, /^ENTRYPOINT \["node", "dist\/http\.js"\]\nCMD \["--host", "127\.0\.0\.1", "--port", "8080"\]$/m)
+    t.match(last, /127\.0\.0\.1:8080\/healthz/)
+    t.notMatch(last, /npm (ci|install)/, 'nothing is installed in the last stage')
+  },
+)

@@ -1,0 +1,199 @@
+/**
+ * The public surface of the tools: what tools/list says, who may call, which gates. Expectations are typed out, here and in
+ * contract.json; none is taken from the code under test.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import t from 'tap'
+import { surfaceOf } from '../../scripts/tool-surface.js'
+import { tools } from '../../tools/index.js'
+
+const TEN = [
+  'check-pce-connection',
+  'create-label',
+  'create-ruleset',
+  'create-workload',
+  'get-labels',
+  'get-rulesets',
+  'get-server-changelog',
+  'get-traffic-flows-summary',
+  'get-workloads',
+  'provision-policy',
+]
+
+interface ContractArgument {
+  type: string
+  required: boolean
+  enum?: string[]
+  default?: unknown
+  /** Properties of the elements, and which of them are required. */
+  items?: string[]
+  items_required?: string[]
+}
+
+interface ContractTool {
+  roles: string[]
+  mutating: boolean
+  destructive: boolean
+  idempotent: boolean
+  requires_pce: boolean
+  requires_confirm: boolean
+  arguments: Record<string, ContractArgument>
+}
+
+interface Schema {
+  type?: string
+  enum?: unknown[]
+  default?: unknown
+  description?: string
+  properties?: Record<string, Schema>
+  patternProperties?: Record<string, Schema>
+  additionalProperties?: boolean | Schema
+  required?: string[]
+  items?: Schema
+  anyOf?: Schema[]
+  allOf?: Schema[]
+}
+
+const read = (path: string) =>
+  JSON.parse(readFileSync(fileURLToPath(new URL(path, import.meta.url)), 'utf8')) as unknown
+const CONTRACT = read('contract.json') as Record<string, ContractTool>
+const surfaces = tools.map(surfaceOf)
+
+t.test('there are exactly these ten tools, sorted by name', async (t) => {
+  t.same(
+    surfaces.map(({ name }) => name),
+    TEN,
+  )
+  t.same(Object.keys(CONTRACT), TEN, 'the contract covers each')
+})
+
+t.test('each tool keeps the names, types, roles and gates of the contract', async (t) => {
+  for (const surface of surfaces) {
+    const expected = CONTRACT[surface.name]!
+    const input = surface.inputSchema as Schema
+    await t.test(surface.name, async (t) => {
+      t.same(surface.roles, expected.roles, 'roles')
+      t.equal(surface.requires_pce, expected.requires_pce, 'requires_pce')
+      t.equal(surface.requires_confirm, expected.requires_confirm, 'requires_confirm')
+      t.match(surface.annotations, {
+        readOnlyHint: !expected.mutating,
+        destructiveHint: expected.destructive,
+        idempotentHint: expected.idempotent,
+        openWorldHint: expected.requires_pce,
+        title: surface.title,
+      })
+      const required = Object.entries(expected.arguments).filter(([, argument]) => argument.required)
+      t.same(
+        [...(input.required ?? [])].sort(),
+        required.map(([name]) => name).sort(),
+        'required arguments, no more and no fewer',
+      )
+      for (const [name, argument] of Object.entries(expected.arguments)) {
+        const property = input.properties?.[name]
+        if (!t.ok(property, `has the argument ${name}`) || property === undefined) continue
+        for (const type of splitUnion(argument.type)) t.ok(accepts(property, type), `${name} takes ${type}`)
+        if (argument.enum !== undefined)
+          t.same([...(enumOf(property) ?? [])].sort(), [...argument.enum].sort(), `${name}: its values`)
+        if (property.default !== undefined) t.same(property.default, argument.default, `${name}: its default`)
+        const element = argument.items === undefined ? undefined : elementOf(property)
+        for (const key of argument.items ?? []) t.ok(element?.properties?.[key], `${name}[].${key}`)
+        if (argument.items_required !== undefined)
+          t.same([...(element?.required ?? [])].sort(), argument.items_required, `${name}[]: required`)
+      }
+    })
+  }
+})
+
+t.test('every property at every depth is described, and unknown input is refused at every depth', async (t) => {
+  for (const { name, inputSchema, outputSchema } of surfaces) {
+    t.same(undescribed(inputSchema), [], `${name}: input`)
+    t.same(undescribed(outputSchema as Schema), [], `${name}: output`)
+    t.same(openObjects(inputSchema), [], `${name}: objects that would take unknown properties beside their own`)
+  }
+})
+
+t.test('the schemas are JSON Schema 2020-12, and each example fits its own', async (t) => {
+  for (const tool of tools) {
+    const { name, inputSchema, outputSchema } = surfaceOf(tool)
+    t.equal(inputSchema.type, 'object', `${name}: the input is an object`)
+    t.equal(outputSchema?.type, 'object', `${name}: the output is an object`)
+    const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, validateFormats: false })
+    t.doesNotThrow(() => ajv.compile(outputSchema!), `${name}: output schema`)
+    const validate = ajv.compile(inputSchema)
+    t.ok(validate(tool.example), `${name}: example ${JSON.stringify(validate.errors)}`)
+    t.notOk(validate({ ...tool.example, no_such_argument: 1 }), `${name}: an unknown argument`)
+  }
+})
+
+t.test('a description says what to expect of a call that changes the PCE', async (t) => {
+  for (const { name, description = '', requires_confirm: confirm } of surfaces) {
+    t.ok(description.length > 20 && description.length < 600, `${name}: ${description.length} characters`)
+    t.equal(/Changes PCE state.*do not retry/.test(description), CONTRACT[name]?.mutating, `${name}: the warning`)
+    t.equal(/confirm_required/.test(description), confirm, `${name}: the two steps`)
+  }
+})
+
+t.test('the snapshots show the surface as it is (npm run snapshots writes them)', async (t) => {
+  const folder = fileURLToPath(new URL('../snapshots', import.meta.url))
+  t.same(
+    readdirSync(folder).sort(),
+    TEN.map((name) => `${name}.json`),
+    'one file a tool',
+  )
+  for (const surface of surfaces)
+    t.same(read(`../snapshots/${surface.name}.json`), JSON.parse(JSON.stringify(surface)), surface.name)
+})
+
+/** `string | array<object>` → both; the `|` inside brackets belongs to the element. */
+const splitUnion = (type: string) => (type.includes('<') ? [type] : type.split('|').map((part) => part.trim()))
+
+/** Whether a schema takes values of a type of the contract: string, integer, array, array<string>, array<array<string|object>> … */
+function accepts(schema: Schema, type: string): boolean {
+  if (schema.anyOf !== undefined) return schema.anyOf.some((choice) => accepts(choice, type))
+  const [, element] = /^array(?:<(.*)>)?$/.exec(type) ?? []
+  if (type.startsWith('array')) {
+    return (
+      schema.type === 'array' &&
+      (element === undefined || element.split(/\|(?![^<]*>)/).every((part) => accepts(schema.items!, part)))
+    )
+  }
+  return schema.type === type
+}
+
+function elementOf(schema: Schema): Schema | undefined {
+  if (schema.anyOf !== undefined) return schema.anyOf.map(elementOf).find((found) => found !== undefined)
+  if (schema.type === 'array') return elementOf(schema.items!)
+  return schema.properties === undefined ? undefined : schema
+}
+
+const enumOf = (schema: Schema): unknown[] | undefined =>
+  schema.enum ?? (schema.items === undefined ? undefined : enumOf(schema.items))
+
+/** Every schema inside a schema, itself included, with where it stands. */
+function* walk(schema: Schema, path = ''): Generator<[string, Schema]> {
+  yield [path, schema]
+  for (const [name, property] of Object.entries(schema.properties ?? {})) yield* walk(property, `${path}.${name}`)
+  for (const property of Object.values(schema.patternProperties ?? {})) yield* walk(property, `${path}.*`)
+  if (typeof schema.additionalProperties === 'object') yield* walk(schema.additionalProperties, `${path}.*`)
+  if (schema.items !== undefined) yield* walk(schema.items, `${path}[]`)
+  for (const choice of [...(schema.anyOf ?? []), ...(schema.allOf ?? [])]) yield* walk(choice, path)
+}
+
+const undescribed = (schema: Schema) =>
+  [...walk(schema)].flatMap(([path, { properties = {} }]) =>
+    Object.entries(properties).flatMap(([name, property]) =>
+      (property.description ?? '').trim() === '' ? [`${path}.${name}`] : [],
+    ),
+  )
+
+/** A reference in object form: no property is named, and what is unknown is refused where it is resolved (tests of the tools). */
+const isLeftToResolver = (path: string, part: Schema) => path !== '' && Object.keys(part.properties ?? {}).length === 0
+
+const openObjects = (schema: Schema) =>
+  [...walk(schema)].flatMap(([path, part]) =>
+    part.type === 'object' && part.additionalProperties !== false && !isLeftToResolver(path, part)
+      ? [path === '' ? '(root)' : path]
+      : [],
+  )
