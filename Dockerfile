@@ -1,0 +1,37 @@
+# The HTTP server as a small image: production modules, compiled code, no root.
+#
+# It listens on 127.0.0.1:8080 inside its network namespace, because the server speaks plain HTTP: put the TLS-terminating proxy
+# into the same namespace (a sidecar in the pod, or `network_mode: service:proxy`), or share a Unix socket with it by passing
+# `--socket /run/svc-mcp/http.sock` instead of the default arguments. Nothing is exposed, so there is no EXPOSE.
+# stdio: docker run -i --entrypoint node svc-mcp dist/stdio.js
+
+ARG NODE_VERSION=24
+
+FROM node:${NODE_VERSION}-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci
+COPY . .
+RUN npm run build
+
+FROM node:${NODE_VERSION}-slim AS modules
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev
+
+FROM node:${NODE_VERSION}-slim
+LABEL org.opencontainers.image.title="svc-mcp" \
+      org.opencontainers.image.description="Model Context Protocol server for a policy compute engine (PCE)" \
+      org.opencontainers.image.licenses="Apache-2.0"
+ENV NODE_ENV=production
+WORKDIR /app
+COPY --from=modules /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+COPY package.json CHANGELOG.md LICENSE ./
+# The image's own unprivileged user, by number, so that a cluster can verify that it is not root.
+USER 1000:1000
+# For the default port; run with --no-healthcheck, or a check of your own, where the arguments are others.
+HEALTHCHECK --interval=30s --timeout=3s --start-period=10s --retries=3 \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:8080/healthz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["node", "dist/http.js"]
+CMD ["--host", "127.0.0.1", "--port", "8080"]
