@@ -8,6 +8,8 @@ import { rpcError, RpcProblem } from './rpc-problem.js'
 import { splitLines } from './split-lines.js'
 import { BATCH_VERSION, type ProtocolVersion } from './versions.js'
 
+const LINE_END = Buffer.from('\n')
+
 /**
  * MCP over stdio: one JSON-RPC message or batch a line. Stands in place of the SDK's transport, which drops a bad line without an
  * answer (its sender waits for ever), ends at a line of 10 MiB and knows no batches; the envelope rules are those of HTTP.
@@ -27,10 +29,10 @@ export class StdioTransport implements Transport {
   ) {}
 
   start(): Promise<void> {
-    this.input.on(
-      'data',
-      splitLines((line) => this.#read(line)),
-    )
+    const cut = splitLines((line) => this.#read(line))
+    this.input.on('data', cut)
+    // The last line may lack its end.
+    this.input.on('end', () => cut(LINE_END))
     return Promise.resolve()
   }
 

@@ -34,7 +34,11 @@ async function connected() {
     input.write(line)
     return read()
   }
-  return { say, read, calls }
+  const end = async (line: string) => {
+    input.end(line)
+    return read()
+  }
+  return { say, end, read, calls }
 }
 
 const ping = (id: unknown) => ({ jsonrpc: '2.0', id, method: 'ping' })
@@ -99,4 +103,9 @@ t.test('cancelling what nobody knows does nothing', async (t) => {
   t.same(await say(line({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 99 } })), [])
   t.same(await say(line({ jsonrpc: '2.0', method: 'notifications/cancelled' })), [])
   t.match(await say(line(ping(1))), [{ id: 1 }])
+})
+
+t.test('a last line without a line feed is still answered', async (t) => {
+  const { end } = await connected()
+  t.same(await end(JSON.stringify(ping(7))), [{ jsonrpc: '2.0', id: 7, result: {} }])
 })
