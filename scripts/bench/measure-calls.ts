@@ -9,8 +9,8 @@ import { choosePort } from '../choose-port.js'
 import { median } from './statistics.js'
 
 const CONNECTIONS = 20
-const ROUNDS = 3
-const SECONDS = 4
+const ROUNDS = 9
+const SECONDS = 2
 
 const CALL = {
   jsonrpc: '2.0',
@@ -25,6 +25,9 @@ export interface CallRates {
   bareRoute: number
   bareSdk: number
   ours: number
+  /** Our rate over a yardstick's of the same round, median of the rounds: what a shared machine does not blur. */
+  toBareRoute: number
+  toBareSdk: number
   failures: number
 }
 
@@ -40,32 +43,33 @@ export async function measureCalls(): Promise<CallRates> {
     const result = await resultOf(ours)
     const bareRoute = await startBare('bare-route.mjs', result, children)
     const bareSdk = await startBare('bare-sdk.mjs', result, children)
-    const targets = { bareRoute, bareSdk, ours }
-    const rates: Record<keyof typeof targets, number[]> = { bareRoute: [], bareSdk: [], ours: [] }
-    let failures = 0
-    for (const url of Object.values(targets)) await load(url, 2)
+    for (const url of [bareRoute, bareSdk, ours]) await load(url)
+    const rounds = []
     for (let round = 0; round < ROUNDS; round++) {
-      for (const [name, url] of Object.entries(targets)) {
-        const measured = await load(url, SECONDS)
-        rates[name as keyof typeof targets].push(measured.rate)
-        failures += measured.failures
-      }
+      rounds.push({ bareRoute: await load(bareRoute), bareSdk: await load(bareSdk), ours: await load(ours) })
     }
-    return { bareRoute: median(rates.bareRoute), bareSdk: median(rates.bareSdk), ours: median(rates.ours), failures }
+    return {
+      bareRoute: median(rounds.map((round) => round.bareRoute.rate)),
+      bareSdk: median(rounds.map((round) => round.bareSdk.rate)),
+      ours: median(rounds.map((round) => round.ours.rate)),
+      toBareRoute: median(rounds.map((round) => round.ours.rate / round.bareRoute.rate)),
+      toBareSdk: median(rounds.map((round) => round.ours.rate / round.bareSdk.rate)),
+      failures: rounds.flatMap((round) => Object.values(round)).reduce((sum, { failures }) => sum + failures, 0),
+    }
   } finally {
     for (const child of children) child.kill()
     await rm(directory, { recursive: true, force: true })
   }
 }
 
-async function load(url: string, seconds: number): Promise<{ rate: number; failures: number }> {
+async function load(url: string): Promise<{ rate: number; failures: number }> {
   const run = await autocannon({
     url: `${url}/mcp`,
     method: 'POST',
     headers: HEADERS,
     body: JSON.stringify(CALL),
     connections: CONNECTIONS,
-    duration: seconds,
+    duration: SECONDS,
   })
   return { rate: run['2xx'] / run.duration, failures: run.errors + run.non2xx }
 }
