@@ -553,7 +553,7 @@ t.test('create-ruleset', async (t) => {
   })
 
   await t.test('a rule whose answer is lost is taken back with its rule set', async (t) => {
-    for (const kind of ['commit-then-drop', 'status'] as const) {
+    for (const kind of ['commit-then-drop', 'status', 'truncate', 'html'] as const) {
       simulator.faults.add({ kind, path: /\/sec_rules$/, method: 'POST', times: 1, status: 503 })
       t.match(
         await bench.fails(
