@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { readPce } from './config/read-pce.js'
-import { checkUrl, missingOf, readInteger, type Environment } from './config/read-values.js'
+import { checkUrl, missingOf, readHosts, readInteger, type Environment } from './config/read-values.js'
 import { checkMode, refuseAuthenticated } from './config/startup-gates.js'
 import {
   StartupError,
@@ -58,7 +58,7 @@ function readHttp(env: Environment, listen: ListenOptions): InsecureHttpConfig {
     mode: 'insecure',
     http: {
       ...listen,
-      allowedHosts: (env.MCP_ALLOWED_HOSTS ?? '').split(',').flatMap((host) => host.trim() || []),
+      allowedHosts: readHosts(env, 'MCP_ALLOWED_HOSTS'),
       maxInFlight: readInteger(env, 'MCP_MAX_IN_FLIGHT', { min: 0, max: 100_000, otherwise: 256 }),
       ...(env.MCP_PUBLIC_URL && { publicUrl: env.MCP_PUBLIC_URL }),
     },

@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net'
 import { StartupError } from '../schemas/config.js'
 
 /** Variables by name. An empty value counts as unset: compose files and shells leave those behind. */
@@ -40,4 +41,12 @@ export function checkUrl(env: Environment, name: string): void {
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
   return name === 'localhost' || name === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name)
+}
+
+/** A comma-separated list of hosts, each with or without a port; blank entries are left out. Throws StartupError for a URL or anything else. */
+export function readHosts(env: Environment, name: string): string[] {
+  const hosts = (env[name] ?? '').split(',').flatMap((entry) => entry.trim() || [])
+  const bad = hosts.find((host) => !isIPv6(host) && (/[\s/\\?#@]/.test(host) || !URL.canParse(`http://${host}`)))
+  if (bad !== undefined) throw new StartupError(`${name} takes hosts like mcp.example.com, not '${bad}'`)
+  return hosts
 }

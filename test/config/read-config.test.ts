@@ -174,6 +174,15 @@ t.test('dev-insecure', (t) => {
   t.throws(() => insecure({ MCP_PCE_MODE: 'hybrid' }), /MCP_PCE_MODE 'hybrid'.*per_user or shared/)
   t.throws(() => insecure({ MCP_MAX_IN_FLIGHT: 'many' }), /MCP_MAX_IN_FLIGHT/)
   t.throws(() => insecure({ MCP_PUBLIC_URL: 'mcp.example.com' }), /MCP_PUBLIC_URL/)
+  for (const bad of [
+    'https://mcp.example.com',
+    'mcp.example.com/mcp',
+    'user@mcp.example.com',
+    'a b',
+    'mcp.example.com:port',
+  ])
+    t.throws(() => insecure({ MCP_ALLOWED_HOSTS: `ok.example,${bad}` }), /MCP_ALLOWED_HOSTS takes hosts/, bad)
+  t.same(insecure({ MCP_ALLOWED_HOSTS: '::1,[fd00::1]:8443,10.0.0.1' }).http.allowedHosts.length, 3)
   t.same(insecure({ MCP_ALLOWED_HOSTS: ' a.example, ,b.example:8443,' }).http.allowedHosts, [
     'a.example',
     'b.example:8443',
