@@ -1,15 +1,18 @@
 import type { ChangeSubsetType } from '../../schemas/pce/policy.js'
 import type { VersionedObject } from '../../schemas/pce/reference.js'
+import { seedAccess } from './access/index.js'
 import { BIRTH, allServices, anyIpList, birthOf } from './built-in-objects.js'
 import { defaultFirewallSettings } from './kinds/firewall-settings.js'
+import { seedInsight } from './insight/index.js'
+import { seedInventory } from './inventory/index.js'
 import { kindOf } from './kinds/index.js'
 import { BUILT_IN_DIMENSIONS } from './kinds/label-dimension.js'
 import { DEFAULT_PROFILE } from './kinds/pairing-profile.js'
 import { bareReferences } from './kinds/rule-kind.js'
-import { DEFAULT_WORKLOAD_SETTINGS } from './kinds/workload-settings.js'
 import type { Estate } from './model.js'
 import type { PceSimulatorOptions } from './options.js'
 import { addVersion } from './policy-versions/provision.js'
+import { seedSettings } from './settings/index.js'
 import { EventLog } from './store/event-log.js'
 import { Ids } from './store/ids.js'
 import { PlainStore } from './store/plain-store.js'
@@ -22,6 +25,12 @@ export function createWorld(estate: Estate, options: PceSimulatorOptions): World
   const ids = new Ids(seed)
   const { href, username } = estate.users[0] ?? { href: '/users/1', username: 'admin@example.com' }
   const user = { href, username }
+  const stores = new Map<string, PlainStore>()
+  const store = (segment: string) => {
+    const known = stores.get(segment) ?? new PlainStore()
+    stores.set(segment, known)
+    return known
+  }
   const isoNow = () => new Date(now()).toISOString()
   const world: World = {
     options: { pollsUntilDone, retryAfter, totalCount, tls: options.tls, rateLimit: options.rateLimit },
@@ -34,11 +43,12 @@ export function createWorld(estate: Estate, options: PceSimulatorOptions): World
     ids,
     clock: now,
     now: isoNow,
-    labels: new PlainStore(),
-    workloads: new PlainStore(),
-    labelDimensions: new PlainStore(),
-    pairingProfiles: new PlainStore(),
-    workloadSettings: DEFAULT_WORKLOAD_SETTINGS,
+    labels: store('labels'),
+    workloads: store('workloads'),
+    labelDimensions: store('label_dimensions'),
+    pairingProfiles: store('pairing_profiles'),
+    store,
+    singles: new Map(),
     policy: new PolicyStore(),
     versions: [],
     events: new EventLog({ orgId, pceFqdn: PCE_FQDN, user, ids, now: isoNow }),
@@ -49,6 +59,10 @@ export function createWorld(estate: Estate, options: PceSimulatorOptions): World
   }
   loadInventory(world, estate)
   loadPolicy(world, estate)
+  seedAccess(world)
+  seedSettings(world)
+  seedInventory(world)
+  seedInsight(world)
   const lastChange = world.policy.entries('rule_sets').reduce((last, { draft }) => maxOf(last, draft.updated_at), BIRTH)
   addVersion(world, 'Initial policy', 0, [], lastChange)
   return world

@@ -1,12 +1,16 @@
 import type { AddressInfo } from 'node:net'
+import { accessRoutes } from './access/index.js'
 import { createWorld } from './create-world.js'
 import { generateEstate } from './estate/generate.js'
 import { buildApp } from './http/build-app.js'
 import type { RecordedRequest } from './http/record-requests.js'
+import { insightRoutes } from './insight/index.js'
+import { inventoryRoutes } from './inventory/index.js'
 import { kindRoutes } from './kinds/index.js'
 import type { PceSimulator, PceSimulatorOptions } from './options.js'
 import { policyVersionRoutes } from './policy-versions/routes.js'
 import { Refusal } from './refusal.js'
+import { settingsRoutes } from './settings/index.js'
 import { statusRoutes } from './status/routes.js'
 import { trafficRoutes } from './traffic/routes.js'
 
@@ -15,7 +19,16 @@ export type { RecordedRequest } from './http/record-requests.js'
 export type { FaultControl, PceSimulator, PceSimulatorOptions } from './options.js'
 export type { Conversation, Estate } from './model.js'
 
-const ROUTES = [...statusRoutes, ...kindRoutes, ...policyVersionRoutes, ...trafficRoutes]
+const ROUTES = [
+  ...statusRoutes,
+  ...kindRoutes,
+  ...policyVersionRoutes,
+  ...trafficRoutes,
+  ...accessRoutes,
+  ...settingsRoutes,
+  ...inventoryRoutes,
+  ...insightRoutes,
+]
 
 /**
  * A policy compute engine that behaves: REST API v2 over real HTTP, stateful, in memory, with a believable estate. It shares no

@@ -46,7 +46,10 @@ export interface World {
   workloads: PlainStore
   labelDimensions: PlainStore
   pairingProfiles: PlainStore
-  workloadSettings: Json
+  /** The objects of a kind that is not versioned, by the last segment of its path. */
+  store(segment: string): PlainStore
+  /** The fields of the kinds that are one object each, by their noun; absent until the first write. */
+  singles: Map<string, Json>
   policy: PolicyStore
   /** Oldest first; never empty. */
   versions: ProvisionedVersion[]

@@ -85,11 +85,12 @@ function run(world: World, action: Action | undefined, request: FastifyRequest, 
   }
 }
 
-/** A body is JSON or it is refused; no body is left to the handler's rule that one must be present (pce-api a.5). */
+/** A body is JSON, or CSV for the one route that takes it, or it is refused; no body is left to the handler's rule that one must be present (pce-api a.5). */
 function readBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'string' }, (request, text: string, done) => {
     if (text === '') return done(null, undefined)
+    if (/^text\/csv\b/i.test(request.headers['content-type'] ?? '')) return done(null, text)
     if (!/^application\/json\b/i.test(request.headers['content-type'] ?? '')) {
       return done(new Refusal(400, [{ token: 'bad_request', message: 'Content-Type must be application/json' }]))
     }

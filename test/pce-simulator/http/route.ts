@@ -13,7 +13,7 @@ export interface Call {
   params: Record<string, string>
   query: URLSearchParams
   headers: IncomingHttpHeaders
-  /** The parsed JSON body; undefined for GET and DELETE. */
+  /** The parsed JSON body, or the text of a CSV one; undefined for GET and DELETE. */
   body: unknown
   sourceIp: string
 }
@@ -31,6 +31,8 @@ export interface Answer {
   json?: unknown
   /** A JSON array sent in pieces, for results too large for one string. */
   rows?: Iterable<unknown>
+  /** A file, as it is. */
+  file?: { type: string; content: string | Buffer }
   headers?: Record<string, string>
   changes?: Change[]
 }

@@ -12,6 +12,7 @@ export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer:
   void reply.code(answer.status)
   for (const [name, value] of Object.entries(answer.headers ?? {})) void reply.header(name, value)
   if (answer.rows) return sendRows(request, reply, answer.rows)
+  if (answer.file) return reply.header('content-type', answer.file.type).send(answer.file.content)
   if (answer.json === undefined) return reply.send()
   const text = JSON.stringify(answer.json)
   if (request.method === 'GET') void reply.header('etag', `W/"${createHash('md5').update(text).digest('hex')}"`)

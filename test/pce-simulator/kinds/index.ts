@@ -13,10 +13,11 @@ import { RULE_KINDS } from './rule-kind.js'
 import { ruleRoutes } from './rule-routes.js'
 import { ruleSet } from './rule-set.js'
 import { service } from './service.js'
+import { singleRoutes } from './single-kind.js'
 import { versionedRoutes, type VersionedKind } from './versioned-kind.js'
 import { workload } from './workload.js'
 import { workloadBulkRoutes } from './workload-bulk.js'
-import { workloadSettingsRoutes } from './workload-settings.js'
+import { workloadSettings } from './workload-settings.js'
 
 /** The table: a new kind is a file of its own and a row here. */
 const PLAIN_KINDS = [label, labelDimension, workload, pairingProfile]
@@ -39,6 +40,6 @@ export const kindRoutes: Route[] = [
   ...labelGroupRoutes,
   ...RULE_KINDS.flatMap(ruleRoutes),
   ...firewallSettingsRoutes,
-  ...workloadSettingsRoutes,
+  ...singleRoutes(workloadSettings),
   ...eventRoutes,
 ]

@@ -14,11 +14,12 @@ const DELETE = new Shape('workloads_bulk_delete_put', Type.Array(Href, { maxItem
 
 /** Answers 200 whatever became of the items: each has its own status, deletion lists only what failed (pce-api c, f.4). */
 export const workloadBulkRoutes: Route[] = [
-  bulk('create', ({ world, body }) => {
+  bulk('create', (call) => {
+    const { world, body } = call
     const changes: Change[] = []
     const json = CREATE.read(body).map((item) =>
       attempt(() => {
-        const created = createPlain(workload, workload.build!(world, item), world)
+        const created = createPlain(workload, workload.build!(world, item, call), world)
         changes.push(...created.changes)
         return { href: (created.json as PceObject).href, status: 'created' }
       }),

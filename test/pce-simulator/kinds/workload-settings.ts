@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import type { Route } from '../http/route.js'
 import { CLOSED, Href, Nullable, OneOf, Shape } from '../validate/shape.js'
-import { describeChanges } from './describe-changes.js'
+import type { SingleKind } from './single-kind.js'
 
 /** Seconds; -1 means never. */
 const Duration = Type.Integer({ minimum: -1, maximum: 2_147_483_647 })
@@ -26,7 +25,7 @@ const UPDATE = new Shape(
   ),
 )
 
-export const DEFAULT_WORKLOAD_SETTINGS = {
+const DEFAULT_WORKLOAD_SETTINGS = {
   workload_disconnected_timeout_seconds: [
     { scope: [], value: 3600, ven_type: 'server' },
     { scope: [], value: -1, ven_type: 'endpoint' },
@@ -39,25 +38,10 @@ export const DEFAULT_WORKLOAD_SETTINGS = {
   ven_uninstall_timeout_hours: [{ scope: [], value: 168 }],
 }
 
-export const workloadSettingsRoutes: Route[] = [
-  {
-    path: '/orgs/:org/settings/workloads',
-    verbs: {
-      GET: {
-        handle: ({ world, path }) => ({ status: 200, json: { href: path, ...world.workloadSettings } }),
-      },
-      PUT: {
-        event: 'workload_settings.update',
-        handle: ({ world, path, body }) => {
-          const fields = UPDATE.read(body)
-          const changes = describeChanges(world.workloadSettings, fields)
-          world.workloadSettings = { ...world.workloadSettings, ...fields }
-          return {
-            status: 204,
-            changes: [{ resource: { workload_settings: { href: path } }, type: 'update', changes }],
-          }
-        },
-      },
-    },
-  },
-]
+/** pce-api e.15. */
+export const workloadSettings: SingleKind = {
+  route: '/orgs/:org/settings/workloads',
+  noun: 'workload_settings',
+  defaults: DEFAULT_WORKLOAD_SETTINGS,
+  shape: UPDATE,
+}
