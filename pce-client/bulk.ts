@@ -16,9 +16,9 @@ interface RawItem {
   errors?: { token?: string; message?: string }[]
 }
 
-export function inChunks<T>(items: readonly T[]): T[][] {
-  return Array.from({ length: Math.ceil(items.length / CHUNK) }, (_, index) =>
-    items.slice(index * CHUNK, (index + 1) * CHUNK),
+export function inChunks<T>(items: readonly T[], size = CHUNK): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
   )
 }
 

@@ -20,10 +20,16 @@ export interface CallState {
   readonly startedAt: number
   /** The client's clock, milliseconds since the epoch. */
   readonly now: () => number
-  /** Aborted by the caller's signal or by the call's deadline. */
+  /** Aborted when the call is over. Made by its first reader, since most calls are done without anybody waiting on it. */
   readonly signal: AbortSignal
+  /** The caller's signal or the call's deadline has ended the call. */
+  isOver: boolean
+  /** The caller's own reason; undefined unless it was the caller's signal. */
+  reason: unknown
   /** True once the caller's own signal, and not the deadline, has ended the call. */
   cancelled: boolean
+  /** Ends the request under way when the call is over. */
+  stop: (() => void) | undefined
   attempts: number
   waitMs: number
   /** The current attempt has reached the server, so what it asks for may have happened. */

@@ -7,7 +7,17 @@ export interface RequestNature {
 }
 
 /** POSTs that only compute an answer. */
-const READING_POSTS = new Set(['dependencies', 'impact', 'rule_search'])
+const READING_POSTS = new Set([
+  'dependencies',
+  'impact',
+  'rule_search',
+  'statistics',
+  'traffic_analysis_queries',
+  'verify_connection',
+])
+
+/** A login that got no answer has changed nothing, but another one may count as another try at the password. */
+const LOGIN = '/login_users/authenticate'
 
 /** PUTs that create or start something, so that a second one could do it twice. Every other PUT sets a state. */
 const STARTING_PUTS = new Set([
@@ -29,6 +39,7 @@ const STARTING_PUTS = new Set([
 export function classifyRequest(method: string, path: string): RequestNature {
   if (method === 'GET' || method === 'HEAD') return { repeatable: true, writes: false }
   const last = path.slice(path.lastIndexOf('/') + 1)
+  if (path.endsWith(LOGIN)) return { repeatable: false, writes: false }
   if (method === 'POST')
     return READING_POSTS.has(last) ? { repeatable: true, writes: false } : { repeatable: false, writes: true }
   const isDiscard = path.endsWith('/sec_policy/pending') || path.endsWith('/sec_policy/delete')

@@ -1,12 +1,10 @@
-import { getCollection } from './collection.js'
+import { basicAuthorization } from './basic-authorization.js'
+import { getCollection } from './collect-through-job.js'
 import { PceApiError, PceError } from './errors.js'
 import type { PceClient } from './index.js'
 import { KINDS, type Kind, type KindAttribute } from './kinds.js'
 import { KindApi } from './objects.js'
-import { createDefaultsOperations } from './operations/defaults.js'
-import { createPolicyOperations } from './operations/policy.js'
-import { createStatusOperations } from './operations/status.js'
-import { createTrafficOperations } from './operations/traffic.js'
+import { createOperations } from './operations/index.js'
 import { readTlsFiles } from './read-tls-files.js'
 import { readProxy, readSettings, readTimeout, type ClientSettings } from './settings.js'
 import type { Http } from './transport.js'
@@ -22,21 +20,15 @@ export function createPceClient(options: PceClientOptions): PceClient {
   const settings = readSettings(options)
   const http = createLazyHttp(settings)
   const objects = createObjectApis(http, settings)
-  const operations = {
-    ...createTrafficOperations(http, settings),
-    ...createPolicyOperations(http, settings),
-    ...createStatusOperations(http),
-    ...createDefaultsOperations(objects),
-  }
-  return Object.assign(createTransport(http, settings), operations, objects)
+  return Object.assign(createTransport(http, settings), createOperations(http, settings, objects), objects)
 }
 
 function createTransport(http: Http, settings: ClientSettings): PceTransport {
   const { address } = settings
   let includeOrg = true
-  const withOrg = (options: RequestOptions = {}): RequestOptions => ({
+  const withOrg = <T extends RequestOptions>(options: T | undefined) => ({
     ...options,
-    includeOrg: options.includeOrg ?? includeOrg,
+    includeOrg: options?.includeOrg ?? includeOrg,
   })
 
   async function mustConnect(options: RequestOptions = {}): Promise<void> {
@@ -62,7 +54,7 @@ function createTransport(http: Http, settings: ClientSettings): PceTransport {
     origin: address.origin,
     baseUrl: `${address.origin}/api/${address.version}`,
     setCredentials(username, password) {
-      settings.authorization = `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`
+      settings.authorization = basicAuthorization(username, password)
     },
     setProxies(httpProxy = null, httpsProxy = null) {
       settings.proxies = { http: readProxy('http proxy', httpProxy), https: readProxy('https proxy', httpsProxy) }

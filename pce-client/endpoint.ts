@@ -4,7 +4,7 @@ import type { RequestOptions } from './types.js'
 
 /** A request's address, and its path as messages and logs show it. */
 export interface ResolvedEndpoint {
-  url: URL
+  url: string
   /** Below `/api/<version>`, without the query. */
   path: string
 }
@@ -30,9 +30,9 @@ export function resolveEndpoint(
   let path = rawPath.replace(/\/{2,}/g, '/').replace(/^\//, '')
   if (includeOrg && !/^orgs\//.test(path)) path = `orgs/${address.orgId}/${path}`
 
-  const url = new URL(`${address.origin}/api/${address.version}/${path.replaceAll('#', '%23')}`)
-  url.search = [queryAt === -1 ? '' : endpoint.slice(queryAt + 1), encodeParams(params)].filter(Boolean).join('&')
-  return { url, path: `/${path}` }
+  const query = [queryAt === -1 ? '' : endpoint.slice(queryAt + 1), encodeParams(params)].filter(Boolean).join('&')
+  const url = `${address.origin}/api/${address.version}/${path}${query === '' ? '' : `?${query}`}`
+  return { url: encodeStrays(url), path: `/${path}` }
 }
 
 /**
@@ -58,14 +58,29 @@ function encodeParams(params: NonNullable<RequestOptions['params']>): string {
     .filter(([, value]) => value !== undefined && value !== null)
     .map(([name, value]) => {
       const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
-      return `${encodeURIComponent(name)}=${encodeURIComponent(text)}`
+      try {
+        return `${encodeURIComponent(name)}=${encodeURIComponent(text)}`
+      } catch (cause) {
+        // Half a surrogate pair has no encoding.
+        throw new PceError('invalid_argument', `the parameter ${JSON.stringify(name)} is no valid Unicode text`, {
+          cause,
+        })
+      }
     })
     .join('&')
 }
 
-/** True for what URL parsers rewrite: they drop tabs and newlines, read `\` as `/`, and resolve `..` even when encoded. */
+/** Ids may be names (pce-api quirk 27): what would end the path or break its encoding is encoded, blanks are by the URL itself. */
+function encodeStrays(url: string): string {
+  return url.replaceAll('#', '%23').replace(/%(?![0-9a-f]{2})/gi, '%25')
+}
+
+/**
+ * True for what URL parsers rewrite: they drop tabs and newlines, read `\` as `/`, and resolve `..` even when encoded. Proxies
+ * in front of a PCE may decode a slash before they resolve, so an encoded one ends a segment too.
+ */
 function isUnsafePath(path: string): boolean {
   // eslint-disable-next-line no-control-regex -- control characters are what is looked for
   if (/[\u0000-\u001f\u007f\\]/.test(path)) return true
-  return path.split('/').some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))
+  return path.split(/\/|%2f|%5c/i).some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))
 }

@@ -31,13 +31,20 @@ export interface PceHooks {
 export function createHooks(settings: ClientSettings): PceHooks {
   return {
     beforeRequest: (options) => {
-      beginAttempt(stateOf(options))
-      if (settings.authorization !== undefined) options.headers.authorization ??= settings.authorization
+      const state = stateOf(options)
+      state.ended = undefined
+      const start = () => {
+        state.attempts += 1
+        if (settings.authorization !== undefined) options.headers.authorization ??= settings.authorization
+      }
+      const turn = settings.pacer?.takeTurn(state.startedAt + state.totalTimeoutMs, () => state.signal)
+      return turn === undefined ? start() : turn.then(start)
     },
     calculateDelay: ({ error }) => (decideRetry(settings, stateOf(error.options), failureOf(error)) ? 1 : 0),
     beforeRetry: (error) => waitForRetry(settings, stateOf(error.options), failureOf(error)),
     afterResponse: async (response) => {
       const { statusCode, headers } = response
+      refuseProxyAnswer(statusCode, stateOf(response.request.options))
       try {
         if (Buffer.isBuffer(response.body)) response.body = await decode(response.body, headers['content-encoding'])
         if (statusCode < 400) refuseForeignAnswer(statusCode, headers['content-type'])
@@ -50,13 +57,6 @@ export function createHooks(settings: ClientSettings): PceHooks {
     },
     beforeError: (error) => toPceError(failureOf(error), stateOf(error.options)),
   }
-}
-
-/** Resets what belongs to one attempt. */
-export function beginAttempt(state: CallState): void {
-  state.attempts += 1
-  state.connected = false
-  state.ended = undefined
 }
 
 /** Whether the failed attempt is to be repeated; notes the wait when it is. */
@@ -95,6 +95,13 @@ export async function waitForRetry(settings: ClientSettings, state: CallState, f
     // A log that fails must not turn a retry into a failed call.
   }
   await settings.timers.sleep(waitMs, state.signal)
+}
+
+/** @throws {PceError} `unreachable` when a forward proxy, and not the PCE, has refused the request: nothing was carried out. */
+export function refuseProxyAnswer(status: number, state: CallState): void {
+  if (status !== 407 || state.via === undefined) return
+  state.connected = false
+  throw new PceError('unreachable', 'no answer: the proxy refused the request (407)', { reason: 'PROXY_REFUSED' })
 }
 
 /** @throws {PceError} `invalid_response` for what no PCE answers with: a redirect, or a page for people (a login, a portal). */

@@ -52,24 +52,26 @@ export function createHttp(settings: ClientSettings): Http {
 
   async function begin(method: string, endpoint: string, options: SendOptions) {
     const { url, path } = resolveEndpoint(settings.address, endpoint, options.includeOrg ?? true, options.params)
-    const { agent, via } = await currentAgents()
+    const { connect, via } = await currentAgents()
     const call = openCall(settings, { method, path, via }, options)
-    return { url, agent, call }
+    return { url, connect, call }
   }
 
   async function send(method: string, endpoint: string, options: SendOptions = {}): Promise<Answer> {
-    const { url, agent, call } = await begin(method, endpoint, options)
+    const { url, connect, call } = await begin(method, endpoint, options)
     const { state } = call
     try {
-      if (state.signal.aborted) throw asError(state.signal.reason)
+      if (state.isOver) throw asError(state.reason)
       const request = buffering(url, {
         method: method as 'GET',
-        agent,
-        signal: state.signal,
+        ...connect,
         headers: requestHeaders(method, options, settings),
-        ...(method === 'GET' || method === 'DELETE' ? {} : { body: JSON.stringify(options.json ?? {}) }),
+        ...(method === 'GET' || method === 'DELETE'
+          ? {}
+          : { body: options.text ?? JSON.stringify(options.json ?? {}) }),
         context: { call: state },
       })
+      state.stop = () => request.cancel()
       const limits = { idleMs: settings.idleTimeoutMs, maxBytes: MAX_BODY_BYTES }
       let wire: ClientRequest | undefined
       void request.on('request', (current: ClientRequest) => {
@@ -95,10 +97,10 @@ export function createHttp(settings: ClientSettings): Http {
   return {
     send,
     stream: async (endpoint, options, sink) => {
-      const { url, agent, call } = await begin('GET', endpoint, options)
+      const { url, connect, call } = await begin('GET', endpoint, options)
       try {
         const headers = requestHeaders('GET', options, settings)
-        await streamBody({ client: streaming, url, agent, settings, state: call.state, headers }, sink)
+        await streamBody({ client: streaming, url, connect, settings, state: call.state, headers }, sink)
       } finally {
         call.close()
       }

@@ -1,9 +1,5 @@
-import type { PceEvent } from '../schemas/pce/event.js'
-import type { IpList } from '../schemas/pce/ip-list.js'
-import type { Label } from '../schemas/pce/label.js'
-import type { DenyRule, Rule, RuleSet } from '../schemas/pce/rule-set.js'
-import type { Service } from '../schemas/pce/service.js'
-import type { Workload } from '../schemas/pce/workload.js'
+import type { KIND_SCHEMAS } from '../schemas/pce/kinds.js'
+import type { Read } from '../schemas/pce/reference.js'
 
 export type Verb = 'GET' | 'POST' | 'PUT' | 'DELETE'
 export type BulkVerb = 'create' | 'update' | 'delete'
@@ -160,14 +156,5 @@ export const KINDS = {
 
 export type KindAttribute = keyof typeof KINDS
 
-/** The kinds whose fields are described in schemas/pce; the others are plain `PceObject`s. */
-export interface ObjectTypes {
-  labels: Label
-  workloads: Workload
-  ipLists: IpList
-  services: Service
-  ruleSets: RuleSet
-  rules: Rule
-  denyRules: DenyRule
-  events: PceEvent
-}
+/** What reads of each kind answer. A kind without a shape in schemas/pce does not compile. */
+export type ObjectTypes = { [Attribute in KindAttribute]: Read<(typeof KIND_SCHEMAS)[Attribute]> }

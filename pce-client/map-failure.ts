@@ -48,7 +48,7 @@ export function asError(thrown: unknown): Error {
 /** What the retry policy needs to know of a failure. */
 export function outcomeOf(failure: Failure, state: CallState): FailedAttempt['outcome'] {
   if (!(failure instanceof Error)) return failure.status
-  if (state.signal.aborted) return 'final'
+  if (state.isOver) return 'final'
   if (state.ended !== undefined) return state.ended.retry ? 'lost' : 'final'
   if (ownError(failure) !== undefined) return 'final'
   return LOST.has(codeOf(failure)) ? 'lost' : 'final'
@@ -93,7 +93,7 @@ function toApiError(answer: ErrorAnswer, state: CallState): PceApiError {
 
 function explain(failure: Error, state: CallState): Pick<PceError, 'code' | 'reason'> & { why: string } {
   if (state.cancelled) return { code: 'aborted', why: 'the call was cancelled', reason: undefined }
-  if (state.signal.aborted) {
+  if (state.isOver) {
     return { code: 'deadline', why: `not done within ${state.totalTimeoutMs / 1000} s`, reason: 'ETIMEDOUT' }
   }
   const own = state.ended?.error ?? ownError(failure)
@@ -142,6 +142,6 @@ function codeOf(failure: Error): string {
 
 /** The caller's own reason for cancelling, when it gave one. Nothing of the network's errors is passed on. */
 function causeOf(failure: Error, state: CallState): unknown {
-  if (state.cancelled) return state.signal.reason
+  if (state.cancelled) return state.reason
   return ownError(failure)?.cause
 }

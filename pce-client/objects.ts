@@ -1,13 +1,14 @@
 import { toBulkResults, inChunks } from './bulk.js'
-import { getAll, getCollection, getPage, SMALLEST_DEFAULT_PAGE } from './collection.js'
+import { getListAsync } from './collect-through-job.js'
+import { getAll, getPage, SMALLEST_DEFAULT_PAGE } from './collection.js'
 import { PceError } from './errors.js'
 import type { BulkVerb, Kind } from './kinds.js'
-import { bodyOf, createdOf, listOf } from './read-answer.js'
+import { bodyOf, createdOf } from './read-answer.js'
 import { checkHref, collectionOf, draftHref, hasItems, hrefOf } from './reference.js'
 import { requireBulk, requireVerb } from './require-verb.js'
 import type { ClientSettings } from './settings.js'
 import type { Http } from './transport.js'
-import type { BulkResultItem, ObjectApi, Page, ReferenceLike, RequestOptions } from './types.js'
+import type { BulkResultItem, CollectionOptions, ObjectApi, Page, ReferenceLike, RequestOptions } from './types.js'
 import type { PolicyVersionSelector } from '../schemas/common.js'
 import type { PceObject } from '../schemas/pce/reference.js'
 
@@ -29,7 +30,7 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
   }
 
   async getByReference(reference: ReferenceLike, options: RequestOptions = {}): Promise<T> {
-    requireVerb(this.#kind, 'GET', hasItems(this.#kind) ? 'item' : 'collection', 'read by reference')
+    requireVerb(this.#kind, 'GET', this.#kind.single === true ? 'collection' : 'item', 'read by reference')
     const href = checkHref(this.#kind, this.#orgId, reference)
     return bodyOf<T>(await this.#http.send('GET', href, below(options)))
   }
@@ -76,7 +77,7 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
   async getAll(
     policyVersion: PolicyVersionSelector = 'draft',
     parent?: Parent,
-    options: RequestOptions = {},
+    options: CollectionOptions = {},
   ): Promise<T[]> {
     if (this.#kind.single === true) return this.get(policyVersion, parent, options)
     const endpoint = this.#collection(policyVersion, parent)
@@ -86,11 +87,11 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
   async getAsync(
     policyVersion: PolicyVersionSelector = 'draft',
     parent?: Parent,
-    options: RequestOptions = {},
+    options: CollectionOptions = {},
   ): Promise<T[]> {
     if (this.#kind.single === true) return this.get(policyVersion, parent, options)
     const endpoint = this.#collection(policyVersion, parent)
-    return listOf<T>(await getCollection(this.#http, this.#settings, endpoint, below(options)), endpoint)
+    return getListAsync<T>(this.#http, this.#settings, endpoint, options)
   }
 
   async create(body: object, parent?: Parent, options: RequestOptions = {}): Promise<T> {

@@ -1,47 +1,67 @@
 import { setMaxListeners } from 'node:events'
 import type { CallState } from './call-state.js'
 import { classifyRequest } from './classify-request.js'
-import type { ClientSettings } from './settings.js'
+import { readCallTimeout, type ClientSettings } from './settings.js'
 import type { SendOptions } from './transport.js'
 
 /** The state of a call, tied to the caller's signal and to the call's deadline until it is closed. */
 export function openCall(
   settings: ClientSettings,
-  facts: Pick<CallState, 'method' | 'path' | 'via'>,
+  { method, path, via }: Pick<CallState, 'method' | 'path' | 'via'>,
   options: SendOptions,
 ): { state: CallState; close(): void } {
-  const controller = new AbortController()
-  const totalTimeoutMs = options.totalTimeoutMs ?? settings.totalTimeoutMs
+  const totalTimeoutMs = readCallTimeout(options.totalTimeoutMs) ?? settings.totalTimeoutMs
+  const { timers } = settings
+  let controller: AbortController | undefined
   const state: CallState = {
-    ...facts,
+    method,
+    path,
+    via,
     origin: settings.address.origin,
-    nature: classifyRequest(facts.method, facts.path),
+    nature: classifyRequest(method, path),
     retryCount: options.retryCount ?? settings.retryCount,
     totalTimeoutMs,
-    startedAt: settings.timers.now(),
-    now: () => settings.timers.now(),
-    signal: controller.signal,
+    startedAt: timers.now(),
+    now: () => timers.now(),
+    get signal() {
+      if (controller === undefined) {
+        controller = new AbortController()
+        if (state.isOver) controller.abort(state.reason)
+      }
+      return controller.signal
+    },
+    isOver: false,
+    reason: undefined,
     cancelled: false,
+    stop: undefined,
     attempts: 0,
     waitMs: 0,
     connected: false,
     mayHaveHappened: false,
     ended: undefined,
   }
+  const end = () => {
+    state.isOver = true
+    controller?.abort(state.reason)
+    state.stop?.()
+  }
+  const { signal } = options
   const cancel = () => {
     state.cancelled = true
-    controller.abort(options.signal?.reason)
+    state.reason = signal?.reason
+    end()
   }
-  const deadline = options.streamed === true ? undefined : setTimeout(() => controller.abort(), totalTimeoutMs)
-  if (options.signal?.aborted === true) cancel()
-  if (options.signal !== undefined) {
+  const isBounded = options.streamed !== true || options.totalTimeoutMs !== undefined
+  const deadline = isBounded ? setTimeout(end, totalTimeoutMs) : undefined
+  if (signal?.aborted === true) cancel()
+  if (signal !== undefined) {
     // One signal serves many calls at once; Node would warn of a leak from the eleventh on.
-    setMaxListeners(0, options.signal)
-    options.signal.addEventListener('abort', cancel, { once: true })
+    setMaxListeners(0, signal)
+    signal.addEventListener('abort', cancel, { once: true })
   }
   const close = () => {
     clearTimeout(deadline)
-    options.signal?.removeEventListener('abort', cancel)
+    signal?.removeEventListener('abort', cancel)
   }
   return { state, close }
 }

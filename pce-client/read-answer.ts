@@ -5,7 +5,7 @@ import type { Answer } from './transport.js'
 export function listOf<T>(answer: Answer, endpoint: string): T[] {
   const body = answer.json<unknown>() ?? []
   if (Array.isArray(body)) return body as T[]
-  throw new PceError('invalid_response', `GET ${endpoint}: the PCE answered something else than a list`)
+  throw new PceError('invalid_response', `${endpoint}: the PCE answered something else than a list`)
 }
 
 /** The object of an answer. @throws {PceError} `invalid_response` when there is none. */

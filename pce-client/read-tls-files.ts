@@ -49,6 +49,12 @@ function readPem(what: string, path: string, block: string): string {
   if (!text.includes(`${block}-----`)) {
     throw new PceError('invalid_argument', `the ${what} ${path} holds no PEM block of type ${block}`)
   }
+  if (block === 'PRIVATE KEY' && /BEGIN ENCRYPTED PRIVATE KEY|Proc-Type: 4,ENCRYPTED/.test(text)) {
+    throw new PceError(
+      'invalid_argument',
+      `the ${what} ${path} is encrypted: save it without a passphrase, for example with openssl pkey`,
+    )
+  }
   return text
 }
 

@@ -1,10 +1,12 @@
-import { PceError } from './errors.js'
+import { PceError, PceIntegerError } from './errors.js'
 import { KINDS, type Kind } from './kinds.js'
 import type { ReferenceLike } from './types.js'
 import type { PolicyVersionSelector } from '../schemas/common.js'
 
-const ID = '[^/?#]+'
+/** One segment: nothing that a server may take for two, for a way up or for a blank that is not there. */
+const ID = String.raw`(?!(?:\.|%2[eE]){1,2}(?:/|$))(?:[^/?#%\\\s]|%(?!2[fF]|5[cC])[0-9a-fA-F]{2})+`
 const PVERSION = '(?:draft|active|\\d+)'
+const WHOLE_PVERSION = new RegExp(`^${PVERSION}$`)
 
 /** The href of a string, a `{href}` or a whole object. @throws {PceError} `invalid_href` when there is none. */
 export function hrefOf(reference: ReferenceLike): string {
@@ -43,19 +45,26 @@ export function draftHref(kind: Kind, href: string): string {
   return inVersion(href, 'draft')
 }
 
-/** The same object in another policy version. */
+/** The same object in another policy version. @throws {PceIntegerError} for a number that is none, {PceError} for another word. */
 export function inVersion(href: string, policyVersion: PolicyVersionSelector): string {
+  if (!WHOLE_PVERSION.test(String(policyVersion))) {
+    const text = 'a policy version is draft, active or an integer of 0 or more'
+    throw typeof policyVersion === 'number' ? new PceIntegerError(text) : new PceError('invalid_argument', text)
+  }
   return href.replace(/\/sec_policy\/(?:draft|active|\d+|\{pversion\})(?=\/|$)/, `/sec_policy/${policyVersion}`)
 }
 
-/** The endpoint of the kind's collection. @throws {PceError} when the kind lives under a parent and none, or a wrong one, is given. */
+/** The endpoint of the kind's collection. @throws {PceError} unless the parent is just what the kind lives under. */
 export function collectionOf(
   kind: Kind,
   orgId: string,
   policyVersion: PolicyVersionSelector,
   parent: ReferenceLike | null | undefined,
 ): string {
-  if (kind.parent === undefined) return inVersion(placeOf(kind, orgId), policyVersion)
+  if (kind.parent === undefined) {
+    if (parent === undefined || parent === null) return inVersion(placeOf(kind, orgId), policyVersion)
+    throw new PceError('invalid_argument', `${kind.specName} do not live under another object: give no parent`)
+  }
   const parentKind: Kind = KINDS[kind.parent as keyof typeof KINDS]
   if (parent === undefined || parent === null) {
     throw new PceError(
@@ -65,7 +74,7 @@ export function collectionOf(
   }
   const parentHref = checkHref(parentKind, orgId, parent)
   const segment = kind.path.slice(kind.path.lastIndexOf('/') + 1)
-  return `${kind.versioned ? inVersion(parentHref, policyVersion) : parentHref}/${segment}`
+  return `${inVersion(parentHref, policyVersion)}/${segment}`
 }
 
 /** True for kinds whose objects have paths of their own below the collection. */

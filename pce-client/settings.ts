@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { createPacer, type Pacer } from './pace-requests.js'
 import { PceError, PceIntegerError } from './errors.js'
 import type { TlsSettings } from './read-tls-files.js'
 import type { PceClientOptions, RetryEvent, Timers } from './types.js'
@@ -21,11 +22,15 @@ export interface ClientSettings {
   readonly timers: Timers
   readonly onRetry: ((event: RetryEvent) => void) | undefined
   readonly requestId: (() => string | undefined) | undefined
+  readonly pacer: Pacer | undefined
   requestTimeoutMs: number
   authorization: string | undefined
   proxies: { http: URL | undefined; https: URL | undefined }
   tls: TlsSettings
 }
+
+/** The longest time that a timer of Node can wait; one set for longer ends at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 const REAL_TIMERS: Timers = {
   now: () => Date.now(),
@@ -40,15 +45,18 @@ const REAL_TIMERS: Timers = {
 }
 
 /**
- * The constructor rules of the specification (4.3) and pce-api a.1. Performs no input or output.
+ * The constructor rules of the specification (4.3) and pce-api a.1. Performs no input or output. Port and organisation are
+ * strings there, so they may be digits in a string here; what the specification calls an integer must be one.
  *
  * @throws {PceIntegerError} for a port outside 1..65535, an organisation below 1, a negative retry count, a time-out that is
- *   not a whole number of seconds above 0.
+ *   not a whole number of seconds above 0 or longer than a timer can wait, a rate below 1.
  * @throws {PceError} `invalid_argument` for an address or a version that cannot be one.
  */
 export function readSettings(options: PceClientOptions): ClientSettings {
-  const port = integerIn('port', options.port ?? '443', 1, 65_535)
-  const orgId = integerIn('orgId', options.orgId ?? '1', 1)
+  const port = integerIn('port', digits(options.port) ?? 443, 1, 65_535)
+  const orgId = integerIn('orgId', digits(options.orgId) ?? 1, 1)
+  const timers = options.timers ?? REAL_TIMERS
+  const rate = options.maxRequestsPerMinute
   return {
     address: {
       ...parseOrigin(options.url, port),
@@ -57,9 +65,10 @@ export function readSettings(options: PceClientOptions): ClientSettings {
     },
     retryCount: integerIn('retryCount', options.retryCount ?? 5, 0),
     requestTimeoutMs: readTimeout(options.requestTimeout ?? 30),
-    totalTimeoutMs: positive('totalTimeout', options.totalTimeout ?? 120) * 1000,
-    idleTimeoutMs: positive('idleTimeout', options.idleTimeout ?? 60) * 1000,
-    timers: options.timers ?? REAL_TIMERS,
+    totalTimeoutMs: duration('totalTimeout', options.totalTimeout ?? 120) * 1000,
+    idleTimeoutMs: duration('idleTimeout', options.idleTimeout ?? 60) * 1000,
+    timers,
+    pacer: rate === undefined ? undefined : createPacer(integerIn('maxRequestsPerMinute', rate, 1), timers),
     onRetry: options.onRetry,
     requestId: options.requestId,
     authorization: undefined,
@@ -68,9 +77,14 @@ export function readSettings(options: PceClientOptions): ClientSettings {
   }
 }
 
-/** Seconds to milliseconds. @throws {PceIntegerError} unless a whole number above 0. */
+/** Seconds to milliseconds. @throws {PceIntegerError} unless a whole number above 0 that a timer can wait. */
 export function readTimeout(seconds: number): number {
-  return integerIn('requestTimeout', seconds, 1) * 1000
+  return integerIn('requestTimeout', seconds, 1, Math.floor(LONGEST_TIMER_MS / 1000)) * 1000
+}
+
+/** The deadline of one call where its options have one. @throws {PceIntegerError} for what no timer can wait. */
+export function readCallTimeout(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : duration('totalTimeoutMs', ms, 1)
 }
 
 /** @throws {PceError} `invalid_argument`; the message leaves the address out, since it may hold a password. */
@@ -79,6 +93,9 @@ export function readProxy(name: string, uri: string | null | undefined): URL | u
   const url = URL.canParse(uri) ? new URL(uri) : undefined
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.hostname === '') {
     throw new PceError('invalid_argument', `${name} is not an http:// or https:// address`)
+  }
+  if (/%(?![0-9a-f]{2})/i.test(url.username + url.password)) {
+    throw new PceError('invalid_argument', `${name}: a % in its user name or password is written %25`)
   }
   return url
 }
@@ -106,16 +123,24 @@ function parseVersion(version: string): string {
   return version
 }
 
-function integerIn(name: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): number {
-  const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
-  if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < least || number > most) {
+function digits(value: string | number | undefined): string | number | undefined {
+  return typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
+}
+
+/** @throws {PceIntegerError} unless a whole number in the range, or one in digits. */
+export function integerIn(name: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < least || value > most) {
     const range = most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`
     throw new PceIntegerError(`${name} must be an integer ${range}`)
   }
-  return number
+  return value
 }
 
-function positive(name: string, value: number): number {
-  if (!Number.isFinite(value) || value <= 0) throw new PceIntegerError(`${name} must be a number of seconds above 0`)
+/** A time that is no integer of the specification: fractions will do. `unitMs` is what one of its unit lasts. */
+function duration(name: string, value: unknown, unitMs = 1000): number {
+  const most = Math.floor(LONGEST_TIMER_MS / unitMs)
+  if (typeof value !== 'number' || !(value > 0 && value <= most)) {
+    throw new PceIntegerError(`${name} must be a number above 0 and at most ${most}`)
+  }
   return value
 }

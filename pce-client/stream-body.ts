@@ -1,8 +1,9 @@
 import type { ClientRequest } from 'node:http'
-import type { Agents as GotAgents, Got, Request, Response } from 'got'
+import type { Got, Request, Response } from 'got'
+import type { Agents } from './agents.js'
 import { watchAttempt, type CallState } from './call-state.js'
 import { PceError } from './errors.js'
-import { decideRetry, refuseForeignAnswer, waitForRetry } from './hooks.js'
+import { decideRetry, refuseForeignAnswer, refuseProxyAnswer, waitForRetry } from './hooks.js'
 import { asError, toPceError, type Failure } from './map-failure.js'
 import type { ClientSettings } from './settings.js'
 import type { BodySink } from './transport.js'
@@ -12,8 +13,8 @@ const MAX_ERROR_BYTES = 64 * 1024
 
 interface StreamedRequest {
   client: Got
-  url: URL
-  agent: GotAgents
+  url: string
+  connect: Agents['connect']
   headers: Record<string, string>
   settings: ClientSettings
   state: CallState
@@ -37,7 +38,7 @@ export async function streamBody(request: StreamedRequest, sink: BodySink): Prom
   for (;;) {
     let failure: Failure
     try {
-      if (state.signal.aborted) throw asError(state.signal.reason)
+      if (state.isOver) throw asError(state.reason)
       const refused = await attempt(request, sink)
       if (refused === undefined) return
       failure = refused
@@ -58,7 +59,7 @@ export async function streamBody(request: StreamedRequest, sink: BodySink): Prom
 async function attempt(request: StreamedRequest, sink: BodySink): Promise<Failure | undefined> {
   const { settings, state } = request
   const stream = request.client.stream(request.url, {
-    agent: request.agent,
+    ...request.connect,
     headers: request.headers,
     signal: state.signal,
     context: { call: state },
@@ -67,6 +68,7 @@ async function attempt(request: StreamedRequest, sink: BodySink): Promise<Failur
   })
   try {
     const response = await headersOf(stream, settings, state)
+    refuseProxyAnswer(response.statusCode, state)
     if (response.statusCode >= 400) return await readRefusal(stream, response, settings, state)
     refuseForeignAnswer(response.statusCode, response.headers['content-type'])
     sink.begin()

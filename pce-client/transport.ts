@@ -3,8 +3,10 @@ import type { PceResponse, RequestOptions } from './types.js'
 /** Request options, and what only this client's own operations may set. */
 export interface SendOptions extends RequestOptions {
   retryCount?: number
-  /** The body has no deadline of its own: the caller's signal and the idle time-out bound it. */
+  /** The body has no deadline unless `totalTimeoutMs` is given: the caller's signal and the idle time-out bound it. */
   streamed?: boolean
+  /** A body that is no JSON; sent as it is, instead of `json`. */
+  text?: string
 }
 
 export interface Answer extends PceResponse {

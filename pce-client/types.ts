@@ -1,15 +1,5 @@
-import type { AsyncTrafficQuery, TrafficFlow, TrafficQuery } from '../schemas/pce/traffic.js'
+import type { AsyncTrafficQuery, TrafficFlow } from '../schemas/pce/traffic.js'
 import type { PceObject, Reference } from '../schemas/pce/reference.js'
-import type {
-  ChangeSubsetType,
-  PendingChange,
-  PolicyDependency,
-  PolicyImpact,
-  PolicyVersion,
-} from '../schemas/pce/policy.js'
-import type { IpList } from '../schemas/pce/ip-list.js'
-import type { Service } from '../schemas/pce/service.js'
-import type { ProductVersion } from '../schemas/pce/status.js'
 import type { PolicyVersionSelector } from '../schemas/common.js'
 import type { KindAttribute, ObjectTypes } from './kinds.js'
 
@@ -30,6 +20,11 @@ export interface PceClientOptions {
   totalTimeout?: number
   /** Seconds a streamed body may stay silent. Default 60. */
   idleTimeout?: number
+  /**
+   * Requests, retries included, that may start within any minute; the others wait their turn. No limit by default. The PCE
+   * refuses more than 500 (pce-api h), so stay below, and below your share where several clients use one API key.
+   */
+  maxRequestsPerMinute?: number
   /** Told about every retry before its wait; never sees headers or credentials. */
   onRetry?: (event: RetryEvent) => void
   /** The value of `X-Request-Id` sent upstream when a call's options name none. */
@@ -72,6 +67,19 @@ export interface RequestOptions {
   totalTimeoutMs?: number
 }
 
+export interface CollectionProgress {
+  phase: 'submitted' | 'polling' | 'downloading' | 'done'
+  /** What the PCE says of the job. */
+  status?: string
+  /** Milliseconds since the call began. */
+  elapsedMs: number
+}
+
+export interface CollectionOptions extends RequestOptions {
+  /** Told about the PCE's asynchronous job where one runs: its start, every poll, the download and its end. */
+  onProgress?: (progress: CollectionProgress) => void
+}
+
 export interface PceResponse {
   status: number
   headers: Record<string, string | string[] | undefined>
@@ -97,24 +105,41 @@ export interface Page<T> {
 
 /** The generic operations of one object kind (specification 4.3). A verb the kind does not have throws PceError before any request. */
 export interface ObjectApi<T extends object = PceObject> {
+  /** Gives the object that an href, a reference or a whole object names; refuses one of another kind or organisation. */
   getByReference(reference: ReferenceLike, options?: RequestOptions): Promise<T>
-  /** Exact, though the PCE searches substrings; null when absent. Throws PceError when several objects bear the name. */
+  /** Gives the object of exactly this name, though the PCE searches substrings; null when absent. Throws PceError when several objects bear the name. */
   getByName(name: string, policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<T | null>
+  /** Lists objects as the PCE cuts them, after 500 as a rule; `options.params` narrow the list. */
   get(policyVersion?: PolicyVersionSelector, parent?: ReferenceLike | null, options?: RequestOptions): Promise<T[]>
-  /** As `get`, with the total the PCE reports beside the page. */
+  /** Does as `get`, with the total the PCE reports beside the page. */
   getPage(
     policyVersion?: PolicyVersionSelector,
     parent?: ReferenceLike | null,
     options?: RequestOptions,
   ): Promise<Page<T>>
-  /** Every object, in two requests: the count, then max_results set to it. */
-  getAll(policyVersion?: PolicyVersionSelector, parent?: ReferenceLike | null, options?: RequestOptions): Promise<T[]>
-  getAsync(policyVersion?: PolicyVersionSelector, parent?: ReferenceLike | null, options?: RequestOptions): Promise<T[]>
+  /** Lists every object, in two requests: the count, then max_results set to it. */
+  getAll(
+    policyVersion?: PolicyVersionSelector,
+    parent?: ReferenceLike | null,
+    options?: CollectionOptions,
+  ): Promise<T[]>
+  /** Lists every object through the PCE's asynchronous job, within 10 minutes unless `totalTimeoutMs` says otherwise. */
+  getAsync(
+    policyVersion?: PolicyVersionSelector,
+    parent?: ReferenceLike | null,
+    options?: CollectionOptions,
+  ): Promise<T[]>
+  /** Creates an object and gives it as the PCE answers it, secrets that are shown once included. */
   create(body: object, parent?: ReferenceLike | null, options?: RequestOptions): Promise<T>
+  /** Changes the fields that are sent; lists inside are replaced as a whole. Of versioned kinds the draft is changed. */
   update(reference: ReferenceLike, body: object, options?: RequestOptions): Promise<void>
+  /** Deletes an object; a provisioned one is only marked until its deletion is provisioned. */
   delete(reference: ReferenceLike, options?: RequestOptions): Promise<void>
+  /** Creates objects, 1000 a request, and says of each what became of it. */
   bulkCreate(objects: object[], options?: RequestOptions): Promise<BulkResultItem[]>
+  /** Changes objects that carry their href, 1000 a request, and says of each what became of it. */
   bulkUpdate(objects: object[], options?: RequestOptions): Promise<BulkResultItem[]>
+  /** Deletes objects, 1000 a request, and names those that could not be. */
   bulkDelete(references: ReferenceLike[], options?: RequestOptions): Promise<BulkResultItem[]>
 }
 
@@ -154,72 +179,35 @@ export interface PceTransport {
   readonly origin: string
   /** @deprecated since v1.0.3 of the specification: `http[s]://<host>:<port>/api/<version>`. */
   readonly baseUrl: string
+  /** Sets the API key and its secret, or a session's user and token, of all requests from now on. */
   setCredentials(username: string, password: string): void
+  /** Sets the proxies for a PCE under http:// and under https://; null is none. */
   setProxies(httpProxy?: string | null, httpsProxy?: string | null): void
-  /** Seconds. */
+  /** Sets the seconds of one attempt up to its response headers. */
   setTimeout(timeout: number): void
-  /** `verify`: true, false, or the path of a CA bundle. `cert`: one PEM with certificate and key, or [certificate, key]. */
+  /** Sets how TLS trusts and is trusted. `verify`: true, false, or the path of a CA bundle. `cert`: one PEM with certificate and key, or [certificate, key]. */
   setTlsSettings(verify?: boolean | string, cert?: string | readonly [string, string] | null): void
+  /** Sends a GET to a path below `/api/<version>` and gives the answer. */
   get(endpoint: string, options?: RequestOptions): Promise<PceResponse>
+  /** Sends a POST with `options.json` as its body. */
   post(endpoint: string, options?: RequestOptions): Promise<PceResponse>
+  /** Sends a PUT with `options.json` as its body. */
   put(endpoint: string, options?: RequestOptions): Promise<PceResponse>
+  /** Sends a DELETE. */
   delete(endpoint: string, options?: RequestOptions): Promise<PceResponse>
-  /** The whole collection through the PCE's asynchronous job (pce-api b.3). */
-  getCollection(endpoint: string, options?: RequestOptions): Promise<PceResponse>
+  /** Gives a whole collection through the PCE's asynchronous job (pce-api b.3). */
+  getCollection(endpoint: string, options?: CollectionOptions): Promise<PceResponse>
+  /** Proves that the PCE answers and takes the credentials and the organisation; throws PceApiError when not. */
   mustConnect(options?: RequestOptions): Promise<void>
+  /** Does as `mustConnect`, but answers false instead of throwing. */
   checkConnection(options?: RequestOptions): Promise<boolean>
   /** Closes idle keep-alive connections. */
   close(): void
 }
 
-export interface TrafficOperations {
-  getTrafficFlowsAsync(
-    queryName: string,
-    trafficQuery: TrafficQuery,
-    options?: Omit<StreamTrafficOptions, 'onFlows'>,
-  ): Promise<TrafficFlow[]>
-  /** The same query with its rows handed over as they arrive, so that no second copy of the result exists. */
-  streamTrafficFlows(
-    queryName: string,
-    trafficQuery: TrafficQuery,
-    options: StreamTrafficOptions,
-  ): Promise<TrafficQueryOutcome>
-}
-
-/** A pending draft change with the change-subset type its bucket named. */
-export type TypedPendingChange = PendingChange & { type: ChangeSubsetType }
-
-export interface PolicyOperations {
-  /** Throws PceError on an href that cannot be provisioned, before any request. Rule hrefs stand for their rule set. */
-  provisionPolicyChanges(
-    changeDescription: string,
-    hrefs: readonly string[],
-    options?: RequestOptions,
-  ): Promise<PolicyVersion>
-  /** The PCE answers an object of buckets; here it is one list. */
-  getPendingPolicyChanges(options?: RequestOptions): Promise<TypedPendingChange[]>
-  getPolicyDependencies(
-    hrefs: readonly string[],
-    policyVersion?: PolicyVersionSelector,
-    options?: RequestOptions,
-  ): Promise<PolicyDependency[]>
-  analyzePolicyImpact(hrefs: readonly string[], options?: RequestOptions): Promise<PolicyImpact>
-}
-
-export interface StatusOperations {
-  getProductVersion(options?: RequestOptions): Promise<ProductVersion>
-}
-
-export interface DefaultsOperations {
-  /** The built-in list that covers every address, found by its exact name. */
-  getDefaultIpList(options?: RequestOptions): Promise<IpList>
-  /** The built-in All Services, found by its exact name. */
-  getDefaultService(options?: RequestOptions): Promise<Service>
-}
-
 /** One generic API per attribute of the specification, camelCased: `client.ruleSets.getAll()`. */
 export type ObjectApis = {
-  readonly [K in KindAttribute]: ObjectApi<K extends keyof ObjectTypes ? ObjectTypes[K] : PceObject>
+  readonly [K in KindAttribute]: ObjectApi<ObjectTypes[K]>
 }
 
 export type { KindAttribute }

@@ -15,6 +15,7 @@ interface Options {
   org: number
   key?: string
   secret?: string
+  password?: string
   tlsCert?: string
   tlsKey?: string
 }
@@ -29,6 +30,7 @@ const program = new Command('pce-sim')
   .option('--org <id>', 'organisation id', integer(1, 2 ** 31 - 1), 1)
   .option('--key <key>', 'API key (default: follows from the seed)')
   .option('--secret <secret>', 'API secret (default: follows from the seed)')
+  .option('--password <password>', 'of the first user, who may log in (default: follows from the seed)')
   .option('--tls-cert <file>', 'PEM certificate: speak https')
   .option('--tls-key <file>', 'PEM private key of the certificate')
   .allowExcessArguments(false)
@@ -47,7 +49,9 @@ try {
   }
   const url = await simulator.listen()
   const { key, secret } = simulator.credentials
-  process.stdout.write(`${JSON.stringify({ url, org_id: simulator.orgId, api_key: key, api_secret: secret })}\n`)
+  const { username, password } = simulator.login
+  const facts = { url, org_id: simulator.orgId, api_key: key, api_secret: secret, username, password }
+  process.stdout.write(`${JSON.stringify(facts)}\n`)
 } catch (error) {
   program.error(`error: ${error instanceof Error ? error.message : String(error)}`)
 }

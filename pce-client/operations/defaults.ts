@@ -1,19 +1,31 @@
-import { ANY_IP_LIST_NAME } from '../../schemas/pce/ip-list.js'
+import { ANY_IP_LIST_NAME, type IpList } from '../../schemas/pce/ip-list.js'
 import { ALL_SERVICES_NAME, type Service } from '../../schemas/pce/service.js'
 import { PceError } from '../errors.js'
-import type { DefaultsOperations, ObjectApis } from '../types.js'
+import { KINDS } from '../kinds.js'
+import type { ObjectApis, ReferenceLike, RequestOptions } from '../types.js'
+import type { Calls } from './create-calls.js'
+import { madeBy } from './read-outcome.js'
 
 /** Protocol -1 stands for every protocol, and only the built-in service may have it (pce-api e.5). */
 const ANY_PROTOCOL = -1
 
 /**
- * The objects every PCE is born with, read in their active version and known by their exact names. A near match is never
- * taken instead: rules built on it would open or close something else.
+ * The objects every PCE is born with, read in their active version and known by their exact names, and the keys that workloads
+ * are paired with. A near match is never taken instead: rules built on it would open or close something else.
  */
-export function createDefaultsOperations({
-  ipLists,
-  services,
-}: Pick<ObjectApis, 'ipLists' | 'services'>): DefaultsOperations {
+export interface DefaultsOperations {
+  /** Gives the built-in list that covers every address, found by its exact name. */
+  getDefaultIpList(options?: RequestOptions): Promise<IpList>
+  /** Gives the built-in All Services, found by its exact name. */
+  getDefaultService(options?: RequestOptions): Promise<Service>
+  /** Makes a pairing key of a profile and gives it as a string, which the PCE does not show again. */
+  generatePairingKey(pairingProfileHref: ReferenceLike, options?: RequestOptions): Promise<string>
+}
+
+export function createDefaultsOperations(
+  calls: Calls,
+  { ipLists, services }: Pick<ObjectApis, 'ipLists' | 'services'>,
+): DefaultsOperations {
   return {
     async getDefaultIpList(options) {
       const list = await ipLists.getByName(ANY_IP_LIST_NAME, 'active', options)
@@ -27,6 +39,12 @@ export function createDefaultsOperations({
       const service = found.find((candidate) => candidate.name === ALL_SERVICES_NAME && coversEverything(candidate))
       if (service === undefined) throw missing('service', ALL_SERVICES_NAME)
       return service
+    },
+    async generatePairingKey(pairingProfileHref, options) {
+      const path = `${calls.href(KINDS.pairingProfiles, pairingProfileHref)}/pairing_key`
+      const made = madeBy<{ activation_code?: unknown }>(await calls.post(path, {}, options), 'the pairing key')
+      if (typeof made.activation_code === 'string') return made.activation_code
+      throw new PceError('outcome_unknown', 'the PCE made a pairing key, but its answer does not have it')
     },
   }
 }

@@ -1,6 +1,6 @@
 import type { TrafficFlow } from '../../schemas/pce/traffic.js'
 import type { Http } from '../transport.js'
-import { JsonArraySplitter } from './split-json-array.js'
+import { JsonArraySplitter } from '../split-json-array.js'
 import type { TrafficRun } from './traffic-run.js'
 
 /**

@@ -1,13 +1,39 @@
-import type { ProductVersion } from '../../schemas/pce/status.js'
-import type { Http } from '../transport.js'
-import type { StatusOperations } from '../types.js'
+import type { NodeAvailability, ProductVersion, SuperclusterLeader } from '../../schemas/pce/status.js'
+import { PceApiError } from '../errors.js'
+import type { RequestOptions } from '../types.js'
+import { below, type Calls } from './create-calls.js'
 
-/** Operations on the PCE itself; its paths have no organisation (pce-api a.3). */
-export function createStatusOperations(http: Http): StatusOperations {
+/** Questions about the PCE itself; their paths have no organisation (pce-api a.3). */
+export interface StatusOperations {
+  /** Tells which release the PCE runs. */
+  getProductVersion(options?: RequestOptions): Promise<ProductVersion>
+  /**
+   * Tells whether the PCE can work: false for 404, as a node says it of itself, and for 502, as a load balancer says it of all
+   * of them once the retries are over. Anything else is an error, since it decides nothing.
+   */
+  getNodeAvailable(options?: RequestOptions): Promise<NodeAvailability>
+  /** Tells whether this PCE leads its supercluster: false for 404, which is how a member says it. */
+  getSuperclusterLeader(options?: RequestOptions): Promise<SuperclusterLeader>
+}
+
+export function createStatusOperations({ http, get }: Calls): StatusOperations {
+  /** The PCE answers these by status alone (pce-api g.24). */
+  async function isSaid(path: string, options: RequestOptions | undefined, denials: readonly number[]) {
+    try {
+      await http.send('GET', path, below(options))
+      return true
+    } catch (error) {
+      if (error instanceof PceApiError && denials.includes(error.status)) return false
+      throw error
+    }
+  }
   return {
-    async getProductVersion(options = {}) {
-      const answer = await http.send('GET', '/product_version', { ...options, includeOrg: false })
-      return answer.json<ProductVersion>()
+    getProductVersion: (options) => get<ProductVersion>('/product_version', options),
+    async getNodeAvailable(options) {
+      return { available: await isSaid('/node_available', options, [404, 502]) }
+    },
+    async getSuperclusterLeader(options) {
+      return { leader: await isSaid('/supercluster/leader', options, [404]) }
     },
   }
 }

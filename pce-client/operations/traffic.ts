@@ -4,24 +4,39 @@ import {
   type TrafficFlow,
   type TrafficQuery,
 } from '../../schemas/pce/traffic.js'
-import { messageOf, resultHref, sleep } from '../collection.js'
 import { endpointOfLocation } from '../endpoint.js'
-import { PceApiError, PceError } from '../errors.js'
+import { PceError } from '../errors.js'
 import type { ClientSettings } from '../settings.js'
 import type { Http } from '../transport.js'
-import type { StreamTrafficOptions, TrafficOperations, TrafficQueryOutcome } from '../types.js'
+import type { StreamTrafficOptions, TrafficQueryOutcome } from '../types.js'
 import { downloadFlows } from './download-flows.js'
+import { pollUntilDone, readAgain } from './poll-traffic-query.js'
 import { beginTrafficRun, type TrafficRun } from './traffic-run.js'
 
-/** An immediate poll can see a `failed` that passes (tools A6). */
-const FIRST_WAIT_MS = 1000
-const WAIT_FACTOR = 1.5
-const LONGEST_WAIT_MS = 10_000
-/** How long a completed query may stay without its result: a known race at the PCE. */
-const RESULT_GRACE_MS = 30_000
 const CLEAN_UP_MS = 5000
 
 /** The asynchronous traffic query (specification 4.3, pce-api b.4) from submission to its last row. */
+export interface TrafficOperations {
+  /**
+   * Gives the flows of a query: submits it, polls it until it is done, and downloads its rows. Without `max_results` it asks for
+   * all that the PCE gives, 200,000.
+   *
+   * @throws {PceApiError} `traffic_query_failed` when the PCE reports that the query failed.
+   * @throws {PceError} `traffic_query_timeout` when it is not done within `options.deadlineSeconds` (600).
+   */
+  getTrafficFlowsAsync(
+    queryName: string,
+    trafficQuery: TrafficQuery,
+    options?: Omit<StreamTrafficOptions, 'onFlows'>,
+  ): Promise<TrafficFlow[]>
+  /** Runs the same query and hands its rows over as they arrive, so that no second copy of the result exists. */
+  streamTrafficFlows(
+    queryName: string,
+    trafficQuery: TrafficQuery,
+    options: StreamTrafficOptions,
+  ): Promise<TrafficQueryOutcome>
+}
+
 export function createTrafficOperations(http: Http, settings: ClientSettings): TrafficOperations {
   async function streamTrafficFlows(queryName: string, trafficQuery: TrafficQuery, options: StreamTrafficOptions) {
     const run = beginTrafficRun(settings, options)
@@ -81,36 +96,6 @@ async function submit(
   return endpointOfLocation(address, href)
 }
 
-async function pollUntilDone(
-  http: Http,
-  settings: ClientSettings,
-  href: string,
-  run: TrafficRun,
-): Promise<{ query: AsyncTrafficQuery; result: string }> {
-  const { timers } = settings
-  let completedAt: number | undefined
-  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * WAIT_FACTOR, LONGEST_WAIT_MS)) {
-    await sleep(settings, Math.max(Math.min(wait, run.remainingMs()), 0), run.signal)
-    run.remainingMs()
-    run.signal.throwIfAborted()
-    const answer = await http.send('GET', href, run.request)
-    const query = answer.json<AsyncTrafficQuery | undefined>()
-    if (query === undefined) throw new PceError('invalid_response', `GET ${href}: the PCE answered without the query`)
-    run.report({ phase: 'polling', status: query.status, matchesCount: query.matches_count })
-
-    if (query.status === 'failed') throw queryFailed(href, answer.status, messageOf(query.result))
-    if (query.status === 'cancelled' || query.status === 'canceled') {
-      throw queryFailed(href, answer.status, 'it was cancelled at the PCE')
-    }
-    if (query.status !== 'completed' && query.status !== 'done') continue
-    const result = resultHref(query.result)
-    if (result !== undefined) return { query, result }
-    completedAt ??= timers.now()
-    if (timers.now() - completedAt > RESULT_GRACE_MS)
-      throw queryFailed(href, answer.status, 'it completed without a result')
-  }
-}
-
 async function deliver(
   options: StreamTrafficOptions,
   run: TrafficRun,
@@ -122,35 +107,8 @@ async function deliver(
   run.report({ phase: 'downloading', status: query.status, flows: total, matchesCount: query.matches_count })
 }
 
-/** `matches_count` may be final only after the download. The rows are there, so a failure to re-read costs nothing. */
-async function readAgain(
-  http: Http,
-  href: string,
-  query: AsyncTrafficQuery,
-  run: TrafficRun,
-): Promise<AsyncTrafficQuery> {
-  try {
-    const again = (await http.send('GET', href, run.request)).json<AsyncTrafficQuery | undefined>()
-    return again ?? query
-  } catch (error) {
-    if (run.signal.aborted) throw error
-    return query
-  }
-}
-
 /** Frees the PCE of a query nobody waits for. Best effort: what went wrong before is what the caller must hear. */
 async function deleteQuery(http: Http, href: string, { requestId, headers }: StreamTrafficOptions): Promise<void> {
   const options = { requestId, headers, includeOrg: false, totalTimeoutMs: CLEAN_UP_MS, retryCount: 0 }
   await http.send('DELETE', href, options).catch(() => undefined)
-}
-
-function queryFailed(path: string, status: number, why: string): PceApiError {
-  const errors = [{ token: 'traffic_query_failed', message: why }]
-  return new PceApiError(`the traffic query failed: ${why}`, {
-    status,
-    method: 'GET',
-    path,
-    errors,
-    code: 'traffic_query_failed',
-  })
 }

@@ -1,9 +1,57 @@
-import type { PceObject } from './reference.js'
+import { Type } from '@sinclair/typebox'
+import { Nullable } from '../common.js'
+import { AnyFields, Maybe, MaybeList, MaybeNumber, MaybeText, OneOf, type Read } from './reference.js'
 
-export interface PceEvent extends PceObject {
-  event_type: string
-  timestamp: string
-  severity: string
-  status: string | null
-  pce_fqdn?: string
-}
+/** Who did it: exactly one of them is given. */
+const EventActor = Type.Object({
+  user: Type.Optional(Type.Object({ href: Type.String(), username: MaybeText })),
+  agent: Type.Optional(Type.Object({ href: MaybeText, hostname: MaybeText })),
+  ven: Type.Optional(Type.Object({ href: MaybeText, hostname: MaybeText })),
+  container_cluster: Type.Optional(Type.Object({ href: MaybeText, name: MaybeText })),
+  service_account: Type.Optional(Type.Object({ href: MaybeText, name: MaybeText })),
+  system: Type.Optional(AnyFields),
+})
+
+const EventAction = Type.Object({
+  uuid: MaybeText,
+  api_endpoint: MaybeText,
+  api_method: MaybeText,
+  http_status_code: Maybe(Type.Integer()),
+  src_ip: MaybeText,
+  info: Maybe(AnyFields),
+  errors: MaybeList(Type.Object({ token: MaybeText, message: MaybeText })),
+})
+
+const ResourceChange = Type.Object({
+  uuid: MaybeText,
+  /** One field, named after the kind, with the object as it is. */
+  resource: AnyFields,
+  /** Per field, before and after. */
+  changes: Maybe(AnyFields),
+  change_type: Type.String(),
+})
+
+const Notification = Type.Object({
+  uuid: MaybeText,
+  notification_type: MaybeText,
+  severity: Type.Optional(OneOf('err', 'warning', 'info')),
+  info: Maybe(AnyFields),
+})
+
+/** What happened, of one organisation or of the whole PCE (pce-api e.13). */
+export const PceEvent = Type.Object({
+  href: Type.String(),
+  event_type: Type.String(),
+  timestamp: Type.String(),
+  severity: Type.String(),
+  status: Nullable(Type.String()),
+  pce_fqdn: Type.Optional(Type.String()),
+  event_id: MaybeText,
+  org_id: MaybeNumber,
+  version: MaybeText,
+  created_by: Maybe(EventActor),
+  action: Maybe(EventAction),
+  resource_changes: MaybeList(ResourceChange),
+  notifications: MaybeList(Notification),
+})
+export type PceEvent = Read<typeof PceEvent>

@@ -1,18 +1,27 @@
-import type { VersionedObject } from './reference.js'
+import { Type, type Static } from '@sinclair/typebox'
+import { EXTERNAL_FIELDS, Maybe, MaybeFlag, MaybeList, MaybeText, VERSIONED_FIELDS, type Read } from './reference.js'
 
-export interface IpRange {
-  from_ip: string
-  to_ip?: string | null
-  exclusion?: boolean
-  description?: string | null
-}
+export const IpRange = Type.Object({
+  /** An address or a network; with `to_ip` both are addresses. */
+  from_ip: Type.String(),
+  to_ip: MaybeText,
+  exclusion: MaybeFlag,
+  description: MaybeText,
+})
+export type IpRange = Static<typeof IpRange>
 
-export interface IpList extends VersionedObject {
-  name: string
-  description?: string | null
-  ip_ranges?: IpRange[] | null
-  fqdns?: { fqdn: string; description?: string | null }[] | null
-}
+/** Addresses and names outside the workloads (pce-api e.4). */
+export const IpList = Type.Object({
+  ...VERSIONED_FIELDS,
+  ...EXTERNAL_FIELDS,
+  name: Type.String(),
+  description: MaybeText,
+  ip_ranges: MaybeList(IpRange),
+  /** What the list was made from, where the PCE keeps lists of its own. */
+  ip_list_attribute: Maybe(Type.Object({ id: MaybeText, href: MaybeText, name: Type.String(), ...EXTERNAL_FIELDS })),
+  fqdns: MaybeList(Type.Object({ fqdn: Type.String(), description: MaybeText })),
+})
+export type IpList = Read<typeof IpList>
 
 /** The built-in list that covers every address; its name is the same on every PCE. */
 export const ANY_IP_LIST_NAME = 'Any (0.0.0.0/0 and ::/0)'

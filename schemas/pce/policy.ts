@@ -1,4 +1,16 @@
-import type { PceObject, Reference } from './reference.js'
+import { Type, type Static } from '@sinclair/typebox'
+import { Nullable } from '../common.js'
+import {
+  Maybe,
+  MaybeFlag,
+  MaybeList,
+  MaybeNumber,
+  MaybeText,
+  OBJECT_FIELDS,
+  Reference,
+  UpdateType,
+  type Read,
+} from './reference.js'
 
 /** The object types of a change subset: what can be provisioned, spelled as the path segment of their hrefs. */
 export const CHANGE_SUBSET_TYPES = [
@@ -14,39 +26,73 @@ export const CHANGE_SUBSET_TYPES = [
 ] as const
 export type ChangeSubsetType = (typeof CHANGE_SUBSET_TYPES)[number]
 
-/** Draft hrefs by type; other keys are refused by the PCE. */
-export type ChangeSubset = Partial<Record<ChangeSubsetType, Reference[]>>
+/** One field for each of those types. */
+const byType = <T>(value: T) =>
+  Object.fromEntries(CHANGE_SUBSET_TYPES.map((type) => [type, value])) as Record<ChangeSubsetType, T>
 
-export interface PendingChange {
-  href: string
-  name?: string
-  update_type?: 'create' | 'update' | 'delete'
-  updated_at?: string
-  updated_by?: Reference
-  caps?: string[]
-}
+/** Draft hrefs by type; other keys are refused by the PCE. */
+export const ChangeSubset = Type.Object(byType(Type.Optional(Type.Array(Reference))))
+export type ChangeSubset = Static<typeof ChangeSubset>
+
+export const PendingChange = Type.Object({
+  href: Type.String(),
+  name: Type.Optional(Type.String()),
+  update_type: Type.Optional(UpdateType),
+  updated_at: Type.Optional(Type.String()),
+  updated_by: Type.Optional(Reference),
+  caps: Type.Optional(Type.Array(Type.String())),
+})
+export type PendingChange = Static<typeof PendingChange>
 
 /** `GET /sec_policy/pending`: an object of buckets. firewall_settings may be one object instead of a list. */
 export type PendingChanges = Partial<Record<ChangeSubsetType, PendingChange[] | PendingChange>>
 
-export interface PolicyVersion extends PceObject {
-  version: number
+/** A pending draft change with the change-subset type its bucket named. */
+export const TypedPendingChange = Type.Object({
+  ...PendingChange.properties,
+  type: Type.Unsafe<ChangeSubsetType>(Type.String()),
+})
+export type TypedPendingChange = Static<typeof TypedPendingChange>
+
+/** What one provisioning made active. */
+export const PolicyVersion = Type.Object({
+  ...OBJECT_FIELDS,
+  version: Type.Integer(),
   /** May be null or 0 at first: the PCE computes it after the answer. */
-  workloads_affected?: number | null
-  commit_message?: string | null
-  object_counts?: Record<string, number>
-}
+  workloads_affected: Maybe(Type.Integer()),
+  commit_message: MaybeText,
+  /** Active objects after the provisioning, by type. */
+  object_counts: Type.Optional(Type.Record(Type.String(), Type.Integer())),
+})
+export type PolicyVersion = Read<typeof PolicyVersion>
 
-export interface PolicyDependency {
-  dependency: Partial<Record<ChangeSubsetType, Reference>>
-  required_by: Partial<Record<ChangeSubsetType, Reference[]>>
-}
+/** An object that a set of changes also needs, and what needs it. */
+export const PolicyDependency = Type.Object({
+  dependency: Type.Object(byType(Type.Optional(Reference))),
+  required_by: Type.Object(byType(Type.Optional(Type.Array(Reference)))),
+})
+export type PolicyDependency = Static<typeof PolicyDependency>
 
-export interface PolicyImpact {
-  num_sets: number
-  num_virtual_servers?: number
-  num_managed_workloads: number
-  num_container_workloads?: number
-  num_unmanaged_workloads: number
-  all_workloads_optimization?: boolean
-}
+/** What a set of changes would reach. */
+export const PolicyImpact = Type.Object({
+  num_sets: Type.Integer(),
+  num_virtual_servers: MaybeNumber,
+  num_managed_workloads: Type.Integer(),
+  num_container_workloads: MaybeNumber,
+  num_unmanaged_workloads: Type.Integer(),
+  /** The counts are approximate, because there are very many changes. */
+  all_workloads_optimization: MaybeFlag,
+})
+export type PolicyImpact = Static<typeof PolicyImpact>
+
+/** An object that a policy version changed, or that the draft would change. */
+export const ModifiedPolicyObject = Type.Object({
+  href: Type.String(),
+  object_type: Type.String(),
+  update_type: Nullable(UpdateType),
+  name: MaybeText,
+  updated_at: Type.String(),
+  updated_by: Maybe(Reference),
+  caps: MaybeList(Type.String()),
+})
+export type ModifiedPolicyObject = Read<typeof ModifiedPolicyObject>

@@ -1,57 +1,121 @@
-import type { Reference, VersionedObject } from './reference.js'
+import { Type, type Static } from '@sinclair/typebox'
+import { LabelGroupRef, LabelRef } from './label.js'
+import {
+  EXTERNAL_FIELDS,
+  MaybeFlag,
+  MaybeList,
+  MaybeText,
+  OneOf,
+  Reference,
+  VERSIONED_FIELDS,
+  type Read,
+} from './reference.js'
 
-export interface ScopeEntry {
-  label?: { href: string; key?: string; value?: string }
-  label_group?: { href: string; key?: string; name?: string }
-  exclusion?: boolean
-}
+export const ScopeEntry = Type.Object({
+  label: Type.Optional(LabelRef),
+  label_group: Type.Optional(LabelGroupRef),
+  exclusion: MaybeFlag,
+})
+export type ScopeEntry = Static<typeof ScopeEntry>
+
+/** Inner lists AND, outer list OR; `[[]]` is everything. */
+export const Scopes = Type.Array(Type.Array(ScopeEntry))
 
 /** Exactly one selector. Which ones a rule accepts differs by side and by kind of rule (pce-api e.7, e.8). */
-export interface Actor {
-  actors?: 'ams' | 'container_host'
-  label?: { href: string; key?: string; value?: string }
-  label_group?: { href: string; key?: string; name?: string }
-  ip_list?: { href: string; name?: string }
-  workload?: { href: string; name?: string | null; hostname?: string | null }
-  virtual_service?: { href: string; name?: string | null }
-  virtual_server?: { href: string }
-  exclusion?: boolean
+export const Actor = Type.Object({
+  actors: Type.Optional(OneOf('ams', 'container_host')),
+  label: Type.Optional(LabelRef),
+  label_group: Type.Optional(LabelGroupRef),
+  /** A whole dimension; newer releases only. */
+  label_dimension: Type.Optional(Type.String()),
+  ip_list: Type.Optional(Type.Object({ href: Type.String(), name: Type.Optional(Type.String()) })),
+  workload: Type.Optional(Type.Object({ href: Type.String(), name: MaybeText, hostname: MaybeText })),
+  virtual_service: Type.Optional(Type.Object({ href: Type.String(), name: MaybeText })),
+  virtual_server: Type.Optional(Reference),
+  exclusion: MaybeFlag,
+})
+export type Actor = Static<typeof Actor>
+
+/** A service by href, or a port (range) of TCP or UDP. */
+export const IngressService = Type.Union([
+  Reference,
+  Type.Object({ port: Type.Integer(), to_port: Type.Optional(Type.Integer()), proto: Type.Integer() }),
+])
+export type IngressService = Static<typeof IngressService>
+
+/** What boundaries and all rules share. */
+export const RULE_SIDES = {
+  providers: Type.Array(Actor),
+  consumers: Type.Array(Actor),
+  ingress_services: Type.Array(IngressService),
+}
+export const NetworkType = OneOf('brn', 'non_brn', 'all')
+
+const RULE_FIELDS = {
+  ...VERSIONED_FIELDS,
+  ...RULE_SIDES,
+  enabled: Type.Boolean(),
+  description: MaybeText,
+  egress_services: MaybeList(Reference),
+  unscoped_consumers: MaybeFlag,
+  network_type: Type.Optional(NetworkType),
+  /** Release 26 and later, as the next one. */
+  all_ips_except_for_in_consumers: MaybeFlag,
+  all_ips_except_for_in_providers: MaybeFlag,
 }
 
-export type IngressService = Reference | { port: number; to_port?: number; proto: number }
+/** An allow rule, `sec_rules` in paths (pce-api e.7). */
+export const Rule = Type.Object({
+  ...RULE_FIELDS,
+  ...EXTERNAL_FIELDS,
+  resolve_labels_as: Type.Object({ providers: Type.Array(Type.String()), consumers: Type.Array(Type.String()) }),
+  sec_connect: MaybeFlag,
+  stateless: MaybeFlag,
+  machine_auth: MaybeFlag,
+  consuming_security_principals: MaybeList(Reference),
+  use_workload_subnets: MaybeList(OneOf('providers', 'consumers')),
+})
+export type Rule = Read<typeof Rule>
 
-interface RuleCore extends VersionedObject {
-  enabled: boolean
-  description?: string | null
-  providers: Actor[]
-  consumers: Actor[]
-  ingress_services: IngressService[]
-  egress_services?: Reference[] | null
-  unscoped_consumers?: boolean
-  network_type?: 'brn' | 'non_brn' | 'all'
-}
+/** A deny rule (pce-api e.8); `override: true` makes it an override deny, which beats every allow rule. */
+export const DenyRule = Type.Object({ ...RULE_FIELDS, override: MaybeFlag })
+export type DenyRule = Read<typeof DenyRule>
 
-/** An allow rule (`sec_rules`). */
-export interface Rule extends RuleCore {
-  resolve_labels_as: { providers: string[]; consumers: string[] }
-  sec_connect?: boolean
-  stateless?: boolean
-  machine_auth?: boolean
-  consuming_security_principals?: Reference[] | null
-}
+/** A rule in the words of iptables. */
+export const IpTablesRule = Type.Object({
+  ...VERSIONED_FIELDS,
+  enabled: Type.Boolean(),
+  description: MaybeText,
+  statements: Type.Array(
+    Type.Object({
+      table_name: OneOf('nat', 'mangle', 'filter'),
+      chain_name: OneOf('PREROUTING', 'INPUT', 'OUTPUT', 'FORWARD', 'POSTROUTING'),
+      parameters: Type.String(),
+    }),
+  ),
+  actors: Type.Array(
+    Type.Object({
+      actors: Type.Optional(Type.String()),
+      label: Type.Optional(LabelRef),
+      label_group: Type.Optional(LabelGroupRef),
+      workload: Type.Optional(Reference),
+    }),
+  ),
+  ip_version: OneOf('4', '6'),
+})
+export type IpTablesRule = Read<typeof IpTablesRule>
 
-/** A deny rule; `override: true` makes it an override deny, which beats every allow rule. */
-export interface DenyRule extends RuleCore {
-  override?: boolean
-}
-
-export interface RuleSet extends VersionedObject {
-  name: string
-  description?: string | null
-  enabled: boolean
-  /** Inner lists AND, outer list OR; `[[]]` is everything. */
-  scopes: ScopeEntry[][]
-  rules?: Rule[] | null
-  /** Absent on releases without the feature. */
-  deny_rules?: DenyRule[] | null
-}
+/** Rules and where they apply (pce-api e.6). */
+export const RuleSet = Type.Object({
+  ...VERSIONED_FIELDS,
+  ...EXTERNAL_FIELDS,
+  name: Type.String(),
+  description: MaybeText,
+  enabled: Type.Boolean(),
+  scopes: Scopes,
+  rules: MaybeList(Rule),
+  /** Deny and override-deny rules. Absent on releases without the feature. */
+  deny_rules: MaybeList(DenyRule),
+  ip_tables_rules: MaybeList(IpTablesRule),
+})
+export type RuleSet = Read<typeof RuleSet>

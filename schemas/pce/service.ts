@@ -1,30 +1,51 @@
-import type { VersionedObject } from './reference.js'
+import { Type, type Static } from '@sinclair/typebox'
+import { EXTERNAL_FIELDS, Maybe, MaybeList, MaybeText, VERSIONED_FIELDS, type Read } from './reference.js'
 
-export interface ServicePort {
+const MaybeInteger = Maybe(Type.Integer())
+
+export const ServicePort = Type.Object({
   /** Absent means every port of the protocol. */
-  port?: number | null
-  to_port?: number | null
+  port: MaybeInteger,
+  to_port: MaybeInteger,
   /** IANA protocol number; -1 (any) only in the built-in All Services. */
-  proto: number
-  icmp_type?: number | null
-  icmp_code?: number | null
-}
+  proto: Type.Integer(),
+  icmp_type: MaybeInteger,
+  icmp_code: MaybeInteger,
+})
+export type ServicePort = Static<typeof ServicePort>
 
-export interface WindowsService {
-  service_name?: string | null
-  process_name?: string | null
-  port?: number | null
-  to_port?: number | null
-  proto?: number | null
-}
+export const WindowsService = Type.Object({
+  service_name: MaybeText,
+  process_name: MaybeText,
+  port: MaybeInteger,
+  to_port: MaybeInteger,
+  proto: MaybeInteger,
+  icmp_type: MaybeInteger,
+  icmp_code: MaybeInteger,
+})
+export type WindowsService = Static<typeof WindowsService>
 
-export interface Service extends VersionedObject {
-  name: string
-  description?: string | null
-  service_ports?: ServicePort[] | null
-  windows_services?: WindowsService[] | null
-  windows_egress_services?: { service_name?: string | null; process_name?: string | null }[] | null
-}
+const RansomwareRisk = Type.Object({
+  category: Type.String(),
+  severity: Type.String(),
+  average_protection_percent: Type.Optional(Type.Number()),
+  os_platforms: MaybeList(Type.String()),
+})
+
+/** Ports and protocols, or Windows processes; exactly one of the three lists is in use (pce-api e.5). */
+export const Service = Type.Object({
+  ...VERSIONED_FIELDS,
+  ...EXTERNAL_FIELDS,
+  name: Type.String(),
+  description: MaybeText,
+  description_url: MaybeText,
+  process_name: MaybeText,
+  service_ports: MaybeList(ServicePort),
+  windows_services: MaybeList(WindowsService),
+  windows_egress_services: MaybeList(Type.Object({ service_name: MaybeText, process_name: MaybeText })),
+  risk_details: Maybe(Type.Object({ ransomware: Maybe(RansomwareRisk) })),
+})
+export type Service = Read<typeof Service>
 
 /** The built-in service that covers every port and protocol. Its href differs per PCE, its name does not. */
 export const ALL_SERVICES_NAME = 'All Services'

@@ -1,107 +1,206 @@
-import type { LabelRef } from './label.js'
-import type { Reference } from './reference.js'
+import { Type, type Static } from '@sinclair/typebox'
+import { LabelRef } from './label.js'
+import {
+  AnyFields,
+  Maybe,
+  MaybeFlag,
+  MaybeList,
+  MaybeNumber,
+  MaybeText,
+  OneOf,
+  Reference,
+  type Read,
+} from './reference.js'
 
 export const POLICY_DECISIONS = ['allowed', 'potentially_blocked', 'blocked', 'unknown'] as const
 export type PolicyDecision = (typeof POLICY_DECISIONS)[number]
 
-/** One condition of a traffic filter; exactly one field. `fqdn` and `transmission` exist for destinations only. */
-export interface TrafficSelector {
-  label?: Reference
-  label_group?: Reference
-  workload?: Reference
-  ip_list?: Reference
-  /** A plain string: the PCE answers 406 to an object (pce-api e.12). */
-  ip_address?: string
-  actors?: 'ams'
-  fqdn?: string
-  transmission?: 'unicast' | 'broadcast' | 'multicast'
-}
-
-export interface TrafficServiceFilter {
-  port?: number
-  to_port?: number
-  proto?: number
-  process_name?: string
-  windows_service_name?: string
-}
-
-/** Body of POST /traffic_flows/async_queries; the client adds `query_name`. */
-export interface TrafficQuery {
-  /** ISO 8601 with zone. */
-  start_date: string
-  end_date: string
-  /** `include`: outer list OR, inner list AND, `[[]]` is anything. `exclude`: any match excludes. */
-  sources: { include: TrafficSelector[][]; exclude: TrafficSelector[] }
-  destinations: { include: TrafficSelector[][]; exclude: TrafficSelector[] }
-  services: { include: TrafficServiceFilter[]; exclude: TrafficServiceFilter[] }
-  sources_destinations_query_op?: 'and' | 'or'
-  /** Empty means all. */
-  policy_decisions: PolicyDecision[]
-  exclude_workloads_from_ip_list_query?: boolean
-  /** 0..200000 */
-  max_results: number
-}
-
-export interface FlowNode {
-  ip: string
-  fqdn?: string | null
-  fqdn_name?: string | null
-  ip_lists?: { href: string; name?: string; size?: number }[] | null
-  workload?: {
-    href: string
-    hostname?: string | null
-    name?: string | null
-    os_type?: string
-    managed?: boolean
-    managed_by?: string
-    enforcement_mode?: string
-    /** A laptop or desktop rather than a server. */
-    endpoint?: boolean
-    labels?: LabelRef[] | null
-  } | null
-}
-
-/** One aggregated row of a traffic query's result: same ends, service, process and decision inside the window. */
-export interface TrafficFlow {
-  src: FlowNode
-  dst: FlowNode
-  service: {
-    port?: number | null
-    proto?: number | null
-    process_name?: string | null
-    windows_service_name?: string | null
-    user_name?: string | null
-  }
-  num_connections?: number | null
-  state?: string | null
-  policy_decision: string
-  boundary_decision?: string | null
-  draft_policy_decision?: string | null
-  rules?: Reference[] | null
-  flow_direction?: 'inbound' | 'outbound' | null
-  transmission?: string | null
-  timestamp_range?: { first_detected: string; last_detected: string } | null
-  /** Bytes into and out of the destination. */
-  dst_bi?: number | null
-  dst_bo?: number | null
-  icmp_type?: number | null
-  icmp_code?: number | null
-  [field: string]: unknown
-}
-
-export type TrafficQueryStatus =
-  'queued' | 'working' | 'completed' | 'done' | 'failed' | 'cancel_requested' | 'cancelled' | 'canceled'
-
-/** The asynchronous query object as the PCE reports it while it works. */
-export interface AsyncTrafficQuery {
-  href: string
-  status: TrafficQueryStatus
-  result?: string | { href?: string; message?: string } | null
-  /** Raw observations before the PCE aggregates them into rows; never a count of rows. */
-  matches_count?: number
-  flows_count?: number
-  [field: string]: unknown
-}
-
 /** No traffic query returns more rows than this (pce-api h). */
 export const MAX_TRAFFIC_ROWS = 200_000
+/** The most rows that the synchronous query may be asked for (pce-api e.12). */
+export const MAX_SYNCHRONOUS_TRAFFIC_ROWS = 100_000
+
+/** One condition of a traffic filter; exactly one field. `fqdn` and `transmission` exist for destinations only. */
+export const TrafficSelector = Type.Object({
+  label: Type.Optional(Reference),
+  label_group: Type.Optional(Reference),
+  workload: Type.Optional(Reference),
+  ip_list: Type.Optional(Reference),
+  /** A plain string: the PCE answers 406 to an object (pce-api e.12). */
+  ip_address: Type.Optional(Type.String()),
+  actors: Type.Optional(OneOf('ams')),
+  fqdn: Type.Optional(Type.String()),
+  transmission: Type.Optional(OneOf('unicast', 'broadcast', 'multicast')),
+  cloud_resource: Type.Optional(Type.Object({ resource_uuid: Type.String() })),
+  data_center: Type.Optional(Type.Object({ type: Type.String() })),
+})
+export type TrafficSelector = Static<typeof TrafficSelector>
+
+/** `include`: outer list OR, inner list AND, `[[]]` is anything. `exclude`: any match excludes. */
+const TrafficSide = Type.Object({
+  include: Type.Array(Type.Array(TrafficSelector)),
+  exclude: Type.Array(TrafficSelector),
+})
+
+export const TrafficServiceFilter = Type.Object({
+  port: MaybeNumber,
+  to_port: MaybeNumber,
+  proto: MaybeNumber,
+  process_name: Type.Optional(Type.String()),
+  windows_service_name: Type.Optional(Type.String()),
+})
+export type TrafficServiceFilter = Static<typeof TrafficServiceFilter>
+
+/** Body of POST /traffic_flows/async_queries; the client adds `query_name`. */
+export const TrafficQuery = Type.Object({
+  /** ISO 8601 with zone. */
+  start_date: Type.String(),
+  end_date: Type.String(),
+  sources: TrafficSide,
+  destinations: TrafficSide,
+  services: Type.Object({
+    include: Type.Array(TrafficServiceFilter),
+    exclude: Type.Array(TrafficServiceFilter),
+  }),
+  sources_destinations_query_op: Type.Optional(OneOf('and', 'or')),
+  /** Empty means all. */
+  policy_decisions: Type.Array(OneOf(...POLICY_DECISIONS)),
+  boundary_decisions: Type.Optional(Type.Array(Type.String())),
+  /** `server`, `endpoint`, `flowlink`, `scanner`. */
+  data_sources: Type.Optional(Type.Object({ include: Type.Array(Type.String()), exclude: Type.Array(Type.String()) })),
+  exclude_workloads_from_ip_list_query: MaybeFlag,
+  /** 0..200000 */
+  max_results: Type.Integer(),
+})
+export type TrafficQuery = Static<typeof TrafficQuery>
+
+/** The workload at an end of a flow. */
+const FlowWorkload = Type.Object({
+  href: Type.String(),
+  hostname: MaybeText,
+  name: MaybeText,
+  os_type: Type.Optional(Type.String()),
+  managed: MaybeFlag,
+  managed_by: Type.Optional(Type.String()),
+  enforcement_mode: Type.Optional(Type.String()),
+  /** A laptop or desktop rather than a server. */
+  endpoint: MaybeFlag,
+  labels: MaybeList(LabelRef),
+})
+
+export const FlowNode = Type.Object({
+  ip: Type.String(),
+  /** Schemas of release 26 call it `fqdn_name`, answers `fqdn` (pce-api e.12). */
+  fqdn: MaybeText,
+  fqdn_name: MaybeText,
+  ip_lists: MaybeList(Type.Object({ href: Type.String(), name: Type.Optional(Type.String()), size: MaybeNumber })),
+  workload: Maybe(FlowWorkload),
+  virtual_service: Maybe(AnyFields),
+  virtual_server: Maybe(AnyFields),
+})
+export type FlowNode = Static<typeof FlowNode>
+
+/** One aggregated row of a traffic query's result: same ends, service, process and decision inside the window. */
+export const TrafficFlow = Type.Object({
+  src: FlowNode,
+  dst: FlowNode,
+  service: Type.Object({
+    port: Maybe(Type.Integer()),
+    proto: Maybe(Type.Integer()),
+    process_name: MaybeText,
+    windows_service_name: MaybeText,
+    user_name: MaybeText,
+  }),
+  num_connections: Maybe(Type.Integer()),
+  state: MaybeText,
+  policy_decision: Type.String(),
+  boundary_decision: MaybeText,
+  /** Only after `updateAsyncQueryRules`, as `rules` and the lists beside it. */
+  draft_policy_decision: MaybeText,
+  /** A rule by href, or an essential one that only has a name. */
+  rules: MaybeList(
+    Type.Object({ href: Type.Optional(Type.String()), essential_service_rule: Type.Optional(Type.String()) }),
+  ),
+  enforcement_boundaries: MaybeList(Reference),
+  override_deny_rules: MaybeList(Reference),
+  flow_direction: Maybe(OneOf('inbound', 'outbound')),
+  transmission: MaybeText,
+  timestamp_range: Maybe(Type.Object({ first_detected: Type.String(), last_detected: Type.String() })),
+  network: Maybe(Type.Object({ href: Type.Optional(Type.String()), name: MaybeText })),
+  /** Bytes into and out of the destination. */
+  dst_bi: Maybe(Type.Integer()),
+  dst_bo: Maybe(Type.Integer()),
+  icmp_type: Maybe(Type.Integer()),
+  icmp_code: Maybe(Type.Integer()),
+  client_type: MaybeText,
+  caps: MaybeList(Type.String()),
+})
+export type TrafficFlow = Read<typeof TrafficFlow>
+
+const TrafficQueryStatus = OneOf(
+  'queued',
+  'working',
+  'completed',
+  'done',
+  'failed',
+  'cancel_requested',
+  'cancelled',
+  'canceled',
+)
+export type TrafficQueryStatus = Static<typeof TrafficQueryStatus>
+
+/** The asynchronous query object as the PCE reports it while it works. */
+export const AsyncTrafficQuery = Type.Object({
+  href: Type.String(),
+  status: TrafficQueryStatus,
+  /** Where the rows are, or why there are none. */
+  result: Maybe(
+    Type.Union([
+      Type.String(),
+      Type.Object({ href: Type.Optional(Type.String()), message: Type.Optional(Type.String()) }),
+    ]),
+  ),
+  created_at: Type.Optional(Type.String()),
+  created_by: Maybe(Reference),
+  updated_at: MaybeText,
+  /** The request as it was taken, `query_name` included. */
+  query_parameters: Maybe(AnyFields),
+  /** Raw observations before the PCE aggregates them into rows; never a count of rows. */
+  matches_count: MaybeNumber,
+  flows_count: MaybeNumber,
+  /** How far `updateAsyncQueryRules` has come. */
+  rules: Type.Optional(Type.Unknown()),
+  regions: MaybeList(
+    Type.Object({
+      pce_fqdn: Type.String(),
+      responded: Type.Boolean(),
+      matches_count: MaybeNumber,
+      flows_count: MaybeNumber,
+    }),
+  ),
+})
+export type AsyncTrafficQuery = Read<typeof AsyncTrafficQuery>
+
+const FlowSpace = Type.Object({
+  num_flows_days: MaybeNumber,
+  num_flows_days_limit: MaybeNumber,
+  flows_oldest_day: MaybeText,
+  flows_size_gb: Type.Optional(Type.Number()),
+  flows_size_gb_limit: Type.Optional(Type.Number()),
+  num_daily_tables: Type.Optional(Type.Number()),
+  num_weekly_tables: Type.Optional(Type.Number()),
+})
+
+/** How much traffic the PCE keeps, and how much room that takes. */
+export const TrafficDatabaseMetrics = Type.Object({
+  flows_days: Type.Integer(),
+  flows_days_limit: Type.Integer(),
+  flows_oldest_day: MaybeText,
+  flows_size_gb: Type.Number(),
+  flows_size_gb_limit: Type.Number(),
+  server: Maybe(FlowSpace),
+  endpoint: Maybe(FlowSpace),
+  backlog: Maybe(Type.Object({ total_disk_used_gb: Type.Optional(Type.Number()), total_file_count: MaybeNumber })),
+  updated_at: Type.String(),
+})
+export type TrafficDatabaseMetrics = Read<typeof TrafficDatabaseMetrics>

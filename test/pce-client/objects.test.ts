@@ -1,5 +1,5 @@
 import t from 'tap'
-import { PceApiError, type PceError } from '../../pce-client/index.js'
+import type { PceError } from '../../pce-client/index.js'
 import { KINDS, type Kind, type KindAttribute } from '../../pce-client/kinds.js'
 import type { ObjectApi } from '../../pce-client/types.js'
 import { clientOf, startServer, type Reply, type Responder } from './support.js'
@@ -136,7 +136,7 @@ t.test('every kind is reached at its own path, and refuses what it has not', asy
     const canUpdate = (fact.item.length > 0 ? fact.item : fact.collection).includes('PUT')
     const calls: [string, boolean, () => Promise<unknown>, string][] = [
       ['create', fact.collection.includes('POST'), () => api.create({ name: 'x' }, parent), `POST ${at('draft')}`],
-      ['getByReference', true, () => api.getByReference(href), `GET ${href}`],
+      ['getByReference', fact.item.length > 0 || fact.single !== '', () => api.getByReference(href), `GET ${href}`],
       ['update', canUpdate, () => api.update(href, {}), `PUT ${href.replace('/active/', '/draft/')}`],
       ['delete', fact.item.includes('DELETE'), () => api.delete(href), `DELETE ${href.replace('/active/', '/draft/')}`],
       ['bulkCreate', fact.bulk.includes('create'), () => api.bulkCreate([]), ''],
@@ -174,6 +174,96 @@ t.test('every kind is reached at its own path, and refuses what it has not', asy
       await t.rejects(api.create({}, '/orgs/1/labels/1'), { code: 'invalid_href' }, 'of the right kind')
     }
   }
+})
+
+/** Kinds whose objects have no name by which the PCE or this client could find them (pce-api b.2, c). */
+const NAMELESS = new Set(
+  `app_group_summary authentication_settings deny_rules detected_core_services event_settings events firewall_settings jobs
+  label_dimensions label_mapping_rules labels network_endpoints org_settings password_policy permissions report_settings
+  reports roles rules saml_configs service_bindings syslog_destinations system_events traffic_collector_settings
+  trusted_proxy_ips users workload_settings`.split(/\s+/),
+)
+
+t.test('what a kind does not support fails before any request, and says what there is', async (t) => {
+  const client = setup({ body: [] })
+  const verbsOf = (fact: (typeof facts)[number]) => [...fact.collection, ...fact.item]
+  const refused: Record<string, number> = {}
+  for (const fact of facts) {
+    const api = apiOf(client, camelCase(fact.name))
+    const at = fact.path.replace('{org}', '1').replace('{pversion}', 'draft').replace('{id}', '9')
+    const needsParent = fact.parent !== ''
+    const parent = needsParent ? at.slice(0, at.lastIndexOf('/')) : null
+    const stranger = needsParent ? '/orgs/1/labels/1' : '/orgs/1/sec_policy/draft/rule_sets/1'
+    const href = fact.item.length > 0 ? `${at}/5` : at
+    const isSingle = fact.single !== ''
+    const canUpdate = (fact.item.length > 0 ? fact.item : fact.collection).includes('PUT')
+    const attempts: [string, boolean, () => Promise<unknown>][] = [
+      ['getByReference', fact.item.includes('GET') || isSingle, () => api.getByReference(href)],
+      ['getByName', !NAMELESS.has(fact.name) && !needsParent, () => api.getByName('x')],
+      ['get', !needsParent, () => api.get('draft')],
+      ['getAll', !needsParent, () => api.getAll('draft')],
+      ['getAsync', !needsParent, () => api.getAsync('draft')],
+      ['get of a stranger', false, () => api.get('draft', stranger)],
+      ['getAll of a stranger', false, () => api.getAll('draft', stranger)],
+      ['getAsync of a stranger', false, () => api.getAsync('draft', stranger)],
+      ['get of a version that is none', false, () => api.get('dr/aft' as never, parent)],
+      ['create', fact.collection.includes('POST') && !needsParent, () => api.create({})],
+      ['create under a stranger', false, () => api.create({}, stranger)],
+      ['update', canUpdate, () => api.update(href, {})],
+      ['update of a stranger', false, () => api.update('/orgs/1/secrets/1', {})],
+      ['delete', fact.item.includes('DELETE'), () => api.delete(href)],
+      ['bulkCreate', fact.bulk.includes('create'), () => api.bulkCreate([{}])],
+      ['bulkUpdate', fact.bulk.includes('update'), () => api.bulkUpdate([{ href }])],
+      ['bulkDelete', fact.bulk.includes('delete'), () => api.bulkDelete([href])],
+    ]
+    for (const [verb, isSupported, call] of attempts) {
+      if (isSupported) continue
+      refused[verb] = (refused[verb] ?? 0) + 1
+      const error: PceError = await call().then(
+        () => t.fail(`${fact.name} should not ${verb}`) as never,
+        (thrown: PceError) => thrown,
+      )
+      const about = subjectOf(verb, fact)
+      const isClear = error.message.includes(about)
+      t.ok(error.name === 'PceError' && isClear, `${fact.name} ${verb}: ${error.message}`)
+      if (error.code !== 'unsupported') continue
+      const offered = verb === 'getByName' ? [] : [...verbsOf(fact), ...fact.bulk.map((name) => `bulk_${name}`)]
+      for (const word of offered) t.ok(error.message.includes(word), `which names ${word}`)
+    }
+  }
+  t.same(server.requests(), [], 'not one request')
+  t.comment(
+    Object.entries(refused)
+      .map(([verb, count]) => `${verb} ${count}`)
+      .join(', '),
+  )
+  t.match(refused, { bulkCreate: 53, bulkUpdate: 54, bulkDelete: 55, get: 4, create: 28, delete: 23 })
+  t.match(await client.labels.bulkCreate([{}]).catch((error: unknown) => error), {
+    code: 'unsupported',
+    message:
+      'labels cannot be created in bulk; the PCE offers GET, POST on the collection; GET, PUT, DELETE on an object',
+  })
+})
+
+t.test('a policy version', async (t) => {
+  const client = setup({ body: [] })
+  for (const bad of [-1, 1.5, NaN, Infinity, 1e21]) {
+    await t.rejects(
+      client.ipLists.get(bad),
+      { name: 'PceIntegerError', code: 'invalid_integer' },
+      `${bad} is no integer`,
+    )
+  }
+  for (const bad of ['', 'Draft', '../draft', 'latest', null, {}] as never[]) {
+    await t.rejects(client.ipLists.getAll(bad), { name: 'PceError', code: 'invalid_argument' })
+    await t.rejects(client.ipLists.getByName('x', bad), { name: 'PceError', code: 'invalid_argument' })
+  }
+  t.same(server.requests(), [], 'is checked before any request')
+  for (const good of ['draft', 'active', 0, 81] as const) await client.ipLists.get(good)
+  t.same(
+    server.requests().map((line) => line.split('/')[4]),
+    ['draft', 'active', '0', '81'],
+  )
 })
 
 t.test('a reference', async (t) => {
@@ -241,7 +331,10 @@ t.test('getByName', async (t) => {
   await t.rejects(client.containerWorkloadProfiles.getByName('Web'), { code: 'unsupported' })
 
   const many = named(...Array.from({ length: 700 }, (_, index) => (index === 650 ? 'Web' : `Web ${index}`)))
-  client = setup(collectionOf(many))
+  client = setup(({ path }) => {
+    const wanted = Number(/max_results=(\d+)/.exec(path)?.[1] ?? 500)
+    return { body: many.slice(0, wanted), headers: { 'x-total-count': '700' } }
+  })
   t.match(await client.services.getByName('Web'), { name: 'Web' }, 'looks behind the first page')
   client = setup({ body: [{ href: '/orgs/1/network_devices/a', config: { name: 'leaf-1' } }] })
   t.match(await client.networkDevices.getByName('leaf-1'), { href: '/orgs/1/network_devices/a' })
@@ -268,134 +361,6 @@ t.test('get', async (t) => {
   const rules = '/orgs/1/sec_policy/active/rule_sets/30/sec_rules'
   await setup().rules.get('active', '/orgs/1/sec_policy/draft/rule_sets/30')
   t.same(server.requests(), [`GET ${rules}`], 'a parent is looked at in the version asked for')
-})
-
-t.test('getAll', async (t) => {
-  const labels = (count: number) => Array.from({ length: count }, (_, index) => ({ href: `/orgs/1/labels/${index}` }))
-  const count = async (answer: Responder | Reply) => (await setup(answer).labels.getAll()).length
-  const asked = () => server.seen.map(({ path, headers }) => headers.prefer ?? /max_results=(\d+)/.exec(path)?.[1])
-
-  t.equal(await count(collectionOf(labels(1234))), 1234)
-  t.same(asked(), ['0', '1234'], 'makes two requests, the second with the total of the first')
-  t.equal(await count({ body: labels(7) }), 7)
-  t.same(asked(), ['0'], 'is done when the endpoint ignores max_results')
-  t.equal(await count(collectionOf([])), 0)
-
-  for (const total of [undefined, 'abc', '0']) {
-    t.equal(
-      await count(collectionOf(labels(700), { total: () => total })),
-      700,
-      `loses nothing when the total is ${total}`,
-    )
-  }
-  let calls = 0
-  const growing: Responder = (seen, index) => collectionOf(labels(calls++ === 0 ? 600 : 603))(seen, index)
-  t.equal(await count(growing), 603, 'sees objects that were added in between')
-  t.equal(await count(collectionOf(labels(700), { cap: 500 })), 700, 'asks for the job where the PCE cuts at its page')
-  t.same(asked(), ['0', '700', 'respond-async'])
-  t.equal(
-    await count(collectionOf(labels(12_000), { total: () => undefined, cap: 10_000 })),
-    12_000,
-    'and where a full page hides the rest',
-  )
-
-  const filtered = setup(collectionOf(labels(12), { total: () => '700' }))
-  t.equal((await filtered.labels.getAll('draft', null, { params: { key: 'app', max_results: 3 } })).length, 12)
-  t.same(
-    server.requests(),
-    ['GET /orgs/1/labels?key=app&max_results=0', 'GET /orgs/1/labels?key=app&max_results=700'],
-    'an unfiltered total is no reason for more',
-  )
-
-  const events = setup(collectionOf(labels(15_000), { cap: 10_000 }))
-  t.equal((await events.events.getAll()).length, 15_000)
-  t.same(asked(), ['0', 'respond-async'], 'kinds with a hard limit go to the job at once')
-})
-
-t.test('getAsync and getCollection', async (t) => {
-  const job = '/orgs/1/jobs/6c1f'
-  const file = '/orgs/1/datafiles/77'
-  const start = (location: string, retryAfter = '5'): Reply => ({
-    status: 202,
-    headers: { location, 'retry-after': retryAfter },
-  })
-  const script = (first: Reply, ...states: Reply[]): Responder => {
-    let polls = 0
-    return ({ path }) => {
-      if (path.startsWith(job)) return states[Math.min(polls++, states.length - 1)]!
-      return path === file ? { body: [{ href: '/orgs/1/labels/1' }] } : first
-    }
-  }
-  const state = (status: string, result: unknown = {}, headers = {}): Reply => ({
-    body: { href: job, status, result },
-    headers,
-  })
-  const done = state('done', { href: file })
-
-  let client = setup(script(start(job), state('pending'), state('running'), done))
-  t.same(await client.labels.getAsync('draft', null, { params: { key: 'app' } }), [{ href: '/orgs/1/labels/1' }])
-  t.same(server.requests(), ['GET /orgs/1/labels?key=app', `GET ${job}`, `GET ${job}`, `GET ${job}`, `GET ${file}`])
-  t.equal(server.seen[0]?.headers.prefer, 'respond-async')
-  t.same(client.waits, [5000, 7500, 11_250], 'waits as asked, then half as long again')
-  client = setup(script(start(job, '0'), state('running', {}, { 'retry-after': '3' }), done))
-  await client.getCollection('labels')
-  t.same(client.waits, [0, 3000])
-
-  for (const location of [`http://127.0.0.1:${server.port}/api/v2${job}`, `/api/v2${job}`]) {
-    t.equal((await setup(script(start(location), done)).getCollection('labels')).text, '[{"href":"/orgs/1/labels/1"}]')
-  }
-  t.equal(
-    (await setup(script(start(job), state('completed', file))).labels.getAsync()).length,
-    1,
-    'a bare result path will do',
-  )
-  t.equal((await setup({ body: [1, 2] }).labels.getAsync()).length, 2, 'so will a direct answer')
-
-  for (const evil of [
-    'https://evil.example/job',
-    '//evil.example/job',
-    `http://127.0.0.1:${server.port + 1}${job}`,
-    'http://[',
-  ]) {
-    await t.rejects(
-      setup(script(start(evil))).getCollection('labels'),
-      { code: 'invalid_response' },
-      `${evil} is not followed`,
-    )
-    t.equal(server.seen.length, 1)
-    const elsewhere = setup(script(start(job), state('done', { href: evil })))
-    await t.rejects(elsewhere.getCollection('labels'), { code: 'invalid_response' }, 'nor is such a result')
-  }
-  await t.rejects(setup({ status: 202 }).getCollection('labels'), { code: 'invalid_response' })
-  await t.rejects(setup(script(start(job), state('failed', { message: 'Out of disk' }))).getCollection('labels'), {
-    name: 'PceApiError',
-    code: 'job_failed',
-    message: /Out of disk/,
-  })
-  await t.rejects(setup(script(start(job), state('done'))).getCollection('labels'), { code: 'job_failed' })
-  await t.rejects(setup(script(start(job), { status: 404 })).getCollection('labels'), {
-    name: 'PceApiError',
-    status: 404,
-  })
-  await t.rejects(setup({ status: 406 }).getCollection('labels'), PceApiError)
-  const endless = setup(script(start(job, '60'), state('running')))
-  await t.rejects(
-    endless.getCollection('labels'),
-    { code: 'job_failed', message: /10 minutes/ },
-    'a job that never ends is given up',
-  )
-  t.ok(endless.waits.reduce((sum, wait) => sum + wait) <= 600_000)
-
-  const controller = new AbortController()
-  const cancelled = setup(script(start(job), state('running')))
-  server.seen.length = 0
-  const answer = respond
-  respond = (seen, index) => {
-    if (index === 2) controller.abort()
-    return answer(seen, index)
-  }
-  await t.rejects(cancelled.getCollection('labels', { signal: controller.signal }), { code: 'aborted' })
-  t.equal(server.seen.length, 3, 'cancelling ends the polling')
 })
 
 t.test('create', async (t) => {
@@ -495,18 +460,10 @@ t.test('bulk operations', async (t) => {
   await t.rejects(setup({ body: '{"cut' }).workloads.bulkCreate([{}]), { code: 'outcome_unknown' })
 })
 
-/** A collection endpoint: pages of 500 unless asked for more, X-Total-Count, and the asynchronous job answered at once. */
-function collectionOf(
-  all: object[],
-  { total = () => String(all.length), cap = Infinity }: { total?: () => string | undefined; cap?: number } = {},
-): Responder {
-  return ({ path, headers }) => {
-    if (headers.prefer === 'respond-async') return { body: all }
-    const wanted = /max_results=(\d+)/.exec(path)?.[1] ?? '500'
-    const count = total()
-    const headersOfPage: Record<string, string> = count === undefined ? {} : { 'x-total-count': count }
-    return { body: all.slice(0, Math.min(Number(wanted), cap)), headers: headersOfPage }
-  }
+/** What an error of an attempt must speak of. */
+function subjectOf(attempt: string, { name, parent }: { name: string; parent?: string }): string {
+  if (attempt.includes('version')) return 'version'
+  return attempt.endsWith('stranger') && !attempt.startsWith('update') ? parent || name : name
 }
 
 function verbs(cell: string | undefined): string[] {

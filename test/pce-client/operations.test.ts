@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import type { PceError } from '../../pce-client/index.js'
-import { JsonArraySplitter } from '../../pce-client/operations/split-json-array.js'
+import { JsonArraySplitter } from '../../pce-client/split-json-array.js'
 import type { TrafficQueryProgress } from '../../pce-client/types.js'
 import type { TrafficFlow, TrafficQuery } from '../../schemas/pce/traffic.js'
 import { clientOf, fakeTimers, startServer, type Reply, type Responder, type Seen } from './support.js'

@@ -1,7 +1,8 @@
 import http, { type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
 import type { Test } from 'tap'
-import { createPceClient } from '../../pce-client/index.js'
+import { createPceClient, type PceError } from '../../pce-client/index.js'
 import type { PceClientOptions, Timers } from '../../pce-client/types.js'
 
 export const USER = 'api_1c5b2f'
@@ -100,4 +101,18 @@ export function clientOf(server: Pick<TestServer, 'port'>, options: Partial<PceC
   const client = createPceClient({ url: 'http://127.0.0.1', port: server.port, timers: clock.timers, ...options })
   client.setCredentials(USER, SECRET)
   return Object.assign(client, { waits: clock.waits, advance: clock.advance })
+}
+
+/** The error that a call ends with; a call that succeeds instead fails the test. */
+export async function rejection(promise: Promise<unknown>): Promise<PceError> {
+  const value: unknown = await promise.then(
+    (resolved) => ({ resolved }),
+    (error: unknown) => error,
+  )
+  if (value instanceof Error) return value as PceError
+  throw new Error(`resolved instead of failing: ${inspect(value)}`)
+}
+
+export async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
 }

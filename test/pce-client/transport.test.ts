@@ -1,15 +1,22 @@
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
-import https from 'node:https'
 import net from 'node:net'
-import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import t, { type Test } from 'tap'
-import { createPceClient, PceApiError, PceError, PceIntegerError, type PceClient } from '../../pce-client/index.js'
+import t from 'tap'
+import { createPceClient, PceApiError, PceError, PceIntegerError } from '../../pce-client/index.js'
 import type { PceClientOptions, RetryEvent } from '../../pce-client/types.js'
-import { clientOf, fakeTimers, listen, recording, SECRET, startServer, USER, type Reply, type Seen } from './support.js'
+import {
+  clientOf,
+  fakeTimers,
+  listen,
+  rejection,
+  SECRET,
+  startServer,
+  until,
+  USER,
+  type Reply,
+  type Seen,
+} from './support.js'
 
 const MIB = 1024 * 1024
 const basic = (secret = SECRET) => `Basic ${Buffer.from(`${USER}:${secret}`).toString('base64')}`
@@ -17,16 +24,29 @@ const basic = (secret = SECRET) => `Basic ${Buffer.from(`${USER}:${secret}`).toS
 t.test('the constructor', async (t) => {
   const make = (options: Partial<PceClientOptions>) => () => createPceClient({ url: 'pce.example.com', ...options })
 
-  for (const bad of [0, 65_536, -1, 443.5, NaN, '', 'https', '44 3', '0x1bb']) {
-    t.throws(make({ port: bad }), PceIntegerError, `refuses port ${String(bad)}`)
+  // Beyond 2^31 ms a timer of Node fires at once; strings are digits only where the specification has strings.
+  const never = [-1, NaN, Infinity, -Infinity, 1e300, true, {}, '', ' 5', 'five', '5s', '0x5', '1e3', '5.0']
+  const integers: [keyof PceClientOptions, unknown[], unknown[]][] = [
+    ['port', [0, 65_536, 443.5, '0', '65536', '443.5', 'https', '44 3'], [1, 65_535, '1', '65535']],
+    ['orgId', [0, 1.5, '0', '-1', 'one', 2 ** 53], [1, '1', 2 ** 31]],
+    ['retryCount', [0.5, '5', 2 ** 53], [0, 1, 100]],
+    ['requestTimeout', [0, 1.5, '30', 2_147_484, 2 ** 53], [1, 2_147_483]],
+    ['maxRequestsPerMinute', [0, 1.5, '400', 2 ** 53], [1, 400, 1e9]],
+    ['totalTimeout', [0, '120', 2_147_484], [0.1, 1, 2_147_483]],
+    ['idleTimeout', [0, '60', 2_147_484], [0.1, 1, 2_147_483]],
+  ]
+  for (const [name, bad, good] of integers) {
+    for (const value of [...bad, ...never]) {
+      const error = catchError(make({ [name]: value }))
+      t.ok(error instanceof PceIntegerError, `refuses ${inspect(value)} as ${name}`)
+      t.match(error, { name: 'PceIntegerError', code: 'invalid_integer', message: new RegExp(`^${name} must be `) })
+    }
+    for (const value of good) t.doesNotThrow(make({ [name]: value }), `takes ${inspect(value)} as ${name}`)
   }
-  for (const bad of [0, -1, 1.5, 'one']) t.throws(make({ orgId: bad }), PceIntegerError, `refuses organisation ${bad}`)
-  for (const bad of [-1, 0.5, NaN]) t.throws(make({ retryCount: bad }), PceIntegerError, `refuses ${bad} retries`)
-  for (const bad of [0, -3, 1.5, NaN, Infinity]) {
-    t.throws(make({ requestTimeout: bad }), PceIntegerError, `refuses a time-out of ${bad}`)
-    t.throws(() => make({})().setTimeout(bad), PceIntegerError, `setTimeout refuses ${bad}`)
+  for (const bad of [0, 1.5, '30', 2_147_484, null, ...never]) {
+    const set = () => make({})().setTimeout(bad as number)
+    t.ok(catchError(set) instanceof PceIntegerError, `setTimeout refuses ${inspect(bad)}`)
   }
-  t.throws(make({ totalTimeout: 0 }), PceIntegerError)
   t.ok(new PceIntegerError('x') instanceof PceError, 'the integer exception is a PceError')
   t.throws(make({ version: '../v2' }), PceError)
   for (const bad of ['', 'https://', 'https:///path', 'a b.example'])
@@ -62,6 +82,8 @@ t.test('an endpoint', async (t) => {
     '../../x',
     'labels/../../2',
     'labels/%2e%2E/x',
+    'labels/x%2f..%2F..%2fusers',
+    'labels/..%5c..%5cusers',
     'a\\..\\b',
     'labels/.\t./x',
     'https://evil.example/x',
@@ -110,6 +132,15 @@ t.test('an endpoint', async (t) => {
     '/x?a=//b&timestamp%5Bgte%5D=2026-03-01T00%3A00%3A00%2B01%3A00&labels=%5B%5B%22%2Forgs%2F1%2Flabels%2F1%22%5D%5D&managed=true',
     'carries parameters encoded, lists as JSON, undefined ones not at all',
   )
+
+  server.seen.length = 0
+  for (const id of ['S-1-5-21', 'a b', 'a%20b', '100%', 'a#b', 'rôle', 'a%2Fb', 'a;b,c:d@e', 'x?y=#z'])
+    await client.get(`roles/${id}`)
+  t.same(
+    server.requests().map((line) => line.replace('GET /roles/', '')),
+    ['S-1-5-21', 'a%20b', 'a%20b', '100%25', 'a%23b', 'r%C3%B4le', 'a%2Fb', 'a;b,c:d@e', 'x?y=%23z'],
+    'has its ids encoded, once',
+  )
 })
 
 t.test('a request', async (t) => {
@@ -140,33 +171,58 @@ t.test('a request', async (t) => {
 })
 
 t.test('no secret of the client is ever shown', async (t) => {
-  const server = await startServer(t, ({ path }) =>
-    path.includes('refused')
-      ? { status: 401, body: 'go away' }
-      : path.includes('broken')
-        ? { breaks: true }
-        : { body: '{"cut' },
-  )
-  const client = clientOf(server, { retryCount: 1 })
-  client.setProxies(`http://user:${SECRET}@127.0.0.1:1`, null)
+  const PROXY_SECRET = 'n0t-for-the-log'
+  const server = await startServer(t, ({ path }): Reply => {
+    if (path.includes('refused')) return { status: 401, body: 'go away' }
+    if (path.includes('broken')) return { breaks: true }
+    if (path.includes('busy')) return { status: 503, headers: { 'retry-after': '1' } }
+    if (path.includes('moved')) return { status: 302, headers: { location: '/x' } }
+    if (path.includes('jobs')) return { body: { status: 'failed', result: { message: 'no' } } }
+    if (path.includes('labels')) return { status: 202, headers: { location: '/orgs/1/jobs/1' } }
+    return { body: '{"cut' }
+  })
+  const shown: string[] = []
+  const show = (thing: unknown) => {
+    shown.push(inspect(thing, { depth: 12, showHidden: true, getters: true }), JSON.stringify(thing) ?? '')
+    if (thing instanceof Error) shown.push(String(thing.stack), String(thing.cause))
+  }
+  const client = clientOf(server, { retryCount: 1, onRetry: show })
+  client.setProxies(`http://user:${PROXY_SECRET}@127.0.0.1:1`, null)
   client.setProxies(null, null)
-  const shown = [inspect(client, { depth: 9, showHidden: true }), JSON.stringify(client)]
-  for (const call of [
-    () => client.get('refused'),
-    () => client.post('broken'),
-    () => client.get('broken'),
-    async () => (await client.get('x')).json(),
-  ]) {
-    const error = await rejection(call())
-    shown.push(inspect(error, { depth: 9, showHidden: true }), JSON.stringify(error), String(error.stack))
+  show(client)
+  show(client.labels)
+  show(await client.get('x'))
+  const abort = AbortSignal.abort(new Error('left'))
+  const calls: Record<string, () => Promise<unknown>> = {
+    refused: () => client.get('refused'),
+    'broken write': () => client.post('broken'),
+    broken: () => client.get('broken'),
+    busy: () => client.get('busy'),
+    moved: () => client.get('moved'),
+    job: () => client.labels.getAsync(),
+    stream: () => client.streamTrafficFlows('x', {} as never, { onFlows: () => undefined }),
+    cancelled: () => client.get('x', { signal: abort }),
+    connect: () => client.mustConnect(),
+    cut: async () => (await client.get('x')).json(),
+    'bad header': () => client.get('x', { headers: { 'x-bad': 'line\nfeed' } }),
   }
-  client.setProxies(`http://user:${SECRET}@127.0.0.1:1`)
-  shown.push(inspect(await rejection(client.get('x')), { depth: 9, showHidden: true }))
-  shown.push(String(catchError(() => client.setProxies(`socks://user:${SECRET}@x`))))
-  for (const text of shown) {
-    t.notMatch(text, SECRET)
-    t.notMatch(text, basic().slice(6))
-  }
+  for (const call of Object.values(calls)) show(await rejection(call()))
+  t.ok(
+    shown.some((text) => text.includes('"waitMs":')),
+    'the retries were looked at too',
+  )
+
+  const proxied = clientOf(server, { onRetry: show })
+  proxied.setProxies(`http://user:${PROXY_SECRET}@127.0.0.1:1`, `http://user:${PROXY_SECRET}@127.0.0.1:1`)
+  show(await rejection(proxied.get('x')))
+  show(proxied)
+  show(catchError(() => client.setProxies(`socks://user:${PROXY_SECRET}@x`)))
+  const secrets = [SECRET, basic().slice(6), PROXY_SECRET, Buffer.from(`user:${PROXY_SECRET}`).toString('base64')]
+  for (const secret of secrets)
+    t.notOk(
+      shown.some((text) => text.includes(secret)),
+      `${shown.length} texts hold no secret`,
+    )
 })
 
 t.test('an error answer', async (t) => {
@@ -495,6 +551,39 @@ t.test('cancelling', async (t) => {
   )
 })
 
+t.test('the deadline of a call', async (t) => {
+  const server = await startServer(t, ({ path }) =>
+    path.endsWith('/hangs') ? { hangs: true } : { ...status(503), headers: { 'retry-after': '0' } },
+  )
+  const { timers } = fakeTimers()
+  const told: (AbortSignal | undefined)[] = []
+  const sleep = (_ms: number, signal?: AbortSignal) => {
+    told.push(signal)
+    return untilAborted(signal)
+  }
+  const asleep = { ...timers, sleep }
+  const client = clientOf(server, { timers: asleep, totalTimeout: 0.2 })
+  t.match(await rejection(client.get('x')), { code: 'deadline', message: /not done within 0.2 s/ }, 'ends a wait')
+  t.equal(told[0]?.aborted, true, 'and its timer with it')
+  t.match(
+    await rejection(client.put('x')),
+    { code: 'outcome_unknown' },
+    'a write that may have happened before it stays open',
+  )
+  const own = { totalTimeoutMs: 100 }
+  t.match(await rejection(client.get('x', own)), { message: /within 0.1 s/ }, 'may be set for one call')
+  t.match(await rejection(client.get('hangs', own)), { code: 'deadline' }, 'and ends a request')
+  server.seen.length = 0
+  for (const bad of [0, -1, NaN, Infinity, 2 ** 31, '5']) {
+    t.match(
+      await rejection(client.get('x', { totalTimeoutMs: bad as number })),
+      { name: 'PceIntegerError' },
+      `${bad} is none`,
+    )
+  }
+  t.same(server.seen, [])
+})
+
 t.test('bodies', async (t) => {
   const chunked = http.createServer((request, response) => {
     const size = Number(/\d+/.exec(request.url?.split('/').at(-1) ?? '')?.[0])
@@ -522,16 +611,21 @@ t.test('bodies', async (t) => {
     'of a write that do not fit leave its outcome open',
   )
 
+  const boastful = http.createServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': 33 * MIB }).write('[')
+  })
+  const told = clientOf({ port: await listen(t, boastful) }, { idleTimeout: 5, retryCount: 0 })
+  t.match(await rejection(told.get('x')), { code: 'body_too_large' }, 'are refused by what they announce')
+
   const replies: Record<string, Reply> = {
     html: { headers: { 'content-type': 'text/html; charset=utf-8' }, body: '<html>Log in</html>' },
-    redirect: { status: 302, headers: { location: 'https://evil.example/' } },
     cut: { headers: { 'content-type': 'application/json' }, body: '[{"a":' },
     damaged: { headers: { 'content-encoding': 'gzip' }, body: Buffer.from('nope') },
     foreign: { headers: { 'content-encoding': 'br' }, body: Buffer.from('nope') },
   }
   const server = await startServer(t, ({ path }) => replies[path.slice(path.lastIndexOf('/') + 1)] ?? {})
   const other = clientOf(server)
-  for (const name of ['html', 'redirect', 'damaged', 'foreign']) {
+  for (const name of ['html', 'damaged', 'foreign']) {
     t.match(
       await rejection(other.get(name)),
       { code: 'invalid_response' },
@@ -540,7 +634,60 @@ t.test('bodies', async (t) => {
   }
   const cut = await other.get('cut')
   t.throws(() => cut.json(), { name: 'PceError', code: 'invalid_response' }, 'that are no JSON say so when read')
-  t.same(server.seen.length, 5, 'a redirect is not followed')
+})
+
+t.test('a redirect is never followed', async (t) => {
+  const elsewhere = await startServer(t, () => ok)
+  const query = '/orgs/1/traffic_flows/async_queries/1'
+  let redirect: Reply = {}
+  const server = await startServer(t, ({ method, path }) => {
+    if (path.endsWith('/async_queries')) return { status: 202, body: { href: query } }
+    if (path === query && method === 'GET')
+      return { body: { href: query, status: 'completed', result: `${query}/download` } }
+    return method === 'DELETE' || path.endsWith('/target') ? ok : redirect
+  })
+  const client = clientOf(server)
+  const refused = { code: 'invalid_response', message: /redirect \(30\d\), which is not followed/ }
+  for (const code of [301, 302, 303, 307, 308]) {
+    for (const location of [
+      `http://127.0.0.1:${elsewhere.port}/api/v2/target`,
+      `http://127.0.0.1:${server.port}/api/v2/target`,
+      '/api/v2/target',
+    ]) {
+      redirect = { status: code, headers: { location } }
+      t.match(await rejection(client.get('x')), refused, `${code} to ${location}`)
+      t.match(await rejection(client.put('x')), { code: 'outcome_unknown', message: /redirect/ }, 'of a write')
+      const streamed = client.streamTrafficFlows('x', {} as never, { onFlows: () => void t.fail('no rows') })
+      t.match(await rejection(streamed), refused, 'of a download')
+    }
+  }
+  t.same(elsewhere.seen, [], 'to another server')
+  t.notOk(
+    server.requests().some((line) => line.includes('/target')),
+    'or to the same one',
+  )
+})
+
+t.test('a download is not limited as bodies in memory are', async (t) => {
+  const query = '/orgs/1/traffic_flows/async_queries/1'
+  const row = JSON.stringify({ src: {}, dst: {}, service: {}, note: 'x'.repeat(MIB) })
+  for (const packed of [false, true]) {
+    const large = http.createServer((request, response) => {
+      response.setHeader('content-type', 'application/json')
+      request.resume()
+      if (request.url?.endsWith('/async_queries'))
+        return void response.writeHead(202).end(JSON.stringify({ href: query }))
+      if (!request.url?.endsWith('/download'))
+        return void response.end(JSON.stringify({ href: query, status: 'completed', result: `${query}/download` }))
+      const body = `[${Array.from({ length: 40 }, () => row).join(',')}]`
+      if (packed) response.setHeader('content-encoding', 'gzip').end(gzipSync(body, { level: 1 }))
+      else response.end(body)
+    })
+    const client = clientOf({ port: await listen(t, large) })
+    const { flows } = await client.streamTrafficFlows('x', {} as never, { onFlows: () => undefined })
+    t.equal(flows, 40, `40 MiB of rows${packed ? ', packed' : ''}`)
+    t.match(await rejection(client.get(`${query}/download`)), { code: 'body_too_large' }, 'that get would refuse')
+  }
 })
 
 t.test('connections are kept, shared and bounded', async (t) => {
@@ -605,161 +752,8 @@ t.test('mustConnect and checkConnection', async (t) => {
   )
 })
 
-t.test('TLS', async (t) => {
-  const pki = makePki(t)
-  const seen: Seen[] = []
-  const respond = () => ({ body: {} })
-  const tls = { key: pki.read('server.key'), cert: pki.read('server.pem') }
-  const port = await listen(t, https.createServer(tls, recording(seen, respond)))
-  const strictPort = await listen(
-    t,
-    https.createServer({ ...tls, ca: pki.read('ca.pem'), requestCert: true }, recording(seen, respond)),
-  )
-  const connect = (prepare: (client: PceClient) => void, toPort = port) => {
-    const client = createPceClient({ url: 'https://localhost', port: toPort })
-    client.setCredentials(USER, SECRET)
-    prepare(client)
-    return client.get('x')
-  }
-
-  t.match(
-    await rejection(connect(() => undefined)),
-    { code: 'unreachable', message: /TLS failed/ },
-    'an unknown authority is refused',
-  )
-  t.match(await rejection(connect((client) => client.setTlsSettings(pki.path('other.pem')))), { code: 'unreachable' })
-  t.same(seen, [], 'before anything is sent')
-  t.equal(
-    (await connect((client) => client.setTlsSettings(pki.path('ca.pem')))).status,
-    200,
-    'a CA bundle makes it known',
-  )
-  t.equal((await connect((client) => client.setTlsSettings(false))).status, 200, 'verification can be switched off')
-  const wrongName = createPceClient({ url: 'https://127.0.0.1', port })
-  wrongName.setTlsSettings(pki.path('ca.pem'))
-  t.match(await rejection(wrongName.get('x')), { code: 'unreachable', reason: 'ERR_TLS_CERT_ALTNAME_INVALID' })
-  const plain = clientOf({ port })
-  t.match(await rejection(plain.post('x')), { name: 'PceError' }, 'http to an https port fails')
-
-  const mutual = https.createServer(
-    { ...tls, ca: pki.read('ca.pem'), requestCert: true, rejectUnauthorized: true },
-    recording(seen, respond),
-  )
-  const mutualPort = await listen(t, mutual)
-  t.match(await rejection(connect((client) => client.setTlsSettings(pki.path('ca.pem')), mutualPort)), PceError)
-  for (const cert of [pki.path('both.pem'), [pki.path('client.pem'), pki.path('client.key')] as const]) {
-    const answer = await connect((client) => client.setTlsSettings(pki.path('ca.pem'), cert), mutualPort)
-    t.equal(answer.status, 200, `a client certificate as ${typeof cert === 'string' ? 'one PEM' : 'a pair'}`)
-  }
-  t.equal((await connect((client) => client.setTlsSettings(false, pki.path('both.pem')), strictPort)).status, 200)
-
-  const switching = createPceClient({ url: 'https://localhost', port })
-  await t.rejects(switching.get('x'))
-  switching.setTlsSettings(pki.path('ca.pem'))
-  t.equal((await switching.get('x')).status, 200, 'settings apply to the next call')
-
-  const client = createPceClient({ url: 'https://localhost' })
-  const missing = pki.path('missing.pem')
-  t.throws(() => client.setTlsSettings(missing), {
-    code: 'invalid_argument',
-    reason: 'ENOENT',
-    message: new RegExp(missing),
-  })
-  t.throws(() => client.setTlsSettings(true, [pki.path('client.pem'), missing]), { message: new RegExp(missing) })
-  t.throws(() => client.setTlsSettings(pki.path('junk.pem')), { message: /junk.pem/ }, 'a file that is no PEM is named')
-  t.throws(() => client.setTlsSettings(true, pki.path('client.pem')), { message: /PRIVATE KEY/ })
-  t.throws(() => client.setTlsSettings(true, [pki.path('client.pem'), pki.path('server.key')]), {
-    message: /cannot be used/,
-  })
-})
-
-t.test('proxies', async (t) => {
-  const tunnels: string[] = []
-  let credentials: string | undefined
-  const proxy = http.createServer((_request, response) => response.writeHead(400).end())
-  proxy.on('connect', (request, socket: net.Socket, head) => {
-    tunnels.push(request.url ?? '')
-    if (request.headers['proxy-authorization'] !== credentials)
-      return void socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
-    const [host, port] = (request.url ?? '').split(':')
-    const upstream = net.connect(Number(port), host, () => {
-      socket.write('HTTP/1.1 200 OK\r\n\r\n')
-      upstream.write(head)
-      upstream.pipe(socket).pipe(upstream)
-    })
-    upstream.on('error', () => socket.destroy())
-    socket.on('error', () => upstream.destroy())
-  })
-  const proxyPort = await listen(t, proxy)
-  const pki = makePki(t)
-  const seen: Seen[] = []
-  const securePort = await listen(
-    t,
-    https.createServer(
-      { key: pki.read('server.key'), cert: pki.read('server.pem') },
-      recording(seen, () => ok),
-    ),
-  )
-  const server = await startServer(t, () => ok)
-
-  const secure = createPceClient({ url: 'https://localhost', port: securePort })
-  secure.setTlsSettings(pki.path('ca.pem'))
-  secure.setProxies('http://127.0.0.1:1', `http://127.0.0.1:${proxyPort}`)
-  t.equal((await secure.get('x')).status, 200, 'https goes through the https proxy')
-  t.same(tunnels, [`localhost:${securePort}`], 'in a tunnel')
-
-  const plain = clientOf(server)
-  plain.setProxies(`http://user:p%40ss@127.0.0.1:${proxyPort}`)
-  credentials = `Basic ${Buffer.from('user:p@ss').toString('base64')}`
-  t.equal((await plain.get('x')).status, 200, 'http goes through the http proxy, with its credentials')
-  credentials = 'something else'
-  plain.setProxies(`http://user:wrong@127.0.0.1:${proxyPort}`)
-  t.match(await rejection(plain.post('x')), {
-    code: 'unreachable',
-    message: /through the proxy 127.0.0.1:\d+: the proxy refused the tunnel \(407\)/,
-  })
-  plain.setProxies(null, null)
-  t.equal((await plain.get('x')).status, 200, 'null takes a proxy away')
-  t.equal(tunnels.length, 3)
-  t.throws(() => plain.setProxies('not a proxy'), { name: 'PceError', code: 'invalid_argument' })
-})
-
-/** A throw-away authority with a server, a client and a stranger. */
-function makePki(t: Test) {
-  const directory = mkdtempSync(join(t.testdir(), 'pki-'))
-  const path = (name: string) => join(directory, name)
-  const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: directory, stdio: 'pipe' })
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
-  for (const name of ['ca', 'other'])
-    openssl('req', '-x509', ...key, '-subj', `/CN=${name}`, '-keyout', `${name}.key`, '-out', `${name}.pem`)
-  const signed = ['-CA', 'ca.pem', '-CAkey', 'ca.key']
-  openssl(
-    'req',
-    '-x509',
-    ...key,
-    '-subj',
-    '/CN=server',
-    '-addext',
-    'subjectAltName=DNS:localhost',
-    ...signed,
-    '-keyout',
-    'server.key',
-    '-out',
-    'server.pem',
-  )
-  openssl('req', '-x509', ...key, '-subj', '/CN=client', ...signed, '-keyout', 'client.key', '-out', 'client.pem')
-  writeFileSync(path('both.pem'), readFileSync(path('client.pem'), 'utf8') + readFileSync(path('client.key'), 'utf8'))
-  writeFileSync(path('junk.pem'), 'nothing to see')
-  return { path, read: (name: string) => readFileSync(path(name)) }
-}
-
-async function rejection(promise: Promise<unknown>): Promise<PceError> {
-  const value: unknown = await promise.then(
-    (resolved) => ({ resolved }),
-    (error: unknown) => error,
-  )
-  if (value instanceof Error) return value as PceError
-  throw new Error(`resolved instead of failing: ${inspect(value)}`)
+function untilAborted(signal: AbortSignal | undefined): Promise<never> {
+  return new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason as Error)))
 }
 
 function catchError(action: () => unknown): unknown {
@@ -768,8 +762,4 @@ function catchError(action: () => unknown): unknown {
   } catch (error) {
     return error
   }
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
 }

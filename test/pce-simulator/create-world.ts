@@ -22,6 +22,7 @@ import { PCE_FQDN, orgPath, type World } from './world.js'
 /** The state of a PCE right after its last provisioning, with everything the estate holds and what every PCE is born with. */
 export function createWorld(estate: Estate, options: PceSimulatorOptions): World {
   const { seed = 1, orgId = 1, pollsUntilDone = 3, retryAfter = 1, totalCount = 'matched', now = Date.now } = options
+  const { nodeAvailable = true, supercluster, tls, rateLimit } = options
   const ids = new Ids(seed)
   const { href, username } = estate.users[0] ?? { href: '/users/1', username: 'admin@example.com' }
   const user = { href, username }
@@ -33,12 +34,13 @@ export function createWorld(estate: Estate, options: PceSimulatorOptions): World
   }
   const isoNow = () => new Date(now()).toISOString()
   const world: World = {
-    options: { pollsUntilDone, retryAfter, totalCount, tls: options.tls, rateLimit: options.rateLimit },
+    options: { pollsUntilDone, retryAfter, totalCount, nodeAvailable, supercluster, tls, rateLimit },
     orgId,
     credentials: {
       key: options.key ?? `api_${ids.hex('api-key', 16)}`,
       secret: options.secret ?? ids.hex('api-secret', 64),
     },
+    login: { username, password: options.password ?? ids.hex('password', 32) },
     user,
     ids,
     clock: now,
@@ -51,7 +53,7 @@ export function createWorld(estate: Estate, options: PceSimulatorOptions): World
     singles: new Map(),
     policy: new PolicyStore(),
     versions: [],
-    events: new EventLog({ orgId, pceFqdn: PCE_FQDN, user, ids, now: isoNow }),
+    events: new EventLog({ orgId, pceFqdn: PCE_FQDN, user: () => world.user, ids, now: isoNow }),
     jobs: new Map(),
     queries: new Map(),
     lastResult: null,
@@ -59,9 +61,9 @@ export function createWorld(estate: Estate, options: PceSimulatorOptions): World
   }
   loadInventory(world, estate)
   loadPolicy(world, estate)
-  seedAccess(world)
+  seedAccess(world, estate.users)
   seedSettings(world)
-  seedInventory(world)
+  seedInventory(world, estate)
   seedInsight(world)
   const lastChange = world.policy.entries('rule_sets').reduce((last, { draft }) => maxOf(last, draft.updated_at), BIRTH)
   addVersion(world, 'Initial policy', 0, [], lastChange)

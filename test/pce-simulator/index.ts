@@ -56,6 +56,7 @@ export async function createPceSimulator(options: PceSimulatorOptions = {}): Pro
     },
     orgId: world.orgId,
     credentials: world.credentials,
+    login: world.login,
     requests,
     clearRequests: () => void (requests.length = 0),
     faults,

@@ -1,6 +1,8 @@
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Label } from '../../schemas/pce/label.js'
-import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { EnforcementBoundary } from '../../schemas/pce/enforcement-boundary.js'
+import type { PceObject } from '../../schemas/pce/reference.js'
+import type { IngressService, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
 import type { TrafficFlow } from '../../schemas/pce/traffic.js'
 import type { Workload } from '../../schemas/pce/workload.js'
@@ -26,7 +28,12 @@ export interface Estate {
   ruleSets: RuleSet[]
   conversations: Conversation[]
   users: { href: string; username: string; full_name: string }[]
+  /** Absent: no containers, network devices or load balancers. */
+  inventory?: Inventory
 }
+
+/** What nobody can make through the API because it is reported, by the last segment of its path, as the simulator stores it. */
+export type Inventory = Readonly<Record<string, readonly PceObject[]>>
 
 /** One end of a conversation: a workload of the estate, or an address outside it. */
 export type Endpoint = { workload: string; ip: string } | { ip: string; fqdn?: string }
@@ -69,6 +76,27 @@ export interface PolicyView {
   services: ReadonlyMap<string, Service>
   /** Label hrefs of each label group, sub-groups expanded. */
   labelGroups: ReadonlyMap<string, readonly string[]>
+  /** Absent: none. */
+  boundaries?: readonly EnforcementBoundary[]
+  /** Absent: none. */
+  virtualServices?: readonly BoundService[]
+}
+
+/** A virtual service with the workloads that offer it; bindings are the same in every version of the policy. */
+export interface BoundService {
+  href: string
+  labels: readonly string[]
+  /** A service object, or ports. */
+  services: readonly IngressService[]
+  bindings: readonly { workload: string; portOverrides: readonly PortOverride[] }[]
+}
+
+/** On one workload a port of the virtual service is another. */
+export interface PortOverride {
+  port?: number
+  proto?: number
+  new_port: number
+  new_to_port?: number
 }
 
 /** The href with its policy version taken out, so that draft and active forms compare equal. */

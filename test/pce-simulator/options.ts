@@ -1,5 +1,6 @@
 import type { Estate } from './model.js'
 import type { Fault } from './http/inject-faults.js'
+import type { RateLimits } from './http/limit-rate.js'
 import type { RecordedRequest } from './http/record-requests.js'
 
 export interface PceSimulatorOptions {
@@ -14,6 +15,8 @@ export interface PceSimulatorOptions {
   /** Defaults follow from the seed. */
   key?: string
   secret?: string
+  /** Of the estate's first user, to log in with; default follows from the seed. */
+  password?: string
   /** PEM texts; given, the simulator speaks https. */
   tls?: { cert: string; key: string }
   /** Milliseconds since the epoch; default Date.now. */
@@ -27,8 +30,12 @@ export interface PceSimulatorOptions {
    * 25.2 PCE was seen to do: every object of the collection, with the matching ones in X-Matched-Count.
    */
   totalCount?: 'all' | 'matched'
-  /** Off by default (pce-api h). */
-  rateLimit?: { requestsPerMinute?: number; queryDeletesPerMinute?: number }
+  /** Default true; false: `GET /node_available` answers 404, and `/health` says why. */
+  nodeAvailable?: boolean
+  /** Absent: a PCE of its own. A `member` answers 404 to `GET /supercluster/leader`. */
+  supercluster?: 'leader' | 'member'
+  /** Off by default (pce-api h); DOCUMENTED_LIMITS holds what a PCE allows. */
+  rateLimit?: RateLimits
   /** A hand-made estate instead of a generated one. */
   estate?: Estate
   /** Defaults of `listen`. */
@@ -50,6 +57,8 @@ export interface PceSimulator {
   readonly url: string
   readonly orgId: number
   readonly credentials: { key: string; secret: string }
+  /** The estate's first user, who may log in. */
+  readonly login: { username: string; password: string }
   /** Every request since the start or the last `clearRequests`, oldest first; the last 10,000 are kept. */
   readonly requests: RecordedRequest[]
   clearRequests(): void

@@ -1,3 +1,5 @@
+import { UNCERTAIN } from './uncertain.js'
+
 export interface PceErrorItem {
   token: string
   message: string
@@ -29,9 +31,9 @@ export function invalidUri(value: unknown): Refusal {
 }
 
 export function notFound(): Refusal {
-  return new Refusal(404, [{ token: 'not_found_error', message: 'Not found' }])
+  return new Refusal(404, UNCERTAIN.notFoundBody)
 }
 
 export function methodNotAllowed(): Refusal {
-  return new Refusal(405, [{ token: 'method_not_allowed_error', message: 'Not allowed' }])
+  return new Refusal(405, UNCERTAIN.methodNotAllowedBody)
 }

@@ -3,7 +3,8 @@ import type { PceObject } from '../../schemas/pce/reference.js'
 import type { Json } from './http/route.js'
 import type { Conversation } from './model.js'
 import type { PceSimulatorOptions } from './options.js'
-import type { TrafficResult } from './policy/run-traffic-query.js'
+import type { TrafficRows } from './policy/run-traffic-query.js'
+import type { Progress } from './status/progress.js'
 import type { EventLog } from './store/event-log.js'
 import type { Ids } from './store/ids.js'
 import type { PlainStore } from './store/plain-store.js'
@@ -25,17 +26,20 @@ export interface Job {
   description: string
   requestedAt: string
   terminatedAt: string | null
-  polls: number
+  progress: Progress
   resultHref: string
   rows: readonly unknown[]
 }
 
 /** Everything a PCE knows. Handlers read and change it; nothing else is state. */
 export interface World {
-  options: Required<Pick<PceSimulatorOptions, 'pollsUntilDone' | 'retryAfter' | 'totalCount'>> &
-    Pick<PceSimulatorOptions, 'tls' | 'rateLimit'>
+  options: Required<Pick<PceSimulatorOptions, 'pollsUntilDone' | 'retryAfter' | 'totalCount' | 'nodeAvailable'>> &
+    Pick<PceSimulatorOptions, 'tls' | 'rateLimit' | 'supercluster'>
   orgId: number
   credentials: { key: string; secret: string }
+  /** The first user's way to log in. */
+  login: { username: string; password: string }
+  /** Whose request is handled: a user, or a service account by its name. */
   user: { href: string; username: string }
   ids: Ids
   /** Milliseconds since the epoch. */
@@ -57,7 +61,7 @@ export interface World {
   jobs: Map<string, Job>
   queries: Map<string, TrafficQueryRun>
   /** The rows that were worked out last; a download follows the poll that completed its query. */
-  lastResult: { run: TrafficQueryRun; withDraft: boolean; result: TrafficResult } | null
+  lastResult: { run: TrafficQueryRun; withDraft: boolean; result: TrafficRows } | null
   conversations: readonly Conversation[]
 }
 

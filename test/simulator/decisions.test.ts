@@ -279,3 +279,79 @@ t.test('services match by protocol, port range, ICMP type and process', async (t
   t.equal(out('win-x86_64-client', 'Spooler'), 'blocked')
   t.equal(out('ubuntu-x86_64-jammy'), 'allowed', 'elsewhere the rule is as wide as its ports')
 })
+
+t.test('a boundary blocks where nothing allows, whatever the scope', async (t) => {
+  const boundary = (more: object = {}) => ({
+    href: `${DRAFT}/enforcement_boundaries/1`,
+    name: 'b',
+    enabled: true,
+    providers: [is('app=payments')],
+    consumers: [AMS],
+    ingress_services: [{ port: 443, proto: 6 }],
+    ...more,
+  })
+  const judged = (mode: EnforcementMode, more: object, policy = view(), call: Partial<Call> = {}) => {
+    const from = host('ordering-api', { at: '10.0.0.2', labels: 'app=ordering', mode })
+    const boundaries = [boundary(more)]
+    return judge({ policy: { ...policy, boundaries }, from, to: payments(mode), ...call })
+  }
+  const decided = (...of: Parameters<typeof judged>) => {
+    const { decision, draftDecision } = judged(...of)
+    return [decision, draftDecision]
+  }
+  const open = allow(rule({ from: [AMS], to: [AMS] }))
+  t.same(decided('selective', {}), ['blocked', 'blocked_by_boundary'])
+  t.same(decided('full', {}), ['blocked', 'blocked_by_boundary'])
+  t.same(decided('visibility_only', {}), ['potentially_blocked', 'potentially_blocked_by_boundary'])
+  t.same(decided('idle', {}), ['unknown', 'potentially_blocked_by_boundary'])
+  t.same(decided('selective', {}, open), ['allowed', 'allowed_across_boundary'])
+  t.same(decided('selective', {}, view(), { port: 80 }), ['allowed', 'allowed'], 'another port')
+  t.same(decided('selective', { enabled: false }), ['allowed', 'allowed'])
+  t.same(decided('selective', { providers: [is('app=ordering')] }), ['allowed', 'allowed'], 'the other way round')
+  t.same(judged('selective', {}).denyRules, [boundary().href])
+})
+
+t.test('a virtual service is the workloads bound to it, on its own ports', async (t) => {
+  const bound = payments('full')
+  const unbound = host('other', { at: '10.0.0.9', labels: 'app=payments env=prod', mode: 'full' })
+  const service = (more: object = {}) => ({
+    href: `${DRAFT}/virtual_services/1`,
+    labels: [label('app=shop').href],
+    services: [{ port: 8443, proto: 6 }],
+    bindings: [{ workload: bound.href, portOverrides: [] }],
+    ...more,
+  })
+  const named: Actor = { virtual_service: { href: service().href } }
+  const asServices = { providers: ['virtual_services'], consumers: ['workloads'] }
+  const policyOf = (written: ReturnType<typeof rule>, more: object = {}, scopes: ScopeEntry[][] = [[]]) => ({
+    ...view(ruleSet({ rules: [written], scopes })),
+    virtualServices: [service(more)],
+  })
+  const offered = rule({ from: [ANY], to: [named], ingress_services: [] })
+  const reach = (policy: PolicyView, to = bound, port = 8443) => decide({ policy, from: OUTSIDE, to, port })
+  t.equal(reach(policyOf(offered)), 'allowed')
+  t.equal(reach(policyOf(offered), bound, 443), 'blocked', 'no port of the service')
+  t.equal(reach(policyOf(offered), unbound), 'blocked')
+  t.equal(reach(policyOf(offered, { bindings: [] })), 'blocked')
+  t.equal(reach(policyOf(offered, { services: [{ href: WEB.href }] }), bound, 8050), 'allowed', 'a service object')
+  const moved = { bindings: [{ workload: bound.href, portOverrides: [{ port: 8443, proto: 6, new_port: 9443 }] }] }
+  t.equal(reach(policyOf(offered, moved), bound, 9443), 'allowed', 'on this workload the port is another')
+  t.equal(reach(policyOf(offered, moved)), 'blocked')
+  const wide = rule({ from: [ANY], to: [named], ingress_services: [{ port: 443, proto: 6 }] })
+  t.equal(reach(policyOf(wide), bound, 443), 'blocked', 'the services of the rule are for other providers')
+
+  const shop = [[{ label: { href: label('app=shop').href } }]]
+  const pay = [[{ label: { href: label('app=payments').href } }]]
+  t.equal(reach(policyOf(offered, {}, shop)), 'allowed', 'its own labels place it in a scope')
+  t.equal(reach(policyOf(offered, {}, pay)), 'blocked', 'those of its workloads do not')
+  const labelled = rule({ from: [ANY], to: [is('app=shop')], resolve_labels_as: asServices })
+  t.equal(reach(policyOf(labelled)), 'allowed')
+  t.equal(reach(policyOf({ ...labelled, resolve_labels_as: rule({ from: [], to: [] }).resolve_labels_as })), 'blocked')
+
+  const client = rule({ from: [named], to: [is('app=ordering')], unscoped_consumers: true })
+  const target = host('ordering-db', { at: '10.0.0.6', labels: 'app=ordering', mode: 'full' })
+  const fromBound = (from: typeof bound) =>
+    decide({ policy: policyOf(client), from: { ...from, enforcement_mode: 'visibility_only' }, to: target })
+  t.equal(fromBound(bound), 'allowed', 'as a consumer')
+  t.equal(fromBound(unbound), 'blocked')
+})

@@ -5,6 +5,8 @@ import { linkInfrastructure } from './link-infrastructure.js'
 import { linkOddities } from './link-oddities.js'
 import { linkBranches, linkBrowsing, linkEmployees, linkVisitors } from './link-people.js'
 import { numberLabels } from './number-labels.js'
+import { placeContainers } from './place-containers.js'
+import { placeDevices } from './place-devices.js'
 import { listSlots, placeServers } from './place-hosts.js'
 import { placeOtherHosts, shareOut } from './place-other-hosts.js'
 import { createRandom } from './random.js'
@@ -30,7 +32,8 @@ const SHOWCASE = 'payments|prod'
  *
  * Throws RangeError for fewer than FEWEST_WORKLOADS workloads or a negative number of flows.
  */
-export function generateEstate({ seed, workloads, flows, orgId }: EstateOptions): Estate {
+export function generateEstate(options: EstateOptions): Estate {
+  const { seed, workloads, flows, orgId } = options
   if (!Number.isInteger(workloads) || workloads < FEWEST_WORKLOADS)
     throw new RangeError(`an estate has at least ${FEWEST_WORKLOADS} workloads`)
   if (!Number.isInteger(flows) || flows < 0) throw new RangeError('flows is a whole number, 0 or more')
@@ -65,5 +68,6 @@ export function generateEstate({ seed, workloads, flows, orgId }: EstateOptions)
     ...writePolicy(orgId, labels),
     conversations: drawConversations(random, ordered, flows),
     users: USERS.map((user) => ({ ...user })),
+    inventory: { ...placeContainers(options, labels), ...placeDevices(options) },
   }
 }

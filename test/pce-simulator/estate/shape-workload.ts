@@ -22,7 +22,8 @@ export interface ManagedFacts {
   agentId: number
 }
 
-const HEARTBEAT_AT = '2026-01-17T06:00:00.000Z'
+/** The last that was heard of everything that reports. */
+export const HEARTBEAT_AT = '2026-01-17T06:00:00.000Z'
 /** What `agent.config.mode`, the field older clients read, calls the modes. */
 const OLD_MODES: Record<EnforcementMode, string> = {
   idle: 'idle',
@@ -144,7 +145,7 @@ export function shapeManaged(random: Random, facts: ManagedFacts): Workload {
         agent_health: [],
       },
     },
-  } as Workload
+  }
 }
 
 /** A workload that somebody entered by hand: no VEN, nothing enforced. */

@@ -1,24 +1,34 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
+import { findCaller, type Caller } from '../access/find-caller.js'
 import { Refusal } from '../refusal.js'
 import type { World } from '../world.js'
+import { readBasic } from './read-basic.js'
 
-/** Needs no credentials (pce-api a.5). */
-const OPEN_PATH = '/api/v2/node_available'
+/** Need no credentials, or check theirs themselves (pce-api a.2, a.5). */
+const OPEN_PATHS = new Set(['/api/v2/node_available', '/api/v2/login_users/authenticate', '/api/v2/users/login'])
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Null on open paths. */
+    caller: Caller | null
+  }
+}
 
 /**
- * Basic authentication of every path below `/api`: 401 without a JSON body for wrong or missing credentials, 403 for the id of
- * another organisation (pce-api a.2, f.2).
+ * Basic authentication of every path below `/api`, by an API key or a session: 401 without a JSON body for wrong or missing
+ * credentials, 403 for the id of another organisation (pce-api a.2, f.2).
  */
 export function authenticate(app: FastifyInstance, world: World): void {
-  const expected = digest(`${world.credentials.key}:${world.credentials.secret}`)
+  app.decorateRequest('caller', null)
   app.addHook('onRequest', async (request, reply) => {
     const path = (request.raw.url ?? '').split('?', 1)[0]!
-    if (!path.startsWith('/api') || path === OPEN_PATH) return
-    const basic = /^Basic\s+([A-Za-z0-9+/=]+)$/i.exec(request.headers.authorization ?? '')
-    const given = basic ? Buffer.from(basic[1]!, 'base64').toString('utf8') : null
-    if (given === null || !timingSafeEqual(digest(given), expected)) {
-      world.events.recordRefusedRequest('request.authentication_failed', path, request.method, 401, request.ip)
+    if (!path.startsWith('/api') || OPEN_PATHS.has(path)) return
+    const refuse = (reason: string, status: number) =>
+      world.events.recordRefusedRequest(`request.${reason}`, path, request.method, status, request.ip)
+    const given = readBasic(request.headers.authorization)
+    const found = given === null ? 401 : findCaller(world, given, plainAddress(request.ip))
+    if (found === 401) {
+      refuse('authentication_failed', 401)
       return reply
         .code(401)
         .header('www-authenticate', 'Basic realm="PCE"')
@@ -26,13 +36,15 @@ export function authenticate(app: FastifyInstance, world: World): void {
         .send('')
     }
     const org = /^\/api\/v2\/orgs\/([^/]+)/.exec(path)
-    if (org && org[1] !== String(world.orgId)) {
-      world.events.recordRefusedRequest('request.authorization_failed', path, request.method, 403, request.ip)
+    if (found === 403 || (org && org[1] !== String(world.orgId))) {
+      refuse('authorization_failed', 403)
       throw new Refusal(403, [{ token: 'forbidden_error', message: 'Forbidden' }])
     }
+    request.caller = found
   })
 }
 
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest()
+/** A server that listens on IPv6 sees IPv4 peers in a longer form. */
+function plainAddress(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '')
 }

@@ -61,6 +61,7 @@ export function buildApp(
 
 function run(world: World, action: Action | undefined, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   if (!action) throw methodNotAllowed()
+  if (request.caller) world.user = request.caller
   const url = new URL(request.raw.url ?? '/', 'http://pce')
   const call: Call = {
     world,
@@ -71,9 +72,10 @@ function run(world: World, action: Action | undefined, request: FastifyRequest, 
     headers: request.headers,
     body: request.body,
     sourceIp: request.ip,
+    fault: request.fault,
   }
   try {
-    if ((call.verb === 'POST' || call.verb === 'PUT') && call.body === undefined) {
+    if ((call.verb === 'POST' || call.verb === 'PUT') && call.body === undefined && !action.emptyBody) {
       throw invalidInput(`No payload provided for ${call.verb} request`)
     }
     const answer = action.handle(call)

@@ -7,7 +7,10 @@ import { halfBody, readWhole } from './cut-body.js'
  * What goes wrong. Before the PCE sees the request: `status`, `retry-after`, `html` (an answer of a proxy), `hang` (no byte
  * ever), `reset` (TCP reset), `slow` (an answer after `delayMs`). After it did its work: `truncate` (a well-framed answer with
  * half of its body), `cut-body` (half of the body, then the connection breaks), `stall-body` (half of the body, then silence),
- * `commit-then-drop` (the connection breaks before the answer), `headers` (header values replaced).
+ * `commit-then-drop` (the connection breaks before the answer), `headers` (header values replaced). The request itself goes
+ * well, but the asynchronous work it starts (a collection job, a traffic query or its rules, a report, a label mapping run, a
+ * support bundle, the invitation of a user, the check of a directory) fails (`job-failed`), never ends (`job-stuck`), or leaves
+ * a result that is gone (404) when it is asked for (`job-expired`).
  */
 export const FAULT_KINDS = [
   'status',
@@ -21,6 +24,9 @@ export const FAULT_KINDS = [
   'stall-body',
   'commit-then-drop',
   'headers',
+  'job-failed',
+  'job-stuck',
+  'job-expired',
 ] as const
 
 export interface Fault {
@@ -37,7 +43,7 @@ export interface Fault {
   status?: number
   /** Value of Retry-After: seconds, or any text to be sent as it is. */
   retryAfter?: number | string
-  /** JSON of `status` and `retry-after`, text of `html`. */
+  /** JSON of `status` and `retry-after`, text of `html`, message of `job-failed`. */
   body?: unknown
   /** Of `slow`, milliseconds. */
   delayMs?: number

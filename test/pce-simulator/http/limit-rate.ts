@@ -1,33 +1,101 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../refusal.js'
+import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 
-const MINUTE = 60_000
+/** What a PCE allows; each limit is off unless it is given (pce-api h). */
+export interface RateLimits {
+  /** Of one API key or session. */
+  requestsPerMinute?: number
+  /** Of `workloads/unpair`, and as many of `vens/unpair`. */
+  unpairsPerMinute?: number
+  queryDeletesPerMinute?: number
+  concurrentRuleSearches?: number
+  concurrentBulkWorkloadOperations?: number
+}
 
-/** 429 beyond the given number of requests in a rolling minute, with the seconds until one is free again (pce-api h). */
+/** The documented values (pce-api h), for whoever wants a PCE that is as strict as it may be. */
+export const DOCUMENTED_LIMITS: Required<RateLimits> = {
+  requestsPerMinute: 500,
+  unpairsPerMinute: 10,
+  queryDeletesPerMinute: 10,
+  concurrentRuleSearches: 12,
+  concurrentBulkWorkloadOperations: 1,
+}
+
+const MINUTE = 60_000
+/** A place that is taken frees itself when its request ends, which nobody can foretell. */
+const SHORTLY_MS = 1000
+
+/** Answers the milliseconds to wait when there is no room, else 0 and the request counts. */
+type Limit = (request: FastifyRequest, reply: FastifyReply) => number
+
+interface Rule {
+  method: string | null
+  path: RegExp
+  limit: Limit
+}
+
+/** 429 beyond a limit, with the seconds until there is room again; what was refused was not processed (pce-api h). */
 export function limitRate(app: FastifyInstance, world: World): void {
-  const all = createWindow(world, world.options.rateLimit?.requestsPerMinute)
-  const deletes = createWindow(world, world.options.rateLimit?.queryDeletesPerMinute)
+  const limits = world.options.rateLimit ?? {}
+  const perMinute = (most: number | undefined) => createWindow(world, most)
+  const rules: Rule[] = [
+    { method: null, path: /^/, limit: eachCredential(() => perMinute(limits.requestsPerMinute)) },
+    { method: 'DELETE', path: /\/traffic_flows\/async_queries\//, limit: perMinute(limits.queryDeletesPerMinute) },
+    { method: 'PUT', path: /\/workloads\/unpair$/, limit: perMinute(limits.unpairsPerMinute) },
+    { method: 'PUT', path: /\/vens\/unpair$/, limit: perMinute(limits.unpairsPerMinute) },
+    { method: 'POST', path: /\/rule_search$/, limit: createPlaces(limits.concurrentRuleSearches) },
+    { method: 'PUT', path: /\/workloads\/bulk_\w+$/, limit: createPlaces(limits.concurrentBulkWorkloadOperations) },
+  ]
   app.addHook('onRequest', (request, reply, done) => {
-    const path = request.raw.url ?? ''
+    const path = (request.raw.url ?? '').split('?', 1)[0]!
     if (!path.startsWith('/api')) return done()
-    const isQueryDelete = request.method === 'DELETE' && path.includes('/traffic_flows/async_queries/')
-    const waitMs = all() || (isQueryDelete ? deletes() : 0)
-    if (waitMs === 0) return done()
-    void reply.header('retry-after', String(Math.max(1, Math.ceil(waitMs / 1000))))
-    done(new Refusal(429, [{ token: 'too_many_requests_error', message: 'Too many requests' }]))
+    for (const { method, path: pattern, limit } of rules) {
+      if ((method !== null && method !== request.method) || !pattern.test(path)) continue
+      const waitMs = limit(request, reply)
+      if (waitMs === 0) continue
+      if (UNCERTAIN.sendRetryAfterWith429) {
+        void reply.header('retry-after', String(Math.max(1, Math.ceil(waitMs / 1000))))
+      }
+      return done(new Refusal(429, [{ token: 'too_many_requests_error', message: 'Too many requests' }]))
+    }
+    done()
   })
 }
 
-/** Counts one request and answers the milliseconds to wait when the minute is full, else 0. No limit: always 0. */
-function createWindow(world: World, limit: number | undefined): () => number {
+/** The minute is a rolling one: whether it is fixed instead, nobody says (pce-api h). */
+function createWindow(world: World, most: number | undefined): Limit {
   const times: number[] = []
   return () => {
-    if (limit === undefined) return 0
+    if (most === undefined) return 0
     const now = world.clock()
     while (times.length > 0 && times[0]! <= now - MINUTE) times.shift()
-    if (times.length >= limit) return times[0]! + MINUTE - now
+    if (times.length >= most) return (times[0] ?? now) + MINUTE - now
     times.push(now)
+    return 0
+  }
+}
+
+/** A window for each API key or session, by the Authorization header. */
+function eachCredential(create: () => Limit): Limit {
+  const windows = new Map<string, Limit>()
+  return (request, reply) => {
+    const credential = request.headers.authorization ?? ''
+    const limit = windows.get(credential) ?? create()
+    windows.set(credential, limit)
+    return limit(request, reply)
+  }
+}
+
+/** So many at a time, from the head of a request to the end of its answer. */
+function createPlaces(most: number | undefined): Limit {
+  let taken = 0
+  return (_request, reply) => {
+    if (most === undefined) return 0
+    if (taken >= most) return SHORTLY_MS
+    taken += 1
+    reply.raw.once('close', () => (taken -= 1))
     return 0
   }
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { redactSecrets } from './redact-secrets.js'
 
 const KEPT = 10_000
 
@@ -9,7 +10,7 @@ export interface RecordedRequest {
   query: Record<string, string>
   /** Without `authorization`. */
   headers: Record<string, string | string[] | undefined>
-  /** Parsed JSON, or the text when it was not JSON; undefined when there was none. */
+  /** Parsed JSON, or the text when it was not JSON; undefined when there was none. Without passwords and other secrets. */
   body: unknown
   /** Null while the request is unanswered, or when its connection was cut before an answer. */
   status: number | null
@@ -42,7 +43,7 @@ export function recordRequests(app: FastifyInstance, requests: RecordedRequest[]
     done()
   })
   app.addHook('preHandler', (request, _reply, done) => {
-    if (request.record) request.record.body = request.body
+    if (request.record) request.record.body = redactSecrets(request.body)
     done()
   })
   app.addHook('onResponse', (request, reply, done) => {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { World } from '../world.js'
+import type { Fault } from './inject-faults.js'
 
 export type Verb = 'GET' | 'POST' | 'PUT' | 'DELETE'
 export type Json = Record<string, unknown>
@@ -16,6 +17,8 @@ export interface Call {
   /** The parsed JSON body, or the text of a CSV one; undefined for GET and DELETE. */
   body: unknown
   sourceIp: string
+  /** What struck the request without keeping it from the PCE. */
+  fault?: Fault | null
 }
 
 /** What a write did, for the event log. */
@@ -41,6 +44,8 @@ export interface Action {
   handle(call: Call): Answer
   /** `<noun>.<verb>` of the event a write leaves; reads leave none. */
   event?: string
+  /** A POST or PUT that needs no body, unlike all others (pce-api a.5). */
+  emptyBody?: boolean
 }
 
 export interface Route {

@@ -14,9 +14,10 @@ export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer:
   if (answer.rows) return sendRows(request, reply, answer.rows)
   if (answer.file) return reply.header('content-type', answer.file.type).send(answer.file.content)
   if (answer.json === undefined) return reply.send()
-  const text = JSON.stringify(answer.json)
-  if (request.method === 'GET') void reply.header('etag', `W/"${createHash('md5').update(text).digest('hex')}"`)
-  return reply.header('content-type', 'application/json').send(text)
+  // Hashing bytes is several times cheaper than hashing a string of the same length.
+  const bytes = Buffer.from(JSON.stringify(answer.json))
+  if (request.method === 'GET') void reply.header('etag', `W/"${createHash('sha1').update(bytes).digest('hex')}"`)
+  return reply.header('content-type', 'application/json').send(bytes)
 }
 
 export function sendErrors(reply: FastifyReply, status: number, errors: readonly PceErrorItem[]): FastifyReply {

@@ -2,6 +2,7 @@ import type { PceObject } from '../../../schemas/pce/reference.js'
 import type { Answer, Call } from '../http/route.js'
 import { invalidInput } from '../refusal.js'
 import { startJob } from '../status/jobs.js'
+import { UNCERTAIN } from '../uncertain.js'
 import type { Filters } from '../validate/query-filters.js'
 
 export const DEFAULT_MAX_RESULTS = 500
@@ -20,7 +21,13 @@ export interface Collection {
  * `Prefer: respond-async`, 202 and a job that yields all of it (pce-api b.1, b.3).
  */
 export function answerCollection(call: Call, collection: Collection): Answer {
-  const { objects, filters, render, defaultMaxResults = DEFAULT_MAX_RESULTS, ceiling = Infinity } = collection
+  const {
+    objects,
+    filters,
+    render,
+    defaultMaxResults = DEFAULT_MAX_RESULTS,
+    ceiling = UNCERTAIN.largestPage,
+  } = collection
   const tests = Object.entries(filters).flatMap(([name, filter]) =>
     call.query.getAll(name).map((value) => filter(value, call.world)),
   )

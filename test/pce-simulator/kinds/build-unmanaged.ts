@@ -1,3 +1,4 @@
+import type { PceObject } from '../../../schemas/pce/reference.js'
 import { requireFreeExternalData, requireLabels } from '../validate/check-references.js'
 import type { World } from '../world.js'
 import { LEGACY_MODES, type WorkloadFields } from './workload-shapes.js'
@@ -5,7 +6,7 @@ import { LEGACY_MODES, type WorkloadFields } from './workload-shapes.js'
 /** The full shape of a workload without a VEN, as it is created (pce-api e.3). */
 export function buildUnmanaged(world: World, fields: WorkloadFields): Record<string, unknown> {
   const { labels = [], interfaces = [], agent, enforcement_mode } = fields
-  requireFreeExternalData(world.workloads.live(), fields)
+  requireFreePair(world, fields)
   const mode = enforcement_mode ?? LEGACY_MODES[agent?.config.mode ?? 'illuminated']!
   return {
     deleted: false,
@@ -29,7 +30,7 @@ export function buildUnmanaged(world: World, fields: WorkloadFields): Record<str
     os_detail: fields.os_detail ?? null,
     online: fields.online ?? true,
     labels: requireLabels(world, labels),
-    services: [],
+    services: { open_service_ports: [] },
     enforcement_mode: mode,
     visibility_level: 'flow_summary',
     selectively_enforced_services: [],
@@ -45,6 +46,22 @@ export function buildUnmanaged(world: World, fields: WorkloadFields): Record<str
     datacenter_nat_1to1: false,
     deleted_at: null,
     deleted_by: null,
+  }
+}
+
+/** Of 50,000 workloads each would be asked: only when the pair is among what was sent. */
+export function requireFreePair(
+  world: World,
+  fields: { external_data_set?: unknown; external_data_reference?: unknown },
+  current?: PceObject,
+): void {
+  if (fields.external_data_set === undefined && fields.external_data_reference === undefined) return
+  requireFreeExternalData(otherWorkloads(world, current), { ...current, ...fields })
+}
+
+function* otherWorkloads(world: World, current: PceObject | undefined): Generator<PceObject> {
+  for (const other of world.workloads.all()) {
+    if (other.deleted !== true && other.href !== current?.href) yield other
   }
 }
 
@@ -64,7 +81,24 @@ export function withMode(agent: unknown, mode: string): Record<string, unknown> 
   }
 }
 
-export function describeInterface(given: NonNullable<WorkloadFields['interfaces']>[number]): Record<string, unknown> {
+/** What a change of a workload does to its agent; undefined when it leaves it alone. */
+export function changeAgent(
+  current: unknown,
+  { mode, status, log_traffic }: { mode?: string; status?: string; log_traffic?: boolean },
+): Record<string, unknown> | undefined {
+  let agent = current as { config?: object; status?: object } | null | undefined
+  if (mode !== undefined) agent = withMode(agent, mode)
+  if (log_traffic !== undefined) agent = { ...agent, config: { ...agent?.config, log_traffic } }
+  if (status !== undefined && agent?.status) agent = { ...agent, status: { ...agent.status, status } }
+  return agent === current ? undefined : (agent as Record<string, unknown>)
+}
+
+type GivenInterface = NonNullable<WorkloadFields['interfaces']>[number]
+
+/** The address may be missing where one interface is added by itself. */
+export function describeInterface(
+  given: Omit<GivenInterface, 'address'> & { address?: string },
+): Record<string, unknown> {
   return {
     name: given.name,
     link_state: given.link_state ?? 'unknown',

@@ -4,7 +4,7 @@ import { notFound } from '../refusal.js'
 import { exact, timeBound, type Filters } from '../validate/query-filters.js'
 import { answerCollection } from './answer-collection.js'
 
-const FILTERS: Filters = {
+export const EVENT_FILTERS: Filters = {
   event_type: exact('event_type'),
   severity: exact('severity'),
   status: (value) => (event) => (event.status ?? 'nil') === value,
@@ -17,8 +17,9 @@ const FILTERS: Filters = {
 export const eventRoutes: Route[] = [
   readRoute('/orgs/:org/events', (call) =>
     answerCollection(call, {
-      objects: call.world.events.newestFirst(),
-      filters: FILTERS,
+      // Events name their authors in a way of their own; filters and pages do not care.
+      objects: call.world.events.newestFirst() as object[] as PceObject[],
+      filters: EVENT_FILTERS,
       render: (event) => event,
       defaultMaxResults: 100,
       ceiling: 10_000,

@@ -1,22 +1,32 @@
 import { Type } from '@sinclair/typebox'
 import type { VersionedObject } from '../../../schemas/pce/reference.js'
+import type { ScopeEntry } from '../../../schemas/pce/rule-set.js'
 import type { Route } from '../http/route.js'
 import { notFound } from '../refusal.js'
+import { requireLabels } from '../validate/check-references.js'
 import { CLOSED, Href, Nullable, OneOf, Shape } from '../validate/shape.js'
-import { draftPath, updateStamp, type World } from '../world.js'
-import { describeChanges } from './describe-changes.js'
+import { draftPath, type World } from '../world.js'
+import { SETTINGS_SCOPES } from './firewall-scopes.js'
 import { bodiesAt, requireDraftPath } from './policy-version.js'
-import { show, type VersionedKind } from './versioned-kind.js'
+import { readScopes, renderScopes } from './scopes.js'
+import { changeVersioned, show, type VersionedKind } from './versioned-kind.js'
 
 const Scopes = Type.Optional(
-  Type.Array(Type.Array(Type.Object({ label: Type.Optional(Href), label_group: Type.Optional(Href) }))),
+  Type.Array(
+    Type.Array(
+      Type.Object({
+        exclusion: Type.Optional(Type.Boolean()),
+        label: Type.Optional(Href),
+        label_group: Type.Optional(Href),
+      }),
+    ),
+  ),
 )
 const UPDATE = new Shape(
   'sec_policy_firewall_settings_put',
   Type.Object(
     {
       update_type: Type.Optional(OneOf('create', 'update', 'delete')),
-      static_policy_scopes: Scopes,
       ike_authentication_type: Type.Optional(OneOf('psk', 'certificate')),
       firewall_coexistence: Type.Optional(
         Nullable(
@@ -33,11 +43,7 @@ const UPDATE = new Shape(
         ),
       ),
       allow_captive_portal_outbound: Type.Optional(Type.Boolean()),
-      containers_inherit_host_policy_scopes: Scopes,
-      blocked_connection_reject_scopes: Scopes,
-      loopback_interfaces_in_policy_scopes: Scopes,
-      ip_forwarding_enabled_scopes: Scopes,
-      rule_hit_count_enabled_scopes: Scopes,
+      ...eachScope(Scopes),
     },
     CLOSED,
   ),
@@ -52,27 +58,46 @@ export const firewallSettings: VersionedKind = {
   build() {
     throw notFound()
   },
-  change(_world, _entry, body) {
-    const { update_type: _said, ...fields } = UPDATE.read(body)
-    return fields
+  change(world, _entry, body) {
+    const { update_type: _said, firewall_coexistence, ...fields } = UPDATE.read(body)
+    const scopes = SETTINGS_SCOPES.flatMap((name) => {
+      const given = fields[name]
+      return given ? [[name, readScopes(world, given)] as const] : []
+    })
+    return {
+      ...fields,
+      ...Object.fromEntries(scopes),
+      ...(firewall_coexistence === undefined
+        ? {}
+        : { firewall_coexistence: readCoexistence(world, firewall_coexistence) }),
+    }
   },
   refuseRemoval() {
     throw notFound()
   },
+  render(world, body) {
+    const scopes = SETTINGS_SCOPES.map((name) => [name, renderScopes(world, (body[name] ?? []) as ScopeEntry[][])])
+    return { ...body, ...Object.fromEntries(scopes) }
+  },
+}
+
+type Coexistence = { scope: { href: string }[]; workload_mode?: string; illumio_primary: boolean }[] | null
+
+function readCoexistence(world: World, given: Coexistence): Coexistence {
+  return given?.map((entry) => ({ ...entry, scope: requireLabels(world, entry.scope) })) ?? null
+}
+
+function eachScope<T>(value: T): Record<(typeof SETTINGS_SCOPES)[number], T> {
+  return Object.fromEntries(SETTINGS_SCOPES.map((name) => [name, value])) as Record<(typeof SETTINGS_SCOPES)[number], T>
 }
 
 export function defaultFirewallSettings(world: World, stamp: Partial<VersionedObject>): VersionedObject {
   return {
     href: draftPath(world, '/firewall_settings'),
     ike_authentication_type: 'psk',
-    static_policy_scopes: [],
     firewall_coexistence: [],
     allow_captive_portal_outbound: true,
-    containers_inherit_host_policy_scopes: [],
-    blocked_connection_reject_scopes: [],
-    loopback_interfaces_in_policy_scopes: [],
-    ip_forwarding_enabled_scopes: [],
-    rule_hit_count_enabled_scopes: [],
+    ...eachScope([]),
     ...stamp,
     deleted_at: null,
     deleted_by: null,
@@ -95,12 +120,7 @@ export const firewallSettingsRoutes: Route[] = [
           requireDraftPath(call)
           const { world } = call
           const [entry] = world.policy.entries('firewall_settings')
-          const { draft } = entry!
-          const fields = firewallSettings.change(world, entry!, call.body)
-          if (Object.keys(fields).length > 0)
-            world.policy.change(entry!, { ...draft, ...fields, ...updateStamp(world) })
-          const resource = { firewall_settings: { href: draft.href } }
-          return { status: 204, changes: [{ resource, type: 'update', changes: describeChanges(draft, fields) }] }
+          return { status: 204, changes: changeVersioned(firewallSettings, world, entry!, call.body) }
         },
       },
     },

@@ -3,11 +3,12 @@ import { Type } from '@sinclair/typebox'
 import { ANY_IP_LIST_NAME, type IpList } from '../../../schemas/pce/ip-list.js'
 import type { PceObject } from '../../../schemas/pce/reference.js'
 import { invalidInput, notAcceptable } from '../refusal.js'
+import { UNCERTAIN } from '../uncertain.js'
 import { requireFreeExternalData } from '../validate/check-references.js'
 import { EXTERNAL_DATA_FILTERS, byAddress, partial } from '../validate/query-filters.js'
 import { CLOSED, EXTERNAL_DATA, Name, Nullable, Shape, Text } from '../validate/shape.js'
 import type { World } from '../world.js'
-import { findPolicyUsage } from './find-usage.js'
+import { findPolicyUsage, isInUse } from './find-usage.js'
 import { requireFreeName } from './policy-version.js'
 import type { VersionedKind } from './versioned-kind.js'
 
@@ -68,8 +69,7 @@ export const ipList: VersionedKind = {
 
   refuseRemoval(world, entry) {
     refuseBuiltIn(entry.draft)
-    const { ruleSets, boundaries } = findPolicyUsage(world, entry.draft.href)
-    if (ruleSets.length + boundaries.length > 0) {
+    if (isInUse(findPolicyUsage(world, entry.draft.href))) {
       throw notAcceptable('ip_list_referenced', 'IP List is referenced by a rule')
     }
   },
@@ -80,7 +80,8 @@ function drafts(world: World): PceObject[] {
 }
 
 function refuseBuiltIn(object: PceObject): void {
-  if (object.name === ANY_IP_LIST_NAME) throw invalidInput('The built-in IP List cannot be changed')
+  if (UNCERTAIN.builtInObjectsAreFixed && object.name === ANY_IP_LIST_NAME)
+    throw invalidInput('The built-in IP List cannot be changed')
 }
 
 interface Fields {

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { invalidInput, notAcceptable } from '../refusal.js'
 import { EXTERNAL_DATA_FILTERS, exact } from '../validate/query-filters.js'
 import { CLOSED, EXTERNAL_DATA, Name, Shape } from '../validate/shape.js'
+import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 import type { PlainKind } from './plain-kind.js'
 
@@ -52,7 +53,7 @@ export const labelDimension: PlainKind = {
   build(world, body) {
     const { key, display_name, display_info = {}, ...external } = CREATE.read(body)
     const taken = world.labelDimensions.live().some((other) => other.key === key || other.display_name === display_name)
-    if (taken) throw notAcceptable('name_must_be_unique', 'Name must be unique')
+    if (taken) throw notAcceptable(UNCERTAIN.duplicateName.token, UNCERTAIN.duplicateName.message)
     return {
       key,
       display_name,

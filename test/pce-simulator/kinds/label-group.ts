@@ -1,12 +1,15 @@
 import { Type } from '@sinclair/typebox'
-import type { PceObject, Reference, VersionedObject } from '../../../schemas/pce/reference.js'
+import type { PceObject, Reference } from '../../../schemas/pce/reference.js'
 import { invalidInput, notAcceptable } from '../refusal.js'
 import { requireDraft, requireFreeExternalData, requireLabel } from '../validate/check-references.js'
 import { EXTERNAL_DATA_FILTERS, exact, partial } from '../validate/query-filters.js'
 import { CLOSED, EXTERNAL_DATA, Href, Name, Nullable, Shape, Text } from '../validate/shape.js'
+import type { Entry } from '../store/policy-store.js'
+import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 import { containedGroups } from './expand-group.js'
-import { bodiesOf, collectHrefs, findPolicyUsage } from './find-usage.js'
+import { findPolicyUsage, isInUse, usedWithin, type PartOf } from './find-usage.js'
+import { SETTINGS_SCOPES } from './firewall-scopes.js'
 import { renderLabels } from './render-labels.js'
 import { requireFreeName } from './policy-version.js'
 import type { VersionedKind } from './versioned-kind.js'
@@ -63,10 +66,8 @@ export const labelGroup: VersionedKind = {
   },
 
   refuseRemoval(world, { draft }) {
-    const { ruleSets, labelGroups, boundaries } = findPolicyUsage(world, draft.href)
-    if (ruleSets.length + labelGroups.length + boundaries.length > 0) {
-      throw notAcceptable('label_group_referenced', 'Label group is still in use')
-    }
+    const { token, message } = UNCERTAIN.labelGroupInUse
+    if (isInUse(findPolicyUsage(world, draft.href))) throw notAcceptable(token, message)
   },
 
   render(world, body, query) {
@@ -104,19 +105,13 @@ function readMembers(world: World, { labels, sub_groups }: Members, key: string,
 }
 
 function describeUsage(world: World, href: string): Record<string, boolean> {
-  const { ruleSets, labelGroups, boundaries } = findPolicyUsage(world, href)
-  const has = (part: (body: VersionedObject) => unknown) =>
-    ruleSets.some((entry) => bodiesOf(entry).some((body) => collectHrefs(part(body)).has(href)))
+  const { ruleSets, labelGroups, boundaries, firewallSettings } = findPolicyUsage(world, href)
+  const within = (entries: readonly Entry[], part: PartOf) => usedWithin(entries, href, part)
   return {
     label_group: labelGroups.length > 0,
-    ruleset: has((body) => body.scopes),
-    rule: has((body) => [body.rules, body.deny_rules]),
-    static_policy_scopes: false,
-    containers_inherit_host_policy_scopes: false,
-    blocked_connection_reject_scopes: false,
+    ruleset: within(ruleSets, (body) => body.scopes),
+    rule: within(ruleSets, (body) => [body.rules, body.deny_rules, body.ip_tables_rules]),
     enforcement_boundary: boundaries.length > 0,
-    loopback_interfaces_in_policy_scopes: false,
-    ip_forwarding_enabled_scopes: false,
-    rule_hit_count_enabled_scopes: false,
+    ...Object.fromEntries(SETTINGS_SCOPES.map((name) => [name, within(firewallSettings, (body) => body[name])])),
   }
 }

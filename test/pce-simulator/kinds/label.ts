@@ -1,11 +1,13 @@
 import { Type } from '@sinclair/typebox'
-import type { PceObject } from '../../../schemas/pce/reference.js'
-import { invalidInput, notAcceptable } from '../refusal.js'
+import { notAcceptable } from '../refusal.js'
 import { requireFreeExternalData } from '../validate/check-references.js'
 import { EXTERNAL_DATA_FILTERS, exact, partial } from '../validate/query-filters.js'
 import { CLOSED, EXTERNAL_DATA, Name, Shape } from '../validate/shape.js'
+import type { Entry } from '../store/policy-store.js'
+import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
-import { bodiesOf, collectHrefs, findPolicyUsage } from './find-usage.js'
+import { findPolicyUsage, labelsBorneBy, usedWithin, type PartOf } from './find-usage.js'
+import { SETTINGS_SCOPES } from './firewall-scopes.js'
 import type { PlainKind } from './plain-kind.js'
 
 const CREATE = new Shape('labels_post', Type.Object({ key: Type.String(), value: Name, ...EXTERNAL_DATA }, CLOSED))
@@ -25,7 +27,7 @@ export const label: PlainKind = {
   build(world, body) {
     const { key, value, external_data_set = null, external_data_reference = null } = CREATE.read(body)
     const dimension = world.labelDimensions.live().find((candidate) => candidate.key === key)
-    if (!dimension) throw invalidInput(`Label key ${key} is not a label dimension`)
+    if (!dimension) throw notAcceptable(UNCERTAIN.refusedLabelToken, `Label key ${key} is not a label dimension`)
     requireFreeValue(world, key, value, null)
     requireFreeExternalData(world.labels.live(), { external_data_set, external_data_reference })
     return { key, value, deleted: false, external_data_set, external_data_reference }
@@ -43,18 +45,7 @@ export const label: PlainKind = {
     if (current.deleted === true) {
       throw notAcceptable('label_already_deleted', 'Cannot delete a label that has already been deleted')
     }
-    const usage = findUsage(world, current.href)
-    if (usage.ruleset || usage.rule) {
-      throw notAcceptable('label_still_has_associated_rule_set', 'Label still has an associated rule set')
-    }
-    if (usage.label_group)
-      throw notAcceptable('label_referenced_by_label_group', 'Label is referenced by a label group')
-    if (usage.workload) {
-      throw notAcceptable('label_still_has_associated_agent_info', 'Label is still assigned to a workload')
-    }
-    if (usage.pairing_profile) {
-      throw notAcceptable('label_still_has_associated_pairing_profile', 'Label is still used by a pairing profile')
-    }
+    refuseUsed(findUsage(world, current.href))
     return { deleted: true }
   },
 
@@ -75,24 +66,44 @@ export const label: PlainKind = {
 }
 
 function requireFreeValue(world: World, key: string, value: string, own: string | null): void {
-  if (RESERVED_VALUES.has(value)) throw invalidInput(`Label value ${value} is reserved`)
+  if (RESERVED_VALUES.has(value)) throw notAcceptable(UNCERTAIN.refusedLabelToken, `Label value ${value} is reserved`)
   const taken = world.labels.live().some((other) => other.key === key && other.value === value && other.href !== own)
   if (taken) throw notAcceptable('label_key_and_value_must_be_unique', 'Label key and value must be unique')
 }
 
+/** The tokens that were seen come first (pce-api f.3). */
+function refuseUsed(usage: ReturnType<typeof findUsage>): void {
+  if (usage.ruleset) {
+    throw notAcceptable('label_still_has_associated_rule_set', 'Label still has an associated rule set')
+  }
+  const { labelInRule, labelInUse } = UNCERTAIN
+  if (usage.rule) throw notAcceptable(labelInRule.token, labelInRule.message)
+  if (usage.label_group) throw notAcceptable('label_referenced_by_label_group', 'Label is referenced by a label group')
+  if (usage.workload) {
+    throw notAcceptable('label_still_has_associated_agent_info', 'Label is still assigned to a workload')
+  }
+  if (Object.values(usage).includes(true)) throw notAcceptable(labelInUse.token, labelInUse.message)
+}
+
+/** Where a label is used: in the draft, in the active policy (pce-api f.3), or on what is not versioned. */
 function findUsage(world: World, href: string) {
-  const bears = (object: PceObject) => collectHrefs(object.labels).has(href)
-  const { ruleSets, labelGroups, boundaries } = findPolicyUsage(world, href)
-  const inScope = ruleSets.some((entry) => bodiesOf(entry).some((body) => collectHrefs(body.scopes).has(href)))
-  const inRule = ruleSets.some((entry) => {
-    return bodiesOf(entry).some((body) => collectHrefs([body.rules, body.deny_rules]).has(href))
-  })
+  const { ruleSets, labelGroups, boundaries, virtualServices, virtualServers, firewallSettings } = findPolicyUsage(
+    world,
+    href,
+  )
+  const within = (entries: readonly Entry[], part: PartOf) => usedWithin(entries, href, part)
+  const borneBy = (segment: string) => labelsBorneBy(world.store(segment).live()).has(href)
   return {
     label_group: labelGroups.length > 0,
-    ruleset: inScope,
-    rule: inRule,
+    ruleset: within(ruleSets, (body) => body.scopes),
+    rule: within(ruleSets, (body) => [body.rules, body.deny_rules, body.ip_tables_rules]),
     enforcement_boundary: boundaries.length > 0,
-    workload: world.workloads.live().some(bears),
-    pairing_profile: world.pairingProfiles.live().some(bears),
+    virtual_service: virtualServices.length > 0,
+    virtual_server: virtualServers.length > 0,
+    firewall_coexistence_scope: within(firewallSettings, (body) => body.firewall_coexistence),
+    ...Object.fromEntries(SETTINGS_SCOPES.map((name) => [name, within(firewallSettings, (body) => body[name])])),
+    workload: borneBy('workloads'),
+    pairing_profile: borneBy('pairing_profiles'),
+    container_workload_profile: borneBy('container_workload_profiles'),
   }
 }

@@ -1,10 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import { ENFORCEMENT_MODES } from '../../../schemas/pce/workload.js'
-import type { Route } from '../http/route.js'
+import type { PceObject } from '../../../schemas/pce/reference.js'
+import type { Call, Json, Route } from '../http/route.js'
 import { invalidInput, notFound } from '../refusal.js'
 import { requireFreeExternalData, requireLabels } from '../validate/check-references.js'
 import { EXTERNAL_DATA_FILTERS, byLabels, exact, partial } from '../validate/query-filters.js'
 import { CLOSED, EXTERNAL_DATA, Href, Nullable, OneOf, Shape, Text } from '../validate/shape.js'
+import { describeChanges } from './describe-changes.js'
 import { collectHrefs } from './find-usage.js'
 import type { PlainKind } from './plain-kind.js'
 import { LEGACY_MODES } from './workload-shapes.js'
@@ -123,23 +125,49 @@ function modesOf(fields: { mode?: string; enforcement_mode?: string }): { mode?:
   return { enforcement_mode, mode: Object.entries(LEGACY_MODES).find(([, mode]) => mode === enforcement_mode)![0] }
 }
 
+/** A key is told once; what a profile shows of it is when the last was made, and by whom (pce-api e.11, g.22). */
 export const pairingKeyRoutes: Route[] = [
   {
     path: '/orgs/:org/pairing_profiles/:id/pairing_key',
     verbs: {
       POST: {
         event: 'pairing_profile.create_pairing_key',
-        handle: ({ world, path }) => {
-          const profile = world.pairingProfiles.get(path.replace(/\/pairing_key$/, ''))
-          if (!profile) throw notFound()
+        handle: (call) => {
+          const { world } = call
+          const profile = requireProfile(call)
           if (profile.enabled !== true) throw invalidInput('The pairing profile is disabled')
+          const last_pairing_key_generated_by = { href: world.user.href }
+          const fields = { last_pairing_key_generated_at: world.now(), last_pairing_key_generated_by }
+          world.pairingProfiles.set({ ...profile, ...fields })
           return {
             status: 201,
             json: { activation_code: world.ids.hex('pairing-key', 64) },
-            changes: [{ resource: { pairing_profile: { href: profile.href, name: profile.name } }, type: 'update' }],
+            changes: [{ resource: nameProfile(profile), type: 'update', changes: describeChanges(profile, fields) }],
           }
         },
       },
     },
   },
+  {
+    path: '/orgs/:org/pairing_profiles/:id/pairing_keys',
+    verbs: {
+      DELETE: {
+        event: 'pairing_profile.delete_pairing_keys',
+        handle: (call) => ({
+          status: 204,
+          changes: [{ resource: nameProfile(requireProfile(call)), type: 'update' }],
+        }),
+      },
+    },
+  },
 ]
+
+function requireProfile({ world, path }: Call): PceObject {
+  const profile = world.pairingProfiles.get(path.replace(/\/pairing_keys?$/, ''))
+  if (!profile) throw notFound()
+  return profile
+}
+
+function nameProfile({ href, name }: PceObject): Json {
+  return { pairing_profile: { href, name } }
+}

@@ -1,8 +1,9 @@
 import type { ChangeSubsetType } from '../../../schemas/pce/policy.js'
 import type { VersionedObject } from '../../../schemas/pce/reference.js'
 import type { Call } from '../http/route.js'
-import { methodNotAllowed, notAcceptable, notFound } from '../refusal.js'
+import { Refusal, notAcceptable, notFound } from '../refusal.js'
 import type { UpdateType } from '../store/policy-store.js'
+import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 
 /** An object as one version of the policy has it. */
@@ -23,9 +24,9 @@ export function bodiesAt(world: World, type: ChangeSubsetType, pversion: string)
   return [...(past.snapshot.get(type)?.values() ?? [])].map((body) => ({ body, updateType: null }))
 }
 
-/** Only the draft is written to: 405 elsewhere (pce-api a.4). */
+/** Only the draft is written to (pce-api a.4). */
 export function requireDraftPath(call: Call): void {
-  if (call.params.pversion !== 'draft') throw methodNotAllowed()
+  if (call.params.pversion !== 'draft') throw new Refusal(UNCERTAIN.activeWriteStatus, UNCERTAIN.methodNotAllowedBody)
 }
 
 /** The requested path with its version replaced by `draft`: how the store names the object. */
@@ -51,7 +52,7 @@ export function requireFreeName(
   type: ChangeSubsetType,
   name: string,
   own: string | null,
-  [token, message]: readonly [string, string],
+  [token, message]: readonly [string, string] = [UNCERTAIN.duplicateName.token, UNCERTAIN.duplicateName.message],
 ): void {
   const taken = world.policy.entries(type).some(({ draft }) => draft.name === name && draft.href !== own)
   if (taken) throw notAcceptable(token, message)

@@ -9,7 +9,16 @@ import { EXTERNAL_DATA_FILTERS, byLabels, partial } from '../validate/query-filt
 import { CLOSED, EXTERNAL_DATA, Href, Name, OneOf, Shape, Text } from '../validate/shape.js'
 import type { World } from '../world.js'
 import { collectHrefs } from './find-usage.js'
-import { ALLOW_RULES, RULE_KINDS, buildRule, changeRule, rulesOf, withoutRule } from './rule-kind.js'
+import {
+  ALLOW_RULES,
+  HELD_KINDS,
+  IP_TABLES_RULES,
+  buildRule,
+  changeRule,
+  rulesOf,
+  withoutRule,
+  type RuleKind,
+} from './rule-kind.js'
 import { readScopes, renderScopes } from './scopes.js'
 import { requireFreeName } from './policy-version.js'
 import type { VersionedKind } from './versioned-kind.js'
@@ -21,11 +30,13 @@ const Scope = Type.Array(
     label_group: Type.Optional(Href),
   }),
 )
+const Entries = Type.Optional(Type.Array(Type.Object({ href: Type.Optional(Type.String()) })))
 const OPTIONAL = {
   description: Type.Optional(Text),
   enabled: Type.Optional(Type.Boolean()),
   /** Each entry is read by the schema of its rule. */
-  rules: Type.Optional(Type.Array(Type.Object({ href: Type.Optional(Type.String()) }))),
+  rules: Entries,
+  ip_tables_rules: Entries,
   ...EXTERNAL_DATA,
 }
 const CREATE = new Shape(
@@ -71,14 +82,14 @@ export const ruleSet: VersionedKind = {
       scopes,
       rules: (fields.rules ?? []).map((rule) => buildRule(world, ALLOW_RULES, takeHref, rule)),
       deny_rules: [],
-      ip_tables_rules: [],
+      ip_tables_rules: (fields.ip_tables_rules ?? []).map((rule) => buildRule(world, IP_TABLES_RULES, takeHref, rule)),
       external_data_set: fields.external_data_set ?? null,
       external_data_reference: fields.external_data_reference ?? null,
     }
   },
 
   change(world, entry, body) {
-    const { update_type: _said, rules, scopes, ...fields } = UPDATE.read(body)
+    const { update_type: _said, rules, ip_tables_rules, scopes, ...fields } = UPDATE.read(body)
     const { href } = entry.draft
     if (fields.name !== undefined) requireFreeName(world, 'rule_sets', fields.name, href, TAKEN)
     const others = drafts(world).filter((other) => other.href !== href)
@@ -86,7 +97,8 @@ export const ruleSet: VersionedKind = {
     return {
       ...fields,
       ...(scopes ? { scopes: readScopes(world, scopes) } : {}),
-      ...(rules ? { rules: replaceRules(world, entry, rules) } : {}),
+      ...(rules ? { rules: replaceRules(world, ALLOW_RULES, entry, rules) } : {}),
+      ...(ip_tables_rules ? { ip_tables_rules: replaceRules(world, IP_TABLES_RULES, entry, ip_tables_rules) } : {}),
     }
   },
 
@@ -95,12 +107,12 @@ export const ruleSet: VersionedKind = {
   },
 
   render(world, body) {
-    const rules = RULE_KINDS.map((kind) => [kind.list, rulesOf(body, kind).map((rule) => ({ ...rule, ...kind.extra }))])
+    const rules = HELD_KINDS.map((kind) => [kind.list, rulesOf(body, kind).map((rule) => ({ ...rule, ...kind.extra }))])
     return { ...body, ...Object.fromEntries(rules), scopes: renderScopes(world, body.scopes as ScopeEntry[][]) }
   },
 
   settle(draft) {
-    const rules = RULE_KINDS.map((kind) => {
+    const rules = HELD_KINDS.map((kind) => {
       const kept = rulesOf(draft, kind).filter((rule) => rule.update_type !== 'delete')
       return [kind.list, kept.map((rule) => ({ ...rule, update_type: null }))]
     })
@@ -113,18 +125,18 @@ function drafts(world: World): VersionedObject[] {
 }
 
 /** A list in a PUT replaces the rules: with an href kept or changed, without one created, missing ones deleted. */
-function replaceRules(world: World, entry: Entry, given: { href?: string }[]): VersionedObject[] {
-  const current = rulesOf(entry.draft, ALLOW_RULES)
+function replaceRules(world: World, kind: RuleKind, entry: Entry, given: { href?: string }[]): VersionedObject[] {
+  const current = rulesOf(entry.draft, kind)
   const kept = given.map(({ href, ...body }) => {
-    if (href === undefined) return buildRule(world, ALLOW_RULES, () => entry.draft.href, body)
+    if (href === undefined) return buildRule(world, kind, () => entry.draft.href, body)
     const rule = current.find((candidate) => candidate.href === href)
     if (!rule) throw invalidUri(href)
-    return changeRule(world, ALLOW_RULES, rule, body)
+    return changeRule(world, kind, rule, body)
   })
   const named = new Set(given.map(({ href }) => href))
   const dropped = current.filter(({ href }) => !named.has(href))
   const marked = dropped.flatMap((rule) => {
-    return withoutRule(world, ALLOW_RULES, entry, rule).filter(({ href }) => href === rule.href)
+    return withoutRule(world, kind, entry, rule).filter(({ href }) => href === rule.href)
   })
   return [...kept, ...marked]
 }

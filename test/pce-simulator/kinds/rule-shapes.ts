@@ -22,6 +22,20 @@ const IngressServices = Type.Array(
 const ResolveAs = Type.Array(OneOf('workloads', 'virtual_services'), { minItems: 1 })
 const NetworkType = OneOf('brn', 'non_brn', 'all')
 
+/** Of an enforcement boundary (pce-api e.9): no exclusions. */
+const BOUNDARY_ACTORS = actors({
+  actors: OneOf('ams'),
+  label: Href,
+  label_group: Href,
+  ip_list: Href,
+  workload: Href,
+})
+export const BOUNDARY_SIDES = {
+  providers: BOUNDARY_ACTORS,
+  consumers: BOUNDARY_ACTORS,
+  ingress_services: IngressServices,
+}
+
 /** Both kinds of rules. */
 const CORE = {
   description: Type.Optional(Text),
@@ -85,6 +99,32 @@ export const DENY_CREATE = new Shape(
 export const DENY_UPDATE = new Shape(
   'sec_policy_rule_sets_deny_rules_put',
   Type.Object({ ...optional(DENY_REQUIRED), ...DENY_OPTIONAL, ...UPDATE_TYPE }, CLOSED),
+)
+
+const IP_TABLES_REQUIRED = {
+  enabled: Type.Boolean(),
+  statements: Type.Array(
+    Type.Object(
+      {
+        table_name: OneOf('nat', 'mangle', 'filter'),
+        chain_name: OneOf('PREROUTING', 'INPUT', 'OUTPUT', 'FORWARD', 'POSTROUTING'),
+        parameters: Type.String(),
+      },
+      CLOSED,
+    ),
+    { minItems: 1 },
+  ),
+  actors: actors({ actors: OneOf('ams'), label: Href, label_group: Href, workload: Href }),
+  ip_version: OneOf('4', '6'),
+}
+const IP_TABLES_OPTIONAL = { description: Type.Optional(Text) }
+export const IP_TABLES_CREATE = new Shape(
+  'sec_policy_rule_sets_ip_tables_rules_post',
+  Type.Object({ ...IP_TABLES_REQUIRED, ...IP_TABLES_OPTIONAL }, CLOSED),
+)
+export const IP_TABLES_UPDATE = new Shape(
+  'sec_policy_rule_sets_ip_tables_rules_put',
+  Type.Object({ ...optional(IP_TABLES_REQUIRED), ...IP_TABLES_OPTIONAL, ...UPDATE_TYPE }, CLOSED),
 )
 
 function OneOfNumbers(...values: number[]) {

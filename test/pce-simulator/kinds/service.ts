@@ -2,11 +2,12 @@ import { Type } from '@sinclair/typebox'
 import type { PceObject } from '../../../schemas/pce/reference.js'
 import { ALL_SERVICES_NAME, type Service, type ServicePort } from '../../../schemas/pce/service.js'
 import { invalidInput, notAcceptable } from '../refusal.js'
+import { UNCERTAIN } from '../uncertain.js'
 import { requireFreeExternalData } from '../validate/check-references.js'
 import { EXTERNAL_DATA_FILTERS, partial } from '../validate/query-filters.js'
 import { CLOSED, EXTERNAL_DATA, Name, Nullable, OneOf, Port, Shape, Text } from '../validate/shape.js'
 import type { World } from '../world.js'
-import { findPolicyUsage } from './find-usage.js'
+import { findPolicyUsage, isInUse } from './find-usage.js'
 import type { VersionedKind } from './versioned-kind.js'
 
 const Icmp = Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: 255 })))
@@ -120,8 +121,7 @@ export const service: VersionedKind = {
 
   refuseRemoval(world, entry) {
     refuseBuiltIn(entry.draft)
-    const { ruleSets, boundaries } = findPolicyUsage(world, entry.draft.href)
-    if (ruleSets.length + boundaries.length > 0) {
+    if (isInUse(findPolicyUsage(world, entry.draft.href))) {
       throw notAcceptable('service_referenced', 'Service is referenced by a rule')
     }
   },
@@ -132,7 +132,8 @@ function drafts(world: World): PceObject[] {
 }
 
 function refuseBuiltIn(object: PceObject): void {
-  if (object.name === ALL_SERVICES_NAME) throw invalidInput('The built-in service cannot be changed')
+  if (UNCERTAIN.builtInObjectsAreFixed && object.name === ALL_SERVICES_NAME)
+    throw invalidInput('The built-in service cannot be changed')
 }
 
 type PortRange = Pick<ServicePort, 'port' | 'to_port'>

@@ -4,6 +4,7 @@ import type { Action, Answer, Call, Change, Json, Route } from '../http/route.js
 import { notFound } from '../refusal.js'
 import type { Entry } from '../store/policy-store.js'
 import type { Filters } from '../validate/query-filters.js'
+import { UNCERTAIN } from '../uncertain.js'
 import { birthStamp, draftPath, updateStamp, type World } from '../world.js'
 import { answerCollection } from './answer-collection.js'
 import { describeChanges } from './describe-changes.js'
@@ -79,10 +80,19 @@ function list(kind: VersionedKind, call: Call): Answer {
 
 function create(kind: VersionedKind, call: Call): Answer {
   requireDraftPath(call)
+  return createVersioned(kind, call, call.body)
+}
+
+/** Throws what the kind's `build` throws. */
+export function createVersioned(
+  kind: VersionedKind,
+  call: Pick<Call, 'world' | 'params' | 'query'>,
+  given: unknown,
+): Answer {
   const { world } = call
   let taken: string | null = null
   const takeHref = () => (taken ??= draftPath(world, `/${kind.type}/${takeId(kind, world)}`))
-  const fields = kind.build(world, call.body, takeHref)
+  const fields = kind.build(world, given, takeHref)
   const body: VersionedObject = {
     href: takeHref(),
     ...fields,
@@ -104,21 +114,22 @@ function takeId(kind: VersionedKind, world: World): string {
 
 function update(kind: VersionedKind, call: Call): Answer {
   requireDraftPath(call)
-  const entry = requireEntry(kind, call)
-  const fields = kind.change(call.world, entry, call.body)
-  const changes: Change[] = [
-    { resource: nameOf(kind.noun, entry.draft), type: 'update', changes: describeChanges(entry.draft, fields) },
-  ]
-  if (Object.keys(fields).length > 0) {
-    call.world.policy.change(entry, { ...entry.draft, ...fields, ...updateStamp(call.world) })
-  }
-  return { status: 204, changes }
+  return { status: 204, changes: changeVersioned(kind, call.world, requireEntry(kind, call), call.body) }
+}
+
+/** Throws what the kind's `change` throws. */
+export function changeVersioned(kind: VersionedKind, world: World, entry: Entry, given: unknown): Change[] {
+  const fields = kind.change(world, entry, given)
+  const changes = describeChanges(entry.draft, fields)
+  if (Object.keys(fields).length > 0) world.policy.change(entry, { ...entry.draft, ...fields, ...updateStamp(world) })
+  return [{ resource: nameOf(kind.noun, entry.draft), type: 'update', changes }]
 }
 
 function remove(kind: VersionedKind, call: Call): Answer {
   requireDraftPath(call)
   const { world } = call
   const entry = requireEntry(kind, call)
+  if (entry.updateType === 'delete') return { status: UNCERTAIN.secondDeletionStatus }
   kind.refuseRemoval(world, entry)
   const by = { href: world.user.href }
   world.policy.remove(entry, { deleted_at: world.now(), deleted_by: by, ...updateStamp(world) })

@@ -57,7 +57,8 @@ function bulk(verb: 'create' | 'update' | 'delete', handle: (call: Call) => Answ
   return { path: `/orgs/:org/workloads/bulk_${verb}`, verbs: { PUT: action } }
 }
 
-function attempt(work: () => Json, href?: string): Json {
+/** What became of one item. */
+export function attempt(work: () => Json, href?: string): Json {
   try {
     return work()
   } catch (error) {

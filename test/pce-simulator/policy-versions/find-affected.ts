@@ -1,5 +1,5 @@
-import type { PceObject } from '../../../schemas/pce/reference.js'
-import type { Actor, RuleSet, ScopeEntry } from '../../../schemas/pce/rule-set.js'
+import type { PceObject, VersionedObject } from '../../../schemas/pce/reference.js'
+import type { Actor, Rule, RuleSet, ScopeEntry } from '../../../schemas/pce/rule-set.js'
 import { bodiesOf, collectHrefs, findPolicyUsage } from '../kinds/find-usage.js'
 import { expandGroup } from '../kinds/expand-group.js'
 import type { Entry } from '../store/policy-store.js'
@@ -10,21 +10,50 @@ export interface Affected {
   ruleSets: Set<Entry>
   /** Workloads on either side of one of their rules, before or after. */
   workloads: PceObject[]
+  containerWorkloads: PceObject[]
+  virtualServers: Set<Entry>
 }
 
 /** Whom a set of changes concerns. */
 export function findAffected(world: World, entries: readonly Entry[]): Affected {
-  const ruleSets = new Set(
-    entries.flatMap((entry) =>
-      entry.type === 'rule_sets' ? [entry] : findPolicyUsage(world, entry.draft.href).ruleSets,
-    ),
-  )
-  const bodies = [...ruleSets].flatMap((entry) => bodiesOf(entry) as RuleSet[])
-  const workloads = world.workloads.live().filter((workload) => {
-    const labels = collectHrefs(workload.labels)
-    return bodies.some((body) => concerns(world, body, workload.href, labels))
-  })
-  return { ruleSets, workloads }
+  const usage = entries.map((entry) => findPolicyUsage(world, entry.draft.href))
+  const ruleSets = new Set([
+    ...entries.filter(({ type }) => type === 'rule_sets'),
+    ...usage.flatMap((one) => one.ruleSets),
+  ])
+  const boundaries = new Set([
+    ...entries.filter(({ type }) => type === 'enforcement_boundaries'),
+    ...usage.flatMap((one) => one.boundaries),
+  ])
+  const bodies = [
+    ...[...ruleSets].flatMap((entry) => bodiesOf(entry) as RuleSet[]),
+    ...[...boundaries].flatMap((entry) => bodiesOf(entry).map(asRuleSet)),
+  ]
+  const isConcerned = ({ href, labels }: PceObject) => {
+    const hrefs = collectHrefs(labels)
+    return bodies.some((body) => concerns(world, body, href, hrefs))
+  }
+  const named = collectHrefs(bodies.map(({ rules }) => rules))
+  const servers = world.policy.entries('virtual_servers').filter(({ draft }) => named.has(draft.href))
+  return {
+    ruleSets,
+    workloads: world.workloads.live().filter(isConcerned),
+    containerWorkloads: ['container_workloads', 'kubernetes_workloads'].flatMap((segment) => {
+      return world.store(segment).live().filter(isConcerned)
+    }),
+    virtualServers: new Set([
+      ...entries.filter(({ type }) => type === 'virtual_servers'),
+      ...usage.flatMap((one) => one.virtualServers),
+      ...servers,
+    ]),
+  }
+}
+
+/** A boundary concerns both its sides, wherever they are. */
+function asRuleSet(boundary: VersionedObject): RuleSet {
+  const { href, providers, consumers } = boundary as unknown as Rule
+  const rule = { ...boundary, href, providers, consumers, unscoped_consumers: true } as Rule
+  return { href, name: '', enabled: true, scopes: [[]], rules: [rule], deny_rules: [] }
 }
 
 function concerns(world: World, ruleSet: RuleSet, href: string, labels: ReadonlySet<string>): boolean {

@@ -1,9 +1,11 @@
 import type { Answer, Call } from '../http/route.js'
 import { kindOf } from '../kinds/index.js'
+import { endBindings } from '../kinds/service-binding.js'
 import { invalidInput } from '../refusal.js'
 import type { Entry } from '../store/policy-store.js'
+import { UNCERTAIN } from '../uncertain.js'
 import { orgPath, type ProvisionedVersion, type World } from '../world.js'
-import { PROVISION, REVERT, resolveSubset } from './change-subset.js'
+import { PROVISION, REVERT, nothingPending, readSubset, resolveSubset } from './change-subset.js'
 import { findAffected } from './find-affected.js'
 import { findCommitNeeds, findRevertNeeds } from './find-dependencies.js'
 
@@ -12,11 +14,14 @@ export function provision(call: Call): Answer {
   const { world } = call
   const { update_description = '', change_subset } = PROVISION.read(call.body)
   const entries = resolveSubset(world, change_subset)
-  if (entries.length === 0) throw invalidInput('There are no pending changes to provision')
+  if (entries.length === 0) throw nothingPending('There are no pending changes to provision')
   refuseOpenSubset([...findCommitNeeds(world, entries).keys()], 'provisioned')
   const affected = findAffected(world, entries).workloads.filter(({ managed }) => managed === true).length
   const modified = entries.map((entry) => describeModified(entry))
   for (const entry of entries) {
+    if (entry.type === 'virtual_services' && entry.updateType === 'delete' && UNCERTAIN.bindingsEndWithTheirService) {
+      endBindings(world, entry.draft.href)
+    }
     world.policy.provision(entry, (draft) => kindOf(entry.type).settle?.(draft) ?? draft)
   }
   const version = addVersion(world, update_description, affected, modified)
@@ -31,7 +36,7 @@ export function provision(call: Call): Answer {
 /** PUT /sec_policy/delete: despite its name it reverts the chosen drafts, or all of them, to the active policy (pce-api g.11). */
 export function revert(call: Call): Answer {
   const { world } = call
-  const { change_subset } = REVERT.read(call.body)
+  const { change_subset } = readSubset(REVERT, call.body)
   const entries = resolveSubset(world, change_subset)
   refuseOpenSubset([...findRevertNeeds(world, entries).keys()], 'reverted')
   return discard(world, entries)
@@ -78,7 +83,7 @@ export function describeModified({ type, draft, updateType }: Entry): Provisione
 
 /** Firewall settings are the one object without a name. */
 export function nameOf(name: unknown): string {
-  return typeof name === 'string' ? name : 'Firewall Settings'
+  return typeof name === 'string' ? name : UNCERTAIN.firewallSettingsName
 }
 
 function discard(world: World, entries: readonly Entry[]): Answer {

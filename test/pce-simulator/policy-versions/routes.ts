@@ -4,10 +4,14 @@ import { readMaxResults } from '../kinds/answer-collection.js'
 import { referencesOf } from '../kinds/find-usage.js'
 import { notFound } from '../refusal.js'
 import type { Entry } from '../store/policy-store.js'
+import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
-import { DEPENDENCIES, IMPACT, resolveSubset } from './change-subset.js'
+import { checkPolicy, listAllowing } from './check-policy.js'
+import { DEPENDENCIES, IMPACT, readSubset, resolveSubset } from './change-subset.js'
 import { findAffected } from './find-affected.js'
 import { describeNeeds, findCommitNeeds, findRevertNeeds } from './find-dependencies.js'
+import { restore } from './restore.js'
+import { searchRules } from './search-rules.js'
 import { describeModified, discardPending, nameOf, provision, revert } from './provision.js'
 
 const BASE = '/orgs/:org/sec_policy'
@@ -24,6 +28,10 @@ export const policyVersionRoutes: Route[] = [
   { path: `${BASE}/delete`, verbs: { PUT: { handle: revert, event: 'sec_policy_pending.delete' } } },
   { path: `${BASE}/impact`, verbs: { POST: { handle: describeImpact } } },
   readRoute(`${BASE}/:pversion`, (call) => ({ status: 200, json: versionAt(call).version })),
+  { path: `${BASE}/:pversion/restore`, verbs: { POST: { handle: restore, event: 'sec_policy.restore' } } },
+  readRoute(`${BASE}/:pversion/policy_check`, checkPolicy),
+  readRoute(`${BASE}/:pversion/allow`, listAllowing),
+  { path: `${BASE}/:pversion/rule_search`, verbs: { POST: { handle: searchRules } } },
   { path: `${BASE}/:pversion/dependencies`, verbs: { POST: { handle: listDependencies } } },
   readRoute(`${BASE}/:pversion/modified_objects`, (call) => {
     const { world, params } = call
@@ -80,25 +88,24 @@ function describePending(world: World, { type, draft, updateType }: Entry): Json
   }
 }
 
-/** A bare list of hrefs, as one client sends it, is refused: the documented body alone is accepted. */
 function listDependencies({ world, body }: Call): Answer {
-  const { operation, change_subset } = DEPENDENCIES.read(body)
+  const { operation, change_subset } = readSubset(DEPENDENCIES, body, UNCERTAIN.bareHrefListOperation)
   const entries = resolveSubset(world, change_subset)
   const needs = operation === 'commit' ? findCommitNeeds(world, entries) : findRevertNeeds(world, entries)
   return { status: 200, json: describeNeeds(needs) }
 }
 
 function describeImpact({ world, body }: Call): Answer {
-  const entries = resolveSubset(world, IMPACT.read(body).change_subset)
-  const { ruleSets, workloads } = findAffected(world, entries)
+  const entries = resolveSubset(world, readSubset(IMPACT, body).change_subset)
+  const { ruleSets, workloads, virtualServers, containerWorkloads } = findAffected(world, entries)
   const managed = workloads.filter((workload) => workload.managed === true).length
   return {
     status: 200,
     json: {
       num_sets: ruleSets.size,
-      num_virtual_servers: 0,
+      num_virtual_servers: virtualServers.size,
       num_managed_workloads: managed,
-      num_container_workloads: 0,
+      num_container_workloads: containerWorkloads.length,
       num_unmanaged_workloads: workloads.length - managed,
       all_workloads_optimization: false,
     },

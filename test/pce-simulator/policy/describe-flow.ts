@@ -127,7 +127,7 @@ function describeDraft({ draftDecision, allowRules, denyRules, overrideDenyRules
   }
 }
 
-const NO_CAPS: readonly string[] = []
+const NO_CAPS: string[] = []
 
 const isEndpoint = ({ workload }: End) => workload?.ven?.ven_type === 'endpoint'
 

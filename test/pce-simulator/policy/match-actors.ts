@@ -56,7 +56,7 @@ export const compileScope = (entries: readonly ScopeEntry[], lookup: LabelLookup
 /**
  * One side of a rule inside one scope (`everywhere` for the consumers of an extra-scope rule). The labels of a side form one
  * condition; it, all workloads, single workloads and IP lists are alternatives. A scope narrows what names workloads; an IP
- * list has no labels, so no scope concerns it. Virtual services and container hosts name nothing here.
+ * list has no labels, so no scope concerns it. Virtual services are looked for elsewhere, container hosts name nothing.
  *
  * @param resolveLabels false where labels stand for virtual services alone (`resolve_labels_as`)
  */

@@ -17,6 +17,8 @@ export interface TrafficState {
   active: PolicyView
   /** When given, rows carry draft_policy_decision and rules, as after update_rules. */
   draft?: PolicyView
+  /** The rows of the answer that carry them; all of them by default. */
+  draftRows?: { offset: number; limit: number }
   /** Milliseconds since the epoch: nothing later has been seen yet. */
   now: number
 }
@@ -35,6 +37,13 @@ export interface TrafficResult {
   matchesCount: number
 }
 
+/** A result whose rows are written one by one, so that 200,000 of them never exist at once. */
+export interface TrafficRows {
+  rows: Iterable<TrafficFlow>
+  rowsCount: number
+  matchesCount: number
+}
+
 /** A VEN reports what goes on all day once an hour; fewer connections are fewer reports. */
 const REPORTS_PER_DAY = 24
 
@@ -44,6 +53,12 @@ const REPORTS_PER_DAY = 24
  * and bytes (pce-api e.12). Dates are expected to be readable; a window nobody can read holds nothing.
  */
 export function runTrafficQuery(query: TrafficQueryBody, state: TrafficState): TrafficResult {
+  const { rows, matchesCount } = collectTraffic(query, state)
+  return { flows: [...rows], matchesCount }
+}
+
+/** The same without the rows at once: `rows` may be read more than once. */
+export function collectTraffic(query: TrafficQueryBody, state: TrafficState): TrafficRows {
   const start = Date.parse(query.start_date)
   const end = Math.min(Date.parse(query.end_date), state.now)
   const resolve = createResolver(state.workloads)
@@ -70,12 +85,17 @@ export function runTrafficQuery(query: TrafficQueryBody, state: TrafficState): T
 
   const node = createNodeDescriber(state.active, state.labels)
   const judgeDraft = state.draft === undefined ? null : createEvaluator(state.draft, state.workloads, state.labels)
-  const flows: TrafficFlow[] = []
-  for (const row of rows.values()) {
-    if (flows.length >= query.max_results) break
-    flows.push(describeFlow(row, node, judgeDraft?.(row.conversation, row.resolved) ?? null))
+  const { offset, limit } = state.draftRows ?? { offset: 0, limit: Infinity }
+  const kept = [...rows.values()].slice(0, query.max_results)
+  const describe = (row: Row, index: number) => {
+    const judged = index >= offset && index < offset + limit ? judgeDraft?.(row.conversation, row.resolved) : null
+    return describeFlow(row, node, judged ?? null)
   }
-  return { flows, matchesCount }
+  return { rows: { [Symbol.iterator]: () => mapLazily(kept, describe) }, rowsCount: kept.length, matchesCount }
+}
+
+function* mapLazily<T, U>(items: readonly T[], map: (item: T, index: number) => U): Generator<U> {
+  for (const [index, item] of items.entries()) yield map(item, index)
 }
 
 function compileOutcome(query: TrafficQueryBody): (verdict: Verdict, source: string) => boolean {

@@ -1,7 +1,10 @@
+import { answerCollection } from '../kinds/answer-collection.js'
 import type { Answer, Call, Route } from '../http/route.js'
 import { notFound } from '../refusal.js'
 import { keepLatest } from '../store/keep-latest.js'
+import { exact } from '../validate/query-filters.js'
 import { orgPath, type Job, type World } from '../world.js'
+import { advance, isPending, requireResult, startProgress } from './progress.js'
 
 /** Jobs and their files expire after about a day (pce-api b.3); here by number. */
 const KEPT_JOBS = 100
@@ -14,7 +17,7 @@ export function startJob(call: Call, rows: readonly unknown[]): Answer {
     description: call.path,
     requestedAt: world.now(),
     terminatedAt: null,
-    polls: 0,
+    progress: startProgress(call),
     resultHref: orgPath(world, `/datafiles/${world.ids.uuid('datafile')}`),
     rows,
   }
@@ -27,10 +30,12 @@ export const jobRoutes: Route[] = [
     path: '/orgs/:org/jobs',
     verbs: {
       GET: {
-        handle: ({ world }) => {
-          const jobs = [...world.jobs.values()].map((job) => describeJob(job, world))
-          return { status: 200, json: jobs, headers: { 'x-total-count': String(jobs.length) } }
-        },
+        handle: (call) =>
+          answerCollection(call, {
+            objects: [...call.world.jobs.values()].map((job) => describeJob(job, call.world)),
+            filters: { job_type: exact('job_type') },
+            render: (job) => job,
+          }),
       },
     },
   },
@@ -39,9 +44,10 @@ export const jobRoutes: Route[] = [
     verbs: {
       GET: { handle: pollJob },
       DELETE: {
+        event: 'job.delete',
         handle: (call) => {
           if (!call.world.jobs.delete(call.path)) throw notFound()
-          return { status: 204 }
+          return { status: 204, changes: [{ resource: { job: { href: call.path } }, type: 'delete' }] }
         },
       },
     },
@@ -52,7 +58,8 @@ export const jobRoutes: Route[] = [
       GET: {
         handle: ({ world, path }) => {
           const job = [...world.jobs.values()].find((candidate) => candidate.resultHref === path)
-          if (!job || job.terminatedAt === null) throw notFound()
+          if (!job) throw notFound()
+          requireResult(job.progress)
           return { status: 200, rows: job.rows }
         },
       },
@@ -60,29 +67,31 @@ export const jobRoutes: Route[] = [
   },
 ]
 
-function pollJob(call: Call): Answer {
-  const { world } = call
-  const job = world.jobs.get(call.path)
+function pollJob({ world, path }: Call): Answer {
+  const job = world.jobs.get(path)
   if (!job) throw notFound()
-  job.polls += 1
-  if (job.polls >= world.options.pollsUntilDone) job.terminatedAt ??= world.now()
+  job.progress = advance(job.progress, world.options.pollsUntilDone)
+  const pending = isPending(job.progress)
+  if (!pending) job.terminatedAt ??= world.now()
   return {
     status: 200,
     json: describeJob(job, world),
-    ...(job.terminatedAt === null ? { headers: { 'retry-after': String(world.options.retryAfter) } } : {}),
+    ...(pending ? { headers: { 'retry-after': String(world.options.retryAfter) } } : {}),
   }
 }
 
-function describeJob(job: Job, world: World): Record<string, unknown> {
-  const done = job.terminatedAt !== null
+const STATUSES = { waiting: 'pending', working: 'running', done: 'done', failed: 'failed' } as const
+
+function describeJob({ progress, ...job }: Job, world: World) {
+  const { stage, message } = progress
   return {
     href: job.href,
     job_type: ':illumio/async_requests',
     description: job.description,
-    status: done ? 'done' : job.polls <= 1 ? 'pending' : 'running',
-    result: done ? { href: job.resultHref } : {},
+    status: STATUSES[stage],
+    result: stage === 'done' ? { href: job.resultHref } : stage === 'failed' ? { message } : {},
     requested_at: job.requestedAt,
     requested_by: { href: world.user.href },
-    ...(done ? { terminated_at: job.terminatedAt } : {}),
+    ...(job.terminatedAt === null ? {} : { terminated_at: job.terminatedAt }),
   }
 }

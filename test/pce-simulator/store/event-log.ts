@@ -8,7 +8,7 @@ const KEPT = 20_000
 interface Context {
   orgId: number
   pceFqdn: string
-  user: { href: string; username: string }
+  user: () => { href: string; username: string }
   ids: Ids
   now: () => string
 }
@@ -39,7 +39,7 @@ export class EventLog {
       change_type: change.type,
     }))
     this.#add(eventType, 'success', 'info', {
-      created_by: { user: this.#context.user },
+      created_by: this.#actor(),
       action: this.#action(`/api/v2${call.path}`, call.verb, answer.status, call.sourceIp, []),
       resource_changes: changes,
       notifications: [],
@@ -48,7 +48,7 @@ export class EventLog {
 
   recordFailedWrite(eventType: string, call: Call, refusal: Refusal): void {
     this.#add(eventType, 'failure', 'err', {
-      created_by: { user: this.#context.user },
+      created_by: this.#actor(),
       action: this.#action(`/api/v2${call.path}`, call.verb, refusal.status, call.sourceIp, [...refusal.errors]),
       resource_changes: [],
       notifications: [],
@@ -62,6 +62,12 @@ export class EventLog {
       resource_changes: [],
       notifications: [],
     })
+  }
+
+  /** A service account's name is what its keys log in by (pce-api e.13). */
+  #actor(): Json {
+    const { href, username } = this.#context.user()
+    return href.startsWith('/users/') ? { user: { href, username } } : { service_account: { href, name: username } }
   }
 
   #action(endpoint: string, method: string, status: number, sourceIp: string, errors: unknown[]): Json {

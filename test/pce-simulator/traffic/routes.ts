@@ -1,11 +1,16 @@
 import { Type } from '@sinclair/typebox'
 import type { Answer, Call, Route } from '../http/route.js'
 import { readMaxResults } from '../kinds/answer-collection.js'
+import { collectTraffic, type TrafficQueryBody } from '../policy/run-traffic-query.js'
 import { invalidInput, notFound } from '../refusal.js'
+import { startProgress } from '../status/progress.js'
 import { keepLatest } from '../store/keep-latest.js'
+import { readFlag } from '../validate/query-filters.js'
 import { CLOSED, Shape } from '../validate/shape.js'
-import { TrafficQueryRun } from './query-run.js'
-import { readTrafficQuery } from './validate-query.js'
+import { UNCERTAIN } from '../uncertain.js'
+import { measureDatabase } from './measure-database.js'
+import { ALL_ROWS, TrafficQueryRun, readTrafficState, type RuleWindow } from './query-run.js'
+import { readSynchronousQuery, readTrafficQuery } from './validate-query.js'
 
 const CANCEL = new Shape(
   'traffic_flows_async_queries_put',
@@ -16,8 +21,13 @@ const PATH = '/orgs/:org/traffic_flows/async_queries'
 /** Results expire after a while (pce-api d); here by number, so that a long benchmark does not fill the memory. */
 const KEPT_QUERIES = 200
 
-/** The asynchronous traffic query: ask, poll, download, and the rules of its rows on request (pce-api b.4). */
+/** Questions about traffic, at once or asked first and fetched later (pce-api b.4). They change nothing and leave no event. */
 export const trafficRoutes: Route[] = [
+  { path: '/orgs/:org/traffic_flows/traffic_analysis_queries', verbs: { POST: { handle: answerAtOnce } } },
+  {
+    path: '/orgs/:org/traffic_flows/database_metrics',
+    verbs: { GET: { handle: ({ world }) => ({ status: 200, json: measureDatabase(world) }) } },
+  },
   { path: PATH, verbs: { GET: { handle: list }, POST: { handle: ask } } },
   {
     path: `${PATH}/:id`,
@@ -51,7 +61,7 @@ export const trafficRoutes: Route[] = [
       GET: {
         handle: (call) => {
           const run = find(call)
-          if (!run.isCompleted) throw notFound()
+          run.requireResult()
           return { status: 200, rows: run.rows() }
         },
       },
@@ -63,18 +73,25 @@ export const trafficRoutes: Route[] = [
       PUT: {
         handle: (call) => {
           const run = find(call)
+          const window = readRuleWindow(call.query)
           if (!run.isCompleted) throw invalidInput('The query is not completed')
-          run.updateRules()
-          return { status: 202 }
+          run.updateRules(startProgress(call), UNCERTAIN.updateRulesHasWindow ? window : ALL_ROWS)
+          return { status: UNCERTAIN.updateRulesStatus }
         },
       },
     },
   },
 ]
 
+/** The old form: no name, no job, at most 100,000 rows (pce-api d, get_traffic_flows). */
+function answerAtOnce({ world, body }: Call): Answer {
+  const query = readSynchronousQuery(world, body)
+  return { status: 200, rows: collectTraffic(query as TrafficQueryBody, readTrafficState(world)).rows }
+}
+
 function ask(call: Call): Answer {
   const { world } = call
-  const run = new TrafficQueryRun(world, readTrafficQuery(world, call.body), call.body)
+  const run = new TrafficQueryRun(world, readTrafficQuery(world, call.body), call.body, startProgress(call))
   keepLatest(world.queries, KEPT_QUERIES, run.href, run)
   return { status: 202, json: run.describe(), headers: { location: run.href, ...retryAfter(call) } }
 }
@@ -86,6 +103,19 @@ function list({ world, query }: Call): Answer {
     json: runs.slice(0, readMaxResults(query) ?? 500),
     headers: { 'x-total-count': String(runs.length) },
   }
+}
+
+/** `label_based_rules` has no effect here: the decisions follow from the workloads' labels either way. */
+function readRuleWindow(query: URLSearchParams): RuleWindow {
+  const flag = query.get('label_based_rules')
+  if (flag !== null) readFlag(flag, 'label_based_rules')
+  const whole = (name: string, otherwise: number) => {
+    const text = query.get(name)
+    if (text === null) return otherwise
+    if (!/^\d{1,9}$/.test(text)) throw invalidInput(`The parameter ${name} must be a whole number, not ${text}`)
+    return Number(text)
+  }
+  return { offset: whole('offset', 0), limit: whole('limit', Infinity) }
 }
 
 function find({ world, path }: Call): TrafficQueryRun {

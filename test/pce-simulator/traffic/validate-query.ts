@@ -1,13 +1,15 @@
 import { isIP } from 'node:net'
 import { Type, type Static, type TProperties } from '@sinclair/typebox'
 import { POLICY_DECISIONS, MAX_TRAFFIC_ROWS } from '../../../schemas/pce/traffic.js'
+import { singleOf } from '../kinds/single-kind.js'
 import { invalidInput, invalidUri, notAcceptable } from '../refusal.js'
+import { orgSettings } from '../settings/org-settings.js'
 import { readTime } from '../validate/query-filters.js'
 import { CLOSED, Href, OneOf, Port, Shape } from '../validate/shape.js'
 import type { World } from '../world.js'
 
-/** The organisation setting max_explorer_query_timespan_days (pce-api e.12). */
-const MAX_SPAN_DAYS = 97
+/** The synchronous form answers no more rows than this (pce-api e.12). */
+const MAX_SYNCHRONOUS_ROWS = 100_000
 const DAY = 86_400_000
 
 const only = (properties: TProperties) => Type.Object(properties, CLOSED)
@@ -17,6 +19,9 @@ const BOTH_SIDES = [
   only({ workload: Href }),
   only({ ip_list: Href }),
   only({ ip_address: Type.String() }),
+  // Nothing in an estate is either of these, but to ask is no mistake.
+  only({ cloud_resource: Type.Object({ resource_uuid: Type.String() }) }),
+  only({ data_center: Type.Object({ type: OneOf('core', 'cloud', 'aws', 'azure', 'gcp') }) }),
 ]
 const AMS = only({ actors: OneOf('ams') })
 const FQDN = only({ fqdn: Type.String() })
@@ -50,32 +55,35 @@ const Services = Type.Array(
 )
 const DataSources = Type.Array(OneOf('server', 'endpoint', 'flowlink', 'scanner'))
 
-const QUERY = new Shape(
-  'traffic_flows_async_queries_post',
-  Type.Object(
-    {
-      query_name: Type.String(),
-      start_date: Type.Optional(Type.String()),
-      end_date: Type.Optional(Type.String()),
-      sources_destinations_query_op: Type.Optional(OneOf('and', 'or')),
-      sources: Sources,
-      destinations: Destinations,
-      services: Type.Object({ include: Services, exclude: Services }, CLOSED),
-      policy_decisions: Type.Array(OneOf(...POLICY_DECISIONS)),
-      boundary_decisions: Type.Optional(
-        Type.Array(OneOf('blocked', 'blocked_by_override_deny', 'blocked_non_illumio_rule')),
-      ),
-      data_sources: Type.Optional(
-        Type.Object({ include: Type.Optional(DataSources), exclude: Type.Optional(DataSources) }, CLOSED),
-      ),
-      exclude_workloads_from_ip_list_query: Type.Optional(Type.Boolean()),
-      max_results: Type.Integer({ minimum: 0, maximum: MAX_TRAFFIC_ROWS }),
-    },
-    CLOSED,
+const FIELDS = {
+  start_date: Type.Optional(Type.String()),
+  end_date: Type.Optional(Type.String()),
+  sources_destinations_query_op: Type.Optional(OneOf('and', 'or')),
+  sources: Sources,
+  destinations: Destinations,
+  services: Type.Object({ include: Services, exclude: Services }, CLOSED),
+  policy_decisions: Type.Array(OneOf(...POLICY_DECISIONS)),
+  boundary_decisions: Type.Optional(
+    Type.Array(OneOf('blocked', 'blocked_by_override_deny', 'blocked_non_illumio_rule')),
   ),
+  data_sources: Type.Optional(
+    Type.Object({ include: Type.Optional(DataSources), exclude: Type.Optional(DataSources) }, CLOSED),
+  ),
+  exclude_workloads_from_ip_list_query: Type.Optional(Type.Boolean()),
+}
+/** The body of an asynchronous query, and what a report exports. */
+export const TrafficQueryShape = Type.Object(
+  { query_name: Type.String(), ...FIELDS, max_results: Type.Integer({ minimum: 0, maximum: MAX_TRAFFIC_ROWS }) },
+  CLOSED,
+)
+const QUERY = new Shape('traffic_flows_async_queries_post', TrafficQueryShape)
+const SYNCHRONOUS = new Shape(
+  'traffic_flows_traffic_analysis_queries_post',
+  Type.Object({ ...FIELDS, max_results: Type.Integer({ minimum: 0, maximum: MAX_SYNCHRONOUS_ROWS }) }, CLOSED),
 )
 
-export type AcceptedQuery = Static<(typeof QUERY)['schema']> & { start_date: string; end_date: string }
+type SentQuery = Omit<Static<typeof TrafficQueryShape>, 'query_name'>
+export type AcceptedQuery = SentQuery & { start_date: string; end_date: string }
 
 interface Selector {
   label?: { href: string }
@@ -87,12 +95,21 @@ interface Selector {
 
 /** The body of a traffic query with its window filled in; 406 for what pce-api e.12 does not allow. */
 export function readTrafficQuery(world: World, body: unknown): AcceptedQuery {
-  const query = QUERY.read(body)
+  return acceptQuery(world, QUERY.read(body))
+}
+
+/** The same of the synchronous form, which takes no name. */
+export function readSynchronousQuery(world: World, body: unknown): AcceptedQuery {
+  return acceptQuery(world, SYNCHRONOUS.read(body))
+}
+
+export function acceptQuery(world: World, query: SentQuery): AcceptedQuery {
   const end = query.end_date === undefined ? world.clock() : readDate(query.end_date)
-  const start = query.start_date === undefined ? end - MAX_SPAN_DAYS * DAY : readDate(query.start_date)
+  const days = longestSpan(world)
+  const start = query.start_date === undefined ? end - days * DAY : readDate(query.start_date)
   if (start > end) throw invalidInput('start_date must not be after end_date')
-  if (end - start > MAX_SPAN_DAYS * DAY) {
-    throw invalidInput(`The time span of a query must not exceed ${MAX_SPAN_DAYS} days`)
+  if (end - start > days * DAY) {
+    throw invalidInput(`The time span of a query must not exceed ${days} days`)
   }
   for (const side of [query.sources, query.destinations]) {
     for (const selector of [...side.include.flat(), ...side.exclude]) checkSelector(world, selector)
@@ -105,7 +122,12 @@ export function readTrafficQuery(world: World, body: unknown): AcceptedQuery {
   return { ...query, start_date: new Date(start).toISOString(), end_date: new Date(end).toISOString() }
 }
 
-function readDate(text: string): number {
+/** The organisation setting that bounds a query's span (pce-api e.12). */
+function longestSpan(world: World): number {
+  return Number(singleOf(world, orgSettings).max_explorer_query_timespan_days)
+}
+
+export function readDate(text: string): number {
   const time = readTime(text)
   if (time === null)
     throw invalidInput(`Input validation failed. Details: {${text} is not a timestamp with a time zone}`)

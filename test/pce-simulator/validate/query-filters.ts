@@ -1,5 +1,6 @@
 import type { PceObject } from '../../../schemas/pce/reference.js'
 import { invalidInput, invalidUri, notAcceptable } from '../refusal.js'
+import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 
 export type Test = (object: PceObject) => boolean
@@ -8,12 +9,16 @@ export type Filter = (value: string, world: World) => Test
 /** By parameter name. Parameters without an entry are ignored (pce-api b.1). */
 export type Filters = Readonly<Record<string, Filter>>
 
-/** A substring, whatever its case (pce-api b.1). */
+/** A substring (pce-api b.1). */
 export function partial(field: string): Filter {
   return (value) => {
-    const wanted = value.toLowerCase()
-    return (object) => textOf(object[field]).toLowerCase().includes(wanted)
+    const wanted = folded(value)
+    return (object) => folded(textOf(object[field])).includes(wanted)
   }
+}
+
+function folded(text: string): string {
+  return UNCERTAIN.filtersIgnoreCase ? text.toLowerCase() : text
 }
 
 export function exact(field: string): Filter {
@@ -38,6 +43,14 @@ export function anyOf(field: string): Filter {
 /** The object `{href}` in a field. */
 export function pointsTo(field: string): Filter {
   return (value) => (object) => (object[field] as { href?: string } | null | undefined)?.href === value
+}
+
+/** The object `{href}` in a field is one of several given as a JSON list of hrefs. */
+export function pointsToAny(field: string): Filter {
+  return (value) => {
+    const wanted = new Set(readJsonList(value))
+    return (object) => wanted.has((object[field] as { href?: string } | null | undefined)?.href)
+  }
 }
 
 /**
@@ -94,11 +107,13 @@ export function readTime(value: string): number | null {
 }
 
 export function readFlag(value: string, name: string): boolean {
-  if (value !== 'true' && value !== 'false') throw invalidInput(`The parameter ${name} must be true or false`)
-  return value === 'true'
+  const text = UNCERTAIN.flagsIgnoreCase ? value.toLowerCase() : value
+  if (text !== 'true' && text !== 'false') throw invalidInput(`The parameter ${name} must be true or false`)
+  return text === 'true'
 }
 
-function readJsonList(value: string): unknown[] {
+/** 406 invalid_uri when it is none. */
+export function readJsonList(value: string): unknown[] {
   let parsed: unknown
   try {
     parsed = JSON.parse(value)

@@ -1,4 +1,4 @@
-import { PceError } from '../errors.js'
+import { PceError } from './errors.js'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

@@ -1,0 +1,199 @@
+import { endpointOfLocation } from './endpoint.js'
+import { PceApiError, PceError } from './errors.js'
+import { JsonArraySplitter } from './split-json-array.js'
+import { listOf } from './read-answer.js'
+import { messageOf, resultHref, sleep } from './read-job.js'
+import { parseRetryAfter } from './retry-policy.js'
+import type { ClientSettings } from './settings.js'
+import type { Answer, Http, SendOptions } from './transport.js'
+import type { CollectionOptions, CollectionProgress } from './types.js'
+
+const FIRST_WAIT_MS = 1000
+const LONGEST_WAIT_MS = 30_000
+const WAIT_FACTOR = 1.5
+const DEADLINE_MS = 600_000
+const CLEAN_UP_MS = 5000
+
+/** What becomes of a collection's two possible answers: the list at once, or the file that its job has written. */
+interface Reader<T> {
+  direct(answer: Answer): T
+  file(endpoint: string, request: SendOptions): Promise<T>
+}
+
+/** A job that is under way at the PCE, and what its requests have in common. */
+interface Job {
+  endpoint: string
+  /** The PCE has given it up, or does not have it any more. */
+  isLost: boolean
+  /** Options of the next request: the caller's, within the time that is left. */
+  request(): SendOptions
+  /** @throws {PceError} when the wait would end after the time for the whole job. */
+  wait(ms: number): Promise<void>
+  report(phase: CollectionProgress['phase'], status?: string): void
+}
+
+/**
+ * A collection through the PCE's asynchronous job (pce-api b.3): `Prefer: respond-async`, poll the `Location` at the pace of
+ * `Retry-After` growing by half, then fetch the result. An immediate 200 with the list is taken as it is. A job that nobody
+ * waits for any more is deleted at the PCE.
+ *
+ * @throws {PceApiError} for a status above 399, and `job_failed` when the PCE reports the job as failed, has no such job or
+ *   result any more, or does not finish it within 10 minutes.
+ * @throws {PceError} `invalid_response` when a job or result lies on another server.
+ */
+export async function getCollection(
+  http: Http,
+  settings: ClientSettings,
+  endpoint: string,
+  options: CollectionOptions = {},
+): Promise<Answer> {
+  return collect(http, settings, endpoint, options, {
+    direct: (answer) => answer,
+    file: (result, request) => http.send('GET', result, request),
+  })
+}
+
+/**
+ * The objects of `getCollection`. The file is parsed while it arrives, so that the limit on bodies held in memory does not
+ * limit how many objects there may be.
+ */
+export async function getListAsync<T>(
+  http: Http,
+  settings: ClientSettings,
+  endpoint: string,
+  options: CollectionOptions = {},
+): Promise<T[]> {
+  return collect<T[]>(
+    http,
+    settings,
+    endpoint,
+    { ...options, includeOrg: false },
+    {
+      direct: (answer) => listOf<T>(answer, endpoint),
+      file: async (result, request) => {
+        let splitter = new JsonArraySplitter()
+        let items: T[] = []
+        const begin = () => {
+          splitter = new JsonArraySplitter()
+          items = []
+        }
+        const take = (chunk: Buffer) => {
+          for (const batch of splitter.push(chunk)) for (const item of batch) items.push(item as T)
+        }
+        await http.stream(result, { ...request, streamed: true }, { begin, take })
+        splitter.end()
+        return items
+      },
+    },
+  )
+}
+
+async function collect<T>(
+  http: Http,
+  settings: ClientSettings,
+  endpoint: string,
+  options: CollectionOptions,
+  reader: Reader<T>,
+): Promise<T> {
+  const startedAt = settings.timers.now()
+  const headers = { ...options.headers, prefer: 'respond-async' }
+  const answer = await http.send('GET', endpoint, { ...options, headers })
+  if (answer.status !== 202) return reader.direct(answer)
+
+  const { location } = answer.headers
+  if (typeof location !== 'string')
+    throw new PceError('invalid_response', `GET ${endpoint}: the PCE started a job without saying where`)
+  const job = beginJob(settings, endpointOfLocation(settings.address, location), startedAt, options)
+  try {
+    job.report('submitted')
+    const result = await pollUntilDone(http, settings, job, answer)
+    job.report('downloading')
+    const collected = await reader.file(result, job.request()).catch(rethrowGone(result))
+    job.report('done')
+    return collected
+  } catch (error) {
+    if (!job.isLost) await deleteJob(http, settings, job.endpoint, options)
+    throw error
+  }
+}
+
+function beginJob(settings: ClientSettings, endpoint: string, startedAt: number, options: CollectionOptions): Job {
+  const { timers } = settings
+  const { signal, requestId, totalTimeoutMs } = options
+  const limitMs = totalTimeoutMs ?? DEADLINE_MS
+  const elapsed = () => timers.now() - startedAt
+  return {
+    endpoint,
+    isLost: false,
+    request: () => ({
+      signal,
+      requestId,
+      headers: options.headers,
+      includeOrg: false,
+      totalTimeoutMs: totalTimeoutMs === undefined ? undefined : Math.max(totalTimeoutMs - elapsed(), 1),
+    }),
+    wait: async (ms) => {
+      if (elapsed() + ms > limitMs) {
+        if (totalTimeoutMs === undefined) throw jobFailed(endpoint, 200, 'not done after 10 minutes')
+        throw new PceError('deadline', `the job ${endpoint} is not done within ${totalTimeoutMs / 1000} s`)
+      }
+      await sleep(settings, ms, signal)
+    },
+    report: (phase, status) => options.onProgress?.({ phase, status, elapsedMs: elapsed() }),
+  }
+}
+
+/** The endpoint of the finished job's result. */
+async function pollUntilDone(http: Http, settings: ClientSettings, job: Job, started: Answer): Promise<string> {
+  const { address, timers } = settings
+  let answer = started
+  for (let wait = FIRST_WAIT_MS; ; wait *= WAIT_FACTOR) {
+    const { 'retry-after': asked } = answer.headers
+    const pace = parseRetryAfter(typeof asked === 'string' ? asked : undefined, timers.now())
+    wait = Math.min(pace ?? wait, LONGEST_WAIT_MS)
+    await job.wait(wait)
+    answer = await http.send('GET', job.endpoint, job.request()).catch((error: unknown) => {
+      job.isLost = isGone(error)
+      return rethrowGone(job.endpoint)(error)
+    })
+    const state = answer.json<{ status?: string; result?: unknown } | null | undefined>()
+    job.report('polling', state?.status)
+    if (state?.status === 'failed') {
+      job.isLost = true
+      throw jobFailed(job.endpoint, answer.status, messageOf(state.result))
+    }
+    if (state?.status !== 'done' && state?.status !== 'completed') continue
+    const result = resultHref(state.result)
+    if (result === undefined) throw jobFailed(job.endpoint, answer.status, 'it ended without a result')
+    return endpointOfLocation(address, result)
+  }
+}
+
+/** Jobs and their results are kept for about a day (pce-api b.3): a missing one says so instead of "not found". */
+function rethrowGone(path: string): (error: unknown) => never {
+  return (error) => {
+    if (!isGone(error)) throw error
+    throw jobFailed(path, error.status, `it does not exist any more (${error.status}): expired, or deleted meanwhile`)
+  }
+}
+
+function isGone(error: unknown): error is PceApiError {
+  return error instanceof PceApiError && (error.status === 404 || error.status === 410)
+}
+
+/** Best effort: what went wrong before is what the caller must hear. Whatever a `Location` names, only a job is deleted. */
+async function deleteJob(
+  http: Http,
+  { address }: ClientSettings,
+  endpoint: string,
+  { requestId, headers }: CollectionOptions,
+): Promise<void> {
+  if (!new RegExp(`^/orgs/${address.orgId}/jobs/[^/?]+$`).test(endpoint)) return
+  const request = { requestId, headers, includeOrg: false, totalTimeoutMs: CLEAN_UP_MS, retryCount: 0 }
+  await http.send('DELETE', endpoint, request).catch(() => undefined)
+}
+
+function jobFailed(path: string, status: number, why: string): PceApiError {
+  const errors = [{ token: 'job_failed', message: why }]
+  return new PceApiError(`the job ${path} failed: ${why}`, { status, method: 'GET', path, errors, code: 'job_failed' })
+}

@@ -1,0 +1,92 @@
+import type { CreatedApiKey, OrgApiKey, UserApiKey } from '../../schemas/pce/api-key.js'
+import { getAll, getPage } from '../collection.js'
+import { KINDS } from '../kinds.js'
+import { integerIn } from '../settings.js'
+import type { ReferenceLike, RequestOptions } from '../types.js'
+import type { Calls } from './create-calls.js'
+import { segment } from './path-segment.js'
+import { madeBy } from './read-outcome.js'
+
+/** The PCE lists keys of one type at a time (pce-api d). */
+const KEY_TYPES = ['user', 'service_account']
+/** A name is required; which one is the caller's to choose through `options.json`. */
+const DEFAULT_KEY_NAME = 'pce-client'
+/** How long a list is that may have been cut. */
+const DEFAULT_PAGE = 500
+
+/** API keys (specification 4.3, pce-api d). Secrets are answered once, by the operation that creates the key. */
+export interface ApiKeyOperations {
+  /**
+   * Creates a key of a service account and gives it with its secret. It expires as the organisation's settings say, unless
+   * `options.json` has `expires_in_seconds` (-1 is never).
+   */
+  createServiceAccountApiKey(saHref: ReferenceLike, options?: RequestOptions): Promise<CreatedApiKey>
+  /** Deletes a key of a service account. */
+  deleteServiceAccountApiKey(saHref: ReferenceLike, keyId: string, options?: RequestOptions): Promise<void>
+  /** Lists the keys of a user, without secrets. @throws {PceIntegerError} unless `userId` is a whole number above 0. */
+  getUserApiKeys(userId: number | string, options?: RequestOptions): Promise<UserApiKey[]>
+  /**
+   * Creates a key of a user and gives it with its secret. Its name is `pce-client`, unless `options.json` has `name`;
+   * `description` may stand there too.
+   *
+   * @throws {PceIntegerError} unless `userId` is a whole number above 0.
+   */
+  createUserApiKey(userId: number | string, options?: RequestOptions): Promise<CreatedApiKey>
+  /** Deletes a key of a user. @throws {PceIntegerError} unless `userId` is a whole number above 0. */
+  deleteUserApiKey(userId: number | string, keyId: string, options?: RequestOptions): Promise<void>
+  /**
+   * Lists the keys of the organisation, without secrets: those of users, then those of service accounts, in two requests,
+   * because the PCE wants one type at a time. With `type` in `options.params` only those.
+   */
+  getOrgApiKeys(options?: RequestOptions): Promise<OrgApiKey[]>
+  /** Deletes a key of the organisation, whoever it belongs to. */
+  deleteOrgApiKey(keyId: string, options?: RequestOptions): Promise<void>
+}
+
+export function createApiKeyOperations(calls: Calls): ApiKeyOperations {
+  const keysOfAccount = (saHref: ReferenceLike) => `${calls.href(KINDS.serviceAccounts, saHref)}/api_keys`
+
+  /** The list of one type, whole unless the caller limits it: the PCE cuts it silently (pce-api b.1). */
+  async function everyKey(options: RequestOptions): Promise<OrgApiKey[]> {
+    const path = `${calls.org}/api_keys`
+    const { items, totalCount } = await getPage<OrgApiKey>(calls.http, path, options)
+    const isWhole = items.length < DEFAULT_PAGE || items.length === totalCount
+    if (isWhole || options.params?.max_results !== undefined) return items
+    return getAll<OrgApiKey>(calls.http, calls.settings, path, options)
+  }
+
+  return {
+    async createServiceAccountApiKey(saHref, options) {
+      const answer = await calls.post(keysOfAccount(saHref), { expires_in_seconds: 'default' }, options)
+      return madeBy<CreatedApiKey>(answer, 'the API key')
+    },
+    async deleteServiceAccountApiKey(saHref, keyId, options) {
+      await calls.delete(`${keysOfAccount(saHref)}/${segment('key_id', keyId)}`, options)
+    },
+    async getUserApiKeys(userId, options) {
+      return calls.list<UserApiKey>(keysOfUser(userId), options)
+    },
+    async createUserApiKey(userId, options) {
+      const answer = await calls.post(keysOfUser(userId), { name: DEFAULT_KEY_NAME }, options)
+      return madeBy<CreatedApiKey>(answer, 'the API key')
+    },
+    async deleteUserApiKey(userId, keyId, options) {
+      await calls.delete(`${keysOfUser(userId)}/${segment('key_id', keyId)}`, options)
+    },
+    async getOrgApiKeys(options = {}) {
+      const keys: OrgApiKey[] = []
+      for (const type of options.params?.type === undefined ? KEY_TYPES : [options.params.type]) {
+        keys.push(...(await everyKey({ ...options, params: { ...options.params, type } })))
+      }
+      return keys
+    },
+    async deleteOrgApiKey(keyId, options) {
+      await calls.delete(`${calls.org}/api_keys/${segment('key_id', keyId)}`, options)
+    },
+  }
+}
+
+function keysOfUser(userId: number | string): string {
+  const number = typeof userId === 'string' && /^\d{1,16}$/.test(userId) ? Number(userId) : userId
+  return `/users/${integerIn('user_id', number, 1)}/api_keys`
+}

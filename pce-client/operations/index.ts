@@ -1,0 +1,89 @@
+import type { Http } from '../transport.js'
+import type { ClientSettings } from '../settings.js'
+import type { ObjectApis } from '../types.js'
+import { createApiKeyOperations, type ApiKeyOperations } from './api-keys.js'
+import { createContainerOperations, type ContainerOperations } from './containers.js'
+import { createCalls } from './create-calls.js'
+import { createDefaultsOperations, type DefaultsOperations } from './defaults.js'
+import { createLabelGroupOperations, type LabelGroupOperations } from './label-groups.js'
+import { createLabelMappingOperations, type LabelMappingOperations } from './label-mapping.js'
+import { createLoginOperations, type LoginOperations } from './logins.js'
+import { createNetworkDeviceOperations, type NetworkDeviceOperations } from './network-devices.js'
+import { createPolicyDraftOperations, type PolicyDraftOperations } from './policy-drafts.js'
+import { createPolicySearchOperations, type PolicySearchOperations } from './policy-search.js'
+import { createPolicyOperations, type PolicyOperations } from './policy.js'
+import { createReportOperations, type ReportOperations } from './reports.js'
+import { createRiskOperations, type RiskOperations } from './risk.js'
+import { createStatusOperations, type StatusOperations } from './status.js'
+import { createTrafficQueryOperations, type TrafficQueryOperations } from './traffic-queries.js'
+import { createTrafficOperations, type TrafficOperations } from './traffic.js'
+import { createVenReleaseOperations, type VenReleaseOperations } from './ven-releases.js'
+import { createVenOperations, type VenOperations } from './vens.js'
+import { createWorkloadOperations, type WorkloadOperations } from './workloads.js'
+
+export type { DownloadOptions, DownloadSink } from './download.js'
+export type {
+  ApiKeyOperations,
+  ContainerOperations,
+  DefaultsOperations,
+  LabelGroupOperations,
+  LabelMappingOperations,
+  LoginOperations,
+  NetworkDeviceOperations,
+  PolicyDraftOperations,
+  PolicyOperations,
+  PolicySearchOperations,
+  ReportOperations,
+  RiskOperations,
+  StatusOperations,
+  TrafficOperations,
+  TrafficQueryOperations,
+  VenOperations,
+  VenReleaseOperations,
+  WorkloadOperations,
+}
+
+/** The 68 named operations of the specification (4.3), and the streamed traffic query. */
+export type NamedOperations = DefaultsOperations &
+  TrafficOperations &
+  TrafficQueryOperations &
+  PolicyOperations &
+  PolicyDraftOperations &
+  PolicySearchOperations &
+  ApiKeyOperations &
+  LoginOperations &
+  NetworkDeviceOperations &
+  ContainerOperations &
+  ReportOperations &
+  RiskOperations &
+  VenOperations &
+  VenReleaseOperations &
+  WorkloadOperations &
+  LabelGroupOperations &
+  LabelMappingOperations &
+  StatusOperations
+
+export function createOperations(http: Http, settings: ClientSettings, objects: ObjectApis): NamedOperations {
+  const calls = createCalls(http, settings)
+  const traffic = createTrafficOperations(http, settings)
+  return {
+    ...createDefaultsOperations(calls, objects),
+    ...traffic,
+    ...createTrafficQueryOperations(calls, traffic),
+    ...createPolicyOperations(calls),
+    ...createPolicyDraftOperations(calls),
+    ...createPolicySearchOperations(calls),
+    ...createApiKeyOperations(calls),
+    ...createLoginOperations(calls),
+    ...createNetworkDeviceOperations(calls),
+    ...createContainerOperations(calls),
+    ...createReportOperations(calls),
+    ...createRiskOperations(calls),
+    ...createVenOperations(calls),
+    ...createVenReleaseOperations(calls),
+    ...createWorkloadOperations(calls),
+    ...createLabelGroupOperations(calls),
+    ...createLabelMappingOperations(calls),
+    ...createStatusOperations(calls),
+  }
+}

@@ -1,0 +1,97 @@
+import type { LabelMappingRun, LabelMappingRunRequest } from '../../schemas/pce/label-mapping-run.js'
+import type { Reference } from '../../schemas/pce/reference.js'
+import { toBulkResults } from '../bulk.js'
+import { PceError } from '../errors.js'
+import { KINDS, type Kind } from '../kinds.js'
+import { integerIn } from '../settings.js'
+import type { BulkResultItem, ReferenceLike, RequestOptions } from '../types.js'
+import { actInChunks } from './act-in-chunks.js'
+import type { Calls } from './create-calls.js'
+import { createDownload, type DownloadOptions } from './download.js'
+import { segment } from './path-segment.js'
+import { madeBy } from './read-outcome.js'
+
+/** The most rules of one deletion (pce-api i). */
+const MOST_DELETED = 1000
+
+/** Label mapping rules beyond their own objects, and the jobs that run them (specification 4.3, pce-api d). */
+export interface LabelMappingOperations {
+  /**
+   * Moves a rule to another place in the order of evaluation.
+   *
+   * @throws {PceIntegerError} unless `position` is a whole number of 0 or more.
+   */
+  reorderLabelMappingRule(ruleHref: ReferenceLike, position: number, options?: RequestOptions): Promise<void>
+  /**
+   * Deletes rules. More than 1,000 are taken in several requests; where a later one fails, the error's `completed` has the rules
+   * of those before it.
+   *
+   * @throws {PceError} `invalid_href` for what is no rule here, `invalid_argument` for no rule at all.
+   */
+  bulkDeleteLabelMappingRules(hrefs: readonly ReferenceLike[], options?: RequestOptions): Promise<void>
+  /** Changes rules, each an object with its href and the fields to change; gives results where the PCE answers some. */
+  bulkUpdateLabelMappingRules(
+    rules: readonly (Reference & { [field: string]: unknown })[],
+    options?: RequestOptions,
+  ): Promise<BulkResultItem[]>
+  /**
+   * Starts a job that finds the labels which the rules give, and assigns them if `assign_labels` is true. Without `workloads`
+   * or `rules` it runs for all of them.
+   *
+   * @throws {PceError} `invalid_argument` for an empty list, which would mean all.
+   */
+  runLabelMappingRules(data: LabelMappingRunRequest, options?: RequestOptions): Promise<LabelMappingRun>
+  /** Tells how far such a job is. */
+  getLabelMappingJob(jobUuid: string, options?: RequestOptions): Promise<LabelMappingRun>
+  /** Assigns the labels that a finished job has found. `data` is what the PCE may want to know; its schema is empty. */
+  assignLabelMappingLabels(jobUuid: string, data?: object, options?: RequestOptions): Promise<void>
+  /**
+   * Downloads what a job has found, as JSON. However large: it streams, into memory, or piece by piece into `options.sink`, and
+   * then answers how many bytes there were.
+   */
+  downloadLabelMappingResults(jobUuid: string, options: DownloadOptions): Promise<{ bytes: number }>
+  downloadLabelMappingResults(jobUuid: string, options?: RequestOptions): Promise<Uint8Array>
+}
+
+export function createLabelMappingOperations(calls: Calls): LabelMappingOperations {
+  const base = `${calls.org}/label_mapping_rules`
+  const rule = (reference: ReferenceLike) => calls.href(KINDS.labelMappingRules, reference)
+  const job = (uuid: string) => `${base}/run/${segment('job_uuid', uuid)}`
+
+  /** An empty list is refused: the PCE takes it for no limit. */
+  function checkList(name: string, kind: Kind, list: readonly Reference[] | undefined): void {
+    if (list === undefined) return
+    if (calls.hrefs(kind, list).length > 0) return
+    throw new PceError('invalid_argument', `${name} is empty; leave it out to mean all`)
+  }
+
+  return {
+    async reorderLabelMappingRule(ruleHref, position, options) {
+      const path = `${rule(ruleHref)}/reorder`
+      await calls.put(path, { position: integerIn('position', position, 0) }, options)
+    },
+    async bulkDeleteLabelMappingRules(hrefs, options) {
+      await actInChunks('delete', calls.hrefs(KINDS.labelMappingRules, hrefs), MOST_DELETED, async (rules) => {
+        await calls.put(`${base}/delete`, { rules }, options)
+        return []
+      })
+    },
+    async bulkUpdateLabelMappingRules(rules, options) {
+      if (rules.length === 0) throw new PceError('invalid_argument', 'update: name at least one rule')
+      const body = rules.map((change) => ({ ...change, href: rule(change) }))
+      return toBulkResults('update', await calls.put(`${base}/update`, body, options))
+    },
+    async runLabelMappingRules(data, options) {
+      checkList('workloads', KINDS.workloads, data.workloads)
+      checkList('rules', KINDS.labelMappingRules, data.rules)
+      return madeBy<LabelMappingRun>(await calls.post(`${base}/run`, data, options), 'the run')
+    },
+    async getLabelMappingJob(jobUuid, options) {
+      return calls.get<LabelMappingRun>(job(jobUuid), options)
+    },
+    async assignLabelMappingLabels(jobUuid, data = {}, options) {
+      await calls.put(`${job(jobUuid)}/assign_labels`, data, options)
+    },
+    downloadLabelMappingResults: createDownload(calls.http, (uuid: string) => `${job(uuid)}/download`),
+  }
+}

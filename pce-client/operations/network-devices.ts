@@ -1,0 +1,61 @@
+import type { AppliedInstructions, EnforcementTargets } from '../../schemas/pce/enforcement-instructions.js'
+import { PceError } from '../errors.js'
+import { KINDS } from '../kinds.js'
+import type { ReferenceLike, RequestOptions } from '../types.js'
+import type { Calls } from './create-calls.js'
+import { saidBy } from './read-outcome.js'
+
+/** The instructions that a network device needs to enforce policy (specification 4.3, pce-api d). */
+export interface NetworkDeviceOperations {
+  /**
+   * Starts making the instructions of a device; once they are made, the device has `enforcement_instructions_data_href`. Gives
+   * what the PCE says, `{}` where it says nothing.
+   */
+  requestEnforcementInstructions(deviceHref: ReferenceLike, options?: RequestOptions): Promise<Record<string, unknown>>
+  /** Tells the PCE that instructions have been applied to a device. */
+  applyEnforcementInstructions(
+    deviceHref: ReferenceLike,
+    data: AppliedInstructions,
+    options?: RequestOptions,
+  ): Promise<void>
+  /**
+   * Starts making the instructions of several devices, or of all of them with `all_devices: true`.
+   *
+   * @throws {PceError} `invalid_href` for what is no device here, `invalid_argument` for data that names none.
+   */
+  multiEnforcementInstructionsRequest(data: EnforcementTargets, options?: RequestOptions): Promise<void>
+  /** Tells the PCE that instructions have been applied to several devices, or to all of them. Throws as the request does. */
+  multiEnforcementInstructionsApplied(data: EnforcementTargets, options?: RequestOptions): Promise<void>
+}
+
+export function createNetworkDeviceOperations(calls: Calls): NetworkDeviceOperations {
+  const device = (reference: ReferenceLike) => calls.href(KINDS.networkDevices, reference)
+
+  /** No device is not all of them: the PCE could take it so. */
+  function checkTargets(data: EnforcementTargets): EnforcementTargets {
+    const devices = data.network_devices
+    if (data.all_devices !== true && (devices === undefined || devices.length === 0)) {
+      throw new PceError('invalid_argument', 'name at least one of network_devices, or set all_devices to true')
+    }
+    if (devices !== undefined) calls.hrefs(KINDS.networkDevices, devices)
+    return data
+  }
+
+  return {
+    async requestEnforcementInstructions(deviceHref, options) {
+      const path = `${device(deviceHref)}/enforcement_instructions_request`
+      return saidBy(await calls.post(path, {}, options), 'the request for instructions')
+    },
+    async applyEnforcementInstructions(deviceHref, data, options) {
+      await calls.post(`${device(deviceHref)}/enforcement_instructions_applied`, data, options)
+    },
+    async multiEnforcementInstructionsRequest(data, options) {
+      const path = `${calls.org}/network_devices/multi_enforcement_instructions_request`
+      await calls.post(path, checkTargets(data), options)
+    },
+    async multiEnforcementInstructionsApplied(data, options) {
+      const path = `${calls.org}/network_devices/multi_enforcement_instructions_applied`
+      await calls.post(path, checkTargets(data), options)
+    },
+  }
+}

@@ -1,0 +1,69 @@
+import type { PolicyVersionSelector } from '../../schemas/common.js'
+import type { CheckedRule, FoundRule, PolicyCheck, RuleSearchQuery, RuleType } from '../../schemas/pce/policy-search.js'
+import { PceError } from '../errors.js'
+import type { RequestOptions } from '../types.js'
+import type { Calls } from './create-calls.js'
+import { versionSegment } from './path-segment.js'
+
+/** Questions about rules (specification 4.3, pce-api d and e.14). */
+export interface PolicySearchOperations {
+  /**
+   * Tells which rules decide about traffic between two ends. The PCE wants to know which: `options.params` names one of
+   * `src_workload`, `src_external_ip`, `src_container_workload`, one of the same with `dst_`, and `service` or `port` and
+   * `protocol`. Lists that the PCE leaves out are empty.
+   */
+  checkPolicy(policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<PolicyCheck>
+  /**
+   * Lists the rules that allow traffic between two ends, named by `options.params` as for `checkPolicy`. The PCE answers 500 at
+   * most and does not say that there are more; `max_results` in the parameters asks for more.
+   */
+  getPolicyAllow(policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<CheckedRule[]>
+  /**
+   * Finds rules by their parts. The PCE answers a list for every type of rule (older releases: one list); here it is one list,
+   * with `rule_type` in each rule.
+   */
+  searchRules(
+    query: RuleSearchQuery,
+    policyVersion?: PolicyVersionSelector,
+    options?: RequestOptions,
+  ): Promise<FoundRule[]>
+}
+
+export function createPolicySearchOperations({ org, get, list, post }: Calls): PolicySearchOperations {
+  const base = `${org}/sec_policy`
+  return {
+    async checkPolicy(policyVersion = 'draft', options) {
+      const check = await get<Partial<PolicyCheck>>(`${base}/${versionSegment(policyVersion)}/policy_check`, options)
+      return {
+        ...check,
+        sec_rules: check.sec_rules ?? [],
+        deny_rules: check.deny_rules ?? [],
+        override_deny_rules: check.override_deny_rules ?? [],
+      }
+    },
+    async getPolicyAllow(policyVersion = 'active', options) {
+      return list<CheckedRule>(`${base}/${versionSegment(policyVersion)}/allow`, options)
+    },
+    async searchRules(query, policyVersion = 'draft', options) {
+      const path = `${base}/${versionSegment(policyVersion)}/rule_search`
+      return flatten((await post(path, query, options)).json<unknown>() ?? [])
+    },
+  }
+}
+
+/** A type of rule that this client does not know is kept; `counts`, beside the lists, is none. */
+function flatten(answer: unknown): FoundRule[] {
+  if (typeof answer !== 'object' || answer === null) {
+    throw new PceError('invalid_response', 'the PCE answered a rule search with something else than rules')
+  }
+  if (Array.isArray(answer)) return (answer as FoundRule[]).map((rule) => ({ ...rule, rule_type: typeOf(rule) }))
+  return Object.entries(answer as Record<string, unknown>).flatMap(([type, rules]) =>
+    Array.isArray(rules) ? (rules as FoundRule[]).map((rule) => ({ ...rule, rule_type: type as RuleType })) : [],
+  )
+}
+
+/** The type of a rule in a plain list: where it lives, and for deny rules whether it overrides. */
+function typeOf({ href, override }: FoundRule): RuleType {
+  if (!href.includes('/deny_rules/')) return href.includes('/ip_tables_rules/') ? 'ip_tables_rules' : 'sec_rules'
+  return override === true ? 'override_deny_rules' : 'deny_rules'
+}

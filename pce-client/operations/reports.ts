@@ -1,0 +1,23 @@
+import { KINDS } from '../kinds.js'
+import type { ReferenceLike, RequestOptions } from '../types.js'
+import type { Calls } from './create-calls.js'
+import { createDownload, type DownloadOptions } from './download.js'
+
+/** Files of reports (specification 4.3, pce-api d). */
+export interface ReportOperations {
+  /**
+   * Downloads the file of a finished report: PDF, CSV or JSON, as its template says. However large: it streams, into memory, or
+   * piece by piece into `options.sink`, and then answers how many bytes there were. 404 while the report is not ready.
+   */
+  downloadReport(reportHref: ReferenceLike, options: DownloadOptions): Promise<{ bytes: number }>
+  downloadReport(reportHref: ReferenceLike, options?: RequestOptions): Promise<Uint8Array>
+}
+
+export function createReportOperations(calls: Calls): ReportOperations {
+  return {
+    downloadReport: createDownload(
+      calls.http,
+      (report: ReferenceLike) => `${calls.href(KINDS.reports, report)}/download`,
+    ),
+  }
+}

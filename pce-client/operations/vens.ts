@@ -1,0 +1,101 @@
+import type { ActionError, FirewallRestore } from '../../schemas/pce/action-error.js'
+import type { Reference } from '../../schemas/pce/reference.js'
+import { VEN_PROPERTIES, type VenPropertyCounts, type VenStatistics } from '../../schemas/pce/ven-statistics.js'
+import { KINDS } from '../kinds.js'
+import { listOf } from '../read-answer.js'
+import { integerIn } from '../settings.js'
+import type { ReferenceLike, RequestOptions } from '../types.js'
+import { actInChunks } from './act-in-chunks.js'
+import type { Calls } from './create-calls.js'
+import { errorsOf } from './read-outcome.js'
+
+/** The most VENs of one request (pce-api h, i). */
+const MOST_UNPAIRED = 1000
+const MOST_UPGRADED = 25_000
+const MOST_RECOVERED = 1000
+/** One at a time is all the PCE takes. */
+const MOST_ACTED_ON = 1
+/** A day: long enough for machines that are off at night. */
+const RECOVERY_SECONDS = 86_400
+
+/**
+ * Actions on VENs (specification 4.3, pce-api d). Each gives the errors, an empty list when all went well: the PCE answers 200
+ * though it did not do it to some. More VENs than one request may name are taken in several; where a later one fails, the
+ * error's `completed` has the VENs of those before it.
+ *
+ * Each throws PceError before any request: `invalid_href` for what is no VEN here, `invalid_argument` for no VEN at all.
+ */
+export interface VenOperations {
+  /** Unpairs VENs, which frees their workloads of policy; `firewallRestore` says what their firewalls do then. */
+  unpairVens(
+    venHrefs: readonly ReferenceLike[],
+    firewallRestore?: FirewallRestore,
+    options?: RequestOptions,
+  ): Promise<ActionError[]>
+  /**
+   * Starts the upgrade of VENs to a release. `options.json` may have `upgrade_timeout_seconds`.
+   *
+   * @throws {PceIntegerError} for a time-out outside 900..15552000.
+   */
+  upgradeVens(venHrefs: readonly ReferenceLike[], release: string, options?: RequestOptions): Promise<ActionError[]>
+  /** Makes VENs do something: `restart` is the action there is. One request for each VEN, because the PCE takes one at a time. */
+  venRemoteAction(venHrefs: readonly ReferenceLike[], action: string, options?: RequestOptions): Promise<ActionError[]>
+  /**
+   * Lets VENs that have lost their credentials authenticate anew, for a day. `options.json` may have
+   * `recovery_duration_seconds`, or `recovery_enabled: false` to end it.
+   *
+   * @throws {PceIntegerError} for a duration outside 3600..2592000.
+   */
+  venAuthRecovery(venHrefs: readonly ReferenceLike[], options?: RequestOptions): Promise<ActionError[]>
+  /**
+   * Counts the VENs of the whole organisation by status, version, health, condition, operating system, enforcement mode and
+   * type; `venHrefs` are checked, but cannot narrow the counts. The PCE counts by property and has no way to name VENs. The counts
+   * stand under the names of the properties. `property_counts` in `options.json` asks for other properties, or filters; of a
+   * property that it has twice, the last is given.
+   */
+  getVenStatistics(venHrefs?: readonly ReferenceLike[], options?: RequestOptions): Promise<VenStatistics>
+}
+
+export function createVenOperations(calls: Calls): VenOperations {
+  const base = `${calls.org}/vens`
+
+  async function act(
+    action: string,
+    references: readonly ReferenceLike[],
+    limit: number,
+    body: object,
+    options: RequestOptions | undefined,
+  ): Promise<ActionError[]> {
+    return actInChunks(action, calls.hrefs(KINDS.vens, references), limit, async (vens: Reference[]) =>
+      errorsOf(await calls.put(`${base}/${action}`, { ...body, vens }, options), `vens/${action}`),
+    )
+  }
+
+  return {
+    unpairVens: (venHrefs, firewallRestore = 'default', options) =>
+      act('unpair', venHrefs, MOST_UNPAIRED, { firewall_restore: firewallRestore }, options),
+    async upgradeVens(venHrefs, release, options) {
+      checkSeconds(options, 'upgrade_timeout_seconds', 900, 15_552_000)
+      return act('upgrade', venHrefs, MOST_UPGRADED, { release }, options)
+    },
+    venRemoteAction: (venHrefs, action, options) => act('remote_action', venHrefs, MOST_ACTED_ON, { action }, options),
+    async venAuthRecovery(venHrefs, options) {
+      checkSeconds(options, 'recovery_duration_seconds', 3600, 2_592_000)
+      const body = { recovery_enabled: true, recovery_duration_seconds: RECOVERY_SECONDS }
+      return act('authentication_recovery', venHrefs, MOST_RECOVERED, body, options)
+    },
+    async getVenStatistics(venHrefs = [], options) {
+      calls.hrefs(KINDS.vens, venHrefs)
+      const path = `${base}/statistics`
+      const body = { property_counts: VEN_PROPERTIES.map((property) => ({ property })) }
+      const counts = listOf<VenPropertyCounts>(await calls.post(path, body, options), path)
+      return Object.fromEntries(counts.map((count) => [count.property, count]))
+    },
+  }
+}
+
+/** @throws {PceIntegerError} when the caller's own body has such a field and it is out of its bounds. */
+function checkSeconds({ json }: RequestOptions = {}, name: string, least: number, most: number): void {
+  const seconds = (json as Record<string, unknown> | null | undefined)?.[name]
+  if (seconds !== undefined) integerIn(name, seconds, least, most)
+}

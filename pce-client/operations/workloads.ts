@@ -1,0 +1,89 @@
+import type { ActionError, FirewallRestore } from '../../schemas/pce/action-error.js'
+import type { ImportResult } from '../../schemas/pce/import-result.js'
+import type { Reference } from '../../schemas/pce/reference.js'
+import type { RiskDetails } from '../../schemas/pce/risk.js'
+import type { WorkloadInterface } from '../../schemas/pce/workload.js'
+import { PceError } from '../errors.js'
+import { KINDS } from '../kinds.js'
+import type { ReferenceLike, RequestOptions } from '../types.js'
+import { actInChunks } from './act-in-chunks.js'
+import type { Calls } from './create-calls.js'
+import { formatCsv } from './format-csv.js'
+import { segment } from './path-segment.js'
+import { errorsOf, importedBy, madeBy } from './read-outcome.js'
+
+/** The most workloads of one request (pce-api h, i). */
+const MOST_UNPAIRED = 1000
+
+/** Workloads beyond their own objects (specification 4.3, pce-api d). */
+export interface WorkloadOperations {
+  /** Lists the network interfaces of a workload. */
+  getWorkloadInterfaces(workloadHref: ReferenceLike, options?: RequestOptions): Promise<WorkloadInterface[]>
+  /** Gives an unmanaged workload another network interface. */
+  createWorkloadInterface(
+    workloadHref: ReferenceLike,
+    networkInterface: { name: string; link_state: string; [field: string]: unknown },
+    options?: RequestOptions,
+  ): Promise<WorkloadInterface>
+  /** Takes a network interface from an unmanaged workload. */
+  deleteWorkloadInterface(workloadHref: ReferenceLike, ifaceName: string, options?: RequestOptions): Promise<void>
+  /** Tells what makes a workload a risk. */
+  getWorkloadRiskDetails(workloadHref: ReferenceLike, options?: RequestOptions): Promise<RiskDetails>
+  /**
+   * Unpairs the VENs of workloads; `unpairVens` is the newer way. Gives the errors, an empty list when all went well. More than
+   * 1,000 are taken in several requests, of which the PCE allows 10 a minute; where a later one fails, the error's `completed`
+   * has the workloads of those before it.
+   *
+   * @throws {PceError} `invalid_href` for what is no workload here, `invalid_argument` for no workload at all.
+   */
+  unpairWorkloads(
+    workloadHrefs: readonly ReferenceLike[],
+    firewallRestore?: FirewallRestore,
+    options?: RequestOptions,
+  ): Promise<ActionError[]>
+  /**
+   * Imports workloads from objects whose fields are the columns of the PCE's CSV file, and gives its answer for each row.
+   * `options.params` may have `create_labels`, `delete_token` and `dry_run`.
+   *
+   * @throws {PceError} `invalid_argument` for no object at all, and for fields that are no text, number or switch.
+   */
+  bulkImportWorkloads(data: readonly object[], options?: RequestOptions): Promise<ImportResult[]>
+}
+
+export function createWorkloadOperations(calls: Calls): WorkloadOperations {
+  const pathOf = (reference: ReferenceLike) => calls.href(KINDS.workloads, reference)
+  return {
+    async getWorkloadInterfaces(workloadHref, options) {
+      return calls.list<WorkloadInterface>(`${pathOf(workloadHref)}/interfaces`, options)
+    },
+    async createWorkloadInterface(workloadHref, networkInterface, options) {
+      const answer = await calls.post(`${pathOf(workloadHref)}/interfaces`, networkInterface, options)
+      return madeBy<WorkloadInterface>(answer, 'the interface')
+    },
+    async deleteWorkloadInterface(workloadHref, ifaceName, options) {
+      await calls.delete(`${pathOf(workloadHref)}/interfaces/${segment('iface_name', ifaceName)}`, options)
+    },
+    async getWorkloadRiskDetails(workloadHref, options) {
+      return calls.get<RiskDetails>(`${pathOf(workloadHref)}/risk_details`, options)
+    },
+    async unpairWorkloads(workloadHrefs, firewallRestore = 'default', options) {
+      const path = `${calls.org}/workloads/unpair`
+      return actInChunks(
+        'unpair',
+        calls.hrefs(KINDS.workloads, workloadHrefs),
+        MOST_UNPAIRED,
+        async (workloads: Reference[]) => {
+          // The PCE's own name of the field differs from that of vens/unpair (pce-api g.26).
+          const body = { workloads, ip_table_restore: firewallRestore }
+          return errorsOf(await calls.put(path, body, options), 'workloads/unpair')
+        },
+      )
+    },
+    async bulkImportWorkloads(data, options = {}) {
+      if (data.length === 0) throw new PceError('invalid_argument', 'bulk_import: name at least one workload')
+      const headers = { 'content-type': 'text/csv', ...options.headers }
+      const file = { ...options, headers, text: formatCsv(data) }
+      return importedBy(await calls.put(`${calls.org}/workloads/bulk_import`, {}, file), 'the import')
+    },
+  }
+}

@@ -1,0 +1,88 @@
+import { Type } from '@sinclair/typebox'
+import { Nullable } from '../common.js'
+import {
+  AUDIT_FIELDS,
+  List,
+  Maybe,
+  MaybeFlag,
+  MaybeList,
+  MaybeNumber,
+  MaybeText,
+  OneOf,
+  Reference,
+  type Read,
+} from './reference.js'
+
+/** Single objects live at their collection's path; not every release says so in an href. */
+const SINGLE_FIELDS = { href: Type.Optional(Type.String()), ...AUDIT_FIELDS, caps: MaybeList(Type.String()) }
+
+const Weekday = OneOf('sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday')
+
+/** Settings of the organisation as a whole. */
+export const OrgSettings = Type.Object({
+  ...SINGLE_FIELDS,
+  num_assets_requiring_ransomware_protection: Maybe(Type.Integer()),
+  total_lateral_address_space: Maybe(Type.Integer()),
+  total_internet_address_space: Maybe(Type.Integer()),
+  automatic_label_application_on_ven_activation: MaybeFlag,
+  rule_based_label_maker_schedule_enabled: MaybeFlag,
+  rule_based_label_maker_schedule: Maybe(
+    Type.Object({
+      schedule_time: MaybeText,
+      frequency: Type.Optional(OneOf('daily', 'weekly', 'monthly')),
+      day_of_week: MaybeList(Weekday),
+      day_of_month: MaybeNumber,
+    }),
+  ),
+  max_explorer_query_timespan_days: MaybeNumber,
+  /** -1 is never. */
+  max_api_key_expiration_in_seconds: MaybeNumber,
+  expired_api_keys_retention_in_seconds: MaybeNumber,
+  advanced_ruleset_display: MaybeFlag,
+  ven_maintenance_token_required: MaybeFlag,
+  cloud_secure_tenant_id: MaybeText,
+  use_census_permissions: MaybeFlag,
+  max_rule_search_provider_consumer_entities: MaybeNumber,
+})
+export type OrgSettings = Read<typeof OrgSettings>
+
+/** What events are kept, how long and in which form they leave. */
+export const EventSettings = Type.Object({
+  ...SINGLE_FIELDS,
+  audit_event_retention_seconds: Type.Integer(),
+  audit_event_min_severity: OneOf('error', 'warning', 'informational'),
+  format: Type.String(),
+})
+export type EventSettings = Read<typeof EventSettings>
+
+export const ReportSettings = Type.Object({
+  ...SINGLE_FIELDS,
+  max_queued_reports: MaybeNumber,
+  report_retention_days: MaybeNumber,
+})
+export type ReportSettings = Read<typeof ReportSettings>
+
+const SCOPED = { scope: List(Reference), ven_type: Maybe(OneOf('server', 'endpoint')) }
+const TimeoutByScope = Type.Object({ ...SCOPED, value: Type.Integer() })
+
+/** How long a silent VEN counts as online, by scope; -1 is for ever. */
+export const WorkloadSettings = Type.Object({
+  ...SINGLE_FIELDS,
+  workload_disconnected_timeout_seconds: List(TimeoutByScope),
+  workload_goodbye_timeout_seconds: List(TimeoutByScope),
+  workload_disconnected_notification_seconds: List(Type.Object({ ...SCOPED, warning: Type.Integer() })),
+  ven_uninstall_timeout_hours: List(TimeoutByScope),
+})
+export type WorkloadSettings = Read<typeof WorkloadSettings>
+
+/** Proxies whose word on a caller's address is believed. */
+export const TrustedProxyIps = Type.Object({
+  ...SINGLE_FIELDS,
+  max_trusted_proxy_ips_per_region: Type.Integer(),
+  trusted_proxy_ips: List(Type.Object({ pce_fqdn: Nullable(Type.String()), ip: Type.String() })),
+})
+export type TrustedProxyIps = Read<typeof TrustedProxyIps>
+
+/** One element of the list of features; features have names and no paths of their own. */
+export const OptionalFeature = Type.Object({ name: Type.String(), enabled: Type.Boolean(), preview: MaybeFlag })
+export type OptionalFeature = Read<typeof OptionalFeature>

@@ -1,0 +1,43 @@
+import type { Environment } from './applications.js'
+
+/** Two clusters: the one Kubelink reports whole (CLAS), the other in the old way. */
+export const CLUSTERS = [
+  { name: 'k8s-prod', env: 'prod', mode: 'clas', manager: 'Kubernetes v1.29', subnet: '10.244', online: true },
+  { name: 'openshift-test', env: 'test', mode: 'legacy', manager: 'OpenShift v4.14', subnet: '10.128', online: false },
+] as const satisfies readonly { env: Environment; [field: string]: unknown }[]
+
+export interface NamespaceSeed {
+  namespace: string
+  app: string
+  /** Deployments, by the role they play; `published` is served as a virtual service. */
+  deployments: readonly { name: string; kind: 'Deployment' | 'StatefulSet' | 'DaemonSet'; published?: number }[]
+}
+
+/** Of every cluster. */
+export const NAMESPACES: readonly NamespaceSeed[] = [
+  {
+    namespace: 'web-shop',
+    app: 'web-shop',
+    deployments: [
+      { name: 'storefront', kind: 'Deployment', published: 8080 },
+      { name: 'cart', kind: 'Deployment' },
+      { name: 'session-cache', kind: 'StatefulSet' },
+    ],
+  },
+  {
+    namespace: 'ordering',
+    app: 'ordering',
+    deployments: [
+      { name: 'order-api', kind: 'Deployment', published: 8443 },
+      { name: 'order-worker', kind: 'Deployment' },
+    ],
+  },
+  {
+    namespace: 'payments',
+    app: 'payments',
+    deployments: [
+      { name: 'checkout', kind: 'Deployment' },
+      { name: 'ledger-sync', kind: 'DaemonSet' },
+    ],
+  },
+]

@@ -1,0 +1,40 @@
+import { Type } from '@sinclair/typebox'
+import type { Route } from '../http/route.js'
+import { unpair } from '../inventory/unpair.js'
+import { ownVen } from '../inventory/ven.js'
+import { invalidUri } from '../refusal.js'
+import { UNCERTAIN } from '../uncertain.js'
+import { CLOSED, Href, OneOf, Shape } from '../validate/shape.js'
+import { orgPath } from '../world.js'
+
+const UNPAIR = new Shape(
+  'workloads_unpair_put',
+  Type.Object(
+    {
+      workloads: Type.Array(Href, { minItems: 1, maxItems: 1000 }),
+      ip_table_restore: Type.Optional(OneOf('saved', 'default', 'disable')),
+    },
+    CLOSED,
+  ),
+)
+
+/** The older form of vens/unpair, with a field name of its own (pce-api d, g.26). */
+export const workloadUnpairRoute: Route = {
+  path: '/orgs/:org/workloads/unpair',
+  verbs: {
+    PUT: {
+      event: 'workloads.unpair',
+      handle: ({ world, body }) => {
+        const hrefs = UNPAIR.read(body).workloads.map(({ href }) => href)
+        const stranger = hrefs.find((href) => !href.startsWith(orgPath(world, '/workloads/')))
+        if (stranger !== undefined) throw invalidUri(stranger)
+        const { errors, changes } = unpair(world, hrefs, (href) => {
+          const workload = world.workloads.get(href)
+          return workload && workload.deleted !== true && ownVen(workload) ? workload : undefined
+        })
+        if (errors.length > 0) return { status: 200, json: { errors }, changes }
+        return { status: UNCERTAIN.workloadsUnpairedStatus, changes }
+      },
+    },
+  },
+}

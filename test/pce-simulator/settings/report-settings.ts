@@ -1,0 +1,20 @@
+import { Type } from '@sinclair/typebox'
+import type { SingleKind } from '../kinds/single-kind.js'
+import { CLOSED, Shape } from '../validate/shape.js'
+
+/** pce-api c. */
+export const reportSettings: SingleKind = {
+  route: '/orgs/:org/settings/reports',
+  noun: 'report_settings',
+  defaults: { max_queued_reports: 25, report_retention_days: 1 },
+  shape: new Shape(
+    'settings_reports_put',
+    Type.Object(
+      {
+        max_queued_reports: Type.Optional(Type.Integer({ minimum: 1, maximum: 25 })),
+        report_retention_days: Type.Optional(Type.Integer({ minimum: 1, maximum: 7 })),
+      },
+      CLOSED,
+    ),
+  ),
+}
