@@ -1,10 +1,13 @@
 /**
  * `npm run bench`: the figures this project promises, as ratios measured in one run, so that they mean the same on any machine.
- * Needs a build (`npm run bench` makes one). Sends traffic to loopback only, for about a minute.
+ * Needs a build (`npm run bench` makes one). Sends traffic to loopback only, for some minutes.
  */
 import { measureCalls } from './bench/measure-calls.js'
 import { measureList } from './bench/measure-list.js'
+import { measureOverhead } from './bench/measure-overhead.js'
+import { describeSimulator, measureSimulator } from './bench/measure-simulator.js'
 import { measureStart } from './bench/measure-start.js'
+import { measureStream } from './bench/measure-stream.js'
 
 const TOOLS_WHEN_COMPLETE = 50
 const KIB = 1024
@@ -29,6 +32,33 @@ console.log(`  svc-mcp                     ${start.ours.toFixed(0).padStart(7)} 
 console.log(
   `  ratio                       ${startRatio.toFixed(2)}   target at most 1.50: ${verdict(startRatio <= 1.5)}`,
 )
+
+console.log('\nPCE client: one GET of 20 labels and its JSON, in turn through both')
+const overhead = await measureOverhead()
+console.log(`  bare got                    ${overhead.bare.toFixed(3).padStart(7)} ms`)
+console.log(`  PCE client                  ${overhead.ours.toFixed(3).padStart(7)} ms`)
+console.log(
+  `  ratio                       ${overhead.ratio.toFixed(2)}   target at most 1.30: ${verdict(overhead.ratio <= 1.3)}`,
+)
+
+console.log(
+  '\nPCE client: 200,000 traffic flows parsed, each reading in a fresh process; memory as peak (maxRSS) above idle',
+)
+const stream = await measureStream()
+console.log(
+  `  bare got, one JSON.parse    ${stream.bare.toFixed(0).padStart(7)} ms  ${stream.bareMemory.toFixed(0).padStart(6)} MiB`,
+)
+console.log(
+  `  streamTrafficFlows          ${stream.ours.toFixed(0).padStart(7)} ms  ${stream.memory.toFixed(0).padStart(6)} MiB   worst ${stream.worstMemory.toFixed(0)} MiB`,
+)
+console.log(
+  `  ratio of the times          ${stream.ratio.toFixed(2)}   target at most 1.30: ${verdict(stream.ratio <= 1.3)}`,
+)
+console.log(
+  `  memory above idle           ${stream.worstMemory.toFixed(0).padStart(4)} MiB   target at most 150: ${verdict(stream.worstMemory <= 150)}`,
+)
+
+console.log(`\n${describeSimulator(await measureSimulator()).join('\n')}`)
 
 console.log('\ntools/list in bytes: what a model reads (name, description, input schema) and the whole entry')
 const list = measureList()

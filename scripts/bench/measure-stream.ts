@@ -1,0 +1,58 @@
+import { runChild } from './run-child.js'
+import { startPce } from './start-pce.js'
+import { median } from './statistics.js'
+
+const ROUNDS = 5
+const ROWS = 200_000
+const MIB = 1024 * 1024
+
+interface Reading {
+  ms: number
+  rows: number
+  connections: number
+  idle: number
+  peak: number
+}
+
+export interface StreamFigures {
+  /** Milliseconds from the query to the last row, median of the rounds. */
+  bare: number
+  ours: number
+  /** Ours over bare got's of the same round, median of the rounds. */
+  ratio: number
+  /** MiB of the process's peak (the kernel's maxRSS) above what it had when idle: the median, and the worst round of ours. */
+  bareMemory: number
+  memory: number
+  worstMemory: number
+}
+
+/** 200,000 parsed rows through streamTrafficFlows, and through bare got with one JSON.parse; every reading in a fresh process. */
+export async function measureStream(): Promise<StreamFigures> {
+  const pce = await startPce()
+  try {
+    const read = async (reader: 'bare' | 'client') =>
+      checked(await runChild<Reading>('read-flows.mjs', [reader], pce.port))
+    const rounds: { bare: Reading; ours: Reading }[] = []
+    for (let round = 0; round < ROUNDS; round++) rounds.push({ bare: await read('bare'), ours: await read('client') })
+    const sums = new Set(rounds.flatMap(({ bare, ours }) => [bare.connections, ours.connections]))
+    if (sums.size !== 1) throw new Error('the two readers have not read the same rows')
+    const memory = rounds.map(({ ours }) => above(ours))
+    return {
+      bare: median(rounds.map(({ bare }) => bare.ms)),
+      ours: median(rounds.map(({ ours }) => ours.ms)),
+      ratio: median(rounds.map(({ bare, ours }) => ours.ms / bare.ms)),
+      bareMemory: median(rounds.map(({ bare }) => above(bare))),
+      memory: median(memory),
+      worstMemory: Math.max(...memory),
+    }
+  } finally {
+    pce.stop()
+  }
+}
+
+const above = ({ peak, idle }: Reading) => (peak - idle) / MIB
+
+function checked(reading: Reading): Reading {
+  if (reading.rows !== ROWS) throw new Error(`${reading.rows} rows were read instead of ${ROWS}`)
+  return reading
+}

@@ -1,0 +1,43 @@
+// Reads the 200,000 rows of serve-pce.mjs once, as rows that are used and not kept. Arguments: `client` or `bare` (got and one
+// JSON.parse), the client's module, the server's port. Prints the time, the rows, and the memory of the process: resident when
+// idle, and the kernel's own peak (maxRSS).
+import http from 'node:http'
+import { performance } from 'node:perf_hooks'
+import { pathToFileURL } from 'node:url'
+import got from 'got'
+
+const [, , reader, module, port] = process.argv
+const { createPceClient } = await import(pathToFileURL(module).href)
+
+/** Waits are the pace of polling, not work: they take no time here. */
+const timers = { now: () => Date.now(), random: Math.random, sleep: () => Promise.resolve() }
+const client = createPceClient({ url: 'http://127.0.0.1', port, timers })
+const agent = new http.Agent({ keepAlive: true, maxSockets: 16 })
+const bare = got.extend({ agent: { http: agent } })
+const url = `http://127.0.0.1:${port}/api/v2/orgs/1/traffic_flows/async_queries`
+
+let rows = 0
+let connections = 0
+const use = (flows) => {
+  for (const flow of flows) connections += flow.num_connections
+  rows += flows.length
+}
+const readers = {
+  client: () => client.streamTrafficFlows('bench', {}, { onFlows: use }),
+  bare: async () => {
+    const { href } = await bare.post(url, { json: {} }).json()
+    const { result } = await bare.get(`http://127.0.0.1:${port}/api/v2${href}`).json()
+    use(JSON.parse(await bare.get(`http://127.0.0.1:${port}/api/v2${result}`).text()))
+  },
+}
+
+await client.get('labels')
+await bare.get(`http://127.0.0.1:${port}/api/v2/orgs/1/labels`).json()
+const idle = process.memoryUsage.rss()
+const started = performance.now()
+await readers[reader]()
+const ms = performance.now() - started
+const peak = process.resourceUsage().maxRSS * 1024
+console.log(JSON.stringify({ ms, rows, connections, idle, peak }))
+client.close()
+agent.destroy()
