@@ -13,7 +13,7 @@ interface RawItem {
   status?: string
   token?: string
   message?: string
-  errors?: { token?: string; message?: string }[]
+  errors?: ({ token?: string; message?: string } | null)[]
 }
 
 export function inChunks<T>(items: readonly T[], size = CHUNK): T[][] {
@@ -44,7 +44,7 @@ function rawItems(verb: BulkVerb, answer: Answer): RawItem[] {
   } catch {
     body = undefined
   }
-  if (Array.isArray(body)) return body as RawItem[]
+  if (Array.isArray(body) && body.every((item) => typeof item === 'object' && item !== null)) return body as RawItem[]
   throw new PceError(
     'outcome_unknown',
     `bulk_${verb} was accepted (status ${answer.status}), but its answer is no list of results`,
@@ -53,7 +53,7 @@ function rawItems(verb: BulkVerb, answer: Answer): RawItem[] {
 
 function toResult({ href, status, token, message, errors }: RawItem): BulkResultItem {
   if (Array.isArray(errors) && errors.length > 0) {
-    return { href, errors: errors.map((error) => ({ token: error.token ?? '', message: error.message ?? '' })) }
+    return { href, errors: errors.map((error) => ({ token: error?.token ?? '', message: error?.message ?? '' })) }
   }
   if (SUCCESS.has(status ?? '')) return { href, errors: [] }
   return { href, errors: [{ token: token ?? 'bulk_change_error', message: message ?? '' }] }

@@ -53,11 +53,13 @@ export function watchAttempt(
     state.ended ??= { error, retry }
     request.destroy()
   }
-  const headersTimer = setTimeout(() => {
-    end(new PceError('unreachable', `no answer within ${limits.headersMs / 1000} s`, { reason: 'ETIMEDOUT' }), true)
-  }, limits.headersMs)
+  let headersTimer: NodeJS.Timeout | undefined
   request.once('close', () => clearTimeout(headersTimer))
   request.once('socket', (socket: Socket) => {
+    // Not before: waiting for one of the client's own connections is no silence of the PCE.
+    headersTimer = setTimeout(() => {
+      end(new PceError('unreachable', `no answer within ${limits.headersMs / 1000} s`, { reason: 'ETIMEDOUT' }), true)
+    }, limits.headersMs)
     const tls = socket as Partial<TLSSocket> & { secureConnecting?: boolean }
     const isPending = socket.connecting || tls.secureConnecting === true
     if (!isPending) state.connected = true

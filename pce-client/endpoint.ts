@@ -14,7 +14,7 @@ export interface ResolvedEndpoint {
  * organisation is put in front unless the endpoint brings its own or does not want one.
  *
  * @throws {PceError} `invalid_href` for an endpoint that would leave the API: another origin, dot segments in any spelling,
- *   backslashes, control characters. Hrefs come from callers, and a path that climbs would act on something else.
+ *   backslashes, control characters, half a surrogate pair (which a URL replaces by another character). Hrefs come from callers, and a path that climbs would act on something else.
  */
 export function resolveEndpoint(
   address: PceAddress,
@@ -24,7 +24,7 @@ export function resolveEndpoint(
 ): ResolvedEndpoint {
   const queryAt = endpoint.indexOf('?')
   const rawPath = queryAt === -1 ? endpoint : endpoint.slice(0, queryAt)
-  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(rawPath) || isUnsafePath(rawPath)) {
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(rawPath) || isUnsafePath(rawPath) || /\p{Surrogate}/u.test(endpoint)) {
     throw new PceError('invalid_href', `not an endpoint of the PCE: ${JSON.stringify(endpoint.slice(0, 200))}`)
   }
   let path = rawPath.replace(/\/{2,}/g, '/').replace(/^\//, '')

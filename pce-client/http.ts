@@ -58,6 +58,8 @@ export function createHttp(settings: ClientSettings): Http {
   }
 
   async function send(method: string, endpoint: string, options: SendOptions = {}): Promise<Answer> {
+    const body = method === 'GET' || method === 'DELETE' ? {} : { body: bodyOf(options) }
+    const headers = requestHeaders(method, options, settings)
     const { url, connect, call } = await begin(method, endpoint, options)
     const { state } = call
     try {
@@ -65,10 +67,8 @@ export function createHttp(settings: ClientSettings): Http {
       const request = buffering(url, {
         method: method as 'GET',
         ...connect,
-        headers: requestHeaders(method, options, settings),
-        ...(method === 'GET' || method === 'DELETE'
-          ? {}
-          : { body: options.text ?? JSON.stringify(options.json ?? {}) }),
+        headers,
+        ...body,
         context: { call: state },
       })
       state.stop = () => request.cancel()
@@ -97,15 +97,25 @@ export function createHttp(settings: ClientSettings): Http {
   return {
     send,
     stream: async (endpoint, options, sink) => {
+      const headers = requestHeaders('GET', options, settings)
       const { url, connect, call } = await begin('GET', endpoint, options)
       try {
-        const headers = requestHeaders('GET', options, settings)
         await streamBody({ client: streaming, url, connect, settings, state: call.state, headers }, sink)
       } finally {
         call.close()
       }
     },
     closeIdle: () => void agents?.then((current) => current.closeIdle()),
+  }
+}
+
+/** @throws {PceError} `invalid_argument` for what JSON has no text for: a BigInt, an object inside itself. */
+function bodyOf({ text, json }: SendOptions): string {
+  if (text !== undefined) return text
+  try {
+    return JSON.stringify(json ?? {})
+  } catch (cause) {
+    throw new PceError('invalid_argument', 'the body cannot be written as JSON', { cause })
   }
 }
 

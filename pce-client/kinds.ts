@@ -57,7 +57,12 @@ const CREATE_READ_DELETE: Verbs = [
   ['GET', 'DELETE'],
 ]
 
-function kind(specName: string, path: string, [collectionVerbs, itemVerbs]: Verbs, traits: KindTraits): Kind {
+function kind<T extends KindTraits>(
+  specName: string,
+  path: string,
+  [collectionVerbs, itemVerbs]: Verbs,
+  traits: T,
+): Kind & T {
   return {
     specName,
     path,
@@ -70,15 +75,15 @@ function kind(specName: string, path: string, [collectionVerbs, itemVerbs]: Verb
 }
 
 /** A kind of the whole PCE. The endpoint is the specification's name unless it is given. */
-const pce = (specName: string, verbs: Verbs, traits: KindTraits = {}, endpoint = specName) =>
+const pce = <T extends KindTraits>(specName: string, verbs: Verbs, traits: T = {} as T, endpoint = specName) =>
   kind(specName, `/${endpoint}`, verbs, traits)
 
 /** A kind of one organisation. */
-const org = (specName: string, verbs: Verbs, traits: KindTraits = {}, endpoint = specName) =>
+const org = <T extends KindTraits>(specName: string, verbs: Verbs, traits: T = {} as T, endpoint = specName) =>
   kind(specName, `/orgs/{org_id}/${endpoint}`, verbs, traits)
 
 /** A kind with a draft and an active version. */
-const policy = (specName: string, verbs: Verbs, traits: KindTraits = {}, endpoint = specName) =>
+const policy = <T extends KindTraits>(specName: string, verbs: Verbs, traits: T = {} as T, endpoint = specName) =>
   kind(specName, `/orgs/{org_id}/sec_policy/{pversion}/${endpoint}`, verbs, traits)
 
 /**
@@ -155,6 +160,11 @@ export const KINDS = {
 } satisfies Record<string, Kind>
 
 export type KindAttribute = keyof typeof KINDS
+
+/** Kinds that are one object, which needs no href. */
+export type SingleAttribute = {
+  [Attribute in KindAttribute]: (typeof KINDS)[Attribute] extends { single: true } ? Attribute : never
+}[KindAttribute]
 
 /** What reads of each kind answer. A kind without a shape in schemas/pce does not compile. */
 export type ObjectTypes = { [Attribute in KindAttribute]: Read<(typeof KIND_SCHEMAS)[Attribute]> }

@@ -48,6 +48,8 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
     if (parent !== undefined) {
       throw new PceError('unsupported', `${specName} cannot be found by name alone: list those of a parent and compare`)
     }
+    // Objects without a name would match an undefined one.
+    if (typeof name !== 'string') throw new PceError('invalid_argument', 'a name must be a text')
     const endpoint = this.#collection(policyVersion)
     const narrowed = nameTrait === 'filter' ? { ...options, params: { ...options.params, name } } : options
     const named = (await this.#everyMatch(endpoint, narrowed)).filter((object) => nameOf(object) === name)

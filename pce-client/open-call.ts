@@ -51,14 +51,15 @@ export function openCall(
     state.reason = signal?.reason
     end()
   }
-  const isBounded = options.streamed !== true || options.totalTimeoutMs !== undefined
-  const deadline = isBounded ? setTimeout(end, totalTimeoutMs) : undefined
   if (signal?.aborted === true) cancel()
   if (signal !== undefined) {
     // One signal serves many calls at once; Node would warn of a leak from the eleventh on.
     setMaxListeners(0, signal)
     signal.addEventListener('abort', cancel, { once: true })
   }
+  // Last: what is no signal throws above, and would leave the timer behind.
+  const isBounded = options.streamed !== true || options.totalTimeoutMs !== undefined
+  const deadline = isBounded ? setTimeout(end, totalTimeoutMs) : undefined
   const close = () => {
     clearTimeout(deadline)
     signal?.removeEventListener('abort', cancel)

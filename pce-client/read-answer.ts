@@ -1,11 +1,11 @@
 import { PceError } from './errors.js'
 import type { Answer } from './transport.js'
 
-/** The list of an answer; null and nothing count as empty. @throws {PceError} `invalid_response` for anything else. */
+/** The objects of an answer; null and nothing count as none. @throws {PceError} `invalid_response` for anything else. */
 export function listOf<T>(answer: Answer, endpoint: string): T[] {
   const body = answer.json<unknown>() ?? []
-  if (Array.isArray(body)) return body as T[]
-  throw new PceError('invalid_response', `${endpoint}: the PCE answered something else than a list`)
+  if (Array.isArray(body) && body.every((item) => typeof item === 'object' && item !== null)) return body as T[]
+  throw new PceError('invalid_response', `${endpoint}: the PCE answered something else than a list of objects`)
 }
 
 /** The object of an answer. @throws {PceError} `invalid_response` when there is none. */

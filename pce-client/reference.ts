@@ -21,7 +21,7 @@ export function hrefOf(reference: ReferenceLike): string {
  * @throws {PceError} `invalid_href` otherwise: a mixed-up href would act on another object than the caller means.
  */
 export function checkHref(kind: Kind, orgId: string, reference: ReferenceLike): string {
-  if (kind.single === true && typeof reference === 'object' && reference.href === undefined) return placeOf(kind, orgId)
+  if (kind.single === true && isWithoutHref(reference)) return inVersion(placeOf(kind, orgId), 'draft')
   const href = hrefOf(reference)
   if (hrefPattern(kind, orgId).test(href)) return href
   const shape = placeOf(kind, orgId).replace('{pversion}', 'draft') + (hasItems(kind) ? '/<id>' : '')
@@ -80,6 +80,10 @@ export function collectionOf(
 /** True for kinds whose objects have paths of their own below the collection. */
 export function hasItems(kind: Kind): boolean {
   return kind.itemVerbs.length > 0
+}
+
+function isWithoutHref(reference: unknown): boolean {
+  return typeof reference === 'object' && reference !== null && (reference as { href?: unknown }).href === undefined
 }
 
 function placeOf(kind: Kind, orgId: string): string {

@@ -94,8 +94,13 @@ export function readProxy(name: string, uri: string | null | undefined): URL | u
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.hostname === '') {
     throw new PceError('invalid_argument', `${name} is not an http:// or https:// address`)
   }
-  if (/%(?![0-9a-f]{2})/i.test(url.username + url.password)) {
-    throw new PceError('invalid_argument', `${name}: a % in its user name or password is written %25`)
+  try {
+    decodeURIComponent(url.username + url.password)
+  } catch {
+    throw new PceError(
+      'invalid_argument',
+      `${name}: its user name and password must be UTF-8, and a % in them is written %25`,
+    )
   }
   return url
 }

@@ -22,8 +22,16 @@ interface StreamedRequest {
 
 /** What the sink throws is its owner's error and no failure of the download. */
 class SinkError extends Error {
-  constructor(readonly thrown: Error) {
+  constructor(readonly thrown: unknown) {
     super()
+  }
+}
+
+async function handTo(act: () => void | Promise<void>): Promise<void> {
+  try {
+    await act()
+  } catch (error) {
+    throw new SinkError(error)
   }
 }
 
@@ -71,14 +79,8 @@ async function attempt(request: StreamedRequest, sink: BodySink): Promise<Failur
     refuseProxyAnswer(response.statusCode, state)
     if (response.statusCode >= 400) return await readRefusal(stream, response, settings, state)
     refuseForeignAnswer(response.statusCode, response.headers['content-type'])
-    sink.begin()
-    for await (const chunk of piecesOf(stream, settings, state)) {
-      try {
-        await sink.take(chunk)
-      } catch (error) {
-        throw new SinkError(asError(error))
-      }
-    }
+    await handTo(() => sink.begin())
+    for await (const chunk of piecesOf(stream, settings, state)) await handTo(() => sink.take(chunk))
     return undefined
   } finally {
     stream.destroy()

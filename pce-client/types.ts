@@ -1,7 +1,7 @@
-import type { AsyncTrafficQuery, TrafficFlow } from '../schemas/pce/traffic.js'
+import type { AsyncTrafficQuery, TrafficFlow, TrafficQuery as TrafficQueryBody } from '../schemas/pce/traffic.js'
 import type { PceObject, Reference } from '../schemas/pce/reference.js'
 import type { PolicyVersionSelector } from '../schemas/common.js'
-import type { KindAttribute, ObjectTypes } from './kinds.js'
+import type { KindAttribute, ObjectTypes, SingleAttribute } from './kinds.js'
 
 export interface PceClientOptions {
   /** PCE address; `http://` or `https://` optional (https then). A path or port inside it is dropped (pce-api a.1). */
@@ -143,6 +143,9 @@ export interface ObjectApi<T extends object = PceObject> {
   bulkDelete(references: ReferenceLike[], options?: RequestOptions): Promise<BulkResultItem[]>
 }
 
+/** What traffic is asked for, as the PCE takes it. Without `max_results` it is as much as the operation can get. */
+export type TrafficQuery = Omit<TrafficQueryBody, 'max_results'> & Partial<Pick<TrafficQueryBody, 'max_results'>>
+
 export interface TrafficQueryProgress {
   phase: 'submitted' | 'polling' | 'downloading' | 'done'
   status?: string
@@ -207,7 +210,13 @@ export interface PceTransport {
 
 /** One generic API per attribute of the specification, camelCased: `client.ruleSets.getAll()`. */
 export type ObjectApis = {
-  readonly [K in KindAttribute]: ObjectApi<ObjectTypes[K]>
+  readonly [K in KindAttribute]: K extends SingleAttribute ? SingleObjectApi<ObjectTypes[K]> : ObjectApi<ObjectTypes[K]>
+}
+
+/** A kind that is one object: where others want a reference, it takes that object, which may have no href, or `{}`. */
+export interface SingleObjectApi<T extends object = PceObject> extends ObjectApi<T> {
+  getByReference(reference: ReferenceLike | Partial<T>, options?: RequestOptions): Promise<T>
+  update(reference: ReferenceLike | Partial<T>, body: object, options?: RequestOptions): Promise<void>
 }
 
 export type { KindAttribute }

@@ -50,7 +50,7 @@ export function createDefaultsOperations(
 }
 
 function coversEverything({ service_ports: ports }: Service): boolean {
-  return ports?.some(({ proto }) => proto === ANY_PROTOCOL) === true
+  return Array.isArray(ports) && ports.some(({ proto }) => proto === ANY_PROTOCOL)
 }
 
 function missing(what: string, name: string): PceError {

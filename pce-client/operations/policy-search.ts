@@ -56,14 +56,22 @@ function flatten(answer: unknown): FoundRule[] {
   if (typeof answer !== 'object' || answer === null) {
     throw new PceError('invalid_response', 'the PCE answered a rule search with something else than rules')
   }
-  if (Array.isArray(answer)) return (answer as FoundRule[]).map((rule) => ({ ...rule, rule_type: typeOf(rule) }))
+  if (Array.isArray(answer))
+    return (answer as unknown[]).filter(isRule).map((rule) => ({ ...rule, rule_type: typeOf(rule) }))
   return Object.entries(answer as Record<string, unknown>).flatMap(([type, rules]) =>
-    Array.isArray(rules) ? (rules as FoundRule[]).map((rule) => ({ ...rule, rule_type: type as RuleType })) : [],
+    Array.isArray(rules)
+      ? (rules as unknown[]).filter(isRule).map((rule) => ({ ...rule, rule_type: type as RuleType }))
+      : [],
   )
 }
 
+function isRule(rule: unknown): rule is FoundRule {
+  return typeof rule === 'object' && rule !== null
+}
+
 /** The type of a rule in a plain list: where it lives, and for deny rules whether it overrides. */
-function typeOf({ href, override }: FoundRule): RuleType {
+function typeOf({ href: given, override }: FoundRule): RuleType {
+  const href = String(given)
   if (!href.includes('/deny_rules/')) return href.includes('/ip_tables_rules/') ? 'ip_tables_rules' : 'sec_rules'
   return override === true ? 'override_deny_rules' : 'deny_rules'
 }

@@ -92,5 +92,5 @@ function flatten(answer: PendingChanges | PendingChange[]): TypedPendingChange[]
       .filter((change) => typeof change === 'object' && change !== null)
       .map((change) => ({ ...change, type: type as ChangeSubsetType }))
   if (!Array.isArray(answer)) return Object.entries(answer).flatMap(([type, bucket]) => typed(type, bucket))
-  return answer.flatMap((change) => typed(/\/sec_policy\/draft\/([a-z_]+)/.exec(change.href)?.[1] ?? '', change))
+  return answer.flatMap((change) => typed(/\/sec_policy\/draft\/([a-z_]+)/.exec(change?.href)?.[1] ?? '', change))
 }

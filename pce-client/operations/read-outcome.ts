@@ -24,7 +24,7 @@ export function errorsOf(answer: Answer, what: string): ActionError[] {
   return (errors as RawError[]).map((error) => ({
     token: error?.token ?? '',
     message: error?.message ?? '',
-    hrefs: (error?.hrefs ?? []).map((href) => (typeof href === 'string' ? href : href.href)),
+    hrefs: hrefsOf(error?.hrefs),
   }))
 }
 
@@ -37,7 +37,16 @@ export function importedBy(answer: Answer, what: string): ImportResult[] {
 interface RawError {
   token?: string
   message?: string
-  hrefs?: (string | { href: string })[] | null
+  hrefs?: unknown
+}
+
+/** Texts or references. An action was carried out before its errors are read, so that what is neither is passed by. */
+function hrefsOf(given: unknown): string[] {
+  if (!Array.isArray(given)) return []
+  const hrefs = (given as unknown[]).map((href) =>
+    typeof href === 'object' && href !== null ? (href as { href?: unknown }).href : href,
+  )
+  return hrefs.filter((href) => typeof href === 'string')
 }
 
 function bodyOr(answer: Answer, what: string, empty: unknown): unknown {

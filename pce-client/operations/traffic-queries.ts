@@ -3,12 +3,11 @@ import {
   type AsyncTrafficQuery,
   type TrafficDatabaseMetrics,
   type TrafficFlow,
-  type TrafficQuery,
 } from '../../schemas/pce/traffic.js'
 import { PceError } from '../errors.js'
 import { listOf } from '../read-answer.js'
 import { integerIn } from '../settings.js'
-import type { RequestOptions } from '../types.js'
+import type { RequestOptions, TrafficQuery } from '../types.js'
 import type { Calls } from './create-calls.js'
 import { createDownload, type DownloadOptions } from './download.js'
 import { segment } from './path-segment.js'

@@ -1,14 +1,9 @@
-import {
-  MAX_TRAFFIC_ROWS,
-  type AsyncTrafficQuery,
-  type TrafficFlow,
-  type TrafficQuery,
-} from '../../schemas/pce/traffic.js'
+import { MAX_TRAFFIC_ROWS, type AsyncTrafficQuery, type TrafficFlow } from '../../schemas/pce/traffic.js'
 import { endpointOfLocation } from '../endpoint.js'
 import { PceError } from '../errors.js'
 import type { ClientSettings } from '../settings.js'
 import type { Http } from '../transport.js'
-import type { StreamTrafficOptions, TrafficQueryOutcome } from '../types.js'
+import type { StreamTrafficOptions, TrafficQuery, TrafficQueryOutcome } from '../types.js'
 import { downloadFlows } from './download-flows.js'
 import { pollUntilDone, readAgain } from './poll-traffic-query.js'
 import { beginTrafficRun, type TrafficRun } from './traffic-run.js'

@@ -300,12 +300,22 @@ t.test('a reference', async (t) => {
   )
   t.same(server.seen, [], 'before any request')
   await client.firewallSettings.update('/orgs/1/sec_policy/draft/firewall_settings/1', { x: 1 })
-  await client.eventSettings.update({ audit_event_retention_seconds: 1 } as never, { y: 1 })
+  await client.eventSettings.update({ audit_event_retention_seconds: 1 }, { y: 1 })
+  await client.firewallSettings.update({}, { x: 1 })
+  await client.firewallSettings.getByReference({})
   t.same(
     server.requests(),
-    ['PUT /orgs/1/sec_policy/draft/firewall_settings/1', 'PUT /orgs/1/settings/events'],
+    [
+      'PUT /orgs/1/sec_policy/draft/firewall_settings/1',
+      'PUT /orgs/1/settings/events',
+      'PUT /orgs/1/sec_policy/draft/firewall_settings',
+      'GET /orgs/1/sec_policy/draft/firewall_settings',
+    ],
     'a single object needs no href',
   )
+  for (const wrong of [null, 5, '']) {
+    await t.rejects(client.eventSettings.update(wrong as never, {}), { code: 'invalid_href' })
+  }
 })
 
 t.test('getByName', async (t) => {
@@ -328,6 +338,9 @@ t.test('getByName', async (t) => {
   })
   await t.rejects(client.labels.getByName('Web'), { code: 'unsupported', message: /key, value/ }, 'labels have no name')
   await t.rejects(client.rules.getByName('Web'), { code: 'unsupported' })
+  const nameless = setup({ body: [{ href: '/orgs/1/workloads/a' }] })
+  await t.rejects(nameless.workloads.getByName(undefined as never), { code: 'invalid_argument' })
+  t.same(server.seen, [], 'no name is not the name of what has none')
   await t.rejects(client.containerWorkloadProfiles.getByName('Web'), { code: 'unsupported' })
 
   const many = named(...Array.from({ length: 700 }, (_, index) => (index === 650 ? 'Web' : `Web ${index}`)))

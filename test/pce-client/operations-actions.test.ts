@@ -66,6 +66,8 @@ t.test('the errors of an action, in whatever form they come', async (t) => {
     ['a list', { body: { errors: [problem(1)] } }, [problem(1)]],
     ['a bare list', { body: [problem(1)] }, [problem(1)]],
     ['references', { body: { errors: [{ ...problem(1), hrefs: [{ href: ven(1) }] }] } }, [problem(1)]],
+    ['no hrefs at all', { body: { errors: [{ ...problem(1), hrefs: 'many' }] } }, [{ ...problem(1), hrefs: [] }]],
+    ['a hole', { body: { errors: [{ ...problem(1), hrefs: [null, ven(1)] }] } }, [problem(1)]],
     ['parts missing', { body: { errors: [{ token: 'no', hrefs: null }] } }, [{ token: 'no', message: '', hrefs: [] }]],
   ]
   for (const [name, reply, expected] of forms) t.strictSame(await setup(reply).unpairVens([ven(1)]), expected, name)

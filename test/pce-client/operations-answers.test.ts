@@ -81,6 +81,24 @@ t.test('a rule search', async (t) => {
   t.strictSame(await setup(crowded).searchRules({}), [], 'waits where too many searches run')
 })
 
+t.test('a list of something else than objects', async (t) => {
+  const reads: ((client: ReturnType<typeof setup>) => Promise<unknown>)[] = [
+    (client) => client.workloads.get(),
+    (client) => client.workloads.getByName('x'),
+    (client) => client.getDefaultService(),
+    (client) => client.getVenStatistics(),
+  ]
+  for (const body of [[null], [1], ['x']]) {
+    for (const read of reads) await t.rejects(read(setup({ body })), { name: 'PceError', code: 'invalid_response' })
+    await t.rejects(setup({ body }).workloads.bulkCreate([{}]), { name: 'PceError', code: 'outcome_unknown' })
+    t.strictSame(await setup({ body }).getPendingPolicyChanges(), [])
+    t.strictSame(await setup({ body }).searchRules({}), [])
+  }
+  const failed = [{ href: '/orgs/1/workloads/a', errors: [{ token: '', message: '' }] }]
+  const result = await setup({ body: [{ ...failed[0], errors: [null] }] }).workloads.bulkCreate([{}])
+  t.strictSame(result, failed, 'an error that says nothing is one all the same')
+})
+
 t.test('a synchronous traffic query', async (t) => {
   const query = {
     start_date: '2026-02-22T00:00:00Z',

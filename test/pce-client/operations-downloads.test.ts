@@ -93,6 +93,15 @@ for (const [name, { path, bytes, sunk }] of Object.entries(CASES)) {
     const failing = { begin: () => undefined, take: () => Promise.reject(full) }
     await t.rejects(sunk(setup({ body: FILE }), { sink: failing }), full, 'what the sink throws is thrown')
     t.equal(server.seen.length, 1, 'and not repeated')
+    const lost = Object.assign(new Error('the file server is gone'), { code: 'ECONNRESET' })
+    const closed = {
+      begin: () => {
+        throw lost
+      },
+      take: () => undefined,
+    }
+    await t.rejects(sunk(setup({ body: FILE }), { sink: closed }), lost, 'from its beginning on')
+    t.equal(server.seen.length, 1, 'whatever it looks like')
   })
 }
 

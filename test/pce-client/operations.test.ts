@@ -30,6 +30,7 @@ const query: TrafficQuery = {
   policy_decisions: [],
   max_results: 1000,
 }
+const { max_results: _limit, ...unlimited } = query
 const flow = (index: number): TrafficFlow => ({
   src: { ip: `10.0.${index >> 8}.${index & 255}` },
   dst: { ip: '10.9.9.9', fqdn: 'naïve "quoted" \\ [{,}]' },
@@ -114,7 +115,7 @@ t.test('a traffic query', async (t) => {
     t.equal((await setup(pce).getTrafficFlowsAsync('q', query)).length, 3, `copes with ${name}`)
 
   const bare = setup(trafficPce([completed]))
-  await bare.getTrafficFlowsAsync('q', { ...query, max_results: undefined } as never)
+  await bare.getTrafficFlowsAsync('q', unlimited)
   t.equal(bodyOf(server.seen[0]).max_results, 200_000, 'asks for all rows when it is not told how many')
 })
 
@@ -274,6 +275,27 @@ t.test('giving a traffic query up', async (t) => {
     'also while a poll hangs',
   )
   t.equal(server.requests().at(-1), `DELETE ${QUERY}`)
+
+  await t.rejects(
+    setup(endless).getTrafficFlowsAsync('q', query, { totalTimeoutMs: 3000 }),
+    { code: 'deadline', message: /3 s/ },
+    'the time that the options give to the call bounds it too',
+  )
+  t.equal(server.requests().at(-1), `DELETE ${QUERY}`)
+  for (const options of [{ deadlineSeconds: NaN }, { deadlineSeconds: 0 }, { totalTimeoutMs: -1 }]) {
+    await t.rejects(setup(endless).getTrafficFlowsAsync('q', query, options), { name: 'PceIntegerError' })
+    t.same(server.seen, [], 'a time that is none is refused before any request')
+  }
+
+  const warnings: string[] = []
+  const note = (warning: Error) => void warnings.push(warning.name)
+  process.on('warning', note)
+  t.teardown(() => process.off('warning', note))
+  const { signal } = new AbortController()
+  const client = setup(trafficPce([completed]))
+  await Promise.all(Array.from({ length: 12 }, () => client.getTrafficFlowsAsync('q', query, { signal })))
+  await new Promise((resolve) => setImmediate(resolve))
+  t.same(warnings, [], 'one signal may end any number of queries')
 
   const why = new Error('the user left')
   for (const moment of ['waiting', 'polling', 'downloading', 'delivering']) {

@@ -6,7 +6,18 @@ import net from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createPceClient, PceError, type PceClient } from '../../pce-client/index.js'
-import { clientOf, listen, recording, rejection, SECRET, startServer, USER, type Reply, type Seen } from './support.js'
+import {
+  clientOf,
+  listen,
+  recording,
+  rejection,
+  SECRET,
+  startServer,
+  until,
+  USER,
+  type Reply,
+  type Seen,
+} from './support.js'
 
 const ok: Reply = { body: {} }
 const basic = (user: string, secret: string) => `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}`
@@ -128,6 +139,27 @@ t.test('a forward proxy', async (t) => {
     )
   })
 
+  await t.test('is not flooded by a burst', async (t) => {
+    proxy.forget()
+    const client = secure()
+    client.setProxies(null, proxy.url())
+    await Promise.all(Array.from({ length: 60 }, () => client.get('x')))
+    t.ok(proxy.lines.length > 1 && proxy.lines.length <= 16, `60 calls share its tunnels (${proxy.lines.length})`)
+
+    const refusing = secure()
+    refusing.setProxies(null, proxy.url())
+    proxy.demand = 'Basic x'
+    t.teardown(() => (proxy.demand = undefined))
+    const leaving = new AbortController()
+    const codes = Array.from({ length: 60 }, (_, index) =>
+      rejection(refusing.get('x', index % 3 === 0 ? { signal: leaving.signal } : {})).then(({ code }) => code),
+    )
+    await until(() => proxy.lines.length > 16)
+    leaving.abort()
+    const ended = await Promise.all(codes)
+    t.equal(ended.filter((code) => code === 'unreachable').length >= 40, true, 'a tunnel that fails holds up nobody')
+  })
+
   await t.test('for http takes requests in absolute form', async (t) => {
     proxy.forget()
     const client = clientOf(server)
@@ -233,6 +265,7 @@ t.test('a forward proxy', async (t) => {
       'http://',
       '127.0.0.1:3128',
       'http://u:100%@127.0.0.1:1',
+      'http://u:%ff@127.0.0.1:1',
     ]) {
       t.throws(() => client.setProxies(bad), { name: 'PceError', code: 'invalid_argument' }, `${bad} is no proxy`)
       t.throws(() => client.setProxies(null, bad), { name: 'PceError', code: 'invalid_argument' })

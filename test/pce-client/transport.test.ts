@@ -86,6 +86,7 @@ t.test('an endpoint', async (t) => {
     'labels/..%5c..%5cusers',
     'a\\..\\b',
     'labels/.\t./x',
+    'roles/\ud800',
     'https://evil.example/x',
   ]) {
     await t.rejects(
@@ -707,6 +708,48 @@ t.test('connections are kept, shared and bounded', async (t) => {
   t.equal(open, 1, 'one connection serves calls in turn')
   await Promise.all(Array.from({ length: 60 }, () => client.get('x')))
   t.ok(most > 4 && most <= 16, `60 calls at once use at most 16 connections (${most})`)
+})
+
+t.test('a call that waits for a connection is not taken for a silent PCE', async (t) => {
+  const held: http.ServerResponse[] = []
+  const posts: string[] = []
+  const busy = http.createServer((request, response) => {
+    response.setHeader('content-type', 'application/json')
+    if (request.method === 'GET') return void (held.push(response), response.write('['))
+    posts.push(request.url ?? '')
+    response.writeHead(201).end('{}')
+  })
+  const client = clientOf({ port: await listen(t, busy) }, { requestTimeout: 1, retryCount: 0 })
+  const downloads = Array.from({ length: 16 }, () => client.downloadAsyncQuery('5a0c6ad1'))
+  await until(() => held.length === 16)
+  const startedAt = Date.now()
+  setTimeout(() => held.forEach((response) => response.end(']')), 1200)
+  t.equal((await client.post('x')).status, 201, 'its time begins with the connection')
+  t.ok(Date.now() - startedAt > 1100, 'which came late')
+  t.equal(posts.length, 1)
+  await Promise.all(downloads)
+})
+
+t.test('what the caller gets wrong is said before any request', async (t) => {
+  const server = await startServer(t, () => ok)
+  const client = clientOf(server)
+  const endless: { self?: unknown } = {}
+  endless.self = endless
+  for (const json of [{ count: 1n }, endless]) {
+    await t.rejects(client.post('x', { json }), { code: 'invalid_argument', message: /JSON/ })
+  }
+  const own = new Error('no id')
+  const anonymous = clientOf(server, {
+    requestId: () => {
+      throw own
+    },
+  })
+  await t.rejects(anonymous.get('x'), own, 'a failing callback keeps its own error')
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const before = timers()
+  await t.rejects(client.get('x', { signal: new AbortController() as never }), { name: 'TypeError' })
+  t.equal(timers(), before, 'no timer keeps the process alive')
+  t.same(server.seen, [])
 })
 
 t.test('one signal serves any number of calls', async (t) => {
