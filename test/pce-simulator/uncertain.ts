@@ -35,6 +35,8 @@ export const UNCERTAIN = {
   virtualServerInUse: { token: 'virtual_server_referenced', message: 'Virtual server is still in use' },
   /** e.10: a virtual service whose deletion is provisioned takes its bindings with it; false would leave them. */
   bindingsEndWithTheirService: true,
+  /** e.10: and so does a workload that is deleted or unpaired; false would leave bindings to a workload that is not listed. */
+  bindingsEndWithTheirWorkload: true,
   /** e.10: `status` of an item that a POST of service bindings made. */
   bindingStatus: 'created',
   /** e.4, e.5: what every PCE has can be used, not changed. */

@@ -248,6 +248,7 @@ t.test('a pairing key is told once, and the profile tells only when it was made'
   const { org } = await startPce(t)
   const { body: profile } = await org('POST', '/pairing_profiles', { name: 'servers', enabled: true })
   t.equal(profile.last_pairing_key_generated_at, null)
+  t.equal((await org('PUT', profile.href, { ven_type: 'endpoint' })).status, 406, 'it stays for one type of VEN')
   const { body: key } = await org('POST', `${profile.href}/pairing_key`, {})
   t.match(key.activation_code, /^[0-9a-f]{64}$/)
   const { body: after, text } = await org('GET', profile.href)

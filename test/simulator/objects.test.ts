@@ -28,11 +28,20 @@ t.test('credentials, organisation, paths and verbs', async (t) => {
     ['PATCH', '/labels/1'],
     ['POST', '/events'],
     ['GET', '/workloads/bulk_create'],
+    ['OPTIONS', '/labels'],
   ] as const) {
     const answer = await org(verb, path, verb === 'GET' ? undefined : {})
     t.equal(answer.status, 405, `${verb} ${path}`)
     t.equal(token(answer), 'method_not_allowed_error')
   }
+  t.equal((await org('HEAD', '/labels')).status, 405)
+  t.equal((await org('HEAD', '/no_such_kind')).status, 404)
+  const spelt = await org(
+    'GET',
+    SMALL.prod.replace(/\d$/, (digit) => `%3${digit}`),
+  )
+  t.same([spelt.status, spelt.body?.href], [200, SMALL.prod], 'another spelling of the same path')
+  t.equal((await org('GET', '/labels/%zz')).status, 400)
   const answer = await org('GET', '/labels')
   t.equal(answer.headers.get('content-type'), 'application/json', 'without a charset')
   t.match(answer.headers.get('etag'), /^W\//)

@@ -138,6 +138,11 @@ t.test('virtual services: one kind of service each, bulk calls, bindings', async
   t.match((await org('GET', two!)).body, ports)
   t.notOk('service' in (await org('GET', two!)).body, 'and back')
   await org('PUT', two!, { service: { href: SMALL.postgres } })
+  t.equal(
+    (await org('PUT', two!, { href: two, description: 'x' })).status,
+    406,
+    'only items of a bulk call have an href',
+  )
   const many = Array.from({ length: 1001 }, (_, index) => ({ name: `m${index}`, ...ports }))
   t.equal((await org('PUT', `${path}/bulk_create`, many)).status, 406)
   t.equal((await org('PUT', `${active(path)}/bulk_create`, [])).status, 405)
@@ -151,10 +156,12 @@ t.test('virtual services: one kind of service each, bulk calls, bindings', async
   t.equal(token(await bind({ ...binding, virtual_service: { href: made.href } })), 'invalid_uri', 'a draft href')
   t.equal((await org('POST', '/service_bindings', binding)).status, 406, 'no array')
   t.equal((await bind({ virtual_service: binding.virtual_service })).status, 406, 'nobody to bind')
+  t.equal((await bind()).status, 406, 'no item')
   t.equal((await bind(binding, { ...binding, workload: { href: '/orgs/1/workloads/none' } })).status, 406)
   t.same((await org('GET', '/service_bindings')).body, [], 'all or nothing')
   const overrides = [{ port: 5432, proto: 6, new_port: 6432 }]
   const key = { external_data_set: 'cmdb', external_data_reference: '1' }
+  t.equal((await bind({ ...binding, ...key }, { ...binding, ...key })).status, 406, 'one pair twice')
   const bound = await bind(
     { ...binding, ...key, port_overrides: overrides },
     { virtual_service: { href: active(two!) }, workload: { href: SMALL.scanner } },
@@ -182,8 +189,35 @@ t.test('virtual services: one kind of service each, bulk calls, bindings', async
   t.equal((await org('GET', first!)).status, 404, 'ended with its virtual service')
 })
 
+t.test('a binding ends with its workload', async (t) => {
+  const { org } = await startPce(t)
+  const service = { name: 'db', service_ports: [{ port: 5432, proto: 6 }] }
+  const { href } = (await org('POST', `${DRAFT}/virtual_services`, service)).body
+  await org('POST', '/sec_policy', {})
+  const bind = async (...workloads: string[]) => {
+    const bodies = workloads.map((workload) => ({
+      virtual_service: { href: active(href) },
+      workload: { href: workload },
+    }))
+    return hrefs(await org('POST', '/service_bindings', bodies))
+  }
+  const left = async () => hrefs(await org('GET', '/service_bindings'))
+  const unmanaged = hrefs(await org('PUT', '/workloads/bulk_create', [{ name: 'a' }]))
+  const [web, database, scanner, other] = await bind(SMALL.orderingWeb, SMALL.paymentsDb, SMALL.scanner, unmanaged[0]!)
+  await org('DELETE', SMALL.scanner)
+  t.same(await left(), [web, database, other], 'deleted')
+  t.equal((await org('GET', scanner!)).status, 404)
+  await org('PUT', '/workloads/bulk_delete', [{ href: SMALL.orderingWeb }, { href: unmanaged[0] }])
+  t.same(await left(), [web, database], 'deleted in bulk; a managed one that stays keeps its own')
+  await org('PUT', '/workloads/unpair', { workloads: [{ href: SMALL.paymentsDb }] })
+  t.same(await left(), [web], 'unpaired')
+})
+
 t.test('virtual servers belong to one discovered virtual server each', async (t) => {
-  const { org } = await startPce(t, { estate: estateWithServers() })
+  const estate = estateWithServers()
+  const node = { href: '/orgs/1/network_enforcement_nodes/1', hostname: 'node-1' }
+  const inventory = { ...estate.inventory, network_enforcement_nodes: [node] }
+  const { org } = await startPce(t, { estate: { ...estate, inventory } })
   const path = `${DRAFT}/virtual_servers`
   for (const [change, expected] of [
     [{ discovered_virtual_server: { href: '/orgs/1/discovered_virtual_servers/9' } }, 'invalid_uri'],
@@ -208,6 +242,10 @@ t.test('virtual servers belong to one discovered virtual server each', async (t)
   for (const [query, expected] of [
     ['vip=192.0.2.2', [other]],
     ['vip=192.0.2.*', [made.href, other]],
+    ['vip=192.0.2', []],
+    ['network_enforcement_node.hostname=node-1', [made.href, other]],
+    ['network_enforcement_node.hostname=node-2', []],
+    ['active_pce_fqdn=elsewhere.example.com', []],
     ['vip_port=443&vip_proto=6', [made.href, other]],
     ['vip_port=80', []],
     ['slb=/orgs/1/slbs/1', [other]],
@@ -333,6 +371,11 @@ t.test('services and label groups keep what they are', async (t) => {
   t.match(service, { service_ports: [{ port: 1 }], windows_services: null, windows_egress_services: null })
   t.equal((await org('PUT', service.href, { windows_services: [{ service_name: 's' }] })).status, 406)
   t.equal((await org('POST', `${DRAFT}/services`, { name: 'x' })).status, 406, 'none at all')
+  const ransomware = { category: 'admin', severity: 'high', os_platforms: ['windows'] }
+  const risky = (await org('PUT', service.href, { risk_details: { ransomware } })).status
+  t.equal(risky, 204)
+  t.same(hrefs(await org('GET', `${DRAFT}/services?is_ransomware=true`)), [service.href])
+  t.notOk(hrefs(await org('GET', `${DRAFT}/services?is_ransomware=false`)).includes(service.href))
   const group = async (name: string, more: object = {}) =>
     (await org('POST', `${DRAFT}/label_groups`, { name, key: 'env', ...more })).body.href as string
   const outer = await group('outer')

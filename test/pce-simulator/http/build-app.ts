@@ -11,7 +11,9 @@ import type { Action, Call, Route, Verb } from './route.js'
 import { sendAnswer, sendErrors } from './send-answer.js'
 
 const BASE = '/api/v2'
-const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'] as const
+/** A path has all of them; those that its route does not offer are 405 there, not 404. */
+const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'] as const
+type Method = (typeof METHODS)[number]
 /** 1,000 workloads of a bulk call with room to spare. */
 const BODY_LIMIT = 32 * 1024 * 1024
 
@@ -50,7 +52,7 @@ export function buildApp(
   addControlRoutes(app, faults, requests)
   for (const route of routes) {
     for (const method of METHODS) {
-      const action = method === 'PATCH' ? undefined : route.verbs[method]
+      const action = (route.verbs as Partial<Record<Method, Action>>)[method]
       app.route({ method, url: BASE + route.path, handler: (request, reply) => run(world, action, request, reply) })
     }
   }
@@ -66,7 +68,7 @@ function run(world: World, action: Action | undefined, request: FastifyRequest, 
   const call: Call = {
     world,
     verb: request.method as Verb,
-    path: url.pathname.slice(BASE.length),
+    path: spellPath(url.pathname.slice(BASE.length)),
     params: request.params as Record<string, string>,
     query: url.searchParams,
     headers: request.headers,
@@ -85,6 +87,14 @@ function run(world: World, action: Action | undefined, request: FastifyRequest, 
     if (action.event && error instanceof Refusal) world.events.recordFailedWrite(action.event, call, error)
     throw error
   }
+}
+
+/** Two spellings of a path mean the same object; hrefs have the one of `encodeURIComponent` (pce-api g.27). */
+function spellPath(path: string): string {
+  return path
+    .split('/')
+    .map((segment) => encodeURIComponent(decodeURIComponent(segment)))
+    .join('/')
 }
 
 /** A body is JSON, or CSV for the one route that takes it, or it is refused; no body is left to the handler's rule that one must be present (pce-api a.5). */

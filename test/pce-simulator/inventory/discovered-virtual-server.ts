@@ -25,10 +25,7 @@ export const discoveredVirtualServer: PlainKind = {
     virtual_server_mode: (value, world) => (object) => virtualServerOf(world, object)?.mode === value,
     virtual_server_labels: (value, world) =>
       byLabels((object) => [collectHrefs(virtualServerOf(world, object)?.labels)])(value, world),
-    'network_enforcement_node.hostname': (value, world) => (object) => {
-      const { href } = object.network_enforcement_node as PceObject
-      return world.store('network_enforcement_nodes').get(href)?.hostname === value
-    },
+    'network_enforcement_node.hostname': (value, world) => (object) => nodeNameOf(world, object) === value,
     active_pce_fqdn: exact('active_pce_fqdn'),
   },
 
@@ -59,11 +56,17 @@ export function virtualServerOf(world: World, { href }: PceObject): VersionedObj
   return entry && { ...entry.draft, update_type: entry.updateType }
 }
 
+/** What the node that found it is called. */
+export function nodeNameOf(world: World, object: PceObject): unknown {
+  const { href } = object.network_enforcement_node as PceObject
+  return world.store('network_enforcement_nodes').get(href)?.hostname
+}
+
 function vipOf(object: PceObject): { vip: string; port: string; protocol: number } {
   return object.vip_port as ReturnType<typeof vipOf>
 }
 
 /** Whole, or with a `*` at its end. */
-function matchesAddress(address: string, wanted: string): boolean {
+export function matchesAddress(address: string, wanted: string): boolean {
   return wanted.endsWith('*') ? address.startsWith(wanted.slice(0, -1)) : address === wanted
 }

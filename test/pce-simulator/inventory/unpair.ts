@@ -1,5 +1,6 @@
 import type { PceObject } from '../../../schemas/pce/reference.js'
 import type { Change } from '../http/route.js'
+import { endBindingsOf } from '../kinds/service-binding.js'
 import type { PceErrorItem } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'
 import { updateStamp, type World } from '../world.js'
@@ -40,6 +41,7 @@ export function unpair(
 function remove(world: World, workload: PceObject): Change {
   const { href, name } = ownVen(workload)!
   world.store('vens').remove(href)
+  endBindingsOf(world, workload)
   if (UNCERTAIN.unpairedWorkloadIsKept) {
     const by = { href: world.user.href }
     const { ven: _gone, ...rest } = workload

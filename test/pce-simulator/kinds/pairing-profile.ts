@@ -33,10 +33,14 @@ const FIELDS = {
   ),
   visibility_level_lock: Type.Optional(Type.Boolean()),
   agent_software_release: Type.Optional(Nullable(Type.String())),
-  ven_type: Type.Optional(OneOf('specified_during_activation', 'server', 'endpoint')),
   ...EXTERNAL_DATA,
 }
-const CREATE = new Shape('pairing_profiles_post', Type.Object({ enabled: Type.Boolean(), ...FIELDS }, CLOSED))
+/** Of the fields that a caller gives, the one that stays as it was made (pce-api i). */
+const VEN_TYPE = { ven_type: Type.Optional(OneOf('specified_during_activation', 'server', 'endpoint')) }
+const CREATE = new Shape(
+  'pairing_profiles_post',
+  Type.Object({ enabled: Type.Boolean(), ...FIELDS, ...VEN_TYPE }, CLOSED),
+)
 const UPDATE = new Shape(
   'pairing_profiles_put',
   Type.Object({ enabled: Type.Optional(Type.Boolean()), ...FIELDS }, CLOSED),

@@ -2,6 +2,7 @@ import type { PceObject } from '../../../schemas/pce/reference.js'
 import type { Action, Answer, Call, Change, Json, Route } from '../http/route.js'
 import { invalidInput, notFound } from '../refusal.js'
 import type { PlainStore } from '../store/plain-store.js'
+import { requireFreeExternalData } from '../validate/check-references.js'
 import type { Filters } from '../validate/query-filters.js'
 import { readFlag } from '../validate/query-filters.js'
 import { birthStamp, orgPath, updateStamp, type World } from '../world.js'
@@ -27,7 +28,7 @@ export interface PlainKind {
   /** The fields of a new object, without href and stamps; throws 406. Absent: there is no POST. */
   build?: (world: World, body: unknown, call: Call) => Json
   /** The body of a POST is an array, created all or nothing, and so is its answer (pce-api g.17). */
-  arrayCreate?: boolean
+  arrayCreate?: { minItems: 0 | 1 }
   /** What only the answer of the creating POST shows: secrets (pce-api g.22). */
   revealOnce?: (world: World, object: PceObject) => Json
   /** The fields that change; throws 406. */
@@ -95,12 +96,19 @@ function list(kind: PlainKind, call: Call): Answer {
 function create(kind: PlainKind, build: NonNullable<PlainKind['build']>, call: Call): Answer {
   kind.requireParent?.(call)
   const { world, path, query } = call
-  if (kind.arrayCreate !== true)
+  if (!kind.arrayCreate) {
     return createPlain(kind, build(world, call.body, call), world, { path, query }, call.body)
+  }
   if (!Array.isArray(call.body)) throw invalidInput('The body must be an array')
-  const made = call.body
-    .map((body: unknown) => ({ body, fields: build(world, body, call) }))
-    .map(({ body, fields }) => createPlain(kind, fields, world, { path, query }, body))
+  if (call.body.length < kind.arrayCreate.minItems) throw invalidInput('The array must not be empty')
+  const built = call.body.map((body: unknown) => ({ body, fields: build(world, body, call) }))
+  for (const [place, { fields }] of built.entries()) {
+    requireFreeExternalData(
+      built.slice(0, place).map((earlier) => earlier.fields as PceObject),
+      fields,
+    )
+  }
+  const made = built.map(({ body, fields }) => createPlain(kind, fields, world, { path, query }, body))
   return { status: 201, json: made.map(({ json }) => json), changes: made.flatMap(({ changes }) => changes) }
 }
 

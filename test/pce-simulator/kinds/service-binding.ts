@@ -48,7 +48,7 @@ export const serviceBinding: PlainKind = {
     workload: pointsTo('workload'),
     ...EXTERNAL_DATA_FILTERS,
   },
-  arrayCreate: true,
+  arrayCreate: { minItems: 1 },
 
   build(world, body) {
     const { virtual_service, workload, container_workload, ...fields } = CREATE.read(body)
@@ -95,6 +95,14 @@ export function endBindings(world: World, draftHref: string): void {
   const gone = toActive(draftHref)
   for (const { href, virtual_service } of serviceBinding.store(world).live()) {
     if ((virtual_service as Reference).href === gone) serviceBinding.store(world).remove(href)
+  }
+}
+
+/** The bindings of a workload that is no more. */
+export function endBindingsOf(world: World, { href: gone }: PceObject): void {
+  if (!UNCERTAIN.bindingsEndWithTheirWorkload) return
+  for (const { href, workload } of serviceBinding.store(world).live()) {
+    if ((workload as Reference | undefined)?.href === gone) serviceBinding.store(world).remove(href)
   }
 }
 

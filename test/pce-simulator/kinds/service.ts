@@ -4,7 +4,7 @@ import { ALL_SERVICES_NAME, type Service, type ServicePort } from '../../../sche
 import { invalidInput, notAcceptable } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'
 import { requireFreeExternalData } from '../validate/check-references.js'
-import { EXTERNAL_DATA_FILTERS, partial } from '../validate/query-filters.js'
+import { EXTERNAL_DATA_FILTERS, partial, readFlag } from '../validate/query-filters.js'
 import { CLOSED, EXTERNAL_DATA, Name, Nullable, OneOf, Port, Shape, Text } from '../validate/shape.js'
 import type { World } from '../world.js'
 import { findPolicyUsage, isInUse } from './find-usage.js'
@@ -82,6 +82,10 @@ export const service: VersionedKind = {
       if (!Number.isInteger(port) || port < -1 || port > 65_535 || port === 0)
         throw invalidInput(`Invalid port ${value}`)
       return (object) => portsOf(object).some((one) => port === (one.port ?? -1) || inRange(port, one))
+    },
+    is_ransomware: (value) => {
+      const wanted = readFlag(value, 'is_ransomware')
+      return (object) => ((object as Service).risk_details?.ransomware != null) === wanted
     },
     proto: (value) => (object) => portsOf(object).some(({ proto }) => String(proto) === value),
     ...EXTERNAL_DATA_FILTERS,

@@ -2,6 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import type { PceObject, Reference } from '../../../schemas/pce/reference.js'
 import type { DiscoveredVirtualServer } from '../../../schemas/pce/virtual-server.js'
 import type { Json } from '../http/route.js'
+import { matchesAddress, nodeNameOf } from '../inventory/discovered-virtual-server.js'
 import { invalidInput, invalidUri, notAcceptable } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'
 import {
@@ -45,9 +46,13 @@ export const virtualServer: VersionedKind = {
     labels: byLabels((object) => [collectHrefs(object.labels)]),
     discovered_virtual_server: pointsTo('discovered_virtual_server'),
     slb: byDiscovered(({ slb }, value) => slb.href === value),
-    vip: byDiscovered(({ vip_port }, value) => vip_port.vip.startsWith(value.replace(/\*$/, ''))),
+    vip: byDiscovered(({ vip_port }, value) => matchesAddress(vip_port.vip, value)),
     vip_port: byDiscovered(({ vip_port }, value) => vip_port.port === value),
     vip_proto: byDiscovered(({ vip_port }, value) => String(vip_port.protocol) === value),
+    'network_enforcement_node.hostname': byDiscovered(
+      (discovered, value, world) => nodeNameOf(world, discovered) === value,
+    ),
+    active_pce_fqdn: byDiscovered(({ active_pce_fqdn }, value) => active_pce_fqdn === value),
     ...EXTERNAL_DATA_FILTERS,
   },
 
@@ -110,9 +115,9 @@ function describeDiscovered({ href, dvs_identifier, name, mode, vip_port }: Disc
   return { href, dvs_identifier, name, mode, vip_port }
 }
 
-function byDiscovered(test: (discovered: DiscoveredVirtualServer, value: string) => boolean): Filter {
+function byDiscovered(test: (discovered: DiscoveredVirtualServer, value: string, world: World) => boolean): Filter {
   return (value, world) => (object) => {
     const discovered = findDiscovered(world, object)
-    return discovered !== undefined && test(discovered, value)
+    return discovered !== undefined && test(discovered, value, world)
   }
 }

@@ -16,10 +16,10 @@ export const virtualServiceBulkRoutes: Route[] = [
     return { href: (created.json as { href: string }).href, status: 'created' }
   }),
   bulk('update', (call, item, changes) => {
-    const { href } = item as { href?: string }
+    const { href, ...fields } = item as { href?: string }
     const entry = call.world.policy.get('virtual_services', href ?? '')
     if (!entry) throw notFound()
-    changes.push(...changeVersioned(virtualService, call.world, entry, item))
+    changes.push(...changeVersioned(virtualService, call.world, entry, fields))
     return { href, status: 'updated' }
   }),
 ]

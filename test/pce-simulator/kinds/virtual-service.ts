@@ -40,7 +40,7 @@ const Creation = Type.Object({ name: Name, ...OPTIONAL }, CLOSED)
 const CREATE = new Shape('sec_policy_virtual_services_post', Creation)
 const UPDATE = new Shape(
   'sec_policy_virtual_services_put',
-  Type.Object({ href: Type.Optional(Type.String()), name: Type.Optional(Name), ...OPTIONAL }, CLOSED),
+  Type.Object({ name: Type.Optional(Name), ...OPTIONAL }, CLOSED),
 )
 
 type Fields = Partial<Static<typeof Creation>>
@@ -83,11 +83,11 @@ export const virtualService: VersionedKind = {
   },
 
   change(world, { draft }, body) {
-    const { href: _own, ...fields } = UPDATE.read(body)
+    const fields = UPDATE.read(body)
     if (fields.service !== undefined && fields.service_ports !== undefined) {
       throw invalidInput('Only one of service and service_ports is possible')
     }
-    return { ...fields, ...check(world, { ...fields }, draft) }
+    return { ...fields, ...check(world, fields, draft) }
   },
 
   refuseRemoval(world, { draft }) {

@@ -3,6 +3,7 @@ import { requireLabels } from '../validate/check-references.js'
 import { buildUnmanaged, changeAgent, describeInterface, requireFreePair } from './build-unmanaged.js'
 import type { PlainKind } from './plain-kind.js'
 import { renderLabels } from './render-labels.js'
+import { endBindingsOf } from './service-binding.js'
 import { WORKLOAD_FILTERS } from './workload-filters.js'
 import { LEGACY_MODES, readChange, readCreation } from './workload-shapes.js'
 
@@ -39,6 +40,7 @@ export const workload: PlainKind = {
   remove(world, current) {
     if (current.deleted === true) throw notFound()
     if (current.managed === true) throw methodNotAllowed()
+    endBindingsOf(world, current)
     return { deleted: true, deleted_at: world.now(), deleted_by: { href: world.user.href } }
   },
 
