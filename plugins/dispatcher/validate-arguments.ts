@@ -5,6 +5,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { AnyTool } from '../../tools/define.js'
 import { compileSchema } from './compile-schema.js'
 import { describeProblems, type Problem } from './describe-problems.js'
+import { findOversized } from './find-oversized.js'
 
 const inputs = new WeakMap<AnyTool, TypeCheck<TSchema>>()
 const outputs = new WeakMap<AnyTool, TypeCheck<TSchema>>()
@@ -15,10 +16,16 @@ const outputs = new WeakMap<AnyTool, TypeCheck<TSchema>>()
  */
 export function validateArguments(tool: AnyTool, args: Record<string, unknown>): Record<string, unknown> {
   const check = compiled(inputs, tool, tool.input)
+  refuse(tool, findOversized(args))
   // structuredClone keeps an own `__proto__` what it is, a name nobody knows.
   const copy = Value.Default(tool.input, structuredClone(args)) as Record<string, unknown>
   if (check.Check(copy)) return copy
-  const problems = describeProblems(check.Errors(copy))
+  refuse(tool, describeProblems(check.Errors(copy)))
+  throw new ToolError('invalid_argument', `${tool.name}: the arguments do not fit its schema`)
+}
+
+function refuse(tool: AnyTool, problems: readonly Problem[]): void {
+  if (problems.length === 0) return
   throw new ToolError('invalid_argument', `${tool.name}: ${problems.map(inWords).join('; ')}`, { problems })
 }
 

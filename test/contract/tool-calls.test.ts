@@ -83,6 +83,11 @@ t.test('arguments that break the schema', async (t) => {
   t.match(await problemsOf(JSON.parse('{"name":"x","rules":[],"__proto__":{"limit":1}}')), {
     '/__proto__': /unknown argument/,
   })
+  t.same(
+    await problemsOf({ name: 'x'.repeat(16_385), rules: Array.from({ length: 10_001 }, () => 0) }),
+    { '/name': 'at most 16384 characters', '/rules': 'at most 10000 entries' },
+    'what is longer than any tool takes is refused whatever its schema says',
+  )
   t.equal(seen.writes, 0, 'the handler never ran')
   t.match(textOf(await call('leak', { x: 1 })).problems, [
     { path: '/x', message: 'unknown argument; none are taken here' },
