@@ -4,10 +4,10 @@ import { Type } from '@sinclair/typebox'
 export const DifferencesOut = Type.Optional(
   Type.Array(
     Type.Object({
-      field: Type.String({ description: 'Field' }),
-      sent: Type.Unknown({ description: 'As sent' }),
-      stored: Type.Unknown({ description: 'As stored' }),
+      field: Type.String(),
+      sent: Type.Unknown(),
+      stored: Type.Unknown(),
     }),
-    { description: 'Fields the PCE stored otherwise than sent' },
+    { description: 'Stored otherwise than sent' },
   ),
 )

@@ -2,16 +2,14 @@ import { Type, type Static } from '@sinclair/typebox'
 
 /** The switch of every tool that can show its plan (design decision 3). */
 export const DryRunInput = {
-  dry_run: Type.Optional(
-    Type.Boolean({ default: false, description: 'Validate and show the requests; write nothing' }),
-  ),
+  dry_run: Type.Optional(Type.Boolean({ description: 'Show the requests; write nothing' })),
 }
 
-/** A request as it would be sent. A part the PCE has yet to name stands in braces. */
+/** A request as it would be sent: the path below /api/v2, and the JSON body. A part the PCE has yet to name stands in braces. */
 export const PlannedRequest = Type.Object({
-  method: Type.String({ description: 'HTTP method' }),
-  path: Type.String({ description: 'Path below /api/v2' }),
-  body: Type.Unknown({ description: 'JSON body' }),
+  method: Type.String(),
+  path: Type.String(),
+  body: Type.Unknown(),
 })
 export type PlannedRequest = Static<typeof PlannedRequest>
 

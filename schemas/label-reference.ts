@@ -4,18 +4,13 @@ import { Type } from '@sinclair/typebox'
  * A reference in text, or as an object whose form its resolver checks. The resolver can say what would have been right there;
  * written out in every place it may stand, the form would be a third of what a model reads of some tools.
  */
-export const TextOrObject = <T extends object>() =>
-  Type.Union([Type.String({ maxLength: 1024 }), Type.Unsafe<T>(Type.Object({}))])
+export const TextOrObject = <T extends object>() => Type.Union([Type.String(), Type.Unsafe<T>({ type: 'object' })])
 
 /** A label in any of its forms: `"key=value"`, an href, `{key, value}` or `{href}`. */
 export const LabelReference = TextOrObject<{ key?: string; value?: string; href?: string }>()
 
 /** A label in answers. */
 export const LabelOut = Type.Object(
-  {
-    href: Type.String({ description: 'Label href' }),
-    key: Type.String({ description: 'Key' }),
-    value: Type.String({ description: 'Value' }),
-  },
+  { href: Type.String(), key: Type.String(), value: Type.String() },
   { description: 'Label' },
 )

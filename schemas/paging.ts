@@ -6,17 +6,21 @@ export const MAX_PAGE = 10_000
 /** Input properties every list tool takes (design decision 2). */
 export const PagingInput = {
   max_results: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: MAX_PAGE, description: 'Most objects in this answer; continue with cursor' }),
+    Type.Integer({ minimum: 1, maximum: MAX_PAGE, description: 'Most in this answer; go on with cursor' }),
   ),
-  cursor: Type.Optional(
-    Type.String({ maxLength: 4096, description: 'next_cursor of the last answer; keep the filters' }),
-  ),
+  cursor: Type.Optional(Type.String({ description: 'next_cursor, with the same filters' })),
 }
+
+/** As PagingInput, for tools whose answers are short unless more is asked for. */
+export const pagingInput = (most: number) => ({
+  ...PagingInput,
+  max_results: Type.Optional(Type.Integer({ ...PagingInput.max_results, default: most })),
+})
 
 /** Output properties every list tool answers (design decision 2). */
 export const PagingOutput = {
-  total_count: Type.Integer({ description: 'Objects that match all filters' }),
-  pce_total: Type.Integer({ description: 'X-Total-Count of the query sent' }),
-  truncated: Type.Boolean({ description: 'More match than this answer shows' }),
+  total_count: Type.Integer({ description: 'Matches in all' }),
+  pce_total: Type.Integer({ description: 'X-Total-Count of the query' }),
+  truncated: Type.Boolean({ description: 'More follow' }),
   next_cursor: Type.Optional(Type.String({ description: 'Absent on the last page' })),
 }

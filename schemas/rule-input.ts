@@ -15,32 +15,48 @@ export interface ServiceObject {
 }
 
 /** A list of services; one service stands for a list of one, and a string for a service's name (tools contract, A5). */
-const services = (description: string) => {
+export const ServicesInput = (description: string) => {
   const one = TextOrObject<ServiceObject>()
   return Type.Union([Type.Array(one, { maxItems: 100 }), ...one.anyOf], { description })
+}
+
+/** One end of a rule. */
+export const ActorsInput = (description: string) => Type.Array(ActorInput, { minItems: 1, maxItems: 100, description })
+
+/** What a rule says, in the words of its callers. */
+export const RuleParts = {
+  providers: ActorsInput(
+    'Destinations: ams (all workloads), key=value, iplist:NAME, labelgroup:NAME, workload:NAME, href, {key, value, exclusion?}',
+  ),
+  consumers: ActorsInput('Sources, same forms'),
+  ingress_services: ServicesInput('{port, proto: tcp|udp, to_port?}, {service: NAME} or {href}; "All Services" is all'),
+  egress_services: ServicesInput('Windows programs of the consumer: {service} or {href}; allow only'),
+  unscoped_consumers: Type.Boolean({ default: false, description: 'Consumers beyond the scope too' }),
+  description: Type.String({ description: 'Free text' }),
 }
 
 /** A rule to create. */
 export const RuleInput = Type.Object(
   {
-    providers: Type.Array(ActorInput, {
-      minItems: 1,
-      maxItems: 100,
-      description:
-        'Destinations: "ams" (all workloads), key=value, iplist:NAME, labelgroup:NAME, workload:NAME, href, or {key, value, exclusion?} (exclusion: all but this)',
-    }),
-    consumers: Type.Array(ActorInput, { minItems: 1, maxItems: 100, description: 'Sources, same forms' }),
-    ingress_services: services(
-      'One or a list of {port, proto: tcp|udp, to_port?}, {service: exact name} or {href}; "All Services" is everything',
-    ),
-    egress_services: Type.Optional(
-      services('Windows process services of the consumer, {service} or {href}; allow rules only'),
-    ),
-    unscoped_consumers: Type.Optional(Type.Boolean({ default: false, description: 'Consumers outside the scope too' })),
+    providers: RuleParts.providers,
+    consumers: RuleParts.consumers,
+    ingress_services: RuleParts.ingress_services,
+    egress_services: Type.Optional(RuleParts.egress_services),
+    unscoped_consumers: Type.Optional(RuleParts.unscoped_consumers),
     rule_type: Type.Optional(
-      StringEnum(RULE_TYPES, { default: 'allow', description: 'override_deny beats every allow' }),
+      StringEnum(RULE_TYPES, { default: 'allow', description: 'override_deny beats any allow' }),
     ),
-    description: Type.Optional(Type.String({ maxLength: 255, description: 'Free text' })),
+    description: Type.Optional(RuleParts.description),
   },
   { additionalProperties: false },
 )
+
+/** Fields that replace those of a rule. A default would change what the caller did not mention. */
+export const RuleChangeInput = {
+  enabled: Type.Optional(Type.Boolean({ description: 'In force' })),
+  providers: Type.Optional(ActorsInput('Destinations, in the forms of create-ruleset')),
+  consumers: Type.Optional(ActorsInput('Sources')),
+  ingress_services: Type.Optional(ServicesInput('{port, proto, to_port?}, {service} or {href}')),
+  unscoped_consumers: Type.Optional(Type.Boolean({ description: 'Consumers beyond the scope too' })),
+  description: Type.Optional(RuleParts.description),
+}

@@ -30,8 +30,8 @@ const services = (description: string) =>
 
 /** Arguments of every tool that runs a traffic query of the caller's making (tools contract, A6 and A7). */
 export const TrafficInput = {
-  start_date: Type.String({ maxLength: 40, description: 'YYYY-MM-DD, ISO timestamp or epoch; UTC' }),
-  end_date: Type.String({ maxLength: 40, description: 'Same; a bare date is the end of that day' }),
+  start_date: Type.String({ description: 'YYYY-MM-DD, ISO timestamp or epoch; UTC' }),
+  end_date: Type.String({ description: 'Same; a bare date is the end of that day' }),
   include_sources: include(
     'key=value or {key, value}, iplist:NAME, labelgroup:NAME, workload:NAME, href, IP or CIDR. Same key or kind ORed, others ANDed; a list of lists is ORed blocks',
   ),

@@ -5,16 +5,17 @@ const integer = (description: string) => Type.Integer({ description })
 const string = (description: string) => Type.String({ description })
 
 const service = {
-  port: Nullable(Type.Integer({ description: 'Port' })),
-  proto: string('tcp, udp …'),
-  policy: string('Policy decision'),
+  port: Nullable(Type.Integer()),
+  proto: Type.String(),
+  policy: Type.String(),
 }
+/** Bytes are into and out of the destination; times are UTC. */
 const measures = {
-  connections: integer('Connections'),
-  bytes_in: integer('Into the destination'),
-  bytes_out: integer('Out of the destination'),
-  first_detected: Nullable(Type.String({ description: 'UTC' })),
-  last_detected: Nullable(Type.String({ description: 'UTC' })),
+  connections: Type.Integer(),
+  bytes_in: Type.Integer(),
+  bytes_out: Type.Integer(),
+  first_detected: Nullable(Type.String()),
+  last_detected: Nullable(Type.String()),
 }
 
 /** Answer of get-traffic-flows-summary (tools contract, B1). */
@@ -22,10 +23,10 @@ export const TrafficSummaryOutput = Type.Object({
   totals: Type.Object(
     {
       rows: integer('Aggregated rows counted'),
-      connections: integer('Connections'),
-      bytes_in: integer('Into destinations'),
-      bytes_out: integer('Out of destinations'),
-      distinct_processes: integer('Process names'),
+      connections: Type.Integer(),
+      bytes_in: Type.Integer(),
+      bytes_out: Type.Integer(),
+      distinct_processes: Type.Integer(),
       pce_flows: integer('Rows the PCE returned'),
       unparseable: integer('Rows left out as unreadable'),
       truncated_at: integer('Row limit of the query'),
@@ -37,10 +38,10 @@ export const TrafficSummaryOutput = Type.Object({
   ),
   section_totals: Type.Object(
     {
-      by_process: integer('Rows'),
-      external_destinations: integer('Rows'),
-      blocked: integer('Rows'),
-      app_to_app: integer('Rows'),
+      by_process: Type.Integer(),
+      external_destinations: Type.Integer(),
+      blocked: Type.Integer(),
+      app_to_app: Type.Integer(),
     },
     { description: 'Rows each section has in all' },
   ),
@@ -48,31 +49,31 @@ export const TrafficSummaryOutput = Type.Object({
     Type.Object({
       process: string('Path or name'),
       ...measures,
-      destination_count: integer('Distinct destinations'),
+      destination_count: Type.Integer(),
       destinations_total: integer('Rows destinations has in all'),
       destinations: Type.Array(
         Type.Object({
-          to: string('Destination'),
+          to: Type.String(),
           ...service,
-          connections: integer('Connections'),
+          connections: Type.Integer(),
           process_runs_on: string('destination or source'),
         }),
         { description: 'Top 10' },
       ),
-      user_count: integer('Distinct users'),
+      user_count: Type.Integer(),
       users: Type.Array(Type.String(), { description: 'At most 5' }),
     }),
     { description: 'Most connections first, as all sections' },
   ),
   external_destinations: Type.Array(
-    Type.Object({ process: string('- if unknown'), to: string('Destination'), ...service, ...measures }),
+    Type.Object({ process: Type.String(), to: Type.String(), ...service, ...measures }),
     { description: 'Destinations this PCE does not manage' },
   ),
   blocked: Type.Array(
     Type.Object({
-      process: string('- if unknown'),
-      from: string('Source'),
-      to: string('Destination'),
+      process: Type.String(),
+      from: Type.String(),
+      to: Type.String(),
       ...service,
       ...measures,
     }),
@@ -80,9 +81,9 @@ export const TrafficSummaryOutput = Type.Object({
   ),
   app_to_app: Type.Array(
     Type.Object({
-      from: string('Source identity'),
-      to: string('Destination identity'),
-      policy: string('Policy decision'),
+      from: Type.String(),
+      to: Type.String(),
+      policy: Type.String(),
       ...measures,
     }),
     { description: 'Between identities; inside one is left out' },
@@ -98,10 +99,10 @@ export const TrafficSummaryOutput = Type.Object({
     },
     { description: 'What traffic can be grouped by' },
   ),
-  window: Type.Object({ start: string('UTC'), end: string('UTC') }, { description: 'Queried' }),
+  window: Type.Object({ start: Type.String(), end: Type.String() }, { description: 'Queried' }),
   data_span: Type.Optional(
     Type.Object(
-      { first_detected: string('UTC'), last_detected: string('UTC') },
+      { first_detected: Type.String(), last_detected: Type.String() },
       { description: 'When rows reach outside the window' },
     ),
   ),

@@ -40,7 +40,8 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
 
 export type Effect = 'read' | 'write' | 'destroy'
 
-export type Area = 'workloads' | 'labels' | 'rulesets' | 'traffic' | 'policy' | 'pce' | 'server'
+export type Area =
+  'workloads' | 'containers' | 'labels' | 'ip-lists' | 'services' | 'rulesets' | 'traffic' | 'policy' | 'pce' | 'server'
 
 export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends boolean> {
   /** The name on the wire: kebab-case, the same as the file's. */
@@ -93,9 +94,9 @@ export function titleOf(tool: Pick<AnyTool, 'name' | 'title'>): string {
 export function describe(tool: Pick<AnyTool, 'summary' | 'effect' | 'requiresConfirm'>): string {
   if (tool.effect === 'read') return tool.summary
   const confirm = tool.requiresConfirm
-    ? ' Over authenticated HTTP it takes two steps: the first call answers confirm_required.'
+    ? ' Over authenticated HTTP in two steps: the first call answers confirm_required.'
     : ''
-  return `${tool.summary} Changes PCE state; a client may pause for approval, so do not retry while waiting.${confirm}`
+  return `${tool.summary} Changes PCE state; may pause for approval: do not retry.${confirm}`
 }
 
 /** MCP tool annotations, derived so that no tool can claim something its gate does not know. */

@@ -1,25 +1,79 @@
 import type { AnyTool } from './define.js'
+import getContainerClusters from './containers/get-container-clusters.js'
+import getContainerWorkloadProfiles from './containers/get-container-workload-profiles.js'
+import getKubernetesWorkloads from './containers/get-kubernetes-workloads.js'
+import updateContainerWorkloadProfile from './containers/update-container-workload-profile.js'
+import createIplist from './ip-lists/create-iplist.js'
+import deleteIplist from './ip-lists/delete-iplist.js'
+import getIplists from './ip-lists/get-iplists.js'
+import updateIplist from './ip-lists/update-iplist.js'
 import createLabel from './labels/create-label.js'
+import deleteLabel from './labels/delete-label.js'
 import getLabels from './labels/get-labels.js'
+import updateLabel from './labels/update-label.js'
 import checkPceConnection from './pce/check-pce-connection.js'
+import getEvents from './pce/get-events.js'
+import getPairingProfiles from './pce/get-pairing-profiles.js'
+import compareDraftActive from './policy/compare-draft-active.js'
 import provisionPolicy from './policy/provision-policy.js'
+import createDenyRule from './rulesets/create-deny-rule.js'
 import createRuleset from './rulesets/create-ruleset.js'
+import deleteDenyRule from './rulesets/delete-deny-rule.js'
+import deleteRuleset from './rulesets/delete-ruleset.js'
+import deleteSecRule from './rulesets/delete-sec-rule.js'
 import getRulesets from './rulesets/get-rulesets.js'
+import updateDenyRule from './rulesets/update-deny-rule.js'
+import updateRuleset from './rulesets/update-ruleset.js'
+import updateSecRule from './rulesets/update-sec-rule.js'
 import getServerChangelog from './server/get-server-changelog.js'
+import createService from './services/create-service.js'
+import deleteService from './services/delete-service.js'
+import getServices from './services/get-services.js'
+import updateService from './services/update-service.js'
 import getTrafficFlowsSummary from './traffic/get-traffic-flows-summary.js'
 import createWorkload from './workloads/create-workload.js'
+import deleteWorkload from './workloads/delete-workload.js'
+import getWorkloadEnforcementStatus from './workloads/get-workload-enforcement-status.js'
 import getWorkloads from './workloads/get-workloads.js'
+import updateWorkload from './workloads/update-workload.js'
 
 /** Every tool of the server, sorted by name. */
 export const tools: readonly AnyTool[] = [
   checkPceConnection,
+  compareDraftActive,
+  createDenyRule,
+  createIplist,
   createLabel,
   createRuleset,
+  createService,
   createWorkload,
+  deleteDenyRule,
+  deleteIplist,
+  deleteLabel,
+  deleteRuleset,
+  deleteSecRule,
+  deleteService,
+  deleteWorkload,
+  getContainerClusters,
+  getContainerWorkloadProfiles,
+  getEvents,
+  getIplists,
+  getKubernetesWorkloads,
   getLabels,
+  getPairingProfiles,
   getRulesets,
   getServerChangelog,
+  getServices,
   getTrafficFlowsSummary,
+  getWorkloadEnforcementStatus,
   getWorkloads,
   provisionPolicy,
+  updateContainerWorkloadProfile,
+  updateDenyRule,
+  updateIplist,
+  updateLabel,
+  updateRuleset,
+  updateSecRule,
+  updateService,
+  updateWorkload,
 ]

@@ -14,50 +14,113 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const NOW = Date.parse('2026-06-15T12:00:00Z')
 const WEEK = { start_date: '2026-06-08', end_date: '2026-06-14' }
 
-/** In the order of an operator's day: what is created first is found by what comes later. */
-const GOOD_CALLS: [string, Record<string, unknown>][] = [
+type Args = Record<string, unknown>
+/** What each tool last answered at this seat, for the calls that go on with an href from there. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the shapes are what the client checks against the output schemas
+type Answers = Record<string, any>
+
+const RULE_SET = 'fraud-check | prod'
+const DENY_TELNET = {
+  providers: ['ams'],
+  consumers: ['iplist:Any (0.0.0.0/0 and ::/0)'],
+  ingress_services: [{ port: 23, proto: 'tcp' }],
+  unscoped_consumers: true,
+}
+
+/** In the order of an operator's day: what is created first is found by what comes later, and undone at the end. */
+const GOOD_CALLS: [string, Args | ((answers: Answers) => Args)][] = [
   ['check-pce-connection', {}],
   ['get-server-changelog', {}],
+  ['get-events', { max_results: 3 }],
+  ['get-pairing-profiles', {}],
+  ['get-workload-enforcement-status', { env_name: 'prod' }],
   ['get-labels', { key: 'env' }],
-  ['create-label', { key: 'app', value: 'fraud-check' }],
+  ['create-label', { key: 'app', value: 'fraud' }],
+  ['update-label', { key: 'app', value: 'fraud', new_value: 'fraud-check' }],
   ['get-workloads', { labels: ['app=payments', 'env=prod'] }],
   ['create-workload', { name: 'hsm-01', ip_addresses: ['10.250.0.1'], labels: [{ key: 'app', value: 'fraud-check' }] }],
+  ['update-workload', { name: 'hsm-01', description: 'key store', labels: [{ key: 'env', value: 'prod' }] }],
+  ['create-iplist', { name: 'card scheme', ip_ranges: [{ from_ip: '198.51.100.0/24' }] }],
+  ['update-iplist', { name: 'card scheme', fqdn: 'api.scheme.example' }],
+  ['get-iplists', { name: 'card' }],
+  ['create-service', { name: 'scoring', service_ports: [{ port: 8443, proto: 'tcp' }] }],
+  ['update-service', { name: 'scoring', description: 'score a payment' }],
+  ['get-services', { port: 8443, proto: 'tcp' }],
   [
     'create-ruleset',
     {
-      name: 'fraud-check | prod',
+      name: RULE_SET,
       scopes: [['app=fraud-check', 'env=prod']],
       rules: [
         { providers: ['ams'], consumers: ['ams'], ingress_services: [{ service: 'All Services' }] },
         {
           providers: ['ams'],
           consumers: ['app=payments', 'env=prod'],
-          ingress_services: [{ port: 8443, proto: 'tcp' }],
+          ingress_services: [{ service: 'scoring' }],
           unscoped_consumers: true,
         },
-        {
-          providers: ['ams'],
-          consumers: ['iplist:Any (0.0.0.0/0 and ::/0)'],
-          ingress_services: [{ port: 23, proto: 'tcp' }],
-          unscoped_consumers: true,
-          rule_type: 'deny',
-        },
+        { ...DENY_TELNET, rule_type: 'deny' },
       ],
     },
   ],
-  ['get-rulesets', { name: 'fraud-check | prod' }],
+  ['update-ruleset', { name: RULE_SET, description: 'who may score a payment' }],
+  ['create-deny-rule', { ruleset_name: RULE_SET, ...DENY_TELNET, ingress_services: [{ port: 21, proto: 'tcp' }] }],
+  ['get-rulesets', { name: RULE_SET }],
+  ['update-deny-rule', ({ 'create-deny-rule': created }) => ({ href: created.rule.href, enabled: false })],
+  ['update-sec-rule', ({ 'get-rulesets': list }) => ({ href: list.rulesets[0].rules[1].href, description: 'scoring' })],
+  ['compare-draft-active', {}],
   ['get-traffic-flows-summary', { ...WEEK, include_destinations: ['app=payments', 'env=prod'] }],
   ['provision-policy', { change_description: 'let fraud-check in' }],
+  ['get-container-clusters', {}],
+  [
+    'get-container-workload-profiles',
+    ({ 'get-container-clusters': list }) => ({ cluster_href: list.container_clusters[0].href }),
+  ],
+  [
+    'update-container-workload-profile',
+    ({ 'get-container-workload-profiles': list }) => ({
+      profile_href: list.profiles.find((profile: { is_default?: boolean }) => profile.is_default !== true).href,
+      managed: true,
+      enforcement_mode: 'visibility_only',
+    }),
+  ],
+  ['get-kubernetes-workloads', {}],
+  ['delete-deny-rule', ({ 'create-deny-rule': created }) => ({ href: created.rule.href })],
+  ['delete-sec-rule', ({ 'get-rulesets': list }) => ({ href: list.rulesets[0].rules[0].href })],
+  ['delete-ruleset', { name: RULE_SET }],
+  ['provision-policy', { change_description: 'take it back' }],
+  ['delete-service', { name: 'scoring' }],
+  ['delete-iplist', { name: 'card scheme' }],
+  ['delete-workload', { name: 'hsm-01' }],
+  ['delete-label', { key: 'app', value: 'fraud-check', dry_run: true }],
 ]
 
-const BAD_CALLS: [string, Record<string, unknown>, string][] = [
+const BAD_CALLS: [string, Args, string][] = [
   ['check-pce-connection', { host: 'x' }, 'invalid_argument'],
   ['get-server-changelog', { since: 1 }, 'invalid_argument'],
   ['get-labels', { max_results: 0 }, 'invalid_argument'],
   ['create-label', { key: 'app' }, 'invalid_argument'],
   ['create-label', { key: 'app', value: 'payments' }, 'already_exists'],
+  ['update-label', { key: 'app', value: 'payment', new_value: 'x' }, 'not_found'],
+  ['delete-label', { key: 'app', value: 'payment' }, 'not_found'],
   ['get-workloads', { labels: ['app=payment'] }, 'unresolved_label_filter'],
   ['create-workload', { name: 'w', ip_addresses: ['10.0.0.999'] }, 'invalid_argument'],
+  ['update-workload', { name: 'nobody', description: 'x' }, 'not_found'],
+  ['update-workload', { href: '/orgs/1/labels/1', description: 'x' }, 'invalid_href'],
+  ['delete-workload', { name: 'nobody' }, 'not_found'],
+  ['get-workload-enforcement-status', { app_name: 'payment' }, 'not_found'],
+  ['get-container-clusters', { max_results: 0 }, 'invalid_argument'],
+  ['get-container-workload-profiles', { cluster_href: '/orgs/1/labels/1' }, 'invalid_href'],
+  ['update-container-workload-profile', { profile_href: '/orgs/1/labels/1', enforcement_mode: 'full' }, 'invalid_href'],
+  ['get-kubernetes-workloads', { cluster_href: '/orgs/1/labels/1' }, 'invalid_href'],
+  ['get-iplists', { name: '' }, 'invalid_argument'],
+  ['create-iplist', { name: 'x', ip_ranges: [{ from_ip: '10.0.0.9', to_ip: '10.0.0.1' }] }, 'invalid_argument'],
+  ['update-iplist', { name: 'nothing', description: 'x' }, 'not_found'],
+  ['delete-iplist', { name: 'Any' }, 'not_found'],
+  ['get-services', { port: 70_000 }, 'invalid_argument'],
+  ['create-service', { name: 'x', service_ports: [{ port: 70_000, proto: 'tcp' }] }, 'invalid_service_definition'],
+  ['update-service', { name: 'nothing', description: 'x' }, 'not_found'],
+  ['delete-service', { name: 'All' }, 'not_found'],
   ['create-ruleset', { name: 'x', scopes: [['app=payment']] }, 'label_not_found'],
   [
     'create-ruleset',
@@ -68,9 +131,19 @@ const BAD_CALLS: [string, Record<string, unknown>, string][] = [
     },
     'invalid_actor',
   ],
+  ['update-ruleset', { name: 'payments', description: 'x' }, 'not_found'],
+  ['delete-ruleset', { name: 'payments' }, 'not_found'],
+  ['create-deny-rule', { ruleset_name: 'payments', ...DENY_TELNET }, 'not_found'],
+  ['update-deny-rule', { href: '/orgs/1/sec_policy/draft/rule_sets/1/deny_rules/0', enabled: false }, 'not_found'],
+  ['delete-deny-rule', { href: '/orgs/1/labels/1' }, 'invalid_href'],
+  ['update-sec-rule', { href: '/orgs/1/sec_policy/draft/rule_sets/1/sec_rules/0', enabled: false }, 'not_found'],
+  ['delete-sec-rule', { href: '/orgs/1/labels/1' }, 'invalid_href'],
   ['get-rulesets', { labels: 'app=payment' }, 'unresolved_label_filter'],
+  ['compare-draft-active', { resource_type: 'workloads' }, 'invalid_argument'],
   ['get-traffic-flows-summary', { start_date: '2026-06-31', end_date: '2026-07-01' }, 'invalid_window'],
   ['get-traffic-flows-summary', { start_date: '2026-06-14', end_date: '2026-06-08' }, 'invalid_window'],
+  ['get-events', { timestamp_gte: 'yesterday' }, 'invalid_argument'],
+  ['get-pairing-profiles', { max_results: 0 }, 'invalid_argument'],
   ['provision-policy', { hrefs: ['/orgs/1/labels/1'] }, 'invalid_argument'],
 ]
 
@@ -181,21 +254,27 @@ t.test('an MCP client does the same work over both transports', async (t) => {
     })
   }
 
-  for (const [name, args] of GOOD_CALLS) {
-    await t.test(`${name} answers ${JSON.stringify(args)}`, async (t) => {
-      const answers: Record<string, unknown> = {}
-      for (const [transport, { client }] of Object.entries(seats)) {
-        const result = await client.callTool({ name, arguments: args })
-        t.not(result.isError, true, `${transport}: ${JSON.stringify(result.content).slice(0, 300)}`)
-        t.same(
-          JSON.parse((result.content as { text: string }[])[0]!.text),
-          result.structuredContent,
-          `${transport}: the text is the same JSON`,
-        )
-        answers[transport] = stable(result.structuredContent)
-      }
-      t.same(answers.stdio, answers.http, 'both transports answer alike')
-    })
+  const seen: Record<string, Answers> = { stdio: {}, http: {} }
+  for (const [name, given] of GOOD_CALLS) {
+    await t.test(
+      `${name} answers ${typeof given === 'function' ? String(given) : JSON.stringify(given)}`,
+      async (t) => {
+        const answers: Record<string, unknown> = {}
+        for (const [transport, { client }] of Object.entries(seats)) {
+          const args = typeof given === 'function' ? given(seen[transport]!) : given
+          const result = await client.callTool({ name, arguments: args })
+          t.not(result.isError, true, `${transport}: ${JSON.stringify(result.content).slice(0, 300)}`)
+          t.same(
+            JSON.parse((result.content as { text: string }[])[0]!.text),
+            result.structuredContent,
+            `${transport}: the text is the same JSON`,
+          )
+          seen[transport]![name] = result.structuredContent
+          answers[transport] = stable(result.structuredContent)
+        }
+        t.same(answers.stdio, answers.http, 'both transports answer alike')
+      },
+    )
   }
 
   await t.test('an unknown tool is a JSON-RPC error, not a result', async (t) => {

@@ -3,7 +3,7 @@ import { createPceClient, type PceClient } from '../../pce-client/index.js'
 import { createCallScope } from '../../plugins/dispatcher/call-scope.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { renderError } from '../../plugins/errors/render-error.js'
-import type { ProgressUpdate } from '../../tools/define.js'
+import type { AnyTool, ProgressUpdate } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { createPceSimulator, type PceSimulator, type RecordedRequest } from '../pce-simulator/index.js'
 import type { PceSimulatorOptions } from '../pce-simulator/options.js'
@@ -31,6 +31,8 @@ export interface Bench {
 }
 
 export interface BenchOptions extends PceSimulatorOptions {
+  /** Tools beside those of the list. */
+  tools?: readonly AnyTool[]
   budget?: number
   changelog?: () => Promise<string | null>
 }
@@ -72,7 +74,7 @@ export function benchOf(t: Test, simulator: PceSimulator, url: string, options: 
   const progress: ProgressUpdate[] = []
   const silent = () => undefined
   const dispatcher = createDispatcher({
-    tools,
+    tools: [...tools, ...(options.tools ?? [])],
     gates: [],
     audit: null,
     log: { debug: silent, info: silent, warn: silent, error: silent },

@@ -138,12 +138,76 @@ t.test('provision-policy', async (t) => {
       bench.writes()
       const before = version()
       const error = await bench.fails(TOOL, { hrefs: [ruleset.href] }, 'dependencies_required')
-      t.match(error.required, [{ href: list.href, type: 'ip_lists', required_by: [ruleset.href] }])
+      t.same(error.required, [{ href: list.href, type: 'ip_lists', required_by: [ruleset.href] }])
+      t.match(error.hint, /include_dependencies/)
+      await bench.fails(TOOL, { hrefs: [ruleset.href], include_dependencies: false }, 'dependencies_required')
+      await bench.fails(TOOL, { hrefs: [ruleset.href], dry_run: true }, 'dependencies_required')
       t.same(bench.writes(), [])
       t.equal(version(), before)
       t.match(await bench.ok(TOOL, { hrefs: [ruleset.href, list.href] }), { version: before + 1 })
     },
   )
+
+  await t.test('include_dependencies takes along what is needed, and says what and why', async (t) => {
+    const list = await bench.pce.ipLists.create({ name: 'Along', ip_ranges: [{ from_ip: '198.51.100.0/24' }] })
+    const apart = await bench.pce.ipLists.create({ name: 'Apart', ip_ranges: [{ from_ip: '198.51.100.0/24' }] })
+    const { ruleset } = await bench.ok('create-ruleset', {
+      name: 'with company',
+      scopes: [['app=payments']],
+      rules: [{ ...rule, consumers: ['iplist:Along'], unscoped_consumers: true }],
+    })
+    const args = { hrefs: [ruleset.href], include_dependencies: true }
+    const along = [{ href: list.href, type: 'ip_lists', required_by: [ruleset.href] }]
+    bench.writes()
+    const dry = await bench.ok(TOOL, { ...args, dry_run: true })
+    t.same(dry.dependencies_included, along)
+    const subset = { rule_sets: [{ href: ruleset.href }], ip_lists: [{ href: list.href }] }
+    t.same(dry.requests[0].body.change_subset, subset)
+    t.same(bench.writes(), [])
+
+    const before = version()
+    const answer = await bench.ok(TOOL, args)
+    t.match(answer, { version: before + 1, provisioned_hrefs: [ruleset.href, list.href], message: /2 objects/ })
+    t.same(answer.dependencies_included, along)
+    t.match(answer.changes, [{ name: 'with company' }, { name: 'Along', type: 'ip_lists', update_type: 'create' }])
+    t.match(
+      bench.writes().map(({ body }) => body),
+      [{ change_subset: subset }],
+    )
+    t.ok(simulator.state.pendingHrefs().includes(apart.href), 'and nothing else')
+    const alone = await bench.ok(TOOL, { hrefs: [apart.href], include_dependencies: true })
+    t.notOk('dependencies_included' in alone)
+  })
+
+  await t.test('a PCE that names what is needed step by step is asked until it names nothing', async (t) => {
+    const inner = await bench.pce.labelGroups.create({ name: 'inner', key: 'env', labels: [] })
+    const outer = await bench.pce.labelGroups.create({ name: 'outer', key: 'env', sub_groups: [{ href: inner.href }] })
+    const { ruleset } = await bench.ok('create-ruleset', { name: 'deep', scopes: [['labelgroup:outer']], rules: [] })
+    const body = [
+      { dependency: { label_groups: { href: outer.href } }, required_by: { rule_sets: [{ href: ruleset.href }] } },
+    ]
+    simulator.faults.add({ kind: 'status', path: /dependencies$/, times: 1, status: 200, body })
+    const answer = await bench.ok(TOOL, { hrefs: [ruleset.href], include_dependencies: true })
+    t.same(answer.dependencies_included, [
+      { href: outer.href, type: 'label_groups', required_by: [ruleset.href] },
+      { href: inner.href, type: 'label_groups', required_by: [outer.href] },
+    ])
+    t.same(answer.provisioned_hrefs.toSorted(), [ruleset.href, outer.href, inner.href].toSorted())
+  })
+
+  await t.test('a PCE that always names something more is not asked for ever', async (t) => {
+    const { href } = await draft(bench, 'bottomless')
+    for (let n = 0; n < 30; n++) {
+      const dependency = { ip_lists: { href: `/orgs/1/sec_policy/draft/ip_lists/${n + 9000}` } }
+      const body = [{ dependency, required_by: { rule_sets: [{ href }] } }]
+      simulator.faults.add({ kind: 'status', path: /dependencies$/, times: 1, status: 200, body })
+    }
+    simulator.clearRequests()
+    await bench.fails(TOOL, { hrefs: [href], include_dependencies: true }, 'dependencies_required')
+    t.ok(simulator.requests.length < 30)
+    t.notOk(simulator.requests.some(({ path }) => path.endsWith('/sec_policy')))
+    simulator.faults.clear()
+  })
 
   await t.test('an impact that cannot be told, and a version that cannot be read back, are warnings', async (t) => {
     const { href } = await draft(bench, 'murky')

@@ -20,8 +20,8 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      key: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Exact key, e.g. app' })),
-      value: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Part of the value' })),
+      key: Type.Optional(Type.String({ minLength: 1, description: 'Exact key, e.g. app' })),
+      value: Type.Optional(Type.String({ minLength: 1, description: 'Part of the value' })),
       include_deleted: Type.Optional(Type.Boolean({ description: 'Deleted labels too' })),
       usage: Type.Optional(Type.Boolean({ description: 'Add where each label is used' })),
       ...PagingInput,

@@ -5,34 +5,39 @@ import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import type { PolicyVersion } from '../../schemas/pce/policy.js'
 import { defineTool } from '../define.js'
 import { cleanDeep } from '../support/clean-text.js'
+import { completeChanges } from '../support/complete-changes.js'
 import { countOf } from '../support/count-of.js'
-import {
-  choosePending,
-  fitChanges,
-  refuseIncomplete,
-  toChangeSubset,
-  toProvisionable,
-} from '../support/provision-targets.js'
+import { choosePending, fitChanges, toChangeSubset, toProvisionable } from '../support/provision-targets.js'
 
 const DEFAULT_DESCRIPTION = 'Provisioned via MCP'
 
 const output = Type.Object({
   message: Type.String({ description: 'What happened' }),
-  status: Type.Optional(Type.String({ description: 'no_changes: nothing is pending' })),
+  status: Type.Optional(Type.String()),
   change_description: Type.Optional(Type.String({ description: 'As sent' })),
   version: Type.Optional(Type.Integer({ description: 'New policy version' })),
   workloads_affected: Type.Optional(Nullable(Type.Integer({ description: 'null: not computed yet' }))),
-  href: Type.Optional(Type.String({ description: 'Policy version href' })),
+  href: Type.Optional(Type.String()),
   commit_message: Type.Optional(Nullable(Type.String({ description: 'As stored' }))),
   changes: Type.Optional(
     Type.Array(
       Type.Object({
-        href: Type.String({ description: 'Draft href' }),
+        href: Type.String(),
         type: Type.String({ description: 'Object type' }),
-        name: Type.Optional(Type.String({ description: 'Name' })),
+        name: Type.Optional(Type.String()),
         update_type: Type.Optional(Type.String({ description: 'create, update or delete' })),
       }),
       { description: 'The pending changes concerned' },
+    ),
+  ),
+  dependencies_included: Type.Optional(
+    Type.Array(
+      Type.Object({
+        href: Type.String(),
+        type: Type.String({ description: 'Object type' }),
+        required_by: Type.Array(Type.String(), { description: 'What needs it' }),
+      }),
+      { description: 'Not named, but needed' },
     ),
   ),
   provisioned_hrefs: Type.Optional(Type.Array(Type.String(), { description: 'What was provisioned, all of it' })),
@@ -58,7 +63,7 @@ export default defineTool({
   input: Type.Object(
     {
       hrefs: Type.Optional(
-        Type.Array(Type.String({ maxLength: 1024 }), {
+        Type.Array(Type.String(), {
           minItems: 1,
           maxItems: 1000,
           description: 'Draft objects; a rule stands for its rule set. Omit for ALL pending changes',
@@ -71,6 +76,9 @@ export default defineTool({
           description: 'Commit message for the audit trail',
         }),
       ),
+      include_dependencies: Type.Optional(
+        Type.Boolean({ default: false, description: 'Also what the named objects need; else that is refused' }),
+      ),
       ...DryRunInput,
     },
     { additionalProperties: false },
@@ -78,16 +86,16 @@ export default defineTool({
   output,
   example: { change_description: 'Open payments to the web tier' },
   async handler(
-    { hrefs, change_description: description = DEFAULT_DESCRIPTION, dry_run: dryRun },
+    { hrefs, change_description: description = DEFAULT_DESCRIPTION, include_dependencies: include, dry_run: dryRun },
     ctx,
   ): Promise<Static<typeof output>> {
     const { pce, signal } = ctx
     const named = hrefs === undefined ? null : toProvisionable(hrefs, pce.orgId)
     const pending = await pce.getPendingPolicyChanges({ signal })
-    const chosen = named === null ? pending : choosePending(named, pending)
-    if (chosen.length === 0)
+    const asked = named === null ? pending : choosePending(named, pending)
+    if (asked.length === 0)
       return { message: 'Nothing is pending; draft and active policy are the same.', status: 'no_changes' }
-    await refuseIncomplete(pce, chosen, signal)
+    const { complete: chosen, included } = await completeChanges(pce, asked, pending, include === true, signal)
 
     const subset = toChangeSubset(chosen)
     const targets = Object.values(subset).flatMap((references) => references.map(({ href }) => href))
@@ -96,6 +104,7 @@ export default defineTool({
     const common = {
       change_description: description,
       provisioned_hrefs: targets,
+      ...(included.length > 0 && { dependencies_included: cleanDeep(included) }),
       ...(impact !== undefined && { impact }),
     }
     if (dryRun === true) {

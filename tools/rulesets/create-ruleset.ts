@@ -6,6 +6,7 @@ import { RuleSetCreated } from '../../schemas/rule-set-created.js'
 import { defineTool } from '../define.js'
 import { cleanDeep } from '../support/clean-text.js'
 import { listDifferences } from '../support/compare-stored.js'
+import { refuseTakenName } from '../support/create-named.js'
 import { countOf } from '../support/count-of.js'
 import { loadLabels } from '../support/load-labels.js'
 import { planRules } from '../support/plan-rules.js'
@@ -15,7 +16,7 @@ import { resolveScopes, toWireScopes } from '../support/resolve-scopes.js'
 import { showPlannedRule } from '../support/show-planned-rule.js'
 import { verifyRuleSet } from '../support/verify-rule-set.js'
 import { warnOfWidening, type WideningWarning } from '../support/warn-of-widening.js'
-import { refuseTakenName, writeRuleSet } from '../support/write-rule-set.js'
+import { writeRuleSet } from '../support/write-rule-set.js'
 
 export default defineTool({
   name: 'create-ruleset',
@@ -28,7 +29,7 @@ export default defineTool({
   input: Type.Object(
     {
       name: NewName('Unique name'),
-      description: Type.Optional(Type.String({ maxLength: 1000, description: 'Free text' })),
+      description: Type.Optional(Type.String({ description: 'Free text' })),
       scopes: Type.Array(Type.Array(ActorInput, { maxItems: 20 }), {
         maxItems: 100,
         description: 'Each inner list is one scope of labels, ANDed; scopes are ORed. [] or [[]] is all workloads',
@@ -50,7 +51,7 @@ export default defineTool({
   ): Promise<Static<typeof RuleSetCreated>> {
     const { pce, signal } = ctx
     refuseHidden({ name })
-    await refuseTakenName(pce, name, signal)
+    await refuseTakenName(pce, 'rule_sets', name, signal)
     const lookups = createPolicyLookups(pce, await loadLabels(pce, ctx, 'fresh'), 'draft', signal)
     const scopes = await resolveScopes(lookups, askedScopes)
     const rules = await planRules(lookups, askedRules)

@@ -2,7 +2,8 @@ import { Type, type Static } from '@sinclair/typebox'
 import { LabelReference } from '../../schemas/label-reference.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
-import { ActorOut, RuleTypeOut, ScopeOut } from '../../schemas/rule-shapes.js'
+import { RuleOut } from '../../schemas/rule-output.js'
+import { ScopeOut } from '../../schemas/rule-shapes.js'
 import { defineTool } from '../define.js'
 import { fetchSlice } from '../support/fetch-slice.js'
 import { decodeCursor } from '../support/list-cursor.js'
@@ -21,33 +22,16 @@ const ROWS_PER_RULE_SET = 8
 const output = Type.Object({
   rulesets: Type.Array(
     Type.Object({
-      href: Type.String({ description: 'Rule set href' }),
-      name: Type.String({ description: 'Name' }),
-      enabled: Type.Boolean({ description: 'In force once provisioned' }),
+      href: Type.String(),
+      name: Type.String(),
+      enabled: Type.Boolean(),
       description: Type.Union([Type.String(), Type.Null()], { description: 'Description' }),
       scopes: Type.Array(Type.Array(ScopeOut), { description: 'Inner ANDed, outer ORed; [[]] is everything' }),
       update_type: Type.Optional(Type.String({ description: 'Pending draft change' })),
       deny_rules_error: Type.Optional(Type.String({ description: 'Deny rules are missing, because' })),
       rules_total: Type.Integer({ description: 'Rules it has' }),
       rules_from: Type.Optional(Type.Integer({ description: 'Continued: rules before this were answered' })),
-      rules: Type.Array(
-        Type.Object({
-          rule_type: RuleTypeOut,
-          href: Type.String({ description: 'Rule href' }),
-          enabled: Type.Boolean({ description: 'In force' }),
-          description: Type.Union([Type.String(), Type.Null()], { description: 'Description' }),
-          resolve_labels_as: Type.Optional(Type.Unknown({ description: 'Per side' })),
-          consumers: Type.Array(ActorOut, { description: 'Sources' }),
-          providers: Type.Array(ActorOut, { description: 'Destinations' }),
-          ingress_services: Type.Array(Type.Unknown(), { description: '{href, name} or {port, to_port?, proto}' }),
-          egress_services: Type.Optional(
-            Type.Array(Type.Unknown(), { description: 'Windows processes of the consumer' }),
-          ),
-          unscoped_consumers: Type.Boolean({ description: 'Extra-scope: any consumer' }),
-          update_type: Type.Optional(Type.String({ description: 'Pending draft change' })),
-        }),
-        { description: 'Allow rules, then deny rules' },
-      ),
+      rules: Type.Array(RuleOut, { description: 'Allow rules, then deny rules' }),
     }),
     { description: 'Draft rule sets of this page' },
   ),
@@ -64,8 +48,8 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      name: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Part of the name' })),
-      description: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Part of the description' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Part of the name' })),
+      description: Type.Optional(Type.String({ minLength: 1, description: 'Part of the description' })),
       enabled: Type.Optional(Type.Boolean({ description: 'Enabled or disabled ones only' })),
       labels: Type.Optional(
         Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {

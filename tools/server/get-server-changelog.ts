@@ -43,7 +43,7 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      since: Type.Optional(Type.String({ maxLength: 50, description: 'Release you know, e.g. 0.2.0; omit for all' })),
+      since: Type.Optional(Type.String({ description: 'Release you know, e.g. 0.2.0; omit for all' })),
       unlearn_only: Type.Optional(Type.Boolean({ default: false, description: 'Leave the releases out' })),
     },
     { additionalProperties: false },

@@ -19,14 +19,19 @@ export function showLabel({ href, key, value }: Label): LabelOutput {
 /** The refusal of a label that is there already. */
 export function labelExists(label: Label): ToolError {
   const details: ErrorDetails = { href: label.href, existing_label: showLabel(label) }
-  return new ToolError('already_exists', `The label ${label.key}=${label.value} exists already.`, details, {
-    hint: 'Use the existing label.',
-  })
+  return new ToolError(
+    'already_exists',
+    `The label ${cleanText(label.key)}=${cleanText(label.value)} exists already.`,
+    details,
+    {
+      hint: 'Use the existing label.',
+    },
+  )
 }
 
-/** Labels that differ from the wanted one in case only, said in one sentence; undefined when there are none. */
-export function warnOfCaseVariants(index: LabelIndex, key: string, value: string): string | undefined {
-  const variants = index.caseVariants(key, value)
+/** Labels that differ from the wanted one in case only, said in one sentence; undefined when there are none but `own`. */
+export function warnOfCaseVariants(index: LabelIndex, key: string, value: string, own?: string): string | undefined {
+  const variants = index.caseVariants(key, value).filter(({ href }) => href !== own)
   if (variants.length === 0) return undefined
   const list = variants.map(({ key, value, href }) => `${cleanText(key)}=${cleanText(value)} (${href})`).join(', ')
   return `${key}=${value} differs in case only from ${list}; policy treats them as different labels.`

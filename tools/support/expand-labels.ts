@@ -12,7 +12,10 @@ export async function labelExpander(
   context: ReadContext,
 ): Promise<(reference: LabelRef) => LabelRef> {
   const complete = ({ key, value }: LabelRef) => key !== undefined && value !== undefined
-  const index = references.every(complete) ? null : await loadLabels(pce, context)
+  const bare = references.filter((reference) => !complete(reference))
+  let index = bare.length === 0 ? null : await loadLabels(pce, context)
+  // A label that was made since the list was read.
+  if (bare.some(({ href }) => index?.get(href) === undefined)) index = await loadLabels(pce, context, 'fresh')
   return (reference) => {
     const known = complete(reference) ? reference : (index?.get(reference.href) ?? reference)
     return { href: known.href, key: known.key, value: known.value }

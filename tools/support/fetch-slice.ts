@@ -17,6 +17,8 @@ export interface ListQuery<T extends object> {
   /** Filters the PCE applies. */
   params: NonNullable<RequestOptions['params']>
   signal: AbortSignal
+  /** The most objects that the PCE gives of this kind, however many there are; absent: no such bound. */
+  most?: number
 }
 
 export interface Slice<T> {
@@ -30,6 +32,8 @@ export interface Slice<T> {
   pceTotal: number
   /** Matches follow after `items`. */
   more: boolean
+  /** Objects that the PCE gave to find them in; absent where the list was at hand. */
+  seen?: number
 }
 
 /**
@@ -67,27 +71,28 @@ export async function fetchSlice<T extends { href: string }>(
     pceTotal,
     totalCount: complete ? matches.length : Math.max(pceTotal, matches.length),
     more: !complete || matches.length > start + items.length,
+    seen: page.items.length,
   }
 }
 
 /** Every object the PCE's own filters match, in one request where its count allows, else two. */
 export async function fetchEvery<T extends object>(query: ListQuery<T>): Promise<Page<T>> {
   const page = await fetchUpTo(query, MAX_PAGE)
-  const total = page.totalCount ?? page.items.length
+  const total = Math.min(page.totalCount ?? page.items.length, query.most ?? Infinity)
   return page.items.length < MAX_PAGE || total <= page.items.length ? page : fetchUpTo(query, total)
 }
 
-/** At most `count` objects. A release that cuts at its page size whatever it is asked for is read through the client's getAll. */
-async function fetchUpTo<T extends object>(query: ListQuery<T>, count: number): Promise<Page<T>> {
-  const { api, policyVersion = 'draft', parent = null, params, signal } = query
+/** At most `wanted` objects. A release that cuts at its page size whatever it is asked for is read through the client's getAll. */
+async function fetchUpTo<T extends object>(query: ListQuery<T>, wanted: number): Promise<Page<T>> {
+  const { api, policyVersion = 'draft', parent = null, params, signal, most = Infinity } = query
+  const count = Math.min(wanted, most)
   const page = await api.getPage(policyVersion, parent, { params: { ...params, max_results: count }, signal })
   const found = page.items.length
   const mayBeCut = found < count && found < (page.totalCount ?? 0) && found > 0 && found % PCE_PAGE === 0
   if (!mayBeCut) return page
-  return {
-    items: (await api.getAll(policyVersion, parent, { params, signal })).slice(0, count),
-    totalCount: page.totalCount,
-  }
+  const all = await api.getAll(policyVersion, parent, { params, signal })
+  // A PCE that does not start a job for this kind answers with its shortest list.
+  return { items: (all.length < found ? page.items : all).slice(0, count), totalCount: page.totalCount }
 }
 
 function isFiltered({ params }: Pick<ListQuery<object>, 'params'>): boolean {

@@ -2,6 +2,7 @@ import { PceError, type PceClient } from '../../pce-client/index.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import { fetchEvery } from './fetch-slice.js'
 import { mapBounded } from './map-bounded.js'
+import { parseHref } from './parse-href.js'
 
 /** Requests for deny rules in flight at once. */
 const IN_FLIGHT = 4
@@ -21,7 +22,14 @@ export function loadDenyRules(
   return mapBounded(ruleSets, IN_FLIGHT, async (ruleSet) => {
     if (ruleSet.deny_rules !== undefined) return { ruleSet }
     try {
-      const { items } = await fetchEvery({ api: pce.denyRules, parent: ruleSet.href, params: {}, signal })
+      const policyVersion = parseHref(ruleSet.href)?.version === 'active' ? 'active' : 'draft'
+      const { items } = await fetchEvery({
+        api: pce.denyRules,
+        policyVersion,
+        parent: ruleSet.href,
+        params: {},
+        signal,
+      })
       return { ruleSet: { ...ruleSet, deny_rules: items } }
     } catch (error) {
       if (!(error instanceof PceError) || signal.aborted) throw error

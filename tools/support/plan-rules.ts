@@ -59,7 +59,8 @@ export async function planRules(lookups: PolicyLookups, rules: readonly RuleArgu
   return planned
 }
 
-async function planRule(lookups: PolicyLookups, rule: RuleArguments, ruleIndex: number): Promise<PlannedRule> {
+/** As `planRules`, for the one rule of a call, whose errors name no index. */
+export async function planRule(lookups: PolicyLookups, rule: RuleArguments, ruleIndex?: number): Promise<PlannedRule> {
   const type = rule.rule_type ?? 'allow'
   const deny = type !== 'allow'
   const providers = await resolveActors(lookups, rule.providers, { ruleIndex, side: 'providers', deny })

@@ -20,7 +20,7 @@ export interface LabelPlan {
 }
 
 /**
- * Resolves the labels of a new workload, all before anything is written. A key and value that no label has is planned as a new
+ * Resolves the labels a workload is to bear, all before anything is written. A key and value that no label has is planned as a new
  * label. Throws label_not_found for an href without label, invalid_argument for what is no label or for two values of one key.
  */
 export function planWorkloadLabels(index: LabelIndex, references: readonly LabelReference[]): LabelPlan {
@@ -67,13 +67,14 @@ function isName(text: string): boolean {
   return text !== '' && text === text.trim() && text === cleanText(text) && text.length <= 255
 }
 
-/** The requests that carry a plan out, with a placeholder for each label that is yet to be created. */
-export function toRequests(orgId: string, plan: LabelPlan, toBody: (labelHrefs: string[]) => object): PlannedRequest[] {
+/** The labels' hrefs in the plan's order, with a placeholder for each label that is yet to be created. */
+export function plannedHrefs(plan: LabelPlan): string[] {
   const placeholder = ({ key, value }: { key: string; value: string }) => `{href of ${key}=${value}}`
-  const hrefs = plan.entries.map((entry) => ('existing' in entry ? entry.existing.href : placeholder(entry.missing)))
-  const newLabels = plan.entries.flatMap((entry) => ('missing' in entry ? [entry.missing] : []))
-  return [
-    ...newLabels.map((body) => ({ method: 'POST', path: `/orgs/${orgId}/labels`, body })),
-    { method: 'POST', path: `/orgs/${orgId}/workloads`, body: toBody(hrefs) },
-  ]
+  return plan.entries.map((entry) => ('existing' in entry ? entry.existing.href : placeholder(entry.missing)))
+}
+
+/** The requests that create what a plan lacks. */
+export function labelRequests(orgId: string, plan: LabelPlan): PlannedRequest[] {
+  const missing = plan.entries.flatMap((entry) => ('missing' in entry ? [entry.missing] : []))
+  return missing.map((body) => ({ method: 'POST', path: `/orgs/${orgId}/labels`, body }))
 }

@@ -1,12 +1,7 @@
-import type { PceClient, TypedPendingChange } from '../../pce-client/index.js'
+import type { TypedPendingChange } from '../../pce-client/index.js'
 import type { Limits } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
-import {
-  CHANGE_SUBSET_TYPES,
-  type ChangeSubset,
-  type ChangeSubsetType,
-  type PolicyDependency,
-} from '../../schemas/pce/policy.js'
+import { CHANGE_SUBSET_TYPES, type ChangeSubset, type ChangeSubsetType } from '../../schemas/pce/policy.js'
 import { cleanDeep } from './clean-text.js'
 import { parseHref, toDraftHref } from './parse-href.js'
 import { countRowsThatFit } from './split-format.js'
@@ -83,32 +78,6 @@ export function fitChanges(
   const kept = countRowsThatFit(changes, [envelope, { changes: [] }, warnings, note(changes.length)], limits)
   const said = kept < changes.length ? [...warnings, note(kept)] : warnings
   return { changes: changes.slice(0, kept), ...(said.length > 0 && { warnings: [...said] }) }
-}
-
-/**
- * Throws dependencies_required {required} when the chosen objects need others that are pending and not chosen. The PCE would
- * refuse the half policy (pce-api quirk 9).
- */
-export async function refuseIncomplete(
-  pce: PceClient,
-  chosen: readonly TypedPendingChange[],
-  signal: AbortSignal,
-): Promise<void> {
-  const hrefs = chosen.map(({ href }) => toDraftHref(href))
-  const dependencies = await pce.getPolicyDependencies(hrefs, 'draft', { signal })
-  const required = dependencies.flatMap(toRequired).filter(({ href }) => !hrefs.includes(toDraftHref(href)))
-  if (required.length === 0) return
-  throw new ToolError(
-    'dependencies_required',
-    `These changes need ${required.length} more pending objects. Nothing was provisioned.`,
-    { required },
-    { hint: 'Add the required hrefs, or leave hrefs out to provision everything that is pending.' },
-  )
-}
-
-function toRequired({ dependency, required_by: requiredBy }: PolicyDependency) {
-  const needing = Object.values(requiredBy).flatMap((references) => references.map(({ href }) => href))
-  return Object.entries(dependency).map(([type, reference]) => ({ href: reference.href, type, required_by: needing }))
 }
 
 /** Draft references by type, as POST /sec_policy takes them. */

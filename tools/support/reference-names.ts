@@ -4,7 +4,7 @@ import { fetchEvery } from './fetch-slice.js'
 import { loadLabels, type ReadContext } from './load-labels.js'
 import { mapBounded } from './map-bounded.js'
 import { parseHref, toDraftHref } from './parse-href.js'
-import type { NamedObject } from './policy-lookups.js'
+import type { NamedObject } from './find-object.js'
 
 /** What answers say beside an href. */
 export interface ReferenceName {

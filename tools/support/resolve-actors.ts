@@ -1,7 +1,8 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { Actor } from '../../schemas/pce/rule-set.js'
-import { isLookupKind, type LookupKind, type NamedObject, type PolicyLookups } from './policy-lookups.js'
+import { isNamedKind, type NamedKind, type NamedObject } from './find-object.js'
+import type { PolicyLookups } from './policy-lookups.js'
 import { parseHref, toDraftHref } from './parse-href.js'
 import { withDetails } from './pce-errors.js'
 import {
@@ -18,14 +19,15 @@ export type ActorReference = string | { key?: string; value?: string; href?: str
 
 /** One end of one rule: which actors it may hold depends on both (pce-api e.7, e.8). */
 export interface ActorPlace {
-  ruleIndex: number
+  /** Where several rules are given; absent for the one rule of a call. */
+  ruleIndex?: number
   side: 'providers' | 'consumers'
   deny: boolean
 }
 
 /** The selector a kind of object is sent under. Services are no actors. */
 const SELECTORS: Partial<
-  Record<LookupKind, 'ip_list' | 'label_group' | 'workload' | 'virtual_service' | 'virtual_server'>
+  Record<NamedKind, 'ip_list' | 'label_group' | 'workload' | 'virtual_service' | 'virtual_server'>
 > = {
   ip_lists: 'ip_list',
   label_groups: 'label_group',
@@ -34,7 +36,7 @@ const SELECTORS: Partial<
   virtual_servers: 'virtual_server',
 }
 
-const BY_NAME: Record<string, LookupKind> = { iplist: 'ip_lists', labelgroup: 'label_groups', workload: 'workloads' }
+const BY_NAME: Record<string, NamedKind> = { iplist: 'ip_lists', labelgroup: 'label_groups', workload: 'workloads' }
 
 /**
  * The actors of one end of a rule, with key, value or name beside each href for display (`toWire` takes them out again).
@@ -51,7 +53,7 @@ export async function resolveActors(
     try {
       actors.push(await resolveActor(lookups, reference, place))
     } catch (error) {
-      throw error instanceof ToolError ? withDetails(error, { rule_index: place.ruleIndex, side: place.side }) : error
+      throw error instanceof ToolError ? withDetails(error, { ...ruleIndexOf(place), side: place.side }) : error
     }
   }
   return actors
@@ -85,7 +87,7 @@ async function identify(lookups: PolicyLookups, reference: LabelReference, place
   }
   if (href !== undefined && href.startsWith('/') && !looksLikeLabel(href)) {
     const kind = parseHref(href)?.kind
-    if (kind === undefined || !isLookupKind(kind) || SELECTORS[kind] === undefined) {
+    if (kind === undefined || !isNamedKind(kind) || SELECTORS[kind] === undefined) {
       throw invalid(reference, place, 'This href cannot be an end of a rule.')
     }
     return toActor(kind, await lookups.byHref(kind, href))
@@ -119,14 +121,14 @@ export function splitExclusion(reference: ActorReference): { named: LabelReferen
   return { named: typeof exclusion === 'boolean' && isLabelReference(named) ? named : null, exclusion }
 }
 
-function toActor(kind: LookupKind, { href, name, hostname }: NamedObject): Actor {
+function toActor(kind: NamedKind, { href, name, hostname }: NamedObject): Actor {
   const selector = SELECTORS[kind] as keyof Actor
   return { [selector]: { href: toDraftHref(href), name: name ?? hostname ?? undefined } }
 }
 
 function invalid(reference: ActorReference, place: ActorPlace, why: string): ToolError {
   const shown = typeof reference === 'string' ? reference : showLabel(reference)
-  return new ToolError('invalid_actor', `"${shown}" cannot stand in ${place.side} of rule ${place.ruleIndex}. ${why}`, {
+  return new ToolError('invalid_actor', `"${shown}" cannot stand in ${place.side}${ofRule(place)}. ${why}`, {
     actor: reference,
   })
 }
@@ -138,4 +140,13 @@ export function toWire(actors: readonly Actor[]): Actor[] {
     const [selector, target] = Object.entries(actor)[0] as [string, { href: string }]
     return { [selector]: { href: target.href }, ...(exclusion === true ? { exclusion: true } : {}) }
   })
+}
+
+function ofRule({ ruleIndex }: ActorPlace): string {
+  return ruleIndex === undefined ? '' : ` of rule ${ruleIndex}`
+}
+
+/** `rule_index` of an error's details, where there is one to tell. */
+export function ruleIndexOf({ ruleIndex }: { ruleIndex?: number }): { rule_index?: number } {
+  return ruleIndex === undefined ? {} : { rule_index: ruleIndex }
 }

@@ -6,6 +6,7 @@ import { toDraftHref } from './parse-href.js'
 import { checkPortRange, type PortRange } from './port-range.js'
 import type { PolicyLookups } from './policy-lookups.js'
 import { TCP, UDP } from './protocols.js'
+import { ruleIndexOf } from './resolve-actors.js'
 import { hasWindowsQualifier, isEgressService } from './windows-services.js'
 
 /** A service as callers name it (tools contract, A5): a name, or an object of exactly one of three forms. */
@@ -34,7 +35,8 @@ const FIELD_TYPES: Partial<Record<string, readonly string[]>> = {
 const ONE_FORM = 'Each service is exactly one of {port, proto, to_port?}, {href} and {service: "exact name"}.'
 
 export interface RuleKind {
-  ruleIndex: number
+  /** Where several rules are given; absent for the one rule of a call. */
+  ruleIndex?: number
   deny: boolean
 }
 
@@ -88,8 +90,8 @@ function refuseMisplaced(services: readonly Service[], rule: RuleKind): void {
   if (outbound.length > 0) {
     throw new ToolError(
       'egress_service_in_ingress',
-      `Rule ${rule.ruleIndex} puts ${names(outbound)} into ingress_services, but it matches the process that opens a connection.`,
-      { rule_index: rule.ruleIndex, services: outbound.map(toNamed) },
+      `${nameRule(rule, 'The rule')} puts ${names(outbound)} into ingress_services, but it matches the process that opens a connection.`,
+      { ...ruleIndexOf(rule), services: outbound.map(toNamed) },
       { hint: 'Move it to egress_services and give the port in ingress_services.' },
     )
   }
@@ -98,8 +100,8 @@ function refuseMisplaced(services: readonly Service[], rule: RuleKind): void {
 function unsupportedInDeny(services: readonly Service[], rule: RuleKind): ToolError {
   return new ToolError(
     'process_qualified_deny_unsupported',
-    `Deny rule ${rule.ruleIndex} uses ${names(services)}; a deny rule cannot tell Windows processes apart.`,
-    { rule_index: rule.ruleIndex, services: services.map(toNamed) },
+    `${nameRule(rule, 'The deny rule')} uses ${names(services)}; a deny rule cannot tell Windows processes apart.`,
+    { ...ruleIndexOf(rule), services: services.map(toNamed) },
     { hint: 'Deny the port, and allow the process in an allow rule.' },
   )
 }
@@ -137,9 +139,14 @@ async function byName(lookups: PolicyLookups, name: string): Promise<Service> {
 
 type Fail = (message: string, details?: ErrorDetails) => ToolError
 
-function failure(code: ErrorCode, { ruleIndex }: RuleKind): Fail {
+function failure(code: ErrorCode, rule: RuleKind): Fail {
+  const field = code === 'invalid_egress_services' ? 'egress_services' : 'ingress_services'
   return (message, details = {}) =>
-    new ToolError(code, `Rule ${ruleIndex}: ${message}`, { rule_index: ruleIndex, ...details })
+    new ToolError(code, `${nameRule(rule, field)}: ${message}`, { ...ruleIndexOf(rule), ...details })
+}
+
+function nameRule({ ruleIndex }: RuleKind, alone: string): string {
+  return ruleIndex === undefined ? alone : `Rule ${ruleIndex}`
 }
 
 function toList(references: ServiceReferences): ServiceReference[] {

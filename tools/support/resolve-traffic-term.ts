@@ -2,7 +2,8 @@ import { ToolError } from '../../schemas/errors.js'
 import type { TrafficSelector } from '../../schemas/pce/traffic.js'
 import { parseAddress, type AddressFilter } from './match-addresses.js'
 import { parseHref, toActiveHref } from './parse-href.js'
-import type { LookupKind, NamedObject, PolicyLookups } from './policy-lookups.js'
+import type { NamedKind, NamedObject } from './find-object.js'
+import type { PolicyLookups } from './policy-lookups.js'
 import {
   isLabelReference,
   isUnresolved,
@@ -29,7 +30,7 @@ export interface TermPlace {
 const FQDN = /^(?=.{4,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/i
 /** Meant as an address or network, right or wrong. */
 const ADDRESS_LIKE = /^(?:[\d.]+|[\da-f]*:[\da-f:.]*)(?:\/\d*)?$/i
-const NAMED: Record<string, LookupKind> = { iplist: 'ip_lists', labelgroup: 'label_groups', workload: 'workloads' }
+const NAMED: Record<string, NamedKind> = { iplist: 'ip_lists', labelgroup: 'label_groups', workload: 'workloads' }
 const SELECTOR = { ip_lists: 'ip_list', label_groups: 'label_group', workloads: 'workload' } as const
 type SelectableKind = keyof typeof SELECTOR
 
@@ -64,7 +65,7 @@ export async function resolveTrafficTerm(
     return find(ref, namedKind as SelectableKind, () => lookups.byName(namedKind, name.trim()), prefix)
   const kind = parseHref(text)?.kind
   if (kind !== undefined && kind in SELECTOR) {
-    return find(ref, kind as SelectableKind, () => lookups.byHref(kind as LookupKind, text))
+    return find(ref, kind as SelectableKind, () => lookups.byHref(kind as NamedKind, text))
   }
   if (typeof reference === 'string' && FQDN.test(text)) {
     return place.side === 'destinations'

@@ -1,6 +1,7 @@
 import type { ScopeEntry } from '../../schemas/pce/rule-set.js'
 import type { PlannedRule } from './plan-rules.js'
-import type { NamedObject, PolicyLookups } from './policy-lookups.js'
+import type { NamedObject } from './find-object.js'
+import type { PolicyLookups } from './policy-lookups.js'
 
 /** A set of workloads as the PCE's `labels` filter takes it. */
 export interface ConsumerSelection {
@@ -22,7 +23,7 @@ type Conditions = Map<string, Set<string>>
 export async function selectConsumers(
   lookups: PolicyLookups,
   scopes: readonly (readonly ScopeEntry[])[],
-  rule: PlannedRule,
+  rule: Pick<PlannedRule, 'consumers' | 'unscoped'>,
 ): Promise<ConsumerSelection> {
   const selectors = rule.consumers.filter(({ label, label_group: group }) => label !== undefined || group !== undefined)
   const everyone = rule.consumers.some(({ actors }) => actors === 'ams')

@@ -1,4 +1,4 @@
-import { toDraftHref } from './parse-href.js'
+import { showNamed, showResolved } from './plan-rule-change.js'
 import type { PlannedRule } from './plan-rules.js'
 import { showActors } from './show-rules.js'
 
@@ -14,14 +14,10 @@ export function showPlannedRule(rule: PlannedRule) {
     rule_type: rule.type,
     providers: showActors(rule.providers, names),
     consumers: showActors(rule.consumers, names),
-    services: rule.services.map((entry) => ('service' in entry ? showService(entry.service) : entry.ports)),
-    ...(rule.egress.length > 0 && { egress_services: rule.egress.map(showService) }),
+    services: showResolved(rule.services),
+    ...(rule.egress.length > 0 && { egress_services: rule.egress.map(showNamed) }),
     unscoped_consumers: rule.unscoped,
   }
-}
-
-function showService({ href, name }: { href: string; name: string }) {
-  return { href: toDraftHref(href), resolved_name: name }
 }
 
 function isNamed(end: unknown): end is { href: string; key?: string; value?: string; name?: string | null } {

@@ -64,7 +64,7 @@ function parseTimestamp(text: string): number {
 }
 
 /** Date.parse turns 30 February into March; a calendar does not have it. A day too many always shows in the month. */
-function isRealDate(text: string): boolean {
+export function isRealDate(text: string): boolean {
   const parts = DATE.exec(text)
   if (parts === null) return false
   const [year, month, day] = parts.slice(1).map(Number) as [number, number, number]

@@ -26,7 +26,7 @@ export async function warnOfWidening(
   pce: PceClient,
   lookups: PolicyLookups,
   scopes: readonly (readonly ScopeEntry[])[],
-  rule: PlannedRule,
+  rule: Pick<PlannedRule, 'egress' | 'consumers' | 'unscoped'>,
   signal: AbortSignal,
 ): Promise<WideningWarning | undefined> {
   if (rule.egress.length === 0) return undefined

@@ -9,6 +9,7 @@ export function isEgressService(service: Service): boolean {
 export function hasWindowsQualifier(service: Service): boolean {
   return (
     isEgressService(service) ||
-    (service.windows_services ?? []).some((entry) => Boolean(entry.process_name ?? entry.service_name))
+    Boolean(service.process_name) ||
+    (service.windows_services ?? []).some((entry) => Boolean(entry.process_name || entry.service_name))
   )
 }

@@ -1,8 +1,7 @@
-import { PceApiError, type ObjectApi, type PceClient } from '../../pce-client/index.js'
-import { ToolError } from '../../schemas/errors.js'
+import type { ObjectApi, PceClient } from '../../pce-client/index.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import { fetchEvery } from './fetch-slice.js'
+import { createNamed } from './create-named.js'
 import type { PlannedRule } from './plan-rules.js'
 import { writeWithRollback } from './write-with-rollback.js'
 
@@ -11,18 +10,6 @@ export interface RuleSetBody {
   name: string
   description?: string
   scopes: RuleSet['scopes']
-}
-
-/** Throws already_exists {existing_ruleset} when a draft rule set bears exactly this name. */
-export async function refuseTakenName(pce: PceClient, name: string, signal: AbortSignal): Promise<void> {
-  const { items } = await fetchEvery({ api: pce.ruleSets, params: { name }, signal })
-  const existing = items.find((ruleSet) => ruleSet.name === name)
-  if (existing === undefined) return
-  // A name stays taken until its deletion is provisioned (pce-api a.4).
-  const state = existing.update_type === 'delete' ? ' Its deletion is pending; provision it to free the name.' : ''
-  throw new ToolError('already_exists', `A rule set named "${name}" exists already.${state}`, {
-    existing_ruleset: { href: existing.href, name: existing.name },
-  })
 }
 
 /**
@@ -38,7 +25,7 @@ export function writeRuleSet(
   return writeWithRollback(pce, {
     nested: true,
     write: async (written) => {
-      const ruleSet = await createRuleSet(pce, body, signal)
+      const ruleSet = await createNamed(pce, 'rule_sets', body, signal)
       written.hrefs.push(ruleSet.href)
       const ruleHrefs: string[] = []
       for (const rule of rules) {
@@ -50,16 +37,4 @@ export function writeRuleSet(
       return { ruleSet, ruleHrefs }
     },
   })
-}
-
-async function createRuleSet(pce: PceClient, body: RuleSetBody, signal: AbortSignal): Promise<RuleSet> {
-  try {
-    return await pce.ruleSets.create(body)
-  } catch (error) {
-    // Somebody else took the name after our look.
-    if (error instanceof PceApiError && error.errors.some(({ token }) => token === 'rule_set_name_in_use')) {
-      await refuseTakenName(pce, body.name, signal)
-    }
-    throw error
-  }
 }

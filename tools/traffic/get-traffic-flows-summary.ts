@@ -28,7 +28,7 @@ export default defineTool({
     {
       ...TrafficInput,
       identity_labels: Type.Optional(
-        Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
+        Type.Array(Type.String({ minLength: 1 }), {
           minItems: 1,
           maxItems: 10,
           default: DEFAULT_IDENTITY,

@@ -17,8 +17,7 @@ import { COMPACT_COLUMNS, isManaged, labelColumn, toCompactRecord } from '../sup
 import { toSplitRows } from '../support/split-format.js'
 
 const NAME = 'get-workloads'
-const partial = (of: string) =>
-  Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: `Part of the ${of}` }))
+const partial = (of: string) => Type.Optional(Type.String({ minLength: 1, description: `Part of the ${of}` }))
 
 const input = Type.Object(
   {

@@ -1,0 +1,46 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { Nullable } from './common.js'
+import { TextOrObject } from './label-reference.js'
+
+/** A range to write: an address, a CIDR, or two addresses. */
+export const IpRangeInput = Type.Object(
+  {
+    from_ip: Type.String({ minLength: 1, description: 'Address or CIDR' }),
+    to_ip: Type.Optional(Type.String({ minLength: 1, description: 'Last of a range' })),
+    description: Type.Optional(Type.String({ description: 'Free text' })),
+    exclusion: Type.Optional(Type.Boolean({ default: false, description: 'All but this' })),
+  },
+  { additionalProperties: false },
+)
+export type IpRangeInput = Static<typeof IpRangeInput>
+
+/** A domain name, bare or as `{fqdn, description?}`; `planFqdns` checks the form. */
+const FqdnReference = TextOrObject<{ fqdn: string; description?: string }>()
+export type FqdnReference = Static<typeof FqdnReference>
+
+/** The names of an IP list, in the one form of the contract and in the list form the PCE has. */
+export const FqdnInput = {
+  fqdn: Type.Optional(Type.String({ minLength: 1, description: 'Domain name or *.example.com' })),
+  fqdns: Type.Optional(Type.Array(FqdnReference, { maxItems: 1000, description: 'Several, or {fqdn, description}' })),
+}
+
+/** An IP list in answers. */
+export const IpListOut = Type.Object({
+  href: Type.String(),
+  name: Type.String(),
+  description: Nullable(Type.String()),
+  ip_ranges: Type.Array(
+    Type.Object({
+      from_ip: Type.String(),
+      to_ip: Type.Optional(Type.String()),
+      exclusion: Type.Boolean(),
+      description: Type.Optional(Type.String()),
+    }),
+  ),
+  fqdns: Type.Array(Type.Object({ fqdn: Type.String(), description: Type.Optional(Type.String()) })),
+  update_type: Type.Optional(Type.String({ description: 'Pending change' })),
+  omitted: Type.Optional(Type.String({ description: 'What was cut' })),
+  created_at: Type.Optional(Type.String()),
+  updated_at: Type.Optional(Type.String()),
+})
+export type IpListOut = Static<typeof IpListOut>

@@ -1,0 +1,63 @@
+import { Type, type Static, type TProperties } from '@sinclair/typebox'
+import { Nullable } from './common.js'
+
+const Proto = Type.Union([Type.Integer(), Type.String()], { description: 'tcp, udp, icmp or number' })
+const Int = (description: string) => Type.Optional(Type.Integer({ description }))
+const Text = (description: string) => Type.Optional(Type.String({ description }))
+const Entries = <T extends TProperties>(properties: T, description: string) =>
+  Type.Optional(Type.Array(Type.Object(properties), { maxItems: 1000, description }))
+
+/**
+ * The three lists a service may have, one of them at a time. Their entries are open here: what does not belong into one is told
+ * by `planService`, which knows where it would belong.
+ */
+export const ServiceListsInput = {
+  service_ports: Entries(
+    { port: Int('Absent: all'), to_port: Int('Last of a range'), proto: Proto },
+    'On any OS; for ICMP also icmp_type, icmp_code',
+  ),
+  windows_services: Entries(
+    {
+      process_name: Text('Program, literally'),
+      service_name: Text('Service'),
+      port: Int('Port'),
+      to_port: Int('Last'),
+      proto: Type.Optional(Proto),
+    },
+    'Windows listeners (providers)',
+  ),
+  windows_egress_services: Entries(
+    { process_name: Text('Program'), service_name: Text('Service') },
+    'Windows programs that connect (consumers)',
+  ),
+}
+
+/** Entries as stored, in the words of the input. */
+const EntriesOut = Type.Optional(
+  Type.Array(
+    Type.Object({
+      port: Type.Optional(Type.Integer()),
+      to_port: Type.Optional(Type.Integer()),
+      proto: Type.Optional(Type.Union([Type.Integer(), Type.String()])),
+      process_name: Type.Optional(Type.String()),
+      service_name: Type.Optional(Type.String()),
+    }),
+  ),
+)
+
+/** A service in answers. */
+export const ServiceOut = Type.Object(
+  {
+    href: Type.String(),
+    name: Type.String(),
+    description: Nullable(Type.String()),
+    process_name: Type.Optional(Type.String()),
+    service_ports: EntriesOut,
+    windows_services: EntriesOut,
+    windows_egress_services: EntriesOut,
+    update_type: Type.Optional(Type.String({ description: 'Pending change' })),
+    omitted: Type.Optional(Type.String({ description: 'What was cut' })),
+  },
+  { description: 'As stored' },
+)
+export type ServiceOut = Static<typeof ServiceOut>

@@ -1,0 +1,22 @@
+import { Type } from '@sinclair/typebox'
+import { DifferencesOut } from './differences.js'
+import { DryRunOutput } from './dry-run.js'
+
+/** What every tool that changes one object answers, beside the object as it is now. */
+export const UpdateOutput = {
+  message: Type.String({ description: 'What happened' }),
+  href: Type.Optional(Type.String()),
+  updated_fields: Type.Optional(Type.Array(Type.String(), { description: 'Fields sent; [] if all were so' })),
+  previous: Type.Optional(Type.Unsafe<Record<string, unknown>>({ type: 'object', description: 'Values before' })),
+  differences: DifferencesOut,
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to look at' })),
+  ...DryRunOutput,
+}
+
+/** What every tool that deletes one object answers. */
+export const DeleteOutput = {
+  message: UpdateOutput.message,
+  href: UpdateOutput.href,
+  warnings: UpdateOutput.warnings,
+  ...DryRunOutput,
+}

@@ -1,0 +1,36 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { LabelOut } from './label-reference.js'
+
+/** A workload in the answers of the tools that write one. */
+export const WorkloadOut = Type.Object(
+  {
+    href: Type.String(),
+    name: Type.String(),
+    hostname: Type.String(),
+    interfaces: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        address: Type.String({ description: 'Address' }),
+      }),
+      { description: 'One per address' },
+    ),
+    labels: Type.Array(LabelOut, { description: 'Its labels' }),
+    managed: Type.Optional(Type.Boolean()),
+    enforcement_mode: Type.Optional(Type.String()),
+  },
+  { description: 'As the PCE stored it' },
+)
+export type WorkloadOut = Static<typeof WorkloadOut>
+
+const LabelObject = Type.Object(
+  {
+    key: Type.Optional(Type.String({ description: 'Key' })),
+    value: Type.Optional(Type.String({ description: 'Value' })),
+    href: Type.Optional(Type.String({ description: 'Or href' })),
+  },
+  { additionalProperties: false },
+)
+
+/** Labels to put on a workload, or on the workloads of a profile. */
+export const WorkloadLabelsInput = (description: string) =>
+  Type.Optional(Type.Array(Type.Union([Type.String(), LabelObject]), { maxItems: 50, description }))

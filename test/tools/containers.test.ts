@@ -1,0 +1,444 @@
+/** Container clusters, the profiles of their namespaces and what runs in them. */
+import t, { type Test } from 'tap'
+import { generateEstate } from '../pce-simulator/estate/generate.js'
+import type { Estate } from '../pce-simulator/model.js'
+import { smallEstate } from '../pce-simulator/small-estate.js'
+import { startServer, type Reply } from '../pce-client/support.js'
+import { benchOf, startBench, type Bench, type Json } from './harness.js'
+
+/** A refusal that leaves no trace at the PCE. */
+async function refused(t: Test, bench: Bench, tool: string, args: object, code: string): Promise<Json> {
+  bench.writes()
+  const error = await bench.fails(tool, args, code)
+  t.same(bench.writes(), [], 'nothing was written')
+  return error
+}
+
+/** Every object of a list tool, by following its cursor. */
+async function follow(bench: Bench, tool: string, args: object, list: string): Promise<Json[]> {
+  const items: Json[] = []
+  let cursor: string | undefined
+  for (let page = 0; page < 200; page += 1) {
+    const answer: Json = await bench.ok(tool, { ...args, ...(cursor && { cursor }) })
+    items.push(...answer[list])
+    cursor = answer.next_cursor
+    if (cursor === undefined) return items
+  }
+  throw new Error('no end')
+}
+
+const hrefsOf = (objects: readonly Json[]) => objects.map(({ href }) => href)
+const pairs = (labels: Json[]) => labels.map(({ key, value }) => `${key}=${value}`).sort()
+
+t.test('get-container-clusters', async (t) => {
+  const bench = await startBench(t)
+  const { simulator, pce } = bench
+
+  await t.test('shows every cluster with its mode and nodes', async (t) => {
+    const clusters: Json[] = await pce.containerClusters.getAll()
+    t.ok(clusters.length > 1)
+    const answer = await bench.ok('get-container-clusters')
+    t.same(
+      answer.container_clusters,
+      clusters.map(({ href, name, online, cluster_mode, kubelink_version, container_runtime, nodes }) => ({
+        href,
+        name,
+        online,
+        clas_mode: cluster_mode === 'clas',
+        cluster_mode,
+        kubelink_version,
+        container_runtime,
+        node_count: nodes.length,
+        nodes: nodes.map((node: Json) => ({ name: node.name })),
+      })),
+    )
+    t.match(answer, { total_count: clusters.length, pce_total: clusters.length, truncated: false })
+  })
+
+  await t.test('50 unless more is asked for; a part of the name is a filter; pages follow one another', async (t) => {
+    simulator.clearRequests()
+    for (let n = 1; n <= 60; n += 1) await pce.containerClusters.create({ name: `edge-${n}` })
+    const first = await bench.ok('get-container-clusters')
+    t.equal(first.container_clusters.length, 50)
+    t.match(first, { total_count: 62, truncated: true, next_cursor: /./ })
+    t.match(await bench.ok('get-container-clusters', { name: 'edge-6' }), { total_count: 2, truncated: false })
+    const all = hrefsOf(await pce.containerClusters.getAll())
+    t.same(hrefsOf(await follow(bench, 'get-container-clusters', {}, 'container_clusters')), all)
+    t.same(hrefsOf(await follow(bench, 'get-container-clusters', { max_results: 7 }, 'container_clusters')), all)
+    const half = await bench.ok('get-container-clusters', { max_results: 1 })
+    await bench.fails('get-container-clusters', { name: 'edge', cursor: half.next_cursor }, 'invalid_argument')
+    await bench.fails('get-container-clusters', { max_results: 0 }, 'invalid_argument')
+    await bench.fails('get-container-clusters', { name: '' }, 'invalid_argument')
+  })
+
+  await t.test('asks in the organisation of the caller, whatever it is', async (t) => {
+    const other = await startBench(t, { workloads: 20, flows: 10, orgId: 7 })
+    await other.ok('get-container-clusters')
+    await other.ok('get-kubernetes-workloads')
+    await other.ok('get-pairing-profiles')
+    const paths = other.simulator.requests.map(({ path }) => path)
+    t.same(
+      paths.filter((path) => !path.startsWith('/api/v2/orgs/7/')),
+      [],
+    )
+  })
+
+  await t.test('hostile names are cleaned, and a cluster of thousands of nodes still fits', async (t) => {
+    const estate = withClusters((cluster) => ({
+      ...cluster,
+      name: 'bad\u202Ename',
+      nodes: Array.from({ length: 5000 }, (_, n) => ({ name: `node\u200B-${n}` })),
+    }))
+    const large = await startBench(t, { estate })
+    const found = await follow(large, 'get-container-clusters', {}, 'container_clusters')
+    t.match(found, [{ name: 'badname', node_count: 5000, nodes: [{ name: 'node-0' }] }, { node_count: 5000 }])
+    const answer = JSON.stringify(await large.ok('get-container-clusters'))
+    t.ok(answer.length <= 80_000)
+    t.notMatch(answer, /[\u200B\u202E]/)
+  })
+
+  await t.test('what the PCE refuses is told in its words', async (t) => {
+    simulator.faults.add({ kind: 'status', path: '/orgs/1/container_clusters', times: 1, status: 403 })
+    t.match(await bench.fails('get-container-clusters', {}, 'pce_error'), { http_status: 403, hint: /permission/ })
+  })
+})
+
+t.test('get-container-workload-profiles', async (t) => {
+  const NAME = 'get-container-workload-profiles'
+  const bench = await startBench(t)
+  const { pce, simulator } = bench
+  const [cluster, other] = await pce.containerClusters.getAll()
+  const { href } = cluster!
+
+  await t.test('asks which of several clusters is meant', async (t) => {
+    const answer = await bench.ok(NAME)
+    t.match(answer, { message: /cluster_href/ })
+    t.same(
+      answer.clusters,
+      [cluster, other].map((one: Json) => ({ href: one.href, name: one.name, online: one.online })),
+    )
+    t.notOk('profiles' in answer)
+  })
+
+  await t.test(
+    'shows the profiles of the named cluster alone, labels spelled out, the default among them',
+    async (t) => {
+      const profiles: Json[] = await pce.containerWorkloadProfiles.getAll('draft', href)
+      const answer = await bench.ok(NAME, { cluster_href: href })
+      t.same(hrefsOf(answer.profiles), hrefsOf(profiles))
+      t.ok(hrefsOf(answer.profiles).every((one: string) => one.startsWith(`${href}/`)))
+      t.match(answer, { total_count: profiles.length, pce_total: profiles.length, truncated: false })
+      const standard = answer.profiles.filter((profile: Json) => profile.is_default)
+      t.match(standard, [{ name: 'Default Profile', namespace: null, managed: false, assign_labels: [], labels: [] }])
+      t.equal(standard.length, 1)
+      const shop = answer.profiles.find((profile: Json) => profile.namespace === 'web-shop')
+      t.match(shop, { is_default: false, managed: true, enforcement_mode: 'visibility_only' })
+      t.same(pairs(shop.assign_labels), ['app=web-shop', 'env=prod'])
+      t.match(shop.labels, [
+        { key: 'app', assignment: { href: /labels/, key: 'app', value: 'web-shop' } },
+        { key: 'env', assignment: { value: 'prod' } },
+      ])
+    },
+  )
+
+  await t.test('a namespace is exact though the PCE finds parts; managed filters too', async (t) => {
+    const inAll = async (args: object) => (await bench.ok(NAME, { cluster_href: href, ...args })).profiles
+    t.match(await inAll({ namespace: 'web-shop' }), [{ namespace: 'web-shop' }])
+    t.same(await inAll({ namespace: 'web' }), [])
+    t.same(await inAll({ namespace: 'Web-Shop' }), [])
+    const unmanaged = await inAll({ managed: false })
+    t.ok(unmanaged.length > 0 && unmanaged.every((profile: Json) => !profile.managed))
+    const managed = await inAll({ managed: true })
+    t.ok(managed.length > 0 && managed.every((profile: Json) => profile.managed))
+    t.same(await inAll({ namespace: 'web-shop', managed: false }), [])
+  })
+
+  await t.test('filters hold over every page, and pages follow one another', async (t) => {
+    const args = { cluster_href: other!.href, managed: true, max_results: 1 }
+    const first = await bench.ok(NAME, args)
+    t.match(first, { total_count: 3, pce_total: 4, truncated: true, next_cursor: /./ })
+    t.equal(new Set(hrefsOf(await follow(bench, NAME, args, 'profiles'))).size, 3)
+    await bench.fails(NAME, { ...args, managed: false, cursor: first.next_cursor }, 'invalid_argument')
+  })
+
+  await t.test('an unknown cluster is not_found; what is none is refused', async (t) => {
+    simulator.clearRequests()
+    await bench.fails(NAME, { cluster_href: '/orgs/1/container_clusters/none' }, 'not_found')
+    await bench.fails(NAME, { cluster_href: '/orgs/1/labels/1' }, 'invalid_href')
+    await bench.fails(NAME, { cluster_href: href.replace('/orgs/1', '/orgs/2') }, 'invalid_href')
+    await bench.fails(NAME, { cluster_href: `${href}/container_workload_profiles` }, 'invalid_href')
+    await bench.fails(NAME, { cluster: href }, 'invalid_argument')
+    t.notOk(simulator.requests.some(({ path }) => path.endsWith('profiles')))
+  })
+
+  await t.test('with one cluster it need not be named; with none that is said', async (t) => {
+    const alone = await startBench(t, { estate: withClusters((cluster, index) => (index === 0 ? cluster : null)) })
+    const { profiles, total_count: total } = await alone.ok(NAME)
+    t.ok(profiles.length > 0)
+    t.equal(total, profiles.length)
+    t.same(
+      (await alone.ok(NAME, { namespace: 'payments' })).profiles.map(({ namespace }: Json) => namespace),
+      ['payments'],
+    )
+    const none = await startBench(t, { estate: smallEstate() })
+    t.same(await none.ok(NAME), { message: 'The PCE has no container clusters.', clusters: [] })
+  })
+
+  await t.test('a choice of labels is shown; names are cleaned; a bare href finds its label', async (t) => {
+    const { href: parent } = await pce.containerClusters.create({ name: 'lab\u202E' })
+    const labels = await pce.labels.getAll()
+    const [web, db] = ['web', 'db'].map((value) =>
+      labels.find((label) => label.key === 'role' && label.value === value)!,
+    )
+    const body = {
+      name: 'evil\u200Bname',
+      labels: [{ key: 'role', restriction: [web, db].map((one) => ({ href: one!.href })) }],
+    }
+    await pce.containerWorkloadProfiles.create(body, parent)
+    const { profiles } = await bench.ok(NAME, { cluster_href: parent })
+    const shown = profiles.find((profile: Json) => profile.name === 'evilname')
+    t.same(shown.labels, [
+      { key: 'role', restriction: [web, db].map((one) => ({ href: one!.href, key: 'role', value: one!.value })) },
+    ])
+    t.same(shown.assign_labels, [])
+    t.equal((await bench.ok(NAME)).clusters.find((one: Json) => one.href === parent).name, 'lab')
+  })
+})
+
+t.test('update-container-workload-profile', async (t) => {
+  const NAME = 'update-container-workload-profile'
+  const bench = await startBench(t)
+  const { pce, simulator } = bench
+  const [cluster] = await pce.containerClusters.getAll()
+  const profiles: Json[] = await pce.containerWorkloadProfiles.getAll('draft', cluster!.href)
+  const { href } = profiles.find((profile) => profile.namespace === 'payments')
+  const standard = profiles.find((profile) => profile.namespace === null)
+  const PUT = { path: /container_workload_profiles\/[^/]+$/, method: 'PUT', times: 1 }
+
+  await t.test('sends the given fields, reads back, and tells what was before', async (t) => {
+    bench.writes()
+    const answer = await bench.ok(NAME, { profile_href: href, enforcement_mode: 'full' })
+    t.match(bench.writes(), [{ method: 'PUT', path: `/api/v2${href}`, body: { enforcement_mode: 'full' } }])
+    t.match(answer, {
+      href,
+      updated_fields: ['enforcement_mode'],
+      previous: { enforcement_mode: 'visibility_only' },
+      profile: { href, namespace: 'payments', enforcement_mode: 'full' },
+      message: /payments/,
+    })
+    t.same(Object.keys(answer.previous), ['enforcement_mode'])
+    bench.writes()
+    t.match(await bench.ok(NAME, { profile_href: href, enforcement_mode: 'full' }), { updated_fields: [] })
+    t.same(bench.writes(), [], 'what is so already is not sent again')
+  })
+
+  await t.test('labels are taken in every form and replace those there are; [] clears', async (t) => {
+    const all = await pce.labels.getAll()
+    const pay = all.find((label) => label.key === 'app' && label.value === 'pay')!
+    for (const reference of ['app=pay', pay.href, { href: pay.href }, { key: 'app', value: 'pay' }]) {
+      await bench.ok(NAME, { profile_href: href, assign_labels: [] })
+      bench.writes()
+      const answer = await bench.ok(NAME, { profile_href: href, assign_labels: [reference, reference] })
+      t.same(bench.writes().at(-1)?.body, { assign_labels: [{ href: pay.href }] }, JSON.stringify(reference))
+      t.same(answer.profile.assign_labels, [{ href: pay.href, key: 'app', value: 'pay' }])
+      t.same(answer.previous.assign_labels, [])
+    }
+    const cleared = await bench.ok(NAME, { profile_href: href, assign_labels: [] })
+    t.same(cleared.profile.assign_labels, [])
+    t.match(cleared.previous, { assign_labels: [{ href: pay.href }], labels: [{ key: 'app' }] })
+  })
+
+  await t.test('a dry run shows the request and sends none', async (t) => {
+    bench.writes()
+    const args = { profile_href: standard.href, managed: true, assign_labels: ['app=pay'], dry_run: true }
+    const answer = await bench.ok(NAME, args)
+    t.match(answer, {
+      dry_run: true,
+      previous: { managed: false },
+      profile: { managed: false, is_default: true },
+      requests: [{ method: 'PUT', path: standard.href, body: { managed: true, assign_labels: [{ href: /labels/ }] } }],
+    })
+    t.notOk('updated_fields' in answer)
+    t.same(bench.writes(), [])
+    const { dry_run: _dry, ...real } = args
+    t.match(await bench.ok(NAME, real), { profile: { managed: true }, updated_fields: ['managed', 'assign_labels'] })
+  })
+
+  await t.test('what is wrong is refused before any write', async (t) => {
+    await refused(t, bench, NAME, { profile_href: href }, 'no_update_fields')
+    await refused(t, bench, NAME, { managed: true }, 'invalid_argument')
+    await refused(t, bench, NAME, { profile_href: href, enforcement_mode: 'enforced' }, 'invalid_argument')
+    const change = { managed: true }
+    const elsewhere = href.replace('/orgs/1', '/orgs/2')
+    for (const profile_href of ['x', '/orgs/1/labels/1', cluster!.href, elsewhere, `${href}/x`])
+      await refused(t, bench, NAME, { profile_href, ...change }, 'invalid_href')
+    const none = href.replace(/[^/]+$/, 'none')
+    await refused(t, bench, NAME, { profile_href: none, ...change }, 'not_found')
+    const missing = await refused(
+      t,
+      bench,
+      NAME,
+      { profile_href: href, assign_labels: ['env=prod', 'app=paymen'], ...change },
+      'label_not_found',
+    )
+    t.match(missing, { unresolved: ['app=paymen'], valid_values: { 'app=paymen': /payments/ } })
+    t.notOk('env=prod' in missing.valid_values)
+    const two = { profile_href: href, assign_labels: ['app=pay', 'app=payments'] }
+    t.match(await refused(t, bench, NAME, two, 'invalid_argument'), { argument: 'assign_labels', key: 'app' })
+    await refused(t, bench, NAME, { profile_href: href, assign_labels: [{ id: 1 }] }, 'invalid_argument')
+    await refused(t, bench, NAME, { ...two, dry_run: true }, 'invalid_argument')
+  })
+
+  await t.test('what the PCE refuses is told in its words', async (t) => {
+    const ordering = profiles.find((profile) => profile.namespace === 'ordering')
+    const error = await bench.fails(NAME, { profile_href: ordering.href, managed: false }, 'pce_error')
+    t.match(error, { http_status: 406, token: 'unmanaged_container_workload_profile_labels', pce_message: /unmanaged/ })
+  })
+
+  await t.test('a choice of labels that the new ones displace is pointed out and not lost', async (t) => {
+    const role = (await pce.labels.getAll()).filter((label) => label.key === 'role').slice(0, 2)
+    const restriction = role.map((label) => ({ href: label.href }))
+    const made = await pce.containerWorkloadProfiles.create(
+      { name: 'Choice', labels: [{ key: 'role', restriction }] },
+      cluster!.href,
+    )
+    const args = { profile_href: made.href, assign_labels: ['app=pay'] }
+    const dry = await bench.ok(NAME, { ...args, dry_run: true })
+    t.match(dry, { warnings: [/choice of labels for role/], previous: { labels: [{ key: 'role', restriction }] } })
+    const answer = await bench.ok(NAME, args)
+    t.match(answer, { warnings: [/role/], previous: { labels: [{ key: 'role', restriction }] } })
+    t.match(answer.profile.labels, [{ key: 'app', assignment: { value: 'pay' } }])
+  })
+
+  await t.test('a lost answer is asked for again; an unreadable result is a warning', async (t) => {
+    simulator.faults.add({ kind: 'commit-then-drop', ...PUT })
+    t.match(await bench.ok(NAME, { profile_href: href, enforcement_mode: 'idle' }), {
+      profile: { enforcement_mode: 'idle' },
+    })
+    simulator.faults.add({ kind: 'status', ...PUT, method: 'GET', skip: 1, status: 404 })
+    const answer = await bench.ok(NAME, { profile_href: href, enforcement_mode: 'selective' })
+    t.match(answer, { warnings: [/read back/], profile: { enforcement_mode: 'selective' } })
+  })
+})
+
+t.test('get-kubernetes-workloads', async (t) => {
+  const NAME = 'get-kubernetes-workloads'
+  const LIST = 'kubernetes_workloads'
+  const bench = await startBench(t)
+  const { pce, simulator } = bench
+  const [cluster, other] = await pce.containerClusters.getAll()
+  const everything: Json[] = await pce.kubernetesWorkloads.getAll()
+
+  await t.test('shows every workload with its labels, mode and cluster', async (t) => {
+    const answer = await bench.ok(NAME)
+    t.same(hrefsOf(answer[LIST]), hrefsOf(everything))
+    t.match(answer, { total_count: everything.length, pce_total: everything.length, truncated: false })
+    const { container_cluster: parent, ...first } = everything[0]
+    t.match(answer[LIST][0], {
+      href: first.href,
+      name: first.name,
+      kind: first.kind,
+      namespace: first.namespace,
+      enforcement_mode: first.enforcement_mode,
+      security_policy_sync_state: first.security_policy_sync_state,
+      cluster: parent.name,
+      cluster_href: parent.href,
+    })
+    t.same(pairs(answer[LIST][0].labels), pairs(first.labels))
+    t.ok(first.labels.length > 0)
+  })
+
+  await t.test('a part of the namespace is the filter of the PCE', async (t) => {
+    const answer = await bench.ok(NAME, { namespace: 'shop' })
+    const expected = everything.filter(({ namespace }) => namespace.includes('shop'))
+    t.ok(expected.length > 0 && expected.length < everything.length)
+    t.same(hrefsOf(answer[LIST]), hrefsOf(expected))
+    t.equal(answer.total_count, expected.length)
+  })
+
+  await t.test('a cluster without workloads has none; an unknown one is not_found', async (t) => {
+    t.match(await bench.ok(NAME, { cluster_href: cluster!.href }), { total_count: everything.length })
+    t.match(await bench.ok(NAME, { cluster_href: other!.href }), { [LIST]: [], total_count: 0, truncated: false })
+    simulator.clearRequests()
+    await bench.fails(NAME, { cluster_href: '/orgs/1/container_clusters/none' }, 'not_found')
+    await bench.fails(NAME, { cluster_href: everything[0].href }, 'invalid_href')
+    await bench.fails(NAME, { cluster_href: cluster!.href.replace('/orgs/1', '/orgs/2') }, 'invalid_href')
+    await bench.fails(NAME, { max_results: 10_001 }, 'invalid_argument')
+    t.notOk(
+      simulator.requests.some(({ path }) => path.endsWith(LIST)),
+      'no workload was asked for',
+    )
+  })
+
+  await t.test('the cluster filter looks at everything, not at the first 500', async (t) => {
+    const estate = estateWith((inventory) => {
+      const [sample] = inventory[LIST]!
+      const last = inventory.container_clusters!.at(-1)!
+      const many = Array.from({ length: 700 }, (_, n) => ({
+        ...sample!,
+        href: `/orgs/1/kubernetes_workloads/00000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
+        name: `pod\u202E-${n}`,
+        container_cluster: { href: n >= 690 ? last.href : (sample!.container_cluster as { href: string }).href },
+      }))
+      return { ...inventory, [LIST]: many }
+    })
+    const large = await startBench(t, { estate })
+    const found = await large.ok(NAME, { cluster_href: other!.href, max_results: 4 })
+    t.match(found, { total_count: 10, truncated: true })
+    t.equal(found[LIST].length, 4)
+    t.equal(found[LIST][0].name, 'pod-690')
+    t.equal((await follow(large, NAME, { cluster_href: other!.href, max_results: 4 }, LIST)).length, 10)
+
+    const whole = await follow(large, NAME, {}, LIST)
+    t.equal(new Set(hrefsOf(whole)).size, 700, 'every one once')
+    const first = await large.ok(NAME)
+    t.match(first, { total_count: 700, pce_total: 700, truncated: true, next_cursor: /./ })
+    t.ok(JSON.stringify(first).length <= 80_000)
+    const roomy = await startBench(t, { estate, budget: 800_000 })
+    t.equal((await roomy.ok(NAME))[LIST].length, 500, 'unless more is asked for')
+    t.equal((await roomy.ok(NAME, { max_results: 600 }))[LIST].length, 600)
+  })
+
+  await t.test('a PCE that does not filter by cluster, and names labels by href alone', async (t) => {
+    const workloads = everything.map((one, index) => ({
+      ...one,
+      labels: [{ href: '/orgs/1/labels/1' }],
+      container_cluster: index === 0 ? { href: other!.href, name: 'two' } : undefined,
+    }))
+    const server = await startServer(t, ({ path }): Reply => {
+      if (path.includes('container_clusters/')) return { body: other }
+      const body = path.startsWith('/orgs/1/labels')
+        ? [{ href: '/orgs/1/labels/1', key: 'app', value: 'x' }]
+        : workloads
+      return { body, headers: { 'x-total-count': String(body.length) } }
+    })
+    const scripted = benchOf(t, simulator, `http://127.0.0.1:${server.port}`)
+    const answer = await scripted.ok(NAME, { cluster_href: other!.href })
+    t.match(answer, { total_count: 1, pce_total: workloads.length, truncated: false })
+    t.same(answer[LIST][0].labels, [{ key: 'app', value: 'x' }])
+    const sent = new URL(
+      server
+        .requests()
+        .find((request) => request.includes(LIST))!
+        .slice(4),
+      'http://x',
+    )
+    t.same(JSON.parse(sent.searchParams.get('container_clusters')!), [other!.href])
+  })
+})
+
+type Inventory = NonNullable<Estate['inventory']>
+
+/** The generated estate with another inventory. */
+function estateWith(change: (inventory: Inventory) => Inventory): Estate {
+  const estate = generateEstate({ seed: 3, workloads: 120, flows: 0, orgId: 1 })
+  return { ...estate, inventory: change(estate.inventory!) }
+}
+
+/** As above, with changed clusters; null takes one away. */
+function withClusters(change: (cluster: Json, index: number) => Json): Estate {
+  return estateWith((inventory) => {
+    const clusters = inventory.container_clusters!.map(change).filter((cluster) => cluster !== null)
+    return { ...inventory, container_clusters: clusters }
+  })
+}

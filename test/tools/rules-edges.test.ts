@@ -1,0 +1,218 @@
+/** Allow and deny rules where it gets narrow: what is left out, what fails afterwards, what waits for its deletion. */
+import t, { type Test } from 'tap'
+import { startBench, type Bench, type Json } from './harness.js'
+
+const DRAFT = '/orgs/1/sec_policy/draft'
+
+async function refused(t: Test, bench: Bench, tool: string, args: object, code: string): Promise<Json> {
+  bench.writes()
+  const error = await bench.fails(tool, args, code)
+  t.same(bench.writes(), [], 'nothing was written')
+  return error
+}
+
+const web = { providers: ['ams'], consumers: ['app=payments'], ingress_services: [{ port: 443, proto: 'tcp' }] }
+
+/** A rule set of one allow, one deny and one override-deny rule. */
+async function makeRuleSet(bench: Bench, name: string): Promise<{ href: string; rules: string[] }> {
+  const { ruleset } = await bench.ok('create-ruleset', {
+    name,
+    scopes: [['app=payments', 'env=prod']],
+    rules: [
+      web,
+      { ...web, rule_type: 'deny', unscoped_consumers: true },
+      { ...web, rule_type: 'override_deny', consumers: ['iplist:Internet'], unscoped_consumers: true },
+    ],
+  })
+  bench.writes()
+  return { href: ruleset.href, rules: ruleset.rules.map(({ href }: Json) => href) }
+}
+
+t.test('what is left out of an actor is a change too', async (t) => {
+  const bench = await startBench(t)
+  const { rules } = await makeRuleSet(bench, 'Excluding')
+  const { href: group } = await bench.pce.labelGroups.create({ key: 'env', name: 'Nonprod', labels: [] })
+  const [allow = '', deny = ''] = rules
+  for (const [tool, href] of [
+    ['update-sec-rule', allow],
+    ['update-deny-rule', deny],
+  ] as const) {
+    const all = { href, consumers: ['app=payments', { href: group, exclusion: true }] }
+    t.match(await bench.ok(tool, all), { updated_fields: ['consumers'] })
+    bench.writes()
+    t.match(await bench.ok(tool, { ...all, consumers: [...all.consumers].reverse() }), { updated_fields: [] })
+    t.same(bench.writes(), [], 'another order is no change')
+    const without = await bench.ok(tool, { href, consumers: ['labelgroup:Nonprod', 'app=payments'] })
+    t.match(without, { updated_fields: ['consumers'] }, `${tool}: the exclusion ends`)
+    t.same(
+      without.rule.consumers.map(({ exclusion }: Json) => exclusion),
+      [undefined, undefined],
+    )
+  }
+  await t.test('in a scope as well', async (t) => {
+    const args = { name: 'Excluding', scopes: [['app=payments', { key: 'env', value: 'dev', exclusion: true }]] }
+    t.match(await bench.ok('update-ruleset', args), { scopes: [[{}, { exclusion: true }]] })
+    const answer = await bench.ok('update-ruleset', { name: 'Excluding', scopes: [['app=payments', 'env=dev']] })
+    t.match(answer, { updated_fields: ['scopes'], previous: { scopes: [[{}, { exclusion: true }]] } })
+  })
+  await t.test('clearing what is empty is none', async (t) => {
+    bench.writes()
+    t.match(await bench.ok('update-sec-rule', { href: allow, egress_services: [] }), { updated_fields: [] })
+    t.same(bench.writes(), [])
+  })
+})
+
+t.test('what is written is told, whatever fails afterwards', async (t) => {
+  const bench = await startBench(t)
+  const { href: ruleSet, rules } = await makeRuleSet(bench, 'Unlucky')
+  const [allow = '', deny = ''] = rules
+  const services = { path: `${DRAFT}/services`, method: 'GET', times: 1, kind: 'status', status: 403 } as const
+  const broken = { ...services, status: 503, times: 20 }
+  const ssh = `${DRAFT}/services/6`
+
+  await t.test('a rule whose names cannot be read is shown by its hrefs', async (t) => {
+    // The services are looked up one by one before the write, and listed after it.
+    for (const [tool, args] of [
+      ['update-sec-rule', { href: allow, ingress_services: { href: ssh } }],
+      ['update-deny-rule', { href: deny, ingress_services: { href: ssh } }],
+      [
+        'create-deny-rule',
+        { ruleset_href: ruleSet, providers: ['ams'], consumers: ['ams'], ingress_services: { href: ssh } },
+      ],
+    ] as const) {
+      bench.writes()
+      bench.simulator.faults.add({ ...broken, path: /\/draft\/services$/ })
+      const answer = await bench.ok(tool, args)
+      bench.simulator.faults.clear()
+      t.match(answer, { rule: { ingress_services: [{ href: ssh }] } }, tool)
+      t.equal(bench.writes().length, 1)
+    }
+  })
+
+  await t.test('a rule set too', async (t) => {
+    const { href: group } = await bench.pce.labelGroups.create({ key: 'env', name: 'Test stages', labels: [] })
+    bench.simulator.faults.add({ ...broken, path: /\/draft\/label_groups$/ })
+    const answer = await bench.ok('update-ruleset', { href: ruleSet, scopes: [['app=payments', { href: group }]] })
+    bench.simulator.faults.clear()
+    t.match(answer, { updated_fields: ['scopes'], scopes: [[{ value: 'payments' }, { href: group }]] })
+  })
+
+  await t.test('a rule that cannot be read back is still a rule', async (t) => {
+    bench.simulator.faults.add({ ...services, path: /\/deny_rules\/\d+$/ })
+    const rule = { providers: ['ams'], consumers: ['ams'], ingress_services: [{ port: 23, proto: 'tcp' }] }
+    const answer = await bench.ok('create-deny-rule', { ruleset_href: ruleSet, ...rule })
+    t.match(answer, { message: /Added/, warnings: [/read back/], rule: { rule_type: 'deny' } })
+  })
+
+  await t.test('a creation without an answer may have happened, and is sent once', async (t) => {
+    bench.simulator.faults.add({ kind: 'commit-then-drop', path: `${ruleSet}/deny_rules`, method: 'POST', times: 1 })
+    bench.writes()
+    const rule = { providers: ['ams'], consumers: ['ams'], ingress_services: [{ port: 24, proto: 'tcp' }] }
+    await bench.fails('create-deny-rule', { ruleset_href: ruleSet, ...rule }, 'outcome_unknown')
+    t.equal(bench.writes().length, 1)
+  })
+
+  await t.test('a deletion without an answer is a deletion', async (t) => {
+    bench.simulator.faults.add({ kind: 'commit-then-drop', path: allow, method: 'DELETE', times: 1 })
+    t.match(await bench.ok('delete-sec-rule', { href: allow }), { href: allow, message: /Deleted/ })
+  })
+})
+
+t.test('a rule set that waits for its deletion', async (t) => {
+  const bench = await startBench(t)
+  const { href, rules } = await makeRuleSet(bench, 'Ending')
+  const [allow = '', deny = ''] = rules
+  const rule = { providers: ['ams'], consumers: ['ams'], ingress_services: [{ port: 23, proto: 'tcp' }] }
+  const add = { ruleset_href: href, ...rule }
+  t.match(await bench.ok('update-sec-rule', { href: allow, description: 'x' }), { message: /takes effect/ })
+  t.match(await bench.ok('create-deny-rule', add), { message: /takes effect/ })
+  await bench.pce.provisionPolicyChanges('for a while', [href])
+  t.match(await bench.ok('delete-ruleset', { href }), { message: /stays in force until/ })
+  bench.writes()
+  t.match(await bench.ok('delete-ruleset', { href, dry_run: true }), { requests: [], message: /pending/ })
+  for (const [tool, args] of [
+    ['update-sec-rule', { href: allow, description: 'y' }],
+    ['update-deny-rule', { href: deny, description: 'y' }],
+    ['create-deny-rule', add],
+  ] as const) {
+    t.match(await bench.ok(tool, { ...args, dry_run: true }), { warnings: [/deletion/] }, tool)
+    t.same(bench.writes(), [])
+    const answer = await bench.ok(tool, args)
+    t.match(answer, { warnings: [/deletion/] })
+    t.notMatch(answer.message, /takes effect/)
+    bench.writes()
+  }
+})
+
+t.test('deny rules: which ends and services they take', async (t) => {
+  const bench = await startBench(t)
+  const { href: ruleSet, rules } = await makeRuleSet(bench, 'Ends')
+  const deny = rules[1] ?? ''
+  const { items } = await bench.pce.virtualServices.getPage('draft')
+  const virtual = { consumers: [items[0]?.href ?? ''] }
+  const { href: legacy } = await bench.pce.services.create({
+    name: 'Old style',
+    process_name: 'legacy.exe',
+    service_ports: [{ port: 81, proto: 6 }],
+  })
+  const { href: mixed } = await bench.pce.services.create({
+    name: 'Half named',
+    windows_services: [{ process_name: '', service_name: 'W3SVC', port: 80, proto: 6 }],
+  })
+  const base = { providers: ['ams'], consumers: ['ams'], ingress_services: [{ port: 23, proto: 'tcp' }] }
+  const both = async (args: object, code: string) => {
+    await refused(t, bench, 'create-deny-rule', { ruleset_href: ruleSet, ...base, ...args }, code)
+    return refused(t, bench, 'update-deny-rule', { href: deny, ...args }, code)
+  }
+  await both(virtual, 'invalid_actor')
+  await both({ providers: [{ href: `${DRAFT}/ip_lists/2`, exclusion: true }] }, 'invalid_actor')
+  await both({ providers: ['/orgs/2/labels/1'] }, 'label_not_found')
+  await both({ providers: [`${DRAFT}/services/6`] }, 'invalid_actor')
+  for (const href of [legacy, mixed, `${DRAFT}/services/29`.replace('draft', 'active')]) {
+    t.match(await both({ ingress_services: [{ href }] }, 'process_qualified_deny_unsupported'), { services: [{}] })
+  }
+  await both({ ingress_services: [{ port: 0, proto: 'tcp' }] }, 'invalid_ingress_services')
+  await both({ ingress_services: [{ port: 80 }] }, 'invalid_ingress_services')
+  await both({ ingress_services: [{ port: 80, proto: 'icmp' }] }, 'invalid_ingress_services')
+  await both({ ingress_services: [{ port: 80, proto: 6, service: 'SSH' }] }, 'invalid_ingress_services')
+  const [workload] = (await bench.pce.workloads.getPage('draft', null, { params: { max_results: 1 } })).items as Json
+  t.match(
+    await bench.ok('update-deny-rule', {
+      href: deny,
+      providers: [workload.href, { key: 'env', value: 'prod', exclusion: true }],
+      ingress_services: [{ port: 80, to_port: 80, proto: 'TCP' }, 'SSH'],
+      unscoped_consumers: false,
+    }),
+    {
+      rule: {
+        providers: [
+          { type: 'workload', href: workload.href },
+          { type: 'label', exclusion: true },
+        ],
+        ingress_services: [{ port: 80, proto: 6 }, { name: 'SSH' }],
+        unscoped_consumers: false,
+      },
+      previous: { unscoped_consumers: true },
+    },
+  )
+})
+
+t.test('counts of what goes with a rule set are given only where they are known', async (t) => {
+  const bench = await startBench(t)
+  const { href } = await makeRuleSet(bench, 'Older PCE')
+  const { deny_rules: _absent, ...older } = (await bench.pce.ruleSets.getByReference(href)) as Json
+  bench.simulator.faults.add(
+    { kind: 'status', path: new RegExp(`${href}$`), method: 'GET', times: 1, status: 200, body: older },
+    { kind: 'status', path: `${href}/deny_rules`, method: 'GET', times: 1, status: 403 },
+  )
+  const answer = await bench.ok('delete-ruleset', { href, dry_run: true })
+  t.same(answer.rules_removed, { allow: 1 })
+  t.match(answer.warnings, [/could not be counted/])
+})
+
+t.test('no scope at all is no change of scopes, and never everything', async (t) => {
+  const bench = await startBench(t)
+  const { href } = await makeRuleSet(bench, 'Scoped')
+  await refused(t, bench, 'update-ruleset', { href, scopes: [] }, 'invalid_argument')
+  t.match(await bench.ok('update-ruleset', { href, scopes: [[]] }), { scopes: [[]], warnings: [/all workloads/] })
+})

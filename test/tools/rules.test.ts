@@ -1,0 +1,305 @@
+/** Rule sets, allow rules and deny rules, changed and deleted. */
+import t, { type Test } from 'tap'
+import { startBench, type Bench, type Json } from './harness.js'
+
+const DRAFT = '/orgs/1/sec_policy/draft'
+
+async function refused(t: Test, bench: Bench, tool: string, args: object, code: string): Promise<Json> {
+  bench.writes()
+  const error = await bench.fails(tool, args, code)
+  t.same(bench.writes(), [], 'nothing was written')
+  return error
+}
+
+const web = { providers: ['ams'], consumers: ['app=payments'], ingress_services: [{ port: 443, proto: 'tcp' }] }
+
+/** A rule set of one allow, one deny and one override-deny rule. */
+async function makeRuleSet(bench: Bench, name: string): Promise<{ href: string; rules: string[] }> {
+  const { ruleset } = await bench.ok('create-ruleset', {
+    name,
+    scopes: [['app=payments', 'env=prod']],
+    rules: [
+      web,
+      { ...web, rule_type: 'deny', unscoped_consumers: true },
+      { ...web, rule_type: 'override_deny', consumers: ['iplist:Internet'], unscoped_consumers: true },
+    ],
+  })
+  bench.writes()
+  return { href: ruleset.href, rules: ruleset.rules.map(({ href }: Json) => href) }
+}
+
+t.test('update-ruleset', async (t) => {
+  const bench = await startBench(t)
+  const { href } = await makeRuleSet(bench, 'Payments extra')
+
+  await t.test('by exact name: what is given replaces, the rest stays, previous values are told', async (t) => {
+    const answer = await bench.ok('update-ruleset', {
+      name: 'Payments extra',
+      new_name: 'Payments more',
+      enabled: false,
+      scopes: [[{ key: 'app', value: 'payments' }], ['env=dev']],
+    })
+    t.match(answer, {
+      href,
+      name: 'Payments more',
+      enabled: false,
+      scopes: [[{ key: 'app', value: 'payments' }], [{ key: 'env', value: 'dev' }]],
+      updated_fields: ['name', 'enabled', 'scopes'],
+      previous: { name: 'Payments extra', enabled: true },
+    })
+    const [write, ...more] = bench.writes()
+    t.same(more, [])
+    t.match(write, { method: 'PUT', path: `/api/v2${href}` })
+    t.notOk('rules' in (write?.body as object), 'the rules are not touched')
+    t.equal((bench.simulator.state.find(href)?.rules as Json[]).length, 1)
+  })
+
+  await t.test('a label that does not resolve is an error: leaving it out would widen the rule set', async (t) => {
+    const scoped = (scope: unknown[]) => ({ href, scopes: [scope] })
+    const error = await refused(t, bench, 'update-ruleset', scoped(['app=payments', 'env=prd']), 'label_not_found')
+    t.ok(error.valid_values.includes('prod'))
+    await refused(t, bench, 'update-ruleset', scoped([{ key: 'app', value: 'payment' }]), 'label_not_found')
+    await refused(t, bench, 'update-ruleset', scoped(['ams']), 'invalid_scope_label')
+    await refused(t, bench, 'update-ruleset', scoped([{ label: 'x' }]), 'invalid_scope_label')
+  })
+
+  await t.test('one rule set or none, and something to change', async (t) => {
+    const change = { description: 'd' }
+    await refused(t, bench, 'update-ruleset', { name: 'Payments', ...change }, 'not_found')
+    await refused(t, bench, 'update-ruleset', change, 'missing_identifier')
+    await refused(t, bench, 'update-ruleset', { name: 'Payments more', href, ...change }, 'conflicting_identifiers')
+    await refused(t, bench, 'update-ruleset', { href: `${DRAFT}/ip_lists/1`, ...change }, 'invalid_href')
+    await refused(t, bench, 'update-ruleset', { href }, 'no_update_fields')
+    await refused(t, bench, 'update-ruleset', { href, new_name: 'Core services' }, 'already_exists')
+  })
+
+  await t.test('an empty scope is warned of; a dry run writes nothing', async (t) => {
+    const answer = await bench.ok('update-ruleset', { href, scopes: [[]], dry_run: true })
+    t.match(answer, { warnings: [/all workloads/], requests: [{ method: 'PUT', body: { scopes: [[]] } }] })
+    t.same(bench.writes(), [])
+  })
+})
+
+t.test('delete-ruleset', async (t) => {
+  const bench = await startBench(t)
+  const { href } = await makeRuleSet(bench, 'Short lived')
+
+  await t.test('never by part of a name; counts what goes with it', async (t) => {
+    await refused(t, bench, 'delete-ruleset', { name: 'Short' }, 'not_found')
+    await refused(t, bench, 'delete-ruleset', {}, 'missing_identifier')
+    await refused(t, bench, 'delete-ruleset', { href: '/orgs/1/workloads/x' }, 'invalid_href')
+    const args = { href: href.replace('draft', 'active') }
+    const removed = { allow: 1, deny: 1, override_deny: 1 }
+    t.match(await bench.ok('delete-ruleset', { ...args, dry_run: true }), { dry_run: true, rules_removed: removed })
+    t.same(bench.writes(), [])
+    t.match(await bench.ok('delete-ruleset', args), {
+      href,
+      name: 'Short lived',
+      rules_removed: removed,
+      message: /gone/,
+    })
+    t.match(bench.writes(), [{ method: 'DELETE', path: `/api/v2${href}` }])
+    await bench.fails('delete-ruleset', { href }, 'not_found')
+  })
+})
+
+t.test('update-sec-rule', async (t) => {
+  const bench = await startBench(t)
+  const { href: ruleSet, rules } = await makeRuleSet(bench, 'Allow')
+  const [href = '', deny = ''] = rules
+
+  await t.test('replaces what is given, by every form of actor and service, and shows what was stored', async (t) => {
+    const answer = await bench.ok('update-sec-rule', {
+      href: href.replace('draft', 'active'),
+      providers: ['role=web', 'workload:none'].slice(0, 1),
+      consumers: ['iplist:Branch offices', { key: 'app', value: 'payments', exclusion: true }],
+      ingress_services: [{ service: 'S-HTTP' }, { port: 8000, to_port: 8010, proto: 'udp' }],
+      unscoped_consumers: true,
+      enabled: false,
+    })
+    t.match(answer, {
+      href,
+      updated_fields: ['consumers', 'enabled', 'ingress_services', 'providers', 'unscoped_consumers'],
+      ingress_services_resolved: [{ resolved_name: 'S-HTTP' }, { port: 8000, to_port: 8010, proto: 17 }],
+      rule: {
+        rule_type: 'allow',
+        enabled: false,
+        providers: [{ type: 'label', key: 'role', value: 'web' }],
+        consumers: [
+          { type: 'ip_list', name: 'Branch offices' },
+          { type: 'label', exclusion: true },
+        ],
+        update_type: 'create',
+      },
+      previous: { enabled: true },
+    })
+    const [write, ...more] = bench.writes()
+    t.same(more, [])
+    t.match(write, { method: 'PUT', path: `/api/v2${href}` })
+    t.notOk('egress_services' in (write?.body as object), 'nothing that was not given is sent')
+  })
+
+  await t.test(
+    'an empty list of egress services clears them; the warning does not depend on what else is given',
+    async (t) => {
+      const set = await bench.ok('update-sec-rule', { href, egress_services: [{ service: 'Windows Update client' }] })
+      t.match(set, {
+        egress_services_resolved: [{ resolved_name: 'Windows Update client' }],
+        policy_widening_warning: {
+          warning: 'process_qualifier_ignored_on_non_windows',
+          services: ['Windows Update client'],
+        },
+      })
+      t.match(await bench.ok('update-sec-rule', { href, description: 'still' }), { policy_widening_warning: {} })
+      const cleared = await bench.ok('update-sec-rule', { href, egress_services: [] })
+      t.match(cleared, { updated_fields: ['egress_services'], egress_services_resolved: [] })
+      t.notOk(cleared.policy_widening_warning)
+      t.same(bench.simulator.state.find(href)?.egress_services, [])
+    },
+  )
+
+  await t.test('all or nothing, and the right kind of rule', async (t) => {
+    await refused(t, bench, 'update-sec-rule', { href: deny, enabled: false }, 'invalid_href')
+    await refused(t, bench, 'update-sec-rule', { href: ruleSet, enabled: false }, 'invalid_href')
+    await refused(
+      t,
+      bench,
+      'update-sec-rule',
+      { href: href.replace('orgs/1', 'orgs/2'), enabled: false },
+      'invalid_href',
+    )
+    await refused(t, bench, 'update-sec-rule', { href: `${ruleSet}/sec_rules/4711`, enabled: false }, 'not_found')
+    await refused(t, bench, 'update-sec-rule', { href }, 'no_update_fields')
+    const change = (args: object, code: string) => refused(t, bench, 'update-sec-rule', { href, ...args }, code)
+    await change({ consumers: ['app=payments', 'app=paymentz'] }, 'label_not_found')
+    await change({ consumers: ['iplist:Branch'] }, 'not_found')
+    await change({ providers: ['everyone'] }, 'invalid_actor')
+    await change({ ingress_services: [] }, 'invalid_ingress_services')
+    await change({ ingress_services: [{ service: 'Windows Update client' }] }, 'egress_service_in_ingress')
+    await change({ egress_services: [{ service: 'HTTP' }] }, 'invalid_egress_services')
+    const error = await change({ ingress_services: [{ service: 'HTT' }] }, 'invalid_ingress_services')
+    t.match(error.message, /^ingress_services/, 'the field is named, not the index of the only rule')
+  })
+
+  await t.test('a dry run, and a rule that is so already', async (t) => {
+    const plan = await bench.ok('update-sec-rule', { href, enabled: true, dry_run: true })
+    t.match(plan, { dry_run: true, requests: [{ method: 'PUT', path: href, body: { enabled: true } }] })
+    t.match(await bench.ok('update-sec-rule', { href, enabled: false }), { updated_fields: [] })
+    t.same(bench.writes(), [])
+  })
+})
+
+t.test('delete-sec-rule and delete-deny-rule', async (t) => {
+  const bench = await startBench(t)
+  const { href: ruleSet, rules } = await makeRuleSet(bench, 'Rules to go')
+  const [allow = '', deny = '', override = ''] = rules
+
+  await t.test('each deletes its own kind only', async (t) => {
+    await refused(t, bench, 'delete-sec-rule', { href: deny }, 'invalid_href')
+    await refused(t, bench, 'delete-deny-rule', { href: allow }, 'invalid_href')
+    await refused(t, bench, 'delete-deny-rule', { href: ruleSet }, 'invalid_href')
+    await refused(t, bench, 'delete-deny-rule', { href: `${DRAFT}/ip_lists/2` }, 'invalid_href')
+  })
+
+  await t.test('one rule goes, the others stay', async (t) => {
+    t.match(await bench.ok('delete-sec-rule', { href: allow, dry_run: true }), { requests: [{ path: allow }] })
+    t.same(bench.writes(), [])
+    t.match(await bench.ok('delete-sec-rule', { href: allow }), { href: allow, note: /provision/ })
+    const answer = await bench.ok('delete-deny-rule', { href: override.replace('draft', 'active') })
+    t.match(answer, { href: override, was_override: true })
+    const left = bench.simulator.state.find(ruleSet)
+    t.match(left, { rules: [], deny_rules: [{ href: deny }] })
+    await bench.fails('delete-sec-rule', { href: allow }, 'not_found')
+  })
+})
+
+t.test('create-deny-rule', async (t) => {
+  const bench = await startBench(t)
+  const { href: ruleSet } = await makeRuleSet(bench, 'Denied')
+  const rule = { providers: ['ams'], consumers: ['iplist:Internet'], ingress_services: [{ port: 23, proto: 'tcp' }] }
+
+  await t.test('posts to the rule set without what a PCE refuses in a deny rule', async (t) => {
+    const answer = await bench.ok('create-deny-rule', { ruleset_name: 'Denied', ...rule, unscoped_consumers: true })
+    t.match(answer, {
+      rule: { rule_type: 'deny', unscoped_consumers: true, consumers: [{ name: 'Internet' }], update_type: 'create' },
+      ingress_services_resolved: [{ port: 23, proto: 6 }],
+    })
+    t.notOk(answer.override_deny_warning)
+    t.equal(answer.href, answer.rule.href)
+    const [write] = bench.writes()
+    t.match(write, { method: 'POST', path: `/api/v2${ruleSet}/deny_rules`, body: { enabled: true, override: false } })
+    t.notOk('resolve_labels_as' in (write?.body as object))
+  })
+
+  await t.test('an override deny comes with its warning', async (t) => {
+    const args = { ruleset_href: ruleSet.replace('draft', 'active'), ...rule, override_deny: true }
+    t.match(await bench.ok('create-deny-rule', { ...args, dry_run: true }), {
+      override_deny_warning: /every allow rule/,
+      requests: [{ path: `${ruleSet}/deny_rules`, body: { override: true } }],
+    })
+    t.same(bench.writes(), [])
+    t.match(await bench.ok('create-deny-rule', args), { rule: { rule_type: 'override_deny' } })
+  })
+
+  await t.test('nothing is written unless everything resolves', async (t) => {
+    const deny = (args: object, code: string) => refused(t, bench, 'create-deny-rule', { ...rule, ...args }, code)
+    await deny({}, 'missing_identifier')
+    await deny({ ruleset_name: 'Deni' }, 'not_found')
+    await deny({ ruleset_name: 'Denied', ruleset_href: ruleSet }, 'conflicting_identifiers')
+    await deny({ ruleset_href: `${DRAFT}/services/1` }, 'invalid_href')
+    await deny({ ruleset_name: 'Denied', consumers: ['nobody'] }, 'invalid_actor')
+    await deny({ ruleset_name: 'Denied', ingress_services: [] }, 'invalid_ingress_services')
+    const error = await deny(
+      { ruleset_name: 'Denied', ingress_services: [{ service: 'IIS worker' }] },
+      'process_qualified_deny_unsupported',
+    )
+    t.match(error.services, [{ name: 'IIS worker' }])
+  })
+})
+
+t.test('update-deny-rule', async (t) => {
+  const bench = await startBench(t)
+  const { rules } = await makeRuleSet(bench, 'Denied too')
+  const [allow = '', deny = '', override = ''] = rules
+
+  await t.test('changes what is given and shows the rule', async (t) => {
+    const answer = await bench.ok('update-deny-rule', {
+      href: deny,
+      consumers: [`${DRAFT}/ip_lists/2`],
+      ingress_services: { service: 'SSH' },
+    })
+    t.match(answer, {
+      updated_fields: ['consumers', 'ingress_services'],
+      rule: { rule_type: 'deny', consumers: [{ type: 'ip_list', name: 'Internet' }] },
+      ingress_services_resolved: [{ resolved_name: 'SSH' }],
+    })
+    t.match(bench.writes(), [{ method: 'PUT', body: { consumers: [{ ip_list: { href: `${DRAFT}/ip_lists/2` } }] } }])
+    t.match(await bench.ok('update-deny-rule', { href: override, enabled: false }), {
+      rule: { rule_type: 'override_deny' },
+    })
+  })
+
+  await t.test('an IP list that does not exist is an error, never dropped', async (t) => {
+    await refused(t, bench, 'update-deny-rule', { href: deny, consumers: ['iplist:Intranet'] }, 'not_found')
+    await refused(t, bench, 'update-deny-rule', { href: deny, providers: ['app=nope'] }, 'label_not_found')
+    await refused(t, bench, 'update-deny-rule', { href: allow, enabled: true }, 'invalid_href')
+    await refused(t, bench, 'update-deny-rule', { href: deny }, 'no_update_fields')
+    const windows = { href: deny, ingress_services: [{ service: 'Print spooler' }] }
+    await refused(t, bench, 'update-deny-rule', windows, 'process_qualified_deny_unsupported')
+    await refused(t, bench, 'update-deny-rule', { href: deny, egress_services: [] }, 'invalid_argument')
+  })
+
+  await t.test('a PCE that says no keeps its token', async (t) => {
+    bench.simulator.faults.add({
+      kind: 'status',
+      path: deny,
+      method: 'PUT',
+      times: 1,
+      status: 406,
+      body: [{ token: 'no_such_thing', message: 'No.' }],
+    })
+    t.match(await bench.fails('update-deny-rule', { href: deny, enabled: false }, 'pce_error'), {
+      token: 'no_such_thing',
+    })
+  })
+})

@@ -1,0 +1,80 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { Nullable } from '../../schemas/common.js'
+import { pagingInput, PagingOutput } from '../../schemas/paging.js'
+import type { ContainerCluster } from '../../schemas/pce/container-cluster.js'
+import { defineTool } from '../define.js'
+import { answerPage } from '../support/answer-page.js'
+import { cleanDeep } from '../support/clean-text.js'
+import { fetchSlice } from '../support/fetch-slice.js'
+import { decodeCursor } from '../support/list-cursor.js'
+
+const NAME = 'get-container-clusters'
+const DEFAULT_MAX_RESULTS = 50
+/** Nodes one cluster shows; the largest have thousands, and no answer would hold them. */
+const MAX_NODES = 500
+const Text = (description: string) => Nullable(Type.String({ description }))
+
+const output = Type.Object({
+  container_clusters: Type.Array(
+    Type.Object({
+      href: Type.String(),
+      name: Text('Name'),
+      online: Type.Boolean(),
+      clas_mode: Type.Boolean({ description: 'Cluster-local actor store' }),
+      cluster_mode: Text('legacy or clas'),
+      kubelink_version: Text('Kubelink'),
+      container_runtime: Text('Runtime'),
+      node_count: Type.Integer(),
+      nodes: Type.Array(Type.Object({ name: Text('Node') }), { description: `Nodes, ${MAX_NODES} at most` }),
+    }),
+    { description: 'Clusters of this page' },
+  ),
+  ...PagingOutput,
+})
+
+export default defineTool({
+  name: NAME,
+  area: 'containers',
+  summary: 'List container clusters (Kubernetes, OpenShift) that are linked to the PCE.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Part of the name' })),
+      ...pagingInput(DEFAULT_MAX_RESULTS),
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: {},
+  async handler(args, { pce, limits, signal }): Promise<Static<typeof output>> {
+    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, ...filters } = args
+    const position = await decodeCursor(NAME, filters, cursor)
+    const slice = await fetchSlice(
+      { api: pce.containerClusters, params: filters, signal },
+      position,
+      maxResults,
+      limits,
+    )
+    const shown = slice.items.map(showCluster)
+    const { rows, paging } = await answerPage(NAME, filters, slice, shown, limits, { container_clusters: [] })
+    return { container_clusters: rows, ...paging }
+  },
+})
+
+function showCluster(cluster: ContainerCluster) {
+  const nodes = cluster.nodes ?? []
+  return cleanDeep({
+    href: cluster.href,
+    name: cluster.name ?? null,
+    online: cluster.online === true,
+    clas_mode: cluster.cluster_mode === 'clas',
+    cluster_mode: cluster.cluster_mode ?? null,
+    kubelink_version: cluster.kubelink_version ?? null,
+    container_runtime: cluster.container_runtime ?? null,
+    node_count: nodes.length,
+    nodes: nodes.slice(0, MAX_NODES).map(({ name }) => ({ name: name ?? null })),
+  })
+}

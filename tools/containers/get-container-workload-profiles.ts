@@ -1,0 +1,82 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { Nullable } from '../../schemas/common.js'
+import { ProfileOut } from '../../schemas/container-shapes.js'
+import { PagingInput, PagingOutput } from '../../schemas/paging.js'
+import type { ContainerCluster, ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
+import { defineTool } from '../define.js'
+import { answerPage } from '../support/answer-page.js'
+import { cleanDeep } from '../support/clean-text.js'
+import { fetchEvery, fetchSlice } from '../support/fetch-slice.js'
+import { findByHref } from '../support/find-object.js'
+import { decodeCursor } from '../support/list-cursor.js'
+import { showProfiles } from '../support/show-profile.js'
+
+const NAME = 'get-container-workload-profiles'
+
+const output = Type.Object({
+  profiles: Type.Optional(Type.Array(ProfileOut, { description: 'Profiles of this page' })),
+  ...Type.Partial(Type.Object(PagingOutput)).properties,
+  message: Type.Optional(Type.String({ description: 'Why there are clusters and no profiles' })),
+  clusters: Type.Optional(
+    Type.Array(
+      Type.Object({
+        href: Type.String(),
+        name: Nullable(Type.String()),
+        online: Type.Boolean(),
+      }),
+      { description: 'Name one by cluster_href' },
+    ),
+  ),
+})
+
+export default defineTool({
+  name: NAME,
+  area: 'containers',
+  summary:
+    'List the container workload profiles of a cluster: per namespace, how its pods are managed and labelled. With one cluster, cluster_href may be left out.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      cluster_href: Type.Optional(Type.String({ description: 'Cluster' })),
+      namespace: Type.Optional(Type.String({ minLength: 1, description: 'Exact namespace' })),
+      managed: Type.Optional(Type.Boolean({ description: 'Managed ones or the others' })),
+      ...PagingInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: {},
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { cursor, max_results: maxResults, ...filters } = args
+    const { pce, limits, signal } = ctx
+    const position = await decodeCursor(NAME, filters, cursor)
+    const { cluster_href: href, namespace, managed } = filters
+    const clusters =
+      href === undefined
+        ? (await fetchEvery({ api: pce.containerClusters, params: {}, signal })).items
+        : [await findByHref(pce, 'container_clusters', href.trim(), 'draft', signal)]
+    const [cluster, ...others] = clusters
+    if (cluster === undefined) return { message: 'The PCE has no container clusters.', clusters: [] }
+    if (others.length > 0) {
+      return {
+        message: 'There are several clusters: name one by cluster_href.',
+        clusters: cleanDeep(clusters.map(showCluster)),
+      }
+    }
+    const wanted = (profile: ContainerWorkloadProfile) =>
+      (namespace === undefined || profile.namespace === namespace) &&
+      (managed === undefined || (profile.managed === true) === managed)
+    const query = { api: pce.containerWorkloadProfiles, parent: cluster.href, params: {}, signal }
+    const slice = await fetchSlice(query, position, maxResults, limits, wanted)
+    const shown = await showProfiles(slice.items, ctx)
+    const { rows, paging } = await answerPage(NAME, filters, slice, shown, limits, { profiles: [] })
+    return { profiles: rows, ...paging }
+  },
+})
+
+function showCluster({ href, name, online }: ContainerCluster) {
+  return { href, name: name ?? null, online: online === true }
+}

@@ -1,0 +1,99 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { PceApiError, type PceClient } from '../../pce-client/index.js'
+import { StringEnum } from '../../schemas/common.js'
+import { ProfileOut } from '../../schemas/container-shapes.js'
+import { DryRunInput } from '../../schemas/dry-run.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
+import { ENFORCEMENT_MODES } from '../../schemas/pce/enforcement-mode.js'
+import { UpdateOutput } from '../../schemas/update-output.js'
+import { WorkloadLabelsInput } from '../../schemas/workload-shapes.js'
+import { defineTool } from '../define.js'
+import { cleanDeep, cleanText } from '../support/clean-text.js'
+import { parseHref } from '../support/parse-href.js'
+import { refuseSameKey } from '../support/refuse-same-key.js'
+import { resolveLabels } from '../support/resolve-labels.js'
+import { showProfiles } from '../support/show-profile.js'
+import { requireFields, updateObject, withoutStored } from '../support/update-object.js'
+
+const output = Type.Object({ ...UpdateOutput, profile: Type.Optional(ProfileOut) })
+
+export default defineTool({
+  name: 'update-container-workload-profile',
+  area: 'containers',
+  summary: 'Change how the pods of a namespace are managed, labelled and enforced. Acts at once.',
+  effect: 'write',
+  idempotent: true,
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      profile_href: Type.String({ description: 'Of get-container-workload-profiles' }),
+      managed: Type.Optional(Type.Boolean({ description: 'Manage its pods' })),
+      enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Mode of its pods' })),
+      assign_labels: WorkloadLabelsInput('Replaces; "key=value" or object, one per key; [] clears'),
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: {
+    profile_href: '/orgs/1/container_clusters/ID/container_workload_profiles/ID',
+    enforcement_mode: 'visibility_only',
+  },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { profile_href: href, managed, enforcement_mode: mode, assign_labels: asked, dry_run: dryRun } = args
+    const { pce, signal } = ctx
+    requireFields({ managed, mode, asked }, ['managed', 'enforcement_mode', 'assign_labels'])
+    const current = await findProfile(pce, href.trim(), signal)
+    const labels = asked === undefined ? undefined : await resolveLabels(pce, asked, ctx, unresolved)
+    if (labels !== undefined) refuseSameKey(labels, 'assign_labels')
+    const plan = {
+      what: `the profile ${cleanText(current.namespace ?? current.name ?? current.href)}`,
+      current,
+      body: {
+        managed,
+        enforcement_mode: mode,
+        assign_labels: labels && [...new Set(labels.map((label) => label.href))].map((label) => ({ href: label })),
+      },
+      read: (changed: string) => pce.containerWorkloadProfiles.getByReference(changed),
+      warnings: labels === undefined ? [] : warnOfRestrictions(current),
+    }
+    const { previous, ...answer } = await updateObject(ctx, plan, dryRun)
+    const [profile] = await showProfiles([answer.stored], ctx)
+    // assign_labels is the older form of labels (pce-api e.11), so the newer changes with it.
+    const before =
+      previous && 'assign_labels' in previous ? { ...previous, labels: cleanDeep(current.labels) } : previous
+    return { ...withoutStored(answer), ...(before && { previous: before }), ...(profile && { profile }) }
+  },
+})
+
+/** What assign_labels writes is a label per key; a choice of labels is more than it can say. */
+function warnOfRestrictions({ labels }: ContainerWorkloadProfile): string[] {
+  const keys = (labels ?? []).flatMap((entry) => ('restriction' in entry ? [cleanText(entry.key)] : []))
+  if (keys.length === 0) return []
+  return [`The profile offers a choice of labels for ${keys.join(', ')}; assign_labels replaces it.`]
+}
+
+/** Throws invalid_href for what is no profile of this organisation, not_found where there is none. */
+async function findProfile(pce: PceClient, href: string, signal: AbortSignal): Promise<ContainerWorkloadProfile> {
+  const parsed = parseHref(href)
+  const isProfile = parsed?.kind === 'container_workload_profiles' && parsed.parent?.kind === 'container_clusters'
+  if (!isProfile || parsed.org !== pce.orgId) {
+    const text = `"${href}" is not the href of a container workload profile in organisation ${pce.orgId}.`
+    throw new ToolError('invalid_href', text, { href })
+  }
+  try {
+    return await pce.containerWorkloadProfiles.getByReference(href, { signal })
+  } catch (error) {
+    if (!(error instanceof PceApiError) || error.status !== 404) throw error
+    throw new ToolError('not_found', `No container workload profile has the href ${href}.`, { href }, { cause: error })
+  }
+}
+
+function unresolved(missing: readonly { ref: string; valid: string[] | string }[]): ToolError {
+  const text = `No label matches exactly: ${missing.map(({ ref }) => ref).join(', ')}. Nothing was changed.`
+  const valid = Object.fromEntries(missing.map(({ ref, valid }) => [ref, valid]))
+  return new ToolError('label_not_found', text, { unresolved: missing.map(({ ref }) => ref), valid_values: valid })
+}

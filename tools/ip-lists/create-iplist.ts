@@ -1,0 +1,75 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { DifferencesOut } from '../../schemas/differences.js'
+import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
+import { FqdnInput, IpListOut, IpRangeInput } from '../../schemas/ip-list-shapes.js'
+import { NewName } from '../../schemas/new-name.js'
+import { defineTool } from '../define.js'
+import { cleanDeep } from '../support/clean-text.js'
+import { findDifferences, listDifferences } from '../support/compare-stored.js'
+import { createNamed, refuseTakenName } from '../support/create-named.js'
+import { fitAnswer } from '../support/fit-lists.js'
+import { planFqdns, planRanges, refuseEmptyList } from '../support/plan-ip-list.js'
+import { readBack } from '../support/read-back.js'
+import { refuseHidden } from '../support/refuse-hidden.js'
+import { showIpList } from '../support/show-ip-list.js'
+
+const output = Type.Object({
+  message: Type.String({ description: 'What happened' }),
+  ...Type.Partial(IpListOut).properties,
+  differences: DifferencesOut,
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to look at' })),
+  ...DryRunOutput,
+})
+
+export default defineTool({
+  name: 'create-iplist',
+  area: 'ip-lists',
+  summary: 'Create a draft IP list of addresses, networks and domain names for rules.',
+  effect: 'write',
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      name: NewName('Unique name'),
+      description: Type.Optional(Type.String({ description: 'Free text' })),
+      ip_ranges: Type.Array(IpRangeInput, { maxItems: 10_000, description: 'May be [] with fqdns' }),
+      ...FqdnInput,
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { name: 'partner networks', ip_ranges: [{ from_ip: '198.51.100.0/24' }] },
+  async handler(
+    { name, description, ip_ranges: ranges, fqdn, fqdns, dry_run: dryRun },
+    ctx,
+  ): Promise<Static<typeof output>> {
+    const { pce, signal } = ctx
+    refuseHidden({ name })
+    const planned = planRanges(ranges)
+    const names = planFqdns(fqdn, fqdns)
+    refuseEmptyList(planned, names)
+    await refuseTakenName(pce, 'ip_lists', name, signal)
+    const body = {
+      name,
+      ...(description !== undefined && { description }),
+      ip_ranges: planned,
+      ...(names !== undefined && { fqdns: names }),
+    }
+    if (dryRun === true) {
+      const request = { method: 'POST', path: `/orgs/${pce.orgId}/sec_policy/draft/ip_lists`, body }
+      const message = `Would create the IP list ${name} in draft.`
+      return fitAnswer({ dry_run: true, message, requests: [request] }, ctx.limits)
+    }
+    const created = await createNamed(pce, 'ip_lists', body, signal)
+    const { stored, warnings } = await readBack(created, () => pce.ipLists.getByReference(created.href))
+    const shown = {
+      message: `Created the IP list ${name} in draft.`,
+      ...showIpList(stored),
+      ...listDifferences(cleanDeep(findDifferences(body, stored))),
+      ...warnings,
+    }
+    return fitAnswer(shown, ctx.limits)
+  },
+})

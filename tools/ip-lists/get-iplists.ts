@@ -1,0 +1,47 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { IpListOut } from '../../schemas/ip-list-shapes.js'
+import { PagingInput, PagingOutput } from '../../schemas/paging.js'
+import { defineTool } from '../define.js'
+import { answerPage } from '../support/answer-page.js'
+import { fetchSlice } from '../support/fetch-slice.js'
+import { fitRow } from '../support/fit-lists.js'
+import { decodeCursor } from '../support/list-cursor.js'
+import { showIpList } from '../support/show-ip-list.js'
+
+const NAME = 'get-iplists'
+const Part = (what: string) => Type.Optional(Type.String({ minLength: 1, description: `Part of ${what}` }))
+
+const output = Type.Object({
+  ip_lists: Type.Array(IpListOut, { description: 'This page' }),
+  ...PagingOutput,
+})
+
+export default defineTool({
+  name: NAME,
+  area: 'ip-lists',
+  summary: 'List draft IP lists: addresses and domain names for rules.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      name: Part('the name'),
+      description: Part('the description'),
+      fqdn: Part('a domain name in it'),
+      ip_address: Part('an address in it'),
+      ...PagingInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { name: 'partner' },
+  async handler(args, { pce, limits, signal }): Promise<Static<typeof output>> {
+    const { cursor, max_results: maxResults, ...filters } = args
+    const position = await decodeCursor(NAME, filters, cursor)
+    const slice = await fetchSlice({ api: pce.ipLists, params: filters, signal }, position, maxResults, limits)
+    const shown = slice.items.map((item) => fitRow(showIpList(item), limits))
+    const { rows, paging } = await answerPage(NAME, filters, slice, shown, limits, { ip_lists: [] })
+    return { ip_lists: rows, ...paging }
+  },
+})

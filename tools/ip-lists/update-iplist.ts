@@ -1,0 +1,65 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { DryRunInput } from '../../schemas/dry-run.js'
+import { FqdnInput, IpListOut, IpRangeInput } from '../../schemas/ip-list-shapes.js'
+import { NewName } from '../../schemas/new-name.js'
+import { UpdateOutput } from '../../schemas/update-output.js'
+import { defineTool } from '../define.js'
+import { refuseTakenName } from '../support/create-named.js'
+import { describeObject, findObject } from '../support/find-object.js'
+import { fitAnswer } from '../support/fit-lists.js'
+import { planFqdns, planRanges, refuseEmptyList } from '../support/plan-ip-list.js'
+import { refuseHidden } from '../support/refuse-hidden.js'
+import { showIpList } from '../support/show-ip-list.js'
+import { requireFields, updateObject, withoutStored } from '../support/update-object.js'
+import { warnOfBuiltIn } from '../support/warn-of-built-in.js'
+
+const output = Type.Object({ ...UpdateOutput, ...Type.Partial(IpListOut).properties })
+
+export default defineTool({
+  name: 'update-iplist',
+  area: 'ip-lists',
+  summary: 'Change a draft IP list: what is given replaces what is stored, once provisioned.',
+  effect: 'write',
+  idempotent: true,
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      href: Type.Optional(Type.String({ description: 'Or name' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name' })),
+      new_name: Type.Optional(NewName('Rename')),
+      description: Type.Optional(Type.String({ description: 'Free text' })),
+      ip_ranges: Type.Optional(Type.Array(IpRangeInput, { maxItems: 10_000, description: 'All ranges' })),
+      ...FqdnInput,
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { name: 'partner networks', description: 'Reviewed in March' },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { pce, signal } = ctx
+    const { href, name, new_name: newName, description, ip_ranges: ranges, fqdn, fqdns, dry_run: dryRun } = args
+    if (newName !== undefined) refuseHidden({ new_name: newName })
+    const body = {
+      name: newName,
+      description,
+      ip_ranges: ranges === undefined ? undefined : planRanges(ranges),
+      fqdns: planFqdns(fqdn, fqdns),
+    }
+    const current = await findObject(pce, 'ip_lists', { href, name }, signal)
+    requireFields(body, ['new_name', 'description', 'ip_ranges', 'fqdn', 'fqdns'])
+    if (body.ip_ranges !== undefined || body.fqdns !== undefined) refuseEmptyList(body.ip_ranges, body.fqdns, current)
+    if (newName !== undefined) await refuseTakenName(pce, 'ip_lists', newName, signal, current)
+    const plan = {
+      what: describeObject('ip_lists', current),
+      current,
+      body,
+      read: (changed: string) => pce.ipLists.getByReference(changed),
+      warnings: warnOfBuiltIn(current),
+    }
+    const answer = await updateObject(ctx, plan, dryRun)
+    return fitAnswer({ ...showIpList(answer.stored), ...withoutStored(answer) }, ctx.limits)
+  },
+})

@@ -1,0 +1,66 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { DryRunInput } from '../../schemas/dry-run.js'
+import type { Label } from '../../schemas/pce/label.js'
+import { DeleteOutput } from '../../schemas/update-output.js'
+import { defineTool, type ToolContext } from '../define.js'
+import { cleanText } from '../support/clean-text.js'
+import { showLabel } from '../support/create-label.js'
+import { deleteObject } from '../support/delete-object.js'
+import { findLabel } from '../support/find-label.js'
+import { forgetLabels, loadLabels } from '../support/load-labels.js'
+
+const output = Type.Object({
+  ...DeleteOutput,
+  key: Type.Optional(Type.String()),
+  value: Type.Optional(Type.String()),
+})
+
+export default defineTool({
+  name: 'delete-label',
+  area: 'labels',
+  summary: 'Delete a label that nothing uses. Acts at once.',
+  effect: 'destroy',
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      key: Type.String({ minLength: 1, description: 'Exact key' }),
+      value: Type.String({ minLength: 1, description: 'Exact value' }),
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { key: 'app', value: 'retired-app' },
+  async handler({ key, value, dry_run: dryRun }, ctx): Promise<Static<typeof output>> {
+    const current = findLabel(await loadLabels(ctx.pce, ctx, 'fresh'), { key, value }, ctx.pce.orgId)
+    const uses = await listUses(ctx, current, dryRun === true)
+    const plan = {
+      what: cleanText(`the label ${key}=${value}`),
+      current,
+      explainRefusal: async () => {
+        const used = await listUses(ctx, current, true)
+        const hint = 'Take the label off what used_by names first. Policy counts in draft and active.'
+        return { details: { used_by: used }, ...(used.length > 0 && { hint }) }
+      },
+      warnings: uses.length === 0 ? [] : [`The PCE will refuse it while it is used by: ${uses.join(', ')}.`],
+    }
+    try {
+      return { ...(await deleteObject(ctx, plan, dryRun)), ...withoutHref(showLabel(current)) }
+    } finally {
+      if (dryRun !== true) forgetLabels(ctx.pce)
+    }
+  },
+})
+
+/** The kinds of objects that use the label, as the PCE counts them; asked only where the answer is shown. */
+async function listUses({ pce, signal }: ToolContext<true>, { href }: Label, ask: boolean): Promise<string[]> {
+  if (!ask) return []
+  const { usage } = await pce.labels.getByReference(href, { params: { usage: true }, signal })
+  return Object.entries(usage ?? {}).flatMap(([kind, used]) => (used === true ? [kind] : []))
+}
+
+function withoutHref({ key, value }: { key: string; value: string }) {
+  return { key, value }
+}

@@ -1,0 +1,124 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { Nullable, StringEnum } from '../../schemas/common.js'
+import { ToolError } from '../../schemas/errors.js'
+import { pagingInput, PagingOutput } from '../../schemas/paging.js'
+import type { PceEvent } from '../../schemas/pce/event.js'
+import { defineTool } from '../define.js'
+import { answerPage } from '../support/answer-page.js'
+import { fetchSlice, type Slice } from '../support/fetch-slice.js'
+import { decodeCursor } from '../support/list-cursor.js'
+import { showEvent } from '../support/show-event.js'
+import { isRealDate } from '../support/traffic-window.js'
+
+const NAME = 'get-events'
+const DEFAULT_MAX_RESULTS = 100
+/** The PCE gives no more in one answer, newest first (pce-api b.1). */
+const PCE_MOST = 10_000
+const SEVERITIES = ['emerg', 'alert', 'crit', 'err', 'warning', 'notice', 'info', 'debug'] as const
+const CREATORS = ['user', 'agent', 'ven', 'container_cluster', 'service_account', 'system'] as const
+/** RFC 3339. The PCE answers 406 to a time without zone (pce-api g.19). */
+const TIMESTAMP = /^(\d{4}-\d{2}-\d{2})T(?:[01]\d|2[0-3]):\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/
+const Bound = (description: string) => Type.Optional(Type.String({ description }))
+
+const output = Type.Object({
+  events: Type.Array(
+    Type.Object({
+      href: Type.String(),
+      event_type: Type.String({ description: 'rule_set.update …' }),
+      timestamp: Type.String(),
+      severity: Type.String(),
+      status: Nullable(Type.String()),
+      created_by: Type.Unknown({
+        description: '{user|agent|ven|service_account|system: {href, username|hostname|name}}',
+      }),
+      pce_fqdn: Nullable(Type.String({ description: 'PCE' })),
+      notification_type: Nullable(Type.String({ description: 'Of its first notification' })),
+      info: Nullable(Type.Unknown({ description: 'Of its first notification' })),
+      action: Nullable(Type.Unknown({ description: 'API call: endpoint, method, status, source' })),
+      resource_changes: Type.Array(Type.Unknown(), { description: 'What changed, before and after' }),
+      notifications: Type.Array(Type.Unknown(), { description: 'All notifications' }),
+      omitted: Type.Optional(Type.Integer({ description: 'Changes and notifications too large to show' })),
+    }),
+    { description: 'Newest first' },
+  ),
+  ...PagingOutput,
+  note: Type.Optional(Type.String({ description: 'What is out of reach' })),
+})
+
+export default defineTool({
+  name: NAME,
+  area: 'pce',
+  summary: 'List audit events of the PCE, newest first: who changed what and when, logins, agent troubles.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      event_type: Type.Optional(Type.String({ minLength: 1, description: 'e.g. user.login, rule_set.create' })),
+      severity: Type.Optional(StringEnum(SEVERITIES, { description: 'Exact severity' })),
+      status: Type.Optional(StringEnum(['success', 'failure'] as const, { description: 'Outcome' })),
+      created_by: Type.Optional(Type.String({ minLength: 1, description: 'user, agent, system … or the href of one' })),
+      timestamp_gte: Bound('From, RFC 3339 with zone'),
+      timestamp_lte: Bound('Until, same form'),
+      ...pagingInput(DEFAULT_MAX_RESULTS),
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { event_type: 'user.login', max_results: 20 },
+  async handler(args, { pce, limits, signal }): Promise<Static<typeof output>> {
+    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, ...filters } = args
+    const [from, until] = readWindow(filters)
+    const creator = filters.created_by === undefined ? undefined : readCreator(filters.created_by.trim())
+    const position = await decodeCursor(NAME, filters, cursor)
+    const params = {
+      event_type: filters.event_type,
+      severity: filters.severity,
+      status: filters.status,
+      'timestamp[gte]': from,
+      'timestamp[lte]': until,
+    }
+    const query = { api: pce.events, params, signal, most: PCE_MOST }
+    const slice = await fetchSlice(query, position, maxResults, limits, creator)
+    const note = `The PCE gives the newest ${PCE_MOST} at most; go further back with timestamp_lte.`
+    const notes = isOutOfReach(filters, slice) ? { note } : {}
+    const shown = slice.items.map((event) => showEvent(event, limits))
+    const { rows, paging } = await answerPage(NAME, filters, slice, shown, limits, { events: [], ...notes })
+    return { events: rows, ...paging, ...notes }
+  },
+})
+
+/**
+ * Whether older events exist that no page of this question shows. With filters X-Total-Count may still be that of all events
+ * (pce-api a.6), so only an answer that reached the PCE's most can have been cut.
+ */
+function isOutOfReach(filters: object, { pceTotal, seen = 0 }: Slice<PceEvent>): boolean {
+  if (pceTotal <= PCE_MOST) return false
+  return seen === PCE_MOST || Object.values(filters).every((value) => value === undefined)
+}
+
+/** Both bounds as the PCE takes them. Throws invalid_argument for what is no time, and for a window that ends before it begins. */
+function readWindow(filters: { timestamp_gte?: string; timestamp_lte?: string }): (string | undefined)[] {
+  const bounds = (['timestamp_gte', 'timestamp_lte'] as const).map((argument) => {
+    const text = filters[argument]?.trim().toUpperCase()
+    const [, date] = TIMESTAMP.exec(text ?? '') ?? []
+    if (text === undefined || (date !== undefined && isRealDate(date) && !Number.isNaN(Date.parse(text)))) return text
+    const why = `${argument} "${text}" is no RFC 3339 timestamp with zone, such as 2026-03-01T00:00:00Z.`
+    throw new ToolError('invalid_argument', why, { argument })
+  })
+  const [from, until] = bounds
+  if (from === undefined || until === undefined || Date.parse(from) <= Date.parse(until)) return bounds
+  throw new ToolError('invalid_argument', 'timestamp_gte lies after timestamp_lte; swap them.', {
+    argument: 'timestamp_gte',
+  })
+}
+
+/** The form that the PCE's own created_by filter takes is not documented, so creators are compared here. */
+function readCreator(wanted: string): (event: PceEvent) => boolean {
+  const by = (event: PceEvent) => Object.entries((event.created_by ?? {}) as Record<string, { href?: string } | null>)
+  if (wanted.startsWith('/')) return (event) => by(event).some(([, creator]) => creator?.href === wanted)
+  if ((CREATORS as readonly string[]).includes(wanted)) return (event) => by(event).some(([kind]) => kind === wanted)
+  const text = `created_by "${wanted}" is neither ${CREATORS.join(', ')} nor an href.`
+  throw new ToolError('invalid_argument', text, { argument: 'created_by' })
+}

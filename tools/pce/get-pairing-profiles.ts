@@ -1,0 +1,73 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { Nullable } from '../../schemas/common.js'
+import { LabelOut } from '../../schemas/label-reference.js'
+import { pagingInput, PagingOutput } from '../../schemas/paging.js'
+import type { LabelRef } from '../../schemas/pce/label.js'
+import type { PairingProfile } from '../../schemas/pce/pairing-profile.js'
+import { defineTool } from '../define.js'
+import { answerPage } from '../support/answer-page.js'
+import { cleanDeep } from '../support/clean-text.js'
+import { labelExpander } from '../support/expand-labels.js'
+import { fetchSlice } from '../support/fetch-slice.js'
+import { decodeCursor } from '../support/list-cursor.js'
+
+const NAME = 'get-pairing-profiles'
+const DEFAULT_MAX_RESULTS = 50
+
+const output = Type.Object({
+  pairing_profiles: Type.Array(
+    Type.Object({
+      href: Type.String(),
+      name: Type.String(),
+      enforcement_mode: Nullable(Type.String()),
+      enforcement_mode_lock: Nullable(Type.Boolean({ description: 'Fixed by the profile' })),
+      enabled: Type.Boolean(),
+      is_default: Type.Boolean(),
+      labels: Type.Array(LabelOut, { description: 'Labels of new workloads' }),
+    }),
+    { description: 'Profiles of this page' },
+  ),
+  ...PagingOutput,
+})
+
+export default defineTool({
+  name: NAME,
+  area: 'pce',
+  summary: 'List pairing profiles: what a workload gets when its agent is installed.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Part of the name' })),
+      ...pagingInput(DEFAULT_MAX_RESULTS),
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: {},
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, ...filters } = args
+    const { pce, limits, signal } = ctx
+    const position = await decodeCursor(NAME, filters, cursor)
+    const slice = await fetchSlice({ api: pce.pairingProfiles, params: filters, signal }, position, maxResults, limits)
+    const given = slice.items.flatMap((profile) => profile.labels ?? [])
+    const expand = await labelExpander(pce, given, ctx)
+    const shown = slice.items.map((profile) => showPairingProfile(profile, expand))
+    const { rows, paging } = await answerPage(NAME, filters, slice, shown, limits, { pairing_profiles: [] })
+    return { pairing_profiles: rows, ...paging }
+  },
+})
+
+function showPairingProfile(profile: PairingProfile, expand: (label: LabelRef) => LabelRef) {
+  return cleanDeep({
+    href: profile.href,
+    name: profile.name ?? '',
+    enforcement_mode: profile.enforcement_mode ?? null,
+    enforcement_mode_lock: profile.enforcement_mode_lock ?? null,
+    enabled: profile.enabled === true,
+    is_default: profile.is_default === true,
+    labels: (profile.labels ?? []).map(expand).map(({ href, key = '', value = '' }) => ({ href, key, value })),
+  })
+}

@@ -1,0 +1,104 @@
+import { Type, type Static } from '@sinclair/typebox'
+import type { TypedPendingChange } from '../../pce-client/index.js'
+import { StringEnum } from '../../schemas/common.js'
+import { pagingInput } from '../../schemas/paging.js'
+import { CHANGE_SUBSET_TYPES } from '../../schemas/pce/policy.js'
+import { PolicyChangeOut } from '../../schemas/policy-changes.js'
+import { defineTool } from '../define.js'
+import { answerPage } from '../support/answer-page.js'
+import { describeChanges } from '../support/describe-changes.js'
+import { countOf } from '../support/count-of.js'
+import { decodeCursor } from '../support/list-cursor.js'
+import { sliceOfList } from '../support/slice-of-list.js'
+import { answerBudget } from '../support/split-format.js'
+import { trimChange } from '../support/trim-change.js'
+
+const NAME = 'compare-draft-active'
+const DEFAULT_MAX_RESULTS = 100
+/** Each change is two objects to read, so no answer describes more. */
+const MOST_RESULTS = 250
+/** Room for the facts around the changes and a cursor. */
+const ENVELOPE_BYTES = 1_000
+/** How an update type is called in answers. */
+const GROUPS: Record<string, string> = { create: 'created', update: 'updated', delete: 'deleted' }
+
+const output = Type.Object({
+  total_pending_changes: Type.Integer({ description: 'That match the filter' }),
+  total_unfiltered: Type.Integer({ description: 'All' }),
+  filter: Type.String({ description: 'Type asked for' }),
+  created_count: Type.Integer({ description: 'New' }),
+  updated_count: Type.Integer({ description: 'Changed' }),
+  deleted_count: Type.Integer({ description: 'To be deleted' }),
+  changes: Type.Record(Type.String(), Type.Array(PolicyChangeOut), {
+    description: 'Of this page: created, updated, deleted, other',
+  }),
+  truncated: Type.Boolean({ description: 'More follow' }),
+  next_cursor: Type.Optional(Type.String({ description: 'Absent on the last page' })),
+  status: Type.Optional(Type.String()),
+  message: Type.Optional(Type.String({ description: 'Why there are no changes' })),
+})
+
+export default defineTool({
+  name: NAME,
+  area: 'policy',
+  summary:
+    'Show what provisioning would change: every pending object field by field, rules one by one, whether it widens or narrows what is permitted, who changed it, and what to look at twice.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      resource_type: Type.Optional(
+        StringEnum([...CHANGE_SUBSET_TYPES, 'all'] as const, { default: 'all', description: 'Only this type' }),
+      ),
+      ...pagingInput(DEFAULT_MAX_RESULTS),
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { resource_type: 'rule_sets' },
+  async handler(
+    { resource_type: filter = 'all', cursor, max_results: maxResults = DEFAULT_MAX_RESULTS },
+    ctx,
+  ): Promise<Static<typeof output>> {
+    const filters = { resource_type: filter }
+    const position = await decodeCursor(NAME, filters, cursor)
+    const pending = (await ctx.pce.getPendingPolicyChanges({ signal: ctx.signal })).map(withUpdateType)
+    const wanted = pending.filter(({ type }) => filter === 'all' || type === filter)
+    const count = (kind: string) => wanted.filter(({ update_type: updateType }) => updateType === kind).length
+    const facts = {
+      total_pending_changes: wanted.length,
+      total_unfiltered: pending.length,
+      filter,
+      created_count: count('create'),
+      updated_count: count('update'),
+      deleted_count: count('delete'),
+    }
+    if (wanted.length === 0) {
+      const empty = { ...facts, changes: {}, truncated: false }
+      if (pending.length === 0) {
+        return { ...empty, status: 'in_sync', message: 'Nothing is pending; draft and active policy are the same.' }
+      }
+      return { ...empty, message: `Nothing of type ${filter} is pending; ${countOf(pending.length, 'other change')}.` }
+    }
+    const slice = sliceOfList(wanted, position, Math.min(maxResults, MOST_RESULTS))
+    const most = answerBudget(ctx.limits) - ENVELOPE_BYTES
+    const described = (await describeChanges(ctx, slice.items)).map((change) => trimChange(change, most))
+    const changes: Record<string, typeof described> = { created: [], updated: [], deleted: [] }
+    const { rows, paging } = await answerPage(NAME, filters, slice, described, ctx.limits, { ...facts, changes })
+    for (const [at, row] of rows.entries()) (changes[groupOf(slice.items[at])] ??= []).push(row)
+    const { truncated, next_cursor: next } = paging
+    return { ...facts, changes, truncated, ...(next !== undefined && { next_cursor: next }) }
+  },
+})
+
+/** Some releases call it change_type. */
+function withUpdateType(change: TypedPendingChange): TypedPendingChange {
+  const { change_type: other } = change as { change_type?: TypedPendingChange['update_type'] }
+  return other === undefined ? change : { update_type: other, ...change }
+}
+
+function groupOf(change: TypedPendingChange | undefined): string {
+  return GROUPS[change?.update_type ?? ''] ?? 'other'
+}

@@ -1,0 +1,95 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { DifferencesOut } from '../../schemas/differences.js'
+import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
+import { ActorsInput, RuleParts, ServicesInput } from '../../schemas/rule-input.js'
+import { ResolvedServices, RuleOut } from '../../schemas/rule-output.js'
+import { defineTool } from '../define.js'
+import { cleanDeep } from '../support/clean-text.js'
+import { findDifferences, listDifferences } from '../support/compare-stored.js'
+import { describeObject, findObject } from '../support/find-object.js'
+import { warnOfEnd } from '../support/find-rule.js'
+import { loadLabels } from '../support/load-labels.js'
+import { toDraftHref } from '../support/parse-href.js'
+import { showResolved } from '../support/plan-rule-change.js'
+import { planRule } from '../support/plan-rules.js'
+import { createPolicyLookups } from '../support/policy-lookups.js'
+import { readBack } from '../support/read-back.js'
+import { denyType } from '../support/show-rules.js'
+import { showStoredRule } from '../support/show-stored-rule.js'
+
+const output = Type.Object({
+  message: Type.String({ description: 'What happened' }),
+  href: Type.Optional(Type.String()),
+  rule: Type.Optional(RuleOut),
+  ingress_services_resolved: ResolvedServices,
+  override_deny_warning: Type.Optional(Type.String()),
+  differences: DifferencesOut,
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to look at' })),
+  ...DryRunOutput,
+})
+
+const OVERRIDE_WARNING =
+  'An override deny beats every allow rule, in this and in every other rule set. It is meant for isolating an incident and for what must never happen; a ringfence needs a plain deny.'
+
+export default defineTool({
+  name: 'create-deny-rule',
+  area: 'rulesets',
+  summary: 'Add a deny or override-deny rule to a draft rule set. It blocks once provisioned.',
+  effect: 'write',
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      ruleset_href: Type.Optional(Type.String({ description: 'Or ruleset_name' })),
+      ruleset_name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name' })),
+      providers: ActorsInput('Destinations, in the forms of create-ruleset'),
+      consumers: RuleParts.consumers,
+      ingress_services: ServicesInput('{port, proto, to_port?}, {service} or {href}'),
+      override_deny: Type.Optional(Type.Boolean({ default: false, description: 'Beats every allow rule' })),
+      unscoped_consumers: Type.Optional(RuleParts.unscoped_consumers),
+      description: Type.Optional(RuleParts.description),
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: {
+    ruleset_name: 'payments | prod',
+    providers: ['ams'],
+    consumers: ['iplist:Any (0.0.0.0/0 and ::/0)'],
+    ingress_services: [{ port: 23, proto: 'tcp' }],
+    unscoped_consumers: true,
+  },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { pce, signal } = ctx
+    const { ruleset_href: href, ruleset_name: name, override_deny: override = false, dry_run: dryRun, ...asked } = args
+    const names = { hrefArgument: 'ruleset_href', nameArgument: 'ruleset_name' }
+    const ruleSet = await findObject(pce, 'rule_sets', { href, name }, signal, names)
+    const lookups = createPolicyLookups(pce, await loadLabels(pce, ctx, 'fresh'), 'draft', signal)
+    const planned = await planRule(lookups, { ...asked, rule_type: override ? 'override_deny' : 'deny' })
+    const parent = toDraftHref(ruleSet.href)
+    const shown = {
+      ingress_services_resolved: cleanDeep(showResolved(planned.services)),
+      ...(override && { override_deny_warning: OVERRIDE_WARNING }),
+    }
+    const pending = warnOfEnd(ruleSet)
+    if (dryRun === true) {
+      const request = { method: 'POST', path: `${parent}/deny_rules`, body: planned.body }
+      const message = `Would add the rule to ${describeObject('rule_sets', ruleSet)}.`
+      return { dry_run: true, message, requests: [request], ...shown, ...(pending.length > 0 && { warnings: pending }) }
+    }
+    signal.throwIfAborted()
+    const created = await pce.denyRules.create(planned.body, parent)
+    const { stored, warnings } = await readBack(created, () => pce.denyRules.getByReference(created.href))
+    const all = [...pending, ...(warnings.warnings ?? [])]
+    return {
+      message: `Added the rule to ${describeObject('rule_sets', ruleSet)} in draft.${pending.length > 0 ? '' : ' It takes effect when provisioned.'}`,
+      href: created.href,
+      rule: await showStoredRule(ctx, stored, denyType(stored)),
+      ...shown,
+      ...listDifferences(cleanDeep(findDifferences(planned.body, stored))),
+      ...(all.length > 0 && { warnings: all }),
+    }
+  },
+})

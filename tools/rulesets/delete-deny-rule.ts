@@ -1,0 +1,42 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { DryRunInput } from '../../schemas/dry-run.js'
+import { DeleteOutput } from '../../schemas/update-output.js'
+import { defineTool } from '../define.js'
+import { deleteObject } from '../support/delete-object.js'
+import { findRule } from '../support/find-rule.js'
+
+const output = Type.Object({
+  ...DeleteOutput,
+  was_override: Type.Optional(Type.Boolean()),
+  note: Type.Optional(Type.String()),
+})
+
+export default defineTool({
+  name: 'delete-deny-rule',
+  area: 'rulesets',
+  summary: 'Delete one draft deny or override-deny rule. What it blocks may flow once provisioned.',
+  effect: 'destroy',
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      href: Type.String({ description: '.../rule_sets/ID/deny_rules/ID' }),
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { href: '/orgs/1/sec_policy/draft/rule_sets/1/deny_rules/1' },
+  async handler({ href, dry_run: dryRun }, ctx): Promise<Static<typeof output>> {
+    const { rule: current, ruleSetHref } = await findRule(ctx.pce, 'deny_rules', href, ctx.signal)
+    const override = current.override === true
+    const answer = await deleteObject(
+      ctx,
+      { what: override ? 'the override deny rule' : 'the deny rule', current },
+      dryRun,
+    )
+    const note = `A draft change of the rule set ${ruleSetHref}; provision that to make it active.`
+    return { ...answer, was_override: override, note }
+  },
+})

@@ -1,0 +1,55 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { DryRunInput } from '../../schemas/dry-run.js'
+import type { DenyRule } from '../../schemas/pce/rule-set.js'
+import { DeleteOutput } from '../../schemas/update-output.js'
+import { defineTool } from '../define.js'
+import { cleanText } from '../support/clean-text.js'
+import { deleteObject } from '../support/delete-object.js'
+import { describeObject, findObject } from '../support/find-object.js'
+import { loadDenyRules } from '../support/load-deny-rules.js'
+
+const output = Type.Object({
+  ...DeleteOutput,
+  name: Type.Optional(Type.String()),
+  rules_removed: Type.Optional(
+    Type.Object(
+      { allow: Type.Integer(), deny: Type.Optional(Type.Integer()), override_deny: Type.Optional(Type.Integer()) },
+      { description: 'Rules that go with it' },
+    ),
+  ),
+})
+
+export default defineTool({
+  name: 'delete-ruleset',
+  area: 'rulesets',
+  summary: 'Delete a rule set with all its rules; it stays in force until that is provisioned.',
+  effect: 'destroy',
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      href: Type.Optional(Type.String({ description: 'Or name' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name' })),
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { name: 'retired app | prod' },
+  async handler({ href, name, dry_run: dryRun }, ctx): Promise<Static<typeof output>> {
+    const current = await findObject(ctx.pce, 'rule_sets', { href, name }, ctx.signal)
+    const [found] = await loadDenyRules(ctx.pce, [current], ctx.signal)
+    const allow = { allow: current.rules?.length ?? 0 }
+    const removed =
+      found?.error === undefined ? { ...allow, ...countDenyRules(found?.ruleSet.deny_rules ?? []) } : allow
+    const warnings = found?.error === undefined ? [] : ['Its deny rules could not be counted.']
+    const answer = await deleteObject(ctx, { what: describeObject('rule_sets', current), current, warnings }, dryRun)
+    return { ...answer, name: cleanText(current.name), rules_removed: removed }
+  },
+})
+
+function countDenyRules(rules: readonly DenyRule[]) {
+  const override = rules.filter((rule) => rule.override === true).length
+  return { deny: rules.length - override, override_deny: override }
+}

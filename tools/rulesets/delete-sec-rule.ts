@@ -1,0 +1,35 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { DryRunInput } from '../../schemas/dry-run.js'
+import { DeleteOutput } from '../../schemas/update-output.js'
+import { defineTool } from '../define.js'
+import { deleteObject } from '../support/delete-object.js'
+import { findRule } from '../support/find-rule.js'
+
+const output = Type.Object({
+  ...DeleteOutput,
+  note: Type.Optional(Type.String()),
+})
+
+export default defineTool({
+  name: 'delete-sec-rule',
+  area: 'rulesets',
+  summary: 'Delete one draft allow rule. What only it allows is cut once provisioned.',
+  effect: 'destroy',
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      href: Type.String({ description: '.../rule_sets/ID/sec_rules/ID' }),
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { href: '/orgs/1/sec_policy/draft/rule_sets/1/sec_rules/1' },
+  async handler({ href, dry_run: dryRun }, ctx): Promise<Static<typeof output>> {
+    const { rule: current, ruleSetHref } = await findRule(ctx.pce, 'sec_rules', href, ctx.signal)
+    const answer = await deleteObject(ctx, { what: 'the allow rule', current }, dryRun)
+    return { ...answer, note: `A draft change of the rule set ${ruleSetHref}; provision that to make it active.` }
+  },
+})

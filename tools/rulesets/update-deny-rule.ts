@@ -1,0 +1,63 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { DryRunInput } from '../../schemas/dry-run.js'
+import { RuleChangeInput } from '../../schemas/rule-input.js'
+import { ResolvedServices, RuleOut } from '../../schemas/rule-output.js'
+import { UpdateOutput } from '../../schemas/update-output.js'
+import { defineTool } from '../define.js'
+import { cleanDeep } from '../support/clean-text.js'
+import { findRule, warnOfEnd } from '../support/find-rule.js'
+import { loadLabels } from '../support/load-labels.js'
+import { planRuleChange, showResolved } from '../support/plan-rule-change.js'
+import { createPolicyLookups } from '../support/policy-lookups.js'
+import { denyType } from '../support/show-rules.js'
+import { showStoredRule } from '../support/show-stored-rule.js'
+import { requireFields, updateObject, withoutStored } from '../support/update-object.js'
+
+const output = Type.Object({
+  ...UpdateOutput,
+  rule: Type.Optional(RuleOut),
+  ingress_services_resolved: ResolvedServices,
+})
+
+export default defineTool({
+  name: 'update-deny-rule',
+  area: 'rulesets',
+  summary: 'Change a draft deny or override-deny rule: what is given replaces what is stored, once provisioned.',
+  effect: 'write',
+  idempotent: true,
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      href: Type.String({ description: '.../rule_sets/ID/deny_rules/ID' }),
+      ...RuleChangeInput,
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { href: '/orgs/1/sec_policy/draft/rule_sets/1/deny_rules/1', enabled: false },
+  async handler({ href, dry_run: dryRun, ...change }, ctx): Promise<Static<typeof output>> {
+    const { pce, signal } = ctx
+    requireFields(change, Object.keys(RuleChangeInput))
+    const { rule: current, ruleSetHref } = await findRule(pce, 'deny_rules', href, signal)
+    const lookups = createPolicyLookups(pce, await loadLabels(pce, ctx, 'fresh'), 'draft', signal)
+    const planned = await planRuleChange(lookups, change, { deny: true })
+    const ruleSet = await pce.ruleSets.getByReference(ruleSetHref, { signal })
+    const plan = {
+      what: current.override === true ? 'the override deny rule' : 'the deny rule',
+      current,
+      body: planned.body,
+      read: (changed: string) => pce.denyRules.getByReference(changed),
+      warnings: warnOfEnd(ruleSet),
+      ends: ruleSet.update_type === 'delete',
+    }
+    const answer = await updateObject(ctx, plan, dryRun)
+    return {
+      ...withoutStored({ ...answer, updated_fields: answer.updated_fields?.sort() }),
+      rule: await showStoredRule(ctx, answer.stored, denyType(answer.stored)),
+      ...(planned.services && { ingress_services_resolved: cleanDeep(showResolved(planned.services)) }),
+    }
+  },
+})

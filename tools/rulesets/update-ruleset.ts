@@ -1,0 +1,86 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { DryRunInput } from '../../schemas/dry-run.js'
+import { NewName } from '../../schemas/new-name.js'
+import { ActorInput } from '../../schemas/rule-input.js'
+import { ScopeOut } from '../../schemas/rule-shapes.js'
+import { UpdateOutput } from '../../schemas/update-output.js'
+import { Nullable } from '../../schemas/common.js'
+import { defineTool } from '../define.js'
+import { cleanDeep } from '../support/clean-text.js'
+import { refuseTakenName } from '../support/create-named.js'
+import { describeObject, findObject } from '../support/find-object.js'
+import { loadLabels } from '../support/load-labels.js'
+import { createPolicyLookups } from '../support/policy-lookups.js'
+import { namesOrHrefs } from '../support/names-or-hrefs.js'
+import { refuseHidden } from '../support/refuse-hidden.js'
+import { resolveScopes, toWireScopes } from '../support/resolve-scopes.js'
+import { showScopes } from '../support/show-rules.js'
+import { requireFields, updateObject, withoutStored } from '../support/update-object.js'
+
+const output = Type.Object({
+  ...UpdateOutput,
+  name: Type.Optional(Type.String()),
+  description: Type.Optional(Nullable(Type.String())),
+  enabled: Type.Optional(Type.Boolean()),
+  scopes: Type.Optional(Type.Array(Type.Array(ScopeOut), { description: '[[]] is all' })),
+})
+
+export default defineTool({
+  name: 'update-ruleset',
+  area: 'rulesets',
+  summary: 'Change a draft rule set, not its rules; in force once provisioned.',
+  effect: 'write',
+  idempotent: true,
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      href: Type.Optional(Type.String({ description: 'Or name' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name' })),
+      new_name: Type.Optional(NewName('Rename')),
+      description: Type.Optional(Type.String({ description: 'Free text' })),
+      enabled: Type.Optional(Type.Boolean({ description: 'In force' })),
+      scopes: Type.Optional(
+        Type.Array(Type.Array(ActorInput, { maxItems: 20 }), {
+          minItems: 1,
+          maxItems: 100,
+          description: 'All scopes; [[]] is all workloads',
+        }),
+      ),
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { name: 'payments | prod', description: 'Reviewed in March' },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { pce, signal } = ctx
+    const { href, name, new_name: newName, description, enabled, scopes: asked, dry_run: dryRun } = args
+    if (newName !== undefined) refuseHidden({ new_name: newName })
+    const current = await findObject(pce, 'rule_sets', { href, name }, signal)
+    requireFields({ newName, description, enabled, asked }, ['new_name', 'description', 'enabled', 'scopes'])
+    const lookups = createPolicyLookups(pce, await loadLabels(pce, ctx, 'fresh'), 'draft', signal)
+    const scopes = asked === undefined ? undefined : await resolveScopes(lookups, asked)
+    if (newName !== undefined) await refuseTakenName(pce, 'rule_sets', newName, signal, current)
+    const plan = {
+      what: describeObject('rule_sets', current),
+      current,
+      body: { name: newName, description, enabled, scopes: scopes && toWireScopes(scopes) },
+      read: (changed: string) => pce.ruleSets.getByReference(changed),
+      warnings:
+        scopes?.some((scope) => scope.length === 0) === true
+          ? ['The scope is empty: its rules concern all workloads.']
+          : [],
+    }
+    const answer = await updateObject(ctx, plan, dryRun)
+    const { stored } = answer
+    const names = await namesOrHrefs(pce, [stored.scopes], ctx)
+    return {
+      ...withoutStored(answer),
+      ...cleanDeep({ name: stored.name, description: stored.description ?? null }),
+      enabled: stored.enabled,
+      scopes: cleanDeep(showScopes(stored.scopes, names)),
+    }
+  },
+})

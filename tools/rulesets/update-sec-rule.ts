@@ -1,0 +1,71 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { DryRunInput } from '../../schemas/dry-run.js'
+import { RuleChangeInput, ServicesInput } from '../../schemas/rule-input.js'
+import { ResolvedServices, RuleOut } from '../../schemas/rule-output.js'
+import { WideningOut } from '../../schemas/rule-shapes.js'
+import { UpdateOutput } from '../../schemas/update-output.js'
+import { defineTool } from '../define.js'
+import { cleanDeep } from '../support/clean-text.js'
+import { findRule, warnOfEnd } from '../support/find-rule.js'
+import { loadLabels } from '../support/load-labels.js'
+import { planRuleChange, showNamed, showResolved, warnOfChange } from '../support/plan-rule-change.js'
+import { createPolicyLookups } from '../support/policy-lookups.js'
+import { showStoredRule } from '../support/show-stored-rule.js'
+import { requireFields, updateObject, withoutStored } from '../support/update-object.js'
+
+const output = Type.Object({
+  ...UpdateOutput,
+  rule: Type.Optional(RuleOut),
+  ingress_services_resolved: ResolvedServices,
+  egress_services_resolved: ResolvedServices,
+  policy_widening_warning: WideningOut,
+})
+
+export default defineTool({
+  name: 'update-sec-rule',
+  area: 'rulesets',
+  summary: 'Change a draft allow rule: what is given replaces what is stored, once provisioned.',
+  effect: 'write',
+  idempotent: true,
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      href: Type.String({ description: '.../rule_sets/ID/sec_rules/ID' }),
+      ...RuleChangeInput,
+      egress_services: Type.Optional(ServicesInput('{service} or {href}; [] clears')),
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { href: '/orgs/1/sec_policy/draft/rule_sets/1/sec_rules/1', enabled: false },
+  async handler({ href, dry_run: dryRun, ...change }, ctx): Promise<Static<typeof output>> {
+    const { pce, signal } = ctx
+    requireFields(change, [...Object.keys(RuleChangeInput), 'egress_services'])
+    const { rule: current, ruleSetHref } = await findRule(pce, 'sec_rules', href, signal)
+    const lookups = createPolicyLookups(pce, await loadLabels(pce, ctx, 'fresh'), 'draft', signal)
+    const planned = await planRuleChange(lookups, change, { deny: false })
+    const ruleSet = await pce.ruleSets.getByReference(ruleSetHref, { signal })
+    const widening = await warnOfChange(pce, lookups, current, ruleSet.scopes, planned, signal)
+    const plan = {
+      what: 'the allow rule',
+      current,
+      body: planned.body,
+      read: (changed: string) => pce.rules.getByReference(changed),
+      warnings: warnOfEnd(ruleSet),
+      ends: ruleSet.update_type === 'delete',
+    }
+    const answer = await updateObject(ctx, plan, dryRun)
+    return {
+      ...withoutStored({ ...answer, updated_fields: answer.updated_fields?.sort() }),
+      rule: await showStoredRule(ctx, answer.stored, 'allow'),
+      ...cleanDeep({
+        ...(planned.services && { ingress_services_resolved: showResolved(planned.services) }),
+        ...(planned.egress && { egress_services_resolved: planned.egress.map(showNamed) }),
+        ...(widening && { policy_widening_warning: widening }),
+      }),
+    }
+  },
+})

@@ -1,0 +1,76 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { DifferencesOut } from '../../schemas/differences.js'
+import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
+import { ToolError } from '../../schemas/errors.js'
+import { NewName } from '../../schemas/new-name.js'
+import { ServiceListsInput, ServiceOut } from '../../schemas/service-shapes.js'
+import { defineTool } from '../define.js'
+import { cleanDeep } from '../support/clean-text.js'
+import { findDifferences, listDifferences } from '../support/compare-stored.js'
+import { createNamed, refuseTakenName } from '../support/create-named.js'
+import { noteEgress, showDiscarded } from '../support/discarded-lists.js'
+import { fitAnswer } from '../support/fit-lists.js'
+import { planService, SERVICE_LISTS } from '../support/plan-service.js'
+import { readBack } from '../support/read-back.js'
+import { refuseHidden } from '../support/refuse-hidden.js'
+import { showService } from '../support/show-service.js'
+
+const output = Type.Object({
+  message: Type.String({ description: 'What happened' }),
+  service: Type.Optional(ServiceOut),
+  note: Type.Optional(Type.String()),
+  discarded_fields: Type.Optional(Type.Array(Type.String(), { description: 'Dropped by the PCE' })),
+  differences: DifferencesOut,
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to look at' })),
+  ...DryRunOutput,
+})
+
+export default defineTool({
+  name: 'create-service',
+  area: 'services',
+  summary: 'Create a draft service for rules, from exactly one of the three lists.',
+  effect: 'write',
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      name: NewName('Unique name'),
+      description: Type.Optional(Type.String({ description: 'Free text' })),
+      ...ServiceListsInput,
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { name: 'order api', service_ports: [{ port: 8443, proto: 'tcp' }] },
+  async handler({ name, description, dry_run: dryRun, ...lists }, ctx): Promise<Static<typeof output>> {
+    const { pce, signal } = ctx
+    refuseHidden({ name })
+    const plan = planService(lists)
+    if (plan === undefined) {
+      const text = `A service needs one of ${SERVICE_LISTS.join(', ')}, with at least one entry.`
+      throw new ToolError('empty_service', text, { lists: [...SERVICE_LISTS] })
+    }
+    await refuseTakenName(pce, 'services', name, signal)
+    const body = { name, ...(description !== undefined && { description }), [plan.list]: plan.entries }
+    const note = noteEgress(plan.list)
+    if (dryRun === true) {
+      const request = { method: 'POST', path: `/orgs/${pce.orgId}/sec_policy/draft/services`, body }
+      const message = `Would create the service ${name} in draft.`
+      return fitAnswer({ dry_run: true, message, requests: [request], ...note }, ctx.limits)
+    }
+    const created = await createNamed(pce, 'services', body, signal)
+    const { stored, warnings } = await readBack(created, () => pce.services.getByReference(created.href))
+    const differences = cleanDeep(findDifferences(body, stored))
+    const shown = {
+      message: `Created the service ${name} in draft.`,
+      service: showService(stored),
+      ...note,
+      ...showDiscarded(differences),
+      ...listDifferences(differences),
+      ...warnings,
+    }
+    return fitAnswer(shown, ctx.limits)
+  },
+})

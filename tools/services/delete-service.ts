@@ -1,0 +1,41 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { DryRunInput } from '../../schemas/dry-run.js'
+import { DeleteOutput } from '../../schemas/update-output.js'
+import { defineTool } from '../define.js'
+import { cleanText } from '../support/clean-text.js'
+import { deleteObject } from '../support/delete-object.js'
+import { describeObject, findObject } from '../support/find-object.js'
+import { findPolicyUsers } from '../support/find-users.js'
+import { warnOfBuiltIn } from '../support/warn-of-built-in.js'
+
+const output = Type.Object({ ...DeleteOutput, name: Type.Optional(Type.String()) })
+
+export default defineTool({
+  name: 'delete-service',
+  area: 'services',
+  summary: 'Delete a service that no rule uses; it stays in force until that is provisioned.',
+  effect: 'destroy',
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      href: Type.Optional(Type.String({ description: 'Or name' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name' })),
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { name: 'retired api' },
+  async handler({ href, name, dry_run: dryRun }, ctx): Promise<Static<typeof output>> {
+    const current = await findObject(ctx.pce, 'services', { href, name }, ctx.signal)
+    const plan = {
+      what: describeObject('services', current),
+      current,
+      warnings: warnOfBuiltIn(current),
+      explainRefusal: () => findPolicyUsers(ctx.pce, current, ctx.signal),
+    }
+    return { ...(await deleteObject(ctx, plan, dryRun)), name: cleanText(current.name) }
+  },
+})

@@ -1,0 +1,74 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { DryRunInput } from '../../schemas/dry-run.js'
+import { NewName } from '../../schemas/new-name.js'
+import { ServiceListsInput, ServiceOut } from '../../schemas/service-shapes.js'
+import { UpdateOutput } from '../../schemas/update-output.js'
+import { defineTool } from '../define.js'
+import { refuseTakenName } from '../support/create-named.js'
+import { noteEgress, showDiscarded } from '../support/discarded-lists.js'
+import { describeObject, findObject } from '../support/find-object.js'
+import { fitAnswer } from '../support/fit-lists.js'
+import { planService, refuseOtherKind, SERVICE_LISTS } from '../support/plan-service.js'
+import { refuseHidden } from '../support/refuse-hidden.js'
+import { showService } from '../support/show-service.js'
+import { requireFields, updateObject, withoutStored } from '../support/update-object.js'
+import { warnOfBuiltIn } from '../support/warn-of-built-in.js'
+
+const output = Type.Object({
+  ...UpdateOutput,
+  service: Type.Optional(ServiceOut),
+  note: Type.Optional(Type.String()),
+  discarded_fields: Type.Optional(Type.Array(Type.String(), { description: 'Dropped by the PCE' })),
+})
+
+export default defineTool({
+  name: 'update-service',
+  area: 'services',
+  summary: 'Change a draft service: what is given replaces what is stored, once provisioned; its kind of list stays.',
+  effect: 'write',
+  idempotent: true,
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      href: Type.Optional(Type.String({ description: 'Or name' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name' })),
+      new_name: Type.Optional(NewName('Rename')),
+      description: Type.Optional(Type.String({ description: 'Free text' })),
+      ...ServiceListsInput,
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { name: 'order api', service_ports: [{ port: 9443, proto: 'tcp' }] },
+  async handler(
+    { href, name, new_name: newName, description, dry_run: dryRun, ...lists },
+    ctx,
+  ): Promise<Static<typeof output>> {
+    const { pce, signal } = ctx
+    if (newName !== undefined) refuseHidden({ new_name: newName })
+    const planned = planService(lists)
+    const current = await findObject(pce, 'services', { href, name }, signal)
+    const body = { name: newName, description, ...(planned && { [planned.list]: planned.entries }) }
+    requireFields(body, ['new_name', 'description', ...SERVICE_LISTS])
+    if (planned !== undefined) refuseOtherKind(current, planned.list)
+    if (newName !== undefined) await refuseTakenName(pce, 'services', newName, signal, current)
+    const plan = {
+      what: describeObject('services', current),
+      current,
+      body,
+      read: (changed: string) => pce.services.getByReference(changed),
+      warnings: warnOfBuiltIn(current),
+    }
+    const answer = await updateObject(ctx, plan, dryRun)
+    const shown = {
+      ...withoutStored(answer),
+      service: showService(answer.stored),
+      ...noteEgress(planned?.list),
+      ...showDiscarded(answer.differences ?? []),
+    }
+    return fitAnswer(shown, ctx.limits)
+  },
+})

@@ -1,0 +1,52 @@
+import { PceApiError, type PceClient } from '../../pce-client/index.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
+import { parseHref, toDraftHref } from './parse-href.js'
+
+/** What an href of each kind of rule is called, and where a rule of the other kind is changed. */
+const KINDS = {
+  sec_rules: { noun: 'allow rule', other: 'Deny rules have tools of their own (update-deny-rule, delete-deny-rule).' },
+  deny_rules: { noun: 'deny rule', other: 'Allow rules have tools of their own (update-sec-rule, delete-sec-rule).' },
+} as const
+export type RuleCollection = keyof typeof KINDS
+
+export interface FoundRule<R> {
+  rule: R
+  /** Draft href of the rule set it lives in. */
+  ruleSetHref: string
+}
+
+/** What to say of a change inside a rule set that waits for its deletion (pce-api a.4). */
+export function warnOfEnd({ update_type: updateType }: Pick<RuleSet, 'update_type'>): string[] {
+  return updateType === 'delete'
+    ? ['Its rule set waits for its deletion: provisioning deletes it with all its rules.']
+    : []
+}
+
+/**
+ * The draft rule of an href; an active href stands for its draft. Throws invalid_href for anything but a rule of this kind in
+ * this organisation, not_found where there is none.
+ */
+export async function findRule<C extends RuleCollection>(
+  pce: PceClient,
+  collection: C,
+  href: string,
+  signal: AbortSignal,
+): Promise<FoundRule<C extends 'sec_rules' ? Rule : DenyRule>> {
+  const { noun, other } = KINDS[collection]
+  const parsed = parseHref(href.trim())
+  const isRule = parsed?.kind === collection && parsed.parent?.kind === 'rule_sets' && parsed.version !== undefined
+  if (!isRule || parsed.org !== pce.orgId || /^\d+$/.test(parsed.version ?? '')) {
+    const text = `"${href}" is not the href of a draft ${noun} in organisation ${pce.orgId}.`
+    throw new ToolError('invalid_href', text, { href }, { hint: `get-rulesets lists the hrefs of rules. ${other}` })
+  }
+  const draft = toDraftHref(href.trim())
+  const api = collection === 'sec_rules' ? pce.rules : pce.denyRules
+  try {
+    const rule = await api.getByReference(draft, { signal })
+    return { rule: rule as never, ruleSetHref: draft.slice(0, draft.indexOf(`/${collection}/`)) }
+  } catch (error) {
+    if (!(error instanceof PceApiError) || error.status !== 404) throw error
+    throw new ToolError('not_found', `No ${noun} has the href ${draft}.`, { href: draft }, { cause: error })
+  }
+}

@@ -1,0 +1,46 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { DryRunInput } from '../../schemas/dry-run.js'
+import { ToolError } from '../../schemas/errors.js'
+import { DeleteOutput } from '../../schemas/update-output.js'
+import { defineTool } from '../define.js'
+import { cleanText } from '../support/clean-text.js'
+import { deleteObject } from '../support/delete-object.js'
+import { describeObject, findObject } from '../support/find-object.js'
+import { isManaged } from '../support/show-workload.js'
+
+const output = Type.Object({
+  ...DeleteOutput,
+  name: Type.Optional(Type.String()),
+  managed: Type.Optional(Type.Boolean()),
+})
+
+export default defineTool({
+  name: 'delete-workload',
+  area: 'workloads',
+  summary: 'Delete an unmanaged workload. Acts at once.',
+  effect: 'destroy',
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      href: Type.Optional(Type.String({ description: 'The workload, or name' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name or host name' })),
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { name: 'legacy-db-01' },
+  async handler({ href, name, dry_run: dryRun }, ctx): Promise<Static<typeof output>> {
+    const current = await findObject(ctx.pce, 'workloads', { href, name }, ctx.signal)
+    const what = describeObject('workloads', current)
+    if (isManaged(current)) {
+      const details = { argument: href === undefined ? 'name' : 'href', href: current.href, managed: true }
+      const hint = 'Unpair the VEN first: in the PCE, or on the host itself.'
+      throw new ToolError('invalid_argument', `${what} has an agent (VEN) and cannot be deleted.`, details, { hint })
+    }
+    const answer = await deleteObject(ctx, { what, current }, dryRun)
+    return { ...answer, name: cleanText(current.name ?? current.hostname ?? ''), managed: false }
+  },
+})

@@ -1,0 +1,128 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum } from '../../schemas/common.js'
+import { DryRunInput } from '../../schemas/dry-run.js'
+import { ToolError } from '../../schemas/errors.js'
+import { LabelOut } from '../../schemas/label-reference.js'
+import { NewName } from '../../schemas/new-name.js'
+import { ENFORCEMENT_MODES } from '../../schemas/pce/enforcement-mode.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import { UpdateOutput } from '../../schemas/update-output.js'
+import { WorkloadLabelsInput, WorkloadOut } from '../../schemas/workload-shapes.js'
+import { defineTool } from '../define.js'
+import { checkAddresses } from '../support/check-addresses.js'
+import type { LabelOutput } from '../support/create-label.js'
+import { describeObject, findObject } from '../support/find-object.js'
+import { loadLabels } from '../support/load-labels.js'
+import { labelRequests, plannedHrefs, planWorkloadLabels } from '../support/plan-workload-labels.js'
+import { refuseHidden } from '../support/refuse-hidden.js'
+import { showWrittenWorkload } from '../support/show-written-workload.js'
+import { isManaged } from '../support/show-workload.js'
+import { requireFields, updateObject, withoutStored } from '../support/update-object.js'
+import { writePlannedLabels } from '../support/write-planned-labels.js'
+import { writeWithRollback } from '../support/write-with-rollback.js'
+
+const output = Type.Object({
+  ...UpdateOutput,
+  workload: Type.Optional(WorkloadOut),
+  labels_created: Type.Optional(Type.Array(LabelOut, { description: 'Labels that did not exist before' })),
+})
+
+export default defineTool({
+  name: 'update-workload',
+  area: 'workloads',
+  summary:
+    'Change a workload: name, description, labels, enforcement mode; of an unmanaged one also its addresses. Acts at once.',
+  effect: 'write',
+  idempotent: true,
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      href: Type.Optional(Type.String({ description: 'The workload, or name' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name or host name' })),
+      new_name: Type.Optional(NewName('Rename')),
+      description: Type.Optional(Type.String({ description: 'Free text' })),
+      hostname: Type.Optional(NewName('Host name; unmanaged only')),
+      enforcement_mode: Type.Optional(
+        StringEnum(ENFORCEMENT_MODES, { description: 'full blocks what no rule allows' }),
+      ),
+      ip_addresses: Type.Optional(
+        Type.Array(Type.String(), {
+          minItems: 1,
+          maxItems: 100,
+          description: 'Replaces all interfaces; unmanaged only',
+        }),
+      ),
+      labels: WorkloadLabelsInput('Replaces all labels, one per key; [] clears; missing ones are created'),
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { name: 'legacy-db-01', description: 'Moved to the new rack' },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { pce, signal } = ctx
+    const { href, name, new_name: newName, description, hostname, dry_run: dryRun } = args
+    const { enforcement_mode: mode, ip_addresses: addresses, labels: asked } = args
+    refuseHidden({ ...(newName !== undefined && { new_name: newName }), ...(hostname !== undefined && { hostname }) })
+    if (addresses !== undefined) checkAddresses(addresses)
+    const current = await findObject(pce, 'workloads', { href, name }, signal)
+    const offered = ['new_name', 'description', 'hostname', 'enforcement_mode', 'ip_addresses', 'labels']
+    requireFields({ newName, description, hostname, mode, addresses, asked }, offered)
+    if (isManaged(current)) refuseReported({ hostname, ip_addresses: addresses })
+    const index = await loadLabels(pce, ctx, 'fresh')
+    const labels = asked === undefined ? undefined : planWorkloadLabels(index, asked)
+    const toBody = (hrefs: readonly string[]) => ({
+      name: newName,
+      description,
+      hostname,
+      enforcement_mode: mode,
+      interfaces: addresses?.map((address, at) => ({ name: `eth${at}`, address })),
+      labels: labels && hrefs.map((label) => ({ href: label })),
+    })
+    const plan = {
+      what: describeObject('workloads', current),
+      current,
+      read: (changed: string) => pce.workloads.getByReference(changed),
+      warnings: [...(labels?.warnings ?? []), ...warnOfMode(current, mode)],
+    }
+    const known = (current.labels ?? []).flatMap((label) => index.get(label.href) ?? [])
+    if (dryRun === true) {
+      const body = toBody(labels === undefined ? [] : plannedHrefs(labels))
+      const answer = await updateObject(ctx, { ...plan, body }, true)
+      const creations = labels === undefined ? [] : labelRequests(pce.orgId, labels)
+      const requests = [...creations, ...(answer.requests ?? [])]
+      return { ...withoutStored(answer), requests, workload: showWrittenWorkload(current, known) }
+    }
+    const created: LabelOutput[] = []
+    const { answer, attached } = await writeWithRollback(pce, {
+      describe: () => ({ labels_created: created }),
+      write: async (written) => {
+        const attached = labels === undefined ? [] : await writePlannedLabels(ctx, labels, written, created)
+        const body = toBody(attached.map((label) => label.href))
+        return { attached, answer: await updateObject(ctx, { ...plan, body }, false) }
+      },
+    })
+    return {
+      ...withoutStored(answer),
+      workload: showWrittenWorkload(answer.stored, [...known, ...attached]),
+      ...(labels !== undefined && { labels_created: created }),
+    }
+  },
+})
+
+/** A mode is kept by the agent; the PCE may store one for a host that has none, or refuse it. */
+function warnOfMode(workload: Workload, mode: string | undefined): string[] {
+  return mode === undefined || isManaged(workload)
+    ? []
+    : ['It has no agent, so no enforcement mode takes effect on it.']
+}
+
+/** What an agent reports cannot be written (pce-api e.3); the PCE would refuse it without saying why. */
+function refuseReported(fields: Record<string, unknown>): void {
+  const given = Object.keys(fields).filter((field) => fields[field] !== undefined)
+  if (given.length === 0) return
+  const text = `The workload is managed: its agent reports ${given.join(' and ')}, so they cannot be set.`
+  throw new ToolError('invalid_argument', text, { argument: given[0], managed: true })
+}
