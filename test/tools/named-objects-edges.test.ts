@@ -256,6 +256,7 @@ t.test('names are compared as they are and shown without what cannot be seen', a
     await refused(t, bench, 'update-iplist', { href, new_name: 'Tab\there' }, 'invalid_argument')
     await refused(t, bench, 'create-iplist', { ...body, name: 'A\u200Bb' }, 'invalid_argument')
     await refused(t, bench, 'create-service', { name: 'A\u200Bb', service_ports: [{ proto: 6 }] }, 'invalid_argument')
+    await refused(t, bench, 'update-service', { name: 'SSH', new_name: 'S\u200BH' }, 'invalid_argument')
     await refused(t, bench, 'update-label', { key: 'env', value: 'prod', new_value: 'pr\u200Bod' }, 'invalid_argument')
   })
 
@@ -345,6 +346,9 @@ t.test('what an IP list may hold', async (t) => {
     const names = await bench.ok('create-iplist', { name: 'Names', ip_ranges: [], fqdn: 'a.example' })
     await refused(t, bench, 'update-iplist', { href: names.href, fqdns: [] }, 'invalid_argument')
     await refused(t, bench, 'update-iplist', { name: 'Branch offices', ip_ranges: [] }, 'invalid_argument')
+    const both = { href: names.href, ip_ranges: [{ from_ip: '10.0.0.1' }] }
+    t.match(await bench.ok('update-iplist', both), { fqdns: [{}], ip_ranges: [{}] })
+    t.match(await bench.ok('update-iplist', { href: names.href, ip_ranges: [] }), { fqdns: [{}], ip_ranges: [] })
     const moved = { href: names.href, fqdns: [], ip_ranges: [{ from_ip: '10.0.0.1' }] }
     t.match(await bench.ok('update-iplist', moved), { fqdns: [], ip_ranges: [{ from_ip: '10.0.0.1' }] })
     t.match(await bench.ok('update-iplist', { href: names.href, description: '' }), { updated_fields: ['description'] })
@@ -408,6 +412,18 @@ t.test('what a service may hold', async (t) => {
   t.match(await bench.ok('create-service', { name: 'n', ...empty, dry_run: true }), { dry_run: true })
   const both = { name: 'SSH', service_ports: [{ proto: 6 }], windows_egress_services: [{ process_name: 'x' }] }
   await refused(t, bench, 'update-service', both, 'conflicting_service_definition')
+
+  await t.test('more of it than an answer can show', async (t) => {
+    const many = Array.from({ length: 1_000 }, (_, at) => ({ process_name: `C:\\${'x'.repeat(200)}\\${at}.exe` }))
+    const made = await bench.ok('create-service', { name: 'Many', windows_egress_services: many })
+    const changed = await bench.ok('update-service', { name: 'Many', windows_egress_services: many.slice(1) })
+    for (const answer of [made, changed]) {
+      t.ok(JSON.stringify(answer).length <= 80_000)
+      t.match(answer.warnings, [/too large/])
+      t.notOk(answer.discarded_fields)
+    }
+    t.match((await bench.ok('get-services', { name: 'Many' })).services, [{ omitted: /too large/i }])
+  })
 
   await t.test('a list stored as empty was dropped too', async (t) => {
     bench.simulator.faults.add({

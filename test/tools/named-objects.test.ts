@@ -33,6 +33,7 @@ t.test('update-label', async (t) => {
     })
     t.match(bench.writes(), [{ method: 'PUT', path: `/api/v2${label.href}`, body: { value: 'insight' } }])
     t.equal(bench.simulator.state.find(label.href)?.value, 'insight')
+    await bench.fails('get-workloads', { labels: ['app=audit-log'] }, 'unresolved_label_filter')
     t.match(await bench.ok('get-workloads', { labels: ['app=insight'] }), { total: 0 }, 'the cache knows the new value')
   })
 
@@ -98,6 +99,7 @@ t.test('delete-label', async (t) => {
     t.same(bench.writes(), [])
     t.match(await bench.ok('delete-label', args), { href: label.href, ...args, message: /Deleted/ })
     t.match(bench.writes(), [{ method: 'DELETE', path: `/api/v2${label.href}` }])
+    await bench.fails('get-workloads', { labels: ['app=kiosk'] }, 'unresolved_label_filter')
     await bench.fails('delete-label', args, 'not_found')
     t.match(await bench.ok('get-labels', { key: 'app', value: 'kiosk-shop' }), { total_count: 1 })
   })
@@ -176,6 +178,9 @@ t.test('create-iplist', async (t) => {
     })
     const raced = await bench.fails('create-iplist', { ...args, name: 'Branch two' }, 'pce_error')
     t.equal(raced.token, 'ip_list_name_not_unique')
+    const blind = { kind: 'status', path: `${DRAFT}/ip_lists`, method: 'GET', times: 1, status: 200, body: [] } as const
+    bench.simulator.faults.add(blind)
+    t.match(await bench.fails('create-iplist', args, 'already_exists'), { existing_iplist: { name: 'Branch' } })
   })
 
   await t.test('every range that is none is refused before anything is asked', async (t) => {

@@ -104,6 +104,17 @@ t.test('what is written is told, whatever fails afterwards', async (t) => {
     t.match(answer, { message: /Added/, warnings: [/read back/], rule: { rule_type: 'deny' } })
   })
 
+  await t.test('a rule that is stored otherwise than sent is told of', async (t) => {
+    const [href] = (bench.simulator.state.find(ruleSet)?.deny_rules as Json[]).map((rule) => rule.href)
+    const stored = { ...bench.simulator.state.find(href), override: false, unscoped_consumers: false }
+    bench.simulator.faults.add({ ...services, path: /\/deny_rules\/\d+$/, status: 200, body: stored })
+    const rule = { providers: ['ams'], consumers: ['ams'], ingress_services: [{ port: 443, proto: 'tcp' }] }
+    const args = { ruleset_href: ruleSet, ...rule, unscoped_consumers: true, override_deny: true }
+    const { differences } = await bench.ok('create-deny-rule', args)
+    t.ok(differences.some(({ field, sent }: Json) => field === 'override' && sent === true))
+    t.ok(differences.some(({ field }: Json) => field === 'unscoped_consumers'))
+  })
+
   await t.test('a creation without an answer may have happened, and is sent once', async (t) => {
     bench.simulator.faults.add({ kind: 'commit-then-drop', path: `${ruleSet}/deny_rules`, method: 'POST', times: 1 })
     bench.writes()
@@ -215,4 +226,18 @@ t.test('no scope at all is no change of scopes, and never everything', async (t)
   const { href } = await makeRuleSet(bench, 'Scoped')
   await refused(t, bench, 'update-ruleset', { href, scopes: [] }, 'invalid_argument')
   t.match(await bench.ok('update-ruleset', { href, scopes: [[]] }), { scopes: [[]], warnings: [/all workloads/] })
+})
+
+t.test('the widening warning judges the rule that results', async (t) => {
+  const bench = await startBench(t)
+  const { rules } = await makeRuleSet(bench, 'Widening')
+  const [href = ''] = rules
+  const count = async (args: object) =>
+    (await bench.ok('update-sec-rule', { href, ...args })).policy_widening_warning?.non_windows_consumer_count
+  const outbound = { consumers: ['ams'], egress_services: [{ service: 'Windows Update client' }] }
+  const everywhere = await count({ ...outbound, unscoped_consumers: true })
+  t.equal(await count({ description: 'as before' }), everywhere, 'whether or not the change concerns it')
+  const inScope = await count({ unscoped_consumers: false })
+  t.ok(inScope < everywhere, `${inScope} of ${everywhere}`)
+  t.equal(await count({ consumers: ['iplist:Internet'] }), 0, 'addresses are no workloads, and warned of all the same')
 })

@@ -159,7 +159,14 @@ t.test('update-sec-rule', async (t) => {
   )
 
   await t.test('all or nothing, and the right kind of rule', async (t) => {
-    await refused(t, bench, 'update-sec-rule', { href: deny, enabled: false }, 'invalid_href')
+    const other = await refused(t, bench, 'update-sec-rule', { href: deny, enabled: false }, 'invalid_href')
+    t.match(other.hint, /update-deny-rule/, 'where it is changed')
+    const old = { href: href.replace('draft', '1'), enabled: false }
+    t.match(
+      await refused(t, bench, 'update-sec-rule', old, 'invalid_href'),
+      { message: /draft/ },
+      'history is not changed',
+    )
     await refused(t, bench, 'update-sec-rule', { href: ruleSet, enabled: false }, 'invalid_href')
     await refused(
       t,
