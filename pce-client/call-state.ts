@@ -36,6 +36,8 @@ export interface CallState {
   connected: boolean
   /** An earlier attempt may have been carried out. */
   mayHaveHappened: boolean
+  /** The answer of an earlier attempt was lost on its way back: narrower than that it may have happened, which a 503 leaves open too. */
+  answerLost: boolean
   /** Why this client ended the attempt itself. Node reports only a closed connection then. */
   ended: { error: PceError; retry: boolean } | undefined
 }

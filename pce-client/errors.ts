@@ -78,6 +78,9 @@ export interface PceApiErrorFacts {
   code?: PceErrorCode
 }
 
+/** Tokens by which the PCE says that what was to be deleted is gone already (pce-api a.4, f.3). */
+const GONE_TOKENS = new Set(['label_already_deleted'])
+
 /**
  * The PCE said no: a status above 399, or a job or query that it reports as failed (then with the status of that report).
  * `mustConnect` throws it for every failure, as the specification says; `status` is 0 where no answer came.
@@ -102,6 +105,11 @@ export class PceApiError extends PceError {
     this.errors = facts.errors ?? []
     this.retryAfter = facts.retryAfter ?? null
     this.requestId = facts.requestId
+  }
+
+  /** What was asked for is not there, or not any more: there is nothing left to delete. */
+  get isGone(): boolean {
+    return this.status === 404 || this.errors.some(({ token }) => GONE_TOKENS.has(token))
   }
 }
 

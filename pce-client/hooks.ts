@@ -12,7 +12,7 @@ import type {
 import { bodyTooLarge, MAX_BODY_BYTES, type CallState } from './call-state.js'
 import { PceError } from './errors.js'
 import { outcomeOf, toPceError, type Failure } from './map-failure.js'
-import { parseRetryAfter, waitBeforeRetry } from './retry-policy.js'
+import { isLostBehindGateway, parseRetryAfter, waitBeforeRetry } from './retry-policy.js'
 import type { ClientSettings } from './settings.js'
 
 export interface PceHooks {
@@ -77,6 +77,7 @@ export function decideRetry(settings: ClientSettings, state: CallState, failure:
   if (wait === null) return false
   // Only a rejected request (429) is known not to have been carried out.
   if (outcome !== 429 && (state.connected || outcome !== 'lost')) state.mayHaveHappened = true
+  if (outcome === 'lost' ? state.connected : isLostBehindGateway(outcome)) state.answerLost = true
   state.waitMs = wait
   // The attempt is over: a cancellation during the wait must not count its connection.
   state.connected = false

@@ -12,9 +12,6 @@ import { streamBody } from './stream-body.js'
 import type { ClientSettings } from './settings.js'
 import type { Answer, Http, SendOptions } from './transport.js'
 
-/** Tokens by which the PCE says that what was to be deleted is gone already (pce-api a.4, f.3). */
-const GONE_TOKENS = new Set(['label_already_deleted'])
-
 /**
  * The got instance of one client and the one way through it. Connections are made anew when proxies or TLS settings change;
  * credentials and time-outs are read for every request.
@@ -130,6 +127,5 @@ function requestHeaders(method: string, options: SendOptions, settings: ClientSe
 
 /** Design decision 23: a repeated DELETE that finds nothing has done its work the first time. */
 function isDoneAlready(error: PceError, state: CallState): boolean {
-  if (state.method !== 'DELETE' || state.attempts < 2 || !(error instanceof PceApiError)) return false
-  return error.status === 404 || error.errors.some(({ token }) => GONE_TOKENS.has(token))
+  return state.method === 'DELETE' && state.attempts >= 2 && error instanceof PceApiError && error.isGone
 }

@@ -1,7 +1,7 @@
 import type { CallState } from './call-state.js'
 import { PceApiError, PceError } from './errors.js'
 import { describeApiErrors, readApiErrors } from './read-api-error.js'
-import { readRetryAfter, type FailedAttempt } from './retry-policy.js'
+import { isLostBehindGateway, readRetryAfter, type FailedAttempt } from './retry-policy.js'
 
 /** An error answer as it came, decoded. */
 export interface ErrorAnswer {
@@ -55,9 +55,9 @@ export function outcomeOf(failure: Failure, state: CallState): FailedAttempt['ou
 }
 
 /**
- * The error a call ends with. A write that was sent and got no answer, or a creating one that got a server error, is
- * `outcome_unknown` (design decision 23): saying that it failed could be wrong. Never carries the HTTP library's error, which
- * holds the request's headers.
+ * The error a call ends with. A write that was sent and got no answer, at any of its attempts, or a creating one that got a
+ * server error, is `outcome_unknown` (design decisions 3 and 23): saying that it failed could be wrong. What the PCE said last
+ * stays in it. Never carries the HTTP library's error, which holds the request's headers.
  */
 export function toPceError(failure: Failure, state: CallState): PceError {
   if (!(failure instanceof Error)) return toApiError(failure, state)
@@ -72,10 +72,10 @@ export function toPceError(failure: Failure, state: CallState): PceError {
 function toApiError(answer: ErrorAnswer, state: CallState): PceApiError {
   const { method, path } = state
   const errors = readApiErrors(answer.body)
-  const unknown = state.nature.writes && !state.nature.repeatable && answer.status >= 500
+  const unknown = state.nature.writes && mayBeDone(answer.status, state)
   const said = describeApiErrors(answer.status, answer.statusText, errors)
   const text = unknown
-    ? `${method} ${path} may have been carried out, the PCE answered ${said}. Look before repeating it.`
+    ? `${method} ${path} may have been carried out${state.answerLost ? ': an answer was lost before' : ','} the PCE answered ${said}. Look before repeating it.`
     : `${method} ${path}: the PCE answered ${said}`
   const retryAfter = answer.headers['retry-after']
   const waitMs = readRetryAfter(typeof retryAfter === 'string' ? retryAfter : undefined, state.now())
@@ -89,6 +89,11 @@ function toApiError(answer: ErrorAnswer, state: CallState): PceApiError {
     retryAfter: waitMs === null ? null : Math.ceil(waitMs / 1000),
     requestId: typeof requestId === 'string' ? requestId.slice(0, 128) : undefined,
   })
+}
+
+/** Whatever a repetition is told, the attempt whose answer was lost may have been carried out. */
+function mayBeDone(status: number, { answerLost, nature }: CallState): boolean {
+  return answerLost || isLostBehindGateway(status) || (!nature.repeatable && status >= 500)
 }
 
 function explain(failure: Error, state: CallState): Pick<PceError, 'code' | 'reason'> & { why: string } {

@@ -102,7 +102,7 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
     // Service bindings and vulnerabilities are created by arrays only; one object goes as an array of one.
     const wrap = this.#kind.arrayCreate === true && !Array.isArray(body)
     const answer = await this.#http.send('POST', endpoint, { ...below(options), json: wrap ? [body] : body })
-    return createdOf<T>(answer, endpoint, wrap)
+    return createdOf<T>(answer, endpoint, wrap ? 'wrapped' : Array.isArray(body) ? 'list' : 'one')
   }
 
   async update(reference: ReferenceLike, body: object, options: RequestOptions = {}): Promise<void> {

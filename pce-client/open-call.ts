@@ -38,6 +38,7 @@ export function openCall(
     waitMs: 0,
     connected: false,
     mayHaveHappened: false,
+    answerLost: false,
     ended: undefined,
   }
   const end = () => {

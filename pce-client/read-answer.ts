@@ -15,14 +15,29 @@ export function bodyOf<T>(answer: Answer): T {
   throw new PceError('invalid_response', 'the PCE answered without the object')
 }
 
-/** The created object. It exists once the PCE has answered, so an answer that cannot be read is no failure to create. */
-export function createdOf<T>(answer: Answer, endpoint: string, unwrap: boolean): T {
-  let body: unknown
+/** How the body of a creating POST was sent: one object, one as a list of one, or a list. */
+export type Creation = 'one' | 'wrapped' | 'list'
+
+/**
+ * What was created, as the PCE answers it: an object, or objects, with their hrefs (pce-api a.7). It exists once the PCE has
+ * answered, so an answer that does not name it is no failure to create.
+ *
+ * @throws {PceError} `outcome_unknown` for such an answer.
+ */
+export function createdOf<T>(answer: Answer, endpoint: string, creation: Creation): T {
+  let cause: unknown
   try {
-    body = answer.json<unknown>()
-  } catch (cause) {
-    const text = `POST ${endpoint}: the PCE accepted the object (status ${answer.status}), but its answer cannot be read. Look before repeating it.`
-    throw new PceError('outcome_unknown', text, { cause })
+    const body = answer.json<unknown>()
+    const made = creation === 'wrapped' && Array.isArray(body) ? (body as unknown[])[0] : body
+    const isNamed = creation === 'list' ? Array.isArray(made) && made.length > 0 && made.every(hasHref) : hasHref(made)
+    if (isNamed) return made as T
+  } catch (error) {
+    cause = error
   }
-  return (unwrap && Array.isArray(body) ? (body as unknown[])[0] : body) as T
+  const text = `POST ${endpoint}: the PCE accepted the object (status ${answer.status}), but its answer cannot be read. Look before repeating it.`
+  throw new PceError('outcome_unknown', text, { cause })
+}
+
+function hasHref(made: unknown): boolean {
+  return typeof (made as { href?: unknown } | null | undefined)?.href === 'string'
 }

@@ -38,6 +38,14 @@ export function waitBeforeRetry(attempt: FailedAttempt): number | null {
   return attempt.elapsedMs + wait > attempt.totalTimeoutMs ? null : wait
 }
 
+/**
+ * What a gateway says in place of the server behind it, whose answer it could not use (502) or did not get (504; RFC 9110, 15.6):
+ * the request was passed on and its answer lost, as on a connection that breaks. A 500 or 503 is the PCE's own refusal.
+ */
+export function isLostBehindGateway(outcome: FailedAttempt['outcome']): boolean {
+  return outcome === 502 || outcome === 504
+}
+
 /** 1, 2, 4, 8, 16 s with 10 % either way, so that callers that failed together do not return together. */
 function backoff(retriesMade: number, random: number): number {
   const wait = FIRST_WAIT_MS * BACKOFF_FACTOR ** retriesMade

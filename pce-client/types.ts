@@ -147,7 +147,7 @@ export interface ObjectApi<T extends object = PceObject> {
 export type TrafficQuery = Omit<TrafficQueryBody, 'max_results'> & Partial<Pick<TrafficQueryBody, 'max_results'>>
 
 export interface TrafficQueryProgress {
-  phase: 'submitted' | 'polling' | 'downloading' | 'done'
+  phase: 'submitted' | 'polling' | 'draft' | 'downloading' | 'done'
   status?: string
   /** Milliseconds since the query was submitted. */
   elapsedMs: number
@@ -163,6 +163,11 @@ export interface StreamTrafficOptions extends RequestOptions {
   onProgress?: (progress: TrafficQueryProgress) => void
   /** Seconds until the query is given up and deleted at the PCE. Default 600 (design decision 4). */
   deadlineSeconds?: number
+  /**
+   * Have the PCE work out what the draft policy would decide, before the download: rows then have `draft_policy_decision` and
+   * `rules`. Takes some 10 s more. Default false.
+   */
+  draftDecisions?: boolean
 }
 
 export interface TrafficQueryOutcome {
@@ -171,6 +176,8 @@ export interface TrafficQueryOutcome {
   /** Rows that were not objects with a source, a destination and a service; left out of `flows`. */
   unparseable: number
   matchesCount: number | null
+  /** Only with `draftDecisions`: null, or why rows have no draft decision. */
+  draftUnavailable?: string | null
 }
 
 /** The transport operations of the specification. */

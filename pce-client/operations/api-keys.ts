@@ -58,7 +58,7 @@ export function createApiKeyOperations(calls: Calls): ApiKeyOperations {
   return {
     async createServiceAccountApiKey(saHref, options) {
       const answer = await calls.post(keysOfAccount(saHref), { expires_in_seconds: 'default' }, options)
-      return madeBy<CreatedApiKey>(answer, 'the API key')
+      return madeBy<CreatedApiKey>(answer, 'the API key', 'key_id')
     },
     async deleteServiceAccountApiKey(saHref, keyId, options) {
       await calls.delete(`${keysOfAccount(saHref)}/${segment('key_id', keyId)}`, options)
@@ -68,7 +68,7 @@ export function createApiKeyOperations(calls: Calls): ApiKeyOperations {
     },
     async createUserApiKey(userId, options) {
       const answer = await calls.post(keysOfUser(userId), { name: DEFAULT_KEY_NAME }, options)
-      return madeBy<CreatedApiKey>(answer, 'the API key')
+      return madeBy<CreatedApiKey>(answer, 'the API key', 'key_id')
     },
     async deleteUserApiKey(userId, keyId, options) {
       await calls.delete(`${keysOfUser(userId)}/${segment('key_id', keyId)}`, options)

@@ -42,9 +42,8 @@ export function createDefaultsOperations(
     },
     async generatePairingKey(pairingProfileHref, options) {
       const path = `${calls.href(KINDS.pairingProfiles, pairingProfileHref)}/pairing_key`
-      const made = madeBy<{ activation_code?: unknown }>(await calls.post(path, {}, options), 'the pairing key')
-      if (typeof made.activation_code === 'string') return made.activation_code
-      throw new PceError('outcome_unknown', 'the PCE made a pairing key, but its answer does not have it')
+      const answer = await calls.post(path, {}, options)
+      return madeBy<{ activation_code: string }>(answer, 'the pairing key', 'activation_code').activation_code
     },
   }
 }

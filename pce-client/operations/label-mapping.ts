@@ -84,7 +84,7 @@ export function createLabelMappingOperations(calls: Calls): LabelMappingOperatio
     async runLabelMappingRules(data, options) {
       checkList('workloads', KINDS.workloads, data.workloads)
       checkList('rules', KINDS.labelMappingRules, data.rules)
-      return madeBy<LabelMappingRun>(await calls.post(`${base}/run`, data, options), 'the run')
+      return madeBy<LabelMappingRun>(await calls.post(`${base}/run`, data, options), 'the run', 'href')
     },
     async getLabelMappingJob(jobUuid, options) {
       return calls.get<LabelMappingRun>(job(jobUuid), options)

@@ -62,7 +62,7 @@ export function createPolicyOperations({ http, org, post, settings }: Calls): Po
   return {
     async provisionPolicyChanges(changeDescription, hrefs, options) {
       const body = { update_description: changeDescription, change_subset: subsetOf(hrefs) }
-      return madeBy<PolicyVersion>(await post(base, body, options), 'the provisioning')
+      return madeBy<PolicyVersion>(await post(base, body, options), 'the provisioning', 'href')
     },
     async getPendingPolicyChanges(options = {}) {
       const changes = await pending(options)

@@ -3,10 +3,15 @@ import type { ActionError } from '../../schemas/pce/action-error.js'
 import type { ImportResult } from '../../schemas/pce/import-result.js'
 import type { Answer } from '../transport.js'
 
-/** The object that a call has made. @throws {PceError} `outcome_unknown`: it exists, but the answer does not show it. */
-export function madeBy<T extends object>(answer: Answer, what: string): T {
-  const body = bodyOr(answer, what, undefined)
-  if (typeof body === 'object' && body !== null) return body as T
+/**
+ * The object that a call has made.
+ *
+ * @param name the text by which it is known, which no such answer is without (pce-api d).
+ * @throws {PceError} `outcome_unknown`: it exists, but the answer does not show it.
+ */
+export function madeBy<T extends object>(answer: Answer, what: string, name: keyof T & string): T {
+  const body = bodyOr(answer, what, undefined) as T | null | undefined
+  if (typeof body?.[name] === 'string') return body
   throw unreadable(answer, what)
 }
 

@@ -4,6 +4,7 @@ import { PceError } from '../errors.js'
 import type { ClientSettings } from '../settings.js'
 import type { Http } from '../transport.js'
 import type { StreamTrafficOptions, TrafficQuery, TrafficQueryOutcome } from '../types.js'
+import { addDraftDecisions } from './add-draft-decisions.js'
 import { downloadFlows } from './download-flows.js'
 import { pollUntilDone, readAgain } from './poll-traffic-query.js'
 import { beginTrafficRun, type TrafficRun } from './traffic-run.js'
@@ -39,13 +40,15 @@ export function createTrafficOperations(http: Http, settings: ClientSettings): T
     try {
       href = await submit(http, settings, queryName, trafficQuery, run)
       const { query, result } = await pollUntilDone(http, settings, href, run)
+      const draft = options.draftDecisions === true ? await addDraftDecisions(http, settings, href, run) : undefined
       run.report({ phase: 'downloading', status: query.status, matchesCount: query.matches_count })
       const counts = await downloadFlows(http, endpointOfLocation(settings.address, result), run, (flows, total) =>
         deliver(options, run, query, flows, total),
       )
       const final = await readAgain(http, href, query, run)
       run.report({ phase: 'done', status: final.status, flows: counts.flows, matchesCount: final.matches_count })
-      return { query: final, ...counts, matchesCount: final.matches_count ?? null } satisfies TrafficQueryOutcome
+      const outcome: TrafficQueryOutcome = { query: final, ...counts, matchesCount: final.matches_count ?? null }
+      return draft === undefined ? outcome : { ...outcome, draftUnavailable: draft }
     } catch (error) {
       if (href !== undefined) await deleteQuery(http, href, options)
       throw run.explain(error)

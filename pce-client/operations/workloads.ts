@@ -58,7 +58,7 @@ export function createWorkloadOperations(calls: Calls): WorkloadOperations {
     },
     async createWorkloadInterface(workloadHref, networkInterface, options) {
       const answer = await calls.post(`${pathOf(workloadHref)}/interfaces`, networkInterface, options)
-      return madeBy<WorkloadInterface>(answer, 'the interface')
+      return madeBy<WorkloadInterface>(answer, 'the interface', 'name')
     },
     async deleteWorkloadInterface(workloadHref, ifaceName, options) {
       await calls.delete(`${pathOf(workloadHref)}/interfaces/${segment('iface_name', ifaceName)}`, options)

@@ -128,7 +128,7 @@ t.test('the table of kinds', async (t) => {
 
 t.test('every kind is reached at its own path, and refuses what it has not', async (t) => {
   for (const fact of facts) {
-    const client = setup({ body: {} })
+    const client = setup({ body: { href: '/made' } })
     const api = apiOf(client, camelCase(fact.name))
     const at = (version: string) => fact.path.replace('{org}', '1').replace('{pversion}', version).replace('{id}', '9')
     const parent = fact.parent === '' ? null : at('draft').slice(0, at('draft').lastIndexOf('/'))
@@ -389,12 +389,36 @@ t.test('create', async (t) => {
   client = setup({ status: 201, body: [{ href: '/orgs/1/service_bindings/1', status: 'created' }] })
   t.match(await client.serviceBindings.create({ workload: { href: 'x' } }), { href: '/orgs/1/service_bindings/1' })
   t.equal(server.seen[0]?.body, '[{"workload":{"href":"x"}}]', 'service bindings are created as arrays')
+  const two = [{ href: '/orgs/1/service_bindings/1' }, { href: '/orgs/1/service_bindings/2' }]
+  client = setup({ status: 201, body: two })
+  t.same(await client.serviceBindings.create([{}, {}]), two, 'and several of them at once')
+  client = setup({ status: 201, body: { href: '/orgs/1/sec_policy/draft/rule_sets/3/deny_rules/4' } })
   await client.denyRules.create({}, { href: '/orgs/1/sec_policy/active/rule_sets/3' })
   t.equal(
-    server.seen[1]?.path,
+    server.seen[0]?.path,
     '/orgs/1/sec_policy/draft/rule_sets/3/deny_rules',
     'rules are created in the draft of their rule set',
   )
+})
+
+t.test('a creation whose answer does not name what was created', async (t) => {
+  const unknown = {
+    code: 'outcome_unknown',
+    message: /accepted the object \(status 201\).*cannot be read.*Look before/,
+  }
+  const unusable = ['', 'null', '{}', '[]', '7', '"text"', '{"href":null}', '{"href":7}', '[{}]', '[null]', '{"cut']
+  for (const { name, create, parent, path } of facts.filter(({ collection }) => collection.includes('POST'))) {
+    const at = path.replace('{org}', '1').replace('{pversion}', 'draft').replace('{id}', '9')
+    const under = parent === '' ? null : at.slice(0, at.lastIndexOf('/'))
+    for (const body of create === '' ? [...unusable, '[{"href":"/made"}]'] : unusable) {
+      const api = apiOf(setup({ status: 201, body }), camelCase(name))
+      await t.rejects(api.create({}, under), unknown, `${name}: ${body}`)
+      t.equal(server.seen.length, 1, 'is not repeated')
+    }
+  }
+  for (const body of [...unusable, '{"href":"/made"}', '[{"href":"/made"},{}]']) {
+    await t.rejects(setup({ status: 201, body }).vulnerabilities.create([{}, {}]), unknown, `a list: ${body}`)
+  }
 })
 
 t.test('bulk operations', async (t) => {

@@ -101,13 +101,12 @@ t.test('the keys of an organisation', async (t) => {
 })
 
 t.test('a key whose answer is lost', async (t) => {
-  for (const answer of ['<html>', '[1', '7', '']) {
+  for (const answer of ['<html>', '[1', '7', '', 'null', '{}', '[]', '{"key_id":null}']) {
     const client = setup({ status: 201, headers: { 'content-type': 'application/json' }, body: answer })
-    await t.rejects(
-      client.createUserApiKey(1),
-      { code: 'outcome_unknown', message: /the API key was accepted/ },
-      answer,
-    )
+    const unknown = { code: 'outcome_unknown', message: /was accepted \(status 201\).*cannot be read. Look before/ }
+    await t.rejects(client.createUserApiKey(1), unknown, answer)
+    await t.rejects(client.createServiceAccountApiKey('/orgs/1/service_accounts/x'), unknown, answer)
+    await t.rejects(client.generatePairingKey('/orgs/1/pairing_profiles/1'), unknown, answer)
   }
   const client = setup({ status: 201, body: { other: 1 } })
   await t.rejects(client.generatePairingKey('/orgs/1/pairing_profiles/1'), { code: 'outcome_unknown' })

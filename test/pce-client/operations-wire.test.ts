@@ -242,15 +242,15 @@ const ROWS: Record<string, Row> = {
     call: (client) => client.getWorkloadInterfaces(`${ORG}/workloads/${UUID}`),
     sends: `GET ${ORG}/workloads/${UUID}/interfaces`,
   }),
-  createWorkloadInterface: object(
-    {
-      call: (client) =>
-        client.createWorkloadInterface(`${ORG}/workloads/${UUID}`, { name: 'eth0', link_state: 'up', cidr_block: 24 }),
-      sends: `POST ${ORG}/workloads/${UUID}/interfaces`,
-      body: { name: 'eth0', link_state: 'up', cidr_block: 24 },
-    },
-    'outcome_unknown',
-  ),
+  createWorkloadInterface: {
+    call: (client) =>
+      client.createWorkloadInterface(`${ORG}/workloads/${UUID}`, { name: 'eth0', link_state: 'up', cidr_block: 24 }),
+    sends: `POST ${ORG}/workloads/${UUID}/interfaces`,
+    body: { name: 'eth0', link_state: 'up', cidr_block: 24 },
+    answer: { name: 'eth0', of_a_later_release: true },
+    gives: { name: 'eth0', of_a_later_release: true },
+    givesForNothing: 'outcome_unknown',
+  },
   deleteWorkloadInterface: nothing({
     call: (client) => client.deleteWorkloadInterface(`${ORG}/workloads/${UUID}`, 'Ethernet 2/α?#%'),
     sends: `DELETE ${ORG}/workloads/${UUID}/interfaces/Ethernet%202%2F%CE%B1%3F%23%25`,

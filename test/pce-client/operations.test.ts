@@ -443,9 +443,12 @@ t.test('provisioning', async (t) => {
     'an empty list must not mean everything',
   )
   t.same(server.seen, [], 'before any request')
-  await t.rejects(setup({ status: 201, body: '{"href"' }).provisionPolicyChanges('x', [draft('rule_sets/1')]), {
-    code: 'outcome_unknown',
-  })
+  for (const body of ['{"href"', '{}', '[]', 'null', '', '{"version":7}']) {
+    await t.rejects(setup({ status: 201, body }).provisionPolicyChanges('x', [draft('rule_sets/1')]), {
+      code: 'outcome_unknown',
+      message: /the provisioning was accepted \(status 201\).*cannot be read. Look before/,
+    })
+  }
   await t.rejects(setup({ status: 504 }).provisionPolicyChanges('x', [draft('rule_sets/1')]), {
     code: 'outcome_unknown',
     status: 504,

@@ -70,6 +70,29 @@ t.test('TLS', async (t) => {
   }
   t.equal((await connect((client) => client.setTlsSettings(false, pki.path('both.pem')), strictPort)).status, 200)
 
+  let attempts = 0
+  const stubborn = https.createServer(tls, (_request, response) => void response.writeHead(406).end())
+  const behind = await listen(t, stubborn)
+  const clumsy = net.createServer((socket) => {
+    attempts += 1
+    if (attempts === 1) return void socket.destroy()
+    const inner = net.connect(behind, '127.0.0.1')
+    socket.on('error', () => inner.destroy()).pipe(inner)
+    inner.on('error', () => socket.destroy()).pipe(socket)
+  })
+  const clumsyPort = await new Promise<number>((resolve) => {
+    clumsy.listen(0, '127.0.0.1', () => resolve((clumsy.address() as net.AddressInfo).port))
+  })
+  t.teardown(() => clumsy.close())
+  const patient = clientOf({ port: clumsyPort }, { url: 'https://localhost' })
+  patient.setTlsSettings(pki.path('ca.pem'))
+  t.match(
+    await rejection(patient.put('x')),
+    { code: 'api_error', status: 406 },
+    'a handshake that breaks off loses no answer',
+  )
+  t.equal(attempts, 2, 'and is repeated')
+
   const switching = createPceClient({ url: 'https://localhost', port })
   await t.rejects(switching.get('x'))
   switching.setTlsSettings(pki.path('ca.pem'))

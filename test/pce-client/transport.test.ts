@@ -315,6 +315,45 @@ const cases: RetryCase[] = [
   { method: 'DELETE', replies: [status(404)], requests: 1, code: 'api_error' },
   { method: 'DELETE', replies: [status(503), status(406)], requests: 2, code: 'api_error' },
   { method: 'PUT', replies: [reset], requests: 6, code: 'outcome_unknown' },
+  // An attempt whose answer was lost may have been carried out, whatever the next one is told; a gateway that got no usable
+  // answer has lost it too, unlike a PCE that says by itself that it cannot.
+  ...[reset, { status: 204, body: {}, breaks: true }, status(502), status(504)].flatMap((lost): RetryCase[] => [
+    ...[400, 401, 403, 404, 406].map((code): RetryCase => ({
+      method: 'PUT',
+      replies: [lost, status(code)],
+      requests: 2,
+      code: 'outcome_unknown',
+    })),
+    { method: 'PUT', replies: [lost, status(503)], requests: 6, code: 'outcome_unknown' },
+    { method: 'PUT', replies: [status(503), lost, status(429), status(406)], requests: 4, code: 'outcome_unknown' },
+    {
+      method: 'PUT',
+      path: 'workloads/bulk_update',
+      replies: [lost, status(503)],
+      requests: 6,
+      code: 'outcome_unknown',
+    },
+    { method: 'DELETE', replies: [lost, status(406)], requests: 2, code: 'outcome_unknown' },
+    { method: 'DELETE', replies: [lost, status(404)], requests: 2, code: null },
+    { method: 'PUT', replies: [lost, status(503), ok], requests: 3, code: null },
+    { method: 'GET', replies: [lost, status(503)], requests: 6, code: 'api_error' },
+    { method: 'GET', replies: [lost, status(404)], requests: 2, code: 'api_error' },
+    { method: 'POST', path: 'sec_policy/impact', replies: [lost, status(406)], requests: 2, code: 'api_error' },
+  ]),
+  ...[502, 504].flatMap((code): RetryCase[] => [
+    { method: 'PUT', replies: [status(code)], requests: 6, code: 'outcome_unknown' },
+    {
+      method: 'PUT',
+      replies: [...Array<Reply>(5).fill(status(503)), status(code)],
+      requests: 6,
+      code: 'outcome_unknown',
+    },
+  ]),
+  ...[429, 500, 503].flatMap((code): RetryCase[] => [
+    { method: 'PUT', replies: [status(code)], requests: 6, code: 'api_error' },
+    { method: 'PUT', replies: [status(code), status(406)], requests: 2, code: 'api_error' },
+    { method: 'DELETE', replies: [status(code)], requests: 6, code: 'api_error' },
+  ]),
   { method: 'GET', replies: [reset], requests: 6, code: 'unreachable' },
   { method: 'GET', replies: [status(503)], requests: 6, code: 'api_error' },
   { method: 'GET', replies: [status(429)], requests: 6, code: 'api_error' },
@@ -369,6 +408,14 @@ t.test('an unknown outcome keeps what the PCE said', async (t) => {
   const error = await rejection(clientOf(server).post('labels'))
   t.match(error, { name: 'PceApiError', code: 'outcome_unknown', status: 500, errors: [{ token: 'some_error' }] })
   t.match(error.message, /may have been carried out.*some_error/)
+
+  const forgetful = await startServer(t, (_seen, index) => (index === 0 ? reset : status(406)))
+  const refusal = await rejection(clientOf(forgetful).put('things/1'))
+  t.match(refusal, { name: 'PceApiError', code: 'outcome_unknown', status: 406, errors: [{ token: 'some_error' }] })
+  t.match(
+    refusal.message,
+    /may have been carried out: an answer was lost before the PCE answered 406 .*some_error.*Look/,
+  )
 })
 
 t.test('the waits between attempts', async (t) => {
@@ -485,11 +532,14 @@ t.test('a PCE that cannot be connected to', async (t) => {
 t.test('time-outs', async (t) => {
   const server = await startServer(t, ({ path }, index) => {
     if (path.endsWith('/once')) return index === 0 ? { hangs: true } : ok
+    if (path.endsWith('/late')) return index === 2 ? { hangs: true } : status(406)
     return { hangs: true }
   })
   const client = clientOf(server, { requestTimeout: 1 })
   t.equal((await client.get('once')).status, 200, 'of one attempt are repeated for a GET')
   t.same(client.waits, [1000])
+  t.match(await rejection(client.put('late')), { code: 'outcome_unknown', status: 406 }, 'leave a PUT open, too')
+  t.match(await rejection(client.put('late')), { code: 'api_error', status: 406 }, 'and no other call')
   const impatient = clientOf(server, { requestTimeout: 1, retryCount: 0 })
   const [read, write] = await Promise.all([rejection(impatient.get('x')), rejection(impatient.post('x'))])
   t.match(read, { code: 'unreachable', reason: 'ETIMEDOUT', message: /no answer within 1 s/ })

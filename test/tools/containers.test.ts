@@ -319,6 +319,33 @@ t.test('update-container-workload-profile', async (t) => {
     const answer = await bench.ok(NAME, { profile_href: href, enforcement_mode: 'selective' })
     t.match(answer, { warnings: [/read back/], profile: { enforcement_mode: 'selective' } })
   })
+
+  await t.test(
+    'a change is told even if its labels cannot be read; where nothing was written, that is a failure',
+    async (t) => {
+      await bench.ok(NAME, { profile_href: href, assign_labels: ['app=pay'] })
+      const args = { profile_href: href, enforcement_mode: 'full' }
+      const unreadable = (): void => {
+        bench.advance(61_000)
+        simulator.faults.clear()
+        simulator.faults.add({ kind: 'status', path: /\/labels$/, method: 'GET', status: 503, times: 20 })
+      }
+      unreadable()
+      await refused(t, bench, NAME, { ...args, dry_run: true }, 'pce_error')
+      unreadable()
+      const answer = await bench.ok(NAME, args)
+      t.same(answer.warnings, [
+        'It was changed; the profile is not shown, since the labels it names could not be read.',
+      ])
+      t.match(answer, { href, updated_fields: ['enforcement_mode'], previous: { enforcement_mode: 'selective' } })
+      t.notOk('profile' in answer)
+      t.match(simulator.state.find(href), { enforcement_mode: 'full' })
+      unreadable()
+      await refused(t, bench, NAME, args, 'pce_error')
+      simulator.faults.clear()
+      t.match(await bench.ok(NAME, args), { updated_fields: [], profile: { enforcement_mode: 'full' } })
+    },
+  )
 })
 
 t.test('get-kubernetes-workloads', async (t) => {

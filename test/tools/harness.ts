@@ -26,6 +26,10 @@ export interface Bench {
   ok(name: string, args?: object): Promise<Json>
   /** The error body of a call that must fail with this code. */
   fails(name: string, args: object, code: string): Promise<Json>
+  /** The error body of a call that is cancelled as soon as a report of its progress is the one waited for. */
+  cancelled(name: string, args: object, when: (update: ProgressUpdate) => boolean): Promise<Json>
+  /** Aborts what is running, as a server that stops does. */
+  stop(): void
   /** Writes the PCE has seen since the last call of this function. */
   writes(): RecordedRequest[]
 }
@@ -83,11 +87,15 @@ export function benchOf(t: Test, simulator: PceSimulator, url: string, options: 
     server: { name: 'svc-mcp', version: '0.1.0', changelog: options.changelog ?? (async () => null) },
     now: () => now,
   })
-  const call = (name: string, args: object) => {
+  const call = (name: string, args: object, cancel: (update: ProgressUpdate) => boolean = () => false) => {
     progress.length = 0
-    const signal = new AbortController().signal
+    const controller = new AbortController()
+    const report = (update: ProgressUpdate) => {
+      progress.push(update)
+      if (cancel(update)) controller.abort()
+    }
     return dispatcher.dispatch(
-      { name, arguments: args as Json, requestId: 'r1', signal, progress: (update) => progress.push(update) },
+      { name, arguments: args as Json, requestId: 'r1', signal: controller.signal, progress: report },
       { caller: { mode: 'insecure', role: 'admin', iss: null, sub: null }, transport: 'http', pce },
     )
   }
@@ -97,6 +105,7 @@ export function benchOf(t: Test, simulator: PceSimulator, url: string, options: 
     pce,
     progress,
     advance: (ms) => (now += ms),
+    stop: () => dispatcher.abortAll(),
     async ok(name, args = {}) {
       const result = await call(name, args)
       if (!result.ok) throw new Error(`${name} failed: ${JSON.stringify(renderError(result.error, 'r1'))}`)
@@ -106,6 +115,11 @@ export function benchOf(t: Test, simulator: PceSimulator, url: string, options: 
       const result = await call(name, args)
       if (result.ok) throw new Error(`${name} should have failed: ${JSON.stringify(result.value).slice(0, 500)}`)
       t.equal(result.error.code, code, `${name} fails with ${code}: ${result.error.message}`)
+      return renderError(result.error, 'r1')
+    },
+    async cancelled(name, args, when) {
+      const result = await call(name, args, when)
+      if (result.ok) throw new Error(`${name} was not cancelled: ${JSON.stringify(progress)}`)
       return renderError(result.error, 'r1')
     },
     writes() {

@@ -1,5 +1,7 @@
 /** Workloads, changed, deleted and counted: the right one or none, labels and all, and nothing left over when it fails. */
 import t, { type Test } from 'tap'
+import { ToolError } from '../../schemas/errors.js'
+import { writeWithRollback, type Written } from '../../tools/support/write-with-rollback.js'
 import { startServer, type Reply } from '../pce-client/support.js'
 import { benchOf, startBench, type Bench, type Json } from './harness.js'
 
@@ -223,7 +225,8 @@ t.test('update-workload', async (t) => {
     const before = simulator.state.find(href)?.labels
     simulator.faults.add({ kind: 'status', ...PUTS, times: 1, ...NOPE })
     const error = await bench.fails('update-workload', { href, labels: ['loc=venus', 'env=prod'] }, 'pce_error')
-    t.match(error, { rolled_back: true, token: 'nope', http_status: 406, labels_created: [{ value: 'venus' }] })
+    t.match(error, { rolled_back: true, token: 'nope', http_status: 406 })
+    t.same(error.labels_created, [], 'none is left of those that were made')
     t.notOk('partial' in error)
     t.same((await bench.ok('get-labels', { value: 'venus' })).labels, [])
     t.same(simulator.state.find(href)?.labels, before)
@@ -232,7 +235,8 @@ t.test('update-workload', async (t) => {
     bench.writes()
     simulator.faults.add({ kind: 'status', path: '/orgs/1/labels', method: 'POST', times: 1, skip: 1, ...NOPE })
     const two = await bench.fails('update-workload', { href, labels: ['loc=mars', 'role=rover'] }, 'pce_error')
-    t.match(two, { rolled_back: true, labels_created: [{ value: 'mars' }] })
+    t.match(two, { rolled_back: true })
+    t.same(two.labels_created, [])
     t.same(
       bench.writes().map(({ method }) => method),
       ['POST', 'POST', 'DELETE'],
@@ -241,14 +245,53 @@ t.test('update-workload', async (t) => {
   })
 
   await t.test('when they cannot be, it says what is left', async (t) => {
+    const hostile = Array.from({ length: 5 }, () => ({ token: 'x', message: `a\u202Eb\n${'y'.repeat(900)}` }))
     simulator.faults.add(
       { kind: 'status', ...PUTS, times: 1, ...NOPE },
-      { kind: 'status', path: '/orgs/1/labels', method: 'DELETE', times: 1, status: 403 },
+      { kind: 'status', path: '/orgs/1/labels', method: 'DELETE', times: 1, status: 403, body: hostile },
     )
-    const error = await bench.fails('update-workload', { href, labels: ['loc=pluto'] }, 'pce_error')
-    t.match(error, { partial: true, token: 'nope', written: [{ href: /labels/ }], rollback_error: /./ })
+    const error = await bench.fails('update-workload', { href, labels: ['loc=pluto', 'role=dwarf'] }, 'pce_error')
+    // The newest goes first, and could not be deleted; the other was.
+    t.match(error, {
+      partial: true,
+      token: 'nope',
+      written: [{ href: /labels/ }],
+      rollback_error: /^DELETE .*403 .*ab y/,
+    })
+    t.same([error.written.length, error.labels_created.length], [1, 1])
+    t.match(error.labels_created, [{ key: 'role', value: 'dwarf', href: error.written[0].href }])
+    t.ok(error.rollback_error.length <= 1000 && !/[\u202E\n]/.test(error.rollback_error), 'in clean text, clipped')
     t.notOk('rolled_back' in error)
-    t.match((await bench.ok('get-labels', { value: 'pluto' })).labels, [{ href: error.written[0].href }])
+    t.match((await bench.ok('get-labels', { value: 'dwarf' })).labels, [{ href: error.written[0].href }])
+    t.same((await bench.ok('get-labels', { value: 'pluto' })).labels, [])
+  })
+
+  await t.test('a label that is gone by then is taken back', async (t) => {
+    for (const gone of [
+      { status: 404 },
+      { status: 406, body: [{ token: 'label_already_deleted', message: 'It has already been deleted' }] },
+    ]) {
+      simulator.faults.add(
+        { kind: 'status', ...PUTS, times: 1, ...NOPE },
+        { kind: 'status', path: '/orgs/1/labels', method: 'DELETE', times: 1, ...gone },
+      )
+      const error = await bench.fails('update-workload', { href, labels: [`loc=gone-${gone.status}`] }, 'pce_error')
+      t.match(error, { rolled_back: true, token: 'nope' }, `${gone.status}`)
+      t.same(error.labels_created, [])
+      t.notOk('partial' in error || 'rollback_error' in error)
+    }
+  })
+
+  await t.test('what went wrong inside while taking back is not shown', async (t) => {
+    const write = async (written: Written) => {
+      written.hrefs.push(undefined as never)
+      throw new ToolError('invalid_argument', 'Told.')
+    }
+    await t.rejects(writeWithRollback(pce, { write }), {
+      code: 'invalid_argument',
+      message: 'Told.',
+      details: { partial: true, rollback_error: 'It failed in the server.' },
+    })
   })
 
   await t.test('a lost answer is asked for again, since a change may be repeated', async (t) => {

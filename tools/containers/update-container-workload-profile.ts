@@ -61,11 +61,22 @@ export default defineTool({
       warnings: labels === undefined ? [] : warnOfRestrictions(current),
     }
     const { previous, ...answer } = await updateObject(ctx, plan, dryRun)
-    const [profile] = await showProfiles([answer.stored], ctx)
+    const warnings = [...(answer.warnings ?? [])]
+    const [profile] = await showProfiles([answer.stored], ctx).catch((error: unknown) => {
+      if (!answer.updated_fields?.length) throw error
+      // The write is done: to fail now would say that it is not.
+      warnings.push('It was changed; the profile is not shown, since the labels it names could not be read.')
+      return []
+    })
     // assign_labels is the older form of labels (pce-api e.11), so the newer changes with it.
     const before =
       previous && 'assign_labels' in previous ? { ...previous, labels: cleanDeep(current.labels) } : previous
-    return { ...withoutStored(answer), ...(before && { previous: before }), ...(profile && { profile }) }
+    return {
+      ...withoutStored(answer),
+      ...(warnings.length > 0 && { warnings }),
+      ...(before && { previous: before }),
+      ...(profile && { profile }),
+    }
   },
 })
 

@@ -8,6 +8,7 @@ import { cleanDeep } from '../support/clean-text.js'
 import { completeChanges } from '../support/complete-changes.js'
 import { countOf } from '../support/count-of.js'
 import { choosePending, fitChanges, toChangeSubset, toProvisionable } from '../support/provision-targets.js'
+import { requireObject } from '../support/read-back.js'
 
 const DEFAULT_DESCRIPTION = 'Provisioned via MCP'
 
@@ -145,7 +146,7 @@ async function askImpact(pce: PceClient, hrefs: string[], warnings: string[], si
 async function readBack(pce: PceClient, version: PolicyVersion, warnings: string[]): Promise<PolicyVersion> {
   try {
     const stored = (await pce.get(version.href, { includeOrg: false })).json<PolicyVersion>()
-    return { ...version, ...stored }
+    return { ...version, ...requireObject(stored) }
   } catch {
     warnings.push('The policy was provisioned; its version could not be read back.')
     return version

@@ -46,7 +46,8 @@ export async function createLabel(pce: PceClient, key: string, value: string, co
 
 /**
  * The label of this key and value, created unless somebody else was faster (two calls at once often want the same new label);
- * `created` tells whose it is. The label cache is dropped whatever happens.
+ * `created` tells whose it is. The label cache is dropped whatever happens. A refusal stays what it is if nobody can tell whether
+ * the label is there.
  */
 export async function ensureLabel(
   pce: PceClient,
@@ -54,11 +55,13 @@ export async function ensureLabel(
   value: string,
   context: ReadContext,
 ): Promise<{ label: Label; created: boolean }> {
+  context.signal.throwIfAborted()
   try {
     return { label: await pce.labels.create({ key, value }), created: true }
   } catch (error) {
     if (error instanceof PceApiError && error.status === 406) {
-      const existing = (await loadLabels(pce, context, 'fresh')).find(key, value)
+      const index = await loadLabels(pce, context, 'fresh').catch(() => undefined)
+      const existing = index?.find(key, value)
       if (existing !== undefined) return { label: existing, created: false }
     }
     throw error

@@ -35,7 +35,10 @@ export async function refuseTakenName(
   throw new ToolError('already_exists', text, { [UNIQUE[kind].detail]: what })
 }
 
-/** Creates a draft object; a name that somebody else took after our look is already_exists with its href. */
+/**
+ * Creates a draft object; a name that somebody else took after our look is already_exists with its href, or the PCE's refusal
+ * where that object cannot be looked up.
+ */
 export async function createNamed<K extends UniqueKind>(
   pce: PceClient,
   kind: K,
@@ -47,7 +50,9 @@ export async function createNamed<K extends UniqueKind>(
     return await apiOf(pce, kind).create(body)
   } catch (error) {
     if (error instanceof PceApiError && error.errors.some(({ token }) => token === UNIQUE[kind].token)) {
-      await refuseTakenName(pce, kind, body.name, signal)
+      await refuseTakenName(pce, kind, body.name, signal).catch((found: unknown) => {
+        throw found instanceof ToolError ? found : error
+      })
     }
     throw error
   }

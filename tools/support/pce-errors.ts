@@ -1,5 +1,6 @@
 import { PceApiError, PceError } from '../../pce-client/index.js'
 import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
+import { cleanText } from './clean-text.js'
 
 /**
  * A failure with more to say than the error alone: what was written before it, say. Status, token and message of the PCE
@@ -32,6 +33,14 @@ export function factsOf(error: PceError): ErrorDetails {
   return { ...facts, ...(retryAfter !== null && { retry_after: retryAfter }) }
 }
 
+/**
+ * Why something failed that is not the failure to report: the words of the PCE client, cleaned and clipped; fixed text for what
+ * nobody has vouched for.
+ */
+export function reasonOf(error: unknown): string {
+  return error instanceof PceError || error instanceof ToolError ? cleanText(error.message) : 'It failed in the server.'
+}
+
 /** True when the write that failed may have been carried out nevertheless. */
 export function mayHaveHappened(error: unknown): boolean {
   return error instanceof PceError && error.code === 'outcome_unknown'
@@ -47,6 +56,9 @@ export function codeOf(error: PceError): ErrorCode {
       return 'pce_unreachable'
     case 'aborted':
       return 'cancelled'
+    case 'traffic_query_failed':
+    case 'traffic_query_timeout':
+      return error.code
     default:
       return 'pce_error'
   }

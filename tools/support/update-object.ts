@@ -5,6 +5,7 @@ import type { ToolContext } from '../define.js'
 import { cleanDeep } from './clean-text.js'
 import { findDifferences, type Difference } from './compare-stored.js'
 import { toDraftHref } from './parse-href.js'
+import { requireObject } from './read-back.js'
 
 /** A change of one object, with everything in it resolved. */
 export interface UpdatePlan<T extends PceObject> {
@@ -83,7 +84,7 @@ export async function updateObject<T extends PceObject>(
   let stored = { ...current, ...sent }
   let differences: Difference[] = []
   try {
-    stored = await read(href)
+    stored = requireObject(await read(href))
     differences = cleanDeep(findDifferences(sent, stored))
   } catch {
     warnings.push('It was changed, but could not be read back to check what was stored.')

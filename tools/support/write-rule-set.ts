@@ -30,6 +30,8 @@ export function writeRuleSet(
       const ruleHrefs: string[] = []
       for (const rule of rules) {
         const api = (rule.collection === 'sec_rules' ? pce.rules : pce.denyRules) as ObjectApi<PceObject>
+        // A server that stops has the time to take one rule set back, and not to make many rules.
+        signal.throwIfAborted()
         const created = await api.create(rule.body, ruleSet.href)
         written.hrefs.push(created.href)
         ruleHrefs.push(created.href)

@@ -1,7 +1,7 @@
-import type { PceClient } from '../../pce-client/index.js'
+import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import type { ErrorDetails } from '../../schemas/errors.js'
 import { forgetLabels } from './load-labels.js'
-import { mayHaveHappened, withDetails } from './pce-errors.js'
+import { mayHaveHappened, reasonOf, withDetails } from './pce-errors.js'
 
 /** What a call has created so far, in order. */
 export interface Written {
@@ -11,8 +11,8 @@ export interface Written {
 export interface WritePlan<T> {
   /** The writes; each created object's href is pushed to `written` as soon as it is known. */
   write(written: Written): Promise<T>
-  /** Facts about what was written, for the error. */
-  describe?: () => ErrorDetails
+  /** Facts for the error about what was written, of which only `left` (hrefs) still exists. */
+  describe?: (left: readonly string[]) => ErrorDetails
   /**
    * The lost outcome of a write is undone too when the first object is deleted, because whatever it made lives inside
    * that one (a rule in its rule set). Elsewhere it may have used what a rollback would delete.
@@ -31,21 +31,26 @@ export async function writeWithRollback<T>(pce: PceClient, plan: WritePlan<T>): 
     return await plan.write(written)
   } catch (error) {
     if (written.hrefs.length === 0) throw error
-    const facts = plan.describe?.() ?? {}
-    if (mayHaveHappened(error) && plan.nested !== true) throw partial(error, written.hrefs, facts)
+    if (mayHaveHappened(error) && plan.nested !== true) throw partial(error, written.hrefs, plan)
     const left = await rollBack(pce, plan.nested === true ? written.hrefs.slice(0, 1) : written.hrefs)
     if (left.hrefs.length > 0) {
       const remaining = plan.nested === true ? written.hrefs : left.hrefs
-      throw partial(error, remaining, { ...facts, rollback_error: left.reason })
+      throw partial(error, remaining, plan, { rollback_error: left.reason })
     }
-    throw withDetails(error, { ...facts, rolled_back: true }, 'Everything this call had created was deleted again.')
+    const facts = { ...plan.describe?.([]), rolled_back: true }
+    throw withDetails(error, facts, 'Everything this call had created was deleted again.')
   }
 }
 
-function partial(error: unknown, hrefs: readonly string[], facts: ErrorDetails) {
+function partial(
+  error: unknown,
+  hrefs: readonly string[],
+  { describe }: Pick<WritePlan<unknown>, 'describe'>,
+  facts: ErrorDetails = {},
+) {
   return withDetails(
     error,
-    { ...facts, partial: true, written: hrefs.map((href) => ({ href })) },
+    { ...describe?.(hrefs), ...facts, partial: true, written: hrefs.map((href) => ({ href })) },
     'Some of it was written. Look at the objects in `written` before you repeat the call.',
   )
 }
@@ -58,8 +63,10 @@ async function rollBack(pce: PceClient, hrefs: readonly string[]): Promise<{ hre
     try {
       await pce.delete(href, { includeOrg: false })
     } catch (error) {
+      // Somebody else was faster.
+      if (error instanceof PceApiError && error.isGone) continue
       left.unshift(href)
-      reason = error instanceof Error ? error.message : 'unknown'
+      reason = reasonOf(error)
     }
   }
   // A label made here may have been read by another call meanwhile; nothing may resolve to it any more.

@@ -61,10 +61,11 @@ export default defineTool({
 
     const created: LabelOutput[] = []
     const { workload, body, labels } = await writeWithRollback(ctx.pce, {
-      describe: () => ({ labels_created: created }),
+      describe: (left) => ({ labels_created: created.filter((label) => left.includes(label.href)) }),
       write: async (written) => {
         const labels = await writePlannedLabels(ctx, plan, written, created)
         const body = toBody(labels.map(({ href }) => href))
+        ctx.signal.throwIfAborted()
         return { body, labels, workload: await ctx.pce.workloads.create(body) }
       },
     })

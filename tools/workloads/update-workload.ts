@@ -97,7 +97,7 @@ export default defineTool({
     }
     const created: LabelOutput[] = []
     const { answer, attached } = await writeWithRollback(pce, {
-      describe: () => ({ labels_created: created }),
+      describe: (left) => ({ labels_created: created.filter((label) => left.includes(label.href)) }),
       write: async (written) => {
         const attached = labels === undefined ? [] : await writePlannedLabels(ctx, labels, written, created)
         const body = toBody(attached.map((label) => label.href))

@@ -1,0 +1,318 @@
+/**
+ * When a PCE fails a tool that writes: at one of its writes, at taking back what it wrote, or at everything it reads after that.
+ * Whatever happens, a call that fails either leaves the PCE as it was, or says that something is or may be written.
+ */
+import t, { type Test } from 'tap'
+import { tools } from '../../tools/index.js'
+import type { Fault } from '../pce-simulator/http/inject-faults.js'
+import type { RecordedRequest } from '../pce-simulator/index.js'
+import { NOW, startBench, type Bench, type Json } from './harness.js'
+
+/** Objects that nothing has touched yet, told from those of other scenes by their number. */
+interface Scene {
+  n: number
+  ruleSet: string
+  allow: string
+  deny: string
+  profile: string
+}
+
+const ANY = { providers: ['ams'], consumers: ['ams'], ingress_services: [{ port: 23, proto: 'tcp' }] }
+const toNew = (n: number) => [`app=new-app-${n}`, `loc=new-place-${n}`]
+
+/** Every tool that writes, with a call that has something to write. */
+const CALLS: Record<string, (scene: Scene) => object> = {
+  'create-label': ({ n }) => ({ key: 'app', value: `brand-new-${n}` }),
+  'update-label': ({ n }) => ({ key: 'app', value: `spare-${n}`, new_value: `renamed-${n}` }),
+  'delete-label': ({ n }) => ({ key: 'app', value: `spare-${n}` }),
+  'create-workload': ({ n }) => ({ name: `w-new-${n}`, ip_addresses: ['10.250.0.2'], labels: toNew(n) }),
+  'update-workload': ({ n }) => ({ name: `w-${n}`, description: 'x', labels: toNew(n) }),
+  'delete-workload': ({ n }) => ({ name: `w-${n}` }),
+  'create-iplist': ({ n }) => ({ name: `l-new-${n}`, ip_ranges: [{ from_ip: '192.0.2.0/24' }] }),
+  'update-iplist': ({ n }) => ({ name: `l-${n}`, description: 'x' }),
+  'delete-iplist': ({ n }) => ({ name: `l-${n}` }),
+  'create-service': ({ n }) => ({ name: `s-new-${n}`, service_ports: [{ port: 1, proto: 'tcp' }] }),
+  'update-service': ({ n }) => ({ name: `s-${n}`, description: 'x' }),
+  'delete-service': ({ n }) => ({ name: `s-${n}` }),
+  'create-ruleset': ({ n }) => ({
+    name: `r-new-${n}`,
+    scopes: [[`app=spare-${n}`]],
+    rules: [ANY, { ...ANY, rule_type: 'deny' }, { ...ANY, rule_type: 'override_deny' }],
+  }),
+  'update-ruleset': ({ n, ruleSet }) => ({ href: ruleSet, description: 'x', scopes: [[`app=spare-${n}`]] }),
+  'delete-ruleset': ({ ruleSet }) => ({ href: ruleSet }),
+  'update-sec-rule': ({ n, allow }) => ({ href: allow, ingress_services: { service: `s-${n}` } }),
+  'delete-sec-rule': ({ allow }) => ({ href: allow }),
+  'create-deny-rule': ({ n, ruleSet }) => ({
+    ...ANY,
+    ruleset_href: ruleSet,
+    ingress_services: { service: `s-${n}` },
+  }),
+  'update-deny-rule': ({ n, deny }) => ({ href: deny, ingress_services: { service: `s-${n}` } }),
+  'delete-deny-rule': ({ deny }) => ({ href: deny }),
+  'update-container-workload-profile': ({ n, profile }) => ({
+    profile_href: profile,
+    assign_labels: [`app=spare-${n}`],
+  }),
+  'provision-policy': () => ({ change_description: 'x' }),
+}
+
+/** Faults as the client tells them apart: refused, perhaps done, not taken, not arrived, done without and with half an answer. */
+const STRIKES: (Partial<Fault> & Pick<Fault, 'kind'>)[] = [
+  { kind: 'status', status: 406, body: [{ token: 'odd_token', message: 'no' }] },
+  { kind: 'status', status: 503 },
+  { kind: 'retry-after' },
+  { kind: 'reset' },
+  { kind: 'commit-then-drop' },
+  { kind: 'truncate' },
+]
+const [REFUSED, UNAVAILABLE] = STRIKES as [Strike, Strike]
+/** A refusal that makes tools look whether somebody else was faster. */
+const TAKEN: Strike = {
+  ...REFUSED,
+  body: ['odd_token', 'ip_list_name_not_unique', 'rule_set_name_in_use'].map((token) => ({ token, message: 'no' })),
+}
+/** What a repetition is told whose first attempt was carried out, but not answered. */
+const SECOND_THOUGHTS = [404, 406, 503]
+/** What a later look may meet; the last is an answer, but not the object. */
+const BLINDNESS: Strike[] = [
+  UNAVAILABLE,
+  { kind: 'reset' },
+  { kind: 'truncate' },
+  { kind: 'status', status: 200, body: {} },
+]
+type Strike = (typeof STRIKES)[number]
+
+/** Requests that change something; some of those that ask are POSTs. */
+const WRITES = /^(?!.*\/(?:async_queries|dependencies|impact)(?:\/|$))/
+const isWrite = ({ method, path }: RecordedRequest) => method !== 'GET' && WRITES.test(path)
+
+interface Stage {
+  bench: Bench
+  /** Makes a scene. */
+  next: () => Promise<Scene>
+  /** Stops the server while the PCE is at this write of the next call, counted from 1. */
+  stopAt: (write: number) => void
+}
+
+/**
+ * A PCE for one tool. Each write takes it longer than tools keep what they have read, so that whatever they look up afterwards
+ * is asked for again.
+ */
+async function startStage(t: Test): Promise<Stage> {
+  let slow = (): void => undefined
+  let stopsAt = Infinity
+  const now = () => {
+    slow()
+    return NOW
+  }
+  const bench = await startBench(t, { workloads: 20, flows: 20, now })
+  const { simulator, pce } = bench
+  slow = () => {
+    const last = simulator.requests.at(-1)
+    if (last !== undefined && isWrite(last)) bench.advance(61_000)
+    if (simulator.requests.filter(isWrite).length < stopsAt) return
+    stopsAt = Infinity
+    bench.stop()
+  }
+  const [cluster] = await pce.containerClusters.getAll()
+  const profiles: Json[] = await pce.containerWorkloadProfiles.getAll('draft', cluster!.href)
+  const profile: string = profiles.find(({ namespace }) => namespace !== null).href
+  let n = 0
+  return {
+    bench,
+    stopAt: (write) => (stopsAt = write),
+    async next() {
+      n += 1
+      await bench.ok('create-label', { key: 'app', value: `spare-${n}` })
+      await bench.ok('create-workload', { name: `w-${n}`, ip_addresses: ['10.250.0.1'], labels: ['app=payments'] })
+      await bench.ok('create-iplist', { name: `l-${n}`, ip_ranges: [{ from_ip: '198.51.100.0/24' }] })
+      await bench.ok('create-service', { name: `s-${n}`, service_ports: [{ port: 8443, proto: 'tcp' }] })
+      const rules = [ANY, { ...ANY, rule_type: 'deny' }]
+      const { ruleset } = await bench.ok('create-ruleset', { name: `r-${n}`, scopes: [['app=payments']], rules })
+      const [allow, deny] = ruleset.rules.map(({ href }: Json) => href)
+      return { n, ruleSet: ruleset.href, allow, deny, profile }
+    },
+  }
+}
+
+/** All that these tools can write, without the times and authors of a change that was taken back. */
+function stateOf({ simulator }: Bench): Json[] {
+  const find = (path: string) => simulator.state.find(`/orgs/${simulator.orgId}${path}`) as Json
+  const policy = ['ip_lists', 'services', 'rule_sets']
+  const lists = [
+    '/labels',
+    '/workloads',
+    ...policy.flatMap((kind) => ['draft', 'active'].map((v) => `/sec_policy/${v}/${kind}`)),
+  ]
+  const clusters: Json[] = find('/container_clusters')
+  const profiles = clusters.map(
+    ({ href }) => `${href.slice(href.indexOf('/container_clusters'))}/container_workload_profiles`,
+  )
+  const objects = [...lists, ...profiles].flatMap((path) => find(path)).filter(({ deleted }) => deleted !== true)
+  const passing = new Set(['updated_at', 'updated_by', 'deleted_at', 'deleted_by'])
+  return JSON.parse(JSON.stringify(objects, (key, value: unknown) => (passing.has(key) ? undefined : value)))
+}
+
+interface Outcome {
+  answer?: Json
+  error?: Json
+  requests: RecordedRequest[]
+}
+
+async function attempt(bench: Bench, name: string, args: object): Promise<Outcome> {
+  const { simulator } = bench
+  const { requests } = simulator
+  simulator.clearRequests()
+  try {
+    return { answer: await bench.ok(name, args), requests: [...requests] }
+  } catch (error) {
+    const text = (error as Error).message
+    return { error: JSON.parse(text.slice(text.indexOf('{'))), requests: [...requests] }
+  } finally {
+    simulator.faults.clear()
+  }
+}
+
+/** `done` tells how many writes had succeeded when the fault struck. */
+function judge(t: Test, before: Json[], after: Json[], { answer, error, requests }: Outcome, done: number): void {
+  const isAsBefore = JSON.stringify(after) === JSON.stringify(before)
+  // What a deletion did whose answer was lost is known to nobody.
+  const mayBeGone = requests.some(({ method, status }) => method === 'DELETE' && status === null)
+  const told: Json[] = error?.labels_created ?? []
+  if (!mayBeGone) for (const { href } of told) t.ok(hrefsIn(after).includes(href), `${href} is there`)
+  if (error === undefined) {
+    t.notOk(isAsBefore, 'a call that succeeds has written')
+    t.type(answer.message, 'string')
+    return
+  }
+  const said = `${error.error}: ${error.message}`
+  if (error.partial === true) {
+    const named: string[] = error.written.map(({ href }: Json) => href)
+    const fresh = hrefsIn(after).filter((href) => !hrefsIn(before).includes(href))
+    t.ok(named.length > 0, said)
+    t.notOk('rolled_back' in error)
+    if (mayBeGone) return
+    // Nor what a lost creation made.
+    const known = error.error === 'outcome_unknown' ? fresh.filter((href) => named.includes(href)) : fresh
+    t.same(named.toSorted(), known.toSorted(), 'it names what is left')
+    t.equal(named.length, done, 'and all of it')
+  } else if (error.error === 'outcome_unknown' && error.rolled_back !== true) {
+    t.equal(done, 0, `nothing is known to be written. ${said}`)
+  } else {
+    t.same(after, before, `nothing is left. ${said}`)
+  }
+}
+
+/** Of the objects and of what is inside them. */
+function hrefsIn(objects: readonly Json[]): string[] {
+  return objects.flatMap(({ href, rules = [], deny_rules: denyRules = [] }) => [
+    href,
+    ...[...rules, ...denyRules].map((rule: Json) => rule.href),
+  ])
+}
+
+t.test('every tool that writes is tried', async (t) => {
+  const writing = tools.filter(({ effect }) => effect !== 'read').map(({ name }) => name)
+  t.same(writing.toSorted(), Object.keys(CALLS).toSorted())
+})
+
+for (const [name, toArgs] of Object.entries(CALLS)) {
+  t.test(name, async (t) => {
+    const { bench, next, stopAt } = await startStage(t)
+    const { faults } = bench.simulator
+    let scene = await next()
+
+    /** One call with these faults, in a scene of its own. */
+    async function strike(t: Test, done: number, ...struck: Fault[]): Promise<Outcome> {
+      const before = stateOf(bench)
+      bench.advance(61_000)
+      faults.add(...struck)
+      const outcome = await attempt(bench, name, toArgs(scene))
+      const after = stateOf(bench)
+      judge(t, before, after, outcome, done)
+      if (JSON.stringify(after) !== JSON.stringify(before)) scene = await next()
+      return outcome
+    }
+
+    const { answer, requests } = await strike(t, 0)
+    t.ok(answer, 'goes well when nothing is wrong')
+    const first = requests.findIndex(isWrite)
+    const writes = requests.filter(isWrite)
+    const isRead = ({ method }: RecordedRequest) => method === 'GET'
+    const seen = requests.slice(0, first).filter(isRead).length
+    const looks = requests.slice(first).some(isRead)
+
+    for (const fault of looks ? BLINDNESS : []) {
+      await t.test(`what it reads after the write: ${fault.kind} ${fault.status ?? ''}`, async (t) => {
+        const { answer, error } = await strike(t, 1, { ...fault, path: /./, method: 'GET', skip: seen, times: 1000 })
+        t.notOk(error, 'the write is done, so the call has not failed')
+        t.ok(answer?.warnings?.length > 0, `it says what it could not read: ${answer?.warnings}`)
+      })
+    }
+
+    for (const [place, { method }] of writes.entries()) {
+      const skip = writes.slice(0, place).filter((write) => write.method === method).length
+      for (const fault of STRIKES) {
+        await t.test(`its write ${place + 1}: ${fault.kind} ${fault.status ?? ''}`, async (t) => {
+          const { error } = await strike(t, place, { ...fault, path: WRITES, method, skip, times: 20 })
+          if (fault === REFUSED) t.match(error, { error: 'pce_error', token: 'odd_token' }, 'a refusal leaves no doubt')
+          if (fault === UNAVAILABLE && method !== 'POST')
+            t.equal(error?.error, 'pce_error', 'nor does what never worked')
+        })
+      }
+      const struck = { path: WRITES, method, skip, times: 20 }
+
+      for (const status of method === 'POST' ? [] : SECOND_THOUGHTS) {
+        await t.test(
+          `its write ${place + 1} is done, its answer lost, and the repetition told ${status}`,
+          async (t) => {
+            const then: Fault = { kind: 'status', status, ...struck, skip: 0 }
+            const { answer, error } = await strike(t, place, { kind: 'commit-then-drop', ...struck, times: 1 }, then)
+            if (method === 'DELETE' && status === 404) t.ok(answer, 'what is gone is deleted')
+            else t.match(error, { error: 'outcome_unknown', http_status: status, token: 'service_unavailable' })
+            if (place > 0) t.match(error, { partial: true }, 'and nothing is taken back')
+          },
+        )
+      }
+
+      if (method === 'POST') {
+        await t.test(`its write ${place + 1} is refused, and nobody can tell why`, async (t) => {
+          const before = requests.slice(0, requests.indexOf(writes[place]!))
+          const reads = { path: /./, method: 'GET', skip: before.filter(isRead).length, times: 1000 }
+          const { error } = await strike(t, place, { ...TAKEN, ...struck }, { ...UNAVAILABLE, ...reads })
+          t.match(error, { error: 'pce_error', http_status: 406, token: 'odd_token' }, 'the refusal is told')
+        })
+
+        await t.test(`its write ${place + 1} is accepted without a word on what was created`, async (t) => {
+          const { error } = await strike(t, place, { kind: 'status', status: 201, body: {}, ...struck })
+          t.match(error, { error: 'outcome_unknown', message: /accepted.*cannot be read. Look before repeating it/ })
+        })
+      }
+
+      await t.test(`the server stops during its write ${place + 1}`, async (t) => {
+        stopAt(place + 1)
+        const { answer, error, requests: sent } = await strike(t, place)
+        if (place === writes.length - 1) {
+          t.ok(answer, 'the last is done, and so is the call')
+          return
+        }
+        t.match(error, { error: 'cancelled', rolled_back: true }, 'the others are taken back')
+        const begun = sent.filter((request) => isWrite(request) && request.method !== 'DELETE')
+        t.equal(begun.length, place + 1, 'and none is begun')
+      })
+      if (place === 0) continue
+      // A deletion is answered without a body: there is nothing to cut.
+      for (const fault of STRIKES.filter(({ kind }) => kind !== 'truncate')) {
+        await t.test(
+          `its write ${place + 1}, and taking back the others: ${fault.kind} ${fault.status ?? ''}`,
+          async (t) => {
+            const write = { ...REFUSED, path: WRITES, method, skip, times: 20 }
+            const { error } = await strike(t, place, write, { ...fault, path: /./, method: 'DELETE', times: 1000 })
+            t.match(error, { error: 'pce_error', token: 'odd_token', partial: true })
+          },
+        )
+      }
+    }
+  })
+}
