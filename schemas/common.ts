@@ -15,4 +15,12 @@ export const StringEnum = <const T extends readonly string[]>(
   options: { description?: string; default?: T[number] } = {},
 ) => Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options })
 
+/** Properties of an answer, each with what it means. */
+export const Text = (description: string) => Type.String({ description })
+export const Count = (description: string) => Type.Integer({ description })
+export const Flag = (description: string) => Type.Boolean({ description })
+export const Counts = (description: string) => Type.Record(Type.String(), Type.Integer(), { description })
+/** Of a list that an answer may show shorter than it is. */
+export const Total = Count('All there are, shown or not')
+
 export type PolicyVersionSelector = 'draft' | 'active' | number

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 
 /** The switch of every tool that can show its plan (design decision 3). */
 export const DryRunInput = {
-  dry_run: Type.Optional(Type.Boolean({ description: 'Show the requests; write nothing' })),
+  dry_run: Type.Optional(Type.Boolean({ description: 'Plan only' })),
 }
 
 /** A request as it would be sent: the path below /api/v2, and the JSON body. A part the PCE has yet to name stands in braces. */

@@ -26,6 +26,7 @@ export const ERROR_CODES = [
   'label_not_found',
   'invalid_scope_label',
   'invalid_deny_service',
+  'no_workloads',
   'changelog_unavailable',
   'invalid_argument',
   'missing_identifier',

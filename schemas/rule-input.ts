@@ -54,7 +54,7 @@ export const RuleInput = Type.Object(
 /** Fields that replace those of a rule. A default would change what the caller did not mention. */
 export const RuleChangeInput = {
   enabled: Type.Optional(Type.Boolean({ description: 'In force' })),
-  providers: Type.Optional(ActorsInput('Destinations, in the forms of create-ruleset')),
+  providers: Type.Optional(ActorsInput('Destinations, as in create-ruleset')),
   consumers: Type.Optional(ActorsInput('Sources')),
   ingress_services: Type.Optional(ServicesInput('{port, proto, to_port?}, {service} or {href}')),
   unscoped_consumers: Type.Optional(Type.Boolean({ description: 'Consumers beyond the scope too' })),

@@ -1,7 +1,7 @@
 import { Type, type Static, type TProperties } from '@sinclair/typebox'
 import { Nullable } from './common.js'
 
-const Proto = Type.Union([Type.Integer(), Type.String()], { description: 'tcp, udp, icmp or number' })
+const Proto = Type.Union([Type.Integer(), Type.String()], { description: 'Name or number' })
 const Int = (description: string) => Type.Optional(Type.Integer({ description }))
 const Text = (description: string) => Type.Optional(Type.String({ description }))
 const Entries = <T extends TProperties>(properties: T, description: string) =>
@@ -24,11 +24,11 @@ export const ServiceListsInput = {
       to_port: Int('Last'),
       proto: Type.Optional(Proto),
     },
-    'Windows listeners (providers)',
+    'Windows providers',
   ),
   windows_egress_services: Entries(
     { process_name: Text('Program'), service_name: Text('Service') },
-    'Windows programs that connect (consumers)',
+    'Windows consumers',
   ),
 }
 

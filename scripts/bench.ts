@@ -2,7 +2,10 @@
  * `npm run bench`: the figures this project promises, as ratios measured in one run, so that they mean the same on any machine.
  * Needs a build (`npm run bench` makes one). Sends traffic to loopback only, for some minutes.
  */
+import { describeFlows } from './bench/describe-flows.js'
 import { measureCalls } from './bench/measure-calls.js'
+import { measureFlows } from './bench/measure-flows.js'
+import { describeGraph, measureGraph } from './bench/measure-graph.js'
 import { measureList } from './bench/measure-list.js'
 import { measureOverhead } from './bench/measure-overhead.js'
 import { describeSimulator, measureSimulator } from './bench/measure-simulator.js'
@@ -57,6 +60,10 @@ console.log(
 console.log(
   `  memory above idle           ${stream.worstMemory.toFixed(0).padStart(4)} MiB   target at most 150: ${verdict(stream.worstMemory <= 150)}`,
 )
+
+console.log(`\n${describeFlows(await measureFlows()).join('\n')}`)
+
+console.log(`\n${describeGraph(await measureGraph()).join('\n')}`)
 
 console.log(`\n${describeSimulator(await measureSimulator()).join('\n')}`)
 

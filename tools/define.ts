@@ -41,7 +41,17 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
 export type Effect = 'read' | 'write' | 'destroy'
 
 export type Area =
-  'workloads' | 'containers' | 'labels' | 'ip-lists' | 'services' | 'rulesets' | 'traffic' | 'policy' | 'pce' | 'server'
+  | 'workloads'
+  | 'containers'
+  | 'labels'
+  | 'ip-lists'
+  | 'services'
+  | 'rulesets'
+  | 'traffic'
+  | 'ringfence'
+  | 'policy'
+  | 'pce'
+  | 'server'
 
 export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends boolean> {
   /** The name on the wire: kebab-case, the same as the file's. */

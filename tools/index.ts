@@ -15,7 +15,13 @@ import checkPceConnection from './pce/check-pce-connection.js'
 import getEvents from './pce/get-events.js'
 import getPairingProfiles from './pce/get-pairing-profiles.js'
 import compareDraftActive from './policy/compare-draft-active.js'
+import complianceCheck from './policy/compliance-check.js'
+import enforcementReadiness from './policy/enforcement-readiness.js'
+import getPolicyCoverageReport from './policy/get-policy-coverage-report.js'
 import provisionPolicy from './policy/provision-policy.js'
+import createRingfence from './ringfence/create-ringfence.js'
+import detectLateralMovementPaths from './ringfence/detect-lateral-movement-paths.js'
+import ringfenceBatch from './ringfence/ringfence-batch.js'
 import createDenyRule from './rulesets/create-deny-rule.js'
 import createRuleset from './rulesets/create-ruleset.js'
 import deleteDenyRule from './rulesets/delete-deny-rule.js'
@@ -29,8 +35,12 @@ import getServerChangelog from './server/get-server-changelog.js'
 import createService from './services/create-service.js'
 import deleteService from './services/delete-service.js'
 import getServices from './services/get-services.js'
+import identifyInfrastructureServices from './services/identify-infrastructure-services.js'
 import updateService from './services/update-service.js'
+import discoverProcessEgress from './traffic/discover-process-egress.js'
+import findUnmanagedTraffic from './traffic/find-unmanaged-traffic.js'
 import getTrafficFlowsSummary from './traffic/get-traffic-flows-summary.js'
+import getTrafficFlows from './traffic/get-traffic-flows.js'
 import createWorkload from './workloads/create-workload.js'
 import deleteWorkload from './workloads/delete-workload.js'
 import getWorkloadEnforcementStatus from './workloads/get-workload-enforcement-status.js'
@@ -41,9 +51,11 @@ import updateWorkload from './workloads/update-workload.js'
 export const tools: readonly AnyTool[] = [
   checkPceConnection,
   compareDraftActive,
+  complianceCheck,
   createDenyRule,
   createIplist,
   createLabel,
+  createRingfence,
   createRuleset,
   createService,
   createWorkload,
@@ -54,6 +66,10 @@ export const tools: readonly AnyTool[] = [
   deleteSecRule,
   deleteService,
   deleteWorkload,
+  detectLateralMovementPaths,
+  discoverProcessEgress,
+  enforcementReadiness,
+  findUnmanagedTraffic,
   getContainerClusters,
   getContainerWorkloadProfiles,
   getEvents,
@@ -61,13 +77,17 @@ export const tools: readonly AnyTool[] = [
   getKubernetesWorkloads,
   getLabels,
   getPairingProfiles,
+  getPolicyCoverageReport,
   getRulesets,
   getServerChangelog,
   getServices,
+  getTrafficFlows,
   getTrafficFlowsSummary,
   getWorkloadEnforcementStatus,
   getWorkloads,
+  identifyInfrastructureServices,
   provisionPolicy,
+  ringfenceBatch,
   updateContainerWorkloadProfile,
   updateDenyRule,
   updateIplist,

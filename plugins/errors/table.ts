@@ -53,6 +53,12 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
   label_not_found: refused('This label does not exist.'),
   invalid_scope_label: refused('A label of the scope is not valid.'),
   invalid_deny_service: refused('A service of the deny rule is not valid.'),
+  no_workloads: {
+    status: 409,
+    message: 'No workload has the labels of this application.',
+    hint: 'Check the labels with get-workloads; dry_run shows the plan nevertheless.',
+    level: 'info',
+  },
   changelog_unavailable: {
     status: 404,
     message: 'This installation was shipped without its changelog.',

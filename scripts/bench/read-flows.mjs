@@ -1,6 +1,6 @@
-// Reads the 200,000 rows of serve-pce.mjs once, as rows that are used and not kept. Arguments: `client` or `bare` (got and one
-// JSON.parse), the client's module, the server's port. Prints the time, the rows, and the memory of the process: resident when
-// idle, and the kernel's own peak (maxRSS).
+// Reads all rows of serve-pce.mjs or serve-flows.ts once, as rows that are used and not kept. Arguments: `client` or `bare` (got
+// and one JSON.parse), the client's module, the server's port. Prints the time, the processor time, the rows, and the memory of
+// the process: resident when idle, and the kernel's own peak (maxRSS).
 import http from 'node:http'
 import { performance } from 'node:perf_hooks'
 import { pathToFileURL } from 'node:url'
@@ -34,10 +34,12 @@ const readers = {
 await client.get('labels')
 await bare.get(`http://127.0.0.1:${port}/api/v2/orgs/1/labels`).json()
 const idle = process.memoryUsage.rss()
+const processor = process.cpuUsage()
 const started = performance.now()
 await readers[reader]()
 const ms = performance.now() - started
+const { user, system } = process.cpuUsage(processor)
 const peak = process.resourceUsage().maxRSS * 1024
-console.log(JSON.stringify({ ms, rows, connections, idle, peak }))
+console.log(JSON.stringify({ ms, cpuMs: (user + system) / 1000, rows, connections, idle, peak }))
 client.close()
 agent.destroy()

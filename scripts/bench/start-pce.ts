@@ -1,8 +1,17 @@
 import { spawn } from 'node:child_process'
 
-/** serve-pce.mjs in a process of its own, so that its work is not measured as the client's. */
-export async function startPce(): Promise<{ port: string; stop: () => void }> {
-  const child = spawn(process.execPath, ['scripts/bench/serve-pce.mjs'], { stdio: ['ignore', 'pipe', 'inherit'] })
+/**
+ * A PCE that serves prepared answers, in a process of its own, so that its work is not measured as the client's: one of the
+ * scripts beside this file, which prints its port once it listens.
+ */
+export async function startPce(
+  script = 'serve-pce.mjs',
+  args: readonly string[] = [],
+): Promise<{ port: string; stop: () => void }> {
+  const compiler = script.endsWith('.ts') ? ['--import', 'tsx'] : []
+  const child = spawn(process.execPath, [...compiler, `scripts/bench/${script}`, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   for await (const chunk of child.stdout) return { port: String(chunk).trim(), stop: () => child.kill() }
-  throw new Error('serve-pce.mjs ended without listening')
+  throw new Error(`${script} ended without listening`)
 }

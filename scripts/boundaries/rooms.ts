@@ -22,7 +22,15 @@ export const ENVIRONMENT_READER = 'config.ts'
 export const STDIO_ENTRY = 'stdio.ts'
 export const STDIO_NEVER_LOADS = ['fastify', 'fastify-plugin', '@fastify/helmet', '@fastify/formbody'] as const
 
-const PURE_LIBRARIES = ['@sinclair/typebox', 'fastest-levenshtein', 'ipaddr.js', 'semver', 'node:crypto', 'node:net']
+const PURE_LIBRARIES = [
+  '@sinclair/typebox',
+  'fastest-levenshtein',
+  'ipaddr.js',
+  'longest-prefix-match',
+  'semver',
+  'node:crypto',
+  'node:net',
+]
 /** A tool is handed its client; it never makes one. */
 const PCE_CLIENT_ERRORS = { 'pce-client/index.ts': ['PceError', 'PceApiError', 'PceIntegerError'] }
 

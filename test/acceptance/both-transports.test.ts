@@ -70,6 +70,23 @@ const GOOD_CALLS: [string, Args | ((answers: Answers) => Args)][] = [
   ['update-sec-rule', ({ 'get-rulesets': list }) => ({ href: list.rulesets[0].rules[1].href, description: 'scoring' })],
   ['compare-draft-active', {}],
   ['get-traffic-flows-summary', { ...WEEK, include_destinations: ['app=payments', 'env=prod'] }],
+  [
+    'get-traffic-flows',
+    { ...WEEK, include_destinations: ['app=payments'], group_by: ['source_app', 'port', 'policy'] },
+  ],
+  ['find-unmanaged-traffic', { lookback_days: 7, direction: 'inbound' }],
+  ['discover-process-egress', { lookback_days: 7, process: ['curl'], include_sources: ['env=prod'] }],
+  ['identify-infrastructure-services', { lookback_days: 7, top_n: 3 }],
+  ['detect-lateral-movement-paths', { app_name: 'payments', env_name: 'prod', lookback_days: 7, max_hops: 2 }],
+  ['compliance-check', { framework: 'pci-dss', app_name: 'payments', env_name: 'prod', lookback_days: 7 }],
+  ['enforcement-readiness', { app_name: 'payments', env_name: 'prod', lookback_days: 7 }],
+  ['get-policy-coverage-report', { app_name: 'payments', env_name: 'prod', lookback_days: 7 }],
+  ['create-ringfence', { app_name: 'payments', env_name: 'prod', lookback_days: 7, selective: true }],
+  [
+    'ringfence-batch',
+    { apps: [{ app_name: 'payments', env_name: 'prod', selective: true }], lookback_days: 7, dry_run: true },
+  ],
+  ['delete-ruleset', ({ 'create-ringfence': ringfence }) => ({ href: ringfence.ruleset.href })],
   ['provision-policy', { change_description: 'let fraud-check in' }],
   ['get-container-clusters', {}],
   [
@@ -99,6 +116,21 @@ const BAD_CALLS: [string, Args, string][] = [
   ['check-pce-connection', { host: 'x' }, 'invalid_argument'],
   ['get-server-changelog', { since: 1 }, 'invalid_argument'],
   ['get-labels', { max_results: 0 }, 'invalid_argument'],
+  ['get-traffic-flows', { ...WEEK, group_by: ['colour'] }, 'unknown_group_by'],
+  ['get-traffic-flows-summary', { start_date: '2026-02-30', end_date: '2026-03-01' }, 'invalid_window'],
+  ['find-unmanaged-traffic', { direction: 'sideways' }, 'invalid_argument'],
+  ['discover-process-egress', { include_sources: ['app=payment'] }, 'unresolved_label_filter'],
+  ['identify-infrastructure-services', { top_n: 0 }, 'invalid_argument'],
+  ['detect-lateral-movement-paths', { app_name: 'payment' }, 'not_found'],
+  ['compliance-check', { framework: 'pci', app_name: 'payments' }, 'invalid_argument'],
+  ['enforcement-readiness', { app_name: 'payment', env_name: 'prod' }, 'not_found'],
+  ['get-policy-coverage-report', { app_name: 'payments', env_name: 'production' }, 'not_found'],
+  [
+    'create-ringfence',
+    { app_name: 'payments', env_name: 'prod', selective: true, deny_service: [{ service: 'no such service' }] },
+    'invalid_deny_service',
+  ],
+  ['ringfence-batch', { apps: [] }, 'invalid_argument'],
   ['create-label', { key: 'app' }, 'invalid_argument'],
   ['create-label', { key: 'app', value: 'payments' }, 'already_exists'],
   ['update-label', { key: 'app', value: 'payment', new_value: 'x' }, 'not_found'],
@@ -153,7 +185,7 @@ interface Seat {
 }
 
 const simulate = async () => {
-  const simulator = await createPceSimulator({ seed: 3, workloads: 120, flows: 2000, now: () => NOW })
+  const simulator = await createPceSimulator({ seed: 3, workloads: 120, flows: 2000, now: () => NOW, pollsUntilDone: 1 })
   const url = new URL(await simulator.listen({ port: 0 }))
   const env = {
     PATH: process.env.PATH ?? '',
@@ -260,7 +292,7 @@ t.test('an MCP client does the same work over both transports', async (t) => {
       `${name} answers ${typeof given === 'function' ? String(given) : JSON.stringify(given)}`,
       async (t) => {
         const answers: Record<string, unknown> = {}
-        for (const [transport, { client }] of Object.entries(seats)) {
+        const sit = async ([transport, { client }]: [string, Seat]) => {
           const args = typeof given === 'function' ? given(seen[transport]!) : given
           const result = await client.callTool({ name, arguments: args })
           t.not(result.isError, true, `${transport}: ${JSON.stringify(result.content).slice(0, 300)}`)
@@ -272,6 +304,8 @@ t.test('an MCP client does the same work over both transports', async (t) => {
           seen[transport]![name] = result.structuredContent
           answers[transport] = stable(result.structuredContent)
         }
+        // A traffic query is waited for; both seats wait at once.
+        await Promise.all(Object.entries(seats).map(sit))
         t.same(answers.stdio, answers.http, 'both transports answer alike')
       },
     )

@@ -57,6 +57,9 @@ const CALLS: Record<string, (scene: Scene) => object> = {
   'provision-policy': () => ({ change_description: 'x' }),
 }
 
+/** They take nothing back: what stands is completed by the same call. ringfence.test.ts strikes their writes. */
+const ELSEWHERE = ['create-ringfence', 'ringfence-batch']
+
 /** Faults as the client tells them apart: refused, perhaps done, not taken, not arrived, done without and with half an answer. */
 const STRIKES: (Partial<Fault> & Pick<Fault, 'kind'>)[] = [
   { kind: 'status', status: 406, body: [{ token: 'odd_token', message: 'no' }] },
@@ -214,7 +217,7 @@ function hrefsIn(objects: readonly Json[]): string[] {
 
 t.test('every tool that writes is tried', async (t) => {
   const writing = tools.filter(({ effect }) => effect !== 'read').map(({ name }) => name)
-  t.same(writing.toSorted(), Object.keys(CALLS).toSorted())
+  t.same(writing.toSorted(), [...Object.keys(CALLS), ...ELSEWHERE].toSorted())
 })
 
 for (const [name, toArgs] of Object.entries(CALLS)) {

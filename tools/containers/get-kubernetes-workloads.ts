@@ -44,7 +44,7 @@ export default defineTool({
   input: Type.Object(
     {
       cluster_href: Type.Optional(Type.String({ description: 'Of this cluster only' })),
-      namespace: Type.Optional(Type.String({ minLength: 1, description: 'Part of the namespace' })),
+      namespace: Type.Optional(Type.String({ minLength: 1, description: 'Part of it' })),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },

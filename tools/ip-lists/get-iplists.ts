@@ -9,7 +9,7 @@ import { decodeCursor } from '../support/list-cursor.js'
 import { showIpList } from '../support/show-ip-list.js'
 
 const NAME = 'get-iplists'
-const Part = (what: string) => Type.Optional(Type.String({ minLength: 1, description: `Part of ${what}` }))
+const Part = Type.Optional(Type.String({ minLength: 1, description: 'Part of it' }))
 
 const output = Type.Object({
   ip_lists: Type.Array(IpListOut, { description: 'This page' }),
@@ -26,10 +26,10 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      name: Part('the name'),
-      description: Part('the description'),
-      fqdn: Part('a domain name in it'),
-      ip_address: Part('an address in it'),
+      name: Part,
+      description: Part,
+      fqdn: Part,
+      ip_address: Part,
       ...PagingInput,
     },
     { additionalProperties: false },

@@ -21,7 +21,7 @@ export default defineTool({
   input: Type.Object(
     {
       key: Type.Optional(Type.String({ minLength: 1, description: 'Exact key, e.g. app' })),
-      value: Type.Optional(Type.String({ minLength: 1, description: 'Part of the value' })),
+      value: Type.Optional(Type.String({ minLength: 1, description: 'Part of it' })),
       include_deleted: Type.Optional(Type.Boolean({ description: 'Deleted labels too' })),
       usage: Type.Optional(Type.Boolean({ description: 'Add where each label is used' })),
       ...PagingInput,

@@ -40,7 +40,7 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Part of the name' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Part of it' })),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },

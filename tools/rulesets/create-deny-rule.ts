@@ -43,7 +43,7 @@ export default defineTool({
     {
       ruleset_href: Type.Optional(Type.String({ description: 'Or ruleset_name' })),
       ruleset_name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name' })),
-      providers: ActorsInput('Destinations, in the forms of create-ruleset'),
+      providers: ActorsInput('Destinations, as in create-ruleset'),
       consumers: RuleParts.consumers,
       ingress_services: ServicesInput('{port, proto, to_port?}, {service} or {href}'),
       override_deny: Type.Optional(Type.Boolean({ default: false, description: 'Beats every allow rule' })),

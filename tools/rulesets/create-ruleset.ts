@@ -32,7 +32,7 @@ export default defineTool({
       description: Type.Optional(Type.String({ description: 'Free text' })),
       scopes: Type.Array(Type.Array(ActorInput, { maxItems: 20 }), {
         maxItems: 100,
-        description: 'Each inner list is one scope of labels, ANDed; scopes are ORed. [] or [[]] is all workloads',
+        description: 'Each inner list is one scope of ANDed labels. [] or [[]] is all workloads',
       }),
       rules: Type.Optional(Type.Array(RuleInput, { maxItems: 200, description: 'Created in order' })),
       ...DryRunInput,

@@ -48,8 +48,8 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Part of the name' })),
-      description: Type.Optional(Type.String({ minLength: 1, description: 'Part of the description' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Part of it' })),
+      description: Type.Optional(Type.String({ minLength: 1, description: 'Part of it' })),
       enabled: Type.Optional(Type.Boolean({ description: 'Enabled or disabled ones only' })),
       labels: Type.Optional(
         Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {

@@ -29,8 +29,8 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      name: Part('Part of the name'),
-      description: Part('Part of the description'),
+      name: Part('Part of it'),
+      description: Part('Part of it'),
       port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535, description: 'Also inside a range' })),
       proto: Type.Optional(
         Type.Union([Type.String(), Type.Integer({ minimum: 0, maximum: 255 })], {

@@ -28,6 +28,8 @@ export interface TrafficFilters {
 
 /** More alternatives than this make a query no PCE should be asked. */
 const MAX_BLOCKS = 1_000
+/** Conditions of one block. */
+const MAX_CONDITIONS = 50
 /** Values listed per unresolved reference. */
 const MAX_VALID_VALUES = 25
 
@@ -89,6 +91,11 @@ async function build(
 
 function toBlocks(include: IncludeReferences, argument: string): { nested: boolean; lists: LabelReference[][] } {
   const lists = include.filter((entry): entry is LabelReference[] => Array.isArray(entry))
+  if (lists.some((list) => list.length > MAX_CONDITIONS)) {
+    throw new ToolError('invalid_argument', `A list in ${argument} has more than ${MAX_CONDITIONS} conditions.`, {
+      argument,
+    })
+  }
   if (lists.length === 0) return { nested: false, lists: [include as LabelReference[]] }
   if (lists.length === include.length) return { nested: true, lists }
   throw new ToolError(

@@ -34,6 +34,9 @@ function findProblem({
 }: TrafficServiceArgument) {
   if ([port, proto, process, service].every((field) => field === undefined))
     return 'name a port, proto, process or Windows service.'
+  if ([process, service].some((name) => name?.trim() === '')) return 'an empty name would match everything.'
+  if ([port, toPort].some((number) => number !== undefined && (number < 0 || number > 65_535)))
+    return 'ports are 0 to 65535.'
   const number = proto === undefined ? undefined : parseProtocol(proto)
   if (number === null) return `proto "${proto}" is no protocol name or number.`
   if (port !== undefined && number !== undefined && number !== TCP && number !== UDP)

@@ -2,13 +2,15 @@ import { Type } from '@sinclair/typebox'
 import { StringEnum } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { MAX_TRAFFIC_ROWS } from '../../schemas/pce/traffic.js'
-import { TrafficInput } from '../../schemas/traffic-input.js'
+import { trafficInput } from '../../schemas/traffic-input.js'
 import { TrafficSummaryOutput } from '../../schemas/traffic-summary.js'
 import { defineTool, type ToolContext } from '../define.js'
+import { mostRowsShown } from '../support/fit-sections.js'
+import { createFlowEncoder } from '../support/flows/encode-flow.js'
+import { createFlowReader } from '../support/flows/read-flows.js'
+import { createFlowSummary } from '../support/flows/summarize-flows.js'
 import { loadLabels, type LabelIndex } from '../support/load-labels.js'
-import { runTrafficQuery } from '../support/run-traffic-query.js'
 import { showSummary } from '../support/show-summary.js'
-import { createFlowSummary } from '../support/summarize-flows.js'
 import { resolveTrafficFilters } from '../support/traffic-filters.js'
 import { parseTrafficServices } from '../support/traffic-services.js'
 import { parseTrafficWindow } from '../support/traffic-window.js'
@@ -19,26 +21,34 @@ export default defineTool({
   name: 'get-traffic-flows-summary',
   area: 'traffic',
   summary:
-    'Summarise observed traffic of a window: by process, to external destinations, blocked or potentially blocked, and between applications, with totals.',
+    'Summarise observed traffic: by process, to external destinations, blocked, and between applications, with totals.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
   input: Type.Object(
     {
-      ...TrafficInput,
+      ...trafficInput('As in get-traffic-flows'),
+      max_results: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: MAX_TRAFFIC_ROWS,
+          default: MAX_TRAFFIC_ROWS,
+          description: 'Rows the PCE may return',
+        }),
+      ),
       identity_labels: Type.Optional(
         Type.Array(Type.String({ minLength: 1 }), {
           minItems: 1,
           maxItems: 10,
           default: DEFAULT_IDENTITY,
-          description: 'Label keys that name an end in app_to_app',
+          description: 'Label keys of app_to_app',
         }),
       ),
       detail_level: Type.Optional(
         StringEnum(['standard', 'full'] as const, {
           default: 'standard',
-          description: 'standard: at most 100 rows a section',
+          description: 'full: more rows',
         }),
       ),
       query_name: Type.Optional(
@@ -46,7 +56,7 @@ export default defineTool({
           minLength: 1,
           maxLength: 255,
           default: 'mcp-traffic-summary',
-          description: "Name of the PCE's job",
+          description: 'Job name',
         }),
       ),
     },
@@ -63,34 +73,22 @@ export default defineTool({
     const filters = await resolveTrafficFilters(ctx.pce, args, ctx)
     const identityLabels = args.identity_labels ?? DEFAULT_IDENTITY
     const labels = await loadLabelsWith(identityLabels, ctx)
-    const cap = args.max_results ?? MAX_TRAFFIC_ROWS
-    const summary = createFlowSummary({ identityLabels, labels, keeps: filters.keeps })
-    const query = await runTrafficQuery(
-      ctx.pce,
-      ctx,
-      args.query_name ?? 'mcp-traffic-summary',
+    const encoder = createFlowEncoder(labels)
+    const summary = createFlowSummary(encoder, identityLabels)
+    const read = await createFlowReader(ctx, encoder)(
       {
-        start_date: window.start,
-        end_date: window.end,
-        sources: filters.sources,
-        destinations: filters.destinations,
+        name: args.query_name ?? 'mcp-traffic-summary',
+        window,
+        filters,
         services,
-        sources_destinations_query_op: 'and',
-        policy_decisions: args.policy_decisions ?? [],
-        exclude_workloads_from_ip_list_query: args.exclude_workloads_from_ip_list_query ?? true,
-        max_results: cap,
+        decisions: args.policy_decisions,
+        excludeWorkloadsFromIpListQuery: args.exclude_workloads_from_ip_list_query,
+        maxResults: args.max_results,
       },
-      (flows) => summary.add(flows),
+      summary.add,
     )
-    const facts = {
-      summary: summary.finish(),
-      query,
-      window,
-      cap,
-      identityLabels,
-      appliedToRows: filters.appliedToRows,
-    }
-    return showSummary(facts, args.detail_level ?? 'standard', ctx.limits)
+    const detail = args.detail_level ?? 'standard'
+    return showSummary({ summary: summary.finish(mostRowsShown(detail)), read, identityLabels }, detail, ctx.limits)
   },
 })
 

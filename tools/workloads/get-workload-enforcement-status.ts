@@ -48,8 +48,8 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      app_name: Type.Optional(Type.String({ minLength: 1, description: 'app label: value, app=VALUE or href' })),
-      env_name: Type.Optional(Type.String({ minLength: 1, description: 'env label, same forms' })),
+      app_name: Type.Optional(Type.String({ minLength: 1, description: 'app label or value' })),
+      env_name: Type.Optional(Type.String({ minLength: 1, description: 'env label or value' })),
     },
     { additionalProperties: false },
   ),

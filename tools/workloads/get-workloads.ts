@@ -17,14 +17,14 @@ import { COMPACT_COLUMNS, isManaged, labelColumn, toCompactRecord } from '../sup
 import { toSplitRows } from '../support/split-format.js'
 
 const NAME = 'get-workloads'
-const partial = (of: string) => Type.Optional(Type.String({ minLength: 1, description: `Part of the ${of}` }))
+const Partial = Type.Optional(Type.String({ minLength: 1, description: 'Part of it' }))
 
 const input = Type.Object(
   {
-    name: partial('name'),
-    hostname: partial('host name'),
-    ip_address: partial('address'),
-    description: partial('description'),
+    name: Partial,
+    hostname: Partial,
+    ip_address: Partial,
+    description: Partial,
     managed: Type.Optional(Type.Boolean({ description: 'true: has an agent (VEN)' })),
     online: Type.Optional(Type.Boolean({ description: 'Agent heartbeat' })),
     enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Exact mode' })),

@@ -54,7 +54,7 @@ export default defineTool({
           description: 'Replaces all interfaces; unmanaged only',
         }),
       ),
-      labels: WorkloadLabelsInput('Replaces all labels, one per key; [] clears; missing ones are created'),
+      labels: WorkloadLabelsInput('Replaces all, one per key; [] clears; missing ones are created'),
       ...DryRunInput,
     },
     { additionalProperties: false },

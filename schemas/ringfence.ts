@@ -1,0 +1,149 @@
+import { Type, type Static, type TProperties, type TSchema } from '@sinclair/typebox'
+import { Count, Counts, Flag, Nullable, Text, Total } from './common.js'
+import { DifferencesOut } from './differences.js'
+import { DryRunOutput } from './dry-run.js'
+
+const Maybe = <T extends TSchema>(schema: T) => Type.Optional(schema)
+const Rows = <P extends TProperties>(row: P, description: string) => Type.Array(Type.Object(row), { description })
+
+const Plain = Type.String()
+const Connections = Type.Integer()
+const Coverage = Text('already_allowed: every flow is allowed today; else newly_allowed')
+const DenyConsumer = Text('Whom the deny rule names: any, ams or ams_and_any')
+const PlannedFor = Text('Its allow rule: new, existing or none')
+
+const application = { app: Plain, env: Plain }
+/** `app`, `env` and `coverage` are of the source that an extra-scope rule is for. */
+const standing = {
+  type: Text('intra-scope, extra-scope allow (inbound) or deny (block all inbound)'),
+  app: Maybe(Plain),
+  env: Maybe(Plain),
+  coverage: Maybe(Coverage),
+}
+/** A rule of the ringfence, as planned or written. */
+const rule = {
+  ...standing,
+  description: Plain,
+  consumers: Plain,
+  providers: Plain,
+  services: Plain,
+  deny_consumer_mode: Maybe(DenyConsumer),
+  ingress_services_resolved: Maybe(
+    Type.Array(Type.Unsafe<object>({ type: 'object' }), { description: 'What the deny rule denies' }),
+  ),
+  href: Maybe(Plain),
+  differences: DifferencesOut,
+}
+/** Of one peer; inbound ports have an effect. */
+const traffic = {
+  connections: Connections,
+  ports_total: Total,
+  observed_ports: Rows(
+    {
+      port: Nullable(Type.Integer()),
+      proto: Nullable(Type.Integer()),
+      connections: Connections,
+      policy_decision: Text('Of the active policy'),
+      effect: Maybe(
+        Text(
+          'Once enforced: allowed, allowed_by_other_rules, not_affected, possibly_cut, cut or blocked_by_override_deny',
+        ),
+      ),
+    },
+    'Busiest first, at most 20 (full: 200)',
+  ),
+}
+
+/** What create-ringfence answers of a plan, written or not (tools contract, B4). */
+export const RingfenceOutput = {
+  message: Plain,
+  app: Plain,
+  env: Plain,
+  app_label_href: Text('Href of the app label'),
+  env_label_href: Text('Href of the env label'),
+  lookback_days: Type.Integer(),
+  selective: Flag('As asked: deny all other inbound'),
+  skip_allowed: Flag('As asked: no rule for sources that are allowed today'),
+  enforcement_mode: Maybe(Plain),
+  deny_consumer: Maybe(DenyConsumer),
+  deny_service_ignored: Maybe(Flag('deny_service was given without selective')),
+  has_deny_all_inbound: Flag('An existing rule denies all inbound, from any address or from workloads'),
+  merged: Flag('The rule set existed: only what it lacks is added'),
+  workloads: Type.Object(
+    { total: Count('Managed or not'), managed: Type.Integer(), enforcement_modes: Counts('Managed ones by mode') },
+    { description: 'With both labels' },
+  ),
+  flows_analysed: Type.Object(
+    { inbound: Count('To the application'), outbound: Count('From the application') },
+    { description: 'Rows, those inside it in both' },
+  ),
+  discovery_truncated: Type.Array(Plain, { description: 'Queries that reached the row limit' }),
+  discovery_warning: Maybe(Text('What a query that reached it left out')),
+  policy_coverage: Type.Object(
+    {
+      already_allowed: Count('Every flow is allowed today'),
+      newly_allowed: Count('Some flow is not allowed today'),
+      total_remote_apps: Count('Source applications, itself left out'),
+      allowed_by_default_possible: Count('Some flow is allowed, maybe only as no deny rule matched'),
+      description: Plain,
+    },
+    { description: 'Source applications by what policy decides today' },
+  ),
+  section_totals: Counts('Rows per list, shown or not'),
+  ruleset: Type.Object(
+    { href: Maybe(Plain), name: Plain, rules: Maybe(Rows(rule, 'Written')) },
+    { description: 'Of the ringfence, in draft; without href it does not exist yet' },
+  ),
+  planned_rules: Maybe(Rows(rule, 'Dry run: rules a real call would add')),
+  skipped_existing_rules: Rows({ ...standing, href: Plain }, 'Standing already'),
+  skipped_already_allowed: Rows(application, 'No rule'),
+  inbound_remote_apps: Rows(
+    {
+      ...application,
+      ...traffic,
+      coverage: Coverage,
+      rule: PlannedFor,
+      allowed_by_default_possible: Maybe(Flag('Some flow is allowed, maybe only as no deny rule matched')),
+    },
+    'Source applications, itself left out',
+  ),
+  outbound_remote_apps: Rows({ ...application, ...traffic }, 'Destination applications, itself left out; no rules'),
+  unlabelled_inbound: Rows(
+    {
+      kind: Plain,
+      ip: Nullable(Text('null: the PCE names none')),
+      hostname: Maybe(Plain),
+      fqdn: Maybe(Plain),
+      ip_lists: Maybe(Type.Array(Plain, { description: 'Names of those it is in, Any left out' })),
+      labels: Maybe(Type.Record(Type.String(), Plain, { description: 'Those it has, value by key' })),
+      managed: Maybe(Flag('Of a workload: it has an agent')),
+      ...traffic,
+    },
+    'Sources without both labels',
+  ),
+  would_be_cut: Rows(
+    {
+      kind: Plain,
+      source: Text('app (env), else host name, FQDN or address'),
+      ip: Maybe(Text('Where source is not the address')),
+      effect: Text('cut, possibly_cut or blocked_by_override_deny'),
+      connections: Count('On these ports'),
+      ports: Type.Array(Plain, { description: 'Those concerned, as 443/tcp, busiest first' }),
+    },
+    'Once enforced (selective, else full)',
+  ),
+  infrastructure_sources: Rows(
+    {
+      ...application,
+      tier: Text('Core Infrastructure or Shared Service'),
+      infrastructure_score: Type.Number({ description: '0 to 100' }),
+      rule: PlannedFor,
+      loses_traffic: Flag('It is in would_be_cut'),
+    },
+    'Source applications that many depend on, highest score first',
+  ),
+  warnings: Type.Array(Plain, { description: 'What to look at first, gravest first' }),
+  ...DryRunOutput,
+}
+
+export type RingfenceAnswer = Static<ReturnType<typeof Type.Object<typeof RingfenceOutput>>>

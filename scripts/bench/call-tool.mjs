@@ -1,0 +1,73 @@
+// Calls one tool once, as a transport would: through the dispatcher, with the arguments and the answer checked, as what is
+// shipped. Arguments: the tool's name, its arguments as JSON, the client's module, the port of serve-flows.ts. Prints the time,
+// the processor time, what the answer says of its rows, the longest time that the event loop was held up,
+// and the memory of the process: resident when idle, and the kernel's own peak (maxRSS).
+/* global AbortController */
+import { dirname, join, resolve } from 'node:path'
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
+import { setTimeout as wait } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+
+/** Of the watch on the event loop: what an idle one shows. */
+const RESOLUTION_MS = 2
+
+const [, , name, args, module, port] = process.argv
+const load = (file) => import(pathToFileURL(join(resolve(dirname(module)), '..', file)).href)
+const { createPceClient } = await load('pce-client/index.js')
+const { createCallScope } = await load('plugins/dispatcher/call-scope.js')
+const { createDispatcher } = await load('plugins/dispatcher/dispatch.js')
+const { tools } = await load('tools/index.js')
+
+/** Waits are the pace of polling, not work: they take no time here. */
+const timers = { now: () => Date.now(), random: Math.random, sleep: () => Promise.resolve() }
+const pce = createPceClient({ url: 'http://127.0.0.1', port, timers })
+pce.setCredentials('api_bench', 'bench')
+const silent = () => undefined
+const dispatcher = createDispatcher({
+  tools,
+  gates: [],
+  audit: null,
+  log: { debug: silent, info: silent, warn: silent, error: silent },
+  limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
+  scope: createCallScope(),
+  server: { name: 'svc-mcp', version: '0.1.0', changelog: async () => null },
+  now: () => Date.UTC(2026, 5, 15, 12),
+})
+const session = { caller: { mode: 'insecure', role: 'admin', iss: null, sub: null }, transport: 'stdio', pce }
+const call = async (tool, given) => {
+  const { signal } = new AbortController()
+  const request = { name: tool, arguments: given, requestId: 'bench', signal, progress: silent }
+  const result = await dispatcher.dispatch(request, session)
+  if (!result.ok) throw new Error(`${tool} failed: ${JSON.stringify(result.error)}`)
+  return result.value
+}
+
+// A server that has answered before: everything that the first call of any tool loads is there.
+await call('get-labels', { max_results: 20 })
+const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+delay.enable()
+// It measures from tick to tick, so there must be one before the work and one after it.
+await wait(50)
+delay.reset()
+const idle = process.memoryUsage.rss()
+const processor = process.cpuUsage()
+const started = performance.now()
+const answer = await call(name, JSON.parse(args))
+const ms = performance.now() - started
+const { user, system } = process.cpuUsage(processor)
+const peak = process.resourceUsage().maxRSS * 1024
+await wait(50)
+delay.disable()
+const { totals, analysed } = answer
+console.log(
+  JSON.stringify({
+    ms,
+    cpuMs: (user + system) / 1000,
+    longestBlockMs: delay.max / 1e6 - RESOLUTION_MS,
+    rows: analysed?.pce_flows ?? totals?.pce_flows,
+    connections: totals?.connections,
+    idle,
+    peak,
+  }),
+)
+pce.close()

@@ -1,0 +1,34 @@
+import type { ProviderRanges } from '../../tools/support/providers/provider-table.js'
+
+export type CatalogEntry = Pick<ProviderRanges, 'provider' | 'confidence' | 'complete'>
+
+/**
+ * The providers of tools.md B3, from the most telling name to the least: a block that two of them publish is the first one's.
+ * `complete` says whether the sources list every address of the provider; it is false where
+ * - the vendor publishes none and only what its own networks announce is known (box, dropbox, workday);
+ * - some of the services are published elsewhere, by name only, or not at all (atlassian, salesforce, microsoft365…);
+ * - only whole blocks are taken (azure-hosted).
+ */
+export const CATALOG: readonly CatalogEntry[] = [
+  { provider: 'anthropic', confidence: 'likely', complete: true },
+  { provider: 'atlassian', confidence: 'likely', complete: false },
+  { provider: 'box', confidence: 'likely', complete: false },
+  { provider: 'dropbox', confidence: 'likely', complete: false },
+  { provider: 'github', confidence: 'likely', complete: true },
+  { provider: 'salesforce', confidence: 'likely', complete: false },
+  { provider: 'workday', confidence: 'likely', complete: false },
+  { provider: 'zoom', confidence: 'likely', complete: true },
+  { provider: 'microsoft365-exchange', confidence: 'ambiguous', complete: false },
+  { provider: 'microsoft365-sharepoint', confidence: 'ambiguous', complete: false },
+  { provider: 'microsoft365-skype', confidence: 'ambiguous', complete: false },
+  { provider: 'microsoft365', confidence: 'ambiguous', complete: false },
+  { provider: 'aws-api_gateway', confidence: 'ambiguous', complete: true },
+  { provider: 'aws-route53_healthchecks', confidence: 'ambiguous', complete: true },
+  { provider: 'aws-s3', confidence: 'ambiguous', complete: true },
+  { provider: 'aws-cloudfront', confidence: 'ambiguous', complete: true },
+  { provider: 'cloudflare-fronted', confidence: 'ambiguous', complete: true },
+  { provider: 'fastly', confidence: 'ambiguous', complete: true },
+  { provider: 'google-cloud', confidence: 'ambiguous', complete: true },
+  { provider: 'google-services', confidence: 'ambiguous', complete: true },
+  { provider: 'azure-hosted', confidence: 'ambiguous', complete: false },
+]

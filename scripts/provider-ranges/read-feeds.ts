@@ -1,0 +1,62 @@
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { checkRanges, type Claim } from './build-table.js'
+import type { Feed } from './feeds.js'
+
+/** The text of a feed, and the day (YYYY-MM-DD) it stands for when it does not say so itself. */
+interface FeedText {
+  text: string
+  asOf: string
+}
+
+export type FeedReader = (feed: Feed) => Promise<FeedText>
+
+const TIMEOUT_MS = 30_000
+
+/** Reads feeds from files of a directory. A feed without a date has that of its file. */
+export const fromDirectory =
+  (directory: string): FeedReader =>
+  async ({ file }) => {
+    const path = join(directory, file)
+    return { text: await readFile(path, 'utf8'), asOf: dayOf((await stat(path)).mtime) }
+  }
+
+/** Reads feeds where their publishers keep them. A feed without a date has today's. */
+export const fromPublishers =
+  (today: Date): FeedReader =>
+  async ({ url, query }) => {
+    const response = await fetch(`${url}${query?.() ?? ''}`, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    if (!response.ok) throw new Error(`${url} answered ${response.status}`)
+    return { text: await response.text(), asOf: dayOf(today) }
+  }
+
+/** What all feeds say. Throws one error that names every feed which could not be had, read or believed, and why. */
+export async function readClaims(feeds: readonly Feed[], read: FeedReader): Promise<Claim[]> {
+  const outcomes = await Promise.allSettled(feeds.map((feed) => claimsOf(feed, read)))
+  const failures = outcomes.flatMap((outcome, at) =>
+    outcome.status === 'rejected' ? [`${feeds[at]!.file}: ${reasonOf(outcome.reason)}`] : [],
+  )
+  if (failures.length > 0) throw new Error(failures.join('\n'))
+  return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []))
+}
+
+async function claimsOf(feed: Feed, read: FeedReader): Promise<Claim[]> {
+  const { text, asOf } = await read(feed)
+  const facts = feed.parse(text)
+  return Object.entries(facts.ranges).map(([provider, ranges]) => {
+    // An empty feed is a fault of the feed: providers do not go away overnight.
+    if (ranges.length === 0) throw new Error(`no range for ${provider}`)
+    checkRanges(ranges)
+    return { provider, url: feed.url, asOf: facts.asOf ?? asOf, ranges }
+  })
+}
+
+function dayOf(date: Date): string {
+  return date.toISOString().slice(0, 10)
+}
+
+/** The message of an error, and of the one behind it: fetch says no more than "fetch failed" itself. */
+function reasonOf(reason: unknown): string {
+  if (!(reason instanceof Error)) return String(reason)
+  return reason.cause instanceof Error ? `${reason.message} (${reason.cause.message})` : reason.message
+}

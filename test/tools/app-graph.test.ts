@@ -1,0 +1,293 @@
+/** identify-infrastructure-services and detect-lateral-movement-paths, on estates whose right answers are known in full. */
+import t, { type Test } from 'tap'
+import { handMade, type HandMadeEstate, type HandMadeFlow, type HandMadeHost } from './hand-made.js'
+import { startBench, type Bench, type Json } from './harness.js'
+
+const INFRA = 'identify-infrastructure-services'
+const LATERAL = 'detect-lateral-movement-paths'
+
+/** Hosts called `app/env`, one each, and flows between them as `a/env > b/env connections [port] [blocked]`. */
+function estateOf(lines: string[], more: Partial<HandMadeEstate> = {}): HandMadeEstate {
+  const hosts: Record<string, HandMadeHost> = {}
+  const place = (name: string) => {
+    const [app = '', env = ''] = name.split('/')
+    hosts[name] ??= { ip: `10.0.0.${Object.keys(hosts).length + 1}`, labels: [`app=${app}`, `env=${env}`] }
+    return name
+  }
+  const flows = lines.map((line): HandMadeFlow => {
+    const [from = '', , to = '', connections = '1', port = '443'] = line.split(' ')
+    return { from: place(from), to: place(to), connections: Number(connections), port: Number(port) }
+  })
+  return { ...more, hosts: { ...hosts, ...more.hosts }, flows: [...flows, ...(more.flows ?? [])] }
+}
+const start = (t: Test, estate: HandMadeEstate, more = {}): Promise<Bench> =>
+  startBench(t, { estate: handMade(estate), ...more })
+
+const WORKED = [
+  'crm/Production > dns/Production 100 53',
+  'pay/Production > dns/Production 80 53',
+  'web/Staging > dns/Production 10 53',
+  'crm/Production > pay/Production 40 8443',
+  'mon/Production > crm/Production 5 9100',
+  'mon/Production > pay/Production 5 9100',
+  'mon/Production > web/Staging 5 9100',
+]
+
+t.test('infrastructure: the worked example', async (t) => {
+  const bench = await start(t, estateOf(WORKED))
+  const answer = await bench.ok(INFRA)
+  t.same(
+    answer.results.map((row: Json) => [
+      row.app,
+      row.infrastructure_score,
+      row.tier,
+      row.dominant_pattern,
+      row.in_degree,
+      row.out_degree,
+      row.betweenness_centrality,
+      row.consumer_ratio,
+    ]),
+    [
+      ['dns', 100, 'Core Infrastructure', 'provider', 3, 0, 0.1667, 1],
+      ['mon', 95.4, 'Core Infrastructure', 'consumer', 0, 3, 0.1667, 0],
+      ['crm', 45.2, 'Standard Application', 'consumer', 1, 2, 0.0556, 0.33],
+      ['pay', 44.8, 'Standard Application', 'provider', 2, 1, 0.0556, 0.67],
+      ['web', 14.3, 'Standard Application', 'provider', 1, 1, 0.0556, 0.5],
+    ],
+  )
+  t.match(answer.results[0], {
+    env: 'Production',
+    is_production: true,
+    inbound_connections: 190,
+    outbound_connections: 0,
+    total_connections: 190,
+    unmanaged_sources: 0,
+    top_ports: [{ port: 53, proto: 'tcp', connections: 190 }],
+    consumed_by: ['crm|Production', 'pay|Production', 'web|Staging'],
+    consumes: [],
+  })
+  t.match(answer.summary, {
+    total_flows_analyzed: 7,
+    app_to_app_flows: 7,
+    lookback_days: 90,
+    unique_apps: 5,
+    unique_app_to_app_edges: 7,
+    min_connections_filter: 1,
+    tier_counts: { core_infrastructure: 2, shared_service: 0, standard_application: 3 },
+  })
+  t.match(answer, { results_total: 5, truncated: false, flows_truncated: false })
+  t.match(answer.window, { start: '2026-03-17T00:00:00Z', end: '2026-06-15T23:59:59Z' })
+
+  await t.test('counts are of all applications, whatever top_n shows', async (t) => {
+    const one = await bench.ok(INFRA, { top_n: 1 })
+    t.equal(one.results.length, 1)
+    t.match(one, { results_total: 5, truncated: true, truncated_sections: ['results'] })
+    t.same(one.summary.tier_counts, answer.summary.tier_counts)
+  })
+
+  await t.test('edges below min_connections go, and nodes without another with them', async (t) => {
+    const busy = await bench.ok(INFRA, { min_connections: 40 })
+    t.same(busy.results.map(({ app }: Json) => app).sort(), ['crm', 'dns', 'pay'])
+    t.match(busy.summary, { unique_apps: 3, unique_app_to_app_edges: 3, min_connections_filter: 40 })
+    const none = await bench.ok(INFRA, { min_connections: 1000 })
+    t.match(none, { results: [], results_total: 0, message: /No pair of applications has 1000/ })
+  })
+
+  await t.test('what counts as production is the caller`s to say', async (t) => {
+    const other = await bench.ok(INFRA, { production_envs: ['STAGING'] })
+    const scores = Object.fromEntries(other.results.map((row: Json) => [row.app, row.infrastructure_score]))
+    t.same(scores, { dns: 50, mon: 47.7, web: 28.5, crm: 22.6, pay: 22.4 })
+    t.equal(other.results.find(({ app }: Json) => app === 'web').is_production, true)
+  })
+
+  for (const bad of [
+    { top_n: 0 },
+    { top_n: 1001 },
+    { lookback_days: 0 },
+    { lookback_days: 366 },
+    { min_connections: -1 },
+  ])
+    await bench.fails(INFRA, bad, 'invalid_argument')
+})
+
+t.test('infrastructure: what is no application', async (t) => {
+  const bench = await start(
+    t,
+    estateOf(['a/prod > a|b/prod 3', 'a|b/prod > a/prod 2', 'a/prod > a/prod 50'], {
+      hosts: {
+        half: { ip: '10.1.0.1', labels: 'app=a' },
+        bare: { ip: '10.1.0.2' },
+        'env-only': { ip: '10.1.0.3', labels: 'env=prod' },
+        printer: { ip: '10.1.0.4', managed: false, labels: 'app=printing env=prod' },
+      },
+      ipLists: { One: ['198.51.100.0/24'], Two: ['198.51.100.7'] },
+      flows: [
+        { from: 'half', to: 'a/prod', connections: 1000 },
+        { from: 'bare', to: 'a/prod', connections: 1000 },
+        { from: 'env-only', to: 'a/prod', connections: 1000 },
+        { from: '198.51.100.7', to: 'a/prod', connections: 5 },
+        { from: '198.51.100.7', to: 'a/prod', port: 22, connections: 5 },
+        { from: 'a/prod', to: 'bare', connections: 1000 },
+        { from: 'printer', to: 'a/prod', connections: 4 },
+      ],
+    }),
+  )
+  const { results, summary } = await bench.ok(INFRA)
+  const of = (app: string) => results.find((row: Json) => row.app === app)
+  t.same(results.map(({ app }: Json) => app).sort(), ['a', 'a|b', 'printing'])
+  t.match(of('a'), { in_degree: 2, out_degree: 1, inbound_connections: 6, outbound_connections: 3 }, 'no self-loop')
+  t.equal(of('a').unmanaged_sources, 3, 'bare, env-only and one address on two ports and in two lists; half has an app')
+  t.match(of('a|b'), { in_degree: 1, out_degree: 1 })
+  t.match(of('printing'), { in_degree: 0, out_degree: 1 }, 'an unmanaged host with both labels is an application')
+  t.match(summary, { total_flows_analyzed: 10, app_to_app_flows: 3 })
+
+  const silent = await start(t, { hosts: { x: { ip: '10.0.0.1', labels: 'app=x env=prod' } } })
+  t.match(await silent.ok(INFRA), { results: [], results_total: 0, message: 'No flows in the window.' })
+  t.match(await silent.ok(LATERAL), {
+    total_apps: 0,
+    total_edges: 0,
+    paths: undefined,
+    message: 'No flows in the window.',
+  })
+  const bare = await start(t, {
+    hosts: { x: { ip: '10.0.0.1' }, y: { ip: '10.0.0.2' } },
+    flows: [{ from: 'x', to: 'y' }],
+  })
+  t.match(await bare.ok(INFRA), { results: [], message: /app and an env label on both ends/ })
+  t.match(await bare.ok(LATERAL), { total_apps: 0, message: /app and an env label on both ends/ })
+})
+
+const CHAIN = ['a/P > b/P', 'b/P > c/P', 'c/P > d/P', 'd/P > e/P', 'e/P > f/P', 'g/P > b/P']
+const pathsOf = (answer: Json) =>
+  answer.paths.map(({ path }: Json) => path.map((key: string) => key.split('|')[0]).join(''))
+
+t.test('lateral movement: the worked example', async (t) => {
+  const bench = await start(t, estateOf(CHAIN))
+  const answer = await bench.ok(LATERAL, { app_name: 'a', env_name: 'P', max_hops: 4 })
+  t.match(answer, {
+    lookback_days: 30,
+    total_apps: 7,
+    total_edges: 6,
+    blocked_edges: 0,
+    articulation_points: 4,
+    max_hops: 4,
+  })
+  t.same(answer.paths_from, ['a|P'])
+  t.same(answer.paths, [
+    { path: ['a|P', 'b|P', 'c|P', 'd|P', 'e|P'], hops: 4 },
+    { path: ['a|P', 'b|P', 'c|P', 'd|P'], hops: 3 },
+    { path: ['a|P', 'b|P', 'c|P'], hops: 2 },
+    { path: ['a|P', 'b|P'], hops: 1 },
+  ])
+  t.match(answer, { paths_total: 4, truncated: false })
+  t.same(pathsOf(await bench.ok(LATERAL, { app_name: 'a', max_hops: 5 }))[0], 'abcdef')
+  t.same(pathsOf(await bench.ok(LATERAL, { app_name: 'app=a', max_hops: 1 })), ['ab'])
+
+  const whole = await bench.ok(LATERAL)
+  t.same(
+    whole.high_risk_bridge_nodes.map(({ app }: Json) => app),
+    ['b', 'c', 'd', 'e'],
+  )
+  t.same(
+    whole.top_reachable_nodes.map((row: Json) => [row.app, row.reachable_apps, row.is_bridge_node]),
+    [
+      ['a', 5, false],
+      ['g', 5, false],
+      ['b', 4, true],
+      ['c', 3, true],
+      ['d', 2, true],
+      ['e', 1, true],
+      ['f', 0, false],
+    ],
+  )
+  t.notOk('paths' in whole, 'without a start there are no paths')
+  const end = await bench.ok(LATERAL, { app_name: 'f' })
+  t.match(end, { paths: [], paths_total: 0, paths_from: ['f|P'], message: /nothing can be reached/ })
+})
+
+t.test('lateral movement: what an edge is open on', async (t) => {
+  const rule = (from: string, to: string) => ({ from: `app=${from} env=P`, to: `app=${to} env=P`, extra: true })
+  const bench = await start(
+    t,
+    estateOf(['w/P > x/P 7 443', 'w/P > x/P 3 22', 'x/P > y/P 9 3389', 'y/P > z/P 5 443', 'w/P > w/P 4 22'], {
+      hosts: {
+        'x/P': { ip: '10.9.0.1', labels: 'app=x env=P', mode: 'full' },
+        'y/P': { ip: '10.9.0.2', labels: 'app=y env=P', mode: 'full' },
+        'w/P': { ip: '10.9.0.3', labels: 'app=w env=P' },
+        half: { ip: '10.9.0.4', labels: 'app=w' },
+      },
+      flows: [{ from: 'half', to: 'z/P', port: 22 }],
+      ruleSets: [{ name: 'r', scope: '', allow: [rule('w', 'x'), rule('x', 'y')] }],
+    }),
+  )
+  const answer = await bench.ok(LATERAL, { app_name: 'w' })
+  t.match(answer, { total_apps: 4, total_edges: 2, blocked_edges: 1, high_risk_edges_total: 2 })
+  t.same(pathsOf(answer), ['wxy', 'wx'], 'z lies behind an edge that is blocked only')
+  t.same(answer.high_risk_edges, [
+    {
+      from: 'x|P',
+      to: 'y|P',
+      connections: 9,
+      ports: ['3389/tcp'],
+      ports_total: 1,
+      high_risk_ports: [3389],
+      policy_decisions: { allowed: 9 },
+    },
+    {
+      from: 'w|P',
+      to: 'x|P',
+      connections: 10,
+      ports: ['443/tcp', '22/tcp'],
+      ports_total: 2,
+      high_risk_ports: [22],
+      policy_decisions: { allowed: 10 },
+    },
+  ])
+  t.same(
+    answer.path_edges.map(({ from, to }: Json) => `${from} ${to}`),
+    ['w|P x|P', 'x|P y|P'],
+  )
+  t.equal(answer.top_reachable_nodes.length, 1, 'lists are of the start`s own')
+  t.equal((await bench.ok(LATERAL, { app_name: 'z', env_name: 'P' })).total_apps, 4)
+})
+
+t.test('lateral movement: where it starts', async (t) => {
+  const bench = await start(
+    t,
+    estateOf(['pay/prod > payments/prod', 'pay/dev > pay/prod', 'payments/prod > pay/dev', 'db/dev > pay/dev'], {
+      labels: ['app=idle'],
+    }),
+  )
+  t.same((await bench.ok(LATERAL, { app_name: 'pay' })).paths_from, ['pay|dev', 'pay|prod'], 'every env; not payments')
+  const dev = await bench.ok(LATERAL, { env_name: 'dev' })
+  t.same(dev.paths_from, ['db|dev', 'pay|dev'], 'an env alone: every application in it')
+  t.same(
+    dev.top_reachable_nodes.map(({ env }: Json) => env),
+    ['dev', 'dev'],
+  )
+  t.match(dev, { total_apps: 4, paths_total: 5, truncated: false })
+  const idle = await bench.ok(LATERAL, { app_name: 'idle' })
+  t.match(idle, { paths_from: [], paths: [], paths_total: 0, message: /no flow to or from another/ })
+  await bench.fails(LATERAL, { app_name: 'paymen' }, 'not_found')
+  await bench.fails(LATERAL, { app_name: 'pay', env_name: 'staging' }, 'not_found')
+  for (const max_hops of [0, 11, 1.5]) await bench.fails(LATERAL, { max_hops }, 'invalid_argument')
+})
+
+t.test('lateral movement: more than is shown', async (t) => {
+  const bench = await start(t, estateOf(Array.from({ length: 60 }, (_, at) => `hub/P > n${at}/P ${at + 1} 22`)))
+  const answer = await bench.ok(LATERAL, { app_name: 'hub' })
+  t.match(answer, {
+    paths_total: 60,
+    truncated: true,
+    total_edges: 60,
+    high_risk_edges_total: 60,
+    articulation_points: 1,
+  })
+  t.equal(answer.paths.length, 50)
+  t.equal(answer.high_risk_edges.length, 20)
+  t.same(answer.truncated_sections.sort(), ['high_risk_edges', 'paths'])
+  const small = await start(t, estateOf(CHAIN), { budget: 2000 })
+  const cut = await small.ok(LATERAL, { app_name: 'a' })
+  t.ok(JSON.stringify(cut).length <= 2000 || cut.truncation_note, 'a small budget costs rows and says so')
+  t.match(cut, { total_apps: 7, total_edges: 6, paths_total: 4 })
+})

@@ -1,0 +1,649 @@
+/** enforcement-readiness (tools contract, B9) on small estates whose answers are worked out by hand, and on a generated one. */
+import t from 'tap'
+import type { TrafficFlow } from '../../schemas/pce/traffic.js'
+import { AMS, handMade, type HandMadeEstate, type HandMadeFlow, type HandMadeHost } from './hand-made.js'
+import { startBench, type Bench, type Json } from './harness.js'
+
+const TOOL = 'enforcement-readiness'
+const SHOP = { app_name: 'shop', env_name: 'prod' }
+const OWN = 'app=shop env=prod'
+const RINGFENCE = { name: 'RF-shop-prod', scope: OWN, allow: [{ from: 'ams', to: 'ams' }] }
+
+const start = (t: Parameters<typeof startBench>[0], estate: HandMadeEstate, budget?: number) =>
+  startBench(t, { estate: handMade(estate), ...(budget !== undefined && { budget }) })
+
+const factor = (answer: Json, name: string) => answer.factors.find((one: Json) => one.factor === name)
+const points = (answer: Json) => answer.factors.map((one: Json) => one.points)
+
+/** Eight ports inside the application, which its ringfence allows. */
+const INSIDE = [1, 2, 3, 4, 5, 6, 7, 8].map((at): HandMadeFlow => ({ from: 'shop-1', to: 'shop-2', port: 8000 + at }))
+
+t.test('the example of the contract: 32 + 20 + 5 + 10 + 0 = 67.0', async (t) => {
+  const bench = await start(t, {
+    hosts: {
+      'shop-1': { ip: '10.0.0.1', labels: OWN },
+      'shop-2': { ip: '10.0.0.2', labels: OWN },
+      'crm-1': { ip: '10.0.1.1', labels: 'app=crm env=prod' },
+    },
+    flows: [
+      ...INSIDE,
+      { from: 'crm-1', to: 'shop-1', port: 443, connections: 7, process: 'curl' },
+      { from: 'crm-1', to: 'shop-2', port: 5432, connections: 5 },
+    ],
+    ruleSets: [RINGFENCE],
+  })
+  const answer = await bench.ok(TOOL, SHOP)
+  t.same(bench.writes(), [], 'nothing is written')
+  t.match(answer, {
+    app: 'shop',
+    env: 'prod',
+    readiness_score: 67,
+    readiness_level: 'partially_ready',
+    workloads: {
+      total: 2,
+      enforcement_modes: { visibility_only: 2 },
+      managed_only: { total: 2, enforcement_modes: { visibility_only: 2 } },
+      offline: 0,
+      not_enforceable: 0,
+    },
+    has_ringfence: true,
+    ringfence: { enabled: true, rules: 1, provisioned: true, pending_changes: false },
+    flows_truncated: false,
+    window: { start: '2026-05-16T00:00:00Z', end: '2026-06-15T23:59:59Z' },
+  })
+  t.same(
+    answer.factors.map(({ factor, points, max }: Json) => [factor, points, max]),
+    [
+      ['policy_coverage', 32, 40],
+      ['ringfence', 20, 20],
+      ['enforcement_mode', 5, 20],
+      ['no_blocked_traffic', 10, 10],
+      ['no_uncovered_remote_apps', 0, 10],
+    ],
+  )
+  t.ok(
+    answer.factors.every(({ reason }: Json) => reason.length > 5),
+    'each says why',
+  )
+  t.same(answer.traffic_analysis, {
+    lookback_days: 30,
+    total_flows: 10,
+    total_connections: 20,
+    policy_decisions: { allowed: 8, potentially_blocked: 2, blocked: 0, unknown: 0 },
+    coverage_percentage: 80,
+    connection_coverage_percentage: 40,
+    allowed_by_default_possible: false,
+  })
+  t.same(answer.remote_apps, {
+    covered: [],
+    uncovered: [{ app: 'crm', env: 'prod' }],
+    partially_covered: [],
+    totals: { covered: 0, uncovered: 1, partially_covered: 0 },
+  })
+  t.same(answer.uncovered_flows, [
+    {
+      path: 'inbound',
+      remote: 'crm (prod)',
+      port: 443,
+      proto: 6,
+      process: 'curl',
+      decision: 'potentially_blocked',
+      connections: 7,
+    },
+    {
+      path: 'inbound',
+      remote: 'crm (prod)',
+      port: 5432,
+      proto: 6,
+      process: null,
+      decision: 'potentially_blocked',
+      connections: 5,
+    },
+  ])
+  t.equal(answer.uncovered_flows_total, 2)
+  t.same(answer.recommendations, [
+    'Nothing from crm (prod) is allowed: add allow rules, or confirm that enforcement may cut it.',
+  ])
+  t.notOk(answer.truncated_sections)
+})
+
+t.test('who is covered, partly, not at all, or no application', async (t) => {
+  const bench = await start(t, {
+    hosts: {
+      'shop-1': { ip: '10.0.0.1', labels: OWN },
+      // Names that contain one another are other applications.
+      'shopper-1': { ip: '10.0.2.1', labels: 'app=shopper env=prod' },
+      'shop-eu': { ip: '10.0.2.2', labels: 'app=shop env=prod-eu' },
+      'pay-1': { ip: '10.0.3.1', labels: 'app=pay env=prod' },
+      'crm-1': { ip: '10.0.4.1', labels: 'app=crm env=prod' },
+      'only-app': { ip: '10.0.5.1', labels: 'app=shop' },
+      'only-env': { ip: '10.0.5.2', labels: 'env=prod' },
+      bare: { ip: '10.0.5.3' },
+      printer: { ip: 'fd00::9', managed: false },
+      'self-1': { ip: '10.0.0.2', labels: OWN },
+    },
+    flows: [
+      { from: 'pay-1', to: 'shop-1', port: 443, connections: 10 },
+      { from: 'pay-1', to: 'shop-1', port: 22, connections: 1 },
+      { from: 'crm-1', to: 'shop-1', port: 443, connections: 10 },
+      { from: 'shopper-1', to: 'shop-1', port: 443, connections: 3 },
+      { from: 'shop-eu', to: 'shop-1', port: 80, connections: 2 },
+      { from: 'only-app', to: 'shop-1', port: 443, connections: 40 },
+      { from: 'only-env', to: 'shop-1', port: 80, connections: 30 },
+      { from: 'bare', to: 'shop-1', port: 80, connections: 5 },
+      { from: 'printer', to: 'shop-1', proto: 1, connections: 4 },
+      { from: '198.51.100.7', to: 'shop-1', port: 443, connections: 6 },
+      { from: 'shop-1', to: 'shop-1', port: 9000, connections: 50 },
+      { from: 'shop-1', to: 'pay-1', port: 8443, connections: 60 },
+      { from: 'shop-1', to: '203.0.113.5', fqdn: 'api.example.com', port: 443, connections: 9 },
+    ],
+    ipLists: { Office: ['198.51.100.0/24'], 'Office too': ['198.51.100.0/28'] },
+    ruleSets: [
+      {
+        name: 'RF-shop-prod',
+        scope: OWN,
+        allow: [
+          { from: 'app=pay env=prod', to: 'ams', services: [{ port: 443, proto: 6 }], extra: true },
+          { from: 'app=crm env=prod', to: 'ams', extra: true },
+          { from: 'iplist:Office', to: 'ams', services: [{ port: 443, proto: 6 }], extra: true },
+        ],
+      },
+    ],
+  })
+  const answer = await bench.ok(TOOL, SHOP)
+  t.same(answer.remote_apps, {
+    covered: [{ app: 'crm', env: 'prod' }],
+    partially_covered: [{ app: 'pay', env: 'prod' }],
+    uncovered: [
+      { app: 'shop', env: 'prod-eu' },
+      { app: 'shopper', env: 'prod' },
+    ],
+    totals: { covered: 1, uncovered: 2, partially_covered: 1 },
+  })
+  t.match(answer.unlabelled_sources, { total: 5, half_labelled: 2, uncovered: 4 })
+  t.same(
+    answer.unlabelled_sources.top.map((one: Json) => [
+      one.endpoint,
+      one.ip,
+      one.kind,
+      one.flows,
+      one.connections,
+      one.uncovered_flows,
+      one.uncovered_connections,
+    ]),
+    [
+      ['only-app', '10.0.5.1', 'half_labelled', 1, 40, 1, 40],
+      ['only-env', '10.0.5.2', 'half_labelled', 1, 30, 1, 30],
+      ['bare', '10.0.5.3', 'unlabelled', 1, 5, 1, 5],
+      ['printer', 'fd00::9', 'unlabelled', 1, 4, 1, 4],
+      ['198.51.100.7 (Office, Office too)', '198.51.100.7', 'unlabelled', 1, 6, 0, 0],
+    ],
+  )
+  // 10 inbound, 1 inside, 2 outbound; allowed are pay on 443, crm, and the office.
+  t.match(answer.traffic_analysis, {
+    total_flows: 13,
+    policy_decisions: { allowed: 3, potentially_blocked: 10, blocked: 0, unknown: 0 },
+    coverage_percentage: 23.1,
+    total_connections: 230,
+    connection_coverage_percentage: 11.3,
+  })
+  t.same(
+    answer.uncovered_flows.map((one: Json) => [one.path, one.remote, one.port, one.proto, one.connections]),
+    [
+      ['outbound', 'pay (prod)', 8443, 6, 60],
+      ['intra', 'shop (prod)', 9000, 6, 50],
+      ['inbound', 'only-app', 443, 6, 40],
+      ['inbound', 'only-env', 80, 6, 30],
+      ['outbound', 'api.example.com', 443, 6, 9],
+      ['inbound', 'bare', 80, 6, 5],
+      ['inbound', 'printer', 0, 1, 4],
+      ['inbound', 'shopper (prod)', 443, 6, 3],
+      ['inbound', 'shop (prod-eu)', 80, 6, 2],
+      ['inbound', 'pay (prod)', 22, 6, 1],
+    ],
+  )
+  t.same(answer.recommendations, [
+    'Nothing from shop (prod-eu), shopper (prod) is allowed: add allow rules, or confirm that enforcement may cut it.',
+    'Only part of the traffic from pay (prod) is allowed: see uncovered_flows.',
+    '4 sources without app and env labels, 2 of them with one of the two: 79 connections not allowed. Label them, or allow them by IP list.',
+  ])
+  // 3 of 13 rows, a ringfence, visibility only, nothing blocked, somebody uncovered.
+  t.same(points(answer), [9.2, 20, 5, 10, 0])
+  t.equal(answer.readiness_score, 44.2)
+  t.equal(answer.readiness_level, 'not_ready')
+})
+
+t.test('sources without labels are listed by what of them would be cut', async (t) => {
+  const bench = await start(t, {
+    hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN } },
+    flows: [
+      { from: '203.0.113.1', to: 'shop-1', port: 80 },
+      { from: '203.0.113.1', to: 'shop-1', port: 81 },
+      { from: '203.0.113.2', to: 'shop-1', port: 80, connections: 10 },
+      { from: '203.0.113.3', to: 'shop-1', port: 443, connections: 90 },
+    ],
+    ruleSets: [
+      {
+        name: 'Web',
+        scope: OWN,
+        allow: [{ from: 'any', to: 'ams', services: [{ port: 443, proto: 6 }], extra: true }],
+      },
+    ],
+  })
+  const { unlabelled_sources: sources } = await bench.ok(TOOL, SHOP)
+  t.match(sources, { total: 3, half_labelled: 0, uncovered: 2 })
+  t.same(
+    sources.top.map(({ ip }: Json) => ip),
+    ['203.0.113.2', '203.0.113.1', '203.0.113.3'],
+  )
+})
+
+t.test('a partly covered application is not an uncovered one', async (t) => {
+  const bench = await start(t, {
+    hosts: {
+      'shop-1': { ip: '10.0.0.1', labels: OWN },
+      'pay-1': { ip: '10.0.3.1', labels: 'app=pay env=prod' },
+    },
+    flows: [
+      { from: 'pay-1', to: 'shop-1', port: 443 },
+      { from: 'pay-1', to: 'shop-1', port: 22 },
+    ],
+    ruleSets: [
+      {
+        name: 'Web',
+        scope: OWN,
+        allow: [{ from: 'app=pay env=prod', to: 'ams', services: [{ port: 443, proto: 6 }], extra: true }],
+      },
+    ],
+  })
+  const answer = await bench.ok(TOOL, SHOP)
+  t.same(points(answer), [20, 0, 5, 10, 10])
+  t.equal(answer.readiness_score, 45)
+  t.match(factor(answer, 'no_uncovered_remote_apps').reason, '0 of 1 remote app uncovered, 1 partially covered')
+})
+
+t.test('without traffic or anything to enforce there is no score, and the answer says why', async (t) => {
+  const hosts = {
+    'shop-1': { ip: '10.0.0.1', labels: OWN },
+    'legacy-1': { ip: '10.0.6.1', labels: 'app=legacy env=prod', managed: false },
+    'idle-1': { ip: '10.0.7.1', labels: 'app=idle env=prod', mode: 'idle' as const },
+  }
+  const bench = await start(t, {
+    hosts,
+    flows: [
+      { from: 'legacy-1', to: 'shop-1', port: 443, daysAgo: 20 },
+      { from: '203.0.113.1', to: 'idle-1', port: 443 },
+      { from: 'legacy-1', to: 'idle-1', port: 443 },
+    ],
+    labels: ['app=empty'],
+    ruleSets: [RINGFENCE],
+  })
+  const noTraffic = await bench.ok(TOOL, { ...SHOP, lookback_days: 7 })
+  t.match(noTraffic, {
+    readiness_score: null,
+    readiness_level: 'unknown',
+    traffic_analysis: {
+      lookback_days: 7,
+      total_flows: 0,
+      coverage_percentage: null,
+      connection_coverage_percentage: null,
+    },
+    window: { start: '2026-06-08T00:00:00Z' },
+    uncovered_flows_total: 0,
+    has_ringfence: true,
+  })
+  t.same(noTraffic.factors, [])
+  t.same(noTraffic.recommendations, ['No score: No traffic was seen in the window. Look further back.'])
+  t.not((await bench.ok(TOOL, SHOP)).readiness_score, null, 'thirty days back there is some')
+
+  const nobody = await bench.ok(TOOL, { app_name: 'empty', env_name: 'prod' })
+  t.match(nobody, { readiness_score: null, readiness_level: 'unknown', workloads: { total: 0 } })
+  t.match(nobody.recommendations[0], 'No workload has these two labels.')
+
+  const unmanaged = await bench.ok(TOOL, { app_name: 'legacy', env_name: 'prod' })
+  t.match(unmanaged, {
+    readiness_score: null,
+    readiness_level: 'unknown',
+    workloads: { total: 1, managed_only: { total: 0 }, not_enforceable: 1 },
+    // The other end judges what it sends.
+    traffic_analysis: { total_flows: 1, policy_decisions: { potentially_blocked: 1 }, coverage_percentage: 0 },
+  })
+  t.match(unmanaged.recommendations[0], 'None of 1 workload has an agent, so nothing can be enforced.')
+
+  const idle = await bench.ok(TOOL, { app_name: 'idle', env_name: 'prod' })
+  t.match(idle, {
+    readiness_score: null,
+    workloads: { not_enforceable: 1, managed_only: { total: 1, enforcement_modes: { idle: 1 } } },
+    traffic_analysis: { total_flows: 0, policy_decisions: { unknown: 2 }, coverage_percentage: null },
+    uncovered_flows_total: 0,
+    remote_apps: { totals: { covered: 0, uncovered: 0, partially_covered: 0 } },
+    unlabelled_sources: { total: 0 },
+  })
+  t.match(idle.recommendations, [
+    'No score: Policy decided on none of 2 rows of traffic. Check that agents report and policy applies.',
+    /^No ringfence/,
+    /^1 workload in idle mode/,
+  ])
+})
+
+t.test('modes of workloads with an agent are scored; idle, unmanaged and offline ones are named', async (t) => {
+  const score = async (t: Parameters<typeof startBench>[0], own: Record<string, Partial<HandMadeHost>>) => {
+    const hosts = Object.fromEntries(
+      Object.entries(own).map(([name, host], at) => [name, { ip: `10.0.0.${at + 1}`, labels: OWN, ...host }]),
+    )
+    const bench = await start(t, { hosts, flows: [{ from: '203.0.113.1', to: 'a', port: 443 }], ruleSets: [RINGFENCE] })
+    return bench.ok(TOOL, SHOP)
+  }
+  const full = await score(t, { a: { mode: 'full' }, b: { mode: 'full' } })
+  t.match(factor(full, 'enforcement_mode'), { points: 20, reason: '2 full of 2 with an agent' })
+  t.match(factor(full, 'no_blocked_traffic'), { points: 0, reason: '1 row blocked (1 connection)' })
+  t.match(full.uncovered_flows, [{ decision: 'blocked', remote: /203\.0\.113\.1/ }])
+  t.match(full.recommendations.join('\n'), /1 row of traffic blocked already/)
+  t.equal(full.readiness_score, 50, '0 + 20 + 20 + 0 + 10')
+  t.equal(full.readiness_level, 'partially_ready', 'at 50 already')
+
+  const unmanaged = await score(t, { a: { mode: 'full' }, b: { managed: false } })
+  t.equal(factor(unmanaged, 'enforcement_mode').points, 20, 'an unmanaged workload has no mode that means anything')
+  t.match(unmanaged.workloads, { total: 2, managed_only: { total: 1, enforcement_modes: { full: 1 } } })
+  t.equal(unmanaged.workloads.not_enforceable, 1)
+  t.match(unmanaged.recommendations.join('\n'), /1 workload without an agent/)
+
+  t.equal(factor(await score(t, { a: { mode: 'full' }, b: { mode: 'selective' } }), 'enforcement_mode').points, 10)
+  t.equal(factor(await score(t, { a: { mode: 'selective' }, b: {} }), 'enforcement_mode').points, 10)
+  t.equal(factor(await score(t, { a: { mode: 'full' }, b: {} }), 'enforcement_mode').points, 5)
+  const idle = await score(t, { a: { mode: 'full' }, b: { mode: 'idle' } })
+  t.match(factor(idle, 'enforcement_mode'), { points: 0, reason: '1 full, 1 idle of 2 with an agent' })
+  t.equal(idle.workloads.not_enforceable, 1)
+  t.match(idle.recommendations.join('\n'), /1 workload in idle mode/)
+  const nobodyCan = await score(t, { a: { mode: 'idle' }, b: { managed: false }, c: { managed: false, mode: 'full' } })
+  t.equal(nobodyCan.readiness_score, null, 'idle: policy decides on nothing')
+  const mixed = await score(t, { a: {}, b: { mode: 'idle' }, c: { managed: false, mode: 'selective' } })
+  t.match(factor(mixed, 'enforcement_mode'), { points: 5, reason: '1 idle, 1 visibility_only of 2 with an agent' })
+
+  const offline = await score(t, { a: {}, b: { online: false }, c: { online: false, managed: false } })
+  t.equal(offline.workloads.offline, 1, 'nobody knows of an unmanaged one')
+  t.match(offline.recommendations.join('\n'), /1 workload offline/)
+})
+
+t.test('in selective mode allowed may only mean that no deny rule matched', async (t) => {
+  const bench = await start(t, {
+    hosts: {
+      'shop-1': { ip: '10.0.0.1', labels: OWN, mode: 'selective' },
+      'shop-2': { ip: '10.0.0.2', labels: OWN },
+      'pay-1': { ip: '10.0.3.1', labels: 'app=pay env=prod' },
+      'web-1': { ip: '10.0.4.1', labels: 'app=web env=prod', mode: 'selective' },
+      'db-1': { ip: '10.0.5.1', labels: 'app=db env=prod' },
+    },
+    flows: [
+      { from: '203.0.113.1', to: 'shop-1', port: 443 },
+      { from: '203.0.113.1', to: 'shop-1', port: 23 },
+      { from: 'pay-1', to: 'shop-2', port: 443 },
+      { from: 'web-1', to: 'db-1', port: 5432 },
+    ],
+    ruleSets: [
+      {
+        name: 'RF-shop-prod',
+        scope: OWN,
+        allow: [{ from: 'app=pay env=prod', to: 'ams', extra: true }],
+        deny: [{ from: 'any', to: 'ams', services: [{ port: 23, proto: 6 }], extra: true }],
+      },
+      { name: 'DB', scope: 'app=db env=prod', allow: [{ from: 'app=web env=prod', to: 'ams', extra: true }] },
+    ],
+  })
+  const answer = await bench.ok(TOOL, SHOP)
+  t.match(answer.traffic_analysis, {
+    allowed_by_default_possible: true,
+    policy_decisions: { allowed: 2, blocked: 1, potentially_blocked: 0 },
+  })
+  t.match(answer.recommendations.join('\n'), /^1 allowed row at workloads in selective mode/m)
+  const other = await bench.ok(TOOL, { app_name: 'db', env_name: 'prod' })
+  t.match(other.traffic_analysis, { allowed_by_default_possible: false, policy_decisions: { allowed: 1 } })
+  t.equal(
+    (await bench.ok(TOOL, { app_name: 'pay', env_name: 'prod' })).traffic_analysis.allowed_by_default_possible,
+    false,
+  )
+})
+
+t.test('the ringfence has exactly this name and exactly this scope', async (t) => {
+  const hosts = { 'shop-1': { ip: '10.0.0.1', labels: [...OWN.split(' '), 'loc=eu'] } }
+  const flows = [{ from: '203.0.113.1', to: 'shop-1', port: 443 }]
+  const allow = [{ from: 'ams', to: 'ams' }]
+  const withSets = async (t: Parameters<typeof startBench>[0], ...ruleSets: HandMadeEstate['ruleSets'] & object) =>
+    start(t, { hosts, flows, ruleSets })
+  const ringfenceFactor = async (bench: Bench) => {
+    const answer = await bench.ok(TOOL, SHOP)
+    const { points, reason } = factor(answer, 'ringfence')
+    t.equal(answer.has_ringfence, points === 20)
+    return { answer, points, reason, advice: answer.recommendations.join('\n') }
+  }
+
+  const near = await ringfenceFactor(
+    await withSets(
+      t,
+      { name: 'RF-shop-prod2', scope: OWN, allow },
+      { name: 'Old RF-shop-prod', scope: OWN, allow },
+      { name: 'rf-shop-prod', scope: OWN, allow },
+    ),
+  )
+  t.match(near, { points: 0, reason: 'no rule set RF-shop-prod', advice: /No ringfence: plan RF-shop-prod/ })
+  t.match(near.answer.ringfence, { name: 'RF-shop-prod', provisioned: false, conflicts: [] })
+  t.notOk('href' in near.answer.ringfence)
+
+  for (const scope of [
+    'app=shop',
+    'env=prod',
+    '',
+    'app=shop env=prod loc=eu',
+    'app=shop env=test',
+    'app=shop app=shop',
+  ]) {
+    const wrong = await ringfenceFactor(await withSets(t, { name: 'RF-shop-prod', scope, allow }))
+    t.match(wrong, { points: 0, reason: 'RF-shop-prod has another scope', advice: /its scope is not exactly this app/ })
+    t.match(wrong.answer.ringfence.conflicts, [{ href: '/orgs/1/sec_policy/draft/rule_sets/1', why: 'other_scope' }])
+  }
+  const reversed = await ringfenceFactor(await withSets(t, { name: 'RF-shop-prod', scope: 'env=prod app=shop', allow }))
+  t.match(reversed, { points: 20, reason: 'RF-shop-prod exists' })
+  t.equal(reversed.answer.ringfence.href, '/orgs/1/sec_policy/draft/rule_sets/1')
+
+  const bench = await withSets(t, { ...RINGFENCE, allow: [{ from: 'ams', to: 'ams', enabled: false }] })
+  t.match(await ringfenceFactor(bench), {
+    points: 20,
+    reason: 'RF-shop-prod exists, without an enabled rule',
+    advice: /has no enabled rule/,
+  })
+  const [set] = await bench.pce.ruleSets.getAll('draft')
+  const [app, env] = set!.scopes[0]!.map(({ label }) => ({ label: { href: label!.href } }))
+  for (const scopes of [
+    [[app, env], [app]],
+    [[app, { ...env, exclusion: true }]],
+    [
+      [app, env],
+      [app, env],
+    ],
+  ]) {
+    await bench.pce.ruleSets.update(set!.href, { scopes })
+    t.match(
+      await ringfenceFactor(bench),
+      { points: 0, reason: 'RF-shop-prod has another scope' },
+      JSON.stringify(scopes),
+    )
+  }
+  await bench.pce.ruleSets.update(set!.href, { scopes: [[app, env]], enabled: false })
+  const disabled = await ringfenceFactor(bench)
+  t.match(disabled, { points: 0, reason: 'RF-shop-prod is disabled', advice: /RF-shop-prod is disabled: enable it/ })
+  t.match(disabled.answer.ringfence, { enabled: false, provisioned: true, pending_changes: true })
+  await bench.pce.ruleSets.delete(set!.href)
+  const deleted = await ringfenceFactor(bench)
+  t.match(deleted, { points: 0, reason: 'RF-shop-prod is marked for deletion', advice: /marked for deletion/ })
+  t.match(deleted.answer.ringfence, { provisioned: true, conflicts: [{ why: 'pending_deletion' }] })
+})
+
+t.test('a ringfence in the draft exists, and the answer says that it is not in force', async (t) => {
+  const bench = await start(t, {
+    hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN } },
+    flows: [{ from: '203.0.113.1', to: 'shop-1', port: 443 }],
+  })
+  const labels = await bench.pce.labels.getAll()
+  const scopes = [labels.map(({ href }) => ({ label: { href } }))]
+  const made = await bench.pce.ruleSets.create({ name: 'RF-shop-prod', scopes, enabled: true })
+  await bench.pce.rules.create(
+    {
+      enabled: true,
+      providers: [AMS],
+      consumers: [AMS],
+      ingress_services: [{ port: 443, proto: 6 }],
+      resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] },
+    },
+    made.href,
+  )
+  const answer = await bench.ok(TOOL, SHOP)
+  t.match(factor(answer, 'ringfence'), { points: 20, reason: 'RF-shop-prod exists, not provisioned' })
+  t.match(answer, {
+    has_ringfence: true,
+    ringfence: { enabled: true, rules: 1, provisioned: false, pending_changes: true, conflicts: [] },
+  })
+  t.match(answer.recommendations.join('\n'), /exists in the draft only: provision it/)
+})
+
+t.test('ready: 80 and more, and nothing is recommended that no figure asks for', async (t) => {
+  const bench = await start(t, {
+    hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN }, 'shop-2': { ip: '10.0.0.2', labels: OWN } },
+    flows: INSIDE,
+    ruleSets: [RINGFENCE],
+  })
+  const answer = await bench.ok(TOOL, { app_name: 'app=shop', env_name: '/orgs/1/labels/2' })
+  t.match(answer, { readiness_score: 85, readiness_level: 'ready' })
+  t.same(answer.recommendations, [
+    '85 of 100: the next step is a stricter mode for 2 workloads not in full enforcement.',
+  ])
+})
+
+t.test('an application of many neighbours: lists are cut to the budget, totals and score are not', async (t) => {
+  const many = Array.from({ length: 150 }, (_, at) => `remote-${String(at).padStart(3, '0')}`)
+  const estate: HandMadeEstate = {
+    hosts: {
+      'shop-1': { ip: '10.0.0.1', labels: OWN },
+      ...Object.fromEntries(many.map((name, at) => [name, { ip: `10.1.0.${at}`, labels: `app=${name} env=prod` }])),
+    },
+    flows: [
+      ...many.map((from): HandMadeFlow => ({ from, to: 'shop-1', port: 443 })),
+      ...Array.from({ length: 30 }, (_, at): HandMadeFlow => ({ from: `203.0.113.${at}`, to: 'shop-1', port: 443 })),
+    ],
+  }
+  const whole = await (await start(t, estate)).ok(TOOL, SHOP)
+  t.equal(whole.remote_apps.uncovered.length, 150)
+  t.equal(whole.uncovered_flows.length, 20)
+  t.equal(whole.uncovered_flows_total, 180)
+  t.match(whole.unlabelled_sources, { total: 30, uncovered: 30 })
+  t.equal(whole.unlabelled_sources.top.length, 20)
+  t.same(whole.truncated_sections, ['uncovered_flows', 'unlabelled_sources.top'])
+  t.match(whole.recommendations[0], /remote-004 \(prod\) and 145 more is allowed/)
+  const small = await (await start(t, estate, 5_000)).ok(TOOL, SHOP)
+  t.ok(Buffer.byteLength(JSON.stringify(small)) <= 5_000)
+  t.ok(small.remote_apps.uncovered.length < 150)
+  t.same(small.remote_apps.totals, { covered: 0, uncovered: 150, partially_covered: 0 })
+  t.same(small.factors, whole.factors)
+  t.ok(small.truncated_sections.includes('remote_apps.uncovered'))
+})
+
+t.test('refusals', async (t) => {
+  const bench = await start(t, {
+    hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN } },
+    labels: ['app=shopping', 'env=prod-eu'],
+  })
+  bench.simulator.clearRequests()
+  t.match(await bench.fails(TOOL, { ...SHOP, app_name: 'sho' }, 'not_found'), {
+    key: 'app',
+    argument: 'app_name',
+    near_names: ['shop', 'shopping'],
+  })
+  t.match(await bench.fails(TOOL, { ...SHOP, env_name: 'Prod' }, 'not_found'), { key: 'env', near_names: /prod/ })
+  await bench.fails(TOOL, { ...SHOP, env_name: 'app=shop' }, 'not_found')
+  t.notOk(
+    bench.simulator.requests.some(({ path }) => path.includes('traffic_flows')),
+    'an unknown application is no query for everything',
+  )
+  for (const bad of [
+    { app_name: 'shop' },
+    { env_name: 'prod' },
+    { ...SHOP, app_name: '' },
+    { ...SHOP, lookback_days: 0 },
+    { ...SHOP, lookback_days: 366 },
+    { ...SHOP, lookback_days: 1.5 },
+    { ...SHOP, lookback: 3 },
+  ])
+    await bench.fails(TOOL, bad, 'invalid_argument')
+  bench.simulator.faults.add({
+    kind: 'status',
+    path: /async_queries$/,
+    method: 'POST',
+    times: 1,
+    status: 406,
+    body: [{ token: 'input_validation_error', message: 'x' }],
+  })
+  await bench.fails(TOOL, SHOP, 'pce_error')
+  bench.simulator.faults.add({ kind: 'status', path: /rule_sets$/, times: 1, status: 403, body: [] })
+  await bench.fails(TOOL, SHOP, 'pce_error')
+})
+
+t.test('figures of a generated estate, counted from its rows by other means', async (t) => {
+  const bench = await startBench(t)
+  const labels = await bench.pce.labels.getAll()
+  const label = (key: string, value: string) => ({
+    label: { href: labels.find((one) => one.key === key && one.value === value)!.href },
+  })
+  const side = [[label('app', 'payments'), label('env', 'prod')]]
+  const ask = async (direction: 'sources' | 'destinations') =>
+    bench.pce.getTrafficFlowsAsync('truth', {
+      start_date: '2026-05-16T00:00:00Z',
+      end_date: '2026-06-15T23:59:59Z',
+      sources: { include: [[]], exclude: [] },
+      destinations: { include: [[]], exclude: [] },
+      services: { include: [], exclude: [] },
+      policy_decisions: ['allowed', 'potentially_blocked', 'blocked'],
+      [direction]: { include: side, exclude: [] },
+    })
+  const [inbound, outbound] = [await ask('destinations'), await ask('sources')]
+  const rows = [...new Map([...inbound, ...outbound].map((flow) => [JSON.stringify(flow), flow])).values()]
+  const allowed = rows.filter((flow) => flow.policy_decision === 'allowed')
+  t.ok(rows.length > 40 && rows.length < inbound.length + outbound.length, 'some run inside the application')
+  const connections = (flows: TrafficFlow[]) => flows.reduce((sum, flow) => sum + (flow.num_connections ?? 0), 0)
+
+  const answer = await bench.ok(TOOL, { app_name: 'payments', env_name: 'prod' })
+  t.match(answer.traffic_analysis, {
+    total_flows: rows.length,
+    total_connections: connections(rows),
+    policy_decisions: { allowed: allowed.length },
+    coverage_percentage: Math.round((1000 * allowed.length) / rows.length) / 10,
+    connection_coverage_percentage: Math.round((1000 * connections(allowed)) / connections(rows)) / 10,
+  })
+  const of = (flow: TrafficFlow, key: string) => flow.src.workload?.labels?.find((one) => one.key === key)?.value
+  const remotes = new Map<string, Set<string>>()
+  const unlabelled = new Set<string>()
+  for (const flow of inbound) {
+    const [app, env] = [of(flow, 'app'), of(flow, 'env')]
+    if (app === undefined || env === undefined) unlabelled.add(JSON.stringify(flow.src))
+    else if (app !== 'payments' || env !== 'prod')
+      remotes.set(`${app} ${env}`, (remotes.get(`${app} ${env}`) ?? new Set()).add(flow.policy_decision))
+  }
+  const named = (test: (decisions: Set<string>) => boolean) =>
+    [...remotes]
+      .filter(([, decisions]) => test(decisions))
+      .map(([name]) => name)
+      .sort()
+  const shown = (list: Json[]) => list.map(({ app, env }) => `${app} ${env}`).sort()
+  t.same(
+    shown(answer.remote_apps.covered),
+    named((decisions) => decisions.has('allowed') && decisions.size === 1),
+  )
+  t.same(
+    shown(answer.remote_apps.uncovered),
+    named((decisions) => !decisions.has('allowed')),
+  )
+  t.same(
+    shown(answer.remote_apps.partially_covered),
+    named((decisions) => decisions.has('allowed') && decisions.size > 1),
+  )
+  t.ok(unlabelled.size > 5)
+  t.equal(answer.unlabelled_sources.total, unlabelled.size)
+})

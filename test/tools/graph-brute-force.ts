@@ -1,0 +1,94 @@
+/**
+ * The measures of small graphs by their definitions: every shortest path is written down, every node is taken out in turn. Shares
+ * nothing with the code it judges.
+ */
+import type { AppGraph, AppNode } from '../../tools/support/graph/lay-out-graph.js'
+
+type Matrix = boolean[][]
+
+export const keyOf = ({ app, env }: AppNode) => `${app}|${env}`
+
+/** Negative, zero or positive: by key, and by app where two nodes look alike. */
+export function compareNodes(a: AppNode, b: AppNode): number {
+  const [one, other] = [keyOf(a), keyOf(b)]
+  if (one !== other) return one < other ? -1 : 1
+  return a.app === b.app ? 0 : a.app < b.app ? -1 : 1
+}
+
+export function directed({ nodes, edges }: AppGraph): Matrix {
+  const matrix = nodes.map(() => nodes.map(() => false))
+  for (const { from, to } of edges) if (from !== to) matrix[from]![to] = true
+  return matrix
+}
+
+export const undirected = (graph: AppGraph): Matrix => {
+  const along = directed(graph)
+  return along.map((row, from) => row.map((is, to) => is || along[to]![from]!))
+}
+
+/** Floyd and Warshall. */
+export function distances(matrix: Matrix): number[][] {
+  const far = matrix.map((row, from) => row.map((is, to) => (from === to ? 0 : is ? 1 : Infinity)))
+  for (const via of far.keys())
+    for (const from of far.keys())
+      for (const to of far.keys()) far[from]![to] = Math.min(far[from]![to]!, far[from]![via]! + far[via]![to]!)
+  return far
+}
+
+/** Every path of the shortest length between two different nodes. */
+export function shortestPaths(matrix: Matrix, from: number, to: number): number[][] {
+  const far = distances(matrix)
+  const grow = (path: number[]): number[][] => {
+    const last = path.at(-1)!
+    if (last === to) return [path]
+    const closer = [...far.keys()].filter((next) => matrix[last]![next] && far[next]![to] === far[last]![to]! - 1)
+    return closer.flatMap((next) => grow([...path, next]))
+  }
+  return far[from]![to] === Infinity ? [] : grow([from])
+}
+
+export function betweenness(matrix: Matrix): number[] {
+  const count = matrix.length
+  const sums = matrix.map(() => 0)
+  for (const from of matrix.keys()) {
+    for (const to of matrix.keys()) {
+      if (from === to) continue
+      const paths = shortestPaths(matrix, from, to)
+      for (const path of paths) for (const node of path.slice(1, -1)) sums[node]! += 1 / paths.length
+    }
+  }
+  return sums.map((sum) => (count <= 2 ? 0 : sum / ((count - 1) * (count - 2))))
+}
+
+/** Components of an undirected graph without one of its nodes. */
+function countComponents(matrix: Matrix, without: number): number {
+  const left = [...matrix.keys()].filter((node) => node !== without)
+  const cut = matrix.map((row, from) => row.map((is, to) => is && from !== without && to !== without))
+  const far = distances(cut)
+  return new Set(left.map((node) => left.find((other) => far[node]![other]! < Infinity))).size
+}
+
+/** Whether each node's removal leaves more components than there were. */
+export const articulationPoints = (matrix: Matrix): boolean[] =>
+  matrix.map((row, node) => {
+    const isAlone = !row.includes(true)
+    return countComponents(matrix, node) > countComponents(matrix, -1) - (isAlone ? 1 : 0)
+  })
+
+export const reach = (matrix: Matrix): number[] =>
+  distances(matrix).map((row) => row.filter((far) => far > 0 && far < Infinity).length)
+
+/** All that `findPaths` should find, in its order and not cut: the first of the shortest paths to every node near enough. */
+export function paths(graph: AppGraph, starts: readonly number[], maxHops: number): number[][] {
+  const matrix = directed(graph)
+  const far = distances(matrix)
+  const compare = (a: number[], b: number[]) => {
+    const at = a.findIndex((node, hop) => node !== b[hop])
+    return at === -1 ? 0 : compareNodes(graph.nodes[a[at]!]!, graph.nodes[b[at]!]!)
+  }
+  return starts
+    .flatMap((from) => [...matrix.keys()].filter((to) => far[from]![to]! > 0).map((to) => [from, to] as const))
+    .filter(([from, to]) => far[from]![to]! <= maxHops)
+    .flatMap(([from, to]) => shortestPaths(matrix, from, to).sort(compare).slice(0, 1))
+    .sort((a, b) => b.length - a.length || compare(a, b))
+}

@@ -1,0 +1,491 @@
+/** get-policy-coverage-report (tools contract, B10) on small estates whose answers are worked out by hand, and on a generated one. */
+import t from 'tap'
+import type { TrafficFlow } from '../../schemas/pce/traffic.js'
+import { AMS, handMade, type HandMadeEstate, type HandMadeFlow } from './hand-made.js'
+import { startBench, type Bench, type Json } from './harness.js'
+
+const TOOL = 'get-policy-coverage-report'
+const SHOP = { app_name: 'shop', env_name: 'prod' }
+const OWN = 'app=shop env=prod'
+
+const start = (t: Parameters<typeof startBench>[0], estate: HandMadeEstate, budget?: number) =>
+  startBench(t, { estate: handMade(estate), ...(budget !== undefined && { budget }) })
+
+/** In by pay (allowed on 443), crm, a half-labelled host and the outside; inside on two ports; out to pay and the outside. */
+const ESTATE: HandMadeEstate = {
+  hosts: {
+    'shop-1': { ip: '10.0.0.1', labels: OWN },
+    'shop-2': { ip: '10.0.0.2', labels: OWN },
+    'shopper-1': { ip: '10.0.2.1', labels: 'app=shopper env=prod' },
+    'pay-1': { ip: '10.0.3.1', labels: 'app=pay env=prod' },
+    'crm-1': { ip: '10.0.4.1', labels: 'app=crm env=prod' },
+    'only-app': { ip: '10.0.5.1', labels: 'app=shop' },
+    printer: { ip: '10.0.6.1', managed: false },
+  },
+  flows: [
+    { from: 'pay-1', to: 'shop-1', port: 443, connections: 100 },
+    { from: 'pay-1', to: 'shop-1', port: 22, connections: 1, process: 'sshd', direction: 'inbound' },
+    { from: 'crm-1', to: 'shop-1', port: 443, connections: 20, process: 'java', direction: 'inbound' },
+    { from: 'crm-1', to: 'shop-2', port: 443, connections: 30, process: 'nginx', direction: 'inbound' },
+    { from: 'shopper-1', to: 'shop-1', port: 443, proto: 17, connections: 4 },
+    { from: 'only-app', to: 'shop-1', port: 443, connections: 7 },
+    { from: '198.51.100.7', to: 'shop-1', port: 443, connections: 8 },
+    { from: 'shop-1', to: 'shop-2', port: 5432, connections: 40, process: 'postgres', direction: 'inbound' },
+    { from: 'shop-1', to: 'shop-1', port: 9000, connections: 3 },
+    { from: 'shop-1', to: 'pay-1', port: 8443, connections: 60 },
+    { from: 'shop-1', to: '203.0.113.5', fqdn: 'api.example.com', port: 443, connections: 9 },
+    { from: 'shop-2', to: 'printer', port: 9100, connections: 2 },
+  ],
+  ruleSets: [
+    {
+      name: 'Shop',
+      scope: OWN,
+      allow: [
+        { from: 'app=pay env=prod', to: 'ams', services: [{ port: 443, proto: 6 }], extra: true },
+        { from: 'ams', to: 'ams', services: [{ port: 5432, proto: 6 }] },
+      ],
+    },
+  ],
+}
+
+t.test('both directions and the inside, each row once in the total', async (t) => {
+  const bench = await start(t, ESTATE)
+  const answer = await bench.ok(TOOL, SHOP)
+  t.same(bench.writes(), [], 'nothing is written')
+  t.match(answer, {
+    app: 'shop',
+    env: 'prod',
+    lookback_days: 30,
+    // 12 rows: pay on 443 and the database inside are allowed.
+    total_flows: 12,
+    total_allowed: 2,
+    overall_coverage_percentage: 16.7,
+    total_connections: 284,
+    overall_connection_coverage_percentage: 49.3,
+    allowed_by_default_possible: false,
+    flows_truncated: false,
+    window: { start: '2026-05-16T00:00:00Z', end: '2026-06-15T23:59:59Z' },
+  })
+  const figures = (path: Json) =>
+    Object.fromEntries(Object.entries(path).filter(([name]) => !/^uncovered|^totals/.test(name)))
+  t.same(figures(answer.inbound), {
+    total_flows: 9,
+    total_connections: 213,
+    by_decision: { allowed: 2, potentially_blocked: 7, blocked: 0, unknown: 0 },
+    coverage_percentage: 22.2,
+    connection_coverage_percentage: 65.7,
+    draft_coverage_percentage: 22.2,
+  })
+  t.same(figures(answer.outbound), {
+    total_flows: 5,
+    total_connections: 114,
+    by_decision: { allowed: 1, potentially_blocked: 4, blocked: 0, unknown: 0 },
+    coverage_percentage: 20,
+    connection_coverage_percentage: 35.1,
+    draft_coverage_percentage: 20,
+  })
+  t.same(answer.intra, {
+    total_flows: 2,
+    total_connections: 43,
+    by_decision: { allowed: 1, potentially_blocked: 1, blocked: 0, unknown: 0 },
+    coverage_percentage: 50,
+    connection_coverage_percentage: 93,
+    draft_coverage_percentage: 50,
+  })
+})
+
+t.test(
+  'what is not covered: services with processes, applications but not itself, and ends without labels',
+  async (t) => {
+    const bench = await start(t, ESTATE)
+    const { inbound, outbound } = await bench.ok(TOOL, SHOP)
+    const none = { draft_allowed_connections: 0 }
+    t.same(inbound.uncovered_services, [
+      { port: 443, proto: 6, processes: ['nginx', 'java'], flows: 4, connections: 65, ...none },
+      { port: 443, proto: 17, processes: [], flows: 1, connections: 4, ...none },
+      { port: 9000, proto: 6, processes: [], flows: 1, connections: 3, ...none },
+      { port: 22, proto: 6, processes: ['sshd'], flows: 1, connections: 1, ...none },
+    ])
+    t.same(inbound.uncovered_apps, [
+      { app: 'crm', env: 'prod', flows: 2, connections: 50, ...none },
+      { app: 'shopper', env: 'prod', flows: 1, connections: 4, ...none },
+      { app: 'pay', env: 'prod', flows: 1, connections: 1, ...none },
+    ])
+    t.same(inbound.uncovered_unlabelled, [
+      {
+        endpoint: '198.51.100.7 (Any (0.0.0.0/0 and ::/0))',
+        ip: '198.51.100.7',
+        kind: 'unlabelled',
+        flows: 1,
+        connections: 8,
+        ...none,
+      },
+      { endpoint: 'only-app', ip: '10.0.5.1', kind: 'half_labelled', flows: 1, connections: 7, ...none },
+    ])
+    t.same(inbound.totals, { uncovered_services: 4, uncovered_apps: 3, uncovered_unlabelled: 2 })
+    t.same(
+      outbound.uncovered_services.map(({ port, connections }: Json) => [port, connections]),
+      [
+        [8443, 60],
+        [443, 9],
+        [9000, 3],
+        [9100, 2],
+      ],
+    )
+    t.same(outbound.uncovered_apps, [{ app: 'pay', env: 'prod', flows: 1, connections: 60, ...none }])
+    t.same(
+      outbound.uncovered_unlabelled.map(({ endpoint, kind, connections }: Json) => [endpoint, kind, connections]),
+      [
+        ['api.example.com', 'unlabelled', 9],
+        ['printer', 'unlabelled', 2],
+      ],
+    )
+  },
+)
+
+const RULE = {
+  enabled: true,
+  providers: [AMS],
+  resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] },
+  unscoped_consumers: true,
+}
+/** Adds a rule to the draft of the only rule set: crm may reach every port. */
+async function allowCrm(bench: Bench): Promise<string> {
+  const [set] = await bench.pce.ruleSets.getAll('draft')
+  const labels = await bench.pce.labels.getAll()
+  const consumers = ['app=crm', 'env=prod'].map((text) => {
+    const [key, value] = text.split('=')
+    return { label: { href: labels.find((one) => one.key === key && one.value === value)!.href } }
+  })
+  const allServices = { href: '/orgs/1/sec_policy/draft/services/1' }
+  return (await bench.pce.rules.create({ ...RULE, consumers, ingress_services: [allServices] }, set!.href)).href
+}
+
+t.test('what the draft would allow, and by which of its rules', async (t) => {
+  const bench = await start(t, ESTATE)
+  const before = await bench.ok(TOOL, SHOP)
+  t.match(before.draft, {
+    assessed: true,
+    overall_coverage_percentage: 16.7,
+    would_allow_flows: 0,
+    rules: [],
+  })
+  t.match(before.recommendation, /The draft policy would allow none of it\./)
+
+  const rule = await allowCrm(bench)
+  const answer = await bench.ok(TOOL, SHOP)
+  t.equal(answer.overall_coverage_percentage, 16.7, 'what is in force has not changed')
+  t.same(answer.draft, {
+    assessed: true,
+    overall_coverage_percentage: 33.3,
+    would_allow_flows: 2,
+    rules: [{ rule, flows: 2, connections: 50 }],
+  })
+  t.equal(answer.inbound.draft_coverage_percentage, 44.4)
+  t.equal(answer.outbound.draft_coverage_percentage, 20)
+  t.equal(answer.intra.draft_coverage_percentage, 50)
+  t.same(
+    answer.inbound.uncovered_apps.map((one: Json) => [one.app, one.connections, one.draft_allowed_connections]),
+    [
+      ['crm', 50, 50],
+      ['shopper', 4, 0],
+      ['pay', 1, 0],
+    ],
+  )
+  t.match(answer.inbound.uncovered_services[0], { port: 443, connections: 65, draft_allowed_connections: 50 })
+  t.match(answer.recommendation, /The draft policy would allow 2 of 10 rows/)
+  const second = await allowCrm(bench)
+  const both = [rule, second].sort().map((one) => ({ rule: one, flows: 2, connections: 50 }))
+  t.match((await bench.ok(TOOL, SHOP)).draft, { would_allow_flows: 2, rules: both }, 'a row that two rules match')
+
+  const [set] = await bench.pce.ruleSets.getAll('draft')
+  await bench.pce.provisionPolicyChanges('crm', [set!.href])
+  const after = await bench.ok(TOOL, SHOP)
+  t.match(after, { total_allowed: 4, overall_coverage_percentage: 33.3, draft: { would_allow_flows: 0, rules: [] } })
+  t.same(
+    after.inbound.uncovered_apps.map(({ app }: Json) => app),
+    ['shopper', 'pay'],
+  )
+})
+
+t.test('a draft that takes an allow rule away covers less', async (t) => {
+  const bench = await start(t, ESTATE)
+  const [set] = await bench.pce.ruleSets.getAll('draft')
+  await bench.pce.rules.delete(set!.rules![0]!.href)
+  t.match(await bench.ok(TOOL, SHOP), {
+    overall_coverage_percentage: 16.7,
+    draft: { overall_coverage_percentage: 8.3, would_allow_flows: 0 },
+  })
+})
+
+t.test('a PCE that does not say what the draft decides costs that part alone', async (t) => {
+  for (const [fault, reason] of [
+    [{ kind: 'status', status: 404, body: [] }, /404/],
+    [{ kind: 'status', status: 403, body: [{ token: 'method_not_allowed', message: 'no' }] }, /403/],
+    [{ kind: 'job-failed' }, /could not look up the draft rules/],
+    [{ kind: 'job-stuck' }, /within 60 s/],
+  ] as const) {
+    const bench = await start(t, ESTATE)
+    await allowCrm(bench)
+    bench.simulator.faults.add({ ...fault, path: /update_rules$/, method: 'PUT', times: 1 })
+    const answer = await bench.ok(TOOL, SHOP)
+    t.match(answer.draft, { assessed: false, reason, overall_coverage_percentage: null, would_allow_flows: null })
+    t.same(answer.draft.rules, [])
+    t.match(answer, { total_flows: 12, total_allowed: 2, inbound: { draft_coverage_percentage: null } })
+    t.equal(answer.inbound.uncovered_apps[0].draft_allowed_connections, null)
+    t.notMatch(answer.recommendation, /draft/)
+  }
+})
+
+t.test('progress tells of the lookup, and a cancelled call has its query deleted', async (t) => {
+  const bench = await startBench(t, { estate: handMade(ESTATE), pollsUntilDone: 4 })
+  await bench.ok(TOOL, SHOP)
+  const steps = bench.progress.map(({ progress }) => progress)
+  t.same(
+    steps,
+    steps.map((_, at) => at),
+    'rising by one over both queries',
+  )
+  const lookups = bench.simulator.requests.filter(({ path }) => path.endsWith('/update_rules'))
+  t.equal(lookups.length, 2)
+  bench.simulator.clearRequests()
+  await bench.cancelled(TOOL, SHOP, () => bench.simulator.requests.some(({ path }) => path.endsWith('/update_rules')))
+  t.ok(bench.simulator.requests.some(({ method, path }) => method === 'DELETE' && path.includes('/async_queries/')))
+})
+
+t.test('no traffic is null, not 0 %', async (t) => {
+  const bench = await start(t, {
+    hosts: {
+      'shop-1': { ip: '10.0.0.1', labels: OWN },
+      'quiet-1': { ip: '10.0.0.2', labels: 'app=quiet env=prod' },
+      'idle-1': { ip: '10.0.0.3', labels: 'app=idle env=prod', mode: 'idle' },
+    },
+    flows: [
+      { from: '203.0.113.1', to: 'shop-1', port: 443, connections: 5 },
+      { from: '203.0.113.1', to: 'idle-1', port: 443, connections: 5 },
+    ],
+  })
+  const inOnly = await bench.ok(TOOL, SHOP)
+  t.match(inOnly, {
+    overall_coverage_percentage: 0,
+    inbound: { coverage_percentage: 0, connection_coverage_percentage: 0, draft_coverage_percentage: 0 },
+  })
+  const empty = {
+    total_flows: 0,
+    total_connections: 0,
+    by_decision: { allowed: 0, potentially_blocked: 0, blocked: 0, unknown: 0 },
+    coverage_percentage: null,
+    connection_coverage_percentage: null,
+    draft_coverage_percentage: null,
+  }
+  t.match(inOnly.outbound, empty)
+  t.same(inOnly.intra, empty)
+  const none = await bench.ok(TOOL, { app_name: 'quiet', env_name: 'prod' })
+  t.match(none, {
+    overall_coverage_percentage: null,
+    overall_connection_coverage_percentage: null,
+    total_flows: 0,
+    inbound: empty,
+    outbound: empty,
+    draft: { assessed: true, overall_coverage_percentage: null, would_allow_flows: 0 },
+    recommendation: /No traffic was seen/,
+  })
+  const idle = await bench.ok(TOOL, { app_name: 'idle', env_name: 'prod' })
+  t.match(idle, {
+    overall_coverage_percentage: null,
+    total_flows: 0,
+    inbound: { by_decision: { unknown: 1 }, coverage_percentage: null },
+    recommendation: /Policy decided on none of 1 row/,
+  })
+  t.same(idle.inbound.uncovered_unlabelled, [])
+})
+
+t.test('blocked rows are uncovered too, and selective mode is said', async (t) => {
+  const bench = await start(t, {
+    hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN, mode: 'selective' } },
+    flows: [
+      { from: '203.0.113.1', to: 'shop-1', port: 443, connections: 5 },
+      { from: '203.0.113.1', to: 'shop-1', port: 23, connections: 2 },
+    ],
+    ruleSets: [
+      {
+        name: 'No telnet',
+        scope: OWN,
+        allow: [],
+        deny: [{ from: 'any', to: 'ams', services: [{ port: 23, proto: 6 }], extra: true }],
+      },
+    ],
+  })
+  const answer = await bench.ok(TOOL, SHOP)
+  t.match(answer, {
+    overall_coverage_percentage: 50,
+    allowed_by_default_possible: true,
+    inbound: {
+      by_decision: { allowed: 1, blocked: 1, potentially_blocked: 0 },
+      draft_coverage_percentage: 50,
+      uncovered_services: [{ port: 23, connections: 2, draft_allowed_connections: 0 }],
+    },
+    recommendation: /1 allowed row at workloads in selective mode/,
+  })
+  t.equal(answer.inbound.uncovered_services.length, 1)
+
+  // The PCE calls it allowed_across_boundary: the deny rule still matches, and the allow rule beats it.
+  const [set] = await bench.pce.ruleSets.getAll('draft')
+  const consumers = [{ ip_list: { href: '/orgs/1/sec_policy/draft/ip_lists/1' } }]
+  const telnet = { ...RULE, consumers, ingress_services: [{ port: 23, proto: 6 }] }
+  const rule = await bench.pce.rules.create(telnet, set!.href)
+  t.match((await bench.ok(TOOL, SHOP)).draft, {
+    overall_coverage_percentage: 100,
+    would_allow_flows: 1,
+    rules: [{ rule: rule.href, flows: 1, connections: 2 }],
+  })
+})
+
+t.test('the recommendation follows the bands 95, 80 and 50', async (t) => {
+  const at = async (allowed: number, of: number) => {
+    const flows = Array.from({ length: of }, (_, port): HandMadeFlow => ({
+      from: 'pay-1',
+      to: 'shop-1',
+      port: port + 1,
+    }))
+    const services = Array.from({ length: allowed }, (_, port) => ({ port: port + 1, proto: 6 }))
+    const bench = await start(t, {
+      hosts: {
+        'shop-1': { ip: '10.0.0.1', labels: OWN },
+        'pay-1': { ip: '10.0.3.1', labels: 'app=pay env=prod' },
+      },
+      flows,
+      ruleSets: [
+        {
+          name: 'Shop',
+          scope: OWN,
+          allow: services.length > 0 ? [{ from: 'app=pay env=prod', to: 'ams', services, extra: true }] : [],
+        },
+      ],
+    })
+    return (await bench.ok(TOOL, SHOP)).recommendation as string
+  }
+  t.equal(await at(4, 4), 'All traffic seen is allowed.')
+  t.match(await at(19, 20), /^95 % of rows are allowed: settle the few rows left/)
+  t.match(await at(18, 20), /^90 % of rows are allowed: allow what is needed of the rest/)
+  t.match(await at(16, 20), /^80 % of rows are allowed: allow what is needed/)
+  t.match(await at(15, 20), /^75 % of rows are allowed: enforcing now would break much/)
+  t.match(await at(2, 4), /^50 % of rows are allowed: enforcing now/)
+  t.match(await at(1, 4), /^25 % of rows are allowed: policy is mostly missing/)
+  t.match(await at(3, 4), /Most of it is inbound 4\/tcp \(1 connection\)\./)
+})
+
+t.test('long lists: a hundred rows, two thousand in full detail, as many as fit a budget; totals stay', async (t) => {
+  const estate: HandMadeEstate = {
+    hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN } },
+    flows: Array.from({ length: 150 }, (_, at) => ({ from: `203.0.113.${at}`, to: 'shop-1', port: 1000 + at })),
+  }
+  const bench = await start(t, estate)
+  const standard = await bench.ok(TOOL, SHOP)
+  t.equal(standard.inbound.uncovered_services.length, 100)
+  t.equal(standard.inbound.uncovered_unlabelled.length, 100)
+  t.same(standard.inbound.totals, { uncovered_services: 150, uncovered_apps: 0, uncovered_unlabelled: 150 })
+  t.same(standard.truncated_sections, ['inbound.uncovered_services', 'inbound.uncovered_unlabelled'])
+  const full = await bench.ok(TOOL, { ...SHOP, detail_level: 'full' })
+  t.equal(full.inbound.uncovered_services.length, 150)
+  t.notOk(full.truncated_sections)
+  const small = await (await start(t, estate, 6_000)).ok(TOOL, SHOP)
+  t.ok(Buffer.byteLength(JSON.stringify(small)) <= 6_000)
+  t.ok(small.inbound.uncovered_services.length < 100)
+  t.same(small.inbound.totals, standard.inbound.totals)
+  t.match(small, { total_flows: 150, truncation_note: /totals and percentages count all/ })
+})
+
+t.test('refusals', async (t) => {
+  const bench = await start(t, { hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN } }, labels: ['app=shopping'] })
+  bench.simulator.clearRequests()
+  t.match(await bench.fails(TOOL, { ...SHOP, app_name: 'sho' }, 'not_found'), { near_names: ['shop', 'shopping'] })
+  await bench.fails(TOOL, { ...SHOP, env_name: 'PROD' }, 'not_found')
+  t.notOk(bench.simulator.requests.some(({ path }) => path.includes('traffic_flows')))
+  for (const bad of [
+    { app_name: 'shop' },
+    { ...SHOP, env_name: '' },
+    { ...SHOP, lookback_days: 0 },
+    { ...SHOP, lookback_days: 366 },
+    { ...SHOP, detail_level: 'all' },
+    { ...SHOP, days: 3 },
+  ])
+    await bench.fails(TOOL, bad, 'invalid_argument')
+  bench.simulator.faults.add({ kind: 'job-failed', path: /async_queries$/, method: 'POST', times: 1 })
+  await bench.fails(TOOL, SHOP, 'traffic_query_failed')
+})
+
+t.test('figures of a generated estate, counted from its rows by other means', async (t) => {
+  const bench = await startBench(t)
+  const labels = await bench.pce.labels.getAll()
+  const label = (key: string, value: string) => ({
+    label: { href: labels.find((one) => one.key === key && one.value === value)!.href },
+  })
+  const side = { include: [[label('app', 'payments'), label('env', 'prod')]], exclude: [] }
+  const ask = async (direction: 'sources' | 'destinations') =>
+    bench.pce.getTrafficFlowsAsync('truth', {
+      start_date: '2026-06-01T00:00:00Z',
+      end_date: '2026-06-15T23:59:59Z',
+      sources: { include: [[]], exclude: [] },
+      destinations: { include: [[]], exclude: [] },
+      services: { include: [], exclude: [] },
+      policy_decisions: ['allowed', 'potentially_blocked', 'blocked'],
+      [direction]: side,
+    })
+  const [inbound, outbound] = [await ask('destinations'), await ask('sources')]
+  const rows = [...new Map([...inbound, ...outbound].map((flow) => [JSON.stringify(flow), flow])).values()]
+  const intra = inbound.filter((flow) => outbound.some((other) => JSON.stringify(other) === JSON.stringify(flow)))
+  t.ok(intra.length > 3, 'some run inside the application')
+  const answer = await bench.ok(TOOL, { app_name: 'payments', env_name: 'prod', lookback_days: 14 })
+  const count = (flows: TrafficFlow[], decision: string) =>
+    flows.filter((flow) => flow.policy_decision === decision).length
+  const share = (flows: TrafficFlow[]) => Math.round((1000 * count(flows, 'allowed')) / flows.length) / 10
+  for (const [name, flows] of Object.entries({ inbound, outbound, intra })) {
+    t.match(answer[name], {
+      total_flows: flows.length,
+      by_decision: {
+        allowed: count(flows, 'allowed'),
+        potentially_blocked: count(flows, 'potentially_blocked'),
+        blocked: count(flows, 'blocked'),
+      },
+      coverage_percentage: share(flows),
+    })
+  }
+  t.match(answer, {
+    total_flows: rows.length,
+    total_allowed: count(rows, 'allowed'),
+    overall_coverage_percentage: share(rows),
+  })
+  for (const [name, flows, far] of [
+    ['inbound', inbound, 'src'],
+    ['outbound', outbound, 'dst'],
+  ] as const) {
+    const stopped = flows.filter((flow) => flow.policy_decision !== 'allowed')
+    const services = new Map<string, number>()
+    const apps = new Map<string, number>()
+    for (const flow of stopped) {
+      const connections = flow.num_connections ?? 0
+      const service = `${flow.service.port}/${flow.service.proto}`
+      services.set(service, (services.get(service) ?? 0) + connections)
+      const of = (key: string) => flow[far].workload?.labels?.find((one) => one.key === key)?.value
+      const app = `${of('app')}|${of('env')}`
+      if (!app.includes('undefined') && app !== 'payments|prod') apps.set(app, (apps.get(app) ?? 0) + connections)
+    }
+    const sorted = (entries: Iterable<[string, number]>) => [...entries].sort(([a], [b]) => (a < b ? -1 : 1))
+    t.same(
+      sorted(
+        answer[name].uncovered_services.map((one: Json): [string, number] => [
+          `${one.port}/${one.proto}`,
+          one.connections,
+        ]),
+      ),
+      sorted(services),
+    )
+    t.same(
+      sorted(
+        answer[name].uncovered_apps.map((one: Json): [string, number] => [`${one.app}|${one.env}`, one.connections]),
+      ),
+      sorted(apps),
+    )
+  }
+})

@@ -1,0 +1,396 @@
+/** discover-process-egress: which processes leave the estate, in an estate whose answer is known. */
+import t from 'tap'
+import type { TrafficFlow } from '../../schemas/pce/traffic.js'
+import { createFlowEncoder } from '../../tools/support/flows/encode-flow.js'
+import { createEgressFinder, type EgressChoice } from '../../tools/support/flows/find-egress.js'
+import { showFinding } from '../../tools/support/show-egress.js'
+import { handMade } from './hand-made.js'
+import { startBench, type Bench, type Json } from './harness.js'
+
+const TOOL = 'discover-process-egress'
+const ESTATE = handMade({
+  hosts: {
+    desk: { ip: '10.1.0.1', labels: 'app=desk env=prod' },
+    'desk-2': { ip: '10.1.0.2', labels: 'app=desk-2 env=dev', os: 'win-x86_64-server' },
+    srv: { ip: '10.1.0.3', labels: 'app=srv env=prod' },
+    jail: { ip: '10.1.0.4', labels: 'app=jail env=prod', mode: 'full' },
+    open: { ip: '10.1.0.5', labels: 'app=open env=prod', mode: 'selective' },
+    nas: { ip: '10.1.0.9', labels: 'app=nas env=prod', managed: false },
+    bare: { ip: '10.1.0.10' },
+  },
+  ipLists: { Partners: ['192.0.2.0/24'], Everyone: ['192.0.0.0/16'] },
+  flows: [
+    { from: 'desk', to: '160.79.104.10', process: '/usr/bin/python3', user: 'zed', connections: 5, daysAgo: 2 },
+    { from: 'desk', to: '160.79.104.10', process: '/usr/bin/python3', user: 'bob', connections: 2 },
+    { from: 'desk-2', to: '160.79.104.10', process: 'C:\\Tools\\python3', user: 'zed', connections: 1 },
+    { from: 'desk-2', to: '172.66.0.243', fqdn: 'api.vendor.example', process: 'C:\\App\\App.exe', connections: 20 },
+    { from: 'desk-2', to: '10.0.0.1', process: 'C:\\App\\App.exe', connections: 7 },
+    { from: 'desk', to: 'srv', port: 5432, process: '/usr/bin/psql', connections: 30 },
+    { from: 'desk', to: 'nas', port: 445, process: '/usr/sbin/smbd', connections: 4 },
+    { from: 'desk', to: '10.0.0.1', port: 53, proto: 17, connections: 50 },
+    { from: 'desk', to: '8.8.8.8', proto: 1, process: 'ping', connections: 1 },
+    { from: 'desk', to: '2606:4700::1', process: '/usr/bin/curl', connections: 3 },
+    { from: 'bare', to: '23.102.140.115', process: '/usr/bin/curl', connections: 9 },
+    { from: 'jail', to: '192.0.2.1', process: '/usr/bin/curl', connections: 6 },
+    { from: 'open', to: '192.0.2.1', process: '/usr/bin/curl', connections: 8 },
+    { from: '198.51.100.1', to: 'srv', process: '/usr/sbin/nginx', connections: 40 },
+    { from: '198.51.100.1', to: 'nas', process: '/usr/sbin/smbd', direction: 'inbound', connections: 2 },
+    { from: 'desk', to: '198.51.100.9', process: '/usr/bin/old', connections: 99, daysAgo: 20 },
+  ],
+})
+
+/** A finding in one line, without what the test at hand is not about. */
+const line = (row: Json) =>
+  [row.process, row.destination, row.port, row.proto, row.policy_decision, row.connections].join(' ')
+const FINDINGS = [
+  'App.exe api.vendor.example 443 tcp potentially_blocked 20',
+  'curl 23.102.140.115 (Any (0.0.0.0/0 and ::/0)) 443 tcp potentially_blocked 9',
+  'curl 192.0.2.1 (Partners, Everyone) 443 tcp allowed 8',
+  'python3 160.79.104.10 (Any (0.0.0.0/0 and ::/0)) 443 tcp potentially_blocked 8',
+  'App.exe 10.0.0.1 (Any (0.0.0.0/0 and ::/0)) 443 tcp potentially_blocked 7',
+  'curl 192.0.2.1 (Partners, Everyone) 443 tcp blocked 6',
+  'smbd nas 445 tcp potentially_blocked 4',
+  'curl 2606:4700::1 (Any (0.0.0.0/0 and ::/0)) 443 tcp potentially_blocked 3',
+  'ping 8.8.8.8 (Any (0.0.0.0/0 and ::/0)) 0 icmp potentially_blocked 1',
+]
+const PROCESSES = [
+  {
+    process: 'curl',
+    destination_count: 3,
+    external_destinations: [
+      '192.0.2.1 (Partners, Everyone)',
+      '23.102.140.115 (Any (0.0.0.0/0 and ::/0))',
+      '2606:4700::1 (Any (0.0.0.0/0 and ::/0))',
+    ],
+  },
+  {
+    process: 'App.exe',
+    destination_count: 2,
+    external_destinations: ['10.0.0.1 (Any (0.0.0.0/0 and ::/0))', 'api.vendor.example'],
+  },
+  { process: 'ping', destination_count: 1, external_destinations: ['8.8.8.8 (Any (0.0.0.0/0 and ::/0))'] },
+  { process: 'python3', destination_count: 1, external_destinations: ['160.79.104.10 (Any (0.0.0.0/0 and ::/0))'] },
+  { process: 'smbd', destination_count: 1, external_destinations: ['nas'] },
+]
+const PROVIDERS = [
+  {
+    provider: 'cloudflare-fronted',
+    provider_confidence: 'ambiguous',
+    connections: 23,
+    process_count: 2,
+    processes: ['App.exe', 'curl'],
+  },
+  {
+    provider: 'anthropic',
+    provider_confidence: 'likely',
+    connections: 8,
+    process_count: 1,
+    processes: ['python3'],
+  },
+  {
+    provider: 'azure-hosted',
+    provider_confidence: 'ambiguous',
+    connections: 9,
+    process_count: 1,
+    processes: ['curl'],
+  },
+  {
+    provider: 'google-services',
+    provider_confidence: 'ambiguous',
+    connections: 1,
+    process_count: 1,
+    processes: ['ping'],
+  },
+]
+
+/** The query the PCE got last. */
+const sent = (bench: Bench): Json =>
+  bench.simulator.requests.findLast(({ method, path }) => method === 'POST' && path.endsWith('/async_queries'))!.body
+
+t.test('an estate known in full', async (t) => {
+  const bench = await startBench(t, { estate: ESTATE })
+  const lines = async (args: object) => (await bench.ok(TOOL, args)).findings.map(line)
+
+  await t.test('findings, rollups and totals', async (t) => {
+    const answer = await bench.ok(TOOL)
+    t.strictSame(answer.findings.map(line), FINDINGS)
+    t.strictSame(answer.processes, PROCESSES)
+    t.strictSame(answer.providers, PROVIDERS)
+    t.strictSame(answer.totals, {
+      pce_flows: 15,
+      egress_rows: 11,
+      distinct_processes: 5,
+      findings: 9,
+      returned: 9,
+      findings_truncated: false,
+      flows_truncated: false,
+    })
+    t.strictSame(answer.examined, {
+      pce_flows: 15,
+      rows: 15,
+      outbound_rows: 13,
+      with_external_destination: 12,
+      without_process: 1,
+    })
+    t.match(answer, { flows_truncated: false, window: { start: '2026-06-08T00:00:00Z', end: '2026-06-15T23:59:59Z' } })
+    t.notOk(['message', 'hint', 'coverage_note', 'truncated_sections'].some((name) => name in answer))
+  })
+
+  await t.test('a finding adds up everything of its process and destination', async (t) => {
+    const { findings } = await bench.ok(TOOL)
+    t.strictSame(findings[3], {
+      process: 'python3',
+      destination: '160.79.104.10 (Any (0.0.0.0/0 and ::/0))',
+      dst_ip: '160.79.104.10',
+      resolved_by_name: false,
+      port: 443,
+      proto: 'tcp',
+      policy_decision: 'potentially_blocked',
+      permitted_today: false,
+      connections: 8,
+      bytes_in: 300,
+      bytes_out: 600,
+      first_detected: '2026-06-13T01:00:00Z',
+      last_detected: '2026-06-14T01:00:00Z',
+      process_runs_on: 'source',
+      source_hosts: 2,
+      user_count: 2,
+      users: ['bob', 'zed'],
+      likely_provider: 'anthropic',
+      provider_confidence: 'likely',
+    })
+    t.match(findings[0], { resolved_by_name: true, dst_ip: '172.66.0.243', user_count: 0 })
+    t.notOk('users' in findings[0] || 'likely_provider' in findings[4] || 'matched_rule' in findings[0])
+    t.strictSame(
+      findings.map((row: Json) => row.permitted_today),
+      [false, false, true, false, false, false, false, false, false],
+    )
+  })
+
+  await t.test('an ambiguous range is named and nobody is accused', async (t) => {
+    const { findings, note } = await bench.ok(TOOL)
+    t.match(findings[0], { likely_provider: 'cloudflare-fronted', provider_confidence: 'ambiguous' })
+    t.match(findings[1], { likely_provider: 'azure-hosted', provider_confidence: 'ambiguous' })
+    t.match(findings[7], { likely_provider: 'cloudflare-fronted', provider_confidence: 'ambiguous' })
+    t.match(note, /ambiguous that many tenants share it, so who runs the service is unknown/)
+    t.notMatch(note, /cloudflare|azure|anthropic/i)
+  })
+
+  await t.test('limit trims findings and nothing else', async (t) => {
+    const answer = await bench.ok(TOOL, { limit: 2 })
+    t.strictSame(answer.findings.map(line), FINDINGS.slice(0, 2))
+    t.strictSame(answer.processes, PROCESSES)
+    t.strictSame(answer.providers, PROVIDERS)
+    t.match(answer.totals, { findings: 9, returned: 2, findings_truncated: true, distinct_processes: 5 })
+    t.strictSame(answer.truncated_sections, ['findings'])
+    t.match(answer.truncation_note, /2 of findings/)
+  })
+
+  await t.test('process: part of the path, any case, at the PCE and here', async (t) => {
+    t.strictSame(await lines({ process: ['PYTHON', ' app.EXE '] }), [FINDINGS[0], FINDINGS[3], FINDINGS[4]])
+    t.strictSame(sent(bench).services, {
+      include: [{ process_name: 'PYTHON' }, { process_name: 'app.EXE' }],
+      exclude: [],
+    })
+    t.strictSame(await lines({ process: ['\\Tools\\'] }), [FINDINGS[3]!.replace(/8$/, '1')], 'a folder is part of it')
+    t.strictSame(
+      await lines({ process: ['curl'], only_named_processes: false }),
+      [1, 2, 5, 7].map((at) => FINDINGS[at]),
+    )
+    t.strictSame(await lines({ process: [] }), FINDINGS, 'an empty list is every process')
+  })
+
+  await t.test('only_named_processes false shows the rest', async (t) => {
+    const answer = await bench.ok(TOOL, { only_named_processes: false })
+    t.strictSame(answer.findings.map(line), [
+      '- 10.0.0.1 (Any (0.0.0.0/0 and ::/0)) 53 udp potentially_blocked 50',
+      ...FINDINGS,
+    ])
+    t.match(answer.totals, { egress_rows: 12, distinct_processes: 6 })
+  })
+
+  await t.test('include_inbound: records of the destination itself', async (t) => {
+    const answer = await bench.ok(TOOL, { include_inbound: true, process: ['smbd'] })
+    t.strictSame(answer.findings.map(line), [FINDINGS[6], 'smbd nas 443 tcp unknown 2'])
+    const nas = await bench.ok(TOOL, { include_inbound: true })
+    t.match(nas.examined, { outbound_rows: 15, with_external_destination: 13 })
+    const row = nas.findings.find((one: Json) => one.process_runs_on === 'destination')
+    t.match(row, { process: 'smbd', destination: 'nas', connections: 2 })
+    t.notOk(
+      nas.findings.some((one: Json) => one.process === 'nginx'),
+      'a managed listener is no egress',
+    )
+  })
+
+  await t.test('filters: sources, decisions, rows', async (t) => {
+    t.strictSame(await lines({ include_sources: ['env=dev'] }), [
+      FINDINGS[0],
+      FINDINGS[4],
+      FINDINGS[3]!.replace(/8$/, '1'),
+    ])
+    t.strictSame(await lines({ include_sources: [{ key: 'app', value: 'desk' }] }), [
+      FINDINGS[3]!.replace(/8$/, '7'),
+      FINDINGS[6],
+      FINDINGS[7],
+      FINDINGS[8],
+    ])
+    t.strictSame(await lines({ policy_decisions: ['blocked', 'allowed'] }), [FINDINGS[2], FINDINGS[5]])
+    t.match(sent(bench), { policy_decisions: ['blocked', 'allowed'], exclude_workloads_from_ip_list_query: false })
+
+    const network = await bench.ok(TOOL, { include_sources: ['10.1.0.4/31'] })
+    t.strictSame(network.findings.map(line), [FINDINGS[2], FINDINGS[5]])
+    t.match(network.coverage_note, /10\.1\.0\.4\/31/)
+    t.match(network.totals, { pce_flows: 15, egress_rows: 2 })
+
+    const few = await bench.ok(TOOL, { max_results: 3 })
+    t.equal(sent(bench).max_results, 3)
+    t.match(few, {
+      flows_truncated: true,
+      totals: { pce_flows: 3, flows_truncated: true },
+      coverage_note: /lower bounds/,
+    })
+  })
+
+  await t.test('the window', async (t) => {
+    const windowOf = async (args: object) => {
+      const { window } = await bench.ok(TOOL, args)
+      t.match(sent(bench), { start_date: window.start, end_date: window.end })
+      return `${window.start} ${window.end}`
+    }
+    const today = '2026-06-15T23:59:59Z'
+    t.equal(await windowOf({ lookback_days: 30 }), `2026-05-16T00:00:00Z ${today}`)
+    t.equal(await windowOf({ start_date: '2026-06-01', lookback_days: 1 }), `2026-06-01T00:00:00Z ${today}`)
+    t.equal(
+      await windowOf({ start_date: '2026-05-20', end_date: '2026-05-30T10:00:00Z' }),
+      '2026-05-20T00:00:00Z 2026-05-30T10:00:00Z',
+    )
+    t.equal(await windowOf({ end_date: '2026-06-13' }), '2026-06-08T00:00:00Z 2026-06-13T23:59:59Z')
+    t.match(await bench.ok(TOOL, { lookback_days: 30, process: ['old'] }), { findings: [{ connections: 99 }] })
+  })
+
+  await t.test('nothing found: the same shape, where the rows went and what to change', async (t) => {
+    const answer = await bench.ok(TOOL, { process: ['nobody'] })
+    t.match(answer, { processes: [], providers: [], findings: [], totals: { egress_rows: 0, returned: 0 } })
+    t.match(answer, { message: /No flows/, hint: /filters/, flows_truncated: false })
+    t.match(await bench.ok(TOOL, { process: ['nginx'] }), { message: /inbound/, hint: /include_inbound/ })
+    t.match(await bench.ok(TOOL, { process: ['psql'] }), { message: /managed by this PCE/, examined: { rows: 1 } })
+  })
+
+  await t.test('bad arguments', async (t) => {
+    const before = bench.simulator.requests.filter(({ method }) => method === 'POST').length
+    for (const args of [
+      { policy_decisions: ['denied'] },
+      { policy_decisions: 'blocked' },
+      { process: ['  '] },
+      { process: 'curl' },
+      { limit: 0 },
+      { limit: 1001 },
+      { max_results: 200_001 },
+      { lookback_days: 366 },
+      { exclude_inbound: true },
+    ])
+      await bench.fails(TOOL, args, 'invalid_argument')
+    await bench.fails(TOOL, { start_date: '2026-02-30' }, 'invalid_window')
+    await bench.fails(TOOL, { start_date: '2026-06-10', end_date: '2026-06-09' }, 'invalid_window')
+    await bench.fails(TOOL, { start_date: '2026-07-01' }, 'invalid_window')
+    await bench.fails(TOOL, { end_date: 'soon' }, 'invalid_window')
+    const { message } = await bench.fails(TOOL, { end_date: '2026-06-01' }, 'invalid_window')
+    t.match(message, /give start_date/)
+    const { unresolved } = await bench.fails(TOOL, { include_sources: ['app=des'] }, 'unresolved_label_filter')
+    t.strictSame(unresolved, ['app=des'], 'a part of a name is no name')
+    t.equal(bench.simulator.requests.filter(({ method }) => method === 'POST').length, before, 'nothing was asked')
+  })
+})
+
+t.test('traffic that names no process says how to see it', async (t) => {
+  const estate = handMade({
+    hosts: { a: { ip: '10.0.0.1', labels: 'app=a env=prod' } },
+    flows: [{ from: 'a', to: '192.0.2.1' }],
+  })
+  const bench = await startBench(t, { estate })
+  t.match(await bench.ok(TOOL), { findings: [], message: /names a process/, hint: /only_named_processes/ })
+  t.match(await bench.ok(TOOL, { lookback_days: 1, start_date: '2026-06-01', end_date: '2026-06-02' }), {
+    message: /No flows/,
+    analysed: { rows: 0 },
+  })
+})
+
+t.test('many destinations: twenty are named, all are counted, and the answer keeps to its size', async (t) => {
+  const flows = Array.from({ length: 400 }, (_, at) => ({
+    from: 'a',
+    to: `198.51.${Math.floor(at / 200)}.${1 + (at % 200)}`,
+    process: at < 300 ? '/bin/scan' : `/bin/p${at}`,
+    connections: at + 1,
+  }))
+  const estate = handMade({ hosts: { a: { ip: '10.0.0.1', labels: 'app=a env=prod' } }, flows })
+  const bench = await startBench(t, { estate, budget: 30_000 })
+  const answer = await bench.ok(TOOL, { limit: 1000 })
+  t.ok(Buffer.byteLength(JSON.stringify(answer)) <= 30_000)
+  t.match(answer.totals, { findings: 400, distinct_processes: 101, findings_truncated: true })
+  t.equal(answer.totals.returned, answer.findings.length)
+  t.ok(answer.truncated_sections.includes('findings'))
+  const [scan] = answer.processes
+  t.match(scan, { process: 'scan', destination_count: 300 })
+  t.equal(scan.external_destinations.length, 20)
+  t.strictSame(scan.external_destinations, [...scan.external_destinations].sort())
+  t.ok(scan.external_destinations[0].startsWith('198.51.1.100 '), 'the busiest twenty')
+})
+
+/** A row as the PCE writes it; the simulator filters as the PCE does and adds no rules, so some are made by hand. */
+const flow = (parts: Json): TrafficFlow => ({
+  src: { ip: '10.0.0.1' },
+  dst: { ip: '192.0.2.1', ...parts.dst },
+  service: { port: 443, proto: 6, ...parts.service },
+  num_connections: 1,
+  policy_decision: 'allowed',
+  flow_direction: 'outbound',
+  ...parts.flow,
+})
+
+function find(flows: readonly TrafficFlow[], choice: Partial<EgressChoice> = {}) {
+  const encoder = createFlowEncoder(null)
+  const finder = createEgressFinder(encoder, { processes: [], includeInbound: false, onlyNamed: true, ...choice })
+  for (const one of flows) finder.add(encoder.encode(one))
+  return finder.finish(50)
+}
+
+t.test('process names: the last part of a path of either system', async (t) => {
+  const names = ['/usr/bin/a', 'C:\\Dir\\b.exe', 'c', '/opt/d/', '/', '\\\\host\\share\\e.exe', 'x/y\\f']
+  const { findings } = find(names.map((process_name) => flow({ service: { process_name } })))
+  t.strictSame(findings.groups.map(({ keys }) => keys.process).sort(), ['/', 'a', 'b.exe', 'c', 'd', 'e.exe', 'f'])
+})
+
+t.test('a PCE that returns more processes than asked for is not believed', async (t) => {
+  const flows = ['/usr/bin/Curl', '/usr/bin/wget', null].map((process_name) => flow({ service: { process_name } }))
+  const { steps, findings } = find(flows, { processes: ['CURL'], onlyNamed: false })
+  t.equal(steps.egress_rows, 1)
+  t.equal(findings.groups[0]?.keys.process, 'Curl')
+})
+
+t.test('the rule and the decision tell findings apart, and so do two names of one address', async (t) => {
+  const service = { process_name: 'p' }
+  const { findings, processes } = find([
+    flow({ service, flow: { rules: [{ href: '/orgs/1/sec_policy/active/rule_sets/1/sec_rules/2' }] } }),
+    flow({ service }),
+    flow({ service, flow: { policy_decision: 'blocked' } }),
+    flow({ service, dst: { fqdn: 'a.example' } }),
+    flow({ service, dst: { fqdn: 'b.example' } }),
+    flow({ service, dst: { fqdn: 'b.example' } }),
+  ])
+  t.equal(findings.total, 5)
+  t.strictSame(
+    findings.groups.map(showFinding).flatMap((row) => row.matched_rule ?? []),
+    ['/orgs/1/sec_policy/active/rule_sets/1/sec_rules/2'],
+  )
+  t.equal(processes[0]?.destination_count, 3)
+})
+
+t.test('a managed destination is none outside, whatever it is called; a workload without agent is', async (t) => {
+  const service = { process_name: 'p' }
+  const { steps } = find([
+    flow({ service, dst: { workload: { href: '/orgs/1/workloads/1', managed: true } } }),
+    flow({ service, dst: { workload: { href: '/orgs/1/workloads/2', hostname: 'h', managed: false } } }),
+    flow({ service, flow: { flow_direction: null } }),
+  ])
+  t.strictSame(steps, { outbound_rows: 3, with_external_destination: 2, without_process: 0, egress_rows: 2 })
+})

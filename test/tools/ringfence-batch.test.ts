@@ -1,0 +1,253 @@
+/** ringfence-batch: order, what is left out, and what one application's failure does to the others. */
+import t, { type Test } from 'tap'
+import { handMade, type HandMadeEstate } from './hand-made.js'
+import { startBench, type Bench, type BenchOptions, type Json } from './harness.js'
+
+/** dns is used by everybody, so it is infrastructure; shop uses pay. */
+const ESTATE: HandMadeEstate = {
+  hosts: {
+    'pay-1': { ip: '10.0.0.1', labels: 'app=pay env=prod' },
+    'shop-1': { ip: '10.0.0.2', labels: 'app=shop env=prod' },
+    'crm-1': { ip: '10.0.0.3', labels: 'app=crm env=prod' },
+    'dns-1': { ip: '10.0.0.4', labels: 'app=dns env=prod' },
+    'quiet-1': { ip: '10.0.0.5', labels: 'app=quiet env=prod' },
+    'bare-1': { ip: '10.0.0.6' },
+  },
+  labels: ['app=ghost'],
+  flows: [
+    ...['pay-1', 'shop-1', 'crm-1'].map((from) => ({ from, to: 'dns-1', port: 53, proto: 17, connections: 50 })),
+    { from: 'shop-1', to: 'pay-1', port: 443, connections: 5 },
+    { from: 'bare-1', to: 'pay-1', port: 22 },
+  ],
+}
+
+const prod = (...apps: string[]) => apps.map((app) => ({ app_name: app, env_name: 'prod' }))
+const start = (t: Test, options: BenchOptions = {}) => startBench(t, { estate: handMade(ESTATE), ...options })
+const brief = ({ results }: Json) => results.map(({ app, status }: Json) => `${app} ${status}`)
+const ruleSetNames = async ({ pce }: Bench) => (await pce.ruleSets.getAll()).map(({ name }) => name)
+const queries = ({ simulator }: Bench, name: string) =>
+  simulator.requests.filter(({ method, body }) => method === 'POST' && (body as Json)?.query_name === name).length
+
+t.test('each application has its ringfence, in the order given, with options of its own', async (t) => {
+  const bench = await start(t)
+  const apps = [
+    { ...prod('shop')[0], selective: true, deny_consumer: 'ams' },
+    { ...prod('pay')[0], ruleset_name: 'pay ring' },
+    { ...prod('dns')[0], selective: true, deny_service: { port: 53, proto: 'udp' }, skip_allowed: true },
+  ]
+  bench.writes()
+  const plan = await bench.ok('ringfence-batch', { apps, dry_run: true })
+  t.same(bench.writes(), [])
+  t.match(plan, {
+    message: 'Planned 3 ringfences.',
+    summary: {
+      total_apps: 3,
+      successful: 3,
+      errors: 0,
+      skipped: 0,
+      dry_run: true,
+      auto_ordered: false,
+      rules_created: 0,
+      rulesets_created: 0,
+      sources_cut: 1,
+    },
+    order: [{ app: 'shop' }, { app: 'pay' }, { app: 'dns' }],
+  })
+  const done = await bench.ok('ringfence-batch', { apps })
+  t.same(brief(done), ['shop success', 'pay success', 'dns success'])
+  // shop: inside and deny; pay: inside and shop; dns: inside, three clients and deny.
+  t.match(done.summary, { rulesets_created: 3, rules_created: 9, dry_run: false })
+  t.same(
+    done.results.map(({ result }: Json) => [result.ruleset.name, result.ruleset.rules.length]),
+    [
+      ['RF-shop-prod', 2],
+      ['pay ring', 2],
+      ['RF-dns-prod', 5],
+    ],
+  )
+  t.equal(done.results[0].result.deny_consumer, 'ams')
+  t.equal(done.results[2].result.ruleset.rules.at(-1).services, '53/udp')
+  for (const [at, { result }] of done.results.entries())
+    t.same(result.would_be_cut, plan.results[at].result.would_be_cut)
+  bench.writes()
+  const again = await bench.ok('ringfence-batch', { apps })
+  t.same(bench.writes(), [], 'a second time there is nothing to write')
+  t.match(again.summary, { successful: 3, rulesets_created: 0, rules_created: 0 })
+})
+
+t.test('auto_order puts infrastructure first, and ranks the estate once', async (t) => {
+  const bench = await start(t)
+  const plan = await bench.ok('ringfence-batch', {
+    apps: prod('quiet', 'crm', 'pay', 'dns'),
+    auto_order: true,
+    dry_run: true,
+  })
+  t.equal(plan.order[0].app, 'dns')
+  t.match(plan.order.at(-1), { app: 'quiet', infrastructure_score: 0 })
+  const scores = plan.order.map(({ infrastructure_score: score }: Json) => score)
+  t.same(
+    scores,
+    scores.toSorted((a: number, b: number) => b - a),
+  )
+  t.same(
+    plan.results.map(({ app }: Json) => app),
+    plan.order.map(({ app }: Json) => app),
+  )
+  t.equal(plan.summary.auto_ordered, true)
+  t.equal(queries(bench, 'mcp-ringfence-estate'), 1)
+  t.equal(queries(bench, 'mcp-ringfence-inbound'), 4)
+  const steps = bench.progress.map(({ progress }) => progress)
+  t.same(
+    steps,
+    steps.toSorted((a, b) => a - b),
+  )
+  t.equal(new Set(steps).size, steps.length, 'progress rises')
+  t.ok(bench.progress.some(({ message }) => message === 'Application 2 of 4: ' + `${plan.order[1].app} (prod).`))
+
+  // Two that nobody talks with keep the order given.
+  const stable = await bench.ok('ringfence-batch', { apps: prod('ghost', 'quiet'), auto_order: true, dry_run: true })
+  t.same(brief(stable), ['ghost success', 'quiet success'])
+
+  bench.simulator.faults.add({
+    kind: 'job-failed',
+    path: '/orgs/1/traffic_flows/async_queries',
+    method: 'POST',
+    times: 1,
+  })
+  const blind = await bench.ok('ringfence-batch', { apps: prod('quiet', 'dns'), auto_order: true, dry_run: true })
+  t.match(blind, {
+    summary: { auto_ordered: false },
+    order: [{ app: 'quiet' }, { app: 'dns' }],
+    warnings: [/^Not ordered\./],
+  })
+})
+
+t.test('a repeated application is skipped, in whatever form it is named', async (t) => {
+  const bench = await start(t)
+  const [label] = await bench.pce.labels.get('draft', null, { params: { key: 'app', value: 'pay' } })
+  const apps = [
+    ...prod('pay', 'app=pay'),
+    { app_name: label!.href, env_name: 'env=prod', selective: true },
+    ...prod('pay'),
+  ]
+  const done = await bench.ok('ringfence-batch', { apps })
+  t.same(brief(done), ['pay success', 'pay skipped', 'pay skipped', 'pay skipped'])
+  t.ok(done.results.slice(1).every(({ reason }: Json) => reason === 'duplicate'))
+  t.match(done.summary, { total_apps: 4, successful: 1, skipped: 3, rulesets_created: 1 })
+})
+
+t.test("an error is that application's own, and never a success", async (t) => {
+  const bench = await start(t)
+  const apps = [
+    ...prod('pa', 'ghost'),
+    { ...prod('shop')[0], selective: true, deny_service: 'No such' },
+    ...prod('pay'),
+  ]
+  const done = await bench.ok('ringfence-batch', { apps })
+  t.same(brief(done), ['pa error', 'ghost error', 'shop error', 'pay success'])
+  t.match(
+    done.results.map(({ error }: Json) => error),
+    [
+      { error: 'not_found', argument: 'app_name', near_names: ['pay'] },
+      { error: 'no_workloads', message: /ghost/ },
+      { error: 'invalid_deny_service', reason: 'not_found' },
+      undefined,
+    ],
+  )
+  t.match(done, {
+    message: 'Wrote 1 ringfence; 3 applications failed.',
+    summary: { errors: 3, successful: 1, rules_created: 2 },
+  })
+  t.same(await ruleSetNames(bench), ['RF-pay-prod'])
+})
+
+t.test('stop_on_error ends it; a name that is not known, before anything is written', async (t) => {
+  const bench = await start(t)
+  bench.writes()
+  const none = await bench.ok('ringfence-batch', { apps: prod('pay', 'nobody', 'dns'), stop_on_error: true })
+  t.same(brief(none), ['pay skipped', 'nobody error', 'dns skipped'])
+  t.equal(none.results[0].reason, 'stopped')
+  t.same(bench.writes(), [])
+
+  const done = await bench.ok('ringfence-batch', { apps: prod('pay', 'ghost', 'dns'), stop_on_error: true })
+  t.same(brief(done), ['pay success', 'ghost error', 'dns skipped'])
+  t.same(await ruleSetNames(bench), ['RF-pay-prod'])
+})
+
+t.test('a failure half-way is told with what was written, and the rest goes on', async (t) => {
+  const bench = await start(t)
+  const refusal = {
+    kind: 'status' as const,
+    method: 'POST',
+    status: 406,
+    body: [{ token: 'odd_token', message: 'no' }],
+  }
+  // shop: rule set and its one rule; then the rule set of pay, whose first rule is refused.
+  bench.simulator.faults.add({ ...refusal, path: /sec_rules$/, skip: 1, times: 1 })
+  const done = await bench.ok('ringfence-batch', { apps: prod('shop', 'pay', 'crm') })
+  t.same(brief(done), ['shop success', 'pay error', 'crm success'])
+  const { error } = done.results[1]
+  t.match(error, {
+    error: 'pce_error',
+    token: 'odd_token',
+    partial: true,
+    written: [{ href: /rule_sets\/\d+$/ }],
+    not_written: 2,
+  })
+  t.same(error.stands, error.written)
+  t.match(done.summary, { rulesets_created: 2, rules_created: 2 })
+})
+
+t.test('bad input writes nothing', async (t) => {
+  const bench = await start(t, {
+    estate: handMade({
+      ...ESTATE,
+      hosts: {
+        ...ESTATE.hosts,
+        ab: { ip: '10.9.0.1', labels: 'app=a-b env=c' },
+        a: { ip: '10.9.0.2', labels: 'app=a env=b-c' },
+      },
+    }),
+  })
+  bench.writes()
+  const bad: object[] = [
+    {},
+    { apps: [] },
+    { apps: prod(...Array<string>(101).fill('pay')) },
+    { apps: [{ app_name: 'pay' }] },
+    { apps: [{ ...prod('pay')[0], dry_run: true }] },
+    { apps: [{ ...prod('pay')[0], deny_consumer: 'all' }] },
+    { apps: prod('pay'), lookback_days: 0 },
+    // One name for two.
+    { apps: [...prod('dns'), { ...prod('pay')[0], ruleset_name: 'x' }, { ...prod('shop')[0], ruleset_name: 'x' }] },
+    {
+      apps: [
+        { app_name: 'a-b', env_name: 'c' },
+        { app_name: 'a', env_name: 'b-c' },
+      ],
+    },
+    { apps: [...prod('dns'), { ...prod('pay')[0], ruleset_name: 'x\u200b' }] },
+  ]
+  for (const args of bad) await bench.fails('ringfence-batch', args, 'invalid_argument')
+  t.same(bench.writes(), [])
+})
+
+t.test('the answer keeps to its budget, whatever it has to say', async (t) => {
+  const apps = Array.from({ length: 60 }, (_, at) => `app-${String(at).padStart(2, '0')}`)
+  const hosts = Object.fromEntries(
+    apps.map((app, at) => [app, { ip: `10.5.0.${at + 1}`, labels: `app=${app} env=prod` }]),
+  )
+  const flows = apps.flatMap((to, at) => [1, 2, 3].map((step) => ({ from: apps[(at + step) % apps.length]!, to })))
+  const bench = await start(t, { estate: handMade({ hosts, flows }) })
+  const done = await bench.ok('ringfence-batch', { apps: prod(...apps) })
+  t.ok(JSON.stringify(done).length <= 80_000, `${JSON.stringify(done).length} bytes`)
+  t.match(done.summary, { successful: 60, rulesets_created: 60, rules_created: 240 })
+  for (const { result } of done.results) {
+    t.match(result, {
+      message: /Created the rule set RF-app-\d\d-prod with 4 rules/,
+      ruleset: { href: /rule_sets/ },
+      section_totals: { rules: 4 },
+    })
+    t.type(result.truncation_note, 'string')
+  }
+})

@@ -1,0 +1,241 @@
+/** get-traffic-flows: groupings of small estates whose right answer is known, and what it says of its completeness. */
+import t from 'tap'
+import { handMade, type HandMadeEstate } from './hand-made.js'
+import { startBench, WEEK, type Bench, type Json } from './harness.js'
+
+const TOOL = 'get-traffic-flows'
+
+/** Rows as objects by column. */
+const objects = ({ columns, data }: Json): Json[] =>
+  data.map((row: Json[]) => Object.fromEntries(columns.map((column: string, at: number) => [column, row[at]])))
+
+/** Each row as its keys and connections in one line. */
+const lines = (answer: Json, ...columns: string[]): string[] =>
+  objects(answer).map((row) => [...columns.map((column) => row[column]), row.num_connections].join(' '))
+
+/** An estate with everything that is awkward about ends of flows. */
+const ESTATE: HandMadeEstate = {
+  hosts: {
+    'pay-web-1': { ip: '10.1.0.1', labels: 'app=pay env=prod role=web' },
+    'pay-web-2': { ip: '10.1.0.2', labels: 'app=pay env=prod role=web' },
+    'pay-db-1': { ip: '10.1.0.3', labels: 'app=pay env=prod role=db' },
+    'payments-1': { ip: '10.2.0.1', labels: 'app=payments env=prod' },
+    'half-1': { ip: '10.3.0.1', labels: 'app=pay' },
+    'bare-1': { ip: '10.3.0.2' },
+    printer: { ip: '10.4.0.1', managed: false, labels: 'app=printing env=prod' },
+    'v6-1': { ip: 'fd00::1', labels: 'app=pay env=dev' },
+  },
+  ipLists: { Office: ['192.168.0.0/16'], 'Office, west': ['192.168.1.0/24'] },
+  flows: [
+    { from: 'pay-web-1', to: 'pay-db-1', port: 5432, connections: 40, process: '/usr/sbin/nginx', user: 'www' },
+    { from: 'pay-web-2', to: 'pay-db-1', port: 5432, connections: 30, process: '/usr/sbin/nginx', user: 'www' },
+    { from: 'payments-1', to: 'pay-web-1', port: 443, connections: 20 },
+    { from: 'half-1', to: 'pay-web-1', port: 443, connections: 10 },
+    { from: 'bare-1', to: 'pay-web-1', port: 443, connections: 9 },
+    { from: '192.168.1.7', to: 'pay-web-1', port: 443, connections: 8 },
+    { from: 'pay-web-1', to: '203.0.113.9', fqdn: 'api.example.com', port: 443, connections: 7 },
+    { from: 'printer', to: 'pay-web-1', port: 9100, connections: 6 },
+    { from: 'v6-1', to: 'pay-db-1', port: 5432, connections: 5 },
+    { from: 'pay-web-1', to: 'pay-web-2', proto: 1, connections: 4 },
+    { from: 'pay-web-1', to: 'pay-web-1', port: 8080, connections: 3 },
+    { from: 'pay-web-1', to: 'pay-db-1', port: 5432, proto: 17, connections: 2, daysAgo: 40 },
+  ],
+}
+const start = (t: Parameters<typeof startBench>[0]): Promise<Bench> => startBench(t, { estate: handMade(ESTATE) })
+
+t.test('what it groups by', async (t) => {
+  const bench = await start(t)
+  const ask = (args: object) => bench.ok(TOOL, { ...WEEK, ...args })
+
+  await t.test('unless told otherwise every host and service is a row, with names, lists and labels', async (t) => {
+    const answer = await ask({})
+    t.match(answer, { total_pce_flows: 11, rows_analysed: 11, total_rows: 11, returned_rows: 11, truncated: false })
+    t.match(answer, { flows_truncated: false, unparseable: 0, window: { start: '2026-06-08T00:00:00Z' } })
+    t.same(answer.columns.slice(-5), ['num_connections', 'bytes_in', 'bytes_out', 'first_detected', 'last_detected'])
+    const [first] = objects(answer)
+    t.match(first, {
+      src_ip: '10.1.0.1',
+      src_hostname: 'pay-web-1',
+      dst_ip: '10.1.0.3',
+      dst_hostname: 'pay-db-1',
+      dst_fqdn: '-',
+      port: 5432,
+      proto: 'tcp',
+      policy_decision: 'potentially_blocked',
+      process_name: '/usr/sbin/nginx',
+      user_name: 'www',
+      src_ip_lists: '-',
+      src_app: 'pay',
+      src_env: 'prod',
+      src_role: 'web',
+      dst_role: 'db',
+      num_connections: 40,
+      bytes_in: 100,
+      bytes_out: 200,
+      first_detected: '2026-06-14T01:00:00Z',
+      last_detected: '2026-06-14T01:00:00Z',
+    })
+    t.notOk(answer.columns.includes('windows_service_name'), 'a column nobody has a value in is left out')
+    const office = objects(answer).find(({ src_ip: ip }) => ip === '192.168.1.7')
+    t.equal(office.src_ip_lists, 'Any (0.0.0.0/0 and ::/0), Office, Office, west', 'an address in two lists has both')
+    t.equal(office.src_hostname, '-')
+  })
+
+  await t.test('applications: values that contain one another stay apart, and so do the half-labelled', async (t) => {
+    t.same(
+      lines(await ask({ group_by: ['source_app', 'dest_app'] }), 'src_app', 'src_env', 'dst_app', 'dst_env'),
+      [
+        'pay prod pay prod 77',
+        'payments prod pay prod 20',
+        'pay - pay prod 10',
+        '- - pay prod 17',
+        'pay prod - - 7',
+        'printing prod pay prod 6',
+        'pay dev pay prod 5',
+      ].sort((a, b) => Number(b.split(' ').at(-1)) - Number(a.split(' ').at(-1))),
+    )
+  })
+
+  await t.test('one key a side, in any of its spellings; each column once', async (t) => {
+    for (const name of ['source_role', 'src_role', 'SRC_ROLE', 'Source_Role']) {
+      const answer = await ask({ group_by: [name] })
+      t.same(answer.columns[0], 'src_role')
+      t.same(lines(answer, 'src_role'), ['web 84', '- 58'])
+    }
+    for (const name of ['destination_role', 'dest_role', 'dst_role']) {
+      t.same(lines(await ask({ group_by: [name] }), 'dst_role'), ['db 75', 'web 60', '- 7'])
+    }
+    const twice = await ask({ group_by: ['port', 'port', 'dst_ip', 'destination'] })
+    t.same(twice.columns.slice(0, 4), ['port', 'dst_ip', 'dst_hostname', 'dst_fqdn'])
+  })
+
+  await t.test('ports, protocols, decisions, processes, users, names and lists', async (t) => {
+    t.same(lines(await ask({ group_by: ['port', 'proto'] }), 'port', 'proto'), [
+      '5432 tcp 75',
+      '443 tcp 54',
+      '9100 tcp 6',
+      '0 icmp 4',
+      '8080 tcp 3',
+    ])
+    t.same(lines(await ask({ group_by: ['process', 'user'] }), 'process_name', 'user_name'), [
+      '- - 72',
+      '/usr/sbin/nginx www 70',
+    ])
+    t.same(lines(await ask({ group_by: ['fqdn'] }), 'dst_fqdn'), ['- 135', 'api.example.com 7'])
+    t.same(lines(await ask({ group_by: ['direction'] }), 'flow_direction'), ['outbound 128', 'inbound 14'])
+    t.same(lines(await ask({ group_by: ['state'] }), 'state'), ['closed 142'], 'any column of a row')
+    const asked = await ask({ group_by: ['service_name'] })
+    t.same(lines(asked, 'windows_service_name'), ['- 142'], 'a column that was asked for stays, though it is empty')
+  })
+
+  await t.test('sums are of all rows of a group, times the outermost', async (t) => {
+    const wide = await bench.ok(TOOL, {
+      start_date: '2026-05-01',
+      end_date: '2026-06-14',
+      group_by: ['dst_hostname'],
+      include_destinations: ['workload:pay-db-1'],
+    })
+    t.same(objects(wide), [
+      {
+        dst_hostname: 'pay-db-1',
+        num_connections: 77,
+        bytes_in: 400,
+        bytes_out: 800,
+        first_detected: '2026-05-06T01:00:00Z',
+        last_detected: '2026-06-14T01:00:00Z',
+      },
+    ])
+  })
+})
+
+t.test('what it cannot group by is refused before anything is asked', async (t) => {
+  const bench = await start(t)
+  await bench.ok('get-labels')
+  const before = bench.simulator.requests.length
+  const body = await bench.fails(
+    TOOL,
+    { ...WEEK, group_by: ['port', 'source_owner', 'constructor'] },
+    'unknown_group_by',
+  )
+  t.same(body.unknown, ['source_owner', 'constructor'])
+  t.ok(['source_app', 'port', 'source_role', 'dst_fqdn', 'matched_rules'].every((name) => body.valid.includes(name)))
+  t.notOk(bench.simulator.requests.slice(before).some(({ method }) => method === 'POST'))
+  for (const group_by of [[], [''], [7]]) {
+    const refused = group_by.length === 0 || group_by[0] === 7 ? 'invalid_argument' : 'unknown_group_by'
+    await bench.fails(TOOL, { ...WEEK, group_by }, refused)
+  }
+  await bench.fails(TOOL, { start_date: '2026-06-31', end_date: '2026-07-01' }, 'invalid_window')
+  await bench.fails(TOOL, { start_date: '2026-06-14', end_date: '2026-06-08' }, 'invalid_window')
+  await bench.fails(TOOL, { ...WEEK, include_sources: ['app=paymentz'] }, 'unresolved_label_filter')
+  for (const max_results of [0, 501, 1.5]) await bench.fails(TOOL, { ...WEEK, max_results }, 'invalid_argument')
+  for (const service of [{ port: -1, proto: 'tcp' }, { port: 70_000 }, { process_name: ' ' }, {}, { to_port: 3 }])
+    await bench.fails(TOOL, { ...WEEK, include_services: [service] }, 'invalid_argument')
+})
+
+t.test('the whole is grouped, whatever is shown', async (t) => {
+  const bench = await start(t)
+  const posted = () =>
+    bench.simulator.requests.filter(({ method, path }) => method === 'POST' && /async_queries$/.test(path))
+
+  await t.test('max_results bounds the rows shown, not the query', async (t) => {
+    const answer = await bench.ok(TOOL, { ...WEEK, max_results: 3 })
+    t.match(answer, { total_pce_flows: 11, total_rows: 11, returned_rows: 3, truncated: true, flows_truncated: false })
+    t.equal(answer.data.length, 3)
+    t.match(posted().at(-1)!.body, { max_results: 200_000, query_name: 'mcp-traffic-query' })
+  })
+
+  await t.test('an answer too large for the budget is cut at a whole row and says so', async (t) => {
+    const small = await startBench(t, { estate: handMade(ESTATE), budget: 2_000 })
+    const answer = await small.ok(TOOL, WEEK)
+    t.equal(answer.total_rows, 11)
+    t.ok(answer.returned_rows > 0 && answer.returned_rows < 11)
+    t.equal(answer.data.length, answer.returned_rows)
+    t.equal(answer.truncated, true)
+    t.ok(JSON.stringify(answer).length <= 2_000)
+  })
+
+  await t.test('networks the PCE cannot filter by are applied to its rows, and named', async (t) => {
+    const answer = await bench.ok(TOOL, { ...WEEK, include_sources: ['10.3.0.0/16'], group_by: ['src_ip'] })
+    t.same(lines(answer, 'src_ip'), ['10.3.0.1 10', '10.3.0.2 9'])
+    t.match(answer, { total_pce_flows: 11, rows_analysed: 2, coverage_note: /include_sources 10\.3\.0\.0\/16/ })
+  })
+
+  await t.test('no traffic is an answer of the same shape', async (t) => {
+    const empty = await bench.ok(TOOL, { start_date: '2026-01-01', end_date: '2026-01-02' })
+    t.match(empty, {
+      total_pce_flows: 0,
+      total_rows: 0,
+      returned_rows: 0,
+      truncated: false,
+      data: [],
+      message: /No flows/,
+    })
+  })
+})
+
+t.test('each group adds up to the rows of the PCE, on generated traffic', async (t) => {
+  const bench = await startBench(t, { seed: 11, workloads: 80, flows: 1500 })
+  const rows = await bench.pce.getTrafficFlowsAsync('truth', {
+    start_date: '2026-06-08T00:00:00Z',
+    end_date: '2026-06-14T23:59:59Z',
+    sources: { include: [[]], exclude: [] },
+    destinations: { include: [[]], exclude: [] },
+    services: { include: [], exclude: [] },
+    policy_decisions: [],
+    max_results: 200_000,
+  })
+  const truth = new Map<string, number>()
+  for (const { src, service, policy_decision: decision, num_connections: count } of rows) {
+    const app = src.workload?.labels?.find(({ key }) => key === 'app')?.value ?? '-'
+    const id = `${app} ${String(service.port ?? '-')} ${decision}`
+    truth.set(id, (truth.get(id) ?? 0) + (count ?? 0))
+  }
+  const answer = await bench.ok(TOOL, { ...WEEK, group_by: ['source_app', 'port', 'policy'] })
+  const apps = new Map<string, number>()
+  for (const row of objects(answer)) {
+    const id = `${row.src_app} ${row.port} ${row.policy_decision}`
+    apps.set(id, (apps.get(id) ?? 0) + row.num_connections)
+  }
+  t.equal(answer.truncated, false)
+  t.same([...apps].sort(), [...truth].sort())
+})

@@ -1,0 +1,104 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { Count, Counts, Nullable, StringEnum, Text } from '../../schemas/common.js'
+import { defineTool } from '../define.js'
+import { fitEvidence } from '../support/compliance/fit-evidence.js'
+import { FRAMEWORKS, type FrameworkId } from '../support/compliance/frameworks.js'
+import type { AssessedScope, SourceName } from '../support/compliance/facts.js'
+import { loadFacts } from '../support/compliance/load-facts.js'
+import { readExposure } from '../support/compliance/read-exposure.js'
+import { FORMULA, scoreVerdicts } from '../support/compliance/score-verdicts.js'
+import { STATUSES } from '../support/compliance/verdict.js'
+import { describeReading, Reading } from '../support/flows/describe-reading.js'
+import { lookbackDays, lookbackWindow } from '../support/flows/lookback.js'
+import { resolveApplication } from '../support/resolve-application.js'
+
+const DEFAULT_DAYS = 30
+/** Traffic cannot be told apart well without these, whatever the checks ask for. */
+const ALWAYS: readonly SourceName[] = ['workloads', 'policy', 'ipLists']
+
+const output = Type.Object({
+  framework: Text('Name of the framework'),
+  scope: Type.Object(
+    { app: Text('app label, or all'), env: Text('env label, or all'), lookback_days: Type.Integer() },
+    { description: 'What was assessed' },
+  ),
+  compliance_score: Nullable(Type.Number({ description: 'Percent, by score_formula; null: no check counts' })),
+  score_formula: Text('How compliance_score is made'),
+  summary: Counts('Checks by outcome'),
+  workloads_analyzed: Nullable(Count('In scope, managed or not; null: they could not be read')),
+  enforcement_modes: Counts('Of managed workloads'),
+  findings: Type.Array(
+    Type.Object({
+      id: Text('Of the control in the framework'),
+      name: Type.String(),
+      description: Text('What the control asks for'),
+      status: StringEnum(STATUSES),
+      detail: Text('Why it has this status'),
+      looked_at: Text('What was judged'),
+      evidence: Type.Optional(
+        Type.Record(Type.String(), Type.Unknown(), { description: 'counts, worst flows, workloads, rules' }),
+      ),
+    }),
+    { description: 'One for each check of the framework' },
+  ),
+  evidence_limit: Count('Most entries of a list'),
+  recommendation: Text('What to do, by the score'),
+  ...Reading,
+})
+
+export default defineTool({
+  name: 'compliance-check',
+  area: 'policy',
+  summary: 'Judge an application, environment or estate by a security framework, with evidence.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      framework: Type.Optional(
+        StringEnum(Object.keys(FRAMEWORKS) as FrameworkId[], { default: 'general', description: 'Framework' }),
+      ),
+      app_name: Type.Optional(Type.String({ minLength: 1, description: 'app label' })),
+      env_name: Type.Optional(Type.String({ minLength: 1, description: 'env label' })),
+      lookback_days: lookbackDays(DEFAULT_DAYS),
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { framework: 'pci-dss', app_name: 'payments', env_name: 'prod' },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { framework: id = 'general', lookback_days: days = DEFAULT_DAYS } = args
+    const named = await resolveApplication(ctx, args)
+    const [app = null, env = null] = ['app', 'env'].map((key) => named.find((label) => label.key === key))
+    const scope: AssessedScope = { app, env, window: lookbackWindow(ctx.now(), days) }
+    const { name, checks } = FRAMEWORKS[id]
+
+    const needs = new Set([...ALWAYS, ...checks.flatMap(({ evaluate }) => evaluate.needs)])
+    const sources = await loadFacts(ctx, scope, needs)
+    const ports = new Set(checks.flatMap(({ evaluate }) => evaluate.ports))
+    const { exposure, reads } = await readExposure(ctx, scope, sources, ports)
+    const facts = { scope, sources: { ...sources, traffic: { value: exposure } } }
+    const findings = checks.map(({ evaluate, ...check }) => ({ ...check, ...evaluate.judge(facts) }))
+
+    const { workloads } = sources
+    const modes: Record<string, number> = {}
+    const known = workloads !== undefined && 'value' in workloads ? workloads.value : null
+    for (const { mode } of known ?? []) if (mode !== null) modes[mode] = (modes[mode] ?? 0) + 1
+    const { recommendation, ...score } = scoreVerdicts(findings.map(({ status }) => status))
+    return fitEvidence(
+      {
+        framework: name,
+        scope: { app: app?.value ?? 'all', env: env?.value ?? 'all', lookback_days: days },
+        ...score,
+        score_formula: FORMULA,
+        workloads_analyzed: known?.length ?? null,
+        enforcement_modes: modes,
+        recommendation,
+        ...describeReading(...reads),
+      },
+      findings,
+      ctx.limits,
+    )
+  },
+})

@@ -1,0 +1,61 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { defineTool } from '../define.js'
+import { countModes } from '../support/count-modes.js'
+import { fetchEvery } from '../support/fetch-slice.js'
+import { createFlowEncoder } from '../support/flows/encode-flow.js'
+import { lookbackDays, lookbackWindow } from '../support/flows/lookback.js'
+import { loadLabels } from '../support/load-labels.js'
+import { describeRingfence } from '../support/readiness/describe-ringfence.js'
+import { readApplicationTraffic, toApplication } from '../support/readiness/read-application-traffic.js'
+import { collectReadiness } from '../support/readiness/collect-readiness.js'
+import { ReadinessOutput } from '../support/readiness/readiness-output.js'
+import { showReadiness } from '../support/readiness/show-readiness.js'
+import { resolveApplication } from '../support/resolve-application.js'
+import { findRingfence } from '../support/ringfence/find-ringfence.js'
+
+const NAME = 'enforcement-readiness'
+const DEFAULT_DAYS = 30
+
+export default defineTool({
+  name: NAME,
+  area: 'policy',
+  summary: 'Score how ready an application is for enforcement, with what would be cut and what to do next.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      app_name: Type.String({ minLength: 1, description: 'app label or value' }),
+      env_name: Type.String({ minLength: 1, description: 'env, same forms' }),
+      lookback_days: lookbackDays(DEFAULT_DAYS),
+    },
+    { additionalProperties: false },
+  ),
+  output: ReadinessOutput,
+  example: { app_name: 'payments', env_name: 'prod' },
+  async handler(args, ctx): Promise<Static<typeof ReadinessOutput>> {
+    const { pce, signal } = ctx
+    const days = args.lookback_days ?? DEFAULT_DAYS
+    const labels = await resolveApplication(ctx, args)
+    const [index, { items: workloads }, draft, active] = await Promise.all([
+      loadLabels(pce, ctx),
+      fetchEvery({ api: pce.workloads, params: { labels: [labels.map(({ href }) => href)] }, signal }),
+      findRingfence(pce, labels, 'draft', signal),
+      findRingfence(pce, labels, 'active', signal),
+    ])
+    const encoder = createFlowEncoder(index)
+    const traffic = collectReadiness(encoder, workloads)
+    const window = lookbackWindow(ctx.now(), days)
+    const readings = await readApplicationTraffic(ctx, encoder, labels, { name: `mcp-${NAME}`, window }, traffic.take)
+    return showReadiness({
+      application: toApplication(labels),
+      days,
+      counts: countModes(workloads, (label) => label),
+      ringfence: describeRingfence(draft, active),
+      traffic: traffic.result(),
+      readings,
+      limits: ctx.limits,
+    })
+  },
+})

@@ -1,0 +1,75 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum } from '../../schemas/common.js'
+import { defineTool } from '../define.js'
+import { fetchEvery } from '../support/fetch-slice.js'
+import { createFlowEncoder } from '../support/flows/encode-flow.js'
+import { lookbackDays, lookbackWindow } from '../support/flows/lookback.js'
+import { loadLabels } from '../support/load-labels.js'
+import { collectCoverage } from '../support/readiness/collect-coverage.js'
+import { countAllowedByDefault } from '../support/readiness/count-allowed-by-default.js'
+import { CoverageOutput } from '../support/readiness/coverage-output.js'
+import { readApplicationTraffic, toApplication } from '../support/readiness/read-application-traffic.js'
+import { showCoverage } from '../support/readiness/show-coverage.js'
+import { resolveApplication } from '../support/resolve-application.js'
+
+const DEFAULT_DAYS = 30
+
+export default defineTool({
+  name: 'get-policy-coverage-report',
+  area: 'policy',
+  summary:
+    "Report how much of an application's traffic policy allows, by direction, what it does not, and what the draft would allow.",
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      app_name: Type.String({ minLength: 1, description: 'app label or value' }),
+      env_name: Type.String({ minLength: 1, description: 'env, same forms' }),
+      lookback_days: lookbackDays(DEFAULT_DAYS),
+      detail_level: Type.Optional(
+        StringEnum(['standard', 'full'] as const, {
+          default: 'standard',
+          description: 'standard: 100 rows a list',
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  output: CoverageOutput,
+  example: { app_name: 'payments', env_name: 'prod' },
+  async handler(args, ctx): Promise<Static<typeof CoverageOutput>> {
+    const { pce, signal } = ctx
+    const days = args.lookback_days ?? DEFAULT_DAYS
+    const labels = await resolveApplication(ctx, args)
+    const [index, { items: workloads }] = await Promise.all([
+      loadLabels(pce, ctx),
+      fetchEvery({ api: pce.workloads, params: { labels: [labels.map(({ href }) => href)] }, signal }),
+    ])
+    const encoder = createFlowEncoder(index)
+    const found = collectCoverage(encoder)
+    const byDefault = countAllowedByDefault(encoder, workloads)
+    const request = {
+      name: 'mcp-policy-coverage',
+      window: lookbackWindow(ctx.now(), days),
+      draftDecisions: true,
+    }
+    const readings = await readApplicationTraffic(ctx, encoder, labels, request, (row, path) => {
+      found.take(row, path)
+      byDefault.add(row)
+    })
+    const application = toApplication(labels)
+    const draftUnavailable = readings.map((read) => read.draftUnavailable).find((reason) => reason !== null) ?? null
+    return showCoverage({
+      application,
+      days,
+      found: found.result(application, draftUnavailable === null),
+      allowedByDefault: byDefault.count(),
+      draftUnavailable,
+      readings,
+      detail: args.detail_level ?? 'standard',
+      limits: ctx.limits,
+    })
+  },
+})

@@ -1,0 +1,71 @@
+import { Type } from '@sinclair/typebox'
+import { StringEnum } from '../../schemas/common.js'
+import { DryRunInput } from '../../schemas/dry-run.js'
+import { NewName } from '../../schemas/new-name.js'
+import type { Label } from '../../schemas/pce/label.js'
+import { RingfenceOutput } from '../../schemas/ringfence.js'
+import { ServicesInput } from '../../schemas/rule-input.js'
+import { defineTool } from '../define.js'
+import { Reading } from '../support/flows/describe-reading.js'
+import { lookbackDays } from '../support/flows/lookback.js'
+import { loadLabels } from '../support/load-labels.js'
+import { refuseHidden } from '../support/refuse-hidden.js'
+import { resolveApplication } from '../support/resolve-application.js'
+import { prepareRingfence, shareReads } from '../support/ringfence/prepare-ringfence.js'
+import { DENY_CONSUMERS } from '../support/ringfence/read-policy.js'
+import { reportRising } from '../support/ringfence/report-rising.js'
+import { showRingfence } from '../support/ringfence/show-ringfence.js'
+import { writePrepared } from '../support/ringfence/write-ringfence.js'
+import { Truncation } from '../support/show-sections.js'
+
+const DEFAULT_DAYS = 30
+
+export default defineTool({
+  name: 'create-ringfence',
+  area: 'ringfence',
+  summary:
+    'Write the draft ringfence of an application from its traffic: allow inside and from each source application; selective denies the rest. Says who would be cut: dry_run first.',
+  effect: 'write',
+  idempotent: true,
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      app_name: Type.String({ minLength: 1, description: 'app label or value' }),
+      env_name: Type.String({ minLength: 1, description: 'env label or value' }),
+      lookback_days: lookbackDays(DEFAULT_DAYS),
+      ruleset_name: Type.Optional(NewName('Default RF-<app>-<env>')),
+      selective: Type.Optional(Type.Boolean({ default: false, description: 'Also deny all other inbound' })),
+      skip_allowed: Type.Optional(Type.Boolean({ default: false, description: 'No rule where all is allowed' })),
+      deny_service: Type.Optional(ServicesInput('{port, proto, to_port?}, {service} or {href}; default All Services')),
+      deny_consumer: Type.Optional(
+        StringEnum(DENY_CONSUMERS, { default: 'any', description: 'Any address, workloads, both' }),
+      ),
+      detail_level: Type.Optional(
+        StringEnum(['standard', 'full'] as const, { default: 'standard', description: 'Rows per list' }),
+      ),
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output: Type.Object({ ...RingfenceOutput, ...Reading, ...Truncation }),
+  example: { app_name: 'payments', env_name: 'prod', dry_run: true },
+  async handler({ app_name: app, env_name: env, ...args }, outer) {
+    const {
+      lookback_days: days = DEFAULT_DAYS,
+      dry_run: dryRun = false,
+      detail_level: detail = 'standard',
+      ...options
+    } = args
+    if (options.ruleset_name !== undefined) refuseHidden({ ruleset_name: options.ruleset_name })
+    const ctx = reportRising(outer)
+    const { pce, limits } = ctx
+    // Before a write, a label that was renamed meanwhile would be the wrong one.
+    const labels = await loadLabels(pce, ctx, 'fresh')
+    const application = (await resolveApplication(ctx, { app_name: app, env_name: env })) as [Label, Label]
+    const prepared = await prepareRingfence(ctx, application, options, shareReads(ctx, labels, days), dryRun)
+    const written = dryRun ? null : await writePrepared(ctx, prepared)
+    return showRingfence(prepared, written, { detail, limits, orgId: pce.orgId })
+  },
+})

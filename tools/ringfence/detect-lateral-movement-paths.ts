@@ -1,0 +1,78 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { Count, StringEnum, Text } from '../../schemas/common.js'
+import { defineTool } from '../define.js'
+import { KNOWN_DECISIONS } from '../support/flows/applications.js'
+import { describeReading, Reading } from '../support/flows/describe-reading.js'
+import { createFlowEncoder } from '../support/flows/encode-flow.js'
+import { lookbackDays, lookbackWindow } from '../support/flows/lookback.js'
+import { createFlowReader } from '../support/flows/read-flows.js'
+import { collectAppGraph } from '../support/graph/collect-app-graph.js'
+import { collectEdgePorts } from '../support/graph/collect-edge-ports.js'
+import { MovementLists } from '../support/graph/movement-output.js'
+import { searchMovement } from '../support/graph/search-movement.js'
+import { showMovement } from '../support/graph/show-movement.js'
+import { loadLabels } from '../support/load-labels.js'
+import { resolveApplication } from '../support/resolve-application.js'
+import { Truncation } from '../support/show-sections.js'
+
+const LOOKBACK_DAYS = 30
+const MAX_HOPS = 4
+
+const output = Type.Object({
+  lookback_days: Type.Integer(),
+  total_apps: Count('With traffic to or from another application, even if blocked'),
+  total_edges: Count('Not blocked'),
+  blocked_edges: Count('Every flow blocked: not used'),
+  articulation_points: Count('Applications of the estate that join parts otherwise apart'),
+  ...MovementLists,
+  recommendation: Text('What to do first'),
+  message: Type.Optional(Type.String()),
+  ...Reading,
+  ...Truncation,
+})
+
+export default defineTool({
+  name: 'detect-lateral-movement-paths',
+  area: 'ringfence',
+  summary:
+    'Where an intruder could go: applications that bridge others, how far each reaches, shortest paths from a start.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      app_name: Type.Optional(Type.String({ minLength: 1, description: 'Start: app label' })),
+      env_name: Type.Optional(Type.String({ minLength: 1, description: 'Start: env label' })),
+      lookback_days: lookbackDays(LOOKBACK_DAYS),
+      max_hops: Type.Optional(Type.Integer({ minimum: 1, maximum: 10, default: MAX_HOPS, description: 'Of a path' })),
+      detail_level: Type.Optional(
+        StringEnum(['standard', 'full'] as const, { default: 'standard', description: 'full: more rows' }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { app_name: 'payments', env_name: 'prod', max_hops: 3 },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const days = args.lookback_days ?? LOOKBACK_DAYS
+    const wanted = await resolveApplication(ctx, { app_name: args.app_name, env_name: args.env_name })
+    const encoder = createFlowEncoder(await loadLabels(ctx.pce, ctx))
+    const graph = collectAppGraph(encoder)
+    const ports = collectEdgePorts(encoder)
+    const blocked = encoder.dictionaries.decision.code('blocked')
+    const read = await createFlowReader(ctx, encoder)(
+      { name: 'mcp-lateral-movement', window: lookbackWindow(ctx.now(), days), decisions: KNOWN_DECISIONS },
+      (row) => {
+        if (graph.add(row) && row.decision !== blocked) ports.add(row)
+      },
+    )
+    const scope = Object.fromEntries(wanted.map(({ key, value }) => [key, value]))
+    const maxHops = args.max_hops ?? MAX_HOPS
+    const found = await searchMovement(graph.finish(), scope, maxHops, ctx.signal)
+    return showMovement(
+      { days, found, scope, maxHops, ports, reading: describeReading(read) },
+      { detail: args.detail_level ?? 'standard', limits: ctx.limits },
+    )
+  },
+})

@@ -1,0 +1,113 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { Count, Flag, StringEnum, Text } from '../../schemas/common.js'
+import { DryRunInput } from '../../schemas/dry-run.js'
+import { NewName } from '../../schemas/new-name.js'
+import { ServicesInput } from '../../schemas/rule-input.js'
+import { defineTool } from '../define.js'
+import { lookbackDays } from '../support/flows/lookback.js'
+import { loadLabels } from '../support/load-labels.js'
+import { refuseHidden } from '../support/refuse-hidden.js'
+import { orderBatch } from '../support/ringfence/order-batch.js'
+import { prepareRingfence, shareReads } from '../support/ringfence/prepare-ringfence.js'
+import { DENY_CONSUMERS } from '../support/ringfence/read-policy.js'
+import { reportRising } from '../support/ringfence/report-rising.js'
+import { resolveBatch } from '../support/ringfence/resolve-batch.js'
+import { runBatch } from '../support/ringfence/run-batch.js'
+import { showBatch } from '../support/ringfence/show-batch.js'
+import { writePrepared } from '../support/ringfence/write-ringfence.js'
+
+const DEFAULT_DAYS = 30
+
+const output = Type.Object({
+  message: Type.String(),
+  summary: Type.Object(
+    {
+      total_apps: Count('Entries of apps, duplicates included'),
+      successful: Count('Planned or written'),
+      errors: Count('Failed'),
+      skipped: Count('Duplicates, and what was left after a stop'),
+      dry_run: Flag('Nothing was written'),
+      auto_ordered: Flag('Infrastructure came first'),
+      rulesets_created: Count('New ones of the successful; 0 in a dry run'),
+      rules_created: Count('Rules written by the successful; 0 in a dry run'),
+      sources_cut: Count('Rows of would_be_cut in all'),
+    },
+    { description: 'Of the whole batch' },
+  ),
+  order: Type.Array(
+    Type.Object({
+      app: Type.String(),
+      env: Type.String(),
+      infrastructure_score: Type.Optional(
+        Type.Number({ description: '0 to 100, 0 without traffic; absent unless auto_ordered' }),
+      ),
+    }),
+    { description: 'In which they were worked on' },
+  ),
+  results: Type.Array(
+    Type.Object({
+      app: Type.String(),
+      env: Type.String(),
+      status: Text('success, error or skipped'),
+      reason: Type.Optional(Text('Why skipped: duplicate or stopped')),
+      result: Type.Optional(Type.Object({}, { description: 'As create-ringfence' })),
+      error: Type.Optional(Type.Object({}, { description: 'As an error of create-ringfence' })),
+    }),
+    { description: 'One for each entry, in this order' },
+  ),
+  warnings: Type.Array(Type.String(), { description: 'Of the batch; each result has its own' }),
+  flows_truncated: Flag('Row limit reached for a result: its counts are lower bounds'),
+})
+
+export default defineTool({
+  name: 'ringfence-batch',
+  area: 'ringfence',
+  summary: 'create-ringfence for several applications in turn; each has its own result or error.',
+  effect: 'write',
+  idempotent: true,
+  roles: ['admin'],
+  requiresPce: true,
+  requiresConfirm: true,
+  input: Type.Object(
+    {
+      apps: Type.Array(
+        Type.Object(
+          {
+            app_name: Type.String({ minLength: 1, description: 'As in create-ringfence' }),
+            env_name: Type.String({ minLength: 1, description: 'env label' }),
+            selective: Type.Optional(Type.Boolean({ description: 'Deny the rest' })),
+            skip_allowed: Type.Optional(Type.Boolean({ description: 'No rule for allowed sources' })),
+            deny_service: Type.Optional(ServicesInput('What selective denies')),
+            deny_consumer: Type.Optional(StringEnum(DENY_CONSUMERS, { description: 'Whom' })),
+            ruleset_name: Type.Optional(NewName('Default RF-<app>-<env>')),
+          },
+          { additionalProperties: false },
+        ),
+        { minItems: 1, maxItems: 100, description: 'Repeated ones are skipped' },
+      ),
+      auto_order: Type.Optional(Type.Boolean({ default: false, description: 'Infrastructure first' })),
+      stop_on_error: Type.Optional(Type.Boolean({ default: false, description: 'Skip the rest after an error' })),
+      lookback_days: lookbackDays(DEFAULT_DAYS),
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { apps: [{ app_name: 'payments', env_name: 'prod' }], dry_run: true },
+  async handler(args, outer): Promise<Static<typeof output>> {
+    const { apps, lookback_days: days = DEFAULT_DAYS, dry_run: dryRun = false } = args
+    const { auto_order: autoOrder = false, stop_on_error: stopOnError = false } = args
+    for (const { ruleset_name: name } of apps) if (name !== undefined) refuseHidden({ ruleset_name: name })
+    const ctx = reportRising(outer)
+    const labels = await loadLabels(ctx.pce, ctx, 'fresh')
+    const shared = shareReads(ctx, labels, days)
+    // Every name is resolved before the first write of any of them.
+    const resolved = await resolveBatch(ctx, apps)
+    const { order, warnings } = await orderBatch(resolved, autoOrder, shared)
+    const results = await runBatch(ctx, order, { stopOnError }, async (one) => {
+      const prepared = await prepareRingfence(ctx, one.application, one.options, shared, dryRun)
+      return { prepared, written: dryRun ? null : await writePrepared(ctx, prepared) }
+    })
+    return showBatch(ctx, { order, results, warnings, dryRun, autoOrder })
+  },
+})

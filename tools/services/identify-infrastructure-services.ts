@@ -1,0 +1,104 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { Count, Flag, StringEnum, Text, Total } from '../../schemas/common.js'
+import { defineTool } from '../define.js'
+import { describeReading, Reading } from '../support/flows/describe-reading.js'
+import { createFlowEncoder } from '../support/flows/encode-flow.js'
+import { KNOWN_DECISIONS } from '../support/flows/applications.js'
+import { lookbackDays, lookbackWindow } from '../support/flows/lookback.js'
+import { createFlowReader } from '../support/flows/read-flows.js'
+import { collectAppGraph } from '../support/graph/collect-app-graph.js'
+import { collectConsumption } from '../support/graph/collect-consumption.js'
+import { PRODUCTION_ENVS, rankInfrastructure } from '../support/graph/rank-infrastructure.js'
+import { InfrastructureResult, showInfrastructure, Tiers } from '../support/graph/show-infrastructure.js'
+import { workInTurns } from '../support/graph/work-in-turns.js'
+import { loadLabels } from '../support/load-labels.js'
+import { Truncation } from '../support/show-sections.js'
+
+const LOOKBACK_DAYS = 90
+const TOP_N = 20
+
+const output = Type.Object({
+  summary: Type.Object(
+    {
+      total_flows_analyzed: Count('Rows'),
+      app_to_app_flows: Count('Rows between two applications'),
+      lookback_days: Type.Integer(),
+      unique_apps: Count('With an edge left'),
+      unique_app_to_app_edges: Count('Source and destination pairs of at least min_connections'),
+      min_connections_filter: Count('min_connections as applied'),
+      tier_counts: Tiers,
+      scoring_methodology: Text('How the score is made'),
+      recommendation: Text('Which applications to write policy for first'),
+    },
+    { description: 'Of the whole estate, whatever is shown' },
+  ),
+  results: Type.Array(InfrastructureResult, { description: 'Highest score first' }),
+  results_total: Total,
+  truncated: Flag('Fewer results than there are'),
+  message: Type.Optional(Type.String()),
+  ...Reading,
+  ...Truncation,
+})
+
+export default defineTool({
+  name: 'identify-infrastructure-services',
+  area: 'services',
+  summary: 'Rank applications by how much others depend on them: core infrastructure, shared service or standard.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      lookback_days: lookbackDays(LOOKBACK_DAYS),
+      min_connections: Type.Optional(Type.Integer({ minimum: 0, default: 1, description: 'Of an edge' })),
+      top_n: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: TOP_N, description: 'Results shown' })),
+      production_envs: Type.Optional(
+        Type.Array(Type.String({ minLength: 1 }), {
+          minItems: 1,
+          default: [...PRODUCTION_ENVS],
+          description: 'env values; others score half',
+        }),
+      ),
+      detail_level: Type.Optional(
+        StringEnum(['standard', 'full'] as const, { default: 'standard', description: 'full: all neighbours' }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { lookback_days: 30, top_n: 5 },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const days = args.lookback_days ?? LOOKBACK_DAYS
+    const minConnections = args.min_connections ?? 1
+    const productionEnvs = args.production_envs ?? PRODUCTION_ENVS
+    const encoder = createFlowEncoder(await loadLabels(ctx.pce, ctx))
+    const graph = collectAppGraph(encoder)
+    const consumption = collectConsumption(encoder)
+    let between = 0
+    const read = await createFlowReader(ctx, encoder)(
+      { name: 'mcp-infrastructure', window: lookbackWindow(ctx.now(), days), decisions: KNOWN_DECISIONS },
+      (row) => {
+        if (graph.add(row)) between++
+        consumption.add(row)
+      },
+    )
+    const ranking = await workInTurns(
+      rankInfrastructure(graph.finish(), { minConnections, productionEnvs }),
+      ctx.signal,
+    )
+    const summary = {
+      total_flows_analyzed: read.rows,
+      app_to_app_flows: between,
+      lookback_days: days,
+      unique_apps: ranking.rows.length,
+      unique_app_to_app_edges: ranking.edges,
+      min_connections_filter: minConnections,
+      tier_counts: ranking.tier_counts,
+    }
+    return showInfrastructure(
+      { summary, reading: describeReading(read), rows: ranking.rows, consumption, productionEnvs },
+      { top: args.top_n ?? TOP_N, detail: args.detail_level ?? 'standard', limits: ctx.limits },
+    )
+  },
+})

@@ -1,0 +1,225 @@
+import { restrictedAccess, segregation } from './judge-access.js'
+import { boundaryCoverage, internalCoverage } from './judge-coverage.js'
+import { enforcementStage, flowEnforcement } from './judge-enforcement.js'
+import { directMailAndWeb, internetAccess } from './judge-internet.js'
+import { inventory, knownDependencies } from './judge-inventory.js'
+import { isolation } from './judge-isolation.js'
+import { auditTrail, watchedWorkloads } from './judge-monitoring.js'
+import { clearText, highRiskPorts } from './judge-ports.js'
+import { leastPrivilege } from './judge-privilege.js'
+import { ringfence } from './judge-ringfence.js'
+import { resilienceTests, scannedWorkloads } from './judge-scans.js'
+import { allOf, type Evaluator } from './verdict.js'
+
+export interface Check {
+  id: string
+  name: string
+  /** What the control asks for, in our words. */
+  description: string
+  evaluate: Evaluator
+}
+
+export interface Framework {
+  /** As answers call it. */
+  name: string
+  /** The last part of the URI of the knowledge document about it. */
+  document: string
+  checks: readonly Check[]
+}
+
+const NIST_PORTS = [3389, 22, 23, 445, 135, 139, 1433, 3306, 5432] as const
+const PORTS = {
+  'pci-dss': [3389, 22, 23, 445, 1433, 3306, 5432, 1521],
+  nist: NIST_PORTS,
+  cis: [3389, 22, 23, 445, 135, 139, 21, 69],
+  dora: [...NIST_PORTS, 1521, 27017, 6379],
+  'iso-27001': [...NIST_PORTS, 21],
+  'swift-csp': [3389, 22, 23, 445, 135, 139, 21, 80, 1433, 3306, 5432],
+  hipaa: [...NIST_PORTS, 1521, 21, 80],
+  general: [...NIST_PORTS, 1521, 27017, 6379, 9200],
+} as const satisfies Record<string, readonly number[]>
+
+export type FrameworkId = keyof typeof PORTS
+
+const check = (id: string, name: string, description: string, evaluate: Evaluator): Check => ({
+  id,
+  name,
+  description,
+  evaluate,
+})
+
+/** Every framework with its checks, each judged by an evaluator that answers what this control asks. */
+export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
+  'pci-dss': {
+    name: 'PCI-DSS v4.0',
+    document: 'pci-dss',
+    checks: [
+      check(
+        'PCI-1.3',
+        'Access to and from the cardholder data environment',
+        'Only known parties get in or are reached.',
+        restrictedAccess('both'),
+      ),
+      check(
+        'PCI-1.4',
+        'Trusted and untrusted networks',
+        'Connections with the internet are controlled.',
+        internetAccess('approved'),
+      ),
+      check(
+        'PCI-2.1',
+        'Secure configurations',
+        'No more services are reachable than needed, above all no high-risk ones.',
+        highRiskPorts(PORTS['pci-dss']),
+      ),
+      check(
+        'PCI-6.1',
+        'Secure systems and software',
+        'Vulnerabilities of the systems are searched for.',
+        scannedWorkloads,
+      ),
+      check('PCI-7.1', 'Access by business need to know', 'Rules permit only what is needed.', leastPrivilege),
+    ],
+  },
+  dora: {
+    name: 'DORA (EU 2022/2554)',
+    document: 'dora',
+    checks: [
+      check(
+        'DORA-9.2',
+        'Protection and prevention',
+        'Systems are not exposed on high-risk services.',
+        highRiskPorts(PORTS.dora),
+      ),
+      check('DORA-9.3', 'Immediate isolation', 'Affected systems can be cut off at once.', isolation),
+      check(
+        'DORA-8.1',
+        'Identification of assets and dependencies',
+        'Assets are classified and what they depend on is known.',
+        allOf(inventory, knownDependencies),
+      ),
+      check('DORA-10.1', 'Detection', 'Anomalous activities are noticed.', allOf(auditTrail, watchedWorkloads)),
+      check('DORA-25.1', 'Testing of ICT systems', 'Resilience is tested.', resilienceTests),
+    ],
+  },
+  nist: {
+    name: 'NIST SP 800-53 Rev. 5',
+    document: 'nist-800-53',
+    checks: [
+      check('AC-4', 'Information Flow Enforcement', 'Flows are controlled by enforced policy.', flowEnforcement),
+      check('SC-7', 'Boundary Protection', 'Traffic across boundaries is governed by policy.', boundaryCoverage),
+      check(
+        'CM-7',
+        'Least Functionality',
+        'Services that are not needed are not reachable.',
+        highRiskPorts(PORTS.nist),
+      ),
+      check(
+        'SI-4',
+        'System Monitoring',
+        'Systems are watched and what happens is recorded.',
+        allOf(auditTrail, watchedWorkloads),
+      ),
+    ],
+  },
+  cis: {
+    name: 'CIS Controls v8',
+    document: 'cis-controls',
+    checks: [
+      check(
+        'CIS-9',
+        'Email and Web Browser Protections',
+        'Mail, names and web pass through filters.',
+        directMailAndWeb,
+      ),
+      check('CIS-12', 'Network Infrastructure Management', 'The network is built of segments.', ringfence),
+      check(
+        'CIS-13',
+        'Network Monitoring and Defense',
+        'Traffic is recorded, and filtered between segments.',
+        allOf(watchedWorkloads, highRiskPorts(PORTS.cis)),
+      ),
+    ],
+  },
+  'iso-27001': {
+    name: 'ISO/IEC 27001:2022',
+    document: 'iso-27001',
+    checks: [
+      check('A.8.22', 'Segregation of networks', 'Groups of systems are kept apart.', segregation(PORTS['iso-27001'])),
+      check('A.8.20', 'Networks security', 'Traffic is managed by policy.', boundaryCoverage),
+      check(
+        'A.5.9',
+        'Inventory of information and other associated assets',
+        'Every asset is known and classified.',
+        inventory,
+      ),
+      check(
+        'A.8.26',
+        'Application security requirements',
+        'Applications do not expose high-risk services.',
+        highRiskPorts(PORTS['iso-27001']),
+      ),
+    ],
+  },
+  'swift-csp': {
+    name: 'SWIFT CSP',
+    document: 'swift-csp',
+    checks: [
+      check(
+        'SWIFT-1.1',
+        'SWIFT Environment Protection',
+        'The secure zone is fenced and entered by known parties only.',
+        allOf(ringfence, restrictedAccess('inbound')),
+      ),
+      check(
+        'SWIFT-1.4',
+        'Restriction of Internet Access',
+        'The secure zone has no internet.',
+        internetAccess('refused'),
+      ),
+      check(
+        'SWIFT-2.1',
+        'Internal Data Flow Security',
+        'Flows between components are governed by policy.',
+        internalCoverage,
+      ),
+      check(
+        'SWIFT-5.1',
+        'Logical Access Control',
+        'Access follows least privilege, above all on high-risk services.',
+        allOf(leastPrivilege, highRiskPorts(PORTS['swift-csp'])),
+      ),
+      check('SWIFT-6.4', 'Logging and Monitoring', 'Activity is recorded.', auditTrail),
+    ],
+  },
+  hipaa: {
+    name: 'HIPAA Security Rule',
+    document: 'hipaa',
+    checks: [
+      check('164.312(a)', 'Access Control', 'Only known parties get in.', restrictedAccess('inbound')),
+      check('164.312(b)', 'Audit Controls', 'Activity is recorded.', auditTrail),
+      check('164.312(e)', 'Transmission Security', 'Health data is not sent in the clear.', clearText),
+      check(
+        '164.308(a)(1)',
+        'Security Management Process',
+        'Risks are reduced, above all of high-risk services.',
+        highRiskPorts(PORTS.hipaa),
+      ),
+    ],
+  },
+  general: {
+    name: 'General segmentation',
+    document: 'segmentation-methodology',
+    checks: [
+      check('SEG-1', 'Ringfencing', 'The application has its ringfence.', ringfence),
+      check('SEG-2', 'Enforcement', 'Policy is enforced.', enforcementStage),
+      check(
+        'SEG-3',
+        'High-risk ports',
+        'High-risk services are not reachable from outside.',
+        highRiskPorts(PORTS.general),
+      ),
+      check('SEG-4', 'Policy coverage', 'Traffic is permitted by policy.', boundaryCoverage),
+    ],
+  },
+}

@@ -1,0 +1,121 @@
+import { applicationColumns } from '../flows/applications.js'
+import { endColumn, endColumns, portColumn, protocolNameColumn, textColumn, type Column } from '../flows/columns.js'
+import type { FlowEncoder, FlowRow } from '../flows/encode-flow.js'
+import { endpointLabel, type FlowEnd } from '../flows/flow-end.js'
+import { groupRows } from '../flows/group-rows.js'
+import { createTupleTable } from '../flows/tuple-table.js'
+import { TCP, UDP } from '../protocols.js'
+import type { EndClass } from './classify-end.js'
+import type { Cell, Exposure } from './exposure.js'
+
+export type Way = Pick<Cell, 'inbound' | 'outbound'>
+
+export interface ExposureMeter {
+  /** `way` undefined: told by which ends are in scope. */
+  add(row: FlowRow, way?: Way): void
+  isInScope(row: FlowRow, side: 'source' | 'target'): boolean
+  finish(truncated: boolean): Exposure
+}
+
+/** Takes rows in; what stays of them is one group per pair of ends and service, never the rows. */
+export function createExposureMeter(
+  encoder: FlowEncoder,
+  classify: (end: FlowEnd) => EndClass,
+  ports: ReadonlySet<number>,
+): ExposureMeter {
+  const texts = endColumns(encoder, (end) => JSON.stringify(classify(end)))
+  const classes: EndClass[] = []
+  const classAt = (code: number) => (classes[code] ??= JSON.parse(texts.src.value(code) as string) as EndClass)
+  const applications = applicationColumns(encoder)
+  const decisions = textColumn(encoder, 'decision')
+
+  const table = createTupleTable(5)
+  const cells: Cell[] = []
+  const tuple = new Int32Array(5)
+  let current = 0
+  const cell: Column<Cell> = { code: () => current, value: (code) => cells[code] as Cell }
+  const sums = groupRows({ cell })
+  const flows = groupRows({
+    cell,
+    from: endColumn(encoder, 'src', endpointLabel),
+    to: endColumn(encoder, 'dst', endpointLabel),
+    port: portColumn,
+    proto: protocolNameColumn,
+  })
+  let [rows, inside] = [0, 0]
+
+  const cellOf = (row: FlowRow, { inbound, outbound }: Way): number => {
+    const isWatched = (row.proto === TCP || row.proto === UDP) && ports.has(row.port)
+    tuple[0] = texts.src.code(row)
+    tuple[1] = texts.dst.code(row)
+    tuple[2] = isWatched ? row.port : -1
+    tuple[3] = decisions.code(row)
+    tuple[4] = (inbound ? 1 : 0) + (outbound ? 2 : 0)
+    const slot = table.slot(tuple)
+    if (slot === cells.length) {
+      const [source, target] = [classAt(tuple[0]), classAt(tuple[1])]
+      const decision = decisions.value(tuple[3]) ?? 'unknown'
+      const byDefault = decision === 'allowed' && mayBeDefault(source, target)
+      cells.push({ source, target, inbound, outbound, port: isWatched ? row.port : null, decision, byDefault })
+    }
+    return slot
+  }
+
+  return {
+    isInScope: (row, side) => classAt((side === 'source' ? texts.src : texts.dst).code(row)).inScope,
+    add(row, way) {
+      rows += 1
+      const application = applications.src.code(row)
+      if (application !== 0 && application === applications.dst.code(row)) {
+        inside += 1
+        return
+      }
+      current = cellOf(
+        row,
+        way ?? { inbound: classAt(texts.dst.code(row)).inScope, outbound: classAt(texts.src.code(row)).inScope },
+      )
+      sums.add(row)
+      flows.add(row)
+    },
+    finish(truncated) {
+      const counts = [...sums].map(({ keys, rows: of, measures }) => ({ cell: keys.cell, rows: of, ...measures }))
+      return {
+        rows,
+        inside,
+        truncated,
+        count(test) {
+          const total = { rows: 0, connections: 0 }
+          for (const one of counts) {
+            if (!test(one.cell)) continue
+            total.rows += one.rows
+            total.connections += one.connections
+          }
+          return total
+        },
+        busiest(test, limit) {
+          const wanted = new Set(cells.filter(test))
+          return [...flows.busiestWithin('cell', wanted, limit).values()]
+            .flatMap(({ groups }) => groups)
+            .map(({ keys, measures }) => ({
+              from: keys.from ?? 'unknown',
+              to: keys.to ?? 'unknown',
+              port: keys.port,
+              proto: keys.proto,
+              decision: keys.cell.decision,
+              connections: measures.connections,
+            }))
+            .sort((a, b) => b.connections - a.connections || (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+            .slice(0, limit)
+        },
+      }
+    },
+  }
+}
+
+/** In every other mode something has to allow what is allowed; in selective a ringfence's deny rule makes it so. */
+function mayBeDefault(source: EndClass, target: EndClass): boolean {
+  const modes = [source.mode, target.mode].filter((mode) => mode !== null)
+  if (modes.length === 0 || modes.some((mode) => mode !== 'selective')) return false
+  const { inboundDenied } = target
+  return !(inboundDenied === 'any' || (inboundDenied === 'ams' && source.managed))
+}

@@ -1,0 +1,143 @@
+import { dashed, endColumn, labelColumn, portColumn, protocolColumn, textColumn, wholeEndColumn } from './columns.js'
+import type { Side } from './columns.js'
+import { describeUnlabelled, type UnlabelledAddress, type UnlabelledKind } from './describe-unlabelled.js'
+import type { FlowEncoder, FlowRow } from './encode-flow.js'
+import { groupWithParts, type Part } from './group-with-parts.js'
+import { createMeasures, type Measures } from './measures.js'
+
+/** Process names shown per row. */
+const MOST_PROCESSES = 5
+
+/** What one row of every list says beside its ends. */
+export interface UnlabelledTraffic extends Pick<Measures, 'connections' | 'first_detected' | 'last_detected'> {
+  port: number | null
+  /** IANA number. */
+  proto: number | null
+  /** Connections by decision. */
+  policy_decisions: Record<string, number>
+  /** The busiest, as the reporting end names them; absent when none does. */
+  processes?: string[]
+}
+
+/** An address without app label and the application it talks with; an application without env label has `-`. */
+export interface UnlabelledPeer extends UnlabelledAddress, UnlabelledTraffic {
+  ip: string
+  app: string
+  env: string
+}
+
+/** Names are absent where the PCE knows none. */
+export interface UnlabelledPair extends UnlabelledTraffic {
+  src_ip: string
+  src_kind: UnlabelledKind
+  src_name?: string
+  dst_ip: string
+  dst_kind: UnlabelledKind
+  dst_name?: string
+}
+
+/** Rows that have enough connections, the first of them, and how many addresses they have on their unlabelled side. */
+export interface UnlabelledList<T> {
+  total: number
+  rows: T[]
+  distinctIps: number
+}
+
+/** Which ends lack an app label, and in which list that puts a row. */
+const SECTIONS = ['both_labelled', 'sources', 'destinations', 'both_unlabelled'] as const
+export type ConnectionsBySection = Record<(typeof SECTIONS)[number], number>
+
+/** Sorts rows by which of their ends lacks an app label (tools contract, B2). */
+export interface UnlabelledTrafficFinder {
+  add(row: FlowRow): void
+  /** Sources, or destinations, without app label of traffic whose other end has one. */
+  peers(side: Side, limit: number, minConnections: number): UnlabelledList<UnlabelledPeer>
+  /** Traffic that has an app label at neither end. */
+  pairs(limit: number, minConnections: number): UnlabelledList<UnlabelledPair>
+  /** Connections of every row added, by what its ends lack. */
+  connections(): ConnectionsBySection
+}
+
+export function createUnlabelledTrafficFinder(encoder: FlowEncoder): UnlabelledTrafficFinder {
+  const app = { src: labelColumn(encoder, 'src', 'app'), dst: labelColumn(encoder, 'dst', 'app') }
+  const ip = (side: Side) => dashed(endColumn(encoder, side, (end) => end.ip))
+  const service = { port: portColumn, proto: protocolColumn }
+  const inside = { decision: dashed(textColumn(encoder, 'decision')), process: textColumn(encoder, 'process') }
+  const peersOn = (side: Side) => {
+    const other = side === 'src' ? 'dst' : 'src'
+    return groupWithParts(
+      { ip: ip(side), app: dashed(app[other]), env: dashed(labelColumn(encoder, other, 'env')), ...service },
+      { end: wholeEndColumn(encoder, side), ...inside },
+    )
+  }
+  const peers = { src: peersOn('src'), dst: peersOn('dst') }
+  const pairs = groupWithParts(
+    { src_ip: ip('src'), dst_ip: ip('dst'), ...service },
+    { src: wholeEndColumn(encoder, 'src'), dst: wholeEndColumn(encoder, 'dst'), ...inside },
+  )
+  const sums = createMeasures()
+
+  return {
+    add(row) {
+      const section = (app.src.code(row) === 0 ? 1 : 0) + (app.dst.code(row) === 0 ? 2 : 0)
+      sums.add(section, row)
+      if (section === 1) peers.src.add(row)
+      else if (section === 2) peers.dst.add(row)
+      else if (section === 3) pairs.add(row)
+    },
+    peers(side, limit, minConnections) {
+      const { total, groups } = peers[side].busiest(limit, minConnections)
+      return {
+        total,
+        distinctIps: peers[side].distinct('ip', minConnections),
+        rows: groups.map(({ keys: { ip, app, env, port, proto }, measures, parts }) => ({
+          ip,
+          ...describeUnlabelled(valuesOf(parts.end)).facts,
+          app,
+          env,
+          ...showTraffic({ port, proto }, measures, parts),
+        })),
+      }
+    },
+    pairs(limit, minConnections) {
+      const { total, groups } = pairs.busiest(limit, minConnections)
+      return {
+        total,
+        distinctIps: pairs.distinct('src_ip', minConnections),
+        rows: groups.map(({ keys: { src_ip: from, dst_ip: to, port, proto }, measures, parts }) => {
+          const src = describeUnlabelled(valuesOf(parts.src))
+          const dst = describeUnlabelled(valuesOf(parts.dst))
+          return {
+            src_ip: from,
+            src_kind: src.kind,
+            ...(src.name !== undefined && { src_name: src.name }),
+            dst_ip: to,
+            dst_kind: dst.kind,
+            ...(dst.name !== undefined && { dst_name: dst.name }),
+            ...showTraffic({ port, proto }, measures, parts),
+          }
+        }),
+      }
+    },
+    connections: () =>
+      Object.fromEntries(SECTIONS.map((name, at) => [name, sums.connections(at)])) as ConnectionsBySection,
+  }
+}
+
+function showTraffic(
+  service: Pick<UnlabelledTraffic, 'port' | 'proto'>,
+  { connections, first_detected: first, last_detected: last }: Measures,
+  { decision, process }: { decision: Part<string>[]; process: Part<string | null>[] },
+): UnlabelledTraffic {
+  const processes = process.flatMap(({ value }) => value ?? []).slice(0, MOST_PROCESSES)
+  return {
+    ...service,
+    connections,
+    policy_decisions: Object.fromEntries(decision.map(({ value, connections: count }) => [value, count])),
+    ...(processes.length > 0 && { processes }),
+    first_detected: first,
+    last_detected: last,
+  }
+}
+
+const valuesOf = <V>(parts: readonly Part<V>[]) => parts.map(({ value }) => value)

@@ -1,0 +1,112 @@
+import type { Static } from '@sinclair/typebox'
+import type { Limits } from '../../../schemas/config.js'
+import type { Application } from '../flows/applications.js'
+import { describeReading } from '../flows/describe-reading.js'
+import type { FlowsRead } from '../flows/read-flows.js'
+import { showSections } from '../show-sections.js'
+import type { Coverage, PathCoverage } from './collect-coverage.js'
+import type { CoverageOutput } from './coverage-output.js'
+import { recommendCoverage } from './recommend-coverage.js'
+import { coverage, judged } from './tally-decisions.js'
+
+interface Findings {
+  application: Application
+  days: number
+  found: Coverage
+  /** Allowed rows at workloads in selective mode. */
+  allowedByDefault: number
+  /** Why the PCE did not say what the draft decides; null when it did. */
+  draftUnavailable: string | null
+  readings: readonly [FlowsRead, FlowsRead]
+  detail: 'standard' | 'full'
+  limits: Limits
+}
+
+/** The answer of get-policy-coverage-report: figures of everything, and as many rows of each list as fit. */
+export function showCoverage(findings: Findings): Static<typeof CoverageOutput> {
+  const { application, found, draftUnavailable, readings, detail, limits } = findings
+  const { inbound, outbound, intra, overall, rules } = found
+  const { decisions, draft } = overall
+  const envelope = {
+    ...application,
+    lookback_days: findings.days,
+    overall_coverage_percentage: coverage(decisions.flows),
+    overall_connection_coverage_percentage: coverage(decisions.connections),
+    total_flows: judged(decisions.flows),
+    total_connections: judged(decisions.connections),
+    total_allowed: decisions.flows.allowed,
+    allowed_by_default_possible: findings.allowedByDefault > 0,
+    inbound: { ...figures(inbound), totals: totals(inbound) },
+    outbound: { ...figures(outbound), totals: totals(outbound) },
+    intra: figures(intra),
+    draft: {
+      assessed: draft !== null,
+      ...(draftUnavailable !== null && { reason: draftUnavailable }),
+      overall_coverage_percentage: draft === null ? null : coverage(draft.flows),
+      would_allow_flows: draft === null ? null : found.wouldAllow,
+    },
+    recommendation: recommendCoverage(found, findings.allowedByDefault),
+    ...describeReading(...readings),
+  }
+  const section = <T>(rows: readonly T[]) => ({ rows, total: rows.length })
+  const shown = showSections(
+    envelope,
+    {
+      'inbound.uncovered_services': section(inbound.uncovered.services),
+      'inbound.uncovered_apps': section(inbound.uncovered.apps),
+      'inbound.uncovered_unlabelled': section(inbound.uncovered.ends),
+      'outbound.uncovered_services': section(outbound.uncovered.services),
+      'outbound.uncovered_apps': section(outbound.uncovered.apps),
+      'outbound.uncovered_unlabelled': section(outbound.uncovered.ends),
+      'draft.rules': section(rules),
+    },
+    {
+      detail,
+      limits,
+      hint: (limit) => `At most ${limit} rows a list are shown, the busiest first; totals and percentages count all.`,
+    },
+  )
+  const {
+    'inbound.uncovered_services': inboundServices,
+    'inbound.uncovered_apps': inboundApps,
+    'inbound.uncovered_unlabelled': inboundUnlabelled,
+    'outbound.uncovered_services': outboundServices,
+    'outbound.uncovered_apps': outboundApps,
+    'outbound.uncovered_unlabelled': outboundUnlabelled,
+    'draft.rules': draftRules,
+    ...rest
+  } = shown
+  return {
+    ...rest,
+    inbound: {
+      ...rest.inbound,
+      uncovered_services: inboundServices,
+      uncovered_apps: inboundApps,
+      uncovered_unlabelled: inboundUnlabelled,
+    },
+    outbound: {
+      ...rest.outbound,
+      uncovered_services: outboundServices,
+      uncovered_apps: outboundApps,
+      uncovered_unlabelled: outboundUnlabelled,
+    },
+    draft: { ...rest.draft, rules: draftRules },
+  }
+}
+
+function figures({ decisions, draft }: PathCoverage) {
+  return {
+    total_flows: judged(decisions.flows),
+    total_connections: judged(decisions.connections),
+    by_decision: decisions.flows,
+    coverage_percentage: coverage(decisions.flows),
+    connection_coverage_percentage: coverage(decisions.connections),
+    draft_coverage_percentage: draft === null ? null : coverage(draft.flows),
+  }
+}
+
+const totals = ({ uncovered: { services, apps, ends } }: PathCoverage) => ({
+  uncovered_services: services.length,
+  uncovered_apps: apps.length,
+  uncovered_unlabelled: ends.length,
+})

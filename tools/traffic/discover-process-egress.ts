@@ -1,0 +1,84 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { ToolError } from '../../schemas/errors.js'
+import { LabelReference } from '../../schemas/label-reference.js'
+import { MAX_TRAFFIC_ROWS } from '../../schemas/pce/traffic.js'
+import { DecisionsInput } from '../../schemas/traffic-input.js'
+import { defineTool } from '../define.js'
+import { EgressOutput } from '../support/flows/egress-output.js'
+import { createFlowEncoder } from '../support/flows/encode-flow.js'
+import { createEgressFinder } from '../support/flows/find-egress.js'
+import { lookbackDays, windowOfDatesOrDays } from '../support/flows/lookback.js'
+import { createFlowReader } from '../support/flows/read-flows.js'
+import { loadLabels } from '../support/load-labels.js'
+import { showEgress } from '../support/show-egress.js'
+import { resolveTrafficFilters } from '../support/traffic-filters.js'
+
+const DEFAULT_DAYS = 7
+
+export default defineTool({
+  name: 'discover-process-egress',
+  area: 'traffic',
+  summary:
+    'Which processes talk to destinations outside this PCE, the likely provider of each, and whether policy permits it.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      lookback_days: lookbackDays(DEFAULT_DAYS),
+      start_date: Type.Optional(Type.String({ description: 'Overrides lookback_days' })),
+      end_date: Type.Optional(Type.String({ description: 'Default today' })),
+      process: Type.Optional(Type.Array(Type.String(), { maxItems: 100, description: 'Parts of paths, any case' })),
+      include_sources: Type.Optional(
+        Type.Array(Type.Union([...LabelReference.anyOf, Type.Array(LabelReference)]), {
+          maxItems: 200,
+          description: 'As in get-traffic-flows',
+        }),
+      ),
+      include_inbound: Type.Optional(
+        Type.Boolean({ default: false, description: "Also the destination's own records" }),
+      ),
+      only_named_processes: Type.Optional(
+        Type.Boolean({ default: true, description: 'false: also flows without process' }),
+      ),
+      policy_decisions: DecisionsInput,
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 50, description: 'Findings shown' })),
+      max_results: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: MAX_TRAFFIC_ROWS, default: MAX_TRAFFIC_ROWS, description: 'Of the query' }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  output: EgressOutput,
+  example: { lookback_days: 30, process: ['curl', 'chrome.exe'], include_sources: ['env=prod'] },
+  async handler(args, ctx): Promise<Static<typeof EgressOutput>> {
+    const window = windowOfDatesOrDays(ctx.now(), args, args.lookback_days ?? DEFAULT_DAYS)
+    const processes = (args.process ?? []).map((part) => part.trim())
+    if (processes.includes(''))
+      throw new ToolError('invalid_argument', 'process has an empty entry, which would match every process.', {
+        argument: 'process',
+      })
+    const filters = await resolveTrafficFilters(ctx.pce, args, ctx)
+    const encoder = createFlowEncoder(await loadLabels(ctx.pce, ctx))
+    const egress = createEgressFinder(encoder, {
+      processes,
+      includeInbound: args.include_inbound ?? false,
+      onlyNamed: args.only_named_processes ?? true,
+    })
+    const read = await createFlowReader(ctx, encoder)(
+      {
+        name: 'mcp-process-egress',
+        window,
+        filters,
+        services: { include: processes.map((name) => ({ process_name: name })), exclude: [] },
+        decisions: args.policy_decisions,
+        excludeWorkloadsFromIpListQuery: false,
+        maxResults: args.max_results,
+      },
+      (row) => egress.add(row),
+    )
+    const limit = args.limit ?? 50
+    return showEgress(egress.finish(limit), read, { limit, named: processes.length > 0, limits: ctx.limits })
+  },
+})

@@ -1,0 +1,98 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum } from '../../schemas/common.js'
+import { defineTool } from '../define.js'
+import { KNOWN_DECISIONS } from '../support/flows/applications.js'
+import { describeReading } from '../support/flows/describe-reading.js'
+import { createFlowEncoder } from '../support/flows/encode-flow.js'
+import { createUnlabelledTrafficFinder, type UnlabelledPeer } from '../support/flows/find-unlabelled.js'
+import { lookbackDays, lookbackWindow } from '../support/flows/lookback.js'
+import { createFlowReader } from '../support/flows/read-flows.js'
+import { UnlabelledOutput } from '../support/flows/unlabelled-output.js'
+import { loadLabels } from '../support/load-labels.js'
+import { showSections } from '../support/show-sections.js'
+
+const DEFAULT_DAYS = 30
+const NONE = { total: 0, rows: [], distinctIps: 0 }
+const ADVICE =
+  'Label the unlabelled_workload addresses: policy by label does not reach them. Put known networks into IP lists. Find out who each unknown_ip is before enforcement: what no rule covers is cut.'
+
+export default defineTool({
+  name: 'find-unmanaged-traffic',
+  area: 'traffic',
+  summary: 'Find traffic of the whole estate whose source, destination or both have no app label, busiest first.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      lookback_days: lookbackDays(DEFAULT_DAYS),
+      direction: Type.Optional(
+        StringEnum(['inbound', 'outbound', 'both'] as const, {
+          default: 'both',
+          description: 'As the labelled end sees it',
+        }),
+      ),
+      min_connections: Type.Optional(Type.Integer({ minimum: 0, default: 1, description: 'Per row' })),
+      top_n: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 50, description: 'Rows per list' })),
+    },
+    { additionalProperties: false },
+  ),
+  output: UnlabelledOutput,
+  example: { lookback_days: 7, direction: 'inbound' },
+  async handler(args, ctx): Promise<Static<typeof UnlabelledOutput>> {
+    const days = args.lookback_days ?? DEFAULT_DAYS
+    const { direction = 'both', min_connections: least = 1, top_n: limit = 50 } = args
+    const encoder = createFlowEncoder(await loadLabels(ctx.pce, ctx))
+    const finder = createUnlabelledTrafficFinder(encoder)
+    const read = await createFlowReader(ctx, encoder)(
+      { name: 'mcp-unmanaged-traffic', window: lookbackWindow(ctx.now(), days), decisions: KNOWN_DECISIONS },
+      (row) => finder.add(row),
+    )
+    const sources = direction === 'outbound' ? NONE : finder.peers('src', limit, least)
+    const destinations = direction === 'inbound' ? NONE : finder.peers('dst', limit, least)
+    // Neither end is the labelled one that a direction goes by, so these are never filtered by it.
+    const pairs = finder.pairs(limit, least)
+    const isEmpty = sources.total + destinations.total + pairs.total === 0
+    return showSections(
+      {
+        lookback_days: days,
+        direction_filter: direction,
+        min_connections: least,
+        unmanaged_source_count: sources.total,
+        unmanaged_destination_count: destinations.total,
+        section_totals: { sources: sources.total, destinations: destinations.total, both_unlabelled: pairs.total },
+        distinct_ips: { sources: sources.distinctIps, destinations: destinations.distinctIps },
+        connections: finder.connections(),
+        recommendation: isEmpty ? 'Nothing to label in this answer.' : ADVICE,
+        ...(isEmpty && { message: explainEmpty(read.rows) }),
+        ...describeReading(read),
+      },
+      {
+        unmanaged_sources: { total: sources.total, rows: sources.rows.map(asSource) },
+        unmanaged_destinations: { total: destinations.total, rows: destinations.rows.map(asDestination) },
+        both_unlabelled: pairs,
+      },
+      {
+        // top_n is the caller's own limit.
+        detail: 'full',
+        limits: ctx.limits,
+        hint: (shown) =>
+          `At most ${Math.min(shown, limit)} rows a list are shown; section_totals counts all. Raise top_n or min_connections, or choose one direction.`,
+      },
+    )
+  },
+})
+
+const asSource = ({ ip, app, env, ...rest }: UnlabelledPeer) => ({ src_ip: ip, dst_app: app, dst_env: env, ...rest })
+const asDestination = ({ ip, app, env, ...rest }: UnlabelledPeer) => ({
+  dst_ip: ip,
+  src_app: app,
+  src_env: env,
+  ...rest,
+})
+
+const explainEmpty = (rows: number) =>
+  rows === 0
+    ? 'No flows in the window.'
+    : 'No traffic without app label passes direction and min_connections; connections counts all there is.'

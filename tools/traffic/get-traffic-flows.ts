@@ -1,0 +1,100 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { FILTER_FORMS, trafficInput } from '../../schemas/traffic-input.js'
+import { defineTool } from '../define.js'
+import { createFlowEncoder } from '../support/flows/encode-flow.js'
+import { createFlowReader } from '../support/flows/read-flows.js'
+import { groupRows } from '../support/flows/group-rows.js'
+import { columnsOf } from '../support/flows/dimensions.js'
+import { DEFAULT_GROUPING, resolveGrouping } from '../support/flows/resolve-grouping.js'
+import { showFlowTable } from '../support/flows/show-flow-table.js'
+import { resolveTrafficFilters } from '../support/traffic-filters.js'
+import { parseTrafficServices } from '../support/traffic-services.js'
+import { parseTrafficWindow } from '../support/traffic-window.js'
+
+const MAX_ROWS_SHOWN = 500
+
+const output = Type.Object({
+  total_pce_flows: Type.Integer({ description: 'Rows the PCE returned' }),
+  total_rows: Type.Integer({ description: 'Groups there are' }),
+  returned_rows: Type.Integer({ description: 'Groups shown, busiest first' }),
+  truncated: Type.Boolean({ description: 'Not all groups are shown' }),
+  flows_truncated: Type.Boolean({ description: 'Row limit reached: all counts are lower bounds' }),
+  columns: Type.Array(Type.String(), { description: 'Group keys, then sums' }),
+  data: Type.Array(Type.Array(Type.Union([Type.String(), Type.Number(), Type.Null()])), {
+    description: 'By columns; "-" is a missing key',
+  }),
+  rows_analysed: Type.Integer({ description: 'Rows grouped' }),
+  unparseable: Type.Integer({ description: 'Rows left out as unreadable' }),
+  raw_observations: Type.Optional(Type.Integer({ description: 'Before aggregation' })),
+  coverage_note: Type.Optional(Type.String({ description: 'What the counts leave out' })),
+  window: Type.Object({ start: Type.String(), end: Type.String() }, { description: 'Queried' }),
+  data_span: Type.Optional(
+    Type.Object({ first_detected: Type.String(), last_detected: Type.String() }, { description: 'When outside it' }),
+  ),
+  message: Type.Optional(Type.String()),
+})
+
+export default defineTool({
+  name: 'get-traffic-flows',
+  area: 'traffic',
+  summary: 'Observed traffic by chosen dimensions, busiest first. For an overview: get-traffic-flows-summary.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  input: Type.Object(
+    {
+      ...trafficInput(FILTER_FORMS),
+      group_by: Type.Optional(
+        Type.Array(Type.String(), {
+          minItems: 1,
+          maxItems: 40,
+          description: `Default ${DEFAULT_GROUPING.join(', ')}, labels. Also source_app, dest_app, fqdn, rule, direction, source_KEY, destination_KEY, columns`,
+        }),
+      ),
+      max_results: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: MAX_ROWS_SHOWN, default: MAX_ROWS_SHOWN, description: 'Groups shown' }),
+      ),
+      query_name: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 255,
+          default: 'mcp-traffic-query',
+          description: 'Job name',
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: {
+    start_date: '2026-01-01',
+    end_date: '2026-01-07',
+    include_destinations: ['app=payments', 'env=prod'],
+    group_by: ['source_app', 'port', 'proto', 'policy'],
+  },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const window = parseTrafficWindow(args.start_date, args.end_date)
+    const services = {
+      include: parseTrafficServices('include_services', args.include_services),
+      exclude: parseTrafficServices('exclude_services', args.exclude_services),
+    }
+    const filters = await resolveTrafficFilters(ctx.pce, args, ctx)
+    const { labels, names } = await resolveGrouping(ctx, args.group_by)
+    const encoder = createFlowEncoder(labels)
+    const grouping = groupRows<Record<string, string | number | null>>(columnsOf(encoder, names))
+    const read = await createFlowReader(ctx, encoder)(
+      {
+        name: args.query_name ?? 'mcp-traffic-query',
+        window,
+        filters,
+        services,
+        decisions: args.policy_decisions,
+        excludeWorkloadsFromIpListQuery: args.exclude_workloads_from_ip_list_query,
+      },
+      grouping.add,
+    )
+    const { total, groups } = grouping.busiest(args.max_results ?? MAX_ROWS_SHOWN)
+    return showFlowTable({ read, names, groups, total, keepsEmpty: args.group_by !== undefined }, ctx.limits)
+  },
+})
