@@ -66,6 +66,7 @@ export const RingfenceOutput = {
   skip_allowed: Flag('As asked: no rule for sources that are allowed today'),
   enforcement_mode: Maybe(Plain),
   deny_consumer: Maybe(DenyConsumer),
+  deny_withheld: Maybe(Text('Why the deny rule is left out for now')),
   deny_service_ignored: Maybe(Flag('deny_service was given without selective')),
   has_deny_all_inbound: Flag('An existing rule denies all inbound, from any address or from workloads'),
   merged: Flag('The rule set existed: only what it lacks is added'),

@@ -24,6 +24,11 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
   readonly requestId: string
   /** Aborted when the call is cancelled or its client is gone (reads only) or the server stops. */
   readonly signal: AbortSignal
+  /**
+   * Aborted when `signal` is, and for a mutating tool also when the call is cancelled or its client is gone: for the minutes it may
+   * read before its first write. What has been begun is finished, so no write looks at it.
+   */
+  readonly beforeWriting: AbortSignal
   readonly log: ToolLog
   readonly limits: Limits
   /** Milliseconds since the epoch. */

@@ -5,6 +5,7 @@ import { ERROR_TABLE } from '../errors/table.js'
 import { admitCall, RefusedCall, refuseUnknown } from './admit-call.js'
 import type { AuditLog } from './audit.js'
 import type { Gate } from './gates/gate.js'
+import { signalsOf } from './call-signals.js'
 import { recordCall, type CallRecord } from './record-call.js'
 import { runHandler, type Dispatched, type HandlerPorts } from './run-handler.js'
 import type { Session, ToolCall } from './session.js'
@@ -39,8 +40,8 @@ interface Run {
  * The way of every tool call, over every transport: find the tool, ask the gates, check the arguments, ask the gates that need
  * them, write the decision to the audit log, run the handler, write its outcome (design, section 2).
  *
- * A client that cancels or leaves aborts a reading tool only. A mutating one runs to its end, because half a change to policy is
- * worse than one that nobody waited for.
+ * A client that cancels or leaves aborts a reading tool, and a mutating one only as long as that has not begun to write (it says
+ * so by reading under `beforeWriting`): half a change to policy is worse than one that nobody waited for.
  */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { audit, log } = options
@@ -86,9 +87,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       attempt(() => record.conclude(code, call.signal.aborted))
       record.log(code === null ? 'success' : 'error', 'handler', code)
     }
-    if (tool.effect === 'read') abortWith(call.signal, run.controller)
-    const { signal } = run.controller
-    const result = await runHandler(tool, args, { call, session, signal }, options, findOutputProblems)
+    const signals = signalsOf(tool, call.signal, run.controller)
+    const result = await runHandler(tool, args, { call, session, ...signals }, options, findOutputProblems)
     run.conclude(result.ok ? null : result.error.code)
     return result
   }
@@ -141,10 +141,4 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     },
     idle: () => (running.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
   }
-}
-
-function abortWith(signal: AbortSignal, controller: AbortController): void {
-  const abort = () => controller.abort(new ToolError('cancelled', 'The call was cancelled.'))
-  if (signal.aborted) abort()
-  else signal.addEventListener('abort', abort, { once: true })
 }

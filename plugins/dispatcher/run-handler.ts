@@ -4,6 +4,7 @@ import type { AnyTool, ToolContext } from '../../tools/define.js'
 import { convert, type ServiceError } from '../errors/convert.js'
 import { ERROR_TABLE } from '../errors/table.js'
 import type { CallScope } from './call-scope.js'
+import type { CallSignals } from './call-signals.js'
 import type { Problem } from './describe-problems.js'
 import type { ServiceLog } from './record-call.js'
 import type { Session, ToolCall } from './session.js'
@@ -34,12 +35,12 @@ class BrokenAnswerError extends Error {
 export async function runHandler(
   tool: AnyTool,
   args: object,
-  { call, session, signal }: { call: ToolCall; session: Session; signal: AbortSignal },
+  { call, session, ...signals }: { call: ToolCall; session: Session } & CallSignals,
   ports: HandlerPorts,
   findOutputProblems: (tool: AnyTool, value: unknown) => Problem[],
 ): Promise<Dispatched> {
   try {
-    const context = contextOf(call, session, signal, ports)
+    const context = contextOf(call, session, signals, ports)
     const run = () => tool.handler(args as never, context as never)
     // Without a PCE there is nobody to name the request to, and following it through every promise has its price.
     const value = await (session.pce === null ? run() : ports.scope.run(call.requestId, run))
@@ -69,13 +70,13 @@ function brokenAnswer(tool: AnyTool): ServiceError {
   )
 }
 
-function contextOf(call: ToolCall, session: Session, signal: AbortSignal, ports: HandlerPorts): ToolContext {
+function contextOf(call: ToolCall, session: Session, signals: CallSignals, ports: HandlerPorts): ToolContext {
   const facts = { request_id: call.requestId, tool: call.name }
   return {
     pce: session.pce,
     caller: session.caller,
     requestId: call.requestId,
-    signal,
+    ...signals,
     limits: ports.limits,
     now: ports.now,
     progress: (update) => call.progress(update),

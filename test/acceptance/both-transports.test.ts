@@ -185,7 +185,13 @@ interface Seat {
 }
 
 const simulate = async () => {
-  const simulator = await createPceSimulator({ seed: 3, workloads: 120, flows: 2000, now: () => NOW, pollsUntilDone: 1 })
+  const simulator = await createPceSimulator({
+    seed: 3,
+    workloads: 120,
+    flows: 2000,
+    now: () => NOW,
+    pollsUntilDone: 1,
+  })
   const url = new URL(await simulator.listen({ port: 0 }))
   const env = {
     PATH: process.env.PATH ?? '',

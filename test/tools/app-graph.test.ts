@@ -1,5 +1,8 @@
 /** identify-infrastructure-services and detect-lateral-movement-paths, on estates whose right answers are known in full. */
 import t, { type Test } from 'tap'
+import { collectEdgePorts } from '../../tools/support/graph/collect-edge-ports.js'
+import { searchMovement } from '../../tools/support/graph/search-movement.js'
+import { showMovement } from '../../tools/support/graph/show-movement.js'
 import { handMade, type HandMadeEstate, type HandMadeFlow, type HandMadeHost } from './hand-made.js'
 import { startBench, type Bench, type Json } from './harness.js'
 
@@ -22,6 +25,14 @@ function estateOf(lines: string[], more: Partial<HandMadeEstate> = {}): HandMade
 }
 const start = (t: Test, estate: HandMadeEstate, more = {}): Promise<Bench> =>
   startBench(t, { estate: handMade(estate), ...more })
+
+/** The decisions that the PCE was last asked for. */
+const decisionsAsked = ({ simulator }: Bench): string[] =>
+  (
+    simulator.requests.findLast(({ method, path }) => method === 'POST' && path.endsWith('/async_queries'))!
+      .body as Json
+  ).policy_decisions
+const seq = (length: number) => Array.from({ length }, (_, at) => at)
 
 const WORKED = [
   'crm/Production > dns/Production 100 53',
@@ -76,6 +87,11 @@ t.test('infrastructure: the worked example', async (t) => {
     tier_counts: { core_infrastructure: 2, shared_service: 0, standard_application: 3 },
   })
   t.match(answer, { results_total: 5, truncated: false, flows_truncated: false })
+  t.match(
+    answer.summary.recommendation,
+    /2 infrastructure applications .* starting with dns \(Production\), mon \(Production\)\.$/,
+  )
+  t.same(decisionsAsked(bench), ['allowed', 'potentially_blocked', 'blocked'])
   t.match(answer.window, { start: '2026-03-17T00:00:00Z', end: '2026-06-15T23:59:59Z' })
 
   await t.test('counts are of all applications, whatever top_n shows', async (t) => {
@@ -142,12 +158,16 @@ t.test('infrastructure: what is no application', async (t) => {
   t.match(summary, { total_flows_analyzed: 10, app_to_app_flows: 3 })
 
   const silent = await start(t, { hosts: { x: { ip: '10.0.0.1', labels: 'app=x env=prod' } } })
-  t.match(await silent.ok(INFRA), { results: [], results_total: 0, message: 'No flows in the window.' })
+  t.match(await silent.ok(INFRA), {
+    results: [],
+    results_total: 0,
+    message: /policy decided on.*\(unknown\) are not asked for/,
+  })
   t.match(await silent.ok(LATERAL), {
     total_apps: 0,
     total_edges: 0,
     paths: undefined,
-    message: 'No flows in the window.',
+    message: /policy decided on.*\(unknown\) are not asked for/,
   })
   const bare = await start(t, {
     hosts: { x: { ip: '10.0.0.1' }, y: { ip: '10.0.0.2' } },
@@ -166,6 +186,7 @@ t.test('lateral movement: the worked example', async (t) => {
   const answer = await bench.ok(LATERAL, { app_name: 'a', env_name: 'P', max_hops: 4 })
   t.match(answer, {
     lookback_days: 30,
+    app_to_app_flows: 6,
     total_apps: 7,
     total_edges: 6,
     blocked_edges: 0,
@@ -202,7 +223,19 @@ t.test('lateral movement: the worked example', async (t) => {
   )
   t.notOk('paths' in whole, 'without a start there are no paths')
   const end = await bench.ok(LATERAL, { app_name: 'f' })
-  t.match(end, { paths: [], paths_total: 0, paths_from: ['f|P'], message: /nothing can be reached/ })
+  t.match(end, {
+    paths: [],
+    paths_total: 0,
+    paths_from: ['f|P'],
+    message: /leads from the start to another labelled application; hosts without/,
+  })
+  t.same(
+    end.high_risk_bridge_nodes.map(({ app }: Json) => app),
+    ['b', 'c', 'd', 'e'],
+    'a start does not hide what bridges the estate',
+  )
+  t.equal(end.top_reachable_nodes.length, 7)
+  t.match(end.recommendation, /^Ringfence the 4 articulation points first/)
 })
 
 t.test('lateral movement: what an edge is open on', async (t) => {
@@ -247,7 +280,9 @@ t.test('lateral movement: what an edge is open on', async (t) => {
     answer.path_edges.map(({ from, to }: Json) => `${from} ${to}`),
     ['w|P x|P', 'x|P y|P'],
   )
-  t.equal(answer.top_reachable_nodes.length, 1, 'lists are of the start`s own')
+  t.equal(answer.top_reachable_nodes.length, 4, 'lists are of the whole graph')
+  t.match(answer, { app_to_app_flows: 4 })
+  t.match(answer.recommendation, /on 2 edges between labelled applications\.$/)
   t.equal((await bench.ok(LATERAL, { app_name: 'z', env_name: 'P' })).total_apps, 4)
 })
 
@@ -264,6 +299,7 @@ t.test('lateral movement: where it starts', async (t) => {
   t.same(
     dev.top_reachable_nodes.map(({ env }: Json) => env),
     ['dev', 'dev'],
+    'and nothing else is listed',
   )
   t.match(dev, { total_apps: 4, paths_total: 5, truncated: false })
   const idle = await bench.ok(LATERAL, { app_name: 'idle' })
@@ -285,9 +321,180 @@ t.test('lateral movement: more than is shown', async (t) => {
   })
   t.equal(answer.paths.length, 50)
   t.equal(answer.high_risk_edges.length, 20)
-  t.same(answer.truncated_sections.sort(), ['high_risk_edges', 'paths'])
+  t.same(answer.truncated_sections.sort(), ['high_risk_edges', 'paths', 'top_reachable_nodes'])
+  t.equal(answer.top_reachable_nodes.length, 20)
   const small = await start(t, estateOf(CHAIN), { budget: 2000 })
   const cut = await small.ok(LATERAL, { app_name: 'a' })
   t.ok(JSON.stringify(cut).length <= 2000 || cut.truncation_note, 'a small budget costs rows and says so')
   t.match(cut, { total_apps: 7, total_edges: 6, paths_total: 4 })
+})
+
+t.test('infrastructure: more than is shown', async (t) => {
+  const bench = await start(
+    t,
+    estateOf(
+      [
+        ...seq(25).map((at) => `u${at}/prod > hub/prod 9 ${1000 + (at % 7)}`),
+        ...seq(5).flatMap((at) => seq(25).map((from) => `u${from}/prod > top${at}/prod 9 443`)),
+        'hub/prod > hub/prod 500 8080',
+      ],
+      {
+        hosts: { half: { ip: '10.1.0.1', labels: 'app=half' } },
+        flows: [{ from: 'half', to: 'hub/prod', port: 1000 }],
+      },
+    ),
+  )
+  const { results, summary } = await bench.ok(INFRA)
+  const hub = results.find(({ app }: Json) => app === 'hub')
+  t.match(hub, { in_degree: 25, ports_total: 7 })
+  t.equal(hub.consumed_by.length, 20)
+  t.same(
+    hub.top_ports.map(({ port, connections }: Json) => [port, connections]),
+    [
+      [1000, 37],
+      [1001, 36],
+      [1002, 36],
+      [1003, 36],
+      [1004, 27],
+    ],
+    'traffic inside the application is none of others',
+  )
+  t.match(summary.recommendation, /starting with hub \(prod\), top0 \(prod\), top1 \(prod\)\.$/, 'the first three')
+  const full = await bench.ok(INFRA, { detail_level: 'full' })
+  t.equal(full.results.find(({ app }: Json) => app === 'hub').consumed_by.length, 25)
+})
+
+t.test('lateral movement: which ports are of high risk', async (t) => {
+  const PORTS = [22, 23, 135, 139, 445, 3389, 5985, 5986]
+  const rule = { from: 'app=a env=P', to: 'app=mixed env=P', extra: true }
+  const bench = await start(
+    t,
+    estateOf([...PORTS.map((port) => `a/P > b/P 1 ${port}`), ...seq(6).map((at) => `a/P > b/P 1 ${8000 + at}`)], {
+      hosts: {
+        udp: { ip: '10.9.0.1', labels: 'app=udp env=P' },
+        sctp: { ip: '10.9.0.2', labels: 'app=sctp env=P' },
+        mixed: { ip: '10.9.0.3', labels: 'app=mixed env=P' },
+        'mixed-2': { ip: '10.9.0.4', labels: 'app=mixed env=P', mode: 'full' },
+      },
+      flows: [
+        { from: 'a/P', to: 'udp', port: 3389, proto: 17, connections: 2 },
+        { from: 'a/P', to: 'sctp', port: 22, proto: 132 },
+        { from: 'a/P', to: 'mixed', port: 443 },
+        { from: 'a/P', to: 'mixed-2', port: 22 },
+      ],
+      ruleSets: [{ name: 'r', scope: '', deny: [rule] }],
+    }),
+  )
+  const answer = await bench.ok(LATERAL, { app_name: 'a', max_hops: 1 })
+  t.same(
+    answer.high_risk_edges.map((edge: Json) => [edge.to, edge.high_risk_ports]),
+    [
+      ['b|P', PORTS],
+      ['udp|P', [3389]],
+    ],
+    'TCP and UDP; neither another protocol nor what is blocked',
+  )
+  const of = (to: string) => answer.path_edges.find((edge: Json) => edge.to === to)
+  t.equal(of('b|P').ports.length, 10)
+  t.equal(of('b|P').ports_total, 14)
+  t.match(of('mixed|P'), { ports: ['443/tcp'], ports_total: 1, high_risk_ports: [] }, 'blocked rows open no port')
+  t.same(of('mixed|P').policy_decisions, { potentially_blocked: 1, blocked: 1 })
+  t.same(decisionsAsked(bench), ['allowed', 'potentially_blocked', 'blocked'])
+})
+
+t.test('lateral movement: an env alone is what the lists are of', async (t) => {
+  const bench = await start(
+    t,
+    estateOf([
+      'a/P > b/P',
+      'b/P > c/P',
+      'x/D > y/D 3 22',
+      'y/D > z/D',
+      'c/P > x/D 2 22',
+      'x/D > c/P 1 23',
+      'a/P > c/P 1 3389',
+    ]),
+  )
+  const whole = await bench.ok(LATERAL)
+  t.match(whole, { articulation_points: 3, high_risk_edges_total: 4 })
+  t.match(
+    whole.recommendation,
+    /^Ringfence the 3 articulation points first.*on 4 edges between labelled applications\.$/,
+  )
+  const dev = await bench.ok(LATERAL, { env_name: 'D' })
+  t.match(dev, { articulation_points: 3, high_risk_edges_total: 3 })
+  t.same(
+    dev.high_risk_bridge_nodes.map(({ app }: Json) => app),
+    ['x', 'y'],
+  )
+  t.same(
+    dev.high_risk_edges.map(({ from, to }: Json) => `${from} ${to}`),
+    ['x|D y|D', 'c|P x|D', 'x|D c|P'],
+    'edges that start or end in it',
+  )
+  t.match(dev.recommendation, /^Ringfence the 2 articulation points of env D first.*on 3 edges .* of env D\.$/)
+  const both = await bench.ok(LATERAL, { app_name: 'x', env_name: 'D' })
+  t.match(both, { high_risk_edges_total: 4, high_risk_bridge_nodes: { length: 3 } })
+})
+
+t.test('lateral movement: what is not open, and what cannot be known', async (t) => {
+  const bench = await start(
+    t,
+    estateOf(['a/P > b/P', 'b/P > a/P'], {
+      hosts: { bare: { ip: '10.9.0.1' } },
+      flows: [{ from: 'a/P', to: 'bare', port: 3389 }],
+    }),
+  )
+  const { recommendation } = await bench.ok(LATERAL)
+  t.equal(
+    recommendation,
+    'No labelled application joins parts that would be apart without it. No remote administration or file sharing between labelled applications is open.',
+  )
+  const alone = await start(
+    t,
+    estateOf(['b/P > a/P'], {
+      hosts: { bare: { ip: '10.9.0.1' } },
+      flows: [{ from: 'a/P', to: 'bare', port: 3389 }],
+    }),
+  )
+  const { message } = await alone.ok(LATERAL, { app_name: 'a' })
+  t.match(message, /to another labelled application; hosts without app or env label are not followed/)
+})
+
+t.test('lateral movement: twenty rows, ten bridges', async (t) => {
+  const chain = seq(14).map((at) => `n${at + 10}/P > n${at + 11}/P`)
+  const bench = await start(t, estateOf([...chain, ...seq(10).map((at) => `n10/P > m${at}/P`)]))
+  const answer = await bench.ok(LATERAL)
+  t.equal(answer.high_risk_bridge_nodes.length, 10)
+  t.equal(answer.top_reachable_nodes.length, 20)
+  t.same(answer.truncated_sections.sort(), ['high_risk_bridge_nodes', 'top_reachable_nodes'])
+})
+
+t.test('lateral movement: a label renamed since the labels were read', async (t) => {
+  const bench = await start(t, estateOf(['old/P > b/P']))
+  await bench.ok(LATERAL)
+  const [label] = (await bench.pce.labels.getAll()).filter(({ value }) => value === 'old')
+  await bench.pce.labels.update(label!.href, { value: 'new' })
+  await bench.fails(LATERAL, { app_name: 'old' }, 'not_found')
+  t.same((await bench.ok(LATERAL, { app_name: 'new' })).paths_from, ['new|P'])
+})
+
+t.test('lateral movement: what was not read may hold what was not seen', async (t) => {
+  const found = await searchMovement({ nodes: [], edges: [] }, {}, 4, new AbortController().signal)
+  const analysed = { pce_flows: 1, rows: 1, unparseable: 0, row_limit: 1 }
+  const adviceWhen = (truncated: boolean) =>
+    showMovement(
+      {
+        days: 30,
+        between: 0,
+        found,
+        scope: {},
+        maxHops: 4,
+        ports: collectEdgePorts(),
+        reading: { window: { start: '', end: '' }, flows_truncated: truncated, analysed },
+      },
+      { detail: 'standard', limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 } },
+    ).recommendation
+  t.match(adviceWhen(true), /in the rows read\. .* in the rows read; there may be some in those that are missing/)
+  t.notMatch(adviceWhen(false), /rows/)
 })

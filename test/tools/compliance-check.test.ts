@@ -1074,6 +1074,16 @@ t.test('the score counts what was judged, and says how', async (t) => {
     [0, 0, 2, 2, 4, 4, 6, 6],
     'bands from 90, 70, 40 and 0',
   )
+  const advice = (...judged: Parameters<typeof scoreVerdicts>[0]) => scoreVerdicts(judged).recommendation
+  t.match(advice('PASS', 'PASS'), /^Largely compliant (?!.*could be judged)/)
+  t.match(advice('PASS', 'NOT_ASSESSED'), /^Largely compliant .* Only 1 of 2 checks could be judged\.$/)
+  t.match(advice('FAIL', 'WARNING', 'INFO'), /^Serious gaps.* Only 2 of 3 checks could be judged\.$/)
+  const few = /^Only 1 of 3 checks could be judged, too few/
+  for (const one of ['PASS', 'FAIL', 'WARNING'] as const) {
+    t.match(advice(one, 'NOT_ASSESSED', 'INFO'), few)
+    t.notMatch(advice(one, 'NOT_ASSESSED', 'INFO'), /compliant as|gaps:/i, 'no band')
+  }
+  t.match(advice('NOT_ASSESSED', 'INFO'), /^None of 2 checks could be judged/)
 
   const answer = await (await start(t, { hosts: PAIR('full') })).ok('compliance-check', PAYMENTS)
   t.match(answer, {
@@ -1131,12 +1141,12 @@ t.test('what is assessed: an application, an environment, or everything', async 
   t.same(await ports(PAYMENTS), { ...scope('payments', 'prod'), rows: 3, of: 1, unlabelled: 1, others: 1, crossing: 3 })
   t.same(
     await ports({ app_name: 'app=payments' }),
-    { ...scope('payments', 'all'), rows: 5, of: 2, unlabelled: 2, others: 1, crossing: 4 },
+    { ...scope('payments', 'all'), rows: 4, of: 2, unlabelled: 2, others: 1, crossing: 4 },
     'the row between its environments comes in both answers and counts once',
   )
   t.same(await ports({ env_name: 'prod' }), {
     ...scope('all', 'prod'),
-    rows: 5,
+    rows: 4,
     of: 2,
     unlabelled: 2,
     others: 2,
@@ -1156,6 +1166,125 @@ t.test('what is assessed: an application, an environment, or everything', async 
     ({ method, path }) => method === 'POST' && path.endsWith('/async_queries'),
   )
   t.equal(queries.length, 2 + 2 + 2 + 2 + 1, 'inbound and outbound, or one for everything')
+})
+
+t.test('of labels that nothing has nothing is judged, whatever the PCE does as a whole', async (t) => {
+  const bench = await start(t, {
+    hosts: { web: server('full'), crm: CRM },
+    flows: [{ from: 'crm', to: 'web' }],
+    labels: ['app=ghost', 'env=limbo'],
+  })
+  await bench.ok('create-label', { key: 'role', value: 'to-leave-an-event' })
+  t.equal(byId(await bench.ok('compliance-check', { framework: 'hipaa' }))['164.312(b)'].status, 'PASS', 'an event')
+  const none = async (args: object, detail: string, workloads: number | null = 0) => {
+    for (const framework of Object.keys(FRAMEWORKS)) {
+      const answer = await bench.ok('compliance-check', { framework, ...args })
+      const all = answer.findings.length
+      t.match(answer, {
+        compliance_score: null,
+        summary: { total_checks: all, passed: 0, failed: 0, warnings: 0, info: 0, not_assessed: all },
+        workloads_analyzed: workloads,
+        recommendation: /^None of \d checks could be judged/,
+      })
+      for (const finding of answer.findings) {
+        t.match(finding, { status: 'NOT_ASSESSED', detail })
+        t.ok(finding.looked_at.length > 10)
+      }
+    }
+  }
+  const rest = 'and no traffic in the window.'
+  await none({ app_name: 'ghost' }, `Nothing is known of app=ghost: no workload has the label, ${rest}`)
+  await none({ env_name: 'limbo' }, `Nothing is known of env=limbo: no workload has the label, ${rest}`)
+  const both = { app_name: 'payments', env_name: 'limbo' }
+  await none(both, `Nothing is known of app=payments env=limbo: no workload has the labels, ${rest}`)
+  bench.simulator.faults.add({ kind: 'status', status: 403, path: '/orgs/1/workloads', times: 99 })
+  await none({ app_name: 'ghost' }, `Nothing is known of app=ghost: its workloads could not be read, ${rest}`, null)
+  const traffic = byId(await bench.ok('compliance-check', PAYMENTS))
+  t.not(traffic['SEG-3'].status, 'NOT_ASSESSED', 'traffic alone is something to judge')
+  bench.simulator.faults.clear()
+
+  const quiet = await start(t, { hosts: { web: server('full') } })
+  t.equal(byId(await quiet.ok('compliance-check', PAYMENTS))['SEG-2'].status, 'PASS', 'so is a workload alone')
+  await bench.ok('create-label', { key: 'role', value: 'another' })
+  const empty = await start(t, { labels: ['app=ghost'] })
+  await empty.ok('create-label', { key: 'role', value: 'to-leave-an-event' })
+  const estate = byId(await empty.ok('compliance-check', { framework: 'hipaa' }))
+  t.equal(estate['164.312(b)'].status, 'PASS', 'an empty estate still keeps its events')
+})
+
+t.test('a row in both answers counts once, though its end has no labels', async (t) => {
+  const query = '/orgs/1/traffic_flows/async_queries/q1'
+  const label = (key: string, value: string) => ({ href: `/orgs/1/labels/${value}`, key, value })
+  const labels = [label('app', 'payments'), label('env', 'prod')]
+  const web = { ip: '10.0.0.1', workload: { href: '/orgs/1/workloads/web', hostname: 'web', managed: true, labels } }
+  // A virtual service: the PCE counts it to the application, and the row shows an address.
+  const service = { ip: '10.0.9.9' }
+  const row = {
+    src: web,
+    dst: service,
+    service: { port: 443, proto: 6 },
+    num_connections: 1,
+    policy_decision: 'allowed',
+    flow_direction: 'outbound',
+  }
+  const into = { ...row, src: { ip: '203.0.113.8' }, dst: web }
+  const out = { ...row, dst: { ip: '203.0.113.7' } }
+  let queries = 0
+  const db = { ip: '10.0.0.2', workload: { ...web.workload, href: '/orgs/1/workloads/db' } }
+  let answers: [inbound: Json[], outbound: Json[]] = [[row], [row, out]]
+  const pce = await startServer(t, ({ method, path }): Reply => {
+    if (method === 'POST') {
+      queries += 1
+      return { status: 202, body: { href: query, status: 'queued' } }
+    }
+    if (path === query)
+      return { body: { href: query, status: 'completed', result: `${query}/download`, matches_count: 5 } }
+    if (path.startsWith(query)) return { body: answers[(queries + 1) % 2] }
+    const found = path.startsWith('/orgs/1/labels') ? labels : []
+    return { body: found, headers: { 'x-total-count': String(found.length) } }
+  })
+  const simulator = await createPceSimulator({ workloads: 20, flows: 0 })
+  t.teardown(() => simulator.close())
+  const bench = benchOf(t, simulator, `http://127.0.0.1:${pce.port}`)
+  const once = { rows: 2, pce_flows: 2, unparseable: 0 }
+  const checked = await bench.ok('compliance-check', { framework: 'nist', ...PAYMENTS })
+  t.match(checked.analysed, once)
+  t.equal(byId(checked)['SC-7'].evidence.counts.allowed, 2)
+  const readiness = await bench.ok('enforcement-readiness', PAYMENTS)
+  t.match(readiness, { analysed: once, traffic_analysis: { total_flows: 2 } })
+  t.match(await bench.ok('get-policy-coverage-report', PAYMENTS), {
+    analysed: once,
+    total_flows: 2,
+    inbound: { total_flows: 1 },
+    outbound: { total_flows: 2 },
+    intra: { total_flows: 1 },
+  })
+  t.notOk('raw_observations' in checked.analysed, 'nobody says how many of them are in both answers')
+  answers = [[into], [out]]
+  const apart = await bench.ok('compliance-check', { framework: 'nist', ...PAYMENTS })
+  t.match(apart.analysed, { rows: 2, pce_flows: 2, raw_observations: 10 }, 'two queries of five')
+  answers = [[], [{ ...row, dst: db }]]
+  t.match(
+    await bench.ok('get-policy-coverage-report', PAYMENTS),
+    { analysed: { rows: 1 }, total_flows: 1, intra: { total_flows: 1 }, inbound: { total_flows: 1 } },
+    'inside, and the answer to the first query lacks it',
+  )
+})
+
+t.test('allowed by default: an idle end judges nothing, so the other end in selective mode does', async (t) => {
+  const judgeSides = async (web: HandMadeHost['mode'], crm: HandMadeHost['mode'] & string) => {
+    const bench = await start(t, {
+      hosts: { web: server(web), crm: { ...CRM, mode: crm } },
+      flows: [{ from: 'crm', to: 'web' }],
+    })
+    return byId(await bench.ok('compliance-check', PAYMENTS))['SEG-4']
+  }
+  t.match(await judgeSides('idle', 'selective'), {
+    status: 'WARNING',
+    evidence: { counts: { allowed: 1, allowed_by_default_possible: 1 } },
+  })
+  t.match(await judgeSides('selective', 'idle'), { status: 'WARNING' })
+  t.match(await judgeSides('visibility_only', 'selective'), { evidence: { counts: { allowed: 0 } } })
 })
 
 t.test('bad arguments', async (t) => {

@@ -101,6 +101,8 @@ t.test('the example of the contract: 32 + 20 + 5 + 10 + 0 = 67.0', async (t) => 
     },
   ])
   t.equal(answer.uncovered_flows_total, 2)
+  t.match(answer.analysed, { rows: 10, pce_flows: 10 }, 'the eight inside are in both answers and count once')
+  t.notOk('raw_observations' in answer.analysed, 'of how many observations they were made is not known')
   t.same(answer.recommendations, [
     'Nothing from crm (prod) is allowed: add allow rules, or confirm that enforcement may cut it.',
   ])
@@ -206,6 +208,8 @@ t.test('who is covered, partly, not at all, or no application', async (t) => {
     'Nothing from shop (prod-eu), shopper (prod) is allowed: add allow rules, or confirm that enforcement may cut it.',
     'Only part of the traffic from pay (prod) is allowed: see uncovered_flows.',
     '4 sources without app and env labels, 2 of them with one of the two: 79 connections not allowed. Label them, or allow them by IP list.',
+    '2 of 2 outbound rows not allowed: add rules where they go to, by IP list outside; see uncovered_flows.',
+    '1 of 1 intra row not allowed: rules of its ringfence can allow them.',
   ])
   // 3 of 13 rows, a ringfence, visibility only, nothing blocked, somebody uncovered.
   t.same(points(answer), [9.2, 20, 5, 10, 0])
@@ -402,6 +406,106 @@ t.test('in selective mode allowed may only mean that no deny rule matched', asyn
     (await bench.ok(TOOL, { app_name: 'pay', env_name: 'prod' })).traffic_analysis.allowed_by_default_possible,
     false,
   )
+})
+
+t.test('allowed by default is told by both ends, and by whom a row was judged', async (t) => {
+  const judge = async (own: Partial<HandMadeHost>, remote: Partial<HandMadeHost>, flow?: HandMadeFlow) => {
+    const bench = await start(t, {
+      hosts: {
+        'shop-1': { ip: '10.0.0.1', labels: OWN, ...own },
+        'pay-1': { ip: '10.0.3.1', labels: 'app=pay env=prod', ...remote },
+      },
+      flows: [flow ?? { from: 'pay-1', to: 'shop-1' }],
+      ruleSets: [{ name: 'all', scope: '', allow: [{ from: 'ams', to: 'ams', services: [{ port: 22, proto: 6 }] }] }],
+    })
+    const { traffic_analysis: traffic, recommendations } = await bench.ok(TOOL, SHOP)
+    const coverage = await bench.ok('get-policy-coverage-report', SHOP)
+    const advice = recommendations.join('\n')
+    t.equal(coverage.allowed_by_default_possible, traffic.allowed_by_default_possible)
+    t.equal(/other end alone/.test(coverage.recommendation), /other end alone/.test(advice))
+    t.equal(/by default|no deny rule/.test(coverage.recommendation), traffic.allowed_by_default_possible)
+    return [
+      traffic.policy_decisions.allowed,
+      traffic.allowed_by_default_possible,
+      /^1 allowed row judged by the other end alone/m.test(advice),
+    ]
+  }
+  const [outbound, ssh] = [
+    { from: 'shop-1', to: 'pay-1' },
+    { from: 'pay-1', to: 'shop-1', port: 22 },
+  ]
+  t.same(await judge({ mode: 'idle' }, { mode: 'selective' }), [1, true, true], 'idle here, selective there')
+  t.same(await judge({ managed: false }, { mode: 'selective' }), [1, true, true], 'no agent here')
+  t.same(await judge({ mode: 'idle' }, { mode: 'selective' }, outbound), [1, true, true], 'the other way round')
+  t.same(await judge({ mode: 'selective' }, { mode: 'selective' }), [1, true, false])
+  t.same(await judge({ mode: 'selective' }, { mode: 'idle' }), [1, true, false])
+  t.same(await judge({ mode: 'selective' }, { mode: 'idle' }, outbound), [1, true, false])
+  t.same(await judge({ mode: 'idle' }, { mode: 'full' }, ssh), [1, false, true], 'full there: a rule allowed it')
+  t.same(await judge({ mode: 'selective' }, { mode: 'full' }, ssh), [1, false, false])
+  t.same(await judge({ mode: 'visibility_only' }, { mode: 'selective' }, ssh), [1, false, false])
+  t.same(await judge({ mode: 'selective' }, { mode: 'visibility_only' }, ssh), [1, false, false])
+})
+
+t.test('points alone make nothing ready that a stricter mode may cut', async (t) => {
+  const judge = async (mode: HandMadeHost['mode'] & string, ruleSets: HandMadeEstate['ruleSets'] & object) => {
+    const bench = await start(t, {
+      hosts: {
+        'shop-1': { ip: '10.0.0.1', labels: OWN, mode },
+        'shop-2': { ip: '10.0.0.2', labels: OWN, mode },
+        'pay-1': { ip: '10.0.3.1', labels: 'app=pay env=prod', mode },
+      },
+      flows: [{ from: 'pay-1', to: 'shop-1' }, ...INSIDE],
+      ruleSets,
+    })
+    const answer = await bench.ok(TOOL, SHOP)
+    return {
+      score: answer.readiness_score,
+      level: answer.readiness_level,
+      coverage: factor(answer, 'policy_coverage').reason,
+      advice: answer.recommendations.join('\n'),
+    }
+  }
+  const empty = { ...RINGFENCE, allow: [] }
+  const everything = { name: 'all', scope: '', allow: [{ from: 'ams', to: 'ams' }] }
+  const stricter = /the next step is a stricter mode/
+  const nothing = await judge('selective', [empty])
+  t.match(nothing, {
+    score: 90,
+    level: 'partially_ready',
+    coverage: '9 of 9 rows allowed (100 %), 9 of them maybe by default alone (selective mode)',
+    advice:
+      /^90 of 100, but a stricter mode could cut what is allowed now: 9 allowed rows may be so by default alone; RF-shop-prod has no enabled rule\. Add allow rules first\.$/m,
+  })
+  t.notMatch(nothing.advice, stricter)
+  const byDefault = await judge('selective', [RINGFENCE, everything])
+  t.match(byDefault, { score: 90, level: 'partially_ready', advice: /may be so by default alone\. Add allow rules/ })
+  t.notMatch(byDefault.advice, /no enabled rule|next step/)
+  const unfilled = await judge('visibility_only', [empty, everything])
+  t.match(unfilled, { score: 85, level: 'partially_ready', coverage: '9 of 9 rows allowed (100 %)' })
+  t.match(unfilled.advice, /^85 of 100, but .*now: RF-shop-prod has no enabled rule\. Add/m)
+  t.notMatch(unfilled.advice, stricter)
+  const ready = await judge('visibility_only', [RINGFENCE, everything])
+  t.match(ready, { score: 85, level: 'ready', advice: stricter })
+  t.notMatch(ready.advice, /but a stricter/)
+  t.equal((await judge('selective', [])).level, 'partially_ready', '70 without a ringfence')
+})
+
+t.test('gaps on the way out and inside are named, too', async (t) => {
+  const bench = await start(t, {
+    hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN }, 'shop-2': { ip: '10.0.0.2', labels: OWN } },
+    flows: [
+      { from: 'shop-1', to: 'shop-2' },
+      { from: 'shop-2', to: 'shop-1' },
+      { from: 'shop-1', to: 'shop-2', port: 22 },
+      { from: 'shop-1', to: '203.0.113.9' },
+    ],
+    ruleSets: [{ name: 'ssh', scope: OWN, allow: [{ from: 'ams', to: 'ams', services: [{ port: 22, proto: 6 }] }] }],
+  })
+  t.same((await bench.ok(TOOL, SHOP)).recommendations, [
+    '1 of 1 outbound row not allowed: add rules where they go to, by IP list outside; see uncovered_flows.',
+    '2 of 3 intra rows not allowed: rules of its ringfence can allow them.',
+    'No ringfence: plan RF-shop-prod with create-ringfence and dry_run.',
+  ])
 })
 
 t.test('the ringfence has exactly this name and exactly this scope', async (t) => {

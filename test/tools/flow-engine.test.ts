@@ -18,14 +18,15 @@ const FLOWS = 'get-traffic-flows'
 const QUERY = '/orgs/1/traffic_flows/async_queries/q1'
 
 /** A PCE that answers every traffic query with these rows. */
-async function scripted(t: Test, rows: readonly Json[], more: Partial<Json> = {}): Promise<Bench> {
+async function scripted(t: Test, rows: readonly Json[], more: Partial<Json> = {}, labels: Json[] = []): Promise<Bench> {
   const simulator = await createPceSimulator({ workloads: 20, flows: 0 })
   t.teardown(() => simulator.close())
   const server = await startServer(t, ({ method, path }): Reply => {
     if (method === 'POST') return { status: 202, body: { href: QUERY, status: 'queued' } }
     if (path === QUERY) return { body: { href: QUERY, status: 'completed', result: `${QUERY}/download`, ...more } }
     if (path.startsWith(QUERY)) return { body: rows }
-    return { body: [], headers: { 'x-total-count': '0' } }
+    const list = path.startsWith('/orgs/1/labels') ? labels : []
+    return { body: list, headers: { 'x-total-count': String(list.length) } }
   })
   return benchOf(t, simulator, `http://127.0.0.1:${server.port}`)
 }
@@ -101,16 +102,162 @@ t.test('what only other PCEs answer', async (t) => {
       group_by: ['dst_ip', 'dst_fqdn', 'dst_hostname', 'dst_ip_lists', 'state'],
     })
     const row = (at: number) => answer.data[at]
-    t.equal(
-      answer.total_rows,
-      6,
-      'two are told apart by label alone and one by an unnamed list, which were not asked for',
-    )
+    t.equal(answer.total_rows, 7, 'two are told apart by label alone, which was not asked for')
     t.same(row(0).slice(0, 6), ['10.0.0.9', '-', 'h', '-', '-', 213])
-    t.same(row(1).slice(0, 6), ['10.0.0.9', '-', '-', '-', '-', 206])
+    t.same(row(1).slice(0, 6), ['10.0.0.9', '-', 'h2', '-', '-', 108])
+    t.ok(
+      answer.data.some((one: Json) => one[3] === '/orgs/1/ip_lists/nameless'),
+      'a list without name goes by its href',
+    )
     const apps = await bench.ok(FLOWS, { ...WEEK, group_by: ['dst_app', 'destination'] }).catch((error: Error) => error)
     t.match(String(apps), /unknown_group_by/, 'a key without labels in the PCE is unknown')
   })
+})
+
+t.test('rows of another shape are left out whole and counted, and cost no other row its place', async (t) => {
+  const a = host('a', '10.0.0.1', { app: 'x', env: 'prod' })
+  const b = host('b', '10.0.0.2', { app: 'y', env: 'prod' })
+  const odd: Record<string, Json> = {
+    'an address that is a number': flow({ ...a, ip: 5 }, b),
+    'labels that are no list': flow(host('a', '10.0.0.1', {}, { labels: {} }), b),
+    'a label that is null': flow(host('a', '10.0.0.1', {}, { labels: [null] }), b),
+    'a label without href': flow(host('a', '10.0.0.1', {}, { labels: [{ key: 'app', value: 'x' }] }), b),
+    'an IP list that is null': flow({ ip: '192.0.2.1', ip_lists: [null] }, b),
+    'an end that is a list': flow([], b),
+    'a service that is a list': flow(a, b, { service: [] }),
+    'a process that is a number': flow(a, b, { service: { port: 1, proto: 6, process_name: 5 } }),
+    'a port beyond all numbers': flow(a, b, { service: { port: 1e12, proto: 6 } }),
+    'rules that are null': flow(a, b, { rules: [null] }),
+    'connections in words': flow(a, b, { num_connections: '12' }),
+    'half a connection': flow(a, b, { num_connections: 1.5 }),
+    'fewer connections than none': flow(a, b, { num_connections: -1 }),
+    'connections beyond counting': flow(a, b, { num_connections: 1e308 }),
+    'bytes in words': flow(a, b, { dst_bi: 'many' }),
+    'a decision that is an object': flow(a, b, { policy_decision: {} }),
+    'times that are a word': flow(a, b, { timestamp_range: 'today' }),
+    'a virtual service with odd labels': flow(a, { ip: '10.9.9.9', virtual_service: { labels: 7 } }),
+  }
+  for (const [what, row] of Object.entries(odd)) {
+    const bench = await scripted(t, [flow(a, b), row, flow(a, b, { num_connections: 2 })])
+    const { totals } = await bench.ok(SUMMARY, WEEK)
+    t.match(totals, { rows: 2, connections: 3, pce_flows: 3, unparseable: 1, coverage_note: /1 rows could not/ }, what)
+  }
+})
+
+t.test('what a PCE knows of ends besides workloads', async (t) => {
+  const a = host('a', '10.0.0.1', { app: 'x', env: 'prod' })
+  const labels = [
+    { href: '/orgs/1/labels/1', key: 'app', value: 'vip' },
+    { href: '/orgs/1/labels/2', key: 'env', value: 'prod' },
+  ]
+  const vip = (id: number, name: string) => ({
+    ip: '10.9.9.9',
+    virtual_service: { href: `/orgs/1/sec_policy/active/virtual_services/${id}`, name, labels },
+  })
+  const bench = await scripted(t, [
+    flow(a, vip(1, 'front'), { service: { port: 22, proto: 6 } }),
+    flow(a, vip(2, 'back'), { num_connections: 5 }),
+    flow(a, { ip: '10.9.9.8', virtual_server: { href: '/s', name: 'lb', labels } }),
+    flow(a, { ip: '10.9.9.7', cloud_resource: { resource_uuid: 'c1', labels } }),
+    flow(a, { ip: '192.0.2.7', ip_lists: [{ href: '/orgs/1/sec_policy/active/ip_lists/9' }] }),
+    flow(a, { ip: '192.0.2.8', ip_lists: [{ href: '/orgs/1/sec_policy/active/ip_lists/1', name: 'Any (0.0.0.0/0)' }] }),
+  ])
+  const { results } = await bench.ok('identify-infrastructure-services', {})
+  t.match(
+    results.find(({ app }: Json) => app === 'vip'),
+    { env: 'prod', in_degree: 1, inbound_connections: 8 },
+    'labels of virtual services, virtual servers and cloud resources make applications',
+  )
+  const summary = await bench.ok(SUMMARY, WEEK)
+  t.same(
+    summary.external_destinations.map(({ to }: Json) => to).sort(),
+    [
+      '10.9.9.7',
+      '192.0.2.7 (/orgs/1/sec_policy/active/ip_lists/9)',
+      '192.0.2.8 (Any (0.0.0.0/0))',
+      'back',
+      'front',
+      'lb',
+    ],
+    'two virtual services of one address stay two; a list without name goes by its href',
+  )
+  const { unmanaged_destinations: unlabelled } = await bench.ok('find-unmanaged-traffic', {})
+  t.same(
+    unlabelled.map(({ dst_ip: ip, kind }: Json) => `${ip} ${kind}`).sort(),
+    ['192.0.2.7 ip_list', '192.0.2.8 unknown_ip'],
+    'the old name of the Any list says as little as the new one',
+  )
+})
+
+t.test('an answer that is not the whole says so', async (t) => {
+  const a = host('a', '10.0.0.1')
+  const b = host('b', '10.0.0.2')
+  const regions = [
+    { pce_fqdn: 'eu.pce.example', responded: true },
+    { pce_fqdn: 'us.pce.example', responded: false },
+  ]
+  const half = await scripted(t, [flow(a, b)], { regions })
+  t.match((await half.ok(SUMMARY, WEEK)).totals, { truncated: true, coverage_note: /us\.pce\.example.*lower bounds/ })
+  t.match(await half.ok('find-unmanaged-traffic', {}), {
+    flows_truncated: true,
+    analysed: { note: /us\.pce\.example/ },
+  })
+  const whole = await scripted(t, [flow(a, b)], { regions: regions.slice(0, 1), flows_count: 1 })
+  t.match((await whole.ok(SUMMARY, WEEK)).totals, { truncated: false, coverage_note: undefined })
+  const cut = await scripted(t, [flow(a, b)], { flows_count: 900 })
+  t.match((await cut.ok(SUMMARY, WEEK)).totals, { truncated: true, coverage_note: /counted 900 rows and sent 1/ })
+  const full = await scripted(t, [flow(a, b), flow(b, a), flow(a, b)])
+  t.match(
+    (await full.ok(SUMMARY, { ...WEEK, max_results: 3, include_sources: ['10.0.0.2/32'] })).totals,
+    { rows: 1, pce_flows: 3, truncated: true, coverage_note: /row limit.*10\.0\.0\.2\/32/ },
+    'rows that a filter left out here count for the limit',
+  )
+})
+
+t.test('label keys may be called like anything', async (t) => {
+  const keys = ['ip', 'hostname', 'constructor', '__proto__', 'app']
+  const labels = keys.map((key, at) => ({ href: `/orgs/1/labels/${at}`, key, value: `v${at}` }))
+  const bench = await scripted(
+    t,
+    [flow({ ...host('a', '10.0.0.1', {}, { labels }) }, host('b', '10.0.0.2'))],
+    {},
+    labels,
+  )
+  const answer = await bench.ok(FLOWS, {
+    ...WEEK,
+    group_by: ['src_ip', 'source_ip', 'source_hostname', 'source_constructor', 'source___proto__', 'source_app'],
+  })
+  t.same(answer.columns.slice(0, 6), [
+    'src_ip',
+    'source_ip',
+    'source_hostname',
+    'src_constructor',
+    'src___proto__',
+    'src_app',
+  ])
+  t.same(answer.data[0].slice(0, 6), ['10.0.0.1', 'v0', 'v1', 'v2', 'v3', 'v4'])
+  const summary = await bench.ok(SUMMARY, { ...WEEK, identity_labels: ['constructor', '__proto__'] })
+  t.equal(summary.app_to_app[0].from, 'v2 (v3)')
+})
+
+t.test('thousands of names behind one address are told apart without comparing each with all', async (t) => {
+  const { ends } = createFlowEncoder(null)
+  let looks = 0
+  const node = (at: number): Json => ({
+    ip: '104.16.1.1',
+    get fqdn() {
+      looks += 1
+      return `site-${at}.example`
+    },
+  })
+  const codes = Array.from({ length: 2000 }, (_, at) => ends.code(node(at)))
+  t.equal(new Set(codes).size, 2000)
+  looks = 0
+  t.same(
+    Array.from({ length: 2000 }, (_, at) => ends.code(node(at))),
+    codes,
+  )
+  t.ok(looks < 2000 * 40, `${looks} looks at a name for 2,000 rows`)
 })
 
 t.test('a cancelled call stops at the PCE too', async (t) => {

@@ -2,14 +2,15 @@
  * The measures of small graphs by their definitions: every shortest path is written down, every node is taken out in turn. Shares
  * nothing with the code it judges.
  */
-import type { AppGraph, AppNode } from '../../tools/support/graph/lay-out-graph.js'
+import type { Application } from '../../tools/support/flows/applications.js'
+import type { AppGraph } from '../../tools/support/graph/lay-out-graph.js'
 
 type Matrix = boolean[][]
 
-export const keyOf = ({ app, env }: AppNode) => `${app}|${env}`
+export const keyOf = ({ app, env }: Application) => `${app}|${env}`
 
 /** Negative, zero or positive: by key, and by app where two nodes look alike. */
-export function compareNodes(a: AppNode, b: AppNode): number {
+export function compareNodes(a: Application, b: Application): number {
   const [one, other] = [keyOf(a), keyOf(b)]
   if (one !== other) return one < other ? -1 : 1
   return a.app === b.app ? 0 : a.app < b.app ? -1 : 1

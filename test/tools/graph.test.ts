@@ -3,11 +3,12 @@ import { createRequire } from 'node:module'
 import fc from 'fast-check'
 import { UndirectedGraph } from 'graphology'
 import t, { type Test } from 'tap'
+import type { Application } from '../../tools/support/flows/applications.js'
 import { buildAdjacency, reverseAdjacency, uniteAdjacency } from '../../tools/support/graph/adjacency.js'
 import { countReachable } from '../../tools/support/graph/count-reachable.js'
 import { findArticulationPoints } from '../../tools/support/graph/find-articulation-points.js'
 import { findPaths } from '../../tools/support/graph/find-paths.js'
-import { layOutGraph, type AppGraph, type AppNode } from '../../tools/support/graph/lay-out-graph.js'
+import { layOutGraph, type AppGraph } from '../../tools/support/graph/lay-out-graph.js'
 import { measureBetweenness } from '../../tools/support/graph/measure-betweenness.js'
 import { rankInfrastructure, type InfrastructureRow } from '../../tools/support/graph/rank-infrastructure.js'
 import { rankReach } from '../../tools/support/graph/rank-reach.js'
@@ -62,7 +63,7 @@ const anyNode = fc.record({
   app: fc.constantFrom('a', 'a|b', 'b', 'ab', 'A'),
   env: fc.constantFrom('c', 'b|c', 'prod'),
 })
-const graphsOf = (node: fc.Arbitrary<AppNode>, mostNodes: number): fc.Arbitrary<AppGraph> =>
+const graphsOf = (node: fc.Arbitrary<Application>, mostNodes: number): fc.Arbitrary<AppGraph> =>
   fc
     .uniqueArray(node, { maxLength: mostNodes, size: 'max', selector: ({ app, env }) => JSON.stringify([app, env]) })
     .chain((nodes) => {

@@ -1,6 +1,8 @@
 /** get-policy-coverage-report (tools contract, B10) on small estates whose answers are worked out by hand, and on a generated one. */
 import t from 'tap'
 import type { TrafficFlow } from '../../schemas/pce/traffic.js'
+import { percentOf } from '../../tools/support/percent-of.js'
+import { coverage } from '../../tools/support/readiness/tally-decisions.js'
 import { AMS, handMade, type HandMadeEstate, type HandMadeFlow } from './hand-made.js'
 import { startBench, type Bench, type Json } from './harness.js'
 
@@ -65,6 +67,7 @@ t.test('both directions and the inside, each row once in the total', async (t) =
     allowed_by_default_possible: false,
     flows_truncated: false,
     window: { start: '2026-05-16T00:00:00Z', end: '2026-06-15T23:59:59Z' },
+    analysed: { rows: 12, pce_flows: 12 },
   })
   const figures = (path: Json) =>
     Object.fromEntries(Object.entries(path).filter(([name]) => !/^uncovered|^totals/.test(name)))
@@ -373,6 +376,19 @@ t.test('the recommendation follows the bands 95, 80 and 50', async (t) => {
   t.match(await at(2, 4), /^50 % of rows are allowed: enforcing now/)
   t.match(await at(1, 4), /^25 % of rows are allowed: policy is mostly missing/)
   t.match(await at(3, 4), /Most of it is inbound 4\/tcp \(1 connection\)\./)
+})
+
+t.test('100 % is all and 0 % is none', (t) => {
+  const share = (allowed: number, of: number) =>
+    coverage({ allowed, potentially_blocked: of - allowed, blocked: 0, unknown: 7 })
+  t.equal(share(2_999, 3_000), 99.9)
+  t.equal(share(3_000, 3_000), 100)
+  t.equal(share(1, 3_000), 0.1)
+  t.equal(share(0, 3_000), 0)
+  t.equal(share(1, 3), 33.3)
+  t.equal(share(0, 0), null)
+  t.same([percentOf(9_999, 10_000), percentOf(1, 10_000), percentOf(5, 5)], [99.9, 0.1, 100])
+  t.end()
 })
 
 t.test('long lists: a hundred rows, two thousand in full detail, as many as fit a budget; totals stay', async (t) => {

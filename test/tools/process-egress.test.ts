@@ -1,8 +1,9 @@
 /** discover-process-egress: which processes leave the estate, in an estate whose answer is known. */
 import t from 'tap'
 import type { TrafficFlow } from '../../schemas/pce/traffic.js'
+import { cleanDeep } from '../../tools/support/clean-text.js'
 import { createFlowEncoder } from '../../tools/support/flows/encode-flow.js'
-import { createEgressFinder, type EgressChoice } from '../../tools/support/flows/find-egress.js'
+import { createEgressFinder, type Egress, type EgressChoice } from '../../tools/support/flows/find-egress.js'
 import { showFinding } from '../../tools/support/show-egress.js'
 import { handMade } from './hand-made.js'
 import { startBench, type Bench, type Json } from './harness.js'
@@ -206,7 +207,8 @@ t.test('an estate known in full', async (t) => {
       '- 10.0.0.1 (Any (0.0.0.0/0 and ::/0)) 53 udp potentially_blocked 50',
       ...FINDINGS,
     ])
-    t.match(answer.totals, { egress_rows: 12, distinct_processes: 6 })
+    t.match(answer.totals, { egress_rows: 12, distinct_processes: 5 })
+    t.strictSame(answer.processes, PROCESSES, 'no name is no process')
   })
 
   await t.test('include_inbound: records of the destination itself', async (t) => {
@@ -271,7 +273,11 @@ t.test('an estate known in full', async (t) => {
   await t.test('nothing found: the same shape, where the rows went and what to change', async (t) => {
     const answer = await bench.ok(TOOL, { process: ['nobody'] })
     t.match(answer, { processes: [], providers: [], findings: [], totals: { egress_rows: 0, returned: 0 } })
-    t.match(answer, { message: /No flows/, hint: /filters/, flows_truncated: false })
+    t.match(answer, {
+      message: /^No flows in the window pass process, include_sources/,
+      hint: /filters/,
+      flows_truncated: false,
+    })
     t.match(await bench.ok(TOOL, { process: ['nginx'] }), { message: /inbound/, hint: /include_inbound/ })
     t.match(await bench.ok(TOOL, { process: ['psql'] }), { message: /managed by this PCE/, examined: { rows: 1 } })
   })
@@ -310,7 +316,7 @@ t.test('traffic that names no process says how to see it', async (t) => {
   const bench = await startBench(t, { estate })
   t.match(await bench.ok(TOOL), { findings: [], message: /names a process/, hint: /only_named_processes/ })
   t.match(await bench.ok(TOOL, { lookback_days: 1, start_date: '2026-06-01', end_date: '2026-06-02' }), {
-    message: /No flows/,
+    message: 'No flows in the window.',
     analysed: { rows: 0 },
   })
 })
@@ -347,11 +353,15 @@ const flow = (parts: Json): TrafficFlow => ({
   ...parts.flow,
 })
 
-function find(flows: readonly TrafficFlow[], choice: Partial<EgressChoice> = {}) {
+function find(flows: readonly TrafficFlow[], choice: Partial<EgressChoice> = {}): Egress {
   const encoder = createFlowEncoder(null)
   const finder = createEgressFinder(encoder, { processes: [], includeInbound: false, onlyNamed: true, ...choice })
   for (const one of flows) finder.add(encoder.encode(one))
-  return finder.finish(50)
+  const steps = finder.finish(50)
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+  }
 }
 
 t.test('process names: the last part of a path of either system', async (t) => {
@@ -382,7 +392,7 @@ t.test('the rule and the decision tell findings apart, and so do two names of on
     findings.groups.map(showFinding).flatMap((row) => row.matched_rule ?? []),
     ['/orgs/1/sec_policy/active/rule_sets/1/sec_rules/2'],
   )
-  t.equal(processes[0]?.destination_count, 3)
+  t.equal(processes.rows[0]?.destination_count, 3)
 })
 
 t.test('a managed destination is none outside, whatever it is called; a workload without agent is', async (t) => {
@@ -393,4 +403,79 @@ t.test('a managed destination is none outside, whatever it is called; a workload
     flow({ service, flow: { flow_direction: null } }),
   ])
   t.strictSame(steps, { outbound_rows: 3, with_external_destination: 2, without_process: 0, egress_rows: 2 })
+})
+
+t.test('no more is named than an answer has room for, and all is counted', async (t) => {
+  const flows = Array.from({ length: 60 }, (_, at) => ({
+    from: 'a',
+    to: '8.8.8.8',
+    process: `/bin/p${99 - at}`,
+    connections: 1 + at,
+  }))
+  const users = ['g', 'c', 'a', 'f', 'b', 'e', 'd'].map((user, at) => ({
+    from: 'a',
+    to: '192.0.2.1',
+    process: '/bin/p40',
+    user,
+    connections: 1 + at,
+  }))
+  const estate = handMade({ hosts: { a: { ip: '10.0.0.1', labels: 'app=a env=prod' } }, flows: [...flows, ...users] })
+  const bench = await startBench(t, { estate })
+  const { providers, findings } = await bench.ok(TOOL, { limit: 1000 })
+  t.match(providers, [{ provider: 'google-services', process_count: 60, connections: 1830 }])
+  t.strictSame(
+    providers[0].processes,
+    Array.from({ length: 50 }, (_, at) => `p${40 + at}`),
+    'the first fifty by name',
+  )
+  const finding = findings.find(({ dst_ip: ip }: Json) => ip === '192.0.2.1')
+  t.match(finding, { user_count: 7, source_hosts: 1 })
+  t.strictSame(finding.users, ['a', 'b', 'c', 'd', 'e'], 'the first five by name')
+  t.match(await bench.ok(TOOL, { include_sources: ['10.9.9.9'] }), { message: /pass process, include_sources/ })
+  t.match(await bench.ok(TOOL, { policy_decisions: ['blocked'] }), { message: /and policy_decisions/ })
+})
+
+t.test('a source is a workload, whatever its addresses; one without either is none', async (t) => {
+  const service = { process_name: 'p' }
+  const from = (src: object) => ({ ...flow({ service }), src }) as TrafficFlow
+  const workload = (id: number) => ({ href: `/orgs/1/workloads/${id}`, managed: true })
+  const { findings } = find([
+    from({ ip: '10.0.0.1', workload: workload(1) }),
+    from({ ip: '10.0.0.2', workload: workload(1) }),
+    from({ ip: '10.0.0.4', workload: workload(1) }),
+    from({ ip: '10.0.0.2', workload: workload(2) }),
+    from({ ip: '10.0.0.3' }),
+    from({}),
+  ])
+  t.equal(findings.total, 1)
+  t.match(findings.groups.map(showFinding), [{ connections: 6, source_hosts: 3 }])
+})
+
+t.test('traffic without process counts for a provider and is no process of it', async (t) => {
+  const dst = { ip: '8.8.8.8' }
+  const { processes, providers } = find([flow({ dst }), flow({ dst, service: { process_name: '/bin/a' } })], {
+    onlyNamed: false,
+  })
+  t.strictSame(providers, [
+    {
+      provider: 'google-services',
+      provider_confidence: 'ambiguous',
+      connections: 2,
+      process_count: 1,
+      processes: ['a'],
+    },
+  ])
+  t.strictSame(processes, {
+    total: 1,
+    rows: [{ process: 'a', destination_count: 1, external_destinations: ['8.8.8.8'] }],
+  })
+})
+
+t.test('a long list of rules stays whole', async (t) => {
+  const rules = Array.from({ length: 40 }, (_, at) => ({
+    href: `/orgs/1/sec_policy/active/rule_sets/${1000 + at}/sec_rules/${5000 + at}`,
+  }))
+  const { findings } = find([flow({ service: { process_name: 'p' }, flow: { rules } })])
+  const [shown] = cleanDeep(findings.groups.map(showFinding))
+  t.equal(shown?.matched_rule, rules.map(({ href }) => href).join(', '))
 })

@@ -251,3 +251,134 @@ t.test('the answer keeps to its budget, whatever it has to say', async (t) => {
     t.type(result.truncation_note, 'string')
   }
 })
+
+t.test('warnings and losses of each application are kept as far as there is room', async (t) => {
+  const count = 100
+  const apps = Array.from({ length: count }, (_, at) => `app-${String(at).padStart(2, '0')}`)
+  const hosts = Object.fromEntries(
+    apps.map((app, at) => [app, { ip: `10.5.0.${at + 1}`, labels: `app=${app} env=prod` }]),
+  )
+  const flows = apps.flatMap((to, at) =>
+    Array.from({ length: 3 }, (_, peer) => ({ from: `8.8.${at}.${peer}`, to, connections: 20 - peer })),
+  )
+  const bench = await start(t, { estate: handMade({ hosts, flows }) })
+  for (const [of, least] of [
+    [40, 3],
+    [count, 1],
+  ] as const) {
+    const plan = await bench.ok('ringfence-batch', {
+      apps: prod(...apps.slice(0, of)).map((one) => ({ ...one, selective: true })),
+      dry_run: true,
+    })
+    const bytes = Buffer.byteLength(JSON.stringify(plan))
+    t.ok(bytes <= 80_000, `${bytes} bytes`)
+    t.equal(plan.summary.sources_cut, 3 * of)
+    for (const { app, result } of plan.results) {
+      t.match(result.warnings[0], /^3 sources \(57 connections in the window\) would be cut/, app)
+      if (!('warnings_total' in result)) continue
+      t.ok(result.warnings.length + result.would_be_cut.length >= least, `${app} of ${of}`)
+      if (of < count) t.match(result.would_be_cut[0], { source: `8.8.${apps.indexOf(app)}.0`, connections: 20 })
+    }
+  }
+})
+
+/** The client is told that the inbound queries reached the row limit. */
+function truncate({ pce }: Bench) {
+  const stream = pce.streamTrafficFlows.bind(pce)
+  pce.streamTrafficFlows = async (name, query, options) => {
+    const outcome = await stream(name, query, options)
+    return name === 'mcp-ringfence-inbound' ? { ...outcome, flows: 200_000 } : outcome
+  }
+}
+
+t.test('what makes ringfences others than was asked for is said of the batch', async (t) => {
+  const bench = await start(t)
+  truncate(bench)
+  bench.simulator.faults.add({ kind: 'status', path: /draft\/ip_lists$/, times: 9, status: 200, body: [] })
+  bench.writes()
+  const apps = prod('pay', 'shop', 'crm').map((one, at) => ({ ...one, selective: at < 2 }))
+  for (const dryRun of [true, false]) {
+    const done = await bench.ok('ringfence-batch', { apps, dry_run: dryRun })
+    t.match(done.warnings, [
+      /^The deny rule was left out.*shorter lookback_days \(2 applications\): pay \(prod\); shop \(prod\)\.$/,
+      /^The row limit was reached.*\(3 applications\): pay \(prod\); shop \(prod\); crm \(prod\)\.$/,
+      /^There is no Any IP list.*\(2 applications\): pay \(prod\); shop \(prod\)\.$/,
+    ])
+    t.equal(done.warnings.length, 3)
+    t.equal(done.flows_truncated, true)
+    t.match(done.results[0].result.warnings[0], /^The deny rule was left out/)
+  }
+  t.notOk(bench.writes().some(({ path }) => path.endsWith('/deny_rules')))
+  const calm = await start(t)
+  t.same((await calm.ok('ringfence-batch', { apps, dry_run: true })).warnings, [])
+})
+
+t.test('a rule set that somebody changes fails its application alone', async (t) => {
+  const bench = await start(t)
+  const { pce } = bench
+  const stream = pce.streamTrafficFlows.bind(pce)
+  let isDone = false
+  pce.streamTrafficFlows = async (name, query, options) => {
+    if (!isDone && name === 'mcp-ringfence-outbound') {
+      isDone = true
+      await pce.ruleSets.create({ name: 'RF-shop-prod', scopes: [[]] })
+    }
+    return stream(name, query, options)
+  }
+  const done = await bench.ok('ringfence-batch', { apps: prod('shop', 'pay') })
+  t.same(brief(done), ['shop error', 'pay success'])
+  t.match(done.results[0].error, { error: 'already_exists', reason: 'changed_meanwhile' })
+})
+
+t.test('labels and policy of a long batch are never older than a minute', async (t) => {
+  const rename = async (bench: Bench, from: string, to: string) => {
+    const label = (await bench.pce.labels.getAll()).find(({ value }) => value === from)
+    await bench.pce.labels.update(label?.href ?? '', { value: to })
+  }
+  /** What happens during the queries of the first application. */
+  const during = (bench: Bench, act: () => Promise<unknown>) => {
+    const { pce } = bench
+    const stream = pce.streamTrafficFlows.bind(pce)
+    let isDone = false
+    pce.streamTrafficFlows = async (name, query, options) => {
+      const outcome = await stream(name, query, options)
+      if (!isDone) {
+        isDone = true
+        await act()
+      }
+      return outcome
+    }
+  }
+  // shop is a source of pay and of dns. After a minute the list is a new one.
+  const late = await start(t)
+  during(late, async () => {
+    await rename(late, 'shop', 'store')
+    await rename(late, 'crm', 'sales')
+    late.advance(61_000)
+  })
+  const done = await late.ok('ringfence-batch', { apps: prod('quiet', 'pay', 'crm') })
+  t.same(brief(done), ['quiet success', 'pay success', 'crm error'])
+  t.match(
+    done.results[1].result.inbound_remote_apps.map(({ app }: Json) => app),
+    ['store'],
+  )
+  t.match(done.results[2].error, { error: 'label_not_found', message: /Labels changed meanwhile: app=crm/ })
+
+  // Before, the first application that meets it fails, and the next has the new list.
+  const soon = await start(t)
+  during(soon, () => rename(soon, 'shop', 'store'))
+  const both = await soon.ok('ringfence-batch', { apps: prod('quiet', 'pay', 'dns') })
+  t.same(brief(both), ['quiet success', 'pay error', 'dns success'])
+  t.match(both.results[1].error, { error: 'label_not_found', message: /app=store/ })
+
+  // A rule set of somebody else that lets an address in is seen by the application after a minute.
+  const policy = await start(t)
+  during(policy, async () => {
+    policy.advance(61_000)
+    return Promise.resolve()
+  })
+  const reads = () => policy.simulator.requests.filter(({ path }) => path.endsWith('/draft/services')).length
+  const before = reads()
+  await policy.ok('ringfence-batch', { apps: prod('quiet', 'pay', 'dns'), dry_run: true })
+  t.equal(reads() - before, 2, 'once for the first, once for the others')
+})

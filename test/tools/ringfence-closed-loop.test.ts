@@ -70,12 +70,13 @@ async function setMode({ pce }: Bench, { app, env }: Application, mode: string):
   }
 }
 
-/** Plans, writes, provisions and compares. Answers how many flows had which effect. */
+/** Plans, writes, provisions (with `others`, rule sets of somebody else) and compares. Answers how many flows had which effect. */
 async function closeTheLoop(
   t: Test,
   bench: Bench,
   application: Application,
   options: object = {},
+  others: readonly string[] = [],
 ): Promise<{ plan: Json; counts: Record<string, number> }> {
   const args = { app_name: application.app, env_name: application.env, detail_level: 'full', ...options }
   const before = await inboundFlows(bench, application)
@@ -88,7 +89,7 @@ async function closeTheLoop(
     written.ruleset.rules.map(({ description, type }: Json) => [type, description]),
     plan.planned_rules.map(({ description, type }: Json) => [type, description]),
   )
-  await bench.ok('provision-policy', { hrefs: [written.ruleset.href] })
+  await bench.ok('provision-policy', { hrefs: [written.ruleset.href, ...others] })
   await setMode(bench, application, plan.selective === true ? 'selective' : 'full')
 
   const said = new Map<string, Set<string>>()
@@ -105,18 +106,39 @@ async function closeTheLoop(
   }
   const after = new Map((await inboundFlows(bench, application)).map((flow) => [pairOf(flow), flow.policy_decision]))
   const counts: Record<string, number> = {}
+  const ownName = `${application.app} (${application.env})`
+  const own = plan.would_be_cut.find(({ kind, source }: Json) => kind === 'application' && source === ownName)
+  const born = new Set<string>()
   for (const flow of before) {
     const who = whoIs(flow.src)
     const isOwn = who === `${application.app} ${application.env}`
     const key = `${who} ${flow.service.port} ${flow.service.proto} ${flow.policy_decision}`
-    const effects = isOwn ? new Set(['allowed']) : said.get(key)
-    const decision = after.get(pairOf(flow)) ?? 'missing'
-    if (effects === undefined || ![...effects].some((effect) => KEPT[effect]?.(decision) === true))
+    // The application itself is listed only where it loses something.
+    const effects = isOwn ? new Set([isListed(own, flow) ? (own.effect as string) : 'allowed']) : said.get(key)
+    const decision = after.get(pairOf(flow))
+    if (decision === undefined) t.fail(`${key} to ${flow.dst.ip} was not seen again`)
+    for (const effect of effects ?? []) if (KEPT[effect]?.(decision ?? '') === true) born.add(`${key} ${effect}`)
+    if (
+      decision === undefined ||
+      effects === undefined ||
+      ![...effects].some((effect) => KEPT[effect]?.(decision) === true)
+    )
       t.fail(`${key} to ${flow.dst.ip}: said ${[...(effects ?? ['nothing'])].join()}, and is ${decision}`)
     for (const effect of effects ?? []) counts[effect] = (counts[effect] ?? 0) + 1
   }
+  // Where one port of a source has several effects, each must be somebody's.
+  for (const [key, effects] of said)
+    for (const effect of effects) if (!born.has(`${key} ${effect}`)) t.fail(`${key}: nothing is ${effect}`)
   t.pass(JSON.stringify(counts))
   return { plan, counts }
+}
+
+const PORTLESS: Record<number, string> = { 1: 'icmp', 6: 'tcp', 17: 'udp' }
+
+/** Whether a flow is on a port that a row of would_be_cut names. */
+function isListed(row: Json, { service: { port, proto } }: TrafficFlow): boolean {
+  const name = PORTLESS[proto ?? -1] ?? String(proto)
+  return row?.ports.includes((port ?? 0) === 0 ? name : `${port}/${name}`) === true
 }
 
 const PAY = { app: 'pay', env: 'prod' }
@@ -219,6 +241,65 @@ t.test('beside the rules of others', async (t) => {
         t.match(
           plan.would_be_cut.find(({ source }: Json) => source === 'payments (prod)'),
           { effect: 'blocked_by_override_deny', ports: ['22/tcp'] },
+        )
+      })
+})
+
+/** What others' rules do where a harder verdict, a milder mode or a missing provisioning hides it. */
+t.test('beside rules that hide', async (t) => {
+  const printing = [{ port: 515, proto: 6 }]
+  const ssh = [{ port: 22, proto: 6 }]
+  const onSsh = { selective: true, deny_service: { port: 22, proto: 'tcp' } }
+  const cases: [string, HandMadeEstate['ruleSets'], object, string][] = [
+    [
+      'a deny rule on another service',
+      [{ name: 'old deny', scope: 'env=prod', deny: [{ from: 'any', to: 'ams', extra: true, services: printing }] }],
+      onSsh,
+      'cut',
+    ],
+    [
+      'a deny rule of all workloads',
+      [{ name: 'walls', scope: 'app=pay', deny: [{ from: 'ams', to: 'ams', extra: true }] }],
+      { ...onSsh, deny_consumer: 'ams' },
+      'cut',
+    ],
+    [
+      'an override deny',
+      [{ name: 'quarantine', scope: 'app=pay', override: [{ from: 'any', to: 'ams', extra: true, services: ssh }] }],
+      {},
+      'blocked_by_override_deny',
+    ],
+    [
+      'an override deny on the way inside',
+      [{ name: 'still', scope: '', override: [{ from: 'app=pay', to: 'app=pay' }] }],
+      { selective: true },
+      'blocked_by_override_deny',
+    ],
+  ]
+  for (const [at, own] of MODES.entries())
+    for (const [place, [name, ruleSets, options, effect]] of cases.entries()) {
+      if ((at + place) % 2 === 1 && own !== 'visibility_only') continue
+      await t.test(`${name}, ${own}`, async (t) => {
+        const other = own === 'full' ? 'visibility_only' : 'full'
+        const bench = await startBench(t, { estate: handMade(estateIn(own, other, { ruleSets })), budget: 800_000 })
+        const { counts } = await closeTheLoop(t, bench, PAY, options)
+        t.ok((counts[effect] ?? 0) > 0, JSON.stringify(counts))
+      })
+    }
+})
+
+t.test('beside an allow rule that is not provisioned', async (t) => {
+  for (const own of ['visibility_only', 'selective'] as const)
+    for (const provisioned of [false, true])
+      await t.test(`${own}, ${provisioned ? 'provisioned with it' : 'left in draft'}`, async (t) => {
+        const bench = await startBench(t, { estate: handMade(estateIn(own, 'visibility_only')), budget: 800_000 })
+        const rule = { providers: ['ams'], consumers: ['iplist:Office'], ingress_services: ['All Services'] }
+        const rules = [{ ...rule, unscoped_consumers: true }]
+        const { ruleset } = await bench.ok('create-ruleset', { name: 'office', scopes: [['app=pay']], rules })
+        const { plan } = await closeTheLoop(t, bench, PAY, { selective: true }, provisioned ? [ruleset.href] : [])
+        t.match(
+          plan.would_be_cut.find(({ source }: Json) => source === '192.168.10.7'),
+          { effect: 'possibly_cut' },
         )
       })
 })

@@ -1,6 +1,8 @@
 /** find-unmanaged-traffic: what has no app label at one end, or at both, in estates whose answer is known. */
 import t from 'tap'
 import type { FlowNode, TrafficFlow } from '../../schemas/pce/traffic.js'
+import { createFlowEncoder } from '../../tools/support/flows/encode-flow.js'
+import { createUnlabelledTrafficFinder } from '../../tools/support/flows/find-unlabelled.js'
 import { handMade } from './hand-made.js'
 import { NOW, startBench, type Json } from './harness.js'
 
@@ -327,7 +329,7 @@ t.test('no traffic at all', async (t) => {
   const bench = await startBench(t, { estate: handMade({ hosts: { a: { ip: '10.0.0.1', labels: 'app=x env=y' } } }) })
   const answer = await bench.ok(TOOL, { lookback_days: 90 })
   t.match(answer, {
-    message: /No flows/,
+    message: /^No flows in the window that policy decided on.*unknown/,
     lookback_days: 90,
     unmanaged_sources: [],
     unmanaged_destinations: [],
@@ -400,4 +402,42 @@ t.test('a generated estate, counted another way', async (t) => {
   const { sources, destinations, both_unlabelled: neither, both_labelled: labelled } = answer.connections
   t.equal(neither, expected.both)
   t.equal(sources + destinations + neither + labelled, expected.all, 'no row vanishes')
+})
+
+t.test('of many names the first are written out, of many processes the busiest, and the rest is counted', async (t) => {
+  const seq = (length: number) => Array.from({ length }, (_, at) => at)
+  const bench = await startBench(t, {
+    estate: handMade({
+      hosts: { web: { ip: '10.0.0.1', labels: 'app=shop env=prod' } },
+      flows: [
+        ...seq(12).map((at) => ({ from: 'web', to: '198.51.100.7', fqdn: `n${30 - at}.example` })),
+        ...seq(7).map((at) => ({ from: '192.0.2.1', to: 'web', process: `p${at}`, connections: 1 + at })),
+      ],
+    }),
+  })
+  const answer = await bench.ok(TOOL)
+  t.equal(
+    answer.unmanaged_destinations[0].fqdn,
+    `${seq(10)
+      .map((at) => `n${19 + at}.example`)
+      .join(', ')} and 2 more`,
+  )
+  t.strictSame(answer.unmanaged_sources[0].processes, ['p6', 'p5', 'p4', 'p3', 'p2'])
+})
+
+t.test('an address that the PCE does not name is shown and is no address', (t) => {
+  const encoder = createFlowEncoder(null)
+  const finder = createUnlabelledTrafficFinder(encoder)
+  const labels = [{ href: '/orgs/1/labels/1', key: 'app', value: 'shop' }]
+  const dst = { ip: '10.0.0.1', workload: { href: '/orgs/1/workloads/1', labels } }
+  for (const src of [{ fqdn: 'a.example' }, { ip: '192.0.2.1' }, { ip: '192.0.2.2' }])
+    for (const to of [dst, { fqdn: 'b.example' }])
+      finder.add(encoder.encode({ src, dst: to, service: { port: 443, proto: 6 }, num_connections: 1 } as TrafficFlow))
+  const { total, distinctIps, rows } = finder.peers('src', 50, 1)
+  t.match({ total, distinctIps }, { total: 3, distinctIps: 2 })
+  t.strictSame(rows.map(({ ip }) => ip).sort(), ['-', '192.0.2.1', '192.0.2.2'])
+  const pairs = finder.pairs(50, 1)
+  t.match({ total: pairs.total, distinctIps: pairs.distinctIps }, { total: 3, distinctIps: 2 })
+  t.strictSame(pairs.rows.map((row) => `${row.src_ip} ${row.dst_ip}`).sort(), ['- -', '192.0.2.1 -', '192.0.2.2 -'])
+  t.end()
 })

@@ -1,14 +1,15 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Counts, Nullable, StringEnum, Text } from '../../schemas/common.js'
 import { defineTool } from '../define.js'
+import { findNothing } from '../support/compliance/find-nothing.js'
 import { fitEvidence } from '../support/compliance/fit-evidence.js'
 import { FRAMEWORKS, type FrameworkId } from '../support/compliance/frameworks.js'
 import type { AssessedScope, SourceName } from '../support/compliance/facts.js'
 import { loadFacts } from '../support/compliance/load-facts.js'
 import { readExposure } from '../support/compliance/read-exposure.js'
 import { FORMULA, scoreVerdicts } from '../support/compliance/score-verdicts.js'
-import { STATUSES } from '../support/compliance/verdict.js'
-import { describeReading, Reading } from '../support/flows/describe-reading.js'
+import { STATUSES, unassessed } from '../support/compliance/verdict.js'
+import { Reading } from '../support/flows/describe-reading.js'
 import { lookbackDays, lookbackWindow } from '../support/flows/lookback.js'
 import { resolveApplication } from '../support/resolve-application.js'
 
@@ -77,9 +78,13 @@ export default defineTool({
     const needs = new Set([...ALWAYS, ...checks.flatMap(({ evaluate }) => evaluate.needs)])
     const sources = await loadFacts(ctx, scope, needs)
     const ports = new Set(checks.flatMap(({ evaluate }) => evaluate.ports))
-    const { exposure, reads } = await readExposure(ctx, scope, sources, ports)
+    const { exposure, reading } = await readExposure(ctx, scope, sources, ports)
     const facts = { scope, sources: { ...sources, traffic: { value: exposure } } }
-    const findings = checks.map(({ evaluate, ...check }) => ({ ...check, ...evaluate.judge(facts) }))
+    const nothing = findNothing(scope, facts.sources)
+    const findings = checks.map(({ evaluate, ...check }) => ({
+      ...check,
+      ...(nothing === null ? evaluate.judge(facts) : unassessed(evaluate, nothing)),
+    }))
 
     const { workloads } = sources
     const modes: Record<string, number> = {}
@@ -95,7 +100,7 @@ export default defineTool({
         workloads_analyzed: known?.length ?? null,
         enforcement_modes: modes,
         recommendation,
-        ...describeReading(...reads),
+        ...reading,
       },
       findings,
       ctx.limits,

@@ -4,12 +4,14 @@ import { countModes } from '../support/count-modes.js'
 import { fetchEvery } from '../support/fetch-slice.js'
 import { createFlowEncoder } from '../support/flows/encode-flow.js'
 import { lookbackDays, lookbackWindow } from '../support/flows/lookback.js'
+import { readBothWays } from '../support/flows/read-both-ways.js'
+import { createFlowReader } from '../support/flows/read-flows.js'
 import { loadLabels } from '../support/load-labels.js'
 import { describeRingfence } from '../support/readiness/describe-ringfence.js'
-import { readApplicationTraffic, toApplication } from '../support/readiness/read-application-traffic.js'
 import { collectReadiness } from '../support/readiness/collect-readiness.js'
 import { ReadinessOutput } from '../support/readiness/readiness-output.js'
 import { showReadiness } from '../support/readiness/show-readiness.js'
+import { toApplication } from '../support/readiness/to-application.js'
 import { resolveApplication } from '../support/resolve-application.js'
 import { findRingfence } from '../support/ringfence/find-ringfence.js'
 
@@ -47,14 +49,15 @@ export default defineTool({
     const encoder = createFlowEncoder(index)
     const traffic = collectReadiness(encoder, workloads)
     const window = lookbackWindow(ctx.now(), days)
-    const readings = await readApplicationTraffic(ctx, encoder, labels, { name: `mcp-${NAME}`, window }, traffic.take)
+    const read = createFlowReader(ctx, encoder)
+    const reads = await readBothWays(read, encoder, labels, { name: `mcp-${NAME}`, window }, traffic.take)
     return showReadiness({
       application: toApplication(labels),
       days,
       counts: countModes(workloads, (label) => label),
       ringfence: describeRingfence(draft, active),
       traffic: traffic.result(),
-      readings,
+      reads,
       limits: ctx.limits,
     })
   },

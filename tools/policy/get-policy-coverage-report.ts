@@ -4,12 +4,14 @@ import { defineTool } from '../define.js'
 import { fetchEvery } from '../support/fetch-slice.js'
 import { createFlowEncoder } from '../support/flows/encode-flow.js'
 import { lookbackDays, lookbackWindow } from '../support/flows/lookback.js'
+import { readBothWays } from '../support/flows/read-both-ways.js'
+import { createFlowReader } from '../support/flows/read-flows.js'
 import { loadLabels } from '../support/load-labels.js'
 import { collectCoverage } from '../support/readiness/collect-coverage.js'
 import { countAllowedByDefault } from '../support/readiness/count-allowed-by-default.js'
 import { CoverageOutput } from '../support/readiness/coverage-output.js'
-import { readApplicationTraffic, toApplication } from '../support/readiness/read-application-traffic.js'
 import { showCoverage } from '../support/readiness/show-coverage.js'
+import { toApplication } from '../support/readiness/to-application.js'
 import { resolveApplication } from '../support/resolve-application.js'
 
 const DEFAULT_DAYS = 30
@@ -49,25 +51,25 @@ export default defineTool({
     ])
     const encoder = createFlowEncoder(index)
     const found = collectCoverage(encoder)
-    const byDefault = countAllowedByDefault(encoder, workloads)
+    const weakly = countAllowedByDefault(encoder, workloads)
     const request = {
       name: 'mcp-policy-coverage',
       window: lookbackWindow(ctx.now(), days),
       draftDecisions: true,
     }
-    const readings = await readApplicationTraffic(ctx, encoder, labels, request, (row, path) => {
+    const reads = await readBothWays(createFlowReader(ctx, encoder), encoder, labels, request, (row, path) => {
       found.take(row, path)
-      byDefault.add(row)
+      weakly.add(row, path)
     })
     const application = toApplication(labels)
-    const draftUnavailable = readings.map((read) => read.draftUnavailable).find((reason) => reason !== null) ?? null
+    const draftUnavailable = reads.inbound.draftUnavailable ?? reads.outbound.draftUnavailable
     return showCoverage({
       application,
       days,
       found: found.result(application, draftUnavailable === null),
-      allowedByDefault: byDefault.count(),
+      weaklyAllowed: weakly.result(),
       draftUnavailable,
-      readings,
+      reads,
       detail: args.detail_level ?? 'standard',
       limits: ctx.limits,
     })

@@ -11,9 +11,10 @@ import { lookbackDays } from '../support/flows/lookback.js'
 import { loadLabels } from '../support/load-labels.js'
 import { refuseHidden } from '../support/refuse-hidden.js'
 import { resolveApplication } from '../support/resolve-application.js'
-import { prepareRingfence, shareReads } from '../support/ringfence/prepare-ringfence.js'
+import { prepareRingfence } from '../support/ringfence/prepare-ringfence.js'
 import { DENY_CONSUMERS } from '../support/ringfence/read-policy.js'
 import { reportRising } from '../support/ringfence/report-rising.js'
+import { shareReads } from '../support/ringfence/share-reads.js'
 import { showRingfence } from '../support/ringfence/show-ringfence.js'
 import { writePrepared } from '../support/ringfence/write-ringfence.js'
 import { Truncation } from '../support/show-sections.js'
@@ -61,10 +62,13 @@ export default defineTool({
     if (options.ruleset_name !== undefined) refuseHidden({ ruleset_name: options.ruleset_name })
     const ctx = reportRising(outer)
     const { pce, limits } = ctx
+    // Reading takes minutes, and whoever cancels meanwhile wants nothing written.
+    const planning = { ...ctx, signal: outer.beforeWriting }
     // Before a write, a label that was renamed meanwhile would be the wrong one.
-    const labels = await loadLabels(pce, ctx, 'fresh')
-    const application = (await resolveApplication(ctx, { app_name: app, env_name: env })) as [Label, Label]
-    const prepared = await prepareRingfence(ctx, application, options, shareReads(ctx, labels, days), dryRun)
+    await loadLabels(pce, planning, 'fresh')
+    const application = (await resolveApplication(planning, { app_name: app, env_name: env })) as [Label, Label]
+    const prepared = await prepareRingfence(planning, application, options, shareReads(planning, days), dryRun)
+    planning.signal.throwIfAborted()
     const written = dryRun ? null : await writePrepared(ctx, prepared)
     return showRingfence(prepared, written, { detail, limits, orgId: pce.orgId })
   },

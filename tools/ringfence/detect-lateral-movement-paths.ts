@@ -9,7 +9,7 @@ import { createFlowReader } from '../support/flows/read-flows.js'
 import { collectAppGraph } from '../support/graph/collect-app-graph.js'
 import { collectEdgePorts } from '../support/graph/collect-edge-ports.js'
 import { MovementLists } from '../support/graph/movement-output.js'
-import { searchMovement } from '../support/graph/search-movement.js'
+import { isInScope, searchMovement, type MovementScope } from '../support/graph/search-movement.js'
 import { showMovement } from '../support/graph/show-movement.js'
 import { loadLabels } from '../support/load-labels.js'
 import { resolveApplication } from '../support/resolve-application.js'
@@ -21,6 +21,7 @@ const MAX_HOPS = 4
 const output = Type.Object({
   lookback_days: Type.Integer(),
   total_apps: Count('With traffic to or from another application, even if blocked'),
+  app_to_app_flows: Count('Rows between two applications'),
   total_edges: Count('Not blocked'),
   blocked_edges: Count('Every flow blocked: not used'),
   articulation_points: Count('Applications of the estate that join parts otherwise apart'),
@@ -56,22 +57,36 @@ export default defineTool({
   example: { app_name: 'payments', env_name: 'prod', max_hops: 3 },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const days = args.lookback_days ?? LOOKBACK_DAYS
-    const wanted = await resolveApplication(ctx, { app_name: args.app_name, env_name: args.env_name })
+    const findScope = async (): Promise<MovementScope> => {
+      const labels = await resolveApplication(ctx, { app_name: args.app_name, env_name: args.env_name })
+      return Object.fromEntries(labels.map(({ key, value }) => [key, value]))
+    }
+    let scope = await findScope()
     const encoder = createFlowEncoder(await loadLabels(ctx.pce, ctx))
     const graph = collectAppGraph(encoder)
-    const ports = collectEdgePorts(encoder)
+    const ports = collectEdgePorts()
+    let between = 0
     const blocked = encoder.dictionaries.decision.code('blocked')
     const read = await createFlowReader(ctx, encoder)(
       { name: 'mcp-lateral-movement', window: lookbackWindow(ctx.now(), days), decisions: KNOWN_DECISIONS },
       (row) => {
-        if (graph.add(row) && row.decision !== blocked) ports.add(row)
+        const edge = graph.add(row)
+        if (edge === null) return
+        between++
+        if (row.decision !== blocked) ports.add(edge, row)
       },
     )
-    const scope = Object.fromEntries(wanted.map(({ key, value }) => [key, value]))
+    const edges = graph.finish()
+    const hasStart = Object.keys(scope).length > 0
+    if (hasStart && !edges.nodes.some((node) => isInScope(node, scope))) {
+      // Flows carry the names of now, and the label may have been renamed since the list at hand was read.
+      await loadLabels(ctx.pce, ctx, 'fresh')
+      scope = await findScope()
+    }
     const maxHops = args.max_hops ?? MAX_HOPS
-    const found = await searchMovement(graph.finish(), scope, maxHops, ctx.signal)
+    const found = await searchMovement(edges, scope, maxHops, ctx.signal)
     return showMovement(
-      { days, found, scope, maxHops, ports, reading: describeReading(read) },
+      { days, between, found, scope, maxHops, ports, reading: describeReading(read) },
       { detail: args.detail_level ?? 'standard', limits: ctx.limits },
     )
   },

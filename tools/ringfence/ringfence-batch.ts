@@ -8,11 +8,12 @@ import { lookbackDays } from '../support/flows/lookback.js'
 import { loadLabels } from '../support/load-labels.js'
 import { refuseHidden } from '../support/refuse-hidden.js'
 import { orderBatch } from '../support/ringfence/order-batch.js'
-import { prepareRingfence, shareReads } from '../support/ringfence/prepare-ringfence.js'
+import { prepareRingfence } from '../support/ringfence/prepare-ringfence.js'
 import { DENY_CONSUMERS } from '../support/ringfence/read-policy.js'
 import { reportRising } from '../support/ringfence/report-rising.js'
 import { resolveBatch } from '../support/ringfence/resolve-batch.js'
-import { runBatch } from '../support/ringfence/run-batch.js'
+import { hasWritten, runBatch } from '../support/ringfence/run-batch.js'
+import { shareReads } from '../support/ringfence/share-reads.js'
 import { showBatch } from '../support/ringfence/show-batch.js'
 import { writePrepared } from '../support/ringfence/write-ringfence.js'
 
@@ -99,15 +100,19 @@ export default defineTool({
     const { auto_order: autoOrder = false, stop_on_error: stopOnError = false } = args
     for (const { ruleset_name: name } of apps) if (name !== undefined) refuseHidden({ ruleset_name: name })
     const ctx = reportRising(outer)
-    const labels = await loadLabels(ctx.pce, ctx, 'fresh')
-    const shared = shareReads(ctx, labels, days)
+    // Whoever cancels while the next application is read wants no more written; what is begun is finished.
+    const planning = { ...ctx, signal: outer.beforeWriting }
+    await loadLabels(ctx.pce, planning, 'fresh')
+    const shared = shareReads(planning, days)
     // Every name is resolved before the first write of any of them.
-    const resolved = await resolveBatch(ctx, apps)
+    const resolved = await resolveBatch(planning, apps)
     const { order, warnings } = await orderBatch(resolved, autoOrder, shared)
-    const results = await runBatch(ctx, order, { stopOnError }, async (one) => {
-      const prepared = await prepareRingfence(ctx, one.application, one.options, shared, dryRun)
+    const results = await runBatch(planning, order, { stopOnError }, async (one) => {
+      const prepared = await prepareRingfence(planning, one.application, one.options, shared, dryRun)
+      planning.signal.throwIfAborted()
       return { prepared, written: dryRun ? null : await writePrepared(ctx, prepared) }
     })
+    if (!results.some(hasWritten)) planning.signal.throwIfAborted()
     return showBatch(ctx, { order, results, warnings, dryRun, autoOrder })
   },
 })

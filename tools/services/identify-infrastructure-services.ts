@@ -79,7 +79,7 @@ export default defineTool({
     const read = await createFlowReader(ctx, encoder)(
       { name: 'mcp-infrastructure', window: lookbackWindow(ctx.now(), days), decisions: KNOWN_DECISIONS },
       (row) => {
-        if (graph.add(row)) between++
+        if (graph.add(row) !== null) between++
         consumption.add(row)
       },
     )

@@ -24,12 +24,19 @@ export function cleanText(text: string): string {
   return `${/[\uD800-\uDBFF]$/.test(clipped) ? clipped.slice(0, -1) : clipped}…`
 }
 
+/** The key of a list of rules in one text: hrefs joined with ", ". */
+const RULE_LIST = 'matched_rule'
+
+/** A list joined with ", " stays whole, whatever its length: what is clipped is each of its entries. */
+export const cleanList = (text: string): string => text.split(', ').map(cleanText).join(', ')
+
 /** Every string inside a JSON value cleaned, except identifiers and hrefs (by the name of their property, or their form). */
 export function cleanDeep<T>(value: T): T {
   return clean(value, '') as T
 }
 
 function clean(value: unknown, key: string): unknown {
+  if (key === RULE_LIST && typeof value === 'string') return cleanList(value)
   if (typeof value === 'string') return IDENTIFIER.test(key) || isHref(value) ? value : cleanText(value)
   if (Array.isArray(value)) return value.map((item) => clean(item, key))
   if (typeof value !== 'object' || value === null) return value

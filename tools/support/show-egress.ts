@@ -2,6 +2,7 @@ import type { Limits } from '../../schemas/config.js'
 import { describeReading } from './flows/describe-reading.js'
 import type { Egress, EgressGroup } from './flows/find-egress.js'
 import type { FlowsRead } from './flows/read-flows.js'
+import { firstByName } from './flows/first-by-name.js'
 import { findProvider } from './providers/find-provider.js'
 import { showSections } from './show-sections.js'
 
@@ -14,7 +15,7 @@ const NOTE =
 /** The findings as answers show them; what is not known of one is absent. */
 export function showFinding({ keys, measures, parts }: EgressGroup) {
   const { process, destination, dst_ip: ip, fqdn, port, proto, policy_decision: decision, rule } = keys
-  const users = parts.user.flatMap(({ value }) => value ?? [])
+  const users = parts.user.values().flatMap((user) => user ?? [])
   const provider = findProvider(ip)
   return {
     process,
@@ -27,9 +28,9 @@ export function showFinding({ keys, measures, parts }: EgressGroup) {
     permitted_today: decision === 'allowed',
     ...measures,
     process_runs_on: keys.process_runs_on,
-    source_hosts: parts.source.length,
-    user_count: users.length,
-    ...(users.length > 0 && { users: users.sort().slice(0, MOST_USERS) }),
+    source_hosts: parts.source.total,
+    user_count: parts.user.total,
+    ...(users.length > 0 && { users: firstByName(users, MOST_USERS) }),
     ...(provider !== null && { likely_provider: provider.provider, provider_confidence: provider.confidence }),
     ...(rule !== null && { matched_rule: rule }),
   }
@@ -37,12 +38,12 @@ export function showFinding({ keys, measures, parts }: EgressGroup) {
 
 /**
  * The answer about egress: rollups and totals of everything, and the findings it was given. `named` tells whether processes were
- * asked for, which changes what an empty answer means.
+ * asked for, `filtered` whether anything narrowed the query: both change what an empty answer means.
  */
 export function showEgress(
   { steps, findings, processes, providers }: Egress,
   read: FlowsRead,
-  { limit, named, limits }: { limit: number; named: boolean; limits: Limits },
+  { limit, named, filtered, limits }: { limit: number; named: boolean; filtered: boolean; limits: Limits },
 ) {
   const reading = describeReading(read)
   const { note: coverage } = reading.analysed
@@ -51,7 +52,7 @@ export function showEgress(
       totals: {
         pce_flows: read.pceFlows,
         egress_rows: steps.egress_rows,
-        distinct_processes: processes.length,
+        distinct_processes: processes.total,
         findings: findings.total,
         // Both are set when the answer has its size; nothing they can become is longer.
         returned: findings.groups.length,
@@ -66,12 +67,12 @@ export function showEgress(
         without_process: steps.without_process,
       },
       ...(coverage !== undefined && { coverage_note: coverage }),
-      ...(steps.egress_rows === 0 && explainEmpty(steps, read.rows, named)),
+      ...(steps.egress_rows === 0 && explainEmpty(steps, read.rows, named, filtered)),
       note: NOTE,
       ...reading,
     },
     {
-      processes: { rows: processes, total: processes.length },
+      processes,
       providers: { rows: providers, total: providers.length },
       findings: { rows: findings.groups.map(showFinding), total: findings.total },
     },
@@ -89,8 +90,18 @@ export function showEgress(
 }
 
 /** At which step the last row was left out, and what would bring it back. */
-function explainEmpty(steps: Egress['steps'], rows: number, named: boolean): { message: string; hint: string } {
-  if (rows === 0) return { message: 'No flows in the window.', hint: 'Widen the window or the filters.' }
+function explainEmpty(
+  steps: Egress['steps'],
+  rows: number,
+  named: boolean,
+  filtered: boolean,
+): { message: string; hint: string } {
+  if (rows === 0 && filtered)
+    return {
+      message: 'No flows in the window pass process, include_sources and policy_decisions.',
+      hint: 'Leave one of these filters out, or widen the window.',
+    }
+  if (rows === 0) return { message: 'No flows in the window.', hint: 'Widen the window.' }
   if (steps.outbound_rows === 0)
     return { message: 'Only inbound records.', hint: 'include_inbound keeps those of unmanaged destinations.' }
   if (steps.with_external_destination === 0)

@@ -9,6 +9,7 @@ import { createFlowEncoder } from '../support/flows/encode-flow.js'
 import { createEgressFinder } from '../support/flows/find-egress.js'
 import { lookbackDays, windowOfDatesOrDays } from '../support/flows/lookback.js'
 import { createFlowReader } from '../support/flows/read-flows.js'
+import { workInTurns } from '../support/graph/work-in-turns.js'
 import { loadLabels } from '../support/load-labels.js'
 import { showEgress } from '../support/show-egress.js'
 import { resolveTrafficFilters } from '../support/traffic-filters.js'
@@ -79,6 +80,9 @@ export default defineTool({
       (row) => egress.add(row),
     )
     const limit = args.limit ?? 50
-    return showEgress(egress.finish(limit), read, { limit, named: processes.length > 0, limits: ctx.limits })
+    const named = processes.length > 0
+    const filtered = named || Boolean(args.include_sources?.length) || Boolean(args.policy_decisions?.length)
+    const found = await workInTurns(egress.finish(limit), ctx.signal)
+    return showEgress(found, read, { limit, named, filtered, limits: ctx.limits })
   },
 })

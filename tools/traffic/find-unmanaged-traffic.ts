@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../../schemas/common.js'
 import { defineTool } from '../define.js'
-import { KNOWN_DECISIONS } from '../support/flows/applications.js'
+import { KNOWN_DECISIONS, NO_DECIDED_FLOWS } from '../support/flows/applications.js'
 import { describeReading } from '../support/flows/describe-reading.js'
 import { createFlowEncoder } from '../support/flows/encode-flow.js'
 import { createUnlabelledTrafficFinder, type UnlabelledPeer } from '../support/flows/find-unlabelled.js'
@@ -94,5 +94,5 @@ const asDestination = ({ ip, app, env, ...rest }: UnlabelledPeer) => ({
 
 const explainEmpty = (rows: number) =>
   rows === 0
-    ? 'No flows in the window.'
-    : 'No traffic without app label passes direction and min_connections; connections counts all there is.'
+    ? NO_DECIDED_FLOWS
+    : 'No traffic without app label passes direction and min_connections; connections counts all that policy decided on.'

@@ -10,7 +10,7 @@ export interface Cell {
   /** Of TCP and UDP, and one of those the evaluators asked for; else null. */
   port: number | null
   decision: string
-  /** Allowed, but every enforcing end is in selective mode, where that may only mean that no deny rule matched. */
+  /** Allowed, but at an end in selective mode, where that may only mean that no deny rule matched. */
   byDefault: boolean
 }
 

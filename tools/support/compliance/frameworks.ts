@@ -22,8 +22,6 @@ export interface Check {
 export interface Framework {
   /** As answers call it. */
   name: string
-  /** The last part of the URI of the knowledge document about it. */
-  document: string
   checks: readonly Check[]
 }
 
@@ -52,7 +50,6 @@ const check = (id: string, name: string, description: string, evaluate: Evaluato
 export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   'pci-dss': {
     name: 'PCI-DSS v4.0',
-    document: 'pci-dss',
     checks: [
       check(
         'PCI-1.3',
@@ -83,7 +80,6 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   },
   dora: {
     name: 'DORA (EU 2022/2554)',
-    document: 'dora',
     checks: [
       check(
         'DORA-9.2',
@@ -104,7 +100,6 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   },
   nist: {
     name: 'NIST SP 800-53 Rev. 5',
-    document: 'nist-800-53',
     checks: [
       check('AC-4', 'Information Flow Enforcement', 'Flows are controlled by enforced policy.', flowEnforcement),
       check('SC-7', 'Boundary Protection', 'Traffic across boundaries is governed by policy.', boundaryCoverage),
@@ -124,7 +119,6 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   },
   cis: {
     name: 'CIS Controls v8',
-    document: 'cis-controls',
     checks: [
       check(
         'CIS-9',
@@ -143,7 +137,6 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   },
   'iso-27001': {
     name: 'ISO/IEC 27001:2022',
-    document: 'iso-27001',
     checks: [
       check('A.8.22', 'Segregation of networks', 'Groups of systems are kept apart.', segregation(PORTS['iso-27001'])),
       check('A.8.20', 'Networks security', 'Traffic is managed by policy.', boundaryCoverage),
@@ -163,7 +156,6 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   },
   'swift-csp': {
     name: 'SWIFT CSP',
-    document: 'swift-csp',
     checks: [
       check(
         'SWIFT-1.1',
@@ -194,7 +186,6 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   },
   hipaa: {
     name: 'HIPAA Security Rule',
-    document: 'hipaa',
     checks: [
       check('164.312(a)', 'Access Control', 'Only known parties get in.', restrictedAccess('inbound')),
       check('164.312(b)', 'Audit Controls', 'Activity is recorded.', auditTrail),
@@ -209,7 +200,6 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   },
   general: {
     name: 'General segmentation',
-    document: 'segmentation-methodology',
     checks: [
       check('SEG-1', 'Ringfencing', 'The application has its ringfence.', ringfence),
       check('SEG-2', 'Enforcement', 'Policy is enforced.', enforcementStage),

@@ -1,5 +1,6 @@
 import type { Cell } from './exposure.js'
-import { evaluator, found, MOST_EVIDENCE, notAssessed, percentOf, type Evaluator, type Outcome } from './verdict.js'
+import { percentOf } from '../percent-of.js'
+import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator, type Outcome } from './verdict.js'
 import type { Exposure } from './exposure.js'
 
 /** Percent of the rows that policy has to permit for a PASS, and for a WARNING. */

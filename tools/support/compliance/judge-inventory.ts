@@ -1,6 +1,7 @@
 import { isUnidentified } from './classify-end.js'
 import type { Cell } from './exposure.js'
-import { evaluator, MOST_EVIDENCE, notAssessed, percentOf, type Evaluator } from './verdict.js'
+import { percentOf } from '../percent-of.js'
+import { evaluator, MOST_EVIDENCE, notAssessed, type Evaluator } from './verdict.js'
 
 /** Label keys that say what a machine is: what for, for whom, at which stage, where. */
 const IDENTITY = ['app', 'env', 'role', 'loc'] as const

@@ -1,3 +1,4 @@
+import { mayBeAllowedByDefault } from '../flows/allowed-by-default.js'
 import { applicationColumns } from '../flows/applications.js'
 import { endColumn, endColumns, portColumn, protocolNameColumn, textColumn, type Column } from '../flows/columns.js'
 import type { FlowEncoder, FlowRow } from '../flows/encode-flow.js'
@@ -8,12 +9,11 @@ import { TCP, UDP } from '../protocols.js'
 import type { EndClass } from './classify-end.js'
 import type { Cell, Exposure } from './exposure.js'
 
-export type Way = Pick<Cell, 'inbound' | 'outbound'>
+type Way = Pick<Cell, 'inbound' | 'outbound'>
 
-export interface ExposureMeter {
+interface ExposureMeter {
   /** `way` undefined: told by which ends are in scope. */
   add(row: FlowRow, way?: Way): void
-  isInScope(row: FlowRow, side: 'source' | 'target'): boolean
   finish(truncated: boolean): Exposure
 }
 
@@ -62,7 +62,6 @@ export function createExposureMeter(
   }
 
   return {
-    isInScope: (row, side) => classAt((side === 'source' ? texts.src : texts.dst).code(row)).inScope,
     add(row, way) {
       rows += 1
       const application = applications.src.code(row)
@@ -112,10 +111,9 @@ export function createExposureMeter(
   }
 }
 
-/** In every other mode something has to allow what is allowed; in selective a ringfence's deny rule makes it so. */
+/** Unless a ringfence's deny rule covers the target: what is allowed all the same has an allow rule. */
 function mayBeDefault(source: EndClass, target: EndClass): boolean {
-  const modes = [source.mode, target.mode].filter((mode) => mode !== null)
-  if (modes.length === 0 || modes.some((mode) => mode !== 'selective')) return false
+  if (!mayBeAllowedByDefault(source.mode, target.mode)) return false
   const { inboundDenied } = target
   return !(inboundDenied === 'any' || (inboundDenied === 'ams' && source.managed))
 }

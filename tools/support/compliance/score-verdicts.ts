@@ -1,4 +1,6 @@
-import { percentOf, type Status } from './verdict.js'
+import { countOf } from '../count-of.js'
+import { percentOf } from '../percent-of.js'
+import type { Status } from './verdict.js'
 
 /** How the score is made, as answers say it. */
 export const FORMULA =
@@ -31,7 +33,6 @@ export function scoreVerdicts(statuses: readonly Status[]): Score {
   const [passed, failed, warnings] = [count('PASS'), count('FAIL'), count('WARNING')]
   const judged = passed + failed + warnings
   const score = judged === 0 ? null : percentOf(passed, judged)
-  const band = score === null ? undefined : BANDS.find(([from]) => score >= from)
   return {
     compliance_score: score,
     summary: {
@@ -42,7 +43,16 @@ export function scoreVerdicts(statuses: readonly Status[]): Score {
       info: count('INFO'),
       not_assessed: count('NOT_ASSESSED'),
     },
-    recommendation:
-      band?.[1] ?? 'Nothing could be assessed: widen the window or the scope, or see why in the findings.',
+    recommendation: recommend(score, judged, statuses.length),
   }
+}
+
+/** No band by a minority of the checks: the score of few says little about the framework. */
+function recommend(score: number | null, judged: number, all: number): string {
+  const seeWhy = 'widen the window or the scope, or see why in the findings.'
+  if (score === null) return `None of ${countOf(all, 'check')} could be judged: ${seeWhy}`
+  const share = `${judged} of ${countOf(all, 'check')} could be judged`
+  if (2 * judged < all) return `Only ${share}, too few to say how compliant it is: ${seeWhy}`
+  const advice = BANDS.find(([from]) => score >= from)?.[1] ?? ''
+  return judged === all ? advice : `${advice} Only ${share}.`
 }

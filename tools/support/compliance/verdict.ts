@@ -30,6 +30,7 @@ export interface Verdict extends Outcome {
 /** Judges one demand. `ports`: those it wants told apart in the traffic. */
 export interface Evaluator {
   name: string
+  lookedAt: string
   needs: readonly SourceName[]
   ports: readonly number[]
   judge(facts: Facts): Verdict
@@ -57,6 +58,7 @@ export function evaluator<N extends SourceName>(
 ): Evaluator {
   return {
     name,
+    lookedAt,
     needs,
     ports,
     judge(facts) {
@@ -89,8 +91,10 @@ const WORST_FIRST: readonly Status[] = ['FAIL', 'WARNING', 'NOT_ASSESSED', 'INFO
 
 /** A control with several demands: as bad as the worst of them, and no PASS while one of them could not be judged. */
 export function allOf(...parts: readonly Evaluator[]): Evaluator {
+  const lookedAt = parts.map((part) => part.lookedAt).join('; ')
   return {
     name: parts.map(({ name }) => name).join(' and '),
+    lookedAt,
     needs: [...new Set(parts.flatMap(({ needs }) => needs))],
     ports: [...new Set(parts.flatMap(({ ports }) => ports))],
     judge(facts) {
@@ -100,7 +104,7 @@ export function allOf(...parts: readonly Evaluator[]): Evaluator {
       return {
         status,
         detail: verdicts.map((verdict) => `${verdict.status}: ${verdict.detail}`).join(' '),
-        looked_at: verdicts.map(({ looked_at: looked }) => looked).join('; '),
+        looked_at: lookedAt,
         ...(told.length > 0 && { evidence: mergeEvidence(told) }),
       }
     },
@@ -123,9 +127,12 @@ export const notAssessed = (detail: string, evidence?: Evidence): Outcome => ({
   ...(evidence !== undefined && { evidence }),
 })
 
+/** The verdict of an evaluator that is not asked. */
+export const unassessed = ({ lookedAt }: Evaluator, detail: string): Verdict => ({
+  ...notAssessed(detail),
+  looked_at: lookedAt,
+})
+
 /** `12 flows` and the like, in sentences about what was found; empty when nothing was. */
 export const found = (count: number, noun: string, rest: string): string =>
   count === 0 ? '' : `${countOf(count, noun)} ${rest}. `
-
-/** In percent, one decimal. */
-export const percentOf = (part: number, whole: number): number => Math.round((part / whole) * 1_000) / 10

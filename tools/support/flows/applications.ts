@@ -13,6 +13,10 @@ export interface Application {
 /** What the analysis tools ask for: all decisions but `unknown`. */
 export const KNOWN_DECISIONS: readonly PolicyDecision[] = ['allowed', 'potentially_blocked', 'blocked']
 
+/** What an answer to such a question says when there is nothing. */
+export const NO_DECIDED_FLOWS =
+  'No flows in the window that policy decided on; those it did not (unknown) are not asked for.'
+
 /** The application of an end; null unless it has both labels. */
 export function applicationOf({ labels }: FlowEnd): Application | null {
   const { app, env } = labels

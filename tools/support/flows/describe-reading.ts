@@ -4,7 +4,7 @@ import type { FlowsRead } from './read-flows.js'
 /** How much an answer about traffic rests on. Every tool that runs a query answers this (design decision 4). */
 export const Reading = {
   window: Type.Object({ start: Type.String(), end: Type.String() }, { description: 'Queried, UTC' }),
-  flows_truncated: Type.Boolean({ description: 'Row limit reached: counts are lower bounds' }),
+  flows_truncated: Type.Boolean({ description: 'Row limit reached, or a region silent: counts are lower bounds' }),
   analysed: Type.Object(
     {
       pce_flows: Type.Integer({ description: 'Rows the PCE returned' }),
@@ -48,9 +48,18 @@ export function describeReading(...readings: readonly [FlowsRead, ...FlowsRead[]
 }
 
 /** What the counts of a reading leave out, as sentences; empty when nothing. */
-export function coverageNote({ truncated, unparseable, appliedToRows }: FlowsRead): string {
+export function coverageNote(read: FlowsRead): string {
+  const { unparseable, appliedToRows, silentRegions, announced } = read
   return [
-    truncated ? 'The row limit was reached, so all counts are lower bounds; narrow the window or the filters.' : '',
+    read.pceFlows >= read.rowLimit
+      ? 'The row limit was reached, so all counts are lower bounds; narrow the window or the filters.'
+      : '',
+    silentRegions.length > 0
+      ? `No answer came from ${silentRegions.join(', ')}: all counts are lower bounds, without the traffic there.`
+      : '',
+    announced === null
+      ? ''
+      : `The PCE counted ${announced} rows and sent ${read.pceFlows}: all counts are lower bounds.`,
     unparseable > 0 ? `${unparseable} rows could not be read and are not counted.` : '',
     appliedToRows.length > 0
       ? `The PCE cannot filter by network; applied to its rows here: ${appliedToRows.join(', ')}. pce_flows counts before that.`

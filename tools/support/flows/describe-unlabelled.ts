@@ -1,4 +1,8 @@
+import { firstByName } from './first-by-name.js'
 import { tellingLists, type FlowEnd } from './flow-end.js'
+
+/** Names of one address that are written out. */
+const NAMES_SHOWN = 10
 
 /** What an address without app label is: a workload somebody has to label, part of a known network, or neither. */
 export const UNLABELLED_KINDS = ['unlabelled_workload', 'ip_list', 'unknown_ip'] as const
@@ -25,12 +29,12 @@ interface Description {
  * have several names. A workload, managed or not, outweighs an IP list (tools contract, B2).
  */
 export function describeUnlabelled(ends: readonly FlowEnd[]): Description {
-  const lists = distinct(ends.flatMap(tellingLists))
-  const hostname = distinct(ends.flatMap((end) => end.hostname ?? [])).join(', ')
-  const fqdn = distinct(ends.flatMap((end) => end.fqdn ?? [])).join(', ')
+  const lists = [...new Set(ends.flatMap(tellingLists))].sort()
+  const hostname = joinNames(ends.flatMap((end) => end.hostname ?? []))
+  const fqdn = joinNames(ends.flatMap((end) => end.fqdn ?? []))
   const isWorkload = ends.some(({ workload }) => workload !== null)
   const kind = isWorkload ? 'unlabelled_workload' : lists.length > 0 ? 'ip_list' : 'unknown_ip'
-  const name = hostname || fqdn || lists.join(', ')
+  const name = hostname || fqdn || joinNames(lists)
   return {
     kind,
     ...(name !== '' && { name }),
@@ -43,4 +47,9 @@ export function describeUnlabelled(ends: readonly FlowEnd[]): Description {
   }
 }
 
-const distinct = (texts: readonly string[]) => [...new Set(texts)].sort()
+/** The first of them by name, and how many more there are. */
+function joinNames(texts: readonly string[]): string {
+  const names = [...new Set(texts)]
+  const first = firstByName(names, NAMES_SHOWN).join(', ')
+  return names.length > NAMES_SHOWN ? `${first} and ${names.length - NAMES_SHOWN} more` : first
+}

@@ -73,7 +73,11 @@ function labelName(dimension: string, keys: readonly string[]): string | undefin
   const [, side = '', wanted = ''] = LABEL.exec(dimension) ?? []
   const key =
     keys.find((known) => known === wanted) ?? keys.find((known) => known.toLowerCase() === wanted.toLowerCase())
-  return key === undefined ? undefined : `${side.toLowerCase().startsWith('s') ? 'src' : 'dst'}_${key}`
+  if (key === undefined) return undefined
+  const isSource = side.toLowerCase().startsWith('s')
+  const name = `${isSource ? 'src' : 'dst'}_${key}`
+  // A label key may be called like a column of the row (`ip`): then it goes by its long name.
+  return Object.hasOwn(RAW_COLUMNS, name) ? `${isSource ? 'source' : 'destination'}_${key}` : name
 }
 
 /** The columns of these names, as `columnNames` gives them. */
@@ -81,8 +85,8 @@ export function columnsOf(encoder: FlowEncoder, names: readonly string[]): Colum
   return Object.fromEntries(
     names.map((name) => {
       const raw = Object.hasOwn(RAW_COLUMNS, name) ? RAW_COLUMNS[name] : undefined
-      const side = name.startsWith('src_') ? 'src' : 'dst'
-      return [name, raw?.(encoder) ?? labelColumn(encoder, side, name.slice('src_'.length))]
+      const side = name.startsWith('s') ? 'src' : 'dst'
+      return [name, raw?.(encoder) ?? labelColumn(encoder, side, name.slice(name.indexOf('_') + 1))]
     }),
   )
 }

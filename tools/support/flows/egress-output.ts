@@ -13,7 +13,7 @@ export const EgressOutput = Type.Object({
     {
       pce_flows: Count('Rows the PCE returned'),
       egress_rows: Count('Rows that count as egress'),
-      distinct_processes: count,
+      distinct_processes: Count('Named ones'),
       findings: Total,
       returned: Count('Findings shown'),
       findings_truncated: Flag('Not all are shown'),

@@ -1,7 +1,7 @@
 import type { TrafficFlow } from '../../../schemas/pce/traffic.js'
 import type { LabelIndex } from '../load-labels.js'
 import { createDictionary, type Dictionary } from './dictionary.js'
-import { createFlowEnds, type FlowEnds } from './flow-end.js'
+import { createFlowEnds, type FlowEnds } from './store-ends.js'
 
 /**
  * One aggregated row of a traffic query as numbers (tools contract, A8): codes of the encoder's dictionaries, -1 for a missing

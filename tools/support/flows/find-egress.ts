@@ -1,3 +1,4 @@
+import type { Steps } from '../graph/work-in-turns.js'
 import {
   dashed,
   derivedColumn,
@@ -44,23 +45,23 @@ type EgressKeys = {
   rule: string | null
   process_runs_on: 'destination' | 'source'
 }
-export type EgressGroup = GroupWithParts<EgressKeys, { user: string | null; source: string }>
+export type EgressGroup = GroupWithParts<EgressKeys, { user: string | null; source: string | null }>
 
-/** Of rows that leave for destinations this PCE does not manage (tools contract, B3). Process rows are of everything. */
+/** Of rows that leave for destinations this PCE does not manage (tools contract, B3). Rollups are of everything. */
 export interface Egress {
   steps: EgressSteps
   findings: { total: number; groups: EgressGroup[] }
-  /** Most destinations first. */
-  processes: EgressProcess[]
+  /** Those that are named, most destinations first. */
+  processes: { total: number; rows: EgressProcess[] }
   /** Most processes first. */
   providers: EgressProvider[]
 }
 
-/** `finish`: `limit` bounds the findings alone, most connections first. */
+/** `finish`: `limit` bounds the findings, most connections first; of processes those that an answer can show are made. */
 export function createEgressFinder(
   encoder: FlowEncoder,
   { processes: wanted, includeInbound, onlyNamed }: EgressChoice,
-): { add(row: FlowRow): void; finish(limit: number): Egress } {
+): { add(row: FlowRow): void; finish(limit: number): Steps<Egress> } {
   const inbound = encoder.dictionaries.direction.code('inbound')
   const parts = wanted.map((part) => part.toLowerCase())
   const path = textColumn(encoder, 'process')
@@ -69,10 +70,11 @@ export function createEgressFinder(
     return parts.some((part) => name?.includes(part)) ? 'wanted' : null
   })
   const external = endColumn(encoder, 'dst', ({ managed }) => (managed ? null : 'external'))
-  const process = dashed(derivedColumn(path, (text) => text && baseName(text)))
+  const name = derivedColumn(path, (text) => text && baseName(text))
+  const process = dashed(name)
   const destination = dashed(endColumn(encoder, 'dst', endpointLabel))
   const provider = providerColumn(encoder)
-  const findings = groupWithParts<EgressKeys, { user: string | null; source: string }>(
+  const findings = groupWithParts<EgressKeys, { user: string | null; source: string | null }>(
     {
       process,
       destination,
@@ -87,12 +89,12 @@ export function createEgressFinder(
     },
     {
       user: textColumn(encoder, 'user'),
-      source: dashed(endColumn(encoder, 'src', ({ workload, ip }) => workload ?? ip)),
+      source: endColumn(encoder, 'src', ({ workload, ip }) => workload ?? ip),
     },
   )
   const targets = groupRows({ process, destination })
   const names = groupRows({ process })
-  const attributed = groupRows({ provider, process })
+  const attributed = groupRows({ provider, process: name })
   const steps = { outbound_rows: 0, with_external_destination: 0, without_process: 0, egress_rows: 0 }
 
   return {
@@ -105,16 +107,19 @@ export function createEgressFinder(
       if (parts.length > 0 ? isWanted.code(row) === 0 : onlyNamed && row.process === 0) return
       steps.egress_rows++
       findings.add(row)
-      targets.add(row)
-      names.add(row)
+      if (row.process !== 0) {
+        targets.add(row)
+        names.add(row)
+      }
       if (provider.code(row) !== 0) attributed.add(row)
     },
-    finish: (limit) => ({
-      steps,
-      findings: findings.busiest(limit),
-      processes: rankProcesses(names, targets),
-      providers: rankProviders(attributed),
-    }),
+    *finish(limit) {
+      const busiest = findings.busiest(limit)
+      yield
+      const ranked = yield* rankProcesses(names, targets)
+      yield
+      return { steps, findings: busiest, processes: ranked, providers: rankProviders(attributed) }
+    },
   }
 }
 

@@ -2,11 +2,14 @@ import { dashed, endColumn, labelColumn, portColumn, protocolColumn, textColumn,
 import type { Side } from './columns.js'
 import { describeUnlabelled, type UnlabelledAddress, type UnlabelledKind } from './describe-unlabelled.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
-import { groupWithParts, type Part } from './group-with-parts.js'
+import { groupWithParts, type Parts } from './group-with-parts.js'
 import { createMeasures, type Measures } from './measures.js'
 
 /** Process names shown per row. */
 const MOST_PROCESSES = 5
+
+/** There are four; should a PCE invent more, the first of them are enough. */
+const MOST_DECISIONS = 10
 
 /** What one row of every list says beside its ends. */
 export interface UnlabelledTraffic extends Pick<Measures, 'connections' | 'first_detected' | 'last_detected'> {
@@ -36,7 +39,7 @@ export interface UnlabelledPair extends UnlabelledTraffic {
   dst_name?: string
 }
 
-/** Rows that have enough connections, the first of them, and how many addresses they have on their unlabelled side. */
+/** Rows that have enough connections, the first of them, and how many addresses, as far as the PCE names them, they have on their unlabelled side. */
 export interface UnlabelledList<T> {
   total: number
   rows: T[]
@@ -60,7 +63,7 @@ export interface UnlabelledTrafficFinder {
 
 export function createUnlabelledTrafficFinder(encoder: FlowEncoder): UnlabelledTrafficFinder {
   const app = { src: labelColumn(encoder, 'src', 'app'), dst: labelColumn(encoder, 'dst', 'app') }
-  const ip = (side: Side) => dashed(endColumn(encoder, side, (end) => end.ip))
+  const ip = (side: Side) => endColumn(encoder, side, (end) => end.ip)
   const service = { port: portColumn, proto: protocolColumn }
   const inside = { decision: dashed(textColumn(encoder, 'decision')), process: textColumn(encoder, 'process') }
   const peersOn = (side: Side) => {
@@ -91,8 +94,8 @@ export function createUnlabelledTrafficFinder(encoder: FlowEncoder): UnlabelledT
         total,
         distinctIps: peers[side].distinct('ip', minConnections),
         rows: groups.map(({ keys: { ip, app, env, port, proto }, measures, parts }) => ({
-          ip,
-          ...describeUnlabelled(valuesOf(parts.end)).facts,
+          ip: ip ?? '-',
+          ...describeUnlabelled(parts.end.values()).facts,
           app,
           env,
           ...showTraffic({ port, proto }, measures, parts),
@@ -105,13 +108,13 @@ export function createUnlabelledTrafficFinder(encoder: FlowEncoder): UnlabelledT
         total,
         distinctIps: pairs.distinct('src_ip', minConnections),
         rows: groups.map(({ keys: { src_ip: from, dst_ip: to, port, proto }, measures, parts }) => {
-          const src = describeUnlabelled(valuesOf(parts.src))
-          const dst = describeUnlabelled(valuesOf(parts.dst))
+          const src = describeUnlabelled(parts.src.values())
+          const dst = describeUnlabelled(parts.dst.values())
           return {
-            src_ip: from,
+            src_ip: from ?? '-',
             src_kind: src.kind,
             ...(src.name !== undefined && { src_name: src.name }),
-            dst_ip: to,
+            dst_ip: to ?? '-',
             dst_kind: dst.kind,
             ...(dst.name !== undefined && { dst_name: dst.name }),
             ...showTraffic({ port, proto }, measures, parts),
@@ -127,17 +130,17 @@ export function createUnlabelledTrafficFinder(encoder: FlowEncoder): UnlabelledT
 function showTraffic(
   service: Pick<UnlabelledTraffic, 'port' | 'proto'>,
   { connections, first_detected: first, last_detected: last }: Measures,
-  { decision, process }: { decision: Part<string>[]; process: Part<string | null>[] },
+  { decision, process }: { decision: Parts<string>; process: Parts<string | null> },
 ): UnlabelledTraffic {
-  const processes = process.flatMap(({ value }) => value ?? []).slice(0, MOST_PROCESSES)
+  const processes = process.busiest(MOST_PROCESSES).flatMap(({ value }) => value ?? [])
   return {
     ...service,
     connections,
-    policy_decisions: Object.fromEntries(decision.map(({ value, connections: count }) => [value, count])),
+    policy_decisions: Object.fromEntries(
+      decision.busiest(MOST_DECISIONS).map(({ value, connections: count }) => [value, count]),
+    ),
     ...(processes.length > 0 && { processes }),
     first_detected: first,
     last_detected: last,
   }
 }
-
-const valuesOf = <V>(parts: readonly Part<V>[]) => parts.map(({ value }) => value)

@@ -1,4 +1,5 @@
 import type { Column } from './columns.js'
+import { compareValues } from './compare-values.js'
 import type { FlowRow } from './encode-flow.js'
 import { createMeasures, type Measures } from './measures.js'
 import { pickTop } from './pick-top.js'
@@ -20,6 +21,15 @@ export interface Selection<K> {
   groups: Group<K>[]
 }
 
+/** Groups that share a value of one key, not yet made: there may be 200,000 of which only the number matters. */
+export interface Members<K> {
+  total: number
+  /** The value of a key in each of them, in order of appearance. */
+  values<P extends keyof K>(key: P): K[P][]
+  /** As Grouping.busiest. */
+  busiest(limit: number): Group<K>[]
+}
+
 /** A missing value is a value: rows without it are a group of their own, never dropped (tools contract, A8). */
 export interface Grouping<K> {
   /** The number of the group that the row belongs to. */
@@ -32,7 +42,13 @@ export interface Grouping<K> {
   busiest(limit: number, minConnections?: number): Selection<K>
   /** The same among the groups that share a value of one key, for each of these values that occurs. */
   busiestWithin<P extends keyof K>(key: P, values: ReadonlySet<K[P]>, limit: number): Map<K[P], Selection<K>>
-  /** How many values a key has in the groups with at least `minConnections`. */
+  /** For each of these values of a key that occurs the groups that share it. */
+  within<P extends keyof K>(key: P, values: ReadonlySet<K[P]>): Map<K[P], Members<K>>
+  /** The value of a key in the group of this number, without making the group. */
+  value<P extends keyof K>(number: number, key: P): K[P]
+  /** The connections of the group of this number, without making the group. */
+  connections(number: number): number
+  /** How many values, missing ones aside, a key has in the groups with at least `minConnections`. */
   distinct(key: keyof K, minConnections?: number): number
   /** Every group, in order of appearance; made while iterating. */
   [Symbol.iterator](): Iterator<Group<K>>
@@ -61,6 +77,38 @@ export function groupRows<K extends object>(columns: { readonly [P in keyof K]: 
     }
     return 0
   }
+  const membersOf = (list: readonly number[]): Members<K> => ({
+    total: list.length,
+    values: (key) => {
+      const column = names.indexOf(key)
+      return list.map((group) => valueAt(group, column) as K[typeof key])
+    },
+    busiest(limit) {
+      const at = (item: number) => list[item] as number
+      const { top } = pickTop(
+        list.length,
+        limit,
+        -Infinity,
+        (item) => measures.connections(at(item)),
+        (a, b) => compareKeys(at(a), at(b)),
+      )
+      return top.map((item) => show(at(item)))
+    },
+  })
+  const within: Grouping<K>['within'] = (key, values) => {
+    const column = names.indexOf(key)
+    const members = new Map<number, number[]>()
+    const others = new Set<number>()
+    for (let group = 0; group < table.size; group++) {
+      const code = table.at(group, column)
+      if (others.has(code)) continue
+      const list = members.get(code)
+      if (list !== undefined) list.push(group)
+      else if (values.has(valueAt(group, column) as K[typeof key])) members.set(code, [group])
+      else others.add(code)
+    }
+    return new Map([...members].map(([code, list]) => [columns[key].value(code), membersOf(list)]))
+  }
   return {
     add(row) {
       for (let column = 0; column < codes.length; column++) tuple[column] = (codes[column] as Column['code'])(row)
@@ -71,7 +119,7 @@ export function groupRows<K extends object>(columns: { readonly [P in keyof K]: 
     get size() {
       return table.size
     },
-    busiest(limit, minConnections = 0) {
+    busiest(limit, minConnections = -Infinity) {
       const { total, top } = pickTop(
         table.size,
         limit,
@@ -81,53 +129,26 @@ export function groupRows<K extends object>(columns: { readonly [P in keyof K]: 
       )
       return { total, groups: top.map(show) }
     },
-    busiestWithin(key, values, limit) {
-      const column = names.indexOf(key)
-      const members = new Map<number, number[]>()
-      const others = new Set<number>()
-      for (let group = 0; group < table.size; group++) {
-        const code = table.at(group, column)
-        if (others.has(code)) continue
-        const list = members.get(code)
-        if (list !== undefined) list.push(group)
-        else if (values.has(valueAt(group, column) as K[typeof key])) members.set(code, [group])
-        else others.add(code)
-      }
-      return new Map(
-        [...members].map(([code, list]) => {
-          const at = (item: number) => list[item] as number
-          const { total, top } = pickTop(
-            list.length,
-            limit,
-            0,
-            (item) => measures.connections(at(item)),
-            (a, b) => compareKeys(at(a), at(b)),
-          )
-          return [columns[key].value(code), { total, groups: top.map((item) => show(at(item))) }]
-        }),
-      )
-    },
+    within,
+    busiestWithin: (key, values, limit) =>
+      new Map(
+        [...within(key, values)].map(([value, members]) => [
+          value,
+          { total: members.total, groups: members.busiest(limit) },
+        ]),
+      ),
+    value: (number, key) => valueAt(number, names.indexOf(key)) as K[typeof key],
+    connections: (number) => measures.connections(number),
     distinct(key, minConnections = 0) {
       const column = names.indexOf(key)
       const codes = new Set<number>()
       for (let group = 0; group < table.size; group++)
-        if (measures.connections(group) >= minConnections) codes.add(table.at(group, column))
+        if (measures.connections(group) >= minConnections && valueAt(group, column) !== null)
+          codes.add(table.at(group, column))
       return codes.size
     },
     *[Symbol.iterator]() {
       for (let group = 0; group < table.size; group++) yield show(group)
     },
   }
-}
-
-/** Missing first, numbers by size, all else by its text (an end of a flow by its address). */
-function compareValues(a: unknown, b: unknown): number {
-  if (typeof a === 'number' && typeof b === 'number') return a - b
-  const [textA, textB] = [sortText(a), sortText(b)]
-  return textA < textB ? -1 : textA > textB ? 1 : 0
-}
-
-function sortText(value: unknown): string {
-  if (value === null) return ''
-  return typeof value === 'string' ? value : JSON.stringify(value)
 }

@@ -8,8 +8,17 @@ export interface Part<V> {
   connections: number
 }
 
-/** A group, and of each other column the values it has there, most connections first. */
-export type GroupWithParts<K, P> = Group<K> & { parts: { [N in keyof P]: Part<P[N]>[] } }
+/** The values that another column has in a group. There may be 200,000 of them, so none is made before it is asked for. */
+export interface Parts<V> {
+  total: number
+  /** All of them, in order of appearance. */
+  values(): V[]
+  /** Most connections first. */
+  busiest(limit: number): Part<V>[]
+}
+
+/** A group, and of each other column the values it has there. */
+export type GroupWithParts<K, P> = Group<K> & { parts: { [N in keyof P]: Parts<P[N]> } }
 
 /** A grouping that also remembers what else differs inside its groups. */
 export interface GroupingWithParts<K, P> extends Pick<Grouping<K>, 'add' | 'size' | 'distinct'> {
@@ -17,7 +26,7 @@ export interface GroupingWithParts<K, P> extends Pick<Grouping<K>, 'add' | 'size
   busiest(limit: number, minConnections?: number): { total: number; groups: GroupWithParts<K, P>[] }
 }
 
-/** Groups by `columns`; `parts` are columns that do not make groups. A missing value is a part like any other. */
+/** Groups by `columns`; `parts` are columns that do not make groups, and a missing text is no part. */
 export function groupWithParts<K extends object, P extends object>(
   columns: { readonly [N in keyof K]: Column<K[N]> },
   parts: { readonly [N in keyof P]: Column<P[N]> },
@@ -27,12 +36,15 @@ export function groupWithParts<K extends object, P extends object>(
   // The group of the row at hand, so that a part needs two columns and not all of them again.
   let current = 0
   const group: Column<number> = { code: () => current, value: (code) => code }
-  const inside = names.map((name) => groupRows<{ group: number; value: unknown }>({ group, value: parts[name] }))
+  const inside = names.map((name) => ({
+    column: parts[name],
+    grouping: groupRows<{ group: number; value: unknown }>({ group, value: parts[name] }),
+  }))
 
   return {
     add(row: FlowRow) {
       current = groups.add(row)
-      for (const part of inside) part.add(row)
+      for (const { column, grouping } of inside) if (column.value(column.code(row)) !== null) grouping.add(row)
       return current
     },
     get size() {
@@ -41,16 +53,24 @@ export function groupWithParts<K extends object, P extends object>(
     busiest(limit, minConnections) {
       const { total, groups: shown } = groups.busiest(limit, minConnections)
       const numbers = new Set(shown.map(({ number }) => number))
-      const found = inside.map((part) => part.busiestWithin('group', numbers, Infinity))
+      const found = inside.map(({ grouping }) => grouping.within('group', numbers))
       const partsOf = (number: number) =>
         Object.fromEntries(
-          names.map((name, at) => [
-            name,
-            (found[at]?.get(number)?.groups ?? []).map(({ keys, measures }) => ({
-              value: keys.value,
-              connections: measures.connections,
-            })),
-          ]),
+          names.map((name, at): [keyof P, Parts<unknown>] => {
+            const members = found[at]?.get(number)
+            return [
+              name,
+              {
+                total: members?.total ?? 0,
+                values: () => members?.values('value') ?? [],
+                busiest: (most) =>
+                  members?.busiest(most).map(({ keys, measures }) => ({
+                    value: keys.value,
+                    connections: measures.connections,
+                  })) ?? [],
+              },
+            ]
+          }),
         ) as GroupWithParts<K, P>['parts']
       return { total, groups: shown.map((one) => ({ ...one, parts: partsOf(one.number) })) }
     },

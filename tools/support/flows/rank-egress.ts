@@ -1,7 +1,14 @@
+import type { Steps } from '../graph/work-in-turns.js'
 import { findProvider, type Attribution } from '../providers/find-provider.js'
 import { endColumns, type Column } from './columns.js'
 import type { FlowEncoder } from './encode-flow.js'
+import { compareTexts } from './compare-values.js'
+import { firstByName } from './first-by-name.js'
 import type { Grouping } from './group-rows.js'
+import { pickTop } from './pick-top.js'
+
+/** Processes that an answer has room for at most (see showSections). */
+const MOST_ROWS = 2_000
 
 /** Destinations named per process. */
 const MOST_DESTINATIONS = 20
@@ -25,37 +32,49 @@ export interface EgressProvider {
   processes: string[]
 }
 
-/** Of all processes, most destinations first. */
-export function rankProcesses(
+/** Most destinations first: how many processes there are, and as many of them as an answer shows at most. */
+export function* rankProcesses(
   names: Grouping<{ process: string }>,
   targets: Grouping<{ process: string; destination: string }>,
-): EgressProcess[] {
-  const processes = [...names].map(({ keys }) => keys.process)
+): Steps<{ total: number; rows: EgressProcess[] }> {
+  const counts = new Map<string, number>()
+  for (let target = 0; target < targets.size; target++) {
+    const process = targets.value(target, 'process')
+    counts.set(process, (counts.get(process) ?? 0) + 1)
+  }
+  yield
+  const all = Array.from({ length: names.size }, (_, number) => names.value(number, 'process'))
+  const { total, top } = pickTop(
+    names.size,
+    MOST_ROWS,
+    0,
+    (number) => counts.get(all[number] as string) ?? 0,
+    (a, b) => compareTexts(all[a] as string, all[b] as string),
+  )
+  yield
+  const processes = top.map((number) => all[number] as string)
   const destinations = targets.busiestWithin('process', new Set(processes), MOST_DESTINATIONS)
-  return processes
-    .map((process) => ({
-      process,
-      destination_count: destinations.get(process)?.total ?? 0,
-      external_destinations:
-        destinations
-          .get(process)
-          ?.groups.map(({ keys }) => keys.destination)
-          .sort() ?? [],
-    }))
-    .sort((a, b) => b.destination_count - a.destination_count || byText(a.process, b.process))
+  const rows = processes.map((process) => ({
+    process,
+    destination_count: counts.get(process) ?? 0,
+    external_destinations: (destinations.get(process)?.groups ?? []).map(({ keys }) => keys.destination).sort(),
+  }))
+  return { total, rows }
 }
 
-/** Of all attributed destinations, most processes first; processes in alphabetical order. */
+/** Of all attributed destinations, most processes first; processes in alphabetical order, rows that name none aside. */
 export function rankProviders(
-  groups: Iterable<{ keys: { provider: Attribution | null; process: string }; measures: { connections: number } }>,
+  groups: Grouping<{ provider: Attribution | null; process: string | null }>,
 ): EgressProvider[] {
   const providers = new Map<Attribution, { connections: number; processes: string[] }>()
-  for (const { keys, measures } of groups) {
-    if (keys.provider === null) continue
-    const known = providers.get(keys.provider) ?? { connections: 0, processes: [] }
-    known.connections += measures.connections
-    known.processes.push(keys.process)
-    providers.set(keys.provider, known)
+  for (let number = 0; number < groups.size; number++) {
+    const provider = groups.value(number, 'provider')
+    if (provider === null) continue
+    const known = providers.get(provider) ?? { connections: 0, processes: [] }
+    known.connections += groups.connections(number)
+    const process = groups.value(number, 'process')
+    if (process !== null) known.processes.push(process)
+    providers.set(provider, known)
   }
   return [...providers]
     .map(([{ provider, confidence }, { connections, processes }]) => ({
@@ -63,9 +82,9 @@ export function rankProviders(
       provider_confidence: confidence,
       connections,
       process_count: processes.length,
-      processes: processes.sort().slice(0, MOST_PROCESSES),
+      processes: firstByName(processes, MOST_PROCESSES),
     }))
-    .sort((a, b) => b.process_count - a.process_count || byText(a.provider, b.provider))
+    .sort((a, b) => b.process_count - a.process_count || compareTexts(a.provider, b.provider))
 }
 
 /** Who publishes the range that a destination lies in; looked up once per distinct end. Code 0 (null): nobody. */
@@ -80,5 +99,3 @@ export function providerColumn(encoder: FlowEncoder): Column<Attribution | null>
   })
   return { code: dst.code, value: (code) => found.get(dst.value(code) ?? '') ?? null }
 }
-
-const byText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)

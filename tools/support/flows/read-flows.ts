@@ -2,6 +2,7 @@ import { MAX_TRAFFIC_ROWS, type PolicyDecision, type TrafficQuery } from '../../
 import type { ToolContext } from '../../define.js'
 import type { TrafficFilters } from '../traffic-filters.js'
 import type { TrafficWindow } from '../traffic-window.js'
+import { isReadableFlow } from './check-flow.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import { createMeasures, type Measures } from './measures.js'
 
@@ -33,8 +34,12 @@ export interface FlowsRead {
   /** Rows that were analysed: readable, and kept by the filters applied here. */
   rows: number
   unparseable: number
-  /** The row limit was reached: there may be more, and every count is a lower bound. */
+  /** There may be more, and every count is a lower bound: the row limit was reached, or one of the two below. */
   truncated: boolean
+  /** Regions of a supercluster that did not answer, by the name of their PCE. */
+  silentRegions: readonly string[]
+  /** Rows the PCE said there are, where they are more than it sent; else null. */
+  announced: number | null
   /** Observations before the PCE aggregated them into rows; null when it did not say. */
   rawObservations: number | null
   /** Of all analysed rows. */
@@ -67,6 +72,7 @@ export function createFlowReader(
     const rowLimit = request.maxResults ?? MAX_TRAFFIC_ROWS
     const sums = createMeasures()
     let rows = 0
+    let misshapen = 0
     ctx.progress({ progress: step++, message: 'Starting the traffic query.' })
     const outcome = await ctx.pce.streamTrafficFlows(request.name, toQuery(request, rowLimit), {
       signal: ctx.signal,
@@ -74,6 +80,10 @@ export function createFlowReader(
       draftDecisions: request.draftDecisions ?? false,
       onFlows(flows) {
         for (const flow of flows) {
+          if (!isReadableFlow(flow)) {
+            misshapen++
+            continue
+          }
           if (filters?.keeps?.(flow.src.ip, flow.dst.ip) === false) continue
           const row = encoder.encode(flow)
           rows++
@@ -88,13 +98,18 @@ export function createFlowReader(
         }),
     })
     const pceFlows = outcome.flows + outcome.unparseable
+    const { regions, flows_count: count } = outcome.query
+    const silentRegions = (regions ?? []).flatMap((region) => (region.responded ? [] : [region.pce_fqdn]))
+    const announced = typeof count === 'number' && count > pceFlows ? count : null
     return {
       window,
       rowLimit,
       pceFlows,
       rows,
-      unparseable: outcome.unparseable,
-      truncated: pceFlows >= rowLimit,
+      unparseable: outcome.unparseable + misshapen,
+      truncated: pceFlows >= rowLimit || silentRegions.length > 0 || announced !== null,
+      silentRegions,
+      announced,
       rawObservations: outcome.matchesCount,
       totals: sums.of(0).measures,
       appliedToRows: filters?.appliedToRows ?? [],

@@ -1,5 +1,5 @@
 import type { Limits } from '../../../schemas/config.js'
-import { cleanText } from '../clean-text.js'
+import { cleanList, cleanText } from '../clean-text.js'
 import { countRowsThatFit, toSplitRows } from '../split-format.js'
 import { coverageNote, dataSpan } from './describe-reading.js'
 import type { Group } from './group-rows.js'
@@ -58,5 +58,5 @@ export function showFlowTable({ read, names, groups, total, keepsEmpty }: FlowTa
 function showKey(name: string, value: string | number | null): string | number {
   if (typeof value === 'number') return value
   if (value === null) return '-'
-  return name === 'matched_rules' ? value.split(', ').map(cleanText).join(', ') : cleanText(value)
+  return name === 'matched_rules' ? cleanList(value) : cleanText(value)
 }

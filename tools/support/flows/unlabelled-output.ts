@@ -37,7 +37,7 @@ export const UnlabelledOutput = Type.Object({
   unmanaged_destination_count: Count('Rows of unmanaged_destinations, shown or not'),
   section_totals: Counts('Rows of at least min_connections'),
   distinct_ips: Counts('Addresses without app label in these rows'),
-  connections: Counts('Of all traffic, before any filter'),
+  connections: Counts('Of traffic that policy decided on, before any filter'),
   unmanaged_sources: Type.Array(Type.Object({ src_ip: Address, ...named, dst_app: App, dst_env: Env, ...traffic }), {
     description: 'Sources without app label of labelled destinations',
   }),

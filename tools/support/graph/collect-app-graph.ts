@@ -1,8 +1,8 @@
-import { applicationColumns, applicationId } from '../flows/applications.js'
-import { textColumn } from '../flows/columns.js'
+import { applicationColumns, type Application } from '../flows/applications.js'
+import { textColumn, type Column } from '../flows/columns.js'
 import type { FlowEncoder, FlowRow } from '../flows/encode-flow.js'
 import { groupRows } from '../flows/group-rows.js'
-import type { AppEdge, AppNode } from './lay-out-graph.js'
+import type { AppEdge } from './lay-out-graph.js'
 
 /** An edge with its connections by policy decision. */
 export interface DecidedEdge extends AppEdge {
@@ -11,43 +11,45 @@ export interface DecidedEdge extends AppEdge {
 
 /** Traffic between applications, row by row. */
 export interface AppGraphCollector {
-  /** True when both ends are applications, different ones: the row is part of an edge. */
-  readonly add: (row: FlowRow) => boolean
-  /** The edges with connections of every decision, each ordered pair once, and the nodes they join (tools contract, A11, B6). */
-  finish(): { nodes: AppNode[]; edges: DecidedEdge[] }
+  /** The number of the edge that the row is part of; null unless both ends are applications, different ones. */
+  readonly add: (row: FlowRow) => number | null
+  /** The edges by number, each ordered pair once with its connections of every decision, and the nodes they join (tools contract, A11, B6). */
+  finish(): { nodes: Application[]; edges: DecidedEdge[] }
 }
 
 export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
   const { src, dst } = applicationColumns(encoder)
-  const groups = groupRows({ src, dst, decision: textColumn(encoder, 'decision') })
+  const nodes: Application[] = []
+  /** By the code of an application: its place in `nodes`. */
+  const places: number[] = []
+  const placeOf = (code: number) => (places[code] ??= nodes.push(src.value(code) as Application) - 1)
+  // Of the row at hand, so that groups are made of numbers: no text is looked up before an answer shows it.
+  const current = { from: 0, to: 0, edge: 0 }
+  const numbers = (name: keyof typeof current): Column<number> => ({ code: () => current[name], value: (code) => code })
+  const pairs = groupRows({ from: numbers('from'), to: numbers('to') })
+  const decided = groupRows({ edge: numbers('edge'), decision: textColumn(encoder, 'decision') })
   return {
     add(row) {
       const [from, to] = [src.code(row), dst.code(row)]
-      if (from === 0 || to === 0 || from === to) return false
-      groups.add(row)
-      return true
+      if (from === 0 || to === 0 || from === to) return null
+      current.from = placeOf(from)
+      current.to = placeOf(to)
+      current.edge = pairs.add(row)
+      decided.add(row)
+      return current.edge
     },
     finish() {
-      const nodes: AppNode[] = []
-      const places = new Map<string, number>()
-      const placeOf = (node: AppNode) => {
-        const id = applicationId(node)
-        const known = places.get(id) ?? nodes.push(node) - 1
-        places.set(id, known)
-        return known
+      const edges = Array.from({ length: pairs.size }, (_, edge): DecidedEdge => ({
+        from: pairs.value(edge, 'from'),
+        to: pairs.value(edge, 'to'),
+        connections: pairs.connections(edge),
+        decisions: {},
+      }))
+      for (let number = 0; number < decided.size; number++) {
+        const { decisions } = edges[decided.value(number, 'edge')] as DecidedEdge
+        decisions[decided.value(number, 'decision') ?? 'unknown'] = decided.connections(number)
       }
-      const edges = new Map<string, DecidedEdge>()
-      for (const { keys, measures } of groups) {
-        if (keys.src === null || keys.dst === null) continue
-        const [from, to] = [placeOf(keys.src), placeOf(keys.dst)]
-        const id = `${from} ${to}`
-        const edge = edges.get(id) ?? { from, to, connections: 0, decisions: {} }
-        edges.set(id, edge)
-        edge.connections += measures.connections
-        const decision = keys.decision ?? 'unknown'
-        edge.decisions[decision] = (edge.decisions[decision] ?? 0) + measures.connections
-      }
-      return { nodes, edges: [...edges.values()] }
+      return { nodes, edges }
     },
   }
 }

@@ -1,10 +1,6 @@
+import { applicationKey, type Application } from '../flows/applications.js'
+import { compareTexts } from '../flows/compare-values.js'
 import { buildAdjacency, reverseAdjacency, uniteAdjacency, type Adjacency } from './adjacency.js'
-
-/** An application: the values of its two labels (tools contract, A11). */
-export interface AppNode {
-  app: string
-  env: string
-}
 
 /** Traffic from one node to another, both as places in the list of nodes. */
 export interface AppEdge {
@@ -15,7 +11,7 @@ export interface AppEdge {
 
 /** Distinct nodes, and at most one edge for an ordered pair of them. Edges of a node to itself are ignored (A11). */
 export interface AppGraph {
-  nodes: readonly AppNode[]
+  nodes: readonly Application[]
   edges: readonly AppEdge[]
 }
 
@@ -25,7 +21,7 @@ export interface AppGraph {
  */
 export interface GraphLayout {
   /** In the order of their keys. */
-  readonly nodes: readonly AppNode[]
+  readonly nodes: readonly Application[]
   /** The place in the caller's list, of a node here. */
   readonly given: Uint32Array
   /** The node here, of a place in the caller's list. */
@@ -36,14 +32,11 @@ export interface GraphLayout {
   readonly neighbours: Adjacency
 }
 
-/** How a node is shown. Not unique, for label values may contain the bar; code identifies a node by its number. */
-export const nodeKey = ({ app, env }: AppNode): string => `${app}|${env}`
-
 /** Puts nodes in the order of their keys (UTF-16 units, as everywhere); nodes that only look alike, in the order of their apps. */
 export function layOutGraph({ nodes, edges }: AppGraph): GraphLayout {
-  const keys = nodes.map(nodeKey)
+  const keys = nodes.map(applicationKey)
   const given = Uint32Array.from(nodes.keys()).sort(
-    (a, b) => compare(keys[a]!, keys[b]!) || compare(nodes[a]!.app, nodes[b]!.app),
+    (a, b) => compareTexts(keys[a]!, keys[b]!) || compareTexts(nodes[a]!.app, nodes[b]!.app),
   )
   const placed = new Uint32Array(nodes.length)
   given.forEach((place, node) => (placed[place] = node))
@@ -61,5 +54,3 @@ export function layOutGraph({ nodes, edges }: AppGraph): GraphLayout {
 
 /** Edges that start at, or lead to, a node. */
 export const degreeOf = ({ starts }: Adjacency, node: number): number => starts[node + 1]! - starts[node]!
-
-const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)

@@ -1,5 +1,6 @@
+import { applicationKey } from '../flows/applications.js'
 import type { Adjacency } from './adjacency.js'
-import { degreeOf, layOutGraph, nodeKey, type AppEdge, type AppGraph } from './lay-out-graph.js'
+import { degreeOf, layOutGraph, type AppEdge, type AppGraph } from './lay-out-graph.js'
 import { measureBetweenness } from './measure-betweenness.js'
 import { consumerRatio, greatestOf, round, scoreInfrastructure, type Tier } from './score-infrastructure.js'
 import type { Steps } from './work-in-turns.js'
@@ -68,7 +69,7 @@ export function* rankInfrastructure(graph: AppGraph, options: InfrastructureOpti
   }))
   const greatest = greatestOf(measures)
   const production = new Set(options.productionEnvs.map((env) => env.toLowerCase()))
-  const keys = nodes.map(nodeKey)
+  const keys = nodes.map(applicationKey)
 
   const rows = measures.map((own, node): InfrastructureRow => {
     const { app, env } = nodes[node]!

@@ -1,6 +1,7 @@
+import type { Application } from '../flows/applications.js'
 import type { DecidedEdge } from './collect-app-graph.js'
 import { findPaths, type FoundPath } from './find-paths.js'
-import { layOutGraph, type AppNode } from './lay-out-graph.js'
+import { layOutGraph } from './lay-out-graph.js'
 import { rankReach, type ReachRow } from './rank-reach.js'
 import { workInTurns } from './work-in-turns.js'
 
@@ -11,9 +12,10 @@ export interface MovementScope {
 }
 
 export interface Movement {
-  nodes: readonly AppNode[]
-  /** Edges with a flow that is not blocked. */
+  nodes: readonly Application[]
+  /** All edges, by number. */
   edges: readonly DecidedEdge[]
+  /** Edges whose every flow is blocked; no path uses them. */
   blockedEdges: number
   /** Of the whole graph, the farthest reach first. */
   reach: ReachRow[]
@@ -23,7 +25,7 @@ export interface Movement {
 
 /** What can be reached from where, over edges that are not blocked. Rejects with the signal's reason when cancelled. */
 export async function searchMovement(
-  { nodes, edges }: { nodes: AppNode[]; edges: DecidedEdge[] },
+  { nodes, edges }: { nodes: Application[]; edges: DecidedEdge[] },
   scope: MovementScope,
   maxHops: number,
   signal: AbortSignal,
@@ -31,12 +33,12 @@ export async function searchMovement(
   const usable = edges.filter(({ decisions }) => Object.keys(decisions).some((decision) => decision !== 'blocked'))
   const layout = layOutGraph({ nodes, edges: usable })
   const reach = await workInTurns(rankReach(layout), signal)
-  const base = { nodes, edges: usable, blockedEdges: edges.length - usable.length, reach }
+  const base = { nodes, edges, blockedEdges: edges.length - usable.length, reach }
   if (scope.app === undefined && scope.env === undefined) return { ...base, paths: null }
   const starts = nodes.flatMap((node, at) => (isInScope(node, scope) ? [at] : []))
   const { paths, total } = await workInTurns(findPaths(layout, starts, maxHops), signal)
   return { ...base, paths: { starts, found: paths, total } }
 }
 
-export const isInScope = (node: AppNode, { app, env }: MovementScope): boolean =>
+export const isInScope = (node: Application, { app, env }: MovementScope): boolean =>
   (app === undefined || node.app === app) && (env === undefined || node.env === env)

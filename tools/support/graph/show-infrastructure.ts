@@ -2,6 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { Count, Flag, Nullable, Text, Total } from '../../../schemas/common.js'
 import type { Limits } from '../../../schemas/config.js'
 import { countOf } from '../count-of.js'
+import { NO_DECIDED_FLOWS } from '../flows/applications.js'
 import type { Reading } from '../flows/describe-reading.js'
 import { showSections } from '../show-sections.js'
 import type { Consumed, Consumption } from './collect-consumption.js'
@@ -128,7 +129,10 @@ function recommend(
 ) {
   if (rows.length === 0) return 'Nothing to rank.'
   if (core + shared === 0) return 'No application stands out as infrastructure; order ringfences by business priority.'
-  const first = rows.slice(0, 3).map(({ app, env }) => `${app} (${env})`)
+  const first = rows
+    .filter(({ tier }) => tier !== 'Standard Application')
+    .slice(0, 3)
+    .map(({ app, env }) => `${app} (${env})`)
   return `Write policy for the ${countOf(core + shared, 'infrastructure application')} before ringfencing what depends on them, starting with ${first.join(', ')}.`
 }
 
@@ -136,7 +140,7 @@ function explainNothing(
   { app_to_app_flows: between, min_connections_filter: least }: InfrastructureFacts['summary'],
   reading: Reading,
 ) {
-  if (reading.analysed.rows === 0) return 'No flows in the window.'
+  if (reading.analysed.rows === 0) return NO_DECIDED_FLOWS
   if (between === 0) return 'No flow has an app and an env label on both ends, so there is nothing to rank.'
   return `No pair of applications has ${least} connections or more.`
 }

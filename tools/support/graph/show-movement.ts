@@ -1,10 +1,10 @@
 import type { Limits } from '../../../schemas/config.js'
 import { countOf } from '../count-of.js'
-import { applicationId } from '../flows/applications.js'
+import { applicationKey, NO_DECIDED_FLOWS } from '../flows/applications.js'
 import type { Reading } from '../flows/describe-reading.js'
 import { showSections } from '../show-sections.js'
-import type { Edge, EdgePortCollector } from './collect-edge-ports.js'
-import { nodeKey, type AppEdge, type AppNode } from './lay-out-graph.js'
+import type { EdgePortCollector } from './collect-edge-ports.js'
+import { edgesOfPaths, riskiestEdges } from './pick-edges.js'
 import { isInScope, type Movement, type MovementScope } from './search-movement.js'
 
 const BRIDGES_SHOWN = 10
@@ -14,6 +14,8 @@ const PORTS_SHOWN = 10
 
 export interface MovementFacts {
   days: number
+  /** Rows between two applications. */
+  between: number
   found: Movement
   scope: MovementScope
   maxHops: number
@@ -21,30 +23,44 @@ export interface MovementFacts {
   reading: Reading
 }
 
-/** The answer of detect-lateral-movement-paths (tools contract, B7). Counts are of everything, lists of what the scope asks for. */
+/** The answer of detect-lateral-movement-paths (tools contract, B7). Counts of nodes and edges are of the whole estate. */
 export function showMovement(
-  { days, found, scope, maxHops, ports, reading }: MovementFacts,
+  { days, between, found, scope, maxHops, ports, reading }: MovementFacts,
   { detail, limits }: { detail: 'standard' | 'full'; limits: Limits },
 ) {
-  const { nodes, paths } = found
-  const inScope = found.reach.filter((row) => isInScope(row, scope))
-  const bridges = inScope.filter((row) => row.is_articulation_point)
-  const risky = ports.riskiest(RISKY_EDGES_SHOWN)
-  const showEdges = edgeShower(found, ports)
-  const articulationPoints = found.reach.filter((row) => row.is_articulation_point).length
+  const { nodes, edges, paths } = found
+  // An application is where to start, and what stands in its way lies elsewhere; an env alone is what to look at.
+  const shown: MovementScope = scope.app === undefined ? scope : {}
+  const keys = nodes.map(applicationKey)
+  const ranked = found.reach.filter((row) => isInScope(row, shown))
+  const bridges = ranked.filter((row) => row.is_articulation_point)
+  const risky = riskiestEdges(found, shown, ports.risky(), RISKY_EDGES_SHOWN)
+  const hops = edgesOfPaths(found)
+  const portsOf = ports.of(new Set([...risky.edges, ...hops]), PORTS_SHOWN)
+  const showEdge = (number: number) => {
+    const { from, to, connections, decisions } = edges[number]!
+    return {
+      from: keys[from]!,
+      to: keys[to]!,
+      connections,
+      ...portsOf.get(number)!,
+      policy_decisions: decisions,
+    }
+  }
   const message = explain(found, reading)
   const envelope = {
     lookback_days: days,
     total_apps: nodes.length,
-    total_edges: found.edges.length,
+    total_edges: edges.length - found.blockedEdges,
     blocked_edges: found.blockedEdges,
-    articulation_points: articulationPoints,
+    app_to_app_flows: between,
+    articulation_points: found.reach.filter((row) => row.is_articulation_point).length,
     high_risk_edges_total: risky.total,
     ...(paths !== null && {
       max_hops: maxHops,
       paths_total: paths.total,
     }),
-    recommendation: recommend(articulationPoints, risky.total),
+    recommendation: recommend(bridges.length, risky.total, shown, reading),
     ...(message !== null && { message }),
     ...reading,
   }
@@ -54,7 +70,7 @@ export function showMovement(
       total: bridges.length,
     },
     top_reachable_nodes: {
-      rows: inScope
+      rows: ranked
         .slice(0, NODES_SHOWN)
         .map(({ app, env, reachable_apps: reachable, is_articulation_point: bridge }) => ({
           app,
@@ -62,16 +78,16 @@ export function showMovement(
           reachable_apps: reachable,
           is_bridge_node: bridge,
         })),
-      total: inScope.length,
+      total: ranked.length,
     },
-    high_risk_edges: { rows: showEdges(risky.edges), total: risky.total },
+    high_risk_edges: { rows: risky.edges.map(showEdge), total: risky.total },
     ...(paths !== null && {
-      paths_from: all(paths.starts.map((at) => keyAt(nodes, at)).sort()),
+      paths_from: all(paths.starts.map((at) => keys[at]!).sort()),
       paths: {
-        rows: paths.found.map(({ path, hops }) => ({ path: path.map((at) => keyAt(nodes, at)), hops })),
+        rows: paths.found.map(({ path, ...rest }) => ({ path: path.map((at) => keys[at]!), ...rest })),
         total: paths.total,
       },
-      path_edges: all(showEdges(edgesOfPaths(found))),
+      path_edges: all(hops.map(showEdge)),
     }),
   }
   const answer = showSections(envelope, sections, {
@@ -84,49 +100,27 @@ export function showMovement(
 
 const all = <T>(rows: readonly T[]) => ({ rows, total: rows.length })
 
-const keyAt = (nodes: readonly AppNode[], at: number) => nodeKey(nodes[at] as AppNode)
-
-/** Edges with their traffic and ports, as answers show them. */
-function edgeShower({ nodes, edges }: Movement, ports: EdgePortCollector) {
-  const idOf = ({ from, to }: Edge) => `${applicationId(from)}\u0000${applicationId(to)}`
-  const endsOf = ({ from, to }: AppEdge): Edge => ({ from: nodes[from] as AppNode, to: nodes[to] as AppNode })
-  const byId = new Map(edges.map((edge) => [idOf(endsOf(edge)), edge]))
-  return (wanted: readonly Edge[]) =>
-    ports.of(wanted, PORTS_SHOWN).map((used, at) => {
-      const edge = wanted[at] as Edge
-      const { connections = 0, decisions = {} } = byId.get(idOf(edge)) ?? {}
-      return { from: nodeKey(edge.from), to: nodeKey(edge.to), connections, ...used, policy_decisions: decisions }
-    })
-}
-
-/** Every edge of the paths that were found, once, in order of appearance. */
-function edgesOfPaths({ nodes, paths }: Movement): Edge[] {
-  const edges = new Map<string, Edge>()
-  for (const { path } of paths?.found ?? []) {
-    for (let hop = 1; hop < path.length; hop++) {
-      const [from, to] = [path[hop - 1] as number, path[hop] as number]
-      edges.set(`${from} ${to}`, { from: nodes[from] as AppNode, to: nodes[to] as AppNode })
-    }
-  }
-  return [...edges.values()]
-}
-
 function explain({ nodes, paths }: Movement, reading: Reading): string | null {
-  if (reading.analysed.rows === 0) return 'No flows in the window.'
+  if (reading.analysed.rows === 0) return NO_DECIDED_FLOWS
   if (nodes.length === 0) return 'No flow has an app and an env label on both ends, so there is nothing to follow.'
   if (paths === null) return null
-  if (paths.starts.length === 0) return 'The start has no flow to or from another application in the window.'
-  return paths.total === 0 ? 'No flow leaves the start that is not blocked, so nothing can be reached from it.' : null
+  if (paths.starts.length === 0) return 'The start has no flow to or from another labelled application in the window.'
+  return paths.total === 0
+    ? 'No flow that is not blocked leads from the start to another labelled application; hosts without app or env label are not followed.'
+    : null
 }
 
-function recommend(bridges: number, risky: number): string {
+/** `bridges` and `risky` are of the scope, which is empty or an env. */
+function recommend(bridges: number, risky: number, { env }: MovementScope, reading: Reading): string {
+  const where = env === undefined ? '' : ` of env ${env}`
+  const isPartial = reading.flows_truncated
   const advice = [
     bridges > 0
-      ? `Ringfence the ${countOf(bridges, 'articulation point')} first: each joins parts that are apart without it.`
-      : 'No application joins parts that would be apart without it.',
+      ? `Ringfence the ${countOf(bridges, 'articulation point')}${where} first: each joins parts that are apart without it.`
+      : `No labelled application${where} joins parts that would be apart without it${isPartial ? ', in the rows read' : ''}.`,
     risky > 0
-      ? `Restrict remote administration and file sharing on ${countOf(risky, 'edge')} between applications.`
-      : 'No remote administration or file sharing between applications is open.',
+      ? `Restrict remote administration and file sharing on ${countOf(risky, 'edge')} between labelled applications${where}.`
+      : `No remote administration or file sharing between labelled applications${where} is open${isPartial ? ' in the rows read; there may be some in those that are missing' : ''}.`,
   ]
   return advice.join(' ')
 }

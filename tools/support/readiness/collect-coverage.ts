@@ -2,12 +2,12 @@ import type { Application } from '../flows/applications.js'
 import { textColumn, type Side } from '../flows/columns.js'
 import type { FlowEncoder, FlowRow } from '../flows/encode-flow.js'
 import { groupRows } from '../flows/group-rows.js'
+import type { FlowPath } from '../flows/read-both-ways.js'
 import { collectUncovered } from './collect-uncovered.js'
-import type { FlowPath } from './read-application-traffic.js'
 import { isUncovered, tallyDecisions, toDecision } from './tally-decisions.js'
 
 /** A draft rule that matches rows which are not allowed yet and which the draft would allow. */
-export interface MatchingRule {
+interface MatchingRule {
   /** Href, or the name of an essential rule. */
   rule: string
   flows: number

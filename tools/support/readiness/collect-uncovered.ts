@@ -19,12 +19,6 @@ export interface UncoveredService extends Uncovered {
   /** Names, by connections, at most five. */
   processes: string[]
 }
-export type UncoveredApp = Uncovered & Application
-export interface UncoveredEnd extends Uncovered {
-  endpoint: string
-  ip: string | null
-  kind: 'unlabelled' | 'half_labelled'
-}
 
 const MAX_PROCESSES = 5
 

@@ -1,24 +1,42 @@
 import type { Workload } from '../../../schemas/pce/workload.js'
-import { textColumn } from '../flows/columns.js'
+import { mayBeAllowedByDefault } from '../flows/allowed-by-default.js'
+import { endColumns, textColumn } from '../flows/columns.js'
 import type { FlowEncoder, FlowRow } from '../flows/encode-flow.js'
+import type { FlowPath } from '../flows/read-both-ways.js'
 import { isManaged } from '../show-workload.js'
 
+/** Allowed rows whose "allowed" says less than it seems to. */
+export interface WeaklyAllowed {
+  /** It may only mean that no deny rule matched: see `mayBeAllowedByDefault`. */
+  byDefault: number
+  /** Only the other end judged it: the application's own is idle or has no agent. */
+  elsewhere: number
+}
+
 /**
- * Counts allowed rows of workloads in selective mode, among `workloads`: only deny rules bite there, so that allowed may mean no
- * more than that none matched.
+ * Counts them among an application's rows. `workloads` are its own, whose modes are as the PCE has them now; the modes of others
+ * are as their rows say.
  */
 export function countAllowedByDefault(encoder: FlowEncoder, workloads: readonly Workload[]) {
-  const selective = new Set(
-    workloads.flatMap((one) => (isManaged(one) && one.enforcement_mode === 'selective' ? one.href : [])),
+  const own = new Map(
+    workloads.map((one) => [one.href, isManaged(one) ? (one.enforcement_mode ?? null) : null] as const),
   )
+  const modes = endColumns(encoder, ({ workload, managed, mode }) => {
+    const known = workload === null ? undefined : own.get(workload)
+    return known === undefined ? (managed ? mode : null) : known
+  })
   const decision = textColumn(encoder, 'decision')
-  const isSelective = (end: number) => selective.has(encoder.ends.end(end).workload ?? '')
-  let count = 0
+  const counts: WeaklyAllowed = { byDefault: 0, elsewhere: 0 }
   return {
-    add(row: FlowRow): void {
-      if (selective.size === 0 || decision.value(decision.code(row)) !== 'allowed') return
-      if (isSelective(row.src) || isSelective(row.dst)) count++
+    add(row: FlowRow, path: FlowPath): void {
+      if (decision.value(decision.code(row)) !== 'allowed') return
+      const [src, dst] = [modes.src.value(modes.src.code(row)), modes.dst.value(modes.dst.code(row))]
+      if (mayBeAllowedByDefault(src, dst)) counts.byDefault += 1
+      const [near, far] = path === 'outbound' ? [src, dst] : [dst, src]
+      if (judgesNothing(near) && !judgesNothing(far)) counts.elsewhere += 1
     },
-    count: () => count,
+    result: () => counts,
   }
 }
+
+const judgesNothing = (mode: string | null) => mode === null || mode === 'idle'

@@ -1,4 +1,4 @@
-import { Type, type Static } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import { Count, Flag, Nullable, Text, Total } from '../../../schemas/common.js'
 import { Reading } from '../flows/describe-reading.js'
 import { Truncation } from '../show-sections.js'
@@ -63,7 +63,6 @@ const Draft = Type.Object(
   },
   { description: 'What the draft policy would decide on the same rows' },
 )
-export type DraftCoverage = Static<typeof Draft>
 
 /** What get-policy-coverage-report answers (tools contract, B10). */
 export const CoverageOutput = Type.Object({

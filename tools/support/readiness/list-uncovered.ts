@@ -3,7 +3,7 @@ import { endColumn, portColumn, protocolColumn, textColumn, type Side } from '..
 import type { FlowEncoder, FlowRow } from '../flows/encode-flow.js'
 import { endpointLabel, type FlowEnd } from '../flows/flow-end.js'
 import { groupRows } from '../flows/group-rows.js'
-import type { FlowPath } from './read-application-traffic.js'
+import type { FlowPath } from '../flows/read-both-ways.js'
 import { isUncovered, toDecision } from './tally-decisions.js'
 
 /** Rows that policy stops or would stop. */

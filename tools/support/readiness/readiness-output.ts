@@ -1,4 +1,4 @@
-import { Type, type Static } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import { Count, Counts, Flag, Nullable, StringEnum, Text, Total } from '../../../schemas/common.js'
 import { Reading } from '../flows/describe-reading.js'
 import { Truncation } from '../show-sections.js'
@@ -14,7 +14,8 @@ export const ReadinessOutput = Type.Object({
   env: Plain,
   readiness_score: Nullable(Type.Number({ description: 'Of 100; null: no traffic, or nothing to enforce' })),
   readiness_level: StringEnum(['ready', 'partially_ready', 'not_ready', 'unknown'] as const, {
-    description: 'ready from 80, partially_ready from 50; unknown: no score',
+    description:
+      'ready from 80, unless allowed by default or the ringfence is empty; partially_ready from 50; unknown: no score',
   }),
   factors: Type.Array(
     Type.Object({
@@ -116,8 +117,3 @@ export const ReadinessOutput = Type.Object({
   ...Reading,
   ...Truncation,
 })
-
-type Readiness = Static<typeof ReadinessOutput>
-export type RemoteApps = Readiness['remote_apps']
-export type Standing = Exclude<keyof RemoteApps, 'totals'>
-export type UnlabelledSources = Readiness['unlabelled_sources']

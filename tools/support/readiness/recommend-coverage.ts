@@ -1,10 +1,11 @@
 import { countOf } from '../count-of.js'
 import { protocolName } from '../protocols.js'
 import type { Coverage } from './collect-coverage.js'
+import type { WeaklyAllowed } from './count-allowed-by-default.js'
 import { coverage, judged } from './tally-decisions.js'
 
 /** What the figures mean and what to do next, by the bands 95, 80 and 50 % (tools contract, B10). */
-export function recommendCoverage(found: Coverage, allowedByDefault: number): string {
+export function recommendCoverage(found: Coverage, { byDefault, elsewhere }: WeaklyAllowed): string {
   const { flows } = found.overall.decisions
   const percentage = coverage(flows)
   if (percentage === null) return describeNothing(flows.unknown)
@@ -14,8 +15,11 @@ export function recommendCoverage(found: Coverage, allowedByDefault: number): st
     missing > 0 ? nameBusiest(found) : '',
     nameUnlabelled(found),
     describeDraft(found, missing),
-    allowedByDefault > 0
-      ? `${countOf(allowedByDefault, 'allowed row')} at workloads in selective mode: allowed may only mean that no deny rule matched.`
+    byDefault > 0
+      ? `${countOf(byDefault, 'allowed row')} at workloads in selective mode: allowed may only mean that no deny rule matched.`
+      : '',
+    elsewhere > 0
+      ? `${countOf(elsewhere, 'allowed row')} judged by the other end alone: the workload here is idle or has no agent.`
       : '',
   ]
     .filter(Boolean)

@@ -3,12 +3,14 @@ import type { Application } from '../flows/applications.js'
 import type { RingfenceState } from './describe-ringfence.js'
 import type { UnlabelledEnd } from './judge-remotes.js'
 import type { Readiness, ReadinessFacts } from './score-readiness.js'
+import { judged, type Decisions } from './tally-decisions.js'
 
 const MAX_NAMES = 5
 
 /** What to do next, the most pressing first. Every sentence follows from a figure of the answer; nothing found, nothing said. */
-export function recommendReadiness(facts: ReadinessFacts, { score, level, unscored }: Readiness): string[] {
-  const { fleet, decisions, remotes, ringfence } = facts
+export function recommendReadiness(facts: ReadinessFacts, { score, level, unscored, obstacles }: Readiness): string[] {
+  const { fleet, decisions, outbound, intra, remotes, ringfence } = facts
+  const { byDefault, elsewhere } = facts.weaklyAllowed
   const stopped = remotes.unlabelled.filter((end) => end.uncovered_flows > 0)
   const { modes } = fleet
   const unmanaged = fleet.total - fleet.managed
@@ -21,6 +23,8 @@ export function recommendReadiness(facts: ReadinessFacts, { score, level, unscor
       ? `Only part of the traffic from ${nameApplications(remotes.partlyCovered)} is allowed: see uncovered_flows.`
       : '',
     stopped.length > 0 ? recommendUnlabelled(stopped) : '',
+    nameGap(outbound, 'outbound row', 'add rules where they go to, by IP list outside; see uncovered_flows.'),
+    nameGap(intra, 'intra row', 'rules of its ringfence can allow them.'),
     decisions.flows.blocked > 0
       ? `${countOf(decisions.flows.blocked, 'row')} of traffic blocked already: allow what is needed; the rest keeps 10 points away while it is tried.`
       : '',
@@ -34,8 +38,14 @@ export function recommendReadiness(facts: ReadinessFacts, { score, level, unscor
     fleet.offline > 0
       ? `${countOf(fleet.offline, 'workload')} offline: their recent traffic is missing here, and policy reaches them only when they are back.`
       : '',
-    facts.allowedByDefault > 0
-      ? `${countOf(facts.allowedByDefault, 'allowed row')} at workloads in selective mode: allowed may only mean that no deny rule matched, so full enforcement could block them.`
+    byDefault > 0
+      ? `${countOf(byDefault, 'allowed row')} at workloads in selective mode: allowed may only mean that no deny rule matched, so full enforcement could block them.`
+      : '',
+    elsewhere > 0
+      ? `${countOf(elsewhere, 'allowed row')} judged by the other end alone: the workload here is idle or has no agent.`
+      : '',
+    score !== null && obstacles.length > 0
+      ? `${score} of 100, but a stricter mode could cut what is allowed now: ${obstacles.join('; ')}. Add allow rules first.`
       : '',
     level === 'ready' && (modes.full ?? 0) < fleet.managed
       ? `${score} of 100: the next step is a stricter mode for ${countOf(fleet.managed - (modes.full ?? 0), 'workload')} not in full enforcement.`
@@ -46,6 +56,12 @@ export function recommendReadiness(facts: ReadinessFacts, { score, level, unscor
 function hintUnscored({ fleet, decisions }: ReadinessFacts): string {
   if (fleet.managed === 0) return ''
   return decisions.flows.unknown > 0 ? ' Check that agents report and policy applies.' : ' Look further back.'
+}
+
+function nameGap({ flows }: Decisions, noun: string, advice: string): string {
+  const [all, missing] = [judged(flows), judged(flows) - flows.allowed]
+  if (missing === 0) return ''
+  return `${missing} of ${countOf(all, noun)} not allowed: ${advice}`
 }
 
 function recommendUnlabelled(stopped: readonly UnlabelledEnd[]): string {

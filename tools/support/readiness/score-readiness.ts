@@ -1,10 +1,11 @@
 import { countOf } from '../count-of.js'
+import type { WeaklyAllowed } from './count-allowed-by-default.js'
 import type { RingfenceState } from './describe-ringfence.js'
 import type { Remotes } from './judge-remotes.js'
-import { coverage, judged, roundTo1, type Decisions } from './tally-decisions.js'
+import { coverage, judged, type Decisions } from './tally-decisions.js'
 
 /** Workloads of the application. Modes are those of workloads with an agent: the others have none that means anything. */
-export interface Fleet {
+interface Fleet {
   total: number
   managed: number
   modes: Readonly<Record<string, number>>
@@ -13,35 +14,43 @@ export interface Fleet {
 
 export interface ReadinessFacts {
   fleet: Fleet
+  /** Of all rows. */
   decisions: Decisions
+  /** Of these the ones that leave it, and those inside it. */
+  outbound: Decisions
+  intra: Decisions
   /** Of inbound traffic. */
   remotes: Remotes
   ringfence: RingfenceState
-  /** Allowed rows at workloads in selective mode, where no deny rule is enough for that. */
-  allowedByDefault: number
+  weaklyAllowed: WeaklyAllowed
 }
 
-export interface Factor {
+interface Factor {
   factor: string
   points: number
   max: number
   reason: string
 }
 
-export type Level = 'ready' | 'partially_ready' | 'not_ready' | 'unknown'
+type Level = 'ready' | 'partially_ready' | 'not_ready' | 'unknown'
 
 export interface Readiness {
   score: number | null
   level: Level
   /** Why there is no score. */
   unscored?: string
+  /** Why it is not ready whatever the score; empty: nothing is in the way. */
+  obstacles: string[]
   factors: Factor[]
 }
 
-/** Points by what was found (tools contract, B9). Without traffic or a workload with an agent there is nothing to score. */
+/**
+ * Points by what was found (tools contract, B9). Without traffic or a workload with an agent there is nothing to score; and
+ * points alone make nothing ready whose traffic a stricter mode may cut though it is allowed now.
+ */
 export function scoreReadiness(facts: ReadinessFacts): Readiness {
   const unscored = whyUnscored(facts)
-  if (unscored !== null) return { score: null, level: 'unknown', unscored, factors: [] }
+  if (unscored !== null) return { score: null, level: 'unknown', unscored, obstacles: [], factors: [] }
   const factors = [
     coverageFactor(facts),
     ringfenceFactor(facts),
@@ -50,8 +59,9 @@ export function scoreReadiness(facts: ReadinessFacts): Readiness {
     remoteFactor(facts),
   ]
   const score = roundTo1(factors.reduce((sum, { points }) => sum + points, 0))
-  const level = score >= 80 ? 'ready' : score >= 50 ? 'partially_ready' : 'not_ready'
-  return { score, level, factors: factors.map((factor) => ({ ...factor, points: roundTo1(factor.points) })) }
+  const obstacles = findObstacles(facts)
+  const level = score >= 80 && obstacles.length === 0 ? 'ready' : score >= 50 ? 'partially_ready' : 'not_ready'
+  return { score, level, obstacles, factors: factors.map((factor) => ({ ...factor, points: roundTo1(factor.points) })) }
 }
 
 function whyUnscored({ fleet, decisions }: ReadinessFacts): string | null {
@@ -65,9 +75,20 @@ function whyUnscored({ fleet, decisions }: ReadinessFacts): string | null {
     : 'No traffic was seen in the window.'
 }
 
-function coverageFactor({ decisions: { flows } }: ReadinessFacts): Factor {
+function findObstacles({
+  weaklyAllowed: { byDefault },
+  ringfence: { name, enabled, rules },
+}: ReadinessFacts): string[] {
+  return [
+    byDefault > 0 ? `${countOf(byDefault, 'allowed row')} may be so by default alone` : '',
+    enabled === true && rules === 0 ? `${name} has no enabled rule` : '',
+  ].filter(Boolean)
+}
+
+function coverageFactor({ decisions: { flows }, weaklyAllowed: { byDefault } }: ReadinessFacts): Factor {
   const all = judged(flows)
-  const reason = `${flows.allowed} of ${countOf(all, 'row')} allowed (${coverage(flows)} %)`
+  const doubt = byDefault > 0 ? `, ${byDefault} of them maybe by default alone (selective mode)` : ''
+  const reason = `${flows.allowed} of ${countOf(all, 'row')} allowed (${coverage(flows)} %)${doubt}`
   return { factor: 'policy_coverage', points: (flows.allowed / all) * 40, max: 40, reason }
 }
 
@@ -108,3 +129,5 @@ function remoteFactor({ remotes: { covered, partlyCovered, uncovered } }: Readin
   const reason = `${uncovered.length} of ${countOf(all, 'remote app')} uncovered, ${partlyCovered.length} partially covered`
   return { factor: 'no_uncovered_remote_apps', points: uncovered.length === 0 ? 10 : 0, max: 10, reason }
 }
+
+const roundTo1 = (value: number): number => Math.round(value * 10) / 10

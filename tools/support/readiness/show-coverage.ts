@@ -1,10 +1,10 @@
 import type { Static } from '@sinclair/typebox'
 import type { Limits } from '../../../schemas/config.js'
 import type { Application } from '../flows/applications.js'
-import { describeReading } from '../flows/describe-reading.js'
-import type { FlowsRead } from '../flows/read-flows.js'
+import { describeBothWays, type BothWays } from '../flows/read-both-ways.js'
 import { showSections } from '../show-sections.js'
 import type { Coverage, PathCoverage } from './collect-coverage.js'
+import type { WeaklyAllowed } from './count-allowed-by-default.js'
 import type { CoverageOutput } from './coverage-output.js'
 import { recommendCoverage } from './recommend-coverage.js'
 import { coverage, judged } from './tally-decisions.js'
@@ -13,18 +13,17 @@ interface Findings {
   application: Application
   days: number
   found: Coverage
-  /** Allowed rows at workloads in selective mode. */
-  allowedByDefault: number
+  weaklyAllowed: WeaklyAllowed
   /** Why the PCE did not say what the draft decides; null when it did. */
   draftUnavailable: string | null
-  readings: readonly [FlowsRead, FlowsRead]
+  reads: BothWays
   detail: 'standard' | 'full'
   limits: Limits
 }
 
 /** The answer of get-policy-coverage-report: figures of everything, and as many rows of each list as fit. */
 export function showCoverage(findings: Findings): Static<typeof CoverageOutput> {
-  const { application, found, draftUnavailable, readings, detail, limits } = findings
+  const { application, found, weaklyAllowed, draftUnavailable, reads, detail, limits } = findings
   const { inbound, outbound, intra, overall, rules } = found
   const { decisions, draft } = overall
   const envelope = {
@@ -35,7 +34,7 @@ export function showCoverage(findings: Findings): Static<typeof CoverageOutput> 
     total_flows: judged(decisions.flows),
     total_connections: judged(decisions.connections),
     total_allowed: decisions.flows.allowed,
-    allowed_by_default_possible: findings.allowedByDefault > 0,
+    allowed_by_default_possible: weaklyAllowed.byDefault > 0,
     inbound: { ...figures(inbound), totals: totals(inbound) },
     outbound: { ...figures(outbound), totals: totals(outbound) },
     intra: figures(intra),
@@ -45,8 +44,8 @@ export function showCoverage(findings: Findings): Static<typeof CoverageOutput> 
       overall_coverage_percentage: draft === null ? null : coverage(draft.flows),
       would_allow_flows: draft === null ? null : found.wouldAllow,
     },
-    recommendation: recommendCoverage(found, findings.allowedByDefault),
-    ...describeReading(...readings),
+    recommendation: recommendCoverage(found, weaklyAllowed),
+    ...describeBothWays(reads),
   }
   const section = <T>(rows: readonly T[]) => ({ rows, total: rows.length })
   const shown = showSections(

@@ -2,8 +2,7 @@ import type { Static } from '@sinclair/typebox'
 import type { Limits } from '../../../schemas/config.js'
 import type { countModes } from '../count-modes.js'
 import type { Application } from '../flows/applications.js'
-import { describeReading } from '../flows/describe-reading.js'
-import type { FlowsRead } from '../flows/read-flows.js'
+import { describeBothWays, type BothWays } from '../flows/read-both-ways.js'
 import { showSections } from '../show-sections.js'
 import type { ReadinessTraffic } from './collect-readiness.js'
 import type { RingfenceState } from './describe-ringfence.js'
@@ -21,17 +20,18 @@ interface Findings {
   counts: ReturnType<typeof countModes>
   ringfence: RingfenceState
   traffic: ReadinessTraffic
-  readings: readonly [FlowsRead, FlowsRead]
+  reads: BothWays
   limits: Limits
 }
 
 /** The answer of enforcement-readiness: figures of everything, and of the remote applications as many as fit. */
 export function showReadiness(findings: Findings): Static<typeof ReadinessOutput> {
-  const { application, counts, ringfence, readings } = findings
-  const { decisions, remotes, uncovered, allowedByDefault } = findings.traffic
+  const { application, counts, ringfence, reads } = findings
+  const { uncovered, ...judgedTraffic } = findings.traffic
+  const { decisions, remotes, weaklyAllowed } = judgedTraffic
   const { total_workloads: total, managed_only: managed, offline } = counts
   const fleet = { total, managed: managed.total, modes: managed.enforcement_modes, offline }
-  const facts = { fleet, decisions, remotes, ringfence, allowedByDefault }
+  const facts = { ...judgedTraffic, fleet, ringfence }
   const readiness = scoreReadiness(facts)
   const envelope = {
     ...application,
@@ -52,13 +52,13 @@ export function showReadiness(findings: Findings): Static<typeof ReadinessOutput
       policy_decisions: decisions.flows,
       coverage_percentage: coverage(decisions.flows),
       connection_coverage_percentage: coverage(decisions.connections),
-      allowed_by_default_possible: allowedByDefault > 0,
+      allowed_by_default_possible: weaklyAllowed.byDefault > 0,
     },
     uncovered_flows_total: uncovered.total,
     has_ringfence: ringfence.enabled === true,
     ringfence,
     recommendations: recommendReadiness(facts, readiness),
-    ...describeReading(...readings),
+    ...describeBothWays(reads),
   }
   const { covered, uncovered: cut, partlyCovered: partly, unlabelled } = remotes
   const section = <T>(rows: readonly T[], most = Infinity) => ({ rows: rows.slice(0, most), total: rows.length })

@@ -2,6 +2,7 @@ import { POLICY_DECISIONS, type PolicyDecision } from '../../../schemas/pce/traf
 import { textColumn } from '../flows/columns.js'
 import type { DictionaryName, FlowEncoder, FlowRow } from '../flows/encode-flow.js'
 import { groupRows } from '../flows/group-rows.js'
+import { percentOf } from '../percent-of.js'
 
 /** Rows and connections by policy decision. */
 export interface Decisions {
@@ -9,7 +10,7 @@ export interface Decisions {
   connections: Record<PolicyDecision, number>
 }
 
-export interface DecisionTally {
+interface DecisionTally {
   add(row: FlowRow): void
   result(): Decisions
 }
@@ -51,10 +52,8 @@ export const judged = (counts: Record<PolicyDecision, number>): number =>
 /** Allowed of all that was judged, in percent with one decimal; null where there is nothing. */
 export function coverage(counts: Record<PolicyDecision, number>): number | null {
   const all = judged(counts)
-  return all === 0 ? null : roundTo1((counts.allowed / all) * 100)
+  return all === 0 ? null : percentOf(counts.allowed, all)
 }
-
-export const roundTo1 = (value: number): number => Math.round(value * 10) / 10
 
 function noDecisions(): Decisions {
   const none = () => ({ allowed: 0, potentially_blocked: 0, blocked: 0, unknown: 0 })

@@ -11,3 +11,6 @@ export const not = (answer: Answer): Answer => (answer === 'yes' ? 'no' : answer
 /** Whether any is so; none of none. */
 export const anyOf = (answers: readonly Answer[]): Answer =>
   answers.includes('yes') ? 'yes' : answers.includes('maybe') ? 'maybe' : 'no'
+
+/** Two answers to one question from different sources as one: what either knows, and "maybe" where they contradict. */
+export const settle = (a: Answer, b: Answer): Answer => (a === 'maybe' ? b : b === 'maybe' || a === b ? a : 'maybe')

@@ -2,6 +2,8 @@ import type { Label } from '../../../schemas/pce/label.js'
 import type { Actor, DenyRule, IngressService, Rule, RuleSet } from '../../../schemas/pce/rule-set.js'
 import type { Service } from '../../../schemas/pce/service.js'
 import { toDraftHref } from '../parse-href.js'
+import { anyOf } from './answers.js'
+import type { Families } from './cover-addresses.js'
 import type { DenyReach } from './judge-flow.js'
 import { coversServices, matchServices } from './match-service.js'
 
@@ -15,9 +17,10 @@ export interface Remote {
 export interface Known {
   allServices: string
   /** Hrefs of the lists that are every address, with the families that they hold. */
-  anyLists: ReadonlyMap<string, { ipv4: boolean; ipv6: boolean }>
+  anyLists: ReadonlyMap<string, Families>
   /** Rules name labels by href alone (pce-api e.7). */
   readonly keyOf: (href: string) => string | undefined
+  readonly labelOf: (href: string) => Label | undefined
   readonly findService: (href: string) => Service | undefined
 }
 
@@ -48,7 +51,9 @@ export function readExisting(ruleSet: Pick<RuleSet, 'rules' | 'deny_rules'> | nu
     covering: (need) => rules.find(({ rule, reason }) => reason === null && isFor(rule, need))?.rule.href,
     shortOf: (needs) =>
       rules.flatMap(({ rule, reason }) =>
-        reason !== null && needs.some((need) => isFor(rule, need)) ? [{ href: rule.href, reason }] : [],
+        reason !== null && needs.some((need) => mayBeMeantFor(rule, need, known.keyOf))
+          ? [{ href: rule.href, reason }]
+          : [],
       ),
     coveringDeny: (consumers, services) =>
       plain.find(
@@ -60,7 +65,7 @@ export function readExisting(ruleSet: Pick<RuleSet, 'rules' | 'deny_rules'> | nu
     deniesAllInbound: plain.some(
       (rule) =>
         coversServices(rule.ingress_services, [{ href: known.allServices }], known.allServices) &&
-        rule.consumers.some((actor) => actor.actors === 'ams' || anyListOf(actor, known) !== undefined),
+        rule.consumers.some((actor) => actor.actors === 'ams' || anyListOf(actor, known)?.ipv4 === 'yes'),
     ),
     overrideDenies: inForce.filter(({ override }) => override === true).map(({ href }) => href),
   }
@@ -75,8 +80,8 @@ export function reachOf(
   const ams = rule.consumers.some(({ actors }) => actors === 'ams')
   return {
     ams,
-    ipv4: lists.some(({ ipv4 }) => ipv4),
-    ipv6: lists.some(({ ipv6 }) => ipv6),
+    ipv4: anyOf(lists.map(({ ipv4 }) => ipv4)),
+    ipv6: anyOf(lists.map(({ ipv6 }) => ipv6)),
     isUnclear:
       !isPlainDeny(rule) ||
       rule.consumers.some((actor) => actor.actors !== 'ams' && anyListOf(actor, known) === undefined),
@@ -97,6 +102,7 @@ function narrownessOf(rule: Rule, { allServices, keyOf }: Known): string | null 
   const { resolve_labels_as: resolved } = rule as Partial<Rule>
   if (resolved !== undefined && !(resolved.providers.includes('workloads') && resolved.consumers.includes('workloads')))
     return 'its labels do not stand for workloads'
+  if (!rule.providers.every(isWidening)) return 'something else stands in its providers'
   if (!rule.consumers.some(({ actors }) => actors === 'ams')) {
     if (rule.consumers.some(({ label_group: group }) => group !== undefined))
       return 'a label group stands in its consumers'
@@ -104,10 +110,15 @@ function narrownessOf(rule: Rule, { allServices, keyOf }: Known): string | null 
     if (rule.consumers.some(({ label }) => label !== undefined && !APPLICATION.has(keyOf(label.href) ?? '')))
       return 'further labels narrow its consumers'
   }
+  if (!rule.consumers.every(isWidening)) return 'something else stands in its consumers'
   if (!isPlain(rule) || rule.stateless === true || rule.sec_connect === true || rule.machine_auth === true)
     return 'it has further conditions'
   return null
 }
+
+/** Selectors that add to what a side names. Of any other it is not known what it does. */
+const isWidening = ({ actors, label, label_group: group, workload, ip_list: list }: Actor) =>
+  actors === 'ams' || [label, group, workload, list].some((selector) => selector !== undefined)
 
 const APPLICATION = new Set(['app', 'env'])
 
@@ -117,6 +128,20 @@ function isFor({ consumers, unscoped_consumers: unscoped }: Rule, need: Need): b
   if (need === null) return all
   const labels = consumers.flatMap(({ label }) => label?.href ?? [])
   return unscoped === true && (all || [need.app, need.env].every(({ href }) => labels.includes(href)))
+}
+
+/** Whether a rule that does not count looks as if it were for the need: label groups and dimensions may stand for its labels. */
+function mayBeMeantFor(rule: Rule, need: Need, keyOf: Known['keyOf']): boolean {
+  if (isFor(rule, need)) return true
+  const { consumers, unscoped_consumers: unscoped } = rule
+  const isOpen = consumers.some(
+    ({ label_group: group, label_dimension: dimension }) => (group ?? dimension) !== undefined,
+  )
+  if (need === null || unscoped !== true || !isOpen) return false
+  return [need.app, need.env].every(({ href, key }) => {
+    const ofKey = consumers.flatMap(({ label }) => (label !== undefined && keyOf(label.href) === key ? label.href : []))
+    return ofKey.length === 0 || ofKey.includes(href)
+  })
 }
 
 const isPlain = (

@@ -2,7 +2,7 @@ import type { Label } from '../../../schemas/pce/label.js'
 import type { ToolContext } from '../../define.js'
 import { anything, applicationColumns, applicationOf, withLabels, type Application } from '../flows/applications.js'
 import { dashed, endColumn, portColumn, protocolColumn, textColumn, wholeEndColumn } from '../flows/columns.js'
-import { createFlowEncoder } from '../flows/encode-flow.js'
+import { createFlowEncoder, type FlowRow } from '../flows/encode-flow.js'
 import type { FlowEnd } from '../flows/flow-end.js'
 import { groupRows } from '../flows/group-rows.js'
 import { createFlowReader, type FlowsRead } from '../flows/read-flows.js'
@@ -29,6 +29,9 @@ export interface InboundFlow {
 /** Outbound traffic to an application, or to anything that is none. */
 export interface OutboundFlow {
   application: Application | null
+  destination: FlowEnd
+  sourceMode: EndMode
+  hasDraftRules: boolean
   port: number | null
   proto: number | null
   decision: string
@@ -50,7 +53,8 @@ export const modeOf = ({ workload, managed, mode }: FlowEnd): EndMode =>
 
 /**
  * Reads the traffic to and from an application, every decision (tools contract, B4). `modes` has those of its workloads, for
- * rows that do not say. Throws what the reader throws.
+ * rows that do not say. `outboundRules`: the rules of outbound traffic are needed too, which takes the PCE longer. Throws what the
+ * reader throws.
  */
 export async function discoverFlows(
   ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits'>,
@@ -58,10 +62,12 @@ export async function discoverFlows(
   application: readonly Label[],
   window: TrafficWindow,
   modes: ReadonlyMap<string, string | null>,
+  outboundRules: boolean,
 ): Promise<Discovery> {
   const encoder = createFlowEncoder(labels)
   const read = createFlowReader(ctx, encoder)
   const service = { port: portColumn, proto: protocolColumn, decision: dashed(textColumn(encoder, 'decision')) }
+  const hasDraftRules = { code: ({ rules }: FlowRow) => Math.min(rules, 1), value: (code: number) => code === 1 }
   const inbound = groupRows({
     ...service,
     source: wholeEndColumn(encoder, 'src'),
@@ -70,9 +76,17 @@ export async function discoverFlows(
       end.workload === null ? 'unknown' : modeOf({ ...end, mode: end.mode ?? modes.get(end.workload) ?? null }),
     ),
     draft: textColumn(encoder, 'draftDecision'),
-    hasDraftRules: { code: ({ rules }) => Math.min(rules, 1), value: (code) => code === 1 },
+    hasDraftRules,
   })
-  const outbound = groupRows({ ...service, application: applicationColumns(encoder).dst })
+  const outbound = groupRows({
+    ...service,
+    application: applicationColumns(encoder).dst,
+    destination: wholeEndColumn(encoder, 'dst'),
+    source: endColumn(encoder, 'src', (end) =>
+      modeOf({ ...end, mode: end.mode ?? (end.workload === null ? null : (modes.get(end.workload) ?? null)) }),
+    ),
+    hasDraftRules,
+  })
   const own = withLabels(application)
   const into = { sources: anything(), destinations: own }
   const outOf = { sources: own, destinations: anything() }
@@ -81,7 +95,10 @@ export async function discoverFlows(
       { name: 'mcp-ringfence-inbound', window, filters: into, draftDecisions: true },
       (row) => void inbound.add(row),
     ),
-    outbound: await read({ name: 'mcp-ringfence-outbound', window, filters: outOf }, (row) => void outbound.add(row)),
+    outbound: await read(
+      { name: 'mcp-ringfence-outbound', window, filters: outOf, draftDecisions: outboundRules },
+      (row) => void outbound.add(row),
+    ),
   }
   return {
     reads,
@@ -92,7 +109,11 @@ export async function discoverFlows(
       sourceMode: modeOf(keys.source),
       connections,
     })),
-    outbound: mapped(outbound, ({ keys, measures: { connections } }) => ({ ...keys, connections })),
+    outbound: mapped(outbound, ({ keys, measures: { connections } }) => ({
+      ...keys,
+      sourceMode: (keys.source ?? 'unknown') as EndMode,
+      connections,
+    })),
   }
 }
 

@@ -45,7 +45,7 @@ const isWorkload = ({ ip_list: list }: Actor) => list === undefined
 const servicesOf = ({ ingress_services: services }: Rule) => services
 
 /** False only when the labels of the entries shut the application out. */
-function mayMatch(
+export function mayMatch(
   entries: readonly (ScopeEntry | Actor)[],
   application: readonly Label[],
   keyOf: (href: string) => string | undefined,

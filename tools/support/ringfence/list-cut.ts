@@ -58,7 +58,8 @@ export const worstOf = (ports: readonly ObservedPort[]): Loss | null =>
 const isLoss = (effect: Effect | undefined): effect is Loss =>
   (LOSSES as readonly (Effect | undefined)[]).includes(effect)
 
-const portName = ({ port, proto }: ObservedPort) => {
+/** A port as `443/tcp`; the protocol alone where there is none. */
+export const portName = ({ port, proto }: Pick<ObservedPort, 'port' | 'proto'>): string => {
   const protocol = proto === null ? 'unknown' : protocolName(proto)
   return port === null || port === 0 ? protocol : `${port}/${protocol}`
 }

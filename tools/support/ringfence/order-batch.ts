@@ -1,6 +1,6 @@
 import { isSameApplication } from './collect-peers.js'
-import type { Shared } from './prepare-ringfence.js'
 import type { BatchEntry } from './resolve-batch.js'
+import type { Shared } from './share-reads.js'
 
 export type OrderedEntry = BatchEntry & { score?: number }
 

@@ -12,8 +12,10 @@ import {
 } from './collect-peers.js'
 import { reachOf, type Existing, type Known, type Need } from './compare-existing.js'
 import type { Discovery, InboundFlow } from './discover-flows.js'
-import { countNotAllowed, findRemotes, labelsOf, type Coverage } from './find-remotes.js'
+import { findRemotes, labelsOf, type Coverage } from './find-remotes.js'
 import { judgeFlow, type AddressRules } from './judge-flow.js'
+import { findLostOutbound, type LostOutbound } from './lost-outbound.js'
+import type { OtherRules } from './read-others.js'
 
 /** The rules of a ringfence, in the order in which they are written: what allows comes before what denies. */
 export const RULE_TYPES = ['intra-scope', 'extra-scope allow (inbound)', 'deny (block all inbound)'] as const
@@ -31,6 +33,8 @@ export interface NewRule extends RingfenceRule {
 }
 export interface StandingRule extends RingfenceRule {
   href: string
+  /** As of a new rule. */
+  need?: Need
 }
 
 /** An application that was seen as a source, and what the plan does about it. */
@@ -52,6 +56,7 @@ export interface PlanInput {
   existing: Existing
   known: Known
   elsewhere: AddressRules
+  others: Pick<OtherRules, 'judge' | 'pending'>
 }
 
 /** Everything a ringfence will do, and to whom. Nothing here asks the PCE. */
@@ -63,8 +68,8 @@ export interface RingfencePlan {
   /** Inbound, with the effect on each port. The application itself is among them. */
   sources: Sources
   destinations: RemoteApplication[]
-  /** Outbound connections that no rule allows today, to anybody but the application itself. */
-  outboundNotAllowed: number
+  /** What the workloads of the application drop once they are in full enforcement. */
+  lostOutbound: LostOutbound
 }
 
 /** Plans a ringfence (tools contract, B4). Throws label_not_found for a source whose labels are not in the label list. */
@@ -76,7 +81,7 @@ export function planRingfence(input: PlanInput): RingfencePlan {
   const standingRules: StandingRule[] = []
   const place = (rule: RingfenceRule, standing: string | undefined, asked: RuleArguments, need?: Need) => {
     if (standing === undefined) newRules.push({ ...rule, asked, ...(need !== undefined && { need }) })
-    else standingRules.push({ ...rule, href: standing })
+    else standingRules.push({ ...rule, href: standing, ...(need !== undefined && { need }) })
     return standing === undefined ? ('new' as const) : ('existing' as const)
   }
   const allow = { providers: ['ams'], ingress_services: [{ href: known.allServices }] }
@@ -121,12 +126,15 @@ export function planRingfence(input: PlanInput): RingfencePlan {
     selective: deny !== null,
     denies: [...existing.denies, ...newDenyOf(input)],
     elsewhere: input.elsewhere,
+    hasPending: input.others.pending.length > 0,
   }
   const sources = collectSources(discovery.inbound, (flow) =>
     judgeFlow(
       {
         ...flow,
         source: { isWorkload: flow.source.workload !== null, mode: flow.sourceMode, ip: flow.source.ip },
+        isOwn: flow.application !== null && isSameApplication(flow.application, own),
+        others: input.others.judge(flow.source, flow.port, flow.proto),
       },
       isCovered(flow),
       reach,
@@ -142,7 +150,7 @@ export function planRingfence(input: PlanInput): RingfencePlan {
     skippedAllowed,
     sources,
     destinations: collectDestinations(discovery.outbound).filter((one) => !isSameApplication(one, own)),
-    outboundNotAllowed: countNotAllowed(discovery, own),
+    lostOutbound: findLostOutbound(discovery, own),
   }
 }
 

@@ -1,4 +1,3 @@
-import { PceError } from '../../../pce-client/index.js'
 import { ToolError } from '../../../schemas/errors.js'
 import type { Label } from '../../../schemas/pce/label.js'
 import type { Actor, RuleSet } from '../../../schemas/pce/rule-set.js'
@@ -6,18 +5,21 @@ import type { ToolContext } from '../../define.js'
 import { countModes } from '../count-modes.js'
 import { fetchEvery } from '../fetch-slice.js'
 import { lookbackWindow } from '../flows/lookback.js'
-import type { LabelIndex } from '../load-labels.js'
 import { planRules, type PlannedRule } from '../plan-rules.js'
 import { createPolicyLookups } from '../policy-lookups.js'
 import type { ServiceReferences } from '../resolve-services.js'
-import { readExisting, type Existing } from './compare-existing.js'
+import { readExisting, type Existing, type Known } from './compare-existing.js'
 import { discoverFlows, type Discovery } from './discover-flows.js'
 import { findAddressRules } from './find-address-rules.js'
+import { refuseRenamed, refuseRenamedSources } from './find-remotes.js'
 import { ringfenceName } from './find-ringfence.js'
 import { planRingfence, type RingfencePlan } from './plan-ringfence.js'
-import { rankEstate, type EstateRanking } from './rank-estate.js'
+import type { EstateRanking } from './rank-estate.js'
 import { resolveDenyServices } from './resolve-deny-services.js'
-import { denyConsumersOf, findOwnRuleSet, readDraftPolicy, type DenyConsumer, type DraftPolicy } from './read-policy.js'
+import { readOthers, type OtherRules } from './read-others.js'
+import { denyConsumersOf, findOwnRuleSet, type DenyConsumer } from './read-policy.js'
+import type { Shared } from './share-reads.js'
+import { withholdDeny } from './withhold-deny.js'
 
 /** What a caller may choose about one ringfence. */
 export interface RingfenceOptions {
@@ -26,15 +28,6 @@ export interface RingfenceOptions {
   skip_allowed?: boolean
   deny_service?: ServiceReferences
   deny_consumer?: DenyConsumer
-}
-
-/** What the ringfences of one call share, each read when first asked for. */
-export interface Shared {
-  labels: LabelIndex
-  lookbackDays: number
-  policy(): Promise<DraftPolicy>
-  /** A sentence in its place where the estate could not be ranked: that is advice, and no reason to fail. */
-  ranking(): Promise<EstateRanking | string>
 }
 
 export interface DenyAsked {
@@ -53,36 +46,20 @@ export interface Prepared {
   existing: Existing
   deny: DenyAsked | null
   anyListIsIpv4Only: boolean
+  /** It may hold less than every address. */
+  isAnyListUnclear: boolean
+  others: Pick<OtherRules, 'pending' | 'unread'>
   discovery: Discovery
+  /** Without the deny rule where that is withheld. */
   plan: RingfencePlan
+  denyWithheld: boolean
+  known: Known
   /** Of `plan.newRules`, in their order. */
   rules: PlannedRule[]
   ranking: EstateRanking | string | null
 }
 
 type Context = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
-
-/** Everything that ringfences of one call have in common. */
-export function shareReads(ctx: Context, labels: LabelIndex, lookbackDays: number): Shared {
-  let policy: Promise<DraftPolicy> | undefined
-  let ranking: Promise<EstateRanking | string> | undefined
-  const window = lookbackWindow(ctx.now(), lookbackDays)
-  return {
-    labels,
-    lookbackDays,
-    policy: () =>
-      (policy ??= readDraftPolicy(ctx, labels).catch((error: unknown) => {
-        // The next application asks again.
-        policy = undefined
-        throw error
-      })),
-    ranking: () =>
-      (ranking ??= rankEstate(ctx, labels, window).catch((error: unknown) => {
-        if (!(error instanceof PceError) || ctx.signal.aborted) throw error
-        return `The estate could not be ranked, so infrastructure services among the sources are not known: ${error.message}`
-      })),
-  }
-}
 
 /**
  * Reads all that a ringfence depends on, and plans it (tools contract, B4). Throws no_workloads unless it is a dry run,
@@ -96,10 +73,13 @@ export async function prepareRingfence(
   isDryRun: boolean,
 ): Promise<Prepared> {
   const { pce, signal } = ctx
-  const { labels, lookbackDays } = shared
+  const { lookbackDays } = shared
+  const labels = await shared.labels()
+  refuseRenamed(ctx.pce, application, labels)
   const name = options.ruleset_name ?? ringfenceName(application)
   const lookups = createPolicyLookups(pce, labels, 'draft', signal)
-  const denyServices = options.selective === true ? await resolveDenyServices(lookups, options.deny_service) : null
+  const { selective, deny_service: denyService } = options
+  const asked = selective === true && denyService !== undefined ? await resolveDenyServices(lookups, denyService) : null
   const { workloads, modes } = await readWorkloads(ctx, application)
   if (workloads.total === 0 && !isDryRun) {
     const [app, env] = application
@@ -110,9 +90,21 @@ export async function prepareRingfence(
   const { known } = policy
   const ruleSet = await findOwnRuleSet(ctx, application, name)
   const existing = readExisting(ruleSet, known)
+  const denyServices = selective === true ? (asked ?? [{ href: known.allServices }]) : null
   const deny = denyServices === null ? null : denyConsumersOf(options.deny_consumer ?? 'any', policy.anyList)
-  const discovery = await discoverFlows(ctx, labels, application, lookbackWindow(ctx.now(), lookbackDays), modes)
-  const plan = planRingfence({
+  const others = await readOthers(ctx, policy, application, ruleSet)
+  // In selective mode, "allowed" does not tell what goes on in full enforcement.
+  const needsRules = selective !== true && [...modes.values()].includes('selective')
+  const discovery = await discoverFlows(
+    ctx,
+    labels,
+    application,
+    lookbackWindow(ctx.now(), lookbackDays),
+    modes,
+    needsRules,
+  )
+  refuseRenamedSources(ctx.pce, discovery.inbound, labels)
+  const complete = planRingfence({
     application,
     labels,
     discovery,
@@ -121,7 +113,10 @@ export async function prepareRingfence(
     existing,
     known,
     elsewhere: findAddressRules(policy.ruleSets, application, known),
+    others,
   })
+  const { plan, denyWithheld } = withholdDeny(complete, discovery)
+  const losesApplications = deny === null && plan.lostOutbound.destinations.some((one) => one.application !== null)
   const anyFamilies = [...known.anyLists.values()][0]
   return {
     application,
@@ -132,14 +127,18 @@ export async function prepareRingfence(
     ruleSet,
     existing,
     deny,
-    anyListIsIpv4Only: anyFamilies !== undefined && !anyFamilies.ipv6,
+    anyListIsIpv4Only: anyFamilies?.ipv6 === 'no',
+    isAnyListUnclear: anyFamilies !== undefined && (anyFamilies.ipv4 !== 'yes' || anyFamilies.ipv6 === 'maybe'),
+    others,
     discovery,
     plan,
+    denyWithheld,
+    known,
     rules: await planRules(
       lookups,
       plan.newRules.map(({ asked }) => asked),
     ),
-    ranking: plan.remotes.length > 0 ? await shared.ranking() : null,
+    ranking: plan.remotes.length > 0 || losesApplications ? await shared.ranking() : null,
   }
 }
 

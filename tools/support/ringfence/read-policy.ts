@@ -10,6 +10,7 @@ import type { LabelIndex } from '../load-labels.js'
 import { loadDenyRules } from '../load-deny-rules.js'
 import { toDraftHref } from '../parse-href.js'
 import type { Known } from './compare-existing.js'
+import { familiesOf } from './cover-addresses.js'
 import { findRingfence } from './find-ringfence.js'
 
 /** The draft as far as ringfences depend on it: read once, for however many applications. */
@@ -23,7 +24,7 @@ export interface DraftPolicy {
 /** On releases before IPv6 lists, the built-in list has the second name (tools contract, B4). */
 const ANY_NAMES = [ANY_IP_LIST_NAME, 'Any (0.0.0.0/0)']
 
-/** Reads the draft. Throws not_found where there is no All Services. */
+/** Reads the draft. Throws not_found where there is no All Services, ambiguous_name where there are several. */
 export async function readDraftPolicy(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   labels: LabelIndex,
@@ -33,7 +34,14 @@ export async function readDraftPolicy(
     fetchEvery({ api: pce.ipLists, params: { name: 'Any (' }, signal }),
     fetchEvery({ api: pce.ruleSets, params: {}, signal }),
   ])
-  const all = services.items.find(({ name }) => name === ALL_SERVICES_NAME)
+  const found = services.items.filter(({ name }) => name === ALL_SERVICES_NAME)
+  const [all] = found
+  if (found.length > 1) {
+    const text = `${found.length} services are named "${ALL_SERVICES_NAME}". Nothing was written.`
+    const candidates = found.map(({ href, name }) => ({ href, name }))
+    const hint = 'Rename or delete all but the one that the PCE came with.'
+    throw new ToolError('ambiguous_name', text, { kind: 'services', name: ALL_SERVICES_NAME, candidates }, { hint })
+  }
   if (all === undefined) throw new ToolError('not_found', `No service is named exactly "${ALL_SERVICES_NAME}".`)
   const byHref = new Map(services.items.map((service) => [toDraftHref(service.href), service]))
   const any = ANY_NAMES.flatMap((wanted) => lists.items.filter(({ name }) => name === wanted))
@@ -44,16 +52,10 @@ export async function readDraftPolicy(
       allServices: toDraftHref(all.href),
       anyLists: new Map(any.map((list) => [toDraftHref(list.href), familiesOf(list)])),
       keyOf: (href) => labels.get(href)?.key,
+      labelOf: (href) => labels.get(href),
       findService: (href): Service | undefined => byHref.get(toDraftHref(href)),
     },
   }
-}
-
-function familiesOf({ ip_ranges: ranges }: IpList) {
-  const has = (network: string) =>
-    (ranges ?? []).some(({ from_ip: from, exclusion }) => from === network && exclusion !== true) &&
-    !(ranges ?? []).some(({ exclusion }) => exclusion === true)
-  return { ipv4: has('0.0.0.0/0'), ipv6: has('::/0') }
 }
 
 export const DENY_CONSUMERS = ['any', 'ams', 'ams_and_any'] as const

@@ -1,16 +1,10 @@
 import { ToolError } from '../../../schemas/errors.js'
 import type { IngressService } from '../../../schemas/pce/rule-set.js'
-import { ALL_SERVICES_NAME } from '../../../schemas/pce/service.js'
 import type { PolicyLookups } from '../policy-lookups.js'
 import { resolveIngressServices, toWireServices, type ServiceReferences } from '../resolve-services.js'
 
-const ALL_SERVICES = [{ service: ALL_SERVICES_NAME }]
-
 /** The services of the deny rule as it is sent. Throws invalid_deny_service for whatever is wrong with them, with the `reason`. */
-export async function resolveDenyServices(
-  lookups: PolicyLookups,
-  asked: ServiceReferences = ALL_SERVICES,
-): Promise<IngressService[]> {
+export async function resolveDenyServices(lookups: PolicyLookups, asked: ServiceReferences): Promise<IngressService[]> {
   try {
     return toWireServices(await resolveIngressServices(lookups, asked, { deny: true }))
   } catch (error) {

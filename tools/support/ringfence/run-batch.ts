@@ -20,7 +20,7 @@ export type BatchOutcome = { app: string; env: string } & (
 
 /**
  * Works on one application after the other. A failure is that application's own, and with `stopOnError` the end: an application
- * that is not known then stops the batch before anything is written. When the server shuts down, the rest is skipped.
+ * that is not known then stops the batch before anything is written. When `signal` is aborted, the rest is skipped.
  */
 export async function runBatch(
   { signal, log, progress }: Pick<ToolContext, 'signal' | 'log' | 'progress'>,
@@ -49,6 +49,12 @@ export async function runBatch(
   }
   return outcomes
 }
+
+/** Whether anything of an application was written. */
+export const hasWritten = (outcome: BatchOutcome): boolean =>
+  outcome.status === 'success'
+    ? outcome.done.written !== null
+    : outcome.status === 'error' && outcome.error['partial'] === true
 
 /** The body an error has as an answer of its own (design decision 3); of what nobody expected, nothing is told. */
 function describeError(error: unknown): Record<string, unknown> {

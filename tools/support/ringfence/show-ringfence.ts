@@ -8,10 +8,12 @@ import { showSections } from '../show-sections.js'
 import type { StoredRuleSet } from '../verify-rule-set.js'
 import type { Peer } from './collect-peers.js'
 import { describeDeny, describePlanned, describeRule, listRequests } from './describe-rules.js'
+import { describeGraves, gravesOf, warnGravely } from './grave-warnings.js'
 import { listCut, listInfrastructure } from './list-cut.js'
 import type { RingfenceRule } from './plan-ringfence.js'
 import type { Prepared } from './prepare-ringfence.js'
 import { warnOfPlan } from './warn-of-plan.js'
+import { DENY_WITHHELD } from './withhold-deny.js'
 
 /** What a real run did. */
 export interface RingfenceWritten {
@@ -51,19 +53,26 @@ export function showRingfence(
     skipped_existing_rules: plan.standingRules.map((rule) => ({ ...describeRule(rule), href: rule.href })),
     skipped_already_allowed: plan.skippedAllowed,
   }
-  const warnings = warnOfPlan(prepared, cut, infrastructure)
-  if (written?.stored?.warning !== undefined) warnings.push(written.stored.warning)
   const href = written?.href ?? prepared.ruleSet?.href
   const { inbound, outbound } = prepared.discovery.reads
+  const truncation = describeTruncation({ inbound, outbound, ...(ranked !== null && { estate: ranked.read }) })
+  const graves = gravesOf(prepared, written)
+  const warnings = [
+    ...warnGravely(graves),
+    ...(truncation.discovery_warning === undefined ? [] : [truncation.discovery_warning]),
+    ...warnOfPlan(prepared, cut, infrastructure),
+    ...(written?.stored?.warning === undefined ? [] : [written.stored.warning]),
+  ]
   const shown = showSections(
     {
-      message: describeOutcome(prepared, written),
+      message: `${describeOutcome(prepared, written)}${describeGraves(graves)}`,
       ...(written === null && { dry_run: true }),
       ...describeOptions(prepared),
       merged: prepared.ruleSet !== null,
       workloads: prepared.workloads,
       flows_analysed: { inbound: inbound.rows, outbound: outbound.rows },
-      ...describeTruncation({ inbound, outbound, ...(ranked !== null && { estate: ranked.read }) }),
+      ...(prepared.denyWithheld && { deny_withheld: `Left out: ${DENY_WITHHELD}` }),
+      ...truncation,
       policy_coverage: describeCoverage(prepared),
       section_totals: Object.fromEntries(Object.entries(lists).map(([name, rows]) => [name, rows.length])),
       ruleset: { ...(href !== undefined && { href }), name: prepared.name },
@@ -112,7 +121,10 @@ function describeOptions({ application, options, deny, existing, lookbackDays }:
   }
 }
 
-function describeTruncation(reads: Record<string, { truncated: boolean }>) {
+function describeTruncation(reads: Record<string, { truncated: boolean }>): {
+  discovery_truncated: string[]
+  discovery_warning?: string
+} {
   const truncated = Object.entries(reads).flatMap(([name, read]) => (read.truncated ? [name] : []))
   const text = `The row limit was reached (${truncated.join(', ')}): sources that were not read get no rule and are not listed. Shorten lookback_days.`
   return { discovery_truncated: truncated, ...(truncated.length > 0 && { discovery_warning: text }) }
@@ -132,9 +144,12 @@ function describeCoverage({ plan, options }: Prepared) {
   }
 }
 
-function describeOutcome({ name, ruleSet, rules }: Prepared, written: RingfenceWritten | null): string {
+function describeOutcome({ name, ruleSet, rules, denyWithheld }: Prepared, written: RingfenceWritten | null): string {
   const count = countOf(rules.length, 'rule')
-  if (ruleSet !== null && rules.length === 0) return `The rule set ${name} has all of it already; nothing to write.`
+  if (ruleSet !== null && rules.length === 0) {
+    const all = denyWithheld ? 'all allow rules' : 'all of it'
+    return `The rule set ${name} has ${all} already; nothing to write.`
+  }
   const what = ruleSet === null ? `the rule set ${name} with ${count}` : `${count} to the rule set ${name}`
   if (written === null) return `Would ${ruleSet === null ? 'create' : 'add'} ${what} in draft.`
   return `${ruleSet === null ? 'Created' : 'Added'} ${what} in draft. It takes effect when provisioned.`

@@ -1,9 +1,10 @@
+import type { Actor } from '../../../schemas/pce/rule-set.js'
 import { countOf } from '../count-of.js'
+import { toDraftHref } from '../parse-href.js'
+import { named } from './grave-warnings.js'
 import type { InfrastructureSource, CutSource } from './list-cut.js'
 import type { Prepared } from './prepare-ringfence.js'
-
-/** Names a sentence lists at most. */
-const MOST_NAMED = 10
+import { describeOutbound } from './warn-of-outbound.js'
 
 /** What to look at before this is written or provisioned; the gravest first. */
 export function warnOfPlan(
@@ -18,6 +19,7 @@ export function warnOfPlan(
     workloads.total === 0
       ? `no_workloads: no workload has the labels app=${app.value} and env=${env.value}; a real call would refuse.`
       : '',
+    isFallback(prepared) ? fallback(prepared) : '',
     describeLosses(prepared, cut),
     cut.length > 0 ? describeEnforcement(prepared) : '',
     lostNames(
@@ -40,18 +42,18 @@ export function warnOfPlan(
     deny && existing.deniesAllInbound && options.deny_service !== undefined
       ? 'An existing deny rule covers all services already, which is more than deny_service asks for.'
       : '',
-    fallback(prepared),
+    describeWider(prepared),
+    isFallback(prepared) ? '' : fallback(prepared),
+    describeOthers(prepared, cut),
     plan.skippedAllowed.length > 0 && cut.some(({ kind }) => kind === 'application')
       ? `${countOf(plan.skippedAllowed.length, 'application')} skipped as already allowed get no rule; those listed in would_be_cut may lose their traffic.`
       : '',
     plan.remotes.some(({ allowedByDefaultPossible }) => allowedByDefaultPossible)
       ? 'In selective mode "allowed" may mean only that no deny rule matched (allowed_by_default_possible).'
       : '',
-    !deny && plan.outboundNotAllowed > 0
-      ? `A ringfence has no outbound rules: in full enforcement the application's own workloads also drop outbound traffic that no rule allows (${countOf(plan.outboundNotAllowed, 'connection')} in the window).`
-      : '',
+    deny ? '' : describeOutbound(prepared),
     discovery.reads.inbound.draftUnavailable !== null
-      ? `The PCE gave no draft decisions (${discovery.reads.inbound.draftUnavailable}): override denies and pending rules of others are not considered.`
+      ? `The PCE gave no draft decisions (${discovery.reads.inbound.draftUnavailable}): what rules do to each other is judged by the rules alone.`
       : '',
     typeof ranking === 'string' ? ranking : '',
   ].filter(Boolean)
@@ -82,7 +84,20 @@ function describeEnforcement({ workloads, deny }: Prepared): string {
   return `None ${of} enforces this yet: nothing is dropped before their mode is changed.`
 }
 
-function fallback({ deny, options, anyListIsIpv4Only, plan }: Prepared): string {
+/** A deny rule that stands may deny more sources than this call asks for. */
+function describeWider({ deny, ruleSet, plan }: Prepared): string {
+  const rule = ruleSet?.deny_rules?.find(({ href }) => plan.standingRules.some((one) => one.href === href))
+  if (deny === null || rule === undefined) return ''
+  const nameOf = ({ actors, ip_list: list }: Actor) => actors ?? toDraftHref(list?.href ?? '')
+  const asked = new Set(deny.actors.map(nameOf))
+  const more = rule.consumers.filter((actor) => !asked.has(nameOf(actor)))
+  if (more.length === 0) return ''
+  return `The deny rule that stands denies more sources than deny_consumer ${deny.mode} asks for (${named(more.map((actor) => (actor.actors === 'ams' ? 'all workloads' : nameOf(actor) || 'others')))}): ${rule.href}.`
+}
+
+const isFallback = ({ deny, options }: Prepared) => deny !== null && deny.mode !== (options.deny_consumer ?? 'any')
+
+function fallback({ deny, options, anyListIsIpv4Only, isAnyListUnclear, plan }: Prepared): string {
   if (deny === null) return ''
   const { mode } = deny
   const open = plan.sources.others.filter(
@@ -95,13 +110,25 @@ function fallback({ deny, options, anyListIsIpv4Only, plan }: Prepared): string 
     mode !== (options.deny_consumer ?? 'any') ? 'The PCE has no Any IP list, so the deny rule falls back to ams. ' : ''
   if (mode === 'ams')
     return `${missing}deny_consumer ams denies workloads only: addresses that are none stay let in (${countOf(open, 'source')} seen). It reaches every managed source too.`
+  if (isAnyListUnclear)
+    return 'The Any IP list may not hold every address: what the deny rule may let through counts as possibly_cut.'
   return anyListIsIpv4Only ? 'The Any IP list holds no IPv6: the deny rule lets IPv6 addresses in.' : ''
+}
+
+/** What of others makes losses uncertain. */
+function describeOthers({ others: { pending, unread } }: Prepared, cut: readonly CutSource[]): string {
+  const unclear = cut.some(({ effect }) => effect === 'possibly_cut')
+  return [
+    pending.length > 0 && unclear
+      ? `Others have changes that are not provisioned (${named(pending)}); what becomes of possibly_cut may depend on whether they are.`
+      : '',
+    unread.length > 0
+      ? `The deny rules of other rule sets could not be read (${named([...new Set(unread)])}); what they may concern counts as possibly_cut.`
+      : '',
+  ]
+    .filter(Boolean)
+    .join(' ')
 }
 
 const lostNames = (found: readonly InfrastructureSource[], text: string) =>
   found.length === 0 ? '' : `${text}: ${named(found.map(({ app, env, tier }) => `${app} (${env}), ${tier}`))}.`
-
-function named(names: readonly string[]): string {
-  const rest = names.length - MOST_NAMED
-  return `${names.slice(0, MOST_NAMED).join('; ')}${rest > 0 ? ` and ${rest} more` : ''}`
-}

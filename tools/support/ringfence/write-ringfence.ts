@@ -10,19 +10,29 @@ import type { PlannedRule } from '../plan-rules.js'
 import type { RuleSetBody } from '../write-rule-set.js'
 import { verifyRuleSet } from '../verify-rule-set.js'
 import { bodyOf } from './describe-rules.js'
+import { refuseChanged, refuseUncovered } from './find-changes.js'
 import { findRingfence } from './find-ringfence.js'
 import type { Prepared } from './prepare-ringfence.js'
 import type { RingfenceWritten } from './show-ringfence.js'
 
-/** Writes what was planned and reads it back; where nothing is missing, nothing is sent. Throws as `writeRingfence`. */
+/**
+ * Writes what was planned and reads it back; where nothing is missing, nothing is sent. Throws already_exists where the draft is
+ * not what it was when that was planned, and as `writeRingfence`.
+ */
 export async function writePrepared(
-  { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
+  ctx: Pick<ToolContext<true>, 'pce' | 'signal'>,
   prepared: Prepared,
 ): Promise<RingfenceWritten> {
+  const { pce, signal } = ctx
   const { application, ruleSet: existing, rules } = prepared
+  await refuseChanged(ctx, prepared)
   if (existing !== null && rules.length === 0) return { href: existing.href, ruleHrefs: [], stored: null }
   const body = bodyOf(prepared)
-  const { href, ruleHrefs } = await writeRingfence(pce, { application, body, existing, rules }, signal)
+  const { href, ruleHrefs } = await writeRingfence(
+    pce,
+    { application, body, existing, rules, beforeDeny: (set) => refuseUncovered(ctx, prepared, set) },
+    signal,
+  )
   return { href, ruleHrefs, stored: await verifyRuleSet(pce, href, body, rules, ruleHrefs, signal) }
 }
 
@@ -32,6 +42,8 @@ export interface RingfenceWrite {
   body: RuleSetBody
   existing: RuleSet | null
   rules: readonly PlannedRule[]
+  /** Throws where the deny rule must not follow what was written before it; given the href of the rule set. */
+  beforeDeny: (ruleSet: string) => Promise<void>
 }
 
 /**
@@ -42,7 +54,7 @@ export interface RingfenceWrite {
  */
 export async function writeRingfence(
   pce: PceClient,
-  { application, body, existing, rules }: RingfenceWrite,
+  { application, body, existing, rules, beforeDeny }: RingfenceWrite,
   signal: AbortSignal,
 ): Promise<{ href: string; ruleHrefs: string[] }> {
   const written: string[] = []
@@ -53,6 +65,7 @@ export async function writeRingfence(
     for (const rule of rules) {
       // The server is about to end; a client that leaves does not stop a write.
       signal.throwIfAborted()
+      if (rule.collection === 'deny_rules') await beforeDeny(href)
       const api = (rule.collection === 'sec_rules' ? pce.rules : pce.denyRules) as ObjectApi<PceObject>
       const created = await api.create(rule.body, href)
       written.push(created.href)
@@ -61,17 +74,24 @@ export async function writeRingfence(
     return { href, ruleHrefs }
   } catch (error) {
     if (written.length === 0 && !mayHaveHappened(error)) throw error
-    const stands = await findNew(pce, application, body.name, existing)
+    const stands = await findNew(pce, application, body.name, existing, existing?.href ?? written[0])
     throw withDetails(
       error,
       {
         ...(written.length > 0 && { partial: true, written: written.map((href) => ({ href })) }),
         ...(stands !== null && { stands: stands.map((href) => ({ href })) }),
-        not_written: rules.length + (existing === null ? 1 : 0) - (stands?.length ?? written.length),
+        not_written: countMissing(rules.length + (existing === null ? 1 : 0), written, stands, error),
       },
       'Nothing that stands cuts traffic before all rules that allow it are there. Call again to complete it: what exists is kept.',
     )
   }
+}
+
+/** What is still to be written. Of what stands, somebody else may have written a part: at most one of it is our failed write. */
+function countMissing(wanted: number, written: readonly string[], stands: readonly string[] | null, error: unknown) {
+  const ours = stands === null ? written.length : written.filter((href) => stands.includes(href)).length
+  const isThere = mayHaveHappened(error) && stands !== null && stands.length > ours
+  return wanted - ours - Number(isThere)
 }
 
 /** Hrefs of the rule set and its rules that did not exist before; null where they cannot be read. */
@@ -80,11 +100,14 @@ async function findNew(
   application: readonly Label[],
   name: string,
   before: RuleSet | null,
+  href: string | undefined,
 ): Promise<string[] | null> {
   const { signal } = new AbortController()
   try {
-    const { ruleSet } = await findRingfence(pce, application, 'draft', signal, name)
-    if (ruleSet === null) return []
+    const found = await findRingfence(pce, application, 'draft', signal, name)
+    // Its scope may have been changed meanwhile: what was written stands there all the same.
+    const ruleSet = found.ruleSet ?? found.conflicts.find((one) => one.ruleSet.href === href)?.ruleSet
+    if (ruleSet === undefined) return []
     const [complete] = await loadDenyRules(pce, [ruleSet], signal)
     if (complete === undefined || complete.error !== undefined) return null
     const known = new Set(hrefsOf(before))

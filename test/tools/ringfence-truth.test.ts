@@ -1,0 +1,325 @@
+/** create-ringfence beside rules that do not do what they seem to: what counts, what does not, and what is said of it. */
+import t, { type Test } from 'tap'
+import { handMade, type HandMadeEstate } from './hand-made.js'
+import { startBench, type Bench, type BenchOptions, type Json } from './harness.js'
+
+const PAY = { app_name: 'pay', env_name: 'prod' }
+const PORT = (port: number) => [{ port, proto: 6 }]
+
+const start = (t: Test, estate: HandMadeEstate, options: BenchOptions = {}) =>
+  startBench(t, { estate: handMade(estate), ...options })
+const effects = (plan: Json) => plan.would_be_cut.map(({ source, effect }: Json) => [source, effect])
+const text = (plan: Json): string => plan.warnings.join('\n')
+
+/** One host of the application and whoever sends to it. */
+const estate = (mode: 'idle' | 'visibility_only' | 'selective' | 'full', more: Partial<HandMadeEstate>) => ({
+  ...more,
+  hosts: {
+    'pay-1': { ip: '10.0.0.1', labels: 'app=pay env=prod', mode },
+    'crm-1': { ip: '10.0.1.1', labels: 'app=crm env=prod role=web', mode: 'full' as const },
+    ...more.hosts,
+  },
+})
+
+t.test('existing rules that do less than a rule of the ringfence do not count', async (t) => {
+  const bench = await start(
+    t,
+    estate('visibility_only', {
+      flows: [{ from: 'crm-1', to: 'pay-1' }],
+      ruleSets: [
+        {
+          name: 'RF-pay-prod',
+          scope: 'app=pay env=prod',
+          allow: [{ from: 'app=crm env=prod', to: 'ams', extra: true }],
+        },
+      ],
+    }),
+  )
+  const { pce, simulator } = bench
+  const [ruleSet] = await pce.ruleSets.getAll()
+  const rule = ruleSet!.rules![0] as Json
+  const labels = await pce.labels.getAll()
+  const label = (value: string, more: object = {}) => ({
+    label: { href: labels.find((one) => one.value === value)!.href },
+    ...more,
+  })
+  const ams = { actors: 'ams' }
+  const both = [label('crm'), label('prod')]
+  const resolved = (providers: string, consumers: string) => ({
+    resolve_labels_as: { providers: [providers], consumers: [consumers] },
+  })
+  const href = '/orgs/1/label_groups/1'
+  const cases: [string, Json, RegExp | null][] = [
+    ['as it is', {}, null],
+    ['further consumers', { consumers: [...both, label('pay')] }, null],
+    ['further addresses', { consumers: [...both, { ip_list: { href: '/orgs/1/sec_policy/draft/ip_lists/1' } }] }, null],
+    ['all networks', { network_type: 'all' }, null],
+    ['disabled', { enabled: false }, /it is disabled/],
+    ['to be deleted', { update_type: 'delete' }, /its deletion is pending/],
+    ['some services', { ingress_services: PORT(443) }, /some services only/],
+    ['providers', { providers: [label('web')] }, /not all workloads of the scope/],
+    ['providers excluded', { providers: [ams, label('web', { exclusion: true })] }, /excludes labels/],
+    ['consumers excluded', { consumers: [...both, label('web', { exclusion: true })] }, /excludes labels/],
+    ['programs', { egress_services: [{ href: '/orgs/1/sec_policy/draft/services/1' }] }, /some programs only/],
+    ['users', { consuming_security_principals: [{ href: '/orgs/1/security_principals/1' }] }, /some users only/],
+    ['providers resolved', resolved('virtual_services', 'workloads'), /do not stand for workloads/],
+    ['consumers resolved', resolved('workloads', 'virtual_services'), /do not stand for workloads/],
+    ['a label group', { consumers: [{ label_group: { href } }, label('prod')] }, /a label group stands/],
+    ['a label group more', { consumers: [...both, { label_group: { href } }] }, /a label group stands/],
+    ['another key', { consumers: [...both, label('web')] }, /further labels narrow/],
+    ['a dimension', { consumers: [...both, { label_dimension: 'role' }] }, /something else stands in its consumers/],
+    ['a provider dimension', { providers: [ams, { label_dimension: 'role' }] }, /something else stands in its prov/],
+    ['a network', { network_type: 'non_brn' }, /further conditions/],
+    ['all addresses but', { all_ips_except_for_in_consumers: true }, /further conditions/],
+    ['all addresses but, providers', { all_ips_except_for_in_providers: true }, /further conditions/],
+    ['stateless', { stateless: true }, /further conditions/],
+    ['encrypted', { sec_connect: true }, /further conditions/],
+    ['by machine', { machine_auth: true }, /further conditions/],
+    ['inside the scope only', { unscoped_consumers: false }, undefined as never],
+    ['another application', { consumers: [label('pay'), label('prod')] }, undefined as never],
+  ]
+  for (const [name, change, reason] of cases) {
+    simulator.faults.clear()
+    const body = [{ ...ruleSet, deny_rules: [], rules: [{ ...rule, ...change }] }]
+    simulator.faults.add({ kind: 'status', path: /draft\/rule_sets$/, times: 9, status: 200, body })
+    const plan = await bench.ok('create-ringfence', { ...PAY, dry_run: true })
+    t.equal(plan.inbound_remote_apps[0].rule, reason === null ? 'existing' : 'new', name)
+    if (reason instanceof RegExp) t.match(text(plan), new RegExp(`does not count, because .*${reason.source}`), name)
+    else t.notMatch(text(plan), /does not count/, name)
+  }
+})
+
+t.test('existing deny rules with conditions do not stand for the deny rule', async (t) => {
+  const bench = await start(
+    t,
+    estate('visibility_only', {
+      flows: [{ from: '8.8.8.8', to: 'pay-1' }],
+      ruleSets: [{ name: 'RF-pay-prod', scope: 'app=pay env=prod', deny: [{ from: 'any', to: 'ams', extra: true }] }],
+    }),
+  )
+  const { pce, simulator } = bench
+  const [ruleSet] = await pce.ruleSets.getAll()
+  const [rule] = (await pce.denyRules.getAll('draft', ruleSet!.href)) as Json[]
+  const web = { label: { href: (await pce.labels.getAll()).find(({ value }) => value === 'web')!.href } }
+  const cases: [string, Json, boolean][] = [
+    ['as it is', {}, true],
+    ['disabled', { enabled: false }, false],
+    ['to be deleted', { update_type: 'delete' }, false],
+    ['override', { override: true }, false],
+    ['inside the scope only', { unscoped_consumers: false }, false],
+    ['providers', { providers: [web] }, false],
+    ['providers excluded', { providers: [{ actors: 'ams' }, { ...web, exclusion: true }] }, false],
+    ['programs', { egress_services: [{ href: '/orgs/1/sec_policy/draft/services/1' }] }, false],
+    ['a network', { network_type: 'non_brn' }, false],
+    ['all addresses but', { all_ips_except_for_in_providers: true }, false],
+    ['some services', { ingress_services: PORT(443) }, false],
+  ]
+  for (const [name, change, counts] of cases) {
+    simulator.faults.clear()
+    const body = [{ ...ruleSet, deny_rules: [{ ...rule, ...change }] }]
+    simulator.faults.add({ kind: 'status', path: /draft\/rule_sets$/, times: 9, status: 200, body })
+    const plan = await bench.ok('create-ringfence', { ...PAY, selective: true, dry_run: true })
+    t.equal(plan.planned_rules.at(-1).type === 'deny (block all inbound)', !counts, name)
+    t.equal(plan.has_deny_all_inbound, counts, name)
+  }
+})
+
+t.test('deny rules of others are told, whatever mode hides them', async (t) => {
+  for (const mode of ['idle', 'visibility_only', 'selective'] as const) {
+    const bench = await start(
+      t,
+      estate(mode, {
+        hosts: { 'bare-1': { ip: '10.0.2.5' } },
+        flows: [
+          { from: '8.8.8.8', to: 'pay-1', port: 515 },
+          { from: '8.8.4.4', to: 'pay-1', port: 22 },
+          { from: 'bare-1', to: 'pay-1', port: 443 },
+          { from: '9.9.9.9', to: 'pay-1', port: 443 },
+        ],
+        ruleSets: [
+          { name: 'old', scope: 'env=prod', deny: [{ from: 'any', to: 'ams', extra: true, services: PORT(515) }] },
+          { name: 'elsewhere', scope: 'app=crm', deny: [{ from: 'any', to: 'ams', extra: true }] },
+        ],
+      }),
+    )
+    const options = { selective: true, deny_service: { port: 22, proto: 'tcp' }, dry_run: true }
+    const plan = await bench.ok('create-ringfence', { ...PAY, ...options })
+    t.same(effects(plan).sort(), [
+      ['8.8.4.4', 'cut'],
+      ['8.8.8.8', 'cut'],
+    ])
+    bench.simulator.faults.add({ kind: 'status', path: /rule_sets\/\d+\/deny_rules$/, times: 9, status: 500 })
+    // Deny rules come with their rule sets here, so nothing is asked for them.
+    t.same(effects(await bench.ok('create-ringfence', { ...PAY, ...options })).length, 2)
+  }
+})
+
+t.test('an enforcement boundary is a deny rule of everybody', async (t) => {
+  const bench = await start(t, estate('visibility_only', { flows: [{ from: '8.8.8.8', to: 'pay-1', port: 515 }] }))
+  const options = { selective: true, deny_service: { port: 22, proto: 'tcp' }, dry_run: true }
+  t.same(effects(await bench.ok('create-ringfence', { ...PAY, ...options })), [])
+  const boundary = {
+    name: 'wall',
+    providers: [{ actors: 'ams' }],
+    consumers: [{ ip_list: { href: '/orgs/1/sec_policy/draft/ip_lists/1' } }],
+    ingress_services: PORT(515),
+  }
+  await bench.pce.enforcementBoundaries.create(boundary)
+  const pending = await bench.ok('create-ringfence', { ...PAY, ...options })
+  t.same(effects(pending), [['8.8.8.8', 'possibly_cut']])
+  t.match(text(pending), /not provisioned \(wall\)/)
+  await bench.ok('provision-policy', {})
+  t.same(effects(await bench.ok('create-ringfence', { ...PAY, ...options })), [['8.8.8.8', 'cut']])
+})
+
+t.test('an override deny that a harder verdict hides is told', async (t) => {
+  const bench = await start(
+    t,
+    estate('visibility_only', {
+      flows: [{ from: 'crm-1', to: 'pay-1', port: 22 }],
+      ruleSets: [
+        {
+          name: 'quarantine',
+          scope: 'app=pay',
+          override: [{ from: 'any', to: 'ams', extra: true, services: PORT(22) }],
+        },
+      ],
+    }),
+  )
+  t.same(effects(await bench.ok('create-ringfence', { ...PAY, dry_run: true })), [
+    ['crm (prod)', 'blocked_by_override_deny'],
+  ])
+  bench.simulator.faults.add({ kind: 'status', path: /update_rules$/, times: 9, status: 403 })
+  t.same(effects(await bench.ok('create-ringfence', { ...PAY, dry_run: true })), [
+    ['crm (prod)', 'blocked_by_override_deny'],
+  ])
+})
+
+t.test('rules that are not provisioned promise nothing', async (t) => {
+  for (const mode of ['visibility_only', 'selective'] as const) {
+    const bench = await start(
+      t,
+      estate(mode, {
+        ipLists: { Office: ['192.168.10.0/24'] },
+        flows: [
+          { from: '192.168.10.7', to: 'pay-1', connections: 50 },
+          { from: '8.8.8.8', to: 'pay-1', connections: 5 },
+        ],
+      }),
+    )
+    const rules = [
+      {
+        providers: ['ams'],
+        consumers: ['iplist:Office'],
+        ingress_services: ['All Services'],
+        unscoped_consumers: true,
+      },
+    ]
+    await bench.ok('create-ruleset', { name: 'office', scopes: [['app=pay']], rules })
+    const plan = await bench.ok('create-ringfence', { ...PAY, selective: true, dry_run: true })
+    t.same(effects(plan), [
+      ['8.8.8.8', 'cut'],
+      ['192.168.10.7', 'possibly_cut'],
+    ])
+    t.match(text(plan), /not provisioned \(office\)/)
+    await bench.ok('provision-policy', {})
+    t.same(effects(await bench.ok('create-ringfence', { ...PAY, selective: true, dry_run: true })), [
+      ['8.8.8.8', 'cut'],
+    ])
+  }
+})
+
+t.test('an Any list is every address only when it is', async (t) => {
+  const bench: Bench = await start(
+    t,
+    estate('visibility_only', {
+      flows: [
+        { from: '8.8.8.8', to: 'pay-1', connections: 2 },
+        { from: '2a00:1450::8', to: 'pay-1' },
+      ],
+    }),
+  )
+  const [v4, v6] = ['8.8.8.8', '2a00:1450::8']
+  const all6 = 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'
+  const cases: [object[] | undefined, string[][], RegExp | null][] = [
+    [
+      [{ from_ip: '0.0.0.0/0' }, { from_ip: '::/0' }],
+      [
+        [v4, 'cut'],
+        [v6, 'cut'],
+      ],
+      null,
+    ],
+    [
+      [
+        { from_ip: '0.0.0.0', to_ip: '255.255.255.255' },
+        { from_ip: '::', to_ip: all6 },
+      ],
+      [
+        [v4, 'cut'],
+        [v6, 'cut'],
+      ],
+      null,
+    ],
+    [[{ from_ip: '0.0.0.0/0' }], [[v4, 'cut']], /holds no IPv6/],
+    [
+      undefined,
+      [
+        [v4, 'possibly_cut'],
+        [v6, 'possibly_cut'],
+      ],
+      /may not hold every address/,
+    ],
+    [
+      [{ from_ip: '0.0.0.0/0' }, { from_ip: '::/0' }, { from_ip: '10.9.0.0/16', exclusion: true }],
+      [
+        [v6, 'cut'],
+        [v4, 'possibly_cut'],
+      ],
+      /may not hold every address/,
+    ],
+    [
+      [{ from_ip: '0.0.0.0/1' }, { from_ip: '128.0.0.0/1' }, { from_ip: '::/0' }],
+      [
+        [v6, 'cut'],
+        [v4, 'possibly_cut'],
+      ],
+      /may not hold every address/,
+    ],
+  ]
+  for (const [ranges, wanted, warning] of cases) {
+    bench.simulator.faults.clear()
+    const list = { href: '/orgs/1/sec_policy/draft/ip_lists/1', name: 'Any (0.0.0.0/0 and ::/0)', ip_ranges: ranges }
+    bench.simulator.faults.add({ kind: 'status', path: /draft\/ip_lists$/, times: 9, status: 200, body: [list] })
+    const plan = await bench.ok('create-ringfence', { ...PAY, selective: true, dry_run: true })
+    t.same(effects(plan), wanted, JSON.stringify(ranges))
+    if (warning === null) t.notMatch(text(plan), /Any IP list/)
+    else t.match(text(plan), warning)
+  }
+})
+
+t.test('what leaves selective hosts by default is lost in full enforcement, and is named', async (t) => {
+  const bench = await start(
+    t,
+    estate('selective', {
+      hosts: {
+        'dns-1': { ip: '10.0.0.5', labels: 'app=dns env=prod', managed: false },
+        'db-1': { ip: '10.0.0.6', labels: 'app=db env=prod' },
+      },
+      flows: [
+        { from: 'pay-1', to: 'dns-1', port: 53, proto: 17, connections: 500 },
+        { from: 'crm-1', to: 'dns-1', port: 53, proto: 17, connections: 500 },
+        { from: 'db-1', to: 'dns-1', port: 53, proto: 17, connections: 500 },
+        { from: 'pay-1', to: '9.9.9.9', port: 443, connections: 90 },
+        { from: 'pay-1', to: 'db-1', port: 5432, connections: 9 },
+      ],
+      ruleSets: [{ name: 'db', scope: '', allow: [{ from: 'app=pay', to: 'app=db' }] }],
+    }),
+  )
+  const plan = await bench.ok('create-ringfence', { ...PAY, dry_run: true })
+  const said = plan.warnings.find((one: string) => /no outbound rules/.test(one))
+  t.match(said, /\(590 connections in the window, all of them allowed today only because selective mode/)
+  t.match(said, /Busiest: dns \(prod\) on 53\/udp; 9\.9\.9\.9 on 443\/tcp\./)
+  t.match(said, /Infrastructure services among them: dns \(prod\)\./)
+  t.notMatch(text(await bench.ok('create-ringfence', { ...PAY, selective: true, dry_run: true })), /no outbound rules/)
+})

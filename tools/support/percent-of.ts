@@ -1,0 +1,6 @@
+/** In percent, one decimal. 100 stands for all and 0 for none: what is close to them is 99.9 and 0.1. */
+export function percentOf(part: number, whole: number): number {
+  if (part === whole) return 100
+  if (part === 0) return 0
+  return Math.min(99.9, Math.max(0.1, Math.round((part / whole) * 1_000) / 10))
+}
