@@ -201,11 +201,8 @@ t.test('a description says what to expect of a call that changes the PCE', async
 
 t.test('the snapshots show the surface as it is (npm run snapshots writes them)', async (t) => {
   const folder = fileURLToPath(new URL('../snapshots', import.meta.url))
-  t.same(
-    readdirSync(folder).sort(),
-    NAMES.map((name) => `${name}.json`),
-    'one file a tool',
-  )
+  const files = readdirSync(folder).map((file) => file.replace(/\.json$/, ''))
+  t.same(files.sort(), NAMES, 'one file a tool')
   for (const surface of surfaces)
     t.same(read(`../snapshots/${surface.name}.json`), JSON.parse(JSON.stringify(surface)), surface.name)
 })
