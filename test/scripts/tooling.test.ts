@@ -208,20 +208,21 @@ t.test('.ci/run adds up every suite and fails when one of them failed or died', 
     return { status, lastLine: stdout.split('\n').at(-2) }
   }
   const two = "echo '2 passed, 0 failed'"
-  t.same(runIn({ check: two, test: two, 'test:lts': two, smoke: two, demo: 'true' }), {
+  t.same(runIn({ check: two, test: two, 'test:long': two, 'test:lts': two, smoke: two, demo: 'true' }), {
     status: 0,
-    lastLine: '10 passed, 0 failed',
+    lastLine: '12 passed, 0 failed',
   })
   t.same(
     runIn({
       check: two,
       test: "echo '3 passed, 1 failed'; exit 1",
+      'test:long': two,
       'test:lts': 'exit 3',
       smoke: "echo '1 passed, 0 failed'; exit 1",
       demo: 'false',
     }),
     // The install passed; a suite without a count, one that exits non-zero without a failure, and the demo count as one failure each.
-    { status: 1, lastLine: '7 passed, 4 failed' },
+    { status: 1, lastLine: '9 passed, 4 failed' },
   )
 })
 
