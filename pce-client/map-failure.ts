@@ -29,6 +29,8 @@ const LOST = new Map([
   ['ECONNRESET', 'connection lost'],
   ['EPIPE', 'connection lost'],
   ['ECONNABORTED', 'connection lost'],
+  // What Node 24 calls a connection that ends during the TLS handshake.
+  ['ECANCELED', 'connection lost'],
   ['ENETRESET', 'connection lost'],
   ['ETIMEDOUT', 'timed out'],
   ['EAI_AGAIN', 'name lookup failed for now'],
