@@ -29,7 +29,7 @@ const LOST = new Map([
   ['ECONNRESET', 'connection lost'],
   ['EPIPE', 'connection lost'],
   ['ECONNABORTED', 'connection lost'],
-  // What Node 24 calls a connection that ends during the TLS handshake.
+  // From Node 24 on, a write to a connection whose TLS handshake broke off.
   ['ECANCELED', 'connection lost'],
   ['ENETRESET', 'connection lost'],
   ['ETIMEDOUT', 'timed out'],

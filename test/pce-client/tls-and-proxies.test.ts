@@ -87,10 +87,11 @@ t.test('TLS', async (t) => {
   const patient = clientOf({ port: clumsyPort }, { url: 'https://localhost' })
   patient.setTlsSettings(pki.path('ca.pem'))
   const broken = await rejection(patient.put('x'))
-  // Node 24 says ECANCELED where 20 says ECONNRESET, and got gives that up at once. Nothing was sent either way.
-  if (attempts === 1) t.match(broken, { code: 'unreachable' }, 'a handshake that breaks off has carried nothing out')
-  else t.match(broken, { code: 'api_error', status: 406 }, 'a handshake that breaks off loses no answer')
-  t.equal(attempts, process.version.startsWith('v20.') ? 2 : attempts, 'and is repeated')
+  // From Node 24 on the request's own write fails as well (ECANCELED), which makes got drop the repetition it had begun.
+  const isRepeated = Number(process.versions.node.split('.')[0]) < 24
+  t.equal(attempts, isRepeated ? 2 : 1)
+  if (isRepeated) t.match(broken, { code: 'api_error', status: 406 }, 'a handshake that breaks off loses no answer')
+  else t.match(broken, { code: 'unreachable', reason: 'ECANCELED' }, 'and has carried nothing out')
 
   const switching = createPceClient({ url: 'https://localhost', port })
   await t.rejects(switching.get('x'))
