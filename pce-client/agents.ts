@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { rootCertificates } from 'node:tls'
 import type { RequestFunction } from 'got'
 import { createForwarding } from './forward-requests.js'
+import { inOwnWords, watchPeers } from './guard-connections.js'
 import type { TlsSettings } from './read-tls-files.js'
 import type { ClientSettings } from './settings.js'
 import { createTunnelAgent } from './tunnel-through-proxy.js'
@@ -29,15 +30,16 @@ export interface Agents {
 export async function createAgents(settings: ClientSettings): Promise<Agents> {
   const { address, tls, proxies } = settings
   const pooling = { keepAlive: true, maxSockets: MAX_CONNECTIONS }
+  const direct = { ...pooling, ...(settings.lookup !== undefined && { lookup: inOwnWords(settings.lookup) }) }
   const isTls = address.scheme === 'https'
   const proxy = isTls ? proxies.https : proxies.http
   if (!isTls && proxy === undefined) {
-    const agent = new http.Agent(pooling)
+    const agent = watchPeers(new http.Agent(direct), settings.checkPeer)
     return { connect: { agent: { http: agent } }, via: undefined, closeIdle: keep(agent) }
   }
   const identified = { ...pooling, rejectUnauthorized: tls.verify, ca: tls.ca, cert: tls.cert, key: tls.key }
   if (proxy === undefined) {
-    const agent = new https.Agent(identified)
+    const agent = watchPeers(new https.Agent({ ...identified, ...direct }), settings.checkPeer)
     return { connect: { agent: { https: agent } }, via: undefined, closeIdle: keep(agent) }
   }
   const via = `${proxy.hostname}:${proxy.port || (proxy.protocol === 'https:' ? '443' : '80')}`

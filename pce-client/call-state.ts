@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { RequestNature } from './classify-request.js'
+import type { AnswerFacts } from './types.js'
 import { PceError } from './errors.js'
 
 /** Bodies that are held in memory end here; streamed ones do not. */
@@ -28,6 +29,10 @@ export interface CallState {
   reason: unknown
   /** True once the caller's own signal, and not the deadline, has ended the call. */
   cancelled: boolean
+  /** What a failed connection says is no business of the caller. */
+  readonly hidesReasons: boolean
+  /** What the PCE has answered so far, where anybody wants to know. */
+  readonly answers: AnswerFacts[] | undefined
   /** Ends the request under way when the call is over. */
   stop: (() => void) | undefined
   attempts: number
@@ -64,11 +69,18 @@ export function watchAttempt(
     }, limits.headersMs)
     const tls = socket as Partial<TLSSocket> & { secureConnecting?: boolean }
     const isPending = socket.connecting || tls.secureConnecting === true
-    if (!isPending) state.connected = true
-    else socket.once(tls.encrypted === true ? 'secureConnect' : 'connect', () => (state.connected = true))
+    // One that was refused before anything was sent over it is destroyed already.
+    const reach = () => (state.connected = !socket.destroyed)
+    // From Node 24 on the error that it was destroyed with is not the one that the request ends with.
+    socket.once('connect', () => {
+      if (socket.errored instanceof PceError) state.ended ??= { error: socket.errored, retry: false }
+    })
+    if (isPending) socket.once(tls.encrypted === true ? 'secureConnect' : 'connect', reach)
+    else reach()
   })
   request.once('response', (response: IncomingMessage) => {
     clearTimeout(headersTimer)
+    noteAnswer(response, state)
     if (Number(response.headers['content-length'] ?? 0) > limits.maxBytes) end(bodyTooLarge(), false)
     if (limits.idleMs === Infinity) return
     request.setTimeout(limits.idleMs, () => {
@@ -78,6 +90,14 @@ export function watchAttempt(
       )
     })
   })
+}
+
+function noteAnswer({ statusCode = 0, headers }: IncomingMessage, { answers, via }: CallState): void {
+  // A 407 is the proxy's.
+  if (answers === undefined || (statusCode === 407 && via !== undefined)) return
+  const requestId = headers['x-request-id']
+  const isUsable = typeof requestId === 'string' && /^[!-~]{1,128}$/.test(requestId)
+  answers.push({ status: statusCode, ...(isUsable && { requestId }) })
 }
 
 /** What to say when an answer does not fit. */

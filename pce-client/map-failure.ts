@@ -1,5 +1,6 @@
 import type { CallState } from './call-state.js'
 import { PceApiError, PceError } from './errors.js'
+import { ADDRESS_REFUSED } from './guard-connections.js'
 import { describeApiErrors, readApiErrors } from './read-api-error.js'
 import { isLostBehindGateway, readRetryAfter, type FailedAttempt } from './retry-policy.js'
 
@@ -98,13 +99,23 @@ function mayBeDone(status: number, { answerLost, nature }: CallState): boolean {
   return answerLost || isLostBehindGateway(status) || (!nature.repeatable && status >= 500)
 }
 
-function explain(failure: Error, state: CallState): Pick<PceError, 'code' | 'reason'> & { why: string } {
+type Explanation = Pick<PceError, 'code' | 'reason'> & { why: string }
+
+function explain(failure: Error, state: CallState): Explanation {
+  const told = explainFully(failure, state)
+  const isAboutConnection = told.code === 'unreachable' || told.reason?.startsWith('HPE_') === true
+  if (!state.hidesReasons || !isAboutConnection) return told
+  return { code: 'unreachable', why: `no usable connection to ${peer(state)}`, reason: undefined }
+}
+
+function explainFully(failure: Error, state: CallState): Explanation {
   if (state.cancelled) return { code: 'aborted', why: 'the call was cancelled', reason: undefined }
   if (state.isOver) {
     return { code: 'deadline', why: `not done within ${state.totalTimeoutMs / 1000} s`, reason: 'ETIMEDOUT' }
   }
   const own = state.ended?.error ?? ownError(failure)
   if (own !== undefined) {
+    if (own.reason === ADDRESS_REFUSED) return { code: own.code, why: own.message, reason: own.reason }
     const why = own.code === 'unreachable' ? `${peer(state)} gave ${own.message}` : own.message
     return { code: own.code, why, reason: own.reason }
   }

@@ -33,6 +33,8 @@ export function openCall(
     isOver: false,
     reason: undefined,
     cancelled: false,
+    hidesReasons: settings.hideReasons,
+    answers: settings.onAnswer === undefined ? undefined : [],
     stop: undefined,
     attempts: 0,
     waitMs: 0,
@@ -64,6 +66,18 @@ export function openCall(
   const close = () => {
     clearTimeout(deadline)
     signal?.removeEventListener('abort', cancel)
+    tellAnswers(settings, state)
   }
   return { state, close }
+}
+
+/** Here, and not as each answer arrives: the events of a shared connection run in the context of whoever opened it. */
+function tellAnswers({ onAnswer }: ClientSettings, { answers = [] }: CallState): void {
+  for (const facts of answers) {
+    try {
+      onAnswer?.(facts)
+    } catch {
+      // Whoever listens must not turn an answer into a failed call.
+    }
+  }
 }

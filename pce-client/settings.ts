@@ -1,8 +1,9 @@
+import type { LookupFunction } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createPacer, type Pacer } from './pace-requests.js'
 import { PceError, PceIntegerError } from './errors.js'
 import type { TlsSettings } from './read-tls-files.js'
-import type { PceClientOptions, RetryEvent, Timers } from './types.js'
+import type { AnswerFacts, PceClientOptions, RetryEvent, Timers } from './types.js'
 
 /** Where the PCE is: everything that goes into an address, none of it secret. */
 export interface PceAddress {
@@ -21,6 +22,10 @@ export interface ClientSettings {
   readonly idleTimeoutMs: number
   readonly timers: Timers
   readonly onRetry: ((event: RetryEvent) => void) | undefined
+  readonly onAnswer: ((facts: AnswerFacts) => void) | undefined
+  readonly lookup: LookupFunction | undefined
+  readonly checkPeer: ((address: string) => void) | undefined
+  readonly hideReasons: boolean
   readonly requestId: (() => string | undefined) | undefined
   readonly pacer: Pacer | undefined
   requestTimeoutMs: number
@@ -70,6 +75,10 @@ export function readSettings(options: PceClientOptions): ClientSettings {
     timers,
     pacer: rate === undefined ? undefined : createPacer(integerIn('maxRequestsPerMinute', rate, 1), timers),
     onRetry: options.onRetry,
+    onAnswer: options.onAnswer,
+    lookup: options.lookup,
+    checkPeer: options.checkPeer,
+    hideReasons: options.hideReasons ?? false,
     requestId: options.requestId,
     authorization: undefined,
     proxies: { http: undefined, https: undefined },

@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net'
 import type { AsyncTrafficQuery, TrafficFlow, TrafficQuery as TrafficQueryBody } from '../schemas/pce/traffic.js'
 import type { PceObject, Reference } from '../schemas/pce/reference.js'
 import type { PolicyVersionSelector } from '../schemas/common.js'
@@ -27,8 +28,26 @@ export interface PceClientOptions {
   maxRequestsPerMinute?: number
   /** Told about every retry before its wait; never sees headers or credentials. */
   onRetry?: (event: RetryEvent) => void
+  /** Told about every answer that has come from the PCE, retried ones included, when its call ends and in that call's own context. */
+  onAnswer?: (facts: AnswerFacts) => void
   /** The value of `X-Request-Id` sent upstream when a call's options name none. */
   requestId?: () => string | undefined
+  /**
+   * Resolves the PCE's name for every new connection; Node's `dns.lookup` by default. An error without a `code` is the caller's own
+   * word: the call ends as `unreachable` with its message, and is not repeated. Not asked for an IP address, nor with a proxy, which
+   * resolves the name itself.
+   */
+  lookup?: LookupFunction
+  /**
+   * Asked about the IP address at the other end of every new connection, before anything is sent over it; throws to refuse it, as
+   * `lookup` does. Not asked with a proxy.
+   */
+  checkPeer?: (address: string) => void
+  /**
+   * Say of a connection that failed only that it failed, not why: for callers who may choose the address and must not learn from
+   * the difference what listens there. Default false.
+   */
+  hideReasons?: boolean
   /** Clock, wait and jitter, replaced in tests. */
   timers?: Timers
 }
@@ -40,6 +59,12 @@ export interface Timers {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** 0 <= x < 1 */
   random(): number
+}
+
+export interface AnswerFacts {
+  status: number
+  /** The `X-Request-Id` that the PCE gave its answer. */
+  requestId?: string
 }
 
 export interface RetryEvent {
