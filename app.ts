@@ -1,16 +1,24 @@
 import type { Writable } from 'node:stream'
-import { fastify, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import { fastify, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
+import { composeAuthenticated, type AuthenticatedService } from './composition/compose-authenticated.js'
 import { composeService } from './composition/compose-service.js'
+import { composeSetup } from './composition/compose-setup.js'
+import accessTokensGate, { accessTokens, authMetadata } from './plugins/auth/index.js'
+import confirm from './plugins/confirm/index.js'
+import context from './plugins/context/index.js'
 import dispatcher from './plugins/dispatcher/index.js'
 import errors, { answerClientError, answerHttpError } from './plugins/errors/index.js'
-import health from './plugins/health/index.js'
-import inFlight from './plugins/in-flight/index.js'
+import health, { type HealthOptions } from './plugins/health/index.js'
+import inFlight, { type InFlightOptions } from './plugins/in-flight/index.js'
 import mcp from './plugins/mcp/index.js'
 import originGuard from './plugins/origin-guard/index.js'
+import rateLimits, { type Limit } from './plugins/rate-limits/index.js'
 import requestId, { REQUEST_ID_HEADER, requestIdOf } from './plugins/request-id/index.js'
 import { RequestLog } from './plugins/request-log/index.js'
 import securityHeaders from './plugins/security-headers/index.js'
-import type { InsecureHttpConfig } from './schemas/config.js'
+import setup from './plugins/setup/index.js'
+import type { Owner } from './schemas/caller.js'
+import type { HttpConfig, InsecureHttpConfig, PerUserConfig, SharedConfig } from './schemas/config.js'
 import { ToolError } from './schemas/errors.js'
 import type { AnyTool } from './tools/define.js'
 
@@ -28,11 +36,130 @@ export interface AppDeps {
 /** A headers phase or body that crawls must not hold a connection: milliseconds. */
 const TIMEOUTS = { headers: 10_000, request: 30_000, keepAlive: 75_000, silence: 120_000, checkEvery: 5_000 }
 const MOST_CONNECTIONS = 2000
+const MOST_REQUESTS_PER_CONNECTION = 1000
+/** How often one person may have the browser form try their PCE. */
+const PCE_TRIES_PER_MINUTE = 10
+/** All headers together: access tokens with some two hundred groups are that long. */
+const LARGEST_HEADERS = 32 * 1024
+/** A body that is too large is read to its end, and dropped, when it says that it is no longer than this. */
+const MOST_DROPPED = 4 * 1024 * 1024
 
-/** The HTTP service without authentication. Throws StartupError for what the configuration promises and the machine does not have. */
-export async function buildApp(config: InsecureHttpConfig, deps: AppDeps): Promise<FastifyInstance> {
+/**
+ * The HTTP service in the mode of its configuration. Rejects with StartupError for what the configuration promises and the machine
+ * does not have.
+ */
+export function buildApp(config: HttpConfig, deps: AppDeps): Promise<FastifyInstance> {
+  return config.mode === 'insecure' ? buildInsecure(config, deps) : buildAuthenticated(config, deps)
+}
+
+async function buildInsecure(config: InsecureHttpConfig, deps: AppDeps): Promise<FastifyInstance> {
   const service = composeService(config, deps)
   const { name, version } = service.server
+  const app = await createApp(config, deps, [])
+  await app.register(dispatcher, service.dispatcher)
+  await app.register(async (open) => {
+    await open.register(originGuard, config.http)
+    await open.register(inFlight, { max: config.http.maxInFlight })
+    await open.register(mcp, { info: { name, version }, tools: deps.tools, sessionOf: () => service.session })
+    answerUnknownPaths(open)
+  })
+  return app
+}
+
+// The pipeline, in order: what stands in the secured scope answers to its guards, then to the login, then to the caller's limits; its
+// context is made once the body has been read. What is public stands outside of it, so that no list of exempt paths has to be kept.
+async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: AppDeps): Promise<FastifyInstance> {
+  let app: FastifyInstance | null = null
+  const service = await composeAuthenticated(config, { ...deps, listensAt: () => addressOf(app) })
+  const { name, version } = service.server
+  const { publicUrl } = config.http
+  const { oauth, rates } = config
+  const checkKeys = () => {
+    if (app?.areKeysLoaded() !== true) throw new Error('the keys of the identity provider were not loaded yet')
+  }
+  app = await createApp(config, deps, [{ name: 'signing keys', run: checkKeys }, ...service.checks])
+  app.addHook('onClose', () => service.close())
+  await app.register(dispatcher, service.dispatcher)
+  await app.register(rateLimits)
+  await app.register(accessTokens, { oauth, publicUrl, ...rates, ...(deps.now && { now: deps.now }) })
+  // One bound and one limit for everything that a caller does, by whichever route.
+  const inAll = { max: config.http.maxInFlight, counts: new Map<string, number>() }
+  const perCaller = { max: rates.inFlightPerCaller, keyOf: callerOf, counts: new Map<string, number>() }
+  const charge = app.createLimit({ max: rates.perCaller, keyOf: callerOf })
+
+  await app.register(async (open) => {
+    await open.register(originGuard, config.http)
+    await open.register(authMetadata, { oauth, publicUrl, name })
+    if (config.mode === 'per_user') await open.register(setupScope, { config, service, inAll, perCaller, charge })
+    answerUnknownPaths(open)
+  })
+  await app.register(async (secured) => {
+    await secured.register(originGuard, config.http)
+    await secured.register(inFlight, inAll)
+    await secured.register(accessTokensGate)
+    secured.addHook('onRequest', (request) => charge(request))
+    await secured.register(inFlight, perCaller)
+    await secured.register(context, { openSession: service.openSession })
+    await secured.register(mcp, {
+      info: { name, version },
+      tools: deps.tools,
+      sessionOf: ({ callSession, headers }) => ({ ...callSession!, client: headers['user-agent'] }),
+      charge,
+    })
+    await secured.register(async (confirming) => {
+      const chargeMint = confirming.createLimit({ max: rates.confirmPerCaller, keyOf: callerOf })
+      confirming.addHook('onRequest', (request) => chargeMint(request))
+      await confirming.register(confirm, {
+        confirmations: service.confirmations,
+        tools: deps.tools,
+        sessionOf: ({ callSession }) => callSession,
+        ownerOf: ({ identity }) => identity,
+        audit: service.auditRoute,
+        now: service.dispatcher.now,
+      })
+    })
+  })
+  return app
+}
+
+interface SetupScopeOptions {
+  config: PerUserConfig
+  service: AuthenticatedService
+  inAll: InFlightOptions
+  perCaller: InFlightOptions
+  charge: Limit
+}
+
+/** The browser form. It brings a login of its own, so it stands outside of the secured scope, behind the same guards. */
+async function setupScope(
+  app: FastifyInstance,
+  { config, service, inAll, perCaller, charge }: SetupScopeOptions,
+): Promise<void> {
+  await app.register(inFlight, inAll)
+  app.addHook('preParsing', async (request) => {
+    if (request.setupVisit !== null) await charge(request)
+  })
+  await app.register(inFlight, { ...perCaller, hook: 'preParsing' })
+  await app.register(setup, {
+    ...composeSetup(config, service),
+    authenticate: (request, reply) => app.authenticate(request, reply),
+    verifyToken: (token, request) => app.verifyToken(token, request),
+    challenge: () => app.challenge(),
+    callTool: async (name, args, identity, { id: requestId }) => {
+      // What a form has begun is finished; nobody can cancel it.
+      const { signal } = new AbortController()
+      const call = { name, arguments: args, route: '/setup', requestId, signal, progress: () => {} }
+      return app.dispatcher.dispatch(call, await service.openSession(identity))
+    },
+    limitPceTries: app.createLimit({
+      max: PCE_TRIES_PER_MINUTE,
+      keyOf: ({ setupVisit }) => keyOf(setupVisit!.identity),
+    }),
+  })
+}
+
+/** Everything that all modes share: how requests are taken in, and what is public in each of them. */
+async function createApp(config: HttpConfig, deps: AppDeps, checks: HealthOptions['checks']): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: deps.log,
     logController: new RequestLog(),
@@ -40,9 +167,11 @@ export async function buildApp(config: InsecureHttpConfig, deps: AppDeps): Promi
     connectionTimeout: TIMEOUTS.silence,
     requestTimeout: TIMEOUTS.request,
     keepAliveTimeout: TIMEOUTS.keepAlive,
+    maxRequestsPerSocket: MOST_REQUESTS_PER_CONNECTION,
     http: {
       headersTimeout: TIMEOUTS.headers,
       connectionsCheckingInterval: TIMEOUTS.checkEvery,
+      maxHeaderSize: LARGEST_HEADERS,
       // Node's own refusal would carry no request id; the guard has one.
       requireHostHeader: false,
     },
@@ -60,20 +189,33 @@ export async function buildApp(config: InsecureHttpConfig, deps: AppDeps): Promi
   // An expectation nobody knows may be ignored (RFC 9110, 10.1.1); Node's own 417 would carry no request id either.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
-  // The pipeline, in order: what stands in the secured scope answers to its guards, and in the authenticated modes to their login
-  // and context, which follow the guards; health stands outside of it, so that no list of exempt paths has to be kept.
+  app.addHook('onSend', (request, reply, payload, done) => {
+    // Whoever keeps connections open, a proxy above all, sends its next request to another process.
+    if (deps.isDraining?.() === true) reply.header('connection', 'close')
+    // Where the connection were closed on the rest of a refused body, a proxy that still sends would lose the answer.
+    else if (reply.statusCode === 413 && Number(request.headers['content-length']) <= MOST_DROPPED)
+      reply.removeHeader('connection')
+    done(null, payload)
+  })
   await app.register(requestId)
   await app.register(securityHeaders, { isPublicHttps: config.http.publicUrl?.startsWith('https:') ?? false })
   await app.register(errors)
-  await app.register(health, { isDraining: deps.isDraining ?? (() => false) })
-  await app.register(dispatcher, service.dispatcher)
-  await app.register(async (secured) => {
-    await secured.register(originGuard, config.http)
-    await secured.register(inFlight, { max: config.http.maxInFlight })
-    await secured.register(mcp, { info: { name, version }, tools: deps.tools, sessionOf: () => service.session })
-    secured.setNotFoundHandler(() => {
-      throw new ToolError('not_found', 'There is nothing at this path.')
-    })
-  })
+  await app.register(health, { isDraining: deps.isDraining ?? (() => false), checks })
   return app
 }
+
+function answerUnknownPaths(app: FastifyInstance): void {
+  app.setNotFoundHandler(() => {
+    throw new ToolError('not_found', 'There is nothing at this path.')
+  })
+}
+
+function addressOf(app: FastifyInstance | null): { address: string; port: number } | null {
+  const address = app?.server.address() ?? null
+  return typeof address === 'string' ? null : address
+}
+
+/** Whoever it is; those whom a public page of /setup does not know are one. */
+const callerOf = ({ identity, setupVisit }: FastifyRequest) => keyOf(identity ?? setupVisit?.identity ?? NOBODY)
+const NOBODY: Owner = { iss: '', sub: '' }
+const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])

@@ -6,19 +6,25 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.js'
 import { createLogger } from './composition/create-logger.js'
 import { endCalls } from './composition/end-calls.js'
-import { listen } from './composition/listen.js'
+import { listen, type Listening } from './composition/listen.js'
 import { readPackage } from './composition/read-package.js'
 import { reopenOnHangup } from './composition/reopen-on-hangup.js'
+import { rewrapKeystore } from './composition/rewrap-keystore.js'
 import { trackSilentConnections } from './composition/track-silent-connections.js'
 import { readConfig, readEnvironment } from './config.js'
-import { StartupError, type InsecureHttpConfig, type ListenOptions } from './schemas/config.js'
+import { StartupError, type HttpConfig, type ListenOptions } from './schemas/config.js'
 import { tools } from './tools/index.js'
 
 /** After the signal new work is still taken while /readyz says no, so that a load balancer can turn away first. */
 const LAME_DUCK_MS = 500
+/** A connection that was taken in the moment before the end of listening brings its request in this time. */
+const FIRST_WORDS_MS = 500
 const DRAIN_MS = 25_000
 /** What calls that are aborted at the end of the drain, and the last answers on their way, have left. */
 const LAST_WORDS_MS = 2000
+
+/** Where it listens unless told. */
+const LOOPBACK = { host: '127.0.0.1', port: 8080 }
 
 const BANNER = [
   '*******************************************************************************',
@@ -28,24 +34,44 @@ const BANNER = [
   '*******************************************************************************',
 ]
 
+const HELP = `
+The configuration comes from the environment and from a .env file in the working directory:
+  authenticated   MCP_PUBLIC_URL, MCP_OAUTH_ISSUER, MCP_OAUTH_JWKS_URL, MCP_OAUTH_AUDIENCE, MCP_CONFIRM_HMAC_KEY, and
+    per_user      MCP_KEK (the default mode: every user has a PCE key of their own)
+    shared        MCP_PCE_MODE=shared, PCE_HOST, API_KEY, API_SECRET (one PCE key for all)
+  development     MCP_DEV_INSECURE=1: nobody is authenticated
+Secrets may come from files: MCP_KEK_FILE=/run/secrets/kek. README.md lists every variable with its default.`
+
+const program = new Command('svc-mcp-http')
+  .description('MCP server for a policy compute engine, over Streamable HTTP at /mcp.')
+  .version(readPackage().version)
+  .option('--host <host>', 'address to listen on', LOOPBACK.host)
+  .option('--port <port>', 'port to listen on; 0 takes any free one', readPort, LOOPBACK.port)
+  .option('--socket <path>', 'listen on a Unix socket instead')
+  .allowExcessArguments(false)
+  .addHelpText('after', HELP)
+  .action((options: ListenOptions) => serve(readConfig('http', readEnvironment(), options)))
+program
+  .command('rewrap-keystore')
+  .description('Protect every stored PCE key with MCP_KEK instead of MCP_KEK_PREVIOUS. Safe beside running servers.')
+  .allowExcessArguments(false)
+  .action(rewrap)
+
 try {
-  await serve(readConfig('http', readEnvironment(), readOptions()))
+  await program.parseAsync()
 } catch (error) {
   if (!(error instanceof StartupError)) throw error
   say(error.message)
   process.exit(1)
 }
 
-function readOptions(): ListenOptions {
-  return new Command('svc-mcp-http')
-    .description('MCP server for a policy compute engine, over Streamable HTTP at /mcp.')
-    .version(readPackage().version)
-    .option('--host <host>', 'address to listen on', '127.0.0.1')
-    .option('--port <port>', 'port to listen on; 0 takes any free one', readPort, 8080)
-    .option('--socket <path>', 'listen on a Unix socket instead')
-    .allowExcessArguments(false)
-    .parse()
-    .opts()
+/** Prints what was done. Throws StartupError where there is nothing to rewrap, or not all of it could be. */
+async function rewrap(): Promise<void> {
+  const config = readConfig('http', readEnvironment(), LOOPBACK)
+  if (config.mode !== 'per_user') throw new StartupError('There is a keystore in per_user mode only')
+  const { ok, lines } = await rewrapKeystore(config.keystore)
+  for (const line of lines) say(line)
+  if (!ok) process.exitCode = 1
 }
 
 function readPort(value: string): number {
@@ -54,30 +80,35 @@ function readPort(value: string): number {
   return port
 }
 
-async function serve(config: InsecureHttpConfig): Promise<void> {
+async function serve(config: HttpConfig): Promise<void> {
   const log = createLogger(config.logLevel)
   let isDraining = false
   const app = await buildApp(config, { tools, log, auditStream: process.stdout, isDraining: () => isDraining })
   const closeSilent = trackSilentConnections(app.server)
   reopenOnHangup(app.dispatcher.audit, log)
+  let withdraw: Listening['withdraw'] = () => Promise.resolve()
   closeWithGrace(
-    { delay: LAME_DUCK_MS + DRAIN_MS + 2 * LAST_WORDS_MS, logger: log, skip: ['SIGHUP'] },
+    { delay: LAME_DUCK_MS + FIRST_WORDS_MS + DRAIN_MS + 2 * LAST_WORDS_MS, logger: log, skip: ['SIGHUP'] },
     async ({ signal, err }) => {
       if (err === undefined) log.info({ signal }, 'stopping')
       else log.fatal({ err }, 'unexpected error, stopping')
       isDraining = true
+      await withdraw()
       await drain(app, closeSilent, err === undefined ? DRAIN_MS : 0)
     },
   )
-  for (const line of BANNER) say(line)
+  if (config.mode === 'insecure') for (const line of BANNER) say(line)
   for (const warning of config.warnings) say(`WARNING: ${warning}`)
-  say(`svc-mcp ${readPackage().version} is listening on ${await listen(app, config.http)}`)
+  const listening = await listen(app, config.http)
+  withdraw = listening.withdraw
+  say(`svc-mcp ${readPackage().version} is listening on ${listening.where}`)
 }
 
 /** Finishes what is under way. Throws Error, so that the process exits 1, when some of it had to be cut off. */
 async function drain(app: FastifyInstance, closeSilent: () => void, milliseconds: number): Promise<void> {
   if (milliseconds > 0) await wait(LAME_DUCK_MS)
   const closed = app.close()
+  if (milliseconds > 0) await wait(FIRST_WORDS_MS)
   closeSilent()
   const isFinished = await endCalls(app.dispatcher, { finish: milliseconds, lastWords: LAST_WORDS_MS })
   if (!isFinished) throw new Error('calls were still running at the end of the drain and were cut off')

@@ -5,9 +5,11 @@ import type { DispatcherOptions } from '../plugins/dispatcher/dispatch.js'
 import { pceGate } from '../plugins/dispatcher/gates/pce.js'
 import type { ServiceLog } from '../plugins/dispatcher/record-call.js'
 import type { Session } from '../plugins/dispatcher/session.js'
-import { StartupError, type Config } from '../schemas/config.js'
+import { StartupError, type InsecureHttpConfig, type StdioConfig } from '../schemas/config.js'
 import type { AnyTool } from '../tools/define.js'
+import type { CredentialsPort } from '../schemas/credentials.js'
 import { connectPce } from './connect-pce.js'
+import { fixedCredentials } from './fixed-credentials.js'
 import { readPackage, type PackageFacts } from './read-package.js'
 
 export interface ServiceParts {
@@ -30,22 +32,18 @@ export interface Service {
  * Puts the service of stdio and dev-insecure together. Its only gate is the presence of a PCE: there is no role to check and no
  * login that could mint a confirm token (design decisions 9 and 15). Throws StartupError.
  */
-export function composeService(config: Config, parts: ServiceParts): Service {
+export function composeService(config: StdioConfig | InsecureHttpConfig, parts: ServiceParts): Service {
   const scope = createCallScope()
   const server = readPackage()
   const audit = openAudit(config.auditLogPath, parts.auditStream)
-  const pce =
-    config.pce === undefined
-      ? null
-      : connectPce(config.pce, scope.requestId, (event) =>
-          parts.log.warn({ request_id: scope.requestId(), ...event }, 'PCE request retried'),
-        )
+  const pce = config.pce === undefined ? null : connectPce(config.pce, scope, parts.log)
   return {
     server,
     session: {
       caller: { mode: config.mode, role: 'admin', iss: null, sub: null },
       transport: config.mode === 'stdio' ? 'stdio' : 'http',
       pce,
+      credentials: credentialsOf(config),
     },
     dispatcher: {
       tools: parts.tools,
@@ -60,7 +58,18 @@ export function composeService(config: Config, parts: ServiceParts): Service {
   }
 }
 
-function openAudit(path: string | undefined, stream: Writable | undefined): AuditLog | null {
+function credentialsOf(config: StdioConfig | InsecureHttpConfig): CredentialsPort {
+  const message =
+    config.pce === undefined
+      ? 'No PCE is configured: start the server with PCE_HOST, API_KEY and API_SECRET.'
+      : 'The PCE key comes from the environment of the server and serves every call.'
+  return fixedCredentials(config.pce !== undefined, message, {
+    code: 'keystore_unavailable',
+    message: 'There is no keystore in this mode: the PCE key comes from the environment of the server.',
+  })
+}
+
+export function openAudit(path: string | undefined, stream: Writable | undefined): AuditLog | null {
   if (path === undefined) return stream === undefined ? null : createStreamAudit(stream)
   try {
     return createFileAudit(path)

@@ -1,19 +1,34 @@
-import { createPceClient, PceError, type PceClient, type RetryEvent } from '../pce-client/index.js'
+import { createPceClient, PceError, type PceClient, type PceClientOptions } from '../pce-client/index.js'
+import type { CallScope } from '../plugins/dispatcher/call-scope.js'
+import type { ServiceLog } from '../plugins/dispatcher/record-call.js'
 import { StartupError, type PceFromEnvironment } from '../schemas/config.js'
 
 /**
- * The PCE client of the environment's key. Nothing is connected yet: a PCE that does not answer stops no start-up (design
- * decision 8). Throws StartupError for settings the client refuses, files it cannot read included.
+ * A PCE client for one key. Nothing is connected yet: a PCE that does not answer stops no start-up (design decision 8). Its requests
+ * carry the id of the call they are made for, its retries are logged, the ids of its answers are noted with the call. Throws
+ * StartupError for settings the client refuses, files it cannot read included.
  *
- * @param requestId the X-Request-Id of the call that the current code works for.
+ * @param more further options of the client.
  */
 export function connectPce(
   pce: PceFromEnvironment,
-  requestId: () => string | undefined,
-  onRetry: (event: RetryEvent) => void,
+  scope: CallScope,
+  log: Pick<ServiceLog, 'warn'>,
+  more: Pick<PceClientOptions, 'lookup' | 'checkPeer' | 'hideReasons' | 'retryCount'> = {},
 ): PceClient {
+  const { url, port, orgId } = pce
   try {
-    const client = createPceClient({ url: pce.url, port: pce.port, orgId: pce.orgId, requestId, onRetry })
+    const client = createPceClient({
+      ...more,
+      url,
+      port,
+      orgId,
+      requestId: scope.requestId,
+      onRetry: (event) => log.warn({ request_id: scope.requestId(), ...event }, 'PCE request retried'),
+      onAnswer({ requestId }) {
+        if (requestId !== undefined) scope.noteUpstream(requestId)
+      },
+    })
     const { verify, caFile, clientCertFile, clientKeyFile } = pce.tls
     const cert =
       clientCertFile !== undefined && clientKeyFile !== undefined

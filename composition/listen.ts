@@ -1,4 +1,4 @@
-import { rm, stat } from 'node:fs/promises'
+import { link, lstat, rm, stat } from 'node:fs/promises'
 import { connect, type AddressInfo, type Server } from 'node:net'
 import { StartupError, type HttpListen } from '../schemas/config.js'
 
@@ -7,24 +7,55 @@ interface Listener {
   listen(where: { host: string; port: number } | { path: string }): Promise<string>
 }
 
-/**
- * Listens on the Unix socket, else on host and port, and returns where, for people: a URL with the port that was really taken, or
- * the path of the socket. Throws StartupError when the address is taken or not ours.
- */
-export async function listen(app: Listener, { host, port, socket }: HttpListen): Promise<string> {
+export interface Listening {
+  /** For people: a URL with the port that was really taken, or the path of the socket. */
+  where: string
+  /**
+   * Takes the name of the Unix socket away, where it is still ours: from now on a proxy goes to the next process at once, and what has
+   * connected before is still served. A port has nothing like it: what arrives in the moment when it closes is lost.
+   */
+  withdraw: () => Promise<void>
+}
+
+/** Listens on the Unix socket, else on host and port. Throws StartupError when the address is taken or not ours. */
+export async function listen(app: Listener, { host, port, socket }: HttpListen): Promise<Listening> {
   try {
-    if (socket !== undefined) {
-      await removeStaleSocket(socket)
-      await app.listen({ path: socket })
-      return `unix:${socket}`
-    }
+    if (socket !== undefined) return await listenOnSocket(app, socket)
     await app.listen({ host, port })
     const shown = host.includes(':') ? `[${host}]` : host
-    return `http://${shown}:${(app.server.address() as AddressInfo).port}/mcp`
+    const where = `http://${shown}:${(app.server.address() as AddressInfo).port}/mcp`
+    return { where, withdraw: () => Promise.resolve() }
   } catch (error) {
     throw new StartupError(
       `Cannot listen on ${socket ?? `${host}:${port}`}: ${(error as NodeJS.ErrnoException).code ?? 'failed'}`,
     )
+  }
+}
+
+/**
+ * Under a name of its own first: Node.js removes the name that it listens on when it stops, even if that is long the next process's.
+ * So it gets to remove one that nobody needs.
+ */
+async function listenOnSocket(app: Listener, socket: string): Promise<Listening> {
+  await removeStaleSocket(socket)
+  const own = `${socket}.${process.pid}`
+  await rm(own, { force: true })
+  await app.listen({ path: own })
+  try {
+    await link(own, socket)
+  } catch (error) {
+    const isTaken = (error as NodeJS.ErrnoException).code === 'EEXIST'
+    throw isTaken ? Object.assign(new Error('taken'), { code: 'EADDRINUSE' }) : error
+  } finally {
+    await rm(own, { force: true })
+  }
+  const { dev, ino } = await lstat(socket)
+  return {
+    where: `unix:${socket}`,
+    async withdraw() {
+      const there = await lstat(socket).catch(() => null)
+      if (there?.dev === dev && there.ino === ino) await rm(socket, { force: true })
+    },
   }
 }
 

@@ -6,6 +6,18 @@ import { readBoolean, readInteger, type Environment } from './read-values.js'
  * Throws StartupError for malformed values.
  */
 export function readPce(env: Environment, warnings: string[]): PceFromEnvironment {
+  return {
+    url: env.PCE_HOST!,
+    port: readPcePort(env),
+    orgId: String(readInteger(env, 'PCE_ORG_ID', { min: 1, max: Number.MAX_SAFE_INTEGER, otherwise: 1 })),
+    apiKey: env.API_KEY!,
+    apiSecret: env.API_SECRET!,
+    ...readPceConnection(env, warnings),
+  }
+}
+
+/** How any PCE is reached, whoever's key is used: design decision 10 in every mode. Throws StartupError for malformed values. */
+export function readPceConnection(env: Environment, warnings: string[]): Pick<PceFromEnvironment, 'tls' | 'proxyUrl'> {
   const verify = readBoolean(env, 'PCE_TLS_VERIFY', true)
   if (!verify)
     warnings.push('PCE_TLS_VERIFY=false: the certificate of the PCE is not checked, anyone in between can pose as it.')
@@ -14,11 +26,6 @@ export function readPce(env: Environment, warnings: string[]): PceFromEnvironmen
   if (env.PCE_PROXY_URL && !/^https?:\/\/[^/]/i.test(env.PCE_PROXY_URL))
     throw new StartupError('PCE_PROXY_URL must be an http or https URL')
   return {
-    url: env.PCE_HOST!,
-    port: readPcePort(env),
-    orgId: String(readInteger(env, 'PCE_ORG_ID', { min: 1, max: Number.MAX_SAFE_INTEGER, otherwise: 1 })),
-    apiKey: env.API_KEY!,
-    apiSecret: env.API_SECRET!,
     tls: {
       verify,
       ...(env.PCE_CA_FILE && { caFile: env.PCE_CA_FILE }),

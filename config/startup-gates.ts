@@ -1,51 +1,44 @@
 import { StartupError, type ListenOptions } from '../schemas/config.js'
-import { readPce } from './read-pce.js'
 import { checkUrl, isLoopback, missingOf, type Environment } from './read-values.js'
 
 const OAUTH_VARIABLES = ['MCP_PUBLIC_URL', 'MCP_OAUTH_ISSUER', 'MCP_OAUTH_JWKS_URL', 'MCP_OAUTH_AUDIENCE']
-const PCE_MODES = ['per_user', 'shared']
+const PCE_MODES = ['per_user', 'shared'] as const
+
+/** Which PCE mode authenticated HTTP runs in. */
+export type PceMode = (typeof PCE_MODES)[number]
 
 /**
- * Why HTTP without MCP_DEV_INSECURE=1 does not start: first what is missing, in the order of the gates (specification, part 5, item
- * 8; design decision 8), then what is malformed; and at last that the authenticated modes are not part of this release.
+ * The startup gates of HTTP without MCP_DEV_INSECURE=1 that need no secret: where it listens, then the OAuth variables (specification,
+ * part 5, item 8; design decision 8). Throws StartupError with the specification's words.
  */
-export function refuseAuthenticated(env: Environment, { host, socket }: ListenOptions): StartupError {
+export function checkAddressAndOAuth(env: Environment, { host, socket }: ListenOptions): void {
   if (socket === undefined && !isLoopback(host))
-    return new StartupError(`Refusing to bind '${host}' without MCP_DEV_INSECURE=1`)
+    throw new StartupError(`Refusing to bind '${host}' without MCP_DEV_INSECURE=1`)
   const missing = missingOf(env, OAUTH_VARIABLES)
-  if (missing.length > 0) return new StartupError(`Missing required OAuth env vars: ${missing.join(', ')}`)
-  checkMode(env)
-  const isShared = env.MCP_PCE_MODE === 'shared'
-  if (isShared && !env.PCE_HOST) return new StartupError('MCP_PCE_MODE=shared requires PCE_HOST env var')
-  const missingKeys = isShared ? missingOf(env, ['API_KEY', 'API_SECRET']) : []
-  if (missingKeys.length > 0) {
-    return new StartupError(
-      `MCP_PCE_MODE=shared requires ${missingKeys.join(', ')} env var${missingKeys.length > 1 ? 's' : ''}`,
-    )
-  }
-  const keys = isShared ? ['MCP_CONFIRM_HMAC_KEY'] : ['MCP_KEK', 'MCP_CONFIRM_HMAC_KEY']
-  for (const key of keys) if (!env[key]) return new StartupError(`${key} env var is required`)
+  if (missing.length > 0) throw new StartupError(`Missing required OAuth env vars: ${missing.join(', ')}`)
+}
 
+/** The gates that follow: the mode, the variables it needs, and the form of the URLs. Throws StartupError; returns the mode. */
+export function checkModeAndKeys(env: Environment): PceMode {
+  const mode = readMode(env)
+  if (mode === 'shared') {
+    if (!env.PCE_HOST) throw new StartupError('MCP_PCE_MODE=shared requires PCE_HOST env var')
+    const missing = missingOf(env, ['API_KEY', 'API_SECRET'])
+    if (missing.length > 0) {
+      const plural = missing.length > 1 ? 's' : ''
+      throw new StartupError(`MCP_PCE_MODE=shared requires ${missing.join(', ')} env var${plural}`)
+    }
+  }
+  for (const key of mode === 'shared' ? ['MCP_CONFIRM_HMAC_KEY'] : ['MCP_KEK', 'MCP_CONFIRM_HMAC_KEY'])
+    if (!env[key]) throw new StartupError(`${key} env var is required`)
   for (const url of ['MCP_PUBLIC_URL', 'MCP_OAUTH_ISSUER', 'MCP_OAUTH_JWKS_URL']) checkUrl(env, url)
-  if (isShared) readPce(env, [])
-  for (const key of keys) checkKey(env, key)
-  return new StartupError(
-    'Authenticated HTTP is not part of this release. For development start with MCP_DEV_INSECURE=1; on one machine use stdio (svc-mcp).',
-  )
+  return mode
 }
 
 /** Throws StartupError for a mode that does not exist (design decision 11). */
-export function checkMode(env: Environment): void {
-  const mode = env.MCP_PCE_MODE || 'per_user'
-  if (!PCE_MODES.includes(mode))
-    throw new StartupError(`MCP_PCE_MODE '${mode}' is unknown: use ${PCE_MODES.join(' or ')}`)
-}
-
-/** Strict base64 of 32 bytes (specification, part 8). The value itself is never part of a message. */
-function checkKey(env: Environment, name: string): void {
-  const value = env[name] ?? ''
-  const bytes = Buffer.from(value, 'base64')
-  if (bytes.length !== 32 || bytes.toString('base64') !== value)
-    throw new StartupError(`${name} must be base64 of 32 random bytes`)
-  if (bytes.every((byte) => byte === 0)) throw new StartupError(`${name} must be 32 random bytes, not zeros`)
+export function readMode(env: Environment): PceMode {
+  const named = env.MCP_PCE_MODE || 'per_user'
+  const mode = PCE_MODES.find((known) => known === named)
+  if (mode === undefined) throw new StartupError(`MCP_PCE_MODE '${named}' is unknown: use ${PCE_MODES.join(' or ')}`)
+  return mode
 }

@@ -1,11 +1,21 @@
 import type { Role } from './caller.js'
 import type { ErrorCode } from './errors.js'
 
+/** What a gate or a route adds to its entries. */
+export interface AuditFacts {
+  /** SHA-256 of the canonical arguments of a call that needs confirmation. */
+  params_hash?: string
+  /** The id inside the confirm token, which is no secret: the token itself is signed. */
+  confirm_jti?: string
+  /** The ids that the PCE gave its answers to this call, the first ones. */
+  upstream_request_ids?: string[]
+}
+
 /**
  * One line of the audit log: one `decision` per tool call, written before the handler runs, and one `outcome` after it
  * (design decision 25). Arguments and secrets are never part of it.
  */
-export interface AuditEntry {
+export interface AuditEntry extends AuditFacts {
   /** RFC 3339, UTC. */
   ts: string
   phase: 'decision' | 'outcome'
@@ -18,8 +28,8 @@ export interface AuditEntry {
   iss: string | null
   sub: string | null
   request_id: string
-  /** Ties the outcome to its decision. */
-  call_id: string
+  /** Ties the outcome to its decision; absent where there is no tool call. */
+  call_id?: string
   mode: string
   transport: 'stdio' | 'http'
   /** `name/version` of the MCP client where it has said so. */

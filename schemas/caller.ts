@@ -12,3 +12,17 @@ export interface Caller {
   iss: string | null
   sub: string | null
 }
+
+/** Whose something is: the key of all that belongs to a caller. Two identity providers may use the same `sub`. */
+export interface Owner {
+  readonly iss: string
+  readonly sub: string
+}
+
+/** A person or a service, as a checked access token names them. */
+export interface Identity extends Owner {
+  /** The values of the groups claim and the roles claim together, strings only, as the token has them. */
+  readonly groups: readonly string[]
+  /** The provider left the groups out because there are too many (Entra ID: `_claim_names.groups`, `hasgroups`). */
+  readonly hasGroupsOverage: boolean
+}

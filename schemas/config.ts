@@ -1,3 +1,5 @@
+import type { Role } from './caller.js'
+
 /** A PCE reached with one key from the environment. */
 export interface PceFromEnvironment {
   /** PCE address as given, scheme included where there was one. */
@@ -42,6 +44,87 @@ export interface InsecureHttpConfig extends CommonConfig {
   pce?: PceFromEnvironment
 }
 
+/** How access tokens are checked (specification, part 5). */
+export interface OAuthConfig {
+  issuer: string
+  jwksUrl: string
+  audience: string
+  requiredScope: string
+  /** What clients ask the provider for to get it, where that has another name (Entra ID: with the App ID URI before it). */
+  requestedScope?: string
+  /** Claims whose values are groups; their union counts. */
+  groupsClaims: readonly string[]
+}
+
+/** Group identifiers by role, compared exactly. */
+export interface RoleMapping {
+  groups: Readonly<Record<Role, readonly string[]>>
+  /** For callers whose groups are on no list; null refuses them. */
+  otherwise: Role | null
+}
+
+export interface ConfirmConfig {
+  /** 32 bytes. */
+  hmacKey: Buffer
+  /** Still accepted, never used to sign. */
+  previousHmacKey?: Buffer
+  ttlSeconds: number
+}
+
+/** Per minute unless said otherwise; 0 for no limit. */
+export interface RateLimits {
+  /** Requests of one caller at a time. */
+  inFlightPerCaller: number
+  perCaller: number
+  confirmPerCaller: number
+  refusedTokensPerAddress: number
+}
+
+/** A hand-written browser login needs a client of its own at the identity provider. */
+export interface BrowserLogin {
+  clientId: string
+  clientSecret?: string
+}
+
+/** Which PCE a user may register, and how it is reached. */
+export interface UserPceConfig {
+  /** Hosts, with or without a port; empty admits every host that the guard does not refuse. */
+  allowedHosts: readonly string[]
+  /** Whether users may switch off the check of the PCE's certificate. */
+  allowInsecureTls: boolean
+  tls: { verify: boolean; caFile?: string; clientCertFile?: string; clientKeyFile?: string }
+  proxyUrl?: string
+}
+
+interface AuthenticatedConfig extends CommonConfig {
+  http: HttpListen & { publicUrl: string }
+  oauth: OAuthConfig
+  roles: RoleMapping
+  confirm: ConfirmConfig
+  rates: RateLimits
+}
+
+/** HTTP with bearer tokens, every user with a PCE key of their own. */
+export interface PerUserConfig extends AuthenticatedConfig {
+  mode: 'per_user'
+  keystore: {
+    path: string
+    /** 32 bytes. */
+    kek: Buffer
+    previousKek?: Buffer
+  }
+  userPce: UserPceConfig
+  /** Absent without MCP_OAUTH_CLIENT_ID: /setup then takes bearer tokens only. */
+  login?: BrowserLogin
+}
+
+/** HTTP with bearer tokens, one PCE key for all. */
+export interface SharedConfig extends AuthenticatedConfig {
+  mode: 'shared'
+  pce: PceFromEnvironment
+  statePath: string
+}
+
 export interface HttpListen {
   host: string
   port: number
@@ -54,8 +137,10 @@ export interface HttpListen {
 /** What the command line of svc-mcp-http says about where to listen. */
 export type ListenOptions = Pick<HttpListen, 'host' | 'port' | 'socket'>
 
-/** A tagged union, so that a key exists only in the mode that needs it. The authenticated modes join with their rooms. */
-export type Config = StdioConfig | InsecureHttpConfig
+export type HttpConfig = InsecureHttpConfig | PerUserConfig | SharedConfig
+
+/** A tagged union, so that a key exists only in the mode that needs it. */
+export type Config = StdioConfig | HttpConfig
 
 /** Raised while reading the configuration; `message` is the exact line for standard error, the process exits 1. */
 export class StartupError extends Error {

@@ -3,9 +3,12 @@
  * Needs a build (`npm run bench` makes one). Sends traffic to loopback only, for some minutes.
  */
 import { describeFlows } from './bench/describe-flows.js'
+import { measureAuthenticated } from './bench/measure-authenticated.js'
 import { measureCalls } from './bench/measure-calls.js'
+import { measureConfirm } from './bench/measure-confirm.js'
 import { measureFlows } from './bench/measure-flows.js'
 import { describeGraph, measureGraph } from './bench/measure-graph.js'
+import { describeKeystore, measureKeystore } from './bench/measure-keystore.js'
 import { measureList } from './bench/measure-list.js'
 import { measureOverhead } from './bench/measure-overhead.js'
 import { describeSimulator, measureSimulator } from './bench/measure-simulator.js'
@@ -26,6 +29,32 @@ console.log(`  ratio to the bare route     ${calls.toBareRoute.toFixed(2)}`)
 console.log(
   `  ratio to the bare SDK       ${calls.toBareSdk.toFixed(2)}   target at least 0.80: ${verdict(calls.toBareSdk >= 0.8)}`,
 )
+
+console.log(
+  '\ntools/call over HTTP with access tokens of 20 callers (RS256), against the same call in dev-insecure mode',
+)
+const authenticated = await measureAuthenticated()
+console.log(
+  `  dev-insecure                ${authenticated.insecure.toFixed(0).padStart(7)} req/s   p99 ${authenticated.insecureP99.toFixed(0)} ms`,
+)
+console.log(
+  `  authenticated               ${authenticated.authenticated.toFixed(0).padStart(7)} req/s   p99 ${authenticated.authenticatedP99.toFixed(0)} ms   failures: ${authenticated.failures}`,
+)
+console.log(
+  `  ratio                       ${authenticated.ratio.toFixed(2)}   target at least 0.85: ${verdict(authenticated.ratio >= 0.85)}`,
+)
+console.log(
+  `  further p99                 ${authenticated.p99More.toFixed(1)} ms   target at most 2: ${verdict(authenticated.p99More <= 2)}`,
+)
+
+console.log('\nPOST /confirm, and the call it is for, with access tokens of 20 callers')
+const confirmed = await measureConfirm()
+console.log(`  tokens handed out           ${confirmed.mints.toFixed(0).padStart(7)} /s`)
+console.log(
+  `  round trips                 ${confirmed.roundTrips.toFixed(0).padStart(7)} /s      p50 ${confirmed.p50.toFixed(1)} ms, p99 ${confirmed.p99.toFixed(1)} ms   failures: ${confirmed.failures}`,
+)
+
+console.log(`\n${describeKeystore(await measureKeystore()).join('\n')}`)
 
 console.log('\nstdio: spawn to the first tools/list')
 const start = await measureStart()

@@ -2,6 +2,8 @@ import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { PceClient } from '../pce-client/index.js'
 import type { Caller, Role } from '../schemas/caller.js'
 import type { Limits } from '../schemas/config.js'
+import type { Binding } from '../schemas/confirmations.js'
+import type { CredentialsPort } from '../schemas/credentials.js'
 
 /** Progress of a long call. `total` only where it is known. */
 export interface ProgressUpdate {
@@ -35,6 +37,13 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
   now(): number
   /** Never throws; a client that asked for no progress gets none. */
   progress(update: ProgressUpdate): void
+  /** The caller's own PCE credentials: for the tools that manage them. */
+  readonly credentials: CredentialsPort
+  /**
+   * What the confirmed call was shown to do, as the tool's `boundTo` gave it, where a confirm token carried it: the tool checks it
+   * once more against what it is about to do. Undefined where nothing was confirmed.
+   */
+  readonly approved?: string
   readonly server: {
     name: string
     version: string
@@ -56,6 +65,7 @@ export type Area =
   | 'ringfence'
   | 'policy'
   | 'pce'
+  | 'credentials'
   | 'server'
 
 export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends boolean> {
@@ -78,6 +88,25 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   /** Arguments that work against the simulator's estate; docs and contract tests use them. */
   example: Static<I>
   handler(args: Static<I>, ctx: ToolContext<P>): Promise<Static<O>>
+  /**
+   * Of a tool that asks for confirmation: what the call would do, in words for the person who decides, and facts beside it. Only
+   * reads. It may fail as the handler may.
+   */
+  preview?(args: Static<I>, ctx: ToolContext<P>): Promise<Preview>
+  /**
+   * Of a tool that asks for confirmation: what the call would change, where that is not all in its arguments; null where the
+   * arguments say everything. Only reads, and cheaply: it is asked again at every redemption (design decision 21). It may fail as
+   * the handler may.
+   */
+  boundTo?(args: Static<I>, ctx: ToolContext<P>): Promise<Binding | null>
+}
+
+/** What a person is told before they confirm. */
+export interface Preview {
+  /** One or a few sentences. */
+  summary: string
+  /** Beside the summary in confirm_required; a few kilobytes at most. */
+  details?: Record<string, unknown>
 }
 
 export type ToolSpec<I extends TObject = TObject, O extends TSchema = TSchema, P extends boolean = boolean> = Readonly<
@@ -85,9 +114,11 @@ export type ToolSpec<I extends TObject = TObject, O extends TSchema = TSchema, P
 >
 
 /** A tool with its argument types forgotten: what the list, the dispatcher and the transports work with. */
-export interface AnyTool extends Omit<ToolSpec, 'handler' | 'example'> {
+export interface AnyTool extends Omit<ToolSpec, 'handler' | 'example' | 'preview' | 'boundTo'> {
   readonly example: object
   handler(args: never, ctx: never): Promise<unknown>
+  preview?(args: never, ctx: never): Promise<Preview>
+  boundTo?(args: never, ctx: never): Promise<Binding | null>
 }
 
 /** Ties the handler's types to the schemas. Adds nothing at run time. */
@@ -108,10 +139,8 @@ export function titleOf(tool: Pick<AnyTool, 'name' | 'title'>): string {
 /** The description clients show their model: the summary and, for tools that change state, what to expect of the call. */
 export function describe(tool: Pick<AnyTool, 'summary' | 'effect' | 'requiresConfirm'>): string {
   if (tool.effect === 'read') return tool.summary
-  const confirm = tool.requiresConfirm
-    ? ' Over authenticated HTTP in two steps: the first call answers confirm_required.'
-    : ''
-  return `${tool.summary} Changes PCE state; may pause for approval: do not retry.${confirm}`
+  const confirm = tool.requiresConfirm ? ' Over authenticated HTTP the first call answers confirm_required.' : ''
+  return `${tool.summary} Changes PCE state; may need approval: do not retry.${confirm}`
 }
 
 /** MCP tool annotations, derived so that no tool can claim something its gate does not know. */

@@ -3,6 +3,9 @@ import getContainerClusters from './containers/get-container-clusters.js'
 import getContainerWorkloadProfiles from './containers/get-container-workload-profiles.js'
 import getKubernetesWorkloads from './containers/get-kubernetes-workloads.js'
 import updateContainerWorkloadProfile from './containers/update-container-workload-profile.js'
+import checkPceCredentialsStatus from './credentials/check-pce-credentials-status.js'
+import deletePceCredentials from './credentials/delete-pce-credentials.js'
+import registerPceCredentials from './credentials/register-pce-credentials.js'
 import createIplist from './ip-lists/create-iplist.js'
 import deleteIplist from './ip-lists/delete-iplist.js'
 import getIplists from './ip-lists/get-iplists.js'
@@ -50,6 +53,7 @@ import updateWorkload from './workloads/update-workload.js'
 /** Every tool of the server, sorted by name. */
 export const tools: readonly AnyTool[] = [
   checkPceConnection,
+  checkPceCredentialsStatus,
   compareDraftActive,
   complianceCheck,
   createDenyRule,
@@ -62,6 +66,7 @@ export const tools: readonly AnyTool[] = [
   deleteDenyRule,
   deleteIplist,
   deleteLabel,
+  deletePceCredentials,
   deleteRuleset,
   deleteSecRule,
   deleteService,
@@ -87,6 +92,7 @@ export const tools: readonly AnyTool[] = [
   getWorkloads,
   identifyInfrastructureServices,
   provisionPolicy,
+  registerPceCredentials,
   ringfenceBatch,
   updateContainerWorkloadProfile,
   updateDenyRule,

@@ -1,6 +1,6 @@
 import levenshtein from 'fastest-levenshtein'
 import { ToolError } from '../../schemas/errors.js'
-import type { AnyTool } from '../../tools/define.js'
+import type { AnyTool, ToolContext } from '../../tools/define.js'
 import type { Gate, GateSubject } from './gates/gate.js'
 
 /** Why a call may not run, with the name of the gate that said so. */
@@ -14,16 +14,24 @@ export class RefusedCall extends Error {
   }
 }
 
+/** What an admitted call runs with. */
+export interface Admitted {
+  args: Record<string, unknown>
+  context: ToolContext
+}
+
 /**
  * Asks the gates in their order, with the check of the arguments between those that need none and those that do.
- * Returns the arguments with their defaults; throws RefusedCall.
+ * Returns the arguments with their defaults and the context of the handler; throws RefusedCall.
  */
 export async function admitCall(
   subject: GateSubject,
+  context: ToolContext,
   gates: readonly Gate[],
   validateArguments: (tool: AnyTool, args: Record<string, unknown>) => Record<string, unknown>,
-): Promise<Record<string, unknown>> {
+): Promise<Admitted> {
   let asked = ''
+  let approved: string | undefined
   try {
     for (const gate of gates) {
       if (gate.needs !== 'call') continue
@@ -32,12 +40,13 @@ export async function admitCall(
     }
     asked = 'arguments'
     const args = validateArguments(subject.tool, subject.call.arguments)
+    const approve = (boundTo: string) => (approved = boundTo)
     for (const gate of gates) {
       if (gate.needs !== 'arguments') continue
       asked = gate.name
-      await gate.check(subject)
+      await gate.check({ ...subject, args, context: { ...context, signal: context.beforeWriting }, approve })
     }
-    return args
+    return { args, context: approved === undefined ? context : { ...context, approved } }
   } catch (thrown) {
     throw new RefusedCall(asked, thrown)
   }

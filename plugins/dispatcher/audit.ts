@@ -1,4 +1,5 @@
-import { closeSync, fdatasync, openSync, writeSync } from 'node:fs'
+import { closeSync, fdatasync, fstatSync, openSync, readSync, statfsSync, statSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { Writable } from 'node:stream'
@@ -10,6 +11,8 @@ export interface AuditLog {
   write(entry: AuditEntry): void
   /** Resolves when every entry written so far is out of our hands, and on the disk where there is one; else rejects. */
   sync(): Promise<void>
+  /** For readiness: throws when the next entry could not be written. After a failure it tries, and notes the gap. */
+  check(): void
   /** Opens the file anew after a rotation; keeps the old one and throws when that fails. */
   reopen(): void
   close(): void
@@ -20,6 +23,9 @@ const STREAM_BACKLOG = 1024 * 1024
 /** How long a change waits for the reader of the stream to take its entry. */
 const STREAM_PATIENCE_MS = 5000
 
+/** Bytes that must be free on the disk of the audit log: room for some hundred entries. */
+const LEAST_ROOM = 64 * 1024
+
 const syncData = promisify(fdatasync)
 
 /**
@@ -28,35 +34,71 @@ const syncData = promisify(fdatasync)
  */
 export function createFileAudit(path: string): AuditLog {
   let fd = openSync(path, 'a', 0o600)
-  let torn = false
+  let torn = endsInside(path)
+  let failedSince: string | null = null
+
+  function append(entry: object): void {
+    // A full disk may cut a line off in the middle; the next entry then starts on a line of its own.
+    const line = Buffer.from(`${torn ? '\n' : ''}${JSON.stringify(entry)}\n`)
+    let written = 0
+    try {
+      while (written < line.length) written += writeSync(fd, line, written)
+      torn = false
+      failedSince = null
+    } catch (error) {
+      torn ||= written > 0
+      fail()
+      throw error
+    }
+  }
+  const fail = () => (failedSince ??= new Date().toISOString())
+
   return {
-    write(entry) {
-      // A full disk may cut a line off in the middle; the next entry then starts on a line of its own.
-      const line = Buffer.from(`${torn ? '\n' : ''}${JSON.stringify(entry)}\n`)
-      let written = 0
-      try {
-        while (written < line.length) written += writeSync(fd, line, written)
-        torn = false
-      } catch (error) {
-        torn ||= written > 0
-        throw error
-      }
-    },
+    write: append,
     async sync() {
       try {
         await syncData(fd)
       } catch (error) {
         // Pipes and devices have nothing to sync.
-        if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error
+        if ((error as NodeJS.ErrnoException).code === 'EINVAL') return
+        fail()
+        throw error
       }
+    },
+    check() {
+      if (failedSince !== null) append({ ts: new Date().toISOString(), phase: 'gap', since: failedSince })
+      // Pipes and devices have no room to run out of; the file itself may have been moved away for rotation.
+      if (!fstatSync(fd).isFile()) return
+      const { bavail, bsize } = statfsSync(dirname(path))
+      if (bavail * bsize < LEAST_ROOM) throw new Error('no room is left for the audit log')
     },
     reopen() {
       const next = openSync(path, 'a', 0o600)
       closeSync(fd)
       fd = next
-      torn = false
+      torn = endsInside(path)
     },
     close: () => closeSync(fd),
+  }
+}
+
+/** Whether the last line of the file was cut off: by a full disk, or by the end of the process that wrote it. */
+function endsInside(path: string): boolean {
+  const file = statSync(path)
+  if (!file.isFile() || file.size === 0) return false
+  let fd: number
+  try {
+    fd = openSync(path, 'r')
+  } catch {
+    // A log may be for writing only; an empty line between two entries does no harm.
+    return true
+  }
+  try {
+    const last = Buffer.alloc(1)
+    readSync(fd, last, 0, 1, file.size - 1)
+    return last[0] !== 0x0a
+  } finally {
+    closeSync(fd)
   }
 }
 
@@ -82,6 +124,10 @@ export function createStreamAudit(stream: Writable): AuditLog {
           throw new Error('nobody reads the audit stream')
         }),
       ]),
+    check() {
+      if (failure !== null) throw failure
+      if (stream.writableLength > STREAM_BACKLOG) throw new Error('nobody reads the audit stream')
+    },
     reopen: () => undefined,
     close: () => undefined,
   }

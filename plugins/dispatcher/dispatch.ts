@@ -2,13 +2,14 @@ import { ToolError, type ErrorCode } from '../../schemas/errors.js'
 import type { AnyTool } from '../../tools/define.js'
 import { convert } from '../errors/convert.js'
 import { ERROR_TABLE } from '../errors/table.js'
-import { admitCall, RefusedCall, refuseUnknown } from './admit-call.js'
+import { admitCall, RefusedCall, refuseUnknown, type Admitted } from './admit-call.js'
 import type { AuditLog } from './audit.js'
 import type { Gate } from './gates/gate.js'
 import { signalsOf } from './call-signals.js'
 import { recordCall, type CallRecord } from './record-call.js'
-import { runHandler, type Dispatched, type HandlerPorts } from './run-handler.js'
+import { contextOf, runHandler, type Dispatched, type HandlerPorts } from './run-handler.js'
 import type { Session, ToolCall } from './session.js'
+import { takeConfirmToken } from './take-confirm-token.js'
 
 export interface DispatcherOptions extends HandlerPorts {
   tools: readonly AnyTool[]
@@ -32,6 +33,8 @@ export interface Dispatcher {
 
 interface Run {
   controller: AbortController
+  /** Lets go of the client's signal. */
+  release: () => void
   /** Writes the outcome, once; does nothing before the call was allowed to run. */
   conclude: (reason: ErrorCode | 'abandoned' | null) => void
 }
@@ -46,6 +49,7 @@ interface Run {
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { audit, log } = options
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
+  const hasConfirmGate = options.gates.some(({ name }) => name === 'confirm')
   const running = new Set<Run>()
   let waiting: (() => void)[] = []
   // The schema compiler is loaded with the first call: start-up over stdio is something people wait for.
@@ -53,11 +57,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   let validation: ReturnType<typeof loadValidation> | undefined
 
   async function dispatch(call: ToolCall, session: Session): Promise<Dispatched> {
-    const run: Run = { controller: new AbortController(), conclude: () => {} }
+    const run: Run = { controller: new AbortController(), release: () => {}, conclude: () => {} }
     running.add(run)
     try {
       return await decideAndRun(call, session, run)
     } finally {
+      run.release()
       running.delete(run)
       if (running.size === 0) {
         for (const resolve of waiting) resolve()
@@ -66,18 +71,26 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     }
   }
 
-  async function decideAndRun(call: ToolCall, session: Session, run: Run): Promise<Dispatched> {
-    const tool = tools.get(call.name)
+  async function decideAndRun(sent: ToolCall, session: Session, run: Run): Promise<Dispatched> {
+    const tool = tools.get(sent.name)
+    const call = tool?.requiresConfirm === true ? takeConfirmToken(sent) : sent
     const record = recordCall(call, session, tool, options)
     const { validateArguments, findOutputProblems } = await (validation ??= loadValidation())
-    let args: Record<string, unknown>
+    if (tool === undefined) return refuse(refuseUnknown(call.name, [...tools.keys()]), call, record)
+    let admitted: Admitted
     try {
-      if (tool === undefined) throw refuseUnknown(call.name, [...tools.keys()])
-      args = await admitCall({ tool, call, session }, options.gates, validateArguments)
+      const { signals, release } = signalsOf(tool, call.signal, run.controller)
+      run.release = release
+      const context = contextOf(call, session, signals, options)
+      const { note } = record
+      const admit = () => admitCall({ tool, call, session, note }, context, options.gates, validateArguments)
+      // Only what is shown before a confirmation is looked up at the PCE.
+      admitted = await (tool.requiresConfirm ? options.scope.run(call.requestId, admit) : admit())
     } catch (thrown) {
       return refuse(thrown, call, record)
     }
-    const unaudited = await auditAllowed(tool, record)
+    const isSpent = tool.requiresConfirm && hasConfirmGate && call.confirmToken !== undefined
+    const unaudited = await auditAllowed(tool, record, isSpent)
     if (unaudited !== null) return unaudited
 
     run.conclude = (reason) => {
@@ -87,8 +100,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       attempt(() => record.conclude(code, call.signal.aborted))
       record.log(code === null ? 'success' : 'error', 'handler', code)
     }
-    const signals = signalsOf(tool, call.signal, run.controller)
-    const result = await runHandler(tool, args, { call, session, ...signals }, options, findOutputProblems)
+    const result = await runHandler(tool, admitted, { ...options, note: record.note }, findOutputProblems)
     run.conclude(result.ok ? null : result.error.code)
     return result
   }
@@ -107,7 +119,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   /** Writes that the call may run. Null when it may still: what cannot be audited must not change anything. */
-  async function auditAllowed(tool: AnyTool, record: CallRecord): Promise<Dispatched | null> {
+  async function auditAllowed(tool: AnyTool, record: CallRecord, isTokenSpent: boolean): Promise<Dispatched | null> {
     try {
       record.decide('allowed')
       if (tool.effect !== 'read') await audit?.sync()
@@ -115,7 +127,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     } catch (err) {
       log.error({ err }, 'the audit log cannot be written')
       if (tool.effect === 'read') return null
-      const error = convert(new ToolError('audit_unavailable', ERROR_TABLE.audit_unavailable.message))
+      const { message, hint } = ERROR_TABLE.audit_unavailable
+      const spent = isTokenSpent ? ' The confirm token counts as used: get a new one then.' : ''
+      const error = convert(new ToolError('audit_unavailable', message, {}, { hint: `${hint}${spent}` }))
       attempt(() => record.conclude(error.code, false))
       record.log('error', 'audit', error.code)
       return { ok: false, error }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { AuditEntry } from '../../schemas/audit.js'
+import type { AuditEntry, AuditFacts } from '../../schemas/audit.js'
 import type { ErrorCode } from '../../schemas/errors.js'
 import type { AnyTool } from '../../tools/define.js'
 import { ERROR_TABLE } from '../errors/table.js'
@@ -21,6 +21,8 @@ export interface CallRecord {
   /** Throws when the entry cannot be written. */
   conclude(reason: ErrorCode | null, clientGone: boolean): void
   log(outcome: string, gate: string, reason: ErrorCode | null): void
+  /** Adds to the entries that are still to be written. */
+  readonly note: (facts: AuditFacts) => void
 }
 
 const LONGEST_NAME = 128
@@ -45,15 +47,16 @@ export function recordCall(
     call_id: randomUUID(),
     mode,
     transport: session.transport,
-    ...(session.transport === 'http' && { route: '/mcp' }),
+    ...(session.transport === 'http' && { route: call.route ?? '/mcp' }),
     ...(session.client !== undefined && { client: session.client.slice(0, LONGEST_NAME) }),
     ...(tool?.requiresPce === true &&
       session.pce !== null && { pce_host: session.pce.origin.replace(/^\w+:\/\//, '') }),
   }
+  let noted: AuditFacts = {}
   const time = () => new Date(ports.now()).toISOString()
   return {
     decide(decision, reason) {
-      ports.audit?.write({ ts: time(), phase: 'decision', decision, ...(reason && { reason }), ...common })
+      ports.audit?.write({ ts: time(), phase: 'decision', decision, ...(reason && { reason }), ...common, ...noted })
     },
     conclude(reason, clientGone) {
       ports.audit?.write({
@@ -62,10 +65,12 @@ export function recordCall(
         outcome: reason === null ? 'success' : 'error',
         ...(reason !== null && { reason }),
         ...common,
+        ...noted,
         duration_ms: milliseconds(),
         ...(clientGone && { client_gone: true }),
       })
     },
+    note: (facts) => void (noted = { ...noted, ...facts }),
     log(outcome, gate, reason) {
       const facts = {
         request_id: call.requestId,

@@ -1,3 +1,4 @@
+import type { AuditFacts } from '../../schemas/audit.js'
 import type { Limits } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { AnyTool, ToolContext } from '../../tools/define.js'
@@ -34,23 +35,27 @@ class BrokenAnswerError extends Error {
  */
 export async function runHandler(
   tool: AnyTool,
-  args: object,
-  { call, session, ...signals }: { call: ToolCall; session: Session } & CallSignals,
-  ports: HandlerPorts,
+  { args, context }: { args: object; context: ToolContext },
+  ports: HandlerPorts & { note(facts: AuditFacts): void },
   findOutputProblems: (tool: AnyTool, value: unknown) => Problem[],
 ): Promise<Dispatched> {
   try {
-    const context = contextOf(call, session, signals, ports)
     const run = () => tool.handler(args as never, context as never)
-    // Without a PCE there is nobody to name the request to, and following it through every promise has its price.
-    const value = await (session.pce === null ? run() : ports.scope.run(call.requestId, run))
+    const runInScope = () =>
+      run().finally(() => {
+        const ids = ports.scope.upstreamIds()
+        if (ids.length > 0) ports.note({ upstream_request_ids: [...ids] })
+      })
+    // Where no PCE is asked there is nobody to name the request to, and following it through every promise has its price.
+    const mayAskPce = tool.requiresPce || tool.effect !== 'read'
+    const value = await (mayAskPce ? ports.scope.run(context.requestId, runInScope) : run())
     const problems = findOutputProblems(tool, value)
     if (problems.length > 0) throw new BrokenAnswerError(problems)
     return { ok: true, value: value as object }
   } catch (thrown) {
     const error = convert(thrown)
     if (ERROR_TABLE[error.code].level === 'error') {
-      ports.log.error({ request_id: call.requestId, tool: tool.name, err: thrown }, 'tool failed')
+      ports.log.error({ request_id: context.requestId, tool: tool.name, err: thrown }, 'tool failed')
     }
     return { ok: false, error: thrown instanceof BrokenAnswerError ? brokenAnswer(tool) : error }
   }
@@ -70,11 +75,13 @@ function brokenAnswer(tool: AnyTool): ServiceError {
   )
 }
 
-function contextOf(call: ToolCall, session: Session, signals: CallSignals, ports: HandlerPorts): ToolContext {
+/** What the handler of a call, and a gate that looks something up for it, may touch. */
+export function contextOf(call: ToolCall, session: Session, signals: CallSignals, ports: HandlerPorts): ToolContext {
   const facts = { request_id: call.requestId, tool: call.name }
   return {
     pce: session.pce,
     caller: session.caller,
+    credentials: session.credentials,
     requestId: call.requestId,
     ...signals,
     limits: ports.limits,

@@ -13,9 +13,12 @@ export interface HttpErrorAnswer {
 /** An error as an HTTP answer, for every route that has no error shape of its own. */
 export function renderHttpError(error: ServiceError, requestId: string): HttpErrorAnswer {
   const { status } = ERROR_TABLE[error.code]
-  return { status, ...retryAfterOf(status), body: renderError(error, requestId) }
+  return { status, ...retryAfterOf(status, error), body: renderError(error, requestId) }
 }
 
-/** Overload and shutdown pass quickly: a second is enough for the next try. */
-export const retryAfterOf = (status: number): { retryAfter?: number } =>
-  status === 503 || status === 429 ? { retryAfter: 1 } : {}
+/** As long as the error itself says (`retry_after`). Otherwise a second: overload and shutdown pass quickly. */
+function retryAfterOf(status: number, { details }: ServiceError): { retryAfter?: number } {
+  if (status !== 503 && status !== 429) return {}
+  const { retry_after: seconds } = details
+  return { retryAfter: typeof seconds === 'number' && seconds >= 1 ? Math.ceil(seconds) : 1 }
+}

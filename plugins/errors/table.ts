@@ -103,7 +103,19 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
     level: 'warn',
   },
   cancelled: { status: 499, message: 'The call was cancelled.', level: 'info' },
-  keystore_unavailable: { status: 503, message: 'There is no credential store here.', level: 'info' },
+  keystore_unavailable: { status: 503, message: 'There is no credential store here.', level: 'error' },
+  credentials_unreadable: {
+    status: 409,
+    message: 'Your stored PCE credentials cannot be read.',
+    hint: 'Register them again at /setup, or with register-pce-credentials.',
+    level: 'error',
+  },
+  confirm_unavailable: {
+    status: 503,
+    message: 'The record of used confirm tokens cannot be written, so no confirmed call may run.',
+    hint: 'Nothing was changed and the token was not used. The operator must repair the state file.',
+    level: 'error',
+  },
   audit_unavailable: {
     status: 503,
     message: 'The audit log cannot be written, so nothing that changes the PCE may run.',
@@ -115,6 +127,31 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
     status: 503,
     message: 'The server is working on as many requests as it may.',
     hint: 'Repeat the request shortly.',
+    level: 'warn',
+  },
+  unauthorized: { status: 401, message: 'A valid access token is required.', level: 'info' },
+  keys_unavailable: {
+    status: 503,
+    message: 'The keys of the identity provider could not be loaded yet, so no token can be checked.',
+    hint: 'Your token may well be good: repeat the request as Retry-After says.',
+    level: 'error',
+  },
+  form_expired: {
+    status: 403,
+    message: 'This form has expired, or does not come from this page.',
+    hint: 'Load /setup again and repeat your entry.',
+    level: 'warn',
+  },
+  login_failed: {
+    status: 403,
+    message: 'The login did not succeed.',
+    hint: 'Start again at /setup.',
+    level: 'warn',
+  },
+  login_unavailable: {
+    status: 503,
+    message: 'The identity provider does not answer as it should, so nobody can log in now.',
+    hint: 'Nothing was changed. Try again in a minute.',
     level: 'warn',
   },
   unknown_tool: {

@@ -1,22 +1,32 @@
 import type { FastifyInstance } from 'fastify'
 import { Liveness, Readiness } from '../../schemas/http/health.js'
+import { createReadiness, type Check } from './check-readiness.js'
 
 export interface HealthOptions {
   /** True once the process has been told to stop. */
   isDraining: () => boolean
+  /** What must work before this process is given calls. A PCE that does not answer is not among it (design decision 8). */
+  checks: readonly Check[]
 }
 
 /**
- * `/healthz` says that the process lives, `/readyz` whether it takes new work. A PCE that does not answer changes neither
- * (design decision 8): taking the server out of rotation would not bring the PCE back. Never asks for authorization.
+ * `/healthz` says that the process lives, `/readyz` whether it takes new work: a body without details, which are in the log. Never
+ * asks for authorization (specification, part 5, item 10).
  */
-export default function health(app: FastifyInstance, { isDraining }: HealthOptions, done: () => void): void {
+export default function health(app: FastifyInstance, { isDraining, checks }: HealthOptions, done: () => void): void {
+  const isReady = createReadiness(checks, {
+    changed: (failed) =>
+      failed === null
+        ? app.log.info('ready again')
+        : app.log.error({ check: failed.name, err: failed.error }, 'not ready'),
+  })
   app.get('/healthz', { logLevel: 'warn', schema: { response: { 200: Liveness } } }, () => ({ status: 'ok' as const }))
   app.get(
     '/readyz',
     { logLevel: 'warn', schema: { response: { 200: Readiness, 503: Readiness } } },
-    (_request, reply) => {
-      return isDraining() ? reply.code(503).send({ status: 'draining' }) : reply.send({ status: 'ready' })
+    async (_request, reply) => {
+      if (isDraining()) return reply.code(503).send({ status: 'draining' })
+      return (await isReady()) ? { status: 'ready' } : reply.code(503).send({ status: 'unavailable' })
     },
   )
   done()

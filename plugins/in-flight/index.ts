@@ -1,9 +1,16 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { ToolError } from '../../schemas/errors.js'
 
 export interface InFlightOptions {
   /** Requests this scope works on at a time; 0 for no bound. */
   max: number
+  /** Bounds each key on its own instead of all requests together, so that one caller cannot take every place. */
+  keyOf?: (request: FastifyRequest) => string
+  /** Requests in flight by key, where several scopes share a bound. */
+  counts?: Map<string, number>
+  /** When a request is counted: `preParsing` where a route itself finds out who it is from. Default onRequest. */
+  hook?: 'onRequest' | 'preParsing'
 }
 
 /**
@@ -11,16 +18,23 @@ export interface InFlightOptions {
  * a queue that grows until every caller has timed out.
  */
 export default fp<InFlightOptions>(
-  (app, { max }, done) => {
+  (app, { max, keyOf = () => '', counts: inFlight = new Map<string, number>(), hook = 'onRequest' }, done) => {
     if (max > 0) {
-      let inFlight = 0
-      app.addHook('onRequest', (_request, reply, next) => {
-        if (inFlight >= max) throw new ToolError('overloaded', 'The server is working on as many requests as it may.')
-        inFlight++
+      const enter = (request: FastifyRequest, reply: FastifyReply, next: () => void) => {
+        const key = keyOf(request)
+        const before = inFlight.get(key) ?? 0
+        if (before >= max) throw new ToolError('overloaded', 'The server is working on as many requests as it may.')
+        inFlight.set(key, before + 1)
         // 'close' comes exactly once, also when the client leaves in the middle.
-        reply.raw.once('close', () => inFlight--)
+        reply.raw.once('close', () => {
+          const left = inFlight.get(key)! - 1
+          if (left === 0) inFlight.delete(key)
+          else inFlight.set(key, left)
+        })
         next()
-      })
+      }
+      if (hook === 'onRequest') app.addHook('onRequest', enter)
+      else app.addHook('preParsing', (request, reply, _payload, next) => enter(request, reply, next))
     }
     done()
   },

@@ -9,6 +9,8 @@ import { RPC } from './rpc-problem.js'
 export type CallTool = (call: {
   name: string
   arguments: Record<string, unknown>
+  /** `params._meta.confirm_token`, as it came. */
+  confirmToken?: unknown
   requestId: string
   signal: AbortSignal
   progress: (update: ProgressUpdate) => void
@@ -38,6 +40,7 @@ export async function answerCall(params: JSONRPCRequest['params'], ports: CallPo
     const result = await ports.callTool({
       name,
       arguments: args,
+      ...(meta?.confirm_token !== undefined && { confirmToken: meta.confirm_token }),
       requestId,
       signal,
       progress: (update) => progress?.update(update),

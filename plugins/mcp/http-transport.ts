@@ -8,6 +8,8 @@ import type { RpcErrorBody } from './rpc-problem.js'
 /** A call that takes longer becomes a stream, so that proxies and clients see it is alive. */
 const STREAM_AFTER_MS = 5000
 const KEEP_ALIVE_MS = 10_000
+/** Characters that may wait for a client that does not read: twice the largest answer, which is one event. */
+const BACKLOG = 4 * 1024 * 1024
 
 /** JSON text, a stream of server-sent events, or null when the client left before there was either. */
 export type HttpAnswer = string | Readable | null
@@ -99,7 +101,10 @@ export class HttpTransport implements Transport {
 
   /** One event, on one `data` line: JSON text has no raw line breaks. */
   #event(message: object): void {
-    this.#openStream().write(`event: message\ndata: ${JSON.stringify(message)}\n\n`)
+    const stream = this.#openStream()
+    // The answer is lost to a client that has let so much pile up; what its call changes is not.
+    if (stream.readableLength + stream.writableLength > BACKLOG) stream.destroy()
+    else stream.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`)
   }
 
   #keepAlive(): void {

@@ -16,6 +16,8 @@ export interface McpOptions {
   tools: readonly AnyTool[]
   /** Who calls: a constant where nobody authenticates. */
   sessionOf: (request: FastifyRequest) => Session
+  /** Counts the further requests of a batch against the caller's limit; rejects when they are too many. */
+  charge?: (request: FastifyRequest, times: number) => Promise<void>
 }
 
 declare module 'fastify' {
@@ -58,6 +60,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
     },
     async (request, reply) => {
       const envelope = readEnvelope(bodyOf(request), request.protocolVersion!)
+      if (envelope.messages.length > 1) await options.charge?.(request, envelope.messages.length - 1)
       // Without a session a notification or a response has nobody to reach; it is accepted all the same.
       if (!envelope.messages.some((message) => message.kind === 'request')) return reply.code(202).send()
       const answer = await serve(envelope, request, reply)
@@ -85,6 +88,8 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
     const session = options.sessionOf(request)
     const transport = new HttpTransport(requests, batch)
     reply.raw.once('close', () => void transport.close())
+    // Whoever left while their context was made is not told about any more.
+    if (reply.raw.destroyed) return null
     const server = createMcpServer({
       info: options.info,
       tools,

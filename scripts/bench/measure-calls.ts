@@ -1,11 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { openSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import autocannon from 'autocannon'
-import { choosePort } from '../choose-port.js'
+import { startServer } from './start-server.js'
 import { median } from './statistics.js'
 
 const CONNECTIONS = 20
@@ -75,24 +73,9 @@ async function load(url: string): Promise<{ rate: number; failures: number }> {
 }
 
 async function startOurs(directory: string, children: ChildProcess[]): Promise<string> {
-  const port = await choosePort(0)
-  const log = openSync(join(directory, 'service.log'), 'a')
-  const child = spawn(process.execPath, ['dist/http.js', '--port', String(port)], {
-    stdio: ['ignore', log, log],
-    env: { PATH: process.env.PATH, MCP_DEV_INSECURE: '1', MCP_AUDIT_LOG_PATH: join(directory, 'audit.log') },
-  })
-  children.push(child)
-  const url = `http://127.0.0.1:${port}`
-  for (let attempt = 0; attempt < 100; attempt++) {
-    if (child.exitCode !== null) break
-    const ready = await fetch(`${url}/readyz`).then(
-      (response) => response.ok,
-      () => false,
-    )
-    if (ready) return url
-    await wait(50)
-  }
-  throw new Error('the server did not become ready; was it built? (npm run build)')
+  const { url, process } = await startServer(directory, 'service', () => ({ MCP_DEV_INSECURE: '1' }))
+  children.push(process)
+  return url
 }
 
 async function startBare(file: string, result: unknown, children: ChildProcess[]): Promise<string> {

@@ -20,7 +20,15 @@ export const ENVIRONMENT_READER = 'config.ts'
 
 /** This program alone hands out its standard output, to JSON-RPC; nothing it loads may write there. Starting fast is one of its features. */
 export const STDIO_ENTRY = 'stdio.ts'
-export const STDIO_NEVER_LOADS = ['fastify', 'fastify-plugin', '@fastify/helmet', '@fastify/formbody'] as const
+export const STDIO_NEVER_LOADS = [
+  'fastify',
+  'fastify-plugin',
+  '@fastify/helmet',
+  '@fastify/formbody',
+  'libsql',
+  'fast-jwt',
+  'openid-client',
+] as const
 
 const PURE_LIBRARIES = [
   '@sinclair/typebox',
@@ -36,10 +44,23 @@ const PCE_CLIENT_ERRORS = { 'pce-client/index.ts': ['PceError', 'PceApiError', '
 
 /** The outside libraries of the concerns that have any. `door` is what index.ts alone may import beside Fastify. */
 const PLUGIN_LIBRARIES: Record<string, { door?: readonly string[]; inside?: readonly string[] }> = {
+  auth: { inside: ['fast-jwt', 'get-jwks'] },
+  context: { inside: ['lru-cache'] },
+  confirm: { inside: ['@sinclair/typebox', 'canonicalize', 'fast-jwt'] },
   dispatcher: { inside: ['@sinclair/typebox', 'fastest-levenshtein'] },
   mcp: { inside: ['@modelcontextprotocol/sdk'] },
+  'pce-hosts': { inside: ['ipaddr.js'] },
+  setup: {
+    door: ['@fastify/csrf-protection', '@fastify/formbody', '@fastify/secure-session'],
+    inside: ['ghtml', 'openid-client'],
+  },
+  state: { inside: ['libsql'] },
+  'rate-limits': { door: ['@fastify/rate-limit'] },
   'security-headers': { door: ['@fastify/helmet'] },
 }
+
+/** The rooms whose pure parts the compositions put together and hand to each other through ports. */
+const COMPOSED = ['dispatcher', 'state', 'keystore', 'pce-hosts', 'context', 'confirm', 'setup']
 
 /** The two rows of one plugin, or of every plugin that brings no library of its own (`{plugin}`). */
 function pluginRooms(plugin: string): Room[] {
@@ -139,7 +160,7 @@ export const ROOMS: readonly Room[] = [
   {
     name: 'config',
     files: ['config/**'],
-    mayImport: ['config/**', 'schemas/config.ts', 'schemas/errors.ts'],
+    mayImport: ['config/**', 'schemas/config.ts', 'schemas/errors.ts', 'schemas/caller.ts'],
     packages: ['node:net'],
     production: true,
     why: 'Reading one group of variables is pure: the environment comes in as an argument.',
@@ -147,10 +168,16 @@ export const ROOMS: readonly Room[] = [
   {
     name: 'composition',
     files: ['composition/**'],
-    mayImport: ['composition/**', 'pce-client/index.ts', 'plugins/dispatcher/**', 'tools/define.ts', 'schemas/**'],
+    mayImport: [
+      'composition/**',
+      'pce-client/index.ts',
+      ...COMPOSED.map((plugin) => `plugins/${plugin}/**`),
+      'tools/define.ts',
+      'schemas/**',
+    ],
     packages: ['pino', 'node:*'],
     production: true,
-    why: 'What both programs put together the same way; it knows no transport, and neither Fastify nor the MCP SDK.',
+    why: 'Puts the pure parts of the rooms together, for both programs; it knows no transport, and neither Fastify nor the MCP SDK.',
   },
   {
     name: 'app.ts',

@@ -3,14 +3,15 @@ import { renderTable } from './markdown.js'
 
 /** The table of README. */
 export function renderEnvironmentTable(variables: readonly ConfigVariable[]): string {
-  const rows = variables.map(({ name, appliesTo, meaning, default: fallback, required }) => [
-    `\`${name}\``,
+  const rows = variables.map(({ name, appliesTo, meaning, default: fallback, required, secret, mayBeInFile }) => [
+    `\`${name}\`${secret || mayBeInFile ? ' ¹' : ''}`,
     appliesTo,
     fallback === undefined ? '' : `\`${fallback}\``,
     required ?? '',
     meaning,
   ])
-  return renderTable(['Variable', 'Applies to', 'Default', 'Required', 'Meaning'], rows)
+  const table = renderTable(['Variable', 'Applies to', 'Default', 'Required', 'Meaning'], rows)
+  return `${table}\n\n¹ May also come from a file: set the name with \`_FILE\` at its end to the file's path.`
 }
 
 /** `.env.example`: what stdio cannot start without stands open, everything else is a comment that shows its default. */
@@ -22,6 +23,7 @@ export function renderEnvironmentFile(variables: readonly ConfigVariable[]): str
       appliesTo,
       ...(required === undefined ? [] : [`required: ${required}`]),
       ...(variable.secret === true ? ['secret'] : []),
+      ...(variable.secret || variable.mayBeInFile ? [`or ${name}_FILE`] : []),
     ]
     const open = required !== undefined && appliesTo.includes('stdio')
     return `# ${meaning} (${facts.join('; ')})\n${open ? '' : '#'}${name}=${fallback ?? ''}`

@@ -30,6 +30,7 @@ const DENY_TELNET = {
 /** In the order of an operator's day: what is created first is found by what comes later, and undone at the end. */
 const GOOD_CALLS: [string, Args | ((answers: Answers) => Args)][] = [
   ['check-pce-connection', {}],
+  ['check-pce-credentials-status', {}],
   ['get-server-changelog', {}],
   ['get-events', { max_results: 3 }],
   ['get-pairing-profiles', {}],
@@ -112,7 +113,19 @@ const GOOD_CALLS: [string, Args | ((answers: Answers) => Args)][] = [
   ['delete-label', { key: 'app', value: 'fraud-check', dry_run: true }],
 ]
 
+const REGISTRATION = { pce_host: 'pce.example.com', pce_port: 443, pce_org_id: 1, api_key: 'k', api_secret: 's' }
+
+/** Where nobody logs in there are no credentials of one's own (design decision 9). */
+const REFUSED_CALLS: [string, Args, string][] = [
+  ['register-pce-credentials', REGISTRATION, 'keystore_unavailable'],
+  ['delete-pce-credentials', {}, 'keystore_unavailable'],
+]
+
 const BAD_CALLS: [string, Args, string][] = [
+  ...REFUSED_CALLS,
+  ['register-pce-credentials', { ...REGISTRATION, pce_port: '443' }, 'invalid_argument'],
+  ['delete-pce-credentials', { sub: 'somebody' }, 'invalid_argument'],
+  ['check-pce-credentials-status', { sub: 'somebody' }, 'invalid_argument'],
   ['check-pce-connection', { host: 'x' }, 'invalid_argument'],
   ['get-server-changelog', { since: 1 }, 'invalid_argument'],
   ['get-labels', { max_results: 0 }, 'invalid_argument'],
@@ -246,9 +259,12 @@ async function overHttp(children: ChildProcess[]): Promise<Seat> {
 const stable = (value: unknown) =>
   JSON.parse(
     JSON.stringify(value, (key, part: unknown) =>
-      ['latency_ms', 'request_id', 'pce_host', 'pce_port'].includes(key) ? undefined : part,
+      ['latency_ms', 'request_id', 'pce_host', 'pce_port'].includes(key) || isOfTransport(key, part) ? undefined : part,
     ),
   )
+
+/** The mode in the credential status. */
+const isOfTransport = (key: string, part: unknown) => key === 'mode' && ['stdio', 'insecure'].includes(String(part))
 
 const errorOf = (result: Awaited<ReturnType<Client['callTool']>>) =>
   JSON.parse((result.content as { text: string }[])[0]!.text) as { error: string; message: string; request_id: string }
@@ -268,7 +284,7 @@ t.test('an MCP client does the same work over both transports', async (t) => {
   const listed = { stdio: await seats.stdio.client.listTools(), http: await seats.http.client.listTools() }
   t.same(listed.stdio.tools, listed.http.tools, 'tools/list is the same')
   t.same(
-    [...new Set(GOOD_CALLS.map(([name]) => name))].sort(),
+    [...new Set([...GOOD_CALLS, ...REFUSED_CALLS].map(([name]) => name))].sort(),
     listed.stdio.tools.map((tool) => tool.name).sort(),
     'every tool is called below',
   )

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { readConfig } from '../../config.js'
 import { CONFIG_VARIABLES } from '../../schemas/config-variables.js'
-import { StartupError } from '../../schemas/config.js'
+import { StartupError, type InsecureHttpConfig } from '../../schemas/config.js'
 
 type Env = Record<string, string>
 
@@ -97,7 +97,7 @@ t.test('the PCE address', (t) => {
   t.end()
 })
 
-t.test('HTTP without MCP_DEV_INSECURE=1 never starts: the gates, in their order', (t) => {
+t.test('HTTP without MCP_DEV_INSECURE=1: the gates, in their order', (t) => {
   const shared = { MCP_PCE_MODE: 'shared' }
   const all = { ...OAUTH, ...KEYS }
   const cases: [Env, string, Partial<typeof LOOPBACK>?][] = [
@@ -137,28 +137,170 @@ t.test('HTTP without MCP_DEV_INSECURE=1 never starts: the gates, in their order'
       'MCP_CONFIRM_HMAC_KEY must be 32 random bytes, not zeros',
     ],
     [{ ...all, ...shared, ...PCE, PCE_PORT: 'x' }, 'PCE_PORT must be a whole number from 1 to 65535'],
+    [
+      { ...all, MCP_OAUTH_ISSUER: 'https://me:pw@idp.example.com' },
+      'MCP_OAUTH_ISSUER must not hold a user name, a password or a fragment',
+    ],
+    [{ ...all, MCP_OAUTH_REQUIRED_SCOPE: 'a b' }, 'MCP_OAUTH_REQUIRED_SCOPE must be one scope, without blanks'],
+    [{ ...all, MCP_ROLE_DEFAULT: 'Reader' }, 'MCP_ROLE_DEFAULT must be one of reader, operator, admin'],
+    [{ ...all, MCP_CONFIRM_TTL_SECONDS: '0' }, 'MCP_CONFIRM_TTL_SECONDS must be a whole number from 1 to 3600'],
+    [{ ...all, MCP_CONFIRM_TTL_SECONDS: '3601' }, 'MCP_CONFIRM_TTL_SECONDS must be a whole number from 1 to 3600'],
+    [{ ...all, MCP_CONFIRM_TTL_SECONDS: '-5' }, 'MCP_CONFIRM_TTL_SECONDS must be a whole number from 1 to 3600'],
+    [
+      { ...all, MCP_RATE_LIMIT_PER_MINUTE: '1.5' },
+      'MCP_RATE_LIMIT_PER_MINUTE must be a whole number from 0 to 1000000',
+    ],
+    [{ ...all, MCP_KEK_PREVIOUS: 'short' }, 'MCP_KEK_PREVIOUS must be base64 of 32 random bytes'],
+    [{ ...all, MCP_KEK_PREVIOUS: KEY }, 'MCP_KEK_PREVIOUS is the same key as MCP_KEK'],
+    [
+      { ...all, MCP_CONFIRM_HMAC_KEY_PREVIOUS: KEY },
+      'MCP_CONFIRM_HMAC_KEY_PREVIOUS is the same key as MCP_CONFIRM_HMAC_KEY',
+    ],
+    [{ ...all, MCP_OAUTH_CLIENT_SECRET: 's' }, 'MCP_OAUTH_CLIENT_SECRET requires MCP_OAUTH_CLIENT_ID'],
+    [
+      { ...all, MCP_ALLOWED_PCE_HOSTS: 'https://pce' },
+      "MCP_ALLOWED_PCE_HOSTS takes hosts like mcp.example.com, not 'https://pce'",
+    ],
+    [{ ...all, MCP_ALLOW_INSECURE_PCE_TLS: 'yes' }, 'MCP_ALLOW_INSECURE_PCE_TLS must be true or false'],
   ]
   for (const [env, message, listen] of cases) {
     t.throws(() => readConfig('http', env, { ...LOOPBACK, ...listen }), new StartupError(message), message)
   }
-  for (const env of [all, { ...without(all, 'MCP_KEK'), ...shared, ...PCE }]) {
-    t.throws(
-      () => readConfig('http', env, LOOPBACK),
-      /not part of this release/,
-      'with everything set it still does not start',
-    )
-  }
-  t.throws(
-    () => readConfig('http', all, { ...LOOPBACK, host: '0.0.0.0', socket: '/run/mcp.sock' } as never),
-    /not part of this release/,
+  t.match(
+    readConfig('http', all, { ...LOOPBACK, host: '0.0.0.0', socket: '/run/mcp.sock' } as never),
+    { http: { socket: '/run/mcp.sock' } },
     'a Unix socket is no concern of the bind gate',
   )
   t.end()
 })
 
+t.test('per_user, with what is left out', (t) => {
+  const config = readConfig('http', { ...OAUTH, ...KEYS }, LOOPBACK)
+  t.match(config, {
+    mode: 'per_user',
+    http: { host: '127.0.0.1', port: 8080, publicUrl: 'https://mcp.example.com', maxInFlight: 256 },
+    oauth: {
+      issuer: 'https://idp.example.com/v2.0',
+      jwksUrl: 'https://idp.example.com/keys',
+      audience: 'api://svc-mcp',
+      requiredScope: 'svc-mcp.use',
+    },
+    confirm: { ttlSeconds: 120 },
+    rates: { inFlightPerCaller: 32, perCaller: 600, confirmPerCaller: 10, refusedTokensPerAddress: 30 },
+    keystore: { path: './data/keystore.db' },
+    userPce: { allowInsecureTls: false, tls: { verify: true } },
+    warnings: [/every caller gets forbidden_no_role/],
+  })
+  if (config.mode !== 'per_user') return t.end()
+  t.same(config.oauth.groupsClaims, ['groups', 'roles'])
+  t.same(config.roles, { groups: { reader: [], operator: [], admin: [] }, otherwise: null })
+  t.same(config.keystore.kek, Buffer.alloc(32, 7))
+  t.same(config.userPce.allowedHosts, [])
+  t.notOk('login' in config)
+  t.end()
+})
+
+t.test('per_user, with everything', (t) => {
+  const other = Buffer.alloc(32, 8).toString('base64')
+  const config = readConfig(
+    'http',
+    {
+      ...OAUTH,
+      ...KEYS,
+      ...PCE,
+      MCP_PUBLIC_URL: 'https://mcp.example.com/',
+      MCP_OAUTH_REQUIRED_SCOPE: 'mine',
+      MCP_OAUTH_GROUPS_CLAIM: 'https://example.com/groups, groups',
+      MCP_ROLE_GROUPS_READER: ' r1, r2 ,,',
+      MCP_ROLE_GROUPS_ADMIN: ',',
+      MCP_ROLE_DEFAULT: 'reader',
+      MCP_CONFIRM_TTL_SECONDS: '60',
+      MCP_KEK_PREVIOUS: other,
+      MCP_CONFIRM_HMAC_KEY_PREVIOUS: other,
+      MCP_RATE_LIMIT_PER_MINUTE: '0',
+      MCP_CONFIRM_RATE_PER_MINUTE: '1',
+      MCP_REFUSED_TOKENS_PER_MINUTE: '2',
+      MCP_KEYSTORE_PATH: '/k.db',
+      MCP_ALLOWED_PCE_HOSTS: 'pce.example.com:8443, 10.0.0.1',
+      MCP_ALLOW_INSECURE_PCE_TLS: '1',
+      MCP_OAUTH_CLIENT_ID: 'setup',
+      MCP_OAUTH_CLIENT_SECRET: 's',
+      PCE_CA_FILE: '/ca',
+      PCE_PROXY_URL: 'http://proxy:3128',
+    },
+    LOOPBACK,
+  )
+  t.match(config, {
+    http: { publicUrl: /^https:\/\/mcp\.example\.com$/ },
+    oauth: { requiredScope: 'mine', groupsClaims: ['groups', 'roles', 'https://example.com/groups'] },
+    roles: { groups: { reader: ['r1', 'r2'] }, otherwise: 'reader' },
+    confirm: { ttlSeconds: 60, previousHmacKey: Buffer.alloc(32, 8) },
+    rates: { perCaller: 0, confirmPerCaller: 1, refusedTokensPerAddress: 2 },
+    keystore: { path: '/k.db', previousKek: Buffer.alloc(32, 8) },
+    userPce: {
+      allowedHosts: ['pce.example.com:8443', '10.0.0.1'],
+      allowInsecureTls: true,
+      tls: { verify: true, caFile: '/ca' },
+      proxyUrl: 'http://proxy:3128',
+    },
+    login: { clientId: 'setup', clientSecret: 's' },
+    warnings: [/PCE_HOST, API_KEY, API_SECRET are set and ignored/, /MCP_ALLOW_INSECURE_PCE_TLS/],
+  })
+  if (config.mode === 'per_user') t.same(config.roles.groups.admin, [], 'empty entries are no groups')
+  t.end()
+})
+
+t.test('shared', (t) => {
+  const env = { ...OAUTH, ...PCE, MCP_CONFIRM_HMAC_KEY: KEY, MCP_PCE_MODE: 'shared', MCP_ROLE_DEFAULT: 'reader' }
+  const config = readConfig('http', env, LOOPBACK)
+  t.match(config, {
+    mode: 'shared',
+    pce: { url: 'pce.example.com', port: '443', orgId: '1', apiKey: 'api_1' },
+    statePath: './data/state.db',
+    warnings: [],
+  })
+  t.notOk('keystore' in config, 'a key-encryption key has no place here')
+  t.match(readConfig('http', { ...env, MCP_STATE_PATH: '/s.db' }, LOOPBACK), { statePath: '/s.db' })
+  t.end()
+})
+
+t.test('secrets from files', (t) => {
+  const files: Record<string, string> = {
+    '/kek': `${KEY}\n`,
+    '/hmac': `${KEY}\r\n`,
+    '/two': `${KEY}\n\n`,
+    '/empty': '\n',
+    '/secret': 'secret-canary',
+  }
+  const readFile = (path: string) => {
+    if (files[path] === undefined) throw Object.assign(new Error('secret-canary'), { code: 'ENOENT' })
+    return files[path]
+  }
+  const read = (env: Env) => readConfig('http', { ...OAUTH, ...env }, LOOPBACK, readFile)
+  const config = read({ MCP_KEK_FILE: '/kek', MCP_CONFIRM_HMAC_KEY_FILE: '/hmac' })
+  t.match(config, { keystore: { kek: Buffer.alloc(32, 7) }, confirm: { hmacKey: Buffer.alloc(32, 7) } })
+  const cases: [Env, string][] = [
+    [{ MCP_KEK_FILE: '/kek' }, 'MCP_CONFIRM_HMAC_KEY env var is required'],
+    [{ MCP_KEK_FILE: '/kek', MCP_KEK: KEY }, 'MCP_KEK and MCP_KEK_FILE are both set: keep one of them'],
+    [{ MCP_KEK_FILE: '/none', MCP_CONFIRM_HMAC_KEY: KEY }, "Cannot read MCP_KEK_FILE '/none': ENOENT"],
+    [{ MCP_KEK_FILE: '/empty', MCP_CONFIRM_HMAC_KEY: KEY }, "MCP_KEK_FILE '/empty' is empty"],
+    [{ MCP_KEK_FILE: '/two', MCP_CONFIRM_HMAC_KEY: KEY }, 'MCP_KEK must be base64 of 32 random bytes'],
+    [{ MCP_KEK_FILE: '/secret', MCP_CONFIRM_HMAC_KEY: KEY }, 'MCP_KEK must be base64 of 32 random bytes'],
+  ]
+  for (const [env, message] of cases) t.throws(() => read(env), new StartupError(message), message)
+  t.throws(
+    () => readConfig('http', { MCP_KEK_FILE: '/none' }, { ...LOOPBACK, host: '0.0.0.0' }, readFile),
+    /^Error: Refusing to bind|Refusing to bind/,
+    'the gates before the keys come first',
+  )
+  const insecure = { MCP_DEV_INSECURE: '1', PCE_HOST: 'x', API_KEY: 'k', API_SECRET_FILE: '/secret' }
+  t.match(readConfig('http', insecure, LOOPBACK, readFile), { pce: { apiSecret: 'secret-canary' } })
+  t.end()
+})
+
 t.test('dev-insecure', (t) => {
   const insecure = (env: Env = {}, host = '0.0.0.0') =>
-    readConfig('http', { MCP_DEV_INSECURE: '1', ...env }, { host, port: 0 })
+    readConfig('http', { MCP_DEV_INSECURE: '1', ...env }, { host, port: 0 }) as InsecureHttpConfig
   t.match(
     insecure(),
     { mode: 'insecure', http: { host: '0.0.0.0', port: 0, allowedHosts: [], maxInFlight: 256 } },
@@ -200,13 +342,11 @@ t.test('the table of variables is complete', (t) => {
   const spy = (env: Env) => new Proxy(env, { get: (target, name: string) => (asked.add(name), target[name]) })
   readConfig('stdio', spy(PCE))
   readConfig('http', spy({ ...PCE, MCP_DEV_INSECURE: '1' }), LOOPBACK)
-  for (const env of [
-    { ...OAUTH, ...KEYS },
-    { ...OAUTH, ...KEYS, ...PCE, MCP_PCE_MODE: 'shared' },
-  ]) {
-    t.throws(() => readConfig('http', spy(env), LOOPBACK))
-  }
-  const listed = CONFIG_VARIABLES.map(({ name }) => name)
+  readConfig('http', spy({ ...OAUTH, ...KEYS }), LOOPBACK)
+  readConfig('http', spy({ ...OAUTH, ...KEYS, ...PCE, MCP_PCE_MODE: 'shared' }), LOOPBACK)
+  const listed = CONFIG_VARIABLES.flatMap(({ name, secret, mayBeInFile }) =>
+    secret || mayBeInFile ? [name, `${name}_FILE`] : [name],
+  )
   t.same([...asked].sort(), [...listed].sort(), 'it lists what is read, and nothing else')
   t.equal(new Set(listed).size, listed.length)
   for (const { name, secret } of CONFIG_VARIABLES)

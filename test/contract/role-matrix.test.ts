@@ -8,6 +8,7 @@ import { renderError } from '../../plugins/errors/render-error.js'
 import type { AnyTool } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { createPceSimulator } from '../pce-simulator/index.js'
+import { noCredentials } from '../tools/harness.js'
 
 const NOW = Date.parse('2026-06-15T12:00:00Z')
 
@@ -114,7 +115,12 @@ t.test('the matrix of roles', async (t) => {
     const signal = new AbortController().signal
     const result = await dispatcher.dispatch(
       { name: tool.name, arguments: { ...args }, requestId: 'r1', signal, progress: silent },
-      { caller: { mode: 'shared', role, iss: 'https://id', sub: 'somebody' }, transport: 'http', pce },
+      {
+        caller: { mode: 'shared', role, iss: 'https://id', sub: 'somebody' },
+        transport: 'http',
+        credentials: noCredentials,
+        pce,
+      },
     )
     return result.ok ? { error: null } : renderError(result.error, 'r1')
   }

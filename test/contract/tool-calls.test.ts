@@ -18,6 +18,7 @@ import type { Role } from '../../schemas/caller.js'
 import { tools as realTools } from '../../tools/index.js'
 import { createPceSimulator } from '../pce-simulator/index.js'
 import { insecureApp, parseEvents, request, testTools, textOf, type Line } from './insecure-app.js'
+import { noCredentials } from '../tools/harness.js'
 
 const tick = () => new Promise((resolve) => setImmediate(resolve))
 
@@ -242,7 +243,13 @@ t.test('gates', async (t) => {
   const dispatcher = createDispatcher({
     tools: tools.map((tool) => (tool.name === 'rules' ? { ...tool, roles: ['operator', 'admin'] } : tool)),
     gates: [roleGate, pceGate('Register.'), late],
-    audit: { write: (entry) => void entries.push({ ...entry }), sync: async () => {}, reopen() {}, close() {} },
+    audit: {
+      write: (entry) => void entries.push({ ...entry }),
+      sync: async () => {},
+      check() {},
+      reopen() {},
+      close() {},
+    },
     log: { debug() {}, info() {}, warn() {}, error() {} },
     limits: { responseBudgetBytes: 1, trafficQueryTimeoutSeconds: 1 },
     scope: createCallScope(),
@@ -252,7 +259,12 @@ t.test('gates', async (t) => {
   const dispatch = async (name: string, role: Role | null, args = {}) => {
     const result = await dispatcher.dispatch(
       { name, arguments: args, requestId: 'r', signal: new AbortController().signal, progress() {} },
-      { caller: { mode: 'shared', role, iss: 'https://idp', sub: 'ann' }, transport: 'http', pce: null },
+      {
+        caller: { mode: 'shared', role, iss: 'https://idp', sub: 'ann' },
+        transport: 'http',
+        credentials: noCredentials,
+        pce: null,
+      },
     )
     return result.ok ? 'ok' : result.error
   }
@@ -300,8 +312,10 @@ t.test('an audit line that a full disk cut off does not spoil the next one', asy
   room = 5
   t.throws(() => write('lost'), { code: 'ENOSPC' })
   t.throws(() => write('lost too'), { code: 'ENOSPC' })
+  t.throws(() => audit.check(), { code: 'ENOSPC' }, 'whoever asks for readiness hears of it')
   room = Infinity
   write('second')
+  audit.check()
   write('third')
   await audit.sync()
   t.same(readFileSync(path, 'utf8').split('\n'), [
@@ -311,6 +325,15 @@ t.test('an audit line that a full disk cut off does not spoil the next one', asy
     '{"call_id":"third"}',
     '',
   ])
+
+  room = 0
+  t.throws(() => write('lost again'), { code: 'ENOSPC' })
+  room = Infinity
+  audit.check()
+  audit.check()
+  const [gap, ...more] = readFileSync(path, 'utf8').trimEnd().split('\n').slice(4)
+  t.match(JSON.parse(gap!), { phase: 'gap', since: /^\d{4}-.*Z$/ }, 'and the log says where entries are missing, once')
+  t.same(more, [])
   audit.close()
   t.throws(() => write('late'), 'a closed file is an error, not silence')
 })

@@ -197,33 +197,30 @@ t.test('generated files are told apart from stale ones', async (t) => {
 })
 
 t.test('.ci/run adds up every suite and fails when one of them failed or died', async (t) => {
-  const runIn = (scripts: Record<string, string>) => {
+  const runIn = (scripts: Record<string, string>, installPackages: string) => {
     const dir = t.testdir({
       'package.json': JSON.stringify({ name: 'x', scripts }),
       scripts: { 'ensure-install.mjs': '' },
     })
     mkdirSync(join(dir, '.ci'))
     copyFileSync(join(ROOT, '.ci/run'), join(dir, '.ci/run'))
+    writeFileSync(join(dir, '.ci/install-packages'), `#!/bin/sh\n${installPackages}\n`, { mode: 0o755 })
     const { status, stdout } = spawnSync('bash', [join(dir, '.ci/run')], { encoding: 'utf8' })
     return { status, lastLine: stdout.split('\n').at(-2) }
   }
   const two = "echo '2 passed, 0 failed'"
-  t.same(runIn({ check: two, test: two, 'test:long': two, 'test:lts': two, smoke: two, demo: 'true' }), {
-    status: 0,
-    lastLine: '12 passed, 0 failed',
-  })
-  t.same(
-    runIn({
-      check: two,
-      test: "echo '3 passed, 1 failed'; exit 1",
-      'test:long': two,
-      'test:lts': 'exit 3',
-      smoke: "echo '1 passed, 0 failed'; exit 1",
-      demo: 'false',
-    }),
-    // The install passed; a suite without a count, one that exits non-zero without a failure, and the demo count as one failure each.
-    { status: 1, lastLine: '9 passed, 4 failed' },
-  )
+  const good = { check: two, test: two, 'test:long': two, 'test:edge': two, 'test:lts': two, smoke: two, demo: 'true' }
+  t.same(runIn(good, 'exit 0'), { status: 0, lastLine: '15 passed, 0 failed' })
+  const bad = {
+    ...good,
+    test: "echo '3 passed, 1 failed'; exit 1",
+    'test:lts': 'exit 3',
+    smoke: "echo '1 passed, 0 failed'; exit 1",
+    demo: 'false',
+  }
+  // The install passed; a suite without a count, one that exits non-zero without a failure, the packages and the demo count as one failure
+  // each.
+  t.same(runIn(bad, 'exit 1'), { status: 1, lastLine: '11 passed, 5 failed' })
 })
 
 t.test(

@@ -11,6 +11,7 @@ import { tools } from '../../tools/index.js'
 
 const NAMES = [
   'check-pce-connection',
+  'check-pce-credentials-status',
   'compare-draft-active',
   'compliance-check',
   'create-deny-rule',
@@ -23,6 +24,7 @@ const NAMES = [
   'delete-deny-rule',
   'delete-iplist',
   'delete-label',
+  'delete-pce-credentials',
   'delete-ruleset',
   'delete-sec-rule',
   'delete-service',
@@ -48,6 +50,7 @@ const NAMES = [
   'get-workloads',
   'identify-infrastructure-services',
   'provision-policy',
+  'register-pce-credentials',
   'ringfence-batch',
   'update-container-workload-profile',
   'update-deny-rule',

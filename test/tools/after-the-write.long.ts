@@ -57,8 +57,11 @@ const CALLS: Record<string, (scene: Scene) => object> = {
   'provision-policy': () => ({ change_description: 'x' }),
 }
 
-/** They take nothing back: what stands is completed by the same call. ringfence.test.ts strikes their writes. */
-const ELSEWHERE = ['create-ringfence', 'ringfence-batch']
+/**
+ * Ringfences take nothing back: what stands is completed by the same call, and ringfence.long.ts strikes their writes. Credentials are
+ * written to the keystore, not to a PCE.
+ */
+const ELSEWHERE = ['create-ringfence', 'ringfence-batch', 'register-pce-credentials', 'delete-pce-credentials']
 
 /** Faults as the client tells them apart: refused, perhaps done, not taken, not arrived, done without and with half an answer. */
 const STRIKES: (Partial<Fault> & Pick<Fault, 'kind'>)[] = [

@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import { fixedCredentials } from '../../composition/fixed-credentials.js'
 import { createPceClient, type PceClient } from '../../pce-client/index.js'
 import { createCallScope } from '../../plugins/dispatcher/call-scope.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
@@ -14,6 +15,12 @@ export const WEEK = { start_date: '2026-06-08', end_date: '2026-06-14' }
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers are read as they come off the wire
 export type Json = any
+
+/** Of a caller whose PCE nobody can change. */
+export const noCredentials = fixedCredentials(true, 'Of the test.', {
+  code: 'keystore_unavailable',
+  message: 'There is no keystore in this test.',
+})
 
 export interface Bench {
   simulator: PceSimulator
@@ -96,7 +103,12 @@ export function benchOf(t: Test, simulator: PceSimulator, url: string, options: 
     }
     return dispatcher.dispatch(
       { name, arguments: args as Json, requestId: 'r1', signal: controller.signal, progress: report },
-      { caller: { mode: 'insecure', role: 'admin', iss: null, sub: null }, transport: 'http', pce },
+      {
+        caller: { mode: 'insecure', role: 'admin', iss: null, sub: null },
+        transport: 'http',
+        credentials: noCredentials,
+        pce,
+      },
     )
   }
   let seen = 0

@@ -1,14 +1,18 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { PceError, type PceClient } from '../../pce-client/index.js'
+import { PceError, type PceClient, type TypedPendingChange } from '../../pce-client/index.js'
 import { Nullable } from '../../schemas/common.js'
 import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import type { PolicyVersion } from '../../schemas/pce/policy.js'
-import { defineTool } from '../define.js'
+import { defineTool, type ToolContext } from '../define.js'
 import { cleanDeep } from '../support/clean-text.js'
-import { completeChanges } from '../support/complete-changes.js'
+import { completeChanges, type Dependency } from '../support/complete-changes.js'
 import { countOf } from '../support/count-of.js'
+import { digestChanges, refuseUnapproved } from '../support/digest-changes.js'
+import { judgePending } from '../support/judge-pending.js'
+import { toDraftHref } from '../support/parse-href.js'
 import { choosePending, fitChanges, toChangeSubset, toProvisionable } from '../support/provision-targets.js'
 import { requireObject } from '../support/read-back.js'
+import { orderForReview, showProvisioning } from '../support/show-provisioning.js'
 
 const DEFAULT_DESCRIPTION = 'Provisioned via MCP'
 
@@ -86,17 +90,32 @@ export default defineTool({
   ),
   output,
   example: { change_description: 'Open payments to the web tier' },
-  async handler(
-    { hrefs, change_description: description = DEFAULT_DESCRIPTION, include_dependencies: include, dry_run: dryRun },
-    ctx,
-  ): Promise<Static<typeof output>> {
+  async boundTo(args, ctx) {
+    if (args.dry_run === true) return null
+    const { chosen } = await chooseChanges(args, ctx)
+    // With hrefs alone the arguments say which objects, and the digest beside them that these have not been edited since.
+    const isOpen = args.hrefs === undefined || args.include_dependencies === true
+    return { digest: digestChanges(chosen), isRequired: isOpen }
+  },
+  async preview(args, ctx) {
+    const { chosen, included } = await chooseChanges(args, ctx)
+    const changes = orderForReview(chosen)
+    const hrefs = changes.map(({ href }) => toDraftHref(href))
+    return showProvisioning({
+      changes,
+      included,
+      judged: await judgePending(ctx, changes),
+      impact: hrefs.length === 0 ? undefined : await askImpact(ctx.pce, hrefs, [], ctx.signal),
+      isDryRun: args.dry_run === true,
+    })
+  },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { change_description: description = DEFAULT_DESCRIPTION, dry_run: dryRun } = args
     const { pce, signal } = ctx
-    const named = hrefs === undefined ? null : toProvisionable(hrefs, pce.orgId)
-    const pending = await pce.getPendingPolicyChanges({ signal })
-    const asked = named === null ? pending : choosePending(named, pending)
-    if (asked.length === 0)
+    const { chosen, included } = await chooseChanges(args, ctx)
+    refuseUnapproved(ctx.approved, chosen)
+    if (chosen.length === 0)
       return { message: 'Nothing is pending; draft and active policy are the same.', status: 'no_changes' }
-    const { complete: chosen, included } = await completeChanges(pce, asked, pending, include === true, signal)
 
     const subset = toChangeSubset(chosen)
     const targets = Object.values(subset).flatMap((references) => references.map(({ href }) => href))
@@ -130,6 +149,19 @@ export default defineTool({
     return { ...answer, ...fitChanges(chosen, answer, warnings, ctx.limits) }
   },
 })
+
+/** The pending changes that a call stands for, complete, and which of them it did not name. */
+async function chooseChanges(
+  { hrefs, include_dependencies: include }: { hrefs?: string[]; include_dependencies?: boolean },
+  { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
+): Promise<{ chosen: TypedPendingChange[]; included: Dependency[] }> {
+  const named = hrefs === undefined ? null : toProvisionable(hrefs, pce.orgId)
+  const pending = await pce.getPendingPolicyChanges({ signal })
+  const asked = named === null ? pending : choosePending(named, pending)
+  if (asked.length === 0) return { chosen: [], included: [] }
+  const { complete, included } = await completeChanges(pce, asked, pending, include === true, signal)
+  return { chosen: complete, included }
+}
 
 /** The numbers help to judge the change; the change does not depend on them. */
 async function askImpact(pce: PceClient, hrefs: string[], warnings: string[], signal: AbortSignal) {

@@ -3,18 +3,20 @@ import { Count, Flag, StringEnum, Text } from '../../schemas/common.js'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
 import { ServicesInput } from '../../schemas/rule-input.js'
-import { defineTool } from '../define.js'
+import { defineTool, type ToolContext } from '../define.js'
 import { lookbackDays } from '../support/flows/lookback.js'
 import { loadLabels } from '../support/load-labels.js'
 import { refuseHidden } from '../support/refuse-hidden.js'
 import { orderBatch } from '../support/ringfence/order-batch.js'
-import { prepareRingfence } from '../support/ringfence/prepare-ringfence.js'
+import { prepareRingfence, type Prepared } from '../support/ringfence/prepare-ringfence.js'
+import { previewBatch } from '../support/ringfence/preview-batch.js'
 import { DENY_CONSUMERS } from '../support/ringfence/read-policy.js'
 import { reportRising } from '../support/ringfence/report-rising.js'
 import { resolveBatch } from '../support/ringfence/resolve-batch.js'
 import { hasWritten, runBatch } from '../support/ringfence/run-batch.js'
 import { shareReads } from '../support/ringfence/share-reads.js'
-import { showBatch } from '../support/ringfence/show-batch.js'
+import { showBatch, type Batch } from '../support/ringfence/show-batch.js'
+import type { RingfenceWritten } from '../support/ringfence/show-ringfence.js'
 import { writePrepared } from '../support/ringfence/write-ringfence.js'
 
 const DEFAULT_DAYS = 30
@@ -60,6 +62,31 @@ const output = Type.Object({
   flows_truncated: Flag('Row limit reached for a result: its counts are lower bounds'),
 })
 
+const input = Type.Object(
+  {
+    apps: Type.Array(
+      Type.Object(
+        {
+          app_name: Type.String({ minLength: 1, description: 'As in create-ringfence' }),
+          env_name: Type.String({ minLength: 1, description: 'env label' }),
+          selective: Type.Optional(Type.Boolean({ description: 'Deny the rest' })),
+          skip_allowed: Type.Optional(Type.Boolean({ description: 'No rule for allowed sources' })),
+          deny_service: Type.Optional(ServicesInput('What selective denies')),
+          deny_consumer: Type.Optional(StringEnum(DENY_CONSUMERS, { description: 'Whom' })),
+          ruleset_name: Type.Optional(NewName('Default RF-<app>-<env>')),
+        },
+        { additionalProperties: false },
+      ),
+      { minItems: 1, maxItems: 100, description: 'Repeated ones are skipped' },
+    ),
+    auto_order: Type.Optional(Type.Boolean({ default: false, description: 'Infrastructure first' })),
+    stop_on_error: Type.Optional(Type.Boolean({ default: false, description: 'Skip the rest after an error' })),
+    lookback_days: lookbackDays(DEFAULT_DAYS),
+    ...DryRunInput,
+  },
+  { additionalProperties: false },
+)
+
 export default defineTool({
   name: 'ringfence-batch',
   area: 'ringfence',
@@ -69,50 +96,44 @@ export default defineTool({
   roles: ['admin'],
   requiresPce: true,
   requiresConfirm: true,
-  input: Type.Object(
-    {
-      apps: Type.Array(
-        Type.Object(
-          {
-            app_name: Type.String({ minLength: 1, description: 'As in create-ringfence' }),
-            env_name: Type.String({ minLength: 1, description: 'env label' }),
-            selective: Type.Optional(Type.Boolean({ description: 'Deny the rest' })),
-            skip_allowed: Type.Optional(Type.Boolean({ description: 'No rule for allowed sources' })),
-            deny_service: Type.Optional(ServicesInput('What selective denies')),
-            deny_consumer: Type.Optional(StringEnum(DENY_CONSUMERS, { description: 'Whom' })),
-            ruleset_name: Type.Optional(NewName('Default RF-<app>-<env>')),
-          },
-          { additionalProperties: false },
-        ),
-        { minItems: 1, maxItems: 100, description: 'Repeated ones are skipped' },
-      ),
-      auto_order: Type.Optional(Type.Boolean({ default: false, description: 'Infrastructure first' })),
-      stop_on_error: Type.Optional(Type.Boolean({ default: false, description: 'Skip the rest after an error' })),
-      lookback_days: lookbackDays(DEFAULT_DAYS),
-      ...DryRunInput,
-    },
-    { additionalProperties: false },
-  ),
+  input,
   output,
   example: { apps: [{ app_name: 'payments', env_name: 'prod' }], dry_run: true },
+  async preview(args, outer) {
+    const { order, results, warnings } = await workThrough(args, outer, null)
+    return previewBatch(outer, { order, results, warnings, isDryRun: args.dry_run === true })
+  },
   async handler(args, outer): Promise<Static<typeof output>> {
-    const { apps, lookback_days: days = DEFAULT_DAYS, dry_run: dryRun = false } = args
-    const { auto_order: autoOrder = false, stop_on_error: stopOnError = false } = args
-    for (const { ruleset_name: name } of apps) if (name !== undefined) refuseHidden({ ruleset_name: name })
-    const ctx = reportRising(outer)
-    // Whoever cancels while the next application is read wants no more written; what is begun is finished.
-    const planning = { ...ctx, signal: outer.beforeWriting }
-    await loadLabels(ctx.pce, planning, 'fresh')
-    const shared = shareReads(planning, days)
-    // Every name is resolved before the first write of any of them.
-    const resolved = await resolveBatch(planning, apps)
-    const { order, warnings } = await orderBatch(resolved, autoOrder, shared)
-    const results = await runBatch(planning, order, { stopOnError }, async (one) => {
-      const prepared = await prepareRingfence(planning, one.application, one.options, shared, dryRun)
-      planning.signal.throwIfAborted()
-      return { prepared, written: dryRun ? null : await writePrepared(ctx, prepared) }
-    })
-    if (!results.some(hasWritten)) planning.signal.throwIfAborted()
-    return showBatch(ctx, { order, results, warnings, dryRun, autoOrder })
+    const { dry_run: dryRun = false, auto_order: autoOrder = false } = args
+    const { signal, beforeWriting } = outer
+    // What is begun is finished, so writing looks at nothing but the end of the server.
+    const write = (prepared: Prepared) => writePrepared({ pce: outer.pce, signal }, prepared)
+    const batch = await workThrough(args, outer, dryRun ? null : write)
+    if (!batch.results.some(hasWritten)) beforeWriting.throwIfAborted()
+    return showBatch(outer, { ...batch, dryRun, autoOrder })
   },
 })
+
+/** Resolves and orders the applications, then plans one after the other and writes each, unless there is nothing to write with. */
+async function workThrough(
+  args: Static<typeof input>,
+  outer: ToolContext<true>,
+  write: ((prepared: Prepared) => Promise<RingfenceWritten>) | null,
+): Promise<Pick<Batch, 'order' | 'results' | 'warnings'>> {
+  const { apps, lookback_days: days = DEFAULT_DAYS, dry_run: isDryRun = false } = args
+  const { auto_order: autoOrder = false, stop_on_error: stopOnError = false } = args
+  for (const { ruleset_name: name } of apps) if (name !== undefined) refuseHidden({ ruleset_name: name })
+  // Whoever cancels while the next application is read wants no more written.
+  const planning = { ...reportRising(outer), signal: outer.beforeWriting }
+  await loadLabels(planning.pce, planning, 'fresh')
+  const shared = shareReads(planning, days)
+  // Every name is resolved before the first write of any of them.
+  const resolved = await resolveBatch(planning, apps)
+  const { order, warnings } = await orderBatch(resolved, autoOrder, shared)
+  const results = await runBatch(planning, order, { stopOnError }, async (one) => {
+    const prepared = await prepareRingfence(planning, one.application, one.options, shared, isDryRun)
+    planning.signal.throwIfAborted()
+    return { prepared, written: write === null ? null : await write(prepared) }
+  })
+  return { order, results, warnings }
+}

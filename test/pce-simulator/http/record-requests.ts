@@ -8,6 +8,8 @@ export interface RecordedRequest {
   /** As sent, without the query: `/api/v2/orgs/1/labels`. */
   path: string
   query: Record<string, string>
+  /** How it authenticated itself, `Basic` for one; null without `authorization`. */
+  scheme: string | null
   /** Without `authorization`. */
   headers: Record<string, string | string[] | undefined>
   /** Parsed JSON, or the text when it was not JSON; undefined when there was none. Without passwords and other secrets. */
@@ -28,11 +30,12 @@ export function recordRequests(app: FastifyInstance, requests: RecordedRequest[]
   app.addHook('onRequest', (request, _reply, done) => {
     const url = new URL(request.raw.url ?? '/', 'http://pce')
     if (url.pathname.startsWith('/api')) {
-      const { authorization: _secret, ...headers } = request.headers
+      const { authorization, ...headers } = request.headers
       const record: RecordedRequest = {
         method: request.method,
         path: url.pathname,
         query: Object.fromEntries(url.searchParams),
+        scheme: authorization?.split(' ', 1)[0] ?? null,
         headers,
         body: undefined,
         status: null,

@@ -1,0 +1,43 @@
+import { lstatSync } from 'node:fs'
+import { StartupError, type PerUserConfig } from '../schemas/config.js'
+import { ToolError } from '../schemas/errors.js'
+import { openKeystoreFile } from './open-keystore.js'
+
+/** What the command has to say. `ok` false: it stopped half-way and may be run again. */
+export interface RewrapReport {
+  lines: string[]
+  ok: boolean
+}
+
+/**
+ * The command `svc-mcp-http rewrap-keystore`: the second step of changing MCP_KEK. First all servers are restarted with the new key as
+ * MCP_KEK and the old one as MCP_KEK_PREVIOUS; then this runs beside them, once; then MCP_KEK_PREVIOUS can go.
+ *
+ * @throws {StartupError} (rejects) in one line when there is no keystore to work on, or neither key is its key.
+ */
+export async function rewrapKeystore(
+  config: PerUserConfig['keystore'],
+  now: () => number = () => Date.now(),
+): Promise<RewrapReport> {
+  if (lstatSync(config.path, { throwIfNoEntry: false }) === undefined) {
+    throw new StartupError(`MCP_KEYSTORE_PATH '${config.path}' does not exist: there is nothing to rewrap`)
+  }
+  const lines: string[] = []
+  const { state, keystore } = await openKeystoreFile(config, { now, warn: (line) => lines.push(`WARNING: ${line}`) })
+  try {
+    const { rewrapped, already, unreadable } = await keystore.rewrap()
+    lines.push(
+      `${rewrapped} rewrapped with MCP_KEK, ${already} were already, ${unreadable} can be opened with neither key`,
+    )
+    if (unreadable > 0) lines.push('WARNING: the owners of those must register their PCE credentials again')
+    if (config.previousKek) lines.push('MCP_KEK_PREVIOUS is no longer needed: restart the servers without it')
+    return { lines, ok: true }
+  } catch (error) {
+    if (!(error instanceof ToolError)) throw error
+    const reason = error.cause instanceof Error ? error.cause.message : error.message
+    lines.push(`Stopped half-way: ${reason}`, 'Keep both keys and run this again; every record opens with one of them')
+    return { lines, ok: false }
+  } finally {
+    state.close()
+  }
+}

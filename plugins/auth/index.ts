@@ -1,0 +1,182 @@
+import type { FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify'
+import fp from 'fastify-plugin'
+import type { Identity } from '../../schemas/caller.js'
+import type { OAuthConfig } from '../../schemas/config.js'
+import { ToolError } from '../../schemas/errors.js'
+import { ProtectedResource } from '../../schemas/http/protected-resource.js'
+import { addressBlock } from './address-block.js'
+import { renderChallenge } from './challenge.js'
+import { explainRefusal } from './explain-refusal.js'
+import { InvalidTokenError } from './invalid-token.js'
+import { describeResource, discoveryUrl, METADATA_PATH, metadataUrl } from './protected-resource.js'
+import { authorizationsOf, readBearer } from './read-bearer.js'
+import { createSigningKeys, type Schedule } from './signing-keys.js'
+import { createTokenVerifier } from './verify-token.js'
+
+export interface AccessTokensOptions {
+  oauth: OAuthConfig
+  publicUrl: string
+  /** Refused tokens per minute and address that are answered 401; 0 for no limit. */
+  refusedTokensPerAddress: number
+  /** Milliseconds since the epoch. */
+  now?: () => number
+  schedule?: Schedule
+}
+
+export interface AuthMetadataOptions {
+  oauth: OAuthConfig
+  publicUrl: string
+  /** `resource_name`: what people read when they are asked for consent. */
+  name: string
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /**
+     * Who an access token stands for, wherever it came from. Rejects with ToolError `unauthorized {reason}` or
+     * `keys_unavailable`; refusals are logged under the request.
+     */
+    verifyToken(token: string, request: FastifyRequest): Promise<Identity>
+    /** The token of the Authorization header, null where there is none. Throws ToolError `unauthorized {reason}`. */
+    readBearer(request: FastifyRequest): string | null
+    /**
+     * Who sent a request, by its Authorization header. Rejects like `verifyToken`, with the challenge set on the
+     * reply, or with `rate_limited` for an address that has had too many tokens refused.
+     */
+    authenticate(request: FastifyRequest, reply: FastifyReply): Promise<Identity>
+    /** The value of WWW-Authenticate for a request without a token. */
+    challenge(): string
+    /** Whether tokens can be checked, for readiness. */
+    areKeysLoaded(): boolean
+  }
+  interface FastifyRequest {
+    /** Null until the token has been checked, and wherever nobody authenticates. */
+    identity: Identity | null
+  }
+}
+
+/**
+ * The check of access tokens, as decorators of the whole app: the provider's keys are loaded from the moment the app is
+ * ready, and an app starts without them too. Nobody is refused by this plugin alone.
+ */
+export const accessTokens = fp<AccessTokensOptions>(
+  (app, { oauth, publicUrl, refusedTokensPerAddress, now = Date.now, schedule = unreferencedTimer }, done) => {
+    const keys = createSigningKeys({
+      url: oauth.jwksUrl,
+      fetch: (...request) => fetch(...request),
+      now,
+      schedule,
+      changed: (count) => app.log.info({ keys: count }, 'signing keys of the identity provider loaded'),
+      failed: (err, age_seconds) =>
+        app.log.warn({ err, age_seconds }, 'signing keys of the identity provider cannot be loaded'),
+    })
+    const verifier = createTokenVerifier({ oauth, keys, now })
+    const terms = { metadataUrl: metadataUrl(publicUrl), scope: oauth.requestedScope ?? oauth.requiredScope }
+    const countRefusal = app.createLimit({
+      max: refusedTokensPerAddress,
+      keyOf: (request) => addressBlock(request.raw.socket.remoteAddress),
+    })
+
+    /** Every refusal has its line (specification, part 5, item 4); missing tokens are how every client begins. */
+    function refusalOf(error: unknown, request: FastifyRequest): unknown {
+      if (!(error instanceof InvalidTokenError)) return error
+      const level = error.error === null ? 'info' : 'warn'
+      request.log[level]({ address: request.raw.socket.remoteAddress }, `${error.name}: ${error.reason}`)
+      return explainRefusal(error)
+    }
+
+    app.decorateRequest('identity', null)
+    app.decorate('challenge', () => renderChallenge(terms))
+    app.decorate('areKeysLoaded', () => keys.isLoaded())
+    app.decorate('readBearer', (request) => {
+      try {
+        return readBearer(authorizationsOf(request.raw.rawHeaders))
+      } catch (error) {
+        throw refusalOf(error, request)
+      }
+    })
+    app.decorate('verifyToken', (token, request) =>
+      verifier.verify(token).catch((error: unknown) => {
+        throw refusalOf(error, request)
+      }),
+    )
+    app.decorate('authenticate', async (request, reply) => {
+      try {
+        const token = readBearer(authorizationsOf(request.raw.rawHeaders))
+        if (token === null) throw new InvalidTokenError('no token', null)
+        return await verifier.verify(token)
+      } catch (error) {
+        const refusal = refusalOf(error, request)
+        if (error instanceof InvalidTokenError) {
+          reply.header('www-authenticate', renderChallenge(terms, error))
+          // Behind a proxy everybody has one address: tokens that only have expired must not lock their owners out of renewing them.
+          if (error.error !== null && !error.isGenuine) await countRefusal(request)
+        }
+        throw refusal
+      }
+    })
+    app.addHook('onReady', (ready) => {
+      void keys.load()
+      ready()
+    })
+    app.addHook('onClose', (_app, closed) => {
+      keys.close()
+      closed()
+    })
+    done()
+  },
+  { name: 'access-tokens', dependencies: ['errors', 'rate-limits'] },
+)
+
+/**
+ * Lets nobody into its scope without a valid access token, before the body is read; `request.identity` is who it is.
+ */
+export default fp(
+  (app, _options, done) => {
+    app.addHook('onRequest', async (request, reply) => {
+      request.identity = await app.authenticate(request, reply)
+    })
+    done()
+  },
+  { name: 'auth', dependencies: ['access-tokens'] },
+)
+
+/** The public documents by which a client finds the way to a token. They need none. */
+export function authMetadata(app: FastifyInstance, options: AuthMetadataOptions, done: () => void): void {
+  const resource = describeResource(options.publicUrl, options.oauth, options.name)
+  const elsewhere = discoveryUrl(options.oauth)
+  for (const url of [METADATA_PATH, `${METADATA_PATH}/mcp`]) {
+    app.get(url, { schema: { response: { 200: ProtectedResource } } }, (_request, reply) =>
+      reply.header('cache-control', CACHEABLE).send(resource),
+    )
+    refuseOtherMethods(app, url)
+  }
+  // Clients of the revision of March 2025 take us for the authorization server.
+  app.get(AUTHORIZATION_SERVER_PATH, (_request, reply) =>
+    reply.header('cache-control', CACHEABLE).redirect(elsewhere, 302),
+  )
+  refuseOtherMethods(app, AUTHORIZATION_SERVER_PATH)
+  done()
+}
+
+const AUTHORIZATION_SERVER_PATH = '/.well-known/oauth-authorization-server'
+const CACHEABLE = 'public, max-age=300'
+const OTHER_METHODS: HTTPMethods[] = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+
+function refuseOtherMethods(app: FastifyInstance, url: string): void {
+  app.route({
+    method: OTHER_METHODS,
+    url,
+    onRequest(_request, reply) {
+      reply.header('allow', 'GET, HEAD')
+      throw new ToolError('method_not_allowed', 'This document can only be read.')
+    },
+    handler: (_request, reply) => reply,
+  })
+}
+
+/** A timer that keeps no process alive. */
+function unreferencedTimer(fn: () => void, ms: number): () => void {
+  const timer = setTimeout(fn, ms).unref()
+  return () => clearTimeout(timer)
+}

@@ -1,0 +1,78 @@
+import type { Identity } from '../../schemas/caller.js'
+import type { OAuthConfig } from '../../schemas/config.js'
+import { InvalidTokenError } from './invalid-token.js'
+import { hasGroupsOverage, readGroups } from './read-groups.js'
+import { readScopes } from './read-scopes.js'
+
+type Claims = Record<string, unknown>
+
+/** What a payload says once and for all; whether it holds now is for `checkTimes`. Times in seconds since the epoch. */
+export interface ReadClaims {
+  identity: Identity
+  hasScope: boolean
+  exp: number
+  nbf?: number
+  iat?: number
+}
+
+const LONGEST_SUB = 255
+/** Control characters, line and paragraph separators, and halves of surrogate pairs, which no UTF-8 can tell apart. */
+const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
+/** Claims of ID and logout tokens (OpenID Connect Core, 2 and 3.1.3.6; Back-Channel Logout, 2.4). */
+const FOREIGN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash'] as const
+/** What Keycloak calls its tokens that are no access tokens, in the payload. */
+const FOREIGN_TYPES = new Set(['ID', 'Refresh', 'Offline', 'Logout'])
+
+/** Throws InvalidTokenError unless `iss` is exactly the issuer (specification, part 5). */
+export function checkIssuer({ iss }: Claims, { issuer }: OAuthConfig): void {
+  if (iss !== issuer) throw new InvalidTokenError('iss mismatch')
+}
+
+/**
+ * The claims of a payload whose signature has been verified, without regard to the time. Throws InvalidTokenError for
+ * any that are not exactly as the specification and design decision 14 want them.
+ */
+export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
+  checkIssuer(payload, oauth)
+  const { aud, sub } = payload
+  if (aud !== oauth.audience && !(Array.isArray(aud) && aud.includes(oauth.audience))) {
+    throw new InvalidTokenError('aud mismatch')
+  }
+  if (!isAccessToken(payload)) throw new InvalidTokenError('not an access token')
+  const exp = readTime(payload, 'exp')
+  if (exp === undefined) throw new InvalidTokenError('exp missing')
+  if (typeof sub !== 'string' || sub === '' || sub.length > LONGEST_SUB || UNSAFE.test(sub)) {
+    throw new InvalidTokenError('sub missing or malformed')
+  }
+  return {
+    // Many requests share it while its token is remembered.
+    identity: Object.freeze({
+      iss: oauth.issuer,
+      sub,
+      groups: Object.freeze(readGroups(payload, oauth.groupsClaims)),
+      hasGroupsOverage: hasGroupsOverage(payload),
+    }),
+    hasScope: readScopes(payload).has(oauth.requiredScope),
+    exp,
+    nbf: readTime(payload, 'nbf'),
+    iat: readTime(payload, 'iat'),
+  }
+}
+
+/** A time that is there and no finite number is as bad as a wrong one. */
+function readTime(payload: Claims, name: 'exp' | 'nbf' | 'iat'): number | undefined {
+  if (!Object.hasOwn(payload, name)) return undefined
+  const value = payload[name]
+  if (typeof value !== 'number' || !Number.isFinite(value)) {
+    throw new InvalidTokenError(name === 'exp' ? 'exp missing' : 'malformed token')
+  }
+  return value
+}
+
+/** Older Keycloak puts the nonce of the login into its access tokens as well, which say `Bearer`. */
+function isAccessToken(payload: Claims): boolean {
+  const { typ, events } = payload
+  if (typeof typ === 'string' && FOREIGN_TYPES.has(typ)) return false
+  if (typeof events === 'object') return false
+  return typ === 'Bearer' || !FOREIGN_CLAIMS.some((name) => Object.hasOwn(payload, name))
+}

@@ -1,0 +1,126 @@
+import { ToolError } from '../../schemas/errors.js'
+import { downloadKeys } from './download-keys.js'
+import { createKeyRing, type KeyRing } from './key-ring.js'
+import type { Algorithm } from './read-head.js'
+import { selectKeys, type SigningKey } from './select-keys.js'
+import { steadyClock } from './steady-clock.js'
+
+/** Runs `fn` after so many milliseconds, unless it is called off by what this returns. */
+export type Schedule = (fn: () => void, ms: number) => () => void
+
+export interface SigningKeysOptions {
+  url: string
+  fetch: typeof globalThis.fetch
+  /** Milliseconds since the epoch. */
+  now: () => number
+  schedule: Schedule
+  /** Other keys than before are in use, so many. */
+  changed: (count: number) => void
+  /** A download failed; the keys in use, if any, are so many seconds old. */
+  failed: (error: unknown, ageSeconds: number | null) => void
+}
+
+/** The keys of the identity provider. */
+export interface SigningKeys {
+  /**
+   * The key that a token names, or null. A promise only where nothing usable is there or the keys are due: it rejects
+   * with ToolError `keys_unavailable {retry_after}` when no keys were ever loaded, or the last ones are an hour old.
+   */
+  find(alg: Algorithm, kid: string | null): SigningKey | null | Promise<SigningKey | null>
+  /** Downloads again because of a key nobody knows, unless that was tried less than 30 s ago. Never rejects. */
+  refetch(): Promise<void>
+  /** Downloads, and keeps the keys fresh from then on. Never rejects: a provider that is down is tried again. */
+  load(): Promise<void>
+  /** Whether tokens can be checked now. */
+  isLoaded(): boolean
+  close(): void
+}
+
+const SECOND = 1000
+/** At most one download in this time that was not planned (design decision 13). */
+const RETRY_AFTER = 30 * SECOND
+const REFRESH_EVERY = 9 * 60 * SECOND
+/** From then on a token waits for the keys of the day, so that one taken back is refused. */
+const FRESH_FOR = 10 * 60 * SECOND
+/** How long the last good keys serve while the provider is down. */
+const STALE_FOR = 3600 * SECOND
+
+/** One download at a time; failures are reported to `failed` and are never the caller's. */
+export function createSigningKeys(options: SigningKeysOptions): SigningKeys {
+  const elapsed = steadyClock(options.now)
+  const closing = new AbortController()
+  let ring: KeyRing | null = null
+  let fingerprint = ''
+  let loadedAt = -Infinity
+  let triedAt = -Infinity
+  let isDown = false
+  let attempt: Promise<void> | null = null
+  let callOff = () => {}
+
+  const age = () => elapsed() - loadedAt
+
+  async function download(): Promise<void> {
+    callOff()
+    triedAt = elapsed()
+    try {
+      take(selectKeys(await downloadKeys(options.url, { fetch: options.fetch, signal: closing.signal })))
+      loadedAt = triedAt
+      isDown = false
+    } catch (error) {
+      if (closing.signal.aborted) return
+      isDown = true
+      options.failed(error, ring === null ? null : Math.round(age() / SECOND))
+    }
+    if (closing.signal.aborted) return
+    const wait = isDown ? RETRY_AFTER - (elapsed() - triedAt) : REFRESH_EVERY
+    callOff = options.schedule(() => void start(), Math.max(0, wait))
+  }
+
+  /** Unchanged keys stay the same objects, so that what is remembered of them stays too. */
+  function take(keys: SigningKey[]): void {
+    if (keys.length === 0) throw new Error('the answer has no key that can be used')
+    const print = JSON.stringify(keys)
+    if (ring !== null && print === fingerprint) return
+    fingerprint = print
+    ring = createKeyRing(keys)
+    options.changed(keys.length)
+  }
+
+  function start(): Promise<void> {
+    attempt ??= download().finally(() => (attempt = null))
+    return attempt
+  }
+
+  const retry = () => attempt ?? (elapsed() - triedAt >= RETRY_AFTER ? start() : Promise.resolve())
+
+  async function usable(): Promise<KeyRing> {
+    if (age() >= FRESH_FOR) {
+      const trying = retry()
+      // While the provider is down nobody waits for it who can do without.
+      if (!isDown || age() >= STALE_FOR) await trying
+    }
+    if (ring === null || age() >= STALE_FOR) throw unavailable(RETRY_AFTER - (elapsed() - triedAt))
+    return ring
+  }
+
+  return {
+    find: (alg, kid) =>
+      ring !== null && age() < FRESH_FOR ? ring.find(alg, kid) : usable().then((keys) => keys.find(alg, kid)),
+    refetch: retry,
+    load: start,
+    isLoaded: () => ring !== null && age() < STALE_FOR,
+    close() {
+      callOff()
+      closing.abort()
+    },
+  }
+}
+
+const unavailable = (waitMs: number) =>
+  new ToolError(
+    'keys_unavailable',
+    'The keys of the identity provider are not available, so no token can be checked.',
+    {
+      retry_after: Math.max(1, Math.ceil(waitMs / SECOND)),
+    },
+  )

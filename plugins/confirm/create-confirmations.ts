@@ -1,0 +1,117 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { ConfirmConfig } from '../../schemas/config.js'
+import type { Confirmations, ConfirmedCall, SignedToken } from '../../schemas/confirmations.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { Challenges, UsedTokens } from '../../schemas/state.js'
+import { deriveKeys } from './derive-keys.js'
+import { paramsHash } from './params-hash.js'
+import { createTokenCodec } from './token-codec.js'
+
+export interface ConfirmationsOptions {
+  config: ConfirmConfig
+  /** Which server the tokens are for (MCP_PUBLIC_URL): two that happen to share a key take none of each other's. */
+  audience: string
+  usedTokens: UsedTokens
+  challenges: Challenges
+  /** Milliseconds since the epoch. */
+  now: () => number
+  /** 128 random bits in hex. */
+  randomId?: () => string
+}
+
+/**
+ * Confirm tokens (specification, part 3 and part 5, item 7; design decisions 19 to 21). A token costs no storage until it is used;
+ * then its id is remembered, and what it was used for cannot be told from it.
+ */
+export function createConfirmations(options: ConfirmationsOptions): Confirmations {
+  const { config, audience, usedTokens, challenges, now } = options
+  const { randomId = () => randomBytes(16).toString('hex') } = options
+  const codec = createTokenCodec(deriveKeys(config))
+
+  const isUsed = ({ jti }: SignedToken) => attempt(() => usedTokens.isUsed(jti))
+  const isExpired = ({ expiresAt }: SignedToken) => now() >= expiresAt
+
+  return {
+    hash: paramsHash,
+
+    async ask(call, boundTo) {
+      const expiresAt = now() + config.ttlSeconds * 1000
+      if (boundTo !== null) await attempt(() => challenges.put(keyOf(call), boundTo, expiresAt))
+      return expiresAt
+    },
+
+    async mint(call) {
+      const set = await attempt(() => challenges.get(keyOf(call)))
+      const jti = randomId()
+      const iat = Math.floor(now() / 1000)
+      const token = codec.sign({
+        jti,
+        iss: call.owner.iss,
+        sub: call.owner.sub,
+        aud: audience,
+        tool: call.tool,
+        params_hash: call.paramsHash,
+        ...(call.pce !== undefined && { pce: call.pce }),
+        iat,
+        exp: iat + config.ttlSeconds,
+        ...(set !== null && { set }),
+      })
+      return { token, jti, expiresIn: config.ttlSeconds }
+    },
+
+    read(token, { owner, tool, paramsHash: hash, pce }) {
+      if (token === undefined || token === null) return { state: 'missing' }
+      const claims = typeof token === 'string' ? codec.verify(token) : null
+      if (claims === null) return { state: 'malformed' }
+      const { jti, exp, set } = claims
+      const isForThis =
+        claims.aud === audience &&
+        claims.iss === owner.iss &&
+        claims.sub === owner.sub &&
+        claims.tool === tool &&
+        claims.params_hash === hash &&
+        // Whoever has registered another PCE since was shown what would happen on the one before.
+        claims.pce === pce
+      if (!isForThis) return { state: 'mismatch', jti }
+      return { state: 'signed', token: { jti, expiresAt: exp * 1000, ...(set !== undefined && { boundTo: set }) } }
+    },
+
+    async spend(token, findBinding) {
+      // A used token stays used, whatever has become of it or of the policy since, not least through the call it was used for.
+      if (await isUsed(token)) return 'replayed'
+      if (isExpired(token)) return 'expired'
+      let isStale: boolean
+      try {
+        const binding = await findBinding()
+        isStale = token.boundTo === undefined ? binding?.isRequired === true : binding?.digest !== token.boundTo
+      } catch (error) {
+        // Somebody may have used it while we looked, and made what could not be found then.
+        if (await isUsed(token)) return 'replayed'
+        throw error
+      }
+      if (isStale) return (await isUsed(token)) ? 'replayed' : 'stale'
+      if (isExpired(token)) return 'expired'
+      return (await attempt(() => usedTokens.claim(token.jti, token.expiresAt))) ? 'spent' : 'replayed'
+    },
+  }
+}
+
+/** Ends at a fixed length, and no two calls share one, whatever stands in a `sub`. */
+const keyOf = ({ owner, tool, paramsHash: hash, pce }: ConfirmedCall) =>
+  createHash('sha256')
+    .update(JSON.stringify([owner.iss, owner.sub, tool, hash, pce ?? null]))
+    .digest('hex')
+
+/** Fails closed: what cannot be recorded does not run (design decision 24). */
+async function attempt<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (cause) {
+    throw new ToolError(
+      'confirm_unavailable',
+      'The record of confirm tokens cannot be read or written, so no confirmed call may run.',
+      {},
+      { cause },
+    )
+  }
+}

@@ -1,0 +1,123 @@
+import type { FastifyError, FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify'
+import type { AuditEntry } from '../../schemas/audit.js'
+import type { Owner } from '../../schemas/caller.js'
+import type { Confirmations } from '../../schemas/confirmations.js'
+import { ToolError } from '../../schemas/errors.js'
+import { ConfirmResponse } from '../../schemas/http/confirm.js'
+import type { AnyTool } from '../../tools/define.js'
+import { checkMint, pceOf, type MintingSession } from './check-mint.js'
+import { codeOf, describeMint, ROUTE, type MintFacts } from './describe-mint.js'
+import { readRequest } from './read-request.js'
+
+export interface ConfirmOptions {
+  confirmations: Confirmations
+  tools: readonly AnyTool[]
+  /** Of the request, once its context is known; null before. */
+  sessionOf: (request: FastifyRequest) => (MintingSession & { client?: string }) | null
+  /** Who sent it, from the moment the access token has been checked; null before. */
+  ownerOf: (request: FastifyRequest) => Owner | null
+  /** Resolves once the entry is written; rejects where it cannot be, and then no token is handed out. */
+  audit: (entry: AuditEntry) => Promise<void>
+  /** Milliseconds since the epoch. */
+  now: () => number
+}
+
+const LARGEST_BODY = 4096
+const OTHER_METHODS: HTTPMethods[] = ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+
+/**
+ * `POST /confirm`: hands its caller a token for one call of one tool (specification 4.1). Every request of a known caller has one
+ * audit entry, granted or not. Errors come in the plain shape of the `errors` plugin.
+ */
+export default function confirm(app: FastifyInstance, options: ConfirmOptions, done: () => void): void {
+  const { confirmations, now } = options
+  const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
+  const asked = new WeakMap<FastifyRequest, Pick<MintFacts, 'tool' | 'paramsHash'>>()
+
+  app.setErrorHandler(async (thrown: FastifyError, request) => {
+    const isKnown = options.sessionOf(request) !== null || options.ownerOf(request) !== null
+    if (isKnown && request.method === 'POST') await noteRefusal(thrown, request)
+    // The handler of the scope around this one answers.
+    throw thrown
+  })
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer', bodyLimit: LARGEST_BODY },
+    (_request, body, parsed) => parsed(null, body),
+  )
+
+  app.post(
+    ROUTE,
+    {
+      bodyLimit: LARGEST_BODY,
+      schema: { response: { 200: ConfirmResponse } },
+      onRequest(request, reply, next) {
+        reply.header('cache-control', 'no-store')
+        const encoding = request.headers['content-encoding']
+        if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+          throw new ToolError('unsupported_media_type', 'The body must be application/json, not compressed.')
+        }
+        next()
+      },
+    },
+    async (request) => {
+      const body = readRequest(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0))
+      const call = { tool: body.tool, paramsHash: body.params_hash }
+      asked.set(request, call)
+      const session = options.sessionOf(request)
+      if (session === null) throw new ToolError('internal', 'The request has no context.')
+      const owner = checkMint(tools.get(body.tool), session)
+      const { token, jti, expiresIn } = await confirmations.mint({ owner, ...call, ...pceOf(session) })
+      await noteGrant({ ...factsOf(request), jti }, request)
+      return { confirm_token: token, expires_in: expiresIn }
+    },
+  )
+
+  app.route({
+    method: OTHER_METHODS,
+    url: ROUTE,
+    onRequest(_request, reply) {
+      reply.header('allow', 'POST')
+      throw new ToolError('method_not_allowed', 'This endpoint takes POST only.')
+    },
+    handler: (_request, reply) => reply,
+  })
+
+  function factsOf(request: FastifyRequest): MintFacts {
+    const session = options.sessionOf(request)
+    return {
+      requestId: request.id,
+      caller: session?.caller ?? { ...options.ownerOf(request) },
+      ...(session?.client !== undefined && { client: session.client }),
+      ...asked.get(request),
+    }
+  }
+
+  async function noteGrant(facts: MintFacts, request: FastifyRequest): Promise<void> {
+    try {
+      await options.audit(describeMint(facts, null, now()))
+    } catch (cause) {
+      throw new ToolError(
+        'audit_unavailable',
+        'The audit log cannot be written, so no confirm token is handed out.',
+        {},
+        { cause },
+      )
+    }
+    request.log.info({ sub: facts.caller.sub, tool: facts.tool, confirm_jti: facts.jti }, 'confirm token minted')
+  }
+
+  async function noteRefusal(thrown: unknown, request: FastifyRequest): Promise<void> {
+    const facts = factsOf(request)
+    const error = codeOf(thrown)
+    request.log.info({ sub: facts.caller.sub, tool: facts.tool, error }, 'confirm token refused')
+    try {
+      await options.audit(describeMint(facts, error, now()))
+    } catch (err) {
+      request.log.error({ err }, 'the audit log cannot be written')
+    }
+  }
+
+  done()
+}

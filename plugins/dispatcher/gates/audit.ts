@@ -1,0 +1,21 @@
+import { ToolError } from '../../../schemas/errors.js'
+import { ERROR_TABLE } from '../../errors/table.js'
+import type { AuditLog } from '../audit.js'
+import type { Gate } from './gate.js'
+
+/**
+ * Refuses what changes anything while its decision could not be written anyway (design decision 25), with `audit_unavailable`. Stands
+ * before the confirm gate, so that such a call spends no token. A log that fails only at the entry itself is noticed there.
+ */
+export const auditGate = (audit: AuditLog | null): Gate => ({
+  name: 'audit',
+  needs: 'call',
+  check({ tool }) {
+    if (tool.effect === 'read') return
+    try {
+      audit?.check()
+    } catch (cause) {
+      throw new ToolError('audit_unavailable', ERROR_TABLE.audit_unavailable.message, {}, { cause })
+    }
+  },
+})

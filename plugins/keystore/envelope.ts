@@ -1,0 +1,99 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import type { Owner } from '../../schemas/caller.js'
+import type { PceCredentials } from '../../schemas/credentials.js'
+import type { SealedCredentials } from '../../schemas/state.js'
+import type { Kek, Keys } from './identify-keys.js'
+import { readCredentials } from './read-credentials.js'
+
+const ALGORITHM = 'aes-256-gcm'
+const KEY_BYTES = 32
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+/** The first byte of everything encrypted: which layout follows. 1 is nonce, ciphertext, tag. */
+const LAYOUT = 1
+
+/**
+ * Seals credentials for their owner: a fresh data key seals them, and the key-encryption key wraps the data key (checklist D1). Both are
+ * bound to the owner and this registration; only the wrapping is bound to the key-encryption key too, so that rewrapping leaves the
+ * sealed credentials as they are.
+ */
+export function seal(kek: Kek, owner: Owner, version: string, credentials: PceCredentials): SealedCredentials {
+  const dataKey = randomBytes(KEY_BYTES)
+  try {
+    const text = Buffer.from(JSON.stringify(credentials), 'utf8')
+    return {
+      version,
+      kekId: kek.id,
+      wrappedKey: wrap(kek, owner, version, dataKey),
+      sealed: encrypt(dataKey, text, bindSealed(owner, version)),
+    }
+  } finally {
+    dataKey.fill(0)
+  }
+}
+
+/** Throws Error when any byte of the record, or whose it is, has changed since it was sealed. */
+export function openCredentials(keys: Keys, owner: Owner, record: SealedCredentials): PceCredentials {
+  const dataKey = unwrap(keys, owner, record)
+  try {
+    const text = decrypt(dataKey, record.sealed, bindSealed(owner, record.version))
+    return readCredentials(JSON.parse(text.toString('utf8')))
+  } finally {
+    dataKey.fill(0)
+  }
+}
+
+/** The record with its data key wrapped anew, by the current key. Throws Error when none of the keys unwraps it. */
+export function rewrapRecord(keys: Keys, owner: Owner, record: SealedCredentials): SealedCredentials {
+  const dataKey = unwrap(keys, owner, record)
+  try {
+    const { current } = keys
+    return { ...record, kekId: current.id, wrappedKey: wrap(current, owner, record.version, dataKey) }
+  } finally {
+    dataKey.fill(0)
+  }
+}
+
+function wrap(kek: Kek, owner: Owner, version: string, dataKey: Buffer): Buffer {
+  return encrypt(kek.key, dataKey, bindWrapped(owner, version, kek.id))
+}
+
+function unwrap(keys: Keys, owner: Owner, { version, kekId, wrappedKey }: SealedCredentials): Buffer {
+  const kek = keys.find(kekId)
+  if (kek === undefined) throw new Error('the record was wrapped by a key that this server does not have')
+  return decrypt(kek.key, wrappedKey, bindWrapped(owner, version, kekId))
+}
+
+const bindSealed = ({ iss, sub }: Owner, version: string) => bind(['credentials', iss, sub, version])
+const bindWrapped = ({ iss, sub }: Owner, version: string, kekId: string) =>
+  bind(['data key', iss, sub, version, kekId])
+
+/** Every part with its length before it, so that no two lists of parts give the same bytes (checklist D2). */
+function bind(parts: readonly string[]): Buffer {
+  const pieces = [Buffer.of(LAYOUT)]
+  for (const part of parts) {
+    const bytes = Buffer.from(part, 'utf8')
+    const length = Buffer.alloc(4)
+    length.writeUInt32BE(bytes.length)
+    pieces.push(length, bytes)
+  }
+  return Buffer.concat(pieces)
+}
+
+function encrypt(key: Buffer, plain: Buffer, boundTo: Buffer): Buffer {
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES }).setAAD(boundTo)
+  return Buffer.concat([Buffer.of(LAYOUT), nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
+}
+
+/** All of the plaintext, or an Error and nothing of it. */
+function decrypt(key: Buffer, blob: Uint8Array, boundTo: Buffer): Buffer {
+  const end = blob.length - TAG_BYTES
+  if (blob[0] !== LAYOUT || end < 1 + NONCE_BYTES) throw new Error('unknown layout of the encrypted bytes')
+  const nonce = blob.subarray(1, 1 + NONCE_BYTES)
+  const decipher = createDecipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES })
+    .setAAD(boundTo)
+    .setAuthTag(blob.subarray(end))
+  const plain = decipher.update(blob.subarray(1 + NONCE_BYTES, end))
+  return Buffer.concat([plain, decipher.final()])
+}

@@ -1,0 +1,89 @@
+import ipaddr from 'ipaddr.js'
+
+/** Why no PCE may be at an IP address, as a noun phrase. */
+export type RefusedKind =
+  | 'a loopback address'
+  | 'a link-local address'
+  | 'the address of a cloud metadata service'
+  | 'an unspecified address'
+  | 'a multicast address'
+  | 'a broadcast address'
+  | 'a carrier-grade NAT address'
+  | 'a reserved address'
+
+const KINDS: Partial<Record<string, RefusedKind>> = {
+  loopback: 'a loopback address',
+  linkLocal: 'a link-local address',
+  unspecified: 'an unspecified address',
+  multicast: 'a multicast address',
+  broadcast: 'a broadcast address',
+  carrierGradeNat: 'a carrier-grade NAT address',
+}
+const METADATA: RefusedKind = 'the address of a cloud metadata service'
+const RESERVED: RefusedKind = 'a reserved address'
+
+/** Link-local as most of them are, and those that are not: Alibaba Cloud, Oracle Cloud, and Azure's host agent. */
+const METADATA_V4 = new Set(['169.254.169.254', '169.254.170.2', '169.254.170.23', '100.100.100.200', '192.0.0.192'])
+const AZURE_HOST_AGENT = '168.63.129.16'
+
+/** Unique local addresses that a cloud has taken for its own services: AWS (the whole prefix), Google. */
+const METADATA_V6 = [ipaddr.IPv6.parseCIDR('fd00:ec2::/32'), ipaddr.IPv6.parseCIDR('fd20:ce::/112')]
+/** 169.254.169.254 as the last 32 bits: Oracle's own address, and what a NAT64 prefix of some network makes of it. */
+const METADATA_TAIL = [0xa9fe, 0xa9fe]
+
+/** Global unicast (RFC 4291, 2.4): what IANA gives out. Everything else is refused unless it is unique local. */
+const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
+
+/**
+ * Why a connection to the IP address, in any spelling that Node's `isIP` knows, is refused; null when it is not (design decision 18).
+ * What is not known to be an address of a host is refused: only global and private unicast passes.
+ *
+ * An IPv4 address inside an IPv6 one counts where such an address can lead to a host: mapped (RFC 4291) and NAT64 with the well-known
+ * prefix (RFC 6052), by which networks without IPv4 reach the rest. The other forms (compatible, translated, 6to4, Teredo, ISATAP,
+ * local NAT64) are tunnels whose far end nobody can see from here, and no PCE lives there: refused whatever they hold.
+ */
+export function checkAddress(address: string): RefusedKind | null {
+  if (!ipaddr.isValid(address)) return RESERVED
+  const parsed = ipaddr.parse(address)
+  return parsed instanceof ipaddr.IPv4 ? checkIpv4(parsed) : checkIpv6(parsed)
+}
+
+function checkIpv4(address: ipaddr.IPv4): RefusedKind | null {
+  const text = address.toString()
+  if (METADATA_V4.has(text) || text === AZURE_HOST_AGENT) return METADATA
+  const range = address.range()
+  return range === 'unicast' || range === 'private' ? null : (KINDS[range] ?? RESERVED)
+}
+
+function checkIpv6(address: ipaddr.IPv6): RefusedKind | null {
+  const range = address.range()
+  if (range === 'ipv4Mapped' || isWellKnownNat64(address)) return checkIpv4(lastFourBytes(address))
+  if (isMetadata(address)) return METADATA
+  if (isIsatap(address)) return RESERVED
+  if (range === 'uniqueLocal' || (range === 'unicast' && address.match(GLOBAL_UNICAST))) return null
+  return KINDS[range] ?? RESERVED
+}
+
+/** One spelling for one host: IPv4 out of its mapped form, IPv6 compressed, without a zone. */
+export function canonicalAddress(address: string): string {
+  const parsed = ipaddr.process(address.replace(/%.*$/, ''))
+  return parsed.toString()
+}
+
+function isWellKnownNat64({ parts }: ipaddr.IPv6): boolean {
+  return parts[0] === 0x64 && parts[1] === 0xff9b && parts.slice(2, 6).every((part) => part === 0)
+}
+
+function lastFourBytes(address: ipaddr.IPv6): ipaddr.IPv4 {
+  return new ipaddr.IPv4(address.toByteArray().slice(12))
+}
+
+function isMetadata(address: ipaddr.IPv6): boolean {
+  if (METADATA_TAIL.every((part, index) => address.parts[6 + index] === part)) return true
+  return METADATA_V6.some((range) => address.match(range))
+}
+
+/** RFC 5214, 6.1: an interface identifier that holds an IPv4 address. */
+function isIsatap({ parts }: ipaddr.IPv6): boolean {
+  return ((parts[4] ?? 0) & 0xfcff) === 0 && parts[5] === 0x5efe
+}

@@ -1,0 +1,68 @@
+import { isIP, isIPv6 } from 'node:net'
+
+/** A host in its one spelling: lower case, punycode, IPv4 dotted, IPv6 compressed and without brackets, no trailing dot. */
+export interface PceHost {
+  host: string
+  /** It is an IP address, so no name service is asked for it. */
+  isAddress: boolean
+}
+
+/** What is wrong with a host, in words that follow the name of the field. */
+export interface HostProblem {
+  problem: string
+}
+
+const LONGEST = 300
+const EXAMPLE = 'give a host name or IP address such as pce.example.com'
+
+/**
+ * What a user typed as the host of a PCE (design decision 18). `https://` is optional and a lone `/` behind the host is no path
+ * (RFC 3986, 6.2.3), since that is what an address bar shows. A port is taken where it repeats `port`. Names and addresses are read
+ * as WHATWG URLs are, once: `127.1`, `0x7f.1` and full-width digits are 127.0.0.1 to whatever connects, so they are here.
+ */
+export function parsePceHost(text: string, port: number): PceHost | HostProblem {
+  const typed = text.trim()
+  if (typed === '') return { problem: `empty: ${EXAMPLE}` }
+  // A URL parser drops tabs and line breaks, reads \ as / and decodes %: none of them belongs to a host.
+  if (typed.length > LONGEST || /[\s\\%\p{Cc}]/u.test(typed)) return { problem: `not a host: ${EXAMPLE}` }
+  const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+.-]*):\/\/)?(.*)$/is.exec(typed) ?? []
+  if (scheme !== undefined && scheme.toLowerCase() !== 'https') {
+    return { problem: 'only https is spoken to a PCE: leave the scheme out' }
+  }
+  const authority = rest.replace(/\/$/, '')
+  if (authority.includes('@')) return { problem: 'leave out user name and password' }
+  if (/[/?#]/.test(authority)) return { problem: 'leave out everything behind the host: path, query and fragment' }
+  const [host, written] = splitPort(authority)
+  const normal = normalise(host)
+  const isOtherPort = written !== undefined && Number(written) !== port
+  if ('problem' in normal || !isOtherPort) return normal
+  return { problem: 'it names another port than pce_port: give the port there alone' }
+}
+
+/** Host and port as written; an IPv6 address without brackets has no port. */
+function splitPort(authority: string): [host: string, port?: string] {
+  if (isIPv6(authority)) return [`[${authority}]`]
+  const [, host, port] = /^(.*?):(\d*)$/.exec(authority) ?? []
+  return host === undefined ? [authority] : [host, port ?? '']
+}
+
+function normalise(written: string): PceHost | HostProblem {
+  const problem = { problem: `not a host: ${EXAMPLE}` }
+  const parsed = hostnameOf(written)
+  // Behind the dot that ends a name (also one of another script) may stand an address: parsed again, it shows itself.
+  const name = parsed === null ? null : hostnameOf(parsed.replace(/\.$/, ''))
+  if (name === null) return problem
+  const address = name.replace(/^\[(.*)\]$/, '$1')
+  if (isIP(address) !== 0) return { host: address, isAddress: true }
+  return isName(name) ? { host: name, isAddress: false } : problem
+}
+
+function hostnameOf(host: string): string | null {
+  const url = `https://${host}`
+  return URL.canParse(url) ? new URL(url).hostname : null
+}
+
+/** RFC 1035, 2.3.4, with the underscore that names inside companies have. */
+function isName(name: string): boolean {
+  return name.length <= 253 && name.split('.').every((label) => /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/.test(label))
+}

@@ -1,0 +1,46 @@
+import rateLimit from '@fastify/rate-limit'
+import type { FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { ToolError } from '../../schemas/errors.js'
+
+export interface LimitOptions {
+  /** Per minute and key; 0 for no limit. */
+  max: number
+  /** Whom it counts against. */
+  keyOf: (request: FastifyRequest) => string
+}
+
+/** Counts `times` against the limit, 1 unless told. Rejects with ToolError `rate_limited {retry_after}`, in seconds. */
+export type Limit = (request: FastifyRequest, times?: number) => Promise<void>
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    createLimit(options: LimitOptions): Limit
+  }
+}
+
+const MINUTE_MS = 60_000
+/** Callers remembered per limit; the least recent are forgotten, so that made-up callers fill no memory. */
+const MOST_CALLERS = 10_000
+
+/** Limits per minute, counted in this process (design decision 12): every replica has its own. */
+export default fp(
+  async (app) => {
+    await app.register(rateLimit, { global: false, cache: MOST_CALLERS })
+    app.decorate('createLimit', ({ max, keyOf }: LimitOptions): Limit => {
+      if (max === 0) return () => Promise.resolve()
+      const count = app.createRateLimit({ max, timeWindow: MINUTE_MS, keyGenerator: keyOf })
+      return async (request, times = 1) => {
+        for (let time = 0; time < times; time++) {
+          const state = await count(request)
+          if (state.isAllowed || !state.isExceeded) continue
+          const seconds = Math.max(1, state.ttlInSeconds)
+          throw new ToolError('rate_limited', `More than ${max} requests in a minute: wait ${seconds} s.`, {
+            retry_after: seconds,
+          })
+        }
+      }
+    })
+  },
+  { name: 'rate-limits' },
+)

@@ -1,0 +1,68 @@
+import {
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  calculatePKCECodeChallenge,
+  randomNonce,
+  randomPKCECodeVerifier,
+  randomState,
+} from 'openid-client'
+import type { Fetch } from './bounded-fetch.js'
+import { explainLoginFailure } from './explain-login-failure.js'
+import { findProvider } from './find-provider.js'
+import { LOGIN_SECONDS, type PendingLogin } from './pending-logins.js'
+import type { LoginOptions } from './ports.js'
+
+export interface BrowserLogin {
+  /** Where to send the browser, and what its answer will be checked against. `again` makes the provider ask for the password. */
+  start(again: boolean): Promise<{ url: string; pending: PendingLogin }>
+  /** The access token for the query that the browser came back with. */
+  finish(query: string, pending: PendingLogin): Promise<string>
+}
+
+/**
+ * Authorization code with PKCE, state and nonce (OpenID Connect Core, 3.1; RFC 7636, 9207). Both steps reject with ToolError
+ * `login_unavailable` when the provider does not answer and `login_failed` when it refuses, with the reason in our own words.
+ */
+export function createBrowserLogin(
+  options: LoginOptions & { issuer: string; publicUrl: string; fetch: Fetch; now: () => number },
+): BrowserLogin {
+  const { publicUrl, now, audience } = options
+  const provider = findProvider(options)
+  const redirectUri = `${publicUrl}/setup/callback`
+  const resource = resourceOf(audience, publicUrl)
+  return {
+    async start(again) {
+      const configuration = await provider()
+      const [state, nonce, verifier] = [randomState(), randomNonce(), randomPKCECodeVerifier()]
+      const url = buildAuthorizationUrl(configuration, {
+        redirect_uri: redirectUri,
+        scope: `openid ${options.scope}`,
+        resource,
+        // Providers older than RFC 8707 ask for the audience by this name; the others ignore it.
+        audience,
+        state,
+        nonce,
+        code_challenge: await calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        ...(again && { prompt: 'login' }),
+      })
+      return { url: url.href, pending: { state, nonce, verifier, until: now() + LOGIN_SECONDS * 1000 } }
+    },
+    async finish(query, { state, nonce, verifier }) {
+      const configuration = await provider()
+      const url = new URL(redirectUri)
+      url.search = query
+      const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier }
+      try {
+        const answer = await authorizationCodeGrant(configuration, url, checks, { resource })
+        return answer.access_token
+      } catch (error) {
+        throw explainLoginFailure(error)
+      }
+    },
+  }
+}
+
+/** A resource indicator is an absolute URI (RFC 8707, 2). An audience that is none belongs to the resource at our own address. */
+const resourceOf = (audience: string, publicUrl: string) =>
+  URL.canParse(audience) && !audience.includes('#') ? audience : publicUrl

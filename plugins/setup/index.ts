@@ -1,0 +1,223 @@
+import csrfProtection from '@fastify/csrf-protection'
+import formbody from '@fastify/formbody'
+import secureSession from '@fastify/secure-session'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Identity } from '../../schemas/caller.js'
+import { ToolError, type ErrorCode } from '../../schemas/errors.js'
+import { asksForHtml, asksForJson } from './accept-types.js'
+import { allowedMethods, METHODS } from './allowed-methods.js'
+import { createBrowserLogin } from './browser-login.js'
+import { checkFormOrigin } from './check-form-origin.js'
+import { CONTENT_POLICY } from './content-policy.js'
+import { convertRefusal, describeError, unauthorized, wrongType, type Refusal } from './convert-refusal.js'
+import { deriveCsrfKey, deriveSessionKey } from './derive-session-key.js'
+import { describeRefusedPost } from './describe-refused-post.js'
+import { rememberEndedSessions } from './ended-sessions.js'
+import { CSRF_FIELD, STATUS_TOOL } from './form-fields.js'
+import { FORMS, type Form, type Outcome } from './forms.js'
+import { renderLoggedOutPage } from './logged-out-page.js'
+import { beginLogin, completeLogin, endLogin } from './login-steps.js'
+import { readSession, SESSION_SECONDS } from './person-session.js'
+import type { LoginOptions, ToolAnswer, Visitor } from './ports.js'
+import { renderRefusalPage } from './refusal-page.js'
+import { readSessionData } from './session-data.js'
+import type { SetupOptions } from './setup-options.js'
+import { renderSetupPage } from './setup-page.js'
+
+export { deriveSessionKey }
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who is at the page. `isDispatched`: their form has become a tool call, which has audit entries of its own. */
+    setupVisit: { identity: Identity; viaBearer: boolean; isDispatched: boolean } | null
+  }
+}
+
+/** Browsers keep a cookie of this prefix only as secure, for this host alone, and for all of it. */
+const COOKIE = '__Host-svc-mcp-setup'
+const LARGEST_FORM = 16 * 1024
+
+/**
+ * `/setup`: a browser form for the caller's own PCE credentials (specification, 3 and 4.1; design decision 17). Everything it changes it
+ * changes through tool calls. Must stay encapsulated: body parser, cookies and error pages are of this scope only.
+ */
+export default async function setup(
+  app: FastifyInstance,
+  options: SetupOptions<FastifyRequest, FastifyReply>,
+): Promise<void> {
+  const { publicUrl, issuer, sessionKey, now = () => Date.now() } = options
+  const ended = options.endedSessions ?? rememberEndedSessions(now)
+  const basePath = new URL(publicUrl).pathname.replace(/\/$/, '')
+  const canLogIn = options.login !== undefined
+
+  app.decorateRequest('setupVisit', null)
+  app.removeAllContentTypeParsers()
+  await app.register(formbody, { bodyLimit: LARGEST_FORM })
+  await app.register(secureSession, {
+    key: sessionKey,
+    cookieName: COOKIE,
+    expiry: SESSION_SECONDS,
+    cookie: { path: '/', httpOnly: true, secure: true, sameSite: 'lax', maxAge: SESSION_SECONDS },
+  })
+  await app.register(csrfProtection, {
+    sessionPlugin: '@fastify/secure-session',
+    csrfOpts: { hmacKey: deriveCsrfKey(sessionKey) },
+    getToken: (request) => (request.body as Record<string, string> | undefined)?.[CSRF_FIELD],
+    getUserInfo: (request) => ownerOf(visitOf(request).identity),
+  })
+  app.setErrorHandler(sendRefusal)
+
+  app.get('/setup', { onRequest: admitOrLogIn }, (request, reply) =>
+    showSetup(request, reply, { notice: dataOf(request).takeNotice(), errors: null }),
+  )
+  for (const form of FORMS) {
+    const handler = (request: FastifyRequest, reply: FastifyReply) => submit(form, request, reply)
+    app.post(form.path, { onRequest: admitForm, preHandler: checkCsrf }, handler)
+  }
+  app.post('/setup/logout', { onRequest: admitForm, preHandler: checkCsrf }, async (request, reply) => {
+    const data = dataOf(request)
+    await endLogin(data, ended)
+    data.end()
+    return asksForJson(request.headers.accept) ? { status: 'ok' } : reply.redirect(`${basePath}/setup/logout`, 303)
+  })
+  app.get('/setup/logout', (_request, reply) => sendPage(reply, renderLoggedOutPage(basePath, canLogIn)))
+  if (options.login !== undefined) addLoginRoutes(options.login)
+  for (const [path, methods] of Object.entries(allowedMethods(canLogIn))) {
+    app.route({
+      method: METHODS.filter((method) => !methods.includes(method)),
+      url: path,
+      onRequest(_request, reply) {
+        reply.header('allow', methods.join(', '))
+        throw new ToolError('method_not_allowed', `This path takes ${methods.join(', ')} only.`)
+      },
+      handler: (_request, reply) => reply,
+    })
+  }
+
+  async function admitOrLogIn(request: FastifyRequest, reply: FastifyReply) {
+    request.setupVisit = await identify(request, reply)
+    if (request.setupVisit !== null) return
+    if (!canLogIn || !asksForHtml(request.headers.accept)) throw unauthorized()
+    return reply.redirect(`${basePath}/setup/login`)
+  }
+
+  async function admitForm(request: FastifyRequest, reply: FastifyReply) {
+    request.setupVisit = await identify(request, reply)
+    if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') throw wrongType()
+    checkFormOrigin(request.headers, publicUrl)
+    if (request.setupVisit === null) throw unauthorized()
+  }
+
+  async function identify(request: FastifyRequest, reply: FastifyReply): Promise<FastifyRequest['setupVisit']> {
+    const viaBearer = request.headers.authorization !== undefined
+    const identity = viaBearer
+      ? await options.authenticate(request, reply)
+      : await readSession(dataOf(request).person, { issuer, now: now(), ended })
+    return identity === null ? null : { identity, viaBearer, isDispatched: false }
+  }
+
+  function checkCsrf(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
+    if (isProgram(request)) next()
+    else app.csrfProtection(request, reply, next)
+  }
+
+  async function submit(form: Form, request: FastifyRequest, reply: FastifyReply) {
+    const { accept } = request.headers
+    const visit = visitOf(request)
+    const args = form.readArguments((request.body as Record<string, unknown> | null | undefined) ?? {})
+    if (form.isLimited) await options.limitPceTries?.(request)
+    visit.isDispatched = true
+    const answer = await visitorOf(request).call(form.tool, args)
+    if (answer.ok ? asksForJson(accept) : !asksForHtml(accept)) return sendJson(answer, request, reply)
+    const outcome = form.describe(answer, args)
+    if (outcome.staysHere && !answer.ok) {
+      return showSetup(request, announce(describeError(answer.error, request.id), reply), outcome)
+    }
+    if (!isProgram(request)) dataOf(request).leaveNotice(outcome.notice)
+    return reply.redirect(`${basePath}/setup`, 303)
+  }
+
+  async function showSetup(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    outcome: Pick<Outcome, 'notice' | 'errors'>,
+  ): Promise<FastifyReply> {
+    const visitor = visitorOf(request)
+    const page = renderSetupPage({
+      ...outcome,
+      visitor,
+      status: await visitor.call(STATUS_TOOL, {}),
+      csrfToken: reply.generateCsrf({ userInfo: ownerOf(visitor.identity) }),
+      basePath,
+      allowInsecureTls: options.allowInsecureTls,
+      canLogOut: !visitOf(request).viaBearer,
+    })
+    return sendPage(reply, page)
+  }
+
+  function visitorOf(request: FastifyRequest): Visitor {
+    const { identity } = visitOf(request)
+    const call: Visitor['call'] = (name, args) => options.callTool(name, args, identity, request)
+    return { identity, role: options.roleOf(identity), call }
+  }
+
+  function addLoginRoutes(client: LoginOptions) {
+    const login = createBrowserLogin({ ...client, issuer, publicUrl, fetch: options.fetch ?? fetch, now })
+    const ports = { login, groupsOfRole: options.groupsOfRole, ended, now }
+    app.get('/setup/login', async (request, reply) => {
+      const again = (request.query as { again?: unknown }).again === '1'
+      return reply.redirect(await beginLogin(dataOf(request), again, ports))
+    })
+    app.get('/setup/callback', async (request, reply) => {
+      const query = request.url.slice(`${request.routeOptions.url}?`.length)
+      const verify = (token: string) => options.verifyToken(token, request)
+      const { iss, sub } = await completeLogin(dataOf(request), query, verify, ports)
+      request.log.info({ iss, sub }, 'logged in at /setup')
+      return reply.redirect(`${basePath}/setup`)
+    })
+  }
+
+  async function sendRefusal(thrown: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const refusal = convertRefusal(thrown, request.id)
+    const { error, status, body, isOurFault } = refusal
+    if (isOurFault) request.log.error({ err: thrown, error: error.code }, 'request failed')
+    else if (error.code.startsWith('login_')) request.log.warn({ error: error.code, ...error.details }, 'login failed')
+    else if (request.method === 'POST') request.log.warn({ error: error.code }, 'form refused')
+    if (request.method === 'POST' && request.setupVisit?.isDispatched !== true) await audit(request, error.code)
+    announce(refusal, reply)
+    if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', options.challenge())
+    if (!asksForHtml(request.headers.accept)) return reply.send(body)
+    return sendPage(reply, renderRefusalPage(error, { requestId: request.id, basePath, canLogIn }))
+  }
+
+  async function audit(request: FastifyRequest, reason: ErrorCode) {
+    const route = request.routeOptions.url ?? '/setup'
+    const identity = request.setupVisit?.identity ?? null
+    try {
+      await options.auditRefused(describeRefusedPost(reason, route, request.id, identity, options.roleOf))
+    } catch (err) {
+      request.log.error({ err }, 'the audit log cannot be written')
+    }
+  }
+}
+
+const dataOf = (request: FastifyRequest) => readSessionData(request.session)
+const visitOf = ({ setupVisit }: FastifyRequest) => setupVisit!
+/** No page can make a browser send a bearer token; but whoever brings our cookie as well is held to it. */
+const isProgram = (request: FastifyRequest) => visitOf(request).viaBearer && request.cookies[COOKIE] === undefined
+/** Two providers may use the same `sub`. */
+const ownerOf = ({ iss, sub }: Identity) => JSON.stringify([iss, sub])
+
+function sendJson(answer: ToolAnswer, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (answer.ok) return reply.send(answer.value)
+  const refusal = describeError(answer.error, request.id)
+  return announce(refusal, reply).send(refusal.body)
+}
+
+function announce({ status, retryAfter }: Refusal, reply: FastifyReply): FastifyReply {
+  if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
+  return reply.code(status)
+}
+
+const sendPage = (reply: FastifyReply, page: string) =>
+  reply.header('content-security-policy', CONTENT_POLICY).type('text/html; charset=utf-8').send(page)

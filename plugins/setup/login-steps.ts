@@ -1,0 +1,74 @@
+import type { Identity, Role } from '../../schemas/caller.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { BrowserLogin } from './browser-login.js'
+import { keepDecidingGroups } from './keep-deciding-groups.js'
+import { addLogin, takeLogin } from './pending-logins.js'
+import { beginSession } from './person-session.js'
+import type { EndedSessions } from './ports.js'
+import type { SessionData } from './session-data.js'
+
+export interface LoginPorts {
+  login: BrowserLogin
+  groupsOfRole: Readonly<Record<Role, readonly string[]>>
+  ended: EndedSessions
+  /** Milliseconds since the epoch. */
+  now: () => number
+}
+
+/** Begins a login in this browser; resolves with where to send it. Rejects with ToolError `login_unavailable`. */
+export async function beginLogin(session: SessionData, again: boolean, { login }: LoginPorts): Promise<string> {
+  const { url, pending } = await login.start(again)
+  session.pendingLogins = addLogin(session.pendingLogins, pending)
+  return url
+}
+
+/**
+ * Ends a login with the query that the browser brought back: checks that it was begun here, fetches the access token, has it checked,
+ * and keeps who it names in a new session. The token itself is kept nowhere. Rejects with ToolError `login_failed`,
+ * `login_unavailable` or `keys_unavailable`; the login cannot be tried again in either case.
+ */
+export async function completeLogin(
+  session: SessionData,
+  query: string,
+  verifyToken: (token: string) => Promise<Identity>,
+  { login, groupsOfRole, ended, now }: LoginPorts,
+): Promise<Identity> {
+  const taken = takeLogin(session.pendingLogins, new URLSearchParams(query).get('state'), now())
+  if (taken === null) throw unknownLogin()
+  session.pendingLogins = taken.others
+  const identity = await verifyForPerson(await login.finish(query, taken.login), verifyToken)
+  await endLogin(session, ended)
+  session.logIn(beginSession(keepDecidingGroups(identity, groupsOfRole), now()))
+  return identity
+}
+
+/** Makes copies of the session's cookie worthless. */
+export async function endLogin(session: SessionData, ended: EndedSessions): Promise<void> {
+  const { person } = session
+  if (person !== undefined) await ended.add(person.id, person.until)
+}
+
+const unknownLogin = () =>
+  new ToolError(
+    'login_failed',
+    'This login was not begun in this browser, or took too long.',
+    {},
+    { hint: 'Start again. Your browser must accept cookies from this page.' },
+  )
+
+/** A person cannot do anything about a token they never saw; what is wrong with it is for the operator. */
+async function verifyForPerson(token: string, verifyToken: (token: string) => Promise<Identity>): Promise<Identity> {
+  try {
+    return await verifyToken(token)
+  } catch (thrown) {
+    if (!(thrown instanceof ToolError && thrown.code === 'unauthorized')) throw thrown
+    const message = 'The identity provider knows you, but its access token is not accepted here.'
+    const { reason } = thrown.details
+    throw new ToolError(
+      'login_failed',
+      message,
+      { reason },
+      { cause: thrown, hint: `The operator must know: ${String(reason)}.` },
+    )
+  }
+}

@@ -1,0 +1,62 @@
+import { html } from 'ghtml'
+import type { Notice } from './notice.js'
+import { STYLE_ELEMENT } from './style.js'
+
+const SHIELD =
+  'M12 2 4 5v6c0 5 3.4 9.3 8 11 4.6-1.7 8-6 8-11V5l-8-3Zm-1.2 13.6-3.4-3.4 1.4-1.4 2 2 4.4-4.4 1.4 1.4-5.8 5.8Z'
+const ICON = `data:image/svg+xml,${encodeURIComponent(
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path fill="#0b5c7a" d="${SHIELD}"/></svg>`,
+)}`
+
+export interface Page {
+  title: string
+  /** HTML. */
+  body: string
+  /** HTML at the right end of the bar. */
+  corner?: string
+  /** HTML after everything that is seen: forms whose buttons stand elsewhere. */
+  forms?: string
+}
+
+/**
+ * A whole page. The referrer policy of the page lets the browser name our own origin to ourselves: under the `no-referrer` of the headers
+ * it would send `Origin: null` with every form (Fetch, append a request Origin header), which the guard must refuse.
+ */
+export function layOut({ title, body, corner = '', forms = '' }: Page): string {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <title>${title} – svc-mcp</title>
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <meta name="referrer" content="same-origin" />
+        <meta name="robots" content="noindex" />
+        <link rel="icon" href="${ICON}" />
+        !${STYLE_ELEMENT}
+      </head>
+      <body>
+        <a class="skip" href="#main">Skip to content</a>
+        <header class="top">
+          <div class="bar">
+            <svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">
+              <path fill="currentColor" d="${SHIELD}" />
+            </svg>
+            <b>svc-mcp</b>
+            !${corner}
+          </div>
+        </header>
+        <main id="main" tabindex="-1">!${body}</main>
+        !${forms}
+      </body>
+    </html> `
+}
+
+/**
+ * A notice takes the focus, so that it is heard and seen first; without script only the attribute can do that. `more` is HTML at its end.
+ */
+export const renderNotice = ({ kind, title, text }: Notice, more = ''): string =>
+  html` <div class="notice ${kind}" role="${kind === 'good' ? 'status' : 'alert'}" tabindex="-1" autofocus>
+    <h2>${title}</h2>
+    !${text === '' ? '' : html`<p>${text}</p>`} !${more}
+  </div>`

@@ -1,0 +1,71 @@
+import type { Owner } from './caller.js'
+
+/** Why a call that needs a confirm token has no good one (design decision 20). */
+export type ConfirmReason = 'missing' | 'malformed' | 'mismatch' | 'expired' | 'stale'
+
+/** What a confirm token is for: one call of one tool by one caller. */
+export interface ConfirmedCall {
+  owner: Owner
+  tool: string
+  /** Lowercase hex SHA-256 of the canonical arguments (design decision 19). */
+  paramsHash: string
+  /** On which PCE it would run, with the organisation; absent for a tool that runs on none. */
+  pce?: string
+}
+
+/** What a call would change, beyond what its arguments say. */
+export interface Binding {
+  /** Changes whenever what the call would change does. At most 128 characters. */
+  digest: string
+  /**
+   * Whether a token that carries no digest is refused: the arguments alone do not say what would happen, and nobody was asked about
+   * it. False where they do, and the digest only makes the approval stricter.
+   */
+  isRequired: boolean
+}
+
+/** What a token says before anything else is asked. `jti` names the token without being it. */
+export type TokenReading =
+  { state: 'missing' | 'malformed' } | { state: 'mismatch'; jti: string } | { state: 'signed'; token: SignedToken }
+
+/** A token whose signature is ours, for this call and this caller. It may have expired, or been used. */
+export interface SignedToken {
+  jti: string
+  /** Milliseconds since the epoch; from this instant on it is good for nothing. */
+  expiresAt: number
+  /** The digest of what was shown to whoever confirmed, where somebody was asked. */
+  boundTo?: string
+}
+
+/** `spent`: the caller alone may run the call, once. */
+export type Spending = 'spent' | 'replayed' | 'expired' | 'stale'
+
+export interface MintedToken {
+  /** The secret. */
+  token: string
+  /** Names it in the audit log. */
+  jti: string
+  /** Seconds. */
+  expiresIn: number
+}
+
+/** Confirm tokens, for the gate that asks for them and the route that hands them out. */
+export interface Confirmations {
+  /** Throws ToolError `invalid_argument {problems}` for arguments without a canonical form (RFC 8785). */
+  hash(args: Record<string, unknown>): string
+  /**
+   * Keeps what the caller has been shown, so that a token minted for the call within its lifetime carries it. Resolves with when that
+   * ends. `boundTo` null keeps nothing. Rejects with ToolError `confirm_unavailable`.
+   */
+  ask(call: ConfirmedCall, boundTo: string | null): Promise<number>
+  /** Rejects with ToolError `confirm_unavailable`. */
+  mint(call: ConfirmedCall): Promise<MintedToken>
+  /** `token` as it came from the client: anything. Never throws. */
+  read(token: unknown, call: ConfirmedCall): TokenReading
+  /**
+   * Uses the token up: of all attempts in any number of processes exactly one ever resolves with `spent`, and then that is on the
+   * disk. Any other outcome leaves it as it was. `findBinding` looks up what the call would change now; what it rejects with comes
+   * through, unless the token turns out to have been used. Rejects with ToolError `confirm_unavailable` when nobody can say.
+   */
+  spend(token: SignedToken, findBinding: () => Promise<Binding | null>): Promise<Spending>
+}

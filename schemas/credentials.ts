@@ -1,0 +1,38 @@
+/** One PCE key of one user, with where it is good for. Decrypted it lives in memory only. */
+export interface PceCredentials {
+  /** Host name or IP address, without scheme, port and brackets. */
+  host: string
+  port: number
+  orgId: number
+  apiKey: string
+  apiSecret: string
+  tlsVerify: boolean
+  /** What its owner calls it. */
+  label?: string
+}
+
+/** What may be shown of credentials. */
+export type CredentialFacts = Omit<PceCredentials, 'apiKey' | 'apiSecret'>
+
+/** What a try to reach the PCE with fresh credentials came to. `error` is one of our codes with a message for people. */
+export interface ConnectionReport {
+  ok: boolean
+  error?: { code: string; message: string }
+}
+
+/** The PCE credentials of one caller, for the tools that manage them. */
+export interface CredentialsPort {
+  /**
+   * What the caller has. `facts` only where the caller has credentials of their own. Rejects with ToolError
+   * `credentials_unreadable` or `keystore_unavailable`.
+   */
+  status(): Promise<{ registered: boolean; message: string; facts?: CredentialFacts }>
+  /**
+   * Stores the credentials in place of earlier ones, then tries the PCE with them (design decision 18). Rejects with ToolError
+   * `invalid_argument` with `problems` for a host that the policy does not admit, `shared_mode`, or `keystore_unavailable`; in all
+   * these cases nothing is stored.
+   */
+  register(credentials: PceCredentials): Promise<{ facts: CredentialFacts; connection: ConnectionReport }>
+  /** Resolves with whether there was something to remove. Rejects with ToolError `shared_mode` or `keystore_unavailable`. */
+  remove(): Promise<boolean>
+}

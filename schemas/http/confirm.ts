@@ -1,0 +1,18 @@
+import { Type, type Static } from '@sinclair/typebox'
+
+/** Body of `POST /confirm` (specification 4.1): both as the confirm_required answer of the tool call gave them. */
+export const ConfirmRequest = Type.Object(
+  {
+    tool: Type.String({ minLength: 1, maxLength: 128 }),
+    params_hash: Type.String({ pattern: '^[0-9a-f]{64}$', description: '64 lowercase hex digits' }),
+  },
+  { additionalProperties: false },
+)
+export type ConfirmRequest = Static<typeof ConfirmRequest>
+
+/** Its answer. `expires_in` in seconds. */
+export const ConfirmResponse = Type.Object(
+  { confirm_token: Type.String(), expires_in: Type.Integer({ minimum: 1 }) },
+  { additionalProperties: false },
+)
+export type ConfirmResponse = Static<typeof ConfirmResponse>

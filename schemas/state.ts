@@ -1,0 +1,59 @@
+import type { Owner } from './caller.js'
+
+/** Credentials as they rest: a data key wrapped by the key-encryption key, and what that data key has sealed. */
+export interface SealedCredentials {
+  /** Random, new with every registration: names this registration, so that a client made for an older one is never used again. */
+  version: string
+  /** Which key-encryption key wrapped the data key: a fingerprint, not the key. */
+  kekId: string
+  wrappedKey: Uint8Array
+  sealed: Uint8Array
+}
+
+/** The records of the keystore. A promise that resolves is on the disk. Rejects with an Error when the file cannot be read or written. */
+export interface CredentialRecords {
+  get(owner: Owner): Promise<SealedCredentials | null>
+  /** With `only`, nothing is put unless the note has one of these values at that very moment. Resolves with whether it was put. */
+  put(owner: Owner, record: SealedCredentials, only?: { note: string; isOneOf: readonly string[] }): Promise<boolean>
+  /** Puts `record` only while the stored wrapped key is still `wrappedKey`; resolves with whether it did. */
+  replace(owner: Owner, wrappedKey: Uint8Array, record: SealedCredentials): Promise<boolean>
+  remove(owner: Owner): Promise<boolean>
+  /** Up to `limit` records after `after` in a stable order; null for the first page. */
+  page(after: Owner | null, limit: number): Promise<{ owner: Owner; record: SealedCredentials }[]>
+}
+
+/** Which confirm tokens have been used. */
+export interface UsedTokens {
+  /**
+   * Of all the calls for one id, in any number of processes, exactly one ever resolves with true; then it is on the disk.
+   * `expiresAt`, in milliseconds since the epoch, is when the token itself expires: some time after it the id may be forgotten.
+   */
+  claim(id: string, expiresAt: number): Promise<boolean>
+  /** Whether the id has been claimed, in any process. Only reads. */
+  isUsed(id: string): Promise<boolean>
+}
+
+/** What callers have been asked to confirm, for as long as a token for it would live. */
+export interface Challenges {
+  put(key: string, boundTo: string, expiresAt: number): Promise<void>
+  get(key: string): Promise<string | null>
+}
+
+/** Small facts about the file itself. */
+export interface Notes {
+  get(name: string): Promise<string | null>
+  set(name: string, value: string): Promise<void>
+  /** Writes `value` only where there is none yet; of several processes one succeeds. Resolves with what stands there now. */
+  setOnce(name: string, value: string): Promise<string>
+}
+
+/** What outlives a request in the authenticated modes (design decision 24): behind ports, so that another store can take its place. */
+export interface State {
+  readonly credentials: CredentialRecords
+  readonly usedTokens: UsedTokens
+  readonly challenges: Challenges
+  readonly notes: Notes
+  /** Rejects when nothing can be written now. */
+  checkWritable(): Promise<void>
+  close(): void
+}

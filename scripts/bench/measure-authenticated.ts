@@ -1,0 +1,103 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import autocannon from 'autocannon'
+import { startProvider } from './start-provider.js'
+import { startServer, type StartedServer } from './start-server.js'
+import { median } from './statistics.js'
+
+const CONNECTIONS = 20
+const ROUNDS = 9
+const SECONDS = 2
+const CALLERS = 20
+
+const GROUP = 'bench'
+const CALL = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: { name: 'get-server-changelog', arguments: { unlearn_only: true } },
+})
+
+export interface AuthenticatedRates {
+  /** Requests per second, median of the rounds. */
+  insecure: number
+  authenticated: number
+  /** Milliseconds, median of the rounds. */
+  insecureP99: number
+  authenticatedP99: number
+  /** Authenticated over insecure of the same round, median of the rounds. */
+  ratio: number
+  /** Further milliseconds of the 99th percentile, median of the differences within a round. */
+  p99More: number
+  failures: number
+}
+
+/**
+ * The same tools/call with and without authentication: signature, claims, role, the caller's limits' code path (the limits themselves
+ * are off), session and audit, for a score of callers. Both servers run at once and are measured in turn.
+ */
+export async function measureAuthenticated(): Promise<AuthenticatedRates> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-bench-'))
+  const provider = await startProvider(GROUP)
+  const servers: StartedServer[] = []
+  try {
+    const insecure = await startServer(directory, 'insecure', () => ({ MCP_DEV_INSECURE: '1' }))
+    servers.push(insecure)
+    const authenticated = await startServer(directory, 'authenticated', (url) => ({
+      MCP_PCE_MODE: 'shared',
+      MCP_PUBLIC_URL: url,
+      ...provider.environment,
+      MCP_ROLE_GROUPS_READER: GROUP,
+      MCP_CONFIRM_HMAC_KEY: Buffer.alloc(32, 1).toString('base64'),
+      MCP_STATE_PATH: join(directory, 'state.db'),
+      MCP_RATE_LIMIT_PER_MINUTE: '0',
+      MCP_MAX_IN_FLIGHT_PER_CALLER: '0',
+      PCE_HOST: 'https://pce.invalid',
+      API_KEY: 'api_bench',
+      API_SECRET: 'bench',
+    }))
+    servers.push(authenticated)
+    const tokens = await Promise.all(
+      Array.from({ length: CALLERS }, (_, index) => provider.tokenFor(`caller-${index}`)),
+    )
+    for (const { url } of servers) await load(url, tokens)
+    const rounds = []
+    for (let round = 0; round < ROUNDS; round++) {
+      rounds.push({ bare: await load(insecure.url, tokens), ours: await load(authenticated.url, tokens) })
+    }
+    return {
+      insecure: median(rounds.map(({ bare }) => bare.rate)),
+      authenticated: median(rounds.map(({ ours }) => ours.rate)),
+      insecureP99: median(rounds.map(({ bare }) => bare.p99)),
+      authenticatedP99: median(rounds.map(({ ours }) => ours.p99)),
+      ratio: median(rounds.map(({ bare, ours }) => ours.rate / bare.rate)),
+      p99More: median(rounds.map(({ bare, ours }) => ours.p99 - bare.p99)),
+      failures: rounds.reduce((sum, { bare, ours }) => sum + bare.failures + ours.failures, 0),
+    }
+  } finally {
+    for (const server of servers) server.process.kill()
+    provider.close()
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function load(url: string, tokens: readonly string[]) {
+  const run = await autocannon({
+    url: `${url}/mcp`,
+    method: 'POST',
+    connections: CONNECTIONS,
+    duration: SECONDS,
+    requests: tokens.map((token) => ({
+      method: 'POST' as const,
+      path: '/mcp',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        authorization: `Bearer ${token}`,
+      },
+      body: CALL,
+    })),
+  })
+  return { rate: run['2xx'] / run.duration, p99: run.latency.p99, failures: run.errors + run.non2xx }
+}

@@ -1,0 +1,91 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openKeystoreFile } from '../../composition/open-keystore.js'
+
+const USERS = 10_000
+const LOOK_UPS = 20_000
+const CLAIMS = 2000
+
+/** Calls one after the other: how many a second, and the time that 99 of 100 keep to, in milliseconds. */
+export interface Pace {
+  perSecond: number
+  p99: number
+}
+
+export interface KeystorePaces {
+  users: number
+  /** Milliseconds to open the full file, with the check that it is whole. */
+  open: number
+  /** Durable registrations. */
+  write: Pace
+  /** A look-up whose client is there already: the version only. */
+  find: Pace
+  /** A look-up that decrypts. */
+  findAndOpen: Pace
+  /** Durable claims of confirm tokens. */
+  claim: Pace
+}
+
+/** Fills a keystore with 10,000 users and looks them up at random, in this process, as a server does. Takes about 15 s. */
+export async function measureKeystore(): Promise<KeystorePaces> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-bench-'))
+  const config = { path: join(directory, 'keystore.db'), kek: randomBytes(32) }
+  const now = () => Date.now()
+  try {
+    const filling = await openKeystoreFile(config, { now })
+    const write = await pace(USERS, (number) => filling.keystore.write(ownerOf(number), CREDENTIALS))
+    filling.state.close()
+
+    const started = performance.now()
+    const { state, keystore } = await openKeystoreFile(config, { now })
+    const open = performance.now() - started
+    const anybody = () => ownerOf(Math.floor(Math.random() * USERS))
+    const find = await pace(LOOK_UPS, () => keystore.find(anybody()))
+    const findAndOpen = await pace(LOOK_UPS, async () => (await keystore.find(anybody()))!.open())
+    const claim = await pace(CLAIMS, (number) => state.usedTokens.claim(`token-${number}`, now() + 120_000))
+    state.close()
+    return { users: USERS, open, write, find, findAndOpen, claim }
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+/** The lines of `npm run bench`. */
+export function describeKeystore({ users, open, write, find, findAndOpen, claim }: KeystorePaces): string[] {
+  const line = (what: string, { perSecond, p99 }: Pace) =>
+    `  ${what.padEnd(28)}${perSecond.toFixed(0).padStart(7)} /s   p99 ${p99.toFixed(3)} ms`
+  return [
+    `keystore with ${users.toLocaleString('en')} users, one call after the other`,
+    line('register (on the disk)', write),
+    line('look-up, version only', find),
+    line('look-up and decrypt', findAndOpen),
+    line('claim a token (on the disk)', claim),
+    `  ${'open and check the file'.padEnd(28)}${open.toFixed(0).padStart(7)} ms`,
+  ]
+}
+
+const CREDENTIALS = {
+  host: 'pce.example.com',
+  port: 8443,
+  orgId: 1,
+  apiKey: `api_${'0123456789abcdef'}`,
+  apiSecret: 'f'.repeat(64),
+  tlsVerify: true,
+  label: 'bench',
+}
+
+const ownerOf = (number: number) => ({ iss: 'https://login.example.com/tenant/v2.0', sub: `user-${number}` })
+
+async function pace(count: number, call: (number: number) => Promise<unknown>): Promise<Pace> {
+  const times = new Float64Array(count)
+  const started = performance.now()
+  for (let number = 0; number < count; number++) {
+    const before = performance.now()
+    await call(number)
+    times[number] = performance.now() - before
+  }
+  const perSecond = (1000 * count) / (performance.now() - started)
+  return { perSecond, p99: times.sort()[Math.ceil(count * 0.99) - 1]! }
+}

@@ -1,0 +1,43 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { openSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { choosePort } from '../choose-port.js'
+
+export interface StartedServer {
+  url: string
+  process: ChildProcess
+}
+
+/**
+ * Starts the built server with its log and its audit log in files, and waits until it is ready. `environment` is given the URL that
+ * it will have. Throws Error when it does not come up.
+ */
+export async function startServer(
+  directory: string,
+  name: string,
+  environment: (url: string) => Record<string, string>,
+): Promise<StartedServer> {
+  const port = await choosePort(0)
+  const url = `http://127.0.0.1:${port}`
+  const log = openSync(join(directory, `${name}.log`), 'a')
+  const process = spawn(globalThis.process.execPath, ['dist/http.js', '--port', String(port)], {
+    stdio: ['ignore', log, log],
+    env: {
+      PATH: globalThis.process.env.PATH,
+      MCP_AUDIT_LOG_PATH: join(directory, `${name}-audit.log`),
+      ...environment(url),
+    },
+  })
+  for (let attempt = 0; attempt < 100; attempt++) {
+    if (process.exitCode !== null) break
+    const ready = await fetch(`${url}/readyz`).then(
+      (response) => response.ok,
+      () => false,
+    )
+    if (ready) return { url, process }
+    await wait(50)
+  }
+  process.kill()
+  throw new Error('the server did not become ready; was it built? (npm run build)')
+}

@@ -1,0 +1,67 @@
+/** A headless Chromium (Debian's package) that notes everything a page should not do. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+
+const CHROMIUM = '/usr/bin/chromium'
+/** Git does not keep it; the last run's pictures are there. */
+const ARTIFACTS = fileURLToPath(new URL('../../test-artifacts', import.meta.url))
+
+interface Test {
+  teardown(fn: () => unknown): void
+}
+
+/** What a page did, or tried to do, that a page without scripts never does. */
+export interface Watch {
+  /** Blocked by the content policy. */
+  violations: string[]
+  /** Errors and warnings on the console, but for the status of a navigation. */
+  console: string[]
+  dialogs: string[]
+  /** Requests to anything else than the page's own origin. */
+  foreign: string[]
+}
+
+/** Open it after whatever it visits: servers wait for browsers to go when they close, and what is opened last is closed first. */
+export async function openBrowser(t: Test) {
+  const browser: Browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
+  t.teardown(() => browser.close())
+  mkdirSync(ARTIFACTS, { recursive: true })
+
+  /** A browser of its own: nothing is shared with the pages of other calls. `origin` is what is watched. */
+  async function open(origin: string, options: BrowserContextOptions = {}) {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
+    context.setDefaultTimeout(15_000)
+    const page = await context.newPage()
+    const watch: Watch = { violations: [], console: [], dialogs: [], foreign: [] }
+    if (options.javaScriptEnabled !== false) await reportViolations(page, origin, watch)
+    page.on('console', (message) => {
+      const isStatus = message.text().startsWith('Failed to load resource: the server responded with a status of 4')
+      if (page.url().startsWith(origin) && !isStatus) watch.console.push(message.text())
+    })
+    page.on('dialog', (dialog) => {
+      watch.dialogs.push(dialog.message())
+      void dialog.dismiss()
+    })
+    page.on('request', (request) => {
+      const from = request.frame().url()
+      if (from.startsWith(origin) && !request.isNavigationRequest() && !request.url().startsWith('data:')) {
+        watch.foreign.push(request.url())
+      }
+    })
+    return { context, page, watch }
+  }
+
+  const picture = (page: Page, name: string) =>
+    page.screenshot({ path: join(ARTIFACTS, `${name}.png`), fullPage: true })
+  return { open, picture }
+}
+
+async function reportViolations(page: Page, origin: string, watch: Watch): Promise<void> {
+  await page.exposeFunction('reportViolation', (where: string, what: string) => {
+    if (where.startsWith(origin)) watch.violations.push(what)
+  })
+  await page.addInitScript(`document.addEventListener('securitypolicyviolation', (event) =>
+    window.reportViolation(location.href, event.violatedDirective + ' ' + event.blockedURI))`)
+}

@@ -1,0 +1,247 @@
+/** What a person is shown before they confirm: true, short enough to be read, and in words no name in the PCE can bend. */
+import t from 'tap'
+import type { TypedPendingChange } from '../../pce-client/index.js'
+import { digestChanges } from '../../tools/support/digest-changes.js'
+import { handMade, type HandMadeEstate } from '../tools/hand-made.js'
+import type { Json } from '../tools/harness.js'
+import { startConfirming } from './harness.js'
+
+const TOOL = 'provision-policy'
+const BATCH = 'ringfence-batch'
+const FEW_KILOBYTES = 12_000
+
+const ESTATE: HandMadeEstate = {
+  hosts: {
+    'pay-1': { ip: '10.0.0.1', labels: 'app=pay env=prod' },
+    'shop-1': { ip: '10.0.0.2', labels: 'app=shop env=prod' },
+    'crm-1': { ip: '10.0.0.3', labels: 'app=crm env=prod' },
+    'dns-1': { ip: '10.0.0.4', labels: 'app=dns env=prod' },
+    'bare-1': { ip: '10.0.0.6' },
+    'bare-2': { ip: '10.0.0.7' },
+  },
+  labels: ['app=ghost', 'app=payments'],
+  flows: [
+    ...['pay-1', 'shop-1', 'crm-1'].map((from) => ({ from, to: 'dns-1', port: 53, proto: 17, connections: 50 })),
+    { from: 'shop-1', to: 'pay-1', port: 443, connections: 5 },
+    { from: 'bare-1', to: 'pay-1', port: 22, connections: 9 },
+    { from: 'bare-2', to: 'shop-1', port: 8080, connections: 70 },
+  ],
+}
+const prod = (...apps: string[]) => apps.map((app) => ({ app_name: app, env_name: 'prod' }))
+
+t.test('the digest of a set of changes', async (t) => {
+  const one = {
+    href: '/orgs/1/sec_policy/draft/rule_sets/1',
+    type: 'rule_sets',
+    update_type: 'update',
+    updated_at: 'then',
+  }
+  const two = {
+    href: '/orgs/1/sec_policy/draft/ip_lists/2',
+    type: 'ip_lists',
+    update_type: 'create',
+    updated_at: 'now',
+  }
+  const digest = (...changes: object[]) => digestChanges(changes as TypedPendingChange[])
+  const whole = digest(one, two)
+  t.match(whole, /^[0-9a-f]{64}$/)
+  const others = [
+    digest(),
+    digest(one),
+    digest(two),
+    digest(one, { ...two, href: '/orgs/1/sec_policy/draft/ip_lists/3' }),
+    digest(one, { ...two, update_type: 'delete' }),
+    digest(one, { ...two, update_type: null }),
+    digest(one, { ...two, updated_at: 'later' }),
+    digest(one, { ...two, updated_at: undefined }),
+    digest({ ...one, updated_at: 'now' }, { ...two, updated_at: 'then' }),
+    digest(one, one, two),
+  ]
+  t.equal(new Set([whole, ...others]).size, others.length + 1, 'is another for every difference that counts')
+  t.equal(digest(two, one), whole, 'in whatever order the PCE names them')
+  t.equal(digest(one, { ...two, name: 'x', caps: ['write'] }), whole)
+  t.equal(digest({ ...one, href: one.href.replace('draft', 'active') }, two), whole)
+  const { update_type: updateType, ...rest } = one
+  t.equal(digest({ ...rest, change_type: updateType }, two), whole, 'also where a release calls it change_type')
+})
+
+t.test('ringfence-batch', async (t) => {
+  const bench = await startConfirming(t, { estate: handMade(ESTATE) })
+  const ask = async (args: object) => {
+    bench.writes()
+    const asked = await bench.call(BATCH, args)
+    t.match(asked, { error: 'confirm_required', params_hash: /^[0-9a-f]{64}$/, reason: 'missing' })
+    t.same(bench.writes(), [], 'looking writes nothing')
+    t.ok(Buffer.byteLength(JSON.stringify(asked)) < FEW_KILOBYTES)
+    return asked
+  }
+
+  await t.test('is shown as it would be: the order, what is written and denied, who is cut', async (t) => {
+    const apps = [{ ...prod('pay')[0], selective: true }, ...prod('shop', 'dns')]
+    const asked = await ask({ apps })
+    t.equal(
+      asked.summary,
+      'Writes 3 new rule sets and 8 rules into the draft, for 3 applications in this order: pay (prod); shop (prod); dns (prod). ' +
+        'A deny rule blocks all other inbound traffic of 1 application: pay (prod). ' +
+        'Once enforced, 2 sources would lose traffic (2 for certain); the busiest is bare-2 to shop (prod), 70 connections on 8080/tcp. ' +
+        'Nothing of it takes effect before it is provisioned.',
+    )
+    t.match(asked.order, ['pay (prod)', 'shop (prod)', 'dns (prod)'])
+    t.match(asked.applications, [
+      {
+        app: 'pay',
+        env: 'prod',
+        status: 'success',
+        ruleset: 'RF-pay-prod',
+        new_ruleset: true,
+        rules: 3,
+        denies: true,
+        sources_cut: 1,
+        worst_cut: { source: 'bare-1', effect: 'cut', connections: 9, ports: ['22/tcp'] },
+        warning: /would be cut/,
+      },
+      { app: 'shop', rules: 1, denies: false, sources_cut: 1 },
+      { app: 'dns', rules: 4, denies: false, sources_cut: 0 },
+    ])
+
+    const { confirm_token: token } = await bench.mint(BATCH, asked.params_hash)
+    const done = await bench.call(BATCH, { apps }, { token })
+    t.match(done, { ok: true, summary: { successful: 3, rulesets_created: 3, rules_created: 8, sources_cut: 2 } })
+    t.match(await bench.call(BATCH, { apps }, { token }), { error: 'confirm_token_replay' })
+
+    const again = await ask({ apps })
+    t.match(again.summary, /^Nothing would be written\./)
+    t.match(again.applications, [{ new_ruleset: false, rules: 0, denies: false }])
+  })
+
+  await t.test('with what would fail, and in the order that was asked for', async (t) => {
+    const asked = await ask({ apps: prod('crm', 'dns', 'nope', 'ghost', 'crm'), auto_order: true })
+    t.equal(asked.order[0], 'dns (prod)')
+    t.match(asked.summary, /Would fail: nope \(prod\); ghost \(prod\)\. Would be skipped: crm \(prod\)\./)
+    t.match(
+      asked.applications.find(({ app }: Json) => app === 'ghost'),
+      { status: 'error', error: 'no_workloads' },
+    )
+    t.match(
+      asked.applications.find(({ app }: Json) => app === 'nope'),
+      { error: 'not_found', message: /nope/ },
+    )
+    t.same(
+      asked.applications.filter(({ status }: Json) => status === 'skipped'),
+      [{ app: 'crm', env: 'prod', status: 'skipped', reason: 'duplicate' }],
+    )
+
+    const stopping = await ask({ apps: prod('nope', 'crm'), stop_on_error: true })
+    t.match(stopping.summary, /^Nothing would be written\. No deny rule/)
+    t.match(stopping.applications, [{ status: 'error' }, { status: 'skipped', reason: 'stopped' }])
+  })
+
+  await t.test('a dry run is called one', async (t) => {
+    const args = { apps: prod('crm', 'ghost'), dry_run: true }
+    const asked = await ask(args)
+    t.match(asked.summary, /It is a dry run/)
+    t.match(asked.applications, [{ status: 'success' }, { app: 'ghost', status: 'success', warning: /no_workloads/ }])
+    const { confirm_token: token } = await bench.mint(BATCH, asked.params_hash)
+    bench.writes()
+    t.match(await bench.call(BATCH, args, { token }), { ok: true, summary: { dry_run: true } })
+    t.same(bench.writes(), [])
+  })
+
+  await t.test('arguments that contradict each other are told beside the hash', async (t) => {
+    const apps = [
+      { ...prod('crm')[0], ruleset_name: 'one' },
+      { ...prod('dns')[0], ruleset_name: 'one' },
+    ]
+    t.match(await ask({ apps }), { preview_error: { error: 'invalid_argument', argument: 'apps' } })
+  })
+
+  await t.test('however many, with whatever names: the worst first, the rest counted', async (t) => {
+    const names = Array.from({ length: 100 }, (_, n) => `${String(n).padStart(3, '0')}-${'long '.repeat(40)}`)
+    const asked = await ask({
+      apps: [...prod(...names.slice(0, 98)), { ...prod('pay')[0], selective: true }, ...prod('ghost')],
+    })
+    t.equal(asked.applications.length + asked.applications_left_out, 100)
+    t.equal(asked.order.length + asked.order_left_out, 100)
+    t.ok(asked.summary.length < 3000)
+  })
+})
+
+t.test('provision-policy', async (t) => {
+  const bench = await startConfirming(t, { estate: handMade(ESTATE) })
+  const { pce } = bench
+  const ask = async (args: object = {}) => {
+    const asked = await bench.call(TOOL, args)
+    t.match(asked, { error: 'confirm_required' })
+    t.ok(Buffer.byteLength(JSON.stringify(asked)) < FEW_KILOBYTES)
+    return asked
+  }
+
+  await t.test('one change, in the singular; its effect and its author', async (t) => {
+    const { href } = await bench.draft('Only')
+    const asked = await ask()
+    t.match(
+      asked.summary,
+      /^Makes a pending change active, so that agents enforce it: 1 rule set created\. Concerned: "Only"\. It may permit more traffic than today\./,
+    )
+    t.match(asked.changes, [{ href, effect: 'widening', updated_by: /@/, updated_at: String }])
+    await pce.provisionPolicyChanges('x', [href])
+  })
+
+  await t.test('what goes and what changes before what is new, each kind by its name', async (t) => {
+    const old = await bench.draft('Old')
+    const edited = await bench.draft('Edited')
+    await pce.provisionPolicyChanges('x', [old.href, edited.href])
+    await bench.draft('New')
+    const list = await pce.ipLists.create({ name: 'New list', ip_ranges: [{ from_ip: '203.0.113.0/24' }] })
+    await pce.ipLists.create({ name: 'Second list', ip_ranges: [{ from_ip: '203.0.113.0/24' }] })
+    await pce.ruleSets.delete(old.href)
+    await pce.rules.update(edited.rule, { enabled: false })
+    const asked = await ask()
+    t.match(
+      asked.summary,
+      /: 1 rule set deleted, 1 rule set updated, 1 rule set created, 2 IP lists created\. Concerned: "Old", "Edited", "New", /,
+    )
+    t.match(asked.summary, /\d of these may permit more traffic than today\. 2 of these may permit less\./)
+    t.same(
+      asked.changes.map(({ update_type: type }: Json) => type),
+      ['delete', 'update', 'create', 'create', 'create'],
+    )
+    t.equal(asked.changes_total, 5)
+    const one = await ask({ hrefs: [list.href] })
+    t.match(one.summary, /: 1 IP list created\. Concerned: "New list"\./)
+    await pce.discardPendingPolicyChanges()
+  })
+
+  await t.test('a risk is named', async (t) => {
+    const { rule } = await bench.draft('Wide open')
+    const all = (await pce.services.get('draft', null, { params: { name: 'All Services' } }))[0]!
+    const any = (await pce.ipLists.get('draft', null, { params: { name: 'Any (' } }))[0]!
+    const wide = { consumers: [{ ip_list: { href: any.href } }], providers: [{ ip_list: { href: any.href } }] }
+    await pce.rules.update(rule, { ...wide, ingress_services: [{ href: all.href }] })
+    t.match((await ask()).summary, /Look twice at "Wide open" \(any_to_any_all_services\)\./)
+    await pce.discardPendingPolicyChanges()
+  })
+
+  await t.test('names are quoted, clean and short', async (t) => {
+    await bench.draft(`End". Nothing else.\u200b\u202e\n${'x'.repeat(180)}`)
+    const { summary, changes } = await ask()
+    const [, quoted] = /Concerned: ("(?:[^"\\]|\\.)*")\./.exec(summary) ?? []
+    t.match(JSON.parse(quoted!), /^End"\. Nothing else\. x+…$/)
+    t.ok([...(JSON.parse(quoted!) as string)].length <= 60)
+    t.notMatch(summary, /[\u200b\u202e\n]/)
+    t.ok(changes[0].name.length <= 120)
+    await pce.discardPendingPolicyChanges()
+  })
+
+  await t.test('however many', async (t) => {
+    for (let n = 0; n < 60; n++) await bench.draft(`${n} of many ${'y'.repeat(100)}`)
+    const asked = await ask()
+    t.match(
+      asked.summary,
+      /^Makes 60 pending changes active.*60 rule sets created\. Among them: "0 of many y+…", .*"4 of many y+…"\. /,
+    )
+    t.match(asked.summary, /40 of these may permit more or less: that could not be told\./)
+    t.equal(asked.changes.length + asked.changes_left_out, 60)
+    t.ok(asked.changes.length >= 5)
+  })
+})

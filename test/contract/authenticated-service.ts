@@ -1,0 +1,187 @@
+/** The whole authenticated service over inject, with tokens of the test, a real keystore file and simulated PCEs that speak https. */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import type { InjectOptions } from 'fastify'
+import { pino } from 'pino'
+import { buildApp } from '../../app.js'
+import type { Role } from '../../schemas/caller.js'
+import type { PerUserConfig, SharedConfig } from '../../schemas/config.js'
+import { tools as allTools } from '../../tools/index.js'
+import type { AnyTool } from '../../tools/define.js'
+import { claimsFor, forgeKey } from '../identity/forge.js'
+import { startKeyServer } from '../identity/key-server.js'
+import { createPceSimulator, type PceSimulator } from '../pce-simulator/index.js'
+import type { PceSimulatorOptions } from '../pce-simulator/options.js'
+
+export type Line = Record<string, unknown>
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers are read as they come off the wire
+export type Json = any
+
+interface Test {
+  teardown(fn: () => unknown): void
+}
+
+export const PUBLIC_URL = 'https://mcp.example.test'
+/** What `people` carry in their tokens. */
+export const GROUP_OF: Record<Role, string> = { reader: 'g-read', operator: 'g-operate', admin: 'g-admin' }
+const KEY = (fill: number) => Buffer.alloc(32, fill)
+
+export interface ServiceOptions {
+  mode?: 'per_user' | 'shared'
+  tools?: readonly AnyTool[]
+  /** Laid over the configuration. */
+  config?: Partial<PerUserConfig> | Partial<SharedConfig>
+  rates?: Partial<PerUserConfig['rates']>
+  maxInFlight?: number
+  /** Of the PCE of shared mode, and the first one of per_user mode. */
+  estate?: PceSimulatorOptions
+  folder?: string
+  now?: () => number
+  /** The identity provider's keys are not to be had. */
+  keysAreDown?: boolean
+}
+
+/** A certificate for 127.0.0.1 and its key, made once for the file that asks. */
+const pki = (() => {
+  let made: { cert: string; key: string; path: string } | undefined
+  return () => {
+    if (made === undefined) {
+      const folder = mkdtempSync(join(tmpdir(), 'pki-'))
+      process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+      const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+      const subject = ['-subj', '/CN=pce', '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost']
+      const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
+      execFileSync('openssl', ['req', '-x509', ...kind, ...subject, '-keyout', key, '-out', cert], { stdio: 'pipe' })
+      made = { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8'), path: cert }
+    }
+    return made
+  }
+})()
+
+/** A simulated PCE that speaks https on loopback. */
+export async function startPce(t: Test, options: PceSimulatorOptions = {}) {
+  const { cert, key } = pki()
+  const simulator = await createPceSimulator({ seed: 1, workloads: 20, flows: 50, tls: { cert, key }, ...options })
+  const { port } = new URL(await simulator.listen({ port: 0 }))
+  t.teardown(() => simulator.close())
+  return { simulator, port: Number(port) }
+}
+
+/** What register-pce-credentials takes for this PCE. */
+export const registrationFor = ({ simulator, port }: { simulator: PceSimulator; port: number }) => ({
+  pce_host: '127.0.0.1',
+  pce_port: port,
+  pce_org_id: Number(simulator.orgId),
+  api_key: simulator.credentials.key,
+  api_secret: simulator.credentials.secret,
+})
+
+export async function startService(t: Test, options: ServiceOptions = {}) {
+  const { mode = 'per_user', tools = allTools } = options
+  const pce = await startPce(t, options.estate)
+  const key = forgeKey('ES256')
+  const keys = await startKeyServer(t, key)
+  if (options.keysAreDown === true) keys.fault = 'error'
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'service-'))
+  if (options.folder === undefined) t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const oauth = {
+    issuer: 'https://idp.example.test/',
+    jwksUrl: keys.url,
+    audience: PUBLIC_URL,
+    requiredScope: 'svc-mcp.use',
+    groupsClaims: ['groups', 'roles'],
+  }
+  const common = {
+    logLevel: 'trace',
+    limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
+    warnings: [],
+    http: {
+      host: '127.0.0.1',
+      port: 0,
+      publicUrl: PUBLIC_URL,
+      allowedHosts: [],
+      maxInFlight: options.maxInFlight ?? 256,
+    },
+    oauth,
+    roles: {
+      groups: { reader: [GROUP_OF.reader], operator: [GROUP_OF.operator], admin: [GROUP_OF.admin] },
+      otherwise: null,
+    },
+    confirm: { hmacKey: KEY(9), ttlSeconds: 120 },
+    rates: { inFlightPerCaller: 0, perCaller: 0, confirmPerCaller: 0, refusedTokensPerAddress: 0, ...options.rates },
+  }
+  const config: PerUserConfig | SharedConfig =
+    mode === 'per_user'
+      ? {
+          mode,
+          ...common,
+          keystore: { path: join(folder, 'keystore.db'), kek: KEY(7) },
+          userPce: {
+            allowedHosts: ['127.0.0.1'],
+            allowInsecureTls: false,
+            tls: { verify: true, caFile: pki().path },
+          },
+          ...(options.config as Partial<PerUserConfig>),
+        }
+      : {
+          mode,
+          ...common,
+          statePath: join(folder, 'state.db'),
+          pce: {
+            url: `https://127.0.0.1:${pce.port}`,
+            port: String(pce.port),
+            orgId: String(pce.simulator.orgId),
+            apiKey: pce.simulator.credentials.key,
+            apiSecret: pce.simulator.credentials.secret,
+            tls: { verify: true, caFile: pki().path },
+          },
+          ...(options.config as Partial<SharedConfig>),
+        }
+  const audit: Line[] = []
+  const log: Line[] = []
+  const auditStream = new PassThrough()
+  auditStream.on('data', (chunk: Buffer) => {
+    for (const line of chunk.toString().trim().split('\n')) audit.push(JSON.parse(line))
+  })
+  const lifecycle = { isDraining: false }
+  const app = await buildApp(config, {
+    tools,
+    log: pino({ level: 'trace' }, { write: (line: string) => void log.push(JSON.parse(line)) }),
+    auditStream,
+    isDraining: () => lifecycle.isDraining,
+    ...(options.now && { now: options.now }),
+  })
+  t.teardown(() => app.close())
+  await app.ready()
+  if (options.keysAreDown !== true) while (!app.areKeysLoaded()) await new Promise((done) => setImmediate(done))
+
+  /** An access token of this person; a role is a group. */
+  const tokenOf = (sub: string, role: Role | null = 'admin', more: Line = {}) =>
+    key.sign(claimsFor(oauth, { sub, groups: role === null ? [] : [GROUP_OF[role]], ...more }, options.now?.()))
+  const send = (token: string | null, body: unknown, more: InjectOptions = {}) =>
+    app.inject({
+      method: 'POST',
+      url: '/mcp',
+      payload: typeof body === 'string' ? body : JSON.stringify(body),
+      ...more,
+      headers: {
+        host: new URL(PUBLIC_URL).host,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...(token !== null && { authorization: `Bearer ${token}` }),
+        ...more.headers,
+      },
+    })
+  /** The structured answer of a tool, or its error body. */
+  const call = async (token: string, name: string, args: object = {}, meta?: object): Promise<Json> => {
+    const params = { name, arguments: args, ...(meta && { _meta: meta }) }
+    const answer = (await send(token, { jsonrpc: '2.0', id: 1, method: 'tools/call', params })).json()
+    return answer.result?.structuredContent ?? JSON.parse(answer.result?.content[0].text ?? JSON.stringify(answer))
+  }
+  const confirm = (token: string | null, body: unknown, headers: Record<string, string> = {}) =>
+    send(token, body, { url: '/confirm', headers })
+  return { app, config, pce, keys, key, oauth, audit, log, lifecycle, folder, tokenOf, send, call, confirm }
+}

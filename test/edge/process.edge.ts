@@ -1,0 +1,368 @@
+/** svc-mcp-http as a process in the authenticated modes: what keeps it from starting, where its secrets are, its signals, its end. */
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { createWorld, newKey, type World } from './support/authenticated-world.js'
+import { callTool, mintFor } from './support/call-tool.js'
+import { sendRequest, type Target } from './support/send-request.js'
+import { startProgram, type StartOptions } from './support/start-program.js'
+import { within } from './support/within.js'
+
+const IP_RANGES = { ip_ranges: [{ from_ip: '10.0.0.0/8' }] }
+/** Processes that start at a time. */
+const AT_ONCE = 4
+
+const sharedEnv = ({ pce, env }: World) => ({
+  ...env,
+  MCP_PCE_MODE: 'shared',
+  PCE_HOST: `https://127.0.0.1:${pce.port}`,
+  PCE_PORT: String(pce.port),
+  PCE_ORG_ID: String(pce.simulator.orgId),
+  API_KEY: pce.simulator.credentials.key,
+  API_SECRET: pce.simulator.credentials.secret,
+  MCP_KEK: undefined,
+})
+
+interface Refusal extends Pick<StartOptions, 'args'> {
+  why: string
+  env?: Record<string, string | undefined>
+  /** The whole of standard error. */
+  line: string
+}
+
+/** Every one ends with 1 and this one line, and prints no secret. */
+async function refuseAll(t: Test, { env, secrets }: World, refusals: readonly Refusal[]) {
+  for (let at = 0; at < refusals.length; at += AT_ONCE) {
+    await Promise.all(
+      refusals.slice(at, at + AT_ONCE).map(async ({ why, args = ['--port', '0'], env: more = {}, line }) => {
+        const { code, stdout, stderr } = await startProgram(t, { args, env: { ...env, ...more } }).ended
+        t.same({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `${line}\n` }, why)
+        for (const secret of [...Object.values(secrets), more.MCP_KEK ?? secrets.kek]) t.notMatch(stderr, secret)
+      }),
+    )
+  }
+}
+
+t.test('what keeps it from starting', async (t) => {
+  const world = await createWorld(t)
+  const shared = { ...sharedEnv(world) }
+  const file = (name: string, text: string) => {
+    const path = join(world.folder, name)
+    writeFileSync(path, text)
+    return path
+  }
+  const thirtyOne = Buffer.alloc(31, 1).toString('base64')
+  const zeros = Buffer.alloc(32).toString('base64')
+  await refuseAll(t, world, [
+    {
+      why: 'a foreign address',
+      args: ['--host', '0.0.0.0'],
+      line: "Refusing to bind '0.0.0.0' without MCP_DEV_INSECURE=1",
+    },
+    {
+      why: 'the address comes first',
+      args: ['--host', '::'],
+      env: { MCP_OAUTH_ISSUER: '' },
+      line: "Refusing to bind '::' without MCP_DEV_INSECURE=1",
+    },
+    {
+      why: 'all OAuth variables that are missing, and no others',
+      env: { MCP_OAUTH_ISSUER: undefined, MCP_OAUTH_AUDIENCE: '', MCP_KEK: undefined },
+      line: 'Missing required OAuth env vars: MCP_OAUTH_ISSUER, MCP_OAUTH_AUDIENCE',
+    },
+    { why: 'no key for the keystore', env: { MCP_KEK: undefined }, line: 'MCP_KEK env var is required' },
+    {
+      why: 'no key for confirm tokens',
+      env: { MCP_CONFIRM_HMAC_KEY: undefined },
+      line: 'MCP_CONFIRM_HMAC_KEY env var is required',
+    },
+    {
+      why: 'nor in shared mode',
+      env: { ...shared, MCP_CONFIRM_HMAC_KEY: undefined },
+      line: 'MCP_CONFIRM_HMAC_KEY env var is required',
+    },
+    {
+      why: 'no PCE in shared mode',
+      env: { MCP_PCE_MODE: 'shared' },
+      line: 'MCP_PCE_MODE=shared requires PCE_HOST env var',
+    },
+    {
+      why: 'no key for the PCE in shared mode',
+      env: { ...shared, API_KEY: undefined, API_SECRET: undefined },
+      line: 'MCP_PCE_MODE=shared requires API_KEY, API_SECRET env vars',
+    },
+    {
+      why: 'a mode that is announced, and is not there',
+      env: { MCP_PCE_MODE: 'hybrid' },
+      line: "MCP_PCE_MODE 'hybrid' is unknown: use per_user or shared",
+    },
+    { why: 'a short key', env: { MCP_KEK: thirtyOne }, line: 'MCP_KEK must be base64 of 32 random bytes' },
+    { why: 'no key at all', env: { MCP_KEK: zeros }, line: 'MCP_KEK must be 32 random bytes, not zeros' },
+    {
+      why: 'a key that is there twice',
+      env: { MCP_KEK_FILE: file('kek', newKey()) },
+      line: 'MCP_KEK and MCP_KEK_FILE are both set: keep one of them',
+    },
+    {
+      why: 'a key that is nowhere',
+      env: { MCP_KEK: undefined, MCP_KEK_FILE: '/nowhere/kek' },
+      line: "Cannot read MCP_KEK_FILE '/nowhere/kek': ENOENT",
+    },
+    {
+      why: 'an issuer that anybody could pose as',
+      env: { MCP_OAUTH_JWKS_URL: 'http://idp.example.test/keys' },
+      line: 'MCP_OAUTH_JWKS_URL must be an https URL, or http on loopback',
+    },
+  ])
+  t.notOk(existsSync(world.keystorePath), 'none of them has made a keystore')
+})
+
+t.test('a keystore that is not its own stops it, and stays as it is', async (t) => {
+  const world = await createWorld(t)
+  const alice = await world.tokenOf('alice')
+  const server = await world.serve()
+  await callTool(server.target, alice, 'register-pce-credentials', world.pce.registration)
+  t.equal((await server.stop()).code, 0)
+  const path = world.keystorePath
+  const bytes = readFileSync(path)
+  const place = (name: string, content: Buffer) => {
+    const other = join(world.folder, name)
+    writeFileSync(other, content, { mode: 0o600 })
+    return other
+  }
+  const torn = place('torn.db', bytes)
+  truncateSync(torn, bytes.length - 1000)
+  const spoilt = place(
+    'spoilt.db',
+    Buffer.concat([bytes.subarray(0, 4096), Buffer.alloc(8192, 0x5a), bytes.subarray(12_288)]),
+  )
+  const text = place('text.db', Buffer.from('this is no database '.repeat(500)))
+  const empty = place('empty.db', Buffer.alloc(0))
+  const spoiltFiles = [torn, spoilt, text, empty]
+  const digests = () => spoiltFiles.map((file) => createHash('sha256').update(readFileSync(file)).digest('hex'))
+  const before = digests()
+  const damaged = 'is damaged: restore it from a backup, or move it away to start anew'
+  const at = (file: string) => `MCP_KEYSTORE_PATH '${file}'`
+  await refuseAll(t, world, [
+    { why: 'another key', env: { MCP_KEK: newKey() }, line: `MCP_KEK does not match the keystore '${path}'` },
+    {
+      why: 'two other keys',
+      env: { MCP_KEK: newKey(), MCP_KEK_PREVIOUS: newKey() },
+      line: `MCP_KEK does not match the keystore '${path}', and neither does MCP_KEK_PREVIOUS`,
+    },
+    { why: 'half a file', env: { MCP_KEYSTORE_PATH: torn }, line: `${at(torn)} ${damaged}` },
+    { why: 'pages of something else', env: { MCP_KEYSTORE_PATH: spoilt }, line: `${at(spoilt)} ${damaged}` },
+    { why: 'a text', env: { MCP_KEYSTORE_PATH: text }, line: `${at(text)} is no SQLite file` },
+    {
+      why: 'nothing in it',
+      env: { MCP_KEYSTORE_PATH: empty },
+      line: `${at(empty)} is empty: restore it from a backup, or move it away to start anew`,
+    },
+  ])
+  t.same(digests(), before)
+  const { target } = await world.serve()
+  t.match(
+    await callTool(target, alice, 'get-labels', { key: 'env' }),
+    { labels: Array },
+    'with its key it is still good',
+  )
+})
+
+t.test('secrets from files are nowhere else, and those of the environment do not stay there', async (t) => {
+  const world = await createWorld(t)
+  const alice = await world.tokenOf('alice')
+  const { key, secret } = world.pce.simulator.credentials
+  const inFile = (name: string, value: string) => {
+    const path = join(world.folder, name)
+    writeFileSync(path, `${value}\n`)
+    return { [name]: undefined, [`${name}_FILE`]: path }
+  }
+  // Says on SIGUSR2 what the process, and a child of it, have in their environment.
+  const report = join(world.folder, 'environment')
+  const probe = join(world.folder, 'probe.mjs')
+  writeFileSync(
+    probe,
+    `import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+process.on('SIGUSR2', () => {
+  const child = spawnSync(process.execPath, ['-p', 'JSON.stringify(process.env)'], { encoding: 'utf8' }).stdout
+  writeFileSync(${JSON.stringify(report)}, JSON.stringify(process.env) + child + JSON.stringify(process.report.getReport().environmentVariables))
+})`,
+  )
+  const shared = { ...sharedEnv(world), MCP_STATE_PATH: join(world.folder, 'state.db') }
+  const files = {
+    ...shared,
+    ...inFile('API_KEY', key),
+    ...inFile('API_SECRET', secret),
+    ...inFile('MCP_CONFIRM_HMAC_KEY', world.secrets.hmac),
+  }
+  const [fromFiles, fromEnvironment] = await Promise.all([
+    world.serve({ env: files }),
+    world.serve({ env: { ...shared, NODE_OPTIONS: `--import=${probe}` } }),
+  ])
+  for (const { target } of [fromFiles, fromEnvironment])
+    t.match(await callTool(target, alice, 'get-labels', { key: 'env' }), { labels: Array })
+  const initial = readFileSync(`/proc/${fromFiles.pid}/environ`, 'utf8')
+  t.match(initial, 'API_SECRET_FILE=')
+  for (const value of [key, secret, world.secrets.hmac]) t.notMatch(initial, value)
+  fromEnvironment.child.kill('SIGUSR2')
+  const isWritten = async () => {
+    while (!existsSync(report) || !readFileSync(report, 'utf8').endsWith('}'))
+      await new Promise((done) => setTimeout(done, 20))
+  }
+  await within(isWritten(), 'the environment is told')
+  const told = readFileSync(report, 'utf8')
+  t.match(told, 'MCP_OAUTH_ISSUER')
+  for (const value of [key, secret, world.secrets.hmac]) t.notMatch(told, value)
+})
+
+t.test('--help tells of every mode, and of the commands', async (t) => {
+  const [help, command] = await Promise.all([
+    startProgram(t, { args: ['--help'] }).ended,
+    startProgram(t, { args: ['rewrap-keystore', '--help'] }).ended,
+  ])
+  t.same([help.code, help.stderr, command.code, command.stderr], [0, '', 0, ''])
+  for (const word of [
+    '--host',
+    '--port',
+    '--socket',
+    'rewrap-keystore',
+    'MCP_OAUTH_ISSUER',
+    'MCP_PCE_MODE=shared',
+    'MCP_KEK_FILE',
+  ])
+    t.match(help.stdout, word)
+  t.match(command.stdout, 'MCP_KEK_PREVIOUS')
+})
+
+t.test('the key of the keystore is changed beside running servers', async (t) => {
+  const world = await createWorld(t)
+  const people = await Promise.all(['alice', 'bob', 'carol'].map((sub) => world.tokenOf(sub)))
+  const [alice, bob, carol] = people as [string, string, string]
+  const old = world.secrets.kek
+  const both = { MCP_KEK: newKey(), MCP_KEK_PREVIOUS: old }
+  const alone = { MCP_KEK: both.MCP_KEK }
+  const rewrap = (env: Record<string, string>) =>
+    startProgram(t, { args: ['rewrap-keystore'], env: { ...world.env, ...env } }).ended
+  const works = async (target: Target, token: string) =>
+    t.match(await callTool(target, token, 'get-labels', { key: 'env' }), { labels: Array })
+
+  t.match(await rewrap({}), {
+    code: 1,
+    stderr: `MCP_KEYSTORE_PATH '${world.keystorePath}' does not exist: there is nothing to rewrap\n`,
+  })
+  const first = await world.serve()
+  await callTool(first.target, alice, 'register-pce-credentials', world.pce.registration)
+  await callTool(first.target, bob, 'register-pce-credentials', world.pce.registration)
+  t.equal((await first.stop()).code, 0)
+
+  const second = await world.serve({ env: both })
+  await callTool(second.target, carol, 'register-pce-credentials', world.pce.registration)
+  const done = await rewrap(both)
+  t.match(done, {
+    code: 0,
+    stdout: '',
+    stderr: /^2 rewrapped with MCP_KEK, 1 were already, 0 can be opened with neither key\n/,
+  })
+  for (const token of people) await works(second.target, token)
+  t.match((await rewrap(both)).stderr, /^0 rewrapped with MCP_KEK, 3 were already/, 'again: nothing to do')
+  t.equal((await second.stop()).code, 0)
+
+  t.match(await startProgram(t, { args: ['--port', '0'], env: world.env }).ended, {
+    code: 1,
+    stderr: `MCP_KEK does not match the keystore '${world.keystorePath}'\n`,
+  })
+  const third = await world.serve({ env: alone })
+  for (const token of people) await works(third.target, token)
+})
+
+t.test('told to stop in the middle of a confirmed change: it is finished, answered and audited', async (t) => {
+  const world = await createWorld(t)
+  const alice = await world.tokenOf('alice')
+  const env = {
+    ...sharedEnv(world),
+    MCP_STATE_PATH: join(world.folder, 'state.db'),
+    MCP_AUDIT_LOG_PATH: world.auditPath,
+  }
+  const server = await world.serve({ env })
+  const { target } = server
+  await callTool(target, alice, 'create-iplist', { name: 'last', ...IP_RANGES })
+  const meta = { confirm_token: await mintFor(target, alice, 'provision-policy') }
+  const held = world.pce.hold(({ method, path }) => method === 'POST' && path.endsWith('/sec_policy'))
+  const call = callTool(target, alice, 'provision-policy', {}, { meta })
+  await within(held.reached, 'the PCE is asked')
+  const before = world.pce.simulator.state.policyVersion
+  const ended = server.stop()
+  const isDraining = async () => {
+    for (;;) {
+      const { status, body } = await sendRequest(target, { method: 'GET', path: '/readyz' })
+      if (status === 503) return JSON.parse(body)
+    }
+  }
+  t.same(await within(isDraining(), 'it says that it stops'), { status: 'draining' })
+  t.match(
+    await callTool(target, alice, 'get-labels', { key: 'env' }),
+    { labels: Array },
+    'for a moment it still serves',
+  )
+  held.release()
+  t.match(await call, { version: before + 1 })
+  t.equal((await ended).code, 0)
+  t.equal(world.pce.simulator.state.policyVersion, before + 1, 'done once')
+  t.match(
+    world
+      .auditEntries()
+      .filter(({ tool }) => tool === 'provision-policy')
+      .slice(-2),
+    [
+      { phase: 'decision', decision: 'allowed', confirm_jti: String },
+      { phase: 'outcome', outcome: 'success' },
+    ],
+    'the audit log is complete',
+  )
+  const again = await world.serve({ env })
+  t.match(await callTool(again.target, alice, 'provision-policy', {}, { meta }), { error: 'confirm_token_replay' })
+})
+
+t.test('SIGHUP goes on in a new audit log', async (t) => {
+  const world = await createWorld(t)
+  const alice = await world.tokenOf('alice')
+  const server = await world.serve({ env: { MCP_AUDIT_LOG_PATH: world.auditPath } })
+  const call = (id: string) =>
+    callTool(server.target, alice, 'get-server-changelog', {}, { headers: { 'x-request-id': id } })
+  await call('before')
+  const rotated = `${world.auditPath}.1`
+  renameSync(world.auditPath, rotated)
+  await call('between')
+  server.child.kill('SIGHUP')
+  const isReopened = async () => {
+    while (!existsSync(world.auditPath)) await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  await within(isReopened(), 'a new file is there')
+  await call('after')
+  t.same(idsIn(world, rotated), ['before', 'before', 'between', 'between'])
+  t.same(idsIn(world, world.auditPath), ['after', 'after'])
+  t.equal(statSync(world.auditPath).mode & 0o777, 0o600)
+  t.equal((await server.stop()).code, 0)
+})
+
+t.test('its files are for its own user, whatever the umask says', async (t) => {
+  const world = await createWorld(t)
+  const through = ['bash', '-c', 'umask 0; exec "$@"', 'bash']
+  const folder = join(world.folder, 'made', 'by', 'it')
+  const env = { MCP_KEYSTORE_PATH: join(folder, 'keystore.db'), MCP_AUDIT_LOG_PATH: world.auditPath }
+  const { target } = await world.serve({ through, env })
+  await callTool(target, await world.tokenOf('alice'), 'register-pce-credentials', world.pce.registration)
+  const listed = execFileSync('find', [folder, world.auditPath, '-printf', '%f %m\n'], { encoding: 'utf8' })
+  t.same(listed.trim().split('\n').toSorted(), [
+    'audit.log 600',
+    'it 700',
+    'keystore.db 600',
+    'keystore.db-shm 600',
+    'keystore.db-wal 600',
+  ])
+})
+
+const idsIn = (world: World, path: string) => world.auditEntries(path).map(({ request_id: id }) => id)

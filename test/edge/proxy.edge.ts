@@ -1,0 +1,396 @@
+/**
+ * svc-mcp-http behind nginx with the example configuration that users copy: two processes on Unix sockets that share one keystore, TLS,
+ * HTTP/1.1 and HTTP/2.
+ */
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { choosePort } from '../../scripts/choose-port.js'
+import { Browser } from '../identity/browser.js'
+import { startIdentityProvider } from '../identity/identity-provider.js'
+import { createWorld, GROUP_OF, type World } from './support/authenticated-world.js'
+import { callTool, confirm, eventsOf, mintFor, post, type Json } from './support/call-tool.js'
+import { sendRequest, type Target } from './support/send-request.js'
+import { startNginx } from './support/start-nginx.js'
+import { trustingFetch } from './support/trusting-fetch.js'
+import { within } from './support/within.js'
+
+const VERSIONS = ['1.1', '2'] as const
+const PING = { jsonrpc: '2.0', id: 1, method: 'ping' }
+/** How often a request is repeated that a proxy loses now and then. */
+const REPEATS = 10
+const LOAD = 4
+const dayOf = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10)
+const LAST_WEEK = { start_date: dayOf(7), end_date: dayOf(0) }
+
+const port = await choosePort(0)
+const PUBLIC_URL = `https://localhost:${port}`
+const idp = await startIdentityProvider(t, {
+  people: {
+    alice: { groups: [GROUP_OF.admin] },
+    // Entra ID and its like put a GUID there for every group.
+    many: {
+      groups: [
+        GROUP_OF.admin,
+        ...Array.from({ length: 210 }, (_, n) => `7c1f9d52-64a6-4f0e-8e0b-${String(n).padStart(12, '0')}`),
+      ],
+    },
+    longest: { sub: 'ü'.repeat(250), groups: [GROUP_OF.reader] },
+  },
+})
+const client = idp.allowRedirects([`${PUBLIC_URL}/setup/callback`])
+const world = await createWorld(t, { publicUrl: PUBLIC_URL, idp })
+const { pce } = world
+Object.assign(world.env, {
+  MCP_OAUTH_CLIENT_ID: client.clientId,
+  MCP_OAUTH_CLIENT_SECRET: client.clientSecret,
+  MCP_RESPONSE_BUDGET_BYTES: '800000',
+})
+
+const socketOf = (name: string) => join(world.folder, `${name}.sock`)
+const auditOf = (name: string) => join(world.folder, `${name}.audit`)
+/** Starts one of the two; a second time after the first has ended. */
+const start = (name: 'a' | 'b') =>
+  world.serve({ args: ['--socket', socketOf(name)], env: { MCP_AUDIT_LOG_PATH: auditOf(name) } })
+const processes = { a: await start('a'), b: await start('b') }
+const nginx = await startNginx(t, {
+  port,
+  certificate: world.certificate,
+  servers: ['a', 'b'].map((name) => `server unix:${socketOf(name as 'a' | 'b')} max_fails=0;`),
+})
+
+const over = (version: '1.1' | '2'): Target => ({ origin: PUBLIC_URL, ca: world.certificate.cert, version })
+const direct = over('1.1')
+const tokenOf = async (login: string) => (await idp.tokensFor(login, { resource: PUBLIC_URL })).accessToken
+const alice = await tokenOf('alice')
+const audit = () => ['a', 'b'].flatMap((name) => world.auditEntries(auditOf(name)))
+
+await callTool(direct, alice, 'register-pce-credentials', pce.registration)
+
+t.test('the login leads in: challenge and metadata name the public URL, whatever the Host', async (t) => {
+  for (const version of VERSIONS) {
+    const refused = await post(over(version), null, PING)
+    t.equal(refused.status, 401)
+    t.match(
+      refused.headers['www-authenticate'],
+      `Bearer resource_metadata="${PUBLIC_URL}/.well-known/oauth-protected-resource"`,
+    )
+    t.equal(refused.headers['cache-control'], 'no-store')
+    for (const path of ['/.well-known/oauth-protected-resource', '/.well-known/oauth-protected-resource/mcp']) {
+      const headers = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'http' }
+      const metadata = await sendRequest(over(version), { method: 'GET', path, headers })
+      t.match(JSON.parse(metadata.body), { resource: PUBLIC_URL, authorization_servers: [idp.issuer] })
+    }
+    const health = await sendRequest(over(version), { method: 'GET', path: '/readyz' })
+    t.same([health.status, JSON.parse(health.body)], [200, { status: 'ready' }])
+  }
+})
+
+t.test('Authorization arrives as it was sent, a token of 12 KB as well', async (t) => {
+  const long = await tokenOf('many')
+  t.ok(long.length > 11_500 && long.length <= 12_288, `${long.length} characters`)
+  for (const version of VERSIONS) {
+    for (const token of [alice, long]) t.equal((await post(over(version), token, PING)).status, 200)
+    const spoilt = `${alice.slice(0, -2)}${alice.endsWith('AA') ? 'BB' : 'AA'}`
+    t.equal((await post(over(version), spoilt, PING)).status, 401)
+    t.equal((await post(over(version), null, PING, { headers: { authorization: `bearer ${alice}` } })).status, 200)
+  }
+})
+
+t.test('one request id in the answer, in the audit log and at the PCE', async (t) => {
+  const ask = async (version: '1.1' | '2', headers: Record<string, string>) => {
+    pce.simulator.clearRequests()
+    const call = { ...PING, method: 'tools/call', params: { name: 'get-labels', arguments: { key: 'env' } } }
+    const answer = await post(over(version), alice, call, { headers })
+    t.equal(answer.status, 200)
+    const id = answer.headers['x-request-id'] as string
+    t.same(
+      audit()
+        .filter(({ request_id: noted }) => noted === id)
+        .map(({ phase }) => phase),
+      ['decision', 'outcome'],
+      'both audit entries bear it',
+    )
+    const atPce = pce.simulator.requests.map((request) => request.headers['x-request-id'])
+    t.ok(atPce.length > 0 && atPce.every((other) => other === id), 'as does every request at the PCE')
+    return id
+  }
+  for (const version of VERSIONS) {
+    const given = `trace-${version}:1_a`
+    t.equal(await ask(version, { 'x-request-id': given }), given)
+    const made = await ask(version, {})
+    t.match(made, /^[0-9a-f]{32}$/)
+    t.not(await ask(version, {}), made)
+    for (const odd of ['two words', 'x'.repeat(129), '"><script>'])
+      t.match(await ask(version, { 'x-request-id': odd }), /^[0-9a-f]{32}$/, `not ${odd.slice(0, 12)}`)
+  }
+})
+
+t.test('progress is there before the answer is', async (t) => {
+  for (const version of VERSIONS) {
+    const held = pce.hold(({ method, path }) => method === 'GET' && path.includes('/async_queries/'))
+    let text = ''
+    let arrived = () => {}
+    const first = new Promise<void>((resolve) => (arrived = resolve))
+    const params = {
+      name: 'get-traffic-flows',
+      arguments: LAST_WEEK,
+      _meta: { progressToken: 0 },
+    }
+    const call = post(
+      over(version),
+      alice,
+      { ...PING, method: 'tools/call', params },
+      {
+        onData(chunk) {
+          text += chunk
+          if (eventsOf(text).length > 0) arrived()
+        },
+      },
+    )
+    await within(held.reached, 'the query is asked for')
+    await within(first, `HTTP/${version}: an event while the PCE keeps the answer back`)
+    t.ok(
+      eventsOf(text).every(({ method }) => method === 'notifications/progress'),
+      'which is progress',
+    )
+    held.release()
+    const answer = await call
+    t.match(answer.headers['content-type'], 'text/event-stream')
+    const events = eventsOf(answer.body)
+    const steps: number[] = events.slice(0, -1).map(({ params: { progress } }) => progress)
+    t.ok(steps.length > 1 && steps.every((step, n) => n === 0 || step > steps[n - 1]!), `it goes on: ${steps.join()}`)
+    t.ok(events.at(-1).result.structuredContent, 'the answer comes last')
+  }
+})
+
+t.test('a client that leaves ends a reading call, and not a writing one', async (t) => {
+  for (const version of VERSIONS) {
+    const leave = async (name: string, args: object, matches: Parameters<typeof pce.hold>[0]) => {
+      const id = `left-${version}-${name}`
+      const held = pce.hold(matches)
+      const leaving = new AbortController()
+      const call = callTool(over(version), alice, name, args, {
+        signal: leaving.signal,
+        headers: { 'x-request-id': id },
+      })
+      await within(held.reached, 'the PCE is asked')
+      const before = abandoned()
+      leaving.abort()
+      await t.rejects(call)
+      const isPassedOn = async () => {
+        while (abandoned() === before) await new Promise((resolve) => setTimeout(resolve, 5))
+      }
+      await within(isPassedOn(), 'nginx has hung up on the service too')
+      const outcome = async () => {
+        for (;;) {
+          const found = audit().find((entry) => entry.request_id === id && entry.phase === 'outcome')
+          if (found !== undefined) return found
+          await new Promise((resolve) => setTimeout(resolve, 20))
+        }
+      }
+      return { held, outcome: () => within(outcome(), 'the outcome is audited') }
+    }
+    const reading = await leave('get-workloads', {}, ({ path }) => path.endsWith('/workloads'))
+    await within(reading.held.gone, `HTTP/${version}: the request to the PCE is given up`)
+    t.match(await reading.outcome(), { outcome: 'error', reason: 'cancelled', client_gone: true })
+    reading.held.release()
+
+    const label = { key: 'app', value: `left-over-${version}` }
+    const isWrite = ({ method, path }: { method: string; path: string }) =>
+      method === 'POST' && path.endsWith('/labels')
+    const writing = await leave('create-label', label, isWrite)
+    writing.held.release()
+    t.match(await writing.outcome(), { outcome: 'success', client_gone: true })
+    const { labels } = await callTool(direct, alice, 'get-labels', label)
+    t.equal(labels.length, 1, 'the label was made')
+  }
+})
+
+t.test('large answers arrive whole, and large bodies get the answer of the service', async (t) => {
+  const big = JSON.stringify({ ...PING, params: { filler: 'x'.repeat(1024 * 1024) } })
+  for (let n = 0; n < 4; n++) {
+    const ranges = Array.from({ length: 200 }, (_, m) => ({
+      from_ip: `10.${n}.${m}.0/24`,
+      description: 'y'.repeat(900),
+    }))
+    await callTool(direct, alice, 'create-iplist', { name: `large-${n}`, ip_ranges: ranges })
+  }
+  for (const version of VERSIONS) {
+    const call = { ...PING, method: 'tools/call', params: { name: 'get-iplists', arguments: { name: 'large' } } }
+    const answer = await post(over(version), alice, call)
+    t.ok(answer.body.length > 500_000, `${answer.body.length} characters`)
+    t.ok(JSON.parse(answer.body).result.structuredContent)
+    for (let n = 0; n < REPEATS; n++) {
+      const refused = await post(over(version), alice, big)
+      const { jsonrpc, error } = refused.body.startsWith('{') ? JSON.parse(refused.body) : ({} as Json)
+      t.match(
+        { status: refused.status, jsonrpc, error },
+        { status: 413, jsonrpc: '2.0', error: { data: { error: 'payload_too_large' } } },
+      )
+      t.equal((await post(over(version), null, big)).status, 401, 'without a token, as if it were small')
+    }
+  }
+})
+
+t.test('/setup in a browser: redirects, cookies and forms belong to the public URL', async (t) => {
+  const load = trustingFetch(world.certificate.cert)
+  const browser = new Browser(load)
+  const first = await browser.fetch(`${PUBLIC_URL}/setup`)
+  t.equal(first.status, 302)
+  t.equal(new URL(first.headers.get('location')!, PUBLIC_URL).href, `${PUBLIC_URL}/setup/login`)
+  const login = await browser.fetch(`${PUBLIC_URL}/setup/login`)
+  const authorize = new URL(login.headers.get('location')!)
+  t.equal(authorize.origin, idp.origin)
+  t.equal(authorize.searchParams.get('redirect_uri'), `${PUBLIC_URL}/setup/callback`)
+  const [cookie = ''] = login.headers.getSetCookie()
+  t.match(cookie, /^__Host-[^;]+;/)
+  for (const part of ['Secure', 'HttpOnly', 'Path=/', 'SameSite=Lax']) t.match(cookie, part)
+
+  let page = await idp.logIn(browser, await browser.open(`${PUBLIC_URL}/setup`), 'alice')
+  t.same([page.url, page.status], [`${PUBLIC_URL}/setup`, 200])
+  const fields = Object.fromEntries(Object.entries(pce.registration).map(([name, value]) => [name, String(value)]))
+  page = await browser.submit(page, fields)
+  t.same([page.url, page.status], [`${PUBLIC_URL}/setup`, 200])
+  t.match(page.body, /127\.0\.0\.1/, 'what is registered is shown')
+  t.notMatch(page.body, pce.simulator.credentials.secret)
+  for (let n = 0; n < 4; n++) t.match((await browser.open(`${PUBLIC_URL}/setup`)).status, 200, 'at either process')
+  const foreign = await browser.open(`${PUBLIC_URL}/setup`, {
+    method: 'POST',
+    headers: { origin: 'https://evil.example', 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams(fields),
+  })
+  t.equal(foreign.status, 403)
+
+  const longest = new Browser(load)
+  await idp.logIn(longest, await longest.open(`${PUBLIC_URL}/setup`), 'longest')
+  for (let n = 0; n < 4; n++)
+    t.equal((await longest.fetch(`${PUBLIC_URL}/setup/login?again=1`)).status, 302, 'the longest cookie passes')
+})
+
+t.test('both processes share credentials and used tokens', async (t) => {
+  const [a, b] = [processes.a.target, processes.b.target]
+  const registered = (target: Target) => callTool(target, alice, 'check-pce-credentials-status')
+  t.match(await callTool(a, alice, 'delete-pce-credentials'), { status: 'ok' })
+  t.match(await registered(b), { registered: false }, 'what one removes the other has not any more')
+  t.match(await callTool(b, alice, 'get-labels'), { error: 'no_pce_credentials' })
+  await callTool(b, alice, 'register-pce-credentials', pce.registration)
+  t.match(await registered(a), { registered: true })
+
+  for (let round = 0; round < 5; round++) {
+    await callTool(a, alice, 'create-iplist', { name: `twice-${round}`, ip_ranges: [{ from_ip: '10.0.0.0/8' }] })
+    const asked = await callTool(a, alice, 'provision-policy')
+    const { json } = await confirm(b, alice, { tool: 'provision-policy', params_hash: asked.params_hash })
+    const meta = { confirm_token: json.confirm_token }
+    pce.simulator.clearRequests()
+    const answers = await Promise.all(
+      [a, b, a, b].map((target) => callTool(target, alice, 'provision-policy', {}, { meta })),
+    )
+    t.equal(provisionsAt(world), 1, 'sent to the PCE once')
+    t.same(answers.map(({ error, version }) => error ?? typeof version).toSorted(), [
+      'confirm_token_replay',
+      'confirm_token_replay',
+      'confirm_token_replay',
+      'number',
+    ])
+  }
+})
+
+t.test('through nginx: asked by one process, minted and redeemed by whichever comes next', async (t) => {
+  for (const version of VERSIONS) {
+    const name = `round-trip-${version}`
+    await callTool(over(version), alice, 'create-iplist', { name, ip_ranges: [{ from_ip: '10.0.0.0/8' }] })
+    const meta = { confirm_token: await mintFor(over(version), alice, 'provision-policy') }
+    t.match(await callTool(over(version), alice, 'provision-policy', {}, { meta }), { version: Number })
+    t.match(await callTool(over(version), alice, 'provision-policy', {}, { meta }), { error: 'confirm_token_replay' })
+  }
+})
+
+t.test('a rolling restart under load loses no request', async (t) => {
+  const load = startLoad(t)
+  await load.grow(5 * LOAD)
+  for (const name of ['a', 'b'] as const) {
+    const { code } = await processes[name].stop()
+    t.equal(code, 0, `${name} ends well`)
+    await load.grow(5 * LOAD)
+    processes[name] = await start(name)
+    await load.grow(5 * LOAD)
+  }
+  const { answered, failures } = await load.stop()
+  t.same(failures, [], `0 of ${answered} requests failed`)
+  const callsOf = (name: string) =>
+    world.auditEntries(auditOf(name)).filter(({ request_id: id }) => id === 'load').length
+  t.ok(callsOf('a') > 0 && callsOf('b') > 0, `${callsOf('a')} and ${callsOf('b')} audit entries`)
+  t.equal(callsOf('a') + callsOf('b'), 2 * answered, 'each call has its two')
+})
+
+t.test('a process that dies in the middle of a change: it is not sent again', async (t) => {
+  const label = { key: 'app', value: 'once' }
+  const held = pce.hold(({ method, path }) => method === 'POST' && path.endsWith('/labels'))
+  const call = post(direct, alice, {
+    ...PING,
+    method: 'tools/call',
+    params: { name: 'create-label', arguments: label },
+  })
+  await within(held.reached, 'the PCE is asked')
+  const isAt = (name: 'a' | 'b') => (world.auditEntries(auditOf(name)).at(-1)?.tool === 'create-label' ? name : null)
+  const busy = isAt('a') ?? isAt('b')!
+  await processes[busy].stop('SIGKILL')
+  const answer = await call
+  t.equal(answer.status, 502)
+  t.ok(answer.headers['x-request-id'], 'nginx names the request too')
+  pce.simulator.clearRequests()
+  held.release()
+  t.match(await callTool(direct, alice, 'get-labels', { key: 'env' }), { labels: Array }, 'the other one serves on')
+  const writes = pce.simulator.requests.filter(({ method }) => method === 'POST')
+  t.ok(writes.length <= 1, 'nobody tried again')
+})
+
+t.test('nothing secret stands in the logs of nginx', async (t) => {
+  const logs = nginx.log('access') + nginx.log('error')
+  for (const secret of [alice, pce.simulator.credentials.secret, client.clientSecret!]) t.notMatch(logs, secret)
+  const worries = logs
+    .split('\n')
+    .filter((line) => /\[(crit|alert|emerg)\]/.test(line) && !/unix:.* failed \(2: No such/.test(line))
+  t.same(worries, [], 'nor anything that worries it, but for processes that were not there')
+})
+
+/** How many requests nginx has given up because the client was gone. */
+const abandoned = () => nginx.log('access').match(/" 499 /g)?.length ?? 0
+
+/** How often the PCE was told to make policy active. */
+function provisionsAt({ pce: { simulator } }: World): number {
+  return simulator.requests.filter(({ method, path }) => method === 'POST' && path.endsWith('/sec_policy')).length
+}
+
+/** Reads, one after the other by each of a few clients of either version, until it is told to stop. */
+function startLoad(t: Test) {
+  let isOver = false
+  let answered = 0
+  const failures: string[] = []
+  t.teardown(() => (isOver = true))
+  const call = { ...PING, method: 'tools/call', params: { name: 'get-labels', arguments: { key: 'env' } } }
+  const clients = Array.from({ length: LOAD }, async (_, n) => {
+    while (!isOver) {
+      try {
+        const answer = await post(over(VERSIONS[n % 2]!), alice, call, { headers: { 'x-request-id': 'load' } })
+        if (answer.status !== 200 || JSON.parse(answer.body).result.isError === true)
+          failures.push(`${answer.status} ${answer.body.slice(0, 200)}`)
+      } catch (error) {
+        failures.push(String(error))
+      }
+      answered++
+    }
+  })
+  return {
+    /** Resolves once so many more have been answered. */
+    async grow(by: number) {
+      const goal = answered + by
+      while (answered < goal) await new Promise((resolve) => setTimeout(resolve, 10))
+    },
+    async stop() {
+      isOver = true
+      await Promise.all(clients)
+      return { answered, failures }
+    },
+  }
+}

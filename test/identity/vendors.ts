@@ -1,0 +1,117 @@
+/** The access tokens of the identity providers that most users have, by their public documentation. */
+
+/** Whom the provider knows, by login name (or client id for a service). */
+export interface Person {
+  /** The `sub` of the tokens; the login name where it is not given. */
+  sub?: string
+  groups?: readonly string[]
+  /** App roles (Entra ID), realm roles (Keycloak), plain `roles` elsewhere. */
+  roles?: readonly string[]
+  /** More groups than fit the token: Entra ID then names a place to ask instead. */
+  overage?: 'claim_names' | 'hasgroups'
+  /** Laid over the payload at last. */
+  claims?: Record<string, unknown>
+}
+
+export interface TokenParts {
+  header?: Record<string, unknown>
+  payload: Record<string, unknown>
+}
+
+export interface Vendor {
+  /** Path of the issuer. */
+  path: string
+  /** Which claims an operator would name as groups. */
+  groupsClaims: readonly string[]
+  /** Turns the library's own token into one as this vendor issues it. */
+  shape(parts: TokenParts, person: Person, facts: { origin: string; login: string }): void
+}
+
+export const TENANT = '7c1f9d52-64a6-4f0e-8e0b-0d6f2d1a9b11'
+export const AUTH0_GROUPS = 'https://svc-mcp.example/groups'
+
+const list = (values: readonly string[] | undefined, name: string) => (values ? { [name]: values } : {})
+
+export const VENDORS = {
+  /** RFC 9068 and nothing else. */
+  plain: {
+    path: '',
+    groupsClaims: ['groups', 'roles'],
+    shape({ payload }, person) {
+      Object.assign(payload, list(person.groups, 'groups'), list(person.roles, 'roles'))
+    },
+  },
+  /** Microsoft Entra ID, v2.0: groups are object ids, `scp` is one string in short form, app roles stand in `roles`. */
+  entra: {
+    path: `/${TENANT}/v2.0`,
+    groupsClaims: ['groups', 'roles'],
+    shape(parts, person, { origin, login }) {
+      const { payload } = parts
+      const { scope, client_id: azp } = payload
+      delete payload.scope
+      delete payload.client_id
+      parts.header = { ...parts.header, typ: 'JWT' }
+      Object.assign(payload, { scp: scope, azp, azpacr: '0', tid: TENANT, ver: '2.0', uti: 'rRtJc0iBT0u9', oid: login })
+      Object.assign(payload, list(person.roles, 'roles'))
+      if (person.overage === 'claim_names') {
+        payload._claim_names = { groups: 'src1' }
+        payload._claim_sources = { src1: { endpoint: `${origin}/graph/v1.0/users/${login}/getMemberObjects` } }
+      } else if (person.overage === 'hasgroups') payload.hasgroups = true
+      else Object.assign(payload, list(person.groups, 'groups'))
+    },
+  },
+  /** Okta, a custom authorization server: `scp` is an array and groups are names. */
+  okta: {
+    path: '/oauth2/default',
+    groupsClaims: ['groups', 'roles'],
+    shape(parts, person, { login }) {
+      const { payload } = parts
+      const { scope, client_id: cid } = payload
+      delete payload.scope
+      delete payload.client_id
+      parts.header = { ...parts.header, typ: undefined }
+      Object.assign(payload, { ver: 1, cid, uid: `00u${login}`, scp: String(scope).split(' ') })
+      Object.assign(payload, list(person.groups, 'groups'))
+    },
+  },
+  /** Auth0: the issuer ends in a slash, `aud` is an array with the user-info endpoint, own claims need a namespace. */
+  auth0: {
+    path: '/',
+    groupsClaims: ['groups', 'roles', AUTH0_GROUPS],
+    shape(parts, person, { origin }) {
+      const { payload } = parts
+      const { aud, scope, client_id: azp } = payload
+      delete payload.client_id
+      parts.header = { ...parts.header, typ: 'JWT' }
+      Object.assign(payload, {
+        aud: [aud, `${origin}/userinfo`],
+        scope: `openid ${String(scope)}`,
+        azp,
+        permissions: [],
+      })
+      Object.assign(payload, list(person.groups, AUTH0_GROUPS))
+    },
+  },
+  /** Keycloak: groups are paths with a leading slash, realm roles stand in an object of their own. */
+  keycloak: {
+    path: '/realms/demo',
+    groupsClaims: ['groups', 'roles', 'realm_access.roles'],
+    shape(parts, person) {
+      const { payload } = parts
+      const { scope, client_id: azp } = payload
+      delete payload.client_id
+      parts.header = { ...parts.header, typ: 'JWT' }
+      Object.assign(payload, { typ: 'Bearer', azp, acr: '1', scope: `openid ${String(scope)}`, sid: 'f2a1' })
+      Object.assign(
+        payload,
+        list(
+          person.groups?.map((group) => `/${group}`),
+          'groups',
+        ),
+      )
+      if (person.roles) payload.realm_access = { roles: person.roles }
+    },
+  },
+} satisfies Record<string, Vendor>
+
+export type VendorName = keyof typeof VENDORS

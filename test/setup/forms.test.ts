@@ -1,0 +1,277 @@
+/** Registering, replacing, testing and removing with the form: the same calls of tools as over MCP (specification, part 3). */
+import t from 'tap'
+import { startPce } from '../contract/authenticated-service.js'
+import { formFor, startService } from './service.js'
+import { hiddenFields } from './visitor.js'
+
+t.test('a registration', async (t) => {
+  const { loggedIn, good, audit, log, statusOf, call, provider } = await startService(t)
+  const alice = await loggedIn({ sub: 'alice' })
+
+  const answer = await alice.submit('/setup', { ...good, label: 'payments' })
+  t.equal(answer.statusCode, 303, 'is followed by a page of its own')
+  t.equal(answer.headers.location, '/setup')
+
+  const { body } = await alice.get('/setup')
+  t.match(body, /role="status"[^]*Your PCE credentials are stored\.[^]*The PCE accepted them/, 'which says so')
+  for (const fact of [good.pce_host, good.pce_port, good.pce_org_id, 'payments', 'checked']) {
+    t.ok(body.includes(`<bdi>${fact}</bdi>`), fact)
+  }
+  t.notMatch((await alice.get('/setup')).body, /credentials are stored\./, 'once')
+
+  const { pce_host, pce_port, pce_org_id } = good
+  t.strictSame(
+    await statusOf('alice'),
+    {
+      registered: true,
+      mode: 'per_user',
+      message: 'Your own PCE credentials are registered.',
+      pce_host,
+      pce_port: Number(pce_port),
+      pce_org_id: Number(pce_org_id),
+      tls_verify: true,
+      label: 'payments',
+    },
+    'their MCP client has it too',
+  )
+  t.match(await call(await provider.tokenFor({ sub: 'alice' }), 'check-pce-connection'), { connected: true })
+  t.match(await statusOf('bob'), { registered: false }, 'and nobody else')
+
+  const entries = audit.filter(({ tool }) => tool === 'register-pce-credentials')
+  t.match(entries, [
+    { phase: 'decision', decision: 'allowed', route: '/setup', sub: 'alice', role: 'operator' },
+    { phase: 'outcome', outcome: 'success', route: '/setup' },
+  ])
+  for (const where of [body, JSON.stringify(audit), JSON.stringify(log)]) {
+    t.notOk(where.includes(good.api_secret) || where.includes(good.api_key), 'the key is nowhere')
+  }
+
+  const other = formFor(await startPce(t))
+  t.equal((await alice.submit('/setup', other)).statusCode, 303)
+  const replaced = (await alice.get('/setup')).body
+  t.ok(replaced.includes(`<bdi>${other.pce_port}</bdi>`), 'another one takes its place')
+  t.notOk(replaced.includes(`<bdi>${good.pce_port}</bdi>`) || replaced.includes('payments'), 'altogether')
+})
+
+t.test('a key that the PCE does not take is a warning, not a loss', async (t) => {
+  const { loggedIn, good, statusOf } = await startService(t)
+  const alice = await loggedIn()
+  t.equal((await alice.submit('/setup', { ...good, api_secret: 'SECRET-CANARY' })).statusCode, 303)
+  t.match(await statusOf(), { registered: true })
+  const { body } = await alice.get('/setup')
+  t.match(
+    body,
+    /class="notice warning" role="alert"[^]*stored, but the PCE could not be used[^]*does not accept the API key/,
+  )
+  t.notMatch(body, 'SECRET-CANARY')
+})
+
+t.test('what is wrong stands beside its field, in words, and nothing comes back', async (t) => {
+  const { loggedIn, good, provider, statusOf, audit, log } = await startService(t)
+  const alice = await loggedIn()
+  const ports = ['0', '65536', '-1', '443.0', '4e2', '0x1bb', '+443', '0443', '４４３', '99999999999999999999', '1 2']
+  const cases: [string, Record<string, string>, Record<string, RegExp>][] = [
+    [
+      'nothing entered',
+      Object.fromEntries(Object.keys(good).map((name) => [name, ' '])),
+      {
+        'pce-host': /Enter the host name or address of your PCE\./,
+        'pce-port': /Enter the port of your PCE\./,
+        'pce-org-id': /Enter the number of your organisation\./,
+        'api-key': /Enter the API key\./,
+        'api-secret': /Enter the API secret\./,
+      },
+    ],
+    ...ports.map((port): (typeof cases)[number] => [
+      `port ${port}`,
+      { ...good, pce_port: port },
+      { 'pce-port': /whole number from 1 to 65535\./ },
+    ]),
+    ['organisation 0', { ...good, pce_org_id: '0' }, { 'pce-org-id': /whole number/ }],
+    ['a host that is refused', { ...good, pce_host: '169.254.169.254' }, { 'pce-host': /^.{10,}\.$/ }],
+    [
+      'a host that is none',
+      { ...good, pce_host: 'https://user:pw@pce.example.org/path' },
+      { 'pce-host': /^.{10,}\.$/ },
+    ],
+    ['a check that is no choice', { ...good, tls_verify: 'maybe' }, { 'tls-verify': /Choose one of the two\./ }],
+    ['a check that is not offered', { ...good, tls_verify: 'false' }, { 'tls-verify': /operator does not allow/ }],
+    ['a name that is too long', { ...good, label: 'x'.repeat(101) }, { label: /At most 100 characters\./ }],
+    ['a key with a colon', { ...good, api_key: 'api_key:secret' }, { 'api-key': /no colon/ }],
+    [
+      'much at once',
+      { ...good, pce_host: '127.0.0.1.', pce_org_id: '0', api_key: 'a:b' },
+      { 'pce-org-id': /whole number/, 'api-key': /no colon/ },
+    ],
+  ]
+  for (const [what, fields, expected] of cases) {
+    const { body, statusCode, headers } = await alice.submit('/setup', fields)
+    t.equal(statusCode, 400, what)
+    t.match(headers['content-security-policy'], /^default-src 'none'; style-src 'sha256-/)
+    t.match(body, /<title>Error: /)
+    t.match(body, /role="alert" tabindex="-1" autofocus[^]*Nothing was stored/, 'a summary takes the focus')
+    const wrong = [...body.matchAll(/<p class="error" id="([^"]*)-error">([^<]*)</g)].map(([, id, text]) => [id, text])
+    t.strictSame(wrong.map(([id]) => id).sort(), Object.keys(expected).sort())
+    for (const [id, text] of wrong) {
+      t.match(text, expected[id!]!)
+      t.ok(body.includes(`<a href="#${id}">`), 'the summary leads to the field')
+      t.match(body, new RegExp(`id="${id}"[^>]*aria-invalid="true" aria-describedby="${id}-error ${id}-hint"`))
+    }
+    const inputs = [...body.matchAll(/<input[^>]*>/g)].map(([tag]) => tag).filter((tag) => !tag.includes('hidden'))
+    t.notOk(
+      inputs.some((tag) => /\svalue=/.test(tag)),
+      'no field has a value',
+    )
+    for (const value of Object.values(fields)) {
+      if (value.length > 5)
+        t.notOk(body.replaceAll(provider.issuer, '').includes(value), `${value.slice(0, 20)} does not come back`)
+    }
+  }
+  t.match(await statusOf(), { registered: false })
+  const written = JSON.stringify([audit, log])
+  t.notOk(written.includes(good.api_secret) || written.includes(good.api_key), 'and nothing of it is written anywhere')
+})
+
+t.test('blanks around a value do not belong to it', async (t) => {
+  const { loggedIn, good } = await startService(t)
+  const alice = await loggedIn()
+  const padded = Object.fromEntries(Object.entries(good).map(([name, value]) => [name, ` ${value}\n`]))
+  t.equal((await alice.submit('/setup', padded)).statusCode, 303)
+  t.match((await alice.get('/setup')).body, 'The PCE accepted them')
+})
+
+t.test('fields that nobody asked for', async (t) => {
+  const { loggedIn, good, statusOf } = await startService(t)
+  const alice = await loggedIn()
+  const token = hiddenFields((await alice.get('/setup')).body, '/setup')
+  const form = new URLSearchParams({ ...token, ...good }).toString()
+  const more = [
+    'role=admin',
+    '__proto__=x',
+    '__proto__[tls_verify]=false',
+    'constructor=x',
+    'pce_host=twice',
+    'api_secret=',
+  ]
+  for (const field of more) {
+    const { statusCode, body } = await alice.post('/setup', `${form}&${field}`)
+    t.equal(statusCode, 400, field)
+    t.match(body, /Nothing was stored/)
+    t.notOk(body.includes(good.api_secret))
+  }
+  t.match(await statusOf(), { registered: false })
+  t.notOk('tls_verify' in {}, 'and no prototype has changed')
+})
+
+t.test('the certificate check', async (t) => {
+  const { loggedIn, good } = await startService(t, { allowInsecureTls: true })
+  const alice = await loggedIn()
+  t.equal((await alice.submit('/setup', { ...good, tls_verify: 'false' })).statusCode, 303)
+  t.match((await alice.get('/setup')).body, /The PCE accepted them[^]*<bdi>not checked<\/bdi>/)
+})
+
+t.test('removing', async (t) => {
+  const { loggedIn, good, audit, statusOf } = await startService(t)
+  const alice = await loggedIn()
+  await alice.submit('/setup', good)
+  t.equal((await alice.submit('/setup/remove')).statusCode, 303)
+  t.match(await statusOf(), { registered: false })
+  t.match((await alice.get('/setup')).body, /credentials are removed[^]*Nothing yet/)
+  t.equal((await alice.submit('/setup/remove')).statusCode, 303, 'twice is no error')
+  t.match((await alice.get('/setup')).body, /no credentials to remove/)
+  t.equal(audit.filter(({ tool, phase }) => tool === 'delete-pce-credentials' && phase === 'outcome').length, 2)
+})
+
+t.test('testing the connection', async (t) => {
+  const { loggedIn, good, audit, pce } = await startService(t)
+  const alice = await loggedIn()
+  t.equal((await alice.submit('/setup/test')).statusCode, 303)
+  t.match((await alice.get('/setup')).body, /class="notice bad" role="alert"[^]*The PCE could not be used/)
+  t.match(
+    audit.find(({ tool }) => tool === 'check-pce-connection'),
+    { decision: 'denied', reason: 'no_pce_credentials', route: '/setup' },
+    'is refused by the same gate as ever where nothing is registered',
+  )
+  await alice.submit('/setup', good)
+  await alice.submit('/setup/test')
+  t.match((await alice.get('/setup')).body, /The PCE answered and accepts your credentials[^]*It took \d+ ms/)
+  pce.simulator.faults.add({ kind: 'status', path: /./, status: 403, times: 9 })
+  await alice.submit('/setup/test')
+  t.match((await alice.get('/setup')).body, /class="notice bad" role="alert"[^]*The PCE could not be used/)
+})
+
+t.test('tests and registrations are limited', async (t) => {
+  const { loggedIn, good } = await startService(t)
+  const alice = await loggedIn()
+  const answers = []
+  for (let i = 0; i < 6; i++) answers.push(await alice.submit('/setup', good))
+  t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [303, 303, 303, 303, 303, 429])
+  t.match(answers.at(-1)!.body, /Nothing was stored[^]*5 times a minute/)
+  t.match(answers.at(-1)!.headers['retry-after'], /^[1-9]\d?$/)
+
+  let test = await alice.submit('/setup/test')
+  for (let i = 0; i < 10; i++) test = await alice.submit('/setup/test')
+  t.equal(test.statusCode, 429)
+  t.match(test.body, /Too many attempts/)
+  t.match(test.headers['retry-after'], /^[1-9]\d?$/)
+  t.equal((await (await loggedIn({ sub: 'bob' })).submit('/setup/test')).statusCode, 303, 'for each person')
+})
+
+t.test('programs with a bearer token', async (t) => {
+  const { visitor, provider, good, statusOf } = await startService(t)
+  const authorization = `Bearer ${await provider.tokenFor({ sub: 'robot' })}`
+  const program = visitor({ authorization, accept: 'application/json' })
+  const plain = { origin: '', 'sec-fetch-site': '' }
+
+  const bad = await program.post('/setup', { ...good, pce_port: 'x' }, plain)
+  t.equal(bad.statusCode, 400)
+  t.match(bad.json(), { error: 'invalid_argument', problems: [{ path: '/pce_port' }] })
+  t.notOk(bad.body.includes(good.api_secret))
+
+  const done = await program.post('/setup', good, plain)
+  t.equal(done.statusCode, 200, 'need no CSRF token')
+  t.match(done.json(), { status: 'ok', connection: { ok: true } })
+  t.notOk(done.body.includes(good.api_secret))
+  t.match(await statusOf('robot'), { registered: true })
+
+  t.match((await program.post('/setup/test', '', plain)).json(), { connected: true })
+  t.match((await program.post('/setup/remove', '', plain)).json(), { status: 'ok' })
+  t.match((await program.post('/setup/test', '', plain)).json(), { error: 'no_pce_credentials' })
+  t.match((await program.post('/setup/logout', '', plain)).json(), { status: 'ok' })
+
+  const anything = { ...plain, accept: '*/*' }
+  const redirected = await program.post('/setup', good, anything)
+  t.equal(redirected.statusCode, 303, 'one that takes anything is sent to the page')
+  t.match(
+    (await program.post('/setup', {}, anything)).json(),
+    { error: 'invalid_argument' },
+    'and reads errors as JSON',
+  )
+})
+
+t.test('bodies', async (t) => {
+  const { loggedIn, good, refusals } = await startService(t)
+  const alice = await loggedIn()
+  const token = hiddenFields((await alice.get('/setup')).body, '/setup')
+  const large = await alice.post('/setup', { ...token, ...good, label: 'x'.repeat(16 * 1024) })
+  t.equal(large.statusCode, 413)
+  t.match(large.body, /payload_too_large/)
+  const types = {
+    'text/plain': `_csrf=${token._csrf}`,
+    'application/json': JSON.stringify({ ...token, ...good }),
+    'multipart/form-data; boundary=x': `--x\r\ncontent-disposition: form-data; name="pce_host"\r\n\r\na\r\n--x--`,
+  }
+  for (const [type, body] of Object.entries(types)) {
+    const answer = await alice.post('/setup', body, { 'content-type': type })
+    t.equal(answer.statusCode, 415, type)
+    t.match(answer.body, 'application/x-www-form-urlencoded')
+  }
+  const packed = await alice.post('/setup', { ...token, ...good }, { 'content-encoding': 'gzip' })
+  t.equal(packed.statusCode, 415, 'compressed')
+  t.strictSame(
+    refusals().map(({ reason }) => reason),
+    ['payload_too_large', ...Array<string>(4).fill('unsupported_media_type')],
+    'each is in the audit log',
+  )
+  t.match(refusals()[0], { route: '/setup', tool: 'register-pce-credentials', sub: 'alice', role: 'operator' })
+})

@@ -1,0 +1,358 @@
+/** The login of the browser: what is asked of the provider, and every answer that must not let anybody in (design decision 17; E8). */
+import type { LightMyRequestResponse } from 'fastify'
+import t, { type Test } from 'tap'
+import { createBrowserLogin } from '../../plugins/setup/browser-login.js'
+import { GROUP_OF, PUBLIC_URL, startService } from './service.js'
+import type { Fault, Person } from './pretend-provider.js'
+import type { Visitor } from './visitor.js'
+
+type Service = Awaited<ReturnType<typeof startService>>
+
+/** From the login to the page after the callback; `change` may tamper with what the provider sends back. */
+async function logIn(
+  { visitor, provider }: Service,
+  {
+    person,
+    change,
+    browser = visitor(),
+  }: { person?: Person; change?: (query: URLSearchParams) => void; browser?: Visitor } = {},
+): Promise<LightMyRequestResponse & { browser: Visitor }> {
+  const { headers } = await browser.get('/setup/login')
+  const query = provider.comeBack(headers.location as string, person)
+  change?.(query)
+  return Object.assign(await browser.get(`/setup/callback?${query.toString()}`), { browser })
+}
+
+const isLoggedIn = async (browser: Visitor) => (await browser.get('/setup')).statusCode === 200
+
+t.test('what is asked of the provider', async (t) => {
+  t.test('by a client with a secret', async (t) => {
+    const service = await startService(t)
+    const { headers } = await service.visitor().get('/setup/login')
+    const url = new URL(headers.location as string)
+    t.equal(
+      `${url.origin}${url.pathname}`,
+      `${service.provider.issuer}/authorize`,
+      'at the endpoint of its discovery document',
+    )
+    const random = /^[\w-]{43}$/
+    t.match(Object.fromEntries(url.searchParams), {
+      response_type: 'code',
+      client_id: 'setup-page',
+      redirect_uri: `${PUBLIC_URL}/setup/callback`,
+      scope: 'openid svc-mcp.use',
+      resource: service.oauth.audience,
+      audience: service.oauth.audience,
+      state: random,
+      nonce: random,
+      code_challenge: random,
+      code_challenge_method: 'S256',
+    })
+    const done = await logIn(service)
+    t.equal(done.statusCode, 302)
+    t.equal(done.headers.location, '/setup')
+    t.ok(await isLoggedIn(done.browser))
+    const [request] = service.provider.tokenRequests
+    t.match(request!.form, {
+      grant_type: 'authorization_code',
+      redirect_uri: `${PUBLIC_URL}/setup/callback`,
+      resource: service.oauth.audience,
+      code_verifier: random,
+    })
+    const basic = Buffer.from(request!.authorization!.replace('Basic ', ''), 'base64').toString()
+    t.equal(decodeURIComponent(basic), 'setup-page:client-secret')
+    t.equal(request!.form.client_secret, undefined)
+  })
+
+  t.test('by a public client', async (t) => {
+    const service = await startService(t, { login: { clientId: 'setup-page' } })
+    t.equal((await logIn(service)).statusCode, 302)
+    const [request] = service.provider.tokenRequests
+    t.match(request, { form: { client_id: 'setup-page', code_verifier: /./ }, authorization: undefined })
+  })
+
+  t.test('where the provider takes the secret in the body only', async (t) => {
+    const service = await startService(t)
+    service.provider.document = { token_endpoint_auth_methods_supported: ['client_secret_post'] }
+    t.equal((await logIn(service)).statusCode, 302)
+    t.match(service.provider.tokenRequests[0], { form: { client_secret: 'client-secret' }, authorization: undefined })
+  })
+
+  t.test('for an audience that is no URI', async (t) => {
+    const { visitor } = await startService(t, { oauth: { audience: '7d1c-client-id' } })
+    const asked = new URL((await visitor().get('/setup/login')).headers.location as string).searchParams
+    t.equal(asked.get('resource'), PUBLIC_URL)
+    t.equal(asked.get('audience'), '7d1c-client-id')
+  })
+
+  t.test('to log in as somebody else', async (t) => {
+    const { visitor } = await startService(t)
+    const promptOf = async (path: string) =>
+      new URL((await visitor().get(path)).headers.location as string).searchParams.get('prompt')
+    t.equal(await promptOf('/setup/login?again=1'), 'login')
+    t.equal(await promptOf('/setup/login?again=1&again=1'), null)
+    t.equal(await promptOf('/setup/login'), null)
+  })
+})
+
+t.test('answers that let nobody in', async (t) => {
+  const service = await startService(t)
+  const { provider, log } = service
+  const expectRefusal = async (what: string, answer: LightMyRequestResponse & { browser: Visitor }, status = 403) => {
+    t.equal(answer.statusCode, status, what)
+    t.match(answer.headers['content-type'], 'text/html')
+    t.match(answer.headers['content-security-policy'], /^default-src 'none'; style-src 'sha256-/)
+    t.match(answer.body, /<h1>[^]*request <code>/)
+    t.notOk(await isLoggedIn(answer.browser), 'nobody is in')
+  }
+
+  const tampered: Record<string, (query: URLSearchParams) => void> = {
+    'no state': (query) => query.delete('state'),
+    'another state': (query) => query.set('state', 'x'.repeat(43)),
+    'two states': (query) => query.append('state', 'x'),
+    'no code': (query) => query.delete('code'),
+    'another code': (query) => query.set('code', 'guessed'),
+    'two codes': (query) => query.append('code', 'x'),
+    'of another issuer (RFC 9207)': (query) => query.set('iss', 'https://other.example'),
+    'an ID token in the URL': (query) => query.set('id_token', 'x'),
+    'a packed response': (query) => query.set('response', 'x.y.z'),
+  }
+  for (const [what, change] of Object.entries(tampered)) await expectRefusal(what, await logIn(service, { change }))
+
+  const refusals = [
+    'access_denied',
+    'invalid_scope',
+    'login_required',
+    '<script>alert(1)</script>',
+    '"><img src=x>',
+    '',
+  ]
+  for (const error of refusals) {
+    const answer = await logIn(service, {
+      change(query) {
+        query.delete('code')
+        query.set('error', error)
+        query.set('error_description', '<script>alert(2)</script> QUERY-CANARY')
+        query.set('error_uri', 'https://evil.example/QUERY-CANARY')
+      },
+    })
+    await expectRefusal(`error ${error}`, answer)
+    t.notMatch(answer.body, /alert|<img|QUERY-CANARY|evil\.example/, 'nothing of the query is said again')
+  }
+  for (const error of ['server_error', 'temporarily_unavailable']) {
+    const answer = await logIn(service, { change: (query) => query.set('error', error) })
+    await expectRefusal(error, answer, 503)
+    t.match(answer.headers['retry-after'], /^[1-9]/)
+  }
+
+  const badTokens: Record<string, Person> = {
+    'for another audience': { claims: { aud: 'https://other.example' } },
+    'of another issuer': { claims: { iss: 'https://other.example' } },
+    'without the scope': { claims: { scope: 'openid' } },
+    'that is expired': { claims: { exp: Math.floor(Date.now() / 1000) - 60 } },
+    'for nobody': { claims: { sub: undefined } },
+  }
+  for (const [what, person] of Object.entries(badTokens)) {
+    const answer = await logIn(service, { person })
+    await expectRefusal(`an access token ${what}`, answer)
+    t.match(answer.body, /its access token is not accepted here[^]*The operator must know: /)
+  }
+
+  const answers: Record<string, Partial<Pick<Service['provider'], 'answer' | 'idToken'>>> = {
+    'an opaque access token': { answer: { access_token: 'TOKEN-CANARY-opaque' } },
+    'no access token': { answer: { access_token: undefined } },
+    'an ID token for the access token': { answer: { access_token: 'eyJ.eyJ.x' } },
+    'no ID token': { answer: { id_token: undefined } },
+    'an ID token of another login': { idToken: { nonce: 'other' } },
+    'an ID token without nonce': { idToken: { nonce: undefined } },
+    'an ID token for another client': { idToken: { aud: 'other-client' } },
+    'an ID token of another issuer': { idToken: { iss: 'https://other.example' } },
+    'an ID token that is expired': { idToken: { exp: 1000 } },
+  }
+  for (const [what, change] of Object.entries(answers)) {
+    Object.assign(provider, change)
+    await expectRefusal(what, await logIn(service))
+    Object.assign(provider, { answer: {}, idToken: {} })
+  }
+  t.equal((await logIn(service)).statusCode, 302, 'a good one still does')
+
+  const written = JSON.stringify(log)
+  for (const { form, authorization } of provider.tokenRequests) {
+    for (const secret of [form.code, form.code_verifier, authorization]) t.notOk(written.includes(secret!))
+  }
+  t.notMatch(written, /TOKEN-CANARY|QUERY-CANARY|client-secret|eyJ/, 'codes, tokens and queries are in no log')
+  t.equal(log.filter(({ msg }) => msg === 'login failed').length, 31, 'but every failure is')
+})
+
+t.test('a login belongs to the browser that began it', async (t) => {
+  const service = await startService(t)
+  const { visitor, provider, clock } = service
+
+  const mallory = visitor()
+  const { headers } = await mallory.get('/setup/login')
+  const query = provider.comeBack(headers.location as string, { sub: 'mallory' }).toString()
+  const victim = visitor()
+  t.equal(
+    (await victim.get(`/setup/callback?${query}`)).statusCode,
+    403,
+    "another one cannot end it: nobody works in an attacker's account",
+  )
+  await victim.get('/setup/login')
+  t.equal((await victim.get(`/setup/callback?${query}`)).statusCode, 403, 'not even while logging in')
+  t.notOk(await isLoggedIn(victim))
+
+  const before = mallory.copy()
+  t.equal((await mallory.get(`/setup/callback?${query}`)).statusCode, 302)
+  t.equal((await mallory.get(`/setup/callback?${query}`)).statusCode, 403, 'it ends once')
+  const answer = await before.get(`/setup/callback?${query}`)
+  t.equal(answer.statusCode, 403, 'with an older cookie as well: the code is used')
+
+  const guessing = visitor()
+  const once = (await guessing.get('/setup/login')).headers.location as string
+  const right = provider.comeBack(once)
+  await guessing.get(`/setup/callback?code=guessed&state=${right.get('state')}`)
+  t.equal((await guessing.get(`/setup/callback?${right.toString()}`)).statusCode, 403, 'and is tried once')
+
+  const slow = visitor()
+  const begun = (await slow.get('/setup/login')).headers.location as string
+  clock.offset += 10 * 60_000
+  const late = await slow.get(`/setup/callback?${provider.comeBack(begun).toString()}`)
+  t.equal(late.statusCode, 403, 'it ends within 10 minutes')
+  t.match(late.body, /took too long[^]*href="\/setup"/)
+
+  const tabs = visitor()
+  const urls = []
+  for (let i = 0; i < 4; i++) urls.push((await tabs.get('/setup/login')).headers.location)
+  const oldest = await tabs.get(`/setup/callback?${provider.comeBack(urls[0]!).toString()}`)
+  t.equal(oldest.statusCode, 403, 'of four tabs the oldest is forgotten')
+  t.equal(
+    (await tabs.get(`/setup/callback?${provider.comeBack(urls[1]!).toString()}`)).statusCode,
+    302,
+    'the others work',
+  )
+})
+
+t.test('a provider that does not answer', async (t) => {
+  const faults: Record<string, Fault> = {
+    'an error': (response) => response.writeHead(500, { 'content-type': 'application/json' }).end('{}'),
+    'a page': (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Sign in</h1>'),
+    'half an answer': (response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{"issuer":'),
+    'a redirect': (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
+    'a broken connection': (response) => response.socket?.destroy(),
+    'too much': (response) =>
+      response.writeHead(200, { 'content-type': 'application/json' }).end(`{"x":"${'x'.repeat(300_000)}"}`),
+  }
+  const expectUnavailable = (t: Test, what: string, answer: LightMyRequestResponse) => {
+    t.equal(answer.statusCode, 503, what)
+    t.match(answer.headers['retry-after'], /^[1-9]/)
+    t.match(answer.body, /Nobody can log in right now[^]*login_unavailable/)
+  }
+
+  t.test('with its endpoints', async (t) => {
+    const { visitor, provider, clock } = await startService(t)
+    for (const [what, fault] of Object.entries(faults)) {
+      provider.faults.discovery = fault
+      expectUnavailable(t, what, await visitor().get('/setup/login'))
+      const asked = provider.discoveries
+      expectUnavailable(t, 'the next one', await visitor().get('/setup/login'))
+      t.equal(provider.discoveries, asked, 'does not ask at once')
+      clock.offset += 5_000
+    }
+    delete provider.faults.discovery
+    const answers = await Promise.all(Array.from({ length: 10 }, () => visitor().get('/setup/login')))
+    t.ok(
+      answers.every(({ statusCode }) => statusCode === 302),
+      'it heals by itself',
+    )
+    t.equal(provider.discoveries, Object.keys(faults).length + 1, 'and ten people ask once')
+
+    provider.faults.discovery = faults['an error']
+    clock.offset += 61 * 60_000
+    t.equal((await visitor().get('/setup/login')).statusCode, 302, 'what is known serves while the provider is down')
+    t.equal((await visitor().get('/setup', { accept: 'application/json' })).statusCode, 401, 'programs notice nothing')
+  })
+
+  t.test('with a token', async (t) => {
+    const service = await startService(t)
+    for (const [what, fault] of Object.entries(faults)) {
+      service.provider.faults.token = fault
+      const answer = await logIn(service)
+      expectUnavailable(t, what, answer)
+      t.notOk(await isLoggedIn(answer.browser))
+    }
+  })
+
+  t.test('in time', async (t) => {
+    const { visitor, provider } = await startService(t)
+    provider.faults.discovery = () => {}
+    const started = Date.now()
+    expectUnavailable(t, 'at all', await visitor().get('/setup/login'))
+    t.ok(Date.now() - started < 8000, 'is not waited for')
+  })
+})
+
+t.test('a discovery document that cannot be trusted', async (t) => {
+  const { provider, visitor, clock } = await startService(t)
+  const documents: Record<string, Record<string, unknown>> = {
+    'another issuer': { issuer: 'https://other.example' },
+    'the issuer in another spelling': { issuer: provider.issuer.replace('127.0.0.1', '127.1') },
+    'the issuer with a slash': { issuer: `${provider.issuer}/` },
+    'a login page on this machine': { authorization_endpoint: 'http://localhost/authorize' },
+    'a login page without TLS': { authorization_endpoint: 'http://idp.example/authorize' },
+    'a script for a login page': { authorization_endpoint: 'javascript:alert(1)' },
+    'a token endpoint without TLS': { token_endpoint: 'http://idp.example/token' },
+    'no token endpoint': { token_endpoint: undefined },
+    'no login page': { authorization_endpoint: undefined },
+  }
+  for (const [what, document] of Object.entries(documents)) {
+    provider.document = document
+    const answer = await visitor().get('/setup/login')
+    t.equal(answer.statusCode, 503, what)
+    t.match(answer.body, 'login_unavailable')
+    clock.offset += 5_000
+  }
+})
+
+t.test('a provider with TLS has all of its endpoints behind it', async (t) => {
+  const issuer = 'https://idp.example.test/tenant'
+  const loginWith = (document: object) =>
+    createBrowserLogin({
+      issuer,
+      clientId: 'setup-page',
+      scope: 'svc-mcp.use',
+      audience: PUBLIC_URL,
+      publicUrl: PUBLIC_URL,
+      now: Date.now,
+      fetch: () =>
+        Promise.resolve(
+          Response.json({
+            issuer,
+            authorization_endpoint: `${issuer}/authorize`,
+            token_endpoint: `${issuer}/token`,
+            ...document,
+          }),
+        ),
+    }).start(false)
+  t.match((await loginWith({})).url, /^https:\/\/idp\.example\.test\/tenant\/authorize\?/)
+  for (const endpoint of ['http://idp.example.test/x', 'http://127.0.0.1/x', 'data:,x', '//idp.example.test/x', '']) {
+    for (const name of ['authorization_endpoint', 'token_endpoint']) {
+      await t.rejects(loginWith({ [name]: endpoint }), { code: 'login_unavailable' }, `${name} ${endpoint}`)
+    }
+  }
+})
+
+t.test('keys that were never loaded say nothing about a login', async (t) => {
+  const service = await startService(t, { keysAreDown: true })
+  const answer = await logIn(service)
+  t.equal(answer.statusCode, 503)
+  t.match(answer.body, 'keys_unavailable')
+  t.match(answer.headers['retry-after'], /^[1-9]/)
+})
+
+t.test('the role counts from the next login on', async (t) => {
+  const service = await startService(t)
+  const { browser } = await logIn(service, { person: { groups: [GROUP_OF.reader] } })
+  t.match((await browser.get('/setup')).body, '>reader<')
+  await logIn(service, { browser, person: { groups: [GROUP_OF.admin] } })
+  t.match((await browser.get('/setup')).body, '>admin<')
+})

@@ -1,0 +1,497 @@
+/** The encrypted credentials: what binds them, what opens them, and how their key is changed. */
+import { createDecipheriv, randomBytes } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { openKeystoreFile } from '../../composition/open-keystore.js'
+import { rewrapKeystore } from '../../composition/rewrap-keystore.js'
+import type { Owner } from '../../schemas/caller.js'
+import type { PceCredentials } from '../../schemas/credentials.js'
+import { StartupError } from '../../schemas/config.js'
+import type { ToolError } from '../../schemas/errors.js'
+import type { SealedCredentials } from '../../schemas/state.js'
+import { bytesOf, credentialsOf, directoryOf } from './support.js'
+
+/** Writes whose nonces are compared: `SVC_MCP_WRITES=100000` for the full loop. */
+const WRITES = Number(process.env.SVC_MCP_WRITES ?? 500)
+/** Random histories of a keystore. */
+const RUNS = Number(process.env.SVC_MCP_RUNS ?? 25)
+const KEK = randomBytes(32)
+const NEXT = randomBytes(32)
+const ALICE = { iss: 'https://idp.example', sub: 'alice' }
+const BOB = { iss: 'https://idp.example', sub: 'bob' }
+
+async function open(t: Test, path: string, kek = KEK, previousKek?: Buffer) {
+  const file = await openKeystoreFile({ path, kek, previousKek }, { now: () => Date.now() })
+  t.teardown(() => file.state.close())
+  return { ...file, records: file.state.credentials }
+}
+
+const newPath = (t: Test) => join(directoryOf(t), 'keystore.db')
+const unreadable = { name: 'ToolError', code: 'credentials_unreadable' }
+const unavailable = { name: 'ToolError', code: 'keystore_unavailable' }
+
+t.test('what is stored comes back whole, each time under a version of its own', async (t) => {
+  const { keystore, state } = await open(t, newPath(t))
+  t.equal(await keystore.find(ALICE), null)
+  const { label: _label, ...unlabelled } = credentialsOf('a "secret" with ünïcode 😀')
+  const first = await keystore.write(ALICE, unlabelled)
+  const second = await keystore.write(BOB, credentialsOf('two'))
+  const third = await keystore.write(BOB, { ...credentialsOf('two'), tlsVerify: false })
+  t.equal(new Set([first, second, third]).size, 3)
+  const found = await keystore.find(ALICE)
+  t.equal(found?.version, first)
+  t.strictSame(found?.open(), unlabelled)
+  t.equal((await keystore.find(BOB))?.version, third)
+  t.strictSame((await keystore.find(BOB))?.open(), { ...credentialsOf('two'), tlsVerify: false })
+  t.equal(await keystore.remove(BOB), true)
+  t.equal(await keystore.remove(BOB), false)
+  t.equal(await keystore.find(BOB), null)
+  state.close()
+})
+
+t.test('nothing of the credentials can be read in the files, before and after they are removed', async (t) => {
+  const directory = directoryOf(t)
+  const { keystore, state } = await open(t, join(directory, 'keystore.db'))
+  const credentials = credentialsOf('SECRET-CANARY')
+  await keystore.write(ALICE, credentials)
+  const expectNothing = () => {
+    const bytes = bytesOf(directory)
+    t.ok(bytes.includes('alice'), 'whose they are can be seen')
+    for (const value of Object.values(credentials)) {
+      if (String(value).length < 6) continue
+      t.notOk(bytes.includes(String(value)), `no ${value} as text`)
+      t.notOk(bytes.includes(Buffer.from(String(value)).toString('base64').slice(0, -2)), 'nor as base64')
+    }
+    for (const key of [KEK, Buffer.from(KEK.toString('hex')), Buffer.from(KEK.toString('base64'))]) {
+      t.notOk(bytes.includes(key), 'nor the key')
+    }
+  }
+  expectNothing()
+  const sealed = Buffer.from((await state.credentials.get(ALICE))!.sealed)
+  await keystore.write(BOB, credentials)
+  await keystore.remove(ALICE)
+  state.close()
+  t.notOk(readFileSync(join(directory, 'keystore.db')).includes(sealed), 'what is removed is overwritten')
+})
+
+t.test('no nonce and no wrapped key comes twice, and nothing repeats for equal credentials', async (t) => {
+  const { keystore, records } = await open(t, newPath(t))
+  const seen = { wrappedKey: new Set<string>(), sealed: new Set<string>(), both: new Set<string>() }
+  for (let number = 0; number < WRITES; number++) {
+    await keystore.write(ALICE, credentialsOf('same'))
+    const record = (await records.get(ALICE))!
+    for (const part of ['wrappedKey', 'sealed'] as const) {
+      seen[part].add(Buffer.from(record[part]).subarray(1, 13).toString('hex'))
+      seen.both.add(Buffer.from(record[part]).subarray(13, 29).toString('hex'))
+    }
+    if (number === 0)
+      t.strictSame([record.wrappedKey.length, record.wrappedKey[0], record.sealed[0]], [1 + 12 + 32 + 16, 1, 1])
+  }
+  t.strictSame(
+    Object.values(seen).map(({ size }) => size),
+    [WRITES, WRITES, 2 * WRITES],
+  )
+})
+
+t.test('every registration has a data key of its own, in the layout of checklist D1 and D2', async (t) => {
+  const { keystore, records } = await open(t, newPath(t))
+  /** Read by other means than it was written: layout, nonce, ciphertext, tag; bound to parts with their lengths. */
+  const decrypt = (key: Uint8Array, blob: Uint8Array, ...parts: string[]) => {
+    const lengths = parts.map((part) => [0, 0, 0, Buffer.byteLength(part)])
+    const boundTo = Buffer.concat([
+      Buffer.of(1),
+      ...parts.flatMap((part, at) => [Buffer.from(lengths[at]!), Buffer.from(part)]),
+    ])
+    const decipher = createDecipheriv('aes-256-gcm', key, blob.subarray(1, 13), { authTagLength: 16 })
+    decipher.setAAD(boundTo).setAuthTag(blob.subarray(-16))
+    return Buffer.concat([decipher.update(blob.subarray(13, -16)), decipher.final()])
+  }
+  const keys = new Set<string>()
+  for (let number = 0; number < 20; number++) {
+    await keystore.write(ALICE, credentialsOf('same'))
+    const { version, kekId, wrappedKey, sealed } = (await records.get(ALICE))!
+    const dataKey = decrypt(KEK, wrappedKey, 'data key', ALICE.iss, ALICE.sub, version, kekId)
+    keys.add(dataKey.toString('hex'))
+    const text = decrypt(dataKey, sealed, 'credentials', ALICE.iss, ALICE.sub, version).toString()
+    t.strictSame(JSON.parse(text), credentialsOf('same'))
+  }
+  t.equal(keys.size, 20)
+})
+
+t.test('any byte of a record that is changed makes it unreadable, for its owner alone', async (t) => {
+  const { keystore, records } = await open(t, newPath(t))
+  await keystore.write(ALICE, credentialsOf('alice'))
+  await keystore.write(BOB, credentialsOf('bob'))
+  const whole = (await records.get(ALICE))!
+  const changes: [string, SealedCredentials][] = []
+  for (const part of ['wrappedKey', 'sealed'] as const) {
+    for (let at = 0; at < whole[part].length; at++) {
+      const changed = Uint8Array.from(whole[part])
+      changed[at]! ^= 1 << (at % 8)
+      changes.push([`byte ${at} of ${part}`, { ...whole, [part]: changed }])
+    }
+    for (const length of [0, 1, 12, 13, 28, 29, whole[part].length - 12, whole[part].length - 1]) {
+      changes.push([`${part} cut to ${length}`, { ...whole, [part]: whole[part].subarray(0, length) }])
+    }
+    changes.push([`${part} made longer`, { ...whole, [part]: Uint8Array.from([...whole[part], 0]) }])
+  }
+  const flip = (text: string) => text.slice(0, -1) + (text.endsWith('0') ? '1' : '0')
+  changes.push(
+    ['version', { ...whole, version: flip(whole.version) }],
+    ['kekId', { ...whole, kekId: flip(whole.kekId) }],
+  )
+  for (const [what, record] of changes) {
+    await records.put(ALICE, record)
+    const found = (await keystore.find(ALICE))!
+    t.throws(() => found.open(), unreadable, what)
+  }
+  try {
+    ;(await keystore.find(ALICE))!.open()
+  } catch (error) {
+    const told = JSON.stringify([error, (error as Error).message, String((error as Error).cause)])
+    t.notMatch(told, /alice|canary/)
+  }
+  t.equal((await keystore.find(BOB))?.open().apiSecret, 'bob')
+  await keystore.write(ALICE, credentialsOf('again'))
+  t.equal((await keystore.find(ALICE))?.open().apiSecret, 'again', 'registering again mends it')
+  await records.put(ALICE, { ...whole, kekId: 'nobody' })
+  t.equal(await keystore.remove(ALICE), true, 'and so does removing')
+})
+
+t.test('a record opens for its own owner and registration only', async (t) => {
+  const { keystore, records } = await open(t, newPath(t))
+  /** Pairs that a plain joining of their parts would take for one another. */
+  const pairs: [Owner, Owner][] = [
+    [ALICE, BOB],
+    [
+      { iss: 'a', sub: 'b' },
+      { iss: 'b', sub: 'a' },
+    ],
+    [
+      { iss: 'a|b', sub: 'c' },
+      { iss: 'a', sub: 'b|c' },
+    ],
+    [
+      { iss: 'ab', sub: 'c' },
+      { iss: 'a', sub: 'bc' },
+    ],
+    [
+      { iss: 'a', sub: '' },
+      { iss: '', sub: 'a' },
+    ],
+    [
+      { iss: 'x', sub: 'é' },
+      { iss: 'x', sub: 'e\u0301' },
+    ],
+    [
+      { iss: 'x', sub: '__proto__' },
+      { iss: 'x', sub: 'constructor' },
+    ],
+  ]
+  for (const [one, other] of pairs) {
+    await keystore.write(one, credentialsOf('one'))
+    await keystore.write(other, credentialsOf('other'))
+    const [mine, theirs] = [(await records.get(one))!, (await records.get(other))!]
+    await records.put(one, theirs)
+    await records.put(other, mine)
+    for (const owner of [one, other]) {
+      const found = (await keystore.find(owner))!
+      t.throws(() => found.open(), unreadable, `${owner.iss} ${owner.sub}`)
+    }
+    const mixed = [
+      { ...mine, wrappedKey: theirs.wrappedKey },
+      { ...mine, sealed: theirs.sealed },
+      { ...mine, version: theirs.version },
+      { ...mine, wrappedKey: mine.sealed, sealed: mine.wrappedKey },
+    ]
+    for (const record of mixed) {
+      await records.put(one, record)
+      const found = (await keystore.find(one))!
+      t.throws(() => found.open(), unreadable)
+    }
+    await records.put(one, mine)
+    t.equal((await keystore.find(one))?.open().apiSecret, 'one')
+  }
+})
+
+t.test('two registrations of one owner do not mix', async (t) => {
+  const { keystore, records } = await open(t, newPath(t))
+  await keystore.write(ALICE, credentialsOf('old'))
+  const old = (await records.get(ALICE))!
+  await keystore.write(ALICE, credentialsOf('new'))
+  const now = (await records.get(ALICE))!
+  for (const record of [
+    { ...now, sealed: old.sealed },
+    { ...now, sealed: old.sealed, wrappedKey: old.wrappedKey },
+  ]) {
+    await records.put(ALICE, record)
+    const found = (await keystore.find(ALICE))!
+    t.throws(() => found.open(), unreadable)
+  }
+})
+
+t.test('another key than the keystore knows stops the start, and nothing is changed', async (t) => {
+  const says = (path: string) => ({ name: 'StartupError', message: `MCP_KEK does not match the keystore '${path}'` })
+  for (const users of [[], [ALICE]]) {
+    const path = newPath(t)
+    const first = await open(t, path)
+    for (const user of users) await first.keystore.write(user, credentialsOf('kept'))
+    const before = await first.records.page(null, 10)
+    await t.rejects(open(t, path, NEXT), says(path))
+    await t.rejects(open(t, path, NEXT, randomBytes(32)), {
+      name: 'StartupError',
+      message: `MCP_KEK does not match the keystore '${path}', and neither does MCP_KEK_PREVIOUS`,
+    })
+    await t.rejects(rewrapKeystore({ path, kek: NEXT }), says(path))
+    t.strictSame(await first.records.page(null, 10), before)
+    first.state.close()
+    const again = await open(t, path)
+    for (const user of users) t.equal((await again.keystore.find(user))?.open().apiSecret, 'kept')
+  }
+})
+
+t.test('records without a check value belong to nobody', async (t) => {
+  const donor = await open(t, newPath(t))
+  await donor.keystore.write(ALICE, credentialsOf('a'))
+  const path = newPath(t)
+  const { openState } = await import('../../plugins/state/open-state.js')
+  const state = openState(path, { now: () => Date.now(), variable: 'MCP_KEYSTORE_PATH' })
+  await state.credentials.put(ALICE, (await donor.records.get(ALICE))!)
+  await t.rejects(open(t, path), { name: 'StartupError' })
+  t.equal(await state.notes.get('kek'), null)
+  state.close()
+})
+
+t.test('the key is changed: both keys open, rewrapping moves all to the new one', async (t) => {
+  const path = newPath(t)
+  const old = await open(t, path)
+  const owners = Array.from({ length: 450 }, (_, number) => ({ iss: 'https://idp.example', sub: `user-${number}` }))
+  for (const owner of owners) await old.keystore.write(owner, credentialsOf(owner.sub))
+  const sealedBefore = (await old.records.page(null, 1000)).map(({ record }) => [record.version, record.sealed])
+  old.state.close()
+
+  const both = await open(t, path, NEXT, KEK)
+  for (const owner of owners) t.equal((await both.keystore.find(owner))?.open().apiSecret, owner.sub)
+  await both.keystore.write(owners[7]!, credentialsOf('user-7'))
+  const other = (await both.records.get(owners[3]!))!
+  await both.records.put(owners[3]!, { ...other, wrappedKey: other.wrappedKey.subarray(1) })
+
+  const report = await rewrapKeystore({ path, kek: NEXT, previousKek: KEK })
+  t.strictSame(report, {
+    ok: true,
+    lines: [
+      '448 rewrapped with MCP_KEK, 1 were already, 1 can be opened with neither key',
+      'WARNING: the owners of those must register their PCE credentials again',
+      'MCP_KEK_PREVIOUS is no longer needed: restart the servers without it',
+    ],
+  })
+  t.strictSame(await both.keystore.rewrap(), { rewrapped: 0, already: 449, unreadable: 1 })
+  const sealedAfter = (await both.records.page(null, 1000)).map(({ record }) => [record.version, record.sealed])
+  const differ = sealedAfter.filter((_, at) => JSON.stringify(sealedAfter[at]) !== JSON.stringify(sealedBefore[at]))
+  t.equal(differ.length, 1, 'what is sealed stays as it is, but for the one who registered anew')
+
+  for (const [kek, previousKek] of [[NEXT], [NEXT, KEK], [KEK, NEXT]] as const) {
+    const { keystore, state } = await open(t, path, kek, previousKek)
+    for (const owner of owners) {
+      if (owner !== owners[3]) t.equal((await keystore.find(owner))?.open().apiSecret, owner.sub)
+    }
+    state.close()
+  }
+  await t.rejects(open(t, path, KEK), { name: 'StartupError' }, 'the old key alone is no longer the keystore’s')
+  await t.rejects(rewrapKeystore({ path: `${path}.not`, kek: KEK }), {
+    name: 'StartupError',
+    message: `MCP_KEYSTORE_PATH '${path}.not' does not exist: there is nothing to rewrap`,
+  })
+})
+
+t.test('a server that was left with the old key writes nothing that would be lost', async (t) => {
+  const path = newPath(t)
+  const stale = await open(t, path)
+  await stale.keystore.write(ALICE, credentialsOf('alice'))
+  await stale.keystore.write(BOB, credentialsOf('bob'))
+  const bob = await stale.keystore.find(BOB)
+  const fresh = await open(t, path, NEXT, KEK)
+  await fresh.keystore.write(ALICE, credentialsOf('newer'))
+  await t.rejects(stale.keystore.find(ALICE), unavailable, 'what it has no key for is no reason to register again')
+  await stale.keystore.write(BOB, credentialsOf('rotating'))
+  t.equal((await fresh.keystore.find(BOB))?.open().apiSecret, 'rotating', 'while the key is being changed it may write')
+  t.strictSame(await fresh.keystore.rewrap(), { rewrapped: 1, already: 1, unreadable: 0 })
+  await t.rejects(stale.keystore.write(BOB, credentialsOf('lost')), unavailable)
+  await t.rejects(stale.keystore.find(BOB), unavailable)
+  t.equal(bob?.open().apiSecret, 'bob', 'what it has read it can open')
+  t.equal((await fresh.keystore.find(BOB))?.open().apiSecret, 'rotating')
+})
+
+t.test(
+  'rewrapping that breaks off leaves every record open to both keys, and the new key alone is not taken',
+  async (t) => {
+    const path = newPath(t)
+    const old = await open(t, path)
+    const owners = Array.from({ length: 300 }, (_, number) => ({ iss: 'https://idp.example', sub: `user-${number}` }))
+    for (const owner of owners) await old.keystore.write(owner, credentialsOf(owner.sub))
+    const { kekId } = (await old.records.get(ALICE)) ?? (await old.records.get(owners[0]!))!
+    const broken = await open(t, path, NEXT, KEK)
+    const isBegun = async () => (await old.records.page(null, 1000)).some(({ record }) => record.kekId !== kekId)
+    const running = broken.keystore.rewrap()
+    while (!(await isBegun())) await new Promise(setImmediate)
+    broken.state.close()
+    await t.rejects(running, unavailable)
+    const left = (await old.records.page(null, 1000)).filter(({ record }) => record.kekId === kekId).length
+    t.ok(left > 0 && left < owners.length, `${left} are left`)
+
+    await t.rejects(open(t, path, NEXT), { name: 'StartupError' })
+    for (const [kek, previous] of [
+      [NEXT, KEK],
+      [KEK, NEXT],
+    ] as const) {
+      const { keystore, state } = await open(t, path, kek, previous)
+      for (const owner of owners) t.equal((await keystore.find(owner))?.open().apiSecret, owner.sub)
+      state.close()
+    }
+    const oldAlone = await open(t, path)
+    let opened = 0
+    for (const owner of owners) {
+      const found = await oldAlone.keystore.find(owner).catch((error: ToolError) => error.code)
+      if (found === 'keystore_unavailable') continue
+      t.equal(typeof found === 'string' ? found : found?.open().apiSecret, owner.sub)
+      opened++
+    }
+    t.equal(opened, left, 'the old key alone opens what is left to it')
+    const report = await rewrapKeystore({ path, kek: NEXT, previousKek: KEK })
+    t.equal(
+      report.lines[0],
+      `${left} rewrapped with MCP_KEK, ${owners.length - left} were already, 0 can be opened with neither key`,
+    )
+    const alone = await open(t, path, NEXT)
+    for (const owner of owners) t.equal((await alone.keystore.find(owner))?.open().apiSecret, owner.sub)
+  },
+)
+
+t.test('who registers or removes while the records are rewrapped wins', async (t) => {
+  const path = newPath(t)
+  const old = await open(t, path)
+  const owners = Array.from({ length: 190 }, (_, number) => ({
+    iss: 'https://idp.example',
+    sub: `user-${1000 + number}`,
+  }))
+  for (const owner of owners) await old.keystore.write(owner, credentialsOf('before'))
+  const { kekId } = (await old.records.get(owners[0]!))!
+  const fresh = await open(t, path, NEXT, KEK)
+  const isDone = async (number: number) => (await old.records.get(owners[number]!))?.kekId !== kekId
+  const running = fresh.keystore.rewrap()
+  while (!(await isDone(9))) await new Promise(setImmediate)
+  t.notOk(await isDone(100), 'it is under way')
+  // Those before have been rewrapped already, those after have been read and not yet written; each by servers with either key.
+  for (const number of [0, 100]) await old.keystore.write(owners[number]!, credentialsOf('during'))
+  for (const number of [1, 101]) await fresh.keystore.write(owners[number]!, credentialsOf('during'))
+  for (const number of [2, 102]) await old.keystore.remove(owners[number]!)
+  t.match(await running, { unreadable: 0 })
+  const alone = await open(t, path, NEXT)
+  for (const [number, owner] of owners.entries()) {
+    const found = await alone.keystore.find(owner)
+    if ([2, 102].includes(number)) t.equal(found, null, 'what was removed does not come back')
+    else t.equal(found?.open().apiSecret, [0, 1, 100, 101].includes(number) ? 'during' : 'before', owner.sub)
+  }
+})
+
+t.test('a store that fails makes calls fail, with the cause for the log', async (t) => {
+  const { keystore, state } = await open(t, newPath(t))
+  await keystore.write(ALICE, credentialsOf('SECRET-CANARY'))
+  const found = await keystore.find(ALICE)
+  state.close()
+  for (const call of [
+    () => keystore.find(ALICE),
+    () => keystore.write(ALICE, credentialsOf('SECRET-CANARY')),
+    () => keystore.remove(ALICE),
+    () => keystore.rewrap(),
+  ]) {
+    const error: ToolError = await call().then(
+      () => t.fail('it was served') as never,
+      (error: ToolError) => error,
+    )
+    t.match(error, { ...unavailable, cause: /is closed$/ })
+    t.notMatch(`${error.message} ${error.hint} ${JSON.stringify(error.details)} ${String(error.cause)}`, /CANARY/)
+  }
+  t.equal(found?.open().apiSecret, 'SECRET-CANARY', 'what was found before can still be opened')
+})
+
+t.test('a file that is no keystore stops the start under its own variable', async (t) => {
+  const path = newPath(t)
+  writeFileSync(path, 'x'.repeat(10_000))
+  const error = await open(t, path).catch((error: Error) => error)
+  t.type(error, StartupError)
+  t.match(error, { message: `MCP_KEYSTORE_PATH '${path}' is no SQLite file` })
+})
+
+t.test('the keystore behaves as a map would, over restarts and changes of the key', async (t) => {
+  const owner = fc.record({
+    iss: fc.constantFrom('a', 'a|b', 'https://idp.example/'),
+    sub: fc.constantFrom('c', 'b|c', '__proto__', '😀'),
+  })
+  const credentials: fc.Arbitrary<PceCredentials> = fc.record(
+    {
+      host: fc.string({ unit: 'grapheme' }),
+      port: fc.integer({ min: 1, max: 65_535 }),
+      orgId: fc.nat(),
+      apiKey: fc.string(),
+      apiSecret: fc.string({ unit: 'binary' }),
+      tlsVerify: fc.boolean(),
+      label: fc.string(),
+    },
+    { noNullPrototype: true, requiredKeys: ['host', 'port', 'orgId', 'apiKey', 'apiSecret', 'tlsVerify'] },
+  )
+  type Step =
+    | { do: 'write'; owner: Owner; credentials: PceCredentials }
+    | { do: 'remove' | 'find'; owner: Owner }
+    | { do: 'restart' | 'turn' | 'rewrap' }
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ do: fc.constant('write' as const), owner, credentials }) },
+    { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('remove' as const, 'find' as const), owner }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ do: fc.constantFrom('restart' as const, 'turn' as const, 'rewrap' as const) }),
+    },
+  )
+  const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const path = newPath(t)
+      const model = new Map<string, PceCredentials>()
+      const versions = new Set<string>()
+      let [kek, previousKek] = [KEK, NEXT]
+      let file = await open(t, path, kek, previousKek)
+      for (const step of steps) {
+        if (step.do === 'write') {
+          const version = await file.keystore.write(step.owner, step.credentials)
+          t.notOk(versions.has(version))
+          versions.add(version)
+          model.set(keyOf(step.owner), step.credentials)
+        } else if (step.do === 'remove') {
+          t.equal(await file.keystore.remove(step.owner), model.delete(keyOf(step.owner)))
+        } else if (step.do === 'find') {
+          const found = await file.keystore.find(step.owner)
+          t.strictSame(found?.open(), model.get(keyOf(step.owner)))
+        } else if (step.do === 'rewrap') {
+          const { rewrapped, already, unreadable } = await file.keystore.rewrap()
+          t.strictSame([rewrapped + already, unreadable], [model.size, 0])
+        } else {
+          if (step.do === 'turn') [kek, previousKek] = [previousKek, kek]
+          file.state.close()
+          file = await open(t, path, kek, previousKek)
+        }
+      }
+      await file.keystore.rewrap()
+      file.state.close()
+      const alone = await open(t, path, kek)
+      for (const iss of ['a', 'a|b', 'https://idp.example/']) {
+        for (const sub of ['c', 'b|c', '__proto__', '😀']) {
+          t.strictSame((await alone.keystore.find({ iss, sub }))?.open(), model.get(keyOf({ iss, sub })))
+        }
+      }
+      alone.state.close()
+    }),
+    { numRuns: RUNS },
+  )
+})

@@ -1,0 +1,491 @@
+/**
+ * The tools for one's own PCE credentials, in per_user mode as the dispatcher runs them: real keystore, real host guard, simulated
+ * PCEs over TLS (design decisions 9, 15 and 18; protocol-security D10 to D13, E11 to E14).
+ */
+import { inspect } from 'node:util'
+import t from 'tap'
+import { openSharedPce } from '../../composition/open-shared-pce.js'
+import { createCallScope } from '../../plugins/dispatcher/call-scope.js'
+import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
+import { renderError } from '../../plugins/errors/render-error.js'
+import { tools } from '../../tools/index.js'
+import {
+  freePort,
+  makePki,
+  nameService,
+  person,
+  PUBLIC_URL,
+  registration,
+  startEchoPce,
+  startPce,
+  startStranger,
+  startUserService,
+  type Json,
+} from '../context/user-service.js'
+
+const REGISTER = 'register-pce-credentials'
+const DELETE = 'delete-pce-credentials'
+const STATUS = 'check-pce-credentials-status'
+const ann = person('ann')
+const bob = person('bob')
+
+const pki = makePki(t)
+const valuesOf = (answer: Json) => answer.labels?.map(({ value }: { value: string }) => value) ?? answer
+
+t.test('from nothing to a PCE, to another one, and back', async (t) => {
+  const [first, second] = [await startEchoPce(t, pki), await startEchoPce(t, pki)]
+  const { call, audit } = await startUserService(t, { pki })
+
+  t.same(await call(ann, STATUS), {
+    registered: false,
+    mode: 'per_user',
+    message: `No PCE credentials are registered. Register at ${PUBLIC_URL}/setup in a browser.`,
+  })
+  t.match(await call(ann, 'get-labels'), {
+    error: 'no_pce_credentials',
+    message: /needs a PCE/,
+    hint: /https:\/\/mcp\.example\.com\/setup in a browser.*register-pce-credentials works too/,
+    setup_path: '/setup',
+    setup_url: `${PUBLIC_URL}/setup`,
+  })
+  t.match(await call(ann, 'get-server-changelog'), { releases: Array }, 'what needs no PCE works before')
+
+  t.same(await call(ann, REGISTER, registration(first.port, 'key-1', 's', { label: 'Lab' })), {
+    status: 'ok',
+    message: 'Your PCE credentials are stored, the PCE accepts them.',
+    pce_host: 'localhost',
+    pce_port: first.port,
+    pce_org_id: 1,
+    label: 'Lab',
+    connection: { ok: true },
+  })
+  t.same(await call(ann, STATUS), {
+    registered: true,
+    mode: 'per_user',
+    message: 'Your own PCE credentials are registered.',
+    pce_host: 'localhost',
+    pce_port: first.port,
+    pce_org_id: 1,
+    tls_verify: true,
+    label: 'Lab',
+  })
+  t.same(valuesOf(await call(ann, 'get-labels')), ['canary-of-key-1'])
+  t.match(await call(bob, STATUS), { registered: false }, 'they are nobody else’s')
+  t.match(await call(person('ann', ['operators'], 'https://other.example'), STATUS), { registered: false })
+
+  const again = registration(second.port, 'key-2', 's')
+  t.match(await call(ann, REGISTER, { ...again, pce_host: `https://LocalHost:${second.port}/` }), {
+    status: 'ok',
+    pce_host: 'localhost',
+    connection: { ok: true },
+  })
+  t.same(valuesOf(await call(ann, 'get-labels')), ['canary-of-key-2'], 'a new registration takes the place of the old')
+  t.notOk('label' in (await call(ann, STATUS)))
+
+  t.match(await call(ann, DELETE), { status: 'ok', message: /Revoke the API key/ })
+  t.match(await call(ann, 'get-labels'), { error: 'no_pce_credentials' }, 'at once')
+  t.match(await call(ann, DELETE), { status: 'noop' })
+  t.match(await call(ann, STATUS), { registered: false })
+
+  const decisions = audit.filter(({ phase, tool }) => phase === 'decision' && tool === REGISTER)
+  t.match(decisions, [
+    { decision: 'allowed', sub: 'ann' },
+    { decision: 'allowed', sub: 'ann' },
+  ])
+  t.match(
+    audit.find(({ phase, tool }) => phase === 'outcome' && tool === 'get-labels'),
+    { pce_host: `localhost:${first.port}`, upstream_request_ids: ['pce-key-1'] },
+    'the audit log names the PCE and its ids',
+  )
+})
+
+t.test('every role may register, even for a PCE of their own only to read', async (t) => {
+  const pce = await startEchoPce(t, pki)
+  const { call } = await startUserService(t, { pki })
+  for (const group of ['readers', 'operators', 'admins']) {
+    const somebody = person(group, [group])
+    t.match(await call(somebody, REGISTER, registration(pce.port, group, 's')), { connection: { ok: true } })
+    t.same(valuesOf(await call(somebody, 'get-labels')), [`canary-of-${group}`])
+    t.match(await call(somebody, DELETE), { status: 'ok' })
+  }
+  for (const name of [REGISTER, DELETE, STATUS])
+    t.match(await call(person('x', ['guests']), name, {}), { error: 'forbidden_no_role' }, name)
+})
+
+t.test('what is wrong is said beside its field, and nothing is stored', async (t) => {
+  const { call } = await startUserService(t, { pki })
+  const good = registration(8443, 'api_1', 's3cr3t')
+  for (const [field, value, message] of [
+    ['pce_host', '', /empty/],
+    ['pce_host', 'http://localhost', /https/],
+    ['pce_host', 'localhost/api', /path/],
+    ['pce_host', '169.254.169.254', /only takes localhost/],
+    ['pce_port', 0, /1 to 65535/],
+    ['pce_port', 65_536, /1 to 65535/],
+    ['pce_port', 1.5, /integer/],
+    ['pce_port', '443', /integer/],
+    ['pce_org_id', 0, /from 1 on/],
+    ['pce_org_id', -1, /from 1 on/],
+    ['pce_org_id', 2 ** 60, /from 1 on/],
+    ['api_key', '', /empty/],
+    ['api_key', '   ', /empty/],
+    ['api_key', 'a\r\nx-evil: 1', /invisible/],
+    ['api_key', 'a\u0000', /invisible/],
+    ['api_key', 'api_1:s3cr3t', /colon/],
+    ['api_key', 'k'.repeat(256), /at most 255/],
+    ['api_secret', '', /empty/],
+    ['api_secret', 's\u001b[2J', /invisible/],
+    ['api_secret', 's\u200b', /invisible/],
+    ['api_secret', '\ud800', /invisible/],
+    ['api_secret', 's'.repeat(1025), /at most 1024/],
+    ['label', '', /empty/],
+    ['label', 'a\u202eb', /invisible/],
+    ['label', 'x'.repeat(101), /at most 100/],
+    ['tls_verify', false, /MCP_ALLOW_INSECURE_PCE_TLS/],
+    ['tls_verify', 'no', /boolean/],
+  ] as const) {
+    const answer = await call(ann, REGISTER, { ...good, [field]: value })
+    t.match(
+      answer,
+      { error: 'invalid_argument', problems: [{ path: `/${field}`, message }] },
+      `${field}: ${String(value).slice(0, 20)}`,
+    )
+    t.equal(answer.problems.length, 1, JSON.stringify(answer.problems))
+    t.notMatch(JSON.stringify(answer), /evil|api_1:|s3cr3t|\\u001b/)
+  }
+  t.match(await call(ann, REGISTER, { ...good, pce_port: 0, api_key: '', pce_host: 'a/b' }), {
+    problems: [{ path: '/pce_port' }, { path: '/api_key' }, { path: '/pce_host' }],
+  })
+  t.match(await call(ann, REGISTER, { ...good, pce_version: 'v2' }), { error: 'invalid_argument' })
+  t.match(await call(ann, STATUS), { registered: false })
+})
+
+t.test('the guard of hosts stands before everything else', async (t) => {
+  const stranger = await startStranger(t, 'silent')
+  const names = nameService({
+    'inside.example': [['127.0.0.1']],
+    'metadata.example': [['169.254.169.254']],
+    'mixed.example': [['9.9.9.9', '::1']],
+    'mapped.example': [['::ffff:127.0.0.1']],
+    'flips.example': [['9.9.9.9'], ['127.0.0.1']],
+  })
+  const { call, log } = await startUserService(t, {
+    pki,
+    patienceMs: 150,
+    resolve: names.resolve,
+    userPce: { allowedHosts: [] },
+  })
+  const to = (pce_host: string) => ({ ...registration(stranger.port, 'key', 'secret'), pce_host })
+  for (const host of ['127.0.0.1', '0x7f.1', '[::1]', 'localhost', '169.254.169.254', '[::ffff:a9fe:a9fe]']) {
+    t.match(await call(ann, REGISTER, to(host)), {
+      error: 'invalid_argument',
+      problems: [{ path: '/pce_host', message: /no place for a PCE/ }],
+    })
+  }
+  t.same(names.asked, [], 'literals are judged without a name service')
+  for (const host of ['inside.example', 'metadata.example', 'mixed.example', 'mapped.example']) {
+    const answer = await call(ann, REGISTER, to(host))
+    t.match(
+      answer,
+      { error: 'invalid_argument', problems: [{ path: '/pce_host', message: /the name of the PCE leads to/ }] },
+      host,
+    )
+  }
+  t.match(await call(ann, STATUS), { registered: false }, 'nothing was stored')
+
+  const flipped = await call(bob, REGISTER, to('flips.example'))
+  t.match(flipped, {
+    status: 'ok',
+    connection: { ok: false, error: { code: 'pce_unreachable' } },
+  })
+  t.match(log.join('\n'), /leads to a loopback address/, 'the log says why the try went wrong')
+  t.match(await call(bob, 'get-labels'), {
+    error: 'pce_unreachable',
+    reason: 'ADDRESS_REFUSED',
+    message: /the name of the PCE leads to a loopback address, which is no place for a PCE/,
+  })
+  t.equal(stranger.connections, 0, 'nobody was connected to')
+
+  const unknown = await call(person('carl'), REGISTER, to('no-such-name.example'))
+  t.match(
+    unknown,
+    { status: 'ok', connection: { ok: false, error: { code: 'pce_unreachable' } } },
+    'what may come is stored',
+  )
+  t.match(await call(person('carl'), STATUS), { registered: true, pce_host: 'no-such-name.example' })
+})
+
+t.test('a PCE that cannot be used is a warning, and no port scanner', async (t) => {
+  const pce = await startPce(t, pki, { seed: 1 })
+  const other = makePki(t)
+  const untrusted = await startPce(t, other, { seed: 2 })
+  const patienceMs = 1500
+  const { call } = await startUserService(t, { pki, patienceMs })
+  const { key, secret } = pce.credentials
+  let callers = 0
+  const register = async (args: object) => {
+    const somebody = person(`caller-${callers++}`)
+    const startedAt = performance.now()
+    const answer = await call(somebody, REGISTER, args)
+    const ms = performance.now() - startedAt
+    t.match(await call(somebody, STATUS), { registered: true }, 'stored')
+    return { answer, ms }
+  }
+
+  const wrongSecret = await register(registration(pce.port, key, 'wrong'))
+  t.match(wrongSecret.answer, {
+    status: 'ok',
+    message: /stored, but they could not be used yet: The PCE does not accept/,
+    connection: { ok: false, error: { code: 'pce_error', message: /does not accept the API key and secret/ } },
+  })
+  const wrongOrg = await register(registration(pce.port, key, secret, { pce_org_id: 7 }))
+  t.match(wrongOrg.answer.connection, { ok: false, error: { code: 'pce_error', message: /not for this organisation/ } })
+
+  const broken = await startPce(t, pki, { seed: 3 })
+  broken.faults.add({ kind: 'status', status: 503, path: /./, times: 99 })
+  const portal = await startPce(t, pki, { seed: 4 })
+  portal.faults.add({ kind: 'html', path: /./, times: 99 })
+  const places: Record<string, number> = {
+    'nobody there': await freePort(),
+    'somebody silent': (await startStranger(t, 'silent')).port,
+    'somebody else': (await startStranger(t, 'ssh')).port,
+    'no TLS': (await startStranger(t, 'plain http')).port,
+    'an unknown certificate': untrusted.port,
+    'a PCE that fails': broken.port,
+    'a web page': portal.port,
+  }
+  const times: number[] = []
+  const said = new Set<string>()
+  await Promise.all(
+    Object.entries(places).map(async ([what, port]) => {
+      const { answer, ms } = await register(registration(port, key, secret))
+      t.match(answer.connection, { ok: false, error: { code: 'pce_unreachable' } }, what)
+      said.add(JSON.stringify([answer.connection, answer.message]))
+      times.push(ms)
+    }),
+  )
+  t.equal(said.size, 1, 'all in the same words')
+  const spread = (Math.max(...times) - Math.min(...times)) / patienceMs
+  t.ok(spread < 0.2, `in the same time (${times.map(Math.round).join(', ')} ms)`)
+  t.equal(untrusted.requests.length, 0, 'a PCE that proves nothing is sent nothing')
+  t.equal(broken.requests.length, 1, 'a try is not repeated')
+  t.ok(Math.min(...times) >= patienceMs - 5)
+})
+
+t.test('later errors say to readers only that there is no connection', async (t) => {
+  const { call } = await startUserService(t, { pki, patienceMs: 50 })
+  const [closed, silent] = [await freePort(), (await startStranger(t, 'ssh')).port]
+  const said: Json[] = []
+  for (const [group, port] of [
+    ['readers', closed],
+    ['readers', silent],
+    ['operators', closed],
+    ['operators', silent],
+  ] as const) {
+    const somebody = person(`${group}-${port}`, [group])
+    await call(somebody, REGISTER, registration(port, 'k', 's'))
+    const { error, message, reason } = await call(somebody, 'get-labels')
+    said.push({ error, message: message.replaceAll(String(port), 'PORT'), reason })
+  }
+  t.same(said[0], said[1], 'a reader cannot tell what is at a port')
+  t.match(said[0], { error: 'pce_unreachable', message: /no usable connection/, reason: undefined })
+  t.match(said[2], { error: 'pce_unreachable', reason: 'ECONNREFUSED' }, 'whoever operates there is told')
+  t.not(said[2].message, said[3].message)
+  const promoted = person(`readers-${closed}`, ['operators'])
+  t.match(await call(promoted, 'get-labels'), { reason: 'ECONNREFUSED' }, 'the role of the call decides')
+})
+
+t.test('five registrations a minute', async (t) => {
+  const pce = await startEchoPce(t, pki)
+  const { call, advance } = await startUserService(t, { pki })
+  for (let round = 1; round <= 5; round += 1) {
+    t.match(await call(ann, REGISTER, registration(pce.port, `key-${round}`, 's')), { status: 'ok' })
+    t.match(
+      await call(ann, REGISTER, registration(pce.port, '', 's')),
+      { error: 'invalid_argument' },
+      'no connection, no count',
+    )
+    advance(1000)
+  }
+  t.match(await call(ann, REGISTER, registration(pce.port, 'key-6', 's')), {
+    error: 'rate_limited',
+    retry_after: 55,
+    hint: 'Try again in 55 s.',
+  })
+  t.same(valuesOf(await call(ann, 'get-labels')), ['canary-of-key-5'], 'what was refused was not stored')
+  t.match(await call(bob, REGISTER, registration(pce.port, 'bob', 's')), { status: 'ok' }, 'others are not held up')
+  const namesake = person('ann', ['operators'], 'https://other.example')
+  t.match(await call(namesake, REGISTER, registration(pce.port, 'x', 's')), { status: 'ok' })
+  t.match(await call(ann, DELETE), { status: 'ok' }, 'nor is removing')
+  advance(54_999)
+  t.match(await call(ann, REGISTER, registration(pce.port, 'key-6', 's')), { error: 'rate_limited', retry_after: 1 })
+  advance(1)
+  t.match(await call(ann, REGISTER, registration(pce.port, 'key-6', 's')), { status: 'ok' })
+  t.match(await call(ann, REGISTER, registration(pce.port, 'key-7', 's')), { error: 'rate_limited' }, 'one at a time')
+})
+
+t.test('tls_verify: false is the operator’s to allow, also afterwards', async (t) => {
+  const strangerPki = makePki(t)
+  const pce = await startPce(t, strangerPki, { seed: 5 })
+  const { key, secret } = pce.credentials
+  const args = registration(pce.port, key, secret, { tls_verify: false })
+  const lenient = await startUserService(t, { pki, patienceMs: 1500, userPce: { allowInsecureTls: true } })
+  t.match(await lenient.call(ann, REGISTER, args), { connection: { ok: true } })
+  t.match(await lenient.call(ann, STATUS), { tls_verify: false })
+  t.match(await lenient.call(ann, 'get-labels', { key: 'env' }), { labels: Array })
+  t.match(await lenient.call(bob, REGISTER, { ...args, tls_verify: true }), { connection: { ok: false } })
+
+  const strict = await startUserService(t, { pki, file: lenient.path })
+  pce.clearRequests()
+  t.match(await strict.call(ann, 'get-labels'), { error: 'pce_unreachable' }, 'a record from before is no exception')
+  t.equal(pce.requests.length, 0)
+})
+
+t.test('a keystore that is gone', async (t) => {
+  const pce = await startEchoPce(t, pki)
+  const { call, state } = await startUserService(t, { pki })
+  await call(ann, REGISTER, registration(pce.port, 'key', 's'))
+  state.close()
+  for (const [name, args] of [
+    ['get-labels', {}],
+    [STATUS, {}],
+    [DELETE, {}],
+    [REGISTER, registration(pce.port, 'key', 's')],
+  ] as const)
+    t.match(await call(ann, name, args), { error: 'keystore_unavailable', message: /.{10}/ }, name)
+  t.match(await call(ann, 'get-server-changelog'), { releases: Array }, 'what needs none works')
+})
+
+t.test('a record that cannot be read is its owner’s trouble alone', async (t) => {
+  const pce = await startEchoPce(t, pki)
+  const { call, state, openSession } = await startUserService(t, { pki })
+  for (const [who, key] of [
+    [ann, 'a'],
+    [bob, 'b'],
+  ] as const)
+    await call(who, REGISTER, registration(pce.port, key, 's'))
+  const bobs = (await state.credentials.get(bob))!
+  await state.credentials.put(ann, bobs)
+  t.match(
+    await call(ann, 'get-labels'),
+    { error: 'credentials_unreadable', hint: /Register them again/ },
+    'swapped records open for nobody',
+  )
+  t.match(await call(ann, STATUS), { error: 'credentials_unreadable' })
+  t.equal((await openSession(ann)).pce, null)
+  t.same(valuesOf(await call(bob, 'get-labels')), ['canary-of-b'])
+  t.match(await call(ann, REGISTER, registration(pce.port, 'new', 's')), { status: 'ok' })
+  t.same(valuesOf(await call(ann, 'get-labels')), ['canary-of-new'], 'registering again heals')
+  await state.credentials.put(ann, { ...bobs, sealed: bobs.sealed.slice(0, 5) })
+  t.match(await call(ann, DELETE), { status: 'ok' }, 'so does removing')
+  t.match(await call(ann, 'get-labels'), { error: 'no_pce_credentials' })
+})
+
+t.test('shared mode', async (t) => {
+  const folder = t.testdir()
+  const silent = () => undefined
+  const log = { debug: silent, info: silent, warn: silent, error: silent }
+  const pce = {
+    url: 'https://pce.example',
+    port: '443',
+    orgId: '1',
+    apiKey: 'k',
+    apiSecret: 's',
+    tls: { verify: true },
+  }
+  const scope = createCallScope()
+  const shared = openSharedPce({ pce, statePath: `${folder}/state.db` } as Json, scope, { log }, () => 0)
+  t.teardown(() => {
+    shared.close()
+    shared.state.close()
+  })
+  const dispatcher = createDispatcher({
+    tools,
+    gates: [shared.gate],
+    audit: null,
+    log,
+    limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
+    scope,
+    server: { name: 'svc-mcp', version: '0.1.0', changelog: async () => null },
+    now: () => 0,
+  })
+  const call = async (name: string, args: object = {}) => {
+    const session = { caller: { mode: 'shared', role: 'reader', iss: 'i', sub: 's' }, transport: 'http' } as const
+    const result = await dispatcher.dispatch(
+      { name, arguments: args as Json, requestId: 'r', signal: new AbortController().signal, progress: silent },
+      { ...session, ...(await shared.find(ann, 'reader')) },
+    )
+    return result.ok ? result.value : renderError(result.error, 'r')
+  }
+  t.match(await call(STATUS), { registered: true, mode: 'shared', message: String })
+  t.match(await call(REGISTER, registration(443, 'k', 's')), { error: 'shared_mode', message: /one PCE account/ })
+  t.match(await call(DELETE), { error: 'shared_mode' })
+})
+
+t.test('a key or a secret is never shown again', async (t) => {
+  const KEY = 'KEY-CANARY-7d1f'
+  const SECRET = 'SECRET-CANARY-91c3'
+  const isShown = (text: string) =>
+    /CANARY|S0VZLUNBTk|LUNBTkFSWS/.test(text.replace(/canary-of-KEY-CANARY-7d1f|pce-KEY-CANARY-7d1f/g, ''))
+  t.ok(isShown(`Basic ${Buffer.from(`${KEY}:${SECRET}`).toString('base64')}`), 'encoded ones would be found as well')
+  const pce = await startEchoPce(t, pki)
+  const closed = await freePort()
+  const names = nameService({
+    localhost: [['127.0.0.1']],
+    'inside.example': [['127.0.0.1']],
+    'gone.example': [['9.9.9.9'], ['::1']],
+  })
+  const service = await startUserService(t, {
+    pki,
+    patienceMs: 50,
+    resolve: names.resolve,
+    userPce: { allowedHosts: [], tls: { verify: true, caFile: pki.path('ca.pem') } },
+  })
+  const open = await startUserService(t, { pki, patienceMs: 2000, file: service.path, resolve: names.resolve })
+  const answers: Json[] = []
+  const say = async (from: typeof service, ...args: Parameters<typeof service.call>) =>
+    answers.push(await from.call(...args))
+  const with_ = (more: object, port = pce.port) => ({ ...registration(port, KEY, SECRET), ...more })
+
+  for (const bad of [
+    { pce_host: '' },
+    { pce_host: 'http://x' },
+    { pce_host: `https://${KEY}:${SECRET}@localhost` },
+    { pce_host: '127.0.0.1' },
+    { pce_host: 'inside.example' },
+    { pce_port: 'x' },
+    { pce_org_id: 0 },
+    { label: '\u0000' },
+    { api_key: `${KEY}:${SECRET}` },
+    { api_secret: `${SECRET}\n` },
+    { tls_verify: false },
+    { unknown: SECRET },
+  ])
+    await say(service, ann, REGISTER, with_(bad))
+  await say(service, ann, REGISTER, with_({ pce_host: 'gone.example' }))
+  await say(service, ann, 'get-labels')
+  const users = [person('one'), person('two', ['readers']), person('three', ['admins'])]
+  for (const [index, port] of [pce.port, closed, pce.port].entries()) {
+    await say(open, users[index]!, REGISTER, with_({ label: 'mine' }, port))
+    for (const tool of tools)
+      if (tool.name !== DELETE && tool.name !== REGISTER) await say(open, users[index]!, tool.name, tool.example)
+  }
+  const session = await open.openSession(users[0]!)
+  t.ok(session.pce)
+  const inspected = inspect(session, { depth: 12, showHidden: true, getters: true })
+  open.state.close()
+  for (const name of [STATUS, REGISTER, 'get-labels'])
+    await say(open, users[0]!, name, name === REGISTER ? with_({}) : {})
+  t.ok(answers.length > 150)
+  t.ok(answers.some(({ connection }) => connection?.ok === true))
+  for (const [what, text] of Object.entries({
+    answers: JSON.stringify(answers),
+    log: [...service.log, ...open.log].join('\n'),
+    audit: JSON.stringify([...service.audit, ...open.audit]),
+    disk: service.disk().join('\n'),
+    session: inspected,
+  })) {
+    t.ok(text.length > 100, what)
+    t.notOk(isShown(text), `not in the ${what}`)
+  }
+})

@@ -1,0 +1,42 @@
+import { Type } from '@sinclair/typebox'
+import { StringEnum } from '../../schemas/common.js'
+import { defineTool } from '../define.js'
+
+export default defineTool({
+  name: 'check-pce-credentials-status',
+  area: 'credentials',
+  summary: 'Whether you have PCE credentials.',
+  effect: 'read',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: false,
+  requiresConfirm: false,
+  input: Type.Object({}, { additionalProperties: false }),
+  output: Type.Object({
+    registered: Type.Boolean({ description: 'Tools that need a PCE have credentials to use' }),
+    mode: StringEnum(['stdio', 'insecure', 'shared', 'per_user'], {
+      description: 'per_user: every caller has credentials of their own; otherwise those of the server serve everybody',
+    }),
+    message: Type.Optional(Type.String()),
+    pce_host: Type.Optional(Type.String({ description: 'Only of credentials of your own, as what follows' })),
+    pce_port: Type.Optional(Type.Integer({ description: 'Port' })),
+    pce_org_id: Type.Optional(Type.Integer({ description: 'Organisation' })),
+    tls_verify: Type.Optional(Type.Boolean({ description: 'Whether the certificate is checked' })),
+    label: Type.Optional(Type.String({ description: 'Your name for them' })),
+  }),
+  example: {},
+  async handler(_args, { credentials, caller }) {
+    const { registered, message, facts } = await credentials.status()
+    return {
+      registered,
+      mode: caller.mode,
+      message,
+      ...(facts !== undefined && {
+        pce_host: facts.host,
+        pce_port: facts.port,
+        pce_org_id: facts.orgId,
+        tls_verify: facts.tlsVerify,
+        ...(facts.label !== undefined && { label: facts.label }),
+      }),
+    }
+  },
+})
