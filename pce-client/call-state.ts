@@ -72,9 +72,10 @@ export function watchAttempt(
     // One that was refused before anything was sent over it is destroyed already.
     const reach = () => (state.connected = !socket.destroyed)
     // From Node 24 on the error that it was destroyed with is not the one that the request ends with.
-    socket.once('connect', () => {
+    const noteRefusal = () => {
       if (socket.errored instanceof PceError) state.ended ??= { error: socket.errored, retry: false }
-    })
+    }
+    if (socket.connecting) socket.once('connect', noteRefusal)
     if (isPending) socket.once(tls.encrypted === true ? 'secureConnect' : 'connect', reach)
     else reach()
   })
