@@ -6,7 +6,7 @@ import { createWorld, type World } from './support/authenticated-world.js'
 import { callTool, confirm, mintFor, post } from './support/call-tool.js'
 import { sendRequest, type Target } from './support/send-request.js'
 import type { Program } from './support/start-program.js'
-import { within } from './support/within.js'
+import { found } from './support/within.js'
 
 /** From now on no file of the process grows beyond so many bytes (EFBIG); what it has written stays. Pipes are no files. */
 const limitFiles = ({ pid }: Program, bytes: number | 'unlimited') =>
@@ -23,9 +23,8 @@ const readiness = async (target: Target) => {
   return [status, JSON.parse(body).status]
 }
 /** An answer of /readyz is good for a second. */
-const becomes = async (target: Target, status: number) => {
-  while ((await readiness(target))[0] !== status) await new Promise((resolve) => setTimeout(resolve, 50))
-}
+const becomes = (target: Target, status: number) =>
+  found(async () => (await readiness(target))[0] === status, `/readyz says ${status}`)
 const IP_RANGES = { ip_ranges: [{ from_ip: '10.0.0.0/8' }] }
 
 t.test('no room for the audit log, from the start', async (t) => {
@@ -76,7 +75,7 @@ t.test('no room for the audit log, from the start', async (t) => {
   t.same(writesAt(world), [], 'the PCE was not changed')
   t.match(await callTool(full, alice, 'get-labels', { key: 'env' }), { labels: Array }, 'reading goes on')
   t.match(await callTool(full, alice, 'check-pce-credentials-status'), { registered: true, label: undefined })
-  await within(becomes(full, 503), 'not ready')
+  await becomes(full, 503)
   t.same(await readiness(full), [503, 'unavailable'])
   t.equal((await sendRequest(full, { method: 'GET', path: '/healthz' })).status, 200)
   t.same(await readiness(good), [200, 'ready'])
@@ -103,13 +102,13 @@ t.test('the disk under the audit log fills up, and is emptied again', async (t) 
   t.match(await callTool(target, alice, 'create-label', { key: 'app', value: 'b' }), { error: 'audit_unavailable' })
   t.same(writesAt(world), [], 'the PCE was not changed')
   t.match(await callTool(target, alice, 'get-labels', { key: 'env' }), { labels: Array }, 'reading goes on')
-  await within(becomes(target, 503), 'not ready')
+  await becomes(target, 503)
   t.same(await readiness(target), [503, 'unavailable'])
 
   limitFiles(server, 'unlimited')
   t.match(await callTool(target, alice, 'create-label', { key: 'app', value: 'c' }), { label: { value: 'c' } })
   t.match(await callTool(target, alice, 'provision-policy', {}, { meta }), { version: Number }, 'the token was kept')
-  await within(becomes(target, 200), 'ready again')
+  await becomes(target, 200)
   t.equal((await server.stop()).code, 0)
   const lines = readFileSync(world.auditPath, 'utf8').slice(old.length).trim().split('\n')
   const broken = lines.filter((line) => !line.endsWith('}'))
@@ -146,13 +145,13 @@ t.test('the disk under the state file fills up, and is emptied again', async (t)
     t.match(await callTool(target, alice, 'delete-pce-credentials'), { error: 'keystore_unavailable' })
     t.same(writesAt(world), [], 'the PCE was not changed')
     t.match(await callTool(target, alice, 'get-labels', { key: 'env' }), { labels: Array }, 'reading goes on')
-    await within(becomes(target, 503), 'not ready')
+    await becomes(target, 503)
     t.equal((await post(target, alice, { jsonrpc: '2.0', id: 1, method: 'ping' })).status, 200, 'the process lives')
 
     limitFiles(server, 'unlimited')
     t.match(await callTool(target, alice, 'check-pce-credentials-status'), { registered: true, label: 'before' })
     t.match(await callTool(target, bob, 'check-pce-credentials-status'), { registered: false })
-    await within(becomes(target, 200), 'ready again')
+    await becomes(target, 200)
   }
   t.match(await redeem(), { version: Number }, 'the token was not used')
   t.match(await redeem(), { error: 'confirm_token_replay' })

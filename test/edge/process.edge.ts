@@ -8,7 +8,7 @@ import { createWorld, newKey, type World } from './support/authenticated-world.j
 import { callTool, mintFor } from './support/call-tool.js'
 import { sendRequest, type Target } from './support/send-request.js'
 import { startProgram, type StartOptions } from './support/start-program.js'
-import { within } from './support/within.js'
+import { found, within } from './support/within.js'
 
 const IP_RANGES = { ip_ranges: [{ from_ip: '10.0.0.0/8' }] }
 /** Processes that start at a time. */
@@ -186,6 +186,7 @@ t.test('secrets from files are nowhere else, and those of the environment do not
     probe,
     `import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
+process.report.excludeNetwork = true // a report asks for the name of every address otherwise
 process.on('SIGUSR2', () => {
   const child = spawnSync(process.execPath, ['-p', 'JSON.stringify(process.env)'], { encoding: 'utf8' }).stdout
   writeFileSync(${JSON.stringify(report)}, JSON.stringify(process.env) + child + JSON.stringify(process.report.getReport().environmentVariables))
@@ -208,11 +209,7 @@ process.on('SIGUSR2', () => {
   t.match(initial, 'API_SECRET_FILE=')
   for (const value of [key, secret, world.secrets.hmac]) t.notMatch(initial, value)
   fromEnvironment.child.kill('SIGUSR2')
-  const isWritten = async () => {
-    while (!existsSync(report) || !readFileSync(report, 'utf8').endsWith('}'))
-      await new Promise((done) => setTimeout(done, 20))
-  }
-  await within(isWritten(), 'the environment is told')
+  await found(() => existsSync(report) && readFileSync(report, 'utf8').endsWith('}'), 'the environment is told')
   const told = readFileSync(report, 'utf8')
   t.match(told, 'MCP_OAUTH_ISSUER')
   for (const value of [key, secret, world.secrets.hmac]) t.notMatch(told, value)
@@ -295,13 +292,11 @@ t.test('told to stop in the middle of a confirmed change: it is finished, answer
   await within(held.reached, 'the PCE is asked')
   const before = world.pce.simulator.state.policyVersion
   const ended = server.stop()
-  const isDraining = async () => {
-    for (;;) {
-      const { status, body } = await sendRequest(target, { method: 'GET', path: '/readyz' })
-      if (status === 503) return JSON.parse(body)
-    }
+  const drainStatus = async () => {
+    const { status, body } = await sendRequest(target, { method: 'GET', path: '/readyz' })
+    return status === 503 && JSON.parse(body)
   }
-  t.same(await within(isDraining(), 'it says that it stops'), { status: 'draining' })
+  t.same(await found(drainStatus, 'it says that it stops'), { status: 'draining' })
   t.match(
     await callTool(target, alice, 'get-labels', { key: 'env' }),
     { labels: Array },
@@ -337,10 +332,7 @@ t.test('SIGHUP goes on in a new audit log', async (t) => {
   renameSync(world.auditPath, rotated)
   await call('between')
   server.child.kill('SIGHUP')
-  const isReopened = async () => {
-    while (!existsSync(world.auditPath)) await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-  await within(isReopened(), 'a new file is there')
+  await found(() => existsSync(world.auditPath), 'a new file is there')
   await call('after')
   t.same(idsIn(world, rotated), ['before', 'before', 'between', 'between'])
   t.same(idsIn(world, world.auditPath), ['after', 'after'])

@@ -12,7 +12,7 @@ import { callTool, confirm, eventsOf, mintFor, post, type Json } from './support
 import { sendRequest, type Target } from './support/send-request.js'
 import { startNginx } from './support/start-nginx.js'
 import { trustingFetch } from './support/trusting-fetch.js'
-import { within } from './support/within.js'
+import { found, within } from './support/within.js'
 
 const VERSIONS = ['1.1', '2'] as const
 const PING = { jsonrpc: '2.0', id: 1, method: 'ping' }
@@ -177,18 +177,9 @@ t.test('a client that leaves ends a reading call, and not a writing one', async 
       const before = abandoned()
       leaving.abort()
       await t.rejects(call)
-      const isPassedOn = async () => {
-        while (abandoned() === before) await new Promise((resolve) => setTimeout(resolve, 5))
-      }
-      await within(isPassedOn(), 'nginx has hung up on the service too')
-      const outcome = async () => {
-        for (;;) {
-          const found = audit().find((entry) => entry.request_id === id && entry.phase === 'outcome')
-          if (found !== undefined) return found
-          await new Promise((resolve) => setTimeout(resolve, 20))
-        }
-      }
-      return { held, outcome: () => within(outcome(), 'the outcome is audited') }
+      await found(() => abandoned() !== before, 'nginx has hung up on the service too')
+      const outcomeOf = () => audit().find((entry) => entry.request_id === id && entry.phase === 'outcome')
+      return { held, outcome: () => found(outcomeOf, 'the outcome is audited') }
     }
     const reading = await leave('get-workloads', {}, ({ path }) => path.endsWith('/workloads'))
     await within(reading.held.gone, `HTTP/${version}: the request to the PCE is given up`)
@@ -385,7 +376,7 @@ function startLoad(t: Test) {
     /** Resolves once so many more have been answered. */
     async grow(by: number) {
       const goal = answered + by
-      while (answered < goal) await new Promise((resolve) => setTimeout(resolve, 10))
+      await found(() => answered >= goal, `${by} more are answered`)
     },
     async stop() {
       isOver = true

@@ -12,6 +12,7 @@ import { startPce } from './hold-pce.js'
 import { makeCertificate } from './make-certificate.js'
 import { sendRequest, type Target } from './send-request.js'
 import { startProgram, type Program, type StartOptions } from './start-program.js'
+import { found } from './within.js'
 
 interface Test {
   teardown(fn: () => unknown): void
@@ -115,6 +116,5 @@ export const entriesOf = (text: string): Record<string, unknown>[] =>
 
 /** Waits until /readyz says yes: a process listens before it has the keys of the identity provider. */
 export async function untilReady(target: Target): Promise<void> {
-  while ((await sendRequest(target, { method: 'GET', path: '/readyz' })).status !== 200)
-    await new Promise((resolve) => setTimeout(resolve, 20))
+  await found(async () => (await sendRequest(target, { method: 'GET', path: '/readyz' })).status === 200, 'readiness')
 }

@@ -6,6 +6,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Certificate } from './make-certificate.js'
+import { found } from './within.js'
 
 interface Test {
   teardown(fn: () => unknown): void
@@ -83,7 +84,7 @@ http {
     throw new Error(`nginx ended: ${stderr}`)
   })
   failed.catch(() => {})
-  while (!(await Promise.race([answers(options.port), failed]))) await new Promise((resolve) => setTimeout(resolve, 20))
+  await found(() => Promise.race([answers(options.port), failed]), 'nginx listens')
 
   return {
     /** What it logged so far. */

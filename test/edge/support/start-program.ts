@@ -65,7 +65,8 @@ export function startProgram(t: Test, options: StartOptions = {}): Program {
   const { args = [], env = {}, through = [] } = options
   const cwd = mkdtempSync(join(tmpdir(), 'edge-cwd-'))
   // What tap would load into the process ends it at a signal that Node.js itself ignores (SIGXFSZ).
-  const bare = ['env', '-u', 'NODE_OPTIONS']
+  const bare =
+    env.NODE_OPTIONS === undefined ? ['env', '-u', 'NODE_OPTIONS'] : ['env', `NODE_OPTIONS=${env.NODE_OPTIONS}`]
   const [command, ...rest] = [...through, ...bare, process.execPath, bundleProgram(), ...args]
   const child = spawn(command!, rest, {
     env: { PATH: process.env.PATH, ...env },
