@@ -379,6 +379,15 @@ t.test('any text is admitted in one spelling or refused, and never throws', asyn
   t.doesNotThrow(() => fc.assert(check, { seed: SEED, numRuns: RUNS }))
 })
 
+t.test('an entry of MCP_ALLOWED_PCE_HOSTS that is no host stops the start, and never opens the choice', async (t) => {
+  for (const entry of ['*.example.com', '.example.com', '-pce.example.com', 'pce.example.com:x'])
+    t.throws(
+      () => hostsOf({ allowed: ['pce.example.com', entry] }),
+      { name: 'StartupError', message: `MCP_ALLOWED_PCE_HOSTS: '${entry}' is no host` },
+      entry,
+    )
+})
+
 t.test('MCP_ALLOWED_PCE_HOSTS narrows the choice to its entries', async (t) => {
   const allowed = ['PCE.example.com', 'other.example:8443', '[fd00::1]:9443', 'fd00::2', '127.0.0.1:7443', 'localhost']
   const hosts = hostsOf({ allowed, resolve: names(['127.0.0.1']).resolve })

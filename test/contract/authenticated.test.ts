@@ -2,12 +2,14 @@
  * The authenticated service as a whole, in both of its modes: the order of the pipeline, who gets in where, limits, readiness, audit
  * (specification, parts 1, 3, 5 to 8). Details of tokens, confirmations, the keystore and /setup have tests of their own.
  */
+import { getEventListeners } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { defineTool, type AnyTool } from '../../tools/define.js'
 import { registrationFor, startPce, startService, PUBLIC_URL, type Line } from './authenticated-service.js'
+import { noCredentials } from '../tools/harness.js'
 import { gate } from './insecure-app.js'
 
 const HOST = { host: new URL(PUBLIC_URL).host }
@@ -215,6 +217,57 @@ t.test('two people never meet', async (t) => {
   t.match(await call(ann, 'get-labels', { key: 'app', value: 'of-ben' }), { total_count: 0 })
   const sameName = await tokenOf('ann', 'admin', { iss: 'https://idp.example.test/' })
   t.match(await call(sameName, 'check-pce-credentials-status'), { registered: true })
+})
+
+t.test('a confirm token is good on the PCE it was shown for, and with the file that records its use', async (t) => {
+  const first = await startService(t)
+  const { tokenOf, call, confirm, pce } = first
+  const ann = await tokenOf('ann')
+  const other = await startPce(t, { seed: 1 })
+  await call(ann, 'register-pce-credentials', registrationFor(pce))
+  const args = { hrefs: ['/orgs/1/sec_policy/draft/ip_lists/1'], dry_run: true }
+  const asked = await call(ann, 'provision-policy', args)
+  t.equal(asked.pce, `https://127.0.0.1:${pce.port} org 1`, 'who decides is told where it would happen')
+  const minted = (await confirm(ann, { tool: 'provision-policy', params_hash: asked.params_hash })).json()
+
+  await call(ann, 'register-pce-credentials', registrationFor(other))
+  other.simulator.clearRequests()
+  const elsewhere = await call(ann, 'provision-policy', args, minted)
+  t.match(elsewhere, { error: 'confirm_required', reason: 'mismatch', pce: `https://127.0.0.1:${other.port} org 1` })
+
+  const second = await startService(t, { mode: 'shared' })
+  const again = await second.call(await second.tokenOf('ann'), 'provision-policy', args, minted)
+  t.match(again, { error: 'confirm_required', reason: 'mismatch' }, 'another file has never seen it')
+})
+
+t.test('calls leave nothing behind on the signal of whoever makes them', async (t) => {
+  const { app } = await startService(t, { mode: 'shared' })
+  const { signal } = new AbortController()
+  const caller = { mode: 'shared', role: 'admin', iss: 'i', sub: 's' } as const
+  for (const name of ['get-server-changelog', 'delete-label', 'no-such-tool']) {
+    await app.dispatcher.dispatch(
+      { name, arguments: {}, requestId: 'r', signal, progress: () => {} },
+      { caller, transport: 'http', pce: null, credentials: noCredentials },
+    )
+  }
+  t.same(getEventListeners(signal, 'abort'), [])
+})
+
+t.test('the browser form counts against the same limit', async (t) => {
+  const { app, tokenOf, send } = await startService(t, { rates: { perCaller: 3 } })
+  const authorization = `Bearer ${await tokenOf('ann')}`
+  const look = () => app.inject({ url: '/setup', headers: { ...HOST, authorization, accept: 'text/html' } })
+  for (let time = 0; time < 3; time++) t.equal((await look()).statusCode, 200)
+  t.equal((await look()).statusCode, 429)
+  t.equal((await send(await tokenOf('ann'), PING)).statusCode, 429)
+  t.equal((await send(await tokenOf('ben'), PING)).statusCode, 200)
+})
+
+t.test('whoever is not known fills no audit log', async (t) => {
+  const { app, audit } = await startService(t)
+  const refused = await app.inject({ method: 'POST', url: '/setup', headers: HOST })
+  t.equal(refused.statusCode, 401)
+  t.same(audit, [])
 })
 
 t.test('limits of one caller leave others alone', async (t) => {

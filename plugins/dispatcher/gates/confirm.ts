@@ -81,6 +81,7 @@ async function askFor(
     params_hash: call.paramsHash,
     reason,
     ...(summary !== undefined && { summary }),
+    ...(call.pce !== undefined && { pce: call.pce }),
     confirm: {
       method: 'POST',
       url,
