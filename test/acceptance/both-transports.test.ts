@@ -8,6 +8,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import t from 'tap'
+import { bundleProgram } from '../bundle-program.js'
 import { createPceSimulator, type PceSimulator } from '../pce-simulator/index.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -224,7 +225,7 @@ async function overStdio(): Promise<Seat> {
   await client.connect(
     new StdioClientTransport({
       command: process.execPath,
-      args: ['--import', 'tsx', 'stdio.ts'],
+      args: [bundleProgram('stdio')],
       cwd: ROOT,
       env,
       stderr: 'ignore',
@@ -235,7 +236,7 @@ async function overStdio(): Promise<Seat> {
 
 async function overHttp(children: ChildProcess[]): Promise<Seat> {
   const { simulator, env } = await simulate()
-  const child = spawn(process.execPath, ['--import', 'tsx', 'http.ts', '--port', '0'], {
+  const child = spawn(process.execPath, [bundleProgram('http'), '--port', '0'], {
     cwd: ROOT,
     env: { ...env, MCP_DEV_INSECURE: '1' },
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -5,18 +5,16 @@ import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { bundleProgram } from '../bundle-program.js'
 import { createPceSimulator } from '../pce-simulator/index.js'
 
-const PROGRAM = fileURLToPath(new URL('../../http.ts', import.meta.url))
-const TSX = import.meta.resolve('tsx')
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 const children: ChildProcess[] = []
 t.teardown(() => children.forEach((child) => child.kill('SIGKILL')))
 
 function start(args: string[], env: Record<string, string> = {}) {
-  const child = spawn(process.execPath, ['--import', TSX, PROGRAM, ...args], {
+  const child = spawn(process.execPath, [bundleProgram('http'), ...args], {
     env: { PATH: process.env.PATH, ...env },
     cwd: mkdtempSync(join(tmpdir(), 'http-')),
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -17,26 +17,26 @@ import type { Identity, Role } from '../../schemas/caller.js'
 import { startForwardProxy } from '../pce-client/contract/transport/start-forward-proxy.js'
 import { until } from '../pce-client/support.js'
 import {
-  freePort,
+  DELETE,
+  type Json,
   makePki,
   nameService,
   person,
   PUBLIC_URL,
+  REGISTER,
   registration,
   ROLES,
   startEchoPce,
   startPce,
   startStranger,
   startUserService,
-  type Json,
+  STATUS,
+  valuesOf,
 } from './user-service.js'
+import { freePort } from '../free-port.js'
 
-const REGISTER = 'register-pce-credentials'
-const DELETE = 'delete-pce-credentials'
-const STATUS = 'check-pce-credentials-status'
 const ann = person('ann')
 const pki = makePki(t)
-const valuesOf = (answer: Json) => answer.labels?.map(({ value }: { value: string }) => value) ?? answer
 
 t.test('roles', async (t) => {
   const mapping = {

@@ -27,6 +27,9 @@ import { makePki } from '../pce-client/contract/transport/make-pki.js'
 export type Json = any
 
 export const PUBLIC_URL = 'https://mcp.example.com'
+export const REGISTER = 'register-pce-credentials'
+export const DELETE = 'delete-pce-credentials'
+export const STATUS = 'check-pce-credentials-status'
 export const ROLES: RoleMapping = {
   groups: { reader: ['readers'], operator: ['operators'], admin: ['admins'] },
   otherwise: null,
@@ -260,15 +263,6 @@ export async function startStranger(t: Test, behaviour: 'silent' | 'plain http' 
   return state
 }
 
-/** A port where nobody listens. */
-export async function freePort(): Promise<number> {
-  const server = net.createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
-
 /** A name service by table; what is not in it does not exist. Lists are taken in turn, the last one stays. */
 export function nameService(table: Record<string, string[][]>) {
   const asked: string[] = []
@@ -286,3 +280,6 @@ export function nameService(table: Record<string, string[][]>) {
 }
 
 export { makePki }
+
+/** The values of the labels that get-labels answered; any other answer as it is, so that a comparison shows it. */
+export const valuesOf = (answer: Json) => answer.labels?.map(({ value }: { value: string }) => value) ?? answer

@@ -4,6 +4,7 @@ import type { LookupAddress } from 'node:dns'
 import https from 'node:https'
 import net, { type LookupFunction } from 'node:net'
 import t, { type Test } from 'tap'
+import { freePort } from '../free-port.js'
 import { createPceClient } from '../../pce-client/index.js'
 import type { AnswerFacts } from '../../pce-client/types.js'
 import { makePki } from './contract/transport/make-pki.js'
@@ -241,12 +242,4 @@ async function listenOverTls(t: Test, tls: { key: string; cert: string }, banner
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => void server.close())
   return (server.address() as net.AddressInfo).port
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as net.AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

@@ -4,14 +4,13 @@ import { existsSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import t from 'tap'
+import { bundleProgram } from '../bundle-program.js'
 import { createPceSimulator } from '../pce-simulator/index.js'
 
-const PROGRAM = fileURLToPath(new URL('../../stdio.ts', import.meta.url))
-const ARGS = ['--import', import.meta.resolve('tsx'), PROGRAM]
+const PROGRAM = bundleProgram('stdio')
 const children: ChildProcess[] = []
 t.teardown(() => children.forEach((child) => child.kill('SIGKILL')))
 
@@ -28,7 +27,7 @@ const PCE = {
 const folder = () => mkdtempSync(join(tmpdir(), 'stdio-'))
 
 function start(env: Record<string, string>, { args = [] as string[], cwd = folder() } = {}) {
-  const child = spawn(process.execPath, [...ARGS, ...args], { env: { PATH: process.env.PATH, ...env }, cwd })
+  const child = spawn(process.execPath, [PROGRAM, ...args], { env: { PATH: process.env.PATH, ...env }, cwd })
   children.push(child)
   const output = { stdout: '', stderr: '' }
   child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
@@ -79,7 +78,7 @@ t.test('the SDK client works with it, and its .env stands behind the real enviro
   const client = new Client({ name: 'tester', version: '9' })
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: ARGS,
+    args: [PROGRAM],
     cwd,
     env: { PATH: process.env.PATH ?? '', PCE_HOST: PCE.PCE_HOST, API_KEY: '' },
     stderr: 'ignore',
@@ -87,7 +86,8 @@ t.test('the SDK client works with it, and its .env stands behind the real enviro
   await client.connect(transport)
   t.match(client.getServerVersion(), {
     name: 'svc-mcp',
-    version: (JSON.parse(readFileSync(join(PROGRAM, '../package.json'), 'utf8')) as { version: string }).version,
+    version: (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string })
+      .version,
   })
   t.ok(client.getInstructions())
   const { tools } = await client.listTools()

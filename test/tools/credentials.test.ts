@@ -10,27 +10,27 @@ import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { renderError } from '../../plugins/errors/render-error.js'
 import { tools } from '../../tools/index.js'
 import {
-  freePort,
+  DELETE,
+  type Json,
   makePki,
   nameService,
   person,
   PUBLIC_URL,
+  REGISTER,
   registration,
   startEchoPce,
   startPce,
   startStranger,
   startUserService,
-  type Json,
+  STATUS,
+  valuesOf,
 } from '../context/user-service.js'
+import { freePort } from '../free-port.js'
 
-const REGISTER = 'register-pce-credentials'
-const DELETE = 'delete-pce-credentials'
-const STATUS = 'check-pce-credentials-status'
 const ann = person('ann')
 const bob = person('bob')
 
 const pki = makePki(t)
-const valuesOf = (answer: Json) => answer.labels?.map(({ value }: { value: string }) => value) ?? answer
 
 t.test('from nothing to a PCE, to another one, and back', async (t) => {
   const [first, second] = [await startEchoPce(t, pki), await startEchoPce(t, pki)]

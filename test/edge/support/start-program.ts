@@ -1,10 +1,9 @@
-/** svc-mcp-http as a process of its own: the sources of http.ts, put into one file, which starts in a quarter of the time. */
+/** svc-mcp-http as a process of its own. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { buildSync } from 'esbuild'
+import { bundleProgram } from '../../bundle-program.js'
 
 interface Test {
   teardown(fn: () => unknown): void
@@ -37,29 +36,6 @@ export interface StartOptions {
   through?: readonly string[]
 }
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
-let bundled: string | undefined
-
-/** Bundles the program with the first test of this process that starts it. */
-function bundleProgram(): string {
-  if (bundled !== undefined) return bundled
-  // Below the package, so that its dependencies and its package.json are found from there.
-  const outdir = join(ROOT, 'node_modules', '.cache', `svc-mcp-edge-${process.pid}`)
-  process.once('exit', () => rmSync(outdir, { recursive: true, force: true }))
-  buildSync({
-    absWorkingDir: ROOT,
-    entryPoints: ['http.ts'],
-    outfile: join(outdir, 'http.js'),
-    bundle: true,
-    packages: 'external',
-    platform: 'node',
-    format: 'esm',
-    target: 'node20.19',
-    logLevel: 'warning',
-  })
-  return (bundled = join(outdir, 'http.js'))
-}
-
 /** Starts it in an empty folder of its own; it is killed at the end of the test if it still runs. */
 export function startProgram(t: Test, options: StartOptions = {}): Program {
   const { args = [], env = {}, through = [] } = options
@@ -67,7 +43,7 @@ export function startProgram(t: Test, options: StartOptions = {}): Program {
   // What tap would load into the process ends it at a signal that Node.js itself ignores (SIGXFSZ).
   const bare =
     env.NODE_OPTIONS === undefined ? ['env', '-u', 'NODE_OPTIONS'] : ['env', `NODE_OPTIONS=${env.NODE_OPTIONS}`]
-  const [command, ...rest] = [...through, ...bare, process.execPath, bundleProgram(), ...args]
+  const [command, ...rest] = [...through, ...bare, process.execPath, bundleProgram('http'), ...args]
   const child = spawn(command!, rest, {
     env: { PATH: process.env.PATH, ...env },
     cwd,
