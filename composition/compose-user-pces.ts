@@ -4,6 +4,7 @@ import type { PceClient } from '../pce-client/index.js'
 import { createPcePool } from '../plugins/context/create-pce-pool.js'
 import { createUserCredentials } from '../plugins/context/create-user-credentials.js'
 import { createPceFinder } from '../plugins/context/find-pce.js'
+import { inspectAgain } from '../plugins/context/inspect-again.js'
 import { limitRegistrations } from '../plugins/context/limit-registrations.js'
 import type { ConnectOptions, Keystore } from '../plugins/context/ports.js'
 import type { CallScope } from '../plugins/dispatcher/call-scope.js'
@@ -42,9 +43,13 @@ const PATIENCE_MS = 8000
 export function composeUserPces(config: UserPcesConfig, parts: UserPcesParts): Omit<PceSource, 'state'> {
   const { keystore, log, now, own, resolve = lookUp, patienceMs = PATIENCE_MS } = parts
   const setupUrl = `${config.http.publicUrl}/setup`
-  const hosts = createPceHosts({ allowed: config.userPce.allowedHosts, own, resolve })
+  const { allowedHosts, proxyUrl } = config.userPce
+  const isProxied = proxyUrl !== undefined
+  const hosts = createPceHosts({ allowed: allowedHosts, own, resolve, isProxied })
+  const inspect = inspectAgain(hosts, now)
   const pool = createPcePool(now)
-  const connect = createConnect(config, hosts, setupUrl, parts)
+  const places = new WeakMap<PceClient, Place>()
+  const connect = createConnect(config, { hosts, places }, setupUrl, parts)
   const findPce = createPceFinder({ keystore, pool, connect, log })
   const credentialsOf = createUserCredentials({
     keystore,
@@ -53,6 +58,7 @@ export function composeUserPces(config: UserPcesConfig, parts: UserPcesParts): O
     connect,
     limit: limitRegistrations(now),
     allowsInsecureTls: config.userPce.allowInsecureTls,
+    isTlsChecked: (isWanted) => isTlsChecked(config.userPce, isWanted),
     setupUrl,
     patienceMs,
     log,
@@ -62,7 +68,11 @@ export function composeUserPces(config: UserPcesConfig, parts: UserPcesParts): O
       const owner = { iss, sub }
       // Without a role no tool runs, so nobody's key is taken out of the keystore for it.
       const found = role === null ? { pce: null } : await findPce(owner, role)
-      return { ...found, credentials: credentialsOf(owner) }
+      const place = found.pce === null ? undefined : places.get(found.pce)
+      // The guard stands before connections that are made here; those of a proxy are made there.
+      const problem = isProxied && place ? await inspect(place.host, place.port) : null
+      const refused = problem === null ? {} : { pce: null, pceProblem: notConnected(problem, setupUrl) }
+      return { ...found, ...refused, credentials: credentialsOf(owner) }
     },
     gate: pceGate(
       `Register your PCE API key at ${setupUrl} in a browser, where no model sees it; register-pce-credentials works too.`,
@@ -74,9 +84,28 @@ export function composeUserPces(config: UserPcesConfig, parts: UserPcesParts): O
 
 const lookUp: PceHostsOptions['resolve'] = (hostname, options) => dns.lookup(hostname, options)
 
+/** Whether a certificate is checked in the end: what the operator has switched off, or forbidden since the registration, counts. */
+const isTlsChecked = ({ tls, allowInsecureTls }: UserPcesConfig['userPce'], isWanted: boolean) =>
+  tls.verify && (isWanted || !allowInsecureTls)
+
+/** Where a client's PCE is, in the spelling of the host guard. */
+interface Place {
+  host: string
+  port: number
+}
+
+function notConnected(problem: string, setupUrl: string): ToolError {
+  const message = `This server does not connect to the PCE that you registered: ${problem}.`
+  return new ToolError('pce_unreachable', message, {}, { hint: `Register another at ${setupUrl}.` })
+}
+
 /** Makes the clients of users. Tries the operator's TLS files and proxy once, so that they fail at start and not at the first call. */
-function createConnect({ userPce }: UserPcesConfig, hosts: PceHosts, setupUrl: string, parts: UserPcesParts) {
-  const { scope, log } = parts
+function createConnect(
+  { userPce }: UserPcesConfig,
+  { hosts, places }: { hosts: PceHosts; places: WeakMap<PceClient, Place> },
+  setupUrl: string,
+  { scope, log }: UserPcesParts,
+) {
   const { tls, proxyUrl } = userPce
   const common = { tls, ...(proxyUrl !== undefined && { proxyUrl }) }
   const nobody: PceFromEnvironment = {
@@ -88,16 +117,14 @@ function createConnect({ userPce }: UserPcesConfig, hosts: PceHosts, setupUrl: s
     apiSecret: '',
   }
   connectPce(nobody, scope, log)
+  // The operator's client certificate is for the operator's PCEs: whoever could name any host would meet this server under its name.
+  const { clientCertFile: _cert, clientKeyFile: _key, ...withoutClient } = tls
+  const shown = userPce.allowedHosts.length > 0 ? tls : withoutClient
 
   return (credentials: PceCredentials, { once = false, isTerse = false }: ConnectOptions = {}): PceClient => {
     const { host, port, orgId, apiKey, apiSecret, tlsVerify } = credentials
     const admitted = hosts.admit(host, port)
-    if ('problem' in admitted) {
-      const message = `This server does not connect to the PCE that you registered: ${admitted.problem}.`
-      throw new ToolError('pce_unreachable', message, {}, { hint: `Register another at ${setupUrl}.` })
-    }
-    // What the operator has forbidden since the registration counts.
-    const isChecked = tlsVerify || !userPce.allowInsecureTls
+    if ('problem' in admitted) throw notConnected(admitted.problem, setupUrl)
     const pce = {
       ...common,
       url: `https://${isIPv6(admitted.host) ? `[${admitted.host}]` : admitted.host}`,
@@ -105,11 +132,13 @@ function createConnect({ userPce }: UserPcesConfig, hosts: PceHosts, setupUrl: s
       orgId: String(orgId),
       apiKey,
       apiSecret,
-      tls: { ...tls, verify: tls.verify && isChecked },
+      tls: { ...shown, verify: isTlsChecked(userPce, tlsVerify) },
     }
     const guarded = { ...hosts.guard(admitted.host, port), hideReasons: isTerse, ...(once && { retryCount: 0 }) }
     try {
-      return connectPce(pce, scope, log, guarded)
+      const client = connectPce(pce, scope, log, guarded)
+      places.set(client, { host: admitted.host, port })
+      return client
     } catch (error) {
       if (!(error instanceof StartupError)) throw error
       log.error({ err: error }, 'the TLS files of PCE connections cannot be used any more')

@@ -58,6 +58,8 @@ export function readAuthenticated(env: Environment, listen: ListenOptions): PerU
   const allowInsecureTls = readBoolean(env, 'MCP_ALLOW_INSECURE_PCE_TLS', false)
   if (allowInsecureTls)
     warnings.push('MCP_ALLOW_INSECURE_PCE_TLS=1: users may register a PCE whose certificate is not checked.')
+  const allowedHosts = readHosts(env, 'MCP_ALLOWED_PCE_HOSTS')
+  if (allowedHosts.length === 0) warnings.push(...warnOfAnyHost(env))
   const kek = readKey(env, 'MCP_KEK')
   const previousKek = readPreviousKey(env, 'MCP_KEK_PREVIOUS', kek)
   const login = readLogin(env)
@@ -65,7 +67,7 @@ export function readAuthenticated(env: Environment, listen: ListenOptions): PerU
     mode,
     keystore: { path: env.MCP_KEYSTORE_PATH || './data/keystore.db', kek, ...(previousKek && { previousKek }) },
     userPce: {
-      allowedHosts: readHosts(env, 'MCP_ALLOWED_PCE_HOSTS'),
+      allowedHosts,
       allowInsecureTls,
       ...readPceConnection(env, warnings),
     },
@@ -73,6 +75,14 @@ export function readAuthenticated(env: Environment, listen: ListenOptions): PerU
     ...authenticated,
     ...readCommon(env, warnings),
   }
+}
+
+/** What the operator should hear where users may name any host. */
+function warnOfAnyHost(env: Environment): string[] {
+  const proxied =
+    'PCE_PROXY_URL without MCP_ALLOWED_PCE_HOSTS: the proxy resolves the names that users register and must itself refuse internal addresses.'
+  const unshown = 'PCE_CLIENT_CERT_FILE is not shown to PCEs that users choose: it needs MCP_ALLOWED_PCE_HOSTS.'
+  return [...(env.PCE_PROXY_URL ? [proxied] : []), ...(env.PCE_CLIENT_CERT_FILE ? [unshown] : [])]
 }
 
 function readListen(env: Environment, listen: ListenOptions) {

@@ -22,11 +22,14 @@ export function readOAuth(env: Environment): OAuthConfig {
   })) {
     if (!SCOPE_TOKEN.test(scope)) throw new StartupError(`${name} must be one scope, without blanks`)
   }
+  const audience = env.MCP_OAUTH_AUDIENCE!
+  if (/^\s|\s$|\p{Cc}/u.test(audience))
+    throw new StartupError('MCP_OAUTH_AUDIENCE must not begin or end with a blank, or hold control characters')
   const more = readList(env, 'MCP_OAUTH_GROUPS_CLAIM')
   return {
     issuer: env.MCP_OAUTH_ISSUER!,
     jwksUrl: env.MCP_OAUTH_JWKS_URL!,
-    audience: env.MCP_OAUTH_AUDIENCE!,
+    audience,
     requiredScope,
     ...(requestedScope && { requestedScope }),
     groupsClaims: [...new Set(['groups', 'roles', ...more])],

@@ -11,19 +11,22 @@ export const SECRETS = [
   'MCP_CONFIRM_HMAC_KEY',
   'MCP_CONFIRM_HMAC_KEY_PREVIOUS',
   'MCP_OAUTH_CLIENT_SECRET',
+  // It may name a user and a password.
+  'PCE_PROXY_URL',
 ] as const
 type SecretName = (typeof SECRETS)[number]
 
 /** What a mode needs; a file of another mode's secret is not even looked at. */
 export const SECRETS_OF: Record<'environment' | PceMode, readonly SecretName[]> = {
-  environment: ['API_KEY', 'API_SECRET'],
-  shared: ['API_KEY', 'API_SECRET', 'MCP_CONFIRM_HMAC_KEY', 'MCP_CONFIRM_HMAC_KEY_PREVIOUS'],
+  environment: ['API_KEY', 'API_SECRET', 'PCE_PROXY_URL'],
+  shared: ['API_KEY', 'API_SECRET', 'MCP_CONFIRM_HMAC_KEY', 'MCP_CONFIRM_HMAC_KEY_PREVIOUS', 'PCE_PROXY_URL'],
   per_user: [
     'MCP_KEK',
     'MCP_KEK_PREVIOUS',
     'MCP_CONFIRM_HMAC_KEY',
     'MCP_CONFIRM_HMAC_KEY_PREVIOUS',
     'MCP_OAUTH_CLIENT_SECRET',
+    'PCE_PROXY_URL',
   ],
 }
 

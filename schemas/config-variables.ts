@@ -52,7 +52,8 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
   {
     name: 'PCE_CLIENT_CERT_FILE',
     appliesTo: 'stdio, HTTP',
-    meaning: 'PEM file of the client certificate for the PCE; may hold its key as well',
+    meaning:
+      'PEM file of the client certificate for the PCE; may hold its key as well; in per_user mode for MCP_ALLOWED_PCE_HOSTS only',
   },
   { name: 'PCE_CLIENT_KEY_FILE', appliesTo: 'stdio, HTTP', meaning: 'PEM file of the key of PCE_CLIENT_CERT_FILE' },
   {
@@ -65,6 +66,7 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     name: 'PCE_PROXY_URL',
     appliesTo: 'stdio, HTTP',
     meaning: 'HTTP proxy between this server and the PCE; proxies from other variables are ignored',
+    secret: true,
   },
   {
     name: 'MCP_LOG_LEVEL',
@@ -203,7 +205,8 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
   {
     name: 'MCP_RATE_LIMIT_PER_MINUTE',
     appliesTo: 'authenticated HTTP',
-    meaning: 'Requests of one caller per minute; 0 turns the limit off',
+    meaning:
+      'Requests of one caller per minute, and of all strangers at /setup from one network address; 0 turns the limit off',
     default: '600',
   },
   {

@@ -11,7 +11,7 @@ export interface PceCredentials {
   label?: string
 }
 
-/** What may be shown of credentials. */
+/** What may be shown of credentials. `tlsVerify` is whether the certificate is checked in the end, whatever was registered. */
 export type CredentialFacts = Omit<PceCredentials, 'apiKey' | 'apiSecret'>
 
 /** What a try to reach the PCE with fresh credentials came to. `error` is one of our codes with a message for people. */

@@ -10,11 +10,17 @@ export interface SealedCredentials {
   sealed: Uint8Array
 }
 
+/** A condition on notes of the same file; `isMet` is given their values in the same order, null where there is none. */
+export interface PutCondition {
+  notes: readonly string[]
+  isMet: (values: readonly (string | null)[]) => boolean
+}
+
 /** The records of the keystore. A promise that resolves is on the disk. Rejects with an Error when the file cannot be read or written. */
 export interface CredentialRecords {
   get(owner: Owner): Promise<SealedCredentials | null>
-  /** With `only`, nothing is put unless the note has one of these values at that very moment. Resolves with whether it was put. */
-  put(owner: Owner, record: SealedCredentials, only?: { note: string; isOneOf: readonly string[] }): Promise<boolean>
+  /** With `only`, nothing is put unless the notes meet it at that very moment. Resolves with whether it was put. */
+  put(owner: Owner, record: SealedCredentials, only?: PutCondition): Promise<boolean>
   /** Puts `record` only while the stored wrapped key is still `wrappedKey`; resolves with whether it did. */
   replace(owner: Owner, wrappedKey: Uint8Array, record: SealedCredentials): Promise<boolean>
   remove(owner: Owner): Promise<boolean>

@@ -14,6 +14,8 @@ export interface UserCredentialsPorts {
   /** Counts a registration; throws ToolError `rate_limited`. */
   limit: (owner: Owner) => void
   allowsInsecureTls: boolean
+  /** Whether the certificate of a PCE is checked in the end, given what was registered. */
+  isTlsChecked: (isWanted: boolean) => boolean
   /** Where a browser registers. */
   setupUrl: string
   /** How long a failing connection takes to report, in milliseconds. */
@@ -31,7 +33,8 @@ export function createUserCredentials(ports: UserCredentialsPorts): (owner: Owne
         const message = `No PCE credentials are registered. Register at ${ports.setupUrl} in a browser.`
         return { registered: false, message }
       }
-      return { registered: true, message: 'Your own PCE credentials are registered.', facts: factsOf(record.open()) }
+      const facts = factsOf(record.open(), ports)
+      return { registered: true, message: 'Your own PCE credentials are registered.', facts }
     },
     register: (credentials) => register(ports, owner, credentials),
     async remove() {
@@ -53,7 +56,7 @@ async function register(ports: UserCredentialsPorts, owner: Owner, given: PceCre
   if (problem !== null) throw refusal([{ path: '/pce_host', message: problem }])
 
   const credentials = { ...given, host: admitted.host }
-  const facts = factsOf(credentials)
+  const facts = factsOf(credentials, ports)
   // Before anything is stored: what the server cannot make a client of would be stored for nothing.
   const client = ports.connect(credentials, { once: true })
   await keystore.write(owner, credentials)
@@ -71,6 +74,7 @@ function refusal(problems: readonly FieldProblem[]): ToolError {
   return new ToolError('invalid_argument', `Nothing was stored. ${said}`, { problems })
 }
 
-function factsOf({ host, port, orgId, tlsVerify, label }: PceCredentials): CredentialFacts {
-  return { host, port, orgId, tlsVerify, ...(label !== undefined && { label }) }
+function factsOf(credentials: PceCredentials, { isTlsChecked }: UserCredentialsPorts): CredentialFacts {
+  const { host, port, orgId, label } = credentials
+  return { host, port, orgId, tlsVerify: isTlsChecked(credentials.tlsVerify), ...(label !== undefined && { label }) }
 }

@@ -4,33 +4,66 @@ export interface Check {
   run: () => void | Promise<void>
 }
 
+type Failure = { name: string; error: unknown } | null
+
+export interface ReadinessPorts {
+  /** The answer has changed: the first check that failed, or null when all pass again. */
+  changed: (failed: Failure) => void
+  /** Milliseconds. */
+  now?: () => number
+  /** How long all checks together may take, in milliseconds. */
+  patienceMs?: number
+}
+
 /** Anybody may ask, without a token: so the checks run at most once in this time, in milliseconds. */
 const FRESH_MS = 1000
+/** Shorter than those who ask wait as a rule. */
+const PATIENCE_MS = 3000
 
-/** Whether every check passes. Tells when the answer changes, with the first check that failed. */
-export function createReadiness(
-  checks: readonly Check[],
-  ports: { changed(failed: { name: string; error: unknown } | null): void; now?: () => number },
-): () => Promise<boolean> {
-  const now = ports.now ?? (() => performance.now())
+/**
+ * Whether every check passes. The checks run once for all who ask meanwhile, and while one of them hangs they are not begun anew: when
+ * the time is up the answer is no, at once, until that one has ended.
+ */
+export function createReadiness(checks: readonly Check[], ports: ReadinessPorts): () => Promise<boolean> {
+  const { changed, now = () => performance.now(), patienceMs = PATIENCE_MS } = ports
   let wasReady = true
-  let last: { at: number; answer: Promise<boolean> } | undefined
+  let last: { at: number; isRunning: boolean; answer: Promise<boolean> } | undefined
 
-  async function check(): Promise<boolean> {
-    for (const { name, run } of checks) {
-      try {
-        await run()
-      } catch (error) {
-        if (wasReady) ports.changed({ name, error })
-        return (wasReady = false)
+  function begin() {
+    let current = ''
+    const runAll = async (): Promise<Failure> => {
+      for (const { name, run } of checks) {
+        current = name
+        try {
+          await run()
+        } catch (error) {
+          return { name, error }
+        }
       }
+      return null
     }
-    if (!wasReady) ports.changed(null)
-    return (wasReady = true)
+    const running = runAll()
+    let timer: NodeJS.Timeout | undefined
+    const timeUp = new Promise<Failure>((resolve) => {
+      const error = new Error(`no answer in ${patienceMs} ms`)
+      timer = setTimeout(() => resolve({ name: current, error }), patienceMs)
+    })
+    const round = { at: now(), isRunning: true, answer: Promise.race([running, timeUp]).then(tell) }
+    void running.then(() => {
+      clearTimeout(timer)
+      round.isRunning = false
+    })
+    return round
+  }
+
+  function tell(failure: Failure): boolean {
+    const isReady = failure === null
+    if (isReady !== wasReady) changed(failure)
+    return (wasReady = isReady)
   }
 
   return () => {
-    if (last === undefined || now() - last.at >= FRESH_MS) last = { at: now(), answer: check() }
+    if (last === undefined || (!last.isRunning && now() - last.at >= FRESH_MS)) last = begin()
     return last.answer
   }
 }

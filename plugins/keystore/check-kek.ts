@@ -1,11 +1,13 @@
+import type { Owner } from '../../schemas/caller.js'
 import { StartupError } from '../../schemas/config.js'
-import type { CredentialRecords, Notes } from '../../schemas/state.js'
+import type { CredentialRecords, Notes, PutCondition } from '../../schemas/state.js'
 import type { Keys } from './identify-keys.js'
 
 /** The note with the id of the key that opens the whole keystore, or all of it that has not been rewrapped yet. */
 export const KEK_NOTE = 'kek'
 /** The note with the id of the key that the keystore is changed to, from the first start that has both. */
 const NEXT_KEK_NOTE = 'kek_next'
+const PAGE = 200
 
 export interface KeystoreFile {
   records: CredentialRecords
@@ -17,16 +19,41 @@ export interface KeystoreFile {
  * Lets a start go on when the keystore's key is MCP_KEK, or is MCP_KEK_PREVIOUS (a rotation under way, begun or not), and refuses it
  * otherwise. A keystore that has never been used takes MCP_KEK for its own; at the first start of a rotation the new key is noted.
  *
- * @throws {StartupError} (rejects) in one line.
+ * A rotation that was begun is finished before the next: while records are left under one of its two keys, a start without that key is
+ * refused, since their owners would hear that what they have stored is damaged.
+ *
+ * @throws {StartupError} (rejects) in one line. Nothing is written then.
  */
 export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
   const id = await readOrClaim(keys, file)
-  if (keys.find(id) !== undefined) {
-    if (id !== keys.current.id) await orRefuse(file, () => file.notes.set(NEXT_KEK_NOTE, keys.current.id))
-    return
+  const next = await orRefuse(file, () => file.notes.get(NEXT_KEK_NOTE))
+  const isKnown = (kekId: string | null) => kekId !== null && keys.find(kekId) !== undefined
+  if (!isKnown(id) && !isKnown(next)) {
+    const also = keys.ids.length > 1 ? ', and neither does MCP_KEK_PREVIOUS' : ''
+    throw new StartupError(`MCP_KEK does not match the keystore '${file.path}'${also}`)
   }
-  const also = keys.ids.length > 1 ? ', and neither does MCP_KEK_PREVIOUS' : ''
-  throw new StartupError(`MCP_KEK does not match the keystore '${file.path}'${also}`)
+  if (!isKnown(id)) throw unfinished(file, await countUnder(id, file))
+  if (next !== null && !isKnown(next)) {
+    const left = await countUnder(next, file)
+    if (left > 0) throw unfinished(file, left)
+  }
+  if (id !== keys.current.id) await orRefuse(file, () => file.notes.set(NEXT_KEK_NOTE, keys.current.id))
+}
+
+/**
+ * When a record that one of these keys wraps may be put: while it is under the keystore's own key, or the rotation under way is one that
+ * this server has both keys of. A server that was not restarted when the key was changed must not write what nobody can open afterwards.
+ */
+export function mayPut(keys: Keys): PutCondition {
+  return {
+    notes: [KEK_NOTE, NEXT_KEK_NOTE],
+    isMet: ([id, next]) => keys.ids.includes(id ?? '') && (id === keys.current.id || keys.ids.includes(next ?? '')),
+  }
+}
+
+/** Ends the rotation for the records that neither key opens: they are damaged, and no reason to refuse a start. Rejects as the store does. */
+export async function giveUpOnTheRest(keys: Keys, notes: Notes): Promise<void> {
+  await notes.set(NEXT_KEK_NOTE, keys.current.id)
 }
 
 /**
@@ -48,6 +75,23 @@ function readOrClaim(keys: Keys, file: KeystoreFile): Promise<string> {
     return notes.setOnce(KEK_NOTE, keys.current.id)
   })
 }
+
+async function countUnder(kekId: string, file: KeystoreFile): Promise<number> {
+  let count = 0
+  let after: Owner | null = null
+  for (;;) {
+    const page = await orRefuse(file, () => file.records.page(after, PAGE))
+    count += page.filter(({ record }) => record.kekId === kekId).length
+    if (page.length < PAGE) return count
+    after = page.at(-1)!.owner
+  }
+}
+
+const unfinished = ({ path }: KeystoreFile, left: number) =>
+  new StartupError(
+    `The last change of MCP_KEK is not finished in the keystore '${path}': ${left} of its records need a key that is neither MCP_KEK ` +
+      'nor MCP_KEK_PREVIOUS. Set both keys of that change, run svc-mcp-http rewrap-keystore, and only then change the key again',
+  )
 
 async function orRefuse<T>({ path }: KeystoreFile, work: () => Promise<T>): Promise<T> {
   try {

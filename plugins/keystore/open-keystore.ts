@@ -3,7 +3,7 @@ import type { Owner } from '../../schemas/caller.js'
 import type { PceCredentials } from '../../schemas/credentials.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { CredentialRecords, Notes, SealedCredentials } from '../../schemas/state.js'
-import { checkKek, isNewKey, KEK_NOTE } from './check-kek.js'
+import { checkKek, isNewKey, mayPut } from './check-kek.js'
 import { openCredentials, seal } from './envelope.js'
 import { identifyKeys, type Keys } from './identify-keys.js'
 import { rewrap, type RewrapCounts } from './rewrap.js'
@@ -63,8 +63,7 @@ export async function openKeystore({ records, notes, kek, previousKek, path }: K
     write: (owner, credentials) =>
       orUnavailable(async () => {
         const record = seal(keys.current, owner, randomUUID(), credentials)
-        // A server that was not restarted when the key was changed must not write what nobody can open afterwards.
-        const isPut = await records.put(owner, record, { note: KEK_NOTE, isOneOf: keys.ids })
+        const isPut = await records.put(owner, record, mayPut(keys))
         if (!isPut) throw new Error(OUTDATED)
         return record.version
       }),

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Owner } from '../../schemas/caller.js'
 import type { CredentialRecords, Notes, SealedCredentials } from '../../schemas/state.js'
-import { KEK_NOTE } from './check-kek.js'
+import { giveUpOnTheRest, KEK_NOTE } from './check-kek.js'
 import { rewrapRecord } from './envelope.js'
 import type { Keys } from './identify-keys.js'
 
@@ -26,6 +26,7 @@ export async function rewrap(
   const first = await rewrapAll(keys, records)
   await notes.set(KEK_NOTE, keys.current.id)
   const second = await rewrapAll(keys, records)
+  if (second.unreadable > 0) await giveUpOnTheRest(keys, notes)
   return {
     rewrapped: first.rewrapped + second.rewrapped,
     already: first.already,

@@ -1,7 +1,7 @@
 import type { LookupAddress, LookupAllOptions } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
-import { setTimeout as wait } from 'node:timers/promises'
 import { StartupError } from '../../schemas/config.js'
+import { boundLookups, type Resolve } from './bound-lookups.js'
 import { canonicalAddress, checkAddress } from './check-address.js'
 import { parsePceHost, type HostProblem } from './parse-pce-host.js'
 
@@ -10,10 +10,11 @@ export interface PceHostsOptions {
   allowed: readonly string[]
   /** Where this service itself listens, once it does: a PCE there would be our own answer. */
   own?: () => { address: string; port: number } | null
-  /** The name service: every address of a name. Rejects as `dns.lookup` does. */
-  resolve: (hostname: string, options: LookupAllOptions) => Promise<readonly LookupAddress[]>
-  /** How long `inspect` waits for the name service, in milliseconds. Default 5000. */
+  resolve: Resolve
+  /** How long the name service is waited for, in milliseconds. Default 5000. */
   patienceMs?: number
+  /** Connections go through a proxy, which resolves names itself. */
+  isProxied?: boolean
 }
 
 /** A place of a PCE: host in the spelling that `admit` gives. */
@@ -27,7 +28,8 @@ export interface PceHosts {
   readonly admit: (host: string, port: number) => { host: string } | HostProblem
   /**
    * Why what the name leads to now is refused; null when it is not, and also when the name cannot be resolved in the time: whoever
-   * connects finds that out. Makes no connection.
+   * connects finds that out. Makes no connection. What a proxy resolves is not looked at for a host that MCP_ALLOWED_PCE_HOSTS names:
+   * only the proxy may know it.
    */
   readonly inspect: (host: string, port: number) => Promise<string | null>
   /**
@@ -44,13 +46,19 @@ interface Entry {
 }
 
 const MOST_SHOWN = 5
+const HTTPS_PORT = 443
+/** Ports below belong to the services of the system (RFC 6335, 6), SSH and mail among them. */
+const FIRST_USER_PORT = 1024
 
 /**
  * The rule where PCEs of users may be (design decision 18; protocol-security E11, E12). MCP_ALLOWED_PCE_HOSTS narrows it to its
  * entries; one of them that is itself a loopback host admits the loopback addresses behind it, and nothing else does. Through a
- * proxy it is the proxy that resolves names: then `guard` has no say, and the proxy's own rules stand in for it.
+ * proxy it is the proxy that resolves names: then `guard` has no say, `inspect` only sees what the name is here, and the proxy's own
+ * rules stand in for them.
  */
-export function createPceHosts({ allowed, own = () => null, resolve, patienceMs = 5000 }: PceHostsOptions): PceHosts {
+export function createPceHosts(options: PceHostsOptions): PceHosts {
+  const { allowed, own = () => null, patienceMs = 5000, isProxied = false } = options
+  const resolve = boundLookups(options.resolve, { patienceMs })
   const entries = allowed.map(readEntry)
 
   function entryFor({ host, port }: Target): Entry | undefined {
@@ -75,7 +83,11 @@ export function createPceHosts({ allowed, own = () => null, resolve, patienceMs 
     const parsed = parsePceHost(text, port)
     if ('problem' in parsed) return parsed
     const target = { host: parsed.host, port }
-    if (allowed.length > 0 && entryFor(target) === undefined) return { problem: notAllowed(entries) }
+    const entry = entryFor(target)
+    if (allowed.length > 0 && entry === undefined) return { problem: notAllowed(entries) }
+    if (port > 0 && port < FIRST_USER_PORT && port !== HTTPS_PORT && entry?.port !== port) {
+      return { problem: `no PCE is at port ${port}: it is ${HTTPS_PORT}, or ${FIRST_USER_PORT} and above` }
+    }
     const kind = parsed.isAddress ? problemOf(target, target.host) : refusedName(target)
     return kind === null ? { host: target.host } : { problem: `${kind} is no place for a PCE` }
   }
@@ -97,18 +109,11 @@ export function createPceHosts({ allowed, own = () => null, resolve, patienceMs 
   return {
     admit,
     async inspect(host, port) {
-      if (isIP(host) !== 0) return null
-      const given = new AbortController()
-      const timeUp = wait(patienceMs, null, { signal: given.signal }).catch(() => null)
-      const lookedUp = addressesOf({ host, port }, { all: true }).then(
+      if (isIP(host) !== 0 || (isProxied && entryFor({ host, port }) !== undefined)) return null
+      return addressesOf({ host, port }, { all: true }).then(
         () => null,
         (error: unknown) => (error instanceof RefusedAddress ? error.message : null),
       )
-      try {
-        return await Promise.race([lookedUp, timeUp])
-      } finally {
-        given.abort()
-      }
     },
     guard(host, port) {
       const target = { host, port }

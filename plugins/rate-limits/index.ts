@@ -1,4 +1,4 @@
-import rateLimit from '@fastify/rate-limit'
+import rateLimit, { type RateLimitOptions } from '@fastify/rate-limit'
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { ToolError } from '../../schemas/errors.js'
@@ -20,16 +20,21 @@ declare module 'fastify' {
 }
 
 const MINUTE_MS = 60_000
-/** Callers remembered per limit; the least recent are forgotten, so that made-up callers fill no memory. */
+/**
+ * Callers remembered per limit; the least recent are forgotten, so that made-up callers fill no memory. Who is forgotten begins anew:
+ * that takes this many others within a minute, each with a token of their own or, before there is one, an address block of their own.
+ */
 const MOST_CALLERS = 10_000
 
 /** Limits per minute, counted in this process (design decision 12): every replica has its own. */
 export default fp(
   async (app) => {
-    await app.register(rateLimit, { global: false, cache: MOST_CALLERS })
+    await app.register(rateLimit, { global: false })
     app.decorate('createLimit', ({ max, keyOf }: LimitOptions): Limit => {
       if (max === 0) return () => Promise.resolve()
-      const count = app.createRateLimit({ max, timeWindow: MINUTE_MS, keyGenerator: keyOf })
+      // Every limit has a store of its own, which takes its size from here and not from the plugin's options.
+      const options: RateLimitOptions = { max, timeWindow: MINUTE_MS, keyGenerator: keyOf, cache: MOST_CALLERS }
+      const count = app.createRateLimit(options)
       return async (request, times = 1) => {
         for (let time = 0; time < times; time++) {
           const state = await count(request)

@@ -10,12 +10,13 @@ import { CREATE_FILE } from './schema.js'
  * linked to its own, so that a process that is killed here leaves either no file or a complete one, and of several processes that start
  * together one makes the file that all of them use.
  *
+ * @returns the first directory that had to be made for it, null where none had; undefined when another process was faster.
  * @throws {StartupError} in one line.
  */
-export function createFile(place: Place): void {
+export function createFile(place: Place): string | null | undefined {
   const directory = dirname(place.path)
   try {
-    makeDirectory(directory)
+    const madeDirectory = makeDirectory(directory)
     const draft = `${place.path}${DRAFT}${process.pid}-${randomBytes(6).toString('hex')}`
     try {
       makeEmpty(draft)
@@ -30,10 +31,10 @@ export function createFile(place: Place): void {
       for (const end of ['', '-wal', '-shm']) rmSync(draft + end, { force: true })
     }
     syncDirectory(directory)
+    return madeDirectory
   } catch (error) {
-    // Another process was faster.
-    if (checkPlace(place)) return
-    refuse(place, `cannot be created: ${codeOf(error)}`)
+    if (checkPlace(place)) return undefined
+    return refuse(place, `cannot be created: ${codeOf(error)}`)
   }
 }
 
@@ -60,10 +61,11 @@ function makeEmpty(path: string): void {
   }
 }
 
-function makeDirectory(directory: string): void {
+function makeDirectory(directory: string): string | null {
   const first = mkdirSync(directory, { recursive: true, mode: 0o700 })
-  if (first === undefined) return
+  if (first === undefined) return null
   for (let made = directory; made.length >= first.length; made = dirname(made)) syncDirectory(dirname(made))
+  return first
 }
 
 /** A new name in a directory survives a power failure only once the directory is on the disk. */

@@ -28,7 +28,7 @@ export function credentialRecords({ read, write }: Queries): CredentialRecords {
       }),
     put: (owner, record, only) =>
       write((sql) => {
-        if (only && !only.isOneOf.includes(readNote(sql, only.note) ?? '')) return false
+        if (only?.isMet(only.notes.map((name) => readNote(sql, name))) === false) return false
         put(sql, owner, record)
         return true
       }),

@@ -3,7 +3,7 @@ import Database from 'libsql'
 import { StartupError } from '../../schemas/config.js'
 import type { State } from '../../schemas/state.js'
 import { challenges } from './challenges.js'
-import { checkPlace, codeOf, DAMAGED, isCutOff, refuse, warnOfDirectory, type Place } from './check-place.js'
+import { checkPlace, codeOf, DAMAGED, isCutOff, nameOf, refuse, warnOfDirectory, type Place } from './check-place.js'
 import { checkWritable, WRITE_MARK } from './check-writable.js'
 import { createFile, removeDrafts } from './create-file.js'
 import { credentialRecords } from './credential-records.js'
@@ -19,6 +19,8 @@ export interface StateOptions {
   variable: string
   /** Takes a line for the operator about something that was put right, or is unwise. */
   warn?: (line: string) => void
+  /** What it means for the operator that there was no file. A new one is warned of with these words. */
+  ifNew?: string
 }
 
 /** Only while the process starts, and may wait with the event loop stopped. */
@@ -30,10 +32,10 @@ const LOCK_WAIT_AT_START_MS = 5000
  *
  * @throws {StartupError} in one line with the variable, the path and what is wrong; never with content.
  */
-export function openState(path: string, { now, variable, warn = () => {} }: StateOptions): State {
+export function openState(path: string, { now, variable, warn = () => {}, ifNew }: StateOptions): State {
   const place: Place = { path: resolve(path), variable, warn }
   if (checkPlace(place)) removeDrafts(place)
-  else createFile(place)
+  else warnOfNewFile(place, createFile(place), ifNew)
   warnOfDirectory(place)
   const queries = connect(place)
   return {
@@ -44,6 +46,13 @@ export function openState(path: string, { now, variable, warn = () => {} }: Stat
     checkWritable: checkWritable(queries, now),
     close: queries.close,
   }
+}
+
+/** A volume that is not mounted, or another working directory, would else look like a service that nobody has used yet. */
+function warnOfNewFile(place: Place, madeDirectory: string | null | undefined, ifNew: string | undefined): void {
+  if (ifNew === undefined || madeDirectory === undefined) return
+  const within = madeDirectory === null ? '' : `, in the new folder '${madeDirectory}'`
+  place.warn(`${nameOf(place)} was not there and has been created${within}: ${ifNew}`)
 }
 
 function connect(place: Place): Queries {

@@ -1,6 +1,6 @@
 /** svc-mcp-http as a process: its command line, its refusals, its banner, its end. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -195,6 +195,46 @@ t.test('SIGHUP opens the audit log anew, and nothing else', async (t) => {
   }
   child.kill('SIGTERM')
   t.equal((await ended).code, 0)
+})
+
+t.test('a keystore where there was none is told of', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'http-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const key = Buffer.alloc(32, 7).toString('base64')
+  const env = {
+    MCP_PUBLIC_URL: 'http://127.0.0.1:1',
+    MCP_OAUTH_ISSUER: 'http://127.0.0.1:1',
+    MCP_OAUTH_JWKS_URL: 'http://127.0.0.1:1/keys',
+    MCP_OAUTH_AUDIENCE: 'mcp',
+    MCP_KEK: key,
+    MCP_CONFIRM_HMAC_KEY: key,
+    MCP_ROLE_DEFAULT: 'reader',
+  }
+  const path = join(folder, 'lost', 'volume', 'keystore.db')
+  const told = async () => {
+    const { child, listening, ended } = start(['--port', '0'], { ...env, MCP_KEYSTORE_PATH: path })
+    await listening
+    child.kill('SIGTERM')
+    return (await ended).stderr.split('\n').filter((line) => line.includes(path))
+  }
+  const [line, ...more] = await told()
+  t.same(more, [])
+  t.match(JSON.parse(line!), {
+    level: 40,
+    msg:
+      `MCP_KEYSTORE_PATH '${path}' was not there and has been created, in the new folder '${join(folder, 'lost')}': ` +
+      'it is a new, empty keystore, and nobody is registered. If there was one before, check the path and the mount',
+  })
+  for (const name of ['lost', 'lost/volume']) t.equal(statSync(join(folder, name)).mode & 0o777, 0o700)
+  t.same(await told(), [], 'and from then on it is the keystore')
+  rmSync(path)
+  for (const end of ['-wal', '-shm']) rmSync(path + end, { force: true })
+  t.match(await told(), [/'[^']*keystore\.db' was not there and has been created: it is a new, empty keystore/])
+
+  const within = join(path, 'volume', 'keystore.db')
+  const { code, stderr } = await start(['--port', '0'], { ...env, MCP_KEYSTORE_PATH: within }).ended
+  t.equal(code, 1)
+  t.match(stderr, /^MCP_KEYSTORE_PATH '[^']*' cannot be reached: ENOTDIR\n$/, 'a folder that cannot be made')
 })
 
 t.test('a Unix socket', async (t) => {

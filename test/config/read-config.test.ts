@@ -132,6 +132,20 @@ t.test('HTTP without MCP_DEV_INSECURE=1: the gates, in their order', (t) => {
     [{ ...all, MCP_KEK: Buffer.alloc(31, 1).toString('base64') }, 'MCP_KEK must be base64 of 32 random bytes'],
     [{ ...all, MCP_KEK: KEY.replace('=', '') }, 'MCP_KEK must be base64 of 32 random bytes'],
     [{ ...all, MCP_KEK: `${KEY}\n` }, 'MCP_KEK must be base64 of 32 random bytes'],
+    ...[
+      Buffer.alloc(31, 1).toString('base64'),
+      Buffer.alloc(33, 1).toString('base64'),
+      Buffer.alloc(32, 0xfb).toString('base64url'),
+      Buffer.alloc(32, 0xfb).toString('base64').replace('=', ''),
+      Buffer.alloc(32, 1).toString('hex'),
+    ].map((key): [Env, string] => [
+      { ...all, MCP_CONFIRM_HMAC_KEY: key },
+      'MCP_CONFIRM_HMAC_KEY must be base64 of 32 random bytes',
+    ]),
+    ...['svc ', ' svc', 'svc\n', 'a\u0000b'].map((audience): [Env, string] => [
+      { ...all, MCP_OAUTH_AUDIENCE: audience },
+      'MCP_OAUTH_AUDIENCE must not begin or end with a blank, or hold control characters',
+    ]),
     [
       { ...all, MCP_CONFIRM_HMAC_KEY: Buffer.alloc(32).toString('base64') },
       'MCP_CONFIRM_HMAC_KEY must be 32 random bytes, not zeros',
@@ -142,6 +156,8 @@ t.test('HTTP without MCP_DEV_INSECURE=1: the gates, in their order', (t) => {
       'MCP_OAUTH_ISSUER must not hold a user name, a password or a fragment',
     ],
     [{ ...all, MCP_OAUTH_REQUIRED_SCOPE: 'a b' }, 'MCP_OAUTH_REQUIRED_SCOPE must be one scope, without blanks'],
+    [{ ...all, MCP_OAUTH_REQUEST_SCOPE: 'a b' }, 'MCP_OAUTH_REQUEST_SCOPE must be one scope, without blanks'],
+    [{ ...all, MCP_OAUTH_REQUEST_SCOPE: 'api://x/"y"' }, 'MCP_OAUTH_REQUEST_SCOPE must be one scope, without blanks'],
     [{ ...all, MCP_ROLE_DEFAULT: 'Reader' }, 'MCP_ROLE_DEFAULT must be one of reader, operator, admin'],
     [{ ...all, MCP_CONFIRM_TTL_SECONDS: '0' }, 'MCP_CONFIRM_TTL_SECONDS must be a whole number from 1 to 3600'],
     [{ ...all, MCP_CONFIRM_TTL_SECONDS: '3601' }, 'MCP_CONFIRM_TTL_SECONDS must be a whole number from 1 to 3600'],
@@ -193,10 +209,37 @@ t.test('per_user, with what is left out', (t) => {
   })
   if (config.mode !== 'per_user') return t.end()
   t.same(config.oauth.groupsClaims, ['groups', 'roles'])
+  t.notOk('requestedScope' in config.oauth, 'clients ask for the scope that tokens must have')
   t.same(config.roles, { groups: { reader: [], operator: [], admin: [] }, otherwise: null })
   t.same(config.keystore.kek, Buffer.alloc(32, 7))
   t.same(config.userPce.allowedHosts, [])
   t.notOk('login' in config)
+  t.end()
+})
+
+t.test('URLs are taken as they stand, or not at all', (t) => {
+  const URLS = ['MCP_PUBLIC_URL', 'MCP_OAUTH_ISSUER', 'MCP_OAUTH_JWKS_URL']
+  const all = { ...OAUTH, ...KEYS, MCP_ROLE_DEFAULT: 'reader' }
+  for (const name of URLS) {
+    const refuse = (value: string, message: string) =>
+      t.throws(
+        () => readConfig('http', { ...all, [name]: value }, LOOPBACK),
+        new StartupError(message),
+        JSON.stringify(value),
+      )
+    for (const blank of [' ', '\t', '\n', '\u00a0', '\u0000']) {
+      refuse(`https://a.example/x${blank}y`, `${name} must not hold blanks`)
+      refuse(`https://a.example/x${blank}`, `${name} must not hold blanks`)
+      refuse(`${blank}https://a.example/x`, `${name} must not hold blanks`)
+    }
+    refuse('https://a.example/x#y', `${name} must not hold a user name, a password or a fragment`)
+    refuse('https://me@a.example/x', `${name} must not hold a user name, a password or a fragment`)
+    if (name !== 'MCP_OAUTH_JWKS_URL') refuse('https://a.example/x?y=1', `${name} must not hold a query`)
+    t.doesNotThrow(() => readConfig('http', { ...all, [name]: 'https://a.example:8443/x/y' }, LOOPBACK))
+  }
+  // Entra ID names the application there where its tokens have keys of their own.
+  const keys = 'https://login.example/keys?appid=1'
+  t.match(readConfig('http', { ...all, MCP_OAUTH_JWKS_URL: keys }, LOOPBACK), { oauth: { jwksUrl: keys } })
   t.end()
 })
 
@@ -210,6 +253,7 @@ t.test('per_user, with everything', (t) => {
       ...PCE,
       MCP_PUBLIC_URL: 'https://mcp.example.com/',
       MCP_OAUTH_REQUIRED_SCOPE: 'mine',
+      MCP_OAUTH_REQUEST_SCOPE: 'api://svc-mcp/mine',
       MCP_OAUTH_GROUPS_CLAIM: 'https://example.com/groups, groups',
       MCP_ROLE_GROUPS_READER: ' r1, r2 ,,',
       MCP_ROLE_GROUPS_ADMIN: ',',
@@ -232,7 +276,11 @@ t.test('per_user, with everything', (t) => {
   )
   t.match(config, {
     http: { publicUrl: /^https:\/\/mcp\.example\.com$/ },
-    oauth: { requiredScope: 'mine', groupsClaims: ['groups', 'roles', 'https://example.com/groups'] },
+    oauth: {
+      requiredScope: 'mine',
+      requestedScope: 'api://svc-mcp/mine',
+      groupsClaims: ['groups', 'roles', 'https://example.com/groups'],
+    },
     roles: { groups: { reader: ['r1', 'r2'] }, otherwise: 'reader' },
     confirm: { ttlSeconds: 60, previousHmacKey: Buffer.alloc(32, 8) },
     rates: { perCaller: 0, confirmPerCaller: 1, refusedTokensPerAddress: 2 },
@@ -350,6 +398,6 @@ t.test('the table of variables is complete', (t) => {
   t.same([...asked].sort(), [...listed].sort(), 'it lists what is read, and nothing else')
   t.equal(new Set(listed).size, listed.length)
   for (const { name, secret } of CONFIG_VARIABLES)
-    t.equal(secret === true, /SECRET|KEK|HMAC/.test(name), `${name}: secret or not`)
+    t.equal(secret === true, /SECRET|KEK|HMAC|PROXY_URL/.test(name), `${name}: secret or not`)
   t.end()
 })

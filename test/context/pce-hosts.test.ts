@@ -388,18 +388,28 @@ t.test('an entry of MCP_ALLOWED_PCE_HOSTS that is no host stops the start, and n
     )
 })
 
+t.test('ports of other services are no place of a PCE, but by the word of the operator', async (t) => {
+  const { admit } = hostsOf()
+  for (const port of [443, 1024, 8443, 65_535]) t.same(admit('pce.example.com', port), { host: 'pce.example.com' })
+  for (const port of [1, 22, 25, 80, 1023])
+    t.match(admit('pce.example.com', port), { problem: `no PCE is at port ${port}: it is 443, or 1024 and above` })
+  const named = hostsOf({ allowed: ['pce.example.com:444', 'pce.example.com'] })
+  t.same(named.admit('pce.example.com', 444), { host: 'pce.example.com' })
+  t.match(named.admit('pce.example.com', 22), { problem: /no PCE is at port 22/ })
+})
+
 t.test('MCP_ALLOWED_PCE_HOSTS narrows the choice to its entries', async (t) => {
   const allowed = ['PCE.example.com', 'other.example:8443', '[fd00::1]:9443', 'fd00::2', '127.0.0.1:7443', 'localhost']
   const hosts = hostsOf({ allowed, resolve: names(['127.0.0.1']).resolve })
   for (const [host, port] of [
-    ['pce.example.com', 1],
+    ['pce.example.com', 8443],
     ['pce.example.com.', 443],
     ['other.example', 8443],
     ['fd00::1', 9443],
-    ['fd00::2', 5],
+    ['fd00::2', 5000],
     ['127.0.0.1', 7443],
     ['0x7f.1', 7443],
-    ['localhost', 5],
+    ['localhost', 5000],
   ] as const)
     t.match(hosts.admit(host, port), { host: String }, `${host} at ${port}`)
   for (const [host, port] of [
@@ -442,7 +452,7 @@ t.test('this service is no PCE', async (t) => {
   t.throws(() => hosts.guard('localhost', 8080).checkPeer('::ffff:127.0.0.1'), /this service itself/)
   const lan = hostsOf({ own: () => ({ address: '10.0.0.7', port: 443 }) })
   t.match(lan.admit('10.0.0.7', 443), { problem: /this service itself/ })
-  t.match(lan.admit('10.0.0.7', 444), { host: '10.0.0.7' })
+  t.match(lan.admit('10.0.0.7', 8443), { host: '10.0.0.7' })
 })
 
 t.test('names', async (t) => {

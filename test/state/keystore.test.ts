@@ -10,7 +10,7 @@ import type { Owner } from '../../schemas/caller.js'
 import type { PceCredentials } from '../../schemas/credentials.js'
 import { StartupError } from '../../schemas/config.js'
 import type { ToolError } from '../../schemas/errors.js'
-import type { SealedCredentials } from '../../schemas/state.js'
+import type { SealedCredentials, State } from '../../schemas/state.js'
 import { bytesOf, credentialsOf, directoryOf } from './support.js'
 
 /** Writes whose nonces are compared: `SVC_MCP_WRITES=100000` for the full loop. */
@@ -31,6 +31,12 @@ async function open(t: Test, path: string, kek = KEK, previousKek?: Buffer) {
 const newPath = (t: Test) => join(directoryOf(t), 'keystore.db')
 const unreadable = { name: 'ToolError', code: 'credentials_unreadable' }
 const unavailable = { name: 'ToolError', code: 'keystore_unavailable' }
+const unfinished = (path: string, left: number) => ({
+  name: 'StartupError',
+  message:
+    `The last change of MCP_KEK is not finished in the keystore '${path}': ${left} of its records need a key that is neither MCP_KEK ` +
+    'nor MCP_KEK_PREVIOUS. Set both keys of that change, run svc-mcp-http rewrap-keystore, and only then change the key again',
+})
 
 t.test('what is stored comes back whole, each time under a version of its own', async (t) => {
   const { keystore, state } = await open(t, newPath(t))
@@ -350,15 +356,15 @@ t.test(
       for (const owner of owners) t.equal((await keystore.find(owner))?.open().apiSecret, owner.sub)
       state.close()
     }
-    const oldAlone = await open(t, path)
+    await t.rejects(open(t, path), unfinished(path, owners.length - left), 'nor is the old one')
     let opened = 0
     for (const owner of owners) {
-      const found = await oldAlone.keystore.find(owner).catch((error: ToolError) => error.code)
+      const found = await old.keystore.find(owner).catch((error: ToolError) => error.code)
       if (found === 'keystore_unavailable') continue
       t.equal(typeof found === 'string' ? found : found?.open().apiSecret, owner.sub)
       opened++
     }
-    t.equal(opened, left, 'the old key alone opens what is left to it')
+    t.equal(opened, left, 'a server that still has the old key alone opens what is left to it')
     const report = await rewrapKeystore({ path, kek: NEXT, previousKek: KEK })
     t.equal(
       report.lines[0],
@@ -368,6 +374,91 @@ t.test(
     for (const owner of owners) t.equal((await alone.keystore.find(owner))?.open().apiSecret, owner.sub)
   },
 )
+
+t.test('a change of the key that was begun is finished before the next', async (t) => {
+  const third = randomBytes(32)
+  const keys = { one: KEK, two: NEXT, three: third }
+  type Name = keyof typeof keys
+  /** Which records are left under which key when the next start comes. */
+  for (const [left, refusals] of [
+    [
+      { one: 3, two: 2 },
+      { 'one three': 2, 'three one': 2, 'two three': 3, 'three two': 3, one: 2, two: 3 },
+    ],
+    [
+      { one: 3, two: 0 },
+      { 'two three': 3, 'three two': 3, two: 3 },
+    ],
+    [
+      { one: 0, two: 2 },
+      { 'one three': 2, 'three one': 2, 'two three': 0, 'three two': 0, one: 2, two: 0 },
+    ],
+  ] as [Record<'one' | 'two', number>, Record<string, number>][])
+    for (const [pair, count] of Object.entries(refusals)) {
+      const path = newPath(t)
+      const old = await open(t, path)
+      const begun = await open(t, path, NEXT, KEK)
+      const owners = (file: typeof old, prefix: string, number: number) =>
+        Promise.all(
+          Array.from({ length: number }, async (_, at) => {
+            const owner = { iss: 'https://idp.example', sub: `${prefix}-${at}` }
+            await file.keystore.write(owner, credentialsOf(owner.sub))
+            return owner
+          }),
+        )
+      const all = [...(await owners(old, 'one', left.one)), ...(await owners(begun, 'two', left.two))]
+      const rows = async () => [await old.records.page(null, 100), await notesOf(old.state)]
+      const before = await rows()
+      const [kek, previousKek] = pair.split(' ').map((name) => keys[name as Name])
+      const what = `${pair} while ${left.one} are left under one and ${left.two} under two`
+      await t.rejects(open(t, path, kek, previousKek), unfinished(path, count), what)
+      await t.rejects(rewrapKeystore({ path, kek: kek!, previousKek }), unfinished(path, count))
+      t.strictSame(await rows(), before, 'nothing is changed')
+
+      const again = await open(t, path, NEXT, KEK)
+      for (const owner of all) t.equal((await again.keystore.find(owner))?.open().apiSecret, owner.sub)
+      t.strictSame(await again.keystore.rewrap(), { rewrapped: left.one, already: left.two, unreadable: 0 })
+      const last = await open(t, path, third, NEXT)
+      t.strictSame(await last.keystore.rewrap(), { rewrapped: all.length, already: 0, unreadable: 0 })
+      const alone = await open(t, path, third)
+      for (const owner of all) t.equal((await alone.keystore.find(owner))?.open().apiSecret, owner.sub)
+    }
+})
+
+/** All that the file notes about keys. */
+const notesOf = (state: State) => Promise.all(['kek', 'kek_next'].map((name) => state.notes.get(name)))
+
+t.test('a change of the key that nobody has written under yet can be given up for another', async (t) => {
+  const path = newPath(t)
+  const old = await open(t, path)
+  await old.keystore.write(ALICE, credentialsOf('alice'))
+  const abandoned = await open(t, path, NEXT, KEK)
+  const third = randomBytes(32)
+  const fresh = await open(t, path, third, KEK)
+  await t.rejects(abandoned.keystore.write(BOB, credentialsOf('lost')), unavailable, 'its key is no longer to be')
+  t.equal((await abandoned.keystore.find(ALICE))?.open().apiSecret, 'alice')
+  await old.keystore.write(BOB, credentialsOf('bob'))
+  t.strictSame(await fresh.keystore.rewrap(), { rewrapped: 2, already: 0, unreadable: 0 })
+  t.equal((await (await open(t, path, third)).keystore.find(BOB))?.open().apiSecret, 'bob')
+})
+
+t.test('a damaged record keeps no change of the key from ending', async (t) => {
+  const path = newPath(t)
+  const begun = await open(t, path, KEK)
+  const next = await open(t, path, NEXT, KEK)
+  await next.keystore.write(ALICE, credentialsOf('alice'))
+  const record = (await next.records.get(ALICE))!
+  await next.records.put(ALICE, { ...record, wrappedKey: record.wrappedKey.subarray(1) })
+  await t.rejects(open(t, path), unfinished(path, 1))
+  const back = await open(t, path, KEK, NEXT)
+  t.match(await back.keystore.rewrap(), { unreadable: 1 })
+  const alone = await open(t, path)
+  await t.rejects(
+    alone.keystore.find(ALICE).then((found) => found!.open()),
+    unreadable,
+  )
+  begun.state.close()
+})
 
 t.test('who registers or removes while the records are rewrapped wins', async (t) => {
   const path = newPath(t)

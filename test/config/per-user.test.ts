@@ -1,0 +1,97 @@
+/** Which secrets a mode reads from files, and what the operator of a per_user server hears about the PCEs of users. */
+import t from 'tap'
+import { readConfig } from '../../config.js'
+
+type Env = Record<string, string>
+
+const LOOPBACK = { host: '127.0.0.1', port: 8080 }
+const KEY = Buffer.alloc(32, 7).toString('base64')
+const OTHER = Buffer.alloc(32, 8).toString('base64')
+const COMMON = {
+  MCP_PUBLIC_URL: 'https://mcp.example.com',
+  MCP_OAUTH_ISSUER: 'https://idp.example.com/v2.0',
+  MCP_OAUTH_JWKS_URL: 'https://idp.example.com/keys',
+  MCP_OAUTH_AUDIENCE: 'api://svc-mcp',
+  MCP_ROLE_DEFAULT: 'reader',
+}
+const SHARED = { ...COMMON, MCP_PCE_MODE: 'shared', PCE_HOST: 'pce.example.com' }
+
+t.test('a mode reads the files of its own secrets, and looks at no others', (t) => {
+  const files: Env = {
+    '/key': `${KEY}\n`,
+    '/other': `${OTHER}\n`,
+    '/name': 'api_1\n',
+    '/word': 'a word\n',
+    '/proxy': 'http://me:pw@proxy:3128\n',
+  }
+  const read = (env: Env) => {
+    const asked: string[] = []
+    const readFile = (path: string) => {
+      asked.push(path)
+      if (files[path] === undefined) throw Object.assign(new Error('no such file'), { code: 'ENOENT' })
+      return files[path]
+    }
+    return { config: readConfig('http', env, LOOPBACK, readFile), asked: asked.toSorted() }
+  }
+  /** Every secret of the other mode names a file that is not there. */
+  const shared = read({
+    ...SHARED,
+    API_KEY_FILE: '/name',
+    API_SECRET_FILE: '/word',
+    MCP_CONFIRM_HMAC_KEY_FILE: '/key',
+    MCP_CONFIRM_HMAC_KEY_PREVIOUS_FILE: '/other',
+    MCP_KEK_FILE: '/nowhere/kek',
+    MCP_KEK_PREVIOUS_FILE: '/nowhere/previous',
+    MCP_OAUTH_CLIENT_SECRET_FILE: '/nowhere/secret',
+  })
+  t.match(shared.config, {
+    mode: 'shared',
+    pce: { apiKey: 'api_1', apiSecret: 'a word' },
+    confirm: { hmacKey: Buffer.alloc(32, 7), previousHmacKey: Buffer.alloc(32, 8) },
+  })
+  t.same(shared.asked, ['/key', '/name', '/other', '/word'])
+
+  const perUser = read({
+    ...COMMON,
+    MCP_KEK_FILE: '/key',
+    MCP_KEK_PREVIOUS_FILE: '/other',
+    MCP_CONFIRM_HMAC_KEY: KEY,
+    MCP_OAUTH_CLIENT_ID: 'setup',
+    MCP_OAUTH_CLIENT_SECRET_FILE: '/word',
+    API_KEY_FILE: '/nowhere/key',
+    API_SECRET_FILE: '/nowhere/secret',
+    PCE_PROXY_URL_FILE: '/proxy',
+  })
+  t.match(perUser.config, {
+    userPce: { proxyUrl: 'http://me:pw@proxy:3128' },
+    mode: 'per_user',
+    keystore: { kek: Buffer.alloc(32, 7), previousKek: Buffer.alloc(32, 8) },
+    login: { clientId: 'setup', clientSecret: 'a word' },
+    warnings: [],
+  })
+  t.same(perUser.asked, ['/key', '/other', '/proxy', '/word'])
+  for (const name of ['MCP_KEK', 'MCP_KEK_PREVIOUS', 'MCP_OAUTH_CLIENT_SECRET', 'MCP_CONFIRM_HMAC_KEY_PREVIOUS']) {
+    const env = { ...COMMON, MCP_KEK: KEY, MCP_CONFIRM_HMAC_KEY: KEY, MCP_OAUTH_CLIENT_ID: 'setup' }
+    const { [name]: _left, ...others } = env as Env
+    t.throws(() => read({ ...others, [`${name}_FILE`]: '/nowhere/x' }), {
+      message: `Cannot read ${name}_FILE '/nowhere/x': ENOENT`,
+    })
+  }
+  t.end()
+})
+
+t.test('what follows from PCEs that users choose is said at the start', (t) => {
+  const warningsOf = (env: Env) =>
+    readConfig('http', { ...COMMON, MCP_KEK: KEY, MCP_CONFIRM_HMAC_KEY: KEY, ...env }, LOOPBACK).warnings
+  const proxied =
+    'PCE_PROXY_URL without MCP_ALLOWED_PCE_HOSTS: the proxy resolves the names that users register and must itself refuse internal addresses.'
+  const unshown = 'PCE_CLIENT_CERT_FILE is not shown to PCEs that users choose: it needs MCP_ALLOWED_PCE_HOSTS.'
+  const both = { PCE_PROXY_URL: 'http://proxy:3128', PCE_CLIENT_CERT_FILE: '/client.pem' }
+  t.same(warningsOf({}), [])
+  t.same(warningsOf({ PCE_PROXY_URL: both.PCE_PROXY_URL }), [proxied])
+  t.same(warningsOf(both), [proxied, unshown])
+  t.same(warningsOf({ ...both, MCP_ALLOWED_PCE_HOSTS: ' , ' }), [proxied, unshown], 'blank entries name nobody')
+  t.same(warningsOf({ ...both, MCP_ALLOWED_PCE_HOSTS: 'pce.example.com' }), [])
+  t.same(warningsOf({ ...both, ...SHARED, API_KEY: 'k', API_SECRET: 's' }), [], 'the operator chooses the PCE')
+  t.end()
+})

@@ -1,0 +1,100 @@
+/** Whether a process should be given calls: as long as it would answer them, and no longer. */
+import { join } from 'node:path'
+import Database from 'libsql'
+import t from 'tap'
+import { createReadiness } from '../../plugins/health/check-readiness.js'
+import { registrationFor, startService } from './authenticated-service.js'
+
+const PING = { jsonrpc: '2.0', id: 1, method: 'ping' }
+const MINUTE = 60_000
+
+t.test('while the identity provider is down a process is ready for as long as it takes tokens', async (t) => {
+  let time = Date.parse('2026-06-15T12:00:00Z')
+  const { app, keys, send, tokenOf, log } = await startService(t, { now: () => time })
+  const ready = async () => (await app.inject('/readyz')).statusCode
+  const ping = async () => (await send(await tokenOf('ann'), PING)).statusCode
+  keys.fault = 'error'
+  time += 59 * MINUTE
+  t.equal(await ping(), 200)
+  t.equal(await ready(), 200, 'its last keys serve, so it stays')
+  t.match(
+    log.filter(({ msg }) => msg === 'signing keys of the identity provider cannot be loaded'),
+    [{ level: 40, age_seconds: 59 * 60 }],
+    'and says in the log how old they are',
+  )
+  time += 2 * MINUTE
+  t.equal(await ping(), 503)
+  // An answer is given again for a second.
+  while ((await ready()) === 200) await new Promise((done) => setImmediate(done))
+  t.equal(await ready(), 503)
+  t.match(
+    log.filter(({ msg }) => msg === 'not ready'),
+    [{ check: 'signing keys' }],
+  )
+  keys.fault = null
+  time += MINUTE
+  t.equal(await ping(), 200)
+  while ((await ready()) === 503) await new Promise((done) => setImmediate(done))
+  t.equal(await ready(), 200)
+})
+
+t.test('what is wrong with one person’s PCE or record is no reason to send everybody elsewhere', async (t) => {
+  const { app, pce, folder, send, tokenOf, call } = await startService(t)
+  const ann = await tokenOf('ann')
+  t.match(await call(ann, 'register-pce-credentials', registrationFor(pce)), { status: 'ok' })
+  await pce.simulator.close()
+  t.match(await call(ann, 'get-labels'), { error: 'pce_unreachable' })
+  t.equal((await app.inject('/readyz')).statusCode, 200, 'a PCE that is gone')
+
+  const file = new Database(join(folder, 'keystore.db'))
+  t.equal(file.prepare("UPDATE credentials SET sealed = x'00', version = 'another'").run().changes, 1)
+  file.close()
+  t.match(await call(ann, 'get-labels'), { error: 'credentials_unreadable' })
+  t.equal((await app.inject('/readyz')).statusCode, 200, 'a record that cannot be opened')
+  t.equal((await send(ann, PING)).statusCode, 200)
+})
+
+t.test('a check that hangs is begun once, and is an answer when its time is up', async (t) => {
+  const changes: unknown[] = []
+  const ends: (() => void)[] = []
+  let time = 0
+  const isReady = createReadiness(
+    [
+      { name: 'quick', run: () => {} },
+      { name: 'slow', run: () => new Promise((end) => ends.push(end)) },
+      {
+        name: 'broken',
+        run() {
+          if (time === 20_000) throw new Error('broken')
+        },
+      },
+    ],
+    { now: () => time, patienceMs: 20, changed: (failed) => changes.push(failed) },
+  )
+  const asked = Array.from({ length: 50 }, () => isReady())
+  time = 5000
+  asked.push(isReady())
+  t.same(new Set(await Promise.all(asked)), new Set([false]))
+  t.match(changes, [{ name: 'slow', error: { message: 'no answer in 20 ms' } }])
+  t.equal(await isReady(), false)
+  t.equal(ends.length, 1)
+
+  const endNext = async () => {
+    const before = ends.length
+    const answer = isReady()
+    await new Promise((turn) => setImmediate(turn))
+    if (ends.length > before) ends.at(-1)!()
+    return answer
+  }
+  ends[0]!()
+  await new Promise((turn) => setImmediate(turn))
+  time = 10_000
+  t.equal(await endNext(), true, 'it ended late, and the next one ends in time')
+  t.equal(await isReady(), true)
+  t.equal(ends.length, 2, 'which is an answer for a second')
+  time = 20_000
+  t.equal(await endNext(), false)
+  time = 30_000
+  t.equal(await endNext(), true)
+  t.match(changes.slice(1), [null, { name: 'broken', error: { message: 'broken' } }, null], 'every change is told once')
+})
