@@ -1,48 +1,33 @@
 import type { Writable } from 'node:stream'
-import { fastify, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { createApp, type AppBasis } from './app/create-app.js'
 import { composeAuthenticated, type AuthenticatedService } from './composition/compose-authenticated.js'
 import { composeService } from './composition/compose-service.js'
 import { composeSetup } from './composition/compose-setup.js'
-import accessTokensGate, { accessTokens, authMetadata } from './plugins/auth/index.js'
+import accessTokensGate, { accessTokens, authMetadata, remoteBlockOf } from './plugins/auth/index.js'
 import confirm from './plugins/confirm/index.js'
 import context from './plugins/context/index.js'
 import dispatcher from './plugins/dispatcher/index.js'
-import errors, { answerClientError, answerHttpError } from './plugins/errors/index.js'
-import health, { type HealthOptions } from './plugins/health/index.js'
 import inFlight, { type InFlightOptions } from './plugins/in-flight/index.js'
 import mcp from './plugins/mcp/index.js'
 import originGuard from './plugins/origin-guard/index.js'
 import rateLimits, { type Limit } from './plugins/rate-limits/index.js'
-import requestId, { REQUEST_ID_HEADER, requestIdOf } from './plugins/request-id/index.js'
-import { RequestLog } from './plugins/request-log/index.js'
-import securityHeaders from './plugins/security-headers/index.js'
 import setup from './plugins/setup/index.js'
 import type { Owner } from './schemas/caller.js'
 import type { HttpConfig, InsecureHttpConfig, PerUserConfig, SharedConfig } from './schemas/config.js'
 import { ToolError } from './schemas/errors.js'
 import type { AnyTool } from './tools/define.js'
 
-export interface AppDeps {
+export interface AppDeps extends AppBasis {
   tools: readonly AnyTool[]
-  log: FastifyBaseLogger
   /** Where audit entries go when no file is configured. */
   auditStream?: Writable
-  /** True once the process has been told to stop. */
-  isDraining?: () => boolean
   /** Milliseconds since the epoch. */
   now?: () => number
 }
 
-/** A headers phase or body that crawls must not hold a connection: milliseconds. */
-const TIMEOUTS = { headers: 10_000, request: 30_000, keepAlive: 75_000, silence: 120_000, checkEvery: 5_000 }
-const MOST_CONNECTIONS = 2000
-const MOST_REQUESTS_PER_CONNECTION = 1000
 /** How often one person may have the browser form try their PCE. */
 const PCE_TRIES_PER_MINUTE = 10
-/** All headers together: access tokens with some two hundred groups are that long. */
-const LARGEST_HEADERS = 32 * 1024
-/** A body that is too large is read to its end, and dropped, when it says that it is no longer than this. */
-const MOST_DROPPED = 4 * 1024 * 1024
 
 /**
  * The HTTP service in the mode of its configuration. Rejects with StartupError for what the configuration promises and the machine
@@ -112,7 +97,8 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
       await confirming.register(confirm, {
         confirmations: service.confirmations,
         tools: deps.tools,
-        sessionOf: ({ callSession }) => callSession,
+        sessionOf: ({ callSession, headers }) => callSession && { ...callSession, client: headers['user-agent'] },
+        checkCall: (tool, { callSession }) => service.checkCall(tool, callSession!),
         ownerOf: ({ identity }) => identity,
         audit: service.auditRoute,
         now: service.dispatcher.now,
@@ -136,72 +122,27 @@ async function setupScope(
   { config, service, inAll, perCaller, charge }: SetupScopeOptions,
 ): Promise<void> {
   await app.register(inFlight, inAll)
-  app.addHook('preParsing', async (request) => {
-    if (request.setupVisit !== null) await charge(request)
-  })
   await app.register(inFlight, { ...perCaller, hook: 'preParsing' })
   await app.register(setup, {
     ...composeSetup(config, service),
     authenticate: (request, reply) => app.authenticate(request, reply),
     verifyToken: (token, request) => app.verifyToken(token, request),
     challenge: () => app.challenge(),
-    callTool: async (name, args, identity, { id: requestId }) => {
+    callTool: async (name, args, identity, request) => {
       // What a form has begun is finished; nobody can cancel it.
       const { signal } = new AbortController()
-      const call = { name, arguments: args, route: '/setup', requestId, signal, progress: () => {} }
-      return app.dispatcher.dispatch(call, await service.openSession(identity))
+      const call = { name, arguments: args, route: '/setup', requestId: request.id, signal, progress: () => {} }
+      const client = request.headers['user-agent']
+      const work = app.dispatcher.dispatch(call, { ...(await service.openSession(identity)), client })
+      request.heldPlaces?.keepUntil(work)
+      return work
     },
+    limitCaller: (request) => charge(request),
     limitPceTries: app.createLimit({
       max: PCE_TRIES_PER_MINUTE,
       keyOf: ({ setupVisit }) => keyOf(setupVisit!.identity),
     }),
   })
-}
-
-/** Everything that all modes share: how requests are taken in, and what is public in each of them. */
-async function createApp(config: HttpConfig, deps: AppDeps, checks: HealthOptions['checks']): Promise<FastifyInstance> {
-  const app = fastify({
-    loggerInstance: deps.log,
-    logController: new RequestLog(),
-    genReqId: requestIdOf,
-    connectionTimeout: TIMEOUTS.silence,
-    requestTimeout: TIMEOUTS.request,
-    keepAliveTimeout: TIMEOUTS.keepAlive,
-    maxRequestsPerSocket: MOST_REQUESTS_PER_CONNECTION,
-    http: {
-      headersTimeout: TIMEOUTS.headers,
-      connectionsCheckingInterval: TIMEOUTS.checkEvery,
-      maxHeaderSize: LARGEST_HEADERS,
-      // Node's own refusal would carry no request id; the guard has one.
-      requireHostHeader: false,
-    },
-    // What is under way when the process must stop is finished, not refused.
-    return503OnClosing: false,
-    frameworkErrors(error, request, reply) {
-      void answerHttpError(error, request, reply.headers(app.securityHeaders).header(REQUEST_ID_HEADER, request.id))
-    },
-    clientErrorHandler(error: NodeJS.ErrnoException, socket) {
-      if (socket.writable) socket.end(answerClientError(error.code, requestIdOf()))
-      else socket.destroy()
-    },
-  })
-  app.server.maxConnections = MOST_CONNECTIONS
-  // An expectation nobody knows may be ignored (RFC 9110, 10.1.1); Node's own 417 would carry no request id either.
-  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
-
-  app.addHook('onSend', (request, reply, payload, done) => {
-    // Whoever keeps connections open, a proxy above all, sends its next request to another process.
-    if (deps.isDraining?.() === true) reply.header('connection', 'close')
-    // Where the connection were closed on the rest of a refused body, a proxy that still sends would lose the answer.
-    else if (reply.statusCode === 413 && Number(request.headers['content-length']) <= MOST_DROPPED)
-      reply.removeHeader('connection')
-    done(null, payload)
-  })
-  await app.register(requestId)
-  await app.register(securityHeaders, { isPublicHttps: config.http.publicUrl?.startsWith('https:') ?? false })
-  await app.register(errors)
-  await app.register(health, { isDraining: deps.isDraining ?? (() => false), checks })
-  return app
 }
 
 function answerUnknownPaths(app: FastifyInstance): void {
@@ -215,7 +156,8 @@ function addressOf(app: FastifyInstance | null): { address: string; port: number
   return typeof address === 'string' ? null : address
 }
 
-/** Whoever it is; those whom a public page of /setup does not know are one. */
-const callerOf = ({ identity, setupVisit }: FastifyRequest) => keyOf(identity ?? setupVisit?.identity ?? NOBODY)
-const NOBODY: Owner = { iss: '', sub: '' }
+/** Whoever it is; of those whom a public page of /setup does not know, all of one network address are one. */
+const callerOf = (request: FastifyRequest) =>
+  keyOf(request.identity ?? request.setupVisit?.identity ?? nobodyAt(request))
+const nobodyAt = (request: FastifyRequest): Owner => ({ iss: '', sub: remoteBlockOf(request) })
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])

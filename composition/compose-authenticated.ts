@@ -13,6 +13,7 @@ import type { Identity, Role } from '../schemas/caller.js'
 import type { PerUserConfig, SharedConfig } from '../schemas/config.js'
 import type { Confirmations } from '../schemas/confirmations.js'
 import type { State } from '../schemas/state.js'
+import type { AnyTool } from '../tools/define.js'
 import { openAudit, type ServiceParts } from './compose-service.js'
 import { openSharedPce } from './open-shared-pce.js'
 import { openUserPces } from './open-user-pces.js'
@@ -42,6 +43,8 @@ export interface AuthenticatedService {
   state: State
   readonly roleOf: (identity: Identity) => Role | null
   readonly openSession: (identity: Identity) => Promise<Session>
+  /** Throws what the gates in front of the confirmation say of a call of the tool. */
+  readonly checkCall: (tool: AnyTool, session: Session) => void
   /** What must work before this process is given calls. */
   checks: readonly { name: string; run: () => void | Promise<void> }[]
   close(): void
@@ -101,6 +104,10 @@ export async function composeAuthenticated(
           ...(role === null && { roleProblem: explainNoRole(identity) }),
           ...(await pces.find(identity, role)),
         }
+      },
+      checkCall(tool, session) {
+        roleGate.check({ tool, session })
+        pces.gate.check({ tool, session })
       },
       checks: [
         { name: 'state file', run: () => state.checkWritable() },

@@ -6,7 +6,7 @@ import type { PerUserConfig } from '../schemas/config.js'
 import type { UsedTokens } from '../schemas/state.js'
 import type { AuthenticatedService } from './compose-authenticated.js'
 
-type Composed = 'authenticate' | 'verifyToken' | 'challenge' | 'callTool' | 'limitPceTries' | 'fetch'
+type Composed = 'authenticate' | 'verifyToken' | 'challenge' | 'callTool' | 'limitCaller' | 'limitPceTries' | 'fetch'
 
 /** What the browser form is made of, but for what comes with a request. */
 export function composeSetup(
@@ -24,6 +24,7 @@ export function composeSetup(
     allowInsecureTls: config.userPce.allowInsecureTls,
     auditRefused: auditWith(auditRoute, now),
     endedSessions: keepEndedSessions(state.usedTokens),
+    claimLogin: (login, until) => state.usedTokens.claim(`setup-login:${login}`, until),
     now,
   }
 }
@@ -40,7 +41,7 @@ function keepEndedSessions(used: UsedTokens): EndedSessions {
 /** What comes from nobody in particular is in the service log: an entry for each would let anybody fill the disk of the audit log. */
 const auditWith =
   (audit: AuditRoute, now: () => number) =>
-  async ({ reason, route, tool, identity, role, requestId }: RefusedPost): Promise<void> => {
+  async ({ reason, route, tool, identity, role, requestId, client }: RefusedPost): Promise<void> => {
     if (identity === null) return
     await audit({
       ts: new Date(now()).toISOString(),
@@ -55,5 +56,6 @@ const auditWith =
       request_id: requestId,
       mode: 'per_user',
       transport: 'http',
+      ...(client !== undefined && { client }),
     })
   }

@@ -13,6 +13,20 @@ export interface ConfirmedCall {
   pce?: string
 }
 
+/** Who confirms, and on which PCE: what a token takes from a session. */
+export interface ConfirmingSession {
+  caller: { iss: string | null; sub: string | null }
+  pce: { origin: string; orgId: string } | null
+}
+
+/** What a caller has been asked. */
+export interface Question {
+  /** Milliseconds since the epoch. */
+  expiresAt: number
+  /** Names what was shown, without saying what it was; absent where nothing is kept. 64 hex digits. */
+  challenge?: string
+}
+
 /** What a call would change, beyond what its arguments say. */
 export interface Binding {
   /** Changes whenever what the call would change does. At most 128 characters. */
@@ -22,6 +36,13 @@ export interface Binding {
    * it. False where they do, and the digest only makes the approval stricter.
    */
   isRequired: boolean
+}
+
+/** What a confirm token says of the call that it lets run. */
+export interface Approval {
+  /** The digest of what was shown, as the tool's `boundTo` gave it. */
+  boundTo: string
+  paramsHash: string
 }
 
 /** What a token says before anything else is asked. `jti` names the token without being it. */
@@ -54,18 +75,28 @@ export interface Confirmations {
   /** Throws ToolError `invalid_argument {problems}` for arguments without a canonical form (RFC 8785). */
   hash(args: Record<string, unknown>): string
   /**
-   * Keeps what the caller has been shown, so that a token minted for the call within its lifetime carries it. Resolves with when that
-   * ends. `boundTo` null keeps nothing. Rejects with ToolError `confirm_unavailable`.
+   * Whose call of which tool a token is for. Throws ToolError `server_misconfigured` where nobody has logged in.
+   *
+   * @param session the caller, and the PCE that the call would run on.
    */
-  ask(call: ConfirmedCall, boundTo: string | null): Promise<number>
-  /** Rejects with ToolError `confirm_unavailable`. */
-  mint(call: ConfirmedCall): Promise<MintedToken>
+  describe(session: ConfirmingSession, tool: string, paramsHash: string): ConfirmedCall
+  /**
+   * Keeps what the caller has been shown, so that a token minted for the call within its lifetime carries it. `boundTo` null keeps
+   * nothing. Rejects with ToolError `confirm_unavailable`.
+   */
+  ask(call: ConfirmedCall, boundTo: string | null): Promise<Question>
+  /**
+   * Rejects with ToolError `confirm_required {reason: stale, params_hash}` where `challenge` does not name what was shown last, or where
+   * none is given and different things were shown within the lifetime of a question, and with `confirm_unavailable`.
+   */
+  mint(call: ConfirmedCall, challenge?: string): Promise<MintedToken>
   /** `token` as it came from the client: anything. Never throws. */
   read(token: unknown, call: ConfirmedCall): TokenReading
   /**
    * Uses the token up: of all attempts in any number of processes exactly one ever resolves with `spent`, and then that is on the
    * disk. Any other outcome leaves it as it was. `findBinding` looks up what the call would change now; what it rejects with comes
-   * through, unless the token turns out to have been used. Rejects with ToolError `confirm_unavailable` when nobody can say.
+   * through, unless the token turns out to have been used. Rejects with ToolError `confirm_unavailable` when nobody can say, and with
+   * the reason of `signal` where that is aborted before the token is claimed.
    */
-  spend(token: SignedToken, findBinding: () => Promise<Binding | null>): Promise<Spending>
+  spend(token: SignedToken, findBinding: () => Promise<Binding | null>, signal?: AbortSignal): Promise<Spending>
 }

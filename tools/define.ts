@@ -2,7 +2,7 @@ import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { PceClient } from '../pce-client/index.js'
 import type { Caller, Role } from '../schemas/caller.js'
 import type { Limits } from '../schemas/config.js'
-import type { Binding } from '../schemas/confirmations.js'
+import type { Approval, Binding } from '../schemas/confirmations.js'
 import type { CredentialsPort } from '../schemas/credentials.js'
 
 /** Progress of a long call. `total` only where it is known. */
@@ -40,10 +40,10 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
   /** The caller's own PCE credentials: for the tools that manage them. */
   readonly credentials: CredentialsPort
   /**
-   * What the confirmed call was shown to do, as the tool's `boundTo` gave it, where a confirm token carried it: the tool checks it
-   * once more against what it is about to do. Undefined where nothing was confirmed.
+   * What the confirmed call was shown to do, where a confirm token carried it: the tool checks it once more against what it is about
+   * to do. Undefined where nothing was confirmed.
    */
-  readonly approved?: string
+  readonly approved?: Approval
   readonly server: {
     name: string
     version: string

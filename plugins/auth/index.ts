@@ -55,6 +55,9 @@ declare module 'fastify' {
   }
 }
 
+/** Where a request comes from, as far as limits tell addresses apart. What a proxy says about it is not asked. */
+export const remoteBlockOf = ({ raw }: FastifyRequest): string => addressBlock(raw.socket.remoteAddress)
+
 /**
  * The check of access tokens, as decorators of the whole app: the provider's keys are loaded from the moment the app is
  * ready, and an app starts without them too. Nobody is refused by this plugin alone.
@@ -74,7 +77,7 @@ export const accessTokens = fp<AccessTokensOptions>(
     const terms = { metadataUrl: metadataUrl(publicUrl), scope: oauth.requestedScope ?? oauth.requiredScope }
     const countRefusal = app.createLimit({
       max: refusedTokensPerAddress,
-      keyOf: (request) => addressBlock(request.raw.socket.remoteAddress),
+      keyOf: remoteBlockOf,
     })
 
     /** Every refusal has its line (specification, part 5, item 4); missing tokens are how every client begins. */

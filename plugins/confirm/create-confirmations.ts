@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { ConfirmConfig } from '../../schemas/config.js'
 import type { Confirmations, ConfirmedCall, SignedToken } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
@@ -34,14 +34,24 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
   return {
     hash: paramsHash,
 
-    async ask(call, boundTo) {
-      const expiresAt = now() + config.ttlSeconds * 1000
-      if (boundTo !== null) await attempt(() => challenges.put(keyOf(call), boundTo, expiresAt))
-      return expiresAt
+    describe({ caller: { iss, sub }, pce }, tool, hash) {
+      if (iss === null || sub === null) {
+        throw new ToolError('server_misconfigured', 'Only somebody who has logged in can confirm a call.')
+      }
+      const where = pce === null ? {} : { pce: `${pce.origin} org ${pce.orgId}` }
+      return { owner: { iss, sub }, tool, paramsHash: hash, ...where }
     },
 
-    async mint(call) {
+    async ask(call, boundTo) {
+      const expiresAt = now() + config.ttlSeconds * 1000
+      if (boundTo === null) return { expiresAt }
+      await attempt(() => challenges.put(keyOf(call), boundTo, expiresAt))
+      return { expiresAt, challenge: challengeOf(call, boundTo) }
+    },
+
+    async mint(call, challenge) {
       const set = await attempt(() => challenges.get(keyOf(call)))
+      if (challenge !== undefined && (set === null || !isSame(challenge, challengeOf(call, set)))) throw outdated(call)
       const jti = randomId()
       const iat = Math.floor(now() / 1000)
       const token = codec.sign({
@@ -76,7 +86,7 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
       return { state: 'signed', token: { jti, expiresAt: exp * 1000, ...(set !== undefined && { boundTo: set }) } }
     },
 
-    async spend(token, findBinding) {
+    async spend(token, findBinding, signal) {
       // A used token stays used, whatever has become of it or of the policy since, not least through the call it was used for.
       if (await isUsed(token)) return 'replayed'
       if (isExpired(token)) return 'expired'
@@ -91,6 +101,8 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
       }
       if (isStale) return (await isUsed(token)) ? 'replayed' : 'stale'
       if (isExpired(token)) return 'expired'
+      // Whoever is gone will not hear what became of the call, and must be able to use the token once more.
+      signal?.throwIfAborted()
       return (await attempt(() => usedTokens.claim(token.jti, token.expiresAt))) ? 'spent' : 'replayed'
     },
   }
@@ -101,6 +113,25 @@ const keyOf = ({ owner, tool, paramsHash: hash, pce }: ConfirmedCall) =>
   createHash('sha256')
     .update(JSON.stringify([owner.iss, owner.sub, tool, hash, pce ?? null]))
     .digest('hex')
+
+/** Says nothing about the set to whoever does not know it. */
+const challengeOf = (call: ConfirmedCall, set: string) =>
+  createHash('sha256')
+    .update(JSON.stringify([keyOf(call), set]))
+    .digest('hex')
+
+const isSame = (given: string, expected: string) => {
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+const outdated = ({ paramsHash: hash }: ConfirmedCall) =>
+  new ToolError(
+    'confirm_required',
+    'What the challenge stands for is not what was shown last for this call, or was shown too long ago.',
+    { reason: 'stale', params_hash: hash },
+    { hint: 'Call again without a token, show the new summary, and POST the confirm.body of that answer.' },
+  )
 
 /** Fails closed: what cannot be recorded does not run (design decision 24). */
 async function attempt<T>(work: () => Promise<T>): Promise<T> {

@@ -1,19 +1,24 @@
 import type { FastifyError, FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify'
 import type { AuditEntry } from '../../schemas/audit.js'
-import type { Owner } from '../../schemas/caller.js'
-import type { Confirmations } from '../../schemas/confirmations.js'
+import type { Caller, Owner } from '../../schemas/caller.js'
+import type { Confirmations, ConfirmingSession } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import { ConfirmResponse } from '../../schemas/http/confirm.js'
 import type { AnyTool } from '../../tools/define.js'
-import { checkMint, pceOf, type MintingSession } from './check-mint.js'
 import { codeOf, describeMint, ROUTE, type MintFacts } from './describe-mint.js'
 import { readRequest } from './read-request.js'
+import { requireConfirmed } from './require-confirmed.js'
 
 export interface ConfirmOptions {
   confirmations: Confirmations
   tools: readonly AnyTool[]
   /** Of the request, once its context is known; null before. */
-  sessionOf: (request: FastifyRequest) => (MintingSession & { client?: string }) | null
+  sessionOf: (request: FastifyRequest) => (ConfirmingSession & { caller: Caller; client?: string }) | null
+  /**
+   * Nobody is given a token for a call that could not run: throws what the gates in front of the confirmation would say of it to whoever
+   * sent the request. Asked once there is a session.
+   */
+  checkCall: (tool: AnyTool, request: FastifyRequest) => void
   /** Who sent it, from the moment the access token has been checked; null before. */
   ownerOf: (request: FastifyRequest) => Owner | null
   /** Resolves once the entry is written; rejects where it cannot be, and then no token is handed out. */
@@ -27,16 +32,18 @@ const OTHER_METHODS: HTTPMethods[] = ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', '
 
 /**
  * `POST /confirm`: hands its caller a token for one call of one tool (specification 4.1). Every request of a known caller has one
- * audit entry, granted or not. Errors come in the plain shape of the `errors` plugin.
+ * audit entry, granted or not, but for those that the audit route leaves out. Errors come in the plain shape of the `errors` plugin.
  */
 export default function confirm(app: FastifyInstance, options: ConfirmOptions, done: () => void): void {
   const { confirmations, now } = options
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   const asked = new WeakMap<FastifyRequest, Pick<MintFacts, 'tool' | 'paramsHash'>>()
+  // Their one entry has been handed to the log, whatever became of it there.
+  const entered = new WeakSet<FastifyRequest>()
 
   app.setErrorHandler(async (thrown: FastifyError, request) => {
     const isKnown = options.sessionOf(request) !== null || options.ownerOf(request) !== null
-    if (isKnown && request.method === 'POST') await noteRefusal(thrown, request)
+    if (isKnown && request.method === 'POST' && !entered.has(request)) await noteRefusal(thrown, request)
     // The handler of the scope around this one answers.
     throw thrown
   })
@@ -63,12 +70,13 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
     },
     async (request) => {
       const body = readRequest(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0))
-      const call = { tool: body.tool, paramsHash: body.params_hash }
-      asked.set(request, call)
+      asked.set(request, { tool: body.tool, paramsHash: body.params_hash })
       const session = options.sessionOf(request)
       if (session === null) throw new ToolError('internal', 'The request has no context.')
-      const owner = checkMint(tools.get(body.tool), session)
-      const { token, jti, expiresIn } = await confirmations.mint({ owner, ...call, ...pceOf(session) })
+      const tool = requireConfirmed(tools.get(body.tool))
+      options.checkCall(tool, request)
+      const call = confirmations.describe(session, tool.name, body.params_hash)
+      const { token, jti, expiresIn } = await confirmations.mint(call, body.challenge)
       await noteGrant({ ...factsOf(request), jti }, request)
       return { confirm_token: token, expires_in: expiresIn }
     },
@@ -95,6 +103,7 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
   }
 
   async function noteGrant(facts: MintFacts, request: FastifyRequest): Promise<void> {
+    entered.add(request)
     try {
       await options.audit(describeMint(facts, null, now()))
     } catch (cause) {

@@ -5,11 +5,12 @@ import { ConfirmRequest } from '../../schemas/http/confirm.js'
 const SHAPES: Record<string, string> = {
   '/tool': 'must be the name of a tool',
   '/params_hash': 'must be 64 lowercase hex digits',
+  '/challenge': 'must be 64 lowercase hex digits',
 }
 
 /**
  * The body of POST /confirm. Throws ToolError `bad_request` for what is no JSON, and `invalid_argument {problems}` for anything but
- * exactly the two fields.
+ * the two fields, and `challenge` where one was given.
  */
 export function readRequest(body: Buffer): ConfirmRequest {
   const value = parse(body)
@@ -21,7 +22,7 @@ export function readRequest(body: Buffer): ConfirmRequest {
   }
   const problems = [...found].map(([path, message]) => ({ path: path.slice(0, 200), message })).slice(0, 10)
   const said = problems.map(({ path, message }) => `${path || 'the body'} ${message}`).join('; ')
-  throw new ToolError('invalid_argument', `The body must be {tool, params_hash}: ${said}.`, { problems })
+  throw new ToolError('invalid_argument', `The body must be {tool, params_hash, challenge?}: ${said}.`, { problems })
 }
 
 function parse(body: Buffer): unknown {

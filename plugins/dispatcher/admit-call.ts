@@ -1,4 +1,5 @@
 import levenshtein from 'fastest-levenshtein'
+import type { Approval } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { AnyTool, ToolContext } from '../../tools/define.js'
 import type { Gate, GateSubject } from './gates/gate.js'
@@ -31,7 +32,7 @@ export async function admitCall(
   validateArguments: (tool: AnyTool, args: Record<string, unknown>) => Record<string, unknown>,
 ): Promise<Admitted> {
   let asked = ''
-  let approved: string | undefined
+  let approved: Approval | undefined
   try {
     for (const gate of gates) {
       if (gate.needs !== 'call') continue
@@ -40,7 +41,7 @@ export async function admitCall(
     }
     asked = 'arguments'
     const args = validateArguments(subject.tool, subject.call.arguments)
-    const approve = (boundTo: string) => (approved = boundTo)
+    const approve = (approval: Approval) => (approved = approval)
     for (const gate of gates) {
       if (gate.needs !== 'arguments') continue
       asked = gate.name

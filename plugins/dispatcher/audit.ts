@@ -1,9 +1,9 @@
-import { closeSync, fdatasync, fstatSync, openSync, readSync, statfsSync, statSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readSync, statfsSync, statSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import type { Writable } from 'node:stream'
 import type { AuditEntry } from '../../schemas/audit.js'
+import { openLogFile } from './log-file.js'
 
 /** Where audit entries go. The dispatcher decides what a failure means. */
 export interface AuditLog {
@@ -26,14 +26,12 @@ const STREAM_PATIENCE_MS = 5000
 /** Bytes that must be free on the disk of the audit log: room for some hundred entries. */
 const LEAST_ROOM = 64 * 1024
 
-const syncData = promisify(fdatasync)
-
 /**
  * Appends to a file, created readable by its owner only. Every entry is one synchronous write, so that it is with the operating
  * system before the tool runs. Throws at once when the file cannot be opened.
  */
 export function createFileAudit(path: string): AuditLog {
-  let fd = openSync(path, 'a', 0o600)
+  let file = openLogFile(path)
   let torn = endsInside(path)
   let failedSince: string | null = null
 
@@ -42,7 +40,7 @@ export function createFileAudit(path: string): AuditLog {
     const line = Buffer.from(`${torn ? '\n' : ''}${JSON.stringify(entry)}\n`)
     let written = 0
     try {
-      while (written < line.length) written += writeSync(fd, line, written)
+      while (written < line.length) written += writeSync(file.fd, line, written)
       torn = false
       failedSince = null
     } catch (error) {
@@ -57,10 +55,8 @@ export function createFileAudit(path: string): AuditLog {
     write: append,
     async sync() {
       try {
-        await syncData(fd)
+        await file.sync()
       } catch (error) {
-        // Pipes and devices have nothing to sync.
-        if ((error as NodeJS.ErrnoException).code === 'EINVAL') return
         fail()
         throw error
       }
@@ -68,17 +64,25 @@ export function createFileAudit(path: string): AuditLog {
     check() {
       if (failedSince !== null) append({ ts: new Date().toISOString(), phase: 'gap', since: failedSince })
       // Pipes and devices have no room to run out of; the file itself may have been moved away for rotation.
-      if (!fstatSync(fd).isFile()) return
+      if (!fstatSync(file.fd).isFile()) return
       const { bavail, bsize } = statfsSync(dirname(path))
       if (bavail * bsize < LEAST_ROOM) throw new Error('no room is left for the audit log')
     },
     reopen() {
-      const next = openSync(path, 'a', 0o600)
-      closeSync(fd)
-      fd = next
-      torn = endsInside(path)
+      const next = openLogFile(path)
+      try {
+        // Whoever asks for a sync later asks for the entries of the old file as well.
+        file.syncNow()
+        torn = endsInside(path)
+      } catch (error) {
+        next.retire()
+        fail()
+        throw error
+      }
+      file.retire()
+      file = next
     },
-    close: () => closeSync(fd),
+    close: () => file.retire(),
   }
 }
 

@@ -11,7 +11,8 @@ export interface CallScope {
   readonly upstreamIds: () => readonly string[]
 }
 
-const MOST_UPSTREAM_IDS = 20
+/** Of one call. */
+export const MOST_UPSTREAM_IDS = 20
 
 export function createCallScope(): CallScope {
   const storage = new AsyncLocalStorage<{ requestId: string; upstream: string[] }>()

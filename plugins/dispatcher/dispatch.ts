@@ -8,6 +8,7 @@ import type { Gate } from './gates/gate.js'
 import { signalsOf } from './call-signals.js'
 import { recordCall, type CallRecord } from './record-call.js'
 import { contextOf, runHandler, type Dispatched, type HandlerPorts } from './run-handler.js'
+import { runInScope } from './run-in-scope.js'
 import type { Session, ToolCall } from './session.js'
 import { takeConfirmToken } from './take-confirm-token.js'
 
@@ -85,7 +86,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const { note } = record
       const admit = () => admitCall({ tool, call, session, note }, context, options.gates, validateArguments)
       // Only what is shown before a confirmation is looked up at the PCE.
-      admitted = await (tool.requiresConfirm ? options.scope.run(call.requestId, admit) : admit())
+      admitted = await (tool.requiresConfirm ? runInScope(call.requestId, admit, { ...options, note }) : admit())
     } catch (thrown) {
       return refuse(thrown, call, record)
     }

@@ -4,6 +4,8 @@ import type { ErrorCode } from '../../schemas/errors.js'
 import type { AnyTool } from '../../tools/define.js'
 import { ERROR_TABLE } from '../errors/table.js'
 import type { AuditLog } from './audit.js'
+import { cleanClient } from './clean-client.js'
+import { MOST_UPSTREAM_IDS } from './call-scope.js'
 import type { Session, ToolCall } from './session.js'
 
 /** The part of the service log that the dispatcher writes to. */
@@ -48,7 +50,7 @@ export function recordCall(
     mode,
     transport: session.transport,
     ...(session.transport === 'http' && { route: call.route ?? '/mcp' }),
-    ...(session.client !== undefined && { client: session.client.slice(0, LONGEST_NAME) }),
+    ...(session.client !== undefined && { client: cleanClient(session.client) }),
     ...(tool?.requiresPce === true &&
       session.pce !== null && { pce_host: session.pce.origin.replace(/^\w+:\/\//, '') }),
   }
@@ -70,7 +72,11 @@ export function recordCall(
         ...(clientGone && { client_gone: true }),
       })
     },
-    note: (facts) => void (noted = { ...noted, ...facts }),
+    note({ upstream_request_ids: ids, ...facts }) {
+      // A preview and its tool ask the PCE one after the other, for the same call.
+      const all = [...new Set([...(noted.upstream_request_ids ?? []), ...(ids ?? [])])].slice(0, MOST_UPSTREAM_IDS)
+      noted = { ...noted, ...facts, ...(all.length > 0 && { upstream_request_ids: all }) }
+    },
     log(outcome, gate, reason) {
       const facts = {
         request_id: call.requestId,

@@ -8,6 +8,7 @@ import type { CallScope } from './call-scope.js'
 import type { CallSignals } from './call-signals.js'
 import type { Problem } from './describe-problems.js'
 import type { ServiceLog } from './record-call.js'
+import { runInScope } from './run-in-scope.js'
 import type { Session, ToolCall } from './session.js'
 
 export type Dispatched = { ok: true; value: object } | { ok: false; error: ServiceError }
@@ -36,19 +37,14 @@ class BrokenAnswerError extends Error {
 export async function runHandler(
   tool: AnyTool,
   { args, context }: { args: object; context: ToolContext },
-  ports: HandlerPorts & { note(facts: AuditFacts): void },
+  ports: HandlerPorts & { note: (facts: AuditFacts) => void },
   findOutputProblems: (tool: AnyTool, value: unknown) => Problem[],
 ): Promise<Dispatched> {
   try {
     const run = () => tool.handler(args as never, context as never)
-    const runInScope = () =>
-      run().finally(() => {
-        const ids = ports.scope.upstreamIds()
-        if (ids.length > 0) ports.note({ upstream_request_ids: [...ids] })
-      })
     // Where no PCE is asked there is nobody to name the request to, and following it through every promise has its price.
     const mayAskPce = tool.requiresPce || tool.effect !== 'read'
-    const value = await (mayAskPce ? ports.scope.run(context.requestId, runInScope) : run())
+    const value = await (mayAskPce ? runInScope(context.requestId, run, ports) : run())
     const problems = findOutputProblems(tool, value)
     if (problems.length > 0) throw new BrokenAnswerError(problems)
     return { ok: true, value: value as object }

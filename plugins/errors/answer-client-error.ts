@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES, type OutgoingHttpHeaders } from 'node:http'
 import type { ErrorCode } from '../../schemas/errors.js'
 import { renderHttpError } from './render-http.js'
 import { ERROR_TABLE } from './table.js'
@@ -11,8 +11,14 @@ const CODES: Record<string, ErrorCode> = {
 /**
  * The whole HTTP answer to bytes that never became a request: Node's parser gave up (RFC 9110: 400, 408 or 431), so no hook runs
  * and headers must be written by hand. The connection closes after it.
+ *
+ * @param headers what every answer of the service carries.
  */
-export function answerClientError(parserCode: string | undefined, requestId: string): string {
+export function answerClientError(
+  parserCode: string | undefined,
+  requestId: string,
+  headers: OutgoingHttpHeaders,
+): string {
   const code = CODES[parserCode ?? ''] ?? 'bad_request'
   const { status, body } = renderHttpError({ code, message: ERROR_TABLE[code].message, details: {} }, requestId)
   const text = JSON.stringify(body)
@@ -21,8 +27,7 @@ export function answerClientError(parserCode: string | undefined, requestId: str
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(text)}`,
     `X-Request-Id: ${requestId}`,
-    'X-Content-Type-Options: nosniff',
-    'Cache-Control: no-store',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}`),
     'Connection: close',
     '',
     text,

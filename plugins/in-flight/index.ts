@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { ToolError } from '../../schemas/errors.js'
+import { holdPlaces, type Count, type HeldPlaces } from './held-places.js'
 
 export interface InFlightOptions {
   /** Requests this scope works on at a time; 0 for no bound. */
@@ -13,24 +14,35 @@ export interface InFlightOptions {
   hook?: 'onRequest' | 'preParsing'
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** For a route whose work may outlive its answer; null where nothing is bounded. */
+    heldPlaces: HeldPlaces | null
+  }
+}
+
 /**
- * Bounds the requests in flight in its scope. Beyond the bound the answer is a quick 503 with Retry-After, which costs less than
+ * Bounds the requests in flight in its scope: those whose answer is under way, and those whose client has left while their work goes
+ * on. Beyond the bound the answer is a quick 503 with Retry-After, which costs less than
  * a queue that grows until every caller has timed out.
  */
 export default fp<InFlightOptions>(
   (app, { max, keyOf = () => '', counts: inFlight = new Map<string, number>(), hook = 'onRequest' }, done) => {
+    if (!app.hasRequestDecorator('heldPlaces')) app.decorateRequest('heldPlaces', null)
     if (max > 0) {
       const enter = (request: FastifyRequest, reply: FastifyReply, next: () => void) => {
         const key = keyOf(request)
-        const before = inFlight.get(key) ?? 0
-        if (before >= max) throw new ToolError('overloaded', 'The server is working on as many requests as it may.')
-        inFlight.set(key, before + 1)
-        // 'close' comes exactly once, also when the client leaves in the middle.
-        reply.raw.once('close', () => {
-          const left = inFlight.get(key)! - 1
+        const count: Count = (by) => {
+          const left = (inFlight.get(key) ?? 0) + by
           if (left === 0) inFlight.delete(key)
           else inFlight.set(key, left)
-        })
+        }
+        if ((inFlight.get(key) ?? 0) >= max)
+          throw new ToolError('overloaded', 'The server is working on as many requests as it may.')
+        count(1)
+        // 'close' comes exactly once, also when the client leaves in the middle.
+        request.heldPlaces ??= holdPlaces(new Promise((resolve) => reply.raw.once('close', resolve)))
+        request.heldPlaces.add(count)
         next()
       }
       if (hook === 'onRequest') app.addHook('onRequest', enter)

@@ -28,6 +28,7 @@ export class HttpTransport implements Transport {
   readonly answer: Promise<HttpAnswer>
 
   readonly #collector: AnswerCollector
+  #delivered = 0
   #resolve!: (answer: HttpAnswer) => void
   #stream: PassThrough | null = null
   #timer: NodeJS.Timeout | undefined
@@ -51,17 +52,26 @@ export class HttpTransport implements Transport {
   /** Hands the requests to the Server, which must have connected itself before. */
   deliver(): void {
     this.#timer = setTimeout(() => this.#keepAlive(), STREAM_AFTER_MS)
-    for (const request of this.requests) {
+    this.#deliverNext()
+  }
+
+  /** One after the other, so that a batch never has more at work than the one place that it takes among the requests in flight. */
+  #deliverNext(): void {
+    while (!this.#closed && this.#delivered < this.requests.length) {
+      const request = this.requests[this.#delivered++]!
       const prepared = prepareRequest(request)
-      if ('answer' in prepared) this.#take(request.id, prepared.answer)
-      else this.onmessage?.(prepared.request)
+      if ('request' in prepared) return this.onmessage?.(prepared.request)
+      this.#take(request.id, prepared.answer)
     }
   }
 
   send(message: JSONRPCMessage): Promise<void> {
     if (this.#closed) return Promise.resolve()
     if ('method' in message) this.#event(message)
-    else if (message.id !== undefined && this.#collector.waitsFor(message.id)) this.#take(message.id, message)
+    else if (message.id !== undefined && this.#collector.waitsFor(message.id)) {
+      this.#take(message.id, message)
+      this.#deliverNext()
+    }
     return Promise.resolve()
   }
 

@@ -94,7 +94,12 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       info: options.info,
       tools,
       requestId: () => request.id,
-      callTool: (call) => app.dispatcher.dispatch(call, session),
+      callTool(call) {
+        const work = app.dispatcher.dispatch(call, session)
+        // What changes anything is finished even when its client has left, and takes its place until then.
+        request.heldPlaces?.keepUntil(work)
+        return work
+      },
     })
     await server.connect(transport)
     transport.deliver()

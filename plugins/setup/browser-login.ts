@@ -29,7 +29,7 @@ export function createBrowserLogin(
   const { publicUrl, now, audience } = options
   const provider = findProvider(options)
   const redirectUri = `${publicUrl}/setup/callback`
-  const resource = resourceOf(audience, publicUrl)
+  const resource = resourceOf(options, publicUrl)
   return {
     async start(again) {
       const configuration = await provider()
@@ -37,7 +37,7 @@ export function createBrowserLogin(
       const url = buildAuthorizationUrl(configuration, {
         redirect_uri: redirectUri,
         scope: `openid ${options.scope}`,
-        resource,
+        ...resource,
         // Providers older than RFC 8707 ask for the audience by this name; the others ignore it.
         audience,
         state,
@@ -54,7 +54,7 @@ export function createBrowserLogin(
       url.search = query
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier }
       try {
-        const answer = await authorizationCodeGrant(configuration, url, checks, { resource })
+        const answer = await authorizationCodeGrant(configuration, url, checks, resource)
         return answer.access_token
       } catch (error) {
         throw explainLoginFailure(error)
@@ -63,6 +63,11 @@ export function createBrowserLogin(
   }
 }
 
-/** A resource indicator is an absolute URI (RFC 8707, 2). An audience that is none belongs to the resource at our own address. */
-const resourceOf = (audience: string, publicUrl: string) =>
-  URL.canParse(audience) && !audience.includes('#') ? audience : publicUrl
+/**
+ * For which resource a token is to be (RFC 8707, 2): an absolute URI. An audience that is none belongs to the resource at our own address,
+ * or to the one that the scope names (Entra ID, which refuses a `resource` that is not the same).
+ */
+function resourceOf({ audience, scope }: LoginOptions, publicUrl: string): { resource?: string } {
+  if (URL.canParse(audience) && !audience.includes('#')) return { resource: audience }
+  return URL.canParse(scope) ? {} : { resource: publicUrl }
+}

@@ -6,12 +6,11 @@ import type { RefusedPost } from './ports.js'
 /** A refused form as the audit log has it. */
 export function describeRefusedPost(
   reason: ErrorCode,
-  route: string,
-  requestId: string,
+  { route, requestId, client }: Pick<RefusedPost, 'route' | 'requestId' | 'client'>,
   identity: Identity | null,
   roleOf: (identity: Identity) => Role | null,
 ): RefusedPost {
   const tool = FORMS.find(({ path }) => path === route)?.tool
   const role = identity === null ? null : roleOf(identity)
-  return { reason, route, ...(tool && { tool }), identity, role, requestId }
+  return { reason, route, ...(tool && { tool }), identity, role, requestId, ...(client !== undefined && { client }) }
 }

@@ -6,6 +6,7 @@ import type { Identity } from '../../schemas/caller.js'
 import { ToolError, type ErrorCode } from '../../schemas/errors.js'
 import { asksForHtml, asksForJson } from './accept-types.js'
 import { allowedMethods, METHODS } from './allowed-methods.js'
+import { boundExchanges } from './bound-exchanges.js'
 import { createBrowserLogin } from './browser-login.js'
 import { checkFormOrigin } from './check-form-origin.js'
 import { CONTENT_POLICY } from './content-policy.js'
@@ -80,7 +81,9 @@ export default async function setup(
     data.end()
     return asksForJson(request.headers.accept) ? { status: 'ok' } : reply.redirect(`${basePath}/setup/logout`, 303)
   })
-  app.get('/setup/logout', (_request, reply) => sendPage(reply, renderLoggedOutPage(basePath, canLogIn)))
+  app.get('/setup/logout', { onRequest: options.limitCaller }, (_request, reply) =>
+    sendPage(reply, renderLoggedOutPage(basePath, canLogIn)),
+  )
   if (options.login !== undefined) addLoginRoutes(options.login)
   for (const [path, methods] of Object.entries(allowedMethods(canLogIn))) {
     app.route({
@@ -95,25 +98,26 @@ export default async function setup(
   }
 
   async function admitOrLogIn(request: FastifyRequest, reply: FastifyReply) {
-    request.setupVisit = await identify(request, reply)
+    await identify(request, reply)
     if (request.setupVisit !== null) return
     if (!canLogIn || !asksForHtml(request.headers.accept)) throw unauthorized()
     return reply.redirect(`${basePath}/setup/login`)
   }
 
   async function admitForm(request: FastifyRequest, reply: FastifyReply) {
-    request.setupVisit = await identify(request, reply)
+    await identify(request, reply)
     if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') throw wrongType()
     checkFormOrigin(request.headers, publicUrl)
     if (request.setupVisit === null) throw unauthorized()
   }
 
-  async function identify(request: FastifyRequest, reply: FastifyReply): Promise<FastifyRequest['setupVisit']> {
+  async function identify(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const viaBearer = request.headers.authorization !== undefined
     const identity = viaBearer
       ? await options.authenticate(request, reply)
       : await readSession(dataOf(request).person, { issuer, now: now(), ended })
-    return identity === null ? null : { identity, viaBearer, isDispatched: false }
+    request.setupVisit = identity === null ? null : { identity, viaBearer, isDispatched: false }
+    await options.limitCaller(request)
   }
 
   function checkCsrf(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
@@ -163,12 +167,13 @@ export default async function setup(
 
   function addLoginRoutes(client: LoginOptions) {
     const login = createBrowserLogin({ ...client, issuer, publicUrl, fetch: options.fetch ?? fetch, now })
-    const ports = { login, groupsOfRole: options.groupsOfRole, ended, now }
-    app.get('/setup/login', async (request, reply) => {
+    const { groupsOfRole, limitCaller, claimLogin } = options
+    const ports = { login, groupsOfRole, ended, claimLogin, runExchange: boundExchanges(), now }
+    app.get('/setup/login', { onRequest: limitCaller }, async (request, reply) => {
       const again = (request.query as { again?: unknown }).again === '1'
       return reply.redirect(await beginLogin(dataOf(request), again, ports))
     })
-    app.get('/setup/callback', async (request, reply) => {
+    app.get('/setup/callback', { onRequest: limitCaller }, async (request, reply) => {
       const query = request.url.slice(`${request.routeOptions.url}?`.length)
       const verify = (token: string) => options.verifyToken(token, request)
       const { iss, sub } = await completeLogin(dataOf(request), query, verify, ports)
@@ -194,7 +199,8 @@ export default async function setup(
     const route = request.routeOptions.url ?? '/setup'
     const identity = request.setupVisit?.identity ?? null
     try {
-      await options.auditRefused(describeRefusedPost(reason, route, request.id, identity, options.roleOf))
+      const facts = { route, requestId: request.id, client: request.headers['user-agent'] }
+      await options.auditRefused(describeRefusedPost(reason, facts, identity, options.roleOf))
     } catch (err) {
       request.log.error({ err }, 'the audit log cannot be written')
     }

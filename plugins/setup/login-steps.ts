@@ -1,16 +1,19 @@
 import type { Identity, Role } from '../../schemas/caller.js'
 import { ToolError } from '../../schemas/errors.js'
+import type { RunExchange } from './bound-exchanges.js'
 import type { BrowserLogin } from './browser-login.js'
 import { keepDecidingGroups } from './keep-deciding-groups.js'
 import { addLogin, takeLogin } from './pending-logins.js'
 import { beginSession } from './person-session.js'
-import type { EndedSessions } from './ports.js'
+import type { ClaimLogin, EndedSessions } from './ports.js'
 import type { SessionData } from './session-data.js'
 
 export interface LoginPorts {
   login: BrowserLogin
   groupsOfRole: Readonly<Record<Role, readonly string[]>>
   ended: EndedSessions
+  claimLogin: ClaimLogin
+  runExchange: RunExchange
   /** Milliseconds since the epoch. */
   now: () => number
 }
@@ -25,21 +28,25 @@ export async function beginLogin(session: SessionData, again: boolean, { login }
 /**
  * Ends a login with the query that the browser brought back: checks that it was begun here, fetches the access token, has it checked,
  * and keeps who it names in a new session. The token itself is kept nowhere. Rejects with ToolError `login_failed`,
- * `login_unavailable` or `keys_unavailable`; the login cannot be tried again in either case.
+ * `login_unavailable` or `keys_unavailable`, and the login cannot be tried again; with `overloaded` nothing was begun, and it can.
  */
 export async function completeLogin(
   session: SessionData,
   query: string,
   verifyToken: (token: string) => Promise<Identity>,
-  { login, groupsOfRole, ended, now }: LoginPorts,
+  { login, groupsOfRole, ended, claimLogin, runExchange, now }: LoginPorts,
 ): Promise<Identity> {
   const taken = takeLogin(session.pendingLogins, new URLSearchParams(query).get('state'), now())
   if (taken === null) throw unknownLogin()
-  session.pendingLogins = taken.others
-  const identity = await verifyForPerson(await login.finish(query, taken.login), verifyToken)
-  await endLogin(session, ended)
-  session.logIn(beginSession(keepDecidingGroups(identity, groupsOfRole), now()))
-  return identity
+  return runExchange(async () => {
+    session.pendingLogins = taken.others
+    // A copy of the cookie still has the login in it: only here is known that it was ended.
+    if (!(await claimLogin(taken.login.state, taken.login.until))) throw usedLogin()
+    const identity = await verifyForPerson(await login.finish(query, taken.login), verifyToken)
+    await endLogin(session, ended)
+    session.logIn(beginSession(keepDecidingGroups(identity, groupsOfRole), now()))
+    return identity
+  })
 }
 
 /** Makes copies of the session's cookie worthless. */
@@ -55,6 +62,9 @@ const unknownLogin = () =>
     {},
     { hint: 'Start again. Your browser must accept cookies from this page.' },
   )
+
+const usedLogin = () =>
+  new ToolError('login_failed', 'This login was already used.', {}, { hint: 'Start again, unless you are logged in.' })
 
 /** A person cannot do anything about a token they never saw; what is wrong with it is for the operator. */
 async function verifyForPerson(token: string, verifyToken: (token: string) => Promise<Identity>): Promise<Identity> {

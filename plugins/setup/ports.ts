@@ -27,6 +27,8 @@ export interface RefusedPost {
   identity: Owner | null
   role: Role | null
   requestId: string
+  /** What the browser calls itself. */
+  client?: string
 }
 
 /**
@@ -37,6 +39,12 @@ export interface EndedSessions {
   add(id: string, until: number): Promise<void>
   has(id: string): Promise<boolean>
 }
+
+/**
+ * Of all the callbacks with one `state`, in any number of processes, exactly one ever resolves with true. The state may be forgotten after
+ * `until`, in milliseconds since the epoch.
+ */
+export type ClaimLogin = (state: string, until: number) => Promise<boolean>
 
 /** How people log in with a browser: a client of the identity provider (design decision 17). */
 export interface LoginOptions {

@@ -1,6 +1,6 @@
 import type { Identity, Role } from '../../schemas/caller.js'
 import type { Fetch } from './bounded-fetch.js'
-import type { EndedSessions, LoginOptions, RefusedPost, ToolAnswer } from './ports.js'
+import type { ClaimLogin, EndedSessions, LoginOptions, RefusedPost, ToolAnswer } from './ports.js'
 
 /** What the composition wires to this room. `Request` and `Reply` are the web framework's. */
 export interface SetupOptions<Request, Reply> {
@@ -33,6 +33,12 @@ export interface SetupOptions<Request, Reply> {
    * `rate_limited {retry_after}`.
    */
   limitPceTries?: (request: Request) => Promise<void>
+  /**
+   * Asked once for every request, as soon as it is known who sends it or that nobody can tell: `request.setupVisit` is null then. Rejects
+   * with ToolError `rate_limited {retry_after}`.
+   */
+  limitCaller: (request: Request) => Promise<void>
+  claimLogin: ClaimLogin
   /** In memory, unless replicas share them. */
   endedSessions?: EndedSessions
   fetch?: Fetch

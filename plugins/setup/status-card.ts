@@ -13,13 +13,13 @@ export interface CredentialStatus {
   label?: string
 }
 
-/** What is registered for this person, or why nobody can say. */
+/** What is registered for this person, or why nobody can say, in the words of the refused tool. */
 export function renderStatusCard(role: Role | null, status: ToolAnswer): string {
-  if (role === null) return renderCard('No role', 'bad', 'forbidden_no_role', html`<p>${NO_ROLE}</p>`)
-  const title = 'What is registered'
+  const title = role === null ? 'No role' : 'What is registered'
   if (!status.ok) {
     const { code, message, hint } = status.error
-    return renderCard(title, 'bad', code, html`<p>${message} ${hint}</p>`)
+    const reason = html`<p>${message} ${hint}</p>`
+    return renderCard(title, 'bad', code, role === null ? reason + NO_ROLE : reason)
   }
   const value = status.value as CredentialStatus
   return value.registered
@@ -27,9 +27,10 @@ export function renderStatusCard(role: Role | null, status: ToolAnswer): string 
     : renderCard(title, 'plain', 'Nothing yet', NOTHING_YET)
 }
 
-const NO_ROLE =
-  'You are logged in, but none of your groups gives you a role on this server: no tool runs for you, and there is nothing to ' +
-  'register. Ask the operator of this server to map one of your groups to a role, then log out and in again.'
+const NO_ROLE = html`<p>
+  You are logged in, but without a role no tool runs for you, and there is nothing to register. A new role counts after
+  you have logged out and in again.
+</p>`
 
 const NOTHING_YET = html`<p>Until you register a key, tools that need a PCE answer <code>no_pce_credentials</code>.</p>`
 

@@ -1,10 +1,14 @@
 import { Type, type Static } from '@sinclair/typebox'
 
-/** Body of `POST /confirm` (specification 4.1): both as the confirm_required answer of the tool call gave them. */
+/**
+ * Body of `POST /confirm` (specification 4.1), as `confirm.body` of the confirm_required answer gave it. `challenge` stands there where
+ * more was shown than the arguments say, and names what was shown.
+ */
 export const ConfirmRequest = Type.Object(
   {
     tool: Type.String({ minLength: 1, maxLength: 128 }),
     params_hash: Type.String({ pattern: '^[0-9a-f]{64}$', description: '64 lowercase hex digits' }),
+    challenge: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$', description: '64 lowercase hex digits' })),
   },
   { additionalProperties: false },
 )

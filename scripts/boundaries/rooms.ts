@@ -182,10 +182,18 @@ export const ROOMS: readonly Room[] = [
   {
     name: 'app.ts',
     files: ['app.ts'],
-    mayImport: ['plugins/*/index.ts', 'composition/**', 'tools/define.ts', 'schemas/**'],
+    mayImport: ['plugins/*/index.ts', 'app/**', 'composition/**', 'tools/define.ts', 'schemas/**'],
     packages: ['fastify', 'node:*'],
     production: true,
     why: 'Composition only: the pipeline in registration order, through doors.',
+  },
+  {
+    name: 'app',
+    files: ['app/**'],
+    mayImport: ['plugins/*/index.ts', 'schemas/**'],
+    packages: ['fastify'],
+    production: true,
+    why: 'The basis of the pipeline: how requests are taken in, whatever the mode.',
   },
   {
     name: 'http.ts',

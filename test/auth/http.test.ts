@@ -3,7 +3,7 @@
  * protocol-security B1–B6, B22, E2, E5, E7).
  */
 import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import {
   discoverAuthorizationServerMetadata,
@@ -11,6 +11,7 @@ import {
   extractWWWAuthenticateParams,
   selectResourceURL,
 } from '@modelcontextprotocol/sdk/client/auth.js'
+import { freePort } from '../free-port.js'
 import { claimsFor, forgeKey } from '../identity/forge.js'
 import { startIdentityProvider } from '../identity/identity-provider.js'
 import { startKeyServer } from '../identity/key-server.js'
@@ -87,6 +88,30 @@ t.test('the metadata of the protected resource', async (t) => {
   }
 })
 
+t.test('a scope that has another name in requests: asked for by that one, and looked for by its own', async (t) => {
+  const keys = await startKeyServer(t, key)
+  const asked = 'api://svc-mcp/svc-mcp.use'
+  const oauth = {
+    issuer: 'https://login.example/tenant/v2.0',
+    jwksUrl: keys.url,
+    audience: '0b7c1f9d-client-id',
+    requiredScope: 'svc-mcp.use',
+    requestedScope: asked,
+    groupsClaims: ['groups'],
+  }
+  const { app, send, bearer, refusals } = await authApp(t, oauth)
+  t.same((await app.inject(RESOURCE)).json().scopes_supported, [asked])
+  const tokenWith = (scp: string) => key.sign(claimsFor(oauth, { scope: undefined, scp }))
+  t.equal((await bearer(await tokenWith('svc-mcp.use'))).statusCode, 200, 'a token has its own name')
+  const refused = await bearer(await tokenWith(asked))
+  t.equal(refused.statusCode, 401)
+  t.equal(refusals().at(-1)?.reason, 'missing required scope')
+  for (const [what, answer] of Object.entries({ 'no token': await send(), 'no scope': refused })) {
+    const { parameters } = parseChallenge(String(answer.headers['www-authenticate']))
+    t.equal(Object.fromEntries(parameters).scope, asked, what)
+  }
+})
+
 t.test('the public URL is said without a slash behind, and with its path', async (t) => {
   for (const [publicUrl, resource] of [
     ['https://mcp.example.test/', 'https://mcp.example.test'],
@@ -125,7 +150,8 @@ t.test('the SDK’s client finds its way from a bare 401', async (t) => {
     await app.listen({ port, host: '127.0.0.1' })
     const bare = await fetch(`${url}/secured`, { method: 'POST' })
     const { resourceMetadataUrl, scope, error } = extractWWWAuthenticateParams(bare)
-    t.same([resourceMetadataUrl?.href, scope, error], [`${url}${RESOURCE}`, 'svc-mcp.use', undefined], vendor)
+    const asked = vendor === 'entra' ? 'https://mcp.example.test/svc-mcp.use' : 'svc-mcp.use'
+    t.same([resourceMetadataUrl?.href, scope, error], [`${url}${RESOURCE}`, asked, undefined], vendor)
     for (const target of [url, `${url}/mcp`]) {
       for (const options of [{ resourceMetadataUrl }, {}]) {
         const metadata = await discoverOAuthProtectedResourceMetadata(target, options)
@@ -280,12 +306,3 @@ t.test('what the door offers other rooms', async (t) => {
   t.equal((await other.inject({ url: '/open', headers: { authorization: 'Bearer a b' } })).json().error, 'unauthorized')
   t.equal((await other.inject('/open')).statusCode, 401)
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}

@@ -1,12 +1,11 @@
 /** The check of tokens within the whole service: real clients, running calls, and where a token must never go. */
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { OAuthClientInformationMixed as Registered, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import { Type } from '@sinclair/typebox'
 import t, { type Test } from 'tap'
+import { freePort } from '../free-port.js'
 import { defineTool, type AnyTool } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { GROUP_OF, startService } from '../contract/authenticated-service.js'
@@ -15,6 +14,8 @@ import { startIdentityProvider, type IdentityProviderOptions } from '../identity
 
 const UNAUTHORIZED = { message: 'Unauthorized' }
 const CALLBACK = 'http://127.0.0.1:33333/callback'
+/** The audience of its tokens, version 2: the id of the API's registration. */
+const ENTRA_CLIENT_ID = '0b7c1f9d-4f0e-4a8e-8e0b-5264a66d2d1a'
 
 /** What an MCP client keeps of its logins; it gives the address of the login page to the test in place of a browser. */
 class Logins implements OAuthClientProvider {
@@ -50,6 +51,7 @@ async function listening(t: Test, options: IdentityProviderOptions = {}) {
   const idp = await startIdentityProvider(t, {
     people: { alice: { groups: [GROUP_OF.admin] } },
     audience: url,
+    appIdUri: url,
     ...options,
   })
   const http = { host: '127.0.0.1', port, publicUrl: url, allowedHosts: [], maxInFlight: 256 }
@@ -61,12 +63,14 @@ async function listening(t: Test, options: IdentityProviderOptions = {}) {
 t.test('the SDK’s client: from a bare 401 through a login to a tool call', async (t) => {
   for (const vendor of ['entra', 'auth0', 'keycloak'] as const) {
     const people = { alice: { sub: `${vendor}|alice`, groups: [GROUP_OF.admin], roles: [GROUP_OF.admin] } }
-    const { idp, url, audit } = await listening(t, { vendor, people })
+    const audience = vendor === 'entra' ? { audience: ENTRA_CLIENT_ID } : {}
+    const { idp, url, audit } = await listening(t, { vendor, people, ...audience })
     const logins = new Logins()
     const connect = () => new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { authProvider: logins })
     const first = connect()
     await t.rejects(new Client({ name: 'test', version: '1' }).connect(first), UNAUTHORIZED, `${vendor}: login first`)
-    t.equal(logins.page?.searchParams.get('scope'), 'svc-mcp.use', `${vendor}: it asks for the scope of the challenge`)
+    const scope = vendor === 'entra' ? `${url}/svc-mcp.use` : 'svc-mcp.use'
+    t.equal(logins.page?.searchParams.get('scope'), scope, `${vendor}: it asks for the scope of the challenge`)
     t.match(logins.page?.searchParams.get('resource'), url, `${vendor}: for this resource`)
 
     const browser = new Browser()
@@ -162,12 +166,3 @@ t.test('too many refused tokens, in the shape of the route', async (t) => {
   t.equal((await send(await tokenOf('ann'), ping)).statusCode, 200)
   t.equal((await send(null, ping)).statusCode, 401)
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}

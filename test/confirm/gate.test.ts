@@ -245,7 +245,7 @@ t.test('what was confirmed is what runs', async (t) => {
     const edited = await stale(t, token)
     t.match(edited.changes[0], { type: 'ip_lists', update_type: 'update' }, 'what it would be now stands in the answer')
 
-    const fresh = await bench.mint(TOOL, edited.params_hash)
+    const fresh = await bench.confirm(edited)
     t.match(await bench.call(TOOL, {}, { token: fresh.confirm_token }), { ok: true }, 'and can be confirmed')
   })
 
@@ -271,6 +271,9 @@ t.test('what was confirmed is what runs', async (t) => {
     await stale(t, blind.confirm_token, fresh)
     const hash = sha256(JSON.stringify({ hrefs: [named.href] }))
     const minted = await bench.mint(TOOL, hash)
+    const along = { hrefs: [named.href], include_dependencies: true }
+    const open = await bench.mint(TOOL, sha256(JSON.stringify(along)))
+    await stale(t, open.confirm_token, along)
     t.match(await bench.call(TOOL, { hrefs: [named.href] }, { token: minted.confirm_token }), { ok: true })
   })
 
@@ -330,16 +333,99 @@ t.test('what was confirmed is what runs', async (t) => {
     })
     for (const args of [{}, { hrefs: [late] }]) {
       const asked = await slow.call(TOOL, args)
-      const { confirm_token: token } = await slow.mint(TOOL, asked.params_hash)
+      const { confirm_token: token } = await slow.confirm(asked)
       const version = simulator.state.policyVersion
       t.match(await slow.call(TOOL, args, { token }), {
         error: 'confirm_required',
         reason: 'stale',
+        params_hash: asked.params_hash,
         message: /Nothing was provisioned/,
       })
       t.equal(simulator.state.policyVersion, version)
       t.match(await slow.call(TOOL, args, { token }), { error: 'confirm_token_replay' })
     }
+  })
+
+  await t.test('so is one while the PCE is asked for the impact, after every other look', async (t) => {
+    const ask = pce.analyzePolicyImpact.bind(pce)
+    t.teardown(() => (pce.analyzePolicyImpact = ask))
+    const { href: late } = await bench.draft('At the last moment')
+    const changes: [what: string, args: object, change: () => Promise<unknown>][] = [
+      ['an edit', {}, () => pce.ruleSets.update(late, { description: 'while you looked' })],
+      ['an edit of what was named', { hrefs: [late] }, () => pce.ruleSets.update(late, { description: 'again' })],
+      ['one more', {}, () => bench.draft('One more')],
+      ['one less', { hrefs: [late] }, () => pce.ruleSets.delete(late)],
+    ]
+    for (const [what, args, change] of changes) {
+      pce.analyzePolicyImpact = ask
+      const token = await bench.tokenFor(TOOL, args)
+      let isAsked = false
+      pce.analyzePolicyImpact = async (...asked) => {
+        const impact = await ask(...asked)
+        isAsked = true
+        await later(change)
+        return impact
+      }
+      const version = simulator.state.policyVersion
+      const answer = await bench.call(TOOL, args, { token })
+      t.match(answer, { error: 'confirm_required', reason: 'stale', params_hash: sha256(JSON.stringify(args)) }, what)
+      t.ok(isAsked)
+      t.equal(simulator.state.policyVersion, version, 'nothing was provisioned')
+    }
+    pce.analyzePolicyImpact = ask
+    const { href: mine } = await bench.draft('Mine alone')
+    const args = { hrefs: [mine] }
+    const token = await bench.tokenFor(TOOL, args)
+    pce.analyzePolicyImpact = async (...asked) => {
+      await later(() => bench.draft('Of somebody else'))
+      return ask(...asked)
+    }
+    t.match(await bench.call(TOOL, args, { token }), { ok: true }, 'what was not named does not count')
+    pce.analyzePolicyImpact = ask
+    await later(() => pce.discardPendingPolicyChanges())
+  })
+
+  await t.test('of two questions a challenge confirms the one that was read, or none', async (t) => {
+    const { href: shown } = await bench.draft('Shown')
+    const args = { change_description: 'two questions' }
+    const first = await bench.call(TOOL, args)
+    t.match(first.confirm.body, { tool: TOOL, params_hash: first.params_hash, challenge: /^[0-9a-f]{64}$/ })
+    t.same((await bench.call(TOOL, args)).confirm.body, first.confirm.body, 'the same question is the same challenge')
+    await bench.draft('Slipped in')
+    const second = await bench.call(TOOL, args)
+    t.not(second.confirm.body.challenge, first.confirm.body.challenge)
+    t.not(
+      (await bench.call(TOOL, args, { as: 'bob' })).confirm.body.challenge,
+      second.confirm.body.challenge,
+      'nor is it the same for somebody else',
+    )
+
+    const refused = { error: 'confirm_required', reason: 'stale', params_hash: first.params_hash }
+    const outdated = await bench.confirming(first.confirm.body)
+    t.equal(outdated.statusCode, 403)
+    t.match(outdated.json(), { ...refused, hint: /new summary/ }, 'who read the first summary gets none for the second')
+    t.match(bench.audit.at(-1), { decision: 'denied', reason: 'confirm_required', route: '/confirm' })
+    const none = { ...second.confirm.body, challenge: 'f'.repeat(64) }
+    t.match(await bench.confirm({ confirm: { body: none } }), refused)
+    t.match(await bench.confirm({ confirm: { body: { ...none, challenge: 'F'.repeat(64) } } }), {
+      error: 'invalid_argument',
+      problems: [{ path: '/challenge' }],
+    })
+
+    const { confirm_token: token } = await bench.confirm(second)
+    t.match(await bench.mint(TOOL, first.params_hash), { confirm_token: String }, 'a plain request means the latest')
+    bench.clock.now = Date.parse(second.confirm.expires_at)
+    t.match(await bench.confirm(second), refused, 'and nobody can confirm what was shown so long ago')
+    t.match(await bench.call(TOOL, args, { token }), { reason: 'expired' })
+    const again = await bench.call(TOOL, args)
+    const { confirm_token: good } = await bench.confirm(again)
+    t.match(await bench.call(TOOL, args, { token: good }), { ok: true, provisioned_hrefs: [shown, String] })
+
+    const batch = await bench.call('ringfence-batch', { apps: [{ app_name: 'payments', env_name: 'prod' }] })
+    t.same(Object.keys(batch.confirm.body), ['tool', 'params_hash'], 'where the arguments say it all, nothing is added')
+    t.match(await bench.confirm({ confirm: { body: { ...batch.confirm.body, challenge: none.challenge } } }), {
+      error: 'confirm_required',
+    })
   })
 
   await t.test('a change while the question is put together makes its token stale', async (t) => {
@@ -357,7 +443,7 @@ t.test('what was confirmed is what runs', async (t) => {
     await pce.discardPendingPolicyChanges()
     const asked = await bench.call(TOOL, {})
     t.match(asked, { error: 'confirm_required', summary: 'Nothing is pending, so the call would change nothing.' })
-    const { confirm_token: token } = await bench.mint(TOOL, EMPTY)
+    const { confirm_token: token } = await bench.confirm(asked)
     t.match(await bench.call(TOOL, {}, { token }), { ok: true, status: 'no_changes' })
   })
 
@@ -526,6 +612,46 @@ t.test('when something is in the way', async (t) => {
     t.match(await asking, { ok: false, error: { code: 'cancelled' } })
   })
 
+  await t.test('a client that leaves during the last look spends no token', async (t) => {
+    let client = new AbortController()
+    let leaves = false
+    let runs = 0
+    const watched = defineTool({
+      name: 'watched',
+      area: 'policy',
+      summary: 'Is looked at.',
+      effect: 'write',
+      roles: ['admin'],
+      requiresPce: false,
+      requiresConfirm: true,
+      input: Type.Object({}, { additionalProperties: false }),
+      output: Type.Object({}),
+      example: {},
+      async boundTo() {
+        if (leaves) client.abort()
+        return { digest: 'always the same', isRequired: true }
+      },
+      async handler() {
+        runs += 1
+        return {}
+      },
+    })
+    const bench = await startConfirming(t, { tools: [watched] })
+    const token = await bench.tokenFor('watched', {})
+    const dispatch = () => {
+      client = new AbortController()
+      const call = { name: 'watched', arguments: {}, requestId: 'r', signal: client.signal, progress() {} }
+      return bench.app.dispatcher.dispatch({ ...call, confirmToken: token }, bench.sessionFor('ann'))
+    }
+    leaves = true
+    t.match(await dispatch(), { ok: false, error: { code: 'cancelled' } })
+    t.notOk(await isUsed(bench, token))
+    t.equal(runs, 0)
+    leaves = false
+    t.match(await dispatch(), { ok: true })
+    t.equal(runs, 1)
+  })
+
   await t.test("a fault in a tool's own look is told in fixed words", async (t) => {
     const broken = defineTool({
       name: 'broken',
@@ -579,6 +705,46 @@ t.test('when something is in the way', async (t) => {
       'and show what they do',
     )
   })
+})
+
+t.test('the audit log names the answers of the PCE to the looks as well', async (t) => {
+  let answers = 0
+  const note = () => bench.scope.noteUpstream(`pce-${(answers += 1)}`)
+  const asking = defineTool({
+    name: 'asking',
+    area: 'policy',
+    summary: 'Asks.',
+    effect: 'write',
+    roles: ['admin'],
+    requiresPce: false,
+    requiresConfirm: true,
+    input: Type.Object({}, { additionalProperties: false }),
+    output: Type.Object({}),
+    example: {},
+    async boundTo() {
+      note()
+      return { digest: 'always the same', isRequired: true }
+    },
+    async preview() {
+      note()
+      return { summary: 'Fine.' }
+    },
+    async handler() {
+      note()
+      return {}
+    },
+  })
+  const bench: Bench = await startConfirming(t, { tools: [asking] })
+  const token = await bench.tokenFor('asking', {})
+  await bench.call('asking', {}, { token })
+  const noted = bench.audit
+    .filter(({ route }) => route === '/mcp')
+    .map(({ phase, upstream_request_ids: ids }) => [phase, ids])
+  t.same(noted, [
+    ['decision', ['pce-1', 'pce-2']],
+    ['decision', ['pce-3']],
+    ['outcome', ['pce-3', 'pce-4']],
+  ])
 })
 
 t.test('the audit log tells who confirmed what', async (t) => {

@@ -7,6 +7,7 @@ import type { Test } from 'tap'
 import { createPceClient } from '../../pce-client/index.js'
 import { createConfirmations } from '../../plugins/confirm/create-confirmations.js'
 import confirm from '../../plugins/confirm/index.js'
+import { createRouteAudit } from '../../plugins/dispatcher/audit-route.js'
 import { createCallScope } from '../../plugins/dispatcher/call-scope.js'
 import { confirmGate } from '../../plugins/dispatcher/gates/confirm.js'
 import { pceGate } from '../../plugins/dispatcher/gates/pce.js'
@@ -115,12 +116,17 @@ export async function startConfirming(t: Test, options: Options = {}) {
   })
 
   const audit: AuditEntry[] = []
-  const auditing = { isFull: false }
+  const auditing = { isFull: false, isStuck: false }
   const write = (entry: AuditEntry) => {
     if (auditing.isFull) throw new Error('ENOSPC')
     audit.push(entry)
   }
+  const sync = async () => {
+    if (auditing.isStuck) throw new Error('EIO')
+  }
+  const auditLog = { write, sync, check() {}, reopen() {}, close() {} }
   const lines: string[] = []
+  const scope = createCallScope()
   const tools = options.tools ?? realTools
   const sessionFor = (name: string): Session => {
     const { role, iss = ISS, sub = name, hasPce = true, ...problems } = PEOPLE[name]!
@@ -134,6 +140,7 @@ export async function startConfirming(t: Test, options: Options = {}) {
       ...problems,
     }
   }
+  const presence = pceGate('Register at /setup.', { setup_path: '/setup' })
   const nameOf = (request: FastifyRequest) => String(request.headers['x-user'])
   const known = new WeakMap<FastifyRequest, Session>()
 
@@ -145,11 +152,11 @@ export async function startConfirming(t: Test, options: Options = {}) {
   await app.register(errors)
   await app.register(dispatcher, {
     tools,
-    gates: [roleGate, pceGate('Register.'), confirmGate(confirmations, `${PUBLIC_URL}/confirm`)],
-    audit: { write, sync: async () => {}, check() {}, reopen() {}, close() {} },
+    gates: [roleGate, presence, confirmGate(confirmations, `${PUBLIC_URL}/confirm`)],
+    audit: auditLog,
     log: app.log,
     limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
-    scope: createCallScope(),
+    scope,
     server: { name: 'svc-mcp', version: '0.1.0', changelog: async () => null },
     now,
   })
@@ -168,7 +175,12 @@ export async function startConfirming(t: Test, options: Options = {}) {
         const { iss, sub } = sessionFor(nameOf(request)).caller
         return { iss: iss!, sub: sub! }
       },
-      audit: async (entry) => write(entry),
+      checkCall(tool, request) {
+        const session = known.get(request)!
+        roleGate.check({ tool, session })
+        presence.check({ tool, session })
+      },
+      audit: createRouteAudit(auditLog),
       now,
     })
   })
@@ -221,6 +233,8 @@ export async function startConfirming(t: Test, options: Options = {}) {
     audit,
     auditing,
     lines,
+    scope,
+    sessionFor,
     post,
     confirming,
     callOf,
@@ -228,6 +242,10 @@ export async function startConfirming(t: Test, options: Options = {}) {
     /** The body of one tool call, result or error; `ok` tells which. */
     async call(name: string, args?: object, more: CallOptions = {}): Promise<Json> {
       return read(lastMessage((await post(callOf(name, args, more), more.as)).payload))
+    },
+    /** Sends what the question says is to be sent. */
+    async confirm(asked: Json, as = 'ann'): Promise<Json> {
+      return (await confirming(asked.confirm.body, as)).json()
     },
     /** A token for a hash, or the error body. */
     async mint(tool: string, hash: string, as = 'ann'): Promise<Json> {
@@ -237,7 +255,7 @@ export async function startConfirming(t: Test, options: Options = {}) {
     async tokenFor(name: string, args: object, as = 'ann'): Promise<string> {
       const asked = await this.call(name, args, { as })
       if (asked.error !== 'confirm_required') throw new Error(`not asked: ${JSON.stringify(asked)}`)
-      return (await this.mint(name, asked.params_hash, as)).confirm_token
+      return (await this.confirm(asked, as)).confirm_token
     },
     /** Requests that changed the PCE, since the last question. */
     writes() {

@@ -209,7 +209,7 @@ interface Model {
   /** What is pending now. */
   set: string
   tokens: ModelToken[]
-  asked: Map<string, { set: string; expiresAt: number }>
+  asked: Map<string, { set: string; expiresAt: number; challenge: string }>
 }
 
 const OWNERS = ['ann', 'bob'] as const
@@ -222,18 +222,24 @@ const command = (name: string, run: Command['run']): Command => ({ check: () => 
 const COMMANDS: fc.Arbitrary<Command>[] = [
   fc.constantFrom(...OWNERS).map((owner) =>
     command(`${owner} is asked`, async (model, { service, clock }) => {
-      const until = await service.confirmations.ask(callOf(owner), model.set)
-      if (until !== clock.now + TTL) throw new Error('another lifetime')
-      model.asked.set(owner, { set: model.set, expiresAt: until })
+      const { expiresAt, challenge } = await service.confirmations.ask(callOf(owner), model.set)
+      if (expiresAt !== clock.now + TTL) throw new Error('another lifetime')
+      model.asked.set(owner, { set: model.set, expiresAt, challenge: challenge! })
     }),
   ),
   fc.constantFrom(...OWNERS).map((owner) =>
     command(`${owner} has a token minted`, async (model, { service }) => {
-      const { token, expiresIn } = await service.confirmations.mint(callOf(owner))
+      const asked = model.asked.get(owner)
+      const minted = await service.confirmations.mint(callOf(owner), asked?.challenge).catch((error: unknown) => {
+        // Of a question that has expired nobody knows any more.
+        if (asked === undefined || asked.expiresAt > model.latest) throw error
+        return null
+      })
+      if (minted === null) return
+      const { token, expiresIn } = minted
       if (expiresIn !== 120) throw new Error('another lifetime')
       const set =
         (JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as { set?: string }).set ?? null
-      const asked = model.asked.get(owner)
       // A question that has expired may be forgotten even if the clock goes back then: nobody is bound to more than they were shown.
       const isOpen = asked !== undefined && asked.expiresAt > model.latest
       if (set !== asked?.set && (isOpen || set !== null)) throw new Error(`bound to ${set}`)

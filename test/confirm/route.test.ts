@@ -173,6 +173,17 @@ t.test('POST /confirm', async (t) => {
     t.ok(bench.lines.some((line) => line.includes('the audit log cannot be written')))
   })
 
+  await t.test('an entry that may not have reached the disk is the only one of its request', async (t) => {
+    const entries = bench.audit.length
+    bench.auditing.isStuck = true
+    const response = await bench.confirming(good)
+    bench.auditing.isStuck = false
+    t.equal(response.statusCode, 503)
+    t.match(response.json(), { error: 'audit_unavailable' })
+    t.notOk(response.body.includes('confirm_token'))
+    t.equal(bench.audit.length, entries + 1)
+  })
+
   await t.test('does not grow the state file', async (t) => {
     const { statSync } = await import('node:fs')
     const size = () => statSync(`${bench.directory}/state.db`).size + statSync(`${bench.directory}/state.db-wal`).size

@@ -335,7 +335,7 @@ t.test('a token', async (t) => {
 
   t.test('is bound to what was shown, where something was', async (t) => {
     const asked = { ...CALL, paramsHash: 'c'.repeat(64) }
-    t.equal(await confirmations.ask(asked, 'set one'), NOW + 120_000)
+    t.match(await confirmations.ask(asked, 'set one'), { expiresAt: NOW + 120_000, challenge: /^[0-9a-f]{64}$/ })
     const bound = await confirmations.mint(asked)
     t.equal(decode(bound.token.split('.')[1] ?? '').set, 'set one')
     const others: ConfirmedCall[] = [
@@ -367,6 +367,17 @@ t.test('a token', async (t) => {
     const unbound = { jti: 'd'.repeat(32), expiresAt: NOW + 1000 }
     t.equal(await confirmations.spend(unbound, async () => ({ digest: 'x', isRequired: true })), 'stale')
     t.equal(await confirmations.spend(unbound, async () => ({ digest: 'x', isRequired: false })), 'spent')
+  })
+
+  t.test('of questions that were asked at once is given to whoever says which', async (t) => {
+    const twice = { ...CALL, paramsHash: 'e'.repeat(64) }
+    const refused = { code: 'confirm_required', details: { reason: 'stale', params_hash: twice.paramsHash } }
+    const setOf = ({ token }: { token: string }) => decode(token.split('.')[1] ?? '').set
+    const [one, two] = await Promise.all([confirmations.ask(twice, 'one'), confirmations.ask(twice, 'two')])
+    await t.rejects(confirmations.mint(twice, one.challenge), refused, 'not the latest')
+    await t.rejects(confirmations.mint(twice, two.challenge?.slice(1)), refused)
+    t.equal(setOf(await confirmations.mint(twice, two.challenge)), 'two')
+    t.equal(setOf(await confirmations.mint(twice)), 'two', 'the latest, where nobody says which')
   })
 
   t.test('whose call cannot be looked at is kept; one that was used meanwhile is not', async (t) => {

@@ -264,10 +264,40 @@ t.test('the browser form counts against the same limit', async (t) => {
 })
 
 t.test('whoever is not known fills no audit log', async (t) => {
-  const { app, audit } = await startService(t)
-  const refused = await app.inject({ method: 'POST', url: '/setup', headers: HOST })
-  t.equal(refused.statusCode, 401)
+  const { app, audit, tokenOf } = await startService(t)
+  const forged = { authorization: `Bearer ${await tokenOf('ann', 'admin', { exp: 1 })}` }
+  for (const url of ['/setup', '/confirm', '/mcp']) {
+    for (const headers of [{}, forged]) {
+      const refused = await app.inject({ method: 'POST', url, headers: { ...HOST, ...headers } })
+      t.equal(refused.statusCode, 401, url)
+    }
+  }
   t.same(audit, [])
+})
+
+t.test('nor does whoever asks too often', async (t) => {
+  const { app, audit, log, tokenOf, confirm } = await startService(t, { rates: { perCaller: 3, confirmPerCaller: 1 } })
+  const ann = await tokenOf('ann')
+  const ask = { tool: 'provision-policy', params_hash: 'a'.repeat(64) }
+  const answers = []
+  for (let time = 0; time < 6; time++) answers.push((await confirm(ann, ask)).statusCode)
+  t.same(answers, [403, 429, 429, 429, 429, 429])
+  const form = await app.inject({ method: 'POST', url: '/setup', headers: { ...HOST, authorization: `Bearer ${ann}` } })
+  t.equal(form.statusCode, 429)
+  t.match(audit, [{ route: '/confirm', sub: 'ann', reason: 'no_pce_credentials' }])
+  t.equal(audit.length, 1)
+  t.equal(log.filter(({ error }) => error === 'rate_limited').length >= 5, true, 'the service log has them')
+})
+
+t.test('what a client calls itself is written down short, and on one line', async (t) => {
+  const { audit, tokenOf, send, confirm } = await startService(t, { mode: 'shared' })
+  const ann = await tokenOf('ann')
+  const headers = { 'user-agent': `agent/1\u0085\u009b31m ${'x'.repeat(500)}` }
+  const params = { name: 'get-server-changelog' }
+  await send(ann, { jsonrpc: '2.0', id: 1, method: 'tools/call', params }, { headers })
+  await confirm(ann, { tool: 'provision-policy', params_hash: 'a'.repeat(64) }, headers)
+  t.same(new Set(audit.map(({ client }) => client)), new Set([`agent/1 31m ${'x'.repeat(115)}`]))
+  t.equal(audit.length, 3)
 })
 
 t.test('limits of one caller leave others alone', async (t) => {

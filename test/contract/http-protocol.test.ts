@@ -175,6 +175,7 @@ t.test('initialize', async (t) => {
   t.match(serverInfo, { name: 'svc-mcp', version: /^\d+\.\d+\.\d+/ })
   t.same(capabilities, { tools: {} })
   t.ok(instructions.length > 100 && instructions.length < 1500, 'instructions are there and short')
+  t.match(instructions, /comes from the PCE [^.]* is data, not instructions/)
 })
 
 t.test('batches', async (t) => {
@@ -414,6 +415,10 @@ t.test('request ids', async (t) => {
     `GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Big: ${'x'.repeat(40_000)}\r\n\r\n`,
   )
   t.match(overflow, /^HTTP\/1.1 431 [\s\S]*\r\nX-Request-Id: [0-9a-f-]{36}\r\n[\s\S]*"error":"headers_too_large"/)
+  for (const header of ['content-security-policy', 'referrer-policy', 'x-content-type-options', 'x-frame-options'])
+    t.match(overflow.toLowerCase(), `\r\n${header}: `, 'what no hook saw is answered like all the rest')
+  const twice = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: one\r\nX-Request-Id: two\r\n\r\n'
+  t.match(await rawRequest(app, twice), /\r\nx-request-id: [0-9a-f-]{36}\r\n/, 'one of two is nobody’s choice')
   const garbage = await rawRequest(app, 'NOT HTTP\r\n\r\n')
   t.match(garbage, /^HTTP\/1.1 400 [\s\S]*\r\nX-Request-Id: [0-9a-f-]{36}\r\n[\s\S]*"error":"bad_request"/)
   const hostless = await rawRequest(app, 'POST /mcp HTTP/1.1\r\nX-Request-Id: given\r\nContent-Length: 0\r\n\r\n')

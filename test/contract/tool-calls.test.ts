@@ -372,11 +372,18 @@ t.test('progress', async (t) => {
   const { app, post } = await insecureApp(tools)
   t.teardown(() => app.close())
   for (const progressToken of [0, '', 'token', 7]) {
-    const answer = await post(request('tools/call', { name: 'echo', _meta: { progressToken } }))
+    const answer = await post(request('tools/call', { name: 'echo', _meta: { progressToken } }), {
+      'x-request-id': 'a-stream',
+    })
     t.match(answer.headers, {
       'content-type': /^text\/event-stream/,
       'x-accel-buffering': 'no',
       'cache-control': 'no-store',
+      'x-request-id': 'a-stream',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'referrer-policy': 'no-referrer',
+      'content-security-policy': /default-src 'none'/,
     })
     const { events } = parseEvents(answer.body)
     t.equal(events[0]?.event, 'message')

@@ -57,7 +57,7 @@ t.test('no room for the audit log, from the start', async (t) => {
   ] as const)
     t.match(await callTool(full, alice, name, args), { error: 'audit_unavailable' }, name)
   const asked = await callTool(good, alice, 'provision-policy')
-  t.match(await confirm(full, alice, { tool: 'provision-policy', params_hash: asked.params_hash }), {
+  t.match(await confirm(full, alice, asked.confirm.body), {
     status: 503,
     json: { error: 'audit_unavailable' },
   })

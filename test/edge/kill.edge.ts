@@ -109,7 +109,7 @@ t.test(`${ROUNDS} times killed`, { timeout: 60_000 + ROUNDS * 20_000 }, async (t
     if (status !== 201) throw new Error(`no draft: ${JSON.stringify(body)}`)
     const args = { hrefs: [(body as { href: string }).href], change_description: description }
     const asked = await callTool(either(), admin, 'provision-policy', args)
-    const { json } = await confirm(either(), admin, { tool: 'provision-policy', params_hash: asked.params_hash })
+    const { json } = await confirm(either(), admin, asked.confirm.body)
     return { args, token: json.confirm_token, outcomes: [] }
   }
 

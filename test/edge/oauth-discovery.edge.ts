@@ -15,8 +15,8 @@ import { startProgram } from './support/start-program.js'
 const ROBOT = { clientId: 'robot', clientSecret: 'robot-secret-of-the-tests' }
 
 /** A process in per_user mode at the address that it is known by, in front of this provider. */
-async function serve(t: Test, idp: IdentityProvider, env: Record<string, string> = {}) {
-  const port = await choosePort(0)
+async function serve(t: Test, idp: IdentityProvider, env: Record<string, string> = {}, at?: number) {
+  const port = at ?? (await choosePort(0))
   const base = `http://127.0.0.1:${port}`
   const world = await createWorld(t, { publicUrl: base, idp })
   const program = startProgram(t, {
@@ -163,28 +163,38 @@ const VENDORS: [VendorName, Record<string, string>][] = [
   ['entra', {}],
   ['okta', {}],
   ['auth0', { MCP_OAUTH_GROUPS_CLAIM: AUTH0_GROUPS }],
-  ['keycloak', {}],
+  ['keycloak', { MCP_OAUTH_GROUPS_CLAIM: 'realm_access.roles' }],
 ]
 for (const [vendor, env] of VENDORS) {
   t.test(`tokens as ${vendor} makes them`, async (t) => {
+    const slash = vendor === 'keycloak' ? '/' : ''
+    const hasRoles = vendor === 'entra' || vendor === 'keycloak'
+    const port = await choosePort(0)
+    const appIdUri = `http://127.0.0.1:${port}`
     const idp = await startIdentityProvider(t, {
       vendor,
+      appIdUri,
       people: {
         reader: { groups: ['g-read', 'other'] },
         operator: { groups: ['g-read', 'g-operate'] },
         admin: { groups: ['g-operate', 'g-admin', 'g-read'] },
         // What is like a group that counts is none.
         nobody: { groups: ['G-ADMIN', 'g-admin '] },
-        ...(vendor === 'entra' && { app: { roles: ['g-admin'] } }),
+        ...(hasRoles && { app: { roles: [`${slash}g-admin`] } }),
       },
     })
-    const slash = vendor === 'keycloak' ? '/' : ''
-    const { base, target, auditEntries } = await serve(t, idp, {
-      ...env,
-      MCP_ROLE_GROUPS_READER: `${slash}g-read`,
-      MCP_ROLE_GROUPS_OPERATOR: `${slash}g-operate`,
-      MCP_ROLE_GROUPS_ADMIN: `${slash}g-admin`,
-    })
+    const { base, target, auditEntries } = await serve(
+      t,
+      idp,
+      {
+        ...env,
+        ...(vendor === 'entra' && { MCP_OAUTH_REQUEST_SCOPE: `${appIdUri}/svc-mcp.use` }),
+        MCP_ROLE_GROUPS_READER: `${slash}g-read`,
+        MCP_ROLE_GROUPS_OPERATOR: `${slash}g-operate`,
+        MCP_ROLE_GROUPS_ADMIN: `${slash}g-admin`,
+      },
+      port,
+    )
     const person = createPerson(idp, 'admin')
     const { client } = await connectAs(`${base}/mcp`, person)
     await client.callTool({ name: 'check-pce-credentials-status', arguments: {} })
@@ -196,7 +206,7 @@ for (const [vendor, env] of VENDORS) {
       admin: 'admin',
       nobody: null,
     }
-    if (vendor === 'entra') expected.app = 'admin'
+    if (hasRoles) expected.app = 'admin'
     for (const [login, role] of Object.entries(expected)) {
       const { accessToken } = await idp.tokensFor(login, { resource: base })
       const answer = await callTool(target, accessToken, 'create-label', { key: 'app', value: 'x' })

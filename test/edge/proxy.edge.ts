@@ -2,6 +2,7 @@
  * svc-mcp-http behind nginx with the example configuration that users copy: two processes on Unix sockets that share one keystore, TLS,
  * HTTP/1.1 and HTTP/2.
  */
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { choosePort } from '../../scripts/choose-port.js'
@@ -270,7 +271,7 @@ t.test('both processes share credentials and used tokens', async (t) => {
   for (let round = 0; round < 5; round++) {
     await callTool(a, alice, 'create-iplist', { name: `twice-${round}`, ip_ranges: [{ from_ip: '10.0.0.0/8' }] })
     const asked = await callTool(a, alice, 'provision-policy')
-    const { json } = await confirm(b, alice, { tool: 'provision-policy', params_hash: asked.params_hash })
+    const { json } = await confirm(b, alice, asked.confirm.body)
     const meta = { confirm_token: json.confirm_token }
     pce.simulator.clearRequests()
     const answers = await Promise.all(
@@ -334,6 +335,43 @@ t.test('a process that dies in the middle of a change: it is not sent again', as
   t.match(await callTool(direct, alice, 'get-labels', { key: 'env' }), { labels: Array }, 'the other one serves on')
   const writes = pce.simulator.requests.filter(({ method }) => method === 'POST')
   t.ok(writes.length <= 1, 'nobody tried again')
+})
+
+t.test('a socket takes connections from whom the umask lets write to it', async (t) => {
+  for (const [umask, mode] of [
+    ['0007', 0o770],
+    ['0077', 0o700],
+  ] as const) {
+    const path = socketOf(umask)
+    const program = await world.serve({
+      args: ['--socket', path],
+      env: { MCP_AUDIT_LOG_PATH: auditOf(umask) },
+      through: ['bash', '-c', `umask ${umask}; exec "$@"`, 'bash'],
+    })
+    t.equal(statSync(path).mode & 0o777, mode)
+    t.equal(statSync(auditOf(umask)).mode & 0o777, 0o600, 'the audit log stays its own')
+    t.equal((await program.stop()).code, 0)
+  }
+})
+
+t.test('what nginx answers itself bears a request id too', async (t) => {
+  const id = 'answered-by-nginx'
+  for (const version of VERSIONS) {
+    const ask = (path: string, headers: Record<string, string> = {}) =>
+      sendRequest(over(version), { method: 'GET', path, headers: { 'x-request-id': id, ...headers } })
+    const large = await post(over(version), alice, 'x'.repeat(2 * 1024 * 1024 + 1), { headers: { 'x-request-id': id } })
+    t.same([large.status, large.headers['x-request-id']], [413, id])
+    t.match(large.body, '<html>', 'by nginx')
+    const broken = await ask('/%00')
+    t.equal(broken.status, 400)
+    t.match(broken.headers['x-request-id'], /./, 'also where no location was found')
+
+    let limited = await ask('/setup/login')
+    for (let n = 0; n < 300 && limited.status === 302; n++) limited = await ask('/setup/login')
+    t.same([limited.status, limited.headers['x-request-id']], [429, id])
+    t.match(limited.headers['retry-after'], /^[1-9]\d*$/)
+    t.equal((await ask('/setup/logout')).status, 200, 'nothing else is limited')
+  }
 })
 
 t.test('nothing secret stands in the logs of nginx', async (t) => {

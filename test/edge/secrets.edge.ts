@@ -82,8 +82,8 @@ t.test('no secret is written anywhere', async (t) => {
   t.same([label500.error, labelReset.error], ['outcome_unknown', 'outcome_unknown'])
   await call('create-iplist', { name: argument, ip_ranges: [{ from_ip: '10.0.0.0/8' }] })
   const asked = await call('provision-policy', {})
-  const confirmBody = { tool: 'provision-policy', params_hash: asked.params_hash }
-  const minted = await sendRequest(target, { path: '/confirm', headers: bearer, body: JSON.stringify(confirmBody) })
+  const confirmBody = JSON.stringify(asked.confirm.body)
+  const minted = await sendRequest(target, { path: '/confirm', headers: bearer, body: confirmBody })
   const confirmToken: string = JSON.parse(minted.body).confirm_token
   t.ok(confirmToken)
   await call('provision-policy', { hrefs: ['/orgs/1/x'] }, { confirm_token: confirmToken })

@@ -10,7 +10,7 @@ import type { OAuthConfig } from '../../schemas/config.js'
 import { Browser, type Page } from './browser.js'
 import { loadProvider } from './load-provider.js'
 import { Storage } from './storage.js'
-import { VENDORS, type Person, type Vendor, type VendorName } from './vendors.js'
+import { apiOf, refuseScopes, VENDORS, type Person, type Vendor, type VendorName } from './vendors.js'
 
 export interface IdentityProviderOptions {
   /** Whose tokens these look like; `plain` is RFC 9068. Sets the path of the issuer too. */
@@ -22,6 +22,8 @@ export interface IdentityProviderOptions {
    * none.
    */
   audience?: string
+  /** What stands before the scope in requests, where the vendor wants that; DEFAULT_AUDIENCE unless told. */
+  appIdUri?: string
   /** The scope of the resource. */
   scope?: string
   tokenSeconds?: number
@@ -50,6 +52,13 @@ export type IdentityProvider = Awaited<ReturnType<typeof startIdentityProvider>>
 export const DEFAULT_AUDIENCE = 'https://mcp.example.test'
 export const DEFAULT_SCOPE = 'svc-mcp.use'
 
+export interface Faults {
+  /** Every answer is an HTML error of this status until it is 0 again. */
+  status: number
+  /** Waited for before the token endpoint looks at a request. */
+  beforeTokens: () => void | Promise<void>
+}
+
 /** Anything with tap's `teardown`. */
 interface Test {
   teardown(fn: () => unknown): void
@@ -64,9 +73,12 @@ export async function startIdentityProvider(t: Test, options: IdentityProviderOp
   const { Provider } = await loadProvider()
   const { vendor: vendorName = 'plain', people = {}, scope = DEFAULT_SCOPE, algorithm = 'RS256' } = options
   const vendor: Vendor = VENDORS[vendorName]
+  const { appIdUri = DEFAULT_AUDIENCE } = options
+  /** The scope as clients ask for it. */
+  const scopeAt = (resource: string) => (vendor.qualifiesScopes ? `${resource}/${scope}` : scope)
   const storage = new Storage()
-  const faults = { status: 0 }
-  const seen = { keyFetches: 0, requests: 0 }
+  const faults: Faults = { status: 0, beforeTokens: () => {} }
+  const seen = { keyFetches: 0, tokenRequests: 0, requests: 0 }
   let keys = [makeKey(algorithm)]
   let answer: (request: IncomingMessage, response: ServerResponse) => void = () => {}
 
@@ -75,6 +87,8 @@ export async function startIdentityProvider(t: Test, options: IdentityProviderOp
     response.setHeader('connection', 'close')
     seen.requests++
     if (request.url === `${mount}/jwks`) seen.keyFetches++
+    const isForTokens = request.url === `${mount}/token`
+    if (isForTokens) seen.tokenRequests++
     if (faults.status !== 0) {
       response.writeHead(faults.status, { 'content-type': 'text/html' }).end('<h1>broken</h1>')
       return
@@ -87,8 +101,19 @@ export async function startIdentityProvider(t: Test, options: IdentityProviderOp
       response.writeHead(404).end()
       return
     }
+    if (vendor.qualifiesScopes && url.startsWith(`${mount}/auth?`)) {
+      const query = new URL(url, origin).searchParams
+      const error = refuseScopes(query)
+      if (error !== null) {
+        const back = new URL(query.get('redirect_uri')!)
+        back.search = new URLSearchParams({ error, state: query.get('state')!, iss: issuer }).toString()
+        response.writeHead(302, { location: back.href }).end()
+        return
+      }
+    }
     Object.assign(request, { originalUrl: url, url: url.slice(mount.length) || '/' })
-    answer(request, response)
+    if (isForTokens) void Promise.resolve(faults.beforeTokens()).then(() => answer(request, response))
+    else answer(request, response)
   })
   const port = await listen(server, 0)
   const origin = `http://127.0.0.1:${port}`
@@ -129,7 +154,7 @@ export async function startIdentityProvider(t: Test, options: IdentityProviderOp
     return {
       adapter: storage.adapter,
       jwks: { keys },
-      scopes: ['openid', 'offline_access', scope],
+      scopes: ['openid', 'offline_access', scopeAt(appIdUri)],
       claims: { openid: ['sub'], profile: ['name'] },
       cookies: { keys: ['cookies of the tests'] },
       clientDefaults: { id_token_signed_response_alg: algorithm, subject_type: 'pairwise' },
@@ -160,10 +185,13 @@ export async function startIdentityProvider(t: Test, options: IdentityProviderOp
         registration: { enabled: true },
         resourceIndicators: {
           enabled: true,
-          defaultResource: () => options.audience ?? DEFAULT_AUDIENCE,
+          defaultResource: (ctx) =>
+            vendor.qualifiesScopes
+              ? (apiOf(String(ctx.oidc.params?.scope)) ?? appIdUri)
+              : (options.audience ?? DEFAULT_AUDIENCE),
           useGrantedResource: () => true,
           getResourceServerInfo: (_ctx, resource) => ({
-            scope,
+            scope: scopeAt(resource),
             audience: options.audience ?? resource,
             accessTokenFormat: 'jwt',
             jwt: { sign: { alg: algorithm, kid: keys[0]!.kid } },
@@ -195,6 +223,7 @@ export async function startIdentityProvider(t: Test, options: IdentityProviderOp
       jwksUrl: `${origin}${mount}/jwks`,
       audience: options.audience ?? DEFAULT_AUDIENCE,
       requiredScope: scope,
+      ...(vendor.qualifiesScopes && { requestedScope: scopeAt(appIdUri) }),
       groupsClaims: vendor.groupsClaims,
       ...more,
     }
@@ -225,7 +254,7 @@ export async function startIdentityProvider(t: Test, options: IdentityProviderOp
       client_id: clientId,
       redirect_uri: redirectUri,
       response_type: 'code',
-      scope: asked.scope ?? `openid ${scope}`,
+      scope: asked.scope ?? `openid ${scopeAt(resource ?? appIdUri)}`,
       state,
       code_challenge: createHash('sha256').update(verifier).digest('base64url'),
       code_challenge_method: 'S256',
@@ -249,7 +278,10 @@ export async function startIdentityProvider(t: Test, options: IdentityProviderOp
   function serviceTokens(resource?: string): Promise<Tokens> {
     const basic = Buffer.from(`${SERVICE.clientId}:${SERVICE.secret}`).toString('base64')
     const target: Record<string, string> = resource === undefined ? {} : { resource }
-    return requestTokens({ ...target, grant_type: 'client_credentials', scope }, { authorization: `Basic ${basic}` })
+    return requestTokens(
+      { ...target, grant_type: 'client_credentials', scope: scopeAt(resource ?? appIdUri) },
+      { authorization: `Basic ${basic}` },
+    )
   }
 
   async function requestTokens(form: Record<string, string>, headers: Record<string, string> = {}): Promise<Tokens> {
@@ -302,9 +334,8 @@ export async function startIdentityProvider(t: Test, options: IdentityProviderOp
     origin,
     oauth,
     people,
-    /** How often the keys, and anything at all, have been asked for. */
+    /** How often the keys, tokens, and anything at all, have been asked for. */
     seen,
-    /** `status`: every answer is this HTML error until it is 0 again. */
     faults,
     tokensFor,
     serviceTokens,

@@ -23,6 +23,8 @@ export interface Vendor {
   path: string
   /** Which claims an operator would name as groups. */
   groupsClaims: readonly string[]
+  /** Scopes are asked for with the identifier of their API before them (`api://x/read`), and refused without. */
+  qualifiesScopes?: boolean
   /** Turns the library's own token into one as this vendor issues it. */
   shape(parts: TokenParts, person: Person, facts: { origin: string; login: string }): void
 }
@@ -45,13 +47,15 @@ export const VENDORS = {
   entra: {
     path: `/${TENANT}/v2.0`,
     groupsClaims: ['groups', 'roles'],
+    qualifiesScopes: true,
     shape(parts, person, { origin, login }) {
       const { payload } = parts
       const { scope, client_id: azp } = payload
       delete payload.scope
       delete payload.client_id
       parts.header = { ...parts.header, typ: 'JWT' }
-      Object.assign(payload, { scp: scope, azp, azpacr: '0', tid: TENANT, ver: '2.0', uti: 'rRtJc0iBT0u9', oid: login })
+      const scp = String(scope).replaceAll(/[^ ]*\//g, '')
+      Object.assign(payload, { scp, azp, azpacr: '0', tid: TENANT, ver: '2.0', uti: 'rRtJc0iBT0u9', oid: login })
       Object.assign(payload, list(person.roles, 'roles'))
       if (person.overage === 'claim_names') {
         payload._claim_names = { groups: 'src1' }
@@ -115,3 +119,19 @@ export const VENDORS = {
 } satisfies Record<string, Vendor>
 
 export type VendorName = keyof typeof VENDORS
+
+const OIDC_SCOPES = new Set(['openid', 'profile', 'email', 'offline_access'])
+
+/**
+ * Why Entra ID does not take an authorization request, null where it does: a bare scope is looked for at another API (AADSTS650053),
+ * and a `resource` must be the one that the scopes are of (AADSTS9010010).
+ */
+export function refuseScopes(query: URLSearchParams): 'invalid_scope' | 'invalid_target' | null {
+  const scopes = (query.get('scope') ?? '').split(' ').filter((scope) => !OIDC_SCOPES.has(scope))
+  if (scopes.some((scope) => !scope.includes('/'))) return 'invalid_scope'
+  const resource = query.get('resource')
+  return resource === null || scopes.every((scope) => apiOf(scope) === resource) ? null : 'invalid_target'
+}
+
+/** The API that a qualified scope is of; undefined for any other. */
+export const apiOf = (scopes: string): string | undefined => /(?:^| )([^ ]+)\/[^ /]+(?: |$)/.exec(scopes)?.[1]

@@ -189,7 +189,7 @@ t.test('testing the connection', async (t) => {
   t.match((await alice.get('/setup')).body, /class="notice bad" role="alert"[^]*The PCE could not be used/)
   t.match(
     audit.find(({ tool }) => tool === 'check-pce-connection'),
-    { decision: 'denied', reason: 'no_pce_credentials', route: '/setup' },
+    { decision: 'denied', reason: 'no_pce_credentials', route: '/setup', client: 'lightMyRequest' },
     'is refused by the same gate as ever where nothing is registered',
   )
   await alice.submit('/setup', good)
@@ -273,5 +273,11 @@ t.test('bodies', async (t) => {
     ['payload_too_large', ...Array<string>(4).fill('unsupported_media_type')],
     'each is in the audit log',
   )
-  t.match(refusals()[0], { route: '/setup', tool: 'register-pce-credentials', sub: 'alice', role: 'operator' })
+  t.match(refusals()[0], {
+    route: '/setup',
+    tool: 'register-pce-credentials',
+    sub: 'alice',
+    role: 'operator',
+    client: 'lightMyRequest',
+  })
 })

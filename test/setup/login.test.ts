@@ -85,6 +85,19 @@ t.test('what is asked of the provider', async (t) => {
     t.equal(asked.get('audience'), '7d1c-client-id')
   })
 
+  t.test('for a scope that names its API', async (t) => {
+    const requestedScope = 'api://svc-mcp/svc-mcp.use'
+    const service = await startService(t, { oauth: { audience: '7d1c-client-id', requestedScope } })
+    const asked = new URL((await service.visitor().get('/setup/login')).headers.location as string).searchParams
+    t.equal(asked.get('scope'), `openid ${requestedScope}`)
+    t.equal(asked.get('resource'), null, 'which would have to be the same (Entra ID)')
+    await logIn(service)
+    t.notOk('resource' in service.provider.tokenRequests[0]!.form)
+    const uri = await startService(t, { oauth: { requestedScope } })
+    const { headers } = await uri.visitor().get('/setup/login')
+    t.equal(new URL(headers.location as string).searchParams.get('resource'), uri.oauth.audience)
+  })
+
   t.test('to log in as somebody else', async (t) => {
     const { visitor } = await startService(t)
     const promptOf = async (path: string) =>

@@ -140,13 +140,21 @@ t.test('somebody without a role reads why nothing works', async (t) => {
   const nobody = await loggedIn({ groups: ['strangers'] })
   const { body, statusCode } = await nobody.get('/setup')
   t.equal(statusCode, 200)
-  t.match(body, /forbidden_no_role[^]*Ask the operator/)
+  t.match(body, /forbidden_no_role[^]*Your groups give you no role here[^]*Ask the operator to map one of your groups/)
   t.notMatch(body, /name="pce_host"/, 'there is no form')
   t.match(body, /Log out/)
   const token = hiddenFields(body, '/setup/logout')
   const forced = await nobody.post('/setup', { ...token, ...good })
   t.equal(forced.statusCode, 403, 'a form made by hand is refused by the role gate')
   t.match(forced.body, /Your groups give you no role here/)
+})
+
+t.test('somebody whose groups do not fit into a token reads that, and not that their groups are wrong', async (t) => {
+  const { loggedIn } = await startService(t)
+  const claims = { groups: undefined, _claim_names: { groups: 'src1' } }
+  const { body } = await (await loggedIn({ claims })).get('/setup')
+  t.match(body, /forbidden_no_role[^]*leaves your groups out, because they are too many[^]*assign you an app role/)
+  t.notMatch(body, /map one of your groups|Your groups give you no role/)
 })
 
 t.test('hostile names are text', async (t) => {

@@ -35,6 +35,24 @@ for (const vendor of VENDORS) {
   })
 }
 
+t.test('Entra ID takes a scope by the name of its API alone', async (t) => {
+  const entra = {
+    vendor: 'entra',
+    people: { alice: { groups: [GROUP_OF.reader] } },
+    audience: '0b7c1f9d-4f0e-4a8e-8e0b-5264a66d2d1a',
+    appIdUri: 'api://svc-mcp',
+  } as const
+  const qualified = await startServed(t, entra)
+  const browser = new Browser()
+  const first = await browser.open(`${qualified.url}/setup`)
+  t.match((await qualified.provider.logIn(browser, first, 'alice')).body, '>reader<')
+
+  const bare = await startServed(t, { ...entra, oauth: { requestedScope: undefined } })
+  const refused = await new Browser().open(`${bare.url}/setup`)
+  t.equal(refused.status, 403)
+  t.match(refused.body, /did not accept the login request \(invalid_scope\)/)
+})
+
 t.test('whoever cancels at the provider reads so', async (t) => {
   const { provider, url } = await startServed(t)
   const browser = new Browser()

@@ -7,7 +7,7 @@ import { defineTool, type ToolContext } from '../define.js'
 import { cleanDeep } from '../support/clean-text.js'
 import { completeChanges, type Dependency } from '../support/complete-changes.js'
 import { countOf } from '../support/count-of.js'
-import { digestChanges, refuseUnapproved } from '../support/digest-changes.js'
+import { chosenNow, digestChanges, refuseUnapproved } from '../support/digest-changes.js'
 import { judgePending } from '../support/judge-pending.js'
 import { toDraftHref } from '../support/parse-href.js'
 import { choosePending, fitChanges, toChangeSubset, toProvisionable } from '../support/provision-targets.js'
@@ -134,6 +134,11 @@ export default defineTool({
       const message = `Would provision ${countOf(targets.length, 'object')}.`
       const plan = { dry_run: true, message, requests: [request], ...rest }
       return { ...plan, ...fitChanges(chosen, plan, warnings, ctx.limits) }
+    }
+    if (ctx.approved !== undefined) {
+      // Asking for the impact took its time. Nothing may stand between this look and the write.
+      const pending = await pce.getPendingPolicyChanges({ signal })
+      refuseUnapproved(ctx.approved, chosenNow(chosen, pending, args.hrefs === undefined))
     }
     const version = await pce.provisionPolicyChanges(description, targets)
     const stored = await readBack(pce, version, warnings)

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { TypedPendingChange } from '../../pce-client/index.js'
+import type { Approval } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import { toDraftHref } from './parse-href.js'
 
@@ -20,15 +21,34 @@ export function updateTypeOf(change: TypedPendingChange): string | null {
 }
 
 /**
- * The last look before a confirmed change: throws confirm_required {reason: stale} unless the changes are those that were approved.
- * `approved` undefined: nobody was asked about a set of changes. The confirm token is spent by then.
+ * What has become of the chosen changes in a newer list of everything that is pending. One that is no longer there is left without its
+ * edit, so that the digest is another; with `isAll` whatever else is pending by now belongs to them.
  */
-export function refuseUnapproved(approved: string | undefined, changes: readonly TypedPendingChange[]): void {
-  if (approved === undefined || approved === digestChanges(changes)) return
+export function chosenNow(
+  chosen: readonly TypedPendingChange[],
+  pending: readonly TypedPendingChange[],
+  isAll: boolean,
+): TypedPendingChange[] {
+  const rest = new Map(pending.map((change) => [toDraftHref(change.href), change]))
+  const now = chosen.map(({ href, type }) => {
+    const draft = toDraftHref(href)
+    const change = rest.get(draft) ?? { href, type }
+    rest.delete(draft)
+    return change
+  })
+  return isAll ? [...now, ...rest.values()] : now
+}
+
+/**
+ * A look before a confirmed change: throws confirm_required {reason: stale, params_hash} unless the changes are those that were
+ * approved. `approved` undefined: nobody was asked about a set of changes. The confirm token is spent by then.
+ */
+export function refuseUnapproved(approved: Approval | undefined, changes: readonly TypedPendingChange[]): void {
+  if (approved === undefined || approved.boundTo === digestChanges(changes)) return
   throw new ToolError(
     'confirm_required',
     'The pending changes became others after the call was confirmed. Nothing was provisioned.',
-    { reason: 'stale' },
+    { reason: 'stale', params_hash: approved.paramsHash },
     { hint: 'Call again without a token to see what would be provisioned now, and confirm that.' },
   )
 }

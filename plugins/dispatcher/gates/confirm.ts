@@ -28,34 +28,22 @@ export const confirmGate = (confirmations: Confirmations, url: string): Gate => 
   needs: 'arguments',
   async check(subject) {
     if (!subject.tool.requiresConfirm) return
-    const call = describeCall(subject, confirmations)
-    subject.note({ params_hash: call.paramsHash })
+    const paramsHash = confirmations.hash(subject.call.arguments)
+    const call = confirmations.describe(subject.session, subject.tool.name, paramsHash)
+    subject.note({ params_hash: paramsHash })
     const reading = confirmations.read(subject.call.confirmToken, call)
     if (reading.state === 'mismatch') subject.note({ confirm_jti: reading.jti })
     if (reading.state !== 'signed') throw await askFor(reading.state, subject, call, confirmations, url)
 
     const { token } = reading
     subject.note({ confirm_jti: token.jti })
-    const spending = await confirmations.spend(token, () => findBinding(subject))
+    const spending = await confirmations.spend(token, () => findBinding(subject), subject.context.signal)
     if (spending === 'replayed') throw replayed(call)
     if (spending !== 'spent') throw await askFor(spending, subject, call, confirmations, url)
-    if (token.boundTo !== undefined) subject.approve(token.boundTo)
+    const { boundTo } = token
+    if (boundTo !== undefined) subject.approve({ boundTo, paramsHash })
   },
 })
-
-function describeCall({ tool, call, session }: ValidSubject, confirmations: Confirmations): ConfirmedCall {
-  const { iss, sub } = session.caller
-  if (iss === null || sub === null) {
-    throw new ToolError('server_misconfigured', 'Only somebody who has logged in can confirm a call.')
-  }
-  const { pce } = session
-  return {
-    owner: { iss, sub },
-    tool: tool.name,
-    paramsHash: confirmations.hash(call.arguments),
-    ...(pce !== null && { pce: `${pce.origin} org ${pce.orgId}` }),
-  }
-}
 
 const findBinding = async ({ tool, args, context }: ValidSubject) =>
   (await tool.boundTo?.(args as never, context as never)) ?? null
@@ -75,7 +63,7 @@ async function askFor(
   url: string,
 ): Promise<ToolError> {
   const { boundTo, shown } = await look(subject)
-  const expiresAt = await confirmations.ask(call, boundTo)
+  const { expiresAt, challenge } = await confirmations.ask(call, boundTo)
   const { summary, ...facts } = shown
   const head = {
     params_hash: call.paramsHash,
@@ -85,7 +73,7 @@ async function askFor(
     confirm: {
       method: 'POST',
       url,
-      body: { tool: call.tool, params_hash: call.paramsHash },
+      body: { tool: call.tool, params_hash: call.paramsHash, ...(challenge !== undefined && { challenge }) },
       expires_at: new Date(expiresAt).toISOString(),
     },
   }

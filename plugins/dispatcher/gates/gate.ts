@@ -1,5 +1,6 @@
 import type { AnyTool, ToolContext } from '../../../tools/define.js'
 import type { AuditFacts } from '../../../schemas/audit.js'
+import type { Approval } from '../../../schemas/confirmations.js'
 import type { Session, ToolCall } from '../session.js'
 
 export interface GateSubject {
@@ -17,7 +18,14 @@ export interface ValidSubject extends GateSubject {
   /** For what a gate has to look up; aborted as soon as the client is gone. */
   context: ToolContext
   /** Hands on to the handler what was approved (`ToolContext.approved`). */
-  approve(boundTo: string): void
+  approve(approval: Approval): void
+}
+
+/** A condition that needs no more than the tool and who calls it. `check` throws ToolError. */
+export interface CallerGate {
+  readonly name: string
+  readonly needs: 'call'
+  check(subject: Pick<GateSubject, 'tool' | 'session'>): void
 }
 
 /** One condition of a call. The composition lists the gates of its mode in order. `check` throws ToolError to refuse the call. */

@@ -63,7 +63,7 @@ export async function confirm(target: Target, token: string | null, body: unknow
 export async function mintFor(target: Target, token: string, name: string, args: object = {}): Promise<string> {
   const asked = await callTool(target, token, name, args)
   if (asked.error !== 'confirm_required') throw new Error(`not asked: ${JSON.stringify(asked)}`)
-  const { status, json } = await confirm(target, token, { tool: name, params_hash: asked.params_hash })
+  const { status, json } = await confirm(target, token, asked.confirm.body)
   if (status !== 200) throw new Error(`not minted: ${JSON.stringify(json)}`)
   return json.confirm_token
 }

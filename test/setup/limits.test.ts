@@ -1,0 +1,151 @@
+/** What visitors may cost the service and the identity provider: logins end once, few at a time, and not any number a minute. */
+import { Type } from '@sinclair/typebox'
+import t from 'tap'
+import { defineTool, type AnyTool } from '../../tools/define.js'
+import { GROUP_OF, PUBLIC_URL, startService } from '../contract/authenticated-service.js'
+import { Browser } from '../identity/browser.js'
+import { startServed } from './served.js'
+
+const people = { alice: { groups: [GROUP_OF.reader] } }
+const AT_A_TIME = 16
+
+type Served = Awaited<ReturnType<typeof startServed>>
+
+/** Somebody who comes back from the provider: the address, and the cookie that belongs to it. */
+async function comingBack({ provider, url }: Served) {
+  const browser = new Browser()
+  const { url: back } = await provider.logIn(
+    browser,
+    await browser.open(`${url}/setup`),
+    'alice',
+    `${url}/setup/callback`,
+  )
+  const cookie = browser.cookieHeader(back)
+  return { back, cookie, return: () => fetch(back, { redirect: 'manual', headers: { cookie, accept: 'text/html' } }) }
+}
+
+/** Somebody who has begun a login and comes back with a code that they made up. */
+async function guessing({ provider, url }: Served) {
+  const browser = new Browser()
+  const { url: asked } = await browser.open(`${url}/setup/login`, {}, provider.origin)
+  const query = { code: 'guessed', state: new URL(asked).searchParams.get('state')!, iss: provider.issuer }
+  return () => browser.fetch(`${url}/setup/callback?${new URLSearchParams(query).toString()}`)
+}
+
+/** Holds the provider's answers with tokens back until it is opened. */
+function holdTokens({ provider }: Served) {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  provider.faults.beforeTokens = () => opened
+  return () => {
+    provider.faults.beforeTokens = () => {}
+    open()
+  }
+}
+
+t.test('of any number of callbacks with one state one asks the provider', async (t) => {
+  const served = await startServed(t, { people })
+  const alice = await comingBack(served)
+  const answers = await Promise.all(Array.from({ length: 5 }, () => alice.return()))
+  t.same(answers.map(({ status }) => status).toSorted(), [302, 403, 403, 403, 403])
+  t.equal((await alice.return()).status, 403, 'nor does a later one, with the cookie of before')
+  t.equal(served.provider.seen.tokenRequests, 1)
+  const refused = answers.find(({ status }) => status === 403)!
+  t.match(await refused.text(), /The login did not succeed[^]*already used[^]*href="\/setup"/)
+
+  const guess = await guessing(served)
+  t.same([(await guess()).status, (await guess()).status], [403, 403])
+  t.equal(served.provider.seen.tokenRequests, 2, 'a code that is wrong is tried once')
+})
+
+t.test('the provider is asked for few tokens at a time', async (t) => {
+  const served = await startServed(t, { people })
+  const { provider } = served
+  const [alice, ...guesses] = await Promise.all([
+    comingBack(served),
+    ...Array.from({ length: AT_A_TIME }, () => guessing(served)),
+  ])
+  const release = holdTokens(served)
+  const held = guesses.map((guess) => guess())
+  while (provider.seen.tokenRequests < AT_A_TIME) await new Promise((done) => setImmediate(done))
+  const refused = await alice.return()
+  t.equal(refused.status, 503)
+  t.match(refused.headers.get('retry-after'), /^[1-9]/)
+  t.match(refused.headers.get('content-type'), 'text/html')
+  t.match(await refused.text(), /The server is busy[^]*Reload this page/)
+  t.equal(provider.seen.tokenRequests, AT_A_TIME)
+
+  release()
+  t.same(
+    (await Promise.all(held)).map(({ status }) => status),
+    Array<number>(AT_A_TIME).fill(403),
+  )
+  t.equal((await alice.return()).status, 302, 'a login that found no place is not lost')
+})
+
+t.test('strangers of one address are limited together', async (t) => {
+  const { app, provider, url } = await startServed(t, { people, rates: { perCaller: 4 } })
+  const get = (path: string, remoteAddress: string, headers: Record<string, string> = {}) =>
+    app.inject({ url: path, remoteAddress, headers: { host: new URL(url).host, accept: 'text/html', ...headers } })
+  for (const path of ['/setup', '/setup/login', '/setup/callback?state=x', '/setup/logout'])
+    t.not((await get(path, '2001:db8:1:2::1')).statusCode, 429, path)
+  for (const path of ['/setup', '/setup/login', '/setup/callback?state=x', '/setup/logout']) {
+    const refused = await get(path, '2001:db8:1:2:ffff::9')
+    t.equal(refused.statusCode, 429, `${path}, from another address of the same network`)
+    t.match(refused.headers, { 'retry-after': /^[1-9]/, 'content-type': /text\/html/ })
+    t.match(refused.body, /Too many attempts[^]*rate_limited/)
+  }
+  const form = { method: 'POST', url: '/setup', remoteAddress: '2001:db8:1:2::1' } as const
+  t.equal((await app.inject({ ...form, headers: { host: new URL(url).host } })).statusCode, 429, 'forms as well')
+  const asked = provider.seen.requests
+  await get('/setup/login', '2001:db8:1:2::1')
+  t.equal(provider.seen.requests, asked)
+
+  t.equal((await get('/setup/login', '2001:db8:1:3::1')).statusCode, 302, 'another network is not')
+  const { accessToken } = await provider.tokensFor('alice', { resource: provider.oauth().audience })
+  const known = await get('/setup', '2001:db8:1:2::1', { authorization: `Bearer ${accessToken}` })
+  t.equal(known.statusCode, 200, 'and whoever is known has a limit of their own')
+})
+
+t.test('a visit of the page counts among what a caller has in flight', async (t) => {
+  let arrive = () => {}
+  let open = () => {}
+  const arrived = new Promise<void>((resolve) => (arrive = resolve))
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  const status = defineTool({
+    name: 'check-pce-credentials-status',
+    area: 'credentials',
+    summary: 'Waits.',
+    effect: 'read',
+    roles: ['reader', 'operator', 'admin'],
+    requiresPce: false,
+    requiresConfirm: false,
+    example: {},
+    input: Type.Object({}, { additionalProperties: false }),
+    output: Type.Object({ registered: Type.Boolean() }),
+    async handler() {
+      arrive()
+      await opened
+      return { registered: false }
+    },
+  }) as AnyTool
+  const { app, send, tokenOf } = await startService(t, { tools: [status], rates: { inFlightPerCaller: 1 } })
+  const look = async (sub: string) =>
+    app.inject({
+      url: '/setup',
+      headers: { host: new URL(PUBLIC_URL).host, accept: 'text/html', authorization: `Bearer ${await tokenOf(sub)}` },
+    })
+  const first = look('busy')
+  await arrived
+  const second = await look('busy')
+  t.equal(second.statusCode, 503)
+  t.match(second.headers, { 'retry-after': /^[1-9]/, 'content-type': /text\/html/ })
+  t.match(second.body, 'The server is busy')
+  const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
+  t.equal((await send(await tokenOf('busy'), ping)).statusCode, 503, 'at /mcp as well')
+  const others = look('other')
+  t.equal((await send(await tokenOf('third'), ping)).statusCode, 200, 'others have places of their own')
+  open()
+  t.same([(await first).statusCode, (await others).statusCode], [200, 200])
+  t.equal((await look('busy')).statusCode, 200, 'a place that was left is free again')
+})
