@@ -21,7 +21,9 @@ const LAME_DUCK_MS = 500
 const FIRST_WORDS_MS = 500
 const DRAIN_MS = 25_000
 /** What calls that are aborted at the end of the drain, and the last answers on their way, have left. */
-const LAST_WORDS_MS = 2000
+const LAST_WORDS_MS = 1500
+/** Between the end of all this and the last resort. A container is killed 30 seconds after the signal. */
+const SPARE_MS = 750
 
 /** Where it listens unless told. */
 const LOOPBACK = { host: '127.0.0.1', port: 8080 }
@@ -88,13 +90,16 @@ async function serve(config: HttpConfig): Promise<void> {
   reopenOnHangup(app.dispatcher.audit, log)
   let withdraw: Listening['withdraw'] = () => Promise.resolve()
   closeWithGrace(
-    { delay: LAME_DUCK_MS + FIRST_WORDS_MS + DRAIN_MS + 2 * LAST_WORDS_MS, logger: log, skip: ['SIGHUP'] },
+    { delay: LAME_DUCK_MS + FIRST_WORDS_MS + DRAIN_MS + 2 * LAST_WORDS_MS + SPARE_MS, logger: log, skip: ['SIGHUP'] },
     async ({ signal, err }) => {
-      if (err === undefined) log.info({ signal }, 'stopping')
+      const isTold = signal !== undefined
+      if (isTold) log.info({ signal }, 'stopping')
       else log.fatal({ err }, 'unexpected error, stopping')
       isDraining = true
       await withdraw()
-      await drain(app, closeSilent, err === undefined ? DRAIN_MS : 0)
+      await drain(app, closeSilent, isTold ? DRAIN_MS : 0)
+      // What is thrown may be nothing at all; the process must not look as if all had been well.
+      if (!isTold) throw new Error('stopped after an unexpected error')
     },
   )
   if (config.mode === 'insecure') for (const line of BANNER) say(line)
@@ -111,8 +116,8 @@ async function drain(app: FastifyInstance, closeSilent: () => void, milliseconds
   if (milliseconds > 0) await wait(FIRST_WORDS_MS)
   closeSilent()
   const isFinished = await endCalls(app.dispatcher, { finish: milliseconds, lastWords: LAST_WORDS_MS })
-  if (!isFinished) throw new Error('calls were still running at the end of the drain and were cut off')
   await Promise.race([closed, wait(LAST_WORDS_MS)])
+  if (!isFinished) throw new Error('calls were still running at the end of the drain and were cut off')
 }
 
 function say(line: string): void {

@@ -1,9 +1,9 @@
-import { setTimeout as wait } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import type { Dispatcher } from '../plugins/dispatcher/dispatch.js'
 
 /**
- * Lets running calls finish, then aborts them, then writes off what still runs, so that the audit log has an outcome for every
- * call before the process ends. Resolves with whether all calls came to their own end. Times in milliseconds.
+ * Lets running calls finish, then aborts them, then writes off what still runs, so that every call has an answer on its way and an
+ * outcome in the audit log before the process ends. Resolves with whether all calls came to their own end. Times in milliseconds.
  */
 export async function endCalls(
   dispatcher: Dispatcher,
@@ -14,5 +14,6 @@ export async function endCalls(
   dispatcher.abortAll()
   await Promise.race([isIdle(), wait(lastWords)])
   dispatcher.abandonAll()
+  await nextTurn()
   return false
 }

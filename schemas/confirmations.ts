@@ -86,8 +86,8 @@ export interface Confirmations {
    */
   ask(call: ConfirmedCall, boundTo: string | null): Promise<Question>
   /**
-   * Rejects with ToolError `confirm_required {reason: stale, params_hash}` where `challenge` does not name what was shown last, or where
-   * none is given and different things were shown within the lifetime of a question, and with `confirm_unavailable`.
+   * Rejects with ToolError `confirm_required {reason: stale, params_hash}` where `challenge` does not name what was shown last, and with
+   * `confirm_unavailable`. Without one the token is for what was shown last (design decision 21).
    */
   mint(call: ConfirmedCall, challenge?: string): Promise<MintedToken>
   /** `token` as it came from the client: anything. Never throws. */

@@ -1,4 +1,4 @@
-import { ToolError, type ErrorCode } from '../../schemas/errors.js'
+import { ToolError } from '../../schemas/errors.js'
 import type { AnyTool } from '../../tools/define.js'
 import { convert } from '../errors/convert.js'
 import { ERROR_TABLE } from '../errors/table.js'
@@ -22,12 +22,14 @@ export interface DispatcherOptions extends HandlerPorts {
 export interface Dispatcher {
   /** Runs one call to its end. Never rejects. A name that is no tool's is the error `unknown_tool`. */
   dispatch(call: ToolCall, session: Session): Promise<Dispatched>
-  /** Aborts every running call, mutating ones too: the process is about to end. */
+  /** Aborts every running call, mutating ones too, and refuses those that come later: the process is about to end. */
   abortAll(): void
-  /** Writes an outcome for every call that still runs, because the process ends without waiting for it. */
+  /** Answers every call that still runs, and writes its outcome, because the process ends without waiting for it. */
   abandonAll(): void
-  /** Resolves when no call is running. */
+  /** Resolves when no call is running, and none is announced. */
   idle(): Promise<void>
+  /** Announces calls: more may come until then, such as the next ones of a batch. */
+  expectUntil(over: Promise<unknown>): void
   /** Where it writes its decisions, for whoever rotates or closes it. */
   readonly audit: AuditLog | null
 }
@@ -36,8 +38,8 @@ interface Run {
   controller: AbortController
   /** Lets go of the client's signal. */
   release: () => void
-  /** Writes the outcome, once; does nothing before the call was allowed to run. */
-  conclude: (reason: ErrorCode | 'abandoned' | null) => void
+  /** Ends the call while its handler still runs; does nothing before it was allowed to. */
+  abandon: () => void
 }
 
 /**
@@ -52,24 +54,31 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   const hasConfirmGate = options.gates.some(({ name }) => name === 'confirm')
   const running = new Set<Run>()
+  let announced = 0
+  let isEnding = false
   let waiting: (() => void)[] = []
   // The schema compiler is loaded with the first call: start-up over stdio is something people wait for.
   const loadValidation = () => import('./validate-arguments.js')
   let validation: ReturnType<typeof loadValidation> | undefined
 
   async function dispatch(call: ToolCall, session: Session): Promise<Dispatched> {
-    const run: Run = { controller: new AbortController(), release: () => {}, conclude: () => {} }
+    const run: Run = { controller: new AbortController(), release: () => {}, abandon: () => {} }
     running.add(run)
     try {
       return await decideAndRun(call, session, run)
     } finally {
       run.release()
       running.delete(run)
-      if (running.size === 0) {
-        for (const resolve of waiting) resolve()
-        waiting = []
-      }
+      noteEnd()
     }
+  }
+
+  const isIdle = () => running.size === 0 && announced === 0
+
+  function noteEnd(): void {
+    if (!isIdle()) return
+    for (const resolve of waiting) resolve()
+    waiting = []
   }
 
   async function decideAndRun(sent: ToolCall, session: Session, run: Run): Promise<Dispatched> {
@@ -78,6 +87,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const record = recordCall(call, session, tool, options)
     const { validateArguments, findOutputProblems } = await (validation ??= loadValidation())
     if (tool === undefined) return refuse(refuseUnknown(call.name, [...tools.keys()]), call, record)
+    if (isEnding) return refuse(shuttingDown(), call, record)
     let admitted: Admitted
     try {
       const { signals, release } = signalsOf(tool, call.signal, run.controller)
@@ -94,15 +104,14 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const unaudited = await auditAllowed(tool, record, isSpent)
     if (unaudited !== null) return unaudited
 
-    run.conclude = (reason) => {
-      run.conclude = () => {}
-      // An abandoned change may have been made, an abandoned question has no answer.
-      const code = reason === 'abandoned' ? (tool.effect === 'read' ? 'cancelled' : 'outcome_unknown') : reason
-      attempt(() => record.conclude(code, call.signal.aborted))
-      record.log(code === null ? 'success' : 'error', 'handler', code)
-    }
-    const result = await runHandler(tool, admitted, { ...options, note: record.note }, findOutputProblems)
-    run.conclude(result.ok ? null : result.error.code)
+    const abandoned = new Promise<Dispatched>((resolve) => {
+      run.abandon = () => resolve({ ok: false, error: convert(writtenOff(tool)) })
+    })
+    const handled = runHandler(tool, admitted, { ...options, note: record.note }, findOutputProblems)
+    const result = await Promise.race([handled, abandoned])
+    const code = result.ok ? null : result.error.code
+    attempt(() => record.conclude(code, call.signal.aborted))
+    record.log(code === null ? 'success' : 'error', 'handler', code)
     return result
   }
 
@@ -149,11 +158,27 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     audit,
     dispatch,
     abortAll() {
-      for (const { controller } of running) controller.abort(new ToolError('cancelled', 'The server is shutting down.'))
+      isEnding = true
+      for (const { controller } of running) controller.abort(shuttingDown())
     },
     abandonAll() {
-      for (const run of running) run.conclude('abandoned')
+      for (const { abandon } of running) abandon()
     },
-    idle: () => (running.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
+    idle: () => (isIdle() ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
+    expectUntil(over) {
+      announced++
+      void over.finally(() => {
+        announced--
+        noteEnd()
+      })
+    },
   }
 }
+
+const shuttingDown = () => new ToolError('cancelled', 'The server is shutting down.')
+
+/** An abandoned change may have been made, an abandoned question has no answer. */
+const writtenOff = ({ effect }: AnyTool) =>
+  effect === 'read'
+    ? shuttingDown()
+    : new ToolError('outcome_unknown', 'The server is shutting down, and the PCE has not answered yet.')

@@ -24,5 +24,9 @@ export function holdPlaces(answer: Promise<unknown>): HeldPlaces {
     work.then(end, end)
   }
   keepUntil(answer)
-  return { add: (count) => void places.push(count), keepUntil }
+  const add = (count: Count) => {
+    places.push(count)
+    if (open === 0) count(-1)
+  }
+  return { add, keepUntil }
 }

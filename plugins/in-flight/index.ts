@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { ToolError } from '../../schemas/errors.js'
 import { holdPlaces, type Count, type HeldPlaces } from './held-places.js'
+import { hasLeft, whenOver } from './when-over.js'
 
 export interface InFlightOptions {
   /** Requests this scope works on at a time; 0 for no bound. */
@@ -23,14 +24,16 @@ declare module 'fastify' {
 
 /**
  * Bounds the requests in flight in its scope: those whose answer is under way, and those whose client has left while their work goes
- * on. Beyond the bound the answer is a quick 503 with Retry-After, which costs less than
- * a queue that grows until every caller has timed out.
+ * on. Beyond the bound the answer is a quick 503 with Retry-After, which costs less than a queue that grows until every caller has
+ * timed out.
  */
 export default fp<InFlightOptions>(
   (app, { max, keyOf = () => '', counts: inFlight = new Map<string, number>(), hook = 'onRequest' }, done) => {
     if (!app.hasRequestDecorator('heldPlaces')) app.decorateRequest('heldPlaces', null)
     if (max > 0) {
       const enter = (request: FastifyRequest, reply: FastifyReply, next: () => void) => {
+        // Between two bounds there is the check of the token, and its sender may be gone by then.
+        if (hasLeft(request.raw, reply.raw)) throw new ToolError('cancelled', 'The client has left.')
         const key = keyOf(request)
         const count: Count = (by) => {
           const left = (inFlight.get(key) ?? 0) + by
@@ -40,8 +43,7 @@ export default fp<InFlightOptions>(
         if ((inFlight.get(key) ?? 0) >= max)
           throw new ToolError('overloaded', 'The server is working on as many requests as it may.')
         count(1)
-        // 'close' comes exactly once, also when the client leaves in the middle.
-        request.heldPlaces ??= holdPlaces(new Promise((resolve) => reply.raw.once('close', resolve)))
+        request.heldPlaces ??= holdPlaces(whenOver(request.raw, reply.raw))
         request.heldPlaces.add(count)
         next()
       }

@@ -26,10 +26,13 @@ export class HttpTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void
   /** Resolves once, with what the HTTP answer is made of. */
   readonly answer: Promise<HttpAnswer>
+  /** Resolves once no further request is handed to the Server. */
+  readonly ended: Promise<void>
 
   readonly #collector: AnswerCollector
   #delivered = 0
   #resolve!: (answer: HttpAnswer) => void
+  #noteEnd!: () => void
   #stream: PassThrough | null = null
   #timer: NodeJS.Timeout | undefined
   #closed = false
@@ -43,6 +46,7 @@ export class HttpTransport implements Transport {
       batch,
     )
     this.answer = new Promise((resolve) => (this.#resolve = resolve))
+    this.ended = new Promise((resolve) => (this.#noteEnd = resolve))
   }
 
   start(): Promise<void> {
@@ -70,7 +74,8 @@ export class HttpTransport implements Transport {
     if ('method' in message) this.#event(message)
     else if (message.id !== undefined && this.#collector.waitsFor(message.id)) {
       this.#take(message.id, message)
-      this.#deliverNext()
+      // Not in the same turn: what has been answered must get onto its way before more piles up.
+      if (!this.#closed) setImmediate(() => this.#deliverNext())
     }
     return Promise.resolve()
   }
@@ -97,6 +102,7 @@ export class HttpTransport implements Transport {
     clearTimeout(this.#timer)
     this.#stream?.end()
     this.#resolve(null)
+    this.#noteEnd()
   }
 
   #openStream(): PassThrough {

@@ -102,6 +102,8 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       },
     })
     await server.connect(transport)
+    // Between two calls of a batch the server is not idle.
+    if (requests.length > 1) app.dispatcher.expectUntil(transport.ended)
     transport.deliver()
     return transport.answer
   }

@@ -1,10 +1,17 @@
 /** What counts as a request in flight: whatever the server still works on (design decision 12). */
 import { request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
 import { Type } from '@sinclair/typebox'
-import t from 'tap'
+import { fastify } from 'fastify'
+import t, { type Test } from 'tap'
+import { endCalls } from '../../composition/end-calls.js'
+import errors from '../../plugins/errors/index.js'
 import { holdPlaces } from '../../plugins/in-flight/held-places.js'
+import inFlight from '../../plugins/in-flight/index.js'
+import requestId from '../../plugins/request-id/index.js'
 import { defineTool } from '../../tools/define.js'
-import { insecureApp, request, testTools, type Line } from './insecure-app.js'
+import { tools as allTools } from '../../tools/index.js'
+import { insecureApp, parseEvents, request, testTools, type Line } from './insecure-app.js'
 
 const http = (maxInFlight: number) => ({ host: '127.0.0.1', port: 0, allowedHosts: [], maxInFlight })
 const tick = () => new Promise((resolve) => setImmediate(resolve))
@@ -127,4 +134,118 @@ t.test('what a batch has not begun when its client leaves is not begun', async (
   await until(() => audit.some(({ phase }) => phase === 'outcome'))
   for (let turn = 0; turn < 20; turn++) await tick()
   t.equal(audit.filter(({ phase }) => phase === 'decision').length, 1)
+})
+
+t.test('a batch is on its way while it is worked on, however long all its answers are together', async (t) => {
+  const { app } = await insecureApp(allTools)
+  t.teardown(() => app.close())
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  const lists = Array.from({ length: 60 }, (_, n) => request('tools/list', undefined, n + 1))
+  const first = request('tools/call', { name: 'get-server-changelog', _meta: { progressToken: 0 } }, 0)
+  const answer = await fetch(`${url}/mcp`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify([first, ...lists]),
+  })
+  const { events } = parseEvents(await answer.text())
+  const ids = events.flatMap(({ data }) => ('id' in data ? [data.id] : []))
+  t.same(
+    ids,
+    Array.from({ length: 61 }, (_, id) => id),
+  )
+})
+
+/** A bound for all and one for each caller, with a check between them that waits for `checked`, as that of a token may. */
+async function bounded(t: Test, { checked = Promise.resolve(), begins = () => {} }) {
+  const all = new Map<string, number>()
+  const each = new Map<string, number>()
+  const app = fastify()
+  t.teardown(() => app.close())
+  await app.register(requestId)
+  await app.register(errors)
+  await app.register(inFlight, { max: 256, counts: all })
+  app.addHook('onRequest', async () => {
+    begins()
+    await checked
+  })
+  await app.register(inFlight, { max: 32, keyOf: () => 'me', counts: each })
+  app.get('/', async () => {
+    await checked
+    return 'done'
+  })
+  const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  const send = (times: number) => {
+    const socket = connect(Number(url.port), '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(times))
+    return socket
+  }
+  return { all, each, send, counts: () => [...all.values(), ...each.values()] }
+}
+
+t.test('whoever leaves while it is checked who they are leaves no place taken', async (t) => {
+  let checkAll = () => {}
+  let begun = 0
+  const checked = new Promise<void>((resolve) => (checkAll = resolve))
+  const { send, counts } = await bounded(t, { checked, begins: () => (begun += 1) })
+  const sockets = Array.from({ length: 40 }, () => send(1))
+  await until(() => begun === 40)
+  t.same(counts(), [40])
+  for (const socket of sockets) socket.resetAndDestroy()
+  await until(() => counts().length === 0)
+  checkAll()
+  for (let turn = 0; turn < 20; turn++) await tick()
+  t.same(counts(), [])
+})
+
+t.test('requests that were sent at once give their places back when the connection breaks', async (t) => {
+  for (const times of [20, 300]) {
+    let begun = 0
+    const { send, counts } = await bounded(t, { checked: new Promise(() => {}), begins: () => (begun += 1) })
+    const socket = send(times)
+    await until(() => begun >= Math.min(times, 256))
+    t.same(counts(), [Math.min(times, 256)])
+    socket.resetAndDestroy()
+    await until(() => counts().length === 0)
+    t.same(counts(), [])
+  }
+  const { send, counts } = await bounded(t, {})
+  const socket = send(20)
+  let text = ''
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+  await until(() => text.split('done').length === 21)
+  await until(() => counts().length === 0)
+  socket.destroy()
+})
+
+t.test('a batch that is worked on is finished, or refused, before the server says that it is idle', async (t) => {
+  const batch = [1, 2, 3].map((id) => request('tools/call', { name: 'wait-write' }, id))
+  const outcomes = (audit: Line[]) =>
+    audit.flatMap(({ phase, decision, outcome, reason }) =>
+      phase === 'outcome' ? [[outcome, reason]] : decision === 'allowed' ? [] : [[decision, reason]],
+    )
+
+  const finished = testTools()
+  const first = await insecureApp(finished.tools)
+  t.teardown(() => first.app.close())
+  const answer = first.post(batch)
+  await finished.write.arrived
+  const whenIdle = first.app.dispatcher.idle().then(() => outcomes(first.audit))
+  finished.write.open()
+  t.same(await whenIdle, Array(3).fill(['success', undefined]))
+  t.equal((await answer).json().length, 3)
+
+  const cut = testTools()
+  const second = await insecureApp(cut.tools)
+  t.teardown(() => second.app.close())
+  const late = second.post(batch)
+  await cut.write.arrived
+  t.equal(await endCalls(second.app.dispatcher, { finish: 0, lastWords: 0 }), false)
+  t.equal((await late).json().length, 3)
+  t.same(outcomes(second.audit), [
+    ['error', 'outcome_unknown'],
+    ['denied', 'cancelled'],
+    ['denied', 'cancelled'],
+  ])
+  cut.write.open()
 })

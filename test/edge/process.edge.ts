@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createWorld, newKey, type World } from './support/authenticated-world.js'
+import { createWorld, newKey, sharedEnv, type World } from './support/authenticated-world.js'
 import { callTool, mintFor } from './support/call-tool.js'
 import { sendRequest, type Target } from './support/send-request.js'
 import { startProgram, type StartOptions } from './support/start-program.js'
@@ -13,17 +13,6 @@ import { found, within } from './support/within.js'
 const IP_RANGES = { ip_ranges: [{ from_ip: '10.0.0.0/8' }] }
 /** Processes that start at a time. */
 const AT_ONCE = 4
-
-const sharedEnv = ({ pce, env }: World) => ({
-  ...env,
-  MCP_PCE_MODE: 'shared',
-  PCE_HOST: `https://127.0.0.1:${pce.port}`,
-  PCE_PORT: String(pce.port),
-  PCE_ORG_ID: String(pce.simulator.orgId),
-  API_KEY: pce.simulator.credentials.key,
-  API_SECRET: pce.simulator.credentials.secret,
-  MCP_KEK: undefined,
-})
 
 interface Refusal extends Pick<StartOptions, 'args'> {
   why: string
@@ -170,50 +159,68 @@ t.test('a keystore that is not its own stops it, and stays as it is', async (t) 
   )
 })
 
-t.test('secrets from files are nowhere else, and those of the environment do not stay there', async (t) => {
-  const world = await createWorld(t)
-  const alice = await world.tokenOf('alice')
-  const { key, secret } = world.pce.simulator.credentials
-  const inFile = (name: string, value: string) => {
-    const path = join(world.folder, name)
-    writeFileSync(path, `${value}\n`)
-    return { [name]: undefined, [`${name}_FILE`]: path }
-  }
-  // Says on SIGUSR2 what the process, and a child of it, have in their environment.
-  const report = join(world.folder, 'environment')
-  const probe = join(world.folder, 'probe.mjs')
-  writeFileSync(
-    probe,
-    `import { spawnSync } from 'node:child_process'
+/** What a process is told in secret, by the name of the variable. */
+const secretsOf: Record<string, (world: World) => Record<string, string>> = {
+  shared: ({ pce, secrets }) => ({
+    API_KEY: pce.simulator.credentials.key,
+    API_SECRET: pce.simulator.credentials.secret,
+    MCP_CONFIRM_HMAC_KEY: secrets.hmac,
+    MCP_CONFIRM_HMAC_KEY_PREVIOUS: newKey(),
+  }),
+  per_user: ({ secrets }) => ({
+    MCP_KEK: secrets.kek,
+    MCP_KEK_PREVIOUS: newKey(),
+    MCP_CONFIRM_HMAC_KEY: secrets.hmac,
+    MCP_CONFIRM_HMAC_KEY_PREVIOUS: newKey(),
+    MCP_OAUTH_CLIENT_SECRET: newKey(),
+  }),
+}
+for (const [mode, readSecrets] of Object.entries(secretsOf)) {
+  t.test(`${mode}: secrets from files are nowhere else, and those of the environment do not stay there`, async (t) => {
+    const world = await createWorld(t)
+    const alice = await world.tokenOf('alice')
+    const secrets = readSecrets(world)
+    // Says on SIGUSR2 what the process, and a child of it, have in their environment.
+    const report = join(world.folder, 'environment')
+    const probe = join(world.folder, 'probe.mjs')
+    writeFileSync(
+      probe,
+      `import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 process.report.excludeNetwork = true // a report asks for the name of every address otherwise
 process.on('SIGUSR2', () => {
   const child = spawnSync(process.execPath, ['-p', 'JSON.stringify(process.env)'], { encoding: 'utf8' }).stdout
   writeFileSync(${JSON.stringify(report)}, JSON.stringify(process.env) + child + JSON.stringify(process.report.getReport().environmentVariables))
 })`,
-  )
-  const shared = { ...sharedEnv(world), MCP_STATE_PATH: join(world.folder, 'state.db') }
-  const files = {
-    ...shared,
-    ...inFile('API_KEY', key),
-    ...inFile('API_SECRET', secret),
-    ...inFile('MCP_CONFIRM_HMAC_KEY', world.secrets.hmac),
-  }
-  const [fromFiles, fromEnvironment] = await Promise.all([
-    world.serve({ env: files }),
-    world.serve({ env: { ...shared, NODE_OPTIONS: `--import=${probe}` } }),
-  ])
-  for (const { target } of [fromFiles, fromEnvironment])
-    t.match(await callTool(target, alice, 'get-labels', { key: 'env' }), { labels: Array })
-  const initial = readFileSync(`/proc/${fromFiles.pid}/environ`, 'utf8')
-  t.match(initial, 'API_SECRET_FILE=')
-  for (const value of [key, secret, world.secrets.hmac]) t.notMatch(initial, value)
-  fromEnvironment.child.kill('SIGUSR2')
-  await found(() => existsSync(report) && readFileSync(report, 'utf8').endsWith('}'), 'the environment is told')
-  const told = readFileSync(report, 'utf8')
-  t.match(told, 'MCP_OAUTH_ISSUER')
-  for (const value of [key, secret, world.secrets.hmac]) t.notMatch(told, value)
-})
+    )
+    const basis =
+      mode === 'shared'
+        ? { ...sharedEnv(world), MCP_STATE_PATH: join(world.folder, 'state.db') }
+        : { ...world.env, MCP_OAUTH_CLIENT_ID: 'svc-mcp' }
+    const inFiles = Object.entries(secrets).map(([name, value]) => {
+      const path = join(world.folder, name)
+      writeFileSync(path, `${value}\n`)
+      return { [name]: undefined, [`${name}_FILE`]: path }
+    })
+    const [fromFiles, fromEnvironment] = await Promise.all([
+      world.serve({ env: Object.assign({}, basis, ...inFiles) }),
+      world.serve({ env: { ...basis, ...secrets, NODE_OPTIONS: `--import=${probe}` } }),
+    ])
+    if (mode === 'per_user') await callTool(fromFiles.target, alice, 'register-pce-credentials', world.pce.registration)
+    for (const { target } of [fromFiles, fromEnvironment])
+      t.match(await callTool(target, alice, 'get-labels', { key: 'env' }), { labels: Array })
+    const initial = readFileSync(`/proc/${fromFiles.pid}/environ`, 'utf8')
+    fromEnvironment.child.kill('SIGUSR2')
+    await found(() => existsSync(report) && readFileSync(report, 'utf8').endsWith('}'), 'the environment is told')
+    const told = readFileSync(report, 'utf8')
+    t.match(told, 'MCP_OAUTH_ISSUER')
+    for (const [name, value] of Object.entries(secrets)) {
+      t.match(initial, `${name}_FILE=`)
+      t.notOk(initial.includes(value), `${name} of a file`)
+      t.notOk(told.includes(value), `${name} of the environment`)
+    }
+  })
+}
 
 t.test('--help tells of every mode, and of the commands', async (t) => {
   const [help, command] = await Promise.all([

@@ -107,6 +107,18 @@ export async function createWorld(t: Test, { publicUrl = 'http://127.0.0.1:1', i
   }
 }
 
+/** The environment of a process in shared mode, with the key of the simulated PCE. */
+export const sharedEnv = ({ pce, env }: World): Record<string, string | undefined> => ({
+  ...env,
+  MCP_PCE_MODE: 'shared',
+  PCE_HOST: `https://127.0.0.1:${pce.port}`,
+  PCE_PORT: String(pce.port),
+  PCE_ORG_ID: String(pce.simulator.orgId),
+  API_KEY: pce.simulator.credentials.key,
+  API_SECRET: pce.simulator.credentials.secret,
+  MCP_KEK: undefined,
+})
+
 /** The entries in the text of an audit log. Throws for a line that is no JSON. */
 export const entriesOf = (text: string): Record<string, unknown>[] =>
   text

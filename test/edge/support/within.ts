@@ -3,11 +3,14 @@ import { setTimeout as wait } from 'node:timers/promises'
 const PATIENCE_MS = 30_000
 const BETWEEN_LOOKS_MS = 10
 
-/** The promise, or Error when nothing has come of it for so long that nothing will: a failure with a name instead of a hanging test. */
-export function within<T>(promise: Promise<T>, what: string): Promise<T> {
+/**
+ * The promise, or Error when nothing has come of it for so long that nothing will: a failure with a name instead of a hanging test.
+ * `patience` in milliseconds.
+ */
+export function within<T>(promise: Promise<T>, what: string, patience = PATIENCE_MS): Promise<T> {
   let timer: NodeJS.Timeout
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`never: ${what}`)), PATIENCE_MS)
+    timer = setTimeout(() => reject(new Error(`never: ${what}`)), patience)
   })
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
