@@ -32,13 +32,14 @@ const OTHER_METHODS: HTTPMethods[] = ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', '
 
 /**
  * `POST /confirm`: hands its caller a token for one call of one tool (specification 4.1). Every request of a known caller has one
- * audit entry, granted or not, but for those that the audit route leaves out. Errors come in the plain shape of the `errors` plugin.
+ * audit entry, granted or not, but for those that the audit route leaves out; a grant that could not be synced has a second one, that
+ * takes it back. Errors come in the plain shape of the `errors` plugin.
  */
 export default function confirm(app: FastifyInstance, options: ConfirmOptions, done: () => void): void {
   const { confirmations, now } = options
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   const asked = new WeakMap<FastifyRequest, Pick<MintFacts, 'tool' | 'paramsHash'>>()
-  // Their one entry has been handed to the log, whatever became of it there.
+  // What is to be entered of them has been handed to the log, whatever became of it there.
   const entered = new WeakSet<FastifyRequest>()
 
   app.setErrorHandler(async (thrown: FastifyError, request) => {
@@ -107,6 +108,7 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
     try {
       await options.audit(describeMint(facts, null, now()))
     } catch (cause) {
+      takeBack(facts, request)
       throw new ToolError(
         'audit_unavailable',
         'The audit log cannot be written, so no confirm token is handed out.',
@@ -115,6 +117,14 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
       )
     }
     request.log.info({ sub: facts.caller.sub, tool: facts.tool, confirm_jti: facts.jti }, 'confirm token minted')
+  }
+
+  /** The entry may be in the log, only not on the disk for certain: another one after it says that nobody got the token, as far as it can. */
+  function takeBack(facts: MintFacts, request: FastifyRequest): void {
+    // Nobody waits for it: it stands behind the first one already, and comes to the disk with that one or not at all.
+    options.audit(describeMint(facts, 'audit_unavailable', now())).catch((err: unknown) => {
+      request.log.error({ err }, 'the audit log cannot be written')
+    })
   }
 
   async function noteRefusal(thrown: unknown, request: FastifyRequest): Promise<void> {

@@ -1,7 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync, statfsSync, statSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
-import type { Writable } from 'node:stream'
 import type { AuditEntry } from '../../schemas/audit.js'
 import { openLogFile } from './log-file.js'
 
@@ -11,76 +9,109 @@ export interface AuditLog {
   write(entry: AuditEntry): void
   /** Resolves when every entry written so far is out of our hands, and on the disk where there is one; else rejects. */
   sync(): Promise<void>
-  /** For readiness: throws when the next entry could not be written. After a failure it tries, and notes the gap. */
-  check(): void
-  /** Opens the file anew after a rotation; keeps the old one and throws when that fails. */
+  /** For readiness: throws or rejects when the next entry could not be written or synced. After a failure it tries, and notes the gap. */
+  check(): void | Promise<void>
+  /**
+   * Opens the file anew after a rotation; throws when that fails, and goes on with the old one. Throws as well when the entries of the
+   * old one cannot be synced, but goes on with the new one.
+   */
   reopen(): void
   close(): void
 }
-
-/** Bytes that may wait for a slow reader of the stream before an entry counts as not written. */
-const STREAM_BACKLOG = 1024 * 1024
-/** How long a change waits for the reader of the stream to take its entry. */
-const STREAM_PATIENCE_MS = 5000
 
 /** Bytes that must be free on the disk of the audit log: room for some hundred entries. */
 const LEAST_ROOM = 64 * 1024
 
 /**
  * Appends to a file, created readable by its owner only. Every entry is one synchronous write, so that it is with the operating
- * system before the tool runs. Throws at once when the file cannot be opened.
+ * system before the tool runs. Throws at once when the file cannot be opened. After a failure, the first entry that can be written again,
+ * and synced where it was the sync that failed, comes after a line that says since when entries may be missing.
  */
 export function createFileAudit(path: string): AuditLog {
   let file = openLogFile(path)
   let torn = endsInside(path)
   let failedSince: string | null = null
+  let isUnsynced = false
+  let failedSyncs = 0
 
   function append(entry: object): void {
-    // A full disk may cut a line off in the middle; the next entry then starts on a line of its own.
+    if (failedSince !== null && !isUnsynced) appendGap(failedSince)
+    appendLine(entry)
+  }
+
+  function appendGap(since: string): void {
+    appendLine({ ts: new Date().toISOString(), phase: 'gap', since })
+    failedSince = null
+  }
+
+  function appendLine(entry: object): void {
+    // A full disk may cut a line off in the middle; the next one then starts on a line of its own.
     const line = Buffer.from(`${torn ? '\n' : ''}${JSON.stringify(entry)}\n`)
     let written = 0
     try {
       while (written < line.length) written += writeSync(file.fd, line, written)
       torn = false
-      failedSince = null
     } catch (error) {
       torn ||= written > 0
-      fail()
+      noteFailure()
       throw error
     }
   }
-  const fail = () => (failedSince ??= new Date().toISOString())
+
+  function noteFailure(): void {
+    failedSince ??= new Date().toISOString()
+  }
+
+  function noteFailedSync(): void {
+    noteFailure()
+    isUnsynced = true
+    failedSyncs += 1
+  }
+
+  async function sync(): Promise<void> {
+    const before = failedSyncs
+    try {
+      await file.sync()
+    } catch (error) {
+      noteFailedSync()
+      throw error
+    }
+    // Of several syncs at a time the operating system tells only one that entries are lost.
+    if (failedSyncs !== before) throw new Error('another sync of the audit log has failed meanwhile')
+    isUnsynced = false
+  }
 
   return {
     write: append,
-    async sync() {
-      try {
-        await file.sync()
-      } catch (error) {
-        fail()
-        throw error
-      }
-    },
-    check() {
-      if (failedSince !== null) append({ ts: new Date().toISOString(), phase: 'gap', since: failedSince })
+    sync,
+    async check() {
+      if (isUnsynced) await sync()
+      if (failedSince !== null) appendGap(failedSince)
       // Pipes and devices have no room to run out of; the file itself may have been moved away for rotation.
       if (!fstatSync(file.fd).isFile()) return
       const { bavail, bsize } = statfsSync(dirname(path))
       if (bavail * bsize < LEAST_ROOM) throw new Error('no room is left for the audit log')
     },
     reopen() {
+      const old = file
       const next = openLogFile(path)
       try {
-        // Whoever asks for a sync later asks for the entries of the old file as well.
-        file.syncNow()
         torn = endsInside(path)
       } catch (error) {
         next.retire()
-        fail()
         throw error
       }
-      file.retire()
       file = next
+      try {
+        // Whoever asks for a sync later asks for the entries of the old file as well.
+        old.syncNow()
+      } catch (cause) {
+        // A disk that is broken for good must not keep the log from moving to another.
+        noteFailedSync()
+        throw new Error('The new file is in use; entries of the old one may not be on the disk.', { cause })
+      } finally {
+        old.retire()
+      }
     },
     close: () => file.retire(),
   }
@@ -103,36 +134,5 @@ function endsInside(path: string): boolean {
     return last[0] !== 0x0a
   } finally {
     closeSync(fd)
-  }
-}
-
-/** Writes to a stream of the process, for a supervisor that collects standard output. */
-export function createStreamAudit(stream: Writable): AuditLog {
-  let failure: Error | null = null
-  let handedOver = Promise.resolve()
-  stream.on('error', (error) => (failure = error))
-  return {
-    write(entry) {
-      if (failure !== null) throw failure
-      if (stream.writableLength > STREAM_BACKLOG) throw new Error('nobody reads the audit stream')
-      handedOver = new Promise((resolve, reject) => {
-        // A pipe that has lost its reader only says so here, after the write.
-        stream.write(`${JSON.stringify(entry)}\n`, (error) => (error ? reject(error) : resolve()))
-      })
-      handedOver.catch((error: Error) => (failure = error))
-    },
-    sync: () =>
-      Promise.race([
-        handedOver,
-        wait(STREAM_PATIENCE_MS, undefined, { ref: false }).then(() => {
-          throw new Error('nobody reads the audit stream')
-        }),
-      ]),
-    check() {
-      if (failure !== null) throw failure
-      if (stream.writableLength > STREAM_BACKLOG) throw new Error('nobody reads the audit stream')
-    },
-    reopen: () => undefined,
-    close: () => undefined,
   }
 }

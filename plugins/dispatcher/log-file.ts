@@ -15,16 +15,13 @@ export interface LogFile {
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants
 const syncData = promisify(fdatasync)
 
-/** Opens the file, or makes it, readable by its owner only. Throws where it cannot be opened: ENXIO for a pipe that nobody reads. */
+/**
+ * Opens the file, or makes it, readable by its owner only. Throws where it cannot be opened: ENXIO for a pipe that nobody reads. A write
+ * to a pipe whose reader does not keep up fails (EAGAIN) once the pipe is full.
+ */
 export function openLogFile(path: string): LogFile {
-  // To open a pipe stops the whole process until somebody reads it, unless it is asked not to.
-  const attempt = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600)
-  let fd: number
-  try {
-    fd = openSync(path, 'a', 0o600)
-  } finally {
-    closeSync(attempt)
-  }
+  // To open a pipe, or to write to it, stops the whole process until somebody reads it, unless it is asked not to. Files never wait so.
+  const fd = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600)
   let syncs = 0
   let isRetired = false
   const closeWhenDone = () => {

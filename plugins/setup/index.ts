@@ -81,9 +81,7 @@ export default async function setup(
     data.end()
     return asksForJson(request.headers.accept) ? { status: 'ok' } : reply.redirect(`${basePath}/setup/logout`, 303)
   })
-  app.get('/setup/logout', { onRequest: options.limitCaller }, (_request, reply) =>
-    sendPage(reply, renderLoggedOutPage(basePath, canLogIn)),
-  )
+  app.get('/setup/logout', (_request, reply) => sendPage(reply, renderLoggedOutPage(basePath, canLogIn)))
   if (options.login !== undefined) addLoginRoutes(options.login)
   for (const [path, methods] of Object.entries(allowedMethods(canLogIn))) {
     app.route({
@@ -116,7 +114,9 @@ export default async function setup(
     const identity = viaBearer
       ? await options.authenticate(request, reply)
       : await readSession(dataOf(request).person, { issuer, now: now(), ended })
-    request.setupVisit = identity === null ? null : { identity, viaBearer, isDispatched: false }
+    // Strangers get nothing here that would cost anybody but this process: were they counted, one of them could keep all from the login.
+    if (identity === null) return
+    request.setupVisit = { identity, viaBearer, isDispatched: false }
     await options.limitCaller(request)
   }
 

@@ -28,7 +28,8 @@ export async function beginLogin(session: SessionData, again: boolean, { login }
 /**
  * Ends a login with the query that the browser brought back: checks that it was begun here, fetches the access token, has it checked,
  * and keeps who it names in a new session. The token itself is kept nowhere. Rejects with ToolError `login_failed`,
- * `login_unavailable` or `keys_unavailable`, and the login cannot be tried again; with `overloaded` nothing was begun, and it can.
+ * `login_unavailable` or `keys_unavailable`, and the login cannot be tried again; with `overloaded`, and with `login_unavailable` where the
+ * login could not be claimed, nothing was begun, and it can.
  */
 export async function completeLogin(
   session: SessionData,
@@ -39,9 +40,10 @@ export async function completeLogin(
   const taken = takeLogin(session.pendingLogins, new URLSearchParams(query).get('state'), now())
   if (taken === null) throw unknownLogin()
   return runExchange(async () => {
-    session.pendingLogins = taken.others
     // A copy of the cookie still has the login in it: only here is known that it was ended.
-    if (!(await claimLogin(taken.login.state, taken.login.until))) throw usedLogin()
+    const isFirst = await claimLogin(taken.login.state, taken.login.until).catch(rejectUnclaimed)
+    session.pendingLogins = taken.others
+    if (!isFirst) throw usedLogin()
     const identity = await verifyForPerson(await login.finish(query, taken.login), verifyToken)
     await endLogin(session, ended)
     session.logIn(beginSession(keepDecidingGroups(identity, groupsOfRole), now()))
@@ -65,6 +67,17 @@ const unknownLogin = () =>
 
 const usedLogin = () =>
   new ToolError('login_failed', 'This login was already used.', {}, { hint: 'Start again, unless you are logged in.' })
+
+/** The reason is a code such as SQLITE_FULL, for the log. */
+function rejectUnclaimed(cause: Error & { cause?: { code?: unknown } }): never {
+  const code = cause.cause?.code
+  throw new ToolError(
+    'login_unavailable',
+    'This server cannot write down that the login is used, so it did not complete it.',
+    { reason: typeof code === 'string' ? code : 'state' },
+    { cause, hint: 'Your login is not lost: reload this page in a minute. If it stays like this, tell the operator.' },
+  )
+}
 
 /** A person cannot do anything about a token they never saw; what is wrong with it is for the operator. */
 async function verifyForPerson(token: string, verifyToken: (token: string) => Promise<Identity>): Promise<Identity> {

@@ -34,8 +34,9 @@ export interface SetupOptions<Request, Reply> {
    */
   limitPceTries?: (request: Request) => Promise<void>
   /**
-   * Asked once for every request, as soon as it is known who sends it or that nobody can tell: `request.setupVisit` is null then. Rejects
-   * with ToolError `rate_limited {retry_after}`.
+   * Asked once for every request of somebody who is known, and for every step of a login, which may cost the identity provider something:
+   * `request.setupVisit` is null there. What else a stranger may ask for is not limited by caller. Rejects with ToolError
+   * `rate_limited {retry_after}`.
    */
   limitCaller: (request: Request) => Promise<void>
   claimLogin: ClaimLogin

@@ -7,38 +7,40 @@ import { createFileAudit, type AuditLog } from '../../plugins/dispatcher/audit.j
 import type * as auditRoom from '../../plugins/dispatcher/audit.js'
 import type * as logFile from '../../plugins/dispatcher/log-file.js'
 
+/** Opens a name only, nothing to read or write: Linux has it, Node does not name it. */
+const O_PATH = 0x200000
+
 const write = (audit: AuditLog, id: string | number) => audit.write({ call_id: String(id) } as never)
 const tick = () => new Promise((resolve) => setImmediate(resolve))
-const idsIn = (path: string) =>
+const linesIn = (path: string) =>
   fs
     .readFileSync(path, 'utf8')
     .split('\n')
     .filter((line) => line !== '')
-    .map((line) => (JSON.parse(line) as { call_id: string }).call_id)
+    .map((line) => JSON.parse(line) as { call_id?: string; phase?: string; since?: string })
+const idsIn = (path: string) => linesIn(path).map(({ call_id }) => call_id)
 
 t.test('rotated under load: every entry is in one file, and every sync finds its own', async (t) => {
   const folder = t.testdir()
   const path = join(folder, 'audit.log')
   const audit = createFileAudit(path)
-  const syncs: Promise<void>[] = []
+  const syncs: Promise<unknown>[] = []
   const rotated: string[] = []
   const strangers: number[] = []
   for (let id = 0; id < 2000; id++) {
     write(audit, id)
-    syncs.push(audit.sync())
+    syncs.push(audit.sync().catch((error: unknown) => error))
     if (id % 20 === 19) {
       rotated.push(`${path}.${id}`)
       fs.renameSync(path, rotated.at(-1)!)
       audit.reopen()
-      // Whatever is opened next takes the lowest number that is free.
-      strangers.push(fs.openSync('/dev/null', 'r'))
+      // Whatever is opened next takes the lowest number that is free. To sync it is an error (EBADF), as it is for no pipe or device.
+      strangers.push(fs.openSync('/', O_PATH))
     }
     if (id % 100 === 0) await tick()
   }
-  t.same(
-    (await Promise.allSettled(syncs)).filter(({ status }) => status === 'rejected'),
-    [],
-  )
+  const failures = (await Promise.all(syncs)).filter((error) => error !== undefined)
+  t.same(failures, [])
   for (const fd of strangers) fs.closeSync(fd)
   const ids = [...rotated, path].flatMap(idsIn)
   t.same(
@@ -62,12 +64,12 @@ async function watched(t: Test) {
   const names = new Map<number, number>()
   const nameOf = (fd: number) => `file ${names.get(fd)}`
   const held: (() => void)[] = []
-  let fault: Error | null = null
+  let fault: NodeJS.ErrnoException | null = null
   const node = {
     ...fs,
     openSync(...args: Parameters<typeof fs.openSync>) {
       const fd = fs.openSync(...args)
-      if (args[1] === 'a') names.set(fd, names.size + 1)
+      if (args[1] !== 'r') names.set(fd, names.size + 1)
       return fd
     },
     closeSync(fd: number) {
@@ -75,9 +77,11 @@ async function watched(t: Test) {
       fs.closeSync(fd)
     },
     fdatasync(fd: number, callback: (error: Error | null) => void) {
+      const failed = fault
       held.push(() => {
         done.push(`sync ${nameOf(fd)}`)
-        fs.fdatasync(fd, callback)
+        if (failed !== null) callback(failed)
+        else fs.fdatasync(fd, callback)
       })
     },
     fdatasyncSync(fd: number) {
@@ -92,19 +96,26 @@ async function watched(t: Test) {
     '../../plugins/dispatcher/log-file.js': logFileRoom,
   })
   const path = join(t.testdir(), 'audit.log')
+  const release = () => {
+    for (const one of held.splice(0)) one()
+  }
   return {
     path,
     audit: create(path),
     done,
-    release: () => {
-      for (const one of held.splice(0)) one()
+    release,
+    /** Lets go of the syncs it has begun, and waits for it. */
+    settled: async (begun: void | Promise<void>) => {
+      release()
+      await begun
     },
-    fail: (error: Error | null) => (fault = error),
+    /** From now on every sync fails with this code, until it is null. */
+    fail: (code: string | null) => (fault = code === null ? null : Object.assign(new Error(code), { code })),
   }
 }
 
 t.test('a file is closed when it is on the disk and nobody waits for it any more', async (t) => {
-  const { audit, path, done, release, fail } = await watched(t)
+  const { audit, path, done, release } = await watched(t)
   write(audit, 'before')
   const waiting = audit.sync()
   fs.renameSync(path, `${path}.1`)
@@ -115,13 +126,57 @@ t.test('a file is closed when it is on the disk and nobody waits for it any more
   await waiting
   t.same(done, ['sync file 1 now', 'sync file 1', 'close file 1'])
 
-  done.length = 0
-  fail(Object.assign(new Error('EIO'), { code: 'EIO' }))
-  t.throws(() => audit.reopen(), { code: 'EIO' }, 'what may not be on the disk is not let go of')
+  audit.close()
+})
+
+t.test('a file that cannot be synced any more is left for the new one, which says so', async (t) => {
+  const { audit, path, done, release, settled, fail } = await watched(t)
+  write(audit, 'on its way')
+  const waiting = audit.sync()
+  fs.renameSync(path, `${path}.1`)
+  fail('EIO')
+  t.throws(() => audit.reopen(), { message: /new file is in use/, cause: { code: 'EIO' } })
   fail(null)
-  audit.check()
-  write(audit, 'still')
-  t.match(fs.readFileSync(path, 'utf8'), /^.*"after".*\n.*"phase":"gap".*\n.*"still".*\n$/, 'and the log says so')
+  t.rejects(waiting, /another sync/, 'who waited for the old file hears of it, even where their own sync did not fail')
+  release()
+  await waiting.catch(() => undefined)
+  t.same(done, ['sync file 1', 'close file 1'])
+
+  await settled(audit.check())
+  write(audit, 'goes on')
+  await settled(audit.sync())
+  t.match(linesIn(path), [{ phase: 'gap', since: String }, { call_id: 'goes on' }])
+  t.same(idsIn(`${path}.1`), ['on its way'])
+  fs.renameSync(path, `${path}.2`)
+  audit.reopen()
+  write(audit, 'again')
+  t.same(idsIn(path), ['again'], 'and it is as if nothing had been')
+  audit.close()
+})
+
+t.test('a disk that takes entries and does not keep them', async (t) => {
+  const { audit, path, settled, fail } = await watched(t)
+  fail('EIO')
+  write(audit, 'allowed')
+  await t.rejects(settled(audit.sync()), { code: 'EIO' })
+  write(audit, 'outcome')
+  await t.rejects(
+    settled(audit.check()),
+    { code: 'EIO' },
+    'an entry that could be written does not make the log a good one',
+  )
+  write(audit, 'read')
+  await t.rejects(settled(audit.check()), { code: 'EIO' })
+  t.same(idsIn(path), ['allowed', 'outcome', 'read'])
+
+  fail(null)
+  write(audit, 'not yet synced')
+  await settled(audit.check())
+  await settled(audit.check())
+  write(audit, 'kept')
+  const lines = linesIn(path)
+  t.match(lines.slice(3), [{ call_id: 'not yet synced' }, { phase: 'gap', since: /^\d{4}-.*Z$/ }, { call_id: 'kept' }])
+  t.equal(lines.length, 6, 'the gap is noted once')
   audit.close()
 })
 
@@ -147,7 +202,7 @@ t.test('a file that is moved goes on where it is until it is told', async (t) =>
   fs.renameSync(path, `${path}.1`)
   write(audit, 'there')
   await audit.sync()
-  audit.check()
+  await audit.check()
   t.same(idsIn(`${path}.1`), ['here', 'there'])
   t.notOk(fs.existsSync(path))
   audit.reopen()
@@ -166,7 +221,7 @@ t.test('what is no file', async (t) => {
     const audit = createFileAudit(path)
     write(audit, 'one')
     await audit.sync()
-    audit.check()
+    await audit.check()
     audit.reopen()
     write(audit, 'two')
     await audit.sync()
@@ -175,15 +230,62 @@ t.test('what is no file', async (t) => {
     t.equal(read.toString('utf8', 0, length), '{"call_id":"one"}\n{"call_id":"two"}\n')
     fs.closeSync(reader)
     t.throws(() => write(audit, 'three'), { code: 'EPIPE' })
-    t.throws(() => audit.check(), { code: 'EPIPE' })
+    await t.rejects(async () => audit.check(), { code: 'EPIPE' })
     audit.close()
+  })
+
+  await t.test('a pipe whose reader does not read counts as full, and stops nobody', (t) => {
+    const path = join(t.testdir(), 'pipe')
+    execFileSync('mkfifo', [path])
+    const script = `
+      import { constants, openSync, readSync } from 'node:fs'
+      import { createFileAudit } from './plugins/dispatcher/audit.ts'
+      const [path] = process.argv.slice(1)
+      const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+      const audit = createFileAudit(path)
+      const codes = []
+      let taken = 0
+      try {
+        for (;; taken++) audit.write({ call_id: String(taken), padding: 'x'.repeat(5000) })
+      } catch ({ code }) {
+        codes.push(code)
+      }
+      await Promise.resolve(audit.check()).catch(({ code }) => codes.push(code))
+      const drain = () => {
+        const bytes = Buffer.alloc(1 << 20)
+        return bytes.toString('utf8', 0, readSync(reader, bytes))
+      }
+      const before = drain()
+      audit.write({ call_id: 'after' })
+      await audit.check()
+      console.log(JSON.stringify({ taken, codes, lines: (before + drain()).trimEnd().split('\\n') }))
+    `
+    const child = spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', script, path], {
+      encoding: 'utf8',
+      timeout: 15_000,
+      // One that waits inside a system call hears of no other.
+      killSignal: 'SIGKILL',
+    })
+    t.equal(child.status, 0, `it ends: ${child.signal} ${child.stderr}`)
+    const { taken, codes, lines } = JSON.parse(child.stdout) as { taken: number; codes: string[]; lines: string[] }
+    t.same(codes, ['EAGAIN', 'EAGAIN'])
+    t.ok(taken > 0)
+    const ids = lines.slice(0, taken).map((line) => (JSON.parse(line) as { call_id: string }).call_id)
+    t.same(
+      ids,
+      Array.from({ length: taken }, (_, id) => String(id)),
+      'what was taken is whole',
+    )
+    t.match(JSON.parse(lines.at(-2)!), { phase: 'gap', since: String })
+    t.same(JSON.parse(lines.at(-1)!), { call_id: 'after' }, 'and after what was cut off it goes on')
+    t.end()
   })
 
   await t.test('a device, and standard output by its name', async (t) => {
     const audit = createFileAudit('/dev/null')
     write(audit, 'gone')
     await audit.sync()
-    audit.check()
+    await audit.check()
     audit.reopen()
     audit.close()
     const script = `
@@ -191,7 +293,7 @@ t.test('what is no file', async (t) => {
       const audit = createFileAudit('/dev/stdout')
       audit.write({ call_id: 'out' })
       await audit.sync()
-      audit.check()
+      await audit.check()
     `
     const node = ['--import', 'tsx', '--input-type=module', '--eval', script]
     // Of its own, Node gives a child no pipe but a socket, which nobody can open by name.

@@ -11,9 +11,11 @@ import t from 'tap'
 import type * as auditRoom from '../../plugins/dispatcher/audit.js'
 import { createCallScope } from '../../plugins/dispatcher/call-scope.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
+import { auditGate } from '../../plugins/dispatcher/gates/audit.js'
 import type { Gate } from '../../plugins/dispatcher/gates/gate.js'
 import { pceGate } from '../../plugins/dispatcher/gates/pce.js'
 import { roleGate } from '../../plugins/dispatcher/gates/role.js'
+import { createReadiness } from '../../plugins/health/check-readiness.js'
 import type { Role } from '../../schemas/caller.js'
 import { tools as realTools } from '../../tools/index.js'
 import { createPceSimulator } from '../pce-simulator/index.js'
@@ -312,30 +314,97 @@ t.test('an audit line that a full disk cut off does not spoil the next one', asy
   room = 5
   t.throws(() => write('lost'), { code: 'ENOSPC' })
   t.throws(() => write('lost too'), { code: 'ENOSPC' })
-  t.throws(() => audit.check(), { code: 'ENOSPC' }, 'whoever asks for readiness hears of it')
+  await t.rejects(async () => audit.check(), { code: 'ENOSPC' }, 'whoever asks for readiness hears of it')
   room = Infinity
   write('second')
-  audit.check()
+  await audit.check()
   write('third')
   await audit.sync()
-  t.same(readFileSync(path, 'utf8').split('\n'), [
-    '{"call_id":"first"}',
-    '{"cal',
-    '{"call_id":"second"}',
-    '{"call_id":"third"}',
-    '',
-  ])
+  const [first, cut, gap, ...more] = readFileSync(path, 'utf8').split('\n')
+  t.same([first, cut], ['{"call_id":"first"}', '{"cal'])
+  t.match(
+    JSON.parse(gap!),
+    { phase: 'gap', since: /^\d{4}-.*Z$/ },
+    'before the next entry it says that some are missing',
+  )
+  t.same(more, ['{"call_id":"second"}', '{"call_id":"third"}', ''], 'and it says so once')
 
   room = 0
   t.throws(() => write('lost again'), { code: 'ENOSPC' })
   room = Infinity
-  audit.check()
-  audit.check()
-  const [gap, ...more] = readFileSync(path, 'utf8').trimEnd().split('\n').slice(4)
-  t.match(JSON.parse(gap!), { phase: 'gap', since: /^\d{4}-.*Z$/ }, 'and the log says where entries are missing, once')
-  t.same(more, [])
+  await audit.check()
+  await audit.check()
+  write('fourth')
+  const [later, ...rest] = readFileSync(path, 'utf8').trimEnd().split('\n').slice(5)
+  t.match(
+    JSON.parse(later!),
+    { phase: 'gap', since: /^\d{4}-.*Z$/ },
+    'whoever asks for readiness may be the first to see',
+  )
+  t.same(rest, ['{"call_id":"fourth"}'])
   audit.close()
   t.throws(() => write('late'), 'a closed file is an error, not silence')
+})
+
+t.test('while a disk takes the entries but does not keep them, nothing changes and readiness says no', async (t) => {
+  let isBroken = true
+  const fdatasync: typeof fs.fdatasync = Object.assign(
+    (fd: number, callback: fs.NoParamCallback) =>
+      isBroken ? callback(Object.assign(new Error('EIO'), { code: 'EIO' })) : fs.fdatasync(fd, callback),
+    { __promisify__: fs.fdatasync.__promisify__ },
+  )
+  const { createFileAudit } = await t.mockImport<typeof auditRoom>('../../plugins/dispatcher/audit.js', {
+    'node:fs': { ...fs, fdatasync },
+  })
+  const path = join(t.testdir(), 'audit.log')
+  const audit = createFileAudit(path)
+  const { tools, seen } = testTools()
+  const dispatcher = createDispatcher({
+    tools,
+    gates: [auditGate(audit)],
+    audit,
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+    limits: { responseBudgetBytes: 1000, trafficQueryTimeoutSeconds: 1 },
+    scope: createCallScope(),
+    server: { name: 'x', version: '1', changelog: async () => null },
+    now: Date.now,
+  })
+  const isReady = () =>
+    createReadiness([{ name: 'audit log', run: () => audit.check() }], { changed() {}, patienceMs: 60_000 })()
+  const call = async (name: string, args: object) => {
+    const result = await dispatcher.dispatch(
+      { name, arguments: { ...args }, requestId: 'r', signal: new AbortController().signal, progress() {} },
+      {
+        caller: { mode: 'shared', role: 'admin', iss: 'https://idp', sub: 'ann' },
+        transport: 'http',
+        credentials: noCredentials,
+        pce: null,
+      },
+    )
+    return result.ok ? 'ok' : result.error.code
+  }
+  const change = () => call('rules', { name: 'x', rules: [] })
+
+  t.ok(await isReady(), 'nobody knows yet')
+  for (let times = 0; times < 3; times++) {
+    t.equal(await change(), 'audit_unavailable')
+    t.notOk(await isReady())
+    t.equal(await call('echo', {}), 'ok', 'reading goes on')
+    t.notOk(await isReady())
+  }
+  t.equal(seen.writes, 0)
+  const entries = () =>
+    readFileSync(path, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Line)
+  t.notOk(entries().some(({ phase }) => phase === 'gap'))
+
+  isBroken = false
+  t.equal(await change(), 'ok', 'it comes back without a restart')
+  t.ok(await isReady())
+  t.match(entries().slice(-3), [{ phase: 'gap', since: String }, { decision: 'allowed' }, { outcome: 'success' }])
+  audit.close()
 })
 
 t.test('200 clients at once, all with the id 1, get their own answers', async (t) => {

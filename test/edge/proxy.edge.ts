@@ -179,6 +179,8 @@ t.test('a client that leaves ends a reading call, and not a writing one', async 
       leaving.abort()
       await t.rejects(call)
       await found(() => abandoned() !== before, 'nginx has hung up on the service too')
+      // Whatever the service is asked after that, it has heard of the end of the connection by the time it answers.
+      for (const { target } of Object.values(processes)) await callTool(target, alice, 'get-server-changelog')
       const outcomeOf = () => audit().find((entry) => entry.request_id === id && entry.phase === 'outcome')
       return { held, outcome: () => found(outcomeOf, 'the outcome is audited') }
     }
@@ -354,6 +356,41 @@ t.test('a socket takes connections from whom the umask lets write to it', async 
   }
 })
 
+t.test('a public URL with a path', async (t) => {
+  const port = await choosePort(0)
+  const publicUrl = `https://localhost:${port}/policy`
+  idp.allowRedirects([`${publicUrl}/setup/callback`])
+  t.teardown(() => idp.allowRedirects([`${PUBLIC_URL}/setup/callback`]))
+  const path = socketOf('path')
+  const env = { MCP_AUDIT_LOG_PATH: auditOf('path'), MCP_PUBLIC_URL: publicUrl }
+  await world.serve({ args: ['--socket', path], env })
+  const { certificate } = world
+  await startNginx(t, { port, certificate, servers: [`server unix:${path};`], hasPath: true })
+  const target: Target = { origin: new URL(publicUrl).origin, ca: certificate.cert }
+  const get = (path: string) => sendRequest(target, { method: 'GET', path })
+
+  const call = { path: '/policy/mcp', body: JSON.stringify(PING) }
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const refused = await sendRequest(target, { ...call, headers })
+  t.equal(refused.status, 401)
+  const named = /resource_metadata="([^"]+)"/.exec(refused.headers['www-authenticate']!)![1]!
+  t.equal(named, `${publicUrl}/.well-known/oauth-protected-resource`)
+  const wellKnown = '/.well-known/oauth-protected-resource/policy'
+  for (const place of [new URL(named).pathname, `${new URL(named).pathname}/mcp`, wellKnown, `${wellKnown}/mcp`])
+    t.match(JSON.parse((await get(place)).body), { resource: publicUrl }, place)
+  const admitted = await sendRequest(target, { ...call, headers: { ...headers, authorization: `Bearer ${alice}` } })
+  t.equal(admitted.status, 200)
+
+  const browser = new Browser(trustingFetch(certificate.cert))
+  let page = await idp.logIn(browser, await browser.open(`${publicUrl}/setup`), 'alice')
+  t.same([page.url, page.status], [`${publicUrl}/setup`, 200])
+  const fields = Object.fromEntries(Object.entries(pce.registration).map(([name, value]) => [name, String(value)]))
+  page = await browser.submit(page, fields)
+  t.same([page.url, page.status], [`${publicUrl}/setup`, 200])
+  const { refused: late, served } = await insist(target, '/policy/setup/login', () => '192.0.2.2')
+  t.equal(late.status, 429, `logins are limited, after ${served}`)
+})
+
 t.test('what nginx answers itself bears a request id too', async (t) => {
   const id = 'answered-by-nginx'
   for (const version of VERSIONS) {
@@ -366,11 +403,33 @@ t.test('what nginx answers itself bears a request id too', async (t) => {
     t.equal(broken.status, 400)
     t.match(broken.headers['x-request-id'], /./, 'also where no location was found')
 
-    let limited = await ask('/setup/login')
-    for (let n = 0; n < 300 && limited.status === 302; n++) limited = await ask('/setup/login')
-    t.same([limited.status, limited.headers['x-request-id']], [429, id])
-    t.match(limited.headers['retry-after'], /^[1-9]\d*$/)
-    t.equal((await ask('/setup/logout')).status, 200, 'nothing else is limited')
+    const { refused } = await insist(over(version), '/setup/login', () => '192.0.2.1', { 'x-request-id': id })
+    t.same([refused.status, refused.headers['x-request-id']], [429, id])
+    t.match(refused.headers['retry-after'], /^[1-9]\d*$/)
+  }
+})
+
+t.test('whoever floods /setup keeps nobody else from it', async (t) => {
+  const ask = (path: string, address: string) =>
+    sendRequest(direct, { method: 'GET', path, headers: { 'x-test-address': address } })
+  const statusesOf = async (address: string) => [
+    (await ask('/setup/login', address)).status,
+    (await ask('/setup/logout', address)).status,
+  ]
+  for (const [network, addressOf, neighbour] of [
+    ['an IPv4 address', () => '203.0.113.7', '203.0.113.8'],
+    ['an IPv4 address in IPv6 clothes', () => '::ffff:203.0.113.9', '::ffff:203.0.113.10'],
+    ['a /64', (n: number) => `2001:db8:1:2:${n.toString(16)}::${n + 1}`, '2001:db8:1:3::1'],
+    ['a /64 with bytes that are none of a text', (n: number) => `2001:a0a:0:0:${n.toString(16)}::a`, '2001:a0a:0:a::a'],
+  ] as const) {
+    const logins = await insist(direct, '/setup/login', addressOf)
+    t.equal(logins.refused.status, 429, `${network} is limited as one`)
+    t.ok(logins.served >= 100, `after ${logins.served} logins at once`)
+    t.same(await statusesOf(addressOf(9)), [429, 200], 'in what it may begin, not in the rest of /setup')
+    const pages = await insist(direct, '/setup/logout', addressOf)
+    t.match(pages.refused, { status: 429, headers: { 'retry-after': /^[1-9]/ } }, 'which has a limit of its own')
+    t.same((await ask('/readyz', addressOf(9))).status, 200, 'and nothing else has one')
+    t.same(await statusesOf(neighbour), [302, 200], 'others notice nothing')
   }
 })
 
@@ -382,6 +441,20 @@ t.test('nothing secret stands in the logs of nginx', async (t) => {
     .filter((line) => /\[(crit|alert|emerg)\]/.test(line) && !/unix:.* failed \(2: No such/.test(line))
   t.same(worries, [], 'nor anything that worries it, but for processes that were not there')
 })
+
+/** Asks again and again, each time from the next address, until it is refused; resolves with how often it was served before. */
+async function insist(
+  target: Target,
+  path: string,
+  addressOf: (n: number) => string,
+  headers: Record<string, string> = {},
+) {
+  for (let served = 0; ; served++) {
+    const sent = { method: 'GET', path, headers: { ...headers, 'x-test-address': addressOf(served) } }
+    const refused = await sendRequest(target, sent)
+    if (refused.status >= 400 || served === 1000) return { served, refused }
+  }
+}
 
 /** How many requests nginx has given up because the client was gone. */
 const abandoned = () => nginx.log('access').match(/" 499 /g)?.length ?? 0

@@ -1,7 +1,9 @@
 /** The login of the browser: what is asked of the provider, and every answer that must not let anybody in (design decision 17; E8). */
 import type { LightMyRequestResponse } from 'fastify'
+import Database from 'libsql'
 import t, { type Test } from 'tap'
 import { createBrowserLogin } from '../../plugins/setup/browser-login.js'
+import type { PerUserConfig } from '../../schemas/config.js'
 import { GROUP_OF, PUBLIC_URL, startService } from './service.js'
 import type { Fault, Person } from './pretend-provider.js'
 import type { Visitor } from './visitor.js'
@@ -243,6 +245,31 @@ t.test('a login belongs to the browser that began it', async (t) => {
     302,
     'the others work',
   )
+})
+
+t.test('a login that cannot be noted as used is not lost', async (t) => {
+  const service = await startService(t)
+  const { visitor, provider, log, config } = service
+  const file = new Database((config as PerUserConfig).keystore.path)
+  t.teardown(() => file.close())
+  const browser = visitor()
+  const query = provider.comeBack((await browser.get('/setup/login')).headers.location as string).toString()
+
+  file.exec("CREATE TRIGGER refuse BEFORE INSERT ON used_tokens BEGIN SELECT RAISE(ABORT, 'refused'); END")
+  for (let n = 0; n < 2; n++) {
+    const answer = await browser.get(`/setup/callback?${query}`)
+    t.equal(answer.statusCode, 503)
+    t.match(answer.headers['retry-after'], /^[1-9]/)
+    t.match(answer.body, /Nobody can log in right now[^]*reload this page[^]*login_unavailable/)
+  }
+  t.same(provider.tokenRequests, [], 'the provider is not asked')
+  t.match(
+    log.filter(({ msg }) => msg === 'login failed'),
+    [{ error: 'login_unavailable', reason: /^SQLITE_/ }, {}],
+  )
+  file.exec('DROP TRIGGER refuse')
+  t.equal((await browser.get(`/setup/callback?${query}`)).statusCode, 302)
+  t.ok(await isLoggedIn(browser))
 })
 
 t.test('a provider that does not answer', async (t) => {

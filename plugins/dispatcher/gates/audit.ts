@@ -10,10 +10,10 @@ import type { Gate } from './gate.js'
 export const auditGate = (audit: AuditLog | null): Gate => ({
   name: 'audit',
   needs: 'call',
-  check({ tool }) {
+  async check({ tool }) {
     if (tool.effect === 'read') return
     try {
-      audit?.check()
+      await audit?.check()
     } catch (cause) {
       throw new ToolError('audit_unavailable', ERROR_TABLE.audit_unavailable.message, {}, { cause })
     }

@@ -19,10 +19,12 @@ export interface NginxOptions {
   certificate: Certificate
   /** Lines of `upstream`, in place of the one that the example has. */
   servers: readonly string[]
+  /** Whether the lines for a MCP_PUBLIC_URL with the path /policy count. */
+  hasPath?: boolean
 }
 
 /** The example with its marked lines changed, and the port. Throws Error when it does not have exactly the lines that it says. */
-export function adaptExample({ port, certificate, servers }: NginxOptions): string {
+export function adaptExample({ port, certificate, servers, hasPath = false }: NginxOptions): string {
   const changes: [RegExp, string][] = [
     [/^ {4}server 127\.0\.0\.1:8080; +# <-.*$/gm, servers.join('\n')],
     [/^ {4}server_name mcp\.example\.com; +# <-.*$/gm, 'server_name localhost;'],
@@ -38,7 +40,9 @@ export function adaptExample({ port, certificate, servers }: NginxOptions): stri
     if (text.match(line)?.length !== 1) throw new Error(`the example has not one line ${line.source}`)
     text = text.replace(line, () => changed)
   }
-  return text
+  const rewrites = /^ {4}# {3}(?=rewrite )/gm
+  if (text.match(rewrites)?.length !== 2) throw new Error('the example has not two lines for a path')
+  return hasPath ? text.replace(rewrites, '    ') : text
 }
 
 /** Starts it, without root where nobody is root, and waits until it takes connections. It is stopped at the end of the test. */
@@ -60,6 +64,9 @@ events { worker_connections 768; }
 http {
   access_log ${path('access.log')};
   gzip on;
+  # Whom the test pretends to be.
+  set_real_ip_from 127.0.0.1;
+  real_ip_header X-Test-Address;
   ${temporary.map((name) => `${name}_temp_path ${path(name)};`).join('\n  ')}
   include ${path('svc-mcp.conf')};
 }

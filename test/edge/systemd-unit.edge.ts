@@ -1,0 +1,69 @@
+/** The unit file that users copy: a start is over when the process serves, not when it has been forked. */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { within } from './support/within.js'
+
+const UNIT = fileURLToPath(new URL('../../docs/deploy/svc-mcp@.service', import.meta.url))
+const SOCKET = '/run/svc-mcp/1.sock'
+
+/** The words of the unit's ExecStartPost for the instance 1, as systemd reads them (systemd.service(5), systemd.syntax(7)). */
+function startPost(): string[] {
+  const text = readFileSync(UNIT, 'utf8').replace(/\\\n/g, ' ')
+  const line = /^ExecStartPost=(.*)$/m.exec(text)![1]!.replaceAll('%i', '1')
+  return Array.from(line.matchAll(/'([^']*)'|(\S+)/g), ([, quoted, bare]) => quoted ?? bare!)
+}
+
+/** Runs it for a process and a socket; resolves with its exit code. */
+function runStartPost(t: Test, mainPid: number, socketPath: string): Promise<number | null> {
+  const [command, ...args] = startPost().map((word) => word.replace(SOCKET, socketPath))
+  const child = spawn(command!, args, {
+    env: { PATH: process.env.PATH, MAINPID: String(mainPid) },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  t.teardown(() => child.kill())
+  return within(new Promise((resolve) => child.once('exit', resolve)), 'the command ends')
+}
+
+/** A socket where /readyz answers with these, one after the other, and with the last from then on; and who asked for what. */
+async function serveReadiness(t: Test, statuses: readonly number[]) {
+  const folder = mkdtempSync(join(tmpdir(), 'unit-'))
+  const socketPath = join(folder, '1.sock')
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    response.writeHead(statuses[asked.length] ?? statuses.at(-1)!).end('{}')
+    asked.push(`${request.method} ${request.url}`)
+  })
+  t.teardown(async () => {
+    await new Promise((resolve) => server.close(resolve))
+    rmSync(folder, { recursive: true })
+  })
+  return { socketPath, asked, listen: () => new Promise<void>((resolve) => server.listen(socketPath, resolve)) }
+}
+
+t.test('it waits until the process is ready', async (t) => {
+  const { socketPath, asked, listen } = await serveReadiness(t, [503, 503, 200])
+  const code = runStartPost(t, process.pid, socketPath)
+  await listen()
+  t.equal(await code, 0)
+  t.same(asked, Array(3).fill('GET /readyz'))
+})
+
+t.test('it gives up when the process ends', async (t) => {
+  const { socketPath, listen } = await serveReadiness(t, [503])
+  await listen()
+  const program = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])
+  const code = runStartPost(t, program.pid!, socketPath)
+  program.kill()
+  t.equal(await code, 1)
+  t.equal(await runStartPost(t, program.pid!, join(socketPath, '..', 'none.sock')), 1, 'also before it has a socket')
+})
+
+t.test('it is where the process listens', async (t) => {
+  t.match(readFileSync(UNIT, 'utf8'), / --socket \/run\/svc-mcp\/%i\.sock$/m)
+  t.match(startPost().at(-1), `"${SOCKET}"`)
+})
