@@ -63,15 +63,26 @@ export function composeUserPces(config: UserPcesConfig, parts: UserPcesParts): O
     patienceMs,
     log,
   })
+
+  /** What keeps calls from a place that a proxy connects to; those that are made here have the guard before them. */
+  async function findProblem({ host, port }: Place): Promise<ToolError | null> {
+    try {
+      const problem = await inspect(host, port)
+      return problem === null ? null : notConnected(problem, setupUrl)
+    } catch (error) {
+      if (error instanceof ToolError) return error
+      throw error
+    }
+  }
+
   return {
     async find({ iss, sub }, role) {
       const owner = { iss, sub }
       // Without a role no tool runs, so nobody's key is taken out of the keystore for it.
       const found = role === null ? { pce: null } : await findPce(owner, role)
       const place = found.pce === null ? undefined : places.get(found.pce)
-      // The guard stands before connections that are made here; those of a proxy are made there.
-      const problem = isProxied && place ? await inspect(place.host, place.port) : null
-      const refused = problem === null ? {} : { pce: null, pceProblem: notConnected(problem, setupUrl) }
+      const pceProblem = isProxied && place ? await findProblem(place) : null
+      const refused = pceProblem === null ? {} : { pce: null, pceProblem }
       return { ...found, ...refused, credentials: credentialsOf(owner) }
     },
     gate: pceGate(

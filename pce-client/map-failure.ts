@@ -35,6 +35,7 @@ const LOST = new Map([
   ['ENETRESET', 'connection lost'],
   ['ETIMEDOUT', 'timed out'],
   ['EAI_AGAIN', 'name lookup failed for now'],
+  ['ETIMEOUT', 'name lookup timed out'],
   ['ERR_HTTP_CONTENT_LENGTH_MISMATCH', 'the answer broke off'],
   ['ERR_READING_RESPONSE_STREAM', 'the answer broke off'],
   ['ERR_STREAM_PREMATURE_CLOSE', 'the answer broke off'],

@@ -23,8 +23,11 @@ export interface Keystore {
 export interface HostPolicy {
   /** The host in its one spelling, or why not, in words that follow the field's name. */
   admit(host: string, port: number): { host: string } | { problem: string }
-  /** Why what the name leads to is refused; null when it is not, or cannot be found out. */
-  inspect(host: string, port: number): Promise<string | null>
+  /**
+   * Why what the name leads to is refused; null when it is not, or cannot be found out. Rejects with ToolError `pce_unreachable` when
+   * nobody answers in the time, by default or in `patienceMs`, and that decides it.
+   */
+  inspect(host: string, port: number, patienceMs?: number): Promise<string | null>
 }
 
 export interface ConnectOptions {

@@ -5,8 +5,8 @@ import type { Keys } from './identify-keys.js'
 
 /** The note with the id of the key that opens the whole keystore, or all of it that has not been rewrapped yet. */
 export const KEK_NOTE = 'kek'
-/** The note with the id of the key that the keystore is changed to, from the first start that has both. */
-const NEXT_KEK_NOTE = 'kek_next'
+/** The note with the id of the key that the keystore is changed to, from the first start that has both; the keystore's own when that is done. */
+export const NEXT_KEK_NOTE = 'kek_next'
 const PAGE = 200
 
 export interface KeystoreFile {
@@ -41,19 +41,15 @@ export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
 }
 
 /**
- * When a record that one of these keys wraps may be put: while it is under the keystore's own key, or the rotation under way is one that
- * this server has both keys of. A server that was not restarted when the key was changed must not write what nobody can open afterwards.
+ * When a record that the current key wraps may be put: while that is the keystore's own key, or the one that it is changed to from another
+ * that this server has. A server that was not restarted when the key was changed, or changed back, must not write what nobody can open
+ * afterwards.
  */
 export function mayPut(keys: Keys): PutCondition {
   return {
     notes: [KEK_NOTE, NEXT_KEK_NOTE],
-    isMet: ([id, next]) => keys.ids.includes(id ?? '') && (id === keys.current.id || keys.ids.includes(next ?? '')),
+    isMet: ([id, next]) => keys.ids.includes(id ?? '') && (id === keys.current.id || next === keys.current.id),
   }
-}
-
-/** Ends the rotation for the records that neither key opens: they are damaged, and no reason to refuse a start. Rejects as the store does. */
-export async function giveUpOnTheRest(keys: Keys, notes: Notes): Promise<void> {
-  await notes.set(NEXT_KEK_NOTE, keys.current.id)
 }
 
 /**
@@ -87,11 +83,16 @@ async function countUnder(kekId: string, file: KeystoreFile): Promise<number> {
   }
 }
 
-const unfinished = ({ path }: KeystoreFile, left: number) =>
-  new StartupError(
-    `The last change of MCP_KEK is not finished in the keystore '${path}': ${left} of its records need a key that is neither MCP_KEK ` +
-      'nor MCP_KEK_PREVIOUS. Set both keys of that change, run svc-mcp-http rewrap-keystore, and only then change the key again',
+function unfinished({ path }: KeystoreFile, left: number): StartupError {
+  const why =
+    left > 0
+      ? `${left} of its records need a key that is neither MCP_KEK nor MCP_KEK_PREVIOUS`
+      : 'no record needs the key before any more, but a server that still has it may write one'
+  return new StartupError(
+    `The last change of MCP_KEK is not finished in the keystore '${path}': ${why}. ` +
+      'Set both keys of that change, run svc-mcp-http rewrap-keystore, and only then change the key again',
   )
+}
 
 async function orRefuse<T>({ path }: KeystoreFile, work: () => Promise<T>): Promise<T> {
   try {

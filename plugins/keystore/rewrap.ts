@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Owner } from '../../schemas/caller.js'
 import type { CredentialRecords, Notes, SealedCredentials } from '../../schemas/state.js'
-import { giveUpOnTheRest, KEK_NOTE } from './check-kek.js'
+import { KEK_NOTE, NEXT_KEK_NOTE } from './check-kek.js'
 import { rewrapRecord } from './envelope.js'
 import type { Keys } from './identify-keys.js'
 
@@ -16,8 +16,9 @@ const PAGE = 200
 
 /**
  * Wraps with the current key what the previous one has wrapped, record by record, each by compare-and-swap: a registration that comes in
- * between wins. When all are done the keystore's key is the current one, and a server that knows only the previous one stops writing;
- * what such a server has written until then is taken up by a second look at all records. Rejects as the store does.
+ * between wins. When all are done the keystore's key is the current one and no other is to follow, and a server that wraps with the previous
+ * one stops writing; what such a server has written until then is taken up by a second look at all records. Records that neither key opens
+ * are damaged, and keep the change from nothing. Rejects as the store does.
  */
 export async function rewrap(
   keys: Keys,
@@ -25,8 +26,8 @@ export async function rewrap(
 ): Promise<RewrapCounts> {
   const first = await rewrapAll(keys, records)
   await notes.set(KEK_NOTE, keys.current.id)
+  await notes.set(NEXT_KEK_NOTE, keys.current.id)
   const second = await rewrapAll(keys, records)
-  if (second.unreadable > 0) await giveUpOnTheRest(keys, notes)
   return {
     rewrapped: first.rewrapped + second.rewrapped,
     already: first.already,

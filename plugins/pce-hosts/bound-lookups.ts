@@ -1,73 +1,114 @@
 import type { LookupAddress, LookupAllOptions } from 'node:dns'
+import { keepAnswers } from './keep-answers.js'
 
 /** A name service: every address of a name. Rejects as `dns.lookup` does. */
 export type Resolve = (hostname: string, options: LookupAllOptions) => Promise<readonly LookupAddress[]>
 
-export interface Bounds {
-  /** Names that are asked for at a time. */
-  most?: number
-  /** How long one who asks waits, in milliseconds. */
-  patienceMs: number
+export interface Patience {
+  /** How long this one waits, in milliseconds. */
+  patienceMs?: number
+  /** How old an answer may be that stands in for one that has to wait for its turn, in milliseconds. Default 0: there is none. */
+  oldestMs?: number
+}
+
+export type BoundResolve = (...asked: [...Parameters<Resolve>, Patience?]) => ReturnType<Resolve>
+
+/** The code of the Error by which nobody has answered in the time. */
+export const TIME_UP = 'ETIMEOUT'
+
+/**
+ * Of the four threads that Node.js has for `dns.lookup`, and for files and ciphers too (UV_THREADPOOL_SIZE): names whose servers never
+ * answer must leave some for everybody else.
+ */
+const MOST_AT_ONCE = 3
+/** Of those, for names that had no prompt answer when they were asked for last: anybody can make up any number of slow ones. */
+const MOST_NEW_AT_ONCE = 2
+/** The part of the patience that a prompt answer takes at most, and after which an old one stands in. */
+const PROMPT = 0.2
+
+/** A question to the name service, under way or waiting for its turn. */
+interface Flight {
+  hostname: string
+  question: string
+  ask: () => ReturnType<Resolve>
+  state: 'waiting' | 'new name' | 'known name'
+  /** Those who wait for the answer. */
+  listeners: Set<(answer: ReturnType<Resolve>) => void>
 }
 
 /**
- * Half of the four threads that Node.js has for `dns.lookup`, and for files and ciphers too (UV_THREADPOOL_SIZE): names whose servers
- * never answer must leave some for everybody else.
+ * The name service behind a bound: a name is asked for once by all who want it at the same time, few names at a time, each of them once at
+ * a time, and nobody waits for ever. Then it rejects with an Error of code ETIMEOUT; a look-up that is under way keeps its place until it
+ * ends, since its thread does, and one that nobody waits for any more is not begun. Names that were answered promptly the last time go
+ * first, and have a place that the others cannot take.
+ *
+ * @param usualMs the patience of those who name none, in milliseconds.
  */
-const MOST_AT_ONCE = 2
+export function boundLookups(resolve: Resolve, usualMs: number): BoundResolve {
+  /** In the order in which they were asked for. */
+  const flights = new Map<string, Flight>()
+  const kept = keepAnswers()
 
-/**
- * The name service behind a bound: a name is asked for once by all who want it at the same time, few names at a time, and nobody waits
- * for ever. Then it rejects with an Error of code ETIMEOUT; a look-up that is under way keeps its place until it ends, since its thread
- * does.
- */
-export function boundLookups(resolve: Resolve, { most = MOST_AT_ONCE, patienceMs }: Bounds): Resolve {
-  const flights = new Map<string, Promise<readonly LookupAddress[]>>()
-  const queue: (() => void)[] = []
-  let running = 0
-
-  async function takePlace(): Promise<void> {
-    if (running < most) running += 1
-    else await new Promise<void>((isMyTurn) => queue.push(isMyTurn))
-  }
-
-  /** The place of one that has ended is the next one's at once. */
-  function leavePlace(): void {
-    const next = queue.shift()
-    if (next === undefined) running -= 1
-    else next()
-  }
-
-  async function lookUp(hostname: string, options: LookupAllOptions): Promise<readonly LookupAddress[]> {
-    const askedAt = performance.now()
-    await takePlace()
-    try {
-      if (performance.now() - askedAt > patienceMs) throw timeUp(hostname)
-      return await resolve(hostname, options)
-    } finally {
-      leavePlace()
+  function startThoseWhoseTurnItIs(): void {
+    for (let next = nextOf([...flights.values()], kept.has); next; next = nextOf([...flights.values()], kept.has)) {
+      next.state = kept.has(next.hostname) ? 'known name' : 'new name'
+      void run(next)
     }
   }
 
-  return (hostname, options) => {
+  async function run({ hostname, question, ask, listeners }: Flight): Promise<void> {
+    const startedAt = performance.now()
+    const answer = ask()
+    const addresses = await answer.catch(() => [])
+    const isPrompt = performance.now() - startedAt <= usualMs * PROMPT
+    if (isPrompt && addresses.length > 0) kept.keep(hostname, question, addresses)
+    else kept.forget(hostname)
+    flights.delete(question)
+    for (const tell of listeners) tell(answer)
+    startThoseWhoseTurnItIs()
+  }
+
+  function waitFor(flight: Flight, { patienceMs = usualMs, oldestMs = 0 }: Patience): ReturnType<Resolve> {
+    const { hostname, question, listeners } = flight
+    return new Promise((settle, reject) => {
+      const timers = [
+        setTimeout(() => {
+          const old = flight.state === 'waiting' ? kept.get(hostname, question, oldestMs) : undefined
+          if (old !== undefined) settle(old)
+        }, patienceMs * PROMPT),
+        setTimeout(() => {
+          listeners.delete(tell)
+          if (listeners.size === 0 && flight.state === 'waiting') flights.delete(question)
+          reject(timeUp(hostname))
+        }, patienceMs),
+      ]
+      const tell = (answer: ReturnType<Resolve>) => {
+        timers.forEach(clearTimeout)
+        settle(answer)
+      }
+      listeners.add(tell)
+    })
+  }
+
+  return (hostname, options, patience = {}) => {
     const { family, hints, order, verbatim } = options
-    const key = JSON.stringify([hostname, family, hints, order, verbatim])
-    let flight = flights.get(key)
-    if (flight === undefined) {
-      flight = lookUp(hostname, options).finally(() => flights.delete(key))
-      flights.set(key, flight)
-    }
-    return withPatience(flight, patienceMs, hostname)
+    const question = JSON.stringify([hostname, family, hints, order, verbatim])
+    const ask = async () => resolve(hostname, options)
+    const flight = flights.get(question) ?? { hostname, question, ask, state: 'waiting', listeners: new Set() }
+    flights.set(question, flight)
+    const answer = waitFor(flight, patience)
+    startThoseWhoseTurnItIs()
+    return answer
   }
 }
 
-function withPatience<T>(flight: Promise<T>, milliseconds: number, hostname: string): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const over = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(timeUp(hostname)), milliseconds)
-  })
-  return Promise.race([flight, over]).finally(() => clearTimeout(timer))
+function nextOf(flights: readonly Flight[], isKnown: (hostname: string) => boolean): Flight | undefined {
+  const running = flights.filter(({ state }) => state !== 'waiting')
+  if (running.length >= MOST_AT_ONCE) return undefined
+  const waiting = flights.filter((flight) => !running.some(({ hostname }) => hostname === flight.hostname))
+  const isFull = running.filter(({ state }) => state === 'new name').length >= MOST_NEW_AT_ONCE
+  return waiting.find(({ hostname }) => isKnown(hostname)) ?? (isFull ? undefined : waiting[0])
 }
 
 const timeUp = (hostname: string) =>
-  Object.assign(new Error(`no answer of the name service for ${hostname}`), { code: 'ETIMEOUT' })
+  Object.assign(new Error(`no answer of the name service for ${hostname}`), { code: TIME_UP })

@@ -1,7 +1,8 @@
 import type { LookupAddress, LookupAllOptions } from 'node:dns'
-import { isIP, type LookupFunction } from 'node:net'
+import { isIP, isIPv6, type LookupFunction } from 'node:net'
 import { StartupError } from '../../schemas/config.js'
-import { boundLookups, type Resolve } from './bound-lookups.js'
+import { ToolError } from '../../schemas/errors.js'
+import { boundLookups, TIME_UP, type Patience, type Resolve } from './bound-lookups.js'
 import { canonicalAddress, checkAddress } from './check-address.js'
 import { parsePceHost, type HostProblem } from './parse-pce-host.js'
 
@@ -27,11 +28,14 @@ export interface PceHosts {
   /** The host in its one spelling, or why no PCE may be there. Asks nobody. */
   readonly admit: (host: string, port: number) => { host: string } | HostProblem
   /**
-   * Why what the name leads to now is refused; null when it is not, and also when the name cannot be resolved in the time: whoever
-   * connects finds that out. Makes no connection. What a proxy resolves is not looked at for a host that MCP_ALLOWED_PCE_HOSTS names:
-   * only the proxy may know it.
+   * Why what the name leads to now is refused; null when it is not, and also when the name cannot be resolved: whoever connects finds
+   * that out. Makes no connection. What a proxy resolves is not looked at for a host that MCP_ALLOWED_PCE_HOSTS names: only the proxy
+   * may know it.
+   *
+   * @param patienceMs how long the name service is waited for; by default as everywhere.
+   * @throws {ToolError} (rejects) `pce_unreachable` where a proxy connects and the time is up: nobody else would look.
    */
-  readonly inspect: (host: string, port: number) => Promise<string | null>
+  readonly inspect: (host: string, port: number, patienceMs?: number) => Promise<string | null>
   /**
    * For the connections to an admitted host: the lookup resolves and checks every address at each new connection, so that a name
    * that leads elsewhere by then (DNS rebinding) leads nowhere; the peer is checked once more when it stands.
@@ -49,6 +53,8 @@ const MOST_SHOWN = 5
 const HTTPS_PORT = 443
 /** Ports below belong to the services of the system (RFC 6335, 6), SSH and mail among them. */
 const FIRST_USER_PORT = 1024
+/** A new connection to a name that waits for its turn uses addresses as old as this: milliseconds. They are checked as new ones are. */
+const OLDEST_ADDRESSES_MS = 10 * 60_000
 
 /**
  * The rule where PCEs of users may be (design decision 18; protocol-security E11, E12). MCP_ALLOWED_PCE_HOSTS narrows it to its
@@ -58,11 +64,12 @@ const FIRST_USER_PORT = 1024
  */
 export function createPceHosts(options: PceHostsOptions): PceHosts {
   const { allowed, own = () => null, patienceMs = 5000, isProxied = false } = options
-  const resolve = boundLookups(options.resolve, { patienceMs })
+  const resolve = boundLookups(options.resolve, patienceMs)
   const entries = allowed.map(readEntry)
 
   function entryFor({ host, port }: Target): Entry | undefined {
-    return entries.find((entry) => entry.host === host && (entry.port ?? port) === port)
+    const ofHost = entries.filter((entry) => entry.host === host)
+    return ofHost.find((entry) => entry.port === port) ?? ofHost.find((entry) => entry.port === null)
   }
 
   /** Why an address behind the target is refused. */
@@ -86,7 +93,9 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
     const entry = entryFor(target)
     if (allowed.length > 0 && entry === undefined) return { problem: notAllowed(entries) }
     if (port > 0 && port < FIRST_USER_PORT && port !== HTTPS_PORT && entry?.port !== port) {
-      return { problem: `no PCE is at port ${port}: it is ${HTTPS_PORT}, or ${FIRST_USER_PORT} and above` }
+      const named = `${isIPv6(target.host) ? `[${target.host}]` : target.host}:${port}`
+      const unless = entry === undefined ? '' : `, unless MCP_ALLOWED_PCE_HOSTS has ${named}`
+      return { problem: `no PCE is at port ${port}: it is ${HTTPS_PORT}, or ${FIRST_USER_PORT} and above${unless}` }
     }
     const kind = parsed.isAddress ? problemOf(target, target.host) : refusedName(target)
     return kind === null ? { host: target.host } : { problem: `${kind} is no place for a PCE` }
@@ -97,8 +106,8 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
     return isLoopback(target.host) && entryFor(target) === undefined ? 'this machine' : null
   }
 
-  async function addressesOf(target: Target, options: LookupAllOptions): Promise<LookupAddress[]> {
-    const addresses = [...(await resolve(target.host, options))]
+  async function addressesOf(target: Target, options: LookupAllOptions, patience: Patience): Promise<LookupAddress[]> {
+    const addresses = [...(await resolve(target.host, options, patience))]
     for (const { address } of addresses) {
       const kind = problemOf(target, address)
       if (kind !== null) throw new RefusedAddress(kind)
@@ -108,18 +117,22 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
 
   return {
     admit,
-    async inspect(host, port) {
+    async inspect(host, port, patienceMs) {
       if (isIP(host) !== 0 || (isProxied && entryFor({ host, port }) !== undefined)) return null
-      return addressesOf({ host, port }, { all: true }).then(
-        () => null,
-        (error: unknown) => (error instanceof RefusedAddress ? error.message : null),
-      )
+      try {
+        await addressesOf({ host, port }, { all: true }, { patienceMs })
+      } catch (error) {
+        if (error instanceof RefusedAddress) return error.message
+        if (isProxied && (error as NodeJS.ErrnoException).code === TIME_UP) throw notLookedUp()
+      }
+      return null
     },
     guard(host, port) {
       const target = { host, port }
       return {
         lookup: (hostname, options, callback) => {
-          const found = addressesOf({ ...target, host: hostname }, { ...options, all: true })
+          const place = { ...target, host: hostname }
+          const found = addressesOf(place, { ...options, all: true }, { oldestMs: OLDEST_ADDRESSES_MS })
           found.then(
             (addresses) => answer(addresses, options.all === true, hostname, callback),
             (error: unknown) => callback(error as NodeJS.ErrnoException, []),
@@ -140,6 +153,11 @@ class RefusedAddress extends Error {
   constructor(kind: string) {
     super(`the name of the PCE leads to ${kind}, which is no place for a PCE`)
   }
+}
+
+function notLookedUp(): ToolError {
+  const message = 'The name of the PCE could not be looked up in time, so it is not known where it leads.'
+  return new ToolError('pce_unreachable', message, {}, { hint: 'Nothing was changed. Repeat the call shortly.' })
 }
 
 function answer(

@@ -130,7 +130,7 @@ t.test('the client certificate of the operator is for the hosts that the operato
       pki,
       resolve: () => Promise.resolve([{ address: '10.0.0.1', family: 4 }]),
       userPce: { allowedHosts, tls, proxyUrl, allowInsecureTls: true },
-      patienceMs: 50,
+      patienceMs: 5000,
     })
     await call(ann, REGISTER, { ...registration(port, 'key', 's'), ...unchecked })
     t.ok(seen.length > 0)
@@ -211,46 +211,143 @@ t.test('a name that is never answered stalls nobody else', async (t: Test) => {
   clearInterval(timer)
 })
 
+type Hosts = ReturnType<typeof createPceHosts>
+const lookUp = (hosts: Hosts, name: string) =>
+  new Promise<{ code?: string; found: unknown }>((resolve) =>
+    hosts
+      .guard(name, 443)
+      .lookup(name, {}, (error, found) => resolve({ found, ...(error?.code !== undefined && { code: error.code }) })),
+  )
+
+/** A name service that answers with 10.0.0.1, but to names that are held only when they are let go. */
+function holding(held: (name: string) => boolean) {
+  const asked: string[] = []
+  const waiting: (() => void)[] = []
+  return {
+    asked,
+    running: () => waiting.length,
+    letGo: () => waiting.splice(0).forEach((answer) => answer()),
+    resolve: async (name: string): Promise<LookupAddress[]> => {
+      asked.push(name)
+      if (held(name)) await new Promise<void>((answer) => waiting.push(answer))
+      return [{ address: '10.0.0.1', family: 4 }]
+    },
+  }
+}
+
 t.test('names are asked for few at a time, and waited for so long', async (t) => {
-  let running = 0
-  let most = 0
-  const ends: (() => void)[] = []
-  const hosts = (patienceMs: number) =>
-    createPceHosts({
-      allowed: [],
-      patienceMs,
-      async resolve() {
-        most = Math.max(most, (running += 1))
-        await new Promise<void>((end) => ends.push(end))
-        running -= 1
-        return [{ address: '10.0.0.1', family: 4 }]
-      },
-    })
-  const lookUp = (guarded: ReturnType<typeof hosts>, name: string) =>
-    new Promise<{ code?: string; found: unknown }>((resolve) =>
-      guarded
-        .guard(name, 443)
-        .lookup(name, {}, (error, found) => resolve({ found, ...(error?.code !== undefined && { code: error.code }) })),
-    )
+  const names = holding(() => true)
+  const hosts = (patienceMs: number) => createPceHosts({ allowed: [], patienceMs, resolve: names.resolve })
   const patient = hosts(60_000)
   const answers = Promise.all(['a', 'b', 'c', 'd', 'e', 'a'].map((name) => lookUp(patient, `${name}.example`)))
-  for (let answered = 0; answered < 5; answered += 1) {
-    await until(() => ends.length > answered)
-    ends[answered]!()
+  for (const running of [2, 2, 1]) {
+    await until(() => names.running() === running)
+    names.letGo()
   }
   t.same(
     (await answers).map(({ found }) => found),
     Array(6).fill('10.0.0.1'),
   )
-  t.equal(ends.length, 5, 'a name is asked for once by all who want it')
-  t.equal(most, 2)
+  t.equal(names.asked.length, 5, 'a name is asked for once by all who want it')
 
   const hasty = hosts(5)
   t.match(await Promise.all(['a', 'b', 'c'].map((name) => lookUp(hasty, name))), Array(3).fill({ code: 'ETIMEOUT' }))
-  t.equal(ends.length, 7, 'who has gone is not asked for')
-  ends.slice(5).forEach((end) => end())
-  const later = lookUp(hosts(60_000), 'd')
-  await until(() => ends.length > 7)
-  ends[7]!()
-  t.match(await later, { found: '10.0.0.1' })
+  names.letGo()
+  t.equal(names.asked.length, 7)
+  const later = lookUp(hasty, 'd')
+  t.match([await later, names.asked.slice(7)], [{ code: 'ETIMEOUT' }, ['d']], 'who has gone is not asked for')
+  names.letGo()
+
+  const shared = hosts(60_000)
+  const slow = ['a', 'b'].map((name) => lookUp(shared, name))
+  const early = shared.inspect('c', 443, 5)
+  const late = lookUp(shared, 'c')
+  t.equal(await early, null)
+  names.letGo()
+  await Promise.all(slow)
+  await until(() => names.running() === 1)
+  names.letGo()
+  t.match(await late, { found: '10.0.0.1' }, 'whoever comes later waits as long as anybody')
+
+  const { length } = names.asked
+  const ways = [4, 6, 0].map(
+    (family) => new Promise((resolve) => shared.guard('e', 443).lookup('e', { family }, (error) => resolve(error))),
+  )
+  const other = lookUp(shared, 'f')
+  await until(() => names.running() === 2)
+  t.same(names.asked.slice(length), ['e', 'f'], 'one name has one place, however it is asked for')
+  const done = Promise.all([...ways, other])
+  for (const running of [2, 1, 1]) {
+    await until(() => names.running() === running)
+    names.letGo()
+  }
+  t.same((await done).slice(0, 3), [null, null, null])
+})
+
+t.test('names that nobody answers for keep no place of those that were answered', async (t) => {
+  const held = new Set(['slow-1', 'slow-2', 'slow-3', 'slow-4'])
+  const names = holding((name) => held.has(name))
+  const hosts = createPceHosts({ allowed: [], patienceMs: 2000, resolve: names.resolve })
+  t.teardown(() => names.letGo())
+  for (const name of ['pce-1', 'pce-2', 'turning']) t.match(await lookUp(hosts, name), { found: '10.0.0.1' })
+
+  const slow = ['slow-1', 'slow-2', 'slow-3', 'slow-4'].map((name) => lookUp(hosts, name))
+  await until(() => names.running() === 2)
+  for (const name of ['pce-1', 'pce-2', 'pce-1']) t.match(await lookUp(hosts, name), { found: '10.0.0.1' })
+  t.same(names.asked.slice(-3), ['pce-1', 'pce-2', 'pce-1'], 'looked up anew')
+  const unknown = lookUp(hosts, 'never-seen')
+
+  held.add('turning')
+  const turned = [lookUp(hosts, 'turning'), hosts.inspect('turning', 443)]
+  const otherwise = new Promise((resolve) => hosts.guard('turning', 443).lookup('turning', { family: 4 }, resolve))
+  await until(() => names.running() === 3)
+  const { length } = names.asked
+  t.match(await lookUp(hosts, 'pce-1'), { found: '10.0.0.1' }, 'what it led to stands in where no place is left')
+  t.equal(names.asked.length, length)
+  t.match(await Promise.all(slow), Array(4).fill({ code: 'ETIMEOUT' }))
+  t.match(await unknown, { code: 'ETIMEOUT' })
+  await Promise.all([...turned, otherwise])
+
+  names.letGo()
+  await new Promise(setImmediate)
+  const again = [lookUp(hosts, 'slow-1'), lookUp(hosts, 'turning'), lookUp(hosts, 'slow-2')]
+  await until(() => names.running() === 2)
+  t.match(await lookUp(hosts, 'pce-2'), { found: '10.0.0.1' })
+  t.equal(names.running(), 2, 'a name that has become slow is one of the slow ones')
+  names.letGo()
+  await until(() => names.running() === 1)
+  names.letGo()
+  await Promise.all(again)
+})
+
+t.test('through a proxy nobody gets past a name service that is busy', async (t) => {
+  const pce = await startEchoPce(t, pki)
+  const userPce = { allowedHosts: [], proxyUrl: (await startProxy(t)).url, allowInsecureTls: true }
+  const at = (host: string) => ({ ...registration(pce.port, 'key', 's'), ...unchecked, pce_host: host })
+  const resolve = () => Promise.resolve([{ address: '10.0.0.1', family: 4 }])
+  const before = await startUserService(t, { pki, resolve, userPce })
+  t.match(await before.call(ann, REGISTER, at('pce.example')), { connection: { ok: true } })
+
+  const names = holding((name) => name.startsWith('slow'))
+  const { call, keystore } = await startUserService(t, {
+    pki,
+    file: before.path,
+    async resolve(name) {
+      const found = await names.resolve(name)
+      return name === 'pce.example' ? [{ address: '169.254.169.254', family: 4 }] : found
+    },
+    userPce,
+  })
+  t.teardown(() => names.letGo())
+  const { requests } = pce
+  const registering = ['slow-1', 'slow-2'].map((name) => call(person(name), REGISTER, at(`${name}.example`)))
+  await until(() => names.running() === 2)
+  const busy = { error: 'pce_unreachable', message: /could not be looked up in time/, hint: /Repeat the call/ }
+  t.match(await call(ann, 'get-labels'), busy)
+  t.match(await call(ann, 'get-server-changelog'), { releases: Array }, 'which needs no PCE')
+  t.match(await Promise.all(registering), [busy, busy])
+  t.equal(await keystore.find(person('slow-1')), null, 'nothing is stored')
+  names.letGo()
+  t.match(await call(ann, 'get-labels'), { error: 'pce_unreachable', message: /cloud metadata service/ }, 'at once')
+  t.equal(pce.requests, requests)
 })

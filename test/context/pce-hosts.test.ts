@@ -393,9 +393,23 @@ t.test('ports of other services are no place of a PCE, but by the word of the op
   for (const port of [443, 1024, 8443, 65_535]) t.same(admit('pce.example.com', port), { host: 'pce.example.com' })
   for (const port of [1, 22, 25, 80, 1023])
     t.match(admit('pce.example.com', port), { problem: `no PCE is at port ${port}: it is 443, or 1024 and above` })
-  const named = hostsOf({ allowed: ['pce.example.com:444', 'pce.example.com'] })
-  t.same(named.admit('pce.example.com', 444), { host: 'pce.example.com' })
-  t.match(named.admit('pce.example.com', 22), { problem: /no PCE is at port 22/ })
+  for (const allowed of [
+    ['pce.example.com:444', 'pce.example.com'],
+    ['pce.example.com', 'pce.example.com:444'],
+  ]) {
+    const named = hostsOf({ allowed })
+    t.same(named.admit('pce.example.com', 444), { host: 'pce.example.com' })
+    t.match(named.admit('pce.example.com', 22), { problem: /no PCE is at port 22/ })
+  }
+  for (const [host, named] of [
+    ['pce.example.com', 'pce.example.com:444'],
+    ['fd00::1', '[fd00::1]:444'],
+  ] as const) {
+    const refused = hostsOf({ allowed: [host] }).admit(host, 444)
+    const problem = `no PCE is at port 444: it is 443, or 1024 and above, unless MCP_ALLOWED_PCE_HOSTS has ${named}`
+    t.same(refused, { problem })
+    t.same(hostsOf({ allowed: [named] }).admit(host, 444), { host }, 'which is true')
+  }
 })
 
 t.test('MCP_ALLOWED_PCE_HOSTS narrows the choice to its entries', async (t) => {

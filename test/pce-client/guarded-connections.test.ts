@@ -107,6 +107,22 @@ t.test('a lookup that refuses', async (t) => {
   })
 })
 
+t.test('a name service that does not answer for now is asked again', async (t) => {
+  const server = await startServer(t, () => ok)
+  for (const code of ['EAI_AGAIN', 'ETIMEOUT']) {
+    const silent = Object.assign(new Error('x'), { code })
+    const names = scripted(silent, silent, ['127.0.0.1'])
+    const client = clientOf(server, { url: 'http://pce.example.test', lookup: names.lookup })
+    t.equal((await client.get('x')).status, 200, code)
+    t.equal(names.asked.length, 3)
+    const never = clientOf(server, { url: 'http://pce.example.test', lookup: scripted(silent).lookup, retryCount: 1 })
+    t.match(await rejection(never.get('x')), {
+      code: 'unreachable',
+      message: new RegExp(`name lookup .* \\(${code}\\)$`),
+    })
+  }
+})
+
 t.test('the check of the peer', async (t) => {
   const listener = await startListener(t)
   const refuse = (address: string) => {

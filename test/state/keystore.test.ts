@@ -34,8 +34,11 @@ const unavailable = { name: 'ToolError', code: 'keystore_unavailable' }
 const unfinished = (path: string, left: number) => ({
   name: 'StartupError',
   message:
-    `The last change of MCP_KEK is not finished in the keystore '${path}': ${left} of its records need a key that is neither MCP_KEK ` +
-    'nor MCP_KEK_PREVIOUS. Set both keys of that change, run svc-mcp-http rewrap-keystore, and only then change the key again',
+    `The last change of MCP_KEK is not finished in the keystore '${path}': ` +
+    (left > 0
+      ? `${left} of its records need a key that is neither MCP_KEK nor MCP_KEK_PREVIOUS. `
+      : 'no record needs the key before any more, but a server that still has it may write one. ') +
+    'Set both keys of that change, run svc-mcp-http rewrap-keystore, and only then change the key again',
 })
 
 t.test('what is stored comes back whole, each time under a version of its own', async (t) => {
@@ -329,6 +332,40 @@ t.test('a server that was left with the old key writes nothing that would be los
   t.equal(bob?.open().apiSecret, 'bob', 'what it has read it can open')
   t.equal((await fresh.keystore.find(BOB))?.open().apiSecret, 'rotating')
 })
+
+t.test(
+  'a server that was left from a change of the key which was taken back writes nothing that would be lost',
+  async (t) => {
+    for (const isRewrappedBefore of [true, false]) {
+      const path = newPath(t)
+      const first = await open(t, path)
+      await first.keystore.write(ALICE, credentialsOf('alice'))
+      const left = await open(t, path, NEXT, KEK)
+      await left.keystore.write(BOB, credentialsOf('bob'))
+      if (isRewrappedBefore) await left.keystore.rewrap()
+      const back = await open(t, path, KEK, NEXT)
+      await left.keystore.write(BOB, credentialsOf('still open to both'))
+      t.strictSame(await back.keystore.rewrap(), {
+        rewrapped: isRewrappedBefore ? 2 : 1,
+        already: isRewrappedBefore ? 0 : 1,
+        unreadable: 0,
+      })
+      await t.rejects(left.keystore.write(BOB, credentialsOf('lost')), unavailable)
+      t.equal((await left.keystore.find(ALICE))?.open().apiSecret, 'alice', 'it reads on')
+      const alone = await open(t, path)
+      t.equal((await alone.keystore.find(BOB))?.open().apiSecret, 'still open to both')
+      await alone.keystore.write(BOB, credentialsOf('after'))
+      const [kek, next] = await notesOf(alone.state)
+      t.equal(next, kek, 'no other key is to follow')
+
+      const anew = await open(t, path, NEXT, KEK)
+      for (const server of [left, anew, alone]) await server.keystore.write(BOB, credentialsOf('begun anew'))
+      await anew.keystore.rewrap()
+      await t.rejects(alone.keystore.write(BOB, credentialsOf('lost')), unavailable)
+      t.equal((await (await open(t, path, NEXT)).keystore.find(BOB))?.open().apiSecret, 'begun anew')
+    }
+  },
+)
 
 t.test(
   'rewrapping that breaks off leaves every record open to both keys, and the new key alone is not taken',
