@@ -88,7 +88,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
     await secured.register(mcp, {
       info: { name, version },
       tools: deps.tools,
-      sessionOf: ({ callSession, headers }) => ({ ...callSession!, client: headers['user-agent'] }),
+      sessionOf: ({ callSession }) => callSession!,
       charge,
     })
     await secured.register(async (confirming) => {
@@ -97,7 +97,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
       await confirming.register(confirm, {
         confirmations: service.confirmations,
         tools: deps.tools,
-        sessionOf: ({ callSession, headers }) => callSession && { ...callSession, client: headers['user-agent'] },
+        sessionOf: ({ callSession }) => callSession,
         checkCall: (tool, { callSession }) => service.checkCall(tool, callSession!),
         ownerOf: ({ identity }) => identity,
         audit: service.auditRoute,
@@ -132,8 +132,8 @@ async function setupScope(
       // What a form has begun is finished; nobody can cancel it.
       const { signal } = new AbortController()
       const call = { name, arguments: args, route: '/setup', requestId: request.id, signal, progress: () => {} }
-      const client = request.headers['user-agent']
-      const work = app.dispatcher.dispatch(call, { ...(await service.openSession(identity)), client })
+      const session = await service.openSession(identity, request.headers['user-agent'])
+      const work = app.dispatcher.dispatch(call, session)
       request.heldPlaces?.keepUntil(work)
       return work
     },

@@ -42,7 +42,8 @@ export interface AuthenticatedService {
   auditRoute: AuditRoute
   state: State
   readonly roleOf: (identity: Identity) => Role | null
-  readonly openSession: (identity: Identity) => Promise<Session>
+  /** `client` as the User-Agent names it. */
+  readonly openSession: (identity: Identity, client?: string) => Promise<Session>
   /** Throws what the gates in front of the confirmation say of a call of the tool. */
   readonly checkCall: (tool: AnyTool, session: Session) => void
   /** What must work before this process is given calls. */
@@ -95,12 +96,13 @@ export async function composeAuthenticated(
       auditRoute: createRouteAudit(audit),
       state,
       roleOf,
-      async openSession(identity) {
+      async openSession(identity, client) {
         const role = roleOf(identity)
         const { iss, sub } = identity
         return {
           caller: { mode: config.mode, role, iss, sub },
           transport: 'http',
+          client,
           ...(role === null && { roleProblem: explainNoRole(identity) }),
           ...(await pces.find(identity, role)),
         }

@@ -5,8 +5,8 @@ import type { Identity } from '../../schemas/caller.js'
 type Session = Parameters<FastifyInstance['dispatcher']['dispatch']>[1]
 
 export interface ContextOptions {
-  /** Role, credentials and PCE client of whoever has been authenticated. Called once for each request. */
-  openSession: (identity: Identity) => Promise<Session>
+  /** Role, credentials and PCE client of whoever has been authenticated, by which client. Called once for each request. */
+  openSession: (identity: Identity, client?: string) => Promise<Session>
 }
 
 declare module 'fastify' {
@@ -24,7 +24,8 @@ export default fp<ContextOptions>(
   (app, { openSession }, done) => {
     app.decorateRequest('callSession', null)
     app.addHook('preHandler', async (request) => {
-      if (request.identity !== null) request.callSession = await openSession(request.identity)
+      const { identity, headers } = request
+      if (identity !== null) request.callSession = await openSession(identity, headers['user-agent'])
     })
     done()
   },
