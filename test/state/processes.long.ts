@@ -26,6 +26,7 @@ t.test(`kill -9 at any moment, ${KILLS} times: nothing acknowledged is lost, not
   /** By owner: the acknowledged secret, or nothing, and those that a killed writer had begun to store after it. */
   const expected = new Map<number, (string | undefined)[]>()
   const claims: string[] = []
+  let stores = 0
   let first = 0
   for (let kill = 0; kill < KILLS; kill++) {
     const args = { path, kek: text(kek), previousKek: text(previousKek), owners, first }
@@ -51,6 +52,7 @@ t.test(`kill -9 at any moment, ${KILLS} times: nothing acknowledged is lost, not
 
     for (const { said } of writers) for (const { claimed } of said) if (claimed !== undefined) claims.push(claimed)
     for (const { said } of writers) note(expected, said)
+    stores += writers.flatMap(({ said }) => said).filter(({ stored }) => stored !== undefined).length
     first += Math.max(...writers.map(({ said }) => said.length))
 
     // With either key as the current one, whichever way the last rewrap went.
@@ -66,6 +68,7 @@ t.test(`kill -9 at any moment, ${KILLS} times: nothing acknowledged is lost, not
   }
   const { state, keystore } = await openKeystoreFile({ path, ...keys }, { now })
   t.ok(claims.length >= KILLS)
+  t.ok(stores >= KILLS)
   t.equal(new Set(claims).size, claims.length, 'no id was given to two')
   for (const id of claims) t.equal(await state.usedTokens.isUsed(id), true, 'no claim was forgotten')
   for (const id of claims) t.equal(await state.usedTokens.claim(id, now() + 120_000), false, 'no claim is given again')
@@ -105,9 +108,14 @@ async function checkOneKey(t: Test, path: string, kek: Buffer, owners: number[])
 
 /** Nobody else writes for these owners: what was acknowledged last stands, or what the writer was at when it was killed. */
 function note(expected: Map<number, (string | undefined)[]>, said: Said[]): void {
-  for (const { trying, stored, secret } of said) {
+  for (const { trying, stored, outdated, secret } of said) {
     if (trying !== undefined) expected.set(trying, [...(expected.get(trying) ?? [undefined]), secret])
     if (stored !== undefined) expected.set(stored, [secret])
+    if (outdated !== undefined)
+      expected.set(
+        outdated,
+        expected.get(outdated)!.filter((possible) => possible !== secret),
+      )
   }
 }
 

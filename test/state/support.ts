@@ -41,6 +41,8 @@ export interface Said {
   warning?: string
   trying?: number
   stored?: number
+  /** Refused, because the key was changed meanwhile. */
+  outdated?: number
   read?: number
   secret?: string
   claimed?: string

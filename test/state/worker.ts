@@ -56,8 +56,15 @@ const tasks: Record<string, () => Promise<void>> = {
       const owner = (args.firstOwner ?? 0) + (round % args.owners)
       const secret = `${args.name}-${round}`
       say({ trying: owner, secret })
-      await keystore.write(ownerOf(owner), credentialsOf(secret))
-      say({ stored: owner, secret })
+      // While another process has just changed the key back, this one must not write with it.
+      const isStored = await keystore.write(ownerOf(owner), credentialsOf(secret)).then(
+        () => true,
+        (error: Error & { cause?: Error }) => {
+          if (error.cause?.message.startsWith('MCP_KEK was changed') !== true) throw error
+          return false
+        },
+      )
+      say(isStored ? { stored: owner, secret } : { outdated: owner, secret })
       const id = `token-${round}`
       if (await state.usedTokens.claim(id, now() + 120_000)) say({ claimed: id })
     }

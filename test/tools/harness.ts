@@ -84,16 +84,18 @@ export function benchOf(t: Test, simulator: PceSimulator, url: string, options: 
   let now = NOW
   const progress: ProgressUpdate[] = []
   const silent = () => undefined
-  const dispatcher = createDispatcher({
-    tools: [...tools, ...(options.tools ?? [])],
-    gates: [],
-    audit: null,
-    log: { debug: silent, info: silent, warn: silent, error: silent },
-    limits: { responseBudgetBytes: options.budget ?? 80_000, trafficQueryTimeoutSeconds: 600 },
-    scope: createCallScope(),
-    server: { name: 'svc-mcp', version: '0.1.0', changelog: options.changelog ?? (async () => null) },
-    now: () => now,
-  })
+  const start = () =>
+    createDispatcher({
+      tools: [...tools, ...(options.tools ?? [])],
+      gates: [],
+      audit: null,
+      log: { debug: silent, info: silent, warn: silent, error: silent },
+      limits: { responseBudgetBytes: options.budget ?? 80_000, trafficQueryTimeoutSeconds: 600 },
+      scope: createCallScope(),
+      server: { name: 'svc-mcp', version: '0.1.0', changelog: options.changelog ?? (async () => null) },
+      now: () => now,
+    })
+  let dispatcher = start()
   const call = (name: string, args: object, cancel: (update: ProgressUpdate) => boolean = () => false) => {
     progress.length = 0
     const controller = new AbortController()
@@ -117,7 +119,11 @@ export function benchOf(t: Test, simulator: PceSimulator, url: string, options: 
     pce,
     progress,
     advance: (ms) => (now += ms),
-    stop: () => dispatcher.abortAll(),
+    stop() {
+      const stopped = dispatcher
+      dispatcher = start()
+      stopped.abortAll()
+    },
     async ok(name, args = {}) {
       const result = await call(name, args)
       if (!result.ok) throw new Error(`${name} failed: ${JSON.stringify(renderError(result.error, 'r1'))}`)
