@@ -37,13 +37,15 @@ export async function admitCall(
     for (const gate of gates) {
       if (gate.needs !== 'call') continue
       asked = gate.name
-      await gate.check(subject)
+      const checking = gate.check(subject)
+      // Most have nothing to wait for, and every call passes all of them.
+      if (checking !== undefined) await checking
     }
     asked = 'arguments'
     const args = validateArguments(subject.tool, subject.call.arguments)
     const approve = (approval: Approval) => (approved = approval)
     for (const gate of gates) {
-      if (gate.needs !== 'arguments') continue
+      if (gate.needs !== 'arguments' || gate.concerns?.(subject.tool) === false) continue
       asked = gate.name
       await gate.check({ ...subject, args, context: { ...context, signal: context.beforeWriting }, approve })
     }

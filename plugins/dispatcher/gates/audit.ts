@@ -10,12 +10,13 @@ import type { Gate } from './gate.js'
 export const auditGate = (audit: AuditLog | null): Gate => ({
   name: 'audit',
   needs: 'call',
-  async check({ tool }) {
-    if (tool.effect === 'read') return
-    try {
-      await audit?.check()
-    } catch (cause) {
-      throw new ToolError('audit_unavailable', ERROR_TABLE.audit_unavailable.message, {}, { cause })
-    }
-  },
+  check: ({ tool }) => (tool.effect === 'read' ? undefined : checkWritable(audit)),
 })
+
+async function checkWritable(audit: AuditLog | null): Promise<void> {
+  try {
+    await audit?.check()
+  } catch (cause) {
+    throw new ToolError('audit_unavailable', ERROR_TABLE.audit_unavailable.message, {}, { cause })
+  }
+}

@@ -26,8 +26,8 @@ const HINT =
 export const confirmGate = (confirmations: Confirmations, url: string): Gate => ({
   name: 'confirm',
   needs: 'arguments',
+  concerns: (tool) => tool.requiresConfirm,
   async check(subject) {
-    if (!subject.tool.requiresConfirm) return
     const paramsHash = confirmations.hash(subject.call.arguments)
     const call = confirmations.describe(subject.session, subject.tool.name, paramsHash)
     subject.note({ params_hash: paramsHash })

@@ -32,4 +32,10 @@ export interface CallerGate {
 export type Gate =
   | { readonly name: string; readonly needs: 'call'; check(subject: GateSubject): void | Promise<void> }
   /** Asked once the arguments are known to be valid, so that a bad call spends nothing. */
-  | { readonly name: string; readonly needs: 'arguments'; check(subject: ValidSubject): void | Promise<void> }
+  | {
+      readonly name: string
+      readonly needs: 'arguments'
+      /** Which tools it is asked about; all of them where it does not say. */
+      concerns?(tool: AnyTool): boolean
+      check(subject: ValidSubject): void | Promise<void>
+    }
