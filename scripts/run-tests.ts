@@ -3,16 +3,22 @@
  * file), tells each file as it ends and each failure with its details, and ends with the plain line `N passed, N failed`.
  * tap's own reporters swallow what a crashing test file wrote to standard error; here it passes through.
  */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Result } from 'tap-parser'
 import { summaryLine, watchRun } from './count-assertions.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+const TAP = 'node_modules/tap/dist/esm/run.mjs'
 
 console.log(`Node.js ${process.version}`)
 const started = Date.now()
+// tap makes itself anew for our choice of plugins, but would still load those it came with into every file of that first run.
+if (!existsSync(join(root, '.tap', 'plugins')))
+  spawnSync(process.execPath, [TAP, 'build'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
 const { parser, total } = watchRun({
   failure: (result) => console.log(`\nFAILED  ${result.fullname}\n${detailsOf(result)}\n`),
   file: ({ name, time }, { passed, failed, skipped }) => {
@@ -22,14 +28,10 @@ const { parser, total } = watchRun({
     )
   },
 })
-const tap = spawn(
-  process.execPath,
-  ['node_modules/tap/dist/esm/run.mjs', 'run', '--reporter=tap', ...process.argv.slice(2)],
-  {
-    cwd: root,
-    stdio: ['inherit', 'pipe', 'inherit'],
-  },
-)
+const tap = spawn(process.execPath, [TAP, 'run', '--reporter=tap', ...process.argv.slice(2)], {
+  cwd: root,
+  stdio: ['inherit', 'pipe', 'inherit'],
+})
 // Ctrl-C reaches tap from the terminal as well; this process only waits for it to tidy up.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => tap.kill(signal))
 tap.stdout.pipe(parser)
