@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fastify, type FastifyRequest, type InjectOptions } from 'fastify'
 import { pino } from 'pino'
 import type { Test } from 'tap'
-import { createPceClient } from '../../pce-client/index.js'
+import type { PceClient } from '../../pce-client/index.js'
 import { createConfirmations } from '../../plugins/confirm/create-confirmations.js'
 import confirm from '../../plugins/confirm/index.js'
 import { createRouteAudit } from '../../plugins/dispatcher/audit-route.js'
@@ -28,7 +28,7 @@ import { tools as realTools } from '../../tools/index.js'
 import { createPceSimulator, type PceSimulator } from '../pce-simulator/index.js'
 import type { PceSimulatorOptions } from '../pce-simulator/options.js'
 import { parseEvents } from '../contract/insecure-app.js'
-import { noCredentials, NOW, type Json } from '../tools/harness.js'
+import { connect, noCredentials, NOW, type Json } from '../tools/harness.js'
 
 export const PUBLIC_URL = 'https://mcp.example.test'
 const ISS = 'https://id.example.test'
@@ -102,7 +102,7 @@ export async function startConfirming(t: Test, options: Options = {}) {
     t.teardown(() => simulator.close())
     t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   }
-  const pce = connect(simulator)
+  const pce = connect(simulator, simulator.url)
   t.teardown(() => pce.close())
   const state = openState(join(directory, 'state.db'), { now, variable: 'MCP_STATE_PATH' })
   t.teardown(() => state.close())
@@ -287,22 +287,6 @@ const RULE = {
   resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] },
 } as Json
 
-async function labelOf(pce: ReturnType<typeof connect>, value: string): Promise<string> {
+async function labelOf(pce: PceClient, value: string): Promise<string> {
   return (await pce.labels.get('draft', null, { params: { key: 'app', value } }))[0]!.href
-}
-
-/** Retries take no time. */
-function connect(simulator: { url: string; orgId: number; credentials: { key: string; secret: string } }) {
-  const { protocol, hostname, port } = new URL(simulator.url)
-  const sleep = () => new Promise<void>((resolve) => setImmediate(resolve))
-  const timers = { now: Date.now, random: () => 0.5, sleep }
-  const pce = createPceClient({
-    url: `${protocol}//${hostname}`,
-    port,
-    orgId: simulator.orgId,
-    timers,
-    requestTimeout: 5,
-  })
-  pce.setCredentials(simulator.credentials.key, simulator.credentials.secret)
-  return pce
 }

@@ -10,7 +10,7 @@ import t from 'tap'
 import { defineTool, type AnyTool } from '../../tools/define.js'
 import { registrationFor, startPce, startService, PUBLIC_URL, type Line } from './authenticated-service.js'
 import { noCredentials } from '../tools/harness.js'
-import { gate } from './insecure-app.js'
+import { gate, openTool } from './insecure-app.js'
 
 const HOST = { host: new URL(PUBLIC_URL).host }
 const CHALLENGE =
@@ -330,14 +330,9 @@ t.test('limits of one caller leave others alone', async (t) => {
 t.test('one caller cannot take every place', async (t) => {
   const hold = gate()
   const held = defineTool({
+    ...openTool,
     name: 'hold',
-    area: 'server',
-    summary: 'Waits.',
     effect: 'read',
-    roles: ['reader', 'operator', 'admin'],
-    requiresPce: false,
-    requiresConfirm: false,
-    example: {},
     input: Type.Object({}, { additionalProperties: false }),
     output: Type.Object({ text: Type.String() }),
     async handler() {

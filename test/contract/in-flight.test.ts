@@ -11,7 +11,7 @@ import inFlight from '../../plugins/in-flight/index.js'
 import requestId from '../../plugins/request-id/index.js'
 import { defineTool } from '../../tools/define.js'
 import { tools as allTools } from '../../tools/index.js'
-import { insecureApp, parseEvents, request, testTools, type Line } from './insecure-app.js'
+import { insecureApp, openTool, parseEvents, request, testTools, type Line } from './insecure-app.js'
 
 const http = (maxInFlight: number) => ({ host: '127.0.0.1', port: 0, allowedHosts: [], maxInFlight })
 const tick = () => new Promise((resolve) => setImmediate(resolve))
@@ -79,14 +79,9 @@ t.test('work that begins after its client has left takes its place back', async 
 t.test('a batch takes one place, and works on one call at a time', async (t) => {
   let [running, most, runs] = [0, 0, 0]
   const counted = defineTool({
+    ...openTool,
     name: 'counted',
-    area: 'server',
-    summary: 'Counts.',
     effect: 'read',
-    roles: ['reader', 'operator', 'admin'],
-    requiresPce: false,
-    requiresConfirm: false,
-    example: {},
     input: Type.Object({}, { additionalProperties: false }),
     output: Type.Object({ nth: Type.Integer() }),
     async handler() {

@@ -94,7 +94,8 @@ export function gate() {
   return { open, opened, arrive, arrived }
 }
 
-const core = {
+/** What tools of tests have in common: for everybody, without a PCE, without a confirmation. */
+export const openTool = {
   area: 'server',
   summary: 'A tool of the test.',
   roles: ['reader', 'operator', 'admin'],
@@ -112,7 +113,7 @@ export function testTools() {
   const Closed = { additionalProperties: false }
   const tools = [
     defineTool({
-      ...core,
+      ...openTool,
       name: 'echo',
       effect: 'read',
       input: Type.Object(
@@ -123,7 +124,7 @@ export function testTools() {
       handler: ({ text }) => Promise.resolve({ text: text! }),
     }),
     defineTool({
-      ...core,
+      ...openTool,
       name: 'rules',
       effect: 'write',
       input: Type.Object(
@@ -150,7 +151,7 @@ export function testTools() {
       example: { name: 'x', rules: [] },
     }),
     defineTool({
-      ...core,
+      ...openTool,
       name: 'leak',
       effect: 'read',
       input: Type.Object({}, Closed),
@@ -158,7 +159,7 @@ export function testTools() {
       handler: () => Promise.reject(new Error('secret=abc at /srv/x.js')),
     }),
     defineTool({
-      ...core,
+      ...openTool,
       name: 'refuse',
       effect: 'read',
       input: Type.Object({}, Closed),
@@ -173,7 +174,7 @@ export function testTools() {
         ),
     }),
     defineTool({
-      ...core,
+      ...openTool,
       name: 'misanswer',
       effect: 'write',
       input: Type.Object({}, Closed),
@@ -181,7 +182,7 @@ export function testTools() {
       handler: () => Promise.resolve({ text: 5 } as never),
     }),
     defineTool({
-      ...core,
+      ...openTool,
       name: 'needs-pce',
       effect: 'read',
       requiresPce: true,
@@ -190,7 +191,7 @@ export function testTools() {
       handler: () => Promise.resolve({ text: 'never' }),
     }),
     defineTool({
-      ...core,
+      ...openTool,
       name: 'wait-read',
       effect: 'read',
       input: Type.Object({}, Closed),
@@ -208,7 +209,7 @@ export function testTools() {
       },
     }),
     defineTool({
-      ...core,
+      ...openTool,
       name: 'wait-write',
       effect: 'write',
       input: Type.Object({}, Closed),

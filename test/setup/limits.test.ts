@@ -2,6 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { defineTool, type AnyTool } from '../../tools/define.js'
+import { openTool } from '../contract/insecure-app.js'
 import { GROUP_OF, PUBLIC_URL, startService } from '../contract/authenticated-service.js'
 import { Browser } from '../identity/browser.js'
 import { startServed } from './served.js'
@@ -130,14 +131,9 @@ t.test('a visit of the page counts among what a caller has in flight', async (t)
   const arrived = new Promise<void>((resolve) => (arrive = resolve))
   const opened = new Promise<void>((resolve) => (open = resolve))
   const status = defineTool({
+    ...openTool,
     name: 'check-pce-credentials-status',
-    area: 'credentials',
-    summary: 'Waits.',
     effect: 'read',
-    roles: ['reader', 'operator', 'admin'],
-    requiresPce: false,
-    requiresConfirm: false,
-    example: {},
     input: Type.Object({}, { additionalProperties: false }),
     output: Type.Object({ registered: Type.Boolean() }),
     async handler() {

@@ -64,21 +64,7 @@ export async function startBench(t: Test, options: BenchOptions = {}): Promise<B
 
 /** As startBench, for a PCE that listens already (a scripted server, a dead port). */
 export function benchOf(t: Test, simulator: PceSimulator, url: string, options: BenchOptions = {}): Bench {
-  const { protocol, hostname, port } = new URL(url)
-  const sleep = (_ms: number, signal?: AbortSignal) =>
-    new Promise<void>((resolve, reject) => {
-      signal?.throwIfAborted()
-      setImmediate(() => (signal?.aborted ? reject(new Error('aborted')) : resolve()))
-    })
-  const timers = { now: Date.now, random: () => 0.5, sleep }
-  const pce = createPceClient({
-    url: `${protocol}//${hostname}`,
-    port,
-    orgId: simulator.orgId,
-    timers,
-    requestTimeout: 5,
-  })
-  pce.setCredentials(simulator.credentials.key, simulator.credentials.secret)
+  const pce = connect(simulator, url)
   t.teardown(() => pce.close())
 
   let now = NOW
@@ -147,4 +133,18 @@ export function benchOf(t: Test, simulator: PceSimulator, url: string, options: 
       return fresh.filter(({ method, path }) => method !== 'GET' && !reading.test(path))
     },
   }
+}
+
+/** A client of a simulated PCE, whose retries take no time. Who makes it closes it. */
+export function connect({ orgId, credentials }: Pick<PceSimulator, 'orgId' | 'credentials'>, url: string): PceClient {
+  const { protocol, hostname, port } = new URL(url)
+  const sleep = (_ms: number, signal?: AbortSignal) =>
+    new Promise<void>((resolve, reject) => {
+      signal?.throwIfAborted()
+      setImmediate(() => (signal?.aborted ? reject(new Error('aborted')) : resolve()))
+    })
+  const timers = { now: Date.now, random: () => 0.5, sleep }
+  const pce = createPceClient({ url: `${protocol}//${hostname}`, port, orgId, timers, requestTimeout: 5 })
+  pce.setCredentials(credentials.key, credentials.secret)
+  return pce
 }
