@@ -31,7 +31,7 @@ export default tseslint.config(
   { files: ['scripts/**', 'test/**'], rules: { 'no-console': 'off' } },
   {
     // Tests read untyped JSON from the wire and pass fakes where a port is expected.
-    files: ['test/**/*.ts'],
+    files: ['test/**/*.ts', 'pce-simulator/**/*.ts'],
     rules: {
       '@typescript-eslint/no-unsafe-assignment': 'off',
       '@typescript-eslint/no-unsafe-member-access': 'off',

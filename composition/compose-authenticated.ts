@@ -17,7 +17,7 @@ import type { AnyTool } from '../tools/define.js'
 import { openAudit, type ServiceParts } from './compose-service.js'
 import { openSharedPce } from './open-shared-pce.js'
 import { openUserPces } from './open-user-pces.js'
-import { readPackage, type PackageFacts } from './read-package.js'
+import { readPackage, type PackageFacts } from '../process/read-package.js'
 
 /** Where the callers' PCEs come from in one of the two modes. */
 export interface PceSource {

@@ -11,7 +11,7 @@ import type { AnyTool } from '../tools/define.js'
 import type { CredentialsPort } from '../schemas/credentials.js'
 import { connectPce } from './connect-pce.js'
 import { fixedCredentials } from './fixed-credentials.js'
-import { readPackage, type PackageFacts } from './read-package.js'
+import { readPackage, type PackageFacts } from '../process/read-package.js'
 
 export interface ServiceParts {
   tools: readonly AnyTool[]

@@ -1,5 +1,5 @@
-import { openKeystore, type Keystore } from '../plugins/keystore/open-keystore.js'
-import { openState } from '../plugins/state/open-state.js'
+import { openKeystore, type Keystore } from '../storage/keystore/open-keystore.js'
+import { openState } from '../storage/state/open-state.js'
 import type { PerUserConfig } from '../schemas/config.js'
 import type { State } from '../schemas/state.js'
 

@@ -1,6 +1,6 @@
 import type { CallScope } from '../plugins/dispatcher/call-scope.js'
 import { pceGate } from '../plugins/dispatcher/gates/pce.js'
-import { openState } from '../plugins/state/open-state.js'
+import { openState } from '../storage/state/open-state.js'
 import type { SharedConfig } from '../schemas/config.js'
 import type { PceSource } from './compose-authenticated.js'
 import type { ServiceParts } from './compose-service.js'

@@ -4,7 +4,7 @@
  */
 import { fileURLToPath } from 'node:url'
 import { Command, InvalidArgumentError } from 'commander'
-import { createPceSimulator } from '../test/pce-simulator/index.js'
+import { createPceSimulator } from '../pce-simulator/index.js'
 import { printClientLines } from './demo/client-lines.js'
 import { say } from './demo/print.js'
 import { choosePort } from './choose-port.js'

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { Command, InvalidArgumentError } from 'commander'
-import { createPceSimulator } from '../test/pce-simulator/index.js'
+import { createPceSimulator } from '../pce-simulator/index.js'
 
 interface Options {
   port: number

@@ -1,5 +1,5 @@
 /**
- * `npm run providers`: makes tools/support/providers/provider-ranges.ts anew from the publishers' feeds and from the facts entered
+ * `npm run providers`: makes domain/traffic/providers/provider-ranges.ts anew from the publishers' feeds and from the facts entered
  * by hand, and says what changed. `--from DIR` reads the feeds from files (their names are in provider-ranges/feeds.ts) where there
  * is no internet; `--to FILE` writes another file. One feed that cannot be read or believed, and nothing is written.
  */
@@ -7,7 +7,7 @@ import { existsSync, renameSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
-import type { ProviderRanges } from '../tools/support/providers/provider-table.js'
+import type { ProviderRanges } from '../domain/traffic/providers/provider-table.js'
 import { buildTable, checkRanges, type Claim } from './provider-ranges/build-table.js'
 import { CATALOG } from './provider-ranges/catalog.js'
 import { describeUpdate } from './provider-ranges/describe-update.js'
@@ -16,7 +16,7 @@ import { HAND_ENTERED } from './provider-ranges/hand-entered.js'
 import { fromDirectory, fromPublishers, readClaims } from './provider-ranges/read-feeds.js'
 import { renderModule } from './provider-ranges/render-module.js'
 
-const SHIPPED = fileURLToPath(new URL('../tools/support/providers/provider-ranges.ts', import.meta.url))
+const SHIPPED = fileURLToPath(new URL('../domain/traffic/providers/provider-ranges.ts', import.meta.url))
 
 try {
   const { values } = parseArgs({ options: { from: { type: 'string' }, to: { type: 'string', default: SHIPPED } } })

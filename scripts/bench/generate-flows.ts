@@ -1,7 +1,7 @@
 import { ANY_IP_LIST_NAME } from '../../schemas/pce/ip-list.js'
 import type { FlowNode, TrafficFlow } from '../../schemas/pce/traffic.js'
-import { PROCESSES, type Process } from '../../test/pce-simulator/estate/data/processes.js'
-import { createRandom } from '../../test/pce-simulator/estate/random.js'
+import { PROCESSES, type Process } from '../../pce-simulator/estate/data/processes.js'
+import { createRandom } from '../../pce-simulator/estate/random.js'
 
 /** The estate that the service promises to stand. An application is an app label with an env label. */
 const APPLICATIONS = 5000

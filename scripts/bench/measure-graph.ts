@@ -1,8 +1,8 @@
-import { findArticulationPoints } from '../../tools/support/graph/find-articulation-points.js'
-import { countReachable } from '../../tools/support/graph/count-reachable.js'
-import { layOutGraph, type AppGraph } from '../../tools/support/graph/lay-out-graph.js'
-import { measureBetweenness } from '../../tools/support/graph/measure-betweenness.js'
-import { workInTurns } from '../../tools/support/graph/work-in-turns.js'
+import { findArticulationPoints } from '../../domain/dependency-map/find-articulation-points.js'
+import { countReachable } from '../../domain/dependency-map/count-reachable.js'
+import { layOutGraph, type AppGraph } from '../../domain/dependency-map/lay-out-graph.js'
+import { measureBetweenness } from '../../domain/dependency-map/measure-betweenness.js'
+import { workInTurns } from '../../domain/text/work-in-turns.js'
 
 export interface GraphFigures {
   nodes: number

@@ -45,22 +45,20 @@ const PCE_CLIENT_ERRORS = { 'pce-client/index.ts': ['PceError', 'PceApiError', '
 /** The outside libraries of the concerns that have any. `door` is what index.ts alone may import beside Fastify. */
 const PLUGIN_LIBRARIES: Record<string, { door?: readonly string[]; inside?: readonly string[] }> = {
   auth: { inside: ['fast-jwt', 'get-jwks'] },
-  context: { inside: ['lru-cache'] },
+  context: { inside: ['ipaddr.js', 'lru-cache'] },
   confirm: { inside: ['@sinclair/typebox', 'canonicalize', 'fast-jwt'] },
   dispatcher: { inside: ['@sinclair/typebox', 'fastest-levenshtein'] },
   mcp: { inside: ['@modelcontextprotocol/sdk'] },
-  'pce-hosts': { inside: ['ipaddr.js'] },
   setup: {
     door: ['@fastify/csrf-protection', '@fastify/formbody', '@fastify/secure-session'],
     inside: ['ghtml', 'openid-client'],
   },
-  state: { inside: ['libsql'] },
   'rate-limits': { door: ['@fastify/rate-limit'] },
   'security-headers': { door: ['@fastify/helmet'] },
 }
 
 /** The rooms whose pure parts the compositions put together and hand to each other through ports. */
-const COMPOSED = ['dispatcher', 'state', 'keystore', 'pce-hosts', 'context', 'confirm', 'setup']
+const COMPOSED = ['dispatcher', 'context', 'confirm', 'setup']
 
 /** The two rows of one plugin, or of every plugin that brings no library of its own (`{plugin}`). */
 function pluginRooms(plugin: string): Room[] {
@@ -130,18 +128,18 @@ export const ROOMS: readonly Room[] = [
     why: 'What a tool is depends on no tool.',
   },
   {
-    name: 'tools/support',
-    files: ['tools/support/**'],
-    mayImport: ['tools/support/**', 'tools/define.ts', 'schemas/**'],
+    name: 'domain',
+    files: ['domain/**', 'tools/answers/**'],
+    mayImport: ['domain/**', 'tools/answers/**', 'tools/define.ts', 'schemas/**'],
     mayTake: PCE_CLIENT_ERRORS,
     packages: PURE_LIBRARIES,
     production: true,
-    why: 'Shared helpers of tools know no single tool and touch the outside only through ports.',
+    why: 'What a segmentation engineer knows touches the outside only through ports.',
   },
   {
     name: 'tools',
     files: ['tools/*/*.ts'],
-    mayImport: ['tools/support/**', 'tools/define.ts', 'schemas/**'],
+    mayImport: ['domain/**', 'tools/answers/**', 'tools/define.ts', 'schemas/**'],
     mayTake: PCE_CLIENT_ERRORS,
     packages: PURE_LIBRARIES,
     production: true,
@@ -172,12 +170,30 @@ export const ROOMS: readonly Room[] = [
       'composition/**',
       'pce-client/index.ts',
       ...COMPOSED.map((plugin) => `plugins/${plugin}/**`),
+      'process/**',
+      'storage/**',
       'tools/define.ts',
       'schemas/**',
     ],
-    packages: ['pino', 'node:*'],
+    packages: ['node:*'],
     production: true,
     why: 'Puts the pure parts of the rooms together, for both programs; it knows no transport, and neither Fastify nor the MCP SDK.',
+  },
+  {
+    name: 'storage',
+    files: ['storage/**'],
+    mayImport: ['storage/**', 'schemas/**'],
+    packages: ['libsql', 'node:*'],
+    production: true,
+    why: 'What outlives a process; nobody else touches its file.',
+  },
+  {
+    name: 'process',
+    files: ['process/**'],
+    mayImport: ['process/**', 'plugins/dispatcher/**', 'schemas/**'],
+    packages: ['pino', 'node:*'],
+    production: true,
+    why: 'What concerns the process itself: its output, its signals, its sockets, its package.',
   },
   {
     name: 'app.ts',
@@ -198,7 +214,7 @@ export const ROOMS: readonly Room[] = [
   {
     name: 'http.ts',
     files: ['http.ts'],
-    mayImport: ['app.ts', 'config.ts', 'composition/**', 'tools/index.ts', 'schemas/**'],
+    mayImport: ['app.ts', 'config.ts', 'composition/**', 'process/**', 'tools/index.ts', 'schemas/**'],
     packages: ['close-with-grace', 'commander', 'fastify', 'node:*'],
     production: true,
     why: 'A program: options, configuration, listen, drain.',
@@ -209,6 +225,7 @@ export const ROOMS: readonly Room[] = [
     mayImport: [
       'config.ts',
       'composition/**',
+      'process/**',
       'tools/index.ts',
       'schemas/**',
       'plugins/dispatcher/**',
@@ -217,6 +234,14 @@ export const ROOMS: readonly Room[] = [
     packages: ['close-with-grace', 'node:*'],
     production: true,
     why: 'A program: the dispatcher and the MCP server on standard input and output, without Fastify.',
+  },
+  {
+    name: 'pce-simulator',
+    files: ['pce-simulator/**'],
+    mayImport: ['pce-simulator/**', 'schemas/**'],
+    packages: ['@sinclair/typebox', 'fastify', 'ipaddr.js', 'node:*'],
+    production: false,
+    why: 'A PCE that people run; nothing that is shipped with the server depends on it.',
   },
   {
     name: 'scripts',

@@ -1,4 +1,4 @@
-import type { ProviderRanges } from '../../tools/support/providers/provider-table.js'
+import type { ProviderRanges } from '../../domain/traffic/providers/provider-table.js'
 
 export type CatalogEntry = Pick<ProviderRanges, 'provider' | 'confidence' | 'complete'>
 

@@ -1,4 +1,4 @@
-import type { ProviderRanges } from '../../tools/support/providers/provider-table.js'
+import type { ProviderRanges } from '../../domain/traffic/providers/provider-table.js'
 
 /** What an update changes, a line per provider that it touches: `zoom: 2 ranges added, 1 removed; as of 2026-08-30`. */
 export function describeUpdate(before: readonly ProviderRanges[], after: readonly ProviderRanges[]): string[] {

@@ -1,5 +1,5 @@
 import { format } from 'prettier'
-import type { ProviderRanges } from '../../tools/support/providers/provider-table.js'
+import type { ProviderRanges } from '../../domain/traffic/providers/provider-table.js'
 
 /** The TypeScript module that holds the table, formatted as the project is. */
 export function renderModule(table: readonly ProviderRanges[]): Promise<string> {

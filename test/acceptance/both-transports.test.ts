@@ -9,7 +9,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import t from 'tap'
 import { bundleProgram } from '../bundle-program.js'
-import { createPceSimulator, type PceSimulator } from '../pce-simulator/index.js'
+import { createPceSimulator, type PceSimulator } from '../../pce-simulator/index.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const NOW = Date.parse('2026-06-15T12:00:00Z')

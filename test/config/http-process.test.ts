@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { bundleProgram } from '../bundle-program.js'
-import { createPceSimulator } from '../pce-simulator/index.js'
+import { createPceSimulator } from '../../pce-simulator/index.js'
 
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 const children: ChildProcess[] = []

@@ -6,7 +6,7 @@
 import { appendFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { createConfirmations } from '../../plugins/confirm/create-confirmations.js'
-import { openState } from '../../plugins/state/open-state.js'
+import { openState } from '../../storage/state/open-state.js'
 import { CHILD_CALL, childConfig } from './child-call.js'
 
 const [statePath = '', effectsPath = '', instant = ''] = process.argv.slice(2)

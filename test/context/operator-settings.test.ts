@@ -5,7 +5,7 @@ import https from 'node:https'
 import net from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
-import { createPceHosts } from '../../plugins/pce-hosts/create-pce-hosts.js'
+import { createPceHosts } from '../../plugins/context/pce-hosts/create-pce-hosts.js'
 import { listen, until } from '../pce-client/support.js'
 import {
   makePki,

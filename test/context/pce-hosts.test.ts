@@ -3,7 +3,11 @@ import type { LookupAddress, LookupAllOptions, LookupOptions } from 'node:dns'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
-import { createPceHosts, type PceHosts, type PceHostsOptions } from '../../plugins/pce-hosts/create-pce-hosts.js'
+import {
+  createPceHosts,
+  type PceHosts,
+  type PceHostsOptions,
+} from '../../plugins/context/pce-hosts/create-pce-hosts.js'
 
 const RUNS = Number(process.env.FUZZ_RUNS ?? 3000)
 const SEED = 20_260_615

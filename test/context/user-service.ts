@@ -19,8 +19,8 @@ import type { Identity } from '../../schemas/caller.js'
 import type { RoleMapping, UserPceConfig } from '../../schemas/config.js'
 import type { AnyTool } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
-import { createPceSimulator, type PceSimulator } from '../pce-simulator/index.js'
-import type { PceSimulatorOptions } from '../pce-simulator/options.js'
+import { createPceSimulator, type PceSimulator } from '../../pce-simulator/index.js'
+import type { PceSimulatorOptions } from '../../pce-simulator/options.js'
 import { makePki } from '../pce-client/contract/transport/make-pki.js'
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers are read as they come off the wire

@@ -13,8 +13,8 @@ import { tools as allTools } from '../../tools/index.js'
 import type { AnyTool } from '../../tools/define.js'
 import { claimsFor, forgeKey } from '../identity/forge.js'
 import { startKeyServer } from '../identity/key-server.js'
-import { createPceSimulator, type PceSimulator } from '../pce-simulator/index.js'
-import type { PceSimulatorOptions } from '../pce-simulator/options.js'
+import { createPceSimulator, type PceSimulator } from '../../pce-simulator/index.js'
+import type { PceSimulatorOptions } from '../../pce-simulator/options.js'
 
 export type Line = Record<string, unknown>
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers are read as they come off the wire

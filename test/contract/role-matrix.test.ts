@@ -7,7 +7,7 @@ import { roleGate } from '../../plugins/dispatcher/gates/role.js'
 import { renderError } from '../../plugins/errors/render-error.js'
 import type { AnyTool } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
-import { createPceSimulator } from '../pce-simulator/index.js'
+import { createPceSimulator } from '../../pce-simulator/index.js'
 import { noCredentials } from '../tools/harness.js'
 
 const NOW = Date.parse('2026-06-15T12:00:00Z')

@@ -18,7 +18,7 @@ import { roleGate } from '../../plugins/dispatcher/gates/role.js'
 import { createReadiness } from '../../plugins/health/check-readiness.js'
 import type { Role } from '../../schemas/caller.js'
 import { tools as realTools } from '../../tools/index.js'
-import { createPceSimulator } from '../pce-simulator/index.js'
+import { createPceSimulator } from '../../pce-simulator/index.js'
 import { insecureApp, parseEvents, request, testTools, textOf, type Line } from './insecure-app.js'
 import { noCredentials } from '../tools/harness.js'
 

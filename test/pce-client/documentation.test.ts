@@ -11,7 +11,7 @@ import type { PceClientOptions } from '../../pce-client/types.js'
 import { parseFolder, parseText, readBullets, readInterface, readParts } from '../../scripts/docs/read-interfaces.js'
 import { renderClientSections, renderMethods } from '../../scripts/docs/render-client.js'
 import { KIND_SCHEMAS } from '../../schemas/pce/kinds.js'
-import { createPceSimulator } from '../pce-simulator/index.js'
+import { createPceSimulator } from '../../pce-simulator/index.js'
 import { fakeTimers } from './support.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createPceClient } from '../../pce-client/index.js'
-import { createPceSimulator } from '../pce-simulator/index.js'
+import { createPceSimulator } from '../../pce-simulator/index.js'
 import { fakeTimers } from './support.js'
 
 const pce = await createPceSimulator({ seed: 7, workloads: 620, flows: 4000 })

@@ -1,4 +1,4 @@
-import type { PceSimulator } from './options.js'
+import type { PceSimulator } from '../../pce-simulator/options.js'
 
 export interface PceAnswer {
   status: number

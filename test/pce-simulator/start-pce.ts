@@ -1,7 +1,7 @@
 import { createCaller } from './call-pce.js'
-import { createPceSimulator } from './index.js'
-import type { PceSimulatorOptions } from './options.js'
-import { smallEstate } from './small-estate.js'
+import { createPceSimulator } from '../../pce-simulator/index.js'
+import type { PceSimulatorOptions } from '../../pce-simulator/options.js'
+import { smallEstate } from '../../pce-simulator/small-estate.js'
 
 /** Noon of 1 March 2026: what the clock of a `startPce` simulator says unless told otherwise. */
 export const START_OF_TEST = Date.UTC(2026, 2, 1, 12)

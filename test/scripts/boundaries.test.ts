@@ -55,19 +55,15 @@ const PLANTED: [string, Record<string, string>, RegExp][] = [
     { 'tools/labels/a.ts': "import { kinds } from '../../pce-client/kinds.js'" },
     /imports pce-client\/kinds\.ts;/,
   ],
-  [
-    'a helper of tools imports a tool',
-    { 'tools/support/a.ts': "import '../labels/b.js'" },
-    /tools\/support may import/,
-  ],
+  ['a helper of tools imports a tool', { 'domain/a.ts': "import '../labels/b.js'" }, /tools\/support may import/],
   [
     'a helper re-exports from a plugin',
-    { 'tools/support/a.ts': "export { x } from '../../plugins/errors/convert.js'" },
+    { 'domain/a.ts': "export { x } from '../../plugins/errors/convert.js'" },
     /imports plugins\/errors\/convert\.ts;/,
   ],
   [
     'a helper uses a type of a plugin in place',
-    { 'tools/support/a.ts': "let x: import('../../plugins/errors/convert.js').X" },
+    { 'domain/a.ts': "let x: import('../../plugins/errors/convert.js').X" },
     /imports plugins\/errors\/convert\.ts;/,
   ],
   [
@@ -173,7 +169,7 @@ t.test('what the table allows passes', async (t) => {
         "import { readFileSync } from 'node:fs'\nimport type { Config } from './schemas/config.js'\nprocess.env.X",
       'tools/labels/a.ts':
         "import { PceApiError, type PceClient } from '../../pce-client/index.js'\nimport { isIP } from 'node:net'\nimport '../support/x.js'",
-      'tools/support/x.ts': 'const f = ({ process }: { process: string }) => ({ process, console: 1 })',
+      'domain/x.ts': 'const f = ({ process }: { process: string }) => ({ process, console: 1 })',
       'plugins/mcp/a.ts':
         "import { Server } from '@modelcontextprotocol/sdk/server/index.js'\nimport { convert } from '../errors/convert.js'",
       'plugins/health/index.ts':

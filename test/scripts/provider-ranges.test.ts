@@ -9,7 +9,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
 import { parseLines } from '../../scripts/provider-ranges/parse-feeds.js'
 import { fromPublishers, readClaims } from '../../scripts/provider-ranges/read-feeds.js'
-import type { ProviderRanges } from '../../tools/support/providers/provider-table.js'
+import type { ProviderRanges } from '../../domain/traffic/providers/provider-table.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const FILE_DAY = new Date('2031-05-06T07:08:09Z')

@@ -265,7 +265,7 @@ t.test('records without a check value belong to nobody', async (t) => {
   const donor = await open(t, newPath(t))
   await donor.keystore.write(ALICE, credentialsOf('a'))
   const path = newPath(t)
-  const { openState } = await import('../../plugins/state/open-state.js')
+  const { openState } = await import('../../storage/state/open-state.js')
   const state = openState(path, { now: () => Date.now(), variable: 'MCP_KEYSTORE_PATH' })
   await state.credentials.put(ALICE, (await donor.records.get(ALICE))!)
   await t.rejects(open(t, path), { name: 'StartupError' })

@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openKeystoreFile } from '../../composition/open-keystore.js'
-import type { StoredCredentials } from '../../plugins/keystore/open-keystore.js'
+import type { StoredCredentials } from '../../storage/keystore/open-keystore.js'
 import type { ToolError } from '../../schemas/errors.js'
 import { bytesOf, directoryOf, startWorker, type Said, type Worker } from './support.js'
 

@@ -20,7 +20,7 @@ import {
 import { dirname, join } from 'node:path'
 import Database from 'libsql'
 import t, { type Test } from 'tap'
-import { openState } from '../../plugins/state/open-state.js'
+import { openState } from '../../storage/state/open-state.js'
 import { StartupError } from '../../schemas/config.js'
 import type { State } from '../../schemas/state.js'
 import { directoryOf } from './support.js'

@@ -5,7 +5,7 @@
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { openKeystoreFile } from '../../composition/open-keystore.js'
-import { openState } from '../../plugins/state/open-state.js'
+import { openState } from '../../storage/state/open-state.js'
 import { StartupError } from '../../schemas/config.js'
 import { credentialsOf } from './support.js'
 
@@ -74,7 +74,7 @@ const tasks: Record<string, () => Promise<void>> = {
   async rewrap() {
     const { state, keystore } = await open()
     const { credentials: records, notes } = state
-    const { openKeystore } = await import('../../plugins/keystore/open-keystore.js')
+    const { openKeystore } = await import('../../storage/keystore/open-keystore.js')
     const back = await openKeystore({
       records,
       notes,

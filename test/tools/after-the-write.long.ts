@@ -4,8 +4,8 @@
  */
 import t, { type Test } from 'tap'
 import { tools } from '../../tools/index.js'
-import type { Fault } from '../pce-simulator/http/inject-faults.js'
-import type { RecordedRequest } from '../pce-simulator/index.js'
+import type { Fault } from '../../pce-simulator/http/inject-faults.js'
+import type { RecordedRequest } from '../../pce-simulator/index.js'
 import { NOW, startBench, type Bench, type Json } from './harness.js'
 
 /** Objects that nothing has touched yet, told from those of other scenes by their number. */

@@ -3,8 +3,8 @@
  * objects to and what it cannot judge; expectations are typed out by hand.
  */
 import t, { type Test } from 'tap'
-import { FRAMEWORKS } from '../../tools/support/compliance/frameworks.js'
-import { scoreVerdicts } from '../../tools/support/compliance/score-verdicts.js'
+import { FRAMEWORKS } from '../../domain/compliance/frameworks.js'
+import { scoreVerdicts } from '../../domain/compliance/score-verdicts.js'
 import {
   handMade,
   type HandMadeEstate,
@@ -12,7 +12,7 @@ import {
   type HandMadeHost,
   type HandMadeRuleSet,
 } from './hand-made.js'
-import { createPceSimulator } from '../pce-simulator/index.js'
+import { createPceSimulator } from '../../pce-simulator/index.js'
 import { startServer, type Reply } from '../pce-client/support.js'
 import { benchOf, startBench, type Bench, type Json } from './harness.js'
 

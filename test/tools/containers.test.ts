@@ -1,8 +1,8 @@
 /** Container clusters, the profiles of their namespaces and what runs in them. */
 import t, { type Test } from 'tap'
-import { generateEstate } from '../pce-simulator/estate/generate.js'
-import type { Estate } from '../pce-simulator/model.js'
-import { smallEstate } from '../pce-simulator/small-estate.js'
+import { generateEstate } from '../../pce-simulator/estate/generate.js'
+import type { Estate } from '../../pce-simulator/model.js'
+import { smallEstate } from '../../pce-simulator/small-estate.js'
 import { startServer, type Reply } from '../pce-client/support.js'
 import { benchOf, startBench, type Bench, type Json } from './harness.js'
 

@@ -2,8 +2,8 @@
  * The measures of small graphs by their definitions: every shortest path is written down, every node is taken out in turn. Shares
  * nothing with the code it judges.
  */
-import type { Application } from '../../tools/support/flows/applications.js'
-import type { AppGraph } from '../../tools/support/graph/lay-out-graph.js'
+import type { Application } from '../../domain/traffic/applications.js'
+import type { AppGraph } from '../../domain/dependency-map/lay-out-graph.js'
 
 type Matrix = boolean[][]
 

@@ -4,7 +4,7 @@
  */
 import type { EnforcementMode } from '../../schemas/pce/workload.js'
 import type { IngressService } from '../../schemas/pce/rule-set.js'
-import type { Conversation, Endpoint, Estate } from '../pce-simulator/model.js'
+import type { Conversation, Endpoint, Estate } from '../../pce-simulator/model.js'
 import { NOW } from './harness.js'
 
 const DAY_MS = 86_400_000

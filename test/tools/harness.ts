@@ -6,8 +6,8 @@ import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { renderError } from '../../plugins/errors/render-error.js'
 import type { AnyTool, ProgressUpdate } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
-import { createPceSimulator, type PceSimulator, type RecordedRequest } from '../pce-simulator/index.js'
-import type { PceSimulatorOptions } from '../pce-simulator/options.js'
+import { createPceSimulator, type PceSimulator, type RecordedRequest } from '../../pce-simulator/index.js'
+import type { PceSimulatorOptions } from '../../pce-simulator/options.js'
 
 /** The instant at which every test of the tools takes place. */
 export const NOW = Date.parse('2026-06-15T12:00:00Z')

@@ -1,8 +1,8 @@
 /** get-policy-coverage-report (tools contract, B10) on small estates whose answers are worked out by hand, and on a generated one. */
 import t from 'tap'
 import type { TrafficFlow } from '../../schemas/pce/traffic.js'
-import { percentOf } from '../../tools/support/percent-of.js'
-import { coverage } from '../../tools/support/readiness/tally-decisions.js'
+import { percentOf } from '../../domain/text/percent-of.js'
+import { coverage } from '../../domain/readiness/tally-decisions.js'
 import { AMS, handMade, type HandMadeEstate, type HandMadeFlow } from './hand-made.js'
 import { startBench, type Bench, type Json } from './harness.js'
 

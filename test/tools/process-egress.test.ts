@@ -1,10 +1,10 @@
 /** discover-process-egress: which processes leave the estate, in an estate whose answer is known. */
 import t from 'tap'
 import type { TrafficFlow } from '../../schemas/pce/traffic.js'
-import { cleanDeep } from '../../tools/support/clean-text.js'
-import { createFlowEncoder } from '../../tools/support/flows/encode-flow.js'
-import { createEgressFinder, type Egress, type EgressChoice } from '../../tools/support/flows/find-egress.js'
-import { showFinding } from '../../tools/support/show-egress.js'
+import { cleanDeep } from '../../domain/text/clean-text.js'
+import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
+import { createEgressFinder, type Egress, type EgressChoice } from '../../domain/traffic/find-egress.js'
+import { showFinding } from '../../tools/answers/show-egress.js'
 import { handMade } from './hand-made.js'
 import { startBench, type Bench, type Json } from './harness.js'
 

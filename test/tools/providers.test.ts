@@ -2,9 +2,9 @@
 import fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
 import t from 'tap'
-import { findProvider, indexProviders } from '../../tools/support/providers/find-provider.js'
-import { PROVIDER_RANGES } from '../../tools/support/providers/provider-ranges.js'
-import type { ProviderRanges } from '../../tools/support/providers/provider-table.js'
+import { findProvider, indexProviders } from '../../domain/traffic/providers/find-provider.js'
+import { PROVIDER_RANGES } from '../../domain/traffic/providers/provider-ranges.js'
+import type { ProviderRanges } from '../../domain/traffic/providers/provider-table.js'
 
 /** A range as numbers, by other means than the lookup reads it. */
 interface Block {

@@ -1,6 +1,6 @@
 /** create-ringfence on small estates whose right answer is typed out by hand. */
 import t, { type Test } from 'tap'
-import type { Fault } from '../pce-simulator/http/inject-faults.js'
+import type { Fault } from '../../pce-simulator/http/inject-faults.js'
 import { ALL_SERVICES, AMS, ANY_LIST, handMade, type HandMadeEstate } from './hand-made.js'
 import { NOW, startBench, type Bench, type BenchOptions, type Json } from './harness.js'
 

@@ -1,10 +1,10 @@
 /** get-traffic-flows-summary: windows, filters as they reach the PCE, the summary's arithmetic, and its size. */
 import t from 'tap'
 import type { TrafficFlow } from '../../schemas/pce/traffic.js'
-import { indexLabels } from '../../tools/support/load-labels.js'
-import { mapBounded } from '../../tools/support/map-bounded.js'
-import { createFlowEncoder } from '../../tools/support/flows/encode-flow.js'
-import { createFlowSummary } from '../../tools/support/flows/summarize-flows.js'
+import { indexLabels } from '../../domain/inventory/load-labels.js'
+import { mapBounded } from '../../domain/text/map-bounded.js'
+import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
+import { createFlowSummary } from '../../domain/traffic/summarize-flows.js'
 import { startBench, WEEK, type Bench, type Json } from './harness.js'
 
 const TOOL = 'get-traffic-flows-summary'

@@ -1,8 +1,8 @@
 /** find-unmanaged-traffic: what has no app label at one end, or at both, in estates whose answer is known. */
 import t from 'tap'
 import type { FlowNode, TrafficFlow } from '../../schemas/pce/traffic.js'
-import { createFlowEncoder } from '../../tools/support/flows/encode-flow.js'
-import { createUnlabelledTrafficFinder } from '../../tools/support/flows/find-unlabelled.js'
+import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
+import { createUnlabelledTrafficFinder } from '../../domain/traffic/find-unlabelled.js'
 import { handMade } from './hand-made.js'
 import { NOW, startBench, type Json } from './harness.js'
 

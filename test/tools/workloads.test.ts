@@ -1,7 +1,7 @@
 /** Workloads, changed, deleted and counted: the right one or none, labels and all, and nothing left over when it fails. */
 import t, { type Test } from 'tap'
 import { ToolError } from '../../schemas/errors.js'
-import { writeWithRollback, type Written } from '../../tools/support/write-with-rollback.js'
+import { writeWithRollback, type Written } from '../../domain/drafts/write-with-rollback.js'
 import { startServer, type Reply } from '../pce-client/support.js'
 import { benchOf, startBench, type Bench, type Json } from './harness.js'
 

@@ -9,12 +9,12 @@ import { ENFORCEMENT_MODES } from '../../schemas/pce/enforcement-mode.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { WorkloadLabelsInput } from '../../schemas/workload-shapes.js'
 import { defineTool } from '../define.js'
-import { cleanDeep, cleanText } from '../support/clean-text.js'
-import { parseHref } from '../support/parse-href.js'
-import { refuseSameKey } from '../support/refuse-same-key.js'
-import { resolveLabels } from '../support/resolve-labels.js'
-import { showProfiles } from '../support/show-profile.js'
-import { requireFields, updateObject, withoutStored } from '../support/update-object.js'
+import { cleanDeep, cleanText } from '../../domain/text/clean-text.js'
+import { parseHref } from '../../domain/inventory/parse-href.js'
+import { refuseSameKey } from '../../domain/inventory/refuse-same-key.js'
+import { resolveLabels } from '../../domain/inventory/resolve-labels.js'
+import { showProfiles } from '../answers/show-profile.js'
+import { requireFields, updateObject, withoutStored } from '../../domain/drafts/update-object.js'
 
 const output = Type.Object({ ...UpdateOutput, profile: Type.Optional(ProfileOut) })
 

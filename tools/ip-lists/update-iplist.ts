@@ -4,14 +4,14 @@ import { FqdnInput, IpListOut, IpRangeInput } from '../../schemas/ip-list-shapes
 import { NewName } from '../../schemas/new-name.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { refuseTakenName } from '../support/create-named.js'
-import { describeObject, findObject } from '../support/find-object.js'
-import { fitAnswer } from '../support/fit-lists.js'
-import { planFqdns, planRanges, refuseEmptyList } from '../support/plan-ip-list.js'
-import { refuseHidden } from '../support/refuse-hidden.js'
-import { showIpList } from '../support/show-ip-list.js'
-import { requireFields, updateObject, withoutStored } from '../support/update-object.js'
-import { warnOfBuiltIn } from '../support/warn-of-built-in.js'
+import { refuseTakenName } from '../../domain/drafts/create-named.js'
+import { describeObject, findObject } from '../../domain/inventory/find-object.js'
+import { fitAnswer } from '../answers/fit-lists.js'
+import { planFqdns, planRanges, refuseEmptyList } from '../../domain/drafts/plan-ip-list.js'
+import { refuseHidden } from '../../domain/drafts/refuse-hidden.js'
+import { showIpList } from '../answers/show-ip-list.js'
+import { requireFields, updateObject, withoutStored } from '../../domain/drafts/update-object.js'
+import { warnOfBuiltIn } from '../../domain/inventory/warn-of-built-in.js'
 
 const output = Type.Object({ ...UpdateOutput, ...Type.Partial(IpListOut).properties })
 

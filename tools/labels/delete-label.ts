@@ -3,11 +3,11 @@ import { DryRunInput } from '../../schemas/dry-run.js'
 import type { Label } from '../../schemas/pce/label.js'
 import { DeleteOutput } from '../../schemas/update-output.js'
 import { defineTool, type ToolContext } from '../define.js'
-import { cleanText } from '../support/clean-text.js'
-import { showLabel } from '../support/create-label.js'
-import { deleteObject } from '../support/delete-object.js'
-import { findLabel } from '../support/find-label.js'
-import { forgetLabels, loadLabels } from '../support/load-labels.js'
+import { cleanText } from '../../domain/text/clean-text.js'
+import { showLabel } from '../../domain/drafts/create-label.js'
+import { deleteObject } from '../../domain/drafts/delete-object.js'
+import { findLabel } from '../../domain/inventory/find-label.js'
+import { forgetLabels, loadLabels } from '../../domain/inventory/load-labels.js'
 
 const output = Type.Object({
   ...DeleteOutput,

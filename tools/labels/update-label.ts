@@ -4,12 +4,12 @@ import { LabelOut } from '../../schemas/label-reference.js'
 import { NewName } from '../../schemas/new-name.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { cleanText } from '../support/clean-text.js'
-import { labelExists, showLabel, warnOfCaseVariants } from '../support/create-label.js'
-import { findLabel } from '../support/find-label.js'
-import { forgetLabels, loadLabels } from '../support/load-labels.js'
-import { refuseHidden } from '../support/refuse-hidden.js'
-import { updateObject, withoutStored } from '../support/update-object.js'
+import { cleanText } from '../../domain/text/clean-text.js'
+import { labelExists, showLabel, warnOfCaseVariants } from '../../domain/drafts/create-label.js'
+import { findLabel } from '../../domain/inventory/find-label.js'
+import { forgetLabels, loadLabels } from '../../domain/inventory/load-labels.js'
+import { refuseHidden } from '../../domain/drafts/refuse-hidden.js'
+import { updateObject, withoutStored } from '../../domain/drafts/update-object.js'
 
 const output = Type.Object({
   ...UpdateOutput,

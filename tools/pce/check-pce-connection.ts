@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { PceApiError, PceError, type PceClient, type RequestOptions } from '../../pce-client/index.js'
 import { defineTool } from '../define.js'
-import { cleanText } from '../support/clean-text.js'
-import { withDetails } from '../support/pce-errors.js'
+import { cleanText } from '../../domain/text/clean-text.js'
+import { withDetails } from '../../domain/inventory/pce-errors.js'
 
 /** Someone waits for a yes or a no: less than the client's own patience with a PCE that hangs. */
 const LONGEST_WAIT_MS = 20_000

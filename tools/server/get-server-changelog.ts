@@ -5,7 +5,7 @@ import valid from 'semver/functions/valid.js'
 import { Nullable } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { defineTool, type ToolContext } from '../define.js'
-import { parseChangelog, type Release } from '../support/parse-changelog.js'
+import { parseChangelog, type Release } from '../answers/parse-changelog.js'
 
 const output = Type.Object({
   server_version: Type.String({ description: 'Running release' }),

@@ -2,11 +2,11 @@ import { Type, type Static } from '@sinclair/typebox'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { DeleteOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { cleanText } from '../support/clean-text.js'
-import { deleteObject } from '../support/delete-object.js'
-import { describeObject, findObject } from '../support/find-object.js'
-import { findPolicyUsers } from '../support/find-users.js'
-import { warnOfBuiltIn } from '../support/warn-of-built-in.js'
+import { cleanText } from '../../domain/text/clean-text.js'
+import { deleteObject } from '../../domain/drafts/delete-object.js'
+import { describeObject, findObject } from '../../domain/inventory/find-object.js'
+import { findPolicyUsers } from '../../domain/inventory/find-users.js'
+import { warnOfBuiltIn } from '../../domain/inventory/warn-of-built-in.js'
 
 const output = Type.Object({ ...DeleteOutput, name: Type.Optional(Type.String()) })
 

@@ -3,10 +3,10 @@ import { DryRunInput } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
 import { DeleteOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { cleanText } from '../support/clean-text.js'
-import { deleteObject } from '../support/delete-object.js'
-import { describeObject, findObject } from '../support/find-object.js'
-import { isManaged } from '../support/show-workload.js'
+import { cleanText } from '../../domain/text/clean-text.js'
+import { deleteObject } from '../../domain/drafts/delete-object.js'
+import { describeObject, findObject } from '../../domain/inventory/find-object.js'
+import { isManaged } from '../answers/show-workload.js'
 
 const output = Type.Object({
   ...DeleteOutput,

@@ -1,12 +1,12 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Nullable } from '../../schemas/common.js'
 import { defineTool } from '../define.js'
-import { cleanDeep } from '../support/clean-text.js'
-import { countModes } from '../support/count-modes.js'
-import { labelExpander } from '../support/expand-labels.js'
-import { fetchEvery } from '../support/fetch-slice.js'
-import { resolveApplication } from '../support/resolve-application.js'
-import { countRowsThatFit } from '../support/split-format.js'
+import { cleanDeep } from '../../domain/text/clean-text.js'
+import { countModes } from '../../domain/inventory/count-modes.js'
+import { labelExpander } from '../../domain/inventory/expand-labels.js'
+import { fetchEvery } from '../answers/fetch-slice.js'
+import { resolveApplication } from '../../domain/inventory/resolve-application.js'
+import { countRowsThatFit } from '../answers/split-format.js'
 
 const Modes = Type.Record(Type.String(), Type.Integer(), { description: 'Workloads by mode' })
 const Value = (key: string) => Nullable(Type.String({ description: `${key} label; null: none` }))

@@ -2,8 +2,8 @@
 import { createServer } from 'node:https'
 import { request as requestHttp, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createPceSimulator, type PceSimulator } from '../../pce-simulator/index.js'
-import type { PceSimulatorOptions } from '../../pce-simulator/options.js'
+import { createPceSimulator, type PceSimulator } from '../../../pce-simulator/index.js'
+import type { PceSimulatorOptions } from '../../../pce-simulator/options.js'
 import type { Certificate } from './make-certificate.js'
 
 interface Test {

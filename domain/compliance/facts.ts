@@ -1,0 +1,70 @@
+import type { PceEvent } from '../../schemas/pce/event.js'
+import type { IpList } from '../../schemas/pce/ip-list.js'
+import type { Label } from '../../schemas/pce/label.js'
+import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { VulnerabilityReport } from '../../schemas/pce/vulnerability.js'
+import type { PolicyFacts } from '../policy/load-policy-facts.js'
+import type { TrafficWindow } from '../traffic/traffic-window.js'
+import type { Exposure } from './exposure.js'
+
+/** What is assessed: the labels that were named; none is the whole estate. */
+export interface AssessedScope {
+  app: Label | null
+  env: Label | null
+  window: TrafficWindow
+}
+
+export interface AssessedWorkload {
+  href: string
+  name: string
+  managed: boolean
+  online: boolean
+  /** Null for unmanaged ones, whose mode means nothing. */
+  mode: string | null
+  reportsFlows: boolean
+  labels: Readonly<Record<string, string>>
+  /** Hrefs of its app and env label, in this order; null unless it has both. */
+  application: readonly [app: Label, env: Label] | null
+  addresses: readonly string[]
+}
+
+/** The active policy. */
+export interface ActivePolicy {
+  ruleSets: readonly RuleSet[]
+  facts: PolicyFacts
+  /** Rule sets whose deny rules could not be read. */
+  withoutDenyRules: number
+}
+
+export interface EventLog {
+  /** Inside the window, newest first, at most MOST_EVENTS. */
+  events: readonly PceEvent[]
+  /** There are more. */
+  more: boolean
+  /** Where else they go; null when the PCE would not say. */
+  destinations: { all: number; remote: number } | null
+  /** How long the PCE keeps them; null when it would not say. */
+  retentionDays: number | null
+}
+
+export interface Loaded {
+  workloads: readonly AssessedWorkload[]
+  policy: ActivePolicy
+  /** Draft rule sets: what is prepared and not in force yet. */
+  drafts: readonly RuleSet[]
+  ipLists: readonly IpList[]
+  events: EventLog
+  scans: readonly VulnerabilityReport[]
+  traffic: Exposure
+}
+export type SourceName = keyof Loaded
+
+/** A part of the facts, or why it could not be read. */
+export type Source<T> = { value: T } | { unavailable: string }
+export interface Facts {
+  scope: AssessedScope
+  sources: { readonly [K in SourceName]?: Source<Loaded[K]> }
+}
+
+/** Events that are looked at. */
+export const MOST_EVENTS = 1_000

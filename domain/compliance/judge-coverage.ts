@@ -1,0 +1,68 @@
+import type { Cell } from './exposure.js'
+import { percentOf } from '../text/percent-of.js'
+import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator, type Outcome } from './verdict.js'
+import type { Exposure } from './exposure.js'
+
+/** Percent of the rows that policy has to permit for a PASS, and for a WARNING. */
+const GOOD = 90
+const FAIR = 50
+
+/** Every row that crosses the boundary of an application. */
+export const boundaryCoverage: Evaluator = evaluator(
+  {
+    name: 'policy coverage',
+    lookedAt: 'policy decisions of traffic in both directions, without what runs inside one application',
+    needs: ['traffic', 'workloads'],
+  },
+  ({ traffic }) => judgeCoverage(traffic, () => true),
+)
+
+/** Rows between two labelled applications only. */
+export const internalCoverage: Evaluator = evaluator(
+  {
+    name: 'policy coverage between applications',
+    lookedAt: 'policy decisions of traffic between labelled applications',
+    needs: ['traffic', 'workloads'],
+  },
+  ({ traffic }) =>
+    judgeCoverage(
+      traffic,
+      ({ source, target }) => source.identity === 'application' && target.identity === 'application',
+    ),
+)
+
+/**
+ * How much of the traffic that policy has an opinion on is permitted by it: allowed / (allowed + potentially blocked). What is
+ * blocked is decided and stopped, so it counts neither way. Where "allowed" may only mean that no deny rule matched, the share
+ * without it must reach the mark too, or a PASS is a WARNING.
+ */
+function judgeCoverage(traffic: Exposure, wanted: (cell: Cell) => boolean): Outcome {
+  const decided = (decision: string) => traffic.count((cell) => wanted(cell) && cell.decision === decision)
+  const [allowed, open, blocked, unjudged] = ['allowed', 'potentially_blocked', 'blocked', 'unknown'].map(decided)
+  const byDefault = traffic.count((cell) => wanted(cell) && cell.byDefault)
+  const uncovered = traffic.busiest((cell) => wanted(cell) && cell.decision === 'potentially_blocked', MOST_EVIDENCE)
+  const evidence = {
+    counts: {
+      allowed: allowed!.rows,
+      potentially_blocked: open!.rows,
+      blocked: blocked!.rows,
+      not_judged: unjudged!.rows,
+      allowed_by_default_possible: byDefault.rows,
+      allowed_connections: allowed!.connections,
+      potentially_blocked_connections: open!.connections,
+      inside_one_application: traffic.inside,
+    },
+    ...(uncovered.length > 0 && { flows: uncovered }),
+  }
+  const judged = allowed!.rows + open!.rows
+  if (judged === 0) {
+    if (blocked!.rows === 0) return notAssessed('No traffic that policy decided on.', evidence)
+    return { status: 'PASS', detail: `All ${blocked!.rows} decided rows are blocked; nothing else passes.`, evidence }
+  }
+  const share = percentOf(allowed!.rows, judged)
+  const certain = percentOf(allowed!.rows - byDefault.rows, judged)
+  const text = `${share} % of the rows that pass are allowed (PASS from ${GOOD}, WARNING from ${FAIR}). `
+  const doubt = found(byDefault.rows, 'allowed row', 'may only mean that no deny rule matched (selective mode)')
+  const status = share < FAIR ? 'FAIL' : share < GOOD || certain < GOOD ? 'WARNING' : 'PASS'
+  return { status, detail: `${text}${doubt}`.trim(), evidence }
+}

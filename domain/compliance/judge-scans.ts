@@ -1,0 +1,58 @@
+import type { VulnerabilityReport } from '../../schemas/pce/vulnerability.js'
+import type { AssessedScope } from './facts.js'
+import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator } from './verdict.js'
+
+const LOOKED_AT = 'vulnerability reports that scanners left in the PCE'
+const NONE = 'The PCE holds no vulnerability report; scans made elsewhere cannot be seen from it.'
+
+/**
+ * Weaknesses are searched for: the machines were scanned within the window. Some of them is a warning, none of them fails, and
+ * only old reports are a warning. Reports that do not name what they scanned show nothing of these machines.
+ */
+export const scannedWorkloads: Evaluator = evaluator(
+  { name: 'vulnerability scans', lookedAt: LOOKED_AT, needs: ['workloads', 'scans'] },
+  ({ workloads, scans }, { scope }) => {
+    if (scans.length === 0) return notAssessed(NONE)
+    if (workloads.length === 0) return notAssessed('No workload.')
+    const recent = recentOf(scans, scope)
+    const scanned = new Set(recent.flatMap(({ scanned_ips: addresses }) => addresses ?? []))
+    const missed = workloads.filter(({ addresses }) => !addresses.some((address) => scanned.has(address)))
+    const counts = {
+      reports: scans.length,
+      recent_reports: recent.length,
+      vulnerabilities: recent.reduce((total, report) => total + report.num_vulnerabilities, 0),
+      workloads: workloads.length,
+      not_scanned: missed.length,
+    }
+    if (recent.length === 0) return { status: 'WARNING', detail: 'No report of the window.', evidence: { counts } }
+    if (scanned.size === 0)
+      return { status: 'INFO', detail: 'The reports do not say what they scanned.', evidence: { counts } }
+    const text = found(missed.length, 'workload', `of ${workloads.length} in no report of the window`).trim()
+    return {
+      status: missed.length === 0 ? 'PASS' : missed.length === workloads.length ? 'FAIL' : 'WARNING',
+      detail: text || `All ${workloads.length} workloads were scanned in the window.`,
+      evidence: {
+        counts,
+        ...(missed.length > 0 && { workloads: missed.slice(0, MOST_EVIDENCE).map(({ name }) => name) }),
+      },
+    }
+  },
+)
+
+/** Resilience is tested: a scan is one test of many, so its reports are told and neither pass nor fail. */
+export const resilienceTests: Evaluator = evaluator(
+  { name: 'resilience tests', lookedAt: LOOKED_AT, needs: ['scans'] },
+  ({ scans }, { scope }) => {
+    if (scans.length === 0) return notAssessed(NONE)
+    const counts = { reports: scans.length, recent_reports: recentOf(scans, scope).length }
+    const text = 'Scans are one kind of test; penetration and recovery tests leave no trace in the PCE.'
+    return { status: 'INFO', detail: text, evidence: { counts } }
+  },
+)
+
+function recentOf(scans: readonly VulnerabilityReport[], { window }: AssessedScope): VulnerabilityReport[] {
+  const since = Date.parse(window.start)
+  return scans.filter(({ exported_at: exported, updated_at: updated }) => {
+    return Date.parse(typeof exported === 'string' ? exported : (updated ?? '')) >= since
+  })
+}

@@ -1,0 +1,129 @@
+import { PceError } from '../../pce-client/index.js'
+import type { Label } from '../../schemas/pce/label.js'
+import type { ToolContext } from '../../tools/define.js'
+import { labelExpander } from '../inventory/expand-labels.js'
+import { fetchEvery } from '../../tools/answers/fetch-slice.js'
+import { loadDenyRules } from '../inventory/load-deny-rules.js'
+import { loadPolicyFacts } from '../policy/load-policy-facts.js'
+import { isManaged } from '../../tools/answers/show-workload.js'
+import {
+  MOST_EVENTS,
+  type ActivePolicy,
+  type AssessedScope,
+  type AssessedWorkload,
+  type EventLog,
+  type Facts,
+  type Loaded,
+  type Source,
+  type SourceName,
+} from './facts.js'
+
+const DAY_SECONDS = 86_400
+
+type Context = ToolContext<true>
+
+/**
+ * Everything but the traffic, each part only where it is needed. What the PCE refuses or fails at is noted and costs the checks
+ * that need it, not the call; a cancelled call rejects.
+ */
+export async function loadFacts(
+  ctx: Context,
+  scope: AssessedScope,
+  needs: ReadonlySet<SourceName>,
+): Promise<Facts['sources']> {
+  const { signal, pce } = ctx
+  const { window } = scope
+  const every = { params: {}, signal }
+  const read = <K extends SourceName>(name: K, work: () => Promise<Loaded[K]>) =>
+    needs.has(name) ? attempt(work, signal) : undefined
+  const [workloads, policy, drafts, ipLists, events, scans] = await Promise.all([
+    read('workloads', () => loadWorkloads(ctx, scope)),
+    read('policy', () => loadPolicy(ctx)),
+    read('drafts', async () => (await fetchEvery({ api: pce.ruleSets, ...every })).items),
+    read('ipLists', async () => (await fetchEvery({ api: pce.ipLists, policyVersion: 'active', ...every })).items),
+    read('events', () => loadEvents(ctx, window.start)),
+    read('scans', async () => (await fetchEvery({ api: pce.vulnerabilityReports, ...every })).items),
+  ])
+  return {
+    ...(workloads && { workloads }),
+    ...(policy && { policy }),
+    ...(drafts && { drafts }),
+    ...(ipLists && { ipLists }),
+    ...(events && { events }),
+    ...(scans && { scans }),
+  }
+}
+
+async function attempt<T>(work: () => Promise<T>, signal: AbortSignal): Promise<Source<T>> {
+  try {
+    return { value: await work() }
+  } catch (error) {
+    if (!(error instanceof PceError) || signal.aborted) throw error
+    return { unavailable: error.message }
+  }
+}
+
+async function loadWorkloads(ctx: Context, { app, env }: AssessedScope): Promise<AssessedWorkload[]> {
+  const wanted = [app, env].flatMap((label) => label?.href ?? [])
+  const labels = wanted.length === 0 ? undefined : [wanted]
+  const { items } = await fetchEvery({
+    api: ctx.pce.workloads,
+    params: { labels, include: 'labels' },
+    signal: ctx.signal,
+  })
+  const expand = await labelExpander(
+    ctx.pce,
+    items.flatMap((workload) => workload.labels ?? []),
+    ctx,
+  )
+  return items.map((workload) => {
+    const managed = isManaged(workload)
+    const borne = (workload.labels ?? [])
+      .map(expand)
+      .filter((label): label is Label => label.key !== undefined && label.value !== undefined)
+    const [appLabel, envLabel] = ['app', 'env'].map((key) => borne.find((label) => label.key === key))
+    return {
+      href: workload.href,
+      name: workload.hostname ?? workload.name ?? workload.href,
+      managed,
+      online: workload.online !== false,
+      mode: managed ? (workload.enforcement_mode ?? 'unknown') : null,
+      reportsFlows: workload.visibility_level !== 'flow_off',
+      labels: Object.fromEntries(borne.map(({ key, value }) => [key, value])),
+      application: appLabel === undefined || envLabel === undefined ? null : [appLabel, envLabel],
+      addresses: (workload.interfaces ?? []).flatMap(({ address }) => address ?? []),
+    }
+  })
+}
+
+async function loadPolicy(ctx: Context): Promise<ActivePolicy> {
+  const { pce, signal } = ctx
+  const { items } = await fetchEvery({ api: pce.ruleSets, policyVersion: 'active', params: {}, signal })
+  const read = await loadDenyRules(pce, items, signal)
+  const ruleSets = read.map(({ ruleSet }) => ruleSet)
+  return {
+    ruleSets,
+    facts: await loadPolicyFacts(pce, ruleSets, ctx),
+    withoutDenyRules: read.filter(({ error }) => error !== undefined).length,
+  }
+}
+
+async function loadEvents({ pce, signal }: Context, since: string): Promise<EventLog> {
+  const params = { 'timestamp[gte]': since, max_results: MOST_EVENTS }
+  const [page, destinations, settings] = await Promise.all([
+    pce.events.getPage('draft', null, { params, signal }),
+    attempt(() => pce.syslogDestinations.getAll('draft', null, { signal }), signal),
+    attempt(() => pce.eventSettings.get('draft', null, { signal }), signal),
+  ])
+  const audit =
+    'value' in destinations
+      ? destinations.value.filter((one) => one.audit_event_logger.configuration_event_included)
+      : null
+  const seconds = 'value' in settings ? settings.value[0]?.audit_event_retention_seconds : undefined
+  return {
+    events: page.items,
+    more: page.items.length >= MOST_EVENTS,
+    destinations: audit && { all: audit.length, remote: audit.filter(({ type }) => type === 'remote_syslog').length },
+    retentionDays: seconds === undefined ? null : seconds / DAY_SECONDS,
+  }
+}

@@ -1,0 +1,138 @@
+import { countOf } from '../text/count-of.js'
+import type { Exposure, ShownFlow } from './exposure.js'
+import type { Facts, Loaded, SourceName } from './facts.js'
+
+/** NOT_ASSESSED: nothing the PCE holds could show it. INFO: something it shows, but no measure of the control. */
+export const STATUSES = ['PASS', 'FAIL', 'WARNING', 'INFO', 'NOT_ASSESSED'] as const
+export type Status = (typeof STATUSES)[number]
+
+/** What a verdict rests on: counts of everything, and the worst of what was counted by name. */
+export interface Evidence {
+  counts: Record<string, number>
+  /** Traffic that weighed against the control, most connections first. */
+  flows?: readonly ShownFlow[]
+  workloads?: readonly string[]
+  rule_sets?: readonly string[]
+  /** Rules by href. */
+  rules?: readonly string[]
+}
+
+/** What an evaluator makes of the facts. */
+export interface Outcome {
+  status: Status
+  detail: string
+  evidence?: Evidence
+}
+export interface Verdict extends Outcome {
+  looked_at: string
+}
+
+/** Judges one demand. `ports`: those it wants told apart in the traffic. */
+export interface Evaluator {
+  name: string
+  lookedAt: string
+  needs: readonly SourceName[]
+  ports: readonly number[]
+  judge(facts: Facts): Verdict
+}
+
+interface Spec<N extends SourceName> {
+  /** What it judges, in a word or two; two checks of one framework never share it. */
+  name: string
+  lookedAt: string
+  /** What it cannot judge without. */
+  needs: readonly N[]
+  ports?: readonly number[]
+}
+
+/** Names of workloads, rules and flows that evidence holds at most. */
+export const MOST_EVIDENCE = 10
+
+/**
+ * An evaluator that is only asked when everything it needs could be read; otherwise the check is NOT_ASSESSED and says what was
+ * missing. A PASS on traffic of which the row limit left some out is not proven, so it becomes INFO.
+ */
+export function evaluator<N extends SourceName>(
+  { name, lookedAt, needs, ports = [] }: Spec<N>,
+  judge: (loaded: Pick<Loaded, N>, facts: Facts) => Outcome,
+): Evaluator {
+  return {
+    name,
+    lookedAt,
+    needs,
+    ports,
+    judge(facts) {
+      const missing = needs.flatMap((need) => {
+        const source = facts.sources[need]
+        return source !== undefined && 'value' in source
+          ? []
+          : `${need} could not be read (${source?.unavailable ?? 'not asked for'})`
+      })
+      if (missing.length > 0) return { status: 'NOT_ASSESSED', detail: `${missing.join('; ')}.`, looked_at: lookedAt }
+      const loaded = Object.fromEntries(
+        needs.map((need) => [need, (facts.sources[need] as { value: unknown }).value]),
+      ) as unknown as Pick<Loaded, N>
+      const { traffic } = loaded as { traffic?: Exposure }
+      const outcome = judge(loaded, facts)
+      const unproven = outcome.status === 'PASS' && traffic?.truncated === true
+      return {
+        ...outcome,
+        ...(unproven && {
+          status: 'INFO' as const,
+          detail: `${outcome.detail} Not proven: the row limit was reached, so there is traffic that was not read.`,
+        }),
+        looked_at: lookedAt,
+      }
+    },
+  }
+}
+
+const WORST_FIRST: readonly Status[] = ['FAIL', 'WARNING', 'NOT_ASSESSED', 'INFO', 'PASS']
+
+/** A control with several demands: as bad as the worst of them, and no PASS while one of them could not be judged. */
+export function allOf(...parts: readonly Evaluator[]): Evaluator {
+  const lookedAt = parts.map((part) => part.lookedAt).join('; ')
+  return {
+    name: parts.map(({ name }) => name).join(' and '),
+    lookedAt,
+    needs: [...new Set(parts.flatMap(({ needs }) => needs))],
+    ports: [...new Set(parts.flatMap(({ ports }) => ports))],
+    judge(facts) {
+      const verdicts = parts.map((part) => part.judge(facts))
+      const status = WORST_FIRST.find((one) => verdicts.some((verdict) => verdict.status === one)) ?? 'NOT_ASSESSED'
+      const told = verdicts.flatMap(({ evidence }) => evidence ?? [])
+      return {
+        status,
+        detail: verdicts.map((verdict) => `${verdict.status}: ${verdict.detail}`).join(' '),
+        looked_at: lookedAt,
+        ...(told.length > 0 && { evidence: mergeEvidence(told) }),
+      }
+    },
+  }
+}
+
+function mergeEvidence(parts: readonly Evidence[]): Evidence {
+  const merged: Evidence = { counts: Object.assign({}, ...parts.map(({ counts }) => counts)) as Record<string, number> }
+  for (const list of ['flows', 'workloads', 'rule_sets', 'rules'] as const) {
+    const entries = parts.flatMap((part): readonly (string | ShownFlow)[] => part[list] ?? [])
+    if (entries.length > 0) Object.assign(merged, { [list]: entries })
+  }
+  return merged
+}
+
+/** The verdict where there is nothing to judge. */
+export const notAssessed = (detail: string, evidence?: Evidence): Outcome => ({
+  status: 'NOT_ASSESSED',
+  detail,
+  ...(evidence !== undefined && { evidence }),
+})
+
+/** The verdict of an evaluator that is not asked. */
+export const unassessed = ({ lookedAt }: Evaluator, detail: string): Verdict => ({
+  ...notAssessed(detail),
+  looked_at: lookedAt,
+})
+
+/** `12 flows` and the like, in sentences about what was found; empty when nothing was. */
+export const found = (count: number, noun: string, rest: string): string =>
+  count === 0 ? '' : `${countOf(count, noun)} ${rest}. `

@@ -1,0 +1,76 @@
+import type { Adjacency } from './adjacency.js'
+import type { Steps } from '../text/work-in-turns.js'
+
+const NONE = -1
+const STEPS_AT_ONCE = 4096
+
+export interface StrongComponents {
+  /** Of every node. An edge never leads to a component with a higher number. */
+  readonly component: Uint32Array
+  /** The nodes of component 0, then of component 1, and so on. */
+  readonly members: Uint32Array
+  /** Of every component: where its nodes end in `members`. */
+  readonly ends: readonly number[]
+}
+
+/**
+ * Groups nodes that reach each other along directed edges. Depth first with its own stack (R. Tarjan, "Depth-first search and
+ * linear graph algorithms", 1972).
+ */
+export function* findStrongComponents({ starts, targets }: Adjacency): Steps<StrongComponents> {
+  const count = starts.length - 1
+  const component = new Uint32Array(count)
+  const members = new Uint32Array(count)
+  const ends: number[] = []
+  const entered = new Uint32Array(count)
+  /** The earliest entered node of an unfinished component that a node leads to. */
+  const earliest = new Uint32Array(count)
+  const finished = new Uint8Array(count)
+  const parent = new Int32Array(count).fill(NONE)
+  const nextEdge = starts.slice()
+  /** Entered nodes whose component is not finished. */
+  const open = new Uint32Array(count)
+  let opened = 0
+  let clock = 0
+  let closed = 0
+  let steps = 0
+
+  const enter = (node: number) => {
+    entered[node] = earliest[node] = ++clock
+    open[opened++] = node
+  }
+  const closeComponent = (first: number) => {
+    let node: number
+    do {
+      node = open[--opened]!
+      component[node] = ends.length
+      finished[node] = 1
+      members[closed++] = node
+    } while (node !== first)
+    ends.push(closed)
+  }
+
+  for (let root = 0; root < count; root++) {
+    if (entered[root] !== 0) continue
+    enter(root)
+    for (let node = root; node !== NONE;) {
+      if (++steps % STEPS_AT_ONCE === 0) yield
+      if (nextEdge[node]! < starts[node + 1]!) {
+        const other = targets[nextEdge[node]!++]!
+        if (entered[other] === 0) {
+          enter(other)
+          parent[other] = node
+          node = other
+        } else if (finished[other] === 0) {
+          earliest[node] = Math.min(earliest[node]!, entered[other]!)
+        }
+        continue
+      }
+      if (earliest[node] === entered[node]) closeComponent(node)
+      const above = parent[node]!
+      if (above !== NONE) earliest[above] = Math.min(earliest[above]!, earliest[node]!)
+      node = above
+    }
+  }
+  return { component, members, ends }
+}

@@ -1,0 +1,127 @@
+import { applicationKey } from '../traffic/applications.js'
+import type { Adjacency } from './adjacency.js'
+import { degreeOf, layOutGraph, type AppEdge, type AppGraph } from './lay-out-graph.js'
+import { measureBetweenness } from './measure-betweenness.js'
+import { consumerRatio, greatestOf, round, scoreInfrastructure, type Tier } from './score-infrastructure.js'
+import type { Steps } from '../text/work-in-turns.js'
+
+/** Env values that mean production unless the caller says otherwise, in any case (tools contract, B6). */
+export const PRODUCTION_ENVS: readonly string[] = ['prod', 'production']
+
+export interface InfrastructureOptions {
+  /** Edges with fewer connections are left out, and with them the nodes that have no other. */
+  minConnections: number
+  /** Env values of production, in any case. */
+  productionEnvs: readonly string[]
+}
+
+export interface InfrastructureRow {
+  /** The place in the caller's list of nodes. */
+  node: number
+  app: string
+  env: string
+  is_production: boolean
+  /** 0..100, one decimal; the two scores below are before the deductions. */
+  infrastructure_score: number
+  provider_score: number
+  consumer_score: number
+  tier: Tier
+  dominant_pattern: 'provider' | 'consumer'
+  in_degree: number
+  out_degree: number
+  /** 0..1, four decimals. */
+  betweenness_centrality: number
+  /** 0..1, two decimals. */
+  consumer_ratio: number
+  inbound_connections: number
+  outbound_connections: number
+  total_connections: number
+  /** Keys of nodes, in their order. */
+  consumed_by: string[]
+  consumes: string[]
+}
+
+export interface InfrastructureRanking {
+  /** Every node that has an edge left; the highest score shown first, ties in the order of the keys. */
+  rows: InfrastructureRow[]
+  /** Edges that were kept. */
+  edges: number
+  /** Of all rows. */
+  tier_counts: { core_infrastructure: number; shared_service: number; standard_application: number }
+}
+
+/** Ranks applications by how much they are infrastructure to others (tools contract, B6). */
+export function* rankInfrastructure(graph: AppGraph, options: InfrastructureOptions): Steps<InfrastructureRanking> {
+  const { given, edges, ...kept } = keepBusyEdges(graph, options.minConnections)
+  const layout = layOutGraph({ nodes: kept.nodes, edges })
+  const { nodes, incoming, outgoing, placed } = layout
+  const [inbound, outbound] = [new Float64Array(nodes.length), new Float64Array(nodes.length)]
+  for (const { from, to, connections } of edges) {
+    outbound[placed[from]!]! += connections
+    inbound[placed[to]!]! += connections
+  }
+  const betweenness = yield* measureBetweenness(layout.neighbours)
+  const measures = nodes.map((_, node) => ({
+    inDegree: degreeOf(incoming, node),
+    outDegree: degreeOf(outgoing, node),
+    betweenness: betweenness[node]!,
+    totalConnections: inbound[node]! + outbound[node]!,
+  }))
+  const greatest = greatestOf(measures)
+  const production = new Set(options.productionEnvs.map((env) => env.toLowerCase()))
+  const keys = nodes.map(applicationKey)
+
+  const rows = measures.map((own, node): InfrastructureRow => {
+    const { app, env } = nodes[node]!
+    const isProduction = production.has(env.toLowerCase())
+    const { score, provider, consumer, tier, pattern } = scoreInfrastructure(own, greatest, isProduction)
+    return {
+      node: given[layout.given[node]!]!,
+      app,
+      env,
+      is_production: isProduction,
+      infrastructure_score: score,
+      provider_score: provider,
+      consumer_score: consumer,
+      tier,
+      dominant_pattern: pattern,
+      in_degree: own.inDegree,
+      out_degree: own.outDegree,
+      betweenness_centrality: round(own.betweenness, 4),
+      consumer_ratio: round(consumerRatio(own), 2),
+      inbound_connections: inbound[node]!,
+      outbound_connections: outbound[node]!,
+      total_connections: own.totalConnections,
+      consumed_by: pick(keys, incoming, node),
+      consumes: pick(keys, outgoing, node),
+    }
+  })
+  // They are in the order of their keys already, and sorting is stable.
+  rows.sort((a, b) => b.infrastructure_score - a.infrastructure_score)
+  const count = (tier: Tier) => rows.filter((row) => row.tier === tier).length
+  return {
+    rows,
+    edges: edges.length,
+    tier_counts: {
+      core_infrastructure: count('Core Infrastructure'),
+      shared_service: count('Shared Service'),
+      standard_application: count('Standard Application'),
+    },
+  }
+}
+
+/** The edges with enough connections between two nodes, and the nodes they join; `given` are these nodes' places in `graph`. */
+function keepBusyEdges({ nodes, edges }: AppGraph, minConnections: number): AppGraph & { given: number[] } {
+  const busy = edges.filter(({ from, to, connections }) => from !== to && connections >= minConnections)
+  const given = [...new Set(busy.flatMap(({ from, to }) => [from, to]))]
+  const places = new Map(given.map((node, place) => [node, place]))
+  const renumber = ({ from, to, connections }: AppEdge) => ({
+    from: places.get(from)!,
+    to: places.get(to)!,
+    connections,
+  })
+  return { given, nodes: given.map((node) => nodes[node]!), edges: busy.map(renumber) }
+}
+
+const pick = (keys: readonly string[], { starts, targets }: Adjacency, node: number) =>
+  Array.from(targets.subarray(starts[node], starts[node + 1]), (other) => keys[other]!)

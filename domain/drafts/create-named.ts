@@ -1,0 +1,59 @@
+import { PceApiError, type PceClient } from '../../pce-client/index.js'
+import { ToolError } from '../../schemas/errors.js'
+import { cleanText } from '../text/clean-text.js'
+import { fetchEvery } from '../../tools/answers/fetch-slice.js'
+import { apiOf, nounOf, type NamedKind, type NamedObject, type ObjectOf } from '../inventory/find-object.js'
+
+/** Kinds whose names a PCE user expects to be unique: what the error calls the one that is there, and the PCE's own token. */
+const UNIQUE = {
+  ip_lists: { detail: 'existing_iplist', token: 'ip_list_name_not_unique' },
+  rule_sets: { detail: 'existing_ruleset', token: 'rule_set_name_in_use' },
+  // The PCE accepts a second service of a name, and every lookup by that name is ambiguous from then on (pce-api e.5).
+  services: { detail: 'existing_service', token: '' },
+} as const satisfies Partial<Record<NamedKind, { detail: string; token: string }>>
+export type UniqueKind = keyof typeof UNIQUE
+
+/**
+ * Throws already_exists with the draft object that bears exactly this name. A part of its name is no match. `own` is the object
+ * that is to be renamed; one that keeps its name is not asked about.
+ */
+export async function refuseTakenName(
+  pce: PceClient,
+  kind: UniqueKind,
+  name: string,
+  signal: AbortSignal,
+  own?: Pick<NamedObject, 'href' | 'name'>,
+): Promise<void> {
+  if (own?.name === name) return
+  const { items } = await fetchEvery<NamedObject>({ api: apiOf(pce, kind), params: { name }, signal })
+  const existing = items.find((object) => object.name === name && object.href !== own?.href)
+  if (existing === undefined) return
+  // A name stays taken until its deletion is provisioned (pce-api a.4).
+  const state = existing.update_type === 'delete' ? ' Its deletion is pending; provision it to free the name.' : ''
+  const what = { href: existing.href, name: cleanText(name) }
+  const text = `The name "${name}" belongs to another ${nounOf(kind)} already.${state}`
+  throw new ToolError('already_exists', text, { [UNIQUE[kind].detail]: what })
+}
+
+/**
+ * Creates a draft object; a name that somebody else took after our look is already_exists with its href, or the PCE's refusal
+ * where that object cannot be looked up.
+ */
+export async function createNamed<K extends UniqueKind>(
+  pce: PceClient,
+  kind: K,
+  body: { name: string },
+  signal: AbortSignal,
+): Promise<ObjectOf<K>> {
+  signal.throwIfAborted()
+  try {
+    return await apiOf(pce, kind).create(body)
+  } catch (error) {
+    if (error instanceof PceApiError && error.errors.some(({ token }) => token === UNIQUE[kind].token)) {
+      await refuseTakenName(pce, kind, body.name, signal).catch((found: unknown) => {
+        throw found instanceof ToolError ? found : error
+      })
+    }
+    throw error
+  }
+}

@@ -1,0 +1,95 @@
+import ipaddr from 'ipaddr.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { FqdnReference, IpRangeInput } from '../../schemas/ip-list-shapes.js'
+import type { IpList } from '../../schemas/pce/ip-list.js'
+import { isAddress, parseAddress } from '../inventory/match-addresses.js'
+
+/** A name of one or more labels, with a `*` at its beginning or none (pce-api e.4). */
+const FQDN = /^(?:\*\.?)?[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?)*$/
+const FQDN_OBJECT = ['fqdn', 'description']
+/** Longer is no name, and the expression would take its time to find out. */
+const MAX_FQDN = 255
+
+/** The ranges as the PCE takes them. Throws invalid_argument naming the first range that is none, and why. */
+export function planRanges(ranges: readonly IpRangeInput[]): IpRangeInput[] {
+  return ranges.map(({ from_ip: from, to_ip: to, description, exclusion = false }, index) => {
+    const wrong = explainRange(from.trim(), to?.trim())
+    if (wrong !== undefined) {
+      const text = `ip_ranges[${index}]: ${wrong}`
+      throw new ToolError('invalid_argument', text, {
+        argument: `ip_ranges[${index}]`,
+        from_ip: from,
+        to_ip: to ?? null,
+      })
+    }
+    return {
+      from_ip: from.trim(),
+      ...(to !== undefined && { to_ip: to.trim() }),
+      exclusion,
+      ...(description !== undefined && { description }),
+    }
+  })
+}
+
+/** The names of the two arguments as one list; undefined when neither was given. Throws invalid_argument for what is no name. */
+export function planFqdns(
+  fqdn: string | undefined,
+  fqdns: readonly FqdnReference[] | undefined,
+): { fqdn: string; description?: string }[] | undefined {
+  if (fqdn !== undefined && fqdns !== undefined) {
+    throw new ToolError('invalid_argument', 'Give fqdn or fqdns, not both.', { argument: 'fqdns' })
+  }
+  const argument = fqdn === undefined ? 'fqdns' : 'fqdn'
+  const given = (fqdns ?? (fqdn === undefined ? undefined : [fqdn]))?.map((entry) => ({ entry, ...readName(entry) }))
+  const bad = given?.filter(
+    ({ name }) => name === null || name.length > MAX_FQDN || !FQDN.test(name) || isAddress(name),
+  )
+  if (bad !== undefined && bad.length > 0) {
+    const invalid = bad.map(({ entry }) => entry)
+    const shown = invalid.map((entry) => (typeof entry === 'string' ? entry : JSON.stringify(entry))).join(', ')
+    const text = `Not a domain name: ${shown}. Write www.example.com or *.example.com, in fqdns also as {fqdn, description?}.`
+    throw new ToolError('invalid_argument', text, { argument, invalid })
+  }
+  return given?.map(({ name, description }) => ({
+    fqdn: name as string,
+    ...(description !== undefined && { description }),
+  }))
+}
+
+/** The input schema leaves the form of an object open; `name` is null where it has not this one. */
+function readName(entry: FqdnReference): { name: string | null; description?: string } {
+  if (typeof entry === 'string') return { name: entry.trim() }
+  const { fqdn, description } = entry as Record<string, unknown>
+  const known = Object.keys(entry).every((field) => FQDN_OBJECT.includes(field))
+  if (!known || typeof fqdn !== 'string') return { name: null }
+  if (description === undefined) return { name: fqdn.trim() }
+  return typeof description === 'string' ? { name: fqdn.trim(), description } : { name: null }
+}
+
+/** Throws invalid_argument for a list that would hold nothing; what is not given stays as it is in `current`. */
+export function refuseEmptyList(
+  ranges: readonly object[] | undefined,
+  fqdns: readonly object[] | undefined,
+  current?: Pick<IpList, 'ip_ranges' | 'fqdns'>,
+): void {
+  const entries = (ranges ?? current?.ip_ranges ?? []).length + (fqdns ?? current?.fqdns ?? []).length
+  if (entries > 0) return
+  throw new ToolError('invalid_argument', 'An IP list needs at least one range or domain name.', {
+    argument: 'ip_ranges',
+  })
+}
+
+function explainRange(from: string, to: string | undefined): string | undefined {
+  if (parseAddress(from) === null) return `"${from}" is neither an address nor a CIDR.`
+  if (to === undefined) return undefined
+  if (!isAddress(from)) return `"${from}" is a network already; to_ip goes with a single address.`
+  if (!isAddress(to)) return `to_ip "${to}" is no address.`
+  const [first, last] = [ipaddr.parse(from), ipaddr.parse(to)]
+  if (first.kind() !== last.kind()) return `${from} and ${to} are of different address families.`
+  return isBefore(last.toByteArray(), first.toByteArray()) ? `to_ip ${to} lies before from_ip ${from}.` : undefined
+}
+
+function isBefore(a: readonly number[], b: readonly number[]): boolean {
+  const at = a.findIndex((byte, index) => byte !== b[index])
+  return at !== -1 && (a[at] ?? 0) < (b[at] ?? 0)
+}

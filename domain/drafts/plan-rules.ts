@@ -1,0 +1,85 @@
+import type { Actor, IngressService, ScopeEntry } from '../../schemas/pce/rule-set.js'
+import type { Service } from '../../schemas/pce/service.js'
+import { toDraftHref } from '../inventory/parse-href.js'
+import type { PolicyLookups } from '../inventory/policy-lookups.js'
+import { resolveActors, toWire, type ActorReference } from './resolve-actors.js'
+import {
+  resolveEgressServices,
+  resolveIngressServices,
+  toWireServices,
+  type ResolvedService,
+  type ServiceReferences,
+} from './resolve-services.js'
+import type { RuleType } from '../../tools/answers/show-rules.js'
+
+/** A rule as callers ask for it. */
+export interface RuleArguments {
+  providers: readonly ActorReference[]
+  consumers: readonly ActorReference[]
+  ingress_services: ServiceReferences
+  egress_services?: ServiceReferences
+  unscoped_consumers?: boolean
+  rule_type?: RuleType
+  description?: string
+}
+
+/** A rule resolved, with the payload that creates it and where it is posted below its rule set. */
+export interface PlannedRule {
+  type: RuleType
+  collection: 'sec_rules' | 'deny_rules'
+  providers: Actor[]
+  consumers: Actor[]
+  services: ResolvedService[]
+  egress: Service[]
+  unscoped: boolean
+  body: RulePayload
+}
+
+export interface RulePayload {
+  enabled: boolean
+  description?: string
+  providers: Actor[]
+  consumers: Actor[]
+  ingress_services: IngressService[]
+  egress_services?: { href: string }[]
+  unscoped_consumers: boolean
+  override?: boolean
+  resolve_labels_as?: { providers: string[]; consumers: string[] }
+}
+
+export interface RuleSetPlan {
+  scopes: ScopeEntry[][]
+  rules: PlannedRule[]
+}
+
+/** Resolves every rule before anything is written. Throws what the resolvers throw, with the rule's index. */
+export async function planRules(lookups: PolicyLookups, rules: readonly RuleArguments[]): Promise<PlannedRule[]> {
+  const planned = []
+  for (const [index, rule] of rules.entries()) planned.push(await planRule(lookups, rule, index))
+  return planned
+}
+
+/** As `planRules`, for the one rule of a call, whose errors name no index. */
+export async function planRule(lookups: PolicyLookups, rule: RuleArguments, ruleIndex?: number): Promise<PlannedRule> {
+  const type = rule.rule_type ?? 'allow'
+  const deny = type !== 'allow'
+  const providers = await resolveActors(lookups, rule.providers, { ruleIndex, side: 'providers', deny })
+  const consumers = await resolveActors(lookups, rule.consumers, { ruleIndex, side: 'consumers', deny })
+  const services = await resolveIngressServices(lookups, rule.ingress_services, { ruleIndex, deny })
+  const egress = await resolveEgressServices(lookups, rule.egress_services, { ruleIndex, deny })
+  const unscoped = rule.unscoped_consumers ?? false
+  const body: RulePayload = {
+    enabled: true,
+    ...(rule.description !== undefined && { description: rule.description }),
+    providers: toWire(providers),
+    consumers: toWire(consumers),
+    ingress_services: toWireServices(services),
+    ...(egress.length > 0 && { egress_services: egress.map(({ href }) => ({ href: toDraftHref(href) })) }),
+    unscoped_consumers: unscoped,
+    // The PCE answers 406 to resolve_labels_as in a deny rule (pce-api e.8), and requires it in an allow rule (e.7).
+    ...(deny
+      ? { override: type === 'override_deny' }
+      : { resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] } }),
+  }
+  return { type, collection: deny ? 'deny_rules' : 'sec_rules', providers, consumers, services, egress, unscoped, body }
+}

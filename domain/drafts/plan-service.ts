@@ -1,0 +1,107 @@
+import { ToolError, type ErrorDetails } from '../../schemas/errors.js'
+import type { Service } from '../../schemas/pce/service.js'
+import { parseProtocol } from '../inventory/protocols.js'
+
+/** The lists of which a service has exactly one (pce-api e.5). */
+export const SERVICE_LISTS = ['service_ports', 'windows_services', 'windows_egress_services'] as const
+export type ServiceList = (typeof SERVICE_LISTS)[number]
+type Entry = Record<string, unknown>
+export type ServiceArguments = Partial<Record<ServiceList, readonly object[]>>
+
+/** What an entry of each list may say. */
+const FIELDS: Record<ServiceList, readonly string[]> = {
+  service_ports: ['port', 'to_port', 'proto', 'icmp_type', 'icmp_code'],
+  windows_services: ['process_name', 'service_name', 'port', 'to_port', 'proto'],
+  windows_egress_services: ['process_name', 'service_name'],
+}
+const GUIDANCE: Record<ServiceList, string> = {
+  service_ports: 'ports and protocols, on any operating system',
+  windows_services: 'the Windows program or service that listens, for ingress_services of a rule',
+  windows_egress_services: 'the Windows program or service that connects, for egress_services of a rule',
+}
+const ICMP = new Set([1, 58])
+const PORTED = new Set([6, 17])
+
+/**
+ * The one list of a service as the PCE takes it; undefined when none was given. The PCE would keep one of several and drop the
+ * others without a word (pce-api quirk 5). Throws conflicting_service_definition, empty_service for a list without entries, and
+ * invalid_service_definition naming the entry.
+ */
+export function planService(given: ServiceArguments): { list: ServiceList; entries: Entry[] } | undefined {
+  const supplied = SERVICE_LISTS.filter((list) => given[list] !== undefined)
+  const filled = supplied.filter((list) => (given[list] ?? []).length > 0)
+  if (filled.length > 1) throw conflict('A service is one kind: give one of the lists.', { supplied: filled })
+  const [list] = filled
+  if (list === undefined) {
+    if (supplied.length === 0) return undefined
+    throw new ToolError('empty_service', `No entries in ${supplied.join(' and ')}; a service needs at least one.`, {
+      supplied,
+    })
+  }
+  const entries = (given[list] ?? []).map((entry, index) => planEntry(list, entry as Entry, `${list}[${index}]`))
+  return { list, entries }
+}
+
+/** The service that is there cannot become one of another kind (pce-api e.5). Throws conflicting_service_definition. */
+export function refuseOtherKind(current: Service, list: ServiceList): void {
+  const own = SERVICE_LISTS.find((candidate) => (current[candidate]?.length ?? 0) > 0)
+  if (own === undefined || own === list) return
+  const text = `The service has ${own}; a service cannot change its kind. Create another one for ${list}.`
+  throw conflict(text, { supplied: [list], current: own })
+}
+
+function planEntry(list: ServiceList, entry: Entry, at: string): Entry {
+  const unknown = Object.keys(entry).filter((field) => !FIELDS[list].includes(field))
+  if (unknown.length > 0) {
+    const why = list === 'windows_egress_services' ? ' A connecting program is not known by a port.' : ''
+    throw invalid(at, `${unknown.join(', ')} is no field of ${list} (${FIELDS[list].join(', ')}).${why}`)
+  }
+  const { port, to_port: toPort, proto, ...rest } = entry
+  const number = proto === undefined ? undefined : parseProtocol(proto as string | number)
+  if (number === null) throw invalid(at, `proto "${String(proto)}" is no protocol name or number.`)
+  const all = port === undefined || port === -1
+  checkNumbers(at, { port: all ? undefined : port, toPort, number, rest })
+  if (list === 'service_ports' && number === undefined) throw invalid(at, 'proto is missing.')
+  const named = [rest.process_name, rest.service_name].some((name) => typeof name === 'string' && name !== '')
+  if (list === 'windows_egress_services' && !named) throw invalid(at, 'give process_name or service_name.')
+  if (list === 'windows_services' && !named && all) throw invalid(at, 'give a port, process_name or service_name.')
+  return {
+    // Program names pass byte for byte: the agent compares them literally.
+    ...rest,
+    ...(!all && { port }),
+    ...(toPort !== undefined && toPort !== port && { to_port: toPort }),
+    ...(number !== undefined && { proto: number }),
+  }
+}
+
+function checkNumbers(
+  at: string,
+  { port, toPort, number, rest }: { port: unknown; toPort: unknown; number: number | undefined; rest: Entry },
+): void {
+  for (const [field, value] of Object.entries({ port, to_port: toPort })) {
+    if (value !== undefined && !isIn(value, 65_535)) throw invalid(at, `${field} is a whole number from 0 to 65535.`)
+  }
+  if (toPort !== undefined && (port === undefined || (toPort as number) < (port as number))) {
+    throw invalid(at, 'to_port is the end of a range that begins with port.')
+  }
+  if (port === 0 && toPort === undefined) throw invalid(at, 'port 0 is not "all ports"; leave port out for that.')
+  if (port !== undefined && number === undefined) throw invalid(at, 'a port needs a proto (tcp or udp).')
+  if (port !== undefined && !PORTED.has(number ?? 0)) throw invalid(at, 'only tcp and udp have ports.')
+  for (const field of ['icmp_type', 'icmp_code']) {
+    if (rest[field] === undefined) continue
+    if (!ICMP.has(number ?? 0)) throw invalid(at, `${field} goes with icmp or icmpv6.`)
+    if (!isIn(rest[field], 255)) throw invalid(at, `${field} is a whole number from 0 to 255.`)
+  }
+}
+
+function isIn(value: unknown, most: number): boolean {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= most
+}
+
+function conflict(message: string, details: ErrorDetails): ToolError {
+  return new ToolError('conflicting_service_definition', message, { ...details, guidance: GUIDANCE })
+}
+
+function invalid(at: string, why: string): ToolError {
+  return new ToolError('invalid_service_definition', `${at}: ${why}`, { argument: at })
+}

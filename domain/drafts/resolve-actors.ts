@@ -1,0 +1,152 @@
+import { ToolError } from '../../schemas/errors.js'
+import type { Label } from '../../schemas/pce/label.js'
+import type { Actor } from '../../schemas/pce/rule-set.js'
+import { isNamedKind, type NamedKind, type NamedObject } from '../inventory/find-object.js'
+import type { PolicyLookups } from '../inventory/policy-lookups.js'
+import { parseHref, toDraftHref } from '../inventory/parse-href.js'
+import { withDetails } from '../inventory/pce-errors.js'
+import {
+  isLabelReference,
+  isUnresolved,
+  looksLikeLabel,
+  resolveLabel,
+  showLabel,
+  type LabelReference,
+} from '../inventory/resolve-labels.js'
+
+/** An end of a rule as callers name it (tools contract, A4). */
+export type ActorReference = string | { key?: string; value?: string; href?: string; exclusion?: boolean }
+
+/** One end of one rule: which actors it may hold depends on both (pce-api e.7, e.8). */
+export interface ActorPlace {
+  /** Where several rules are given; absent for the one rule of a call. */
+  ruleIndex?: number
+  side: 'providers' | 'consumers'
+  deny: boolean
+}
+
+/** The selector a kind of object is sent under. Services are no actors. */
+const SELECTORS: Partial<
+  Record<NamedKind, 'ip_list' | 'label_group' | 'workload' | 'virtual_service' | 'virtual_server'>
+> = {
+  ip_lists: 'ip_list',
+  label_groups: 'label_group',
+  workloads: 'workload',
+  virtual_services: 'virtual_service',
+  virtual_servers: 'virtual_server',
+}
+
+const BY_NAME: Record<string, NamedKind> = { iplist: 'ip_lists', labelgroup: 'label_groups', workload: 'workloads' }
+
+/**
+ * The actors of one end of a rule, with key, value or name beside each href for display (`toWire` takes them out again).
+ * Throws invalid_actor for what is no actor or not allowed there, label_not_found, not_found, ambiguous_name, each with
+ * {rule_index, side}.
+ */
+export async function resolveActors(
+  lookups: PolicyLookups,
+  references: readonly ActorReference[],
+  place: ActorPlace,
+): Promise<Actor[]> {
+  const actors = []
+  for (const reference of references) {
+    try {
+      actors.push(await resolveActor(lookups, reference, place))
+    } catch (error) {
+      throw error instanceof ToolError ? withDetails(error, { ...ruleIndexOf(place), side: place.side }) : error
+    }
+  }
+  return actors
+}
+
+async function resolveActor(lookups: PolicyLookups, reference: ActorReference, place: ActorPlace): Promise<Actor> {
+  const { named, exclusion } = splitExclusion(reference)
+  if (named === null) throw invalid(reference, place, ACTOR_OBJECT)
+  const actor = await identify(lookups, named, place)
+  if (exclusion && actor.label === undefined && actor.label_group === undefined) {
+    throw invalid(reference, place, 'Only labels and label groups can be excluded.')
+  }
+  if (place.deny && (actor.virtual_service !== undefined || actor.virtual_server !== undefined)) {
+    throw invalid(reference, place, 'A deny rule takes ams, labels, label groups, IP lists and workloads only.')
+  }
+  if (place.side === 'consumers' && actor.virtual_server !== undefined) {
+    throw invalid(reference, place, 'A virtual server can be a provider only.')
+  }
+  return exclusion ? { ...actor, exclusion: true } : actor
+}
+
+async function identify(lookups: PolicyLookups, reference: LabelReference, place: ActorPlace): Promise<Actor> {
+  const href = typeof reference === 'string' ? reference : reference.href
+  if (typeof reference === 'string') {
+    const text = reference.trim()
+    if (text === 'ams') return { actors: 'ams' }
+    const named = /^([a-z]+):(.+)$/su.exec(text)
+    const kind = named === null ? undefined : BY_NAME[named[1] as string]
+    if (kind !== undefined)
+      return toActor(kind, await lookups.byName(kind, (named as RegExpExecArray)[2]?.trim() ?? ''))
+  }
+  if (href !== undefined && href.startsWith('/') && !looksLikeLabel(href)) {
+    const kind = parseHref(href)?.kind
+    if (kind === undefined || !isNamedKind(kind) || SELECTORS[kind] === undefined) {
+      throw invalid(reference, place, 'This href cannot be an end of a rule.')
+    }
+    return toActor(kind, await lookups.byHref(kind, href))
+  }
+  return { label: findLabel(lookups, reference, place) }
+}
+
+function findLabel(lookups: PolicyLookups, reference: LabelReference, place: ActorPlace): Label {
+  if (typeof reference === 'string' && !looksLikeLabel(reference)) {
+    throw invalid(
+      reference,
+      place,
+      'Use "ams", "key=value", "iplist:<name>", "labelgroup:<name>", "workload:<name>" or an href.',
+    )
+  }
+  const found = resolveLabel(lookups.labels, reference)
+  if (!isUnresolved(found)) return found
+  throw new ToolError('label_not_found', `No label matches ${found.ref} exactly.`, {
+    label: found.ref,
+    valid_values: found.valid,
+  })
+}
+
+/** What to say of an object that `splitExclusion` does not take. */
+export const ACTOR_OBJECT = 'As an object it is {key, value} or {href}, and exclusion: true or false with either.'
+
+/** A reference apart from its `exclusion`; `named` is null when it has not the form of one, which the input schemas leave open. */
+export function splitExclusion(reference: ActorReference): { named: LabelReference | null; exclusion: boolean } {
+  if (typeof reference === 'string') return { named: reference, exclusion: false }
+  const { exclusion = false, ...named } = reference
+  return { named: typeof exclusion === 'boolean' && isLabelReference(named) ? named : null, exclusion }
+}
+
+function toActor(kind: NamedKind, { href, name, hostname }: NamedObject): Actor {
+  const selector = SELECTORS[kind] as keyof Actor
+  return { [selector]: { href: toDraftHref(href), name: name ?? hostname ?? undefined } }
+}
+
+function invalid(reference: ActorReference, place: ActorPlace, why: string): ToolError {
+  const shown = typeof reference === 'string' ? reference : showLabel(reference)
+  return new ToolError('invalid_actor', `"${shown}" cannot stand in ${place.side}${ofRule(place)}. ${why}`, {
+    actor: reference,
+  })
+}
+
+/** The payload form of resolved actors: one selector holding an href, nothing for display (request schemas are closed). */
+export function toWire(actors: readonly Actor[]): Actor[] {
+  return actors.map(({ exclusion, ...actor }) => {
+    if (actor.actors !== undefined) return { actors: actor.actors }
+    const [selector, target] = Object.entries(actor)[0] as [string, { href: string }]
+    return { [selector]: { href: target.href }, ...(exclusion === true ? { exclusion: true } : {}) }
+  })
+}
+
+function ofRule({ ruleIndex }: ActorPlace): string {
+  return ruleIndex === undefined ? '' : ` of rule ${ruleIndex}`
+}
+
+/** `rule_index` of an error's details, where there is one to tell. */
+export function ruleIndexOf({ ruleIndex }: { ruleIndex?: number }): { rule_index?: number } {
+  return ruleIndex === undefined ? {} : { rule_index: ruleIndex }
+}

@@ -1,0 +1,163 @@
+import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
+import type { IngressService } from '../../schemas/pce/rule-set.js'
+import type { Service } from '../../schemas/pce/service.js'
+import { cleanText } from '../text/clean-text.js'
+import { toDraftHref } from '../inventory/parse-href.js'
+import { checkPortRange, type PortRange } from '../inventory/port-range.js'
+import type { PolicyLookups } from '../inventory/policy-lookups.js'
+import { TCP, UDP } from '../inventory/protocols.js'
+import { ruleIndexOf } from './resolve-actors.js'
+import { hasWindowsQualifier, isEgressService } from './windows-services.js'
+
+/** A service as callers name it (tools contract, A5): a name, or an object of exactly one of three forms. */
+export type ServiceReference = string | ServiceEntry
+export interface ServiceEntry {
+  port?: number
+  to_port?: number
+  proto?: string | number
+  href?: string
+  service?: string
+}
+/** One reference stands for a list of one. */
+export type ServiceReferences = ServiceReference | readonly ServiceReference[]
+
+/** A service of a rule: a PCE service object, or ports written into the rule. */
+export type ResolvedService = { service: Service } | { ports: PortRange }
+
+/** What the input schemas leave to be checked here: the fields of an entry and their types. */
+const FIELD_TYPES: Partial<Record<string, readonly string[]>> = {
+  port: ['number'],
+  to_port: ['number'],
+  proto: ['number', 'string'],
+  href: ['string'],
+  service: ['string'],
+}
+const ONE_FORM = 'Each service is exactly one of {port, proto, to_port?}, {href} and {service: "exact name"}.'
+
+export interface RuleKind {
+  /** Where several rules are given; absent for the one rule of a call. */
+  ruleIndex?: number
+  deny: boolean
+}
+
+/**
+ * The ingress services of a rule. Throws invalid_ingress_services {rule_index, message} for anything malformed, unknown or
+ * ambiguous; egress_service_in_ingress and process_qualified_deny_unsupported for Windows services that cannot stand there.
+ */
+export async function resolveIngressServices(
+  lookups: PolicyLookups,
+  references: ServiceReferences,
+  rule: RuleKind,
+): Promise<ResolvedService[]> {
+  const fail = failure('invalid_ingress_services', rule)
+  const list = toList(references)
+  if (list.length === 0) throw fail('a rule needs at least one service; {service: "All Services"} covers everything.')
+  const resolved = []
+  for (const reference of list) resolved.push(await resolveOne(lookups, reference, fail))
+  refuseMisplaced(resolved.flatMap(serviceOf), rule)
+  return resolved
+}
+
+/**
+ * The egress services of a rule: services that name the Windows process opening the connection. Throws
+ * invalid_egress_services, or process_qualified_deny_unsupported in a deny rule.
+ */
+export async function resolveEgressServices(
+  lookups: PolicyLookups,
+  references: ServiceReferences | undefined,
+  rule: RuleKind,
+): Promise<Service[]> {
+  const fail = failure('invalid_egress_services', rule)
+  const services = []
+  for (const reference of toList(references ?? [])) {
+    const resolved = await resolveOne(lookups, reference, fail)
+    if (!('service' in resolved)) throw fail('egress services are service objects; ports belong into ingress_services.')
+    if (!isEgressService(resolved.service)) {
+      throw fail(
+        `service "${cleanText(resolved.service.name)}" names no outbound Windows process (windows_egress_services).`,
+      )
+    }
+    services.push(resolved.service)
+  }
+  if (rule.deny && services.length > 0) throw unsupportedInDeny(services, rule)
+  return services
+}
+
+function refuseMisplaced(services: readonly Service[], rule: RuleKind): void {
+  const qualified = services.filter(hasWindowsQualifier)
+  if (rule.deny && qualified.length > 0) throw unsupportedInDeny(qualified, rule)
+  const outbound = services.filter(isEgressService)
+  if (outbound.length > 0) {
+    throw new ToolError(
+      'egress_service_in_ingress',
+      `${nameRule(rule, 'The rule')} puts ${names(outbound)} into ingress_services, but it matches the process that opens a connection.`,
+      { ...ruleIndexOf(rule), services: outbound.map(toNamed) },
+      { hint: 'Move it to egress_services and give the port in ingress_services.' },
+    )
+  }
+}
+
+function unsupportedInDeny(services: readonly Service[], rule: RuleKind): ToolError {
+  return new ToolError(
+    'process_qualified_deny_unsupported',
+    `${nameRule(rule, 'The deny rule')} uses ${names(services)}; a deny rule cannot tell Windows processes apart.`,
+    { ...ruleIndexOf(rule), services: services.map(toNamed) },
+    { hint: 'Deny the port, and allow the process in an allow rule.' },
+  )
+}
+
+async function resolveOne(lookups: PolicyLookups, reference: ServiceReference, fail: Fail): Promise<ResolvedService> {
+  const entry: ServiceEntry = typeof reference === 'string' ? { service: reference } : reference
+  const bad = Object.entries(entry).find(([field, value]) => FIELD_TYPES[field]?.includes(typeof value) !== true)
+  if (bad !== undefined) throw fail(`${bad[0]} is no field of a service, or has the wrong type. ${ONE_FORM}`)
+  const forms = [
+    entry.href !== undefined,
+    entry.service !== undefined,
+    entry.port !== undefined || entry.to_port !== undefined || entry.proto !== undefined,
+  ].filter(Boolean).length
+  if (forms !== 1) throw fail(ONE_FORM)
+  try {
+    if (entry.href !== undefined) return { service: (await lookups.byHref('services', entry.href)) as Service }
+    if (entry.service !== undefined) return { service: await byName(lookups, entry.service.trim()) }
+  } catch (error) {
+    if (!(error instanceof ToolError)) throw error
+    throw fail(error.message, { ...error.details, reason: error.code })
+  }
+  const range = checkPortRange(entry)
+  if (typeof range === 'string') throw fail(range)
+  if (range.proto !== TCP && range.proto !== UDP)
+    throw fail('ports in a rule are tcp or udp; for others name a service object.')
+  return { ports: range }
+}
+
+async function byName(lookups: PolicyLookups, name: string): Promise<Service> {
+  // A bare href is easily sent where a name may stand.
+  return (
+    name.startsWith('/orgs/') ? lookups.byHref('services', name) : lookups.byName('services', name)
+  ) as Promise<Service>
+}
+
+type Fail = (message: string, details?: ErrorDetails) => ToolError
+
+function failure(code: ErrorCode, rule: RuleKind): Fail {
+  const field = code === 'invalid_egress_services' ? 'egress_services' : 'ingress_services'
+  return (message, details = {}) =>
+    new ToolError(code, `${nameRule(rule, field)}: ${message}`, { ...ruleIndexOf(rule), ...details })
+}
+
+function nameRule({ ruleIndex }: RuleKind, alone: string): string {
+  return ruleIndex === undefined ? alone : `Rule ${ruleIndex}`
+}
+
+function toList(references: ServiceReferences): ServiceReference[] {
+  return Array.isArray(references) ? [...(references as ServiceReference[])] : [references as ServiceReference]
+}
+
+const serviceOf = (resolved: ResolvedService) => ('service' in resolved ? [resolved.service] : [])
+const toNamed = ({ href, name }: Service) => ({ href: toDraftHref(href), name: cleanText(name) })
+const names = (services: readonly Service[]) => services.map(({ name }) => `"${cleanText(name)}"`).join(', ')
+
+/** Payload form: hrefs of the draft, or ports. */
+export function toWireServices(resolved: readonly ResolvedService[]): IngressService[] {
+  return resolved.map((entry) => ('service' in entry ? { href: toDraftHref(entry.service.href) } : entry.ports))
+}

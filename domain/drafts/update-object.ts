@@ -1,0 +1,104 @@
+import type { PlannedRequest } from '../../schemas/dry-run.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { PceObject } from '../../schemas/pce/reference.js'
+import type { ToolContext } from '../../tools/define.js'
+import { cleanDeep } from '../text/clean-text.js'
+import { findDifferences, type Difference } from '../policy/compare-stored.js'
+import { toDraftHref } from '../inventory/parse-href.js'
+import { requireObject } from './read-back.js'
+
+/** A change of one object, with everything in it resolved. */
+export interface UpdatePlan<T extends PceObject> {
+  /** The object for messages: `IP list "Branch offices"`. */
+  what: string
+  /** As it is now; for versioned kinds, its draft. */
+  current: T
+  /** PCE fields to send; undefined ones are left out. */
+  body: Record<string, unknown>
+  /** Reads the object again after the write. */
+  read: (href: string) => Promise<T>
+  warnings?: readonly string[]
+  /** What it lives in waits for its deletion, so that the change never takes effect. */
+  ends?: boolean
+}
+
+export interface UpdateAnswer<T> {
+  message: string
+  href: string
+  updated_fields?: string[]
+  previous?: Record<string, unknown>
+  differences?: Difference[]
+  warnings?: string[]
+  dry_run?: boolean
+  requests?: PlannedRequest[]
+  /** The object as it is now: read back after a write, as it was after a dry run. Not part of the answer as it stands. */
+  stored: T
+}
+
+/** Takes away what is not part of the answer as every tool gives it. */
+export function withoutStored<T>({ stored: _stored, ...answer }: UpdateAnswer<T>): Omit<UpdateAnswer<T>, 'stored'> {
+  return answer
+}
+
+/** Throws no_update_fields when a caller named an object and nothing to change of it. */
+export function requireFields(body: Record<string, unknown>, offered: readonly string[]): void {
+  if (Object.values(body).some((value) => value !== undefined)) return
+  throw new ToolError('no_update_fields', `Nothing to change was given. Give one of ${offered.join(', ')}.`, {
+    fields: [...offered],
+  })
+}
+
+/**
+ * Sends the fields that differ from what is stored and reads the object back: which fields were sent, what they were before,
+ * and what the PCE made of them. An object that is so already is left alone, and with it its draft state. `dryRun` shows the
+ * request instead.
+ */
+export async function updateObject<T extends PceObject>(
+  { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
+  { what, current, body, read, warnings: given = [], ends = false }: UpdatePlan<T>,
+  dryRun: boolean | undefined,
+): Promise<UpdateAnswer<T>> {
+  const href = toDraftHref(current.href)
+  const warnings = [...given, ...pendingDeletion(current)]
+  const changed = new Set(findDifferences(body, current).map(({ field }) => field))
+  const sent = Object.fromEntries(Object.entries(body).filter(([field]) => changed.has(field)))
+  const fields = Object.keys(sent)
+  const answer = (message: string, more: Partial<UpdateAnswer<T>>, stored: T): UpdateAnswer<T> => ({
+    message,
+    href,
+    ...more,
+    ...(warnings.length > 0 && { warnings: cleanDeep(warnings) }),
+    stored,
+  })
+  if (fields.length === 0) {
+    const dry = dryRun === true ? { dry_run: true, requests: [] } : {}
+    return answer(`${what} is so already; nothing was written.`, { updated_fields: [], ...dry }, current)
+  }
+  const previous = cleanDeep(Object.fromEntries(fields.map((field) => [field, current[field] ?? null])))
+  if (dryRun === true) {
+    const requests = [{ method: 'PUT', path: href, body: sent }]
+    return answer(`Would change ${what}: ${fields.join(', ')}.`, { dry_run: true, requests, previous }, current)
+  }
+  signal.throwIfAborted()
+  await pce.put(href, { json: sent, includeOrg: false })
+  let stored = { ...current, ...sent }
+  let differences: Difference[] = []
+  try {
+    stored = requireObject(await read(href))
+    differences = cleanDeep(findDifferences(sent, stored))
+  } catch {
+    warnings.push('It was changed, but could not be read back to check what was stored.')
+  }
+  const more = { updated_fields: fields, previous, ...(differences.length > 0 && { differences }) }
+  return answer(`Changed ${what}: ${fields.join(', ')}.${ends ? '' : draftNote(current)}`, more, stored)
+}
+
+/** Versioned objects change in draft only; one that waits for its deletion has no future to take effect in. */
+function draftNote({ href, update_type: updateType }: PceObject): string {
+  return href.includes('/sec_policy/') && updateType !== 'delete' ? ' It takes effect when provisioned.' : ''
+}
+
+/** Changing an object does not undo its pending deletion (pce-api a.4). */
+function pendingDeletion({ update_type: updateType }: PceObject): string[] {
+  return updateType === 'delete' ? ['Its deletion is pending, and stays so: provisioning will delete it.'] : []
+}

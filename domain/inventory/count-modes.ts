@@ -1,0 +1,67 @@
+import type { LabelRef } from '../../schemas/pce/label.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import { isManaged } from '../../tools/answers/show-workload.js'
+
+type Modes = Record<string, number>
+
+export interface ModeGroup {
+  app: string | null
+  env: string | null
+  workload_count: number
+  unmanaged_count: number
+  enforcement_modes: Modes
+  is_mixed: boolean
+}
+
+/** What stands for a mode the PCE does not give, and in the sort key for a label that is not there. */
+const UNKNOWN = 'unknown'
+const UNLABELED = 'unlabeled'
+
+/** Enforcement modes over all workloads, over the managed ones, and per application, sorted by `app|env`. */
+export function countModes(workloads: readonly Workload[], expand: (label: LabelRef) => LabelRef) {
+  const all: Modes = {}
+  const managed: Modes = {}
+  const groups = new Map<string, ModeGroup>()
+  let offline = 0
+  for (const workload of workloads) {
+    const mode = workload.enforcement_mode ?? UNKNOWN
+    const hasAgent = isManaged(workload)
+    add(all, mode)
+    if (hasAgent) {
+      add(managed, mode)
+      if (workload.online === false) offline += 1
+    }
+    const labels = (workload.labels ?? []).map(expand)
+    const [app, env] = [valueOf(labels, 'app'), valueOf(labels, 'env')]
+    // Not the sort key: a label may hold a bar, or be called unlabeled.
+    const id = JSON.stringify([app, env])
+    const group = groups.get(id) ?? newGroup(app, env)
+    groups.set(id, group)
+    group.workload_count += 1
+    if (!hasAgent) group.unmanaged_count += 1
+    add(group.enforcement_modes, mode)
+    group.is_mixed = Object.keys(group.enforcement_modes).length > 1
+  }
+  const sorted = [...groups.values()].sort((a, b) => compare(sortKey(a), sortKey(b)))
+  return {
+    total_workloads: workloads.length,
+    global_enforcement_modes: all,
+    managed_only: { total: sum(managed), enforcement_modes: managed },
+    offline,
+    groups: sorted,
+  }
+}
+
+function newGroup(app: string | null, env: string | null): ModeGroup {
+  return { app, env, workload_count: 0, unmanaged_count: 0, enforcement_modes: {}, is_mixed: false }
+}
+
+function valueOf(labels: readonly LabelRef[], key: string): string | null {
+  return labels.find((label) => label.key === key)?.value ?? null
+}
+
+const compare = (a: string, b: string) => (a < b ? -1 : Number(a > b))
+const sortKey = ({ app, env }: ModeGroup) => `${app ?? UNLABELED}|${env ?? UNLABELED}`
+
+const add = (modes: Modes, mode: string) => (modes[mode] = (modes[mode] ?? 0) + 1)
+const sum = (modes: Modes) => Object.values(modes).reduce((total, count) => total + count, 0)

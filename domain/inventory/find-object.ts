@@ -1,0 +1,149 @@
+import { PceApiError, type ObjectApi, type PceClient } from '../../pce-client/index.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { PceObject } from '../../schemas/pce/reference.js'
+import { cleanDeep, cleanText } from '../text/clean-text.js'
+import { fetchEvery } from '../../tools/answers/fetch-slice.js'
+import { nearNames } from '../text/near-names.js'
+import { parseHref, toActiveHref, toDraftHref } from './parse-href.js'
+
+/** Kinds that tools find by href or exact name, by the path segment of their hrefs. */
+const KINDS = {
+  ip_lists: { api: 'ipLists', noun: 'IP list' },
+  services: { api: 'services', noun: 'service' },
+  rule_sets: { api: 'ruleSets', noun: 'rule set' },
+  label_groups: { api: 'labelGroups', noun: 'label group' },
+  workloads: { api: 'workloads', noun: 'workload' },
+  virtual_services: { api: 'virtualServices', noun: 'virtual service' },
+  virtual_servers: { api: 'virtualServers', noun: 'virtual server' },
+  container_clusters: { api: 'containerClusters', noun: 'container cluster' },
+} as const satisfies Record<string, { api: keyof PceClient; noun: string }>
+export type NamedKind = keyof typeof KINDS
+
+/** The object that a client's API of a kind answers with. */
+export type ObjectOf<K extends NamedKind> = PceClient[(typeof KINDS)[K]['api']] extends ObjectApi<infer T> ? T : never
+
+/** What objects of these kinds have in common. Workloads are known by their host name too. */
+export interface NamedObject extends PceObject {
+  name?: string | null
+  hostname?: string | null
+}
+
+export type Version = 'draft' | 'active'
+
+/** How a caller says which object is meant: by exactly one of the two. */
+export interface Identity {
+  href?: string
+  name?: string
+}
+
+/** Candidates an ambiguity names at most. */
+const MAX_CANDIDATES = 20
+
+export function isNamedKind(kind: string): kind is NamedKind {
+  return Object.hasOwn(KINDS, kind)
+}
+
+/** The kind as messages call it. */
+export function nounOf(kind: NamedKind): string {
+  return KINDS[kind].noun
+}
+
+/** One object as messages call it: `the IP list Branch offices`. */
+export function describeObject(kind: NamedKind, { href, name, hostname }: NamedObject): string {
+  return `the ${nounOf(kind)} ${cleanText(name ?? hostname ?? href)}`
+}
+
+export function apiOf<K extends NamedKind>(pce: PceClient, kind: K): ObjectApi<ObjectOf<K>> {
+  return pce[KINDS[kind].api] as unknown as ObjectApi<ObjectOf<K>>
+}
+
+/**
+ * The draft object that a caller names, or none: by href (an active one stands for its draft) or by exact name, never by a part
+ * of a name. Throws missing_identifier, conflicting_identifiers, invalid_href for another kind or organisation, not_found with
+ * near names, ambiguous_name with candidates.
+ */
+export async function findObject<K extends NamedKind>(
+  pce: PceClient,
+  kind: K,
+  { href, name }: Identity,
+  signal: AbortSignal,
+  { hrefArgument = 'href', nameArgument = 'name' }: { hrefArgument?: string; nameArgument?: string } = {},
+): Promise<ObjectOf<K>> {
+  if (href !== undefined && name !== undefined) {
+    const text = `Give ${hrefArgument} or ${nameArgument}, not both: they may mean different objects.`
+    throw new ToolError('conflicting_identifiers', text, { arguments: [hrefArgument, nameArgument] })
+  }
+  if (href !== undefined) return findByHref(pce, kind, href.trim(), 'draft', signal)
+  if (name !== undefined) return findByName(pce, kind, name, 'draft', signal)
+  const text = `Say which ${nounOf(kind)}: give ${hrefArgument} or ${nameArgument}.`
+  throw new ToolError('missing_identifier', text, { arguments: [hrefArgument, nameArgument] })
+}
+
+/** By exact name; workloads by name, else host name. Throws not_found with near names, or ambiguous_name with candidates. */
+export async function findByName<K extends NamedKind>(
+  pce: PceClient,
+  kind: K,
+  name: string,
+  policyVersion: Version,
+  signal: AbortSignal,
+): Promise<ObjectOf<K>> {
+  const api = apiOf(pce, kind) as unknown as ObjectApi<NamedObject>
+  const fields = kind === 'workloads' ? (['name', 'hostname'] as const) : (['name'] as const)
+  const seen: NamedObject[] = []
+  for (const field of fields) {
+    const { items } = await fetchEvery({ api, policyVersion, params: { [field]: name }, signal })
+    // The PCE searches substrings, so the exact comparison is ours.
+    const exact = items.filter((item) => item[field] === name)
+    if (exact.length > 1) throw ambiguous(kind, name, exact)
+    if (exact[0] !== undefined) return exact[0] as unknown as ObjectOf<K>
+    seen.push(...items)
+  }
+  // Workloads are too many to read them all for a hint; every other kind is small enough.
+  const candidates = kind === 'workloads' ? seen : (await fetchEvery({ api, policyVersion, params: {}, signal })).items
+  const near = nearNames(
+    name,
+    candidates.flatMap((item) => item.name ?? item.hostname ?? []),
+  )
+  const details = { kind, name, near_names: near }
+  throw new ToolError('not_found', `No ${nounOf(kind)} is named exactly "${name}".`, details)
+}
+
+/** By href, in the wanted version. Throws not_found, or invalid_href for another kind's or organisation's. */
+export async function findByHref<K extends NamedKind>(
+  pce: PceClient,
+  kind: K,
+  href: string,
+  version: Version,
+  signal: AbortSignal,
+): Promise<ObjectOf<K>> {
+  const parsed = parseHref(href)
+  // A numbered version is history: nothing can be changed there, and what is current may be something else.
+  const isHistory = parsed?.version !== undefined && /^\d/.test(parsed.version)
+  if (parsed === null || parsed.kind !== kind || parsed.id === undefined || isHistory) {
+    throw new ToolError('invalid_href', `"${href}" is not the href of a ${nounOf(kind)}.`, { href })
+  }
+  if (parsed.org !== pce.orgId) {
+    const text = `"${href}" belongs to organisation ${parsed.org}; this connection works in ${pce.orgId}.`
+    throw new ToolError('invalid_href', text, { href })
+  }
+  const missing = (cause?: unknown) =>
+    new ToolError('not_found', `No ${nounOf(kind)} has the href ${href}.`, { kind, href }, { cause })
+  try {
+    const wanted = version === 'draft' ? toDraftHref(href) : toActiveHref(href)
+    const found = await apiOf(pce, kind).getByReference(wanted, { signal })
+    // Workloads are deleted softly: their href goes on to answer (pce-api e.3).
+    if ((found as { deleted?: boolean }).deleted === true) throw missing()
+    return found
+  } catch (error) {
+    if (error instanceof PceApiError && error.status === 404) throw missing(error)
+    throw error
+  }
+}
+
+function ambiguous(kind: NamedKind, name: string, found: readonly NamedObject[]): ToolError {
+  const candidates = found.slice(0, MAX_CANDIDATES).map(({ href, name: own = null, hostname }) => {
+    return cleanDeep({ href, name: own, ...(hostname != null && { hostname }) })
+  })
+  const text = `${found.length} objects of kind ${nounOf(kind)} are named "${name}".`
+  return new ToolError('ambiguous_name', text, { kind, name, candidates }, { hint: 'Name it by its href.' })
+}

@@ -1,0 +1,137 @@
+import type { Actor, IngressService, ScopeEntry } from '../../schemas/pce/rule-set.js'
+import type { PolicyFacts } from './load-policy-facts.js'
+import { toDraftHref } from '../inventory/parse-href.js'
+
+/**
+ * How a set after a change compares with the one before: `wider` holds all of it, `narrower` holds nothing else. Undefined where
+ * that cannot be told.
+ */
+export type Extent = 'same' | 'wider' | 'narrower' | undefined
+
+/** Extents of independent parts as one: parts that pull in different directions cannot be told. */
+export function combineExtents(extents: readonly Extent[]): Extent {
+  const changed = extents.filter((extent) => extent !== 'same')
+  const [first] = changed
+  if (first === undefined) return changed.length === 0 ? 'same' : undefined
+  return changed.every((extent) => extent === first) ? first : undefined
+}
+
+/** Two sets of names by what they share. */
+export function compareSets(before: ReadonlySet<string>, after: ReadonlySet<string>): Extent {
+  return compareCover([...before], [...after], (a, b) => a === b)
+}
+
+/** Two lists of alternatives, where one of them can cover another. */
+function compareCover<T>(before: readonly T[], after: readonly T[], covers: (wide: T, narrow: T) => boolean): Extent {
+  const inside = (items: readonly T[], others: readonly T[]) =>
+    items.every((item) => others.some((other) => covers(other, item)))
+  const [kept, new_] = [inside(before, after), !inside(after, before)]
+  if (kept) return new_ ? 'wider' : 'same'
+  return new_ ? undefined : 'narrower'
+}
+
+/**
+ * One end of a rule before and after. Labels of one key are alternatives, keys are ANDed, everything else is added to what they
+ * select (pce-api e.7), so a further label of a new key narrows. Changed exclusions are not judged, nor is anything beside a
+ * selector that is not known here.
+ */
+export function compareEnds(before: readonly Actor[], after: readonly Actor[], facts: PolicyFacts): Extent {
+  const [a, b] = [readEnd(before, facts), readEnd(after, facts)]
+  if (compareSets(a.everything, b.everything) === 'same') return 'same'
+  if (a.unclear || b.unclear || compareSets(a.excluded, b.excluded) !== 'same') return undefined
+  // All workloads is more than any selection of them.
+  if (a.ams !== b.ams && compareSets(a.others, b.others) === 'same') return b.ams ? 'wider' : 'narrower'
+  const fixed = [...([a, b] as const)].map(({ ams, others, workloads }) => {
+    return new Set([...others, ...workloads, ...(ams ? ['ams'] : [])])
+  }) as [Set<string>, Set<string>]
+  const nothing = a.excluded.size > 0 ? 'everything' : 'nothing'
+  return combineExtents([compareSets(...fixed), compareConditions(a.labels, b.labels, nothing)])
+}
+
+/** Label hrefs by key. */
+type Conditions = ReadonlyMap<string, ReadonlySet<string>>
+
+function readEnd(actors: readonly Actor[], { keyOf }: PolicyFacts) {
+  const labels = new Map<string, Set<string>>()
+  const [excluded, workloads, others, everything] = [0, 1, 2, 3].map(() => new Set<string>()) as [
+    Set<string>,
+    Set<string>,
+    Set<string>,
+    Set<string>,
+  ]
+  let [ams, unclear] = [false, false]
+  for (const { exclusion, ...actor } of actors) {
+    const [selector = '', target] = Object.entries(actor)[0] ?? []
+    const named = (typeof target === 'object' ? target : { href: target }) as { href: string; key?: string }
+    const id = toDraftHref(named.href)
+    everything.add(`${exclusion === true ? '!' : ''}${selector} ${id}`)
+    if (selector === 'label' || selector === 'label_group') {
+      const key = named.key ?? keyOf(named.href)
+      if (exclusion === true) excluded.add(id)
+      else if (key === undefined) unclear = true
+      else labels.set(key, (labels.get(key) ?? new Set()).add(id))
+    } else if (exclusion === true || !KNOWN.has(selector)) unclear = true
+    else if (id === 'ams') ams = true
+    else (selector === 'workload' ? workloads : others).add(id)
+  }
+  return { labels, excluded, workloads, others, everything, ams, unclear }
+}
+
+/** Selectors that add to what an end selects, whatever else stands there. */
+const KNOWN = new Set(['actors', 'ip_list', 'workload', 'virtual_service', 'virtual_server'])
+
+/**
+ * Every further key takes away. The first one adds, because an end without labels selects none; beside exclusions it takes away,
+ * because they alone select everything else.
+ */
+function compareConditions(before: Conditions, after: Conditions, none: 'nothing' | 'everything'): Extent {
+  if (before.size === 0 || after.size === 0) {
+    if (before.size === after.size) return 'same'
+    return (before.size === 0) === (none === 'nothing') ? 'wider' : 'narrower'
+  }
+  const keys = new Set([...before.keys(), ...after.keys()])
+  return combineExtents(
+    [...keys].map((key) => {
+      const [a, b] = [before.get(key), after.get(key)]
+      if (a === undefined) return 'narrower'
+      return b === undefined ? 'wider' : compareSets(a, b)
+    }),
+  )
+}
+
+/** Services of a rule: ports lie in ranges, everything in All Services, other services by name are themselves. */
+export function compareServices(
+  before: readonly IngressService[],
+  after: readonly IngressService[],
+  { allServices }: PolicyFacts,
+): Extent {
+  // Without services a rule has those of its virtual services, which is another thing.
+  if (before.length === 0 || after.length === 0) return before.length === after.length ? 'same' : undefined
+  return compareCover(before, after, (wide, narrow) => {
+    if ('href' in wide) {
+      const href = toDraftHref(wide.href)
+      return allServices.has(href) || ('href' in narrow && toDraftHref(narrow.href) === href)
+    }
+    if ('href' in narrow || wide.proto !== narrow.proto) return false
+    return wide.port <= narrow.port && (wide.to_port ?? wide.port) >= (narrow.to_port ?? narrow.port)
+  })
+}
+
+/** Scopes are alternatives; a condition less is a wider scope, and the empty one is everything. */
+export function compareScopes(before: readonly ScopeEntry[][], after: readonly ScopeEntry[][]): Extent {
+  // What a rule set without any scope concerns is not documented.
+  if (before.length === 0 || after.length === 0) return before.length === after.length ? 'same' : undefined
+  const covers = (wide: readonly ScopeEntry[], narrow: readonly ScopeEntry[]) => {
+    const conditions = new Set(narrow.map(idOfCondition))
+    return wide.every((entry) => conditions.has(idOfCondition(entry)))
+  }
+  return compareCover(before, after, covers)
+}
+
+export function idOfScope(scope: readonly ScopeEntry[]): string {
+  return scope.map(idOfCondition).sort().join('&')
+}
+
+function idOfCondition({ label, label_group: group, exclusion }: ScopeEntry): string {
+  return `${exclusion === true ? '!' : ''}${toDraftHref((label ?? group)?.href ?? '')}`
+}

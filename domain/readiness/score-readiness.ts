@@ -1,0 +1,133 @@
+import { countOf } from '../text/count-of.js'
+import type { WeaklyAllowed } from './count-allowed-by-default.js'
+import type { RingfenceState } from './describe-ringfence.js'
+import type { Remotes } from './judge-remotes.js'
+import { coverage, judged, type Decisions } from './tally-decisions.js'
+
+/** Workloads of the application. Modes are those of workloads with an agent: the others have none that means anything. */
+interface Fleet {
+  total: number
+  managed: number
+  modes: Readonly<Record<string, number>>
+  offline: number
+}
+
+export interface ReadinessFacts {
+  fleet: Fleet
+  /** Of all rows. */
+  decisions: Decisions
+  /** Of these the ones that leave it, and those inside it. */
+  outbound: Decisions
+  intra: Decisions
+  /** Of inbound traffic. */
+  remotes: Remotes
+  ringfence: RingfenceState
+  weaklyAllowed: WeaklyAllowed
+}
+
+interface Factor {
+  factor: string
+  points: number
+  max: number
+  reason: string
+}
+
+type Level = 'ready' | 'partially_ready' | 'not_ready' | 'unknown'
+
+export interface Readiness {
+  score: number | null
+  level: Level
+  /** Why there is no score. */
+  unscored?: string
+  /** Why it is not ready whatever the score; empty: nothing is in the way. */
+  obstacles: string[]
+  factors: Factor[]
+}
+
+/**
+ * Points by what was found (tools contract, B9). Without traffic or a workload with an agent there is nothing to score; and
+ * points alone make nothing ready whose traffic a stricter mode may cut though it is allowed now.
+ */
+export function scoreReadiness(facts: ReadinessFacts): Readiness {
+  const unscored = whyUnscored(facts)
+  if (unscored !== null) return { score: null, level: 'unknown', unscored, obstacles: [], factors: [] }
+  const factors = [
+    coverageFactor(facts),
+    ringfenceFactor(facts),
+    modeFactor(facts),
+    blockedFactor(facts),
+    remoteFactor(facts),
+  ]
+  const score = roundTo1(factors.reduce((sum, { points }) => sum + points, 0))
+  const obstacles = findObstacles(facts)
+  const level = score >= 80 && obstacles.length === 0 ? 'ready' : score >= 50 ? 'partially_ready' : 'not_ready'
+  return { score, level, obstacles, factors: factors.map((factor) => ({ ...factor, points: roundTo1(factor.points) })) }
+}
+
+function whyUnscored({ fleet, decisions }: ReadinessFacts): string | null {
+  if (fleet.total === 0) return 'No workload has these two labels.'
+  if (fleet.managed === 0)
+    return `None of ${countOf(fleet.total, 'workload')} has an agent, so nothing can be enforced.`
+  if (judged(decisions.flows) > 0) return null
+  const unknown = decisions.flows.unknown
+  return unknown > 0
+    ? `Policy decided on none of ${countOf(unknown, 'row')} of traffic.`
+    : 'No traffic was seen in the window.'
+}
+
+function findObstacles({
+  weaklyAllowed: { byDefault },
+  ringfence: { name, enabled, rules },
+}: ReadinessFacts): string[] {
+  return [
+    byDefault > 0 ? `${countOf(byDefault, 'allowed row')} may be so by default alone` : '',
+    enabled === true && rules === 0 ? `${name} has no enabled rule` : '',
+  ].filter(Boolean)
+}
+
+function coverageFactor({ decisions: { flows }, weaklyAllowed: { byDefault } }: ReadinessFacts): Factor {
+  const all = judged(flows)
+  const doubt = byDefault > 0 ? `, ${byDefault} of them maybe by default alone (selective mode)` : ''
+  const reason = `${flows.allowed} of ${countOf(all, 'row')} allowed (${coverage(flows)} %)${doubt}`
+  return { factor: 'policy_coverage', points: (flows.allowed / all) * 40, max: 40, reason }
+}
+
+function ringfenceFactor({ ringfence }: ReadinessFacts): Factor {
+  const factor = { factor: 'ringfence', max: 20 }
+  const { name, enabled, rules, provisioned, conflicts } = ringfence
+  if (enabled === true) {
+    const flaws = [provisioned ? '' : 'not provisioned', rules === 0 ? 'without an enabled rule' : ''].filter(Boolean)
+    const reason = [`${name} exists`, ...flaws].join(', ')
+    return { ...factor, points: 20, reason }
+  }
+  if (enabled === false) return { ...factor, points: 0, reason: `${name} is disabled` }
+  const [conflict] = conflicts
+  if (conflict === undefined) return { ...factor, points: 0, reason: `no rule set ${name}` }
+  const why = conflict.why === 'other_scope' ? 'has another scope' : 'is marked for deletion'
+  return { ...factor, points: 0, reason: `${name} ${why}` }
+}
+
+function modeFactor({ fleet: { modes, managed } }: ReadinessFacts): Factor {
+  const { full = 0, selective = 0, visibility_only: visibility = 0 } = modes
+  const points = full === managed ? 20 : selective > 0 ? 10 : visibility > 0 ? 5 : 0
+  const reason = Object.entries(modes)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([mode, count]) => `${count} ${mode}`)
+    .join(', ')
+  return { factor: 'enforcement_mode', points, max: 20, reason: `${reason} of ${managed} with an agent` }
+}
+
+function blockedFactor({ decisions: { flows, connections } }: ReadinessFacts): Factor {
+  const factor = { factor: 'no_blocked_traffic', max: 10 }
+  if (flows.blocked === 0) return { ...factor, points: 10, reason: 'nothing blocked' }
+  const reason = `${countOf(flows.blocked, 'row')} blocked (${countOf(connections.blocked, 'connection')})`
+  return { ...factor, points: 0, reason }
+}
+
+function remoteFactor({ remotes: { covered, partlyCovered, uncovered } }: ReadinessFacts): Factor {
+  const all = covered.length + partlyCovered.length + uncovered.length
+  const reason = `${uncovered.length} of ${countOf(all, 'remote app')} uncovered, ${partlyCovered.length} partially covered`
+  return { factor: 'no_uncovered_remote_apps', points: uncovered.length === 0 ? 10 : 0, max: 10, reason }
+}
+
+const roundTo1 = (value: number): number => Math.round(value * 10) / 10

@@ -1,0 +1,138 @@
+import ipaddr from 'ipaddr.js'
+import { applicationId, type Application } from '../traffic/applications.js'
+import { tellingLists, type FlowEnd } from '../traffic/flow-end.js'
+import { isAddress } from '../inventory/match-addresses.js'
+import type { InboundFlow, OutboundFlow } from './discover-flows.js'
+import type { Effect } from './judge-flow.js'
+
+/** A port that traffic was seen on, by decision and, inbound, by what becomes of it. */
+export interface ObservedPort {
+  port: number | null
+  /** IANA number. */
+  proto: number | null
+  connections: number
+  policy_decision: string
+  effect?: Effect
+}
+
+/** Everything seen of one peer; ports busiest first. */
+export interface Peer {
+  connections: number
+  ports: ObservedPort[]
+}
+
+export interface RemoteApplication extends Peer, Application {}
+
+/** What a source without both labels is. `internet` and `unknown_ip` are in no IP list but Any. */
+export const SOURCE_KINDS = [
+  'application',
+  'half_labelled',
+  'unlabelled_workload',
+  'ip_list',
+  'internet',
+  'unknown_ip',
+] as const
+export type SourceKind = (typeof SOURCE_KINDS)[number]
+
+/** A source that no rule by app and env label can name. */
+export interface OtherSource extends Peer {
+  kind: SourceKind
+  ip: string | null
+  hostname?: string
+  fqdn?: string
+  ip_lists?: string[]
+  /** Labels it has. */
+  labels?: Record<string, string>
+  /** Of a workload: it has an agent. */
+  managed?: boolean
+}
+
+/** Applications in the order of app, then env; all others busiest first. */
+export interface Sources {
+  applications: RemoteApplication[]
+  others: OtherSource[]
+}
+
+/** Inbound flows by source, with the effect that `judge` gives each. */
+export function collectSources(flows: Iterable<InboundFlow>, judge: (flow: InboundFlow) => Effect): Sources {
+  const applications = createPeers<Application>()
+  const others = createPeers<Omit<OtherSource, keyof Peer>>()
+  for (const flow of flows) {
+    const { application, source } = flow
+    const port = portOf(flow, judge(flow))
+    if (application !== null) applications.add(applicationId(application), () => application, port)
+    else others.add(source.workload ?? `${source.ip} ${source.fqdn}`, () => describe(source), port)
+  }
+  return {
+    applications: applications.all().sort(byApplication),
+    others: others.all().sort((a, b) => b.connections - a.connections || compare(nameOf(a), nameOf(b))),
+  }
+}
+
+/** Outbound flows by application; what goes elsewhere is left out. In the order of app, then env. */
+export function collectDestinations(flows: Iterable<OutboundFlow>): RemoteApplication[] {
+  const peers = createPeers<Application>()
+  for (const flow of flows) {
+    const { application } = flow
+    if (application !== null) peers.add(applicationId(application), () => application, portOf(flow))
+  }
+  return peers.all().sort(byApplication)
+}
+
+/** How an answer calls a source in one word. */
+export const nameOf = ({ hostname, fqdn, ip }: Pick<OtherSource, 'hostname' | 'fqdn' | 'ip'>): string =>
+  hostname ?? fqdn ?? ip ?? 'unknown'
+
+export const isSameApplication = (a: Application, b: Application): boolean => a.app === b.app && a.env === b.env
+
+function describe(source: FlowEnd): Omit<OtherSource, keyof Peer> {
+  const { ip, hostname, fqdn, labels, managed } = source
+  const lists = tellingLists(source).sort()
+  return {
+    kind: kindOf(source, lists),
+    ip,
+    ...(hostname !== null && { hostname }),
+    ...(fqdn !== null && { fqdn }),
+    ...(lists.length > 0 && { ip_lists: lists }),
+    ...(Object.keys(labels).length > 0 && { labels: { ...labels } }),
+    ...(source.workload !== null && { managed }),
+  }
+}
+
+function kindOf({ workload, labels, ip }: FlowEnd, lists: readonly string[]): SourceKind {
+  if (labels.app !== undefined || labels.env !== undefined) return 'half_labelled'
+  if (workload !== null) return 'unlabelled_workload'
+  return lists.length > 0 ? 'ip_list' : isPublic(ip) ? 'internet' : 'unknown_ip'
+}
+
+const isPublic = (ip: string | null) => ip !== null && isAddress(ip) && ipaddr.process(ip).range() === 'unicast'
+
+const portOf = (
+  { port, proto, connections, decision }: Pick<OutboundFlow, 'port' | 'proto' | 'connections' | 'decision'>,
+  effect?: Effect,
+): ObservedPort => ({ port, proto, connections, policy_decision: decision, ...(effect !== undefined && { effect }) })
+
+function createPeers<T extends object>() {
+  const peers = new Map<string, { what: T; ports: Map<string, ObservedPort> }>()
+  return {
+    add(key: string, describe: () => T, port: ObservedPort) {
+      const peer = peers.get(key) ?? { what: describe(), ports: new Map<string, ObservedPort>() }
+      peers.set(key, peer)
+      const id = `${port.port} ${port.proto} ${port.policy_decision} ${port.effect}`
+      const known = peer.ports.get(id)
+      if (known === undefined) peer.ports.set(id, port)
+      else known.connections += port.connections
+    },
+    all: (): (T & Peer)[] =>
+      [...peers.values()].map(({ what, ports }) => {
+        const list = [...ports.values()].sort(
+          (a, b) => b.connections - a.connections || compare(portText(a), portText(b)),
+        )
+        return { ...what, connections: list.reduce((sum, { connections }) => sum + connections, 0), ports: list }
+      }),
+  }
+}
+
+const portText = (port: ObservedPort) => [port.port, port.proto, port.policy_decision, port.effect].join(' ')
+const byApplication = (a: Application, b: Application) => compare(a.app, b.app) || compare(a.env, b.env)
+const compare = (a: string, b: string) => (a < b ? -1 : Number(a > b))

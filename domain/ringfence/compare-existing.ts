@@ -1,0 +1,168 @@
+import type { Label } from '../../schemas/pce/label.js'
+import type { Actor, DenyRule, IngressService, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
+import type { Service } from '../../schemas/pce/service.js'
+import { toDraftHref } from '../inventory/parse-href.js'
+import { anyOf } from '../policy/answers.js'
+import type { Families } from '../policy/cover-addresses.js'
+import type { DenyReach } from './judge-flow.js'
+import { coversServices, matchServices } from '../policy/match-service.js'
+
+/** A remote application with its labels. */
+export interface Remote {
+  app: Label
+  env: Label
+}
+
+/** What the rules of an existing ringfence are compared with. */
+export interface Known {
+  allServices: string
+  /** Hrefs of the lists that are every address, with the families that they hold. */
+  anyLists: ReadonlyMap<string, Families>
+  /** Rules name labels by href alone (pce-api e.7). */
+  readonly keyOf: (href: string) => string | undefined
+  readonly labelOf: (href: string) => Label | undefined
+  readonly findService: (href: string) => Service | undefined
+}
+
+/** The part of a ringfence that a rule stands for; null is the rule inside the application. */
+export type Need = Remote | null
+
+/** Href of an existing rule that does all of a need; of a rule that does only part of it, the reason. */
+export interface Existing {
+  covering(need: Need): string | undefined
+  /** Rules that are meant for one of these needs but do not count, each with its reason. */
+  shortOf(needs: readonly Need[]): { href: string; reason: string }[]
+  /** Href of a deny rule that does all of what is asked. */
+  coveringDeny(consumers: readonly Actor[], services: readonly IngressService[]): string | undefined
+  /** Its deny rules in force, override denies apart. */
+  denies: DenyReach[]
+  /** Some deny rule in force is for everything from outside. */
+  deniesAllInbound: boolean
+  overrideDenies: string[]
+}
+
+/** Reads the rules of an existing rule set, whose scope is the application; of none, nothing is covered. */
+export function readExisting(ruleSet: Pick<RuleSet, 'rules' | 'deny_rules'> | null, known: Known): Existing {
+  const rules = (ruleSet?.rules ?? []).map((rule) => ({ rule, reason: narrownessOf(rule, known) }))
+  const inForce = (ruleSet?.deny_rules ?? []).filter((rule) => rule.enabled && rule.update_type !== 'delete')
+  const regular = inForce.filter(({ override }) => override !== true)
+  const plain = regular.filter(isPlainDeny)
+  return {
+    covering: (need) => rules.find(({ rule, reason }) => reason === null && isFor(rule, need))?.rule.href,
+    shortOf: (needs) =>
+      rules.flatMap(({ rule, reason }) =>
+        reason !== null && needs.some((need) => mayBeMeantFor(rule, need, known.keyOf))
+          ? [{ href: rule.href, reason }]
+          : [],
+      ),
+    coveringDeny: (consumers, services) =>
+      plain.find(
+        (rule) =>
+          consumers.every((actor) => rule.consumers.some((own) => isSameActor(own, actor))) &&
+          coversServices(rule.ingress_services, services, known.allServices),
+      )?.href,
+    denies: regular.map((rule) => reachOf(rule, known)),
+    deniesAllInbound: plain.some(
+      (rule) =>
+        coversServices(rule.ingress_services, [{ href: known.allServices }], known.allServices) &&
+        rule.consumers.some((actor) => actor.actors === 'ams' || anyListOf(actor, known)?.ipv4 === 'yes'),
+    ),
+    overrideDenies: inForce.filter(({ override }) => override === true).map(({ href }) => href),
+  }
+}
+
+/** Whom a deny rule concerns. What it has beside the plain parts makes that unclear, and then anything may be denied. */
+export function reachOf(
+  rule: Pick<DenyRule, 'consumers' | 'providers' | 'ingress_services' | 'unscoped_consumers'>,
+  known: Known,
+): DenyReach {
+  const lists = rule.consumers.flatMap((actor) => anyListOf(actor, known) ?? [])
+  const ams = rule.consumers.some(({ actors }) => actors === 'ams')
+  return {
+    ams,
+    ipv4: anyOf(lists.map(({ ipv4 }) => ipv4)),
+    ipv6: anyOf(lists.map(({ ipv6 }) => ipv6)),
+    isUnclear:
+      !isPlainDeny(rule) ||
+      rule.consumers.some((actor) => actor.actors !== 'ams' && anyListOf(actor, known) === undefined),
+    services: matchServices(rule.ingress_services, known.findService),
+  }
+}
+
+/** Why an allow rule does less than a rule of a ringfence for the same consumers; null when it does as much. */
+function narrownessOf(rule: Rule, { allServices, keyOf }: Known): string | null {
+  if (!rule.enabled) return 'it is disabled'
+  if (rule.update_type === 'delete') return 'its deletion is pending'
+  if (!coversServices(rule.ingress_services, [{ href: allServices }], allServices))
+    return 'it covers some services only'
+  if (!rule.providers.some(({ actors }) => actors === 'ams')) return 'its providers are not all workloads of the scope'
+  if ([...rule.providers, ...rule.consumers].some(({ exclusion }) => exclusion === true)) return 'it excludes labels'
+  if ((rule.egress_services?.length ?? 0) > 0) return 'it is for some programs only'
+  if ((rule.consuming_security_principals?.length ?? 0) > 0) return 'it is for some users only'
+  const { resolve_labels_as: resolved } = rule as Partial<Rule>
+  if (resolved !== undefined && !(resolved.providers.includes('workloads') && resolved.consumers.includes('workloads')))
+    return 'its labels do not stand for workloads'
+  if (!rule.providers.every(isWidening)) return 'something else stands in its providers'
+  if (!rule.consumers.some(({ actors }) => actors === 'ams')) {
+    if (rule.consumers.some(({ label_group: group }) => group !== undefined))
+      return 'a label group stands in its consumers'
+    // A label of another key narrows what the labels of the application select.
+    if (rule.consumers.some(({ label }) => label !== undefined && !APPLICATION.has(keyOf(label.href) ?? '')))
+      return 'further labels narrow its consumers'
+  }
+  if (!rule.consumers.every(isWidening)) return 'something else stands in its consumers'
+  if (!isPlain(rule) || rule.stateless === true || rule.sec_connect === true || rule.machine_auth === true)
+    return 'it has further conditions'
+  return null
+}
+
+/** Selectors that add to what a side names. Of any other it is not known what it does. */
+const isWidening = ({ actors, label, label_group: group, workload, ip_list: list }: Actor) =>
+  actors === 'ams' || [label, group, workload, list].some((selector) => selector !== undefined)
+
+const APPLICATION = new Set(['app', 'env'])
+
+/** Whether the consumers of a rule hold those of the need. Labels of one key are alternatives. */
+function isFor({ consumers, unscoped_consumers: unscoped }: Rule, need: Need): boolean {
+  const all = consumers.some(({ actors }) => actors === 'ams')
+  if (need === null) return all
+  const labels = consumers.flatMap(({ label }) => label?.href ?? [])
+  return unscoped === true && (all || [need.app, need.env].every(({ href }) => labels.includes(href)))
+}
+
+/** Whether a rule that does not count looks as if it were for the need: label groups and dimensions may stand for its labels. */
+function mayBeMeantFor(rule: Rule, need: Need, keyOf: Known['keyOf']): boolean {
+  if (isFor(rule, need)) return true
+  const { consumers, unscoped_consumers: unscoped } = rule
+  const isOpen = consumers.some(
+    ({ label_group: group, label_dimension: dimension }) => (group ?? dimension) !== undefined,
+  )
+  if (need === null || unscoped !== true || !isOpen) return false
+  return [need.app, need.env].every(({ href, key }) => {
+    const ofKey = consumers.flatMap(({ label }) => (label !== undefined && keyOf(label.href) === key ? label.href : []))
+    return ofKey.length === 0 || ofKey.includes(href)
+  })
+}
+
+const isPlain = (
+  rule: Pick<Rule, 'network_type' | 'all_ips_except_for_in_consumers' | 'all_ips_except_for_in_providers'>,
+) =>
+  (rule.network_type ?? 'brn') !== 'non_brn' &&
+  rule.all_ips_except_for_in_consumers !== true &&
+  rule.all_ips_except_for_in_providers !== true
+
+/** From outside to all workloads of the scope, with nothing that narrows it. */
+const isPlainDeny = (rule: Pick<DenyRule, 'consumers' | 'providers' | 'unscoped_consumers'> & Partial<DenyRule>) =>
+  rule.unscoped_consumers === true &&
+  rule.providers.some(({ actors }) => actors === 'ams') &&
+  ![...rule.providers, ...rule.consumers].some(({ exclusion }) => exclusion === true) &&
+  (rule.egress_services?.length ?? 0) === 0 &&
+  isPlain(rule)
+
+const anyListOf = ({ ip_list: list }: Actor, { anyLists }: Known) =>
+  list === undefined ? undefined : anyLists.get(toDraftHref(list.href))
+
+const isSameActor = (a: Actor, b: Actor) =>
+  b.actors === undefined
+    ? a.ip_list !== undefined && toDraftHref(a.ip_list.href) === toDraftHref(b.ip_list?.href ?? '')
+    : a.actors === b.actors

@@ -1,0 +1,110 @@
+import { protocolName } from '../inventory/protocols.js'
+import { createDictionary } from './dictionary.js'
+import type { DictionaryName, FlowEncoder, FlowRow } from './encode-flow.js'
+import type { FlowEnd } from './flow-end.js'
+
+/** One thing rows can be grouped by: its number in a row, and what the number means. */
+export interface Column<V = unknown> {
+  readonly code: (row: FlowRow) => number
+  readonly value: (code: number) => V
+}
+
+export type Side = 'src' | 'dst'
+
+/** A column of one of the encoder's dictionaries; missing is null. */
+export function textColumn({ dictionaries }: FlowEncoder, name: DictionaryName): Column<string | null> {
+  const { value } = dictionaries[name]
+  return { code: (row) => row[name], value }
+}
+
+/** The destination port, null when missing; a port of 0 is the PCE's for protocols without any. */
+export const portColumn: Column<number | null> = {
+  code: (row) => row.port,
+  value: (code) => (code === -1 ? null : code),
+}
+
+/** The IANA protocol number, null when missing. */
+export const protocolColumn: Column<number | null> = {
+  code: (row) => row.proto,
+  value: (code) => (code === -1 ? null : code),
+}
+
+/** tcp, udp, icmp, else the number as text, null when missing. */
+export const protocolNameColumn: Column<string | null> = {
+  code: (row) => row.proto,
+  value: (code) => (code === -1 ? null : protocolName(code)),
+}
+
+/** A text made of an end, worked out once per distinct end. Both sides share their codes, so ends compare by them. */
+export function endColumns(
+  { ends }: FlowEncoder,
+  textOf: (end: FlowEnd) => string | null,
+): Record<Side, Column<string | null>> {
+  const { codeOf, value } = translate((end) => textOf(ends.end(end)))
+  return {
+    src: { code: (row) => codeOf(row.src), value },
+    dst: { code: (row) => codeOf(row.dst), value },
+  }
+}
+
+/** A text made of another column's, worked out once per distinct one. */
+export function derivedColumn(
+  column: Column<string | null>,
+  textOf: (text: string | null) => string | null,
+): Column<string | null> {
+  const { codeOf, value } = translate((code) => textOf(column.value(code)))
+  return { code: (row) => codeOf(column.code(row)), value }
+}
+
+/** Texts of numbers that count up from 0, as codes of a dictionary of their own. */
+function translate(textOf: (number: number) => string | null): {
+  readonly codeOf: (number: number) => number
+  readonly value: (code: number) => string | null
+} {
+  const texts = createDictionary()
+  // Position: the number. -1: not worked out yet.
+  let codes = new Int32Array(1024).fill(-1)
+  return {
+    value: texts.value,
+    codeOf(number) {
+      if (number >= codes.length) {
+        const longer = new Int32Array(Math.max(2 * codes.length, number + 1)).fill(-1)
+        longer.set(codes)
+        codes = longer
+      }
+      const known = codes[number] as number
+      return known === -1 ? (codes[number] = texts.code(textOf(number))) : known
+    },
+  }
+}
+
+/** A text made of one end of the row. */
+export const endColumn = (
+  encoder: FlowEncoder,
+  side: Side,
+  textOf: (end: FlowEnd) => string | null,
+): Column<string | null> => endColumns(encoder, textOf)[side]
+
+/** The end that a row's process and user belong to: the one that reports the flow, the listener for inbound records. */
+export function runsOnColumn({ dictionaries }: FlowEncoder): Column<'destination' | 'source'> {
+  const inbound = dictionaries.direction.code('inbound')
+  return {
+    code: (row) => (row.direction === inbound ? 1 : 0),
+    value: (code) => (code === 1 ? 'destination' : 'source'),
+  }
+}
+
+/** The whole end of a row. */
+export function wholeEndColumn({ ends }: FlowEncoder, side: Side): Column<FlowEnd> {
+  return { code: (row) => row[side], value: (code) => ends.end(code) }
+}
+
+/** The value of one label key at one end, null where it has none. */
+export const labelColumn = (encoder: FlowEncoder, side: Side, key: string): Column<string | null> =>
+  endColumn(encoder, side, ({ labels }) => (Object.hasOwn(labels, key) ? (labels[key] as string) : null))
+
+/** A column with `-` where a value is missing, as all traffic answers show it (tools contract, A8). */
+export const dashed = (column: Column<string | null>): Column<string> => ({
+  code: column.code,
+  value: (code) => column.value(code) ?? '-',
+})

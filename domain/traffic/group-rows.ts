@@ -1,0 +1,154 @@
+import type { Column } from './columns.js'
+import { compareValues } from '../text/compare-values.js'
+import type { FlowRow } from './encode-flow.js'
+import { createMeasures, type Measures } from './measures.js'
+import { pickTop } from './pick-top.js'
+import { createTupleTable } from './tuple-table.js'
+
+/** Rows that share the values of some columns; `rows` of them, adding up to `measures`. */
+export interface Group<K> {
+  /** Its position in order of appearance. */
+  number: number
+  keys: K
+  rows: number
+  measures: Measures
+}
+
+export interface Selection<K> {
+  /** Groups that have at least the least number of connections. */
+  total: number
+  /** The first of them. */
+  groups: Group<K>[]
+}
+
+/** Groups that share a value of one key, not yet made: there may be 200,000 of which only the number matters. */
+export interface Members<K> {
+  total: number
+  /** The value of a key in each of them, in order of appearance. */
+  values<P extends keyof K>(key: P): K[P][]
+  /** As Grouping.busiest. */
+  busiest(limit: number): Group<K>[]
+}
+
+/** A missing value is a value: rows without it are a group of their own, never dropped (tools contract, A8). */
+export interface Grouping<K> {
+  /** The number of the group that the row belongs to. */
+  readonly add: (row: FlowRow) => number
+  readonly size: number
+  /**
+   * The `limit` groups with most connections, of those with at least `minConnections`. Ties go by their keys, so that two runs
+   * answer alike whatever the order of the rows.
+   */
+  busiest(limit: number, minConnections?: number): Selection<K>
+  /** The same among the groups that share a value of one key, for each of these values that occurs. */
+  busiestWithin<P extends keyof K>(key: P, values: ReadonlySet<K[P]>, limit: number): Map<K[P], Selection<K>>
+  /** For each of these values of a key that occurs the groups that share it. */
+  within<P extends keyof K>(key: P, values: ReadonlySet<K[P]>): Map<K[P], Members<K>>
+  /** The value of a key in the group of this number, without making the group. */
+  value<P extends keyof K>(number: number, key: P): K[P]
+  /** The connections of the group of this number, without making the group. */
+  connections(number: number): number
+  /** How many values, missing ones aside, a key has in the groups with at least `minConnections`. */
+  distinct(key: keyof K, minConnections?: number): number
+  /** Every group, in order of appearance; made while iterating. */
+  [Symbol.iterator](): Iterator<Group<K>>
+}
+
+/** Groups by these columns, whose names become the names of the keys. */
+export function groupRows<K extends object>(columns: { readonly [P in keyof K]: Column<K[P]> }): Grouping<K> {
+  const names = Object.keys(columns) as (keyof K)[]
+  const list: Column[] = names.map((name) => columns[name])
+  const codes = list.map(({ code }) => code)
+  const table = createTupleTable(list.length)
+  const measures = createMeasures()
+  const tuple = new Int32Array(list.length)
+  const valueAt = (group: number, column: number) => (list[column] as Column).value(table.at(group, column))
+  const show = (group: number): Group<K> => {
+    const keys: Partial<Record<keyof K, unknown>> = {}
+    for (const [column, name] of names.entries()) keys[name] = valueAt(group, column)
+    const { rows, measures: sums } = measures.of(group)
+    return { number: group, keys: keys as K, rows, measures: sums }
+  }
+  const compareKeys = (a: number, b: number) => {
+    for (let column = 0; column < list.length; column++) {
+      if (table.at(a, column) === table.at(b, column)) continue
+      const order = compareValues(valueAt(a, column), valueAt(b, column))
+      if (order !== 0) return order
+    }
+    return 0
+  }
+  const membersOf = (list: readonly number[]): Members<K> => ({
+    total: list.length,
+    values: (key) => {
+      const column = names.indexOf(key)
+      return list.map((group) => valueAt(group, column) as K[typeof key])
+    },
+    busiest(limit) {
+      const at = (item: number) => list[item] as number
+      const { top } = pickTop(
+        list.length,
+        limit,
+        -Infinity,
+        (item) => measures.connections(at(item)),
+        (a, b) => compareKeys(at(a), at(b)),
+      )
+      return top.map((item) => show(at(item)))
+    },
+  })
+  const within: Grouping<K>['within'] = (key, values) => {
+    const column = names.indexOf(key)
+    const members = new Map<number, number[]>()
+    const others = new Set<number>()
+    for (let group = 0; group < table.size; group++) {
+      const code = table.at(group, column)
+      if (others.has(code)) continue
+      const list = members.get(code)
+      if (list !== undefined) list.push(group)
+      else if (values.has(valueAt(group, column) as K[typeof key])) members.set(code, [group])
+      else others.add(code)
+    }
+    return new Map([...members].map(([code, list]) => [columns[key].value(code), membersOf(list)]))
+  }
+  return {
+    add(row) {
+      for (let column = 0; column < codes.length; column++) tuple[column] = (codes[column] as Column['code'])(row)
+      const group = table.slot(tuple)
+      measures.add(group, row)
+      return group
+    },
+    get size() {
+      return table.size
+    },
+    busiest(limit, minConnections = -Infinity) {
+      const { total, top } = pickTop(
+        table.size,
+        limit,
+        minConnections,
+        (group) => measures.connections(group),
+        compareKeys,
+      )
+      return { total, groups: top.map(show) }
+    },
+    within,
+    busiestWithin: (key, values, limit) =>
+      new Map(
+        [...within(key, values)].map(([value, members]) => [
+          value,
+          { total: members.total, groups: members.busiest(limit) },
+        ]),
+      ),
+    value: (number, key) => valueAt(number, names.indexOf(key)) as K[typeof key],
+    connections: (number) => measures.connections(number),
+    distinct(key, minConnections = 0) {
+      const column = names.indexOf(key)
+      const codes = new Set<number>()
+      for (let group = 0; group < table.size; group++)
+        if (measures.connections(group) >= minConnections && valueAt(group, column) !== null)
+          codes.add(table.at(group, column))
+      return codes.size
+    },
+    *[Symbol.iterator]() {
+      for (let group = 0; group < table.size; group++) yield show(group)
+    },
+  }
+}

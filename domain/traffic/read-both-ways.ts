@@ -1,0 +1,73 @@
+import type { Label } from '../../schemas/pce/label.js'
+import { anything, withLabels } from './applications.js'
+import { endColumns } from './columns.js'
+import { describeReading, type Reading } from './describe-reading.js'
+import type { FlowEncoder, FlowRow } from './encode-flow.js'
+import type { FlowEnd } from './flow-end.js'
+import type { FlowRequest, FlowReader, FlowsRead } from './read-flows.js'
+
+/** Where a row runs, seen from what has the labels: into it, out of it, or inside it. */
+export type FlowPath = 'inbound' | 'outbound' | 'intra'
+
+/** The two queries, and how many rows were in both answers. */
+export interface BothWays {
+  inbound: FlowsRead
+  outbound: FlowsRead
+  repeated: number
+}
+
+/**
+ * Reads what everything with all of these labels receives and what it sends, in two queries, and hands over every row once: what
+ * runs inside is in both answers. Throws what the reader throws.
+ */
+export async function readBothWays(
+  read: FlowReader,
+  encoder: FlowEncoder,
+  labels: readonly Label[],
+  request: Pick<FlowRequest, 'name' | 'window' | 'draftDecisions'>,
+  take: (row: FlowRow, path: FlowPath) => void,
+): Promise<BothWays> {
+  // Code 0: null, so not one of its own.
+  const own = endColumns(encoder, (end) => (hasLabels(end, labels) ? 'own' : null))
+  // An end may belong to it without its labels, as a virtual service does: then only the query shows it.
+  const destinations = new Set<number>()
+  let repeated = 0
+  const inbound = await read(
+    { ...request, filters: { sources: anything(), destinations: withLabels(labels) } },
+    (row) => {
+      destinations.add(row.dst)
+      take(row, own.src.code(row) === 0 ? 'inbound' : 'intra')
+    },
+  )
+  const outbound = await read(
+    { ...request, filters: { sources: withLabels(labels), destinations: anything() } },
+    (row) => {
+      if (destinations.has(row.dst)) repeated += 1
+      // Inside it, and the first answer had nothing that goes there: it was cut, or this is new.
+      else take(row, own.dst.code(row) === 0 ? 'outbound' : 'intra')
+    },
+  )
+  return { inbound, outbound, repeated }
+}
+
+/** Whether an end has all of these labels. */
+export const hasLabels = (end: FlowEnd, labels: readonly Label[]): boolean =>
+  labels.every(({ key, value }) => Object.hasOwn(end.labels, key) && end.labels[key] === value)
+
+/**
+ * The completeness of both queries together, each row counted once. Observations are given only where none can be in both
+ * answers: of how many a repeated row was made nobody says.
+ */
+export function describeBothWays({ inbound, outbound, repeated }: BothWays): Reading {
+  const { analysed, ...reading } = describeReading(inbound, outbound)
+  const { raw_observations: raw, ...rest } = analysed
+  return {
+    ...reading,
+    analysed: {
+      ...rest,
+      pce_flows: analysed.pce_flows - repeated,
+      rows: analysed.rows - repeated,
+      ...(repeated === 0 && raw !== undefined && { raw_observations: raw }),
+    },
+  }
+}

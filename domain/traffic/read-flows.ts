@@ -1,0 +1,134 @@
+import { MAX_TRAFFIC_ROWS, type PolicyDecision, type TrafficQuery } from '../../schemas/pce/traffic.js'
+import type { ToolContext } from '../../tools/define.js'
+import type { TrafficFilters } from './traffic-filters.js'
+import type { TrafficWindow } from './traffic-window.js'
+import { isReadableFlow } from './check-flow.js'
+import type { FlowEncoder, FlowRow } from './encode-flow.js'
+import { createMeasures, type Measures } from './measures.js'
+
+/** What to ask the PCE for. */
+export interface FlowRequest {
+  /** Name of the PCE's job. */
+  name: string
+  window: TrafficWindow
+  /** Absent: all traffic. */
+  filters?: Pick<TrafficFilters, 'sources' | 'destinations'> & Partial<TrafficFilters>
+  services?: TrafficQuery['services']
+  /** Absent or empty: every decision. */
+  decisions?: readonly PolicyDecision[] | undefined
+  /** Whether IP list filters leave out the addresses of workloads. Default true. */
+  excludeWorkloadsFromIpListQuery?: boolean | undefined
+  /** Rows the PCE may return; default and most 200,000. */
+  maxResults?: number | undefined
+  /** Have the PCE say too what the draft policy would decide (`draftDecision` and `rules` of rows). Takes some 10 s more. */
+  draftDecisions?: boolean
+}
+
+/** What was read, as a whole: the basis of every statement about completeness. */
+export interface FlowsRead {
+  window: TrafficWindow
+  /** Row limit the query was sent with. */
+  rowLimit: number
+  /** Rows the PCE returned, unreadable ones included. */
+  pceFlows: number
+  /** Rows that were analysed: readable, and kept by the filters applied here. */
+  rows: number
+  unparseable: number
+  /** There may be more, and every count is a lower bound: the row limit was reached, or one of the two below. */
+  truncated: boolean
+  /** Regions of a supercluster that did not answer, by the name of their PCE. */
+  silentRegions: readonly string[]
+  /** Rows the PCE said there are, where they are more than it sent; else null. */
+  announced: number | null
+  /** Observations before the PCE aggregated them into rows; null when it did not say. */
+  rawObservations: number | null
+  /** Of all analysed rows. */
+  totals: Measures
+  /** Filters the PCE could not apply and that were applied to its rows here. */
+  appliedToRows: readonly string[]
+  /** Why rows have no draft decisions though they were asked for; null when they have, or nobody asked. */
+  draftUnavailable: string | null
+}
+
+const EVERYTHING = { include: [[]], exclude: [] }
+
+/** Reads flows row by row; the rows themselves are never held. */
+export interface FlowReader {
+  (request: FlowRequest, take: (row: FlowRow) => void): Promise<FlowsRead>
+}
+
+/**
+ * A reader for the queries of one call. Progress is reported at the start and after every poll and batch, rising by one each time
+ * over all its queries, because nobody knows how long the PCE will take. A cancelled call stops the reading and has the PCE's
+ * query deleted. The reader throws what the client's streamTrafficFlows throws.
+ */
+export function createFlowReader(
+  ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits'>,
+  encoder: FlowEncoder,
+): FlowReader {
+  let step = 0
+  return async (request, take) => {
+    const { filters, window } = request
+    const rowLimit = request.maxResults ?? MAX_TRAFFIC_ROWS
+    const sums = createMeasures()
+    let rows = 0
+    let misshapen = 0
+    ctx.progress({ progress: step++, message: 'Starting the traffic query.' })
+    const outcome = await ctx.pce.streamTrafficFlows(request.name, toQuery(request, rowLimit), {
+      signal: ctx.signal,
+      deadlineSeconds: ctx.limits.trafficQueryTimeoutSeconds,
+      draftDecisions: request.draftDecisions ?? false,
+      onFlows(flows) {
+        for (const flow of flows) {
+          if (!isReadableFlow(flow)) {
+            misshapen++
+            continue
+          }
+          if (filters?.keeps?.(flow.src.ip, flow.dst.ip) === false) continue
+          const row = encoder.encode(flow)
+          rows++
+          sums.add(0, row)
+          take(row)
+        }
+      },
+      onProgress: ({ phase, status, elapsedMs, flows }) =>
+        ctx.progress({
+          progress: step++,
+          message: `Traffic query ${status ?? phase} after ${Math.round(elapsedMs / 1000)} s${flows > 0 ? `, ${flows} rows read` : ''}.`,
+        }),
+    })
+    const pceFlows = outcome.flows + outcome.unparseable
+    const { regions, flows_count: count } = outcome.query
+    const silentRegions = (regions ?? []).flatMap((region) => (region.responded ? [] : [region.pce_fqdn]))
+    const announced = typeof count === 'number' && count > pceFlows ? count : null
+    return {
+      window,
+      rowLimit,
+      pceFlows,
+      rows,
+      unparseable: outcome.unparseable + misshapen,
+      truncated: pceFlows >= rowLimit || silentRegions.length > 0 || announced !== null,
+      silentRegions,
+      announced,
+      rawObservations: outcome.matchesCount,
+      totals: sums.of(0).measures,
+      appliedToRows: filters?.appliedToRows ?? [],
+      draftUnavailable: outcome.draftUnavailable ?? null,
+    }
+  }
+}
+
+function toQuery(request: FlowRequest, rowLimit: number): TrafficQuery {
+  const { window, filters, services, decisions } = request
+  return {
+    start_date: window.start,
+    end_date: window.end,
+    sources: filters?.sources ?? EVERYTHING,
+    destinations: filters?.destinations ?? EVERYTHING,
+    services: services ?? { include: [], exclude: [] },
+    sources_destinations_query_op: 'and',
+    policy_decisions: [...(decisions ?? [])],
+    exclude_workloads_from_ip_list_query: request.excludeWorkloadsFromIpListQuery ?? true,
+    max_results: rowLimit,
+  }
+}

@@ -1,0 +1,100 @@
+import { ToolError } from '../../schemas/errors.js'
+import type { TrafficSelector } from '../../schemas/pce/traffic.js'
+import { parseAddress, type AddressFilter } from '../inventory/match-addresses.js'
+import { parseHref, toActiveHref } from '../inventory/parse-href.js'
+import type { NamedKind, NamedObject } from '../inventory/find-object.js'
+import type { PolicyLookups } from '../inventory/policy-lookups.js'
+import {
+  isLabelReference,
+  isUnresolved,
+  resolveLabel,
+  showLabel,
+  type LabelReference,
+  type UnresolvedLabel,
+} from '../inventory/resolve-labels.js'
+
+/** One condition of a filter. Terms of one `group` are alternatives, terms of different groups must hold together (A7). */
+export interface TrafficTerm {
+  ref: string
+  group: string
+  selector?: TrafficSelector
+  /** Instead of a selector: a network, which the PCE cannot filter by and we apply to the rows. */
+  network?: Extract<AddressFilter, { network: string }>
+}
+
+export interface TermPlace {
+  side: 'sources' | 'destinations'
+  mode: 'include' | 'exclude'
+}
+
+const FQDN = /^(?=.{4,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/i
+/** Meant as an address or network, right or wrong. */
+const ADDRESS_LIKE = /^(?:[\d.]+|[\da-f]*:[\da-f:.]*)(?:\/\d*)?$/i
+const NAMED: Record<string, NamedKind> = { iplist: 'ip_lists', labelgroup: 'label_groups', workload: 'workloads' }
+const SELECTOR = { ip_lists: 'ip_list', label_groups: 'label_group', workloads: 'workload' } as const
+type SelectableKind = keyof typeof SELECTOR
+
+/**
+ * A filter reference as a condition, or why it is none: a label in any form, `iplist:`, `labelgroup:` or `workload:` with an
+ * exact name, the href of one of these, an address, a network in CIDR form, `ams` (include only), or a host name (FQDN,
+ * destinations only: the PCE records none for sources).
+ */
+export async function resolveTrafficTerm(
+  lookups: PolicyLookups,
+  reference: LabelReference,
+  place: TermPlace,
+): Promise<TrafficTerm | UnresolvedLabel> {
+  const ref = showLabel(reference)
+  if (!isLabelReference(reference)) return { ref, valid: 'As an object it is {key, value} or {href}.' }
+  const text = typeof reference === 'string' ? reference.trim() : (reference.href ?? '')
+  if (text === 'ams') {
+    return place.mode === 'include'
+      ? { ref, group: 'ams', selector: { actors: 'ams' } }
+      : { ref, valid: '"ams" can be included only.' }
+  }
+  const address = parseAddress(text)
+  if (address !== null) {
+    return 'address' in address
+      ? { ref, group: 'address', selector: { ip_address: address.address } }
+      : { ref, group: 'address', network: address }
+  }
+  if (ADDRESS_LIKE.test(text)) return { ref, valid: 'This is no IPv4 or IPv6 address, and no network in CIDR form.' }
+  const [, prefix = '', name = ''] = /^([a-z]+):(.+)$/su.exec(text) ?? []
+  const namedKind = NAMED[prefix]
+  if (namedKind !== undefined)
+    return find(ref, namedKind as SelectableKind, () => lookups.byName(namedKind, name.trim()), prefix)
+  const kind = parseHref(text)?.kind
+  if (kind !== undefined && kind in SELECTOR) {
+    return find(ref, kind as SelectableKind, () => lookups.byHref(kind as NamedKind, text))
+  }
+  if (typeof reference === 'string' && FQDN.test(text)) {
+    return place.side === 'destinations'
+      ? { ref, group: 'fqdn', selector: { fqdn: text } }
+      : {
+          ref,
+          valid: 'Host names can be filtered as destinations only; name the source by label, workload or address.',
+        }
+  }
+  const label = resolveLabel(lookups.labels, reference)
+  return isUnresolved(label) ? label : { ref, group: `label ${label.key}`, selector: { label: { href: label.href } } }
+}
+
+async function find(
+  ref: string,
+  kind: SelectableKind,
+  ask: () => Promise<NamedObject>,
+  prefix?: string,
+): Promise<TrafficTerm | UnresolvedLabel> {
+  try {
+    const found = await ask()
+    const key = (found as { key?: string }).key
+    const group = kind === 'label_groups' && key !== undefined ? `label ${key}` : kind
+    return { ref, group, selector: { [SELECTOR[kind]]: { href: toActiveHref(found.href) } } }
+  } catch (error) {
+    if (!(error instanceof ToolError)) throw error
+    const near = error.details['near_names']
+    const suggestions =
+      Array.isArray(near) && prefix !== undefined ? near.map((name) => `${prefix}:${String(name)}`) : []
+    return { ref, valid: suggestions.length > 0 ? suggestions : error.message }
+  }
+}

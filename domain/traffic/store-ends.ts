@@ -1,0 +1,160 @@
+import type { LabelRef } from '../../schemas/pce/label.js'
+import type { FlowNode } from '../../schemas/pce/traffic.js'
+import type { LabelIndex } from '../inventory/load-labels.js'
+import type { FlowEnd } from './flow-end.js'
+
+/** The ends of a result, each distinct one once, by number. */
+export interface FlowEnds {
+  /** The number of an end; the same address with another name, object, label or IP list is another end. */
+  code(node: FlowNode): number
+  end(code: number): FlowEnd
+}
+
+interface Entry extends FlowEnd {
+  /** Href of the workload or other object, which identifies the end together with the lists below. */
+  object: string | null
+  labelHrefs: readonly string[]
+  listHrefs: readonly string[]
+  /** Number of another end with the same address. */
+  next: number
+}
+
+/** What is no workload and has labels all the same (pce-api, FlowEndpoint). */
+type OtherObject = { href?: string; resource_uuid?: string; name?: string | null; labels?: LabelRef[] | null }
+
+/** Ends of one address that are compared one by one; an address with more of them has an index. */
+const COMPARED = 8
+
+/** Labels that the PCE names by href alone are looked up; one that is unknown even there is left out. */
+export function createFlowEnds(index: LabelIndex | null): FlowEnds {
+  const entries: Entry[] = []
+  const byIp = new Map<string, number>()
+  /** Ends of crowded addresses: a content network serves thousands of names from one. */
+  const crowded = new Map<string, number>()
+  const labelSets = new Map<string, Pick<Entry, 'labels' | 'labelHrefOf' | 'labelHrefs'>>()
+  const listSets = new Map<string, Pick<Entry, 'lists' | 'listHrefs'>>()
+
+  const labelsOf = (refs: readonly LabelRef[]) => {
+    const hrefs = refs.map(({ href }) => href)
+    const id = hrefs.join(' ')
+    let set = labelSets.get(id)
+    if (set === undefined) {
+      // Without a prototype, so that a label key may be any word.
+      const labels = Object.create(null) as Record<string, string>
+      const hrefOf = Object.create(null) as Record<string, string>
+      for (const label of refs) {
+        const named = label.key !== undefined && label.value !== undefined ? label : index?.get(label.href)
+        if (named?.key === undefined || named.value === undefined) continue
+        labels[named.key] = named.value
+        hrefOf[named.key] = label.href
+      }
+      labelSets.set(id, (set = { labels, labelHrefOf: hrefOf, labelHrefs: hrefs }))
+    }
+    return set
+  }
+  const listsOf = ({ ip_lists: lists }: FlowNode) => {
+    const hrefs = lists?.map(({ href }) => href) ?? []
+    const id = hrefs.join(' ')
+    let set = listSets.get(id)
+    if (set === undefined) {
+      set = { lists: lists?.map(({ name, href }) => present(name) ?? href) ?? [], listHrefs: hrefs }
+      listSets.set(id, set)
+    }
+    return set
+  }
+  const add = (node: FlowNode, next: number) => {
+    const { workload } = node
+    const other = otherOf(node)
+    const { labels, labelHrefOf, labelHrefs } = labelsOf(labelRefsOf(node))
+    const { lists, listHrefs } = listsOf(node)
+    return (
+      entries.push({
+        ip: present(node.ip),
+        fqdn: present(fqdnOf(node)),
+        hostname: present(workload?.hostname) ?? present(workload?.name) ?? present(other?.name),
+        workload: workload?.href ?? null,
+        managed: workload !== undefined && workload !== null && workload.managed !== false,
+        mode: present(workload?.enforcement_mode),
+        lists,
+        listHrefs,
+        labels,
+        labelHrefOf,
+        labelHrefs,
+        object: objectOf(node),
+        next,
+      }) - 1
+    )
+  }
+
+  return {
+    code(node) {
+      const ip = node.ip ?? ''
+      const first = byIp.get(ip) ?? -1
+      let compared = 0
+      for (let code = first; code !== -1; code = (entries[code] as Entry).next) {
+        if (isSame(entries[code] as Entry, node)) return code
+        compared += 1
+      }
+      if (compared < COMPARED) {
+        const code = add(node, first)
+        byIp.set(ip, code)
+        return code
+      }
+      const id = identityOf(ip, node)
+      const known = crowded.get(id)
+      if (known !== undefined) return known
+      const code = add(node, -1)
+      crowded.set(id, code)
+      return code
+    },
+    end: (code) => entries[code] as Entry,
+  }
+}
+
+/** Whether an end of this address is the node: the rest of what identifies it, compared without building a key. */
+function isSame(entry: Entry, node: FlowNode): boolean {
+  return (
+    entry.object === objectOf(node) &&
+    entry.fqdn === present(fqdnOf(node)) &&
+    isSameList(entry.labelHrefs, labelRefsOf(node)) &&
+    isSameList(entry.listHrefs, node.ip_lists)
+  )
+}
+
+function identityOf(ip: string, node: FlowNode): string {
+  const hrefs = (list: readonly { href: string }[] | null | undefined) => list?.map(({ href }) => href).join(' ') ?? ''
+  return [ip, fqdnOf(node)?.trim(), objectOf(node), hrefs(labelRefsOf(node)), hrefs(node.ip_lists)].join('\n')
+}
+
+function isSameList(hrefs: readonly string[], objects: readonly { href: string }[] | null | undefined): boolean {
+  if (objects === undefined || objects === null) return hrefs.length === 0
+  if (hrefs.length !== objects.length) return false
+  for (let at = 0; at < hrefs.length; at++) if (hrefs[at] !== objects[at]?.href) return false
+  return true
+}
+
+function otherOf(node: FlowNode): OtherObject | null {
+  if (node.workload !== undefined && node.workload !== null) return null
+  const { virtual_service: service, virtual_server: server } = node
+  return (
+    ((service ?? server ?? (node as { cloud_resource?: unknown }).cloud_resource) as OtherObject | undefined) ?? null
+  )
+}
+
+const objectOf = (node: FlowNode): string | null => {
+  if (node.workload !== undefined && node.workload !== null) return node.workload.href
+  const other = otherOf(node)
+  return other?.href ?? other?.resource_uuid ?? null
+}
+
+const NO_LABELS: readonly LabelRef[] = []
+const labelRefsOf = (node: FlowNode): readonly LabelRef[] => (node.workload ?? otherOf(node))?.labels ?? NO_LABELS
+
+/** Release 26.3 calls it fqdn_name (pce-api e.12). */
+const fqdnOf = ({ fqdn, fqdn_name: newer }: FlowNode) =>
+  fqdn === undefined || fqdn === null || fqdn === '' ? newer : fqdn
+
+function present(text: string | null | undefined): string | null {
+  const trimmed = text?.trim()
+  return trimmed === undefined || trimmed === '' ? null : trimmed
+}

@@ -1,0 +1,92 @@
+import { MOST_ROWS_SHOWN } from '../../tools/answers/fit-sections.js'
+import { dashed, endColumn, endColumns, portColumn, protocolNameColumn, textColumn } from './columns.js'
+import { createDimensionWatch, type AvailableDimensions } from './dimensions.js'
+import type { FlowEncoder, FlowRow } from './encode-flow.js'
+import { endpointIdentity, endpointLabel } from './flow-end.js'
+import { groupRows, type Grouping } from './group-rows.js'
+import type { Measures } from './measures.js'
+import { summarizeProcesses, type ProcessSummary } from './summarize-processes.js'
+
+/** What was spoken, and what the policy says to it. */
+export interface FlowService {
+  port: number | null
+  proto: string
+  policy: string
+}
+export type ExternalSummary = { process: string; to: string } & FlowService & Measures
+export type BlockedSummary = { process: string; from: string; to: string } & FlowService & Measures
+export type AppToApp = { from: string; to: string; policy: string } & Measures
+
+export interface Sections {
+  by_process: ProcessSummary[]
+  external_destinations: ExternalSummary[]
+  blocked: BlockedSummary[]
+  app_to_app: AppToApp[]
+}
+export type SectionName = keyof Sections
+export const SECTION_NAMES: readonly SectionName[] = ['by_process', 'external_destinations', 'blocked', 'app_to_app']
+
+export interface FlowSummary {
+  distinctProcesses: number
+  /** The busiest rows of each section, most connections first, as many as were asked for. */
+  sections: Sections
+  /** Rows each section has in all. */
+  sectionTotals: Record<SectionName, number>
+  dimensions: AvailableDimensions
+}
+
+/**
+ * Adds rows up into the four sections of a summary (tools contract, B1), all in one pass. `finish` makes at most `limit` rows of
+ * each section: every one takes its time, in which the process does nothing else.
+ */
+export function createFlowSummary(
+  encoder: FlowEncoder,
+  identityLabels: readonly string[],
+): { add: (row: FlowRow) => void; finish(limit?: number): FlowSummary } {
+  const process = dashed(textColumn(encoder, 'process'))
+  const policy = dashed(textColumn(encoder, 'decision'))
+  const label = endColumns(encoder, endpointLabel)
+  const to = dashed(label.dst)
+  const service = { port: portColumn, proto: dashed(protocolNameColumn), policy }
+  const identity = endColumns(encoder, (end) => endpointIdentity(end, identityLabels))
+  const external = endColumn(encoder, 'dst', ({ managed, hostname }) =>
+    managed && hostname !== null ? null : 'external',
+  )
+  const blocked = ['blocked', 'potentially_blocked'].map((decision) => encoder.dictionaries.decision.code(decision))
+
+  const processes = summarizeProcesses(encoder, { to, ...service })
+  const toExternal = groupRows({ process, to, ...service })
+  const beingBlocked = groupRows({ process, from: dashed(label.src), to, ...service })
+  const betweenApps = groupRows({ from: dashed(identity.src), to: dashed(identity.dst), policy })
+  const dimensions = createDimensionWatch(encoder)
+
+  return {
+    add(row) {
+      dimensions.see(row)
+      if (row.process !== 0) processes.add(row)
+      if (external.code(row) !== 0) toExternal.add(row)
+      if (blocked.includes(row.decision)) beingBlocked.add(row)
+      if (identity.src.code(row) !== identity.dst.code(row)) betweenApps.add(row)
+    },
+    finish: (limit = MOST_ROWS_SHOWN) => ({
+      distinctProcesses: processes.size,
+      sections: {
+        by_process: processes.busiest(limit),
+        external_destinations: busiest(toExternal, limit),
+        blocked: busiest(beingBlocked, limit),
+        app_to_app: busiest(betweenApps, limit),
+      },
+      sectionTotals: {
+        by_process: processes.size,
+        external_destinations: toExternal.size,
+        blocked: beingBlocked.size,
+        app_to_app: betweenApps.size,
+      },
+      dimensions: dimensions.available(),
+    }),
+  }
+}
+
+function busiest<K extends object>(grouping: Grouping<K>, limit: number): (K & Measures)[] {
+  return grouping.busiest(limit).groups.map(({ keys, measures }) => ({ ...keys, ...measures }))
+}

@@ -1,0 +1,109 @@
+import type { PceObject } from '../../schemas/pce/reference.js'
+import type { Answer, Call, Json, Route } from '../http/route.js'
+import { readBasic } from '../http/read-basic.js'
+import { changePlain } from '../kinds/plain-kind.js'
+import { PRODUCT_VERSION } from '../status/routes.js'
+import { UNCERTAIN } from '../uncertain.js'
+import type { World } from '../world.js'
+import { matchesDigest } from './digest.js'
+import { endSessions, inactivityMinutes, issueAuthToken, redeemAuthToken, startSession } from './sessions.js'
+import { orgsOf } from './user-routes.js'
+import { findUser, requireUser, user } from './user.js'
+
+/**
+ * A login in two steps (pce-api a.2): name and password for a token of 30 seconds, the token for a session. Neither has an
+ * organisation, and each checks credentials of its own, so authentication leaves both alone.
+ */
+export const loginRoutes: Route[] = [
+  { path: '/login_users/authenticate', verbs: { POST: { emptyBody: true, handle: logIn } } },
+  { path: '/users/login', verbs: { GET: { handle: exchange } } },
+  {
+    path: '/users/:id/logout',
+    verbs: {
+      PUT: {
+        event: 'user.logout',
+        handle: ({ world, params, headers }) => {
+          const leaving = requireUser(world, params.id!)
+          endSessions(world, leaving, readBasic(headers.authorization) ?? '')
+          return { status: 204, changes: [{ resource: describe(leaving), type: 'update' }] }
+        },
+      },
+    },
+  },
+]
+
+/** By the documented header, or by the body that one client sends instead, which wants a session at once (pce-api d). */
+function logIn(call: Call): Answer {
+  const { world, headers, body } = call
+  const { username, password } = (body ?? {}) as { username?: unknown; password?: unknown }
+  const asBody = typeof username === 'string' && typeof password === 'string'
+  const given = asBody ? `${username}:${password}` : readBasic(headers.authorization)
+  const found = given === null ? undefined : checkPassword(world, given)
+  if (!found) return refuse(call)
+  world.user = callerOf(found)
+  const auth_token = issueAuthToken(world, found)
+  const json: Json = { auth_token, ...(asBody && openSession(call, found)) }
+  const answer: Answer = { status: UNCERTAIN.loginStatus, json, changes: [] }
+  world.events.recordWrite('user.login', call, { ...answer, changes: [{ resource: describe(found), type: 'update' }] })
+  return answer
+}
+
+function exchange(call: Call): Answer {
+  const { world, headers } = call
+  const token = /^Token\s+token="?([^"\s]+)"?$/i.exec(headers.authorization ?? '')?.[1]
+  const found = token === undefined ? undefined : redeemAuthToken(world, token)
+  if (!found) return refuse(call)
+  world.user = callerOf(found)
+  return { status: 200, json: openSession(call, found) }
+}
+
+function openSession(call: Call, found: PceObject): Json {
+  const { world, sourceIp } = call
+  const { href, full_name, type, time_zone, last_login_on, last_login_ip_address, login_count } = found
+  const json = {
+    href,
+    ...startSession(world, found),
+    inactivity_expiration_minutes: inactivityMinutes(world),
+    // Of the login before this one.
+    last_login_on,
+    last_login_ip_address,
+    full_name,
+    type,
+    time_zone,
+    product_version: PRODUCT_VERSION,
+    orgs: orgsOf(world, found),
+  }
+  const change = changePlain(user, world, found, {
+    login_count: (login_count as number) + 1,
+    last_login_on: world.now(),
+    last_login_ip_address: sourceIp,
+  })
+  world.events.recordWrite('user.create_session', call, { status: 200, changes: [change] })
+  return json
+}
+
+/** 401 has no JSON body (pce-api a.2). */
+function refuse({ world, path, verb, sourceIp }: Call): Answer {
+  world.events.recordRefusedRequest('request.authentication_failed', `/api/v2${path}`, verb, 401, sourceIp)
+  return {
+    status: 401,
+    file: { type: 'text/plain', content: '' },
+    headers: { 'www-authenticate': 'Basic realm="PCE"' },
+  }
+}
+
+/** The user of a name and password, unless the account is locked. */
+function checkPassword(world: World, given: string): PceObject | undefined {
+  const cut = given.indexOf(':')
+  const found = findUser(world, given.slice(0, cut))
+  const matches = matchesDigest(given.slice(cut + 1), found?.password_digest)
+  return matches && found?.locked !== true ? found : undefined
+}
+
+function callerOf({ href, username }: PceObject): World['user'] {
+  return { href, username: username as string }
+}
+
+function describe({ href, username }: PceObject): Json {
+  return { user: { href, username } }
+}

@@ -1,0 +1,102 @@
+import { Type } from '@sinclair/typebox'
+import type { PceObject, Reference } from '../../schemas/pce/reference.js'
+import { collectHrefs } from '../kinds/find-usage.js'
+import type { PlainKind } from '../kinds/plain-kind.js'
+import { invalidUri } from '../refusal.js'
+import { pointsTo, type Filter } from '../validate/query-filters.js'
+import { Href, Shape } from '../validate/shape.js'
+import type { World } from '../world.js'
+import { PermissionScope, readScope, renderScope } from './permission-scope.js'
+import { requireRole } from './role.js'
+
+// Open, unlike nearly all request schemas (pce-api i).
+const CREATE = new Shape(
+  'permissions_post',
+  Type.Object({ role: Href, scope: PermissionScope, auth_security_principal: Href }),
+)
+const UPDATE = new Shape(
+  'permissions_put',
+  Type.Object({
+    role: Type.Optional(Href),
+    scope: Type.Optional(PermissionScope),
+    auth_security_principal: Type.Optional(Href),
+  }),
+)
+
+/** A role, within a scope, of one principal (pce-api e.15). Filters take JSON (pce-api c). */
+export const permission: PlainKind = {
+  segment: 'permissions',
+  noun: 'permission',
+  ids: 'uuid',
+  store: (world) => world.store('permissions'),
+  filters: {
+    role: byJsonHref('role'),
+    auth_security_principal: byJsonHref('auth_security_principal'),
+    scope: (value) => {
+      const wanted = hrefsOf(parse(value))
+      return ({ scope }) => hrefsOf(scope) === wanted
+    },
+  },
+
+  build(world, body) {
+    const { role, scope, auth_security_principal } = CREATE.read(body)
+    return {
+      role: requireRole(world, role),
+      scope: readScope(world, scope),
+      auth_security_principal: requirePrincipal(world, auth_security_principal),
+    }
+  },
+
+  change(world, _current, body) {
+    const { role, scope, auth_security_principal } = UPDATE.read(body)
+    return {
+      ...(role && { role: requireRole(world, role) }),
+      ...(scope && { scope: readScope(world, scope) }),
+      ...(auth_security_principal && { auth_security_principal: requirePrincipal(world, auth_security_principal) }),
+    }
+  },
+
+  remove: () => null,
+
+  render(world, { href, role, scope, auth_security_principal }) {
+    return { href, role, scope: renderScope(world, scope), auth_security_principal }
+  },
+}
+
+/** What a principal may do, as permissions show it. */
+export function permissionsOf(world: World, principal: string | undefined): PceObject[] {
+  return world
+    .store('permissions')
+    .live()
+    .filter(({ auth_security_principal }) => (auth_security_principal as Reference).href === principal)
+    .map((object) => permission.render(world, object, new URLSearchParams()) as PceObject)
+}
+
+function requirePrincipal(world: World, { href }: Reference): Reference {
+  if (!world.store('auth_security_principals').get(href)) throw invalidUri(href)
+  return { href }
+}
+
+/** `role="/orgs/1/roles/owner"`, quotes included, or `role={"href":"/orgs/1/roles/owner"}`. */
+function byJsonHref(field: string): Filter {
+  return (value, world) => {
+    const parsed = parse(value)
+    const href = typeof parsed === 'string' ? parsed : (parsed as Partial<Reference> | null)?.href
+    if (typeof href !== 'string') throw invalidUri(value)
+    return pointsTo(field)(href, world)
+  }
+}
+
+function parse(value: string): unknown {
+  try {
+    return JSON.parse(value)
+  } catch {
+    throw invalidUri(value)
+  }
+}
+
+/** Two scopes are the same when they name the same labels and groups, in whatever order. */
+function hrefsOf(scope: unknown): string {
+  if (!Array.isArray(scope)) throw invalidUri(JSON.stringify(scope))
+  return [...collectHrefs(scope)].sort().join()
+}

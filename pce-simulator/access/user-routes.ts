@@ -1,0 +1,60 @@
+import type { PceObject } from '../../schemas/pce/reference.js'
+import { readRoute, type Call, type Json, type Route } from '../http/route.js'
+import { changePlain, createPlain, plainRoutes } from '../kinds/plain-kind.js'
+import { invalidInput } from '../refusal.js'
+import { UNCERTAIN } from '../uncertain.js'
+import { orgPath, type World } from '../world.js'
+import { principalOfUser } from './auth-security-principal.js'
+import { permissionsOf } from './permission.js'
+import { requireUser, user } from './user.js'
+
+const [collection, item] = plainRoutes(user)
+
+export const userRoutes: Route[] = [
+  { ...collection!, verbs: { ...collection!.verbs, POST: { event: 'user.create', handle: create } } },
+  item!,
+  readRoute('/users/:id/orgs', ({ world, params }) => ({
+    status: 200,
+    json: orgsOf(world, requireUser(world, params.id!)),
+  })),
+  {
+    path: '/users/:id/local_profile',
+    verbs: {
+      POST: {
+        event: 'user.create_local_profile',
+        handle: ({ world, params }) => {
+          const current = requireUser(world, params.id!)
+          if (current.local_profile !== null) throw invalidInput('The user has a local profile')
+          const change = changePlain(user, world, current, { local_profile: {}, type: 'local' })
+          return { status: 201, json: {}, changes: [change] }
+        },
+      },
+      DELETE: {
+        event: 'user.delete_local_profile',
+        handle: ({ world, params }) => {
+          const current = requireUser(world, params.id!)
+          if (current.local_profile === null) throw invalidInput('The user has no local profile')
+          // Only who has one can log in with a password of this PCE.
+          const { password_digest: _forgotten, ...rest } = current
+          world.store('users').set(rest)
+          const change = changePlain(user, world, rest, { local_profile: null, type: 'external' })
+          return { status: 204, changes: [change] }
+        },
+      },
+    },
+  },
+]
+
+/** The organisations a user may enter: of this PCE, the one there is. */
+export function orgsOf(world: World, of: PceObject): Json[] {
+  const permissions = permissionsOf(world, principalOfUser(world, of)?.href)
+  return [{ href: orgPath(world, ''), org_id: world.orgId, display_name: `Organization ${world.orgId}`, permissions }]
+}
+
+/** 501 says that the user is there but the invitation was not sent (pce-api f.2): the work that a `job-failed` lets fail. */
+function create(call: Call) {
+  const { world, path } = call
+  const made = createPlain(user, user.build!(world, call.body, call), world, { path })
+  if (call.fault?.kind !== 'job-failed') return made
+  return { ...made, status: 501, json: [UNCERTAIN.invitationNotSent] }
+}

@@ -1,0 +1,56 @@
+import type { PceObject } from '../../schemas/pce/reference.js'
+import type { Answer, Call } from '../http/route.js'
+import { invalidInput } from '../refusal.js'
+import { startJob } from '../status/jobs.js'
+import { UNCERTAIN } from '../uncertain.js'
+import type { Filters } from '../validate/query-filters.js'
+
+export const DEFAULT_MAX_RESULTS = 500
+
+export interface Collection {
+  objects: readonly PceObject[]
+  filters: Filters
+  render: (object: PceObject) => unknown
+  defaultMaxResults?: number
+  /** More than this is never answered, whatever was asked for. */
+  ceiling?: number
+}
+
+/**
+ * A collection GET: filtered, cut without a word at max_results (default 500), with X-Total-Count; or, with
+ * `Prefer: respond-async`, 202 and a job that yields all of it (pce-api b.1, b.3).
+ */
+export function answerCollection(call: Call, collection: Collection): Answer {
+  const {
+    objects,
+    filters,
+    render,
+    defaultMaxResults = DEFAULT_MAX_RESULTS,
+    ceiling = UNCERTAIN.largestPage,
+  } = collection
+  const tests = Object.entries(filters).flatMap(([name, filter]) =>
+    call.query.getAll(name).map((value) => filter(value, call.world)),
+  )
+  const matched = tests.length === 0 ? objects : objects.filter((object) => tests.every((test) => test(object)))
+  const asked = readMaxResults(call.query)
+  if (/\brespond-async\b/i.test(String(call.headers.prefer ?? ''))) {
+    return startJob(call, matched.slice(0, asked ?? Infinity).map(render))
+  }
+  const limit = Math.min(asked ?? defaultMaxResults, ceiling)
+  const onlyMatched = call.world.options.totalCount === 'matched'
+  return {
+    status: 200,
+    json: matched.slice(0, limit).map(render),
+    headers: {
+      'x-total-count': String(onlyMatched ? matched.length : objects.length),
+      ...(onlyMatched ? {} : { 'x-matched-count': String(matched.length) }),
+    },
+  }
+}
+
+export function readMaxResults(query: URLSearchParams): number | null {
+  const text = query.get('max_results')
+  if (text === null) return null
+  if (!/^\d{1,9}$/.test(text)) throw invalidInput(`The parameter max_results must be a whole number, not ${text}`)
+  return Number(text)
+}

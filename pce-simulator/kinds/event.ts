@@ -1,0 +1,41 @@
+import type { PceObject } from '../../schemas/pce/reference.js'
+import { readRoute, type Route } from '../http/route.js'
+import { notFound } from '../refusal.js'
+import { exact, timeBound, type Filters } from '../validate/query-filters.js'
+import { answerCollection } from './answer-collection.js'
+
+export const EVENT_FILTERS: Filters = {
+  event_type: exact('event_type'),
+  severity: exact('severity'),
+  status: (value) => (event) => (event.status ?? 'nil') === value,
+  created_by: (value) => (event) => creators(event).includes(value),
+  'timestamp[gte]': timeBound(timeOf, 'gte'),
+  'timestamp[lte]': timeBound(timeOf, 'lte'),
+}
+
+/** Newest first, 100 unless asked for more, never more than 10,000 (pce-api b.1, e.13). */
+export const eventRoutes: Route[] = [
+  readRoute('/orgs/:org/events', (call) =>
+    answerCollection(call, {
+      // Events name their authors in a way of their own; filters and pages do not care.
+      objects: call.world.events.newestFirst() as object[] as PceObject[],
+      filters: EVENT_FILTERS,
+      render: (event) => event,
+      defaultMaxResults: 100,
+      ceiling: 10_000,
+    }),
+  ),
+  readRoute('/orgs/:org/events/:id', ({ world, path }) => {
+    const event = world.events.get(path)
+    if (!event) throw notFound()
+    return { status: 200, json: event }
+  }),
+]
+
+function timeOf(event: PceObject): string {
+  return event.timestamp as string
+}
+
+function creators(event: PceObject): (string | undefined)[] {
+  return Object.values(event.created_by as Record<string, { href?: string }>).map(({ href }) => href)
+}

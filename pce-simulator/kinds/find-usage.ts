@@ -1,0 +1,88 @@
+import type { ChangeSubsetType } from '../../schemas/pce/policy.js'
+import type { PceObject, VersionedObject } from '../../schemas/pce/reference.js'
+import type { Entry } from '../store/policy-store.js'
+import type { World } from '../world.js'
+
+/** Every href inside a value, at any depth, its own included. */
+export function collectHrefs(value: unknown, found = new Set<string>()): Set<string> {
+  if (Array.isArray(value)) for (const item of value) collectHrefs(item, found)
+  else if (typeof value === 'object' && value !== null) {
+    for (const [key, inner] of Object.entries(value)) {
+      if (key === 'href' && typeof inner === 'string') found.add(inner)
+      else collectHrefs(inner, found)
+    }
+  }
+  return found
+}
+
+/** What an object points at; its own href and those of its rules and of users are no such thing. */
+export function referencesOf(object: PceObject): Set<string> {
+  const { href: _own, created_by: _creator, updated_by: _updater, deleted_by: _remover, ...fields } = object
+  return collectHrefs(fields)
+}
+
+/** The versions of an entry that still count: its draft and, until the change is provisioned, the active one (pce-api f.3). */
+export function bodiesOf(entry: Entry): VersionedObject[] {
+  return entry.active === null || entry.active === entry.draft ? [entry.draft] : [entry.draft, entry.active]
+}
+
+/** The entries that use an object, by what they are. */
+export interface Usage {
+  ruleSets: Entry[]
+  labelGroups: Entry[]
+  boundaries: Entry[]
+  virtualServices: Entry[]
+  virtualServers: Entry[]
+  firewallSettings: Entry[]
+}
+
+const USERS: Readonly<Record<keyof Usage, ChangeSubsetType>> = {
+  ruleSets: 'rule_sets',
+  labelGroups: 'label_groups',
+  boundaries: 'enforcement_boundaries',
+  virtualServices: 'virtual_services',
+  virtualServers: 'virtual_servers',
+  firewallSettings: 'firewall_settings',
+}
+
+/** Who uses an object, in the draft or in the active policy. */
+export function findPolicyUsage(world: World, href: string): Usage {
+  const usersOf = (type: ChangeSubsetType) =>
+    world.policy.entries(type).filter((entry) => {
+      return entry.draft.href !== href && bodiesOf(entry).some((body) => allReferencesOf(body).has(href))
+    })
+  return Object.fromEntries(Object.entries(USERS).map(([name, type]) => [name, usersOf(type)])) as unknown as Usage
+}
+
+export function isInUse(usage: Usage): boolean {
+  return Object.values(usage as unknown as Record<string, Entry[]>).some((entries) => entries.length > 0)
+}
+
+export type PartOf = (body: VersionedObject) => unknown
+
+/** Does any version of these use it in the given part? */
+export function usedWithin(entries: readonly Entry[], href: string, part: PartOf): boolean {
+  return entries.some((entry) => bodiesOf(entry).some((body) => collectHrefs(part(body)).has(href)))
+}
+
+/** Bodies are never changed in place, so what one points at is found once. */
+const references = new WeakMap<VersionedObject, ReadonlySet<string>>()
+
+function allReferencesOf(body: VersionedObject): ReadonlySet<string> {
+  const known = references.get(body) ?? referencesOf(body)
+  references.set(body, known)
+  return known
+}
+
+/** The labels that any of these objects bears. Lists of live objects are not changed in place either. */
+const labelsInUse = new WeakMap<readonly PceObject[], ReadonlySet<string>>()
+
+export function labelsBorneBy(objects: readonly PceObject[]): ReadonlySet<string> {
+  let hrefs = labelsInUse.get(objects)
+  if (hrefs === undefined) {
+    const found = new Set<string>()
+    for (const { labels } of objects) collectHrefs(labels, found)
+    labelsInUse.set(objects, (hrefs = found))
+  }
+  return hrefs
+}

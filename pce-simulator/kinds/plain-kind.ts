@@ -1,0 +1,161 @@
+import type { PceObject } from '../../schemas/pce/reference.js'
+import type { Action, Answer, Call, Change, Json, Route } from '../http/route.js'
+import { invalidInput, notFound } from '../refusal.js'
+import type { PlainStore } from '../store/plain-store.js'
+import { requireFreeExternalData } from '../validate/check-references.js'
+import type { Filters } from '../validate/query-filters.js'
+import { readFlag } from '../validate/query-filters.js'
+import { birthStamp, orgPath, updateStamp, type World } from '../world.js'
+import { answerCollection } from './answer-collection.js'
+import { describeChanges } from './describe-changes.js'
+
+/** One row of the table of kinds that are not versioned: their writes act at once. */
+export interface PlainKind {
+  /** The last segment of the collection's path: `labels`. */
+  segment: string
+  /** In event types and resource changes: `label`. */
+  noun: string
+  /** The collection's route; default `/orgs/:org/<segment>`. Below another object, only that object's are listed. */
+  route?: string
+  /** The caller chooses some ids (a SID, a reference_id): then, how the body of a POST gives it. */
+  ids: 'int' | 'uuid' | ((world: World, body: unknown) => string)
+  store(world: World): PlainStore
+  filters: Filters
+  /** How many objects an answer has when it is not told, and at most. Default 500, without an end. */
+  page?: { defaultMaxResults?: number; ceiling?: number }
+  /** Throws 404 when what the collection lies below does not exist. */
+  requireParent?: (call: Call) => void
+  /** The fields of a new object, without href and stamps; throws 406. Absent: there is no POST. */
+  build?: (world: World, body: unknown, call: Call) => Json
+  /** The body of a POST is an array, created all or nothing, and so is its answer (pce-api g.17). */
+  arrayCreate?: { minItems: 0 | 1 }
+  /** What only the answer of the creating POST shows: secrets (pce-api g.22). */
+  revealOnce?: (world: World, object: PceObject) => Json
+  /** The fields that change; throws 406. */
+  change?: (world: World, current: PceObject, body: unknown) => Json
+  /** Fields that mark an object as deleted, or null to erase it; throws when it must stay. Absent: there is no DELETE. */
+  remove?: (world: World, current: PceObject) => Json | null
+  /** What a GET shows. */
+  render(world: World, object: PceObject, query: URLSearchParams): unknown
+}
+
+export function plainRoutes(kind: PlainKind): Route[] {
+  const { segment, noun, route = `/orgs/:org/${segment}` } = kind
+  const write = (verb: string, handle: Action['handle']): Action => ({ event: `${noun}.${verb}`, handle })
+  const { build, change, remove } = kind
+  return [
+    {
+      path: route,
+      verbs: {
+        GET: { handle: (call) => list(kind, call) },
+        ...(build && { POST: write('create', (call) => create(kind, build, call)) }),
+      },
+    },
+    {
+      path: `${route}/:id`,
+      verbs: {
+        GET: { handle: (call) => ({ status: 200, json: kind.render(call.world, find(kind, call), call.query) }) },
+        ...(change && {
+          PUT: write('update', (call) => {
+            const current = find(kind, call)
+            if (current.deleted === true) throw notFound()
+            return {
+              status: 204,
+              changes: [changePlain(kind, call.world, current, change(call.world, current, call.body))],
+            }
+          }),
+        }),
+        ...(remove && {
+          DELETE: write('delete', (call) => ({
+            status: 204,
+            changes: [removePlain(kind, call.world, find(kind, call))],
+          })),
+        }),
+      },
+    },
+  ]
+}
+
+function list(kind: PlainKind, call: Call): Answer {
+  kind.requireParent?.(call)
+  const store = kind.store(call.world)
+  const withDeleted = ['include_deleted', 'soft_deleted'].some((name) => {
+    const value = call.query.get(name)
+    return value !== null && readFlag(value, name)
+  })
+  const objects = withDeleted ? store.all() : store.live()
+  return answerCollection(call, {
+    ...kind.page,
+    objects: kind.requireParent ? objects.filter(({ href }) => href.startsWith(`${call.path}/`)) : objects,
+    filters: kind.filters,
+    render: (object) => kind.render(call.world, object, call.query),
+  })
+}
+
+/** Everything is checked before the first object is made. */
+function create(kind: PlainKind, build: NonNullable<PlainKind['build']>, call: Call): Answer {
+  kind.requireParent?.(call)
+  const { world, path, query } = call
+  if (!kind.arrayCreate) {
+    return createPlain(kind, build(world, call.body, call), world, { path, query }, call.body)
+  }
+  if (!Array.isArray(call.body)) throw invalidInput('The body must be an array')
+  if (call.body.length < kind.arrayCreate.minItems) throw invalidInput('The array must not be empty')
+  const built = call.body.map((body: unknown) => ({ body, fields: build(world, body, call) }))
+  for (const [place, { fields }] of built.entries()) {
+    requireFreeExternalData(
+      built.slice(0, place).map((earlier) => earlier.fields as PceObject),
+      fields,
+    )
+  }
+  const made = built.map(({ body, fields }) => createPlain(kind, fields, world, { path, query }, body))
+  return { status: 201, json: made.map(({ json }) => json), changes: made.flatMap(({ changes }) => changes) }
+}
+
+/** `path` is that of the collection the object joins; `body` what a chosen id is read from. */
+export function createPlain(
+  kind: PlainKind,
+  fields: Json,
+  world: World,
+  {
+    path = orgPath(world, `/${kind.segment}`),
+    query = new URLSearchParams(),
+  }: { path?: string; query?: URLSearchParams } = {},
+  body: unknown = fields,
+) {
+  const object: PceObject = { href: `${path}/${takeId(kind, world, body)}`, ...fields, ...birthStamp(world) }
+  kind.store(world).set(object)
+  const changes = [{ resource: name(kind, object), type: 'create' as const, changes: describeChanges({}, fields) }]
+  const json = kind.render(world, object, query)
+  return { status: 201, json: { ...(json as Json), ...kind.revealOnce?.(world, object) }, changes }
+}
+
+function takeId(kind: PlainKind, world: World, body: unknown): string {
+  if (kind.ids === 'int') return String(world.ids.int(kind.segment))
+  return kind.ids === 'uuid' ? world.ids.uuid(kind.segment) : encodeURIComponent(kind.ids(world, body))
+}
+
+export function changePlain(kind: PlainKind, world: World, current: PceObject, fields: Json): Change {
+  const next: PceObject = { ...current, ...fields, ...updateStamp(world) }
+  kind.store(world).set(next)
+  return { resource: name(kind, next), type: 'update', changes: describeChanges(current, fields) }
+}
+
+/** Throws what the kind's `remove` throws. */
+export function removePlain(kind: PlainKind, world: World, current: PceObject): Change {
+  const mark = kind.remove!(world, current)
+  const store = kind.store(world)
+  if (mark === null) store.remove(current.href)
+  else store.set({ ...current, ...mark, ...updateStamp(world) })
+  return { resource: name(kind, current), type: 'delete' }
+}
+
+function find(kind: PlainKind, call: Call): PceObject {
+  const object = kind.store(call.world).get(call.path)
+  if (!object) throw notFound()
+  return object
+}
+
+function name(kind: PlainKind, { href, name, hostname, key, value }: PceObject): Json {
+  return { [kind.noun]: { href, ...(key === undefined ? { name: name ?? hostname } : { key, value }) } }
+}

@@ -1,0 +1,147 @@
+import type { ChangeSubsetType } from '../../schemas/pce/policy.js'
+import type { VersionedObject } from '../../schemas/pce/reference.js'
+import type { Action, Answer, Call, Change, Json, Route } from '../http/route.js'
+import { notFound } from '../refusal.js'
+import type { Entry } from '../store/policy-store.js'
+import type { Filters } from '../validate/query-filters.js'
+import { UNCERTAIN } from '../uncertain.js'
+import { birthStamp, draftPath, updateStamp, type World } from '../world.js'
+import { answerCollection } from './answer-collection.js'
+import { describeChanges } from './describe-changes.js'
+import { bodiesAt, draftHref, inVersion, requireDraftPath, type Version } from './policy-version.js'
+
+/** One row of the table of kinds that live in a draft and an active version (pce-api a.4). Bodies hold draft hrefs only. */
+export interface VersionedKind {
+  type: ChangeSubsetType
+  /** In event types and resource changes: `ip_list`. */
+  noun: string
+  ids: 'int' | 'uuid'
+  filters: Filters
+  /** The fields of a new object, without stamps; throws 406. `takeHref` gives the href it will have, for what it contains. */
+  build(world: World, body: unknown, takeHref: () => string): Json
+  /** The fields that change; throws 406. */
+  change(world: World, entry: Entry, body: unknown): Json
+  /** Throws 406 when the object is built in or in use. */
+  refuseRemoval(world: World, entry: Entry): void
+  /** What a GET shows, in draft hrefs; update_type and caps are added. */
+  render?(world: World, body: VersionedObject, query: URLSearchParams): VersionedObject
+  /** The draft as it stands once it is provisioned. */
+  settle?(draft: VersionedObject): VersionedObject
+}
+
+export function versionedRoutes(kind: VersionedKind): Route[] {
+  const path = `/orgs/:org/sec_policy/:pversion/${kind.type}`
+  const write = (verb: string, handle: Action['handle']): Action => ({ event: `${kind.noun}.${verb}`, handle })
+  return [
+    {
+      path,
+      verbs: { GET: { handle: (call) => list(kind, call) }, POST: write('create', (call) => create(kind, call)) },
+    },
+    {
+      path: `${path}/:id`,
+      verbs: {
+        GET: {
+          handle: (call) => {
+            const found = bodiesAt(call.world, kind.type, call.params.pversion!).find(
+              ({ body }) => body.href === draftHref(call),
+            )
+            if (!found) throw notFound()
+            return { status: 200, json: show(kind, call, found) }
+          },
+        },
+        PUT: write('update', (call) => update(kind, call)),
+        DELETE: write('delete', (call) => remove(kind, call)),
+      },
+    },
+  ]
+}
+
+export function show(
+  kind: VersionedKind,
+  call: Pick<Call, 'world' | 'params' | 'query'>,
+  { body, updateType }: Version,
+): unknown {
+  const rendered = kind.render ? kind.render(call.world, body, call.query) : body
+  const full = { ...rendered, update_type: updateType, caps: ['write', 'provision'] }
+  const { pversion } = call.params
+  return pversion === 'draft' ? full : inVersion(full, pversion!)
+}
+
+function list(kind: VersionedKind, call: Call): Answer {
+  const versions = new Map(
+    bodiesAt(call.world, kind.type, call.params.pversion!).map((version) => [version.body, version]),
+  )
+  return answerCollection(call, {
+    objects: [...versions.keys()],
+    filters: kind.filters,
+    render: (body) => show(kind, call, versions.get(body)!),
+  })
+}
+
+function create(kind: VersionedKind, call: Call): Answer {
+  requireDraftPath(call)
+  return createVersioned(kind, call, call.body)
+}
+
+/** Throws what the kind's `build` throws. */
+export function createVersioned(
+  kind: VersionedKind,
+  call: Pick<Call, 'world' | 'params' | 'query'>,
+  given: unknown,
+): Answer {
+  const { world } = call
+  let taken: string | null = null
+  const takeHref = () => (taken ??= draftPath(world, `/${kind.type}/${takeId(kind, world)}`))
+  const fields = kind.build(world, given, takeHref)
+  const body: VersionedObject = {
+    href: takeHref(),
+    ...fields,
+    ...birthStamp(world),
+    deleted_at: null,
+    deleted_by: null,
+  }
+  world.policy.create(kind.type, body)
+  return {
+    status: 201,
+    json: show(kind, call, { body, updateType: 'create' }),
+    changes: [{ resource: nameOf(kind.noun, body), type: 'create', changes: describeChanges({}, fields) }],
+  }
+}
+
+function takeId(kind: VersionedKind, world: World): string {
+  return kind.ids === 'int' ? String(world.ids.int(kind.type)) : world.ids.uuid(kind.type)
+}
+
+function update(kind: VersionedKind, call: Call): Answer {
+  requireDraftPath(call)
+  return { status: 204, changes: changeVersioned(kind, call.world, requireEntry(kind, call), call.body) }
+}
+
+/** Throws what the kind's `change` throws. */
+export function changeVersioned(kind: VersionedKind, world: World, entry: Entry, given: unknown): Change[] {
+  const fields = kind.change(world, entry, given)
+  const changes = describeChanges(entry.draft, fields)
+  if (Object.keys(fields).length > 0) world.policy.change(entry, { ...entry.draft, ...fields, ...updateStamp(world) })
+  return [{ resource: nameOf(kind.noun, entry.draft), type: 'update', changes }]
+}
+
+function remove(kind: VersionedKind, call: Call): Answer {
+  requireDraftPath(call)
+  const { world } = call
+  const entry = requireEntry(kind, call)
+  if (entry.updateType === 'delete') return { status: UNCERTAIN.secondDeletionStatus }
+  kind.refuseRemoval(world, entry)
+  const by = { href: world.user.href }
+  world.policy.remove(entry, { deleted_at: world.now(), deleted_by: by, ...updateStamp(world) })
+  return { status: 204, changes: [{ resource: nameOf(kind.noun, entry.draft), type: 'delete' }] }
+}
+
+function requireEntry(kind: VersionedKind, call: Call): Entry {
+  const entry = call.world.policy.get(kind.type, draftHref(call))
+  if (!entry) throw notFound()
+  return entry
+}
+
+function nameOf(noun: string, { href, name }: VersionedObject): Json {
+  return { [noun]: { href, ...(name === undefined ? {} : { name }) } }
+}

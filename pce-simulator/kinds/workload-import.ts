@@ -1,0 +1,112 @@
+import type { PceObject } from '../../schemas/pce/reference.js'
+import type { Call, Change, Json, Route } from '../http/route.js'
+import { Refusal, notAcceptable, notFound } from '../refusal.js'
+import { UNCERTAIN } from '../uncertain.js'
+import { readFlag } from '../validate/query-filters.js'
+import type { World } from '../world.js'
+import { label } from './label.js'
+import { changePlain, createPlain } from './plain-kind.js'
+import { readArray, readTable, type Row } from './workload-import-rows.js'
+import { workload } from './workload.js'
+
+/** The href of a label that a dry run would make. */
+const ONLY_THOUGHT_OF = ''
+
+interface Import {
+  call: Call
+  createLabels: boolean
+  dryRun: boolean
+  changes: Change[]
+  /** Of this import alone, made on the way or, when nothing may be made, only thought of. */
+  newLabels: Map<string, { href: string }>
+}
+
+/**
+ * Changes of workloads that exist, from a table with a header: `href` or `hostname` says which, `label:<key>` columns give labels,
+ * others are fields of a PUT. An empty cell changes nothing, one that holds `delete_token` takes away what is there. A JSON array
+ * of workloads is taken as well, for one client sends it (pce-api d): changes where there is an `href`, else new ones. Every row
+ * has its own result.
+ */
+export const workloadImportRoute: Route = {
+  path: '/orgs/:org/workloads/bulk_import',
+  verbs: {
+    PUT: {
+      event: 'workloads.bulk_import',
+      handle: (call) => {
+        const flag = (name: string) => readFlag(call.query.get(name) ?? 'false', name)
+        const [createLabels, dryRun] = [flag('create_labels'), flag('dry_run')]
+        const rows =
+          typeof call.body === 'string' ? readTable(call.body, call.query.get('delete_token')) : readArray(call.body)
+        const work: Import = { call, createLabels, dryRun, changes: [], newLabels: new Map() }
+        const json = rows.map((row) => importRow(work, row))
+        return { status: 200, json, changes: work.changes }
+      },
+    },
+  },
+}
+
+function importRow(work: Import, row: Row): Json {
+  const { world } = work.call
+  try {
+    const current = findWorkload(world, row)
+    if (!current) return createRow(work, row)
+    const labels = row.labels.size > 0 ? { labels: mergeLabels(work, current, row.labels) } : {}
+    const fields = workload.change!(world, current, { ...row.fields, ...labels })
+    if (!work.dryRun) work.changes.push(changePlain(workload, world, current, fields))
+    return { href: current.href, status: UNCERTAIN.importedRowStatus }
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return { href: row.href, status: UNCERTAIN.refusedRowStatus, ...error.errors[0] }
+  }
+}
+
+function createRow(work: Import, row: Row): Json {
+  const { call, dryRun, changes } = work
+  const labels = row.labels.size > 0 ? { labels: mergeLabels(work, undefined, row.labels) } : {}
+  const fields = workload.build!(call.world, { ...row.creation, ...labels }, call)
+  if (dryRun) return { status: 'created' }
+  const created = createPlain(workload, fields, call.world)
+  changes.push(...created.changes)
+  return { href: (created.json as unknown as PceObject).href, status: 'created' }
+}
+
+/** By href, or by hostname where there is none. Nothing: a new one is wanted; else 404. */
+function findWorkload(world: World, { href, hostname, creation }: Row): PceObject | undefined {
+  const found =
+    href !== ''
+      ? world.workloads.get(href)
+      : world.workloads.live().find((candidate) => hostname !== '' && candidate.hostname === hostname)
+  if (found && found.deleted !== true) return found
+  if (!creation) throw notFound()
+  return undefined
+}
+
+function mergeLabels(work: Import, current: PceObject | undefined, wanted: Row['labels']): { href: string }[] {
+  const { world } = work.call
+  const kept = ((current?.labels ?? []) as { href: string }[]).filter(({ href }) => {
+    return !wanted.has(String(world.labels.get(href)?.key))
+  })
+  const given = [...wanted].flatMap(([key, value]) => (value === null ? [] : [findOrMakeLabel(work, key, value)]))
+  return [...kept.map(({ href }) => ({ href })), ...given.filter(({ href }) => href !== ONLY_THOUGHT_OF)]
+}
+
+function findOrMakeLabel(work: Import, key: string, value: string): { href: string } {
+  const { call, createLabels, dryRun, changes, newLabels } = work
+  const { world } = call
+  const known = world.labels.live().find((candidate) => candidate.key === key && candidate.value === value)
+  if (known) return { href: known.href }
+  const pair = JSON.stringify([key, value])
+  const met = newLabels.get(pair)
+  if (met) return met
+  if (!createLabels) throw notAcceptable('input_validation_error', `There is no label ${value} of ${key}`)
+  const fields = label.build!(world, { key, value }, call)
+  if (dryRun) {
+    newLabels.set(pair, { href: ONLY_THOUGHT_OF })
+    return { href: ONLY_THOUGHT_OF }
+  }
+  const created = createPlain(label, fields, world)
+  changes.push(...created.changes)
+  const made = { href: (created.json as unknown as PceObject).href }
+  newLabels.set(pair, made)
+  return made
+}

@@ -1,0 +1,65 @@
+import { Type, type Static, type TSchema } from '@sinclair/typebox'
+import { CHANGE_SUBSET_TYPES, type ChangeSubsetType } from '../../schemas/pce/policy.js'
+import { Refusal, invalidUri } from '../refusal.js'
+import type { Entry } from '../store/policy-store.js'
+import { CLOSED, Href, Shape } from '../validate/shape.js'
+import { UNCERTAIN } from '../uncertain.js'
+import type { World } from '../world.js'
+
+const List = Type.Optional(Type.Array(Href))
+export const ChangeSubset = Type.Object(
+  Object.fromEntries(CHANGE_SUBSET_TYPES.map((type) => [type, List])) as Record<ChangeSubsetType, typeof List>,
+  CLOSED,
+)
+
+const SUBSET = Type.Object({ change_subset: Type.Optional(ChangeSubset) }, CLOSED)
+export const PROVISION = new Shape(
+  'sec_policy_post',
+  Type.Object({ update_description: Type.Optional(Type.String()), change_subset: Type.Optional(ChangeSubset) }, CLOSED),
+)
+export const REVERT = new Shape('sec_policy_delete_put', SUBSET)
+export const IMPACT = new Shape('sec_policy_impact_post', SUBSET)
+export const DEPENDENCIES = new Shape(
+  'sec_policy_dependencies_post',
+  Type.Object(
+    { operation: Type.Union([Type.Literal('commit'), Type.Literal('revert')]), change_subset: ChangeSubset },
+    CLOSED,
+  ),
+)
+const BARE_LIST = new Shape('sec_policy_change_subset', Type.Array(Href))
+
+/**
+ * The documented body, or what one client sends in its place: the bare list of hrefs, which stands for the change subset that
+ * they make up (pce-api d). Throws 406 invalid_uri for an href whose type has no place in one.
+ */
+export function readSubset<T extends TSchema>(shape: Shape<T>, body: unknown, operation?: string): Static<T> {
+  if (!Array.isArray(body)) return shape.read(body)
+  const change_subset: Record<string, { href: string }[]> = {}
+  for (const { href } of BARE_LIST.read(body)) {
+    const type = /\/sec_policy\/draft\/(\w+)(?:\/[^/]+)?$/.exec(href)?.[1]
+    if (!CHANGE_SUBSET_TYPES.some((known) => known === type)) throw invalidUri(href)
+    ;(change_subset[type!] ??= []).push({ href })
+  }
+  return shape.read({ change_subset, ...(operation === undefined ? {} : { operation }) })
+}
+
+/**
+ * The pending entries that a change subset names by their draft hrefs; all of them when there is none. Throws 406: invalid_uri
+ * for an href that is no draft object of its type, input_validation_error for one without a pending change.
+ */
+export function resolveSubset(world: World, subset: Static<typeof ChangeSubset> | undefined): Entry[] {
+  if (subset === undefined) return world.policy.pending()
+  const entries = CHANGE_SUBSET_TYPES.flatMap((type) =>
+    (subset[type] ?? []).map(({ href }) => {
+      const entry = world.policy.get(type, href)
+      if (!entry) throw invalidUri(href)
+      if (entry.updateType === null) throw nothingPending(`${href} has no pending change`)
+      return entry
+    }),
+  )
+  return [...new Set(entries)]
+}
+
+export function nothingPending(message: string): Refusal {
+  return new Refusal(UNCERTAIN.nothingPendingStatus, [{ token: 'input_validation_error', message }])
+}

@@ -1,0 +1,56 @@
+import { CHANGE_SUBSET_TYPES, type PolicyDependency } from '../../schemas/pce/policy.js'
+import { kindOf } from '../kinds/index.js'
+import { referencesOf } from '../kinds/find-usage.js'
+import type { Entry } from '../store/policy-store.js'
+import type { World } from '../world.js'
+
+/** An entry that must come along, and the chosen or found ones that need it. */
+type Needs = Map<Entry, Set<Entry>>
+
+/** What must be provisioned too: never provisioned objects that the chosen drafts use, directly or not (pce-api g.9). */
+export function findCommitNeeds(world: World, chosen: readonly Entry[]): Needs {
+  return close(chosen, (entry) => (entry.updateType === 'delete' ? [] : unprovisionedUsedBy(world, entry)))
+}
+
+/** What must be reverted too: drafts that use an object which would vanish (pce-api e.14). */
+export function findRevertNeeds(world: World, chosen: readonly Entry[]): Needs {
+  const everything = CHANGE_SUBSET_TYPES.flatMap((type) => world.policy.entries(type))
+  return close(chosen, (entry) => {
+    if (entry.active !== null) return []
+    return everything.filter((other) => other !== entry && referencesOf(other.draft).has(entry.draft.href))
+  })
+}
+
+export function describeNeeds(needs: Needs): PolicyDependency[] {
+  return [...needs].map(([entry, users]) => {
+    const required_by: PolicyDependency['required_by'] = {}
+    for (const user of users) (required_by[user.type] ??= []).push({ href: user.draft.href })
+    return { dependency: { [entry.type]: { href: entry.draft.href } }, required_by }
+  })
+}
+
+function close(chosen: readonly Entry[], needsOf: (entry: Entry) => Entry[]): Needs {
+  const taken = new Set(chosen)
+  const needs: Needs = new Map()
+  const queue = [...chosen]
+  for (let entry = queue.shift(); entry; entry = queue.shift()) {
+    for (const needed of needsOf(entry)) {
+      if (taken.has(needed)) continue
+      const users = needs.get(needed)
+      if (users) users.add(entry)
+      else {
+        needs.set(needed, new Set([entry]))
+        queue.push(needed)
+      }
+    }
+  }
+  return needs
+}
+
+function unprovisionedUsedBy(world: World, entry: Entry): Entry[] {
+  const settled = kindOf(entry.type).settle?.(entry.draft) ?? entry.draft
+  const used = referencesOf(settled)
+  return world.policy
+    .pending()
+    .filter((other) => other.active === null && other !== entry && used.has(other.draft.href))
+}

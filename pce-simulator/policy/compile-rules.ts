@@ -1,0 +1,123 @@
+import type { Label } from '../../schemas/pce/label.js'
+import type { DenyRule, IngressService, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
+import { sameObjectKey, type PolicyView } from '../model.js'
+import { findVirtualServices, listOffers } from './bind-virtual-services.js'
+import { compileIpList } from './match-addresses.js'
+import { compileActors, compileScope, type ActorTest, type LabelLookup } from './match-actors.js'
+import { compileServices, type ServiceFacts } from './match-services.js'
+import type { Address } from './match-addresses.js'
+
+export type RuleKind = 'override_deny' | 'allow' | 'deny'
+
+/** One rule inside one of its rule set's scopes, or as far as it concerns one of the virtual services it names. */
+export interface CompiledRule {
+  /** Of an enforcement boundary: its own. */
+  href: string
+  kind: RuleKind
+  providers: ActorTest
+  consumers: ActorTest
+  matchesService: (facts: ServiceFacts) => boolean
+}
+
+export interface CompiledPolicy {
+  rules: readonly CompiledRule[]
+  /** The IP lists that any rule names, by object. */
+  ipLists: ReadonlyMap<string, (address: Address | null, fqdn: string | null) => boolean>
+  /** Workloads that any rule names one by one. */
+  workloads: ReadonlySet<string>
+}
+
+/**
+ * Makes a policy version ready to judge connections. What is disabled or about to be deleted (draft `update_type`) is left
+ * out. A rule set with several scopes is as many rule sets: both ends of an intra-scope rule lie in the same scope
+ * (labels AND inside a scope, scopes OR; `[[]]` is everything, and no scope at all is nothing; pce-api e.6).
+ *
+ * An enforcement boundary is a deny rule of no scope: it blocks where nothing allows (pce-api e.9). A virtual service is the
+ * workloads bound to it, on its own ports whatever the rule's services are (pce-api e.10).
+ *
+ * Not modelled: virtual servers, addresses of virtual services, container hosts, user groups (a rule for
+ * `consuming_security_principals` applies to nobody) and networks: every interface counts as corporate, so rules for the
+ * networks in `networks` apply, which `non_brn` is not one of unless asked for.
+ */
+export function compilePolicy(
+  view: PolicyView,
+  labels: ReadonlyMap<string, Label>,
+  networks: ReadonlySet<string> = CORPORATE,
+): CompiledPolicy {
+  const services = byObject(view.services)
+  const groups = byObject(view.labelGroups)
+  const lookup: LabelLookup = {
+    keyOf: (href) => labels.get(href)?.key,
+    members: (href) => groups.get(sameObjectKey(href)) ?? [],
+  }
+  const rules: CompiledRule[] = []
+  const named = { ipLists: new Set<string>(), workloads: new Set<string>() }
+
+  const add = (ruleSet: Pick<RuleSet, 'scopes'>, rule: Rule | DenyRule, kind: RuleKind) => {
+    if (!isInForce(rule) || !networks.has(rule.network_type ?? 'brn')) return
+    if ('consuming_security_principals' in rule && (rule as Rule).consuming_security_principals?.length) return
+    const resolves = (side: 'providers' | 'consumers') =>
+      !('resolve_labels_as' in rule) || (rule as Rule).resolve_labels_as[side].includes('workloads')
+    const compile = (ingress: readonly IngressService[]) =>
+      compileServices(ingress, rule.egress_services ?? [], (href) => services.get(sameObjectKey(href)))
+    const matchesService = compile(rule.ingress_services)
+    for (const { ip_list, workload } of [...rule.providers, ...rule.consumers]) {
+      if (ip_list !== undefined) named.ipLists.add(sameObjectKey(ip_list.href))
+      if (workload !== undefined) named.workloads.add(workload.href)
+    }
+    for (const entries of ruleSet.scopes) {
+      const scope = compileScope(entries, lookup)
+      const outer = rule.unscoped_consumers === true ? everywhere : scope
+      const clients = findVirtualServices(view, rule, 'consumers', outer, lookup).flatMap(({ bindings }) => bindings)
+      const consumers = withWorkloads(
+        compileActors(rule.consumers, outer, lookup, resolves('consumers')),
+        new Set(clients.map(({ workload }) => workload)),
+      )
+      const providers = compileActors(rule.providers, scope, lookup, resolves('providers'))
+      const offers = findVirtualServices(view, rule, 'providers', scope, lookup).flatMap(listOffers)
+      rules.push({ href: rule.href, kind, providers, consumers, matchesService })
+      for (const { workloads, services: offered } of offers) {
+        const bound = withWorkloads(NOBODY, workloads)
+        rules.push({ href: rule.href, kind, providers: bound, consumers, matchesService: compile(offered) })
+      }
+      for (const href of [
+        ...clients.map(({ workload }) => workload),
+        ...offers.flatMap((offer) => [...offer.workloads]),
+      ])
+        named.workloads.add(href)
+    }
+  }
+
+  for (const ruleSet of view.ruleSets) {
+    if (!isInForce(ruleSet)) continue
+    for (const rule of ruleSet.rules ?? []) add(ruleSet, rule, 'allow')
+    for (const rule of ruleSet.deny_rules ?? []) add(ruleSet, rule, rule.override === true ? 'override_deny' : 'deny')
+  }
+  for (const { network_type, ...boundary } of view.boundaries ?? []) {
+    const rule = { ...boundary, enabled: boundary.enabled !== false, unscoped_consumers: true, network_type }
+    add(EVERYTHING, rule, 'deny')
+  }
+  const ipLists = [...byObject(view.ipLists)].filter(([key]) => named.ipLists.has(key))
+  return {
+    rules,
+    ipLists: new Map(ipLists.map(([key, list]) => [key, compileIpList(list)])),
+    workloads: named.workloads,
+  }
+}
+
+const everywhere = () => true
+const CORPORATE = new Set(['brn', 'all'])
+const NOBODY: ActorTest = { asWorkload: () => false, asAddress: () => false }
+const EVERYTHING: Pick<RuleSet, 'scopes'> = { scopes: [[]] }
+
+/** Also names these workloads. */
+const withWorkloads = (actors: ActorTest, workloads: ReadonlySet<string>): ActorTest => ({
+  ...actors,
+  asWorkload: (facts) => actors.asWorkload(facts) || (facts.workload !== null && workloads.has(facts.workload)),
+})
+
+const isInForce = ({ enabled, update_type }: { enabled: boolean; update_type?: string | null }) =>
+  enabled && update_type !== 'delete'
+
+const byObject = <T>(map: ReadonlyMap<string, T>) =>
+  new Map([...map].map(([href, value]) => [sameObjectKey(href), value]))

@@ -1,0 +1,166 @@
+import type { Label } from '../../schemas/pce/label.js'
+import type { PolicyDecision } from '../../schemas/pce/traffic.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import type { PolicyView } from '../model.js'
+import { compilePolicy, type RuleKind } from './compile-rules.js'
+import { combineVerdicts, judgeEnd, type ApplyingRules } from './judge-end.js'
+import type { EndFacts } from './match-actors.js'
+import { describeService, type ServiceFacts } from './match-services.js'
+import { createResolver, isManaged, osType, type End, type Observation, type Resolved } from './resolve-observations.js'
+
+export const DRAFT_DECISIONS = [
+  'allowed',
+  'potentially_blocked',
+  'blocked',
+  'allowed_across_boundary',
+  'blocked_by_boundary',
+  'blocked_by_override_deny',
+  'potentially_blocked_by_boundary',
+  'potentially_blocked_by_override_deny',
+] as const
+export type DraftDecision = (typeof DRAFT_DECISIONS)[number]
+
+export interface Verdict {
+  decision: PolicyDecision
+  /** The step of the rule order that settled it; null when no managed workload is involved. */
+  decidedBy: 'essential' | 'override_deny' | 'allow' | 'deny' | 'default' | null
+  /** The same verdict in the words of `draft_policy_decision`; null when no managed workload is involved. */
+  draftDecision: DraftDecision | null
+  /** Hrefs of the rules that apply at the end that settled it, as their rule sets spell them. */
+  allowRules: readonly string[]
+  denyRules: readonly string[]
+  overrideDenyRules: readonly string[]
+}
+
+/** `resolved` spares resolving again; one evaluator takes what one resolver made, or nothing. */
+export type Evaluator = (observation: Observation, resolved?: Resolved) => Verdict
+
+/**
+ * Makes the judge of one policy version.
+ *
+ * A connection is judged at every managed end: at the destination for what may come in, at the source for what may go out.
+ * `judgeEnd` says what each mode makes of the rules; the harder verdict stands (blocked over potentially_blocked over
+ * allowed over unknown), for a connection needs both ends, and `blocked` therefore means that an enforcing end drops it.
+ * Both rows of a conversation seen twice thus agree. Without a managed end nobody judges: `unknown`.
+ *
+ * A rule is written to the workloads it names, and its other side is a set of addresses there (PCE behaviour: a deny rule
+ * from the Any IP list reaches only the destination workloads, one from all workloads every managed source). So a rule
+ * counts at the destination when its providers name that workload and its consumers name the source or cover its address,
+ * and at the source the other way round: an outbound rule to an IP list opens no workload that the list happens to cover.
+ *
+ * Verdicts are kept by the facts they follow from, not by address: connections between the same kinds of ends share one.
+ */
+export function createEvaluator(
+  view: PolicyView,
+  workloads: ReadonlyMap<string, Workload>,
+  labels: ReadonlyMap<string, Label>,
+): Evaluator {
+  const policy = compilePolicy(view, labels)
+  const classes = new Map<string, EndClass>()
+  const classOf = new Map<End, EndClass>()
+  const verdicts = new Map<string, Verdict>()
+  const ipLists = [...policy.ipLists]
+  const resolve = createResolver(workloads)
+
+  const classify = (end: End): EndClass => {
+    const known = classOf.get(end)
+    if (known !== undefined) return known
+    const { workload } = end
+    const covering = ipLists.filter(([, covers]) => covers(end.address, end.fqdn)).map(([key]) => key)
+    const bears = (workload?.labels ?? []).map(({ href }) => href).sort()
+    const kind =
+      workload === null ? 'address' : isManaged(end) ? (workload.enforcement_mode ?? 'visibility_only') : 'unmanaged'
+    const os = workload === null ? 'unknown' : osType(workload)
+    const byName = workload !== null && policy.workloads.has(workload.href) ? workload.href : ''
+    const key = [kind, os, byName, ...bears, ...covering].join(' ')
+    let found = classes.get(key)
+    if (found === undefined) {
+      const facts = { workload: workload?.href ?? null, labels: new Set(bears), ipLists: new Set(covering) }
+      found = {
+        id: classes.size,
+        mode: isManaged(end) ? (workload?.enforcement_mode ?? 'visibility_only') : null,
+        os,
+        ...nameRules(facts),
+      }
+      classes.set(key, found)
+    }
+    classOf.set(end, found)
+    return found
+  }
+
+  const nameRules = (facts: EndFacts) => ({
+    provider: namings(policy.rules.map(({ providers }) => [providers.asWorkload(facts), providers.asAddress(facts)])),
+    consumer: namings(policy.rules.map(({ consumers }) => [consumers.asWorkload(facts), consumers.asAddress(facts)])),
+  })
+
+  const applying = (here: Naming, there: Naming, facts: ServiceFacts): ApplyingRules => {
+    const hrefs: Record<RuleKind, Set<string>> = { override_deny: new Set(), allow: new Set(), deny: new Set() }
+    for (const index of here.asWorkload) {
+      const rule = policy.rules[index]!
+      if (there.atAll[index] === true && rule.matchesService(facts)) hrefs[rule.kind].add(rule.href)
+    }
+    return {
+      essential: isEssential(facts),
+      overrideDeny: [...hrefs.override_deny],
+      allow: [...hrefs.allow],
+      deny: [...hrefs.deny],
+    }
+  }
+
+  const judge = (src: EndClass, dst: EndClass, facts: ServiceFacts): Verdict => {
+    const outbound = src.mode === null ? null : judgeEnd(src.mode, applying(src.consumer, dst.provider, facts))
+    const inbound = dst.mode === null ? null : judgeEnd(dst.mode, applying(dst.provider, src.consumer, facts))
+    return outbound === null || inbound === null ? (outbound ?? inbound ?? NOBODY) : combineVerdicts(outbound, inbound)
+  }
+
+  return (observation, resolved = resolve(observation)) => {
+    const src = classify(resolved.src)
+    const dst = classify(resolved.dst)
+    const key = `${src.id} ${dst.id} ${resolved.kind}`
+    let verdict = verdicts.get(key)
+    if (verdict === undefined) {
+      verdict = judge(src, dst, describeService(observation, src.os, dst.os))
+      verdicts.set(key, verdict)
+    }
+    return verdict
+  }
+}
+
+/** Ends that no rule can tell apart. */
+interface EndClass {
+  id: number
+  /** null where nothing is enforced: addresses and unmanaged workloads. */
+  mode: NonNullable<Workload['enforcement_mode']> | null
+  os: ReturnType<typeof osType>
+  provider: Naming
+  consumer: Naming
+}
+
+/** Which rules, by index, name an end on one of their sides. */
+interface Naming {
+  asWorkload: readonly number[]
+  /** As a workload or as an address. */
+  atAll: readonly boolean[]
+}
+
+const namings = (named: [asWorkload: boolean, asAddress: boolean][]): Naming => ({
+  asWorkload: named.flatMap(([asWorkload], index) => (asWorkload ? index : [])),
+  atAll: named.map(([asWorkload, asAddress]) => asWorkload || asAddress),
+})
+
+/**
+ * What every VEN keeps open for its host to work at all. No public list is complete; these two are beyond dispute: address
+ * assignment (DHCP, RFC 2131) and IPv6 neighbour discovery (RFC 4861, ICMPv6 133 to 137).
+ */
+const isEssential = ({ proto, port, icmpType }: ServiceFacts) =>
+  (proto === 17 && (port === 67 || port === 68)) ||
+  (proto === 58 && icmpType !== null && icmpType >= 133 && icmpType <= 137)
+
+const NOBODY: Verdict = {
+  decision: 'unknown',
+  decidedBy: null,
+  draftDecision: null,
+  allowRules: [],
+  denyRules: [],
+  overrideDenyRules: [],
+}

@@ -1,0 +1,40 @@
+import type { Label } from '../../schemas/pce/label.js'
+import type { PolicyView } from '../model.js'
+import { compilePolicy, type RuleKind } from './compile-rules.js'
+import type { EndFacts } from './match-actors.js'
+import type { Address } from './match-addresses.js'
+import type { ServiceFacts } from './match-services.js'
+
+/** An end of a connection that somebody asks about. */
+export interface AskedEnd {
+  workload: string | null
+  labels: ReadonlySet<string>
+  address: Address | null
+}
+
+/**
+ * The rules that would speak about a connection, whatever the enforcement of its ends: those written to the destination that
+ * name the source, and those written to the source that name the destination. `services` are alternatives.
+ */
+export function findRules(
+  view: PolicyView,
+  labels: ReadonlyMap<string, Label>,
+  { src, dst, services }: { src: AskedEnd; dst: AskedEnd; services: readonly ServiceFacts[] },
+  networks: ReadonlySet<string>,
+): Record<RuleKind, Set<string>> {
+  const policy = compilePolicy(view, labels, networks)
+  const factsOf = ({ workload, labels: bears, address }: AskedEnd): EndFacts => {
+    const covering = [...policy.ipLists].filter(([, covers]) => covers(address, null)).map(([key]) => key)
+    return { workload, labels: bears, ipLists: new Set(covering) }
+  }
+  const [source, destination] = [factsOf(src), factsOf(dst)]
+  const found: Record<RuleKind, Set<string>> = { override_deny: new Set(), allow: new Set(), deny: new Set() }
+  for (const { href, kind, providers, consumers, matchesService } of policy.rules) {
+    const offered = providers.asWorkload(destination)
+    const asked = consumers.asWorkload(source)
+    const speaks =
+      (offered && (asked || consumers.asAddress(source))) || (asked && (offered || providers.asAddress(destination)))
+    if (speaks && services.some(matchesService)) found[kind].add(href)
+  }
+  return found
+}

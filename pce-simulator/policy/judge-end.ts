@@ -1,0 +1,77 @@
+import type { EnforcementMode } from '../../schemas/pce/workload.js'
+import type { Verdict } from './evaluate.js'
+
+/** The rules that apply to a connection at one of its ends. */
+export interface ApplyingRules {
+  essential: boolean
+  overrideDeny: readonly string[]
+  allow: readonly string[]
+  deny: readonly string[]
+}
+
+/**
+ * What one managed workload does with a connection: the first step that says something settles it, in the order essential
+ * rules, override deny, allow, deny, default (the documented rule order; pce-api e.8).
+ *
+ * | settled by | idle | visibility_only | selective | full |
+ * |---|---|---|---|---|
+ * | essential, allow | unknown | allowed | allowed | allowed |
+ * | override deny, deny | unknown | potentially_blocked | blocked | blocked |
+ * | default | unknown | potentially_blocked | allowed | blocked |
+ *
+ * visibility_only reports and drops nothing, so what enforcement would drop is "potentially" blocked. An idle workload has
+ * no policy at all and reports bare snapshots: it says `unknown`, the mildest word there is. The draft decision has no such
+ * word (pce-api e.12), so there an idle workload is judged as if it were in visibility_only.
+ */
+export function judgeEnd(mode: EnforcementMode, rules: ApplyingRules): Verdict {
+  const enforces = mode === 'full' || mode === 'selective'
+  const verdict = (
+    decidedBy: NonNullable<Verdict['decidedBy']>,
+    dropped: boolean,
+    draft: Verdict['draftDecision'],
+  ): Verdict => ({
+    decision: mode === 'idle' ? 'unknown' : dropped ? (enforces ? 'blocked' : 'potentially_blocked') : 'allowed',
+    decidedBy,
+    draftDecision: draft,
+    allowRules: rules.allow,
+    denyRules: rules.deny,
+    overrideDenyRules: rules.overrideDeny,
+  })
+
+  if (rules.essential) return verdict('essential', false, 'allowed')
+  if (rules.overrideDeny.length > 0) {
+    return verdict(
+      'override_deny',
+      true,
+      enforces ? 'blocked_by_override_deny' : 'potentially_blocked_by_override_deny',
+    )
+  }
+  if (rules.allow.length > 0)
+    return verdict('allow', false, rules.deny.length > 0 ? 'allowed_across_boundary' : 'allowed')
+  if (rules.deny.length > 0)
+    return verdict('deny', true, enforces ? 'blocked_by_boundary' : 'potentially_blocked_by_boundary')
+  if (mode === 'selective') return verdict('default', false, 'allowed')
+  return verdict('default', true, enforces ? 'blocked' : 'potentially_blocked')
+}
+
+/** The harder of two verdicts; two that are equal share their rules. */
+export function combineVerdicts(one: Verdict, other: Verdict): Verdict {
+  const difference = severity(one) - severity(other)
+  if (difference !== 0) return difference > 0 ? one : other
+  const denyRules = union(one.denyRules, other.denyRules)
+  return {
+    ...one,
+    draftDecision: one.decidedBy === 'allow' && denyRules.length > 0 ? 'allowed_across_boundary' : one.draftDecision,
+    allowRules: union(one.allowRules, other.allowRules),
+    denyRules,
+    overrideDenyRules: union(one.overrideDenyRules, other.overrideDenyRules),
+  }
+}
+
+const DECISIONS = ['unknown', 'allowed', 'potentially_blocked', 'blocked']
+const STEPS = ['default', 'essential', 'allow', 'deny', 'override_deny']
+
+const severity = ({ decision, decidedBy }: Verdict) =>
+  DECISIONS.indexOf(decision) * 10 + STEPS.indexOf(decidedBy ?? 'default')
+
+const union = (one: readonly string[], other: readonly string[]) => [...new Set([...one, ...other])]

@@ -1,0 +1,79 @@
+import ipaddr from 'ipaddr.js'
+import type { IpList, IpRange } from '../../schemas/pce/ip-list.js'
+
+/** An address as a number, so that ranges are two comparisons. IPv4-mapped IPv6 addresses are IPv4. */
+export interface Address {
+  family: 4 | 6
+  value: number | bigint
+}
+
+interface Range {
+  family: 4 | 6
+  from: number | bigint
+  to: number | bigint
+  exclusion: boolean
+}
+
+/** null when the text is no address. */
+export function parseAddress(text: string): Address | null {
+  let bytes: number[]
+  try {
+    bytes = ipaddr.process(text).toByteArray()
+  } catch {
+    return null
+  }
+  return bytes.length === 4
+    ? { family: 4, value: bytes.reduce((value, byte) => value * 256 + byte, 0) }
+    : { family: 6, value: bytes.reduce((value, byte) => value * 256n + BigInt(byte), 0n) }
+}
+
+/**
+ * Does the list cover the address? A list is its included ranges less its excluded ones, whatever their order, plus the
+ * destinations whose name matches one of its fqdns (pce-api e.4). A range nobody can read covers nothing.
+ */
+export function compileIpList(list: IpList): (address: Address | null, fqdn: string | null) => boolean {
+  const ranges = (list.ip_ranges ?? []).map(compileRange).filter((range) => range !== null)
+  const included = ranges.filter(({ exclusion }) => !exclusion)
+  const excluded = ranges.filter(({ exclusion }) => exclusion)
+  const names = (list.fqdns ?? []).map(({ fqdn }) => compileFqdn(fqdn))
+  return (address, fqdn) => {
+    if (fqdn !== null && names.some((matches) => matches(fqdn))) return true
+    if (address === null) return false
+    const inside = ({ family, from, to }: Range) =>
+      family === address.family && from <= address.value && address.value <= to
+    return included.some(inside) && !excluded.some(inside)
+  }
+}
+
+/** `*` stands for any run of characters; names compare without regard to case. */
+export function compileFqdn(pattern: string): (fqdn: string) => boolean {
+  const source = pattern
+    .split('*')
+    .map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
+    .join('.*')
+  const expression = new RegExp(`^${source}$`, 'i')
+  return (fqdn) => expression.test(fqdn)
+}
+
+function compileRange(range: IpRange): Range | null {
+  const exclusion = range.exclusion === true
+  if (range.to_ip != null && range.to_ip !== '') {
+    const [from, to] = [parseAddress(range.from_ip), parseAddress(range.to_ip)]
+    if (from === null || to === null || from.family !== to.family) return null
+    return { family: from.family, from: from.value, to: to.value, exclusion }
+  }
+  const [network = '', bits] = range.from_ip.split('/')
+  const address = parseAddress(network)
+  if (address === null) return null
+  const width = address.family === 4 ? 32 : 128
+  const prefix = bits === undefined ? width : Number(bits)
+  if (!Number.isInteger(prefix) || prefix < 0 || prefix > width) return null
+  if (typeof address.value === 'number') {
+    const size = 2 ** (width - prefix)
+    const from = Math.floor(address.value / size) * size
+    return { family: 4, from, to: from + size - 1, exclusion }
+  }
+  const size = 1n << BigInt(width - prefix)
+  const from = (address.value / size) * size
+  return { family: 6, from, to: from + size - 1n, exclusion }
+}

@@ -1,0 +1,112 @@
+import type { IngressService } from '../../schemas/pce/rule-set.js'
+import type { Reference } from '../../schemas/pce/reference.js'
+import type { Service } from '../../schemas/pce/service.js'
+import type { Observation } from './resolve-observations.js'
+
+export type OsType = 'windows' | 'linux' | 'unknown'
+
+/** The service side of one observation, with what is known of the processes at its ends. */
+export interface ServiceFacts {
+  proto: number | null
+  port: number | null
+  icmpType: number | null
+  icmpCode: number | null
+  /** The listener. Only the destination's own VEN reports it (inbound rows). */
+  provider: ProcessFacts
+  /** The client. Only the source's own VEN reports it (outbound rows). */
+  consumer: ProcessFacts
+}
+
+interface ProcessFacts {
+  os: OsType
+  /** False when the row was reported by the other end, which cannot see this end's processes. */
+  seen: boolean
+  processName: string | null
+  serviceName: string | null
+}
+
+type ServiceTest = (facts: ServiceFacts) => boolean
+
+interface PortSpan {
+  port?: number | null
+  to_port?: number | null
+  proto?: number | null
+  icmp_type?: number | null
+  icmp_code?: number | null
+}
+
+export function describeService(observation: Observation, sourceOs: OsType, destinationOs: OsType): ServiceFacts {
+  const { service, flowDirection } = observation
+  const reported = { processName: service.process_name ?? null, serviceName: service.windows_service_name ?? null }
+  const unseen = { processName: null, serviceName: null }
+  const inbound = flowDirection === 'inbound'
+  return {
+    proto: service.proto ?? null,
+    port: service.port ?? null,
+    icmpType: observation.icmpType ?? null,
+    icmpCode: observation.icmpCode ?? null,
+    provider: { os: destinationOs, seen: inbound, ...(inbound ? reported : unseen) },
+    consumer: { os: sourceOs, seen: !inbound, ...(inbound ? unseen : reported) },
+  }
+}
+
+/**
+ * The services of a rule. `ingress` entries OR together; `egress` entries (Windows client processes) narrow the consumer.
+ * A process qualifier is compared where the observation names that end's process; an end that cannot be seen is judged on
+ * its port alone. Process-qualified inbound services concern Windows providers only, and an egress qualifier means nothing
+ * to a consumer that is not Windows: there the rule is as wide as its ports (documented behaviour of windows_egress_services).
+ */
+export function compileServices(
+  ingress: readonly IngressService[],
+  egress: readonly Reference[],
+  findService: (href: string) => Service | undefined,
+): ServiceTest {
+  const ports: PortSpan[] = []
+  const listeners: ServiceTest[] = []
+  for (const entry of ingress) {
+    if (!('href' in entry)) {
+      ports.push(entry)
+      continue
+    }
+    const service = findService(entry.href)
+    ports.push(...(service?.service_ports ?? []))
+    for (const windows of service?.windows_services ?? []) {
+      listeners.push(
+        (facts) =>
+          facts.provider.os !== 'linux' && matchesPort(windows, facts) && matchesProcess(windows, facts.provider),
+      )
+    }
+  }
+  const clients = egress.flatMap(({ href }) => findService(href)?.windows_egress_services ?? [])
+  const matchesIngress: ServiceTest = (facts) =>
+    ports.some((span) => matchesPort(span, facts)) || listeners.some((matches) => matches(facts))
+  const matchesEgress: ServiceTest = ({ consumer }) =>
+    egress.length === 0 || consumer.os !== 'windows' || clients.some((client) => matchesProcess(client, consumer))
+  return (facts) => matchesIngress(facts) && matchesEgress(facts)
+}
+
+/** proto -1 (All Services) or none is any protocol; port absent or -1 is every port; icmp fields narrow when given. */
+function matchesPort(span: PortSpan, facts: ServiceFacts): boolean {
+  if (span.proto != null && span.proto !== -1 && span.proto !== facts.proto) return false
+  if (span.icmp_type != null && span.icmp_type !== facts.icmpType) return false
+  if (span.icmp_code != null && span.icmp_code !== facts.icmpCode) return false
+  if (span.port == null || span.port === -1) return true
+  return facts.port !== null && span.port <= facts.port && facts.port <= (span.to_port ?? span.port)
+}
+
+function matchesProcess(
+  qualifier: { process_name?: string | null; service_name?: string | null },
+  facts: ProcessFacts,
+): boolean {
+  if (!facts.seen) return true
+  if (qualifier.service_name != null && qualifier.service_name.toLowerCase() !== facts.serviceName?.toLowerCase())
+    return false
+  if (qualifier.process_name == null) return true
+  const wanted = expandWindowsPath(qualifier.process_name)
+  const seen = facts.processName?.toLowerCase()
+  return seen === wanted || (!wanted.includes('\\') && seen?.split('\\').at(-1) === wanted)
+}
+
+/** Services are written with the variables of the Windows shell, observations with the paths behind them. */
+const expandWindowsPath = (path: string) =>
+  path.toLowerCase().replace('%systemroot%', 'c:\\windows').replace('%programfiles%', 'c:\\program files')

@@ -1,0 +1,116 @@
+import type { Workload } from '../../schemas/pce/workload.js'
+import type { Conversation, Endpoint } from '../model.js'
+import { parseAddress, type Address } from './match-addresses.js'
+
+/** One end of a connection as the PCE sees it today; interned, so that work done for an end is done once. */
+export interface End {
+  /** Small and unique within one resolver. */
+  id: number
+  ip: string
+  address: Address | null
+  fqdn: string | null
+  workload: Workload | null
+}
+
+/** What is judged: one observation of a connection. */
+export type Observation = Pick<Conversation, 'src' | 'dst' | 'service' | 'flowDirection' | 'icmpType' | 'icmpCode'>
+
+/** An observation with its ends found and its contents numbered, so that equal ones are found equal quickly. */
+export interface Resolved {
+  src: End
+  dst: End
+  /** Equal for observations that no rule can tell apart but by their ends. */
+  kind: number
+  /** Equal for observations that, between the same ends, make one row of an answer. */
+  row: number
+}
+
+export type Resolver = (observation: Observation & Pick<Conversation, 'transmission'>) => Resolved
+
+/** Room for what an observation may add to its service: ICMP type and code, transmission. */
+const VARIANTS = 2 ** 20
+
+/** Numbers observations by content. Services that are one object are looked at once. */
+export function createResolver(workloads: ReadonlyMap<string, Workload>): Resolver {
+  const resolveEnd = createEndResolver(workloads)
+  const services = new Map<Conversation['service'], { kind: number; row: number }>()
+  const [numberKind, numberRow, numberVariant] = [createNumbering(), createNumbering(), createNumbering()]
+
+  const numberService = (service: Conversation['service']) => {
+    let numbers = services.get(service)
+    if (numbers === undefined) {
+      const { proto, port, process_name, windows_service_name, user_name } = service
+      const kind = numberKind(`${proto} ${port} ${process_name}\n${windows_service_name}`)
+      numbers = { kind, row: numberRow(`${kind} ${user_name}`) }
+      services.set(service, numbers)
+    }
+    return numbers
+  }
+
+  return ({ src, dst, service, flowDirection, icmpType, icmpCode, transmission }) => {
+    const { kind, row } = numberService(service)
+    const icmp = icmpType === undefined && icmpCode === undefined ? 0 : 1 + numberVariant(`${icmpType} ${icmpCode}`)
+    const variant = (icmp * 4 + TRANSMISSIONS.indexOf(transmission)) * 2 + (flowDirection === 'inbound' ? 1 : 0)
+    return {
+      src: resolveEnd(src),
+      dst: resolveEnd(dst),
+      kind: kind * VARIANTS + variant,
+      row: row * VARIANTS + variant,
+    }
+  }
+}
+
+const TRANSMISSIONS: Conversation['transmission'][] = [undefined, 'unicast', 'broadcast', 'multicast']
+
+function createNumbering(): (text: string) => number {
+  const numbers = new Map<string, number>()
+  return (text) => {
+    let number = numbers.get(text)
+    if (number === undefined) numbers.set(text, (number = numbers.size))
+    return number
+  }
+}
+
+/**
+ * Turns the ends of conversations into what the PCE knows about them now: a workload that was deleted is an address again,
+ * and an address that somebody has since registered as a workload's interface is that workload.
+ */
+function createEndResolver(workloads: ReadonlyMap<string, Workload>): (endpoint: Endpoint) => End {
+  const byAddress = new Map<string, Workload>()
+  for (const workload of workloads.values()) {
+    if (workload.deleted === true) continue
+    for (const { address } of workload.interfaces ?? []) {
+      if (address !== undefined && !byAddress.has(address)) byAddress.set(address, workload)
+    }
+  }
+  const byObject = new Map<Endpoint, End>()
+  const byContent = new Map<string, End>()
+
+  const resolve = (endpoint: Endpoint): End => {
+    const named = 'workload' in endpoint ? workloads.get(endpoint.workload) : undefined
+    const workload = (named?.deleted === true ? undefined : named) ?? byAddress.get(endpoint.ip) ?? null
+    const fqdn = workload === null && 'fqdn' in endpoint ? (endpoint.fqdn ?? null) : null
+    const key = `${endpoint.ip} ${workload?.href ?? ''} ${fqdn ?? ''}`
+    let end = byContent.get(key)
+    if (end === undefined) {
+      end = { id: byContent.size, ip: endpoint.ip, address: parseAddress(endpoint.ip), fqdn, workload }
+      byContent.set(key, end)
+    }
+    return end
+  }
+
+  return (endpoint) => {
+    let end = byObject.get(endpoint)
+    if (end === undefined) byObject.set(endpoint, (end = resolve(endpoint)))
+    return end
+  }
+}
+
+/** Does a VEN run there, so that policy is enforced and connections are reported? */
+export const isManaged = (end: End): end is End & { workload: Workload } =>
+  end.workload !== null && end.workload.managed !== false
+
+export function osType(workload: Workload): 'windows' | 'linux' | 'unknown' {
+  if (workload.os_id == null || workload.os_id === '') return 'unknown'
+  return /^win/i.test(workload.os_id) ? 'windows' : 'linux'
+}

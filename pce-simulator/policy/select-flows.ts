@@ -1,0 +1,97 @@
+import type { TrafficQuery, TrafficSelector, TrafficServiceFilter } from '../../schemas/pce/traffic.js'
+import { sameObjectKey, type Conversation, type PolicyView } from '../model.js'
+import { compileFqdn, compileIpList, parseAddress } from './match-addresses.js'
+import type { End } from './resolve-observations.js'
+
+export type FlowTest = (conversation: Conversation, src: End, dst: End) => boolean
+
+type EndTest = (end: End) => boolean
+
+/**
+ * The filters of a traffic query on ends and services (pce-api e.12). Each side's `include` is an OR of ANDs, none or an
+ * empty block being anything; `sources_destinations_query_op` joins the two sides. Any `exclude` excludes, whatever the
+ * operator. A selector nobody can read matches nothing.
+ */
+export function compileFilters(query: TrafficQuery, policy: Pick<PolicyView, 'ipLists' | 'labelGroups'>): FlowTest {
+  const compile = createSelectorCompiler(policy, query.exclude_workloads_from_ip_list_query !== false)
+  const included = ({ include }: TrafficQuery['sources']): EndTest => {
+    const blocks = include.map((block) => block.map(compile))
+    return remember((end) => blocks.length === 0 || blocks.some((block) => block.every((test) => test(end))))
+  }
+  const excluded = ({ exclude }: TrafficQuery['sources']): EndTest => {
+    const tests = exclude.filter(({ transmission }) => transmission === undefined).map(compile)
+    return remember((end) => tests.some((test) => test(end)))
+  }
+  const source = { included: included(query.sources), excluded: excluded(query.sources) }
+  const destination = { included: included(query.destinations), excluded: excluded(query.destinations) }
+  const either = query.sources_destinations_query_op === 'or'
+  const silenced = new Set(query.destinations.exclude.flatMap(({ transmission }) => transmission ?? []))
+  const services = {
+    include: query.services.include.map(compileService),
+    exclude: query.services.exclude.map(compileService),
+  }
+
+  return (conversation, src, dst) => {
+    const wanted = either
+      ? source.included(src) || destination.included(dst)
+      : source.included(src) && destination.included(dst)
+    return (
+      wanted &&
+      !source.excluded(src) &&
+      !destination.excluded(dst) &&
+      !silenced.has(conversation.transmission ?? 'unicast') &&
+      (services.include.length === 0 || services.include.some((test) => test(conversation.service))) &&
+      !services.exclude.some((test) => test(conversation.service))
+    )
+  }
+}
+
+/** The same end stands in many conversations. */
+function remember(test: EndTest): EndTest {
+  const results: (boolean | undefined)[] = []
+  return (end) => (results[end.id] ??= test(end))
+}
+
+function createSelectorCompiler(policy: Pick<PolicyView, 'ipLists' | 'labelGroups'>, addressesOnly: boolean) {
+  const ipLists = new Map([...policy.ipLists].map(([href, list]) => [sameObjectKey(href), list]))
+  const groups = new Map([...policy.labelGroups].map(([href, members]) => [sameObjectKey(href), members]))
+  const bearsAny = (hrefs: readonly string[]): EndTest => {
+    const wanted = new Set(hrefs)
+    return ({ workload }) => workload?.labels?.some(({ href }) => wanted.has(href)) ?? false
+  }
+
+  return (selector: TrafficSelector): EndTest => {
+    const { label, label_group, workload, ip_list, ip_address, actors, fqdn } = selector
+    if (label !== undefined) return bearsAny([label.href])
+    if (label_group !== undefined) return bearsAny(groups.get(sameObjectKey(label_group.href)) ?? [])
+    if (workload !== undefined) return (end) => end.workload?.href === workload.href
+    if (actors === 'ams') return (end) => end.workload !== null
+    if (ip_address !== undefined) {
+      const wanted = parseAddress(ip_address)
+      return ({ address }) => wanted !== null && address?.family === wanted.family && address.value === wanted.value
+    }
+    if (fqdn !== undefined) {
+      const matches = compileFqdn(fqdn)
+      return (end) => end.fqdn !== null && matches(end.fqdn)
+    }
+    const list = ipLists.get(sameObjectKey(ip_list?.href ?? ''))
+    if (list === undefined) return () => false
+    const covers = compileIpList(list)
+    return (end) => !(addressesOnly && end.workload !== null) && covers(end.address, end.fqdn)
+  }
+}
+
+/**
+ * The fields of one service filter AND together. Processes match by substring of the full path without regard to case
+ * (PCE behaviour), Windows services by name; a port without protocol is a port of any protocol.
+ */
+function compileService(filter: TrafficServiceFilter): (service: Conversation['service']) => boolean {
+  const { port, to_port, proto, process_name, windows_service_name } = filter
+  const process = process_name?.toLowerCase()
+  const windowsService = windows_service_name?.toLowerCase()
+  return (service) =>
+    (proto === undefined || service.proto === proto) &&
+    (port === undefined || (service.port != null && port <= service.port && service.port <= (to_port ?? port))) &&
+    (process === undefined || (service.process_name?.toLowerCase().includes(process) ?? false)) &&
+    (windowsService === undefined || service.windows_service_name?.toLowerCase() === windowsService)
+}

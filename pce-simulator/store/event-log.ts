@@ -1,0 +1,98 @@
+import type { PceEvent } from '../../schemas/pce/event.js'
+import type { Answer, Call, Json } from '../http/route.js'
+import type { Refusal } from '../refusal.js'
+import type { Ids } from './ids.js'
+
+const KEPT = 20_000
+
+interface Context {
+  orgId: number
+  pceFqdn: string
+  user: () => { href: string; username: string }
+  ids: Ids
+  now: () => string
+}
+
+/** One event for every write and every refused login; reads leave none (pce-api e.13). */
+export class EventLog {
+  readonly #events: PceEvent[] = []
+  readonly #context: Context
+
+  constructor(context: Context) {
+    this.#context = context
+  }
+
+  /** Newest first. */
+  newestFirst(): PceEvent[] {
+    return this.#events.toReversed()
+  }
+
+  get(href: string): PceEvent | undefined {
+    return this.#events.find((event) => event.href === href)
+  }
+
+  recordWrite(eventType: string, call: Call, answer: Answer): void {
+    const changes = (answer.changes ?? []).map((change) => ({
+      uuid: this.#context.ids.uuid('event-part'),
+      resource: change.resource,
+      changes: change.changes ?? {},
+      change_type: change.type,
+    }))
+    this.#add(eventType, 'success', 'info', {
+      created_by: this.#actor(),
+      action: this.#action(`/api/v2${call.path}`, call.verb, answer.status, call.sourceIp, []),
+      resource_changes: changes,
+      notifications: [],
+    })
+  }
+
+  recordFailedWrite(eventType: string, call: Call, refusal: Refusal): void {
+    this.#add(eventType, 'failure', 'err', {
+      created_by: this.#actor(),
+      action: this.#action(`/api/v2${call.path}`, call.verb, refusal.status, call.sourceIp, [...refusal.errors]),
+      resource_changes: [],
+      notifications: [],
+    })
+  }
+
+  recordRefusedRequest(eventType: string, path: string, method: string, status: number, sourceIp: string): void {
+    this.#add(eventType, 'failure', 'warning', {
+      created_by: { system: {} },
+      action: this.#action(path, method, status, sourceIp, []),
+      resource_changes: [],
+      notifications: [],
+    })
+  }
+
+  /** A service account's name is what its keys log in by (pce-api e.13). */
+  #actor(): Json {
+    const { href, username } = this.#context.user()
+    return href.startsWith('/users/') ? { user: { href, username } } : { service_account: { href, name: username } }
+  }
+
+  #action(endpoint: string, method: string, status: number, sourceIp: string, errors: unknown[]): Json {
+    return {
+      uuid: this.#context.ids.uuid('event-part'),
+      api_endpoint: endpoint,
+      api_method: method,
+      http_status_code: status,
+      src_ip: sourceIp,
+      info: {},
+      errors,
+    }
+  }
+
+  #add(eventType: string, status: string, severity: string, details: Json): void {
+    const { orgId, pceFqdn, ids, now } = this.#context
+    this.#events.push({
+      href: `/orgs/${orgId}/events/${ids.uuid('event')}`,
+      timestamp: now(),
+      pce_fqdn: pceFqdn,
+      event_type: eventType,
+      status,
+      severity,
+      ...details,
+    })
+    if (this.#events.length > KEPT) this.#events.shift()
+  }
+}

@@ -1,0 +1,65 @@
+import type { ChangeSubsetType } from '../../schemas/pce/policy.js'
+import type { Label } from '../../schemas/pce/label.js'
+import type { PceObject } from '../../schemas/pce/reference.js'
+import { invalidUri, notAcceptable } from '../refusal.js'
+import type { Entry } from '../store/policy-store.js'
+import { UNCERTAIN } from '../uncertain.js'
+import type { World } from '../world.js'
+
+/** A label that exists and is not deleted; else 406 invalid_uri. */
+export function requireLabel(world: World, href: string): Label {
+  const label = world.labels.get(href)
+  if (!label || label.deleted === true) throw invalidUri(href)
+  return label as Label
+}
+
+export function requireWorkload(world: World, href: string): PceObject {
+  const workload = world.workloads.get(href)
+  if (!workload || workload.deleted === true) throw invalidUri(href)
+  return workload
+}
+
+/** A draft object named by its draft href and not on its way out: what a rule, a scope or a group may point at. */
+export function requireDraft(world: World, type: ChangeSubsetType, href: string): Entry {
+  const entry = world.policy.get(type, href)
+  if (!entry || entry.updateType === 'delete') throw invalidUri(href)
+  return entry
+}
+
+/** As `requireDraft`, by the href of either version: an active one must name something that is in force. */
+export function requireReferenced(world: World, type: ChangeSubsetType, href: string): Entry {
+  const draft = href.replace('/sec_policy/active/', '/sec_policy/draft/')
+  if (draft === href || !UNCERTAIN.draftsTakeActiveReferences) return requireDraft(world, type, href)
+  if (world.policy.get(type, draft)?.active === null) throw invalidUri(href)
+  return requireDraft(world, type, draft)
+}
+
+/** At most one label of each key, as on workloads and pairing profiles (pce-api e.3). */
+export function requireLabels(world: World, references: readonly { href: string }[]): { href: string }[] {
+  const keys = new Set<string>()
+  return references.map(({ href }) => {
+    const { key } = requireLabel(world, href)
+    if (keys.has(key)) {
+      throw notAcceptable(UNCERTAIN.refusedLabelToken, `Only one label with the key ${key} can be assigned`)
+    }
+    keys.add(key)
+    return { href }
+  })
+}
+
+/** A pair that another object of the kind already bears is refused (pce-api f.3). */
+export function requireFreeExternalData(
+  others: Iterable<PceObject>,
+  body: { external_data_set?: unknown; external_data_reference?: unknown },
+): void {
+  const { external_data_set: set, external_data_reference: reference } = body
+  if (typeof set !== 'string' || typeof reference !== 'string') return
+  for (const other of others) {
+    if (other.external_data_set === set && other.external_data_reference === reference) {
+      throw notAcceptable(
+        UNCERTAIN.duplicateExternalDataToken,
+        'external_data_set and external_data_reference are used by another object',
+      )
+    }
+  }
+}

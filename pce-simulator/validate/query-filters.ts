@@ -1,0 +1,129 @@
+import type { PceObject } from '../../schemas/pce/reference.js'
+import { invalidInput, invalidUri, notAcceptable } from '../refusal.js'
+import { UNCERTAIN } from '../uncertain.js'
+import type { World } from '../world.js'
+
+export type Test = (object: PceObject) => boolean
+/** Reads the value of one query parameter once; throws 406 when it cannot be read. */
+export type Filter = (value: string, world: World) => Test
+/** By parameter name. Parameters without an entry are ignored (pce-api b.1). */
+export type Filters = Readonly<Record<string, Filter>>
+
+/** A substring (pce-api b.1). */
+export function partial(field: string): Filter {
+  return (value) => {
+    const wanted = folded(value)
+    return (object) => folded(textOf(object[field])).includes(wanted)
+  }
+}
+
+function folded(text: string): string {
+  return UNCERTAIN.filtersIgnoreCase ? text.toLowerCase() : text
+}
+
+export function exact(field: string): Filter {
+  return (value) => (object) => textOf(object[field]) === value
+}
+
+export function flag(field: string): Filter {
+  return (value) => {
+    const wanted = readFlag(value, field)
+    return (object) => (object[field] === true) === wanted
+  }
+}
+
+/** Any of several values given as a JSON list. */
+export function anyOf(field: string): Filter {
+  return (value) => {
+    const wanted = new Set(readJsonList(value))
+    return (object) => wanted.has(object[field])
+  }
+}
+
+/** The object `{href}` in a field. */
+export function pointsTo(field: string): Filter {
+  return (value) => (object) => (object[field] as { href?: string } | null | undefined)?.href === value
+}
+
+/** The object `{href}` in a field is one of several given as a JSON list of hrefs. */
+export function pointsToAny(field: string): Filter {
+  return (value) => {
+    const wanted = new Set(readJsonList(value))
+    return (object) => wanted.has((object[field] as { href?: string } | null | undefined)?.href)
+  }
+}
+
+/**
+ * `labels=[["/orgs/1/labels/1","/orgs/1/labels/7"],["/orgs/1/labels/9"]]`: inner list AND, outer list OR; anything else, or a
+ * label that does not exist, is 406 invalid_uri (pce-api b.1). An object may bear several sets: a rule set one of each scope.
+ */
+export function byLabels(labelSetsOf: (object: PceObject) => readonly ReadonlySet<string>[]): Filter {
+  return (value, world) => {
+    const groups = readJsonList(value)
+    for (const group of groups) {
+      if (!Array.isArray(group)) throw invalidUri(value)
+      for (const href of group as unknown[]) {
+        if (typeof href !== 'string' || !world.labels.get(href)) throw invalidUri(href)
+      }
+    }
+    return (object) => {
+      const sets = labelSetsOf(object)
+      return (groups as string[][]).some((group) => sets.some((set) => group.every((href) => set.has(href))))
+    }
+  }
+}
+
+/** Part of an address in any of an object's addresses; what can be no part of one is 406 invalid_ip_address. */
+export function byAddress(addressesOf: (object: PceObject) => readonly string[]): Filter {
+  return (value) => {
+    if (!/^[0-9a-f.:/]+$/i.test(value)) throw notAcceptable('invalid_ip_address', 'Invalid IP address specified')
+    const wanted = value.toLowerCase()
+    return (object) => addressesOf(object).some((address) => address.toLowerCase().includes(wanted))
+  }
+}
+
+/** `name[gte]` and `name[lte]`; the bound must carry a zone (pce-api b.1). */
+export function timeBound(timeOf: (object: PceObject) => string | null | undefined, bound: 'gte' | 'lte'): Filter {
+  return (value) => {
+    const limit = readTime(value)
+    if (limit === null) throw invalidInput(`${value} is not a timestamp with a time zone`)
+    return (object) => {
+      const time = Date.parse(timeOf(object) ?? '')
+      return bound === 'gte' ? time >= limit : time <= limit
+    }
+  }
+}
+
+export const EXTERNAL_DATA_FILTERS: Filters = {
+  external_data_set: exact('external_data_set'),
+  external_data_reference: exact('external_data_reference'),
+}
+
+/** Milliseconds since the epoch, or null for what is no ISO 8601 timestamp with a zone. */
+export function readTime(value: string): number | null {
+  const form = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/
+  const time = form.test(value) ? Date.parse(value) : NaN
+  return Number.isNaN(time) ? null : time
+}
+
+export function readFlag(value: string, name: string): boolean {
+  const text = UNCERTAIN.flagsIgnoreCase ? value.toLowerCase() : value
+  if (text !== 'true' && text !== 'false') throw invalidInput(`The parameter ${name} must be true or false`)
+  return text === 'true'
+}
+
+/** 406 invalid_uri when it is none. */
+export function readJsonList(value: string): unknown[] {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(value)
+  } catch {
+    throw invalidUri(value)
+  }
+  if (!Array.isArray(parsed)) throw invalidUri(value)
+  return parsed
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : value === null || value === undefined ? '' : JSON.stringify(value)
+}

@@ -1,0 +1,85 @@
+import type { ChangeSubsetType, PolicyVersion } from '../schemas/pce/policy.js'
+import type { PceObject } from '../schemas/pce/reference.js'
+import type { Json } from './http/route.js'
+import type { Conversation } from './model.js'
+import type { PceSimulatorOptions } from './options.js'
+import type { TrafficRows } from './policy/run-traffic-query.js'
+import type { Progress } from './status/progress.js'
+import type { EventLog } from './store/event-log.js'
+import type { Ids } from './store/ids.js'
+import type { PlainStore } from './store/plain-store.js'
+import type { PolicyStore, Snapshot } from './store/policy-store.js'
+import type { TrafficQueryRun } from './traffic/query-run.js'
+
+export const PCE_FQDN = 'pce.example.com'
+
+/** What one provisioning did. */
+export interface ProvisionedVersion {
+  version: PolicyVersion
+  modified: { update_type: string; object_type: ChangeSubsetType; href: string; name: string; updated_at: string }[]
+  snapshot: Snapshot
+}
+
+/** An asynchronous collection job: its rows are fixed when it is asked for (pce-api b.3). */
+export interface Job {
+  href: string
+  description: string
+  requestedAt: string
+  terminatedAt: string | null
+  progress: Progress
+  resultHref: string
+  rows: readonly unknown[]
+}
+
+/** Everything a PCE knows. Handlers read and change it; nothing else is state. */
+export interface World {
+  options: Required<Pick<PceSimulatorOptions, 'pollsUntilDone' | 'retryAfter' | 'totalCount' | 'nodeAvailable'>> &
+    Pick<PceSimulatorOptions, 'tls' | 'rateLimit' | 'supercluster'>
+  orgId: number
+  credentials: { key: string; secret: string }
+  /** The first user's way to log in. */
+  login: { username: string; password: string }
+  /** Whose request is handled: a user, or a service account by its name. */
+  user: { href: string; username: string }
+  ids: Ids
+  /** Milliseconds since the epoch. */
+  clock(): number
+  /** The same as RFC 3339 in UTC with milliseconds. */
+  now(): string
+  labels: PlainStore
+  workloads: PlainStore
+  labelDimensions: PlainStore
+  pairingProfiles: PlainStore
+  /** The objects of a kind that is not versioned, by the last segment of its path. */
+  store(segment: string): PlainStore
+  /** The fields of the kinds that are one object each, by their noun; absent until the first write. */
+  singles: Map<string, Json>
+  policy: PolicyStore
+  /** Oldest first; never empty. */
+  versions: ProvisionedVersion[]
+  events: EventLog
+  jobs: Map<string, Job>
+  queries: Map<string, TrafficQueryRun>
+  /** The rows that were worked out last; a download follows the poll that completed its query. */
+  lastResult: { run: TrafficQueryRun; withDraft: boolean; result: TrafficRows } | null
+  conversations: readonly Conversation[]
+}
+
+/** `created_…` and `updated_…` of a new object. */
+export function birthStamp(world: World): Pick<PceObject, 'created_at' | 'updated_at' | 'created_by' | 'updated_by'> {
+  const now = world.now()
+  const by = { href: world.user.href }
+  return { created_at: now, updated_at: now, created_by: by, updated_by: by }
+}
+
+export function updateStamp(world: World): Pick<PceObject, 'updated_at' | 'updated_by'> {
+  return { updated_at: world.now(), updated_by: { href: world.user.href } }
+}
+
+export function orgPath(world: World, path: string): string {
+  return `/orgs/${world.orgId}${path}`
+}
+
+export function draftPath(world: World, path: string): string {
+  return `/orgs/${world.orgId}/sec_policy/draft${path}`
+}

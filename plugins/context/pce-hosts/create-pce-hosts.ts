@@ -1,0 +1,194 @@
+import type { LookupAddress, LookupAllOptions } from 'node:dns'
+import { isIP, isIPv6, type LookupFunction } from 'node:net'
+import { StartupError } from '../../../schemas/config.js'
+import { ToolError } from '../../../schemas/errors.js'
+import { boundLookups, TIME_UP, type Patience, type Resolve } from './bound-lookups.js'
+import { canonicalAddress, checkAddress } from './check-address.js'
+import { parsePceHost, type HostProblem } from './parse-pce-host.js'
+
+export interface PceHostsOptions {
+  /** MCP_ALLOWED_PCE_HOSTS: hosts, with or without a port; empty admits all that the guard does not refuse. */
+  allowed: readonly string[]
+  /** Where this service itself listens, once it does: a PCE there would be our own answer. */
+  own?: () => { address: string; port: number } | null
+  resolve: Resolve
+  /** How long the name service is waited for, in milliseconds. Default 5000. */
+  patienceMs?: number
+  /** Connections go through a proxy, which resolves names itself. */
+  isProxied?: boolean
+}
+
+/** A place of a PCE: host in the spelling that `admit` gives. */
+interface Target {
+  host: string
+  port: number
+}
+
+export interface PceHosts {
+  /** The host in its one spelling, or why no PCE may be there. Asks nobody. */
+  readonly admit: (host: string, port: number) => { host: string } | HostProblem
+  /**
+   * Why what the name leads to now is refused; null when it is not, and also when the name cannot be resolved: whoever connects finds
+   * that out. Makes no connection. What a proxy resolves is not looked at for a host that MCP_ALLOWED_PCE_HOSTS names: only the proxy
+   * may know it.
+   *
+   * @param patienceMs how long the name service is waited for; by default as everywhere.
+   * @throws {ToolError} (rejects) `pce_unreachable` where a proxy connects and the time is up: nobody else would look.
+   */
+  readonly inspect: (host: string, port: number, patienceMs?: number) => Promise<string | null>
+  /**
+   * For the connections to an admitted host: the lookup resolves and checks every address at each new connection, so that a name
+   * that leads elsewhere by then (DNS rebinding) leads nowhere; the peer is checked once more when it stands.
+   */
+  readonly guard: (host: string, port: number) => { lookup: LookupFunction; checkPeer: (address: string) => void }
+}
+
+interface Entry {
+  host: string
+  /** Null for every port. */
+  port: number | null
+}
+
+const MOST_SHOWN = 5
+const HTTPS_PORT = 443
+/** Ports below belong to the services of the system (RFC 6335, 6), SSH and mail among them. */
+const FIRST_USER_PORT = 1024
+/** A new connection to a name that waits for its turn uses addresses as old as this: milliseconds. They are checked as new ones are. */
+const OLDEST_ADDRESSES_MS = 10 * 60_000
+
+/**
+ * The rule where PCEs of users may be (design decision 18; protocol-security E11, E12). MCP_ALLOWED_PCE_HOSTS narrows it to its
+ * entries; one of them that is itself a loopback host admits the loopback addresses behind it, and nothing else does. Through a
+ * proxy it is the proxy that resolves names: then `guard` has no say, `inspect` only sees what the name is here, and the proxy's own
+ * rules stand in for them.
+ */
+export function createPceHosts(options: PceHostsOptions): PceHosts {
+  const { allowed, own = () => null, patienceMs = 5000, isProxied = false } = options
+  const resolve = boundLookups(options.resolve, patienceMs)
+  const entries = allowed.map(readEntry)
+
+  function entryFor({ host, port }: Target): Entry | undefined {
+    const ofHost = entries.filter((entry) => entry.host === host)
+    return ofHost.find((entry) => entry.port === port) ?? ofHost.find((entry) => entry.port === null)
+  }
+
+  /** Why an address behind the target is refused. */
+  function problemOf(target: Target, address: string): string | null {
+    const kind = checkAddress(address)
+    if (kind === 'a loopback address' && isLoopback(target.host) && entryFor(target) !== undefined) {
+      return isOwn(target.port, address) ? 'this service itself' : null
+    }
+    return kind ?? (isOwn(target.port, address) ? 'this service itself' : null)
+  }
+
+  function isOwn(port: number, address: string): boolean {
+    const mine = own()
+    return mine !== null && mine.port === port && canonicalAddress(mine.address) === canonicalAddress(address)
+  }
+
+  function admit(text: string, port: number): { host: string } | HostProblem {
+    const parsed = parsePceHost(text, port)
+    if ('problem' in parsed) return parsed
+    const target = { host: parsed.host, port }
+    const entry = entryFor(target)
+    if (allowed.length > 0 && entry === undefined) return { problem: notAllowed(entries) }
+    if (port > 0 && port < FIRST_USER_PORT && port !== HTTPS_PORT && entry?.port !== port) {
+      const named = `${isIPv6(target.host) ? `[${target.host}]` : target.host}:${port}`
+      const unless = entry === undefined ? '' : `, unless MCP_ALLOWED_PCE_HOSTS has ${named}`
+      return { problem: `no PCE is at port ${port}: it is ${HTTPS_PORT}, or ${FIRST_USER_PORT} and above${unless}` }
+    }
+    const kind = parsed.isAddress ? problemOf(target, target.host) : refusedName(target)
+    return kind === null ? { host: target.host } : { problem: `${kind} is no place for a PCE` }
+  }
+
+  /** Names that lead to this machine by their definition (RFC 6761, 6.3), whatever a name service says. */
+  function refusedName(target: Target): string | null {
+    return isLoopback(target.host) && entryFor(target) === undefined ? 'this machine' : null
+  }
+
+  async function addressesOf(target: Target, options: LookupAllOptions, patience: Patience): Promise<LookupAddress[]> {
+    const addresses = [...(await resolve(target.host, options, patience))]
+    for (const { address } of addresses) {
+      const kind = problemOf(target, address)
+      if (kind !== null) throw new RefusedAddress(kind)
+    }
+    return addresses
+  }
+
+  return {
+    admit,
+    async inspect(host, port, patienceMs) {
+      if (isIP(host) !== 0 || (isProxied && entryFor({ host, port }) !== undefined)) return null
+      try {
+        await addressesOf({ host, port }, { all: true }, { patienceMs })
+      } catch (error) {
+        if (error instanceof RefusedAddress) return error.message
+        if (isProxied && (error as NodeJS.ErrnoException).code === TIME_UP) throw notLookedUp()
+      }
+      return null
+    },
+    guard(host, port) {
+      const target = { host, port }
+      return {
+        lookup: (hostname, options, callback) => {
+          const place = { ...target, host: hostname }
+          const found = addressesOf(place, { ...options, all: true }, { oldestMs: OLDEST_ADDRESSES_MS })
+          found.then(
+            (addresses) => answer(addresses, options.all === true, hostname, callback),
+            (error: unknown) => callback(error as NodeJS.ErrnoException, []),
+          )
+        },
+        checkPeer(address) {
+          const kind = address === '' ? 'an unknown address' : problemOf(target, address)
+          if (kind !== null) throw new RefusedAddress(kind)
+        },
+      }
+    },
+  }
+}
+
+/** Without a `code`, by which a name service's own errors are known. */
+class RefusedAddress extends Error {
+  override readonly name = 'RefusedAddress'
+  constructor(kind: string) {
+    super(`the name of the PCE leads to ${kind}, which is no place for a PCE`)
+  }
+}
+
+function notLookedUp(): ToolError {
+  const message = 'The name of the PCE could not be looked up in time, so it is not known where it leads.'
+  return new ToolError('pce_unreachable', message, {}, { hint: 'Nothing was changed. Repeat the call shortly.' })
+}
+
+function answer(
+  addresses: LookupAddress[],
+  wantsAll: boolean,
+  hostname: string,
+  callback: Parameters<LookupFunction>[2],
+): void {
+  const [first] = addresses
+  if (first === undefined) callback(Object.assign(new Error(`no address for ${hostname}`), { code: 'ENOTFOUND' }), [])
+  else if (wantsAll) callback(null, addresses)
+  else callback(null, first.address, first.family)
+}
+
+/**
+ * `host`, `host:port`, an IPv6 address with or without brackets. Throws StartupError for anything else, a pattern above all: an entry
+ * that nobody could match must not look like a rule.
+ */
+function readEntry(text: string): Entry {
+  const [, port] = /^(?:[^:]*|\[.*\]):(\d+)$/.exec(text) ?? []
+  const parsed = parsePceHost(text, Number(port ?? 0))
+  if ('problem' in parsed) throw new StartupError(`MCP_ALLOWED_PCE_HOSTS: '${text}' is no host`)
+  return { host: parsed.host, port: port === undefined ? null : Number(port) }
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host.endsWith('.localhost') || checkAddress(host) === 'a loopback address'
+}
+
+function notAllowed(entries: readonly Entry[]): string {
+  const shown = entries.slice(0, MOST_SHOWN).map(({ host, port }) => (port === null ? host : `${host} at port ${port}`))
+  const more = entries.length > MOST_SHOWN ? ' and others' : ''
+  return `this server only takes ${shown.join(', ')}${more}`
+}

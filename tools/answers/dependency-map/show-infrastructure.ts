@@ -1,0 +1,146 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { Count, Flag, Nullable, Text, Total } from '../../../schemas/common.js'
+import type { Limits } from '../../../schemas/config.js'
+import { countOf } from '../../../domain/text/count-of.js'
+import { NO_DECIDED_FLOWS } from '../../../domain/traffic/applications.js'
+import type { Reading } from '../../../domain/traffic/describe-reading.js'
+import { showSections } from '../show-sections.js'
+import type { Consumed, Consumption } from '../../../domain/dependency-map/collect-consumption.js'
+import type { InfrastructureRow } from '../../../domain/dependency-map/rank-infrastructure.js'
+
+export const Tiers = Type.Object(
+  {
+    core_infrastructure: Count('Score 75 or more'),
+    shared_service: Count('Score 50 to below 75'),
+    standard_application: Count('Score below 50'),
+  },
+  { description: 'Of all applications' },
+)
+
+export const InfrastructureResult = Type.Object({
+  app: Type.String(),
+  env: Type.String(),
+  is_production: Flag('env is one of production_envs; else the score is halved'),
+  infrastructure_score: Type.Number({ description: '0 to 100' }),
+  tier: Text('Core Infrastructure, Shared Service or Standard Application, by the score'),
+  dominant_pattern: Text('provider or consumer'),
+  in_degree: Count('Applications that consume it'),
+  out_degree: Count('Applications it consumes'),
+  betweenness_centrality: Type.Number({ description: '0 to 1' }),
+  consumer_ratio: Type.Number({ description: 'in / (in + out)' }),
+  inbound_connections: Count('From applications that consume it'),
+  outbound_connections: Count('To applications it consumes'),
+  total_connections: Count('Both'),
+  unmanaged_sources: Count('Source addresses without app label'),
+  top_ports: Type.Array(
+    Type.Object({ port: Nullable(Type.Integer()), proto: Nullable(Type.String()), connections: Type.Integer() }),
+    { description: 'Inbound from all but itself, busiest 5' },
+  ),
+  ports_total: Total,
+  consumed_by: Type.Array(Type.String(), { description: 'app|env; in_degree has the total' }),
+  consumes: Type.Array(Type.String(), { description: 'app|env; out_degree has the total' }),
+})
+
+const PORTS_SHOWN = 5
+const NEIGHBOURS_SHOWN = 20
+
+export interface InfrastructureFacts {
+  summary: {
+    total_flows_analyzed: number
+    app_to_app_flows: number
+    lookback_days: number
+    unique_apps: number
+    unique_app_to_app_edges: number
+    min_connections_filter: number
+    tier_counts: Static<typeof Tiers>
+  }
+  reading: Reading
+  /** All of them, highest score first. */
+  rows: readonly InfrastructureRow[]
+  consumption: Consumption
+  productionEnvs: readonly string[]
+}
+
+/** The answer of identify-infrastructure-services: `top` applications, as many as fit; counts are of all. */
+export function showInfrastructure(
+  { summary, reading, rows, consumption, productionEnvs }: InfrastructureFacts,
+  { top, detail, limits }: { top: number; detail: 'standard' | 'full'; limits: Limits },
+) {
+  const shown = rows.slice(0, top)
+  const consumed = consumption.of(shown, PORTS_SHOWN)
+  const most = detail === 'full' ? Infinity : NEIGHBOURS_SHOWN
+  const envelope = {
+    summary: {
+      ...summary,
+      scoring_methodology: methodology(productionEnvs),
+      recommendation: recommend(summary.tier_counts, rows),
+    },
+    results_total: rows.length,
+    ...(rows.length === 0 && { message: explainNothing(summary, reading) }),
+    ...reading,
+  }
+  const results = shown.map((row, at) => showRow(row, consumed[at] as Consumed, most))
+  const answer = showSections(
+    envelope,
+    { results: { rows: results, total: rows.length } },
+    {
+      detail,
+      limits,
+      hint: () => 'results_total and tier_counts count all applications; raise top_n or min_connections to see others.',
+    },
+  )
+  return { ...answer, truncated: answer.results.length < rows.length }
+}
+
+function showRow(
+  row: InfrastructureRow,
+  { ports, ports_total: total, unmanaged_sources: unmanaged }: Consumed,
+  most: number,
+) {
+  const {
+    node: _node,
+    provider_score: _provider,
+    consumer_score: _consumer,
+    consumed_by: by,
+    consumes,
+    ...figures
+  } = row
+  return {
+    ...figures,
+    unmanaged_sources: unmanaged,
+    top_ports: ports,
+    ports_total: total,
+    consumed_by: by.slice(0, most),
+    consumes: consumes.slice(0, most),
+  }
+}
+
+function methodology(productionEnvs: readonly string[]): string {
+  return (
+    'provider = 0.40 in-degree + 0.30 consumer ratio + 0.25 betweenness + 0.05 connections, consumer likewise with out-degree, ' +
+    'each against the highest of the estate (0 to 100). The greater one counts, divided by 1 + 0.3 min(in, out), and halved ' +
+    `unless env is ${productionEnvs.join(' or ')}. Core Infrastructure from 75, Shared Service from 50. Every decision counts as traffic.`
+  )
+}
+
+function recommend(
+  { core_infrastructure: core, shared_service: shared }: Static<typeof Tiers>,
+  rows: readonly InfrastructureRow[],
+) {
+  if (rows.length === 0) return 'Nothing to rank.'
+  if (core + shared === 0) return 'No application stands out as infrastructure; order ringfences by business priority.'
+  const first = rows
+    .filter(({ tier }) => tier !== 'Standard Application')
+    .slice(0, 3)
+    .map(({ app, env }) => `${app} (${env})`)
+  return `Write policy for the ${countOf(core + shared, 'infrastructure application')} before ringfencing what depends on them, starting with ${first.join(', ')}.`
+}
+
+function explainNothing(
+  { app_to_app_flows: between, min_connections_filter: least }: InfrastructureFacts['summary'],
+  reading: Reading,
+) {
+  if (reading.analysed.rows === 0) return NO_DECIDED_FLOWS
+  if (between === 0) return 'No flow has an app and an env label on both ends, so there is nothing to rank.'
+  return `No pair of applications has ${least} connections or more.`
+}

@@ -1,0 +1,126 @@
+import type { Limits } from '../../../schemas/config.js'
+import { countOf } from '../../../domain/text/count-of.js'
+import { applicationKey, NO_DECIDED_FLOWS } from '../../../domain/traffic/applications.js'
+import type { Reading } from '../../../domain/traffic/describe-reading.js'
+import { showSections } from '../show-sections.js'
+import type { EdgePortCollector } from '../../../domain/dependency-map/collect-edge-ports.js'
+import { edgesOfPaths, riskiestEdges } from '../../../domain/dependency-map/pick-edges.js'
+import { isInScope, type Movement, type MovementScope } from '../../../domain/dependency-map/search-movement.js'
+
+const BRIDGES_SHOWN = 10
+const NODES_SHOWN = 20
+const RISKY_EDGES_SHOWN = 20
+const PORTS_SHOWN = 10
+
+export interface MovementFacts {
+  days: number
+  /** Rows between two applications. */
+  between: number
+  found: Movement
+  scope: MovementScope
+  maxHops: number
+  ports: EdgePortCollector
+  reading: Reading
+}
+
+/** The answer of detect-lateral-movement-paths (tools contract, B7). Counts of nodes and edges are of the whole estate. */
+export function showMovement(
+  { days, between, found, scope, maxHops, ports, reading }: MovementFacts,
+  { detail, limits }: { detail: 'standard' | 'full'; limits: Limits },
+) {
+  const { nodes, edges, paths } = found
+  // An application is where to start, and what stands in its way lies elsewhere; an env alone is what to look at.
+  const shown: MovementScope = scope.app === undefined ? scope : {}
+  const keys = nodes.map(applicationKey)
+  const ranked = found.reach.filter((row) => isInScope(row, shown))
+  const bridges = ranked.filter((row) => row.is_articulation_point)
+  const risky = riskiestEdges(found, shown, ports.risky(), RISKY_EDGES_SHOWN)
+  const hops = edgesOfPaths(found)
+  const portsOf = ports.of(new Set([...risky.edges, ...hops]), PORTS_SHOWN)
+  const showEdge = (number: number) => {
+    const { from, to, connections, decisions } = edges[number]!
+    return {
+      from: keys[from]!,
+      to: keys[to]!,
+      connections,
+      ...portsOf.get(number)!,
+      policy_decisions: decisions,
+    }
+  }
+  const message = explain(found, reading)
+  const envelope = {
+    lookback_days: days,
+    total_apps: nodes.length,
+    total_edges: edges.length - found.blockedEdges,
+    blocked_edges: found.blockedEdges,
+    app_to_app_flows: between,
+    articulation_points: found.reach.filter((row) => row.is_articulation_point).length,
+    high_risk_edges_total: risky.total,
+    ...(paths !== null && {
+      max_hops: maxHops,
+      paths_total: paths.total,
+    }),
+    recommendation: recommend(bridges.length, risky.total, shown, reading),
+    ...(message !== null && { message }),
+    ...reading,
+  }
+  const sections = {
+    high_risk_bridge_nodes: {
+      rows: bridges.slice(0, BRIDGES_SHOWN).map(({ node: _node, ...row }) => row),
+      total: bridges.length,
+    },
+    top_reachable_nodes: {
+      rows: ranked
+        .slice(0, NODES_SHOWN)
+        .map(({ app, env, reachable_apps: reachable, is_articulation_point: bridge }) => ({
+          app,
+          env,
+          reachable_apps: reachable,
+          is_bridge_node: bridge,
+        })),
+      total: ranked.length,
+    },
+    high_risk_edges: { rows: risky.edges.map(showEdge), total: risky.total },
+    ...(paths !== null && {
+      paths_from: all(paths.starts.map((at) => keys[at]!).sort()),
+      paths: {
+        rows: paths.found.map(({ path, ...rest }) => ({ path: path.map((at) => keys[at]!), ...rest })),
+        total: paths.total,
+      },
+      path_edges: all(hops.map(showEdge)),
+    }),
+  }
+  const answer = showSections(envelope, sections, {
+    detail,
+    limits,
+    hint: () => 'Totals count everything. Name an application, or fewer hops, to see the rest of its paths.',
+  })
+  return paths === null ? answer : { ...answer, truncated: (answer.paths?.length ?? 0) < paths.total }
+}
+
+const all = <T>(rows: readonly T[]) => ({ rows, total: rows.length })
+
+function explain({ nodes, paths }: Movement, reading: Reading): string | null {
+  if (reading.analysed.rows === 0) return NO_DECIDED_FLOWS
+  if (nodes.length === 0) return 'No flow has an app and an env label on both ends, so there is nothing to follow.'
+  if (paths === null) return null
+  if (paths.starts.length === 0) return 'The start has no flow to or from another labelled application in the window.'
+  return paths.total === 0
+    ? 'No flow that is not blocked leads from the start to another labelled application; hosts without app or env label are not followed.'
+    : null
+}
+
+/** `bridges` and `risky` are of the scope, which is empty or an env. */
+function recommend(bridges: number, risky: number, { env }: MovementScope, reading: Reading): string {
+  const where = env === undefined ? '' : ` of env ${env}`
+  const isPartial = reading.flows_truncated
+  const advice = [
+    bridges > 0
+      ? `Ringfence the ${countOf(bridges, 'articulation point')}${where} first: each joins parts that are apart without it.`
+      : `No labelled application${where} joins parts that would be apart without it${isPartial ? ', in the rows read' : ''}.`,
+    risky > 0
+      ? `Restrict remote administration and file sharing on ${countOf(risky, 'edge')} between labelled applications${where}.`
+      : `No remote administration or file sharing between labelled applications${where} is open${isPartial ? ' in the rows read; there may be some in those that are missing' : ''}.`,
+  ]
+  return advice.join(' ')
+}

@@ -1,0 +1,156 @@
+import type { Limits } from '../../../schemas/config.js'
+import type { RingfenceAnswer } from '../../../schemas/ringfence.js'
+import { listDifferences } from '../../../domain/policy/compare-stored.js'
+import { countOf } from '../../../domain/text/count-of.js'
+import { describeReading, type Reading } from '../../../domain/traffic/describe-reading.js'
+import type { PlannedRule } from '../../../domain/drafts/plan-rules.js'
+import { showSections } from '../show-sections.js'
+import type { StoredRuleSet } from '../../../domain/drafts/verify-rule-set.js'
+import type { Peer } from '../../../domain/ringfence/collect-peers.js'
+import { describeDeny, describePlanned, describeRule, listRequests } from './describe-rules.js'
+import { describeGraves, gravesOf, warnGravely } from './grave-warnings.js'
+import { listCut, listInfrastructure } from './list-cut.js'
+import type { RingfenceRule } from '../../../domain/ringfence/plan-ringfence.js'
+import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
+import { warnOfPlan } from './warn-of-plan.js'
+import { DENY_WITHHELD } from '../../../domain/ringfence/withhold-deny.js'
+
+/** What a real run did. */
+export interface RingfenceWritten {
+  href: string
+  /** Of the new rules, in the order of the plan. */
+  ruleHrefs: string[]
+  stored: StoredRuleSet | null
+}
+
+/** Ports shown per peer. */
+const MOST_PORTS = { standard: 20, full: 200 }
+
+type Detail = 'standard' | 'full'
+
+/** The answer of a ringfence: the plan, and what came of it; `written` is null for a dry run (tools contract, B4). */
+export function showRingfence(
+  prepared: Prepared,
+  written: RingfenceWritten | null,
+  { detail, limits, orgId }: { detail: Detail; limits: Limits; orgId: string },
+): RingfenceAnswer & Reading {
+  const { plan, ranking } = prepared
+  const ranked = ranking === null || typeof ranking === 'string' ? null : ranking
+  const cut = listCut(plan.sources)
+  const infrastructure = ranked === null ? [] : listInfrastructure(plan, ranked)
+  const lists: Record<string, object[]> = {
+    ...(written === null
+      ? { planned_rules: listRules(prepared, null), requests: listRequests(prepared, orgId) }
+      : { rules: listRules(prepared, written) }),
+    would_be_cut: cut,
+    infrastructure_sources: infrastructure,
+    unlabelled_inbound: plan.sources.others.map((one) => showPorts(one, detail)),
+    inbound_remote_apps: plan.remotes.map(({ allowedByDefaultPossible, ...remote }) => ({
+      ...showPorts(remote, detail),
+      ...(allowedByDefaultPossible && { allowed_by_default_possible: true }),
+    })),
+    outbound_remote_apps: plan.destinations.map((remote) => showPorts(remote, detail)),
+    skipped_existing_rules: plan.standingRules.map((rule) => ({ ...describeRule(rule), href: rule.href })),
+    skipped_already_allowed: plan.skippedAllowed,
+  }
+  const href = written?.href ?? prepared.ruleSet?.href
+  const { inbound, outbound } = prepared.discovery.reads
+  const truncation = describeTruncation({ inbound, outbound, ...(ranked !== null && { estate: ranked.read }) })
+  const graves = gravesOf(prepared, written)
+  const warnings = [
+    ...warnGravely(graves),
+    ...(truncation.discovery_warning === undefined ? [] : [truncation.discovery_warning]),
+    ...warnOfPlan(prepared, cut, infrastructure),
+    ...(written?.stored?.warning === undefined ? [] : [written.stored.warning]),
+  ]
+  const shown = showSections(
+    {
+      message: `${describeOutcome(prepared, written)}${describeGraves(graves)}`,
+      ...(written === null && { dry_run: true }),
+      ...describeOptions(prepared),
+      merged: prepared.ruleSet !== null,
+      workloads: prepared.workloads,
+      flows_analysed: { inbound: inbound.rows, outbound: outbound.rows },
+      ...(prepared.denyWithheld && { deny_withheld: `Left out: ${DENY_WITHHELD}` }),
+      ...truncation,
+      policy_coverage: describeCoverage(prepared),
+      section_totals: Object.fromEntries(Object.entries(lists).map(([name, rows]) => [name, rows.length])),
+      ruleset: { ...(href !== undefined && { href }), name: prepared.name },
+      warnings,
+      ...describeReading(inbound, outbound),
+    },
+    Object.fromEntries(Object.entries(lists).map(([name, rows]) => [name, { rows, total: rows.length }])),
+    {
+      detail,
+      limits,
+      hint: (limit) =>
+        `At most ${limit} rows a list are shown; section_totals counts all. detail_level full shows more.`,
+    },
+  )
+  const { rules, ...answer } = shown as typeof shown & { rules?: object[] }
+  const ruleset = { ...answer.ruleset, ...(rules !== undefined && { rules }) }
+  return { ...answer, ruleset } as unknown as RingfenceAnswer & Reading
+}
+
+function listRules(prepared: Prepared, written: RingfenceWritten | null): object[] {
+  return prepared.plan.newRules.map((rule: RingfenceRule, at) => {
+    const planned = prepared.rules[at] as PlannedRule
+    const said = { ...describeRule(rule), ...describePlanned(planned), ...describeDeny(rule, planned, prepared) }
+    if (written === null) return said
+    return { ...said, href: written.ruleHrefs[at] ?? '', ...listDifferences(written.stored?.ruleDifferences[at]) }
+  })
+}
+
+function showPorts<P extends Peer>({ ports, ...peer }: P, detail: Detail) {
+  return { ...peer, ports_total: ports.length, observed_ports: ports.slice(0, MOST_PORTS[detail]) }
+}
+
+function describeOptions({ application, options, deny, existing, lookbackDays }: Prepared) {
+  const [app, env] = application
+  return {
+    app: app.value,
+    env: env.value,
+    app_label_href: app.href,
+    env_label_href: env.href,
+    lookback_days: lookbackDays,
+    selective: options.selective ?? false,
+    skip_allowed: options.skip_allowed ?? false,
+    ...(deny !== null && { deny_consumer: deny.mode, enforcement_mode: 'selective' }),
+    ...(deny === null && options.deny_service !== undefined && { deny_service_ignored: true }),
+    has_deny_all_inbound: existing.deniesAllInbound,
+  }
+}
+
+function describeTruncation(reads: Record<string, { truncated: boolean }>): {
+  discovery_truncated: string[]
+  discovery_warning?: string
+} {
+  const truncated = Object.entries(reads).flatMap(([name, read]) => (read.truncated ? [name] : []))
+  const text = `The row limit was reached (${truncated.join(', ')}): sources that were not read get no rule and are not listed. Shorten lookback_days.`
+  return { discovery_truncated: truncated, ...(truncated.length > 0 && { discovery_warning: text }) }
+}
+
+function describeCoverage({ plan, options }: Prepared) {
+  const { remotes } = plan
+  const already = remotes.filter(({ coverage }) => coverage === 'already_allowed').length
+  const byDefault = remotes.filter((remote) => remote.allowedByDefaultPossible).length
+  const skipped = options.skip_allowed === true ? ', and get no rule' : ''
+  return {
+    already_allowed: already,
+    newly_allowed: remotes.length - already,
+    total_remote_apps: remotes.length,
+    allowed_by_default_possible: byDefault,
+    description: `${countOf(remotes.length, 'remote application')} seen as source: all flows of ${already} are allowed today${skipped}; ${remotes.length - already} would be newly allowed.`,
+  }
+}
+
+function describeOutcome({ name, ruleSet, rules, denyWithheld }: Prepared, written: RingfenceWritten | null): string {
+  const count = countOf(rules.length, 'rule')
+  if (ruleSet !== null && rules.length === 0) {
+    const all = denyWithheld ? 'all allow rules' : 'all of it'
+    return `The rule set ${name} has ${all} already; nothing to write.`
+  }
+  const what = ruleSet === null ? `the rule set ${name} with ${count}` : `${count} to the rule set ${name}`
+  if (written === null) return `Would ${ruleSet === null ? 'create' : 'add'} ${what} in draft.`
+  return `${ruleSet === null ? 'Created' : 'Added'} ${what} in draft. It takes effect when provisioned.`
+}

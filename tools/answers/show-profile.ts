@@ -1,0 +1,44 @@
+import type { ProfileOut } from '../../schemas/container-shapes.js'
+import type { ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
+import type { LabelRef } from '../../schemas/pce/label.js'
+import type { ToolContext } from '../define.js'
+import { cleanDeep } from '../../domain/text/clean-text.js'
+import { labelExpander } from '../../domain/inventory/expand-labels.js'
+
+/** Profiles as answers show them, with key and value beside each label's href. */
+export async function showProfiles(
+  profiles: readonly ContainerWorkloadProfile[],
+  ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
+): Promise<ProfileOut[]> {
+  const expand = await labelExpander(ctx.pce, profiles.flatMap(labelsIn), ctx)
+  const show = (reference: LabelRef) => {
+    const { href, key = '', value = '' } = expand(reference)
+    return { href, key, value }
+  }
+  return profiles.map((profile) =>
+    cleanDeep({
+      href: profile.href,
+      name: profile.name ?? null,
+      namespace: profile.namespace ?? null,
+      is_default: (profile.namespace ?? null) === null,
+      managed: profile.managed === true,
+      enforcement_mode: profile.enforcement_mode ?? null,
+      assign_labels: (profile.assign_labels ?? []).map(show),
+      labels: (profile.labels ?? []).map((entry) => {
+        const { key } = entry
+        return 'assignment' in entry
+          ? { key, assignment: show({ ...entry.assignment, key }) }
+          : { key, restriction: (entry.restriction ?? []).map((choice) => show({ ...choice, key })) }
+      }),
+    }),
+  )
+}
+
+function labelsIn({ assign_labels: assigned, labels }: ContainerWorkloadProfile): LabelRef[] {
+  const chosen = (labels ?? []).flatMap((entry) => {
+    const { key } = entry
+    const references = 'assignment' in entry ? [entry.assignment] : (entry.restriction ?? [])
+    return references.map((reference) => ({ ...reference, key }))
+  })
+  return [...(assigned ?? []), ...chosen]
+}

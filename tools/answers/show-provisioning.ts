@@ -1,0 +1,134 @@
+import type { TypedPendingChange } from '../../pce-client/index.js'
+import type { PolicyImpact } from '../../schemas/pce/policy.js'
+import type { Preview } from '../define.js'
+import { cleanDeep, cleanText } from '../../domain/text/clean-text.js'
+import type { Dependency } from '../../domain/policy/complete-changes.js'
+import { updateTypeOf } from '../../domain/policy/digest-changes.js'
+import type { JudgedChange } from '../../domain/policy/judge-pending.js'
+import { clipText, rowsWithin } from './show-briefly.js'
+
+export interface Provisioning {
+  /** In the order in which they are to be shown, dependencies included. */
+  changes: readonly TypedPendingChange[]
+  included: readonly Dependency[]
+  /** By href; the changes that are not in it were not judged. */
+  judged: ReadonlyMap<string, JudgedChange>
+  impact: PolicyImpact | undefined
+  isDryRun: boolean
+}
+
+/** Of one list: enough to recognise what is in it, little enough to be read. */
+const LIST_BYTES = 3000
+const MOST_NAMED = 5
+const LONGEST_NAME = 60
+const DEEDS: Record<string, string> = { delete: 'deleted', update: 'updated', create: 'created' }
+const NOUNS: Record<string, readonly [one: string, many: string]> = {
+  label_groups: ['label group', 'label groups'],
+  services: ['service', 'services'],
+  rule_sets: ['rule set', 'rule sets'],
+  ip_lists: ['IP list', 'IP lists'],
+  virtual_services: ['virtual service', 'virtual services'],
+  firewall_settings: ['firewall settings', 'firewall settings'],
+  secure_connect_gateways: ['secure connect gateway', 'secure connect gateways'],
+  virtual_servers: ['virtual server', 'virtual servers'],
+  enforcement_boundaries: ['enforcement boundary', 'enforcement boundaries'],
+}
+
+/** Deletions first, then edits: what is in force today and will be another is looked at before what is new. */
+export function orderForReview(changes: readonly TypedPendingChange[]): TypedPendingChange[] {
+  const rank = (change: TypedPendingChange) => ['delete', 'update', 'create'].indexOf(updateTypeOf(change) ?? '')
+  return [...changes].sort((a, b) => rank(a) - rank(b))
+}
+
+/** What provisioning these changes would do, for the person who confirms it: the whole in words, and the first of each list. */
+export function showProvisioning({ changes, included, judged, impact, isDryRun }: Provisioning): Preview {
+  const dry = isDryRun ? ' It is a dry run: it only answers what a real call would send.' : ''
+  if (changes.length === 0) return { summary: `Nothing is pending, so the call would change nothing.${dry}` }
+  const rows = changes.map((change) => showRow(change, judged.get(change.href)))
+  const shown = rowsWithin(rows, LIST_BYTES)
+  const along = rowsWithin(cleanDeep([...included]), LIST_BYTES)
+  const sentences = [
+    `Makes ${changes.length === 1 ? 'a pending change' : `${changes.length} pending changes`} active, so that agents enforce ${changes.length === 1 ? 'it' : 'them'}: ${describeCounts(changes)}.`,
+    `${changes.length > MOST_NAMED ? 'Among them' : 'Concerned'}: ${namesOf(changes)}.`,
+    included.length > 0
+      ? `Not named in the call, but needed by what is: ${included.length === 1 ? 'one' : included.length} of these.`
+      : '',
+    describeEffects(rows),
+    impact === undefined ? 'The PCE did not say how many workloads are concerned.' : describeImpact(impact),
+  ]
+  return {
+    summary: `${sentences.filter(Boolean).join(' ')}${dry}`,
+    details: {
+      changes_total: changes.length,
+      changes: shown,
+      ...(shown.length < rows.length && { changes_left_out: rows.length - shown.length }),
+      ...(included.length > 0 && { dependencies_total: included.length, dependencies_included: along }),
+      ...(impact !== undefined && { impact: cleanDeep({ ...impact }) }),
+      look_closer: 'compare-draft-active shows each change field by field.',
+    },
+  }
+}
+
+type Row = ReturnType<typeof showRow>
+
+function showRow(change: TypedPendingChange, judged: JudgedChange | undefined) {
+  const { href, type, name } = change
+  const updateType = updateTypeOf(change)
+  return cleanDeep({
+    href,
+    type,
+    ...(name !== undefined && { name: clipText(name, 2 * LONGEST_NAME) }),
+    ...(updateType !== null && { update_type: updateType }),
+    ...(judged?.effect !== undefined && { effect: judged.effect }),
+    ...(judged?.risks !== undefined && { risks: judged.risks }),
+    ...(judged?.updated_at !== undefined && { updated_at: judged.updated_at }),
+    ...(judged?.updated_by !== undefined && { updated_by: judged.updated_by.name ?? judged.updated_by.href }),
+  })
+}
+
+function describeCounts(changes: readonly TypedPendingChange[]): string {
+  const counts = new Map<string, number>()
+  for (const change of changes) {
+    const key = `${change.type} ${DEEDS[updateTypeOf(change) ?? ''] ?? 'changed'}`
+    counts.set(key, (counts.get(key) ?? 0) + 1)
+  }
+  return [...counts]
+    .map(([key, count]) => {
+      const [type = '', deed] = key.split(' ')
+      const noun = NOUNS[type]?.[count === 1 ? 0 : 1] ?? cleanText(type)
+      return `${count} ${noun} ${deed}`
+    })
+    .join(', ')
+}
+
+/** In quotes that no name can close: names are written by whoever may create objects. */
+const namesOf = (changes: readonly TypedPendingChange[]): string =>
+  changes
+    .slice(0, MOST_NAMED)
+    .map(({ name, href }) => (name === undefined ? href : JSON.stringify(clipText(name, LONGEST_NAME))))
+    .join(', ')
+
+function describeEffects(rows: readonly Row[]): string {
+  const count = (effect: string) => rows.filter((row) => row.effect === effect).length
+  const [wider, narrower] = [count('widening'), count('narrowing')]
+  const undecided = rows.length - wider - narrower - count('neutral')
+  const shareOf = (part: number) =>
+    part < rows.length ? `${part} of these` : rows.length === 1 ? 'It' : 'All of these'
+  const risky = rows.filter(({ risks }) => risks !== undefined)
+  return [
+    wider > 0 ? `${shareOf(wider)} may permit more traffic than today.` : '',
+    narrower > 0 ? `${shareOf(narrower)} may permit less.` : '',
+    undecided > 0 ? `${shareOf(undecided)} may permit more or less: that could not be told.` : '',
+    risky.length > 0 ? `Look twice at ${risky.slice(0, MOST_NAMED).map(describeRisk).join('; ')}.` : '',
+  ]
+    .filter(Boolean)
+    .join(' ')
+}
+
+const describeRisk = ({ name, href, risks }: Row) =>
+  `${name === undefined ? href : JSON.stringify(clipText(name, LONGEST_NAME))} (${risks?.join(', ')})`
+
+function describeImpact(impact: PolicyImpact): string {
+  const { num_managed_workloads: managed, all_workloads_optimization: isRough } = impact
+  return `The PCE counts ${isRough === true ? 'about ' : ''}${managed} managed ${managed === 1 ? 'workload' : 'workloads'} concerned.`
+}
