@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import { ANY_IP_LIST_NAME, type IpList } from '../../schemas/pce/ip-list.js'
-import type { FlowEnd } from '../traffic/flow-end.js'
+import type { FlowEnd } from '../traffic/flow-ends.js'
 import { isAddress } from '../inventory/match-addresses.js'
 
 /** All that the evaluators tell ends of traffic apart by. */

@@ -1,5 +1,6 @@
-import { applicationColumns, type Application } from '../traffic/applications.js'
-import { textColumn, type Column } from '../traffic/columns.js'
+import { protocolName, TCP, UDP } from '../inventory/protocols.js'
+import { applicationColumns, applicationId, applicationIds, type Application } from '../traffic/applications.js'
+import { textColumn, portColumn, endColumn, protocolNameColumn, type Column } from '../traffic/columns.js'
 import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
 import { groupRows } from '../traffic/group-rows.js'
 import type { AppEdge } from './lay-out-graph.js'
@@ -50,6 +51,133 @@ export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
         decisions[decided.value(number, 'decision') ?? 'unknown'] = decided.connections(number)
       }
       return { nodes, edges }
+    },
+  }
+}
+
+/** Ports of remote administration and file sharing, by which intruders move (tools contract, B7). */
+export const HIGH_RISK_PORTS: readonly number[] = [22, 23, 135, 139, 445, 3389, 5985, 5986]
+
+export interface EdgePorts {
+  /** `443/tcp`, the busiest first; protocols without ports by name. */
+  ports: string[]
+  ports_total: number
+  high_risk_ports: number[]
+}
+
+/** On which ports edges are open. Edges are known by number. */
+export interface EdgePortCollector {
+  readonly add: (edge: number, row: FlowRow) => void
+  /** Of these edges, at most `limit` ports each. */
+  of(edges: ReadonlySet<number>, limit: number): Map<number, EdgePorts>
+  /** The edges that use high-risk ports, and their connections on those. */
+  risky(): Map<number, number>
+}
+
+/** A port and its protocol as one number: the protocol is below 256, and -1 counts as none of either. */
+const service: Column<{ port: number; proto: number }> = {
+  code: ({ port, proto }) => (port + 1) * 257 + proto + 1,
+  value: (code) => ({ port: Math.floor(code / 257) - 1, proto: (code % 257) - 1 }),
+}
+
+export function collectEdgePorts(): EdgePortCollector {
+  // The edge of the row at hand.
+  let current = 0
+  const edge: Column<number> = { code: () => current, value: (code) => code }
+  const services = groupRows({ edge, service })
+  const risks = groupRows({ edge, port: portColumn })
+
+  return {
+    add(number, row) {
+      current = number
+      services.add(row)
+      if (isHighRisk(row)) risks.add(row)
+    },
+    of(edges, limit) {
+      const used = services.busiestWithin('edge', edges, limit)
+      const risky = risks.within('edge', edges)
+      return new Map(
+        [...used].map(([number, { total, groups }]) => [
+          number,
+          {
+            ports: groups.map(({ keys }) => showPort(keys.service)),
+            ports_total: total,
+            high_risk_ports: (risky.get(number)?.values('port') ?? [])
+              .flatMap((port) => port ?? [])
+              .sort((a, b) => a - b),
+          },
+        ]),
+      )
+    },
+    risky() {
+      const connections = new Map<number, number>()
+      for (let group = 0; group < risks.size; group++) {
+        const number = risks.value(group, 'edge')
+        connections.set(number, (connections.get(number) ?? 0) + risks.connections(group))
+      }
+      return connections
+    },
+  }
+}
+
+const isHighRisk = ({ port, proto }: { port: number; proto: number }) =>
+  (proto === TCP || proto === UDP) && HIGH_RISK_PORTS.includes(port)
+
+function showPort({ port, proto }: { port: number; proto: number }): string {
+  const name = proto === -1 ? '-' : protocolName(proto)
+  return proto === TCP || proto === UDP ? `${port}/${name}` : name
+}
+
+export interface PortUse {
+  port: number | null
+  proto: string | null
+  connections: number
+}
+
+/** What reaches an application. */
+export interface Consumed {
+  /** The busiest ports, traffic inside the application left out. */
+  ports: PortUse[]
+  ports_total: number
+  /** Distinct source addresses without an app label. */
+  unmanaged_sources: number
+}
+
+/** What reaches applications: on which ports, and from how many addresses without an app label (tools contract, B6). */
+export interface Consumption {
+  readonly add: (row: FlowRow) => void
+  /** Of these applications, in their order, with at most `ports` ports each. */
+  of(applications: readonly Application[], ports: number): Consumed[]
+}
+
+export function collectConsumption(encoder: FlowEncoder): Consumption {
+  const { src, dst } = applicationIds(encoder)
+  const unlabelled = endColumn(encoder, 'src', ({ ip, labels }) => (labels['app'] === undefined ? (ip ?? '-') : null))
+  const ports = groupRows({ dst, port: portColumn, proto: protocolNameColumn })
+  const sources = groupRows({ dst, ip: unlabelled })
+  return {
+    add(row) {
+      const target = dst.code(row)
+      if (target === 0) return
+      if (src.code(row) !== target) ports.add(row)
+      if (unlabelled.code(row) !== 0) sources.add(row)
+    },
+    of(applications, limit) {
+      const ids = new Set<string | null>(applications.map(applicationId))
+      const busiest = ports.busiestWithin('dst', ids, limit)
+      const counts = sources.busiestWithin('dst', ids, 0)
+      return applications.map((application) => {
+        const used = busiest.get(applicationId(application))
+        return {
+          ports: (used?.groups ?? []).map(({ keys: { port, proto }, measures: { connections } }) => ({
+            port,
+            proto,
+            connections,
+          })),
+          ports_total: used?.total ?? 0,
+          unmanaged_sources: counts.get(applicationId(application))?.total ?? 0,
+        }
+      })
     },
   }
 }

@@ -1,6 +1,5 @@
-import { applicationKey, type Application } from '../traffic/applications.js'
 import { compareTexts } from '../text/compare-values.js'
-import { buildAdjacency, reverseAdjacency, uniteAdjacency, type Adjacency } from './adjacency.js'
+import { applicationKey, type Application } from '../traffic/applications.js'
 
 /** Traffic from one node to another, both as places in the list of nodes. */
 export interface AppEdge {
@@ -54,3 +53,56 @@ export function layOutGraph({ nodes, edges }: AppGraph): GraphLayout {
 
 /** Edges that start at, or lead to, a node. */
 export const degreeOf = ({ starts }: Adjacency, node: number): number => starts[node + 1]! - starts[node]!
+
+/**
+ * Neighbours of the nodes 0..n-1 in two flat arrays: those of node v are `targets[starts[v]]` up to, not including,
+ * `targets[starts[v + 1]]`, ascending. `starts` has n + 1 entries.
+ */
+export interface Adjacency {
+  readonly starts: Uint32Array
+  readonly targets: Uint32Array
+}
+
+/** Neighbours along the pairs `from[i]` to `to[i]`, of which no two are equal. */
+export function buildAdjacency(count: number, from: Uint32Array, to: Uint32Array): Adjacency {
+  // Gathered by target first and then turned round, every list comes out in order without being sorted.
+  return reverseAdjacency(gather(count, to, from))
+}
+
+/** The same edges, followed backwards. */
+export function reverseAdjacency({ starts, targets }: Adjacency): Adjacency {
+  const sources = new Uint32Array(targets.length)
+  for (let node = 0; node < starts.length - 1; node++) sources.fill(node, starts[node], starts[node + 1])
+  return gather(starts.length - 1, targets, sources)
+}
+
+/** Neighbours in either of two graphs with the same nodes, each once. */
+export function uniteAdjacency(one: Adjacency, other: Adjacency): Adjacency {
+  const starts = new Uint32Array(one.starts.length)
+  const targets = new Uint32Array(one.targets.length + other.targets.length)
+  let length = 0
+  for (let node = 0; node < starts.length - 1; node++) {
+    let [a, b] = [one.starts[node]!, other.starts[node]!]
+    const [endA, endB] = [one.starts[node + 1]!, other.starts[node + 1]!]
+    while (a < endA || b < endB) {
+      const nextA = a < endA ? one.targets[a]! : Infinity
+      const nextB = b < endB ? other.targets[b]! : Infinity
+      if (nextA <= nextB) a++
+      if (nextB <= nextA) b++
+      targets[length++] = Math.min(nextA, nextB)
+    }
+    starts[node + 1] = length
+  }
+  return { starts, targets: targets.slice(0, length) }
+}
+
+/** `values[i]` under `keys[i]`, in the order they come. */
+function gather(count: number, keys: Uint32Array, values: Uint32Array): Adjacency {
+  const starts = new Uint32Array(count + 1)
+  for (const key of keys) starts[key + 1]!++
+  for (let node = 0; node < count; node++) starts[node + 1]! += starts[node]!
+  const free = starts.slice()
+  const targets = new Uint32Array(keys.length)
+  for (let i = 0; i < keys.length; i++) targets[free[keys[i]!]!++] = values[i]!
+  return { starts, targets }
+}

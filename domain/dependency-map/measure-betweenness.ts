@@ -1,4 +1,4 @@
-import type { Adjacency } from './adjacency.js'
+import type { Adjacency } from './lay-out-graph.js'
 import type { Steps } from '../text/work-in-turns.js'
 
 /**

@@ -1,7 +1,6 @@
-import { countReachable } from './count-reachable.js'
-import { findArticulationPoints } from './find-articulation-points.js'
-import { degreeOf, type GraphLayout } from './lay-out-graph.js'
 import type { Steps } from '../text/work-in-turns.js'
+import { findArticulationPoints, findStrongComponents } from './find-components.js'
+import { degreeOf, type GraphLayout, type Adjacency } from './lay-out-graph.js'
 
 export interface ReachRow {
   /** The place in the caller's list of nodes. */
@@ -31,4 +30,51 @@ export function* rankReach({ nodes, given, outgoing, incoming, neighbours }: Gra
       direct_connections_in: degreeOf(incoming, node),
     }))
     .sort((a, b) => b.reachable_apps - a.reachable_apps)
+}
+
+/** 32-bit words of one row of bits. Targets are looked for in batches of 32 times as many, so that memory grows with n, not n². */
+const WORDS = 32
+const BATCH = WORDS * 32
+const COMPONENTS_AT_ONCE = 128
+
+/**
+ * How many other nodes each node reaches along directed edges (tools contract, B7). Nodes of one strong component reach the same;
+ * components come after those they lead to, so one pass in their order unites what was reached, a bit for every target.
+ */
+export function* countReachable(outgoing: Adjacency): Steps<Uint32Array> {
+  const { component, members, ends } = yield* findStrongComponents(outgoing)
+  const { starts, targets } = outgoing
+  const reached = new Uint32Array(ends.length)
+  const bits = new Uint32Array(ends.length * WORDS)
+
+  for (let first = 0, batch = 0; batch < members.length; batch += BATCH) {
+    // Components that end before the batch lead to none of its nodes.
+    while (ends[first]! <= batch) first++
+    bits.fill(0, first * WORDS)
+    for (let own = first; own < ends.length; own++) {
+      const row = own * WORDS
+      const start = own === 0 ? 0 : ends[own - 1]!
+      for (let place = Math.max(start, batch); place < Math.min(ends[own]!, batch + BATCH); place++) {
+        bits[row + ((place - batch) >>> 5)]! |= 1 << (place & 31)
+      }
+      for (let place = start; place < ends[own]!; place++) {
+        const node = members[place]!
+        for (let edge = starts[node]!; edge < starts[node + 1]!; edge++) {
+          const other = component[targets[edge]!]!
+          if (other === own || other < first) continue
+          for (let word = 0; word < WORDS; word++) bits[row + word]! |= bits[other * WORDS + word]!
+        }
+      }
+      for (let word = 0; word < WORDS; word++) reached[own]! += countBits(bits[row + word]!)
+      if (own % COMPONENTS_AT_ONCE === 0) yield
+    }
+  }
+  return component.map((own) => reached[own]! - 1)
+}
+
+/** Bits set in 32: pairs, then fours, then bytes are added up side by side. */
+function countBits(word: number): number {
+  const pairs = word - ((word >>> 1) & 0x55555555)
+  const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333)
+  return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24
 }

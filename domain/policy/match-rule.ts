@@ -1,7 +1,7 @@
 import type { Label } from '../../schemas/pce/label.js'
 import type { Actor, DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
-import type { FlowEnd } from '../traffic/flow-end.js'
+import type { FlowEnd } from '../traffic/flow-ends.js'
 import { anyOf, both, not, type Answer } from './answers.js'
 import { matchServices } from './match-service.js'
 

@@ -1,5 +1,5 @@
 import type { Workload } from '../../schemas/pce/workload.js'
-import { mayBeAllowedByDefault } from '../traffic/allowed-by-default.js'
+import { mayBeAllowedByDefault } from '../traffic/flow-ends.js'
 import { endColumns, textColumn } from '../traffic/columns.js'
 import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'

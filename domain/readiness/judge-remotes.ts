@@ -1,7 +1,7 @@
 import { applicationColumns, type Application } from '../traffic/applications.js'
 import { textColumn, wholeEndColumn, type Side } from '../traffic/columns.js'
 import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
-import { endpointLabel, type FlowEnd } from '../traffic/flow-end.js'
+import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import { isUncovered, toDecision } from './tally-decisions.js'
 

@@ -1,7 +1,7 @@
 import { applicationOf } from '../traffic/applications.js'
 import { endColumn, portColumn, protocolColumn, textColumn, type Side } from '../traffic/columns.js'
 import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
-import { endpointLabel, type FlowEnd } from '../traffic/flow-end.js'
+import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
 import { isUncovered, toDecision } from './tally-decisions.js'

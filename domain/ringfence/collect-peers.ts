@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import { applicationId, type Application } from '../traffic/applications.js'
-import { tellingLists, type FlowEnd } from '../traffic/flow-end.js'
+import { tellingLists, type FlowEnd } from '../traffic/flow-ends.js'
 import { isAddress } from '../inventory/match-addresses.js'
 import type { InboundFlow, OutboundFlow } from './discover-flows.js'
 import type { Effect } from './judge-flow.js'

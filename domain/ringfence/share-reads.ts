@@ -1,6 +1,6 @@
 import { PceError } from '../../pce-client/index.js'
 import type { ToolContext } from '../../tools/define.js'
-import { lookbackWindow } from '../traffic/lookback.js'
+import { lookbackWindow } from '../traffic/traffic-window.js'
 import { loadLabels, type LabelIndex } from '../inventory/load-labels.js'
 import { rankEstate, type EstateRanking } from './rank-estate.js'
 import { readDraftPolicy, type DraftPolicy } from './read-policy.js'

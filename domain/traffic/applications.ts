@@ -2,7 +2,7 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { PolicyDecision, TrafficQuery } from '../../schemas/pce/traffic.js'
 import { endColumns, type Column, type Side } from './columns.js'
 import type { FlowEncoder } from './encode-flow.js'
-import type { FlowEnd } from './flow-end.js'
+import type { FlowEnd } from './flow-ends.js'
 
 /** An application: an app label's value together with an env label's (tools contract, A11). */
 export interface Application {

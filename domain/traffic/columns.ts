@@ -1,7 +1,6 @@
 import { protocolName } from '../inventory/protocols.js'
-import { createDictionary } from './dictionary.js'
-import type { DictionaryName, FlowEncoder, FlowRow } from './encode-flow.js'
-import type { FlowEnd } from './flow-end.js'
+import { createDictionary, type DictionaryName, type FlowEncoder, type FlowRow } from './encode-flow.js'
+import type { FlowEnd } from './flow-ends.js'
 
 /** One thing rows can be grouped by: its number in a row, and what the number means. */
 export interface Column<V = unknown> {

@@ -1,10 +1,9 @@
 import type { Label } from '../../schemas/pce/label.js'
 import { anything, withLabels } from './applications.js'
 import { endColumns } from './columns.js'
-import { describeReading, type Reading } from './describe-reading.js'
+import { describeReading, type Reading, type FlowRequest, type FlowReader, type FlowsRead } from './read-flows.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
-import type { FlowEnd } from './flow-end.js'
-import type { FlowRequest, FlowReader, FlowsRead } from './read-flows.js'
+import type { FlowEnd } from './flow-ends.js'
 
 /** Where a row runs, seen from what has the labels: into it, out of it, or inside it. */
 export type FlowPath = 'inbound' | 'outbound' | 'intra'

@@ -1,5 +1,5 @@
-import { findArticulationPoints } from '../../domain/dependency-map/find-articulation-points.js'
-import { countReachable } from '../../domain/dependency-map/count-reachable.js'
+import { findArticulationPoints } from '../../domain/dependency-map/find-components.js'
+import { countReachable } from '../../domain/dependency-map/rank-reach.js'
 import { layOutGraph, type AppGraph } from '../../domain/dependency-map/lay-out-graph.js'
 import { measureBetweenness } from '../../domain/dependency-map/measure-betweenness.js'
 import { workInTurns } from '../../domain/text/work-in-turns.js'

@@ -1,6 +1,6 @@
 /** identify-infrastructure-services and detect-lateral-movement-paths, on estates whose right answers are known in full. */
 import t, { type Test } from 'tap'
-import { collectEdgePorts } from '../../domain/dependency-map/collect-edge-ports.js'
+import { collectEdgePorts } from '../../domain/dependency-map/collect-app-graph.js'
 import { searchMovement } from '../../domain/dependency-map/search-movement.js'
 import { showMovement } from '../../tools/answers/dependency-map/show-movement.js'
 import { handMade, type HandMadeEstate, type HandMadeFlow, type HandMadeHost } from './hand-made.js'

@@ -4,15 +4,22 @@ import fc from 'fast-check'
 import { UndirectedGraph } from 'graphology'
 import t, { type Test } from 'tap'
 import type { Application } from '../../domain/traffic/applications.js'
-import { buildAdjacency, reverseAdjacency, uniteAdjacency } from '../../domain/dependency-map/adjacency.js'
-import { countReachable } from '../../domain/dependency-map/count-reachable.js'
-import { findArticulationPoints } from '../../domain/dependency-map/find-articulation-points.js'
-import { findPaths } from '../../domain/dependency-map/find-paths.js'
-import { layOutGraph, type AppGraph } from '../../domain/dependency-map/lay-out-graph.js'
+import {
+  buildAdjacency,
+  reverseAdjacency,
+  uniteAdjacency,
+  layOutGraph,
+  type AppGraph,
+} from '../../domain/dependency-map/lay-out-graph.js'
+import { countReachable, rankReach } from '../../domain/dependency-map/rank-reach.js'
+import { findArticulationPoints } from '../../domain/dependency-map/find-components.js'
+import { findPaths } from '../../domain/dependency-map/search-movement.js'
 import { measureBetweenness } from '../../domain/dependency-map/measure-betweenness.js'
-import { rankInfrastructure, type InfrastructureRow } from '../../domain/dependency-map/rank-infrastructure.js'
-import { rankReach } from '../../domain/dependency-map/rank-reach.js'
-import { scoreInfrastructure } from '../../domain/dependency-map/score-infrastructure.js'
+import {
+  rankInfrastructure,
+  scoreInfrastructure,
+  type InfrastructureRow,
+} from '../../domain/dependency-map/rank-infrastructure.js'
 import { workInTurns, type Steps } from '../../domain/text/work-in-turns.js'
 import * as brute from './graph-brute-force.js'
 

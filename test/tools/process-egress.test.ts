@@ -4,7 +4,7 @@ import type { TrafficFlow } from '../../schemas/pce/traffic.js'
 import { cleanDeep } from '../../domain/text/clean-text.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createEgressFinder, type Egress, type EgressChoice } from '../../domain/traffic/find-egress.js'
-import { showFinding } from '../../tools/answers/show-egress.js'
+import { showFinding } from '../../tools/answers/traffic/show-egress.js'
 import { handMade } from './hand-made.js'
 import { startBench, type Bench, type Json } from './harness.js'
 

@@ -9,8 +9,8 @@ import { loadFacts } from '../../domain/compliance/load-facts.js'
 import { readExposure } from '../../domain/compliance/read-exposure.js'
 import { FORMULA, scoreVerdicts } from '../../domain/compliance/score-verdicts.js'
 import { STATUSES, unassessed } from '../../domain/compliance/verdict.js'
-import { Reading } from '../../domain/traffic/describe-reading.js'
-import { lookbackDays, lookbackWindow } from '../../domain/traffic/lookback.js'
+import { Reading } from '../../domain/traffic/read-flows.js'
+import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
 import { resolveApplication } from '../../domain/inventory/resolve-application.js'
 
 const DEFAULT_DAYS = 30

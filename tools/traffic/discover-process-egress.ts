@@ -4,15 +4,14 @@ import { LabelReference } from '../../schemas/label-reference.js'
 import { MAX_TRAFFIC_ROWS } from '../../schemas/pce/traffic.js'
 import { DecisionsInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
-import { EgressOutput } from '../answers/traffic/egress-output.js'
+import { EgressOutput, showEgress } from '../answers/traffic/show-egress.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createEgressFinder } from '../../domain/traffic/find-egress.js'
-import { lookbackDays, windowOfDatesOrDays } from '../../domain/traffic/lookback.js'
+import { lookbackDays, windowOfDatesOrDays } from '../../domain/traffic/traffic-window.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
 import { workInTurns } from '../../domain/text/work-in-turns.js'
 import { loadLabels } from '../../domain/inventory/load-labels.js'
-import { showEgress } from '../answers/show-egress.js'
-import { resolveTrafficFilters } from '../../domain/traffic/traffic-filters.js'
+import { resolveTrafficFilters } from '../../domain/traffic/resolve-filters.js'
 
 const DEFAULT_DAYS = 7
 

@@ -4,11 +4,9 @@ import { defineTool } from '../define.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
 import { groupRows } from '../../domain/traffic/group-rows.js'
-import { columnsOf } from '../../domain/traffic/dimensions.js'
-import { DEFAULT_GROUPING, resolveGrouping } from '../../domain/traffic/resolve-grouping.js'
+import { columnsOf, DEFAULT_GROUPING, resolveGrouping } from '../../domain/traffic/dimensions.js'
 import { showFlowTable } from '../answers/traffic/show-flow-table.js'
-import { resolveTrafficFilters } from '../../domain/traffic/traffic-filters.js'
-import { parseTrafficServices } from '../../domain/traffic/traffic-services.js'
+import { resolveTrafficFilters, parseTrafficServices } from '../../domain/traffic/resolve-filters.js'
 import { parseTrafficWindow } from '../../domain/traffic/traffic-window.js'
 
 const MAX_ROWS_SHOWN = 500

@@ -3,9 +3,9 @@ import { Count, Flag, Nullable, Text, Total } from '../../../schemas/common.js'
 import type { Limits } from '../../../schemas/config.js'
 import { countOf } from '../../../domain/text/count-of.js'
 import { NO_DECIDED_FLOWS } from '../../../domain/traffic/applications.js'
-import type { Reading } from '../../../domain/traffic/describe-reading.js'
+import type { Reading } from '../../../domain/traffic/read-flows.js'
 import { showSections } from '../show-sections.js'
-import type { Consumed, Consumption } from '../../../domain/dependency-map/collect-consumption.js'
+import type { Consumed, Consumption } from '../../../domain/dependency-map/collect-app-graph.js'
 import type { InfrastructureRow } from '../../../domain/dependency-map/rank-infrastructure.js'
 
 export const Tiers = Type.Object(

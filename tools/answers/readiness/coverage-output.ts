@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Count, Flag, Nullable, Text, Total } from '../../../schemas/common.js'
-import { Reading } from '../../../domain/traffic/describe-reading.js'
+import { Reading } from '../../../domain/traffic/read-flows.js'
 import { Truncation } from '../show-sections.js'
 import { ByDecision, Covered, CoveredConnections, Judged, NoApplication, Percent } from './judged-output.js'
 

@@ -1,9 +1,8 @@
 import type { Limits } from '../../../schemas/config.js'
 import { cleanList, cleanText } from '../../../domain/text/clean-text.js'
 import { countRowsThatFit, toSplitRows } from '../split-format.js'
-import { coverageNote, dataSpan } from '../../../domain/traffic/describe-reading.js'
+import { coverageNote, dataSpan, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import type { Group } from '../../../domain/traffic/group-rows.js'
-import type { FlowsRead } from '../../../domain/traffic/read-flows.js'
 
 type Keys = Record<string, string | number | null>
 

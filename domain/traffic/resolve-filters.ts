@@ -1,11 +1,12 @@
 import type { PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
-import type { TrafficQuery } from '../../schemas/pce/traffic.js'
+import type { TrafficQuery, TrafficSelector, TrafficServiceFilter } from '../../schemas/pce/traffic.js'
 import { loadLabels, type LabelIndex, type ReadContext } from '../inventory/load-labels.js'
-import { planSide } from './plan-traffic-side.js'
+import { sameAddress } from '../inventory/match-addresses.js'
 import { createPolicyLookups, type PolicyLookups } from '../inventory/policy-lookups.js'
+import { parseProtocol, TCP, UDP } from '../inventory/protocols.js'
 import { unresolvedFilter, type LabelReference, type UnresolvedLabel } from '../inventory/resolve-labels.js'
-import { resolveTrafficTerm, type TermPlace, type TrafficTerm } from './resolve-traffic-term.js'
+import { resolveTrafficTerm, type TermPlace, type TrafficTerm } from './resolve-filter-term.js'
 
 /** A flat list is one condition set; a list of lists is blocks, taken as they are (tools contract, A7). */
 export type IncludeReferences = readonly (LabelReference | readonly LabelReference[])[]
@@ -123,4 +124,103 @@ function multiplyOut(terms: readonly TrafficTerm[], argument: string): TrafficTe
     (blocks, group) => blocks.flatMap((block) => group.map((term) => [...block, term])),
     [[]],
   )
+}
+
+/** One side of a traffic query, and what of it remains to be done with the rows. */
+export interface SidePlan {
+  query: TrafficQuery['sources']
+  /** Undefined when the PCE filters everything. */
+  keeps?: (ip: string) => boolean
+  appliedToRows: string[]
+}
+
+/**
+ * Splits what the PCE can filter from what the rows must be tested for. Once an include names a network, all addresses of
+ * that list are tested here: sent as blocks of their own they would narrow the query to themselves. Throws invalid_argument for
+ * a network in one of several blocks (`nested`), where a row does not tell which block it came by.
+ */
+export function planSide(
+  name: 'sources' | 'destinations',
+  included: TrafficTerm[][],
+  excluded: TrafficTerm[],
+  nested: boolean,
+): SidePlan {
+  const networks = included.flat().filter((term) => term.network !== undefined)
+  if (nested && networks.length > 0 && included.length > 1) {
+    throw new ToolError(
+      'invalid_argument',
+      `include_${name} has the network ${networks[0]?.ref} in one of several blocks, which the PCE cannot filter by.`,
+      { argument: `include_${name}` },
+      { hint: 'Use one flat list, or an IP list that holds the network (iplist:<name>).' },
+    )
+  }
+  const local = networks.length > 0 ? included.flat().filter(({ group }) => group === 'address') : []
+  const tests = [...new Map(local.map((term) => [term.ref, term])).values()].map((term) => toTest(term))
+  const refused = excluded.filter((term) => term.network !== undefined)
+  const refusals = refused.map((term) => toTest(term))
+  const blocks = included.map((block) => block.filter((term) => !local.includes(term)).flatMap(toSelector))
+  const include = [...new Map(blocks.map((block) => [JSON.stringify(block), block])).values()]
+  const matchesAny = nested
+    ? (ip: string) => tests.every((test) => test(ip))
+    : (ip: string) => tests.some((test) => test(ip))
+  const keeps = (ip: string) => (tests.length === 0 || matchesAny(ip)) && !refusals.some((test) => test(ip))
+  return {
+    query: { include: include.length > 0 ? include : [[]], exclude: excluded.flatMap(toSelector) },
+    ...(tests.length + refusals.length > 0 ? { keeps } : {}),
+    appliedToRows: [
+      ...[...new Set(local.map(({ ref }) => ref))].map((ref) => `include_${name} ${ref}`),
+      ...refused.map(({ ref }) => `exclude_${name} ${ref}`),
+    ],
+  }
+}
+
+function toTest({ ref, network }: TrafficTerm): (ip: string) => boolean {
+  return network?.matches ?? ((ip) => sameAddress(ip, ref))
+}
+
+function toSelector({ selector }: TrafficTerm): TrafficSelector[] {
+  return selector === undefined ? [] : [selector]
+}
+
+/** A service filter as callers write it: ports, a protocol, or part of a process path or Windows service name. */
+export interface TrafficServiceArgument {
+  port?: number
+  to_port?: number
+  proto?: string | number
+  process_name?: string
+  windows_service_name?: string
+}
+
+/** The caller's service filters as the PCE takes them. Throws invalid_argument naming the entry. */
+export function parseTrafficServices(
+  argument: 'include_services' | 'exclude_services',
+  entries: readonly TrafficServiceArgument[] | undefined,
+): TrafficServiceFilter[] {
+  return (entries ?? []).map((entry, index) => {
+    const problem = findProblem(entry)
+    if (problem !== null)
+      throw new ToolError('invalid_argument', `${argument}[${index}]: ${problem}`, { argument, index })
+    const { proto, ...rest } = entry
+    return proto === undefined ? rest : { ...rest, proto: parseProtocol(proto) as number }
+  })
+}
+
+function findProblem({
+  port,
+  to_port: toPort,
+  proto,
+  process_name: process,
+  windows_service_name: service,
+}: TrafficServiceArgument) {
+  if ([port, proto, process, service].every((field) => field === undefined))
+    return 'name a port, proto, process or Windows service.'
+  if ([process, service].some((name) => name?.trim() === '')) return 'an empty name would match everything.'
+  if ([port, toPort].some((number) => number !== undefined && (number < 0 || number > 65_535)))
+    return 'ports are 0 to 65535.'
+  const number = proto === undefined ? undefined : parseProtocol(proto)
+  if (number === null) return `proto "${proto}" is no protocol name or number.`
+  if (port !== undefined && number !== undefined && number !== TCP && number !== UDP)
+    return 'only tcp and udp have ports.'
+  if (toPort !== undefined && (port === undefined || toPort < port)) return 'to_port needs a port that is not above it.'
+  return null
 }

@@ -1,8 +1,8 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { TrafficSelector } from '../../schemas/pce/traffic.js'
+import type { NamedKind, NamedObject } from '../inventory/find-object.js'
 import { parseAddress, type AddressFilter } from '../inventory/match-addresses.js'
 import { parseHref, toActiveHref } from '../inventory/parse-href.js'
-import type { NamedKind, NamedObject } from '../inventory/find-object.js'
 import type { PolicyLookups } from '../inventory/policy-lookups.js'
 import {
   isLabelReference,

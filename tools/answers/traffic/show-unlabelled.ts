@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
+import { UNLABELLED_KINDS } from '../../../domain/traffic/find-unlabelled.js'
+import { Reading } from '../../../domain/traffic/read-flows.js'
 import { Count, Counts, Nullable, StringEnum, Text } from '../../../schemas/common.js'
 import { Truncation } from '../show-sections.js'
-import { Reading } from '../../../domain/traffic/describe-reading.js'
-import { UNLABELLED_KINDS } from '../../../domain/traffic/describe-unlabelled.js'
 
 const text = Type.String()
 const count = Type.Integer()

@@ -1,0 +1,196 @@
+import { compareTexts } from '../text/compare-values.js'
+import type { FlowRow } from './encode-flow.js'
+
+/** Distinct tuples of numbers, each known by its position in order of appearance. */
+export interface TupleTable {
+  /** The tuple's position; a tuple never seen before gets the next one. `tuple` is copied. */
+  slot(tuple: Int32Array): number
+  /** One number of a tuple. */
+  at(slot: number, column: number): number
+  readonly size: number
+}
+
+/** `width`: numbers in a tuple. Open addressing over typed arrays: 200,000 tuples of five take 6 MB and no objects. */
+export function createTupleTable(width: number): TupleTable {
+  let size = 0
+  let keys = new Int32Array(256 * width)
+  // Position + 1 of the tuple, 0 for a free bucket; the length is a power of two, never more than half full.
+  let buckets = new Int32Array(1024)
+
+  // Plain loops: for so few numbers the methods of typed arrays, and iterating over one, cost more than the work itself.
+  const equals = (slot: number, tuple: Int32Array) => {
+    const start = slot * width
+    for (let column = 0; column < width; column++) if (keys[start + column] !== tuple[column]) return false
+    return true
+  }
+  const grow = () => {
+    const longer = new Int32Array(keys.length * 2)
+    longer.set(keys)
+    keys = longer
+  }
+  const rehash = () => {
+    buckets = new Int32Array(buckets.length * 4)
+    const mask = buckets.length - 1
+    for (let slot = 0; slot < size; slot++) {
+      let bucket = hash(keys, slot * width, width) & mask
+      while (buckets[bucket] !== 0) bucket = (bucket + 1) & mask
+      buckets[bucket] = slot + 1
+    }
+  }
+
+  return {
+    slot(tuple) {
+      const mask = buckets.length - 1
+      let bucket = hash(tuple, 0, width) & mask
+      for (;;) {
+        const entry = buckets[bucket] as number
+        if (entry === 0) break
+        if (equals(entry - 1, tuple)) return entry - 1
+        bucket = (bucket + 1) & mask
+      }
+      if ((size + 1) * width > keys.length) grow()
+      for (let column = 0; column < width; column++) keys[size * width + column] = tuple[column] as number
+      buckets[bucket] = ++size
+      if (size * 2 > buckets.length) rehash()
+      return size - 1
+    },
+    at: (slot, column) => keys[slot * width + column] as number,
+    get size() {
+      return size
+    },
+  }
+}
+
+/** Of the numbers from `start` on. Mixes every bit of every number into the low bits, where the bucket is taken from. */
+function hash(numbers: Int32Array, start: number, width: number): number {
+  let mixed = 0
+  for (let at = start; at < start + width; at++) {
+    mixed = Math.imul(mixed ^ (numbers[at] as number), 0x9e3779b1)
+    mixed ^= mixed >>> 15
+  }
+  mixed = Math.imul(mixed, 0x85ebca6b)
+  return (mixed ^ (mixed >>> 13)) >>> 0
+}
+
+/** What rows add up to. Bytes are into and out of the destination; times are RFC 3339 in UTC, null when no row has one. */
+export interface Measures {
+  connections: number
+  bytes_in: number
+  bytes_out: number
+  first_detected: string | null
+  last_detected: string | null
+}
+
+/** The sums of many groups, in typed arrays. */
+export interface MeasureTable {
+  add(group: number, row: FlowRow): void
+  connections(group: number): number
+  of(group: number): { rows: number; measures: Measures }
+}
+
+const FIELDS = 6
+const [ROWS, CONNECTIONS, BYTES_IN, BYTES_OUT, FIRST, LAST] = [0, 1, 2, 3, 4, 5]
+
+export function createMeasures(): MeasureTable {
+  let sums = new Float64Array(64 * FIELDS)
+  const at = (group: number, field: number) => sums[group * FIELDS + field] as number
+  return {
+    add(group, row) {
+      const start = group * FIELDS
+      if (start + FIELDS > sums.length) {
+        const longer = new Float64Array(Math.max(sums.length * 2, start + FIELDS))
+        longer.set(sums)
+        sums = longer
+      }
+      const isNew = sums[start + ROWS] === 0
+      sums[start + ROWS]! += 1
+      sums[start + CONNECTIONS]! += row.connections
+      sums[start + BYTES_IN]! += row.bytesIn
+      sums[start + BYTES_OUT]! += row.bytesOut
+      const first = sums[start + FIRST] as number
+      const last = sums[start + LAST] as number
+      // A comparison with NaN is false: a time that is missing never wins.
+      if (isNew || Number.isNaN(first) || row.first < first) sums[start + FIRST] = row.first
+      if (isNew || Number.isNaN(last) || row.last > last) sums[start + LAST] = row.last
+    },
+    connections: (group) => at(group, CONNECTIONS),
+    of: (group) => ({
+      rows: at(group, ROWS),
+      measures: {
+        connections: at(group, CONNECTIONS),
+        bytes_in: at(group, BYTES_IN),
+        bytes_out: at(group, BYTES_OUT),
+        first_detected: toTime(at(group, FIRST)),
+        last_detected: toTime(at(group, LAST)),
+      },
+    }),
+  }
+}
+
+/** Milliseconds since the epoch as the PCE writes them, without empty milliseconds. */
+export function toTime(milliseconds: number): string | null {
+  return Number.isNaN(milliseconds) ? null : new Date(milliseconds).toISOString().replace('.000Z', 'Z')
+}
+
+/**
+ * Of the numbers 0 … size-1 those with the highest value, at most `limit`, ties by `compareTies`; and how many reach `least`.
+ * A summary may have 200,000 groups of which some hundred are shown: sorting all of them would hold every other call up.
+ */
+export function pickTop(
+  size: number,
+  limit: number,
+  least: number,
+  valueOf: (item: number) => number,
+  compareTies: (a: number, b: number) => number,
+): { total: number; top: number[] } {
+  const values = new Float64Array(size)
+  let total = 0
+  for (let item = 0; item < size; item++) {
+    const value = valueOf(item)
+    if (value >= least) values[total++] = value
+  }
+  const wanted = Math.min(limit, total)
+  if (wanted === 0) return { total, top: [] }
+  const cut = values.subarray(0, total).sort()[total - wanted] as number
+  const compare = (a: number, b: number) => valueOf(b) - valueOf(a) || compareTies(a, b)
+  const all = () => Array.from({ length: size }, (_, item) => item)
+  if (wanted === total)
+    return {
+      total,
+      top: all()
+        .filter((item) => valueOf(item) >= least)
+        .sort(compare),
+    }
+
+  const above: number[] = []
+  // Those that just reach the cut compete for the places that are left: a sorted list of the best so far.
+  const tied: number[] = []
+  let places = wanted
+  for (let item = 0; item < size; item++) if (valueOf(item) > cut) places -= 1
+  for (let item = 0; item < size; item++) {
+    const value = valueOf(item)
+    if (value > cut) above.push(item)
+    else if (value === cut) insertSorted(tied, item, places, compareTies)
+  }
+  return { total, top: [...above.sort(compare), ...tied] }
+}
+
+function insertSorted(list: number[], item: number, places: number, compare: (a: number, b: number) => number): void {
+  const last = list[list.length - 1]
+  if (list.length === places && last !== undefined && compare(item, last) >= 0) return
+  let low = 0
+  let high = list.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (compare(item, list[middle] as number) < 0) high = middle
+    else low = middle + 1
+  }
+  list.splice(low, 0, item)
+  if (list.length > places) list.pop()
+}
+
+/** The first `limit` of some texts in the order of their characters, without putting all of them in order. */
+export function firstByName(texts: readonly string[], limit: number): string[] {
+  const compare = (a: number, b: number) => compareTexts(texts[a] as string, texts[b] as string)
+  return pickTop(texts.length, limit, 0, () => 0, compare).top.map((at) => texts[at] as string)
+}
