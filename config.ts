@@ -30,7 +30,7 @@ const readText = (path: string) => readFileSync(path, 'utf8')
 
 /**
  * The configuration of one program, or StartupError with the line for standard error. The startup gates of HTTP run in the order of
- * design decision 8.
+ * D8.
  *
  * @param readFile for secrets in files; returns the text or throws what node:fs throws.
  */

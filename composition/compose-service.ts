@@ -31,7 +31,7 @@ export interface Service {
 
 /**
  * Puts the service of stdio and dev-insecure together. Its only gate is the presence of a PCE: there is no role to check and no
- * login that could mint a confirm token (design decisions 9 and 15). Throws StartupError.
+ * login that could mint a confirm token (D9, D15). Throws StartupError.
  */
 export function composeService(config: StdioConfig | InsecureHttpConfig, parts: ServiceParts): Service {
   const scope = createCallScope()

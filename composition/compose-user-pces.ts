@@ -36,9 +36,8 @@ type UserPcesConfig = Pick<PerUserConfig, 'userPce'> & { http: Pick<PerUserConfi
 const PATIENCE_MS = 8000
 
 /**
- * Every caller with a PCE key of their own, from the keystore (specification, part 5, item 6): looked up for each request, connected
- * through the host guard, pooled by caller and version of the credentials. Throws StartupError for TLS files and a proxy that no
- * client can use.
+ * Every caller with a PCE key of their own, from the keystore (S14): looked up for each request, connected through the host guard,
+ * pooled by caller and version of the credentials. Throws StartupError for TLS files and a proxy that no client can use.
  */
 export function composeUserPces(config: UserPcesConfig, parts: UserPcesParts): Omit<PceSource, 'state'> {
   const { keystore, log, now, own, resolve = lookUp, patienceMs = PATIENCE_MS } = parts

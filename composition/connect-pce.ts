@@ -4,9 +4,9 @@ import type { ServiceLog } from '../plugins/dispatcher/record-call.js'
 import { StartupError, type PceFromEnvironment } from '../schemas/config.js'
 
 /**
- * A PCE client for one key. Nothing is connected yet: a PCE that does not answer stops no start-up (design decision 8). Its requests
- * carry the id of the call they are made for, its retries are logged, the ids of its answers are noted with the call. Throws
- * StartupError for settings the client refuses, files it cannot read included.
+ * A PCE client for one key. Nothing is connected yet: a PCE that does not answer stops no start-up (D8). Its requests carry the id
+ * of the call they are made for, its retries are logged, the ids of its answers are noted with the call. Throws StartupError for
+ * settings the client refuses, files it cannot read included.
  *
  * @param more further options of the client.
  */

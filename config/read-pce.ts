@@ -16,7 +16,7 @@ export function readPce(env: Environment, warnings: string[]): PceFromEnvironmen
   }
 }
 
-/** How any PCE is reached, whoever's key is used: design decision 10 in every mode. Throws StartupError for malformed values. */
+/** How any PCE is reached, whoever's key is used: D10 in every mode. Throws StartupError for malformed values. */
 export function readPceConnection(env: Environment, warnings: string[]): Pick<PceFromEnvironment, 'tls' | 'proxyUrl'> {
   const verify = readBoolean(env, 'PCE_TLS_VERIFY', true)
   if (!verify)

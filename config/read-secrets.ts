@@ -59,7 +59,7 @@ export function readSecretFiles(
   return Object.keys(found).length === 0 ? env : { ...env, ...found }
 }
 
-/** Strict base64 of 32 bytes (specification, part 8). The value itself is never part of a message. Throws StartupError. */
+/** Strict base64 of 32 bytes (S21). The value itself is never part of a message. Throws StartupError. */
 export function readKey(env: Environment, name: string): Buffer {
   const value = env[name] ?? ''
   const bytes = Buffer.from(value, 'base64')

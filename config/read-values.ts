@@ -29,7 +29,7 @@ export function readBoolean(env: Environment, name: string, otherwise: boolean):
 /** Those of `names` that are not set, or to nothing but blanks, in their order. */
 export const missingOf = (env: Environment, names: readonly string[]) => names.filter((name) => !env[name]?.trim())
 
-/** URLs that carry identity are https, or http on loopback (design decision 14). Throws StartupError. */
+/** URLs that carry identity are https, or http on loopback (D14). Throws StartupError. */
 export function checkUrl(env: Environment, name: string): void {
   const value = env[name] ?? ''
   // A URL parser forgives what a comparison with a token's claim does not.

@@ -8,8 +8,8 @@ const PCE_MODES = ['per_user', 'shared'] as const
 export type PceMode = (typeof PCE_MODES)[number]
 
 /**
- * The startup gates of HTTP without MCP_DEV_INSECURE=1 that need no secret: where it listens, then the OAuth variables (specification,
- * part 5, item 8; design decision 8). Throws StartupError with the specification's words.
+ * The startup gates of HTTP without MCP_DEV_INSECURE=1 that need no secret: where it listens, then the OAuth variables (S16, D8).
+ * Throws StartupError with the specification's words.
  */
 export function checkAddressAndOAuth(env: Environment, { host, socket }: ListenOptions): void {
   if (socket === undefined && !isLoopback(host))
@@ -35,7 +35,7 @@ export function checkModeAndKeys(env: Environment): PceMode {
   return mode
 }
 
-/** Throws StartupError for a mode that does not exist (design decision 11). */
+/** Throws StartupError for a mode that does not exist (D11). */
 export function readMode(env: Environment): PceMode {
   const named = env.MCP_PCE_MODE || 'per_user'
   const mode = PCE_MODES.find((known) => known === named)

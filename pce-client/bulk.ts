@@ -3,7 +3,7 @@ import type { BulkVerb } from './kinds.js'
 import type { Answer } from './transport.js'
 import type { BulkResultItem } from './types.js'
 
-/** The PCE takes no more objects in one bulk call (pce-api h). */
+/** The PCE takes no more objects in one bulk call (P48). */
 const CHUNK = 1000
 
 const SUCCESS = new Set(['created', 'updated'])
@@ -23,9 +23,9 @@ export function inChunks<T>(items: readonly T[], size = CHUNK): T[][] {
 }
 
 /**
- * The items of a bulk answer in one form. The PCE has two: `{href, status, token?, message?}` for every input of a creation or
- * an update, `{href, errors}` for the failures alone of a deletion. An item without a good status and without errors becomes
- * one error (pce-api c).
+ * The items of a bulk answer in one form. The PCE has two: `{href, status, token?, message?}` for every input of a creation or an
+ * update, `{href, errors}` for the failures alone of a deletion. An item without a good status and without errors becomes one error
+ * (P12).
  *
  * @throws {PceError} `outcome_unknown` when the answer is no list: the call was accepted, but not what became of its items.
  */

@@ -33,9 +33,9 @@ interface Job {
 }
 
 /**
- * A collection through the PCE's asynchronous job (pce-api b.3): `Prefer: respond-async`, poll the `Location` at the pace of
- * `Retry-After` growing by half, then fetch the result. An immediate 200 with the list is taken as it is. A job that nobody
- * waits for any more is deleted at the PCE.
+ * A collection through the PCE's asynchronous job (P10): `Prefer: respond-async`, poll the `Location` at the pace of `Retry-After`
+ * growing by half, then fetch the result. An immediate 200 with the list is taken as it is. A job that nobody waits for any more is
+ * deleted at the PCE.
  *
  * @throws {PceApiError} for a status above 399, and `job_failed` when the PCE reports the job as failed, has no such job or
  *   result any more, or does not finish it within 10 minutes.
@@ -169,7 +169,7 @@ async function pollUntilDone(http: Http, settings: ClientSettings, job: Job, sta
   }
 }
 
-/** Jobs and their results are kept for about a day (pce-api b.3): a missing one says so instead of "not found". */
+/** Jobs and their results are kept for about a day (P10): a missing one says so instead of "not found". */
 function rethrowGone(path: string): (error: unknown) => never {
   return (error) => {
     if (!isGone(error)) throw error

@@ -5,7 +5,7 @@ import type { ClientSettings } from './settings.js'
 import type { Answer, Http } from './transport.js'
 import type { CollectionOptions, Page, RequestOptions } from './types.js'
 
-/** Asked for when the PCE does not say how many objects there are; known to be honoured (pce-api b.1). */
+/** Asked for when the PCE does not say how many objects there are; known to be honoured (P8). */
 const GENEROUS_MAX_RESULTS = 10_000
 /** How many objects the PCE answers when it is not told; events and security principals have 100. */
 const DEFAULT_PAGE = 500
@@ -18,10 +18,10 @@ export async function getPage<T>(http: Http, endpoint: string, options: RequestO
 }
 
 /**
- * Every object of a collection: the count first (`max_results=0`), then all of them (specification 4.3). An endpoint that
- * ignores `max_results` answers everything at once. The total is a hint, never an excuse to lose objects: it may be missing,
- * wrong, unfiltered or outgrown, so an answer as long as what was asked for is asked for again with more, and where even that
- * can hide objects, or they are too many for one answer, the asynchronous job decides.
+ * Every object of a collection: the count first (`max_results=0`), then all of them (S9). An endpoint that ignores `max_results`
+ * answers everything at once. The total is a hint, never an excuse to lose objects: it may be missing, wrong, unfiltered or
+ * outgrown, so an answer as long as what was asked for is asked for again with more, and where even that can hide objects, or they
+ * are too many for one answer, the asynchronous job decides.
  *
  * @param pageLimit the most objects a synchronous answer of this kind ever has.
  */

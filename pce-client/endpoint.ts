@@ -10,8 +10,8 @@ export interface ResolvedEndpoint {
 }
 
 /**
- * Turns an endpoint into an address of this PCE (pce-api a.1, a.3): leading slashes go, `//` becomes `/`, and the
- * organisation is put in front unless the endpoint brings its own or does not want one.
+ * Turns an endpoint into an address of this PCE (P1, P3): leading slashes go, `//` becomes `/`, and the organisation is put in
+ * front unless the endpoint brings its own or does not want one.
  *
  * @throws {PceError} `invalid_href` for an endpoint that would leave the API: another origin, dot segments in any spelling,
  *   backslashes, control characters, half a surrogate pair (which a URL replaces by another character). Hrefs come from callers, and a path that climbs would act on something else.
@@ -51,7 +51,7 @@ export function endpointOfLocation(address: PceAddress, location: string): strin
 }
 
 /**
- * List values travel as JSON (pce-api b.1), undefined ones not at all. Brackets and blanks are percent-encoded.
+ * List values travel as JSON (P8), undefined ones not at all. Brackets and blanks are percent-encoded.
  */
 function encodeParams(params: NonNullable<RequestOptions['params']>): string {
   return Object.entries(params)
@@ -70,7 +70,7 @@ function encodeParams(params: NonNullable<RequestOptions['params']>): string {
     .join('&')
 }
 
-/** Ids may be names (pce-api quirk 27): what would end the path or break its encoding is encoded, blanks are by the URL itself. */
+/** Ids may be names (P45): what would end the path or break its encoding is encoded, blanks are by the URL itself. */
 function encodeStrays(url: string): string {
   return url.replaceAll('#', '%23').replace(/%(?![0-9a-f]{2})/gi, '%25')
 }

@@ -41,8 +41,8 @@ export interface PceErrorFacts {
 }
 
 /**
- * The superclass of everything this client throws (specification, part 7). No message, property or cause of it holds a
- * credential: the HTTP library's own errors carry request headers, so they are never attached.
+ * The superclass of everything this client throws (S20). No message, property or cause of it holds a credential: the HTTP library's
+ * own errors carry request headers, so they are never attached.
  */
 export class PceError extends Error {
   override readonly name: string = 'PceError'
@@ -78,7 +78,7 @@ export interface PceApiErrorFacts {
   code?: PceErrorCode
 }
 
-/** Tokens by which the PCE says that what was to be deleted is gone already (pce-api a.4, f.3). */
+/** Tokens by which the PCE says that what was to be deleted is gone already (P4, P31). */
 const GONE_TOKENS = new Set(['label_already_deleted'])
 
 /**

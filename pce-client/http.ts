@@ -125,7 +125,7 @@ function requestHeaders(method: string, options: SendOptions, settings: ClientSe
   return own
 }
 
-/** Design decision 23: a repeated DELETE that finds nothing has done its work the first time. */
+/** D23: a repeated DELETE that finds nothing has done its work the first time. */
 function isDoneAlready(error: PceError, state: CallState): boolean {
   return state.method === 'DELETE' && state.attempts >= 2 && error instanceof PceApiError && error.isGone
 }

@@ -87,8 +87,8 @@ const policy = <T extends KindTraits>(specName: string, verbs: Verbs, traits: T 
   kind(specName, `/orgs/{org_id}/sec_policy/{pversion}/${endpoint}`, verbs, traits)
 
 /**
- * Every object kind of the specification (4.3) under its attribute: the one table that the object API, the href checks and
- * the change subsets are driven by. Facts: pce-api (c).
+ * Every object kind of the specification (4.3) under its attribute: the one table that the object API, the href checks and the
+ * change subsets are driven by. Facts: P12.
  */
 export const KINDS = {
   accessRestrictions: org('access_restrictions', CRUD, { id: 'int', name: 'field' }),

@@ -59,9 +59,9 @@ export function outcomeOf(failure: Failure, state: CallState): FailedAttempt['ou
 }
 
 /**
- * The error a call ends with. A write that was sent and got no answer, at any of its attempts, or a creating one that got a
- * server error, is `outcome_unknown` (design decisions 3 and 23): saying that it failed could be wrong. What the PCE said last
- * stays in it. Never carries the HTTP library's error, which holds the request's headers.
+ * The error a call ends with. A write that was sent and got no answer, at any of its attempts, or a creating one that got a server
+ * error, is `outcome_unknown` (D3, D23): saying that it failed could be wrong. What the PCE said last stays in it. Never carries
+ * the HTTP library's error, which holds the request's headers.
  */
 export function toPceError(failure: Failure, state: CallState): PceError {
   if (!(failure instanceof Error)) return toApiError(failure, state)

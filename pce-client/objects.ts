@@ -15,8 +15,8 @@ import type { PceObject } from '../schemas/pce/reference.js'
 type Parent = ReferenceLike | null | undefined
 
 /**
- * The generic operations of one kind (specification 4.3), driven by its row in kinds.ts. What the kind cannot do, and every
- * href that is not its own, is refused before any request.
+ * The generic operations of one kind (S9), driven by its row in kinds.ts. What the kind cannot do, and every href that is not its
+ * own, is refused before any request.
  */
 export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
   readonly #kind: Kind
@@ -144,7 +144,7 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
     return collectionOf(this.#kind, this.#orgId, policyVersion, parent)
   }
 
-  /** A bulk deletion may also name an object by its external reference (pce-api c). */
+  /** A bulk deletion may also name an object by its external reference (P12). */
   #bulkHref(reference: ReferenceLike): string {
     const href = hrefOf(reference)
     const external = `${this.#collection('draft')}?external_data_set=`

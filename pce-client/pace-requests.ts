@@ -16,8 +16,8 @@ export interface Pacer {
 }
 
 /**
- * At most `limit` starts in any 60 seconds (the PCE allows 500: pce-api h), first come, first served. Written here because the
- * published limiters (p-throttle, limiter) run on the system's clock and cannot give up one waiting call and free its place.
+ * At most `limit` starts in any 60 seconds (the PCE allows 500: P48), first come, first served. Written here because the published
+ * limiters (p-throttle, limiter) run on the system's clock and cannot give up one waiting call and free its place.
  */
 export function createPacer(limit: number, timers: Timers): Pacer {
   /** When the last requests were started, oldest first: only those of the last minute, so never more than `limit`. */

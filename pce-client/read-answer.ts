@@ -19,8 +19,8 @@ export function bodyOf<T>(answer: Answer): T {
 export type Creation = 'one' | 'wrapped' | 'list'
 
 /**
- * What was created, as the PCE answers it: an object, or objects, with their hrefs (pce-api a.7). It exists once the PCE has
- * answered, so an answer that does not name it is no failure to create.
+ * What was created, as the PCE answers it: an object, or objects, with their hrefs (P7). It exists once the PCE has answered, so an
+ * answer that does not name it is no failure to create.
  *
  * @throws {PceError} `outcome_unknown` for such an answer.
  */

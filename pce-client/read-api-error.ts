@@ -5,9 +5,8 @@ const LONGEST_TOKEN = 100
 const MOST_ITEMS = 20
 
 /**
- * The error items of a PCE answer (pce-api f.1): `[{token, message}]` as a rule; older and proxy-level errors are
- * `[{error}]`, one object, `{errors: [...]}`, HTML or nothing. Unusable bodies give no items. Texts are clipped: they come
- * from outside.
+ * The error items of a PCE answer (P29): `[{token, message}]` as a rule; older and proxy-level errors are `[{error}]`, one object,
+ * `{errors: [...]}`, HTML or nothing. Unusable bodies give no items. Texts are clipped: they come from outside.
  */
 export function readApiErrors(body: string): PceApiErrorItem[] {
   const start = body.trimStart()[0]

@@ -32,8 +32,7 @@ export function checkHref(kind: Kind, orgId: string, reference: ReferenceLike): 
 }
 
 /**
- * The href that a write goes to: of versioned objects only drafts can be written, and the id is the same in both versions
- * (pce-api a.4).
+ * The href that a write goes to: of versioned objects only drafts can be written, and the id is the same in both versions (P4).
  *
  * @throws {PceError} `invalid_href` for a numbered version, which is history.
  */

@@ -1,6 +1,6 @@
 import type { RequestNature } from './classify-request.js'
 
-/** Statuses after which the same request may succeed (specification, part 8). */
+/** Statuses after which the same request may succeed (S21). */
 const RETRIED_STATUSES = new Set([429, 500, 502, 503, 504])
 const FIRST_WAIT_MS = 1000
 const BACKOFF_FACTOR = 2
@@ -25,9 +25,9 @@ export interface FailedAttempt {
 }
 
 /**
- * The whole of design decision 23: milliseconds to wait before the attempt is repeated, or null to give up.
- * A rejected request (429) was not processed, so it is repeated whatever it does; everything else only when repeating is
- * harmless. A wait that would end past the call's deadline is not begun.
+ * The whole of D23: milliseconds to wait before the attempt is repeated, or null to give up. A rejected request (429) was not
+ * processed, so it is repeated whatever it does; everything else only when repeating is harmless. A wait that would end past the
+ * call's deadline is not begun.
  */
 export function waitBeforeRetry(attempt: FailedAttempt): number | null {
   const { outcome, nature, retriesMade } = attempt

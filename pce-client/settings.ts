@@ -50,8 +50,8 @@ const REAL_TIMERS: Timers = {
 }
 
 /**
- * The constructor rules of the specification (4.3) and pce-api a.1. Performs no input or output. Port and organisation are
- * strings there, so they may be digits in a string here; what the specification calls an integer must be one.
+ * The constructor rules of the specification (4.3) and P1. Performs no input or output. Port and organisation are strings there, so
+ * they may be digits in a string here; what the specification calls an integer must be one.
  *
  * @throws {PceIntegerError} for a port outside 1..65535, an organisation below 1, a negative retry count, a time-out that is
  *   not a whole number of seconds above 0 or longer than a timer can wait, a rate below 1.

@@ -5,7 +5,7 @@ import type { PolicyVersionSelector } from '../schemas/common.js'
 import type { KindAttribute, ObjectTypes, SingleAttribute } from './kinds.js'
 
 export interface PceClientOptions {
-  /** PCE address; `http://` or `https://` optional (https then). A path or port inside it is dropped (pce-api a.1). */
+  /** PCE address; `http://` or `https://` optional (https then). A path or port inside it is dropped (P1). */
   url: string
   /** Default `443`. 1..65535, else PceIntegerError. */
   port?: string | number
@@ -17,13 +17,13 @@ export interface PceClientOptions {
   retryCount?: number
   /** Seconds for one attempt up to its response headers. Default 30. */
   requestTimeout?: number
-  /** Seconds for one call with all its retries and waits. Default 120 (design decision 23). */
+  /** Seconds for one call with all its retries and waits. Default 120 (D23). */
   totalTimeout?: number
   /** Seconds a streamed body may stay silent. Default 60. */
   idleTimeout?: number
   /**
-   * Requests, retries included, that may start within any minute; the others wait their turn. No limit by default. The PCE
-   * refuses more than 500 (pce-api h), so stay below, and below your share where several clients use one API key.
+   * Requests, retries included, that may start within any minute; the others wait their turn. No limit by default. The PCE refuses
+   * more than 500 (P48), so stay below, and below your share where several clients use one API key.
    */
   maxRequestsPerMinute?: number
   /** Told about every retry before its wait; never sees headers or credentials. */
@@ -79,7 +79,7 @@ export interface RetryEvent {
 /** Extra options of every call: the last argument of each operation. */
 export interface RequestOptions {
   signal?: AbortSignal
-  /** Query parameters; undefined ones are left out, list values are sent as JSON (pce-api b.1). */
+  /** Query parameters; undefined ones are left out, list values are sent as JSON (P8). */
   params?: Record<string, string | number | boolean | readonly unknown[] | undefined>
   headers?: Record<string, string>
   /** JSON body of post and put. */
@@ -128,7 +128,7 @@ export interface Page<T> {
   totalCount: number | null
 }
 
-/** The generic operations of one object kind (specification 4.3). A verb the kind does not have throws PceError before any request. */
+/** The generic operations of one object kind (S9). A verb the kind does not have throws PceError before any request. */
 export interface ObjectApi<T extends object = PceObject> {
   /** Gives the object that an href, a reference or a whole object names; refuses one of another kind or organisation. */
   getByReference(reference: ReferenceLike, options?: RequestOptions): Promise<T>
@@ -186,7 +186,7 @@ export interface StreamTrafficOptions extends RequestOptions {
   onFlows: (flows: TrafficFlow[]) => void | Promise<void>
   /** After every poll and during the download. */
   onProgress?: (progress: TrafficQueryProgress) => void
-  /** Seconds until the query is given up and deleted at the PCE. Default 600 (design decision 4). */
+  /** Seconds until the query is given up and deleted at the PCE. Default 600 (D4). */
   deadlineSeconds?: number
   /**
    * Have the PCE work out what the draft policy would decide, before the download: rows then have `draft_policy_decision` and
@@ -230,7 +230,7 @@ export interface PceTransport {
   put(endpoint: string, options?: RequestOptions): Promise<PceResponse>
   /** Sends a DELETE. */
   delete(endpoint: string, options?: RequestOptions): Promise<PceResponse>
-  /** Gives a whole collection through the PCE's asynchronous job (pce-api b.3). */
+  /** Gives a whole collection through the PCE's asynchronous job (P10). */
   getCollection(endpoint: string, options?: CollectionOptions): Promise<PceResponse>
   /** Proves that the PCE answers and takes the credentials and the organisation; throws PceApiError when not. */
   mustConnect(options?: RequestOptions): Promise<void>

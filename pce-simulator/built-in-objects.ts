@@ -6,7 +6,7 @@ import { draftPath, type World } from './world.js'
 /** When the objects were made that no estate brings: long before anything that happens. */
 export const BIRTH = '2025-01-01T00:00:00.000Z'
 
-/** Covers every address (pce-api e.4). */
+/** Covers every address (P17). */
 export function anyIpList(world: World): VersionedObject {
   return {
     href: draftPath(world, '/ip_lists/1'),
@@ -25,7 +25,7 @@ export function anyIpList(world: World): VersionedObject {
   }
 }
 
-/** Covers every port of every protocol (pce-api e.5). */
+/** Covers every port of every protocol (P18). */
 export function allServices(world: World): VersionedObject {
   return {
     href: draftPath(world, '/services/1'),

@@ -26,15 +26,15 @@ export interface PceSimulatorOptions {
   /** The Retry-After of 202 answers, whole seconds. Default 1. */
   retryAfter?: number
   /**
-   * What X-Total-Count counts when filters are given (pce-api a.6). `matched` (default): the matching objects. `all` is what one
-   * 25.2 PCE was seen to do: every object of the collection, with the matching ones in X-Matched-Count.
+   * What X-Total-Count counts when filters are given (P6). `matched` (default): the matching objects. `all` is what one 25.2 PCE
+   * was seen to do: every object of the collection, with the matching ones in X-Matched-Count.
    */
   totalCount?: 'all' | 'matched'
   /** Default true; false: `GET /node_available` answers 404, and `/health` says why. */
   nodeAvailable?: boolean
   /** Absent: a PCE of its own. A `member` answers 404 to `GET /supercluster/leader`. */
   supercluster?: 'leader' | 'member'
-  /** Off by default (pce-api h); DOCUMENTED_LIMITS holds what a PCE allows. */
+  /** Off by default (P48); DOCUMENTED_LIMITS holds what a PCE allows. */
   rateLimit?: RateLimits
   /** A hand-made estate instead of a generated one. */
   estate?: Estate

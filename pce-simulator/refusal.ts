@@ -5,7 +5,7 @@ export interface PceErrorItem {
   message: string
 }
 
-/** An answer above 399 in the PCE's own form: a status and a list of `{token, message}` (pce-api f.1). */
+/** An answer above 399 in the PCE's own form: a status and a list of `{token, message}` (P29). */
 export class Refusal extends Error {
   constructor(
     readonly status: number,
@@ -16,7 +16,7 @@ export class Refusal extends Error {
   }
 }
 
-/** 406, by far the most frequent refusal: the payload failed its schema or a business rule (pce-api f.2, f.3). */
+/** 406, by far the most frequent refusal: the payload failed its schema or a business rule (P30, P31). */
 export function notAcceptable(token: string, message: string): Refusal {
   return new Refusal(406, [{ token, message }])
 }

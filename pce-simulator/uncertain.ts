@@ -1,145 +1,145 @@
 /**
  * What no source settles about the PCE, and what this simulator does there: always the mildest documented way. Every entry names
- * the fact and its place in pce-api, and is the only place that decides it.
+ * the fact and its place in docs/pce-facts.md, and is the only place that decides it.
  */
 export const UNCERTAIN = {
-  /** a.4: a second DELETE of an object that waits for its deletion. */
+  /** P4: a second DELETE of an object that waits for its deletion. */
   secondDeletionStatus: 204,
-  /** g.7: rules and boundaries name what they refer to by draft hrefs; clients that send active ones are understood. */
+  /** P33: rules and boundaries name what they refer to by draft hrefs; clients that send active ones are understood. */
   draftsTakeActiveReferences: true,
-  /** a.4: a write to an active path is refused with 405 or 406, nobody says which. */
+  /** P4: a write to an active path is refused with 405 or 406, nobody says which. */
   activeWriteStatus: 405,
-  /** f.2: the body of a 404 may be empty, `[]` or a list with a token; and so may that of a 405. */
+  /** P30: the body of a 404 may be empty, `[]` or a list with a token; and so may that of a 405. */
   notFoundBody: [{ token: 'not_found_error', message: 'Not found' }],
   methodNotAllowedBody: [{ token: 'method_not_allowed_error', message: 'Not allowed' }],
-  /** f.3: a second object of the same name, of the kinds whose token nobody saw (virtual services, boundaries, dimensions …). */
+  /** P31: a second object of the same name, of the kinds whose token nobody saw (virtual services, boundaries, dimensions …). */
   duplicateName: { token: 'name_must_be_unique', message: 'Name must be unique' },
-  /** f.3: the token of a second object with the same external_data_set and external_data_reference. */
+  /** P31: the token of a second object with the same external_data_set and external_data_reference. */
   duplicateExternalDataToken: 'input_validation_error',
-  /** b.1: do filters on part of a text disregard its case? */
+  /** P8: do filters on part of a text disregard its case? */
   filtersIgnoreCase: true,
-  /** b.1: `True` and `False` of clients whose language spells them so are flags too. */
+  /** P8: `True` and `False` of clients whose language spells them so are flags too. */
   flagsIgnoreCase: true,
-  /** b.1: a query parameter that the kind does not have is ignored; false would refuse it. */
+  /** P8: a query parameter that the kind does not have is ignored; false would refuse it. */
   ignoreUnknownParameters: true,
-  /** b.1: max_results above 500 is honoured, as live PCEs do, though documentation says otherwise. */
+  /** P8: max_results above 500 is honoured, as live PCEs do, though documentation says otherwise. */
   largestPage: Infinity,
-  /** f.3: the token of a reserved label value, of a label key without a dimension (e.1), of a second label of one key (e.3). */
+  /** P31: the token of a reserved label value, of a label key without a dimension (P14), of a second label of one key (P16). */
   refusedLabelToken: 'input_validation_error',
-  /** f.3: the token of deleting a label that only a rule names, or one that a kind uses whose token nobody saw. */
+  /** P31: the token of deleting a label that only a rule names, or one that a kind uses whose token nobody saw. */
   labelInRule: { token: 'label_still_has_associated_rule_set', message: 'Label still has an associated rule set' },
   labelInUse: { token: 'input_validation_error', message: 'Label is still in use' },
-  /** f.3: the tokens of deleting what a rule, a boundary or another object uses; only those of IP lists and services were seen. */
+  /** P31: the tokens of deleting what a rule, a boundary or another object uses; only those of IP lists and services were seen. */
   labelGroupInUse: { token: 'label_group_referenced', message: 'Label group is still in use' },
   virtualServiceInUse: { token: 'virtual_service_referenced', message: 'Virtual service is still in use' },
   virtualServerInUse: { token: 'virtual_server_referenced', message: 'Virtual server is still in use' },
-  /** e.10: a virtual service whose deletion is provisioned takes its bindings with it; false would leave them. */
+  /** P23: a virtual service whose deletion is provisioned takes its bindings with it; false would leave them. */
   bindingsEndWithTheirService: true,
-  /** e.10: and so does a workload that is deleted or unpaired; false would leave bindings to a workload that is not listed. */
+  /** P23: and so does a workload that is deleted or unpaired; false would leave bindings to a workload that is not listed. */
   bindingsEndWithTheirWorkload: true,
-  /** e.10: `status` of an item that a POST of service bindings made. */
+  /** P23: `status` of an item that a POST of service bindings made. */
   bindingStatus: 'created',
-  /** e.4, e.5: what every PCE has can be used, not changed. */
+  /** P17, P18: what every PCE has can be used, not changed. */
   builtInObjectsAreFixed: true,
-  /** d: policy_check and allow without any parameter answer nothing found; with some of them missing, 406. */
+  /** P13: policy_check and allow without any parameter answer nothing found; with some of them missing, 406. */
   checkWithoutParameters: { sec_rules: [], deny_rules: [], override_deny_rules: [], status: 'ok' },
-  /** d: restore takes a version number alone; `draft`, `active`, an unknown number and pending changes are 406. */
+  /** P13: restore takes a version number alone; `draft`, `active`, an unknown number and pending changes are 406. */
   restoreStatus: 204,
-  /** d: provisioning nothing, or an object without a pending change. */
+  /** P13: provisioning nothing, or an object without a pending change. */
   nothingPendingStatus: 406,
-  /** d: dependencies, impact and delete take the bare list of hrefs that one client sends, as operation `commit`. */
+  /** P13: dependencies, impact and delete take the bare list of hrefs that one client sends, as operation `commit`. */
   bareHrefListOperation: 'commit',
-  /** e.14: several providers or consumers of a rule search must all be found in a rule; `any` would take one of them. */
+  /** P27: several providers or consumers of a rule search must all be found in a rule; `any` would take one of them. */
   ruleSearchActors: 'all',
-  /** e.14: the name of firewall settings in lists of changes. */
+  /** P27: the name of firewall settings in lists of changes. */
   firewallSettingsName: 'Firewall Settings',
-  /** h: with a 429, which is not documented. */
+  /** P48: with a 429, which is not documented. */
   sendRetryAfterWith429: true,
-  /** d: unpair and upgrade of VENs, remote_action and authentication_recovery answer 200 with `errors`; 204 is documented too. */
+  /** P13: unpair and upgrade of VENs, remote_action and authentication_recovery answer 200 with `errors`; 204 is documented too. */
   venActionStatus: 200,
-  /** d: tokens of a VEN that is unknown or unpaired, that would be downgraded, that has no package in the release. */
+  /** P13: tokens of a VEN that is unknown or unpaired, that would be downgraded, that has no package in the release. */
   unknownVen: { token: 'not_found_error', message: 'Not found' },
   venDowngrade: { token: 'input_validation_error', message: 'VEN cannot be downgraded' },
   venWithoutImage: { token: 'input_validation_error', message: 'VEN platform is not supported by the release' },
-  /** d: the seconds that an upgrade waits for its VEN when it is not told; VENs here stay as they are. */
+  /** P13: the seconds that an upgrade waits for its VEN when it is not told; VENs here stay as they are. */
   venUpgradeTimeoutSeconds: 86_400,
-  /** d: how PUT software/ven/releases/defaults names the VEN types it is for. */
+  /** P13: how PUT software/ven/releases/defaults names the VEN types it is for. */
   venReleaseDefaultsTypes: 'ven_types',
-  /** d: DELETE of the default VEN release. */
+  /** P13: DELETE of the default VEN release. */
   defaultReleaseDeletionStatus: 406,
-  /** b.2: `disconnected_before` compares the last heartbeat of VENs that are offline; false would compare those online too. */
+  /** P9: `disconnected_before` compares the last heartbeat of VENs that are offline; false would compare those online too. */
   disconnectedMeansOffline: true,
-  /** d: workloads/unpair answers 204 without a body when all went well, 200 with `errors` otherwise. */
+  /** P13: workloads/unpair answers 204 without a body when all went well, 200 with `errors` otherwise. */
   workloadsUnpairedStatus: 204,
-  /** e.3: an unpaired workload stays readable with include_deleted, like a deleted unmanaged one; false would erase it. */
+  /** P16: an unpaired workload stays readable with include_deleted, like a deleted unmanaged one; false would erase it. */
   unpairedWorkloadIsKept: true,
-  /** d: an interface given to, or taken from, a managed workload. */
+  /** P13: an interface given to, or taken from, a managed workload. */
   managedInterfaceStatus: 406,
-  /** d: `status` of a row that workloads/bulk_import took, and of one it did not. */
+  /** P13: `status` of a row that workloads/bulk_import took, and of one it did not. */
   importedRowStatus: 'updated',
   refusedRowStatus: 'validation_failure',
-  /** b.2: policy_health of a VEN's workload that nobody complained of and that is not suspended. */
+  /** P9: policy_health of a VEN's workload that nobody complained of and that is not suspended. */
   healthyPolicyHealth: 'active',
-  /** e.11: a container workload profile that is posted without `managed`; false would refuse its labels. */
+  /** P24: a container workload profile that is posted without `managed`; false would refuse its labels. */
   postedProfileIsManaged: true,
-  /** e.11: a label on an unmanaged profile (single source). */
+  /** P24: a label on an unmanaged profile (single source). */
   unmanagedProfileLabels: {
     token: 'unmanaged_container_workload_profile_labels',
     message: 'Labels cannot be assigned to an unmanaged container workload profile',
   },
-  /** e.11: cluster_mode of a cluster that no Kubelink has joined yet. */
+  /** P24: cluster_mode of a cluster that no Kubelink has joined yet. */
   newClusterMode: 'legacy',
-  /** d: enforcement_instructions_request, of one device and of several. */
+  /** P13: enforcement_instructions_request, of one device and of several. */
   instructionsRequestStatus: 202,
-  /** d: the field of enforcement_instructions_applied; without it the newest instructions are meant. */
+  /** P13: the field of enforcement_instructions_applied; without it the newest instructions are meant. */
   appliedInstructionsField: 'enforcement_instructions_data_href',
-  /** e.10: status of a load balancer's device that no enforcement node has reached. */
+  /** P23: status of a load balancer's device that no enforcement node has reached. */
   newSlbDeviceStatus: 'pending',
-  /** c, d, g.17: a PUT to an id of the caller's choice that creates: 201 with the object, or 204 as any other PUT. */
+  /** P12, P13, P38: a PUT to an id of the caller's choice that creates: 201 with the object, or 204 as any other PUT. */
   creatingPutStatus: 201 as 201 | 204,
-  /** e.15: the keys whose labels make an app group, and so the parts of its id; an organisation could choose others. */
+  /** P28: the keys whose labels make an app group, and so the parts of its id; an organisation could choose others. */
   appGroupKeys: ['app', 'env'],
-  /** e.15: does a label mapping rule's expression disregard case? */
+  /** P28: does a label mapping rule's expression disregard case? */
   labelMappingFoldsCase: true,
-  /** d: the statuses of a label mapping run, and its answer to assign_labels before it is completed. */
+  /** P13: the statuses of a label mapping run, and its answer to assign_labels before it is completed. */
   mappingRunStatuses: { waiting: 'queued', working: 'running', done: 'completed', failed: 'failed' },
   unfinishedMappingRunStatus: 406,
-  /** d: a label mapping run without workloads, or without rules, means all of them; false would mean none. */
+  /** P13: a label mapping run without workloads, or without rules, means all of them; false would mean none. */
   noListMeansAll: true,
-  /** d: label_mapping_rules/update answers 204, or 200 with an item for each rule. */
+  /** P13: label_mapping_rules/update answers 204, or 200 with an item for each rule. */
   mappingRulesUpdateStatus: 204 as 200 | 204,
-  /** e.15: the statuses of a report. */
+  /** P28: the statuses of a report. */
   reportStatuses: { waiting: 'queued', working: 'running', done: 'done', failed: 'failed' },
-  /** i: the answer to one report more than `max_queued_reports`. */
+  /** P49: the answer to one report more than `max_queued_reports`. */
   fullReportQueueStatus: 406,
-  /** c: may a report be asked for whose template is not enabled? */
+  /** P12: may a report be asked for whose template is not enabled? */
   refuseDisabledTemplates: true,
-  /** d, f.2: a result that has expired; 410 is known from one client's tests only. */
+  /** P13, P30: a result that has expired; 410 is known from one client's tests only. */
   expiredResultStatus: 404,
-  /** b.4: `update_rules` is answered with 202, or 204. */
+  /** P11: `update_rules` is answered with 202, or 204. */
   updateRulesStatus: 202,
-  /** d: `offset` and `limit` of `update_rules` choose the rows whose rules are worked out; one client sends them. */
+  /** P13: `offset` and `limit` of `update_rules` choose the rows whose rules are worked out; one client sends them. */
   updateRulesHasWindow: true,
-  /** a.2: a source address that an access restriction excludes is refused with 401 or 403, nobody says which. */
+  /** P2: a source address that an access restriction excludes is refused with 401 or 403, nobody says which. */
   excludedAddressStatus: 403,
-  /** a.2: the token of a login can be exchanged again within its 30 seconds; false would spend it. */
+  /** P2: the token of a login can be exchanged again within its 30 seconds; false would spend it. */
   authTokenIsReusable: true,
-  /** a.2: an API key may be asked to live longer than the organisation's longest expiration; false would refuse it. */
+  /** P2: an API key may be asked to live longer than the organisation's longest expiration; false would refuse it. */
   keyMayOutliveMaximum: true,
-  /** d: a login answers 200 or 201. */
+  /** P13: a login answers 200 or 201. */
   loginStatus: 200,
-  /** d: what verify_connection of a directory answers, and how it says that there is no connection. */
+  /** P13: what verify_connection of a directory answers, and how it says that there is no connection. */
   ldapConnectionVerified: { success: true },
   ldapConnectionFailure: { token: 'input_validation_error', message: 'The LDAP server cannot be reached' },
-  /** c: a signing certificate made for an identity provider: status, and the whole configuration as the answer. */
+  /** P12: a signing certificate made for an identity provider: status, and the whole configuration as the answer. */
   samlSigningCertStatus: 201,
-  /** f.2: what a 501 says when a user was created but the invitation could not be sent. */
+  /** P30: what a 501 says when a user was created but the invitation could not be sent. */
   invitationNotSent: { token: 'not_implemented_error', message: 'The invitation could not be sent' },
-  /** f.3: a second user of the same name, a second security principal of the same SID. */
+  /** P31: a second user of the same name, a second security principal of the same SID. */
   takenUsername: { token: 'input_validation_error', message: 'The username is taken' },
   takenSid: { token: 'input_validation_error', message: 'The SID is taken' },
-  /** i: a deleted security principal stays readable, marked, since rules may show it so; false would erase it. */
+  /** P49: a deleted security principal stays readable, marked, since rules may show it so; false would erase it. */
   deletedPrincipalIsKept: true,
-  /** i: statuses of a support bundle that waits, is made, is there, could not be made. */
+  /** P49: statuses of a support bundle that waits, is made, is there, could not be made. */
   supportBundleStatus: { waiting: 'pending', working: 'in_progress', done: 'completed', failed: 'failed' },
 } as const

@@ -20,7 +20,7 @@ export interface ProvisionedVersion {
   snapshot: Snapshot
 }
 
-/** An asynchronous collection job: its rows are fixed when it is asked for (pce-api b.3). */
+/** An asynchronous collection job: its rows are fixed when it is asked for (P10). */
 export interface Job {
   href: string
   description: string

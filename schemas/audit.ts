@@ -12,8 +12,8 @@ export interface AuditFacts {
 }
 
 /**
- * One line of the audit log: one `decision` per tool call, written before the handler runs, and one `outcome` after it
- * (design decision 25). Arguments and secrets are never part of it.
+ * One line of the audit log: one `decision` per tool call, written before the handler runs, and one `outcome` after it (D25).
+ * Arguments and secrets are never part of it.
  */
 export interface AuditEntry extends AuditFacts {
   /** RFC 3339, UTC. */

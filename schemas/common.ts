@@ -3,7 +3,7 @@ import { Type, type TSchema } from '@sinclair/typebox'
 /** A PCE reference: a path without `/api/v2`, already carrying its organisation (`/orgs/1/labels/14`). */
 export const Href = (description: string) => Type.String({ description, maxLength: 1024 })
 
-/** `T | null`: the PCE sends null where other APIs would leave a field out (pce-api quirk 25). A description of `schema` moves to the whole. */
+/** `T | null`: the PCE sends null where other APIs would leave a field out (P43). A description of `schema` moves to the whole. */
 export const Nullable = <T extends TSchema>(schema: T) => {
   const { description, ...bare } = schema
   return Type.Union([bare as unknown as T, Type.Null()], description === undefined ? {} : { description })

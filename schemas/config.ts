@@ -40,11 +40,11 @@ export interface StdioConfig extends CommonConfig {
 export interface InsecureHttpConfig extends CommonConfig {
   mode: 'insecure'
   http: HttpListen
-  /** Absent when PCE_HOST is not set: the server starts and tools that need a PCE say so (design decision 9). */
+  /** Absent when PCE_HOST is not set: the server starts and tools that need a PCE say so (D9). */
   pce?: PceFromEnvironment
 }
 
-/** How access tokens are checked (specification, part 5). */
+/** How access tokens are checked (S10). */
 export interface OAuthConfig {
   issuer: string
   jwksUrl: string

@@ -1,13 +1,13 @@
 import type { Owner } from './caller.js'
 
-/** Why a call that needs a confirm token has no good one (design decision 20). */
+/** Why a call that needs a confirm token has no good one (D20). */
 export type ConfirmReason = 'missing' | 'malformed' | 'mismatch' | 'expired' | 'stale'
 
 /** What a confirm token is for: one call of one tool by one caller. */
 export interface ConfirmedCall {
   owner: Owner
   tool: string
-  /** Lowercase hex SHA-256 of the canonical arguments (design decision 19). */
+  /** Lowercase hex SHA-256 of the canonical arguments (D19). */
   paramsHash: string
   /** On which PCE it would run, with the organisation; absent for a tool that runs on none. */
   pce?: string
@@ -86,8 +86,8 @@ export interface Confirmations {
    */
   ask(call: ConfirmedCall, boundTo: string | null): Promise<Question>
   /**
-   * Rejects with ToolError `confirm_required {reason: stale, params_hash}` where `challenge` does not name what was shown last, and with
-   * `confirm_unavailable`. Without one the token is for what was shown last (design decision 21).
+   * Rejects with ToolError `confirm_required {reason: stale, params_hash}` where `challenge` does not name what was shown last, and
+   * with `confirm_unavailable`. Without one the token is for what was shown last (D21).
    */
   mint(call: ConfirmedCall, challenge?: string): Promise<MintedToken>
   /** `token` as it came from the client: anything. Never throws. */

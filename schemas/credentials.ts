@@ -28,9 +28,9 @@ export interface CredentialsPort {
    */
   status(): Promise<{ registered: boolean; message: string; facts?: CredentialFacts }>
   /**
-   * Stores the credentials in place of earlier ones, then tries the PCE with them (design decision 18). Rejects with ToolError
-   * `invalid_argument` with `problems` for a host that the policy does not admit, `shared_mode`, or `keystore_unavailable`; in all
-   * these cases nothing is stored.
+   * Stores the credentials in place of earlier ones, then tries the PCE with them (D18). Rejects with ToolError `invalid_argument`
+   * with `problems` for a host that the policy does not admit, `shared_mode`, or `keystore_unavailable`; in all these cases nothing
+   * is stored.
    */
   register(credentials: PceCredentials): Promise<{ facts: CredentialFacts; connection: ConnectionReport }>
   /** Resolves with whether there was something to remove. Rejects with ToolError `shared_mode` or `keystore_unavailable`. */

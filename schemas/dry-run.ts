@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 
-/** The switch of every tool that can show its plan (design decision 3). */
+/** The switch of every tool that can show its plan (D3). */
 export const DryRunInput = {
   dry_run: Type.Optional(Type.Boolean({ description: 'Plan only' })),
 }

@@ -70,7 +70,7 @@ export const ERROR_CODES = [
 
 export type ErrorCode = (typeof ERROR_CODES)[number]
 
-/** Machine-readable facts beside the message. They stand at the top level of the error body (design decision 3). */
+/** Machine-readable facts beside the message. They stand at the top level of the error body (D3). */
 export type ErrorDetails = Record<string, unknown>
 
 /**

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 /** Most objects one answer may name, whatever the caller asks for. */
 export const MAX_PAGE = 10_000
 
-/** Input properties every list tool takes (design decision 2). */
+/** Input properties every list tool takes (D2). */
 export const PagingInput = {
   max_results: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PAGE, description: 'Per answer' })),
   cursor: Type.Optional(Type.String({ description: 'next_cursor, same filters' })),
@@ -15,7 +15,7 @@ export const pagingInput = (most: number) => ({
   max_results: Type.Optional(Type.Integer({ ...PagingInput.max_results, default: most })),
 })
 
-/** Output properties every list tool answers (design decision 2). */
+/** Output properties every list tool answers (D2). */
 export const PagingOutput = {
   total_count: Type.Integer({ description: 'Matches in all' }),
   pce_total: Type.Integer({ description: 'X-Total-Count of the query' }),

@@ -54,7 +54,7 @@ const traffic = {
   ),
 }
 
-/** What create-ringfence answers of a plan, written or not (tools contract, B4). */
+/** What create-ringfence answers of a plan, written or not (T15). */
 export const RingfenceOutput = {
   message: Plain,
   app: Plain,

@@ -14,7 +14,7 @@ export interface ServiceObject {
   service?: string
 }
 
-/** A list of services; one service stands for a list of one, and a string for a service's name (tools contract, A5). */
+/** A list of services; one service stands for a list of one, and a string for a service's name (T5). */
 export const ServicesInput = (description: string) => {
   const one = TextOrObject<ServiceObject>()
   return Type.Union([Type.Array(one, { maxItems: 100 }), ...one.anyOf], { description })

@@ -53,7 +53,7 @@ export interface Notes {
   setOnce(name: string, value: string): Promise<string>
 }
 
-/** What outlives a request in the authenticated modes (design decision 24): behind ports, so that another store can take its place. */
+/** What outlives a request in the authenticated modes (D24): behind ports, so that another store can take its place. */
 export interface State {
   readonly credentials: CredentialRecords
   readonly usedTokens: UsedTokens

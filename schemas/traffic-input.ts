@@ -40,7 +40,7 @@ export const DecisionsInput = Type.Optional(Type.Array(StringEnum(POLICY_DECISIO
 export const FILTER_FORMS =
   'key=value, {key, value}, iplist:NAME, labelgroup:NAME, workload:NAME, href, IP, CIDR. Same key or kind ORed, others ANDed; lists inside are ORed blocks'
 
-/** Arguments of every tool that runs a traffic query of the caller's making (tools contract, A6 and A7); `forms`: of references. */
+/** Arguments of every tool that runs a traffic query of the caller's making (T6, T7); `forms`: of references. */
 export const trafficInput = (forms: string) => ({
   start_date: Type.String({ description: 'YYYY-MM-DD, ISO timestamp or epoch; UTC' }),
   end_date: Type.String({ description: 'Same; a bare date to its end' }),

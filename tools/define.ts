@@ -95,8 +95,7 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   preview?(args: Static<I>, ctx: ToolContext<P>): Promise<Preview>
   /**
    * Of a tool that asks for confirmation: what the call would change, where that is not all in its arguments; null where the
-   * arguments say everything. Only reads, and cheaply: it is asked again at every redemption (design decision 21). It may fail as
-   * the handler may.
+   * arguments say everything. Only reads, and cheaply: it is asked again at every redemption (D21). It may fail as the handler may.
    */
   boundTo?(args: Static<I>, ctx: ToolContext<P>): Promise<Binding | null>
 }

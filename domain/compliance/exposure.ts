@@ -29,7 +29,7 @@ export interface Count {
   connections: number
 }
 
-/** The traffic of what is assessed, without what runs inside one application: that is no risk (tools contract, B8). */
+/** The traffic of what is assessed, without what runs inside one application: that is no risk (T19). */
 export interface Exposure {
   /** Rows that were read, those inside applications included. */
   rows: number

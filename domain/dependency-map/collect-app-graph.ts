@@ -14,7 +14,7 @@ export interface DecidedEdge extends AppEdge {
 export interface AppGraphCollector {
   /** The number of the edge that the row is part of; null unless both ends are applications, different ones. */
   readonly add: (row: FlowRow) => number | null
-  /** The edges by number, each ordered pair once with its connections of every decision, and the nodes they join (tools contract, A11, B6). */
+  /** The edges by number, each ordered pair once with its connections of every decision, and the nodes they join (T11, T17). */
   finish(): { nodes: Application[]; edges: DecidedEdge[] }
 }
 
@@ -55,7 +55,7 @@ export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
   }
 }
 
-/** Ports of remote administration and file sharing, by which intruders move (tools contract, B7). */
+/** Ports of remote administration and file sharing, by which intruders move (T18). */
 export const HIGH_RISK_PORTS: readonly number[] = [22, 23, 135, 139, 445, 3389, 5985, 5986]
 
 export interface EdgePorts {
@@ -143,7 +143,7 @@ export interface Consumed {
   unmanaged_sources: number
 }
 
-/** What reaches applications: on which ports, and from how many addresses without an app label (tools contract, B6). */
+/** What reaches applications: on which ports, and from how many addresses without an app label (T17). */
 export interface Consumption {
   readonly add: (row: FlowRow) => void
   /** Of these applications, in their order, with at most `ports` ports each. */

@@ -76,8 +76,8 @@ export function* findStrongComponents({ starts, targets }: Adjacency): Steps<Str
 }
 
 /**
- * 1 for every node whose removal splits its component, else 0 (tools contract, B7). Depth first with its own stack, because a
- * chain of applications is not bounded by the call stack (J. Hopcroft, R. Tarjan, "Efficient algorithms for graph manipulation", 1973).
+ * 1 for every node whose removal splits its component, else 0 (T18). Depth first with its own stack, because a chain of
+ * applications is not bounded by the call stack (J. Hopcroft, R. Tarjan, "Efficient algorithms for graph manipulation", 1973).
  */
 export function* findArticulationPoints({ starts, targets }: Adjacency): Steps<Uint8Array> {
   const count = starts.length - 1

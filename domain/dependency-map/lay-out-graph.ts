@@ -8,7 +8,7 @@ export interface AppEdge {
   connections: number
 }
 
-/** Distinct nodes, and at most one edge for an ordered pair of them. Edges of a node to itself are ignored (A11). */
+/** Distinct nodes, and at most one edge for an ordered pair of them. Edges of a node to itself are ignored (T11). */
 export interface AppGraph {
   nodes: readonly Application[]
   edges: readonly AppEdge[]

@@ -24,9 +24,9 @@ interface Scratch {
 
 /**
  * Betweenness of every node of an undirected, unweighted graph: the share of the shortest paths between two others that lead
- * through it, summed over all ordered pairs and divided by (n-1)(n-2), so 0..1; all 0 when n <= 2 (tools contract, B6). After
- * U. Brandes, "A faster algorithm for betweenness centrality" (2001). Ours, because graphology's (metrics 2.4.2) holds the event
- * loop until it is done, counts paths in 32 bits, so that 97 nodes can make it answer NaN, and is wrong for exactly 128 edges.
+ * through it, summed over all ordered pairs and divided by (n-1)(n-2), so 0..1; all 0 when n <= 2 (T17). After U. Brandes, "A
+ * faster algorithm for betweenness centrality" (2001). Ours, because graphology's (metrics 2.4.2) holds the event loop until it is
+ * done, counts paths in 32 bits, so that 97 nodes can make it answer NaN, and is wrong for exactly 128 edges.
  */
 export function* measureBetweenness(neighbours: Adjacency): Steps<Float64Array> {
   const count = neighbours.starts.length - 1

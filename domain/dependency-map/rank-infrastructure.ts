@@ -3,7 +3,7 @@ import { applicationKey } from '../traffic/applications.js'
 import { degreeOf, layOutGraph, type Adjacency, type AppEdge, type AppGraph } from './lay-out-graph.js'
 import { measureBetweenness } from './measure-betweenness.js'
 
-/** Env values that mean production unless the caller says otherwise, in any case (tools contract, B6). */
+/** Env values that mean production unless the caller says otherwise, in any case (T17). */
 export const PRODUCTION_ENVS: readonly string[] = ['prod', 'production']
 
 export interface InfrastructureOptions {
@@ -48,7 +48,7 @@ export interface InfrastructureRanking {
   tier_counts: { core_infrastructure: number; shared_service: number; standard_application: number }
 }
 
-/** Ranks applications by how much they are infrastructure to others (tools contract, B6). */
+/** Ranks applications by how much they are infrastructure to others (T17). */
 export function* rankInfrastructure(graph: AppGraph, options: InfrastructureOptions): Steps<InfrastructureRanking> {
   const { given, edges, ...kept } = keepBusyEdges(graph, options.minConnections)
   const layout = layOutGraph({ nodes: kept.nodes, edges })
@@ -160,9 +160,9 @@ export function greatestOf(all: readonly NodeMeasures[]): NodeMeasures {
 const EQUAL_WITHIN = 1e-9
 
 /**
- * How much a node is infrastructure to others (tools contract, B6). A node that both provides and consumes is an application on
- * the way of something rather than its end, and one outside production matters less: both lower the score. The tier is that of the
- * rounded score, so that it agrees with the figure shown.
+ * How much a node is infrastructure to others (T17). A node that both provides and consumes is an application on the way of
+ * something rather than its end, and one outside production matters less: both lower the score. The tier is that of the rounded
+ * score, so that it agrees with the figure shown.
  */
 export function scoreInfrastructure(
   node: NodeMeasures,

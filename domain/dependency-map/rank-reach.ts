@@ -15,7 +15,7 @@ export interface ReachRow {
   direct_connections_in: number
 }
 
-/** Every node, by how far an intruder gets from it: the farthest first, ties in the order of the keys (tools contract, B7). */
+/** Every node, by how far an intruder gets from it: the farthest first, ties in the order of the keys (T18). */
 export function* rankReach({ nodes, given, outgoing, incoming, neighbours }: GraphLayout): Steps<ReachRow[]> {
   const cuts = yield* findArticulationPoints(neighbours)
   const reachable = yield* countReachable(outgoing)
@@ -38,8 +38,8 @@ const BATCH = WORDS * 32
 const COMPONENTS_AT_ONCE = 128
 
 /**
- * How many other nodes each node reaches along directed edges (tools contract, B7). Nodes of one strong component reach the same;
- * components come after those they lead to, so one pass in their order unites what was reached, a bit for every target.
+ * How many other nodes each node reaches along directed edges (T18). Nodes of one strong component reach the same; components come
+ * after those they lead to, so one pass in their order unites what was reached, a bit for every target.
  */
 export function* countReachable(outgoing: Adjacency): Steps<Uint32Array> {
   const { component, members, ends } = yield* findStrongComponents(outgoing)

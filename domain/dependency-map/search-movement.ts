@@ -79,7 +79,7 @@ export function edgesOfPaths({ nodes, edges, paths }: Movement): number[] {
   return [...wanted.values()]
 }
 
-/** Paths that one answer names (tools contract, B7). */
+/** Paths that one answer names (T18). */
 export const MOST_PATHS = 50
 
 export interface FoundPath {

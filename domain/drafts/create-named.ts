@@ -8,7 +8,7 @@ import { apiOf, nounOf, type NamedKind, type NamedObject, type ObjectOf } from '
 const UNIQUE = {
   ip_lists: { detail: 'existing_iplist', token: 'ip_list_name_not_unique' },
   rule_sets: { detail: 'existing_ruleset', token: 'rule_set_name_in_use' },
-  // The PCE accepts a second service of a name, and every lookup by that name is ambiguous from then on (pce-api e.5).
+  // The PCE accepts a second service of a name, and every lookup by that name is ambiguous from then on (P18).
   services: { detail: 'existing_service', token: '' },
 } as const satisfies Partial<Record<NamedKind, { detail: string; token: string }>>
 export type UniqueKind = keyof typeof UNIQUE
@@ -28,7 +28,7 @@ export async function refuseTakenName(
   const { items } = await fetchEvery<NamedObject>({ api: apiOf(pce, kind), params: { name }, signal })
   const existing = items.find((object) => object.name === name && object.href !== own?.href)
   if (existing === undefined) return
-  // A name stays taken until its deletion is provisioned (pce-api a.4).
+  // A name stays taken until its deletion is provisioned (P4).
   const state = existing.update_type === 'delete' ? ' Its deletion is pending; provision it to free the name.' : ''
   const what = { href: existing.href, name: cleanText(name) }
   const text = `The name "${name}" belongs to another ${nounOf(kind)} already.${state}`

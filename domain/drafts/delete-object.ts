@@ -51,7 +51,7 @@ export async function deleteObject(
   return { message: `Deleted ${what}.${deletionNote(current)}`, ...shown }
 }
 
-/** What is provisioned stays in force until its deletion is provisioned too (pce-api a.4). */
+/** What is provisioned stays in force until its deletion is provisioned too (P4). */
 function deletionNote({ href, update_type: updateType }: PceObject): string {
   if (!href.includes('/sec_policy/')) return ''
   return updateType === 'create'

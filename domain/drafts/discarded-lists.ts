@@ -1,7 +1,7 @@
 import type { Difference } from '../policy/compare-stored.js'
 import { SERVICE_LISTS } from './plan-service.js'
 
-/** What to say of a service whose stored form lacks a list that was sent: the PCE answers success all the same (pce-api e.5). */
+/** What to say of a service whose stored form lacks a list that was sent: the PCE answers success all the same (P18). */
 export function showDiscarded(differences: readonly Difference[]): { discarded_fields?: string[] } {
   const lists: readonly string[] = SERVICE_LISTS
   const discarded = differences.filter(({ field, stored }) => lists.includes(field) && isEmpty(stored))

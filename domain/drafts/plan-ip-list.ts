@@ -4,7 +4,7 @@ import type { FqdnReference, IpRangeInput } from '../../schemas/ip-list-shapes.j
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import { isAddress, parseAddress } from '../inventory/match-addresses.js'
 
-/** A name of one or more labels, with a `*` at its beginning or none (pce-api e.4). */
+/** A name of one or more labels, with a `*` at its beginning or none (P17). */
 const FQDN = /^(?:\*\.?)?[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?)*$/
 const FQDN_OBJECT = ['fqdn', 'description']
 /** Longer is no name, and the expression would take its time to find out. */

@@ -76,7 +76,7 @@ export async function planRule(lookups: PolicyLookups, rule: RuleArguments, rule
     ingress_services: toWireServices(services),
     ...(egress.length > 0 && { egress_services: egress.map(({ href }) => ({ href: toDraftHref(href) })) }),
     unscoped_consumers: unscoped,
-    // The PCE answers 406 to resolve_labels_as in a deny rule (pce-api e.8), and requires it in an allow rule (e.7).
+    // The PCE answers 406 to resolve_labels_as in a deny rule (P21), and requires it in an allow rule (P20).
     ...(deny
       ? { override: type === 'override_deny' }
       : { resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] } }),

@@ -2,7 +2,7 @@ import { ToolError, type ErrorDetails } from '../../schemas/errors.js'
 import type { Service } from '../../schemas/pce/service.js'
 import { parseProtocol } from '../inventory/protocols.js'
 
-/** The lists of which a service has exactly one (pce-api e.5). */
+/** The lists of which a service has exactly one (P18). */
 export const SERVICE_LISTS = ['service_ports', 'windows_services', 'windows_egress_services'] as const
 export type ServiceList = (typeof SERVICE_LISTS)[number]
 type Entry = Record<string, unknown>
@@ -24,7 +24,7 @@ const PORTED = new Set([6, 17])
 
 /**
  * The one list of a service as the PCE takes it; undefined when none was given. The PCE would keep one of several and drop the
- * others without a word (pce-api quirk 5). Throws conflicting_service_definition, empty_service for a list without entries, and
+ * others without a word (P18). Throws conflicting_service_definition, empty_service for a list without entries, and
  * invalid_service_definition naming the entry.
  */
 export function planService(given: ServiceArguments): { list: ServiceList; entries: Entry[] } | undefined {
@@ -42,7 +42,7 @@ export function planService(given: ServiceArguments): { list: ServiceList; entri
   return { list, entries }
 }
 
-/** The service that is there cannot become one of another kind (pce-api e.5). Throws conflicting_service_definition. */
+/** The service that is there cannot become one of another kind (P18). Throws conflicting_service_definition. */
 export function refuseOtherKind(current: Service, list: ServiceList): void {
   const own = SERVICE_LISTS.find((candidate) => (current[candidate]?.length ?? 0) > 0)
   if (own === undefined || own === list) return

@@ -14,10 +14,10 @@ import {
   type LabelReference,
 } from '../inventory/resolve-labels.js'
 
-/** An end of a rule as callers name it (tools contract, A4). */
+/** An end of a rule as callers name it (T4). */
 export type ActorReference = string | { key?: string; value?: string; href?: string; exclusion?: boolean }
 
-/** One end of one rule: which actors it may hold depends on both (pce-api e.7, e.8). */
+/** One end of one rule: which actors it may hold depends on both (P20, P21). */
 export interface ActorPlace {
   /** Where several rules are given; absent for the one rule of a call. */
   ruleIndex?: number

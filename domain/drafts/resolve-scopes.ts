@@ -53,7 +53,7 @@ function toGroup(group: { href: string; key?: string; name?: string | null }) {
   return { href: toDraftHref(group.href), key: group.key, name: group.name ?? undefined }
 }
 
-/** A workload has one label per key, so a scope of two values of one key would match nothing. The PCE refuses it (pce-api e.6). */
+/** A workload has one label per key, so a scope of two values of one key would match nothing. The PCE refuses it (P19). */
 function refuseSameKey(references: readonly ActorReference[], entries: readonly ScopeEntry[]): void {
   const keys = entries.map(({ label, label_group: group }) => label?.key ?? group?.key)
   const at = keys.findIndex((key, index) => key !== undefined && keys.indexOf(key) !== index)

@@ -9,7 +9,7 @@ import { TCP, UDP } from '../inventory/protocols.js'
 import { ruleIndexOf } from './resolve-actors.js'
 import { hasWindowsQualifier, isEgressService } from './windows-services.js'
 
-/** A service as callers name it (tools contract, A5): a name, or an object of exactly one of three forms. */
+/** A service as callers name it (T5): a name, or an object of exactly one of three forms. */
 export type ServiceReference = string | ServiceEntry
 export interface ServiceEntry {
   port?: number

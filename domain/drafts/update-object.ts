@@ -98,7 +98,7 @@ function draftNote({ href, update_type: updateType }: PceObject): string {
   return href.includes('/sec_policy/') && updateType !== 'delete' ? ' It takes effect when provisioned.' : ''
 }
 
-/** Changing an object does not undo its pending deletion (pce-api a.4). */
+/** Changing an object does not undo its pending deletion (P4). */
 function pendingDeletion({ update_type: updateType }: PceObject): string[] {
   return updateType === 'delete' ? ['Its deletion is pending, and stays so: provisioning will delete it.'] : []
 }

@@ -5,7 +5,7 @@ export function isEgressService(service: Service): boolean {
   return (service.windows_egress_services?.length ?? 0) > 0
 }
 
-/** A service that matches by Windows process or service name, on either side. Deny rules cannot use it (pce-api e.8). */
+/** A service that matches by Windows process or service name, on either side. Deny rules cannot use it (P21). */
 export function hasWindowsQualifier(service: Service): boolean {
   return (
     isEgressService(service) ||

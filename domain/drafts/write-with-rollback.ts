@@ -21,9 +21,9 @@ export interface WritePlan<T> {
 }
 
 /**
- * Runs writes that belong together. When one fails after the first, what was created is deleted again, newest first, and the
- * error carries `rolled_back: true`; where that is not possible it carries `partial: true` and `written: [{href}]`
- * (design decision 3). A failure before anything was written passes as it is.
+ * Runs writes that belong together. When one fails after the first, what was created is deleted again, newest first, and the error
+ * carries `rolled_back: true`; where that is not possible it carries `partial: true` and `written: [{href}]` (D3). A failure before
+ * anything was written passes as it is.
  */
 export async function writeWithRollback<T>(pce: PceClient, plan: WritePlan<T>): Promise<T> {
   const written: Written = { hrefs: [] }

@@ -3,8 +3,8 @@ import type { LabelRef } from '../../schemas/pce/label.js'
 import { loadLabels, type ReadContext } from './load-labels.js'
 
 /**
- * A function that gives label references their key and value. Some reads name labels by href alone (pce-api e.1); the label
- * list is read only when one of `references` does. A label that is unknown even there stays a bare href.
+ * A function that gives label references their key and value. Some reads name labels by href alone (P14); the label list is read
+ * only when one of `references` does. A label that is unknown even there stays a bare href.
  */
 export async function labelExpander(
   pce: PceClient,

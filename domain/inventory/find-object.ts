@@ -131,7 +131,7 @@ export async function findByHref<K extends NamedKind>(
   try {
     const wanted = version === 'draft' ? toDraftHref(href) : toActiveHref(href)
     const found = await apiOf(pce, kind).getByReference(wanted, { signal })
-    // Workloads are deleted softly: their href goes on to answer (pce-api e.3).
+    // Workloads are deleted softly: their href goes on to answer (P16).
     if ((found as { deleted?: boolean }).deleted === true) throw missing()
     return found
   } catch (error) {

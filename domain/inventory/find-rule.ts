@@ -16,7 +16,7 @@ export interface FoundRule<R> {
   ruleSetHref: string
 }
 
-/** What to say of a change inside a rule set that waits for its deletion (pce-api a.4). */
+/** What to say of a change inside a rule set that waits for its deletion (P4). */
 export function warnOfEnd({ update_type: updateType }: Pick<RuleSet, 'update_type'>): string[] {
   return updateType === 'delete'
     ? ['Its rule set waits for its deletion: provisioning deletes it with all its rules.']

@@ -14,8 +14,8 @@ const MAX_LISTED = 20
 const USERS = ['ruleSets', 'enforcementBoundaries', 'virtualServices'] as const
 
 /**
- * Rule sets, enforcement boundaries and virtual services that point at a policy object, in the draft or in the active policy: both keep it from
- * being deleted (pce-api f.3). For an error's `used_by`; `used_by_unread` names what this account may not list, or the PCE has
+ * Rule sets, enforcement boundaries and virtual services that point at a policy object, in the draft or in the active policy: both
+ * keep it from being deleted (P31). For an error's `used_by`; `used_by_unread` names what this account may not list, or the PCE has
  * not. What is built in stays for another reason, and taking it out of every rule would not help.
  */
 export async function findPolicyUsers(

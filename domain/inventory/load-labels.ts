@@ -16,7 +16,7 @@ export interface LabelIndex {
   keysOf(value: string): string[]
 }
 
-/** Seconds of age after which a label list is read again (tools contract, A3). */
+/** Seconds of age after which a label list is read again (T3). */
 const MAX_AGE_MS = 60_000
 
 /** Per client, so that no caller ever resolves against the labels of another's PCE. */

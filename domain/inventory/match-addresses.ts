@@ -9,8 +9,8 @@ export function isAddress(text: string): boolean {
 }
 
 /**
- * Text as an address filter; null when it is neither an address nor a CIDR. The PCE takes single addresses only
- * (pce-api e.12), so a network comes with the test that applies it to a row.
+ * Text as an address filter; null when it is neither an address nor a CIDR. The PCE takes single addresses only (P25), so a network
+ * comes with the test that applies it to a row.
  */
 export function parseAddress(text: string): AddressFilter | null {
   if (isAddress(text)) return { address: text }

@@ -31,12 +31,12 @@ export function parseHref(text: string): ParsedHref | null {
   }
 }
 
-/** The draft form of a versioned href; others unchanged. The id is the same in every version (pce-api a.4). */
+/** The draft form of a versioned href; others unchanged. The id is the same in every version (P4). */
 export function toDraftHref(href: string): string {
   return withVersion(href, 'draft')
 }
 
-/** The active form of a versioned href, which traffic queries want (pce-api quirk 7). */
+/** The active form of a versioned href, which traffic queries want (P33). */
 export function toActiveHref(href: string): string {
   return withVersion(href, 'active')
 }

@@ -1,7 +1,7 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
 
-/** Throws invalid_argument when two different labels have one key: the PCE takes one per key (pce-api e.3). */
+/** Throws invalid_argument when two different labels have one key: the PCE takes one per key (P16). */
 export function refuseSameKey(labels: readonly Label[], argument: string): void {
   const byKey = new Map<string, Label>()
   for (const label of labels) {

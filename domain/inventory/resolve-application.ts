@@ -5,7 +5,7 @@ import { loadLabels, type LabelIndex } from './load-labels.js'
 import { nearNames } from '../text/near-names.js'
 import { splitLabel } from './resolve-labels.js'
 
-/** Arguments that name an application, by the key of the label each stands for (tools contract, A3, A11). */
+/** Arguments that name an application, by the key of the label each stands for (T3, T11). */
 const KEYS = { app_name: 'app', env_name: 'env' } as const
 export type ApplicationArguments = Partial<Record<keyof typeof KEYS, string | undefined>>
 

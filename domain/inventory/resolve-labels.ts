@@ -5,7 +5,7 @@ import { cleanText } from '../text/clean-text.js'
 import { loadLabels, type LabelIndex, type ReadContext } from './load-labels.js'
 import { nearNames } from '../text/near-names.js'
 
-/** The forms a label is named in (tools contract, A3): `"key=value"`, an href, `{key, value}` or `{href}`. */
+/** The forms a label is named in (T3): `"key=value"`, an href, `{key, value}` or `{href}`. */
 export type LabelReference = string | { key?: string; value?: string; href?: string }
 
 /** A reference that names no label, with what would have: values of its key (at most 50, likest first), or a sentence. */

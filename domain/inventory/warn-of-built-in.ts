@@ -1,7 +1,7 @@
 import { ANY_IP_LIST_NAME } from '../../schemas/pce/ip-list.js'
 import { ALL_SERVICES_NAME } from '../../schemas/pce/service.js'
 
-/** What every PCE has can be used, not changed (pce-api e.4, e.5): worth knowing before a dry run is believed. */
+/** What every PCE has can be used, not changed (P17, P18): worth knowing before a dry run is believed. */
 export function warnOfBuiltIn({ name }: { name: string }): string[] {
   return name === ANY_IP_LIST_NAME || name === ALL_SERVICES_NAME
     ? ['It is built in: a PCE refuses to change or delete it.']

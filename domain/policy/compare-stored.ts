@@ -8,9 +8,9 @@ export interface Difference {
 }
 
 /**
- * What of a payload is not in the stored object. The PCE may add fields and reorder lists; it should drop or change nothing,
- * but does so without a word (pce-api quirk 5). Hrefs compare without regard to the policy version. An entry of a list is also
- * another one when it says more than was sent: a range with an end, a label that is excluded.
+ * What of a payload is not in the stored object. The PCE may add fields and reorder lists; it should drop or change nothing, but
+ * does so without a word (P18). Hrefs compare without regard to the policy version. An entry of a list is also another one when it
+ * says more than was sent: a range with an end, a label that is excluded.
  */
 export function findDifferences(sent: object, stored: object): Difference[] {
   return Object.entries(sent as Record<string, unknown>)
@@ -33,7 +33,7 @@ function contains(stored: unknown, sent: unknown): boolean {
       !saysMore(stored as Record<string, unknown>, sent)
     )
   }
-  // Null and absent mean the same to the PCE (pce-api quirk 25).
+  // Null and absent mean the same to the PCE (P43).
   return stored === sent || ((sent ?? null) === null && (stored ?? null) === null)
 }
 
@@ -57,7 +57,7 @@ function saysMore(stored: Record<string, unknown>, sent: object): boolean {
   return TELLING.some((field) => {
     const value = stored[field]
     if (field in sent || value === undefined || value === null || value === '' || value === false) return false
-    // The PCE may spell out what an entry without ports has (pce-api e.5).
+    // The PCE may spell out what an entry without ports has (P18).
     return !(value === -1 || (field === 'to_port' && value === stored.port))
   })
 }

@@ -16,7 +16,7 @@ const MOST_ROUNDS = 20
 
 /**
  * The chosen changes, complete: with `include` the pending objects that they need come along, and so does what those need. Without
- * it, or where asking finds no end, throws dependencies_required {required}: the PCE would refuse the half policy (pce-api g.9).
+ * it, or where asking finds no end, throws dependencies_required {required}: the PCE would refuse the half policy (P35).
  */
 export async function completeChanges(
   pce: PceClient,

@@ -6,7 +6,7 @@ import { toDraftHref } from '../inventory/parse-href.js'
 
 /**
  * What a set of pending changes is at this moment, as lowercase hex SHA-256: of each object its href, what becomes of it and when
- * it was last edited, in the order of the hrefs (design decision 21). An edit of a rule counts as one of its rule set (pce-api a.4).
+ * it was last edited, in the order of the hrefs (D21). An edit of a rule counts as one of its rule set (P4).
  */
 export function digestChanges(changes: readonly TypedPendingChange[]): string {
   const rows = changes

@@ -32,8 +32,8 @@ function compareCover<T>(before: readonly T[], after: readonly T[], covers: (wid
 
 /**
  * One end of a rule before and after. Labels of one key are alternatives, keys are ANDed, everything else is added to what they
- * select (pce-api e.7), so a further label of a new key narrows. Changed exclusions are not judged, nor is anything beside a
- * selector that is not known here.
+ * select (P20), so a further label of a new key narrows. Changed exclusions are not judged, nor is anything beside a selector that
+ * is not known here.
  */
 export function compareEnds(before: readonly Actor[], after: readonly Actor[], facts: PolicyFacts): Extent {
   const [a, b] = [readEnd(before, facts), readEnd(after, facts)]

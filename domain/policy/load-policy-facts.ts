@@ -14,7 +14,7 @@ export interface PolicyFacts {
   readonly keyOf: (href: string) => string | undefined
 }
 
-/** Reads the facts for judging `objects`, each only where they speak of it: rules carry hrefs alone (pce-api e.7). */
+/** Reads the facts for judging `objects`, each only where they speak of it: rules carry hrefs alone (P20). */
 export async function loadPolicyFacts(
   pce: PceClient,
   objects: readonly unknown[],

@@ -5,7 +5,7 @@ import type { FlowEnd } from '../traffic/flow-ends.js'
 import { anyOf, both, not, type Answer } from './answers.js'
 import { matchServices } from './match-service.js'
 
-/** What rules are read with: they name everything by href alone (pce-api e.7). */
+/** What rules are read with: they name everything by href alone (P20). */
 export interface RuleFacts {
   readonly labelOf: (href: string) => Pick<Label, 'key' | 'value'> | undefined
   readonly findService: (href: string) => Service | undefined
@@ -94,7 +94,7 @@ function nameWorkload(actors: readonly Actor[], isAnyWorkload: boolean, bears: B
   return anyOf([byLabels, ...others])
 }
 
-/** Labels of one key are alternatives, keys are conditions, exclusions shut out (pce-api e.6, e.7). */
+/** Labels of one key are alternatives, keys are conditions, exclusions shut out (P19, P20). */
 function matchLabels(entries: readonly Actor[], bears: Bears, { labelOf }: RuleFacts): Answer {
   const keys = new Map<string, Answer[]>()
   let answer: Answer = 'yes'

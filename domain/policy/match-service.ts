@@ -40,7 +40,7 @@ function matchSpan(
   if (proto === -1) return 'yes'
   if (of === null) return 'maybe'
   if (proto !== of) return 'no'
-  // The PCE may spell out what an entry without ports has (pce-api e.5).
+  // The PCE may spell out what an entry without ports has (P18).
   if (isAbsent(port)) return isAbsent(icmpType) ? 'yes' : 'maybe'
   if (seen === null) return 'maybe'
   return seen >= port && seen <= (isAbsent(toPort) ? port : toPort) ? 'yes' : 'no'

@@ -32,7 +32,7 @@ function targetOf(text: string, orgId: string): string | null {
   if (parsed === null || parsed.org !== orgId || (parsed.version !== 'draft' && parsed.version !== 'active'))
     return null
   const draft = toDraftHref(text)
-  // Rules are provisioned through their rule set only (pce-api quirk 8).
+  // Rules are provisioned through their rule set only (P34).
   if (parsed.parent !== undefined) {
     const isRule = parsed.parent.kind === 'rule_sets' && ['sec_rules', 'deny_rules'].includes(parsed.kind)
     return isRule ? toDraftHref(parsed.parent.href) : null

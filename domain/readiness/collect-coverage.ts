@@ -70,7 +70,7 @@ export function collectCoverage(encoder: FlowEncoder) {
   }
 }
 
-/** A row may match several rules, which the encoder joins (tools contract, A8). */
+/** A row may match several rules, which the encoder joins (T8). */
 function countRules(
   groups: Iterable<{ keys: { rules: string | null }; rows: number; measures: { connections: number } }>,
 ) {

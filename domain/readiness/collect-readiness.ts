@@ -6,7 +6,7 @@ import { judgeRemotes } from './judge-remotes.js'
 import { listUncovered } from './list-uncovered.js'
 import { tallyDecisions } from './tally-decisions.js'
 
-/** Flows that are listed one by one (tools contract, B9). */
+/** Flows that are listed one by one (T20). */
 const LISTED_FLOWS = 20
 
 export type ReadinessTraffic = ReturnType<ReturnType<typeof collectReadiness>['result']>

@@ -4,7 +4,7 @@ import type { Coverage } from './collect-coverage.js'
 import type { WeaklyAllowed } from './count-allowed-by-default.js'
 import { coverage, judged } from './tally-decisions.js'
 
-/** What the figures mean and what to do next, by the bands 95, 80 and 50 % (tools contract, B10). */
+/** What the figures mean and what to do next, by the bands 95, 80 and 50 % (T21). */
 export function recommendCoverage(found: Coverage, { byDefault, elsewhere }: WeaklyAllowed): string {
   const { flows } = found.overall.decisions
   const percentage = coverage(flows)

@@ -45,8 +45,8 @@ export interface Readiness {
 }
 
 /**
- * Points by what was found (tools contract, B9). Without traffic or a workload with an agent there is nothing to score; and
- * points alone make nothing ready whose traffic a stricter mode may cut though it is allowed now.
+ * Points by what was found (T20). Without traffic or a workload with an agent there is nothing to score; and points alone make
+ * nothing ready whose traffic a stricter mode may cut though it is allowed now.
  */
 export function scoreReadiness(facts: ReadinessFacts): Readiness {
   const unscored = whyUnscored(facts)

@@ -32,7 +32,7 @@ export function tallyDecisions(encoder: FlowEncoder, column: DictionaryName = 'd
   }
 }
 
-/** The decision a word of the PCE stands for. Those on drafts say by what, too (pce-api e.12); what is not known is `unknown`. */
+/** The decision a word of the PCE stands for. Those on drafts say by what, too (P25); what is not known is `unknown`. */
 export function toDecision(word: string | null): PolicyDecision {
   const known = POLICY_DECISIONS.find((decision) => decision === word)
   if (known !== undefined) return known

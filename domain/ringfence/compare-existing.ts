@@ -18,7 +18,7 @@ export interface Known {
   allServices: string
   /** Hrefs of the lists that are every address, with the families that they hold. */
   anyLists: ReadonlyMap<string, Families>
-  /** Rules name labels by href alone (pce-api e.7). */
+  /** Rules name labels by href alone (P20). */
   readonly keyOf: (href: string) => string | undefined
   readonly labelOf: (href: string) => Label | undefined
   readonly findService: (href: string) => Service | undefined

@@ -52,9 +52,8 @@ export const modeOf = ({ workload, managed, mode }: FlowEnd): EndMode =>
   workload === null || !managed ? 'none' : MODES.includes(mode ?? '') ? (mode as EndMode) : 'unknown'
 
 /**
- * Reads the traffic to and from an application, every decision (tools contract, B4). `modes` has those of its workloads, for
- * rows that do not say. `outboundRules`: the rules of outbound traffic are needed too, which takes the PCE longer. Throws what the
- * reader throws.
+ * Reads the traffic to and from an application, every decision (T15). `modes` has those of its workloads, for rows that do not say.
+ * `outboundRules`: the rules of outbound traffic are needed too, which takes the PCE longer. Throws what the reader throws.
  */
 export async function discoverFlows(
   ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits'>,

@@ -14,7 +14,7 @@ export interface RingfenceFound {
   conflicts: { ruleSet: RuleSet; why: 'other_scope' | 'pending_deletion' }[]
 }
 
-/** Name of an application's ringfence unless its maker chose another: `RF-<app>-<env>` (tools contract, B4). */
+/** Name of an application's ringfence unless its maker chose another: `RF-<app>-<env>` (T15). */
 export const ringfenceName = (application: readonly Label[]): string =>
   ['RF', ...application.map(({ value }) => value)].join('-')
 

@@ -128,7 +128,7 @@ function doesDestinationBite(flow: ObservedFlow, selective: boolean, denies: rea
   return destination === 'unknown' ? both(target, 'maybe') : target
 }
 
-/** A deny rule from all workloads is written to every managed source too, which then drops what it enforces (knowledge, facts). */
+/** A deny rule from all workloads is written to every managed source too, which then drops what it enforces (P51). */
 function doesSourceDrop(flow: ObservedFlow, denies: readonly DenyReach[]): Answer {
   const { mode } = flow.source
   // In full mode, what goes out today has a rule that lets it out, and that beats a deny rule.

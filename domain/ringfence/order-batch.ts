@@ -5,8 +5,8 @@ import type { Shared } from './share-reads.js'
 export type OrderedEntry = BatchEntry & { score?: number }
 
 /**
- * Infrastructure first when that is asked for (tools contract, B5): the higher the score the earlier, applications without
- * traffic last, all else as given. Where the estate cannot be ranked the order stays, and a warning says so.
+ * Infrastructure first when that is asked for (T16): the higher the score the earlier, applications without traffic last, all else
+ * as given. Where the estate cannot be ranked the order stays, and a warning says so.
  */
 export async function orderBatch(
   entries: readonly BatchEntry[],

@@ -72,7 +72,7 @@ export interface RingfencePlan {
   lostOutbound: LostOutbound
 }
 
-/** Plans a ringfence (tools contract, B4). Throws label_not_found for a source whose labels are not in the label list. */
+/** Plans a ringfence (T15). Throws label_not_found for a source whose labels are not in the label list. */
 export function planRingfence(input: PlanInput): RingfencePlan {
   const { application, labels, discovery, deny, existing, known } = input
   const [app, env] = application

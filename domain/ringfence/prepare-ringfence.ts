@@ -62,8 +62,8 @@ export interface Prepared {
 type Context = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
 /**
- * Reads all that a ringfence depends on, and plans it (tools contract, B4). Throws no_workloads unless it is a dry run,
- * invalid_deny_service, already_exists, label_not_found, and what the PCE client throws.
+ * Reads all that a ringfence depends on, and plans it (T15). Throws no_workloads unless it is a dry run, invalid_deny_service,
+ * already_exists, label_not_found, and what the PCE client throws.
  */
 export async function prepareRingfence(
   ctx: Context,

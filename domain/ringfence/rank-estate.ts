@@ -17,7 +17,7 @@ export interface EstateRanking {
 /** The defaults of identify-infrastructure-services. */
 const OPTIONS = { minConnections: 1, productionEnvs: PRODUCTION_ENVS }
 
-/** Ranks the applications of the whole estate by the traffic of a window (tools contract, B6). Throws what the reader throws. */
+/** Ranks the applications of the whole estate by the traffic of a window (T17). Throws what the reader throws. */
 export async function rankEstate(
   ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits'>,
   labels: LabelIndex,

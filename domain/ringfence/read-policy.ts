@@ -21,7 +21,7 @@ export interface DraftPolicy {
   anyList: IpList | null
 }
 
-/** On releases before IPv6 lists, the built-in list has the second name (tools contract, B4). */
+/** On releases before IPv6 lists, the built-in list has the second name (T15). */
 const ANY_NAMES = [ANY_IP_LIST_NAME, 'Any (0.0.0.0/0)']
 
 /** Reads the draft. Throws not_found where there is no All Services, ambiguous_name where there are several. */

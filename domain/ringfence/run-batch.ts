@@ -56,7 +56,7 @@ export const hasWritten = (outcome: BatchOutcome): boolean =>
     ? outcome.done.written !== null
     : outcome.status === 'error' && outcome.error['partial'] === true
 
-/** The body an error has as an answer of its own (design decision 3); of what nobody expected, nothing is told. */
+/** The body an error has as an answer of its own (D3); of what nobody expected, nothing is told. */
 function describeError(error: unknown): Record<string, unknown> {
   if (error instanceof ToolError) {
     const head = { error: error.code, message: error.message, ...(error.hint !== undefined && { hint: error.hint }) }

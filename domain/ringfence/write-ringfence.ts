@@ -47,10 +47,10 @@ export interface RingfenceWrite {
 }
 
 /**
- * Writes a ringfence into the draft; answers the hrefs of the rule set and of its new rules. A failure stops it and undoes
- * nothing: the rules that let traffic in come first, so what stands by then cuts nobody, and the same call goes on from there.
- * The error has `partial` and `written` once something was written (design decision 3), and `stands`, which is looked up
- * afterwards: everything of this ringfence that is in the draft and was not before the call.
+ * Writes a ringfence into the draft; answers the hrefs of the rule set and of its new rules. A failure stops it and undoes nothing:
+ * the rules that let traffic in come first, so what stands by then cuts nobody, and the same call goes on from there. The error has
+ * `partial` and `written` once something was written (D3), and `stands`, which is looked up afterwards: everything of this
+ * ringfence that is in the draft and was not before the call.
  */
 export async function writeRingfence(
   pce: PceClient,

@@ -1,4 +1,4 @@
-/** PCE strings longer than this are clipped, identifiers excepted (design decision 2). */
+/** PCE strings longer than this are clipped, identifiers excepted (D2). */
 export const MAX_TEXT_LENGTH = 1_000
 
 /**

@@ -4,7 +4,7 @@ import { endColumns, type Column, type Side } from './columns.js'
 import type { FlowEncoder } from './encode-flow.js'
 import type { FlowEnd } from './flow-ends.js'
 
-/** An application: an app label's value together with an env label's (tools contract, A11). */
+/** An application: an app label's value together with an env label's (T11). */
 export interface Application {
   app: string
   env: string

@@ -102,7 +102,7 @@ export function wholeEndColumn({ ends }: FlowEncoder, side: Side): Column<FlowEn
 export const labelColumn = (encoder: FlowEncoder, side: Side, key: string): Column<string | null> =>
   endColumn(encoder, side, ({ labels }) => (Object.hasOwn(labels, key) ? (labels[key] as string) : null))
 
-/** A column with `-` where a value is missing, as all traffic answers show it (tools contract, A8). */
+/** A column with `-` where a value is missing, as all traffic answers show it (T8). */
 export const dashed = (column: Column<string | null>): Column<string> => ({
   code: column.code,
   value: (code) => column.value(code) ?? '-',

@@ -8,7 +8,7 @@ import { joinedLists } from './flow-ends.js'
 /** Columns by name, as answers show them; null is a missing value. */
 export type Columns = Record<string, Column<string | number | null>>
 
-/** Columns of a row that are no label's (tools contract, A8), in the order answers show them. */
+/** Columns of a row that are no label's (T8), in the order answers show them. */
 export const RAW_COLUMNS: Record<string, (encoder: FlowEncoder) => Column<string | number | null>> = {
   src_ip: (encoder) => endColumn(encoder, 'src', ({ ip }) => ip),
   src_hostname: (encoder) => endColumn(encoder, 'src', ({ hostname }) => hostname),
@@ -30,7 +30,7 @@ export const RAW_COLUMNS: Record<string, (encoder: FlowEncoder) => Column<string
   draft_policy_decision: (encoder) => textColumn(encoder, 'draftDecision'),
 }
 
-/** The named dimensions and the columns each stands for (tools contract, A8). */
+/** The named dimensions and the columns each stands for (T8). */
 export const NAMED_DIMENSIONS: Record<string, readonly string[]> = {
   process: ['process_name'],
   service_name: ['windows_service_name'],
@@ -136,7 +136,7 @@ export function createDimensionWatch(encoder: FlowEncoder): {
   }
 }
 
-/** What traffic is grouped by unless the caller says otherwise (tools contract, get-traffic-flows). */
+/** What traffic is grouped by unless the caller says otherwise (T23). */
 export const DEFAULT_GROUPING = [
   'source',
   'destination',

@@ -3,8 +3,8 @@ import type { LabelIndex } from '../inventory/load-labels.js'
 import { createFlowEnds, type FlowEnds } from './flow-ends.js'
 
 /**
- * One aggregated row of a traffic query as numbers (tools contract, A8): codes of the encoder's dictionaries, -1 for a missing
- * port or protocol, NaN for a missing time. The encoder fills the same row again and again, so nobody may keep it.
+ * One aggregated row of a traffic query as numbers (T8): codes of the encoder's dictionaries, -1 for a missing port or protocol,
+ * NaN for a missing time. The encoder fills the same row again and again, so nobody may keep it.
  */
 export interface FlowRow {
   src: number

@@ -50,7 +50,7 @@ type EgressKeys = {
 }
 export type EgressGroup = GroupWithParts<EgressKeys, { user: string | null; source: string | null }>
 
-/** Of rows that leave for destinations this PCE does not manage (tools contract, B3). Rollups are of everything. */
+/** Of rows that leave for destinations this PCE does not manage (T14). Rollups are of everything. */
 export interface Egress {
   steps: EgressSteps
   findings: { total: number; groups: EgressGroup[] }

@@ -58,7 +58,7 @@ export interface UnlabelledList<T> {
 const SECTIONS = ['both_labelled', 'sources', 'destinations', 'both_unlabelled'] as const
 export type ConnectionsBySection = Record<(typeof SECTIONS)[number], number>
 
-/** Sorts rows by which of their ends lacks an app label (tools contract, B2). */
+/** Sorts rows by which of their ends lacks an app label (T13). */
 export interface UnlabelledTrafficFinder {
   add(row: FlowRow): void
   /** Sources, or destinations, without app label of traffic whose other end has one. */
@@ -177,8 +177,8 @@ interface Description {
 }
 
 /**
- * One address from all the ends it was seen as: the same address can be a workload in one network and nobody in another, or
- * have several names. A workload, managed or not, outweighs an IP list (tools contract, B2).
+ * One address from all the ends it was seen as: the same address can be a workload in one network and nobody in another, or have
+ * several names. A workload, managed or not, outweighs an IP list (T13).
  */
 export function describeUnlabelled(ends: readonly FlowEnd[]): Description {
   const lists = [...new Set(ends.flatMap(tellingLists))].sort()

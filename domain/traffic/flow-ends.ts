@@ -43,7 +43,7 @@ export function endpointIdentity(end: FlowEnd, keys: readonly string[]): string 
   return outside === null ? 'unlabelled' : `external:${outside}`
 }
 
-/** Names of all IP lists of an end joined with ", ", or null (tools contract, A8). */
+/** Names of all IP lists of an end joined with ", ", or null (T8). */
 export const joinedLists = ({ lists }: FlowEnd): string | null => (lists.length === 0 ? null : lists.join(', '))
 
 function identityFromLabels(end: FlowEnd, keys: readonly string[]): string | null {
@@ -77,7 +77,7 @@ interface Entry extends FlowEnd {
   next: number
 }
 
-/** What is no workload and has labels all the same (pce-api, FlowEndpoint). */
+/** What is no workload and has labels all the same (P49). */
 type OtherObject = { href?: string; resource_uuid?: string; name?: string | null; labels?: LabelRef[] | null }
 
 /** Ends of one address that are compared one by one; an address with more of them has an index. */
@@ -208,7 +208,7 @@ const objectOf = (node: FlowNode): string | null => {
 const NO_LABELS: readonly LabelRef[] = []
 const labelRefsOf = (node: FlowNode): readonly LabelRef[] => (node.workload ?? otherOf(node))?.labels ?? NO_LABELS
 
-/** Release 26.3 calls it fqdn_name (pce-api e.12). */
+/** Release 26.3 calls it fqdn_name (P25). */
 const fqdnOf = ({ fqdn, fqdn_name: newer }: FlowNode) =>
   fqdn === undefined || fqdn === null || fqdn === '' ? newer : fqdn
 

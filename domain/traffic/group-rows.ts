@@ -28,7 +28,7 @@ export interface Members<K> {
   busiest(limit: number): Group<K>[]
 }
 
-/** A missing value is a value: rows without it are a group of their own, never dropped (tools contract, A8). */
+/** A missing value is a value: rows without it are a group of their own, never dropped (T8). */
 export interface Grouping<K> {
   /** The number of the group that the row belongs to. */
   readonly add: (row: FlowRow) => number

@@ -133,7 +133,7 @@ function toQuery(request: FlowRequest, rowLimit: number): TrafficQuery {
   }
 }
 
-/** How much an answer about traffic rests on. Every tool that runs a query answers this (design decision 4). */
+/** How much an answer about traffic rests on. Every tool that runs a query answers this (D4). */
 export const Reading = {
   window: Type.Object({ start: Type.String(), end: Type.String() }, { description: 'Queried, UTC' }),
   flows_truncated: Type.Boolean({ description: 'Row limit reached, or a region silent: counts are lower bounds' }),

@@ -13,7 +13,7 @@ import {
   type UnresolvedLabel,
 } from '../inventory/resolve-labels.js'
 
-/** One condition of a filter. Terms of one `group` are alternatives, terms of different groups must hold together (A7). */
+/** One condition of a filter. Terms of one `group` are alternatives, terms of different groups must hold together (T7). */
 export interface TrafficTerm {
   ref: string
   group: string

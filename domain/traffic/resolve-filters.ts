@@ -8,7 +8,7 @@ import { parseProtocol, TCP, UDP } from '../inventory/protocols.js'
 import { unresolvedFilter, type LabelReference, type UnresolvedLabel } from '../inventory/resolve-labels.js'
 import { resolveTrafficTerm, type TermPlace, type TrafficTerm } from './resolve-filter-term.js'
 
-/** A flat list is one condition set; a list of lists is blocks, taken as they are (tools contract, A7). */
+/** A flat list is one condition set; a list of lists is blocks, taken as they are (T7). */
 export type IncludeReferences = readonly (LabelReference | readonly LabelReference[])[]
 
 export interface TrafficFilterArguments {

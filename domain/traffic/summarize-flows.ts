@@ -44,8 +44,8 @@ export interface FlowSummary {
 }
 
 /**
- * Adds rows up into the four sections of a summary (tools contract, B1), all in one pass. `finish` makes at most `limit` rows of
- * each section: every one takes its time, in which the process does nothing else.
+ * Adds rows up into the four sections of a summary (T12), all in one pass. `finish` makes at most `limit` rows of each section:
+ * every one takes its time, in which the process does nothing else.
  */
 export function createFlowSummary(
   encoder: FlowEncoder,
@@ -118,7 +118,7 @@ export interface ProcessSummary extends Measures {
   users: string[]
 }
 
-/** Rows that name a process, by process (tools contract, B1). */
+/** Rows that name a process, by process (T12). */
 export interface ProcessSummaries {
   add(row: FlowRow): void
   /** Distinct process names. */

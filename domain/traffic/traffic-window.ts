@@ -8,9 +8,9 @@ export interface TrafficWindow {
 }
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/
-/** Date and time; the zone is optional and UTC without one (design decision 4). */
+/** Date and time; the zone is optional and UTC without one (D4). */
 const TIMESTAMP = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s?(Z|z|[+-]\d{2}:?\d{2})?$/
-/** From this many digits an epoch number counts milliseconds (tools contract, A6). */
+/** From this many digits an epoch number counts milliseconds (T6). */
 const MILLISECOND_DIGITS = 12
 
 /**
@@ -74,7 +74,7 @@ export function isRealDate(text: string): boolean {
 
 const DAY_MS = 86_400_000
 
-/** From midnight UTC, so many days before today, to the end of today (design decision 4; tools contract, A6). */
+/** From midnight UTC, so many days before today, to the end of today (D4, T6). */
 export function lookbackWindow(now: number, days: number): TrafficWindow {
   const day = (instant: number) => new Date(instant).toISOString().slice(0, 10)
   return { start: `${day(now - days * DAY_MS)}T00:00:00Z`, end: `${day(now)}T23:59:59Z` }
@@ -86,8 +86,8 @@ export const lookbackDays = (days: number) =>
 
 /**
  * The window of a tool that takes dates or a number of days: from `start_date`, else so many days before now, to `end_date`, else
- * the end of today. Days count back from now whatever the end is (design decision 4). Throws invalid_window as parseTrafficWindow
- * does, and for an `end_date` without `start_date` that lies before these days.
+ * the end of today. Days count back from now whatever the end is (D4). Throws invalid_window as parseTrafficWindow does, and for an
+ * `end_date` without `start_date` that lies before these days.
  */
 export function windowOfDatesOrDays(
   now: number,

@@ -4,16 +4,16 @@ import type { ClientSettings } from '../settings.js'
 import type { Http } from '../transport.js'
 import type { TrafficRun } from './traffic-run.js'
 
-/** The PCE takes about 10 s (pce-api d); what the query found must not be lost to a lookup that never ends. */
+/** The PCE takes about 10 s (P13); what the query found must not be lost to a lookup that never ends. */
 const LONGEST_LOOKUP_MS = 60_000
 const FIRST_WAIT_MS = 1000
 const WAIT_FACTOR = 1.5
 const LONGEST_WAIT_MS = 10_000
 
 /**
- * Has the PCE work out for a finished query what the draft policy would decide (pce-api b.4); its next download has that in its
- * rows. Answers null when it is done, else why it cannot be: a release without it, rights that do not suffice, a lookup that fails
- * or does not end. The rows are there all the same, so only an end of the run itself is thrown.
+ * Has the PCE work out for a finished query what the draft policy would decide (P11); its next download has that in its rows.
+ * Answers null when it is done, else why it cannot be: a release without it, rights that do not suffice, a lookup that fails or
+ * does not end. The rows are there all the same, so only an end of the run itself is thrown.
  */
 export async function addDraftDecisions(
   http: Http,
@@ -42,7 +42,7 @@ export async function addDraftDecisions(
   }
 }
 
-/** A word, or an object that has it: no source shows the field's shape (pce-api d). */
+/** A word, or an object that has it: no source shows the field's shape (P13). */
 function lookupStatus(rules: unknown): string | undefined {
   const status = typeof rules === 'object' && rules !== null ? (rules as { status?: unknown }).status : rules
   return typeof status === 'string' ? status : undefined

@@ -7,14 +7,14 @@ import type { Calls } from './create-calls.js'
 import { segment } from './path-segment.js'
 import { madeBy } from './read-outcome.js'
 
-/** The PCE lists keys of one type at a time (pce-api d). */
+/** The PCE lists keys of one type at a time (P13). */
 const KEY_TYPES = ['user', 'service_account']
 /** A name is required; which one is the caller's to choose through `options.json`. */
 const DEFAULT_KEY_NAME = 'pce-client'
 /** How long a list is that may have been cut. */
 const DEFAULT_PAGE = 500
 
-/** API keys (specification 4.3, pce-api d). Secrets are answered once, by the operation that creates the key. */
+/** API keys (S9, P13). Secrets are answered once, by the operation that creates the key. */
 export interface ApiKeyOperations {
   /**
    * Creates a key of a service account and gives it with its secret. It expires as the organisation's settings say, unless
@@ -46,7 +46,7 @@ export interface ApiKeyOperations {
 export function createApiKeyOperations(calls: Calls): ApiKeyOperations {
   const keysOfAccount = (saHref: ReferenceLike) => `${calls.href(KINDS.serviceAccounts, saHref)}/api_keys`
 
-  /** The list of one type, whole unless the caller limits it: the PCE cuts it silently (pce-api b.1). */
+  /** The list of one type, whole unless the caller limits it: the PCE cuts it silently (P8). */
   async function everyKey(options: RequestOptions): Promise<OrgApiKey[]> {
     const path = `${calls.org}/api_keys`
     const { items, totalCount } = await getPage<OrgApiKey>(calls.http, path, options)

@@ -3,7 +3,7 @@ import { KINDS } from '../kinds.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
 import type { Calls } from './create-calls.js'
 
-/** Container clusters beyond their own objects (specification 4.3, pce-api d). */
+/** Container clusters beyond their own objects (S9, P13). */
 export interface ContainerOperations {
   /** Lists what stands behind the services of a container cluster. */
   getContainerServiceBackends(clusterHref: ReferenceLike, options?: RequestOptions): Promise<ServiceBackend[]>

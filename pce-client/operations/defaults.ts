@@ -6,7 +6,7 @@ import type { ObjectApis, ReferenceLike, RequestOptions } from '../types.js'
 import type { Calls } from './create-calls.js'
 import { madeBy } from './read-outcome.js'
 
-/** Protocol -1 stands for every protocol, and only the built-in service may have it (pce-api e.5). */
+/** Protocol -1 stands for every protocol, and only the built-in service may have it (P18). */
 const ANY_PROTOCOL = -1
 
 /**

@@ -3,7 +3,7 @@ import { KINDS } from '../kinds.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
 import type { Calls } from './create-calls.js'
 
-/** How label groups contain each other (specification 4.3, pce-api d). Answers are of the policy version in the href. */
+/** How label groups contain each other (S9, P13). Answers are of the policy version in the href. */
 export interface LabelGroupOperations {
   /** Lists the labels of a group and of every group inside it. */
   getLabelGroupAllLabels(lgHref: ReferenceLike, options?: RequestOptions): Promise<LabelRef[]>

@@ -11,10 +11,10 @@ import { createDownload, type DownloadOptions } from './download.js'
 import { segment } from './path-segment.js'
 import { madeBy } from './read-outcome.js'
 
-/** The most rules of one deletion (pce-api i). */
+/** The most rules of one deletion (P49). */
 const MOST_DELETED = 1000
 
-/** Label mapping rules beyond their own objects, and the jobs that run them (specification 4.3, pce-api d). */
+/** Label mapping rules beyond their own objects, and the jobs that run them (S9, P13). */
 export interface LabelMappingOperations {
   /**
    * Moves a rule to another place in the order of evaluation.

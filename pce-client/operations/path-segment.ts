@@ -2,8 +2,8 @@ import { PceError } from '../errors.js'
 import type { PolicyVersionSelector } from '../../schemas/common.js'
 
 /**
- * An id of the caller's as one segment of a path: ids are not always numbers or UUIDs (pce-api g.27), and a slash inside one
- * must not lead to another object.
+ * An id of the caller's as one segment of a path: ids are not always numbers or UUIDs (P45), and a slash inside one must not lead
+ * to another object.
  *
  * @param name what the specification calls it.
  * @throws {PceError} `invalid_argument` for what cannot be a segment.

@@ -6,7 +6,7 @@ import type { Calls } from './create-calls.js'
 import { versionSegment } from './path-segment.js'
 import { saidBy } from './read-outcome.js'
 
-/** Taking draft changes back, and going back to an earlier policy (specification 4.3, pce-api a.4 and d). */
+/** Taking draft changes back, and going back to an earlier policy (S9, P4, P13). */
 export interface PolicyDraftOperations {
   /**
    * Discards every pending draft change of the organisation, whoever made it: what was created is gone, what was changed or
@@ -15,8 +15,8 @@ export interface PolicyDraftOperations {
   discardPendingPolicyChanges(options?: RequestOptions): Promise<void>
   /**
    * Reverts the named pending draft changes. Despite its name it deletes nothing that has been provisioned: the PCE's path is
-   * `sec_policy/delete`, and what it deletes are changes (pce-api g.11). What is named here must be complete, as for
-   * `getPolicyDependencies` with the operation `revert`.
+   * `sec_policy/delete`, and what it deletes are changes (P36). What is named here must be complete, as for `getPolicyDependencies`
+   * with the operation `revert`.
    *
    * @throws {PceError} `invalid_href` before any request for what cannot be pending here; `invalid_argument` for no href, which
    *   the PCE would take for every change.

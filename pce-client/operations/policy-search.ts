@@ -5,7 +5,7 @@ import type { RequestOptions } from '../types.js'
 import type { Calls } from './create-calls.js'
 import { versionSegment } from './path-segment.js'
 
-/** Questions about rules (specification 4.3, pce-api d and e.14). */
+/** Questions about rules (S9, P13, P27). */
 export interface PolicySearchOperations {
   /**
    * Tells which rules decide about traffic between two ends. The PCE wants to know which: `options.params` names one of

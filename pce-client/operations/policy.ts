@@ -20,7 +20,7 @@ import { madeBy } from './read-outcome.js'
 const PENDING_PAGE = 500
 const MAX_PENDING = 10_000
 
-/** Provisioning and what is asked before it (specification 4.3, pce-api d and e.14). */
+/** Provisioning and what is asked before it (S9, P13, P27). */
 export interface PolicyOperations {
   /**
    * Makes draft changes active, and answers the policy version that came of it. An active href stands for its draft, a rule's

@@ -5,7 +5,7 @@ import type { ClientSettings } from '../settings.js'
 import type { Http } from '../transport.js'
 import type { TrafficRun } from './traffic-run.js'
 
-/** An immediate poll can see a `failed` that passes (tools A6). */
+/** An immediate poll can see a `failed` that passes (T6). */
 const FIRST_WAIT_MS = 1000
 const WAIT_FACTOR = 1.5
 const LONGEST_WAIT_MS = 10_000

@@ -6,7 +6,7 @@ import type { Answer } from '../transport.js'
 /**
  * The object that a call has made.
  *
- * @param name the text by which it is known, which no such answer is without (pce-api d).
+ * @param name the text by which it is known, which no such answer is without (P13).
  * @throws {PceError} `outcome_unknown`: it exists, but the answer does not show it.
  */
 export function madeBy<T extends object>(answer: Answer, what: string, name: keyof T & string): T {
@@ -21,7 +21,7 @@ export function saidBy(answer: Answer, what: string): Record<string, unknown> {
   return typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
 }
 
-/** The objects that an action was not done to: `{errors}`, a bare list, or no body at all (pce-api d, f.4). */
+/** The objects that an action was not done to: `{errors}`, a bare list, or no body at all (P13, P32). */
 export function errorsOf(answer: Answer, what: string): ActionError[] {
   const body = bodyOr(answer, what, {})
   const errors: unknown = Array.isArray(body) ? body : ((body as { errors?: unknown } | null)?.errors ?? [])
@@ -33,7 +33,7 @@ export function errorsOf(answer: Answer, what: string): ActionError[] {
   }))
 }
 
-/** The rows of an import; no source says whether they come as a list or as an object, so either is taken (pce-api d). */
+/** The rows of an import; no source says whether they come as a list or as an object, so either is taken (P13). */
 export function importedBy(answer: Answer, what: string): ImportResult[] {
   const body = bodyOr(answer, what, [])
   return (Array.isArray(body) ? body : [body]) as ImportResult[]

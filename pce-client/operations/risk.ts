@@ -3,7 +3,7 @@ import type { RequestOptions } from '../types.js'
 import type { Calls } from './create-calls.js'
 import { segment } from './path-segment.js'
 
-/** What the PCE has found out about exposure (specification 4.3, pce-api d). */
+/** What the PCE has found out about exposure (S9, P13). */
 export interface RiskOperations {
   /** Tells how exposed the organisation is to ransomware; `ransomware` is null until the PCE has computed it. */
   getRiskSummary(options?: RequestOptions): Promise<RiskSummary>

@@ -11,7 +11,7 @@ import { beginTrafficRun, type TrafficRun } from './traffic-run.js'
 
 const CLEAN_UP_MS = 5000
 
-/** The asynchronous traffic query (specification 4.3, pce-api b.4) from submission to its last row. */
+/** The asynchronous traffic query (S9, P11) from submission to its last row. */
 export interface TrafficOperations {
   /**
    * Gives the flows of a query: submits it, polls it until it is done, and downloads its rows. Without `max_results` it asks for

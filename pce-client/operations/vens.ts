@@ -9,7 +9,7 @@ import { actInChunks } from './act-in-chunks.js'
 import type { Calls } from './create-calls.js'
 import { errorsOf } from './read-outcome.js'
 
-/** The most VENs of one request (pce-api h, i). */
+/** The most VENs of one request (P48, P49). */
 const MOST_UNPAIRED = 1000
 const MOST_UPGRADED = 25_000
 const MOST_RECOVERED = 1000
@@ -19,9 +19,9 @@ const MOST_ACTED_ON = 1
 const RECOVERY_SECONDS = 86_400
 
 /**
- * Actions on VENs (specification 4.3, pce-api d). Each gives the errors, an empty list when all went well: the PCE answers 200
- * though it did not do it to some. More VENs than one request may name are taken in several; where a later one fails, the
- * error's `completed` has the VENs of those before it.
+ * Actions on VENs (S9, P13). Each gives the errors, an empty list when all went well: the PCE answers 200 though it did not do it
+ * to some. More VENs than one request may name are taken in several; where a later one fails, the error's `completed` has the VENs
+ * of those before it.
  *
  * Each throws PceError before any request: `invalid_href` for what is no VEN here, `invalid_argument` for no VEN at all.
  */

@@ -12,10 +12,10 @@ import { formatCsv } from './format-csv.js'
 import { segment } from './path-segment.js'
 import { errorsOf, importedBy, madeBy } from './read-outcome.js'
 
-/** The most workloads of one request (pce-api h, i). */
+/** The most workloads of one request (P48, P49). */
 const MOST_UNPAIRED = 1000
 
-/** Workloads beyond their own objects (specification 4.3, pce-api d). */
+/** Workloads beyond their own objects (S9, P13). */
 export interface WorkloadOperations {
   /** Lists the network interfaces of a workload. */
   getWorkloadInterfaces(workloadHref: ReferenceLike, options?: RequestOptions): Promise<WorkloadInterface[]>
@@ -73,7 +73,7 @@ export function createWorkloadOperations(calls: Calls): WorkloadOperations {
         calls.hrefs(KINDS.workloads, workloadHrefs),
         MOST_UNPAIRED,
         async (workloads: Reference[]) => {
-          // The PCE's own name of the field differs from that of vens/unpair (pce-api g.26).
+          // The PCE's own name of the field differs from that of vens/unpair (P44).
           const body = { workloads, ip_table_restore: firewallRestore }
           return errorsOf(await calls.put(path, body, options), 'workloads/unpair')
         },

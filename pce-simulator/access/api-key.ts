@@ -29,7 +29,7 @@ export function keysOf(world: World, owner?: string): PceObject[] {
   return keys.filter(({ href }) => owner === undefined || href.startsWith(`${owner}/api_keys/`))
 }
 
-/** A new key below its owner's href, and its secret, which is told this once (pce-api g.22). */
+/** A new key below its owner's href, and its secret, which is told this once (P40). */
 export function issueKey(
   world: World,
   owner: string,

@@ -10,7 +10,7 @@ import { requireRestriction } from './access-restriction.js'
 import { permissionsOf } from './permission.js'
 
 const Restriction = Type.Optional(Nullable(Href))
-// Open, unlike nearly all request schemas (pce-api i).
+// Open, unlike nearly all request schemas (P49).
 const CREATE = new Shape(
   'auth_security_principals_post',
   Type.Object({
@@ -36,7 +36,7 @@ const UPDATE = new Shape(
 
 const SEGMENT = 'auth_security_principals'
 
-/** Whoever permissions are given to; users are known to them by their user names (pce-api c, e.15). */
+/** Whoever permissions are given to; users are known to them by their user names (P12, P28). */
 export const authSecurityPrincipal: PlainKind = {
   segment: SEGMENT,
   noun: 'auth_security_principal',

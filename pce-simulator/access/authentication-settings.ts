@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { SingleKind } from '../kinds/single-kind.js'
 import { CLOSED, OneOf, Shape } from '../validate/shape.js'
 
-/** How users of this PCE log in (pce-api c). What stands here changes nothing about the logins of the simulator. */
+/** How users of this PCE log in (P12). What stands here changes nothing about the logins of the simulator. */
 export const authenticationSettings: SingleKind = {
   route: '/authentication_settings',
   noun: 'authentication_settings',

@@ -11,8 +11,8 @@ import { useSession } from './sessions.js'
 export type Caller = World['user']
 
 /**
- * Whose API key or session the name and secret of Basic authentication are, or the status that refuses them: 401 also for
- * what has expired (pce-api a.2).
+ * Whose API key or session the name and secret of Basic authentication are, or the status that refuses them: 401 also for what has
+ * expired (P2).
  */
 export function findCaller(world: World, credentials: string, address: string): Caller | 401 | 403 {
   const session = useSession(world, credentials)

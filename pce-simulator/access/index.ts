@@ -21,7 +21,7 @@ import { userApiKeyRoutes } from './user-api-keys.js'
 import { userRoutes } from './user-routes.js'
 import { seedUsers } from './user.js'
 
-/** Who may do what: users, roles, permissions, keys, logins and the ways to log in (pce-api a.2, e.15). */
+/** Who may do what: users, roles, permissions, keys, logins and the ways to log in (P2, P28). */
 export const accessRoutes: Route[] = [
   ...[accessRestriction, authSecurityPrincipal, permission, role].flatMap(plainRoutes),
   ...[authenticationSettings, passwordPolicy].flatMap(singleRoutes),

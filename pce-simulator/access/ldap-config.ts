@@ -50,7 +50,7 @@ const DEFAULTS = {
   insecure_disable_tls_certificate_verification: false,
 }
 
-/** A directory server. Its bind password is only ever written (pce-api c): nothing here needs it, so nothing keeps it. */
+/** A directory server. Its bind password is only ever written (P12): nothing here needs it, so nothing keeps it. */
 const ldapConfig: PlainKind = {
   segment: 'ldap_configs',
   route: '/authentication_settings/ldap_configs',

@@ -11,8 +11,8 @@ import { orgsOf } from './user-routes.js'
 import { findUser, requireUser, user } from './user.js'
 
 /**
- * A login in two steps (pce-api a.2): name and password for a token of 30 seconds, the token for a session. Neither has an
- * organisation, and each checks credentials of its own, so authentication leaves both alone.
+ * A login in two steps (P2): name and password for a token of 30 seconds, the token for a session. Neither has an organisation, and
+ * each checks credentials of its own, so authentication leaves both alone.
  */
 export const loginRoutes: Route[] = [
   { path: '/login_users/authenticate', verbs: { POST: { emptyBody: true, handle: logIn } } },
@@ -32,7 +32,7 @@ export const loginRoutes: Route[] = [
   },
 ]
 
-/** By the documented header, or by the body that one client sends instead, which wants a session at once (pce-api d). */
+/** By the documented header, or by the body that one client sends instead, which wants a session at once (P13). */
 function logIn(call: Call): Answer {
   const { world, headers, body } = call
   const { username, password } = (body ?? {}) as { username?: unknown; password?: unknown }
@@ -82,7 +82,7 @@ function openSession(call: Call, found: PceObject): Json {
   return json
 }
 
-/** 401 has no JSON body (pce-api a.2). */
+/** 401 has no JSON body (P2). */
 function refuse({ world, path, verb, sourceIp }: Call): Answer {
   world.events.recordRefusedRequest('request.authentication_failed', `/api/v2${path}`, verb, 401, sourceIp)
   return {

@@ -1,7 +1,7 @@
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { World } from '../world.js'
 
-/** Ways to log in name their authors by user name, not by href (pce-api i). */
+/** Ways to log in name their authors by user name, not by href (P49). */
 export function nameAuthors(world: World, object: PceObject): object {
   const nameOf = (by: PceObject['created_by']) => {
     const href = by?.href ?? ''

@@ -10,7 +10,7 @@ const FEWEST_TYPES = 3
 
 const Flag = Type.Optional(Type.Boolean())
 const Count = Type.Optional(Type.Integer())
-// Open, unlike nearly all request schemas (pce-api i).
+// Open, unlike nearly all request schemas (P49).
 const UPDATE = new Shape(
   'authentication_settings_password_policy_put',
   Type.Object({
@@ -42,7 +42,7 @@ const DEFAULTS: Json = {
   updated_by: { username: 'system' },
 }
 
-/** pce-api c, f.3. */
+/** P12, P31. */
 export const passwordPolicy: SingleKind = {
   route: '/authentication_settings/password_policy',
   noun: 'password_policy',

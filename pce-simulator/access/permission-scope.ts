@@ -7,7 +7,7 @@ import { draftPath, orgPath, type World } from '../world.js'
 
 const Text = Type.Optional(Type.String())
 
-/** What a permission is limited to; an empty list is everything (pce-api e.15). */
+/** What a permission is limited to; an empty list is everything (P28). */
 export const PermissionScope = Type.Array(
   Type.Object(
     {

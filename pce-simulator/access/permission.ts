@@ -9,7 +9,7 @@ import type { World } from '../world.js'
 import { PermissionScope, readScope, renderScope } from './permission-scope.js'
 import { requireRole } from './role.js'
 
-// Open, unlike nearly all request schemas (pce-api i).
+// Open, unlike nearly all request schemas (P49).
 const CREATE = new Shape(
   'permissions_post',
   Type.Object({ role: Href, scope: PermissionScope, auth_security_principal: Href }),
@@ -23,7 +23,7 @@ const UPDATE = new Shape(
   }),
 )
 
-/** A role, within a scope, of one principal (pce-api e.15). Filters take JSON (pce-api c). */
+/** A role, within a scope, of one principal (P28). Filters take JSON (P12). */
 export const permission: PlainKind = {
   segment: 'permissions',
   noun: 'permission',

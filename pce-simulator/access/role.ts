@@ -15,7 +15,7 @@ const ROLES = [
   'workload_manager',
 ]
 
-/** Read only, and known by its href alone, which ends in the name (pce-api c, e.15). */
+/** Read only, and known by its href alone, which ends in the name (P12, P28). */
 export const role: PlainKind = {
   segment: 'roles',
   noun: 'role',

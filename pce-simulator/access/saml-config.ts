@@ -28,7 +28,7 @@ const UPDATE = new Shape(
   ),
 )
 
-/** An identity provider: every PCE has one, there is neither POST nor DELETE (pce-api c). */
+/** An identity provider: every PCE has one, there is neither POST nor DELETE (P12). */
 const samlConfig: PlainKind = {
   segment: 'saml_configs',
   route: COLLECTION,

@@ -27,7 +27,7 @@ const UPDATE = new Shape(
 
 const SEGMENT = 'security_principals'
 
-/** A Windows user group; its id is its SID (pce-api c). Rules that name one may still show it when it is deleted. */
+/** A Windows user group; its id is its SID (P12). Rules that name one may still show it when it is deleted. */
 export const securityPrincipal: PlainKind = {
   segment: SEGMENT,
   noun: 'security_principal',

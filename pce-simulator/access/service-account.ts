@@ -36,7 +36,7 @@ const UPDATE = new Shape(
 
 const SEGMENT = 'service_accounts'
 
-/** What it may do are permissions like anybody's, given to a principal of the account's own id (pce-api e.15). */
+/** What it may do are permissions like anybody's, given to a principal of the account's own id (P28). */
 export const serviceAccount: PlainKind = {
   segment: SEGMENT,
   noun: 'service_account',
@@ -76,7 +76,7 @@ export const serviceAccountRoutes: Route[] = [
   item!,
 ]
 
-/** The account with its first key, whose secret only this answer has (pce-api g.22). */
+/** The account with its first key, whose secret only this answer has (P40). */
 function create(call: Call) {
   const { world, path } = call
   const { permissions, api_key, uuid, ...fields } = CREATE.read(call.body)

@@ -5,7 +5,7 @@ import type { World } from '../world.js'
 import { digest } from './digest.js'
 import { passwordPolicy } from './password-policy.js'
 
-/** How long the token of a login can be exchanged for a session (pce-api a.2). */
+/** How long the token of a login can be exchanged for a session (P2). */
 const AUTH_TOKEN_MS = 30_000
 const MINUTE = 60_000
 

@@ -28,7 +28,7 @@ const userApiKey: PlainKind = {
 
 const [collection, item] = plainRoutes(userApiKey)
 
-/** pce-api d. */
+/** P13. */
 export const userApiKeyRoutes: Route[] = [
   {
     ...collection!,

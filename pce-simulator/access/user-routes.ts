@@ -51,7 +51,7 @@ export function orgsOf(world: World, of: PceObject): Json[] {
   return [{ href: orgPath(world, ''), org_id: world.orgId, display_name: `Organization ${world.orgId}`, permissions }]
 }
 
-/** 501 says that the user is there but the invitation was not sent (pce-api f.2): the work that a `job-failed` lets fail. */
+/** 501 says that the user is there but the invitation was not sent (P30): the work that a `job-failed` lets fail. */
 function create(call: Call) {
   const { world, path } = call
   const made = createPlain(user, user.build!(world, call.body, call), world, { path })

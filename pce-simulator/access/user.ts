@@ -33,7 +33,7 @@ const DEFAULTS = {
   local_profile: {},
 }
 
-/** Of the whole PCE: their path has no organisation, and they are not deleted (pce-api c, e.15). */
+/** Of the whole PCE: their path has no organisation, and they are not deleted (P12, P28). */
 export const user: PlainKind = {
   segment: 'users',
   route: '/users',

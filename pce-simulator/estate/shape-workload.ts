@@ -58,7 +58,7 @@ const bookkeeping = (author: string) => ({
 
 const gatewayOf = (ip: string) => ip.replace(/\.\d+\.\d+$/, '.255.254')
 
-/** A workload with a VEN, as a collection GET shows it (pce-api e.3). The VEN's uuid is the workload's. */
+/** A workload with a VEN, as a collection GET shows it (P16). The VEN's uuid is the workload's. */
 export function shapeManaged(random: Random, facts: ManagedFacts): Workload {
   const { orgId, hostname, ip, ipv6, os, kind, mode, online } = facts
   const uuid = random.uuid()

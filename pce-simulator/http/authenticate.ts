@@ -4,7 +4,7 @@ import { Refusal } from '../refusal.js'
 import type { World } from '../world.js'
 import { readBasic } from './read-basic.js'
 
-/** Need no credentials, or check theirs themselves (pce-api a.2, a.5). */
+/** Need no credentials, or check theirs themselves (P2, P5). */
 const OPEN_PATHS = new Set(['/api/v2/node_available', '/api/v2/login_users/authenticate', '/api/v2/users/login'])
 
 declare module 'fastify' {
@@ -16,7 +16,7 @@ declare module 'fastify' {
 
 /**
  * Basic authentication of every path below `/api`, by an API key or a session: 401 without a JSON body for wrong or missing
- * credentials, 403 for the id of another organisation (pce-api a.2, f.2).
+ * credentials, 403 for the id of another organisation (P2, P30).
  */
 export function authenticate(app: FastifyInstance, world: World): void {
   app.decorateRequest('caller', null)

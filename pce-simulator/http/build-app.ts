@@ -38,7 +38,7 @@ export function buildApp(
     void reply.header('cache-control', 'no-store')
     done()
   })
-  // Fastify adds a charset; clients of the PCE know only the bare type (pce-api a.7).
+  // Fastify adds a charset; clients of the PCE know only the bare type (P7).
   app.addHook('onSend', (_request, reply, payload, done) => {
     const type = reply.getHeader('content-type')
     if (typeof type === 'string') void reply.header('content-type', type.replace(/;\s*charset=utf-8$/i, ''))
@@ -89,7 +89,7 @@ function run(world: World, action: Action | undefined, request: FastifyRequest, 
   }
 }
 
-/** Two spellings of a path mean the same object; hrefs have the one of `encodeURIComponent` (pce-api g.27). */
+/** Two spellings of a path mean the same object; hrefs have the one of `encodeURIComponent` (P45). */
 function spellPath(path: string): string {
   return path
     .split('/')
@@ -97,7 +97,7 @@ function spellPath(path: string): string {
     .join('/')
 }
 
-/** A body is JSON, or CSV for the one route that takes it, or it is refused; no body is left to the handler's rule that one must be present (pce-api a.5). */
+/** A body is JSON, or CSV for the one route that takes it, or it is refused; no body is left to the handler's rule that one must be present (P5). */
 function readBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'string' }, (request, text: string, done) => {

@@ -3,7 +3,7 @@ import { Refusal } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 
-/** What a PCE allows; each limit is off unless it is given (pce-api h). */
+/** What a PCE allows; each limit is off unless it is given (P48). */
 export interface RateLimits {
   /** Of one API key or session. */
   requestsPerMinute?: number
@@ -14,7 +14,7 @@ export interface RateLimits {
   concurrentBulkWorkloadOperations?: number
 }
 
-/** The documented values (pce-api h), for whoever wants a PCE that is as strict as it may be. */
+/** The documented values (P48), for whoever wants a PCE that is as strict as it may be. */
 export const DOCUMENTED_LIMITS: Required<RateLimits> = {
   requestsPerMinute: 500,
   unpairsPerMinute: 10,
@@ -36,7 +36,7 @@ interface Rule {
   limit: Limit
 }
 
-/** 429 beyond a limit, with the seconds until there is room again; what was refused was not processed (pce-api h). */
+/** 429 beyond a limit, with the seconds until there is room again; what was refused was not processed (P48). */
 export function limitRate(app: FastifyInstance, world: World): void {
   const limits = world.options.rateLimit ?? {}
   const perMinute = (most: number | undefined) => createWindow(world, most)
@@ -64,7 +64,7 @@ export function limitRate(app: FastifyInstance, world: World): void {
   })
 }
 
-/** The minute is a rolling one: whether it is fixed instead, nobody says (pce-api h). */
+/** The minute is a rolling one: whether it is fixed instead, nobody says (P48). */
 function createWindow(world: World, most: number | undefined): Limit {
   const times: number[] = []
   return () => {

@@ -44,7 +44,7 @@ export interface Action {
   handle(call: Call): Answer
   /** `<noun>.<verb>` of the event a write leaves; reads leave none. */
   event?: string
-  /** A POST or PUT that needs no body, unlike all others (pce-api a.5). */
+  /** A POST or PUT that needs no body, unlike all others (P5). */
   emptyBody?: boolean
 }
 

@@ -7,7 +7,7 @@ import type { Answer } from './route.js'
 
 const CHUNK_CHARACTERS = 64 * 1024
 
-/** Sends an answer as the PCE does: exactly `application/json`, no charset; no body at all for 202 and 204 (pce-api a.6). */
+/** Sends an answer as the PCE does: exactly `application/json`, no charset; no body at all for 202 and 204 (P6). */
 export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
   void reply.code(answer.status)
   for (const [name, value] of Object.entries(answer.headers ?? {})) void reply.header(name, value)

@@ -84,7 +84,7 @@ export function countPorts<K extends string>(
   return Object.fromEntries(counts) as Record<K, { num_protected_ports: number; num_unprotected_ports: number }>
 }
 
-/** `risk_summary` of a workload or an app group (pce-api i). */
+/** `risk_summary` of a workload or an app group (P49). */
 export function summariseRisk(ports: Ports, at: string) {
   return {
     ransomware: {

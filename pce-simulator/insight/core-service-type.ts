@@ -44,7 +44,7 @@ export interface CoreServiceType extends PceObject {
   num_optional_ports_required: number
 }
 
-/** pce-api i. Built in; only what they are recognised by and labelled with can be changed. */
+/** P49. Built in; only what they are recognised by and labelled with can be changed. */
 export const coreServiceType: PlainKind = {
   segment: 'core_service_types',
   noun: 'core_service_type',

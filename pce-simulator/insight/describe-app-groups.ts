@@ -13,7 +13,7 @@ const VISIBILITY_LEVELS = [
   'enhanced_data_collection',
 ] as const
 
-/** GET /app_group_summary (pce-api e.15): one node per app group; `mode` and `visibility_level` count by the order of their keys. */
+/** GET /app_group_summary (P28): one node per app group; `mode` and `visibility_level` count by the order of their keys. */
 export function describeAppGroups(world: World): Record<string, unknown> {
   const groups = findAppGroups(world)
   const virtualServices = world.policy.entries('virtual_services').flatMap(({ active }) => active ?? [])

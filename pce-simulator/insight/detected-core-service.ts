@@ -23,7 +23,7 @@ const UPDATE = new Shape(
   ),
 )
 
-/** pce-api i. Nobody creates them: they are what the traffic shows. */
+/** P49. Nobody creates them: they are what the traffic shows. */
 export const detectedCoreService: PlainKind = {
   segment: 'detected_core_services',
   noun: 'detected_core_service',
@@ -54,7 +54,7 @@ export const detectedCoreService: PlainKind = {
   },
 }
 
-/** GET /detected_core_services_summary: what became of the detected ones, by type (pce-api d). */
+/** GET /detected_core_services_summary: what became of the detected ones, by type (P13). */
 export const detectedCoreServiceRoutes: Route[] = [
   readRoute('/orgs/:org/detected_core_services_summary', ({ world }) => {
     const detected = world.store('detected_core_services').all()

@@ -16,7 +16,7 @@ import { vulnerabilityReportRoutes } from './vulnerability-report.js'
 
 const PLAIN_KINDS = [reportTemplate, reportSchedule, coreServiceType, detectedCoreService, labelMappingRule]
 
-/** Reports, risk, vulnerabilities, core services and label mapping (pce-api e.15). */
+/** Reports, risk, vulnerabilities, core services and label mapping (P28). */
 export const insightRoutes: Route[] = [
   ...riskRoutes,
   ...PLAIN_KINDS.flatMap(plainRoutes),

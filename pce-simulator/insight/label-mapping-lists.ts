@@ -27,7 +27,7 @@ const put = (path: string, event: string, handle: Action['handle']): Route => ({
   verbs: { PUT: { event, handle } },
 })
 
-/** What is done to the list of rules as a whole: several at once, all or nothing, and their order (pce-api c, d). */
+/** What is done to the list of rules as a whole: several at once, all or nothing, and their order (P12, P13). */
 export const labelMappingListRoutes: Route[] = [
   put('/:id/reorder', 'label_mapping_rule.reorder', ({ world, path, body }) => {
     const href = path.replace(/\/reorder$/, '')

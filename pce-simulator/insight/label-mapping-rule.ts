@@ -35,7 +35,7 @@ export interface LabelMappingRule extends PceObject {
   overwrite: boolean
 }
 
-/** pce-api e.15. The order of the list is the order in which rules are evaluated. */
+/** P28. The order of the list is the order in which rules are evaluated. */
 export const labelMappingRule: PlainKind = {
   segment: 'label_mapping_rules',
   noun: 'label_mapping_rule',

@@ -18,7 +18,7 @@ interface Ransomware {
   os_platforms: Platform[]
 }
 
-/** The well-known ones, and what the policy's own services say of themselves in `risk_details` (pce-api e.5), which wins. */
+/** The well-known ones, and what the policy's own services say of themselves in `risk_details` (P18), which wins. */
 export function listRiskyPorts(services: Iterable<Service>): RiskyPort[] {
   const active = [...services].map((service) => ({
     reference: { href: service.href.replace('/sec_policy/draft/', '/sec_policy/active/'), name: service.name },

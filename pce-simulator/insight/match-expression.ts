@@ -31,7 +31,7 @@ type PortRange = Static<typeof PortValue>
 
 export type WorkloadTest = (workload: Workload) => boolean
 
-/** The expression of a label mapping rule (pce-api e.15) as a test; throws 406 for a value nobody can read. */
+/** The expression of a label mapping rule (P28) as a test; throws 406 for a value nobody can read. */
 export function compileExpression(expression: LabelRuleExpression): WorkloadTest {
   if (!('logical_operator' in expression)) return compileLeaf(expression)
   const tests = expression.child_expressions.map(compileExpression)

@@ -9,7 +9,7 @@ const DAY_MS = 86_400_000
 const LastDays = Type.Object({ last_num_days: Type.Integer({ minimum: 1 }) }, CLOSED)
 const TimeRange = Type.Union([Type.Object({ start_date: Type.String(), end_date: Type.String() }, CLOSED), LastDays])
 
-/** The forms of `report_parameters` (pce-api i, ReportParamsWrite); which of them a template means, nobody says. */
+/** The forms of `report_parameters` (P49); which of them a template means, nobody says. */
 export const ReportParameters = Type.Union([
   Type.Object({ report_time_range: TimeRange }, CLOSED),
   Type.Object(
@@ -37,7 +37,7 @@ export interface Parameters {
   max_results?: number
 }
 
-/** 406 for what is no full timestamp, and for a label, rule set or selector that does not exist (pce-api e.15). */
+/** 406 for what is no full timestamp, and for a label, rule set or selector that does not exist (P28). */
 export function checkParameters(world: World, parameters: Parameters): void {
   const { app_groups = [], rule_sets = [], filters } = parameters
   readWindow(world, parameters)

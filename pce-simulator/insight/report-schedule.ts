@@ -36,7 +36,7 @@ const UPDATE = new Shape(
   ),
 )
 
-/** pce-api i. A plan; the simulator's clock makes no report of its own accord. */
+/** P49. A plan; the simulator's clock makes no report of its own accord. */
 export const reportSchedule: PlainKind = {
   segment: 'report_schedules',
   noun: 'report_schedule',

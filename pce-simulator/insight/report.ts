@@ -38,7 +38,7 @@ interface Report extends PceObject {
   file: ReportFile | null
 }
 
-/** pce-api e.15. Made in the background; reading it moves it on, as with a traffic query. */
+/** P28. Made in the background; reading it moves it on, as with a traffic query. */
 const report: PlainKind = {
   segment: 'reports',
   noun: 'report',

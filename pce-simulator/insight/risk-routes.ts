@@ -5,7 +5,7 @@ import { detailRisk, summariseRisk } from './assess-risk.js'
 import { describeAppGroups } from './describe-app-groups.js'
 import { summariseEstateRisk } from './summarise-estate-risk.js'
 
-/** Risk of the whole organisation and of its app groups (pce-api d, i). */
+/** Risk of the whole organisation and of its app groups (P13, P49). */
 export const riskRoutes: Route[] = [
   readRoute('/orgs/:org/reports/risk_summary', ({ world }) => ({ status: 200, json: summariseEstateRisk(world) })),
   readRoute('/orgs/:org/app_group_summary', ({ world }) => ({ status: 200, json: describeAppGroups(world) })),

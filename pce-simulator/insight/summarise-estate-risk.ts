@@ -5,7 +5,7 @@ import { assessRisk, countPorts, exposureOf, isEnforced, protectionOf } from './
 const TOP = 5
 const EXPOSURES = ['critical', 'high', 'medium', 'low', 'fully_protected'] as const
 
-/** GET /reports/risk_summary: null while no managed workload gives anything to sum up (pce-api i, reports_risk_summary_get). */
+/** GET /reports/risk_summary: null while no managed workload gives anything to sum up (P49). */
 export function summariseEstateRisk(world: World): { ransomware: Record<string, unknown> | null } {
   const risks = assessRisk(world)
   if (risks.length === 0) return { ransomware: null }

@@ -5,7 +5,7 @@ import { describeChanges } from '../kinds/describe-changes.js'
 import { UNCERTAIN } from '../uncertain.js'
 import { birthStamp, type World } from '../world.js'
 
-/** A PUT to an id of the caller's choice: it replaces what is there, or creates it (pce-api c, g.17). */
+/** A PUT to an id of the caller's choice: it replaces what is there, or creates it (P12, P38). */
 export function upsert(kind: PlainKind, read: (world: World, body: unknown) => Json): Action {
   return {
     event: `${kind.noun}.update`,

@@ -39,7 +39,7 @@ function describeEnd({ ip, fqdn, workload }: FlowNode): unknown[] {
 export function* countRuleHits(world: World, parameters: Parameters): Generator<readonly unknown[]> {
   const active = buildPolicyView(world, 'active')
   const hits = new Map<string, number>()
-  // Judged as a draft, rows name the rules that decide them (pce-api g.21).
+  // Judged as a draft, rows name the rules that decide them (P39).
   for (const flow of reportFlows(world, parameters, { draft: active })) {
     const deciding = [flow.rules, flow.enforcement_boundaries, flow.override_deny_rules] as (
       { href: string }[] | null

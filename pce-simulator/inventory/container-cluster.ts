@@ -29,7 +29,7 @@ const UNJOINED = {
   errors: [],
 }
 
-/** pce-api e.11. */
+/** P24. */
 export const containerCluster: PlainKind = {
   segment: 'container_clusters',
   noun: 'container_cluster',
@@ -68,7 +68,7 @@ export const containerCluster: PlainKind = {
   render: (_world, object) => ({ ...withoutStamps(object), caps: ['write'] }),
 }
 
-/** Every cluster has a profile for the namespaces that have none of their own (pce-api c). */
+/** Every cluster has a profile for the namespaces that have none of their own (P12). */
 export const containerClusterRoutes: Route[] = plainRoutes(containerCluster).map((route) => {
   const { POST } = route.verbs
   return POST ? { ...route, verbs: { ...route.verbs, POST: withDefaultProfile(POST) } } : route

@@ -50,7 +50,7 @@ const BORN = {
   is_default: false,
 }
 
-/** How the workloads of a namespace are labelled and enforced (pce-api e.11). */
+/** How the workloads of a namespace are labelled and enforced (P24). */
 export const containerWorkloadProfile: PlainKind = {
   segment: 'container_workload_profiles',
   noun: 'container_workload_profile',

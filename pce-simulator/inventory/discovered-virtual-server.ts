@@ -5,7 +5,7 @@ import { renderLabels } from '../kinds/render-labels.js'
 import { byLabels, exact, partial, pointsTo, readFlag } from '../validate/query-filters.js'
 import type { World } from '../world.js'
 
-/** What a load balancer was found to serve; read only (pce-api e.10). */
+/** What a load balancer was found to serve; read only (P23). */
 export const discoveredVirtualServer: PlainKind = {
   segment: 'discovered_virtual_servers',
   noun: 'discovered_virtual_server',

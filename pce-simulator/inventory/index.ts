@@ -19,7 +19,7 @@ import { venReleaseRoutes } from './ven-release-routes.js'
 import { seedVenReleases } from './ven-release.js'
 import { venRoutes } from './ven-routes.js'
 
-/** Agents, containers, network devices and load balancers (pce-api e.10, e.11). */
+/** Agents, containers, network devices and load balancers (P23, P24). */
 export const inventoryRoutes: Route[] = [
   workloadUnpairRoute,
   workloadImportRoute,

@@ -19,8 +19,8 @@ import { containerCluster } from './container-cluster.js'
 import { assignedLabels, renderProfile } from './container-workload-profile.js'
 
 /**
- * A deployment or the like, as Kubelink reports it; read only (pce-api e.11). Its labels and its enforcement follow from the
- * profile of its namespace, so that a change of the profile shows at once.
+ * A deployment or the like, as Kubelink reports it; read only (P24). Its labels and its enforcement follow from the profile of its
+ * namespace, so that a change of the profile shows at once.
  */
 export const kubernetesWorkload: PlainKind = {
   segment: 'kubernetes_workloads',
@@ -76,7 +76,7 @@ export const kubernetesWorkloadRoutes: Route[] = [
   }),
 ]
 
-/** What stands behind the virtual services of a cluster: one entry per workload that has one (pce-api d). */
+/** What stands behind the virtual services of a cluster: one entry per workload that has one (P13). */
 function backendsOf(world: World, cluster: string): Json[] {
   const workloads = world.store('kubernetes_workloads').all()
   return workloads.flatMap((object) => {

@@ -35,7 +35,7 @@ const UPDATE = new Shape('network_devices_put', Config)
 /** Of a model that its enforcement node does not know. */
 const USUAL_ENDPOINT_TYPE = 'switch_port'
 
-/** Made below its enforcement node, then an object of its own (pce-api c, g.17). */
+/** Made below its enforcement node, then an object of its own (P12, P38). */
 export const networkDevice: PlainKind = {
   segment: 'network_devices',
   noun: 'network_device',

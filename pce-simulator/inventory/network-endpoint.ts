@@ -25,7 +25,7 @@ const UPDATE = new Shape(
   Type.Object({ config: Type.Optional(Config), workloads: Workloads }, CLOSED),
 )
 
-/** A port of a device and the workloads behind it (pce-api c). */
+/** A port of a device and the workloads behind it (P12). */
 export const networkEndpoint: PlainKind = {
   segment: 'network_endpoints',
   noun: 'network_endpoint',

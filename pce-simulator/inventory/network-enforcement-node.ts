@@ -18,7 +18,7 @@ interface SupportedDevice {
   manufacturers?: { manufacturer?: string; models?: { model: string; endpoint_type?: string }[] }[]
 }
 
-/** The program that speaks to switches and load balancers (pce-api c). */
+/** The program that speaks to switches and load balancers (P12). */
 export const networkEnforcementNode: PlainKind = {
   segment: 'network_enforcement_nodes',
   noun: 'network_enforcement_node',

@@ -7,7 +7,7 @@ import { agentOf, heartbeatOf, inRecovery, ownVen, pendingUpgrade, venState, ver
 
 type Interface = Record<string, unknown>
 
-/** pce-api e.11, whole. */
+/** P24, whole. */
 export function renderVen(world: World, workload: PceObject): Json {
   const ven = ownVen(workload)!
   const state = venState(world, workload)

@@ -6,7 +6,7 @@ import { UNCERTAIN } from '../uncertain.js'
 import { updateStamp, type World } from '../world.js'
 import { ownVen } from './ven.js'
 
-/** Whom an action of several VENs refused, by reason; the action itself went well (pce-api f.4). */
+/** Whom an action of several VENs refused, by reason; the action itself went well (P32). */
 export class Refused {
   readonly #hrefs = new Map<PceErrorItem, string[]>()
 

@@ -43,7 +43,7 @@ const RECOVERY = new Shape(
   ),
 )
 
-/** What is done to several VENs at once; whom it is refused to is told in `errors` (pce-api d, f.4). */
+/** What is done to several VENs at once; whom it is refused to is told in `errors` (P13, P32). */
 export const venActionRoutes: Route[] = [
   action('unpair', ({ world, body }) => {
     const { errors, changes } = unpair(world, requireVenHrefs(world, UNPAIR.read(body).vens), (href) =>

@@ -16,7 +16,7 @@ interface AgentStatus {
   agent_health?: { type: string; severity: string; audit_event?: string }[] | null
 }
 
-/** What a VEN has to complain of: what its agent reported, and that nothing has been heard of it (pce-api e.11). */
+/** What a VEN has to complain of: what its agent reported, and that nothing has been heard of it (P24). */
 export function conditionsOf(workload: PceObject): Condition[] {
   const status = (workload.agent as { status?: AgentStatus } | null | undefined)?.status
   const reported = status?.agent_health ?? []

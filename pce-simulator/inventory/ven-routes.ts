@@ -25,7 +25,7 @@ const UPDATE = new Shape(
   ),
 )
 
-/** Made by pairing, removed by unpairing (pce-api c): there is neither POST nor DELETE. */
+/** Made by pairing, removed by unpairing (P12): there is neither POST nor DELETE. */
 export const venRoutes: Route[] = [
   {
     path: '/orgs/:org/vens',

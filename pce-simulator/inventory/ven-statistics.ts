@@ -36,7 +36,7 @@ const STATISTICS = new Shape(
   }),
 )
 
-/** How many VENs have each value of a property: all of them, and those that pass every filter (pce-api d). */
+/** How many VENs have each value of a property: all of them, and those that pass every filter (P13). */
 export const venStatisticsRoute: Route = {
   path: '/orgs/:org/vens/statistics',
   verbs: {

@@ -35,7 +35,7 @@ export function pairedWorkloads(world: World): PceObject[] {
   return world.workloads.all().filter((workload) => workload.deleted !== true && ownVen(workload) !== undefined)
 }
 
-/** The workload of a VEN that is still paired. A VEN's uuid is its workload's (pce-api e.11). */
+/** The workload of a VEN that is still paired. A VEN's uuid is its workload's (P24). */
 export function findPaired(world: World, venHref: string): PceObject | undefined {
   const workload = world.workloads.get(venHref.replace('/vens/', '/workloads/'))
   return workload && workload.deleted !== true && ownVen(workload)?.href === venHref ? workload : undefined

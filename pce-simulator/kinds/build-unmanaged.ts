@@ -3,7 +3,7 @@ import { requireFreeExternalData, requireLabels } from '../validate/check-refere
 import type { World } from '../world.js'
 import { LEGACY_MODES, type WorkloadFields } from './workload-shapes.js'
 
-/** The full shape of a workload without a VEN, as it is created (pce-api e.3). */
+/** The full shape of a workload without a VEN, as it is created (P16). */
 export function buildUnmanaged(world: World, fields: WorkloadFields): Record<string, unknown> {
   const { labels = [], interfaces = [], agent, enforcement_mode } = fields
   requireFreePair(world, fields)

@@ -6,10 +6,10 @@ import { invalidInput, invalidUri, notAcceptable } from '../refusal.js'
 import { requireReferenced, requireLabel, requireWorkload } from '../validate/check-references.js'
 import type { World } from '../world.js'
 
-/** Of one policy (pce-api e.7). */
+/** Of one policy (P20). */
 const MAX_STATELESS_RULES = 100
 
-/** What rules of both kinds and boundaries must hold to beyond their schema (pce-api e.7, e.8). Throws 406. */
+/** What rules of both kinds and boundaries must hold to beyond their schema (P20, P21). Throws 406. */
 export function checkRule(world: World, rule: Json): void {
   const { providers, consumers, ingress_services, egress_services } = rule as unknown as Rule
   for (const actor of [...providers, ...consumers]) checkActor(world, actor)

@@ -21,7 +21,7 @@ const UPDATE = new Shape(
   Type.Partial(Type.Object({ name: Name, enabled: Type.Boolean(), ...BOUNDARY_SIDES }), CLOSED),
 )
 
-/** What is blocked in selective mode wherever nothing allows it (pce-api e.9). */
+/** What is blocked in selective mode wherever nothing allows it (P22). */
 export const enforcementBoundary: VersionedKind = {
   type: 'enforcement_boundaries',
   noun: 'enforcement_boundary',

@@ -13,7 +13,7 @@ export const EVENT_FILTERS: Filters = {
   'timestamp[lte]': timeBound(timeOf, 'lte'),
 }
 
-/** Newest first, 100 unless asked for more, never more than 10,000 (pce-api b.1, e.13). */
+/** Newest first, 100 unless asked for more, never more than 10,000 (P8, P26). */
 export const eventRoutes: Route[] = [
   readRoute('/orgs/:org/events', (call) =>
     answerCollection(call, {

@@ -21,7 +21,7 @@ export function referencesOf(object: PceObject): Set<string> {
   return collectHrefs(fields)
 }
 
-/** The versions of an entry that still count: its draft and, until the change is provisioned, the active one (pce-api f.3). */
+/** The versions of an entry that still count: its draft and, until the change is provisioned, the active one (P31). */
 export function bodiesOf(entry: Entry): VersionedObject[] {
   return entry.active === null || entry.active === entry.draft ? [entry.draft] : [entry.draft, entry.active]
 }

@@ -29,7 +29,7 @@ const UPDATE = new Shape(
   ),
 )
 
-/** `external_data_set` of the four that every organisation is born with (pce-api e.1). */
+/** `external_data_set` of the four that every organisation is born with (P14). */
 const BUILT_IN = 'defaults.illumio.com'
 export const BUILT_IN_DIMENSIONS = [
   { key: 'role', display_name: 'Role' },

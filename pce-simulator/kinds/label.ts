@@ -13,10 +13,10 @@ import type { PlainKind } from './plain-kind.js'
 const CREATE = new Shape('labels_post', Type.Object({ key: Type.String(), value: Name, ...EXTERNAL_DATA }, CLOSED))
 const UPDATE = new Shape('labels_put', Type.Object({ value: Type.Optional(Name), ...EXTERNAL_DATA }, CLOSED))
 
-/** Mean "no label" in the PCE's own pages (pce-api f.3). */
+/** Mean "no label" in the PCE's own pages (P31). */
 const RESERVED_VALUES = new Set(['All Applications', 'All Environments', 'All Locations'])
 
-/** pce-api e.1. */
+/** P14. */
 export const label: PlainKind = {
   segment: 'labels',
   noun: 'label',
@@ -71,7 +71,7 @@ function requireFreeValue(world: World, key: string, value: string, own: string 
   if (taken) throw notAcceptable('label_key_and_value_must_be_unique', 'Label key and value must be unique')
 }
 
-/** The tokens that were seen come first (pce-api f.3). */
+/** The tokens that were seen come first (P31). */
 function refuseUsed(usage: ReturnType<typeof findUsage>): void {
   if (usage.ruleset) {
     throw notAcceptable('label_still_has_associated_rule_set', 'Label still has an associated rule set')
@@ -85,7 +85,7 @@ function refuseUsed(usage: ReturnType<typeof findUsage>): void {
   if (Object.values(usage).includes(true)) throw notAcceptable(labelInUse.token, labelInUse.message)
 }
 
-/** Where a label is used: in the draft, in the active policy (pce-api f.3), or on what is not versioned. */
+/** Where a label is used: in the draft, in the active policy (P31), or on what is not versioned. */
 function findUsage(world: World, href: string) {
   const { ruleSets, labelGroups, boundaries, virtualServices, virtualServers, firewallSettings } = findPolicyUsage(
     world,

@@ -35,7 +35,7 @@ const FIELDS = {
   agent_software_release: Type.Optional(Nullable(Type.String())),
   ...EXTERNAL_DATA,
 }
-/** Of the fields that a caller gives, the one that stays as it was made (pce-api i). */
+/** Of the fields that a caller gives, the one that stays as it was made (P49). */
 const VEN_TYPE = { ven_type: Type.Optional(OneOf('specified_during_activation', 'server', 'endpoint')) }
 const CREATE = new Shape(
   'pairing_profiles_post',
@@ -77,7 +77,7 @@ const DEFAULTS = {
 
 export const DEFAULT_PROFILE = { ...DEFAULTS, name: 'Default (Servers)', enabled: true, is_default: true }
 
-/** pce-api e.11. */
+/** P24. */
 export const pairingProfile: PlainKind = {
   segment: 'pairing_profiles',
   noun: 'pairing_profile',
@@ -129,7 +129,7 @@ function modesOf(fields: { mode?: string; enforcement_mode?: string }): { mode?:
   return { enforcement_mode, mode: Object.entries(LEGACY_MODES).find(([, mode]) => mode === enforcement_mode)![0] }
 }
 
-/** A key is told once; what a profile shows of it is when the last was made, and by whom (pce-api e.11, g.22). */
+/** A key is told once; what a profile shows of it is when the last was made, and by whom (P24, P40). */
 export const pairingKeyRoutes: Route[] = [
   {
     path: '/orgs/:org/pairing_profiles/:id/pairing_key',

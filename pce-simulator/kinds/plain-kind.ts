@@ -27,9 +27,9 @@ export interface PlainKind {
   requireParent?: (call: Call) => void
   /** The fields of a new object, without href and stamps; throws 406. Absent: there is no POST. */
   build?: (world: World, body: unknown, call: Call) => Json
-  /** The body of a POST is an array, created all or nothing, and so is its answer (pce-api g.17). */
+  /** The body of a POST is an array, created all or nothing, and so is its answer (P38). */
   arrayCreate?: { minItems: 0 | 1 }
-  /** What only the answer of the creating POST shows: secrets (pce-api g.22). */
+  /** What only the answer of the creating POST shows: secrets (P40). */
   revealOnce?: (world: World, object: PceObject) => Json
   /** The fields that change; throws 406. */
   change?: (world: World, current: PceObject, body: unknown) => Json

@@ -24,7 +24,7 @@ export function bodiesAt(world: World, type: ChangeSubsetType, pversion: string)
   return [...(past.snapshot.get(type)?.values() ?? [])].map((body) => ({ body, updateType: null }))
 }
 
-/** Only the draft is written to (pce-api a.4). */
+/** Only the draft is written to (P4). */
 export function requireDraftPath(call: Call): void {
   if (call.params.pversion !== 'draft') throw new Refusal(UNCERTAIN.activeWriteStatus, UNCERTAIN.methodNotAllowedBody)
 }
@@ -34,7 +34,7 @@ export function draftHref(call: Call): string {
   return call.path.replace(/\/sec_policy\/[^/]+\//, '/sec_policy/draft/')
 }
 
-/** Every href below `value` names the given version, rules and what they point at included (pce-api a.4). */
+/** Every href below `value` names the given version, rules and what they point at included (P4). */
 export function inVersion(value: unknown, pversion: string): unknown {
   if (Array.isArray(value)) return value.map((item) => inVersion(item, pversion))
   if (typeof value !== 'object' || value === null) return value
@@ -46,7 +46,7 @@ export function inVersion(value: unknown, pversion: string): unknown {
   )
 }
 
-/** The name of every object in the draft counts, of those pending deletion too (pce-api a.4). */
+/** The name of every object in the draft counts, of those pending deletion too (P4). */
 export function requireFreeName(
   world: World,
   type: ChangeSubsetType,

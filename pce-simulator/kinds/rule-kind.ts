@@ -61,7 +61,7 @@ export const DENY_RULES: RuleKind = {
   check: checkDenyRule,
 }
 
-/** Rules in the words of iptables: written through their rule set alone (pce-api e.6). */
+/** Rules in the words of iptables: written through their rule set alone (P19). */
 export const IP_TABLES_RULES: RuleKind = {
   segment: 'ip_tables_rules',
   list: 'ip_tables_rules',
@@ -113,7 +113,7 @@ export function changeRule(world: World, kind: RuleKind, rule: VersionedObject, 
   return changed
 }
 
-/** A pair of external data is one rule's alone (pce-api e). */
+/** A pair of external data is one rule's alone (P49). */
 function requireFreeKey(world: World, kind: RuleKind, fields: Json, own: VersionedObject | null): void {
   const others = world.policy.entries('rule_sets').flatMap(({ draft }) => rulesOf(draft, kind))
   requireFreeExternalData(

@@ -58,7 +58,7 @@ const UPDATE = new Shape(
 
 const TAKEN = ['rule_set_name_in_use', 'Rule set name in use'] as const
 
-/** pce-api e.6. */
+/** P19. */
 export const ruleSet: VersionedKind = {
   type: 'rule_sets',
   noun: 'rule_set',

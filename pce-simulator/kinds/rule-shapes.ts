@@ -22,7 +22,7 @@ const IngressServices = Type.Array(
 const ResolveAs = Type.Array(OneOf('workloads', 'virtual_services'), { minItems: 1 })
 const NetworkType = OneOf('brn', 'non_brn', 'all')
 
-/** Of an enforcement boundary (pce-api e.9): no exclusions. */
+/** Of an enforcement boundary (P22): no exclusions. */
 const BOUNDARY_ACTORS = actors({
   actors: OneOf('ams'),
   label: Href,
@@ -82,7 +82,7 @@ const DENY_REQUIRED = {
 }
 const DENY_OPTIONAL = { ...CORE, override: Type.Optional(Type.Boolean()) }
 
-/** pce-api e.7; the all_ips_except_for_in_… fields are of a later release than the one that is simulated. */
+/** P20; the all_ips_except_for_in_… fields are of a later release than the one that is simulated. */
 export const ALLOW_CREATE = new Shape(
   'sec_policy_rule_sets_sec_rules_post',
   Type.Object({ ...ALLOW_REQUIRED, ...ALLOW_OPTIONAL }, CLOSED),
@@ -91,7 +91,7 @@ export const ALLOW_UPDATE = new Shape(
   'sec_policy_rule_sets_sec_rules_put',
   Type.Object({ ...optional(ALLOW_REQUIRED), ...ALLOW_OPTIONAL, ...UPDATE_TYPE }, CLOSED),
 )
-/** pce-api e.8: closed to everything that only allow rules know. */
+/** P21: closed to everything that only allow rules know. */
 export const DENY_CREATE = new Shape(
   'sec_policy_rule_sets_deny_rules_post',
   Type.Object({ ...DENY_REQUIRED, ...DENY_OPTIONAL }, CLOSED),

@@ -37,7 +37,7 @@ const CREATE = new Shape(
   ),
 )
 
-/** That a workload takes part in a virtual service; made in arrays, all or nothing, and never changed (pce-api e.10). */
+/** That a workload takes part in a virtual service; made in arrays, all or nothing, and never changed (P23). */
 export const serviceBinding: PlainKind = {
   segment: 'service_bindings',
   noun: 'service_binding',

@@ -69,7 +69,7 @@ const UPDATE = new Shape('sec_policy_services_put', Type.Object({ name: Type.Opt
 
 const LIST_NAMES = ['service_ports', 'windows_services', 'windows_egress_services'] as const
 
-/** pce-api e.5. Names may repeat. */
+/** P18. Names may repeat. */
 export const service: VersionedKind = {
   type: 'services',
   noun: 'service',
@@ -94,7 +94,7 @@ export const service: VersionedKind = {
   build(world, body) {
     const fields = CREATE.read(body)
     checkPorts(fields)
-    // Of two lists one is kept and nobody is told (pce-api g.5).
+    // Of two lists one is kept and nobody is told (P18).
     const kept = LIST_NAMES.find((list) => fields[list] !== undefined)
     if (!kept) throw invalidInput('One of service_ports, windows_services and windows_egress_services is required')
     requireFreeExternalData(drafts(world), fields)

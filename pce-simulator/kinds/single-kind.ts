@@ -3,7 +3,7 @@ import type { Shape } from '../validate/shape.js'
 import type { World } from '../world.js'
 import { describeChanges } from './describe-changes.js'
 
-/** One row of the table of kinds that are one object each: read and changed at the collection's path (pce-api c). */
+/** One row of the table of kinds that are one object each: read and changed at the collection's path (P12). */
 export interface SingleKind {
   /** The route, in Fastify's notation. */
   route: string

@@ -10,7 +10,7 @@ import { answerCollection } from './answer-collection.js'
 import { describeChanges } from './describe-changes.js'
 import { bodiesAt, draftHref, inVersion, requireDraftPath, type Version } from './policy-version.js'
 
-/** One row of the table of kinds that live in a draft and an active version (pce-api a.4). Bodies hold draft hrefs only. */
+/** One row of the table of kinds that live in a draft and an active version (P4). Bodies hold draft hrefs only. */
 export interface VersionedKind {
   type: ChangeSubsetType
   /** In event types and resource changes: `ip_list`. */

@@ -45,7 +45,7 @@ const UPDATE = new Shape(
 
 type Fields = Partial<Static<typeof Creation>>
 
-/** pce-api e.10. */
+/** P23. */
 export const virtualService: VersionedKind = {
   type: 'virtual_services',
   noun: 'virtual_service',

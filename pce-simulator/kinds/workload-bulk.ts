@@ -12,7 +12,7 @@ const CREATE = new Shape('workloads_bulk_create_put', Type.Array(WorkloadCreate,
 const UPDATE = new Shape('workloads_bulk_update_put', Type.Array(Href, { maxItems: MAX_ITEMS }))
 const DELETE = new Shape('workloads_bulk_delete_put', Type.Array(Href, { maxItems: MAX_ITEMS }))
 
-/** Answers 200 whatever became of the items: each has its own status, deletion lists only what failed (pce-api c, f.4). */
+/** Answers 200 whatever became of the items: each has its own status, deletion lists only what failed (P12, P32). */
 export const workloadBulkRoutes: Route[] = [
   bulk('create', (call) => {
     const { world, body } = call

@@ -19,7 +19,7 @@ import {
 } from '../validate/query-filters.js'
 import { collectHrefs } from './find-usage.js'
 
-/** pce-api b.2; include_deleted belongs to every kind whose objects are marked as deleted. */
+/** P9; include_deleted belongs to every kind whose objects are marked as deleted. */
 export const WORKLOAD_FILTERS: Filters = {
   name: partial('name'),
   hostname: partial('hostname'),

@@ -27,7 +27,7 @@ const CREATE = new Shape(
 
 type Interface = Json & { name: string }
 
-/** The interfaces of a workload one by one (pce-api d, e.3). A VEN reports those of its own workload. */
+/** The interfaces of a workload one by one (P13, P16). A VEN reports those of its own workload. */
 export const workloadInterfaceRoutes: Route[] = [
   {
     path: '/orgs/:org/workloads/:workload/interfaces',
@@ -103,7 +103,7 @@ function interfacesOf(workload: PceObject): Interface[] {
   return (workload.interfaces ?? []) as Interface[]
 }
 
-/** One name stands once per address: IPv4 and IPv6 share it (pce-api e.3). */
+/** One name stands once per address: IPv4 and IPv6 share it (P16). */
 function named(workload: PceObject, { params }: Call): Interface[] {
   const found = interfacesOf(workload).filter(({ name }) => name === params.name)
   if (found.length === 0) throw notFound()

@@ -56,7 +56,7 @@ const UNMANAGED = {
 const CHANGE = {
   href: Type.Optional(Type.String()),
   name: Type.Optional(Nullable(Type.String({ maxLength: 255 }))),
-  // Missing from the public schema, sent by the web console and by clients (pce-api e.3).
+  // Missing from the public schema, sent by the web console and by clients (P16).
   visibility_level: Type.Optional(
     OneOf('flow_full_detail', 'flow_summary', 'flow_drops', 'flow_off', 'enhanced_data_collection'),
   ),
@@ -92,7 +92,7 @@ export function readCreation(body: unknown): WorkloadFields {
   return checkAddresses(CREATE.read(body))
 }
 
-/** What may change depends on whether a VEN manages the workload (pce-api e.3). */
+/** What may change depends on whether a VEN manages the workload (P16). */
 export function readChange(body: unknown, current: PceObject) {
   const { href: _own, ...fields } = checkAddresses(
     (current.managed === true ? CHANGE_MANAGED : CHANGE_UNMANAGED).read(body),

@@ -29,8 +29,8 @@ export const DEPENDENCIES = new Shape(
 const BARE_LIST = new Shape('sec_policy_change_subset', Type.Array(Href))
 
 /**
- * The documented body, or what one client sends in its place: the bare list of hrefs, which stands for the change subset that
- * they make up (pce-api d). Throws 406 invalid_uri for an href whose type has no place in one.
+ * The documented body, or what one client sends in its place: the bare list of hrefs, which stands for the change subset that they
+ * make up (P13). Throws 406 invalid_uri for an href whose type has no place in one.
  */
 export function readSubset<T extends TSchema>(shape: Shape<T>, body: unknown, operation?: string): Static<T> {
   if (!Array.isArray(body)) return shape.read(body)

@@ -21,7 +21,7 @@ const NETWORKS: Readonly<Record<string, ReadonlySet<string>>> = {
 }
 const KINDS = { sec_rules: 'allow', deny_rules: 'deny', override_deny_rules: 'override_deny' } as const
 
-/** The rules of every kind that speak about a connection (pce-api e.14). */
+/** The rules of every kind that speak about a connection (P27). */
 export function checkPolicy(call: Call): Answer {
   const found = findAsked(call)
   // One client asks nothing at all and expects a verdict.
@@ -30,7 +30,7 @@ export function checkPolicy(call: Call): Answer {
   return { status: 200, json: { sec_rules, deny_rules, override_deny_rules } }
 }
 
-/** The allow rules alone, as a bare list (pce-api g.12). */
+/** The allow rules alone, as a bare list (P37). */
 export function listAllowing(call: Call): Answer {
   const rules = findAsked(call)?.sec_rules ?? []
   return {

@@ -65,7 +65,7 @@ function concerns(world: World, ruleSet: RuleSet, href: string, labels: Readonly
   })
 }
 
-/** Labels of one key are alternatives, different keys must all hold (pce-api e.7). */
+/** Labels of one key are alternatives, different keys must all hold (P20). */
 function isAmong(world: World, actors: readonly Actor[], href: string, labels: ReadonlySet<string>): boolean {
   if (actors.some((actor) => actor.actors === 'ams' || actor.workload?.href === href)) return true
   const byKey = new Map<unknown, Actor[]>()

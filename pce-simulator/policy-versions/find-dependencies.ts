@@ -7,12 +7,12 @@ import type { World } from '../world.js'
 /** An entry that must come along, and the chosen or found ones that need it. */
 type Needs = Map<Entry, Set<Entry>>
 
-/** What must be provisioned too: never provisioned objects that the chosen drafts use, directly or not (pce-api g.9). */
+/** What must be provisioned too: never provisioned objects that the chosen drafts use, directly or not (P35). */
 export function findCommitNeeds(world: World, chosen: readonly Entry[]): Needs {
   return close(chosen, (entry) => (entry.updateType === 'delete' ? [] : unprovisionedUsedBy(world, entry)))
 }
 
-/** What must be reverted too: drafts that use an object which would vanish (pce-api e.14). */
+/** What must be reverted too: drafts that use an object which would vanish (P27). */
 export function findRevertNeeds(world: World, chosen: readonly Entry[]): Needs {
   const everything = CHANGE_SUBSET_TYPES.flatMap((type) => world.policy.entries(type))
   return close(chosen, (entry) => {

@@ -9,7 +9,7 @@ import { PROVISION, REVERT, nothingPending, readSubset, resolveSubset } from './
 import { findAffected } from './find-affected.js'
 import { findCommitNeeds, findRevertNeeds } from './find-dependencies.js'
 
-/** POST /sec_policy: the chosen drafts, or all of them, become the next active version (pce-api e.14, g.9). */
+/** POST /sec_policy: the chosen drafts, or all of them, become the next active version (P27, P35). */
 export function provision(call: Call): Answer {
   const { world } = call
   const { update_description = '', change_subset } = PROVISION.read(call.body)
@@ -33,7 +33,7 @@ export function provision(call: Call): Answer {
   }
 }
 
-/** PUT /sec_policy/delete: despite its name it reverts the chosen drafts, or all of them, to the active policy (pce-api g.11). */
+/** PUT /sec_policy/delete: despite its name it reverts the chosen drafts, or all of them, to the active policy (P36). */
 export function revert(call: Call): Answer {
   const { world } = call
   const { change_subset } = readSubset(REVERT, call.body)

@@ -14,7 +14,7 @@ import { nameOf } from './provision.js'
 
 const RESTORE = new Shape('sec_policy_restore_post', Type.Object({}, CLOSED))
 
-/** POST /sec_policy/{n}/restore: draft changes that make the policy what it was; provisioning them is another step (pce-api d). */
+/** POST /sec_policy/{n}/restore: draft changes that make the policy what it was; provisioning them is another step (P13). */
 export function restore({ world, params, body }: Call): Answer {
   RESTORE.read(body)
   const version = world.versions.find(({ version }) => String(version.version) === params.pversion)
@@ -56,7 +56,7 @@ function revive(
   return { resource: { [kindOf(type).noun]: { href: past.href, name: nameOf(past.name) } }, type: 'create' }
 }
 
-/** The rules of the past with the change that each is, and those that were made since on their way out (pce-api a.4). */
+/** The rules of the past with the change that each is, and those that were made since on their way out (P4). */
 function markRules(world: World, current: Json, past: VersionedObject): Json {
   const lists = HELD_KINDS.map((kind) => {
     const now = new Map(rulesOf(current as VersionedObject, kind).map((rule) => [rule.href, rule]))

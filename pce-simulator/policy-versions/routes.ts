@@ -62,7 +62,7 @@ function versionAt({ world, params }: Call): World['versions'][number] {
   return found
 }
 
-/** Buckets by type; a type without pending changes is absent, max_results counts for each (pce-api e.14). */
+/** Buckets by type; a type without pending changes is absent, max_results counts for each (P27). */
 function listPending({ world, query }: Call): Answer {
   const limit = readMaxResults(query) ?? Infinity
   const buckets: Record<string, Json[]> = {}

@@ -10,8 +10,8 @@ import type { PlacedRule } from './describe-rules.js'
 export type SearchedActor = Actor & { container_workload?: { href: string }; kubernetes_workload?: { href: string } }
 
 /**
- * Does one side of a rule name the actor? With `resolve_actors` a workload is also found through the labels and scopes that
- * reach it, and a label through the groups it is in; all workloads name both (pce-api e.14).
+ * Does one side of a rule name the actor? With `resolve_actors` a workload is also found through the labels and scopes that reach
+ * it, and a label through the groups it is in; all workloads name both (P27).
  */
 export function compileActorSearch(
   world: World,

@@ -65,7 +65,7 @@ const Criteria = Type.Object(
 const SEARCH = new Shape('sec_policy_rule_search_post', Criteria)
 type Criteria = Static<typeof Criteria>
 
-/** The rules that meet every criterion, by their kind, each with its rule set (pce-api e.14). */
+/** The rules that meet every criterion, by their kind, each with its rule set (P27). */
 export function searchRules({ world, params, body }: Call): Answer {
   const criteria = SEARCH.read(body)
   const pversion = params.pversion!

@@ -28,12 +28,12 @@ export interface CompiledPolicy {
 }
 
 /**
- * Makes a policy version ready to judge connections. What is disabled or about to be deleted (draft `update_type`) is left
- * out. A rule set with several scopes is as many rule sets: both ends of an intra-scope rule lie in the same scope
- * (labels AND inside a scope, scopes OR; `[[]]` is everything, and no scope at all is nothing; pce-api e.6).
+ * Makes a policy version ready to judge connections. What is disabled or about to be deleted (draft `update_type`) is left out. A
+ * rule set with several scopes is as many rule sets: both ends of an intra-scope rule lie in the same scope (labels AND inside a
+ * scope, scopes OR; `[[]]` is everything, and no scope at all is nothing; P19).
  *
- * An enforcement boundary is a deny rule of no scope: it blocks where nothing allows (pce-api e.9). A virtual service is the
- * workloads bound to it, on its own ports whatever the rule's services are (pce-api e.10).
+ * An enforcement boundary is a deny rule of no scope: it blocks where nothing allows (P22). A virtual service is the workloads
+ * bound to it, on its own ports whatever the rule's services are (P23).
  *
  * Not modelled: virtual servers, addresses of virtual services, container hosts, user groups (a rule for
  * `consuming_security_principals` applies to nobody) and networks: every interface counts as corporate, so rules for the

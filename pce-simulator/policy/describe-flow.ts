@@ -21,7 +21,7 @@ export interface Row {
   state: Conversation['state']
 }
 
-/** Shows ends as rows do (pce-api e.12): workloads with their labels of today, addresses with the IP lists they are in. */
+/** Shows ends as rows do (P25): workloads with their labels of today, addresses with the IP lists they are in. */
 export function createNodeDescriber(
   active: Pick<PolicyView, 'ipLists'>,
   labels: ReadonlyMap<string, Label>,
@@ -68,7 +68,7 @@ export function createNodeDescriber(
   }
 }
 
-/** One row. Without a draft verdict the fields that `update_rules` fills in are absent (pce-api quirk 21). */
+/** One row. Without a draft verdict the fields that `update_rules` fills in are absent (P39). */
 export function describeFlow(row: Row, node: (end: End) => FlowNode, draft: Verdict | null): TrafficFlow {
   const { conversation, resolved, verdict } = row
   const { service, flowDirection, transmission } = conversation
@@ -110,7 +110,7 @@ export function clientType(
   return !isManaged(reporter) ? 'flowlink' : isEndpoint(reporter) ? 'endpoint' : 'server'
 }
 
-/** Deny rules speak through the fields their predecessors, enforcement boundaries, had (pce-api e.12). */
+/** Deny rules speak through the fields their predecessors, enforcement boundaries, had (P25). */
 export function boundaryDecision({ decision, decidedBy }: Verdict): 'blocked' | 'blocked_by_override_deny' | null {
   if (decision === 'unknown') return null
   if (decidedBy === 'override_deny') return 'blocked_by_override_deny'

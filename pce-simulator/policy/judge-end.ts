@@ -10,8 +10,8 @@ export interface ApplyingRules {
 }
 
 /**
- * What one managed workload does with a connection: the first step that says something settles it, in the order essential
- * rules, override deny, allow, deny, default (the documented rule order; pce-api e.8).
+ * What one managed workload does with a connection: the first step that says something settles it, in the order essential rules,
+ * override deny, allow, deny, default (the documented rule order; P21).
  *
  * | settled by | idle | visibility_only | selective | full |
  * |---|---|---|---|---|
@@ -19,9 +19,9 @@ export interface ApplyingRules {
  * | override deny, deny | unknown | potentially_blocked | blocked | blocked |
  * | default | unknown | potentially_blocked | allowed | blocked |
  *
- * visibility_only reports and drops nothing, so what enforcement would drop is "potentially" blocked. An idle workload has
- * no policy at all and reports bare snapshots: it says `unknown`, the mildest word there is. The draft decision has no such
- * word (pce-api e.12), so there an idle workload is judged as if it were in visibility_only.
+ * visibility_only reports and drops nothing, so what enforcement would drop is "potentially" blocked. An idle workload has no
+ * policy at all and reports bare snapshots: it says `unknown`, the mildest word there is. The draft decision has no such word
+ * (P25), so there an idle workload is judged as if it were in visibility_only.
  */
 export function judgeEnd(mode: EnforcementMode, rules: ApplyingRules): Verdict {
   const enforces = mode === 'full' || mode === 'selective'

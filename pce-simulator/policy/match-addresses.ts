@@ -29,7 +29,7 @@ export function parseAddress(text: string): Address | null {
 
 /**
  * Does the list cover the address? A list is its included ranges less its excluded ones, whatever their order, plus the
- * destinations whose name matches one of its fqdns (pce-api e.4). A range nobody can read covers nothing.
+ * destinations whose name matches one of its fqdns (P17). A range nobody can read covers nothing.
  */
 export function compileIpList(list: IpList): (address: Address | null, fqdn: string | null) => boolean {
   const ranges = (list.ip_ranges ?? []).map(compileRange).filter((range) => range !== null)

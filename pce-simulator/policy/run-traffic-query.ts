@@ -49,8 +49,8 @@ const REPORTS_PER_DAY = 24
 
 /**
  * Answers a traffic query: what was seen inside the window, filtered, judged by the active policy of now (not of then), and
- * aggregated so that the same ends, service, process, user, direction and decision make one row with summed connections
- * and bytes (pce-api e.12). Dates are expected to be readable; a window nobody can read holds nothing.
+ * aggregated so that the same ends, service, process, user, direction and decision make one row with summed connections and bytes
+ * (P25). Dates are expected to be readable; a window nobody can read holds nothing.
  */
 export function runTrafficQuery(query: TrafficQueryBody, state: TrafficState): TrafficResult {
   const { rows, matchesCount } = collectTraffic(query, state)

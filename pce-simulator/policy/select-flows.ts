@@ -8,9 +8,9 @@ export type FlowTest = (conversation: Conversation, src: End, dst: End) => boole
 type EndTest = (end: End) => boolean
 
 /**
- * The filters of a traffic query on ends and services (pce-api e.12). Each side's `include` is an OR of ANDs, none or an
- * empty block being anything; `sources_destinations_query_op` joins the two sides. Any `exclude` excludes, whatever the
- * operator. A selector nobody can read matches nothing.
+ * The filters of a traffic query on ends and services (P25). Each side's `include` is an OR of ANDs, none or an empty block being
+ * anything; `sources_destinations_query_op` joins the two sides. Any `exclude` excludes, whatever the operator. A selector nobody
+ * can read matches nothing.
  */
 export function compileFilters(query: TrafficQuery, policy: Pick<PolicyView, 'ipLists' | 'labelGroups'>): FlowTest {
   const compile = createSelectorCompiler(policy, query.exclude_workloads_from_ip_list_query !== false)

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { SingleKind } from '../kinds/single-kind.js'
 import { CLOSED, OneOf, Shape } from '../validate/shape.js'
 
-/** Which events are kept, how long and in which form they leave (pce-api c). The simulator keeps them all. */
+/** Which events are kept, how long and in which form they leave (P12). The simulator keeps them all. */
 export const eventSettings: SingleKind = {
   route: '/orgs/:org/settings/events',
   noun: 'event_settings',

@@ -12,7 +12,7 @@ import { seedSystemEvents, systemEventRoutes } from './system-event.js'
 import { trafficCollectorSetting } from './traffic-collector-setting.js'
 import { trustedProxyIps } from './trusted-proxy-ips.js'
 
-/** The settings of an organisation and of the whole PCE (pce-api e.15). */
+/** The settings of an organisation and of the whole PCE (P28). */
 export const settingsRoutes: Route[] = [
   ...[orgSettings, eventSettings, reportSettings, trustedProxyIps].flatMap(singleRoutes),
   ...[syslogDestination, trafficCollectorSetting].flatMap(plainRoutes),

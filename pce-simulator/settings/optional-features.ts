@@ -54,7 +54,7 @@ const UPDATE = new Shape(
 
 const NOUN = 'optional_features'
 
-/** A list of switches without paths of their own; a PUT names those to change (pce-api c). No switch changes the simulator. */
+/** A list of switches without paths of their own; a PUT names those to change (P12). No switch changes the simulator. */
 export const optionalFeatureRoutes: Route[] = [
   {
     path: '/orgs/:org/optional_features',

@@ -34,10 +34,10 @@ const UPDATE = new Shape(
   ),
 )
 
-/** 90 days: how long API keys live unless told otherwise (pce-api a.2). */
+/** 90 days: how long API keys live unless told otherwise (P2). */
 const DEFAULT_KEY_LIFETIME = 7_776_000
 
-/** The organisation as a whole (pce-api c, i); its path is the beginning of those of the other settings. */
+/** The organisation as a whole (P12, P49); its path is the beginning of those of the other settings. */
 export const orgSettings: SingleKind = {
   route: '/orgs/:org/settings',
   noun: 'org_settings',

@@ -16,7 +16,7 @@ const CREATE = new Shape(
   Type.Object({ include_logs: Type.Optional(Type.Boolean()), starting_at: Time, ending_at: Time }, CLOSED),
 )
 
-/** Asked for, made in the background, fetched; never changed (pce-api c). */
+/** Asked for, made in the background, fetched; never changed (P12). */
 const supportBundleRequest: PlainKind = {
   segment: 'support_bundle_requests',
   noun: 'support_bundle_request',

@@ -61,7 +61,7 @@ const UPDATE = new Shape(
 const PROTOCOLS = [6, 17]
 const PARTS = ['audit_event_logger', 'traffic_event_logger', 'node_status_logger', 'remote_syslog']
 
-/** A syslog server, or the PCE's own syslog (pce-api e.15). Nothing is ever sent there. */
+/** A syslog server, or the PCE's own syslog (P28). Nothing is ever sent there. */
 export const syslogDestination: PlainKind = {
   segment: 'syslog_destinations',
   route: '/orgs/:org/settings/syslog/destinations',

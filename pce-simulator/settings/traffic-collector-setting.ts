@@ -45,7 +45,7 @@ const UPDATE = new Shape(
   Type.Object({ transmission: Type.Optional(Transmission), ...WHERE, target: Type.Optional(TargetChange) }, CLOSED),
 )
 
-/** Which flows are dropped or merged before they are stored (pce-api c, i). Those of the estate are there already. */
+/** Which flows are dropped or merged before they are stored (P12, P49). Those of the estate are there already. */
 export const trafficCollectorSetting: PlainKind = {
   segment: 'traffic_collector_settings',
   route: '/orgs/:org/settings/traffic_collector',

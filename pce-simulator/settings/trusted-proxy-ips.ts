@@ -12,7 +12,7 @@ const UPDATE = new Shape(
   Type.Object({ trusted_proxy_ips: Type.Array(Proxy) }, CLOSED),
 )
 
-/** A list inside an object; a PUT replaces all of it (pce-api c). */
+/** A list inside an object; a PUT replaces all of it (P12). */
 export const trustedProxyIps: SingleKind = {
   route: '/orgs/:org/settings/trusted_proxy_ips',
   noun: 'trusted_proxy_ips',

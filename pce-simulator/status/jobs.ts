@@ -6,10 +6,10 @@ import { exact } from '../validate/query-filters.js'
 import { orgPath, type Job, type World } from '../world.js'
 import { advance, isPending, requireResult, startProgress } from './progress.js'
 
-/** Jobs and their files expire after about a day (pce-api b.3); here by number. */
+/** Jobs and their files expire after about a day (P10); here by number. */
 const KEPT_JOBS = 100
 
-/** 202 with the place to poll; the rows are those of now, however often the job is read later (pce-api b.3). */
+/** 202 with the place to poll; the rows are those of now, however often the job is read later (P10). */
 export function startJob(call: Call, rows: readonly unknown[]): Answer {
   const { world } = call
   const job: Job = {

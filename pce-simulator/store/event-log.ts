@@ -13,7 +13,7 @@ interface Context {
   now: () => string
 }
 
-/** One event for every write and every refused login; reads leave none (pce-api e.13). */
+/** One event for every write and every refused login; reads leave none (P26). */
 export class EventLog {
   readonly #events: PceEvent[] = []
   readonly #context: Context
@@ -64,7 +64,7 @@ export class EventLog {
     })
   }
 
-  /** A service account's name is what its keys log in by (pce-api e.13). */
+  /** A service account's name is what its keys log in by (P26). */
   #actor(): Json {
     const { href, username } = this.#context.user()
     return href.startsWith('/users/') ? { user: { href, username } } : { service_account: { href, name: username } }

@@ -19,7 +19,7 @@ export interface Entry {
 /** The active objects by type and draft href, as one provisioning left them. */
 export type Snapshot = ReadonlyMap<ChangeSubsetType, ReadonlyMap<string, VersionedObject>>
 
-/** The life cycle of pce-api a.4, whatever the kind. */
+/** The life cycle of P4, whatever the kind. */
 export class PolicyStore {
   readonly #entries = new Map<ChangeSubsetType, Map<string, Entry>>()
 

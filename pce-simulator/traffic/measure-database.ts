@@ -13,7 +13,7 @@ interface Share {
   rows: number
 }
 
-/** What the traffic database holds of the estate today (pce-api i, traffic_flows_database_metrics_get). */
+/** What the traffic database holds of the estate today (P49). */
 export function measureDatabase(world: World): Record<string, unknown> {
   const today = Math.floor(world.clock() / DAY_MS)
   const firstKept = today - KEPT_DAYS + 1

@@ -18,10 +18,10 @@ const CANCEL = new Shape(
 )
 
 const PATH = '/orgs/:org/traffic_flows/async_queries'
-/** Results expire after a while (pce-api d); here by number, so that a long benchmark does not fill the memory. */
+/** Results expire after a while (P13); here by number, so that a long benchmark does not fill the memory. */
 const KEPT_QUERIES = 200
 
-/** Questions about traffic, at once or asked first and fetched later (pce-api b.4). They change nothing and leave no event. */
+/** Questions about traffic, at once or asked first and fetched later (P11). They change nothing and leave no event. */
 export const trafficRoutes: Route[] = [
   { path: '/orgs/:org/traffic_flows/traffic_analysis_queries', verbs: { POST: { handle: answerAtOnce } } },
   {
@@ -83,7 +83,7 @@ export const trafficRoutes: Route[] = [
   },
 ]
 
-/** The old form: no name, no job, at most 100,000 rows (pce-api d, get_traffic_flows). */
+/** The old form: no name, no job, at most 100,000 rows (P13). */
 function answerAtOnce({ world, body }: Call): Answer {
   const query = readSynchronousQuery(world, body)
   return { status: 200, rows: collectTraffic(query as TrafficQueryBody, readTrafficState(world)).rows }

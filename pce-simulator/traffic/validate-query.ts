@@ -8,7 +8,7 @@ import { readTime } from '../validate/query-filters.js'
 import { CLOSED, Href, OneOf, Port, Shape } from '../validate/shape.js'
 import type { World } from '../world.js'
 
-/** The synchronous form answers no more rows than this (pce-api e.12). */
+/** The synchronous form answers no more rows than this (P25). */
 const MAX_SYNCHRONOUS_ROWS = 100_000
 const DAY = 86_400_000
 
@@ -93,7 +93,7 @@ interface Selector {
   ip_address?: string
 }
 
-/** The body of a traffic query with its window filled in; 406 for what pce-api e.12 does not allow. */
+/** The body of a traffic query with its window filled in; 406 for what P25 does not allow. */
 export function readTrafficQuery(world: World, body: unknown): AcceptedQuery {
   return acceptQuery(world, QUERY.read(body))
 }
@@ -122,7 +122,7 @@ export function acceptQuery(world: World, query: SentQuery): AcceptedQuery {
   return { ...query, start_date: new Date(start).toISOString(), end_date: new Date(end).toISOString() }
 }
 
-/** The organisation setting that bounds a query's span (pce-api e.12). */
+/** The organisation setting that bounds a query's span (P25). */
 function longestSpan(world: World): number {
   return Number(singleOf(world, orgSettings).max_explorer_query_timespan_days)
 }

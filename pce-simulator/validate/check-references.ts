@@ -34,7 +34,7 @@ export function requireReferenced(world: World, type: ChangeSubsetType, href: st
   return requireDraft(world, type, draft)
 }
 
-/** At most one label of each key, as on workloads and pairing profiles (pce-api e.3). */
+/** At most one label of each key, as on workloads and pairing profiles (P16). */
 export function requireLabels(world: World, references: readonly { href: string }[]): { href: string }[] {
   const keys = new Set<string>()
   return references.map(({ href }) => {
@@ -47,7 +47,7 @@ export function requireLabels(world: World, references: readonly { href: string 
   })
 }
 
-/** A pair that another object of the kind already bears is refused (pce-api f.3). */
+/** A pair that another object of the kind already bears is refused (P31). */
 export function requireFreeExternalData(
   others: Iterable<PceObject>,
   body: { external_data_set?: unknown; external_data_reference?: unknown },

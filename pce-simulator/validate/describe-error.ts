@@ -14,8 +14,7 @@ function property(path: string): string {
 }
 
 /**
- * One violation of a request schema in the PCE's words (pce-api f.3, input_validation_error); several unknown properties of
- * one object are one violation.
+ * One violation of a request schema in the PCE's words (P31); several unknown properties of one object are one violation.
  */
 export function describeErrors(errors: readonly ValueError[], schemaName: string): string {
   const inSchema = `in schema ${schemaName}.schema.json`

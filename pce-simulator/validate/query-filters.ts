@@ -6,10 +6,10 @@ import type { World } from '../world.js'
 export type Test = (object: PceObject) => boolean
 /** Reads the value of one query parameter once; throws 406 when it cannot be read. */
 export type Filter = (value: string, world: World) => Test
-/** By parameter name. Parameters without an entry are ignored (pce-api b.1). */
+/** By parameter name. Parameters without an entry are ignored (P8). */
 export type Filters = Readonly<Record<string, Filter>>
 
-/** A substring (pce-api b.1). */
+/** A substring (P8). */
 export function partial(field: string): Filter {
   return (value) => {
     const wanted = folded(value)
@@ -54,8 +54,8 @@ export function pointsToAny(field: string): Filter {
 }
 
 /**
- * `labels=[["/orgs/1/labels/1","/orgs/1/labels/7"],["/orgs/1/labels/9"]]`: inner list AND, outer list OR; anything else, or a
- * label that does not exist, is 406 invalid_uri (pce-api b.1). An object may bear several sets: a rule set one of each scope.
+ * `labels=[["/orgs/1/labels/1","/orgs/1/labels/7"],["/orgs/1/labels/9"]]`: inner list AND, outer list OR; anything else, or a label
+ * that does not exist, is 406 invalid_uri (P8). An object may bear several sets: a rule set one of each scope.
  */
 export function byLabels(labelSetsOf: (object: PceObject) => readonly ReadonlySet<string>[]): Filter {
   return (value, world) => {
@@ -82,7 +82,7 @@ export function byAddress(addressesOf: (object: PceObject) => readonly string[])
   }
 }
 
-/** `name[gte]` and `name[lte]`; the bound must carry a zone (pce-api b.1). */
+/** `name[gte]` and `name[lte]`; the bound must carry a zone (P8). */
 export function timeBound(timeOf: (object: PceObject) => string | null | undefined, bound: 'gte' | 'lte'): Filter {
   return (value) => {
     const limit = readTime(value)

@@ -3,7 +3,7 @@ import { notAcceptable } from '../refusal.js'
 
 const LONGEST_PREFIX: Readonly<Record<number, number>> = { 4: 32, 6: 128 }
 
-/** An address, or a network in CIDR notation; anything else is 406 (pce-api f.3). */
+/** An address, or a network in CIDR notation; anything else is 406 (P31). */
 export function requireAddress(text: string): void {
   const [address = '', bits, ...rest] = text.split('/')
   const longest = LONGEST_PREFIX[isIP(address)]

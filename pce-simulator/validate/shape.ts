@@ -31,7 +31,7 @@ export const OneOf = <const T extends string>(...values: readonly T[]) =>
   Type.Union(values.map((value) => Type.Literal(value)))
 export const Port = Type.Integer({ minimum: 0, maximum: 65_535 })
 
-/** Together they identify one object of a kind (pce-api e). */
+/** Together they identify one object of a kind (P49). */
 export const EXTERNAL_DATA = {
   external_data_set: Type.Optional(Nullable(Type.String({ maxLength: 255 }))),
   external_data_reference: Type.Optional(Nullable(Type.String({ maxLength: 255 }))),

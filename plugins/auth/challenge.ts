@@ -6,8 +6,8 @@ export interface ChallengeOptions {
 }
 
 /**
- * The value of WWW-Authenticate: where to find the metadata comes first (specification, 4.1), then what was wrong,
- * unless there was no token (RFC 6750, 3), then the scope to ask for. Holds nothing that a client sent.
+ * The value of WWW-Authenticate: where to find the metadata comes first (S7), then what was wrong, unless there was no token (RFC
+ * 6750, 3), then the scope to ask for. Holds nothing that a client sent.
  */
 export function renderChallenge(
   { metadataUrl, scope }: ChallengeOptions,

@@ -1,7 +1,7 @@
 import { InvalidTokenError } from './invalid-token.js'
 import type { ReadClaims } from './read-claims.js'
 
-/** Seconds by which the provider's clock and ours may differ (design decision 14). */
+/** Seconds by which the provider's clock and ours may differ (D14). */
 export const SKEW = 30
 /** Seconds. A token that lives longer is as good as a password. */
 const LONGEST_LIFE = 24 * 3600

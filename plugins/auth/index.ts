@@ -80,7 +80,7 @@ export const accessTokens = fp<AccessTokensOptions>(
       keyOf: remoteBlockOf,
     })
 
-    /** Every refusal has its line (specification, part 5, item 4); missing tokens are how every client begins. */
+    /** Every refusal has its line (S12); missing tokens are how every client begins. */
     function refusalOf(error: unknown, request: FastifyRequest): unknown {
       if (!(error instanceof InvalidTokenError)) return error
       const level = error.error === null ? 'info' : 'warn'

@@ -27,7 +27,7 @@ export type Reason =
 /** RFC 6750, 3.1. */
 export type BearerError = 'invalid_token' | 'insufficient_scope'
 
-/** A token that is missing or bad (specification, part 5, items 2 and 4): always a 401. */
+/** A token that is missing or bad (S10, S12): always a 401. */
 export class InvalidTokenError extends Error {
   override readonly name = 'InvalidTokenError'
   /** The token is the provider's own: old, or for something else, but nobody made it up. */

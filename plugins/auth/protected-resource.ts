@@ -1,7 +1,7 @@
 import type { OAuthConfig } from '../../schemas/config.js'
 import type { ProtectedResource } from '../../schemas/http/protected-resource.js'
 
-/** Relative to the public URL (specification, part 5, item 3). */
+/** Relative to the public URL (S11). */
 export const METADATA_PATH = '/.well-known/oauth-protected-resource'
 
 /** The metadata of RFC 9728, made from the configuration alone: a Host header decides nothing. */

@@ -23,14 +23,14 @@ const FOREIGN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash'] as const
 /** What Keycloak calls its tokens that are no access tokens, in the payload. */
 const FOREIGN_TYPES = new Set(['ID', 'Refresh', 'Offline', 'Logout'])
 
-/** Throws InvalidTokenError unless `iss` is exactly the issuer (specification, part 5). */
+/** Throws InvalidTokenError unless `iss` is exactly the issuer (S10). */
 export function checkIssuer({ iss }: Claims, { issuer }: OAuthConfig): void {
   if (iss !== issuer) throw new InvalidTokenError('iss mismatch')
 }
 
 /**
- * The claims of a payload whose signature has been verified, without regard to the time. Throws InvalidTokenError for
- * any that are not exactly as the specification and design decision 14 want them.
+ * The claims of a payload whose signature has been verified, without regard to the time. Throws InvalidTokenError for any that are
+ * not exactly as the specification and D14 want them.
  */
 export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
   checkIssuer(payload, oauth)

@@ -1,7 +1,7 @@
 import { decodePart } from './decode-part.js'
 import { InvalidTokenError } from './invalid-token.js'
 
-/** Design decision 14. Neither `none` nor a symmetric algorithm is among them. */
+/** D14. Neither `none` nor a symmetric algorithm is among them. */
 export const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 export type Algorithm = (typeof ALGORITHMS)[number]
 

@@ -37,7 +37,7 @@ export interface SigningKeys {
 }
 
 const SECOND = 1000
-/** At most one download in this time that was not planned (design decision 13). */
+/** At most one download in this time that was not planned (D13). */
 const RETRY_AFTER = 30 * SECOND
 const REFRESH_EVERY = 9 * 60 * SECOND
 /** From then on a token waits for the keys of the day, so that one taken back is refused. */

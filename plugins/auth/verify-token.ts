@@ -24,7 +24,7 @@ export interface TokenVerifier {
   verify(token: string): Promise<Identity>
 }
 
-/** The check of access tokens by part 5 of the specification, design decisions 13 and 14, and RFC 8725. */
+/** The check of access tokens by S10, D13 and D14, and RFC 8725. */
 export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions): TokenVerifier {
   const readHead = createHeadReader()
   const checkSignature = createSignatureCheck()

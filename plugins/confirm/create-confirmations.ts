@@ -20,8 +20,8 @@ export interface ConfirmationsOptions {
 }
 
 /**
- * Confirm tokens (specification, part 3 and part 5, item 7; design decisions 19 to 21). A token costs no storage until it is used;
- * then its id is remembered, and what it was used for cannot be told from it.
+ * Confirm tokens (S6, S15, D19, D20, D21). A token costs no storage until it is used; then its id is remembered, and what it was
+ * used for cannot be told from it.
  */
 export function createConfirmations(options: ConfirmationsOptions): Confirmations {
   const { config, audience, usedTokens, challenges, now } = options
@@ -133,7 +133,7 @@ const outdated = ({ paramsHash: hash }: ConfirmedCall) =>
     { hint: 'Call again without a token, show the new summary, and POST the confirm.body of that answer.' },
   )
 
-/** Fails closed: what cannot be recorded does not run (design decision 24). */
+/** Fails closed: what cannot be recorded does not run (D24). */
 async function attempt<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -16,7 +16,7 @@ export interface MintFacts {
   jti?: string
 }
 
-/** The one audit entry of a request for a token; `reason` null where it was granted (design decision 25). */
+/** The one audit entry of a request for a token; `reason` null where it was granted (D25). */
 export function describeMint(facts: MintFacts, reason: ErrorCode | null, now: number): AuditEntry {
   const { requestId, caller, client, tool, paramsHash, jti } = facts
   return {

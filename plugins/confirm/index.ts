@@ -31,9 +31,9 @@ const LARGEST_BODY = 4096
 const OTHER_METHODS: HTTPMethods[] = ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /**
- * `POST /confirm`: hands its caller a token for one call of one tool (specification 4.1). Every request of a known caller has one
- * audit entry, granted or not, but for those that the audit route leaves out; a grant that could not be synced has a second one, that
- * takes it back. Errors come in the plain shape of the `errors` plugin.
+ * `POST /confirm`: hands its caller a token for one call of one tool (S7). Every request of a known caller has one audit entry,
+ * granted or not, but for those that the audit route leaves out; a grant that could not be synced has a second one, that takes it
+ * back. Errors come in the plain shape of the `errors` plugin.
  */
 export default function confirm(app: FastifyInstance, options: ConfirmOptions, done: () => void): void {
   const { confirmations, now } = options

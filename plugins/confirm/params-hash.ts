@@ -12,9 +12,9 @@ export function canonicalForm(value: unknown): string {
 }
 
 /**
- * `params_hash` of a call: lowercase hex SHA-256 of the canonical form of its arguments in UTF-8 (specification 2.3, design decision
- * 19). `args` are as the client sent them, without a `_meta` of the top level; absent arguments are `{}`. Throws ToolError
- * `invalid_argument {problems}` where two readers of the same text could see different arguments.
+ * `params_hash` of a call: lowercase hex SHA-256 of the canonical form of its arguments in UTF-8 (S5, D19). `args` are as the
+ * client sent them, without a `_meta` of the top level; absent arguments are `{}`. Throws ToolError `invalid_argument {problems}`
+ * where two readers of the same text could see different arguments.
  */
 export function paramsHash(args: Record<string, unknown>): string {
   const problems = findUncanonical(args)

@@ -23,7 +23,7 @@ export interface UserCredentialsPorts {
   log: ContextLog
 }
 
-/** The credentials port of every caller of a per_user server, over one keystore (design decision 18). */
+/** The credentials port of every caller of a per_user server, over one keystore (D18). */
 export function createUserCredentials(ports: UserCredentialsPorts): (owner: Owner) => CredentialsPort {
   const { keystore, pool } = ports
   return (owner) => ({

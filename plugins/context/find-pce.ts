@@ -29,7 +29,7 @@ export function createPceFinder(ports: {
         pool.drop(owner)
         return { pce: null }
       }
-      // Readers may register addresses as everybody may, but are no operators of anything there (protocol-security E13).
+      // Readers may register addresses as everybody may, but are no operators of anything there (D48).
       const isTerse = role === 'reader'
       const variant = `${isTerse ? 'terse' : 'full'} ${record.version}`
       return { pce: pool.clientOf(owner, variant, () => connect(record.open(), { isTerse })) }

@@ -17,8 +17,8 @@ declare module 'fastify' {
 }
 
 /**
- * Stage 3 of the pipeline (specification, part 1): sets `request.callSession` from `request.identity` before the route runs.
- * Where nobody was authenticated it stays null, and without it no route can call a tool.
+ * Stage 3 of the pipeline (S1): sets `request.callSession` from `request.identity` before the route runs. Where nobody was
+ * authenticated it stays null, and without it no route can call a tool.
  */
 export default fp<ContextOptions>(
   (app, { openSession }, done) => {

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Owner } from '../../schemas/caller.js'
 import { ToolError } from '../../schemas/errors.js'
 
-/** Each registration makes this server connect to an address of the caller's choice (protocol-security E13). */
+/** Each registration makes this server connect to an address of the caller's choice (D48). */
 const MOST = 5
 const WINDOW_MS = 60_000
 const MOST_OWNERS = 10_000

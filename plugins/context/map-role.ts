@@ -3,10 +3,9 @@ import type { RoleMapping } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
 
 /**
- * The highest role that one of the identity's groups or app roles is mapped to: compared exactly and case-sensitively, empty entries
- * never match (specification, part 5, item 5). Whoever is on no list has the default, but not where the provider left the groups out
- * (Entra ID, more than 200 of them): nobody can say then that they are on no list, so they have what their app roles give, or nothing
- * (protocol-security B20).
+ * The highest role that one of the identity's groups or app roles is mapped to: compared exactly and case-sensitively, empty
+ * entries never match (S13). Whoever is on no list has the default, but not where the provider left the groups out (Entra ID, more
+ * than 200 of them): nobody can say then that they are on no list, so they have what their app roles give, or nothing (D45).
  */
 export function mapRole(identity: Identity, mapping: RoleMapping): Role | null {
   const groups = new Set(identity.groups.filter((group) => group !== ''))

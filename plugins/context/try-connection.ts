@@ -12,8 +12,8 @@ const UNREACHABLE =
 
 /**
  * Tries the PCE once: its health and a request under the organisation. Whatever else than 401 and 403 goes wrong (no such name,
- * refused, filtered, no TLS, an unknown certificate, no PCE) gives the same words after the same time, so that a registration is of no
- * use as a port scanner (protocol-security E13).
+ * refused, filtered, no TLS, an unknown certificate, no PCE) gives the same words after the same time, so that a registration is of
+ * no use as a port scanner (D48).
  *
  * @param ms how long a failure takes, and the longest a success may take.
  * @returns the report, and for the log why it is none of success.

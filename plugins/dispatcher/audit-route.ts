@@ -4,8 +4,8 @@ import type { AuditLog } from './audit.js'
 import { cleanClient } from './clean-client.js'
 
 /**
- * Writes the entry of a decision that a route took itself, without a tool call (design decision 25): /confirm, and what /setup
- * refuses. Resolves when it is in the log, and on the disk where there is one; rejects when it cannot be written.
+ * Writes the entry of a decision that a route took itself, without a tool call (D25): /confirm, and what /setup refuses. Resolves
+ * when it is in the log, and on the disk where there is one; rejects when it cannot be written.
  *
  * Left out are refusals of whoever is not known, and those for being too many: an entry for each would let anybody, or anybody with one
  * access token, fill the disk of the audit log. They stand in the request log.

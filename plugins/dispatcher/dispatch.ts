@@ -44,7 +44,7 @@ interface Run {
 
 /**
  * The way of every tool call, over every transport: find the tool, ask the gates, check the arguments, ask the gates that need
- * them, write the decision to the audit log, run the handler, write its outcome (design, section 2).
+ * them, write the decision to the audit log, run the handler, write its outcome (docs/architecture.md).
  *
  * A client that cancels or leaves aborts a reading tool, and a mutating one only as long as that has not begun to write (it says
  * so by reading under `beforeWriting`): half a change to policy is worse than one that nobody waited for.

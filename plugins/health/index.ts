@@ -5,13 +5,13 @@ import { createReadiness, type Check } from './check-readiness.js'
 export interface HealthOptions {
   /** True once the process has been told to stop. */
   isDraining: () => boolean
-  /** What must work before this process is given calls. A PCE that does not answer is not among it (design decision 8). */
+  /** What must work before this process is given calls. A PCE that does not answer is not among it (D8). */
   checks: readonly Check[]
 }
 
 /**
  * `/healthz` says that the process lives, `/readyz` whether it takes new work: a body without details, which are in the log. Never
- * asks for authorization (specification, part 5, item 10).
+ * asks for authorization (S18).
  */
 export default function health(app: FastifyInstance, { isDraining, checks }: HealthOptions, done: () => void): void {
   const isReady = createReadiness(checks, {

@@ -10,8 +10,8 @@ const LOOPBACK = ['localhost', '127.0.0.1', '::1']
 const WILDCARDS = new Set(['0.0.0.0', '::'])
 
 /**
- * The hosts this server answers for: loopback names, the bind host, the host of the public URL and what the operator listed
- * (design decision 7). Ports do not count, since a proxy or a container may map them.
+ * The hosts this server answers for: loopback names, the bind host, the host of the public URL and what the operator listed (D7).
+ * Ports do not count, since a proxy or a container may map them.
  *
  * Bound to a wildcard address, the server has as many addresses as the machine, so any IP literal is allowed too: a page that
  * rebinds DNS always comes with a name. Names must still be listed.

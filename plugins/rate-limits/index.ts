@@ -26,7 +26,7 @@ const MINUTE_MS = 60_000
  */
 const MOST_CALLERS = 10_000
 
-/** Limits per minute, counted in this process (design decision 12): every replica has its own. */
+/** Limits per minute, counted in this process (D12): every replica has its own. */
 export default fp(
   async (app) => {
     await app.register(rateLimit, { global: false })

@@ -10,7 +10,7 @@ export const REQUEST_ID_HEADER = 'x-request-id'
  */
 export const requestIdOf = (request?: IncomingMessage) => acceptRequestId(request?.headers[REQUEST_ID_HEADER])
 
-/** Echoes the request id on every reply (specification, parts 1 and 6). */
+/** Echoes the request id on every reply (S1, S19). */
 export default fp(
   (app, _options, done) => {
     app.addHook('onRequest', (request, reply, next) => {

@@ -1,7 +1,7 @@
 import { notice, noticeOf, type Notice } from './notice.js'
 import type { ToolAnswer } from './ports.js'
 
-/** What the page says after a registration: an unreachable PCE is a warning, not a loss (design decision 18). */
+/** What the page says after a registration: an unreachable PCE is a warning, not a loss (D18). */
 export function describeRegistration(value: object): Notice {
   const { connection } = value as { connection?: { ok: boolean; error?: { message: string } } }
   if (connection?.ok === false) {

@@ -12,8 +12,8 @@ export interface FieldErrors {
 const TECHNICAL = /^(expected|required)/
 
 /**
- * The problems of a refused registration, each beside the field it is about. `sent` are the arguments of the call: none of their values
- * is said again, whatever a message quotes (design decision 17).
+ * The problems of a refused registration, each beside the field it is about. `sent` are the arguments of the call: none of their
+ * values is said again, whatever a message quotes (D17).
  */
 export function findFieldErrors(details: ErrorDetails, sent: Readonly<Record<string, unknown>>): FieldErrors {
   const fields = new Map<string, string>()

@@ -90,7 +90,7 @@ function checkMetadata(metadata: ServerMetadata, issuer: string): void {
   }
 }
 
-/** https; plain http only on loopback, and only where the provider itself is there (design decision 14). */
+/** https; plain http only on loopback, and only where the provider itself is there (D14). */
 function isSafeAddress(address: string | undefined, issuer: string): boolean {
   if (address === undefined || !URL.canParse(address)) return false
   const { protocol, hostname } = new URL(address)

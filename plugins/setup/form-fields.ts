@@ -1,4 +1,4 @@
-/** What the tool that a form stands for calls it: the names of the arguments are the names of the fields (design decision 17). */
+/** What the tool that a form stands for calls it: the names of the arguments are the names of the fields (D17). */
 export const REGISTER_TOOL = 'register-pce-credentials'
 export const REMOVE_TOOL = 'delete-pce-credentials'
 export const STATUS_TOOL = 'check-pce-credentials-status'

@@ -39,8 +39,8 @@ const COOKIE = '__Host-svc-mcp-setup'
 const LARGEST_FORM = 16 * 1024
 
 /**
- * `/setup`: a browser form for the caller's own PCE credentials (specification, 3 and 4.1; design decision 17). Everything it changes it
- * changes through tool calls. Must stay encapsulated: body parser, cookies and error pages are of this scope only.
+ * `/setup`: a browser form for the caller's own PCE credentials (S6, S7, D17). Everything it changes it changes through tool calls.
+ * Must stay encapsulated: body parser, cookies and error pages are of this scope only.
  */
 export default async function setup(
   app: FastifyInstance,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Identity } from '../../schemas/caller.js'
 import type { EndedSessions } from './ports.js'
 
-/** From the login, however busy the person is (protocol-security.md, E8). */
+/** From the login, however busy the person is (D46). */
 export const SESSION_SECONDS = 15 * 60
 
 /** Who is logged in with this browser, as the session cookie carries it. */

@@ -46,7 +46,7 @@ export interface EndedSessions {
  */
 export type ClaimLogin = (state: string, until: number) => Promise<boolean>
 
-/** How people log in with a browser: a client of the identity provider (design decision 17). */
+/** How people log in with a browser: a client of the identity provider (D17). */
 export interface LoginOptions {
   clientId: string
   /** Absent for a public client; PKCE is used in either case. */

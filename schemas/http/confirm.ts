@@ -1,8 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 
 /**
- * Body of `POST /confirm` (specification 4.1), as `confirm.body` of the confirm_required answer gave it. `challenge` stands there where
- * more was shown than the arguments say, and names what was shown.
+ * Body of `POST /confirm` (S7), as `confirm.body` of the confirm_required answer gave it. `challenge` stands there where more was
+ * shown than the arguments say, and names what was shown.
  */
 export const ConfirmRequest = Type.Object(
   {

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 
-/** Body of `GET /healthz` (specification 2.3). */
+/** Body of `GET /healthz` (S5). */
 export const Liveness = Type.Object({ status: Type.Literal('ok') })
 
 /**

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 
-/** Why an action on many objects was not done to some of them; the PCE answers 200 all the same (pce-api f.4). */
+/** Why an action on many objects was not done to some of them; the PCE answers 200 all the same (P32). */
 export const ActionError = Type.Object({
   token: Type.String(),
   message: Type.String(),

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { AnyFields, Maybe, MaybeList, MaybeText, type Read } from './reference.js'
 
-/** Application groups with their sizes: one object without an href, known from clients only (pce-api e.15). */
+/** Application groups with their sizes: one object without an href, known from clients only (P28). */
 export const AppGroupSummary = Type.Object({
   nodes: MaybeList(AnyFields),
   labels: Maybe(AnyFields),

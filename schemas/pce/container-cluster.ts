@@ -39,7 +39,7 @@ export type ContainerCluster = Read<typeof ContainerCluster>
 
 const ProfileLabelValue = Type.Object({ href: Type.String(), value: Type.Optional(Type.String()) })
 
-/** How the workloads of a namespace are managed and labelled. The default profile has no namespace (pce-api e.11). */
+/** How the workloads of a namespace are managed and labelled. The default profile has no namespace (P24). */
 export const ContainerWorkloadProfile = Type.Object({
   ...OBJECT_FIELDS,
   name: MaybeText,

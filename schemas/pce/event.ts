@@ -38,7 +38,7 @@ const Notification = Type.Object({
   info: Maybe(AnyFields),
 })
 
-/** What happened, of one organisation or of the whole PCE (pce-api e.13). */
+/** What happened, of one organisation or of the whole PCE (P26). */
 export const PceEvent = Type.Object({
   href: Type.String(),
   event_type: Type.String(),

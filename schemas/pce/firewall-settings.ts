@@ -4,7 +4,7 @@ import { Scopes } from './rule-set.js'
 
 const MaybeScopes = Maybe(Scopes)
 
-/** The one object of policy settings (pce-api e.14); old releases end its href in /1 and know other switches. */
+/** The one object of policy settings (P27); old releases end its href in /1 and know other switches. */
 export const FirewallSettings = Type.Object({
   ...VERSIONED_FIELDS,
   ike_authentication_type: MaybeText,

@@ -10,7 +10,7 @@ export const IpRange = Type.Object({
 })
 export type IpRange = Static<typeof IpRange>
 
-/** Addresses and names outside the workloads (pce-api e.4). */
+/** Addresses and names outside the workloads (P17). */
 export const IpList = Type.Object({
   ...VERSIONED_FIELDS,
   ...EXTERNAL_FIELDS,
@@ -25,5 +25,5 @@ export type IpList = Read<typeof IpList>
 
 /** The built-in list that covers every address; its name is the same on every PCE. */
 export const ANY_IP_LIST_NAME = 'Any (0.0.0.0/0 and ::/0)'
-/** On releases before IPv6 lists, the built-in list has the second name (tools contract, B4). */
+/** On releases before IPv6 lists, the built-in list has the second name (T15). */
 export const ANY_IP_LIST_NAMES: readonly string[] = [ANY_IP_LIST_NAME, 'Any (0.0.0.0/0)']

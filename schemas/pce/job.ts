@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Maybe, MaybeText, OBJECT_FIELDS, Reference, type Read } from './reference.js'
 
-/** Work that a GET with `Prefer: respond-async` started (pce-api b.3). */
+/** Work that a GET with `Prefer: respond-async` started (P10). */
 export const Job = Type.Object({
   ...OBJECT_FIELDS,
   job_type: MaybeText,

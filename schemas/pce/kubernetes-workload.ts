@@ -5,7 +5,7 @@ import { LabelRef } from './label.js'
 import { AnyFields, Maybe, MaybeList, MaybeText, OBJECT_FIELDS, OneOf, type Read } from './reference.js'
 import { VirtualService } from './virtual-service.js'
 
-/** A deployment or the like, as Kubelink reports it (pce-api e.11). */
+/** A deployment or the like, as Kubelink reports it (P24). */
 export const KubernetesWorkload = Type.Object({
   ...OBJECT_FIELDS,
   name: Type.String(),

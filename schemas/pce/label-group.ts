@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { LabelRef } from './label.js'
 import { EXTERNAL_FIELDS, MaybeList, MaybeText, VERSIONED_FIELDS, type Read } from './reference.js'
 
-/** Labels of one key under one name (pce-api e.2). */
+/** Labels of one key under one name (P15). */
 export const LabelGroup = Type.Object({
   ...VERSIONED_FIELDS,
   ...EXTERNAL_FIELDS,

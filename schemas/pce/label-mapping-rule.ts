@@ -21,7 +21,7 @@ export const LabelRuleExpression = Type.Recursive(
 )
 export type LabelRuleExpression = Static<typeof LabelRuleExpression>
 
-/** Gives labels to workloads that an expression matches; a list of them is evaluated in its order (pce-api e.15). */
+/** Gives labels to workloads that an expression matches; a list of them is evaluated in its order (P28). */
 export const LabelMappingRule = Type.Object({
   ...OBJECT_FIELDS,
   enabled: MaybeFlag,

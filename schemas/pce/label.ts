@@ -15,7 +15,7 @@ export const LabelGroupRef = Type.Object({
   name: Type.Optional(Type.String()),
 })
 
-/** A label: a key (dimension) and a value. Not versioned: changes act at once (pce-api e.1). */
+/** A label: a key (dimension) and a value. Not versioned: changes act at once (P14). */
 export const Label = Type.Object({
   ...OBJECT_FIELDS,
   ...EXTERNAL_FIELDS,

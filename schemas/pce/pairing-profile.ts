@@ -7,7 +7,7 @@ import { EXTERNAL_FIELDS, List, MaybeFlag, MaybeText, OBJECT_FIELDS, OneOf, Refe
 /** A number, or the word unlimited. */
 const Limit = Type.Union([Type.Integer(), Type.String()])
 
-/** What VENs that pair with its keys start with (pce-api e.11). */
+/** What VENs that pair with its keys start with (P24). */
 export const PairingProfile = Type.Object({
   ...OBJECT_FIELDS,
   ...EXTERNAL_FIELDS,

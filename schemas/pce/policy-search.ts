@@ -18,7 +18,7 @@ export type CheckedRule = Read<typeof CheckedRule>
 export const CheckedDenyRule = Type.Object({ ...DenyRule.properties, rule_set: Maybe(RuleSetSummary) })
 export type CheckedDenyRule = Read<typeof CheckedDenyRule>
 
-/** The rules that decide about traffic between two ends (pce-api e.14). */
+/** The rules that decide about traffic between two ends (P27). */
 export const PolicyCheck = Type.Object({
   sec_rules: Type.Array(CheckedRule),
   deny_rules: Type.Array(CheckedDenyRule),
@@ -39,7 +39,7 @@ export const FoundRule = Type.Object({
 })
 export type FoundRule = Read<typeof FoundRule>
 
-/** Criteria of a rule search; a rule must meet all that are given (pce-api e.14). */
+/** Criteria of a rule search; a rule must meet all that are given (P27). */
 export interface RuleSearchQuery {
   enabled?: boolean
   description?: string

@@ -1,13 +1,13 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox'
 import { Nullable } from '../common.js'
 
-/*
- * The shapes in this folder are what the PCE answers (pce-api i), not what it accepts. One convention for all of them:
+/**
+ * The shapes in this folder are what the PCE answers (P49), not what it accepts. One convention for all of them:
  * - objects are open: a release adds fields, and what this one does not know is kept as it came;
  * - `href` and what names an object (name, key, value) are always there, so is what the reference marks `*`, except for the
  *   audit fields, which some kinds and releases leave out;
- * - a list may be null instead of empty and a text that may miss may be null too (pce-api g.25); numbers, switches and
- *   enumerations are null only where the reference says so or a live answer showed it;
+ * - a list may be null instead of empty and a text that may miss may be null too (P43); numbers, switches and enumerations are null
+ *   only where the reference says so or a live answer showed it;
  * - limits of writes (lengths, ranges) are not repeated: an answer is not refused for what it holds.
  */
 

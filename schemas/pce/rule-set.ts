@@ -21,7 +21,7 @@ export type ScopeEntry = Static<typeof ScopeEntry>
 /** Inner lists AND, outer list OR; `[[]]` is everything. */
 export const Scopes = Type.Array(Type.Array(ScopeEntry))
 
-/** Exactly one selector. Which ones a rule accepts differs by side and by kind of rule (pce-api e.7, e.8). */
+/** Exactly one selector. Which ones a rule accepts differs by side and by kind of rule (P20, P21). */
 export const Actor = Type.Object({
   actors: Type.Optional(OneOf('ams', 'container_host')),
   label: Type.Optional(LabelRef),
@@ -64,7 +64,7 @@ const RULE_FIELDS = {
   all_ips_except_for_in_providers: MaybeFlag,
 }
 
-/** An allow rule, `sec_rules` in paths (pce-api e.7). */
+/** An allow rule, `sec_rules` in paths (P20). */
 export const Rule = Type.Object({
   ...RULE_FIELDS,
   ...EXTERNAL_FIELDS,
@@ -77,7 +77,7 @@ export const Rule = Type.Object({
 })
 export type Rule = Read<typeof Rule>
 
-/** A deny rule (pce-api e.8); `override: true` makes it an override deny, which beats every allow rule. */
+/** A deny rule (P21); `override: true` makes it an override deny, which beats every allow rule. */
 export const DenyRule = Type.Object({ ...RULE_FIELDS, override: MaybeFlag })
 export type DenyRule = Read<typeof DenyRule>
 
@@ -105,7 +105,7 @@ export const IpTablesRule = Type.Object({
 })
 export type IpTablesRule = Read<typeof IpTablesRule>
 
-/** Rules and where they apply (pce-api e.6). */
+/** Rules and where they apply (P19). */
 export const RuleSet = Type.Object({
   ...VERSIONED_FIELDS,
   ...EXTERNAL_FIELDS,

@@ -32,7 +32,7 @@ const RansomwareRisk = Type.Object({
   os_platforms: MaybeList(Type.String()),
 })
 
-/** Ports and protocols, or Windows processes; exactly one of the three lists is in use (pce-api e.5). */
+/** Ports and protocols, or Windows processes; exactly one of the three lists is in use (P18). */
 export const Service = Type.Object({
   ...VERSIONED_FIELDS,
   ...EXTERNAL_FIELDS,

@@ -15,9 +15,9 @@ import {
 export const POLICY_DECISIONS = ['allowed', 'potentially_blocked', 'blocked', 'unknown'] as const
 export type PolicyDecision = (typeof POLICY_DECISIONS)[number]
 
-/** No traffic query returns more rows than this (pce-api h). */
+/** No traffic query returns more rows than this (P48). */
 export const MAX_TRAFFIC_ROWS = 200_000
-/** The most rows that the synchronous query may be asked for (pce-api e.12). */
+/** The most rows that the synchronous query may be asked for (P25). */
 export const MAX_SYNCHRONOUS_TRAFFIC_ROWS = 100_000
 
 /** One condition of a traffic filter; exactly one field. `fqdn` and `transmission` exist for destinations only. */
@@ -26,7 +26,7 @@ export const TrafficSelector = Type.Object({
   label_group: Type.Optional(Reference),
   workload: Type.Optional(Reference),
   ip_list: Type.Optional(Reference),
-  /** A plain string: the PCE answers 406 to an object (pce-api e.12). */
+  /** A plain string: the PCE answers 406 to an object (P25). */
   ip_address: Type.Optional(Type.String()),
   actors: Type.Optional(OneOf('ams')),
   fqdn: Type.Optional(Type.String()),
@@ -90,7 +90,7 @@ const FlowWorkload = Type.Object({
 
 export const FlowNode = Type.Object({
   ip: Type.String(),
-  /** Schemas of release 26 call it `fqdn_name`, answers `fqdn` (pce-api e.12). */
+  /** Schemas of release 26 call it `fqdn_name`, answers `fqdn` (P25). */
   fqdn: MaybeText,
   fqdn_name: MaybeText,
   ip_lists: MaybeList(Type.Object({ href: Type.String(), name: Type.Optional(Type.String()), size: MaybeNumber })),

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 
-/** What VENs can be counted by (pce-api i). */
+/** What VENs can be counted by (P49). */
 export const VEN_PROPERTIES = [
   'status',
   'version',

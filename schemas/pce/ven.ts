@@ -35,7 +35,7 @@ const VenCondition = Type.Object({
   ),
 })
 
-/** The enforcement node on a machine (pce-api e.11). */
+/** The enforcement node on a machine (P24). */
 export const Ven = Type.Object({
   ...OBJECT_FIELDS,
   name: MaybeText,

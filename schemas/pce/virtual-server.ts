@@ -19,7 +19,7 @@ import {
 
 const VirtualAddress = Type.Object({ vip: Type.String(), protocol: Type.Integer(), port: Type.String() })
 
-/** A load-balanced address under policy (pce-api e.10). */
+/** A load-balanced address under policy (P23). */
 export const VirtualServer = Type.Object({
   ...VERSIONED_FIELDS,
   ...EXTERNAL_FIELDS,

@@ -48,7 +48,7 @@ const RansomwareRisk = Type.Object({
   last_updated_at: Type.String(),
 })
 
-/** The agent of old; what its `config` and `status` hold varies, and an unmanaged workload's has no href (pce-api e.3). */
+/** The agent of old; what its `config` and `status` hold varies, and an unmanaged workload's has no href (P16). */
 const Agent = Type.Object({
   href: Type.Optional(Type.String()),
   config: Type.Optional(AnyFields),
@@ -59,7 +59,7 @@ const Agent = Type.Object({
   type: MaybeText,
 })
 
-/** A machine, with a VEN (`managed`) or only known by name and address (pce-api e.3). */
+/** A machine, with a VEN (`managed`) or only known by name and address (P16). */
 export const Workload = Type.Object({
   ...OBJECT_FIELDS,
   ...EXTERNAL_FIELDS,

@@ -144,9 +144,9 @@ function textOf(node: ts.Node): string {
   return toPlain(texts.filter((text) => text !== '').join(' '))
 }
 
-/** Clauses that comments cite are not on the reader's table. */
+/** The reader of the page needs no citations. */
 function toPlain(text: string): string {
-  return onOneLine(text).replaceAll(/ \((?:pce-api|design|specification|tools) [^()]*\)/g, '')
+  return onOneLine(text).replaceAll(/ \([DPST]\d+(?:, [DPST]\d+)*\)/g, '')
 }
 
 function onOneLine(text: string): string {

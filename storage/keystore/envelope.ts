@@ -13,7 +13,7 @@ const TAG_BYTES = 16
 const LAYOUT = 1
 
 /**
- * Seals credentials for their owner: a fresh data key seals them, and the key-encryption key wraps the data key (checklist D1). Both are
+ * Seals credentials for their owner: a fresh data key seals them, and the key-encryption key wraps the data key (D39). Both are
  * bound to the owner and this registration; only the wrapping is bound to the key-encryption key too, so that rewrapping leaves the
  * sealed credentials as they are.
  */
@@ -68,7 +68,7 @@ const bindSealed = ({ iss, sub }: Owner, version: string) => bind(['credentials'
 const bindWrapped = ({ iss, sub }: Owner, version: string, kekId: string) =>
   bind(['data key', iss, sub, version, kekId])
 
-/** Every part with its length before it, so that no two lists of parts give the same bytes (checklist D2). */
+/** Every part with its length before it, so that no two lists of parts give the same bytes (D39). */
 function bind(parts: readonly string[]): Buffer {
   const pieces = [Buffer.of(LAYOUT)]
   for (const part of parts) {

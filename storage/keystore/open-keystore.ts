@@ -44,7 +44,7 @@ export interface KeystoreOptions {
 }
 
 /**
- * The keystore over its records (design decision 24, checklist D). Checks first that the key is the keystore's.
+ * The keystore over its records (D24, D39). Checks first that the key is the keystore's.
  *
  * @throws {StartupError} (rejects) when it is not, or the file cannot be read.
  */

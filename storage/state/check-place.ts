@@ -19,10 +19,10 @@ export interface Place {
 export const nameOf = ({ variable, path }: Pick<Place, 'variable' | 'path'>): string => `${variable} '${path}'`
 
 /**
- * Whether the file exists. Refuses what must not be opened, before SQLite touches it: anything but a regular file of this user, an empty
- * one, one without access. Permission bits for others are taken away with a warning, since container platforms add the group's to every file
- * of a volume at every mount (checklist D6). Only names are looked at: opening and closing the file here would drop the locks that
- * another connection of this process holds on it (POSIX).
+ * Whether the file exists. Refuses what must not be opened, before SQLite touches it: anything but a regular file of this user, an
+ * empty one, one without access. Permission bits for others are taken away with a warning, since container platforms add the
+ * group's to every file of a volume at every mount (D41). Only names are looked at: opening and closing the file here would drop
+ * the locks that another connection of this process holds on it (POSIX).
  *
  * @throws {StartupError} in one line.
  */

@@ -27,8 +27,8 @@ export interface StateOptions {
 const LOCK_WAIT_AT_START_MS = 5000
 
 /**
- * Opens the one SQLite file of the service, or makes a new one where there is none (design decision 24). What exists is never replaced:
- * a file that is damaged, foreign or of a newer version stops the start.
+ * Opens the one SQLite file of the service, or makes a new one where there is none (D24). What exists is never replaced: a file
+ * that is damaged, foreign or of a newer version stops the start.
  *
  * @throws {StartupError} in one line with the variable, the path and what is wrong; never with content.
  */

@@ -10,8 +10,8 @@ const CLEARED = 100
 const FORGOTTEN = 'used_tokens_forgotten_until'
 
 /**
- * The used confirm tokens in the file (schemas/state.ts, checklist C5 to C7). Ids that have expired long ago are forgotten; the latest
- * expiry among the forgotten is remembered, and a token that expires no later counts as used whatever the clock says by then.
+ * The used confirm tokens in the file (schemas/state.ts; D42). Ids that have expired long ago are forgotten; the latest expiry
+ * among the forgotten is remembered, and a token that expires no later counts as used whatever the clock says by then.
  *
  * @param now milliseconds since the epoch.
  */

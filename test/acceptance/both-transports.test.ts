@@ -116,7 +116,7 @@ const GOOD_CALLS: [string, Args | ((answers: Answers) => Args)][] = [
 
 const REGISTRATION = { pce_host: 'pce.example.com', pce_port: 443, pce_org_id: 1, api_key: 'k', api_secret: 's' }
 
-/** Where nobody logs in there are no credentials of one's own (design decision 9). */
+/** Where nobody logs in there are no credentials of one's own (D9). */
 const REFUSED_CALLS: [string, Args, string][] = [
   ['register-pce-credentials', REGISTRATION, 'keystore_unavailable'],
   ['delete-pce-credentials', {}, 'keystore_unavailable'],

@@ -1,4 +1,4 @@
-/** The file of the audit log: nothing is lost when it is moved, cut off, or no file at all (design decision 25). */
+/** The file of the audit log: nothing is lost when it is moved, cut off, or no file at all (D25). */
 import { execFileSync, spawnSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,5 @@
 /**
- * What the door is on the wire: challenge, metadata, limits, order (specification 4.1, part 5; RFC 6750, 9728;
- * protocol-security B1–B6, B22, E2, E5, E7).
+ * What the door is on the wire: challenge, metadata, limits, order (S7, S10, RFC 6750, 9728, D44, D43).
  */
 import { once } from 'node:events'
 import { connect } from 'node:net'

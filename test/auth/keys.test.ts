@@ -1,6 +1,5 @@
 /**
- * Where the keys come from, and what happens when they do not (design decision 13; protocol-security B9–B11; RFC
- * 7517).
+ * Where the keys come from, and what happens when they do not (D13, RFC 7517).
  */
 import { generateKeyPairSync } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'

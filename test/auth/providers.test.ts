@@ -1,6 +1,5 @@
 /**
- * Tokens of a real OpenID provider in the shapes of the common vendors (protocol-security B10, B13–B20, F: identity
- * faults).
+ * Tokens of a real OpenID provider in the shapes of the common vendors (D13, D14, D45, S10).
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'

@@ -1,5 +1,5 @@
 /**
- * Which access tokens open the door (specification, part 5, item 2; design decision 14; RFC 6750, 7519, 8725, 9068).
+ * Which access tokens open the door (S10, D14, RFC 6750, 7519, 8725, 9068).
  */
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'

@@ -1,4 +1,4 @@
-/** What the environment may say, and the exact words when it does not (specification 2.1 and part 5, item 8; design decisions 8 to 11). */
+/** What the environment may say, and the exact words when it does not (S3, S16, D8, D9, D10, D11). */
 import t from 'tap'
 import { readConfig } from '../../config.js'
 import { CONFIG_VARIABLES } from '../../schemas/config-variables.js'

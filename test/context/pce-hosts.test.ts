@@ -1,4 +1,4 @@
-/** Where PCEs of users may be (design decision 18; protocol-security E11, E12): spellings, addresses, names that change their mind. */
+/** Where PCEs of users may be (D18, D47): spellings, addresses, names that change their mind. */
 import type { LookupAddress, LookupAllOptions, LookupOptions } from 'node:dns'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import fc from 'fast-check'

@@ -1,4 +1,4 @@
-/** Roles, and whose PCE a call reaches (specification, part 1, stage 3, and part 5, items 5 and 6; protocol-security B19, B20, F). */
+/** Roles, and whose PCE a call reaches (S2, S13, S14, D45). */
 import { fastify } from 'fastify'
 import fp from 'fastify-plugin'
 import { execFileSync } from 'node:child_process'

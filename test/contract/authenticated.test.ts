@@ -1,6 +1,6 @@
 /**
- * The authenticated service as a whole, in both of its modes: the order of the pipeline, who gets in where, limits, readiness, audit
- * (specification, parts 1, 3, 5 to 8). Details of tokens, confirmations, the keystore and /setup have tests of their own.
+ * The authenticated service as a whole, in both of its modes: the order of the pipeline, who gets in where, limits, readiness,
+ * audit (S1, S6, S10, S19, S20, S21). Details of tokens, confirmations, the keystore and /setup have tests of their own.
  */
 import { getEventListeners } from 'node:events'
 import { request as httpRequest } from 'node:http'

@@ -1,4 +1,4 @@
-/** What counts as a request in flight: whatever the server still works on (design decision 12). */
+/** What counts as a request in flight: whatever the server still works on (D12). */
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { Type } from '@sinclair/typebox'

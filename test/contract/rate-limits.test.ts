@@ -1,4 +1,4 @@
-/** Limits per minute: whom they remember (design decision 12). */
+/** Limits per minute: whom they remember (D12). */
 import { fastify } from 'fastify'
 import t from 'tap'
 import rateLimits from '../../plugins/rate-limits/index.js'

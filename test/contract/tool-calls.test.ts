@@ -1,4 +1,4 @@
-/** The way of a tool call behind the endpoint: gates, arguments, audit, errors, progress, cancellation (design, sections 2 and 5). */
+/** The way of a tool call behind the endpoint: gates, arguments, audit, errors, progress, cancellation (docs/architecture.md). */
 import * as fs from 'node:fs'
 import { mkdtempSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'

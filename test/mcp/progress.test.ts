@@ -1,4 +1,4 @@
-/** Progress notifications by a clock of the test (MCP utilities/progress; design decision 4). */
+/** Progress notifications by a clock of the test (MCP utilities/progress, D4). */
 import t from 'tap'
 import { startProgress } from '../../plugins/mcp/progress.js'
 import type { ProgressUpdate } from '../../tools/define.js'

@@ -107,11 +107,11 @@ t.test('the sources are read as they are written', async (t) => {
   const sources = [
     parseText(
       'a.ts',
-      `/** Cited here (pce-api a.1). */
+      `/** Cited here (P1). */
        export interface Plain { one: string; two?: number
          /** Starts it at /a.b. Then more. */
          start(of: string, options?: RequestOptions): Promise<Result<string>>
-         /** Fetches (pce-api c, d) a file,
+         /** Fetches (P12, P13) a file,
           * however large. */
          fetch(of: string, options: Sink): Promise<number>
          fetch(of: string): Promise<string>

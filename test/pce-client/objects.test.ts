@@ -176,7 +176,7 @@ t.test('every kind is reached at its own path, and refuses what it has not', asy
   }
 })
 
-/** Kinds whose objects have no name by which the PCE or this client could find them (pce-api b.2, c). */
+/** Kinds whose objects have no name by which the PCE or this client could find them (P9, P12). */
 const NAMELESS = new Set(
   `app_group_summary authentication_settings deny_rules detected_core_services event_settings events firewall_settings jobs
   label_dimensions label_mapping_rules labels network_endpoints org_settings password_policy permissions report_settings

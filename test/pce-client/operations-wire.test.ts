@@ -27,7 +27,7 @@ const SOME = [{ a: 1 }, { a: 2 }]
 const ONE = { href: '/orgs/7/things/1', of_a_later_release: true }
 const KEY = { key_id: 'k', auth_username: 'api_k', secret: 's' }
 
-/** Lists may be null (pce-api g.25). */
+/** Lists may be null (P43). */
 const list = (row: Omit<Row, 'answer' | 'gives' | 'givesForNothing'>): Row => ({
   ...row,
   answer: SOME,

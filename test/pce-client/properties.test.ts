@@ -15,7 +15,7 @@ const anyOrg = fc.integer({ min: 1, max: 99_999 }).map(String)
 const wantedVersion = fc.constantFrom<PolicyVersionSelector[]>('draft', 'active', 7)
 const anyVersion = fc.oneof(fc.constantFrom('draft', 'active'), fc.integer({ min: 1, max: 9999 }).map(String))
 
-/** Ids as the PCE forms them (pce-api c, g.27), and as callers choose them once they are URL-encoded. */
+/** Ids as the PCE forms them (P12, P45), and as callers choose them once they are URL-encoded. */
 const anyId = fc.oneof(
   fc.integer({ min: 0, max: 2 ** 31 }).map(String),
   fc.uuid(),

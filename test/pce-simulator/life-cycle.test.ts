@@ -7,7 +7,7 @@ type Pce = Awaited<ReturnType<typeof startPce>>['org']
 
 const IN_RULE_SET = { type: 'rule_sets', href: SMALL.paymentsRules }
 
-/** One row for every kind that lives in a draft and an active version (pce-api a.4). */
+/** One row for every kind that lives in a draft and an active version (P4). */
 const KINDS: { path: string; body: object; change: string[]; within?: typeof IN_RULE_SET }[] = [
   { path: 'ip_lists', body: { name: 'n' }, change: ['description', 'one', 'two'] },
   { path: 'services', body: { name: 'n', service_ports: [{ proto: 6 }] }, change: ['description', 'one', 'two'] },

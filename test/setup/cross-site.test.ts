@@ -1,4 +1,4 @@
-/** Forms that are not ours (protocol-security E9): every one that the page did not make for this very session is refused. */
+/** Forms that are not ours (D46): every one that the page did not make for this very session is refused. */
 import t from 'tap'
 import { startService } from './service.js'
 import { hiddenFields, type Visitor } from './visitor.js'

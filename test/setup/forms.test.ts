@@ -1,4 +1,4 @@
-/** Registering, replacing, testing and removing with the form: the same calls of tools as over MCP (specification, part 3). */
+/** Registering, replacing, testing and removing with the form: the same calls of tools as over MCP (S6). */
 import t from 'tap'
 import { startPce } from '../contract/authenticated-service.js'
 import { formFor, startService } from './service.js'

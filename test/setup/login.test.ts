@@ -1,4 +1,4 @@
-/** The login of the browser: what is asked of the provider, and every answer that must not let anybody in (design decision 17; E8). */
+/** The login of the browser: what is asked of the provider, and every answer that must not let anybody in (D17, D46). */
 import type { LightMyRequestResponse } from 'fastify'
 import Database from 'libsql'
 import t, { type Test } from 'tap'

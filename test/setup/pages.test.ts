@@ -1,4 +1,4 @@
-/** Who sees the page of /setup, what stands on it, and what never does (specification 4.1; protocol-security E6, E7, E8, E10). */
+/** Who sees the page of /setup, what stands on it, and what never does (S7, D43, D46). */
 import { createHash } from 'node:crypto'
 import Database from 'libsql'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** The session of the browser: its cookie, its end, and what an attacker may have planted (protocol-security E8). */
+/** The session of the browser: its cookie, its end, and what an attacker may have planted (D46). */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { deriveSessionKey } from '../../plugins/setup/index.js'

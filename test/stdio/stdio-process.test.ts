@@ -1,4 +1,4 @@
-/** svc-mcp as the subprocess of a client (specification, part 1; MCP transports, stdio). */
+/** svc-mcp as the subprocess of a client (S1, MCP transports, stdio). */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

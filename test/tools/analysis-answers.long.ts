@@ -18,7 +18,7 @@ const CALLS: Record<string, object> = {
   'enforcement-readiness': APPLICATION,
   'get-policy-coverage-report': APPLICATION,
 }
-/** 20,000 tokens of JSON are about this (design decision 2). */
+/** 20,000 tokens of JSON are about this (D2). */
 const BUDGET = 80_000
 
 t.test('answers of analysis', async (t) => {

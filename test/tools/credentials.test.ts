@@ -1,6 +1,6 @@
 /**
  * The tools for one's own PCE credentials, in per_user mode as the dispatcher runs them: real keystore, real host guard, simulated
- * PCEs over TLS (design decisions 9, 15 and 18; protocol-security D10 to D13, E11 to E14).
+ * PCEs over TLS (D9, D15, D18, D39, D40, D47, D48).
  */
 import { inspect } from 'node:util'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** enforcement-readiness (tools contract, B9) on small estates whose answers are worked out by hand, and on a generated one. */
+/** enforcement-readiness (T20) on small estates whose answers are worked out by hand, and on a generated one. */
 import t from 'tap'
 import type { TrafficFlow } from '../../schemas/pce/traffic.js'
 import { AMS, handMade, type HandMadeEstate, type HandMadeFlow, type HandMadeHost } from './hand-made.js'

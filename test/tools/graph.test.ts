@@ -1,4 +1,4 @@
-/** The graph parts of identify-infrastructure-services and detect-lateral-movement-paths (tools contract, B6 and B7). */
+/** The graph parts of identify-infrastructure-services and detect-lateral-movement-paths (T17, T18). */
 import { createRequire } from 'node:module'
 import fc from 'fast-check'
 import { UndirectedGraph } from 'graphology'

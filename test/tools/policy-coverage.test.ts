@@ -1,4 +1,4 @@
-/** get-policy-coverage-report (tools contract, B10) on small estates whose answers are worked out by hand, and on a generated one. */
+/** get-policy-coverage-report (T21) on small estates whose answers are worked out by hand, and on a generated one. */
 import t from 'tap'
 import type { TrafficFlow } from '../../schemas/pce/traffic.js'
 import { percentOf } from '../../domain/text/percent-of.js'

@@ -1,4 +1,4 @@
-/** Who owns an external address (tools.md B3): the shipped table, and the lookup over it and over any other. */
+/** Who owns an external address (T14): the shipped table, and the lookup over it and over any other. */
 import fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
 import t from 'tap'

@@ -3,7 +3,7 @@ import type { Slice } from './fetch-slice.js'
 import { encodeCursor } from './list-cursor.js'
 import { countRowsThatFit } from './split-format.js'
 
-/** The paging facts of one answer (design decision 2). */
+/** The paging facts of one answer (D2). */
 export interface Paging {
   total_count: number
   pce_total: number

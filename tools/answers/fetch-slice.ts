@@ -5,7 +5,7 @@ import { MAX_PAGE } from '../../schemas/paging.js'
 import type { Position } from './list-cursor.js'
 import { mostRowsThatFit } from './split-format.js'
 
-/** The page size of a PCE that is not told, and of some whatever they are told (pce-api b.1). */
+/** The page size of a PCE that is not told, and of some whatever they are told (P8). */
 const PCE_PAGE = 500
 /** Parameters that shape the objects and select none. */
 const SHAPING = new Set(['usage', 'include', 'include_deleted'])
@@ -49,7 +49,7 @@ export async function fetchSlice<T extends { href: string }>(
 ): Promise<Slice<T>> {
   const limit = Math.min(maxResults ?? MAX_PAGE, mostRowsThatFit(limits))
   // One more than the page needs tells whether something follows. With filters X-Total-Count may still be that of the whole
-  // collection (pce-api a.6) or missing, so where it would have to serve as the count of matches, they are counted.
+  // collection (P6) or missing, so where it would have to serve as the count of matches, they are counted.
   const needed = position.offset + limit + 1
   let page = ownFilter === undefined ? await fetchUpTo(query, needed) : await fetchEvery(query)
   let complete = ownFilter !== undefined || page.items.length < needed

@@ -6,7 +6,7 @@ const LADDER = [1_000, 300, 100, 30, 10, 3, 1, 0] as const
 /** Kept free for what stands around one row of a list: counts and a cursor. */
 const ENVELOPE_BYTES = 2_000
 
-/** The answer of a write within the budget (design decision 2); what was written is never cut, and a warning says so. */
+/** The answer of a write within the budget (D2); what was written is never cut, and a warning says so. */
 export function fitAnswer<T extends object>(answer: T, limits: Limits): T {
   return fit(answer, answerBudget(limits), (cut, most) => {
     const { warnings = [] } = answer as { warnings?: string[] }

@@ -1,6 +1,6 @@
 /**
- * Rows per section a summary may show, widest first (tools contract, B1). Below 5 only a small budget or very long names lead;
- * totals alone are still an answer, and one over the budget is not.
+ * Rows per section a summary may show, widest first (T12). Below 5 only a small budget or very long names lead; totals alone are
+ * still an answer, and one over the budget is not.
  */
 const LADDER = [2_000, 1_000, 500, 250, 100, 50, 25, 10, 5, 2, 1, 0] as const
 /** More rows of one section are never shown. */

@@ -2,7 +2,7 @@ import type { IpListOut } from '../../schemas/ip-list-shapes.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import { cleanDeep } from '../../domain/text/clean-text.js'
 
-/** An IP list as answers show it. The PCE may say null for an empty list (pce-api e.4). */
+/** An IP list as answers show it. The PCE may say null for an empty list (P17). */
 export function showIpList(list: IpList): IpListOut {
   return cleanDeep({
     href: list.href,

@@ -1,7 +1,7 @@
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 
-/** Has an agent. Unmanaged workloads carry an `agent` object too, without an href (pce-api e.3). */
+/** Has an agent. Unmanaged workloads carry an `agent` object too, without an href (P16). */
 export function isManaged(workload: Workload): boolean {
   return workload.managed ?? Boolean(workload.ven?.href ?? workload.agent?.href)
 }
@@ -13,7 +13,7 @@ export function osType(workload: Workload): string | null {
   return ['windows', 'aix', 'solaris', 'macos'].find((os) => id.toLowerCase().startsWith(os.slice(0, 3))) ?? 'linux'
 }
 
-/** Columns of the compact form, before the label keys (tools contract, get-workloads). */
+/** Columns of the compact form, before the label keys (T23). */
 export const COMPACT_COLUMNS = [
   'href',
   'name',

@@ -1,6 +1,6 @@
 import type { Limits } from '../../schemas/config.js'
 
-/** No answer is larger than this, whatever the configuration says (tools contract, A9). */
+/** No answer is larger than this, whatever the configuration says (T9). */
 export const MAX_RESPONSE_BYTES = 800_000
 
 /** No row of any tool is shorter: an href alone takes most of it. Bounds how much is worth fetching for one answer. */
@@ -36,7 +36,7 @@ export function countRowsThatFit(rows: readonly unknown[], envelope: unknown, li
   return Math.max(count, Math.min(1, rows.length))
 }
 
-/** Objects as one list of columns and one list of rows; null where an object lacks the column (A9). */
+/** Objects as one list of columns and one list of rows; null where an object lacks the column (T9). */
 export function toSplitRows(columns: readonly string[], objects: readonly Record<string, unknown>[]): unknown[][] {
   return objects.map((object) => columns.map((column) => object[column] ?? null))
 }

@@ -68,7 +68,7 @@ export default defineTool({
       warnings.push('It was changed; the profile is not shown, since the labels it names could not be read.')
       return []
     })
-    // assign_labels is the older form of labels (pce-api e.11), so the newer changes with it.
+    // assign_labels is the older form of labels (P24), so the newer changes with it.
     const before =
       previous && 'assign_labels' in previous ? { ...previous, labels: cleanDeep(current.labels) } : previous
     return {

@@ -56,7 +56,7 @@ function describePce(pce: PceClient) {
   return { pce_host: hostname, pce_port: port === '' ? defaultPort : Number(port), org_id: pce.orgId }
 }
 
-/** Some PCEs have no /health; its absence says nothing about the connection (design decision 22). */
+/** Some PCEs have no /health; its absence says nothing about the connection (D22). */
 async function askHealth(pce: PceClient, options: RequestOptions): Promise<void> {
   try {
     await pce.get('health', { ...options, includeOrg: false })

@@ -12,11 +12,11 @@ import { isRealDate } from '../../domain/traffic/traffic-window.js'
 
 const NAME = 'get-events'
 const DEFAULT_MAX_RESULTS = 100
-/** The PCE gives no more in one answer, newest first (pce-api b.1). */
+/** The PCE gives no more in one answer, newest first (P8). */
 const PCE_MOST = 10_000
 const SEVERITIES = ['emerg', 'alert', 'crit', 'err', 'warning', 'notice', 'info', 'debug'] as const
 const CREATORS = ['user', 'agent', 'ven', 'container_cluster', 'service_account', 'system'] as const
-/** RFC 3339. The PCE answers 406 to a time without zone (pce-api g.19). */
+/** RFC 3339. The PCE answers 406 to a time without zone (P26). */
 const TIMESTAMP = /^(\d{4}-\d{2}-\d{2})T(?:[01]\d|2[0-3]):\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/
 const Bound = (description: string) => Type.Optional(Type.String({ description }))
 
@@ -90,8 +90,8 @@ export default defineTool({
 })
 
 /**
- * Whether older events exist that no page of this question shows. With filters X-Total-Count may still be that of all events
- * (pce-api a.6), so only an answer that reached the PCE's most can have been cut.
+ * Whether older events exist that no page of this question shows. With filters X-Total-Count may still be that of all events (P6),
+ * so only an answer that reached the PCE's most can have been cut.
  */
 function isOutOfReach(filters: object, { pceTotal, seen = 0 }: Slice<PceEvent>): boolean {
   if (pceTotal <= PCE_MOST) return false

@@ -179,7 +179,7 @@ async function askImpact(pce: PceClient, hrefs: string[], warnings: string[], si
   }
 }
 
-/** The first answer may lack the counts (pce-api e.14). It is provisioned by now, so a failed look is a warning only. */
+/** The first answer may lack the counts (P27). It is provisioned by now, so a failed look is a warning only. */
 async function readBack(pce: PceClient, version: PolicyVersion, warnings: string[]): Promise<PolicyVersion> {
   try {
     const stored = (await pce.get(version.href, { includeOrg: false })).json<PolicyVersion>()

@@ -69,7 +69,7 @@ export default defineTool({
     const { name, description, enabled } = filters
     const params = { name, description, labels: labels.length > 0 ? [labels.map(({ href }) => href)] : undefined }
     const limit = Math.min(maxResults ?? Infinity, Math.ceil(mostRowsThatFit(ctx.limits) / ROWS_PER_RULE_SET))
-    // The PCE has no filter for `enabled` (pce-api b.2).
+    // The PCE has no filter for `enabled` (P9).
     const ownFilter = enabled === undefined ? undefined : (ruleSet: RuleSet) => ruleSet.enabled === enabled
     const query = { api: ctx.pce.ruleSets, params, signal: ctx.signal }
     const slice = await fetchSlice(query, position, limit, ctx.limits, ownFilter)

@@ -55,7 +55,7 @@ export default defineTool({
         argument: 'proto',
       })
     }
-    // The PCE cannot search programs (pce-api b.2), so these run over everything it finds.
+    // The PCE cannot search programs (P9), so these run over everything it finds.
     const ownFilter =
       ingress === undefined && egress === undefined
         ? undefined

@@ -119,7 +119,7 @@ function warnOfMode(workload: Workload, mode: string | undefined): string[] {
     : ['It has no agent, so no enforcement mode takes effect on it.']
 }
 
-/** What an agent reports cannot be written (pce-api e.3); the PCE would refuse it without saying why. */
+/** What an agent reports cannot be written (P16); the PCE would refuse it without saying why. */
 function refuseReported(fields: Record<string, unknown>): void {
   const given = Object.keys(fields).filter((field) => fields[field] !== undefined)
   if (given.length === 0) return

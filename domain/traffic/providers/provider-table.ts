@@ -1,4 +1,4 @@
-/** How far an attribution goes: `likely` in ranges of the vendor alone, `ambiguous` where a cloud or a CDN serves anybody (tools.md B3). */
+/** How far an attribution goes: `likely` in ranges of the vendor alone, `ambiguous` where a cloud or a CDN serves anybody (T14). */
 export type ProviderConfidence = 'likely' | 'ambiguous'
 
 /** Where facts come from: the page or feed, and the day (YYYY-MM-DD) for which it was taken to hold. */

@@ -8,7 +8,7 @@ export interface ReportTemplateSpec {
 
 const WEEK = { report_time_range: { last_num_days: 7 } }
 
-/** One template of each form of parameters that pce-api (i) knows. Their types are not listed by any source. */
+/** One template of each form of parameters that P49 knows. Their types are not listed by any source. */
 export const REPORT_TEMPLATES = [
   { type: 'executive_summary_report', name: 'Executive Summary', format: 'pdf', report_parameters: WEEK },
   {

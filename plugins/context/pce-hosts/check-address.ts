@@ -35,8 +35,8 @@ const METADATA_TAIL = [0xa9fe, 0xa9fe]
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
- * Why a connection to the IP address, in any spelling that Node's `isIP` knows, is refused; null when it is not (design decision 18).
- * What is not known to be an address of a host is refused: only global and private unicast passes.
+ * Why a connection to the IP address, in any spelling that Node's `isIP` knows, is refused; null when it is not (D18). What is not
+ * known to be an address of a host is refused: only global and private unicast passes.
  *
  * An IPv4 address inside an IPv6 one counts where such an address can lead to a host: mapped (RFC 4291) and NAT64 with the well-known
  * prefix (RFC 6052), by which networks without IPv4 reach the rest. The other forms (compatible, translated, 6to4, Teredo, ISATAP,

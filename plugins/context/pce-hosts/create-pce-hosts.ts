@@ -57,10 +57,9 @@ const FIRST_USER_PORT = 1024
 const OLDEST_ADDRESSES_MS = 10 * 60_000
 
 /**
- * The rule where PCEs of users may be (design decision 18; protocol-security E11, E12). MCP_ALLOWED_PCE_HOSTS narrows it to its
- * entries; one of them that is itself a loopback host admits the loopback addresses behind it, and nothing else does. Through a
- * proxy it is the proxy that resolves names: then `guard` has no say, `inspect` only sees what the name is here, and the proxy's own
- * rules stand in for them.
+ * The rule where PCEs of users may be (D18, D47). MCP_ALLOWED_PCE_HOSTS narrows it to its entries; one of them that is itself a
+ * loopback host admits the loopback addresses behind it, and nothing else does. Through a proxy it is the proxy that resolves
+ * names: then `guard` has no say, `inspect` only sees what the name is here, and the proxy's own rules stand in for them.
  */
 export function createPceHosts(options: PceHostsOptions): PceHosts {
   const { allowed, own = () => null, patienceMs = 5000, isProxied = false } = options

@@ -4,8 +4,8 @@ import type { AuditLog } from '../audit.js'
 import type { Gate } from './gate.js'
 
 /**
- * Refuses what changes anything while its decision could not be written anyway (design decision 25), with `audit_unavailable`. Stands
- * before the confirm gate, so that such a call spends no token. A log that fails only at the entry itself is noticed there.
+ * Refuses what changes anything while its decision could not be written anyway (D25), with `audit_unavailable`. Stands before the
+ * confirm gate, so that such a call spends no token. A log that fails only at the entry itself is noticed there.
  */
 export const auditGate = (audit: AuditLog | null): Gate => ({
   name: 'audit',

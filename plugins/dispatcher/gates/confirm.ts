@@ -16,10 +16,10 @@ const HINT =
   'Show the summary to whoever decides. If they agree, POST `confirm.body` to `confirm.url` with the access token of this call, then repeat this very call with the answer as params._meta.confirm_token.'
 
 /**
- * The confirm gate (specification, part 5, item 7; design decisions 19 to 21): lets a tool that asks for it run once for each token
- * that its caller had minted for this tool and these arguments. Everybody else gets `confirm_required {params_hash, reason, summary,
- * confirm, …}` with what the call would do, whoever repeats a token `confirm_token_replay {params_hash}`. Throws
- * `confirm_unavailable` where used tokens cannot be recorded, and `invalid_argument` for arguments that have no hash.
+ * The confirm gate (S15, D19, D20, D21): lets a tool that asks for it run once for each token that its caller had minted for this
+ * tool and these arguments. Everybody else gets `confirm_required {params_hash, reason, summary, confirm, …}` with what the call
+ * would do, whoever repeats a token `confirm_token_replay {params_hash}`. Throws `confirm_unavailable` where used tokens cannot be
+ * recorded, and `invalid_argument` for arguments that have no hash.
  *
  * @param url of POST /confirm, as clients reach it.
  */

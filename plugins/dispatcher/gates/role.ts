@@ -2,8 +2,8 @@ import { ToolError } from '../../../schemas/errors.js'
 import type { CallerGate } from './gate.js'
 
 /**
- * The role allowlist of the tool (specification, part 5, item 5). Throws `forbidden_no_role`, in the session's own words where it
- * has some, for a caller without a role and `forbidden {allowed_roles}` for one whose role is not on the list.
+ * The role allowlist of the tool (S13). Throws `forbidden_no_role`, in the session's own words where it has some, for a caller
+ * without a role and `forbidden {allowed_roles}` for one whose role is not on the list.
  */
 export const roleGate: CallerGate = {
   name: 'role',

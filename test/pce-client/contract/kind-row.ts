@@ -8,7 +8,7 @@ export interface Write {
   reads?: Json
 }
 
-/** What pce-api (b.2, c, e, i) says of one kind, as one row. */
+/** What P9, P12 and P49 say of one kind, as one row. */
 export interface KindRow {
   /** The specification's name. */
   kind: string
@@ -20,14 +20,14 @@ export interface KindRow {
   single?: 'object' | 'list'
   /** What the last segment of an href is, as it stands on the wire. */
   id?: RegExp
-  /** Fields every read has (the starred ones of pce-api i). */
+  /** Fields every read has (the starred ones of P49). */
   fields: readonly string[]
   /** The smallest documented body first, then a full one. None: the kind has no POST. */
   creates?: readonly Write[]
   arrayCreate?: true
-  /** Properties that only the answer of the creating POST has (pce-api g.22). */
+  /** Properties that only the answer of the creating POST has (P40). */
   secret?: string
-  /** A PUT of an id of the caller's choice creates (pce-api g.17). */
+  /** A PUT of an id of the caller's choice creates (P38). */
   chosen?: Write & { id: string }
   /** With `of`, the change is one of a new object of this body that nobody has read yet, and `passes` looks at it. */
   update?: Write & { of?: object; passes?: (object: Json) => boolean }

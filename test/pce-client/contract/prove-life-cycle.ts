@@ -5,7 +5,7 @@ import type { KindRow } from './kind-row.js'
 import { project } from './project.js'
 import type { ContractPce, Json } from './start-contract-pce.js'
 
-/** The life of one versioned object, step by step as pce-api a.4 lists it. */
+/** The life of one versioned object, step by step as P4 lists it. */
 export async function proveLifeCycle(t: Test, pce: ContractPce, row: KindRow, api: ObjectApi): Promise<void> {
   if (row.single) return proveSingleLifeCycle(t, pce, row, api)
   const { body } = row.creates!.at(-1)!

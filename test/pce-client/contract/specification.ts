@@ -1,5 +1,5 @@
 /**
- * The parts of the specification's PCE client (interface.md 4.3), typed out here so that a misspelt or forgotten name cannot pass.
+ * The parts of the specification's PCE client (S9), typed out here so that a misspelt or forgotten name cannot pass.
  */
 export const SPECIFICATION = {
   kinds: [

@@ -83,7 +83,7 @@ export interface MovementFacts {
   reading: Reading
 }
 
-/** The answer of detect-lateral-movement-paths (tools contract, B7). Counts of nodes and edges are of the whole estate. */
+/** The answer of detect-lateral-movement-paths (T18). Counts of nodes and edges are of the whole estate. */
 export function showMovement(
   { days, between, found, scope, maxHops, ports, reading }: MovementFacts,
   { detail, limits }: { detail: 'standard' | 'full'; limits: Limits },

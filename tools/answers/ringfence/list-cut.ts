@@ -81,7 +81,7 @@ export interface InfrastructureSource {
   loses_traffic: boolean
 }
 
-/** The sources that others depend on, from tier Shared Service up (tools contract, B4 g), highest score first. */
+/** The sources that others depend on, from tier Shared Service up (T15), highest score first. */
 export function listInfrastructure({ remotes }: RingfencePlan, ranking: EstateRanking): InfrastructureSource[] {
   return ranking.rows
     .filter(({ tier }) => tier !== 'Standard Application')

@@ -20,7 +20,7 @@ export interface Batch {
 const CLIPPED = 300
 const MOST_CUT = 5
 
-/** The answer of a batch (tools contract, B5). What stands around the results is counted; they share the rest of the budget. */
+/** The answer of a batch (T16). What stands around the results is counted; they share the rest of the budget. */
 export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch: Batch) {
   const { results } = batch
   const around = cleanDeep(describeBatch(batch))

@@ -28,7 +28,7 @@ const MOST_PORTS = { standard: 20, full: 200 }
 
 type Detail = 'standard' | 'full'
 
-/** The answer of a ringfence: the plan, and what came of it; `written` is null for a dry run (tools contract, B4). */
+/** The answer of a ringfence: the plan, and what came of it; `written` is null for a dry run (T15). */
 export function showRingfence(
   prepared: Prepared,
   written: RingfenceWritten | null,

@@ -11,7 +11,7 @@ const text = Type.String()
 const count = Type.Integer()
 const confidence = { description: 'likely: its own services; ambiguous: shared by many tenants' }
 
-/** What discover-process-egress answers (tools contract, B3). */
+/** What discover-process-egress answers (T14). */
 export const EgressOutput = Type.Object({
   totals: Type.Object(
     {

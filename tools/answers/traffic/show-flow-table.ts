@@ -20,7 +20,7 @@ export interface FlowTable {
 
 const SUMS = ['num_connections', 'bytes_in', 'bytes_out', 'first_detected', 'last_detected']
 
-/** Groups in split format (tools contract, A9), as many as fit the budget. Missing keys are `-` (A8), missing times null. */
+/** Groups in split format (T9), as many as fit the budget. Missing keys are `-` (T8), missing times null. */
 export function showFlowTable({ read, names, groups, total, keepsEmpty }: FlowTable, limits: Limits) {
   const used = keepsEmpty ? names : names.filter((name) => groups.some(({ keys }) => keys[name] !== null))
   const columns = [...used, ...SUMS]

@@ -27,7 +27,7 @@ const measures = {
   last_detected: Nullable(Type.String()),
 }
 
-/** Answer of get-traffic-flows-summary (tools contract, B1). */
+/** Answer of get-traffic-flows-summary (T12). */
 export const TrafficSummaryOutput = Type.Object({
   totals: Type.Object(
     {

@@ -28,7 +28,7 @@ const traffic = {
   last_detected: Nullable(text),
 }
 
-/** What find-unmanaged-traffic answers (tools contract, B2). */
+/** What find-unmanaged-traffic answers (T13). */
 export const UnlabelledOutput = Type.Object({
   lookback_days: count,
   direction_filter: Text('direction as applied'),

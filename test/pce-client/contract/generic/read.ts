@@ -5,7 +5,7 @@ import { proveGeneric } from './prove-generic.js'
 const DRAFT = '/orgs/1/sec_policy/draft'
 const ACTIVE = '/orgs/1/sec_policy/active'
 
-/** The operations that read (interface 4.3, pce-api b); `pce` has more than 500 workloads. */
+/** The operations that read (S9, P8, P9, P10); `pce` has more than 500 workloads. */
 export async function readingOperations(t: Test, pce: ContractPce): Promise<void> {
   const { client, simulator, ask } = pce
   const [label] = await pce.list('/orgs/1/labels')
@@ -158,7 +158,7 @@ async function proveUnfilteredTotal(t: Test, size: number): Promise<void> {
   t.ok(totalCount !== null && totalCount >= managed.length)
 }
 
-/** Two requests, whatever X-Total-Count means with filters (pce-api a.6, b.1). */
+/** Two requests, whatever X-Total-Count means with filters (P6, P8). */
 async function proveGetAll(t: Test, pce: ContractPce, workloads: Json[], managed: Json[]): Promise<void> {
   const { client, simulator } = pce
   const path = '/orgs/1/workloads'

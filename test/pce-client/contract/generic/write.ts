@@ -7,7 +7,7 @@ const DRAFT = '/orgs/1/sec_policy/draft'
 const BULK = '/orgs/1/workloads/bulk'
 const NO_WORKLOAD = '/orgs/1/workloads/00000000-dead-4000-8000-000000000000'
 
-/** The operations that write (interface 4.3, pce-api c and f). */
+/** The operations that write (S9, P12, P29, P30, P31). */
 export async function writingOperations(t: Test, pce: ContractPce): Promise<void> {
   const { client, simulator, ask } = pce
   const find = (href: string) => simulator.state.find(href)

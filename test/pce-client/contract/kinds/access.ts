@@ -4,7 +4,7 @@ import type { ContractPce } from '../start-contract-pce.js'
 const ROLE = (name: string) => ({ href: `/orgs/1/roles/${name}` })
 const STAMPS = ['created_at', 'updated_at', 'created_by', 'updated_by']
 
-/** Users, keys, roles and the ways to log in (pce-api c, e.15). */
+/** Users, keys, roles and the ways to log in (P12, P28). */
 export async function accessKinds(pce: ContractPce): Promise<KindRow[]> {
   const label = await pce.ask<{ href: string }>('POST', '/orgs/1/labels', { key: 'app', value: 'Contract access' })
   const group = await pce.ask<{ href: string }>('POST', '/orgs/1/auth_security_principals', {

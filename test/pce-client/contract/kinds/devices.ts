@@ -1,7 +1,7 @@
 import { ID, NO_UUID, type KindRow } from '../kind-row.js'
 import type { ContractPce, Json } from '../start-contract-pce.js'
 
-/** Network devices (pce-api c, i). */
+/** Network devices (P12, P49). */
 export async function deviceKinds(pce: ContractPce): Promise<KindRow[]> {
   const made = async (path: string, body: object) => (await pce.ask<{ href: string }>('POST', path, body)).href
   const workload = await made('/orgs/1/workloads', { name: 'contract-1', hostname: 'contract-1.example.com' })

@@ -4,7 +4,7 @@ import type { ContractPce } from '../start-contract-pce.js'
 const STAMPS = ['created_at', 'updated_at', 'created_by', 'updated_by']
 const EVENT = ['href', 'event_type', 'status', 'severity', 'timestamp', 'pce_fqdn', 'created_by']
 
-/** Events, jobs, reports, vulnerabilities, core services and label mapping (pce-api b.3, e.13, e.15). */
+/** Events, jobs, reports, vulnerabilities, core services and label mapping (P10, P26, P28). */
 export async function insightKinds(pce: ContractPce): Promise<KindRow[]> {
   const label = await pce.ask<{ href: string }>('POST', '/orgs/1/labels', { key: 'role', value: 'Contract insight' })
   await pce.ask('PUT', label.href, { value: 'Contract insights' })

@@ -3,7 +3,7 @@ import type { ContractPce } from '../start-contract-pce.js'
 
 const STAMPS = ['created_at', 'updated_at']
 
-/** Labels, workloads, agents and containers (pce-api c, e.1, e.3, e.11). */
+/** Labels, workloads, agents and containers (P12, P14, P16, P24). */
 export async function inventoryKinds(pce: ContractPce): Promise<KindRow[]> {
   const made = async (path: string, body: object) => (await pce.ask<{ href: string }>('POST', path, body)).href
   const app = await made('/orgs/1/labels', { key: 'app', value: 'Contract inventory' })

@@ -4,7 +4,7 @@ import type { ContractPce } from '../start-contract-pce.js'
 const DRAFT = '/orgs/1/sec_policy/draft'
 const VERSIONED = ['href', 'created_at', 'updated_at', 'created_by', 'updated_by']
 
-/** What rules are made of, and the firewall: kinds with a draft and an active version (pce-api a.4, e.2, e.4, e.5, e.14). */
+/** What rules are made of, and the firewall: kinds with a draft and an active version (P4, P15, P17, P18, P27). */
 export async function policyKinds(pce: ContractPce): Promise<KindRow[]> {
   const { href: app } = await pce.ask<{ href: string }>('POST', '/orgs/1/labels', {
     key: 'app',

@@ -6,7 +6,7 @@ const ANY = `${DRAFT}/ip_lists/1`
 const VERSIONED = ['href', 'created_at', 'updated_at', 'created_by', 'updated_by']
 const WORKLOADS = { providers: ['workloads'], consumers: ['workloads'] }
 
-/** Rule sets, rules and boundaries (pce-api a.4, e.6 to e.9). */
+/** Rule sets, rules and boundaries (P4, P19, P20, P21, P22). */
 export async function ruleKinds(pce: ContractPce): Promise<KindRow[]> {
   const made = async (path: string, body: object) => (await pce.ask<{ href: string }>('POST', path, body)).href
   const app = await made('/orgs/1/labels', { key: 'app', value: 'Contract rules' })

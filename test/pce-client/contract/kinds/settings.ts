@@ -10,7 +10,7 @@ const LOGGERS = {
   node_status_logger: { node_status_included: true },
 }
 
-/** The settings of the organisation (pce-api c, e.15). */
+/** The settings of the organisation (P12, P28). */
 export function settingsKinds(): KindRow[] {
   return [
     {

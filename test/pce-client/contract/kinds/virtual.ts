@@ -4,7 +4,7 @@ import type { ContractPce, Json } from '../start-contract-pce.js'
 const DRAFT = '/orgs/1/sec_policy/draft'
 const STAMPS = ['created_at', 'updated_at']
 
-/** Virtual services and servers, what binds them, and the balancers they are found on (pce-api e.10). */
+/** Virtual services and servers, what binds them, and the balancers they are found on (P23). */
 export async function virtualKinds(pce: ContractPce): Promise<KindRow[]> {
   const made = async (path: string, body: object) => (await pce.ask<{ href: string }>('POST', path, body)).href
   const app = await made('/orgs/1/labels', { key: 'app', value: 'Contract virtual' })

@@ -4,7 +4,7 @@ import type { ContractPce, Json } from '../start-contract-pce.js'
 import { startServer, type Reply, type Seen } from '../../support.js'
 import { clientOf } from '../../support.js'
 
-/** API keys and logins (pce-api a.2, d). */
+/** API keys and logins (P2, P13). */
 export async function accessOperations(t: Test, pce: ContractPce): Promise<void> {
   const { client, ask, connect } = pce
   const account = await ask<{ href: string }>('POST', '/orgs/1/service_accounts', {

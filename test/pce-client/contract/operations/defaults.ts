@@ -5,7 +5,7 @@ import type { ContractPce, Json } from '../start-contract-pce.js'
 const ANY = 'Any (0.0.0.0/0 and ::/0)'
 const ACTIVE = '/orgs/1/sec_policy/active'
 
-/** Defaults and pairing keys (pce-api d). */
+/** Defaults and pairing keys (P13). */
 export async function defaultsOperations(t: Test, pce: ContractPce): Promise<void> {
   const { client, ask } = pce
   await ask('POST', '/orgs/1/sec_policy/draft/ip_lists', { name: `${ANY} but one` })

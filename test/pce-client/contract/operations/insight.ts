@@ -4,7 +4,7 @@ import type { ContractPce, Json } from '../start-contract-pce.js'
 
 const NO_UUID = '00000000-dead-4000-8000-000000000000'
 
-/** Containers, reports and risk (pce-api d). */
+/** Containers, reports and risk (P13). */
 export async function insightOperations(t: Test, pce: ContractPce): Promise<void> {
   const { client, ask } = pce
   const forbidden = async (t: Test, path: string, attempt: () => Promise<unknown>) => {

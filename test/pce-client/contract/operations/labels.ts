@@ -6,7 +6,7 @@ const GROUPS = '/orgs/1/sec_policy/draft/label_groups'
 const RULES = '/orgs/1/label_mapping_rules'
 const NO_UUID = '00000000-dead-4000-8000-000000000000'
 
-/** Label groups and label mapping (pce-api d, e.2, e.15). */
+/** Label groups and label mapping (P13, P15, P28). */
 export async function labelOperations(t: Test, pce: ContractPce): Promise<void> {
   const { client, simulator, ask } = pce
   const made = async (path: string, body: object) => (await ask<{ href: string }>('POST', path, body)).href

@@ -5,7 +5,7 @@ import type { ContractPce, Json } from '../start-contract-pce.js'
 const POLICY = '/orgs/1/sec_policy'
 const DRAFT = `${POLICY}/draft`
 
-/** Provisioning and what surrounds it (pce-api a.4, d, e.14). */
+/** Provisioning and what surrounds it (P4, P13, P27). */
 export async function policyOperations(t: Test, pce: ContractPce): Promise<void> {
   const { client, simulator, ask } = pce
   let names = 0

@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import { checkResult, proveOperation } from '../prove-operation.js'
 import { startContractPce, type ContractPce } from '../start-contract-pce.js'
 
-/** What the PCE says of itself, without an organisation (pce-api a.1, d). */
+/** What the PCE says of itself, without an organisation (P1, P13). */
 export async function statusOperations(t: Test, pce: ContractPce): Promise<void> {
   const { client, connect } = pce
   const { client: member } = await startContractPce(t, { nodeAvailable: false, supercluster: 'member' })

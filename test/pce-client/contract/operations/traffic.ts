@@ -19,10 +19,10 @@ const QUERY: TrafficQuery = {
   exclude_workloads_from_ip_list_query: true,
   max_results: 1000,
 }
-/** Transmission may stand in destinations.exclude only (pce-api e.12). */
+/** Transmission may stand in destinations.exclude only (P25). */
 const REFUSED = { ...QUERY, destinations: { include: [[{ transmission: 'unicast' }]], exclude: [] } } as TrafficQuery
 
-/** Traffic (pce-api b.4, d, e.12). */
+/** Traffic (P11, P13, P25). */
 export async function trafficOperations(t: Test, pce: ContractPce): Promise<void> {
   const { client, simulator } = pce
 

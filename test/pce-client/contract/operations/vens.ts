@@ -6,7 +6,7 @@ const VENS = '/orgs/1/vens'
 const RELEASES = '/orgs/1/software/ven/releases'
 const NO_VEN = `${VENS}/00000000-dead-4000-8000-000000000000`
 
-/** Agents and their software (pce-api d, e.11). */
+/** Agents and their software (P13, P24). */
 export async function venOperations(t: Test, pce: ContractPce): Promise<void> {
   const { client, simulator, ask } = pce
   const all = (await pce.list(VENS)).filter(({ status }) => status === 'active')

@@ -5,7 +5,7 @@ import type { ContractPce, Json } from '../start-contract-pce.js'
 const WORKLOADS = '/orgs/1/workloads'
 const NO_WORKLOAD = `${WORKLOADS}/00000000-dead-4000-8000-000000000000`
 
-/** Workloads (pce-api d). */
+/** Workloads (P13). */
 export async function workloadOperations(t: Test, pce: ContractPce): Promise<void> {
   const { client, simulator, ask } = pce
   const { href } = await ask<{ href: string }>('POST', WORKLOADS, {

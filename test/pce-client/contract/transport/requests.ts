@@ -4,7 +4,7 @@ import { proveTransport } from './prove-transport.js'
 
 const LABELS = '/orgs/1/labels'
 
-/** The four verbs, collections and the check of the connection (interface 4.3, pce-api a and b.3). */
+/** The four verbs, collections and the check of the connection (S9, P1, P3, P7, P10). */
 export async function requestOperations(t: Test, pce: ContractPce): Promise<void> {
   const { client, simulator, connect } = pce
   const [label] = await pce.list(LABELS)

@@ -10,7 +10,7 @@ import { startForwardProxy } from './start-forward-proxy.js'
 
 const basic = (user: string, secret: string) => `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}`
 
-/** Credentials, proxies, the time-out and TLS (interface 4.3), each by its effect on a real connection. */
+/** Credentials, proxies, the time-out and TLS (S9), each by its effect on a real connection. */
 export async function settingOperations(t: Test, pce: ContractPce): Promise<void> {
   const pki = makePki(t)
   const tls = { cert: pki.read('server.pem'), key: pki.read('server.key') }
