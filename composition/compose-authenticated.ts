@@ -6,7 +6,6 @@ import { createCallScope } from '../plugins/dispatcher/call-scope.js'
 import type { DispatcherOptions } from '../plugins/dispatcher/dispatch.js'
 import { auditGate } from '../plugins/dispatcher/gates/audit.js'
 import { confirmGate } from '../plugins/dispatcher/gates/confirm.js'
-import type { pceGate } from '../plugins/dispatcher/gates/pce.js'
 import { roleGate } from '../plugins/dispatcher/gates/role.js'
 import type { Session } from '../plugins/dispatcher/session.js'
 import type { Identity, Role } from '../schemas/caller.js'
@@ -18,16 +17,6 @@ import { openAudit, type ServiceParts } from './compose-service.js'
 import { openSharedPce } from './open-shared-pce.js'
 import { openUserPces } from './open-user-pces.js'
 import { readPackage, type PackageFacts } from '../process/read-package.js'
-
-/** Where the callers' PCEs come from in one of the two modes. */
-export interface PceSource {
-  state: State
-  /** Never rejects: what is wrong with one caller's PCE is theirs to hear. */
-  find(identity: Identity, role: Role | null): Promise<Pick<Session, 'pce' | 'pceProblem' | 'credentials'>>
-  /** What `no_pce_credentials` says where there are none. */
-  gate: ReturnType<typeof pceGate>
-  close(): void
-}
 
 export interface AuthenticatedParts extends ServiceParts {
   /** Where this service listens, once it does: no PCE can be there. */

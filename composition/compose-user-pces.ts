@@ -14,7 +14,7 @@ import { createPceHosts, type PceHosts, type PceHostsOptions } from '../plugins/
 import { StartupError, type PceFromEnvironment, type PerUserConfig } from '../schemas/config.js'
 import type { PceCredentials } from '../schemas/credentials.js'
 import { ToolError } from '../schemas/errors.js'
-import type { PceSource } from './compose-authenticated.js'
+import type { PceSource } from './pce-source.js'
 import { connectPce } from './connect-pce.js'
 
 export interface UserPcesParts {

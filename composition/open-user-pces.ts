@@ -1,6 +1,6 @@
 import type { CallScope } from '../plugins/dispatcher/call-scope.js'
 import type { PerUserConfig } from '../schemas/config.js'
-import type { PceSource } from './compose-authenticated.js'
+import type { PceSource } from './pce-source.js'
 import type { ServiceParts } from './compose-service.js'
 import { composeUserPces, type UserPcesParts } from './compose-user-pces.js'
 import { openKeystoreFile } from './open-keystore.js'

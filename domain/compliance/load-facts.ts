@@ -1,11 +1,11 @@
 import { PceError } from '../../pce-client/index.js'
 import type { Label } from '../../schemas/pce/label.js'
-import type { ToolContext } from '../../tools/define.js'
+import type { ToolContext } from '../call.js'
 import { labelExpander } from '../inventory/expand-labels.js'
-import { fetchEvery } from '../../tools/answers/fetch-slice.js'
+import { fetchEvery } from '../inventory/fetch-every.js'
 import { loadDenyRules } from '../inventory/load-deny-rules.js'
 import { loadPolicyFacts } from '../policy/load-policy-facts.js'
-import { isManaged } from '../../tools/answers/show-workload.js'
+import { isManaged } from '../inventory/workload.js'
 import {
   MOST_EVENTS,
   type ActivePolicy,

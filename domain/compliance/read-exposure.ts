@@ -1,4 +1,4 @@
-import type { ToolContext } from '../../tools/define.js'
+import type { ToolContext } from '../call.js'
 import { describeReading, createFlowReader, type Reading } from '../traffic/read-flows.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
 import { describeBothWays, hasLabels, readBothWays } from '../traffic/read-both-ways.js'

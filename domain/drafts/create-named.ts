@@ -1,7 +1,7 @@
 import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import { cleanText } from '../text/clean-text.js'
-import { fetchEvery } from '../../tools/answers/fetch-slice.js'
+import { fetchEvery } from '../inventory/fetch-every.js'
 import { apiOf, nounOf, type NamedKind, type NamedObject, type ObjectOf } from '../inventory/find-object.js'
 
 /** Kinds whose names a PCE user expects to be unique: what the error calls the one that is there, and the PCE's own token. */

@@ -2,7 +2,7 @@ import { PceApiError } from '../../pce-client/index.js'
 import type { PlannedRequest } from '../../schemas/dry-run.js'
 import type { ErrorDetails } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { ToolContext } from '../../tools/define.js'
+import type { ToolContext } from '../call.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { withDetails } from '../inventory/pce-errors.js'
 

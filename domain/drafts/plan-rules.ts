@@ -10,7 +10,7 @@ import {
   type ResolvedService,
   type ServiceReferences,
 } from './resolve-services.js'
-import type { RuleType } from '../../tools/answers/show-rules.js'
+import type { RuleType } from '../policy/rule-type.js'
 
 /** A rule as callers ask for it. */
 export interface RuleArguments {

@@ -1,10 +1,7 @@
 import { ToolError, type ErrorDetails } from '../../schemas/errors.js'
-import type { Service } from '../../schemas/pce/service.js'
+import { SERVICE_LISTS, type Service, type ServiceList } from '../../schemas/pce/service.js'
 import { parseProtocol } from '../inventory/protocols.js'
 
-/** The lists of which a service has exactly one (P18). */
-export const SERVICE_LISTS = ['service_ports', 'windows_services', 'windows_egress_services'] as const
-export type ServiceList = (typeof SERVICE_LISTS)[number]
 type Entry = Record<string, unknown>
 export type ServiceArguments = Partial<Record<ServiceList, readonly object[]>>
 

@@ -1,7 +1,7 @@
 import type { PlannedRequest } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { ToolContext } from '../../tools/define.js'
+import type { ToolContext } from '../call.js'
 import { cleanDeep } from '../text/clean-text.js'
 import { findDifferences, type Difference } from '../policy/compare-stored.js'
 import { toDraftHref } from '../inventory/parse-href.js'

@@ -1,11 +1,11 @@
 import type { PceClient } from '../../pce-client/index.js'
 import type { ScopeEntry } from '../../schemas/pce/rule-set.js'
 import type { Workload } from '../../schemas/pce/workload.js'
-import { fetchEvery } from '../../tools/answers/fetch-slice.js'
+import { fetchEvery } from '../inventory/fetch-every.js'
 import type { PlannedRule } from './plan-rules.js'
 import type { PolicyLookups } from '../inventory/policy-lookups.js'
 import { selectConsumers } from './select-consumers.js'
-import { isManaged, osType } from '../../tools/answers/show-workload.js'
+import { osType, isManaged } from '../inventory/workload.js'
 
 /** A rule that lets more through than it reads: where the process cannot be checked, the port alone decides. */
 export interface WideningWarning {

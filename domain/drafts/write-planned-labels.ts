@@ -1,5 +1,5 @@
 import type { Label } from '../../schemas/pce/label.js'
-import type { ToolContext } from '../../tools/define.js'
+import type { ToolContext } from '../call.js'
 import { ensureLabel, showLabel, type LabelOutput } from './create-label.js'
 import type { LabelPlan } from './plan-workload-labels.js'
 import type { Written } from './write-with-rollback.js'

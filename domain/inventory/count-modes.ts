@@ -1,6 +1,6 @@
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
-import { isManaged } from '../../tools/answers/show-workload.js'
+import { isManaged } from './workload.js'
 
 type Modes = Record<string, number>
 

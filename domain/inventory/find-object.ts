@@ -2,7 +2,7 @@ import { PceApiError, type ObjectApi, type PceClient } from '../../pce-client/in
 import { ToolError } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import { cleanDeep, cleanText } from '../text/clean-text.js'
-import { fetchEvery } from '../../tools/answers/fetch-slice.js'
+import { fetchEvery } from './fetch-every.js'
 import { nearNames } from '../text/near-names.js'
 import { parseHref, toActiveHref, toDraftHref } from './parse-href.js'
 

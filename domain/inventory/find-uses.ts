@@ -2,7 +2,7 @@ import { PceApiError, PceError, type PceClient } from '../../pce-client/index.js
 import type { EnforcementBoundary } from '../../schemas/pce/enforcement-boundary.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
-import { fetchEvery } from '../../tools/answers/fetch-slice.js'
+import { fetchEvery } from './fetch-every.js'
 import { loadDenyRules } from './load-deny-rules.js'
 import { mapBounded } from '../text/map-bounded.js'
 import { toDraftHref } from './parse-href.js'

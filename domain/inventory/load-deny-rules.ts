@@ -1,6 +1,6 @@
 import { PceError, type PceClient } from '../../pce-client/index.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
-import { fetchEvery } from '../../tools/answers/fetch-slice.js'
+import { fetchEvery } from './fetch-every.js'
 import { mapBounded } from '../text/map-bounded.js'
 import { parseHref } from './parse-href.js'
 

@@ -1,6 +1,6 @@
 import type { PceClient } from '../../pce-client/index.js'
 import type { Label } from '../../schemas/pce/label.js'
-import type { ToolContext } from '../../tools/define.js'
+import type { ToolContext } from '../call.js'
 
 /** Every label of an organisation, ready to be looked up. */
 export interface LabelIndex {

@@ -16,3 +16,9 @@ export function parseProtocol(proto: string | number): number | null {
 export function protocolName(proto: number): string {
   return NAMES[proto] ?? String(proto)
 }
+
+/** A port as `443/tcp`; the protocol alone where there is none. */
+export function portName({ port, proto }: { port: number | null; proto: number | null }): string {
+  const protocol = proto === null ? 'unknown' : protocolName(proto)
+  return port === null || port === 0 ? protocol : `${port}/${protocol}`
+}

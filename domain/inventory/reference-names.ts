@@ -1,6 +1,6 @@
 import { PceApiError, type ObjectApi, type PceClient } from '../../pce-client/index.js'
 import type { Label } from '../../schemas/pce/label.js'
-import { fetchEvery } from '../../tools/answers/fetch-slice.js'
+import { fetchEvery } from './fetch-every.js'
 import { loadLabels, type ReadContext } from './load-labels.js'
 import { mapBounded } from '../text/map-bounded.js'
 import { parseHref, toDraftHref } from './parse-href.js'
@@ -24,6 +24,7 @@ const LISTED: Record<string, 'ipLists' | 'services' | 'labelGroups' | 'virtualSe
   virtual_services: 'virtualServices',
   virtual_servers: 'virtualServers',
 }
+
 /** Workloads are asked for one by one; an answer that points at more shows the rest by href. */
 const MAX_WORKLOADS = 50
 const IN_FLIGHT = 4

@@ -1,6 +1,6 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
-import type { ToolContext } from '../../tools/define.js'
+import type { ToolContext } from '../call.js'
 import { loadLabels, type LabelIndex } from './load-labels.js'
 import { nearNames } from '../text/near-names.js'
 import { splitLabel } from './resolve-labels.js'

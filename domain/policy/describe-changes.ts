@@ -2,7 +2,7 @@ import { PceError, type PceClient, type TypedPendingChange } from '../../pce-cli
 import type { PolicyChange } from '../../schemas/policy-changes.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
-import type { ToolContext } from '../../tools/define.js'
+import type { ToolContext } from '../call.js'
 import { nameAuthors } from '../inventory/author-names.js'
 import { cleanDeep } from '../text/clean-text.js'
 import { diffFields } from './diff-fields.js'

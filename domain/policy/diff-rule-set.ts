@@ -5,7 +5,7 @@ import { compareScopes, idOfScope, type Extent } from './judge-ends.js'
 import { DIRECT, judgeRule, OPPOSITE, type AnyRule } from './judge-rule.js'
 import type { PolicyFacts } from './load-policy-facts.js'
 import { toDraftHref } from '../inventory/parse-href.js'
-import { denyType, type RuleType } from '../../tools/answers/show-rules.js'
+import { denyType, type RuleType } from './rule-type.js'
 
 export interface RuleSetDiff {
   rules: RuleChangeShown[]
@@ -40,6 +40,7 @@ interface Pair {
   /** The draft rule, also where it only waits for its deletion. */
   last: AnyRule | null
 }
+
 type JudgedPair = Pair & { effect: Effect | undefined }
 
 const isInForce = (ruleSet: RuleSet | null) => ruleSet?.enabled === true

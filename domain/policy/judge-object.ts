@@ -2,7 +2,7 @@ import type { Effect } from '../../schemas/policy-changes.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { Actor, IngressService } from '../../schemas/pce/rule-set.js'
-import type { Service } from '../../schemas/pce/service.js'
+import { type Service, SERVICE_LISTS } from '../../schemas/pce/service.js'
 import { diffFields } from './diff-fields.js'
 import { combineEffects } from './diff-rule-set.js'
 import type { Use } from '../inventory/find-uses.js'
@@ -10,7 +10,6 @@ import { combineExtents, compareEnds, compareServices, compareSets, type Extent 
 import { OPPOSITE } from './judge-rule.js'
 import type { PolicyFacts } from './load-policy-facts.js'
 import { toDraftHref } from '../inventory/parse-href.js'
-import { SERVICE_LISTS } from '../drafts/plan-service.js'
 
 /** Fields that touch no traffic. */
 const HARMLESS = [

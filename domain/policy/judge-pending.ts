@@ -1,6 +1,6 @@
 import { PceError, type TypedPendingChange } from '../../pce-client/index.js'
 import type { PolicyChange } from '../../schemas/policy-changes.js'
-import type { ToolContext } from '../../tools/define.js'
+import type { ToolContext } from '../call.js'
 import { describeChanges } from './describe-changes.js'
 
 /** What of a pending change weighs when it is to be approved. */

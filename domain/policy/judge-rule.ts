@@ -3,7 +3,7 @@ import type { DenyRule, Rule } from '../../schemas/pce/rule-set.js'
 import { diffFields } from './diff-fields.js'
 import { combineExtents, compareEnds, compareServices, type Extent } from './judge-ends.js'
 import type { PolicyFacts } from './load-policy-facts.js'
-import type { RuleType } from '../../tools/answers/show-rules.js'
+import type { RuleType } from './rule-type.js'
 
 export type AnyRule = Rule | DenyRule
 

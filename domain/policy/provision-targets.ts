@@ -1,10 +1,8 @@
 import type { TypedPendingChange } from '../../pce-client/index.js'
-import type { Limits } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
 import { CHANGE_SUBSET_TYPES, type ChangeSubset, type ChangeSubsetType } from '../../schemas/pce/policy.js'
 import { cleanDeep } from '../text/clean-text.js'
 import { parseHref, toDraftHref } from '../inventory/parse-href.js'
-import { countRowsThatFit } from '../../tools/answers/split-format.js'
 
 /** Pending changes an error names at most. */
 const MAX_LISTED = 50
@@ -61,23 +59,6 @@ export function showPending({ href, type, name, update_type: updateType }: Typed
     ...(name !== undefined && { name }),
     ...(updateType !== undefined && { update_type: updateType }),
   })
-}
-
-/**
- * The changes beside the rest of an answer, `envelope`, as many as the budget leaves room for; a warning says when some are
- * left out.
- */
-export function fitChanges(
-  chosen: readonly TypedPendingChange[],
-  envelope: object,
-  warnings: readonly string[],
-  limits: Limits,
-) {
-  const changes = chosen.map(showPending)
-  const note = (kept: number) => `changes lists ${kept} of ${changes.length}; the hrefs beside it are complete.`
-  const kept = countRowsThatFit(changes, [envelope, { changes: [] }, warnings, note(changes.length)], limits)
-  const said = kept < changes.length ? [...warnings, note(kept)] : warnings
-  return { changes: changes.slice(0, kept), ...(said.length > 0 && { warnings: [...said] }) }
 }
 
 /** Draft references by type, as POST /sec_policy takes them. */

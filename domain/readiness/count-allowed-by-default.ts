@@ -3,7 +3,7 @@ import { mayBeAllowedByDefault } from '../traffic/flow-ends.js'
 import { endColumns, textColumn } from '../traffic/columns.js'
 import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
-import { isManaged } from '../../tools/answers/show-workload.js'
+import { isManaged } from '../inventory/workload.js'
 
 /** Allowed rows whose "allowed" says less than it seems to. */
 export interface WeaklyAllowed {

@@ -1,31 +1,8 @@
-import type { Label } from '../../schemas/pce/label.js'
 import type { Actor, DenyRule, IngressService, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
-import type { Service } from '../../schemas/pce/service.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { anyOf } from '../policy/answers.js'
-import type { Families } from '../policy/cover-addresses.js'
-import type { DenyReach } from './judge-flow.js'
+import type { DenyReach, Known, Need } from './reach.js'
 import { coversServices, matchServices } from '../policy/match-service.js'
-
-/** A remote application with its labels. */
-export interface Remote {
-  app: Label
-  env: Label
-}
-
-/** What the rules of an existing ringfence are compared with. */
-export interface Known {
-  allServices: string
-  /** Hrefs of the lists that are every address, with the families that they hold. */
-  anyLists: ReadonlyMap<string, Families>
-  /** Rules name labels by href alone (P20). */
-  readonly keyOf: (href: string) => string | undefined
-  readonly labelOf: (href: string) => Label | undefined
-  readonly findService: (href: string) => Service | undefined
-}
-
-/** The part of a ringfence that a rule stands for; null is the rule inside the application. */
-export type Need = Remote | null
 
 /** Href of an existing rule that does all of a need; of a rule that does only part of it, the reason. */
 export interface Existing {

@@ -1,5 +1,5 @@
 import type { Label } from '../../schemas/pce/label.js'
-import type { ToolContext } from '../../tools/define.js'
+import type { ToolContext } from '../call.js'
 import { anything, applicationColumns, applicationOf, withLabels, type Application } from '../traffic/applications.js'
 import { dashed, endColumn, portColumn, protocolColumn, textColumn, wholeEndColumn } from '../traffic/columns.js'
 import { createFlowEncoder, type FlowRow } from '../traffic/encode-flow.js'
@@ -8,7 +8,7 @@ import { groupRows } from '../traffic/group-rows.js'
 import { createFlowReader, type FlowsRead } from '../traffic/read-flows.js'
 import type { LabelIndex } from '../inventory/load-labels.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
-import type { EndMode } from './judge-flow.js'
+import type { EndMode } from './reach.js'
 
 /** Inbound traffic that nothing in a plan tells apart. */
 export interface InboundFlow {

@@ -1,7 +1,6 @@
 import type { Label } from '../../schemas/pce/label.js'
 import type { Actor, IngressService, Rule, RuleSet, ScopeEntry } from '../../schemas/pce/rule-set.js'
-import type { Known } from './compare-existing.js'
-import type { AddressRules } from './judge-flow.js'
+import type { Known, AddressRules } from './reach.js'
 import { matchServices } from '../policy/match-service.js'
 
 /**

@@ -1,6 +1,6 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
-import type { ToolContext } from '../../tools/define.js'
+import type { ToolContext } from '../call.js'
 import { cleanText } from '../text/clean-text.js'
 import { loadDenyRules } from '../inventory/load-deny-rules.js'
 import { readExisting } from './compare-existing.js'

@@ -4,7 +4,7 @@ import type { Label } from '../../schemas/pce/label.js'
 import { applicationId, type Application } from '../traffic/applications.js'
 import { forgetLabels, type LabelIndex } from '../inventory/load-labels.js'
 import { isSameApplication } from './collect-peers.js'
-import type { Remote } from './compare-existing.js'
+import type { Remote } from './reach.js'
 import type { InboundFlow } from './discover-flows.js'
 
 export type Coverage = 'already_allowed' | 'newly_allowed'

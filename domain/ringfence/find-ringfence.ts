@@ -1,7 +1,7 @@
 import type { PceClient } from '../../pce-client/index.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
-import { fetchEvery } from '../../tools/answers/fetch-slice.js'
+import { fetchEvery } from '../inventory/fetch-every.js'
 import type { Version } from '../inventory/find-object.js'
 
 /** Whether an application has its ringfence, and what stands in its place. */

@@ -1,6 +1,5 @@
 import { anyOf, both, not, settle, type Answer } from '../policy/answers.js'
-import type { ServiceMatch } from '../policy/match-service.js'
-import type { OtherAnswers } from './read-others.js'
+import type { AddressRules, DenyReach, EndMode, RingfenceReach, OtherAnswers } from './reach.js'
 
 /**
  * What becomes of a flow once the ringfence is provisioned and the application's managed workloads are in the mode it is made
@@ -15,9 +14,6 @@ export const EFFECTS = [
   'blocked_by_override_deny',
 ] as const
 export type Effect = (typeof EFFECTS)[number]
-
-/** Enforcement mode of an end; `none` has no agent of this PCE, so nothing is enforced there. */
-export type EndMode = 'none' | 'idle' | 'visibility_only' | 'selective' | 'full' | 'unknown'
 
 /** What is known of an observed inbound flow. */
 export interface ObservedFlow {
@@ -35,33 +31,6 @@ export interface ObservedFlow {
   isOwn: boolean
   /** What the rules beside those of the ringfence say of it. */
   others: OtherAnswers
-}
-
-/** A deny rule of the ringfence, new or existing, from outside its scope to all of its workloads. */
-export interface DenyReach {
-  ams: boolean
-  ipv4: Answer
-  ipv6: Answer
-  /** It has consumers, providers or conditions that are not judged here. */
-  isUnclear: boolean
-  services: ServiceMatch
-}
-
-export interface RingfenceReach {
-  selective: boolean
-  denies: readonly DenyReach[]
-  elsewhere: AddressRules
-  /** Others have changes that are not provisioned. */
-  hasPending: boolean
-}
-
-/**
- * Allow rules anywhere that name one side by its address. Only these can let a flow through at one end and not at the other: a
- * rule that names both ends as workloads is written to both. `from`: at the application's workloads; `to`: at the source.
- */
-export interface AddressRules {
-  from: ServiceMatch
-  to: ServiceMatch
 }
 
 /** `isCovered`: an allow rule of the ringfence lets the source in, on every service. */

@@ -10,10 +10,11 @@ import {
   type RemoteApplication,
   type Sources,
 } from './collect-peers.js'
-import { reachOf, type Existing, type Known, type Need } from './compare-existing.js'
+import { reachOf, type Existing } from './compare-existing.js'
+import type { Need, Known, AddressRules } from './reach.js'
 import type { Discovery, InboundFlow } from './discover-flows.js'
 import { findRemotes, labelsOf, type Coverage } from './find-remotes.js'
-import { judgeFlow, type AddressRules } from './judge-flow.js'
+import { judgeFlow } from './judge-flow.js'
 import { findLostOutbound, type LostOutbound } from './lost-outbound.js'
 import type { OtherRules } from './read-others.js'
 
@@ -26,11 +27,13 @@ export interface RingfenceRule {
   type: RingfenceRuleType
   remote?: Application & { coverage: Coverage }
 }
+
 export interface NewRule extends RingfenceRule {
   asked: RuleArguments
   /** What an allow rule is needed for; absent for the deny rule. */
   need?: Need
 }
+
 export interface StandingRule extends RingfenceRule {
   href: string
   /** As of a new rule. */

@@ -1,4 +1,4 @@
-import type { ToolContext } from '../../tools/define.js'
+import type { ToolContext } from '../call.js'
 import { KNOWN_DECISIONS } from '../traffic/applications.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
 import { createFlowReader, type FlowsRead } from '../traffic/read-flows.js'

@@ -3,7 +3,7 @@ import type { EnforcementBoundary } from '../../schemas/pce/enforcement-boundary
 import type { Label } from '../../schemas/pce/label.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import { cleanText } from '../text/clean-text.js'
-import { fetchEvery } from '../../tools/answers/fetch-slice.js'
+import { fetchEvery } from '../inventory/fetch-every.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
 import { loadDenyRules, type WithDenyRules } from '../inventory/load-deny-rules.js'
 import { toDraftHref } from '../inventory/parse-href.js'
@@ -12,11 +12,7 @@ import { coverAddress } from '../policy/cover-addresses.js'
 import { mayMatch } from './find-address-rules.js'
 import { matchRules, type PlacedRule, type RuleFacts, type SourceMatch } from '../policy/match-rule.js'
 import type { DraftPolicy } from './read-policy.js'
-
-type Kind = 'allow' | 'deny' | 'override'
-
-/** What rules beside those of the ringfence say of a flow: its own that stand already, others' in force, others' in draft. */
-export type OtherAnswers = Record<Kind, { own: Answer; active: Answer; draft: Answer }>
+import type { Kind, OtherAnswers } from './reach.js'
 
 /** The policy around a ringfence. */
 export interface OtherRules {

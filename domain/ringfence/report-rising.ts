@@ -1,4 +1,4 @@
-import type { ToolContext } from '../../tools/define.js'
+import type { ToolContext } from '../call.js'
 
 /** The context with progress that goes on rising over several readers, each of which counts from zero. */
 export function reportRising<C extends Pick<ToolContext, 'progress'>>(ctx: C, prefix = ''): C {

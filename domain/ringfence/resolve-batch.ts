@@ -1,6 +1,6 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
-import type { ToolContext } from '../../tools/define.js'
+import type { ToolContext } from '../call.js'
 import { cleanText } from '../text/clean-text.js'
 import { resolveApplication } from '../inventory/resolve-application.js'
 import { ringfenceName } from './find-ringfence.js'

@@ -1,10 +1,10 @@
 import { PceError } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
-import type { ToolContext } from '../../tools/define.js'
+import type { ToolContext } from '../call.js'
 import { codeOf, factsOf } from '../inventory/pce-errors.js'
 import type { Prepared } from './prepare-ringfence.js'
 import type { OrderedEntry } from './order-batch.js'
-import type { RingfenceWritten } from '../../tools/answers/ringfence/show-ringfence.js'
+import type { RingfenceWritten } from './write-ringfence.js'
 
 export interface RingfenceDone {
   prepared: Prepared

@@ -1,5 +1,5 @@
 import { PceError } from '../../pce-client/index.js'
-import type { ToolContext } from '../../tools/define.js'
+import type { ToolContext } from '../call.js'
 import { lookbackWindow } from '../traffic/traffic-window.js'
 import { loadLabels, type LabelIndex } from '../inventory/load-labels.js'
 import { rankEstate, type EstateRanking } from './rank-estate.js'

@@ -2,18 +2,17 @@ import type { ObjectApi, PceClient } from '../../pce-client/index.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
-import type { ToolContext } from '../../tools/define.js'
+import type { ToolContext } from '../call.js'
 import { createNamed } from '../drafts/create-named.js'
 import { loadDenyRules } from '../inventory/load-deny-rules.js'
 import { mayHaveHappened, withDetails } from '../inventory/pce-errors.js'
 import type { PlannedRule } from '../drafts/plan-rules.js'
 import type { RuleSetBody } from '../drafts/write-rule-set.js'
-import { verifyRuleSet } from '../drafts/verify-rule-set.js'
-import { bodyOf } from '../../tools/answers/ringfence/describe-rules.js'
+import { verifyRuleSet, type StoredRuleSet } from '../drafts/verify-rule-set.js'
 import { refuseChanged, refuseUncovered } from './find-changes.js'
 import { findRingfence } from './find-ringfence.js'
 import type { Prepared } from './prepare-ringfence.js'
-import type { RingfenceWritten } from '../../tools/answers/ringfence/show-ringfence.js'
+import { toWireScopes } from '../drafts/resolve-scopes.js'
 
 /**
  * Writes what was planned and reads it back; where nothing is missing, nothing is sent. Throws already_exists where the draft is
@@ -119,3 +118,20 @@ async function findNew(
 
 const hrefsOf = (ruleSet: RuleSet | null): string[] =>
   ruleSet === null ? [] : [ruleSet, ...(ruleSet.rules ?? []), ...(ruleSet.deny_rules ?? [])].map(({ href }) => href)
+
+/** The payload of the rule set; that of an existing one is what it must still be. */
+export function bodyOf({ application, name, ruleSet }: Prepared): RuleSetBody {
+  const [app, env] = application
+  const scopes = toWireScopes([application.map((label) => ({ label }))])
+  return ruleSet === null
+    ? { name, description: `Ringfence for ${app.value} (${env.value})`, scopes }
+    : { name, scopes }
+}
+
+/** What a real run did. */
+export interface RingfenceWritten {
+  href: string
+  /** Of the new rules, in the order of the plan. */
+  ruleHrefs: string[]
+  stored: StoredRuleSet | null
+}

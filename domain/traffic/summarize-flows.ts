@@ -1,4 +1,3 @@
-import { MOST_ROWS_SHOWN } from '../../tools/answers/fit-sections.js'
 import {
   dashed,
   endColumn,
@@ -50,7 +49,7 @@ export interface FlowSummary {
 export function createFlowSummary(
   encoder: FlowEncoder,
   identityLabels: readonly string[],
-): { add: (row: FlowRow) => void; finish(limit?: number): FlowSummary } {
+): { add: (row: FlowRow) => void; finish(limit: number): FlowSummary } {
   const process = dashed(textColumn(encoder, 'process'))
   const policy = dashed(textColumn(encoder, 'decision'))
   const label = endColumns(encoder, endpointLabel)
@@ -76,7 +75,7 @@ export function createFlowSummary(
       if (blocked.includes(row.decision)) beingBlocked.add(row)
       if (identity.src.code(row) !== identity.dst.code(row)) betweenApps.add(row)
     },
-    finish: (limit = MOST_ROWS_SHOWN) => ({
+    finish: (limit) => ({
       distinctProcesses: processes.size,
       sections: {
         by_process: processes.busiest(limit),

@@ -1,7 +1,8 @@
 import levenshtein from 'fastest-levenshtein'
 import type { Approval } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
-import type { AnyTool, ToolContext } from '../../tools/define.js'
+import type { AnyTool } from '../../tools/define.js'
+import type { ToolContext } from '../../domain/call.js'
 import type { Gate, GateSubject } from './gates/gate.js'
 
 /** Why a call may not run, with the name of the gate that said so. */

@@ -1,5 +1,6 @@
 import { ToolError } from '../../schemas/errors.js'
-import type { AnyTool, ToolContext } from '../../tools/define.js'
+import type { AnyTool } from '../../tools/define.js'
+import type { ToolContext } from '../../domain/call.js'
 
 /** See ToolContext. */
 export type CallSignals = Pick<ToolContext, 'signal' | 'beforeWriting'>

@@ -2,7 +2,7 @@ import type { PceClient } from '../../pce-client/index.js'
 import type { Caller } from '../../schemas/caller.js'
 import type { CredentialsPort } from '../../schemas/credentials.js'
 import type { ToolError } from '../../schemas/errors.js'
-import type { ProgressUpdate } from '../../tools/define.js'
+import type { ProgressUpdate } from '../../domain/call.js'
 
 /** Who calls, over what, with which PCE: fixed by the composition (stdio, dev-insecure) or by the context of one HTTP request. */
 export interface Session {

@@ -1,5 +1,5 @@
 import type { CallToolResult, JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js'
-import type { ProgressUpdate } from '../../tools/define.js'
+import type { ProgressUpdate } from '../../domain/call.js'
 import type { ServiceError } from '../errors/convert.js'
 import { renderMcpError } from '../errors/render-mcp.js'
 import { startProgress } from './progress.js'

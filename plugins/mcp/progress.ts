@@ -1,7 +1,8 @@
-import type { ProgressUpdate } from '../../tools/define.js'
+import type { ProgressUpdate } from '../../domain/call.js'
 
 /** Between two notifications at least this long, so that a client is not flooded (D4). */
 const SHORTEST_GAP_MS = 1000
+
 /** After this long without news the last state is said again, so that a client does not give up. Under the promised 2 s. */
 const HEARTBEAT_MS = 1800
 

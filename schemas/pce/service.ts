@@ -49,3 +49,7 @@ export type Service = Read<typeof Service>
 
 /** The built-in service that covers every port and protocol. Its href differs per PCE, its name does not. */
 export const ALL_SERVICES_NAME = 'All Services'
+
+/** The lists of which a service has exactly one (P18). */
+export const SERVICE_LISTS = ['service_ports', 'windows_services', 'windows_egress_services'] as const
+export type ServiceList = (typeof SERVICE_LISTS)[number]

@@ -79,6 +79,7 @@ function pluginRooms(plugin: string): Room[] {
       mayImport: [
         `plugins/${plugin}/**`,
         'schemas/**',
+        'domain/call.ts',
         'tools/define.ts',
         'tools/index.ts',
         'pce-client/index.ts',
@@ -121,8 +122,7 @@ export const ROOMS: readonly Room[] = [
   {
     name: 'tools/define.ts',
     files: ['tools/define.ts'],
-    mayImport: ['schemas/**'],
-    mayTake: { 'pce-client/index.ts': [] },
+    mayImport: ['domain/call.ts', 'schemas/**'],
     packages: ['@sinclair/typebox'],
     production: true,
     why: 'What a tool is depends on no tool.',

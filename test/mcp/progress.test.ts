@@ -1,7 +1,7 @@
 /** Progress notifications by a clock of the test (MCP utilities/progress, D4). */
 import t from 'tap'
 import { startProgress } from '../../plugins/mcp/progress.js'
-import type { ProgressUpdate } from '../../tools/define.js'
+import type { ProgressUpdate } from '../../domain/call.js'
 
 /** A clock that only moves when told to, and runs what is due on the way. */
 function fakeClock() {

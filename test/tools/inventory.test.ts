@@ -1,10 +1,9 @@
 /** Connection, changelog, labels and workloads: what the tools answer, refuse and send. */
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
+import { createServer, type AddressInfo } from 'node:net'
 import t from 'tap'
 import { createPceClient } from '../../pce-client/index.js'
 import { startServer, type Reply } from '../pce-client/support.js'
-import { fetchEvery } from '../../tools/answers/fetch-slice.js'
+import { fetchEvery } from '../../domain/inventory/fetch-every.js'
 import { benchOf, startBench, type Bench, type Json } from './harness.js'
 
 /** Every object of a list tool, by following its cursor; fails when a page is empty or the end never comes. */

@@ -498,7 +498,7 @@ t.test('the arithmetic on hand-made flows', async (t) => {
     const encoder = createFlowEncoder(labels)
     const summary = createFlowSummary(encoder, identityLabels)
     for (const row of flows) summary.add(encoder.encode(row))
-    return summary.finish()
+    return summary.finish(2_000)
   }
   const list = (name: string) => ({ href: `/i/${name}`, name })
   const ANY = list('Any (0.0.0.0/0 and ::/0)')

@@ -1,25 +1,11 @@
-import type { ObjectApi, Page, ReferenceLike, RequestOptions } from '../../pce-client/index.js'
-import type { PolicyVersionSelector } from '../../schemas/common.js'
+import { fetchEvery, fetchUpTo, type ListQuery } from '../../domain/inventory/fetch-every.js'
 import type { Limits } from '../../schemas/config.js'
 import { MAX_PAGE } from '../../schemas/paging.js'
 import type { Position } from './list-cursor.js'
 import { mostRowsThatFit } from './split-format.js'
 
-/** The page size of a PCE that is not told, and of some whatever they are told (P8). */
-const PCE_PAGE = 500
 /** Parameters that shape the objects and select none. */
 const SHAPING = new Set(['usage', 'include', 'include_deleted'])
-
-export interface ListQuery<T extends object> {
-  api: Pick<ObjectApi<T>, 'getPage' | 'getAll'>
-  policyVersion?: PolicyVersionSelector
-  parent?: ReferenceLike
-  /** Filters the PCE applies. */
-  params: NonNullable<RequestOptions['params']>
-  signal: AbortSignal
-  /** The most objects that the PCE gives of this kind, however many there are; absent: no such bound. */
-  most?: number
-}
 
 export interface Slice<T> {
   /** The objects of this page, before the byte budget. */
@@ -73,26 +59,6 @@ export async function fetchSlice<T extends { href: string }>(
     more: !complete || matches.length > start + items.length,
     seen: page.items.length,
   }
-}
-
-/** Every object the PCE's own filters match, in one request where its count allows, else two. */
-export async function fetchEvery<T extends object>(query: ListQuery<T>): Promise<Page<T>> {
-  const page = await fetchUpTo(query, MAX_PAGE)
-  const total = Math.min(page.totalCount ?? page.items.length, query.most ?? Infinity)
-  return page.items.length < MAX_PAGE || total <= page.items.length ? page : fetchUpTo(query, total)
-}
-
-/** At most `wanted` objects. A release that cuts at its page size whatever it is asked for is read through the client's getAll. */
-async function fetchUpTo<T extends object>(query: ListQuery<T>, wanted: number): Promise<Page<T>> {
-  const { api, policyVersion = 'draft', parent = null, params, signal, most = Infinity } = query
-  const count = Math.min(wanted, most)
-  const page = await api.getPage(policyVersion, parent, { params: { ...params, max_results: count }, signal })
-  const found = page.items.length
-  const mayBeCut = found < count && found < (page.totalCount ?? 0) && found > 0 && found % PCE_PAGE === 0
-  if (!mayBeCut) return page
-  const all = await api.getAll(policyVersion, parent, { params, signal })
-  // A PCE that does not start a job for this kind answers with its shortest list.
-  return { items: (all.length < found ? page.items : all).slice(0, count), totalCount: page.totalCount }
 }
 
 function isFiltered({ params }: Pick<ListQuery<object>, 'params'>): boolean {

@@ -3,13 +3,10 @@
  * still an answer, and one over the budget is not.
  */
 const LADDER = [2_000, 1_000, 500, 250, 100, 50, 25, 10, 5, 2, 1, 0] as const
-/** More rows of one section are never shown. */
-export const MOST_ROWS_SHOWN = LADDER[0]
 const STANDARD_LIMIT = 100
 
 /** Rows of one section that an answer of this detail can show. */
-export const mostRowsShown = (detail: 'standard' | 'full'): number =>
-  detail === 'full' ? MOST_ROWS_SHOWN : STANDARD_LIMIT
+export const mostRowsShown = (detail: 'standard' | 'full'): number => (detail === 'full' ? LADDER[0] : STANDARD_LIMIT)
 
 /**
  * The widest rung whose answer stays inside `budget` bytes; the lowest when none does. `measure` gives the bytes of the

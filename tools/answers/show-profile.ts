@@ -1,7 +1,7 @@
 import type { ProfileOut } from '../../schemas/container-shapes.js'
 import type { ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
-import type { ToolContext } from '../define.js'
+import type { ToolContext } from '../../domain/call.js'
 import { cleanDeep } from '../../domain/text/clean-text.js'
 import { labelExpander } from '../../domain/inventory/expand-labels.js'
 

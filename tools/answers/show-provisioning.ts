@@ -1,6 +1,6 @@
 import type { TypedPendingChange } from '../../pce-client/index.js'
 import type { PolicyImpact } from '../../schemas/pce/policy.js'
-import type { Preview } from '../define.js'
+import type { Preview } from '../../domain/call.js'
 import { cleanDeep, cleanText } from '../../domain/text/clean-text.js'
 import type { Dependency } from '../../domain/policy/complete-changes.js'
 import { updateTypeOf } from '../../domain/policy/digest-changes.js'

@@ -1,14 +1,8 @@
 import type { Actor, DenyRule, IngressService, Rule, RuleSet, ScopeEntry } from '../../schemas/pce/rule-set.js'
-import type { ActorOut, RULE_TYPES, ScopeOut } from '../../schemas/rule-shapes.js'
+import type { ActorOut, ScopeOut } from '../../schemas/rule-shapes.js'
 import { cleanDeep } from '../../domain/text/clean-text.js'
 import type { ReferenceNames } from '../../domain/inventory/reference-names.js'
-
-export type RuleType = (typeof RULE_TYPES)[number]
-
-/** The rule kind of a deny rule, by its override flag. */
-export function denyType(rule: Pick<DenyRule, 'override'>): RuleType {
-  return rule.override === true ? 'override_deny' : 'deny'
-}
+import { denyType, type RuleType } from '../../domain/policy/rule-type.js'
 
 /** Actors with their type, and key and value or name beside each href. */
 export function showActors(actors: readonly Actor[] | null | undefined, names: ReferenceNames): ActorOut[] {

@@ -1,8 +1,9 @@
 import type { DenyRule, Rule } from '../../schemas/pce/rule-set.js'
-import type { ToolContext } from '../define.js'
+import type { ToolContext } from '../../domain/call.js'
 import { cleanDeep } from '../../domain/text/clean-text.js'
 import { namesOrHrefs } from '../../domain/inventory/names-or-hrefs.js'
-import { showRule, type RuleType } from './show-rules.js'
+import { showRule } from './show-rules.js'
+import type { RuleType } from '../../domain/policy/rule-type.js'
 
 /** A stored rule in an answer, with the names of what it points at as far as they can be read. */
 export async function showStoredRule(

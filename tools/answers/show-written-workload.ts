@@ -3,7 +3,7 @@ import type { Workload } from '../../schemas/pce/workload.js'
 import type { WorkloadOut } from '../../schemas/workload-shapes.js'
 import { cleanDeep } from '../../domain/text/clean-text.js'
 import { showLabel } from '../../domain/drafts/create-label.js'
-import { isManaged } from './show-workload.js'
+import { isManaged } from '../../domain/inventory/workload.js'
 
 /** A workload after a write; `known` gives key and value of labels that the PCE shows by href alone. */
 export function showWrittenWorkload(workload: Workload, known: readonly Label[]): WorkloadOut {

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { defineTool } from '../define.js'
 import { countModes } from '../../domain/inventory/count-modes.js'
-import { fetchEvery } from '../answers/fetch-slice.js'
+import { fetchEvery } from '../../domain/inventory/fetch-every.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
 import { readBothWays } from '../../domain/traffic/read-both-ways.js'

@@ -14,7 +14,7 @@ import { showResolved } from '../../domain/drafts/plan-rule-change.js'
 import { planRule } from '../../domain/drafts/plan-rules.js'
 import { createPolicyLookups } from '../../domain/inventory/policy-lookups.js'
 import { readBack } from '../../domain/drafts/read-back.js'
-import { denyType } from '../answers/show-rules.js'
+import { denyType } from '../../domain/policy/rule-type.js'
 import { showStoredRule } from '../answers/show-stored-rule.js'
 
 const output = Type.Object({

@@ -9,7 +9,7 @@ import { findRule, warnOfEnd } from '../../domain/inventory/find-rule.js'
 import { loadLabels } from '../../domain/inventory/load-labels.js'
 import { planRuleChange, showResolved } from '../../domain/drafts/plan-rule-change.js'
 import { createPolicyLookups } from '../../domain/inventory/policy-lookups.js'
-import { denyType } from '../answers/show-rules.js'
+import { denyType } from '../../domain/policy/rule-type.js'
 import { showStoredRule } from '../answers/show-stored-rule.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/update-object.js'
 

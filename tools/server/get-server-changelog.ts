@@ -4,7 +4,8 @@ import compare from 'semver/functions/compare.js'
 import valid from 'semver/functions/valid.js'
 import { Nullable } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
-import { defineTool, type ToolContext } from '../define.js'
+import { defineTool } from '../define.js'
+import type { ToolContext } from '../../domain/call.js'
 import { parseChangelog, type Release } from '../answers/parse-changelog.js'
 
 const output = Type.Object({

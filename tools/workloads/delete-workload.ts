@@ -6,7 +6,7 @@ import { defineTool } from '../define.js'
 import { cleanText } from '../../domain/text/clean-text.js'
 import { deleteObject } from '../../domain/drafts/delete-object.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
-import { isManaged } from '../answers/show-workload.js'
+import { isManaged } from '../../domain/inventory/workload.js'
 
 const output = Type.Object({
   ...DeleteOutput,

@@ -4,7 +4,7 @@ import { defineTool } from '../define.js'
 import { cleanDeep } from '../../domain/text/clean-text.js'
 import { countModes } from '../../domain/inventory/count-modes.js'
 import { labelExpander } from '../../domain/inventory/expand-labels.js'
-import { fetchEvery } from '../answers/fetch-slice.js'
+import { fetchEvery } from '../../domain/inventory/fetch-every.js'
 import { resolveApplication } from '../../domain/inventory/resolve-application.js'
 import { countRowsThatFit } from '../answers/split-format.js'
 

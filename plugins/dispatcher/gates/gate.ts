@@ -1,4 +1,5 @@
-import type { AnyTool, ToolContext } from '../../../tools/define.js'
+import type { AnyTool } from '../../../tools/define.js'
+import type { ToolContext } from '../../../domain/call.js'
 import type { AuditFacts } from '../../../schemas/audit.js'
 import type { Approval } from '../../../schemas/confirmations.js'
 import type { Session, ToolCall } from '../session.js'

@@ -5,19 +5,9 @@ import { showResolved } from '../../../domain/drafts/plan-rule-change.js'
 import type { PlannedRule } from '../../../domain/drafts/plan-rules.js'
 import { protocolName } from '../../../domain/inventory/protocols.js'
 import type { ResolvedService } from '../../../domain/drafts/resolve-services.js'
-import { toWireScopes } from '../../../domain/drafts/resolve-scopes.js'
-import type { RuleSetBody } from '../../../domain/drafts/write-rule-set.js'
 import type { RingfenceRule } from '../../../domain/ringfence/plan-ringfence.js'
 import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
-
-/** The payload of the rule set; that of an existing one is what it must still be. */
-export function bodyOf({ application, name, ruleSet }: Prepared): RuleSetBody {
-  const [app, env] = application
-  const scopes = toWireScopes([application.map((label) => ({ label }))])
-  return ruleSet === null
-    ? { name, description: `Ringfence for ${app.value} (${env.value})`, scopes }
-    : { name, scopes }
-}
+import { bodyOf } from '../../../domain/ringfence/write-ringfence.js'
 
 /** What a real run sends, in its order. */
 export function listRequests(prepared: Prepared, orgId: string): PlannedRequest[] {

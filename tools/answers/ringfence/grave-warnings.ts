@@ -2,7 +2,7 @@ import { countOf } from '../../../domain/text/count-of.js'
 import { DENY_WITHHELD } from '../../../domain/ringfence/withhold-deny.js'
 import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
 import type { RingfenceDone } from '../../../domain/ringfence/run-batch.js'
-import type { RingfenceWritten } from './show-ringfence.js'
+import type { RingfenceWritten } from '../../../domain/ringfence/write-ringfence.js'
 
 /** What makes a ringfence another one than was asked for, gravest first. */
 interface Graves {

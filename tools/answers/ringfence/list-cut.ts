@@ -1,4 +1,4 @@
-import { protocolName } from '../../../domain/inventory/protocols.js'
+import { portName } from '../../../domain/inventory/protocols.js'
 import {
   isSameApplication,
   nameOf,
@@ -63,12 +63,6 @@ export const worstOf = (ports: readonly ObservedPort[]): Loss | null =>
 
 const isLoss = (effect: Effect | undefined): effect is Loss =>
   (LOSSES as readonly (Effect | undefined)[]).includes(effect)
-
-/** A port as `443/tcp`; the protocol alone where there is none. */
-export const portName = ({ port, proto }: Pick<ObservedPort, 'port' | 'proto'>): string => {
-  const protocol = proto === null ? 'unknown' : protocolName(proto)
-  return port === null || port === 0 ? protocol : `${port}/${protocol}`
-}
 
 /** An infrastructure service among the sources. */
 export interface InfrastructureSource {

@@ -1,4 +1,4 @@
-import type { Preview, ToolContext } from '../../define.js'
+import type { Preview, ToolContext } from '../../../domain/call.js'
 import { cleanDeep } from '../../../domain/text/clean-text.js'
 import { countOf } from '../../../domain/text/count-of.js'
 import { clipText, rowsWithin } from '../show-briefly.js'

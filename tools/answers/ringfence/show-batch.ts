@@ -1,4 +1,4 @@
-import type { ToolContext } from '../../define.js'
+import type { ToolContext } from '../../../domain/call.js'
 import { cleanDeep } from '../../../domain/text/clean-text.js'
 import { countOf } from '../../../domain/text/count-of.js'
 import { answerBudget, jsonBytes } from '../split-format.js'

@@ -5,7 +5,6 @@ import { countOf } from '../../../domain/text/count-of.js'
 import { describeReading, type Reading } from '../../../domain/traffic/read-flows.js'
 import type { PlannedRule } from '../../../domain/drafts/plan-rules.js'
 import { showSections } from '../show-sections.js'
-import type { StoredRuleSet } from '../../../domain/drafts/verify-rule-set.js'
 import type { Peer } from '../../../domain/ringfence/collect-peers.js'
 import { describeDeny, describePlanned, describeRule, listRequests } from './describe-rules.js'
 import { describeGraves, gravesOf, warnGravely } from './grave-warnings.js'
@@ -14,14 +13,7 @@ import type { RingfenceRule } from '../../../domain/ringfence/plan-ringfence.js'
 import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
 import { warnOfPlan } from './warn-of-plan.js'
 import { DENY_WITHHELD } from '../../../domain/ringfence/withhold-deny.js'
-
-/** What a real run did. */
-export interface RingfenceWritten {
-  href: string
-  /** Of the new rules, in the order of the plan. */
-  ruleHrefs: string[]
-  stored: StoredRuleSet | null
-}
+import type { RingfenceWritten } from '../../../domain/ringfence/write-ringfence.js'
 
 /** Ports shown per peer. */
 const MOST_PORTS = { standard: 20, full: 200 }

@@ -1,0 +1,60 @@
+import type { PceClient } from '../pce-client/index.js'
+import type { Caller } from '../schemas/caller.js'
+import type { Limits } from '../schemas/config.js'
+import type { Approval } from '../schemas/confirmations.js'
+import type { CredentialsPort } from '../schemas/credentials.js'
+
+/** Progress of a long call. `total` only where it is known. */
+export interface ProgressUpdate {
+  progress: number
+  total?: number
+  message?: string
+}
+
+export interface ToolLog {
+  debug(facts: object, message: string): void
+  info(facts: object, message: string): void
+  warn(facts: object, message: string): void
+}
+
+/** What a tool may touch: ports only, so that it runs the same over stdio, HTTP and in a test. */
+export interface ToolContext<RequiresPce extends boolean = boolean> {
+  /** The caller's own PCE client; null for the tools that work without one. */
+  readonly pce: RequiresPce extends true ? PceClient : PceClient | null
+  readonly caller: Caller
+  readonly requestId: string
+  /** Aborted when the call is cancelled or its client is gone (reads only) or the server stops. */
+  readonly signal: AbortSignal
+  /**
+   * Aborted when `signal` is, and for a mutating tool also when the call is cancelled or its client is gone: for the minutes it may
+   * read before its first write. What has been begun is finished, so no write looks at it.
+   */
+  readonly beforeWriting: AbortSignal
+  readonly log: ToolLog
+  readonly limits: Limits
+  /** Milliseconds since the epoch. */
+  now(): number
+  /** Never throws; a client that asked for no progress gets none. */
+  progress(update: ProgressUpdate): void
+  /** The caller's own PCE credentials: for the tools that manage them. */
+  readonly credentials: CredentialsPort
+  /**
+   * What the confirmed call was shown to do, where a confirm token carried it: the tool checks it once more against what it is about
+   * to do. Undefined where nothing was confirmed.
+   */
+  readonly approved?: Approval
+  readonly server: {
+    name: string
+    version: string
+    /** Text of CHANGELOG.md, or null where it was not shipped. */
+    changelog(): Promise<string | null>
+  }
+}
+
+/** What a person is told before they confirm. */
+export interface Preview {
+  /** One or a few sentences. */
+  summary: string
+  /** Beside the summary in confirm_required; a few kilobytes at most. */
+  details?: Record<string, unknown>
+}
