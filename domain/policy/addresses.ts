@@ -1,0 +1,132 @@
+import ipaddr from 'ipaddr.js'
+import type { IpList, IpRange } from '../../schemas/pce/ip-list.js'
+import { isAddress } from '../inventory/match-addresses.js'
+import { unknown, type Answer } from './three-valued.js'
+
+/**
+ * What an address is to segmentation. private: used inside organisations, never routed on the internet. special: one host, a
+ * group or nobody. public: all others. Addresses reserved for documentation or for the future are public too: nothing says that
+ * they are local, and a control must not pass because of one.
+ */
+export type AddressClass = 'public' | 'private' | 'special'
+
+/** In the words of ipaddr.js; what is not listed is public. */
+const CLASS_OF: Readonly<Record<string, AddressClass>> = {
+  private: 'private',
+  carrierGradeNat: 'private',
+  uniqueLocal: 'private',
+  linkLocal: 'private',
+  deprecatedSiteLocal: 'private',
+  loopback: 'special',
+  multicast: 'special',
+  broadcast: 'special',
+  unspecified: 'special',
+  discard: 'special',
+}
+
+/** The class of an address; null for text that is none. An IPv4 address counts as itself in its IPv6-mapped form. */
+export function classifyAddress(ip: string): AddressClass | null {
+  return isAddress(ip) ? (CLASS_OF[ipaddr.process(ip).range()] ?? 'public') : null
+}
+
+type Family = 'ipv4' | 'ipv6'
+
+/** How much of each address family a list covers: yes all of it, no nothing of it. */
+export type Families = Readonly<Record<Family, Answer>>
+
+interface Range {
+  family: Family
+  from: bigint
+  to: bigint
+  exclusion: boolean
+}
+
+const LAST = { ipv4: 2n ** 32n - 1n, ipv6: 2n ** 128n - 1n }
+
+/** A list that gives no ranges, or unreadable ones, may cover anything; one with gaps or exclusions is undecided. */
+export function coverFamilies({ ip_ranges: listed }: Pick<IpList, 'ip_ranges'>): Families {
+  const ranges = (listed ?? []).map(readRange)
+  const isOpen = ranges.length === 0 || ranges.includes(null)
+  const of = (family: Family): Answer => {
+    const own = ranges.filter((range): range is Range => range?.family === family)
+    if (own.some(({ exclusion }) => exclusion)) return unknown('ip_list')
+    if (own.some(({ from, to }) => from === 0n && to === LAST[family])) return 'yes'
+    return own.length > 0 || isOpen ? unknown('ip_list') : 'no'
+  }
+  return { ipv4: of('ipv4'), ipv6: of('ipv6') }
+}
+
+/** An end as lists see it; null is what is not known. */
+export interface Addressed {
+  readonly ip: string | null
+  readonly fqdn: string | null
+}
+
+/**
+ * Prepares a list to be asked whether it covers an end: its included ranges less its excluded ones, and whoever bears one of its
+ * domain names. A name may belong to any address, so such a list never excludes one for certain.
+ */
+export function compileIpList(list: Pick<IpList, 'ip_ranges' | 'fqdns'>): (end: Addressed) => Answer {
+  const ranges = (list.ip_ranges ?? []).map(readRange)
+  const isReadable = !ranges.includes(null)
+  const names = (list.fqdns ?? []).map(({ fqdn }) => compileName(fqdn))
+  const beside: Answer = names.length > 0 ? unknown('domain_name') : ranges.length === 0 ? unknown('ip_list') : 'no'
+  const families = coverFamilies(list)
+  return ({ ip, fqdn }) => {
+    const isNamed = fqdn !== null && names.some((matches) => matches(fqdn))
+    if (!isReadable) return unknown('ip_list')
+    if (ip === null || !isAddress(ip)) {
+      if (families.ipv4 === 'yes' && families.ipv6 === 'yes') return 'yes'
+      return isNamed ? 'yes' : unknown('address')
+    }
+    const address = ipaddr.process(ip)
+    const value = valueOf(address)
+    const holds = (exclusion: boolean) =>
+      ranges.some(
+        (range) =>
+          range !== null &&
+          range.exclusion === exclusion &&
+          range.family === address.kind() &&
+          range.from <= value &&
+          value <= range.to,
+      )
+    // Whether a name outweighs an exclusion is not documented.
+    if (holds(true)) return names.length > 0 ? unknown('domain_name') : 'no'
+    return holds(false) || isNamed ? 'yes' : beside
+  }
+}
+
+/** `*` stands for any run of characters; case does not count. */
+function compileName(pattern: string): (fqdn: string) => boolean {
+  const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/gu, '\\$&'))
+  const expression = new RegExp(`^${parts.join('.*')}$`, 'iu')
+  return (fqdn) => expression.test(fqdn)
+}
+
+/** Null for what is neither a network nor two addresses of one family. */
+function readRange({ from_ip: from, to_ip: to, exclusion }: IpRange): Range | null {
+  try {
+    const isRange = to !== undefined && to !== null && to !== ''
+    const [address, bits] = from.includes('/') ? ipaddr.parseCIDR(from) : [ipaddr.parse(from), null]
+    // IPv4 in its IPv6-mapped form: which family the PCE takes it for is not known.
+    if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()) return null
+    const family = address.kind()
+    const first = valueOf(address)
+    const width = family === 'ipv4' ? 32 : 128
+    const size = 2n ** BigInt(width - (bits ?? width))
+    const start = first - (first % size)
+    const last = isRange ? ipaddr.parse(to) : null
+    if (last !== null && last.kind() !== family) return null
+    return {
+      family,
+      from: start,
+      to: last === null ? start + size - 1n : valueOf(last),
+      exclusion: exclusion === true,
+    }
+  } catch {
+    return null
+  }
+}
+
+const valueOf = (address: ipaddr.IPv4 | ipaddr.IPv6) =>
+  address.toByteArray().reduce((value, byte) => value * 256n + BigInt(byte), 0n)

@@ -1,0 +1,213 @@
+import { PceApiError, PceError, type PceClient } from '../../pce-client/index.js'
+import type { EnforcementBoundary } from '../../schemas/pce/enforcement-boundary.js'
+import { ANY_IP_LIST_NAMES, type IpList } from '../../schemas/pce/ip-list.js'
+import type { Label } from '../../schemas/pce/label.js'
+import type { LabelGroup } from '../../schemas/pce/label-group.js'
+import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
+import { ALL_SERVICES_NAME, type Service } from '../../schemas/pce/service.js'
+import { fetchEvery } from '../../tools/answers/fetch-slice.js'
+import type { Version } from '../inventory/find-object.js'
+import { loadDenyRules } from '../inventory/load-deny-rules.js'
+import type { LabelIndex } from '../inventory/load-labels.js'
+import { toDraftHref } from '../inventory/parse-href.js'
+import { compileIpList, coverFamilies, type Addressed, type Families } from './addresses.js'
+import type { PlacedRule, PolicyObjects } from './match-rules.js'
+import { unknown, type Answer } from './three-valued.js'
+
+/** The objects that rules refer to, in one version of the policy. */
+export interface PolicyCatalog extends PolicyObjects {
+  /** Of a label or a label group; undefined where it is not known. */
+  readonly keyOf: (href: string) => string | undefined
+  readonly labelOf: (href: string) => Label | undefined
+  /** How much of each address family a list covers; undefined for one that was not read. */
+  readonly familiesOf: (listHref: string) => Families | undefined
+  /** The built-in list of every address. */
+  readonly isAnyList: (href: string) => boolean
+  anyLists: readonly IpList[]
+  allServices: readonly Service[]
+}
+
+/** One version of the policy, read at one time. */
+export interface PolicySnapshot extends PolicyCatalog {
+  version: Version
+  ruleSets: readonly RuleSet[]
+  boundaries: readonly EnforcementBoundary[]
+  /** Why the deny rules of a rule set could not be read, by its draft href. Absent: they were, or nobody needed them. */
+  unread: ReadonlyMap<string, string>
+  /** Names of the objects beside rule sets whose change is not provisioned, by draft href; only a draft has any. */
+  pendingObjects: ReadonlyMap<string, string>
+}
+
+interface Objects {
+  labels: LabelIndex | undefined
+  services: readonly Service[]
+  lists: readonly IpList[]
+  groups: readonly LabelGroup[]
+}
+
+interface Source {
+  pce: PceClient
+  signal: AbortSignal
+}
+
+const ANY_PREFIX = 'Any ('
+
+/**
+ * Reads one version of the policy: rule sets, enforcement boundaries, and of everything else what they mention. Deny rules are as
+ * the rule sets carry them: `withDenyRules` reads those of releases that keep them apart. Throws what the PCE client throws; IP lists
+ * and label groups that cannot be read leave what depends on them undecided.
+ */
+export async function loadSnapshot(source: Source, version: Version, labels: LabelIndex): Promise<PolicySnapshot> {
+  const { pce, signal } = source
+  const every = { policyVersion: version, params: {}, signal }
+  const [ruleSets, boundaries, services, any] = await Promise.all([
+    fetchEvery({ api: pce.ruleSets, ...every }),
+    readBoundaries(source, version),
+    fetchEvery({ api: pce.services, ...every }),
+    fetchEvery({ api: pce.ipLists, ...every, params: { name: ANY_PREFIX } }),
+  ])
+  const mentioned = JSON.stringify([ruleSets.items, boundaries])
+  const [lists, groups] = await Promise.all([
+    mentioned.includes('/ip_lists/') ? orNothing(signal, fetchEvery({ api: pce.ipLists, ...every })) : [],
+    mentioned.includes('/label_groups/')
+      ? orNothing(signal, fetchEvery<LabelGroup>({ api: pce.labelGroups, ...every }))
+      : [],
+  ])
+  const all = [...any.items.filter(({ href }) => !lists.some((list) => list.href === href)), ...lists]
+  return {
+    ...catalogOf({ labels, services: services.items, lists: all, groups }),
+    version,
+    ruleSets: ruleSets.items,
+    boundaries,
+    unread: new Map(),
+    pendingObjects: new Map(
+      [...services.items, ...lists, ...groups]
+        .filter(isPending)
+        .map(({ href, name }) => [toDraftHref(href), name] as const),
+    ),
+  }
+}
+
+/** The objects as what rules are read with. */
+export function catalogOf({ labels, services, lists, groups }: Objects): PolicyCatalog {
+  const byHref = <T extends { href: string }>(items: readonly T[]) =>
+    new Map(items.map((item) => [toDraftHref(item.href), item]))
+  const [serviceBy, listBy, groupBy] = [byHref(services), byHref(lists), byHref(groups)]
+  const compiled = new Map<string, (end: Addressed) => Answer>()
+  const labelOf = (href: string) => labels?.get(href)
+  const membersOf = (href: string, path: readonly string[] = []): readonly Label[] | undefined => {
+    const id = toDraftHref(href)
+    const group = groupBy.get(id)
+    if (group === undefined || path.includes(id)) return undefined
+    const found: (Label | undefined)[] = (group.labels ?? []).map((label) => labelOf(label.href))
+    for (const one of group.sub_groups ?? []) found.push(...(membersOf(one.href, [...path, id]) ?? [undefined]))
+    return found.includes(undefined) ? undefined : (found as Label[])
+  }
+  const anyLists = ANY_IP_LIST_NAMES.flatMap((wanted) => lists.filter(({ name }) => name === wanted))
+  const allServices = services.filter(({ name }) => name === ALL_SERVICES_NAME)
+  const [anyHrefs, allHrefs] = [byHref(anyLists), byHref(allServices)]
+  return {
+    labelOf,
+    membersOf: (href) => membersOf(href),
+    keyOf: (href) => labelOf(href)?.key ?? groupBy.get(toDraftHref(href))?.key,
+    serviceOf: (href) => serviceBy.get(toDraftHref(href)),
+    isAllServices: (href) => allHrefs.has(toDraftHref(href)),
+    isAnyList: (href) => anyHrefs.has(toDraftHref(href)),
+    familiesOf(href) {
+      const list = listBy.get(toDraftHref(href))
+      return list && coverFamilies(list)
+    },
+    covers(href, end) {
+      const id = toDraftHref(href)
+      const list = listBy.get(id)
+      if (list === undefined) return unknown('ip_list')
+      const test = compiled.get(id) ?? compileIpList(list)
+      compiled.set(id, test)
+      return test(end)
+    },
+    anyLists,
+    allServices,
+  }
+}
+
+/** The same snapshot of only those rule sets, with the deny rules of each; those that cannot be read are named in `unread`. */
+export async function withDenyRules(
+  { pce, signal }: Source,
+  snapshot: PolicySnapshot,
+  ruleSets: readonly RuleSet[] = snapshot.ruleSets,
+): Promise<PolicySnapshot> {
+  const read = await loadDenyRules(pce, ruleSets, signal)
+  return {
+    ...snapshot,
+    ruleSets: read.map(({ ruleSet }) => ruleSet),
+    unread: new Map(
+      read.flatMap(({ ruleSet: { href }, error }) =>
+        error === undefined ? [] : [[toDraftHref(href), error] as const],
+      ),
+    ),
+  }
+}
+
+export type RuleKind = 'allow' | 'deny' | 'override_deny'
+
+/**
+ * The rules of one kind that are in force in a snapshot, or in a draft would be: enabled, in an enabled rule set, and not about to
+ * be deleted. An enforcement boundary is a deny rule of no scope.
+ */
+export function rulesInForce(
+  { ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>,
+  kind: RuleKind,
+): PlacedRule[] {
+  const placed = ruleSets
+    .filter(isInForce)
+    .flatMap((ruleSet) => rulesOf(ruleSet, kind).map((rule) => ({ scopes: ruleSet.scopes, rule })))
+  if (kind !== 'deny') return placed
+  const everywhere = boundaries.filter(isInForce).map((boundary) => ({
+    scopes: [[]],
+    rule: { ...boundary, unscoped_consumers: true },
+  }))
+  return [...placed, ...everywhere]
+}
+
+/** The rules of one kind of a rule set that are on. */
+export function rulesOf({ rules, deny_rules: denies }: Pick<RuleSet, 'rules' | 'deny_rules'>, kind: RuleKind) {
+  const listed: (Rule | DenyRule)[] =
+    kind === 'allow'
+      ? (rules ?? [])
+      : (denies ?? []).filter(({ override }) => (override === true) === (kind === 'override_deny'))
+  return listed.filter(isInForce)
+}
+
+/** Rule sets and boundaries with a change of their own, or of one of their rules, that is not provisioned. */
+export function pendingHolders({ ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>) {
+  const changed = ruleSets.filter(
+    (set) => isPending(set) || [...(set.rules ?? []), ...(set.deny_rules ?? [])].some(isPending),
+  )
+  return [...changed, ...boundaries.filter(isPending)]
+}
+
+export const isPending = ({ update_type: updateType }: { update_type?: string | null }): boolean =>
+  updateType !== null && updateType !== undefined
+
+/** Enabled, and not about to be deleted. */
+export const isInForce = (object: { enabled?: boolean | null; update_type?: string | null }): boolean =>
+  object.enabled !== false && object.update_type !== 'delete'
+
+/** None where the PCE does not know them. */
+async function readBoundaries({ pce, signal }: Source, policyVersion: Version): Promise<EnforcementBoundary[]> {
+  try {
+    return (await fetchEvery({ api: pce.enforcementBoundaries, policyVersion, params: {}, signal })).items
+  } catch (error) {
+    if (error instanceof PceApiError && error.status === 404) return []
+    throw error
+  }
+}
+
+async function orNothing<T>(signal: AbortSignal, read: Promise<{ items: T[] }>): Promise<T[]> {
+  try {
+    return (await read).items
+  } catch (error) {
+    if (!(error instanceof PceError) || signal.aborted) throw error
+    return []
+  }
+}

@@ -1,0 +1,246 @@
+import type { Label } from '../../schemas/pce/label.js'
+import type { Actor, DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
+import type { Addressed } from './addresses.js'
+import { compileServices, type ServiceMatch, type ServiceObjects } from './match-services.js'
+import { anyOf, both, not, unknown, type Answer } from './three-valued.js'
+
+/** What rules refer to: they name everything by href alone. A snapshot of the policy is one. */
+export interface PolicyObjects extends ServiceObjects {
+  readonly labelOf: (href: string) => Pick<Label, 'key' | 'value'> | undefined
+  /** The labels of a group, those of its sub-groups among them; undefined where they are not known. */
+  readonly membersOf: (groupHref: string) => readonly Pick<Label, 'key' | 'value'>[] | undefined
+  readonly covers: (listHref: string, end: Addressed) => Answer
+}
+
+/** One end of a connection; a `FlowEnd` is one. */
+export interface End extends Addressed {
+  /** Href of the workload; null: an address that is none. */
+  readonly workload: string | null
+  /** Values by key. */
+  readonly labels: Readonly<Record<string, string>>
+  /** Some workload with these labels: which further ones it has, and its address, is not known. */
+  readonly isSome?: boolean
+}
+
+/** Some workload of an application, or of whatever bears these labels. */
+export const someWorkloadWith = (labels: readonly Pick<Label, 'key' | 'value'>[]): End => ({
+  workload: '',
+  labels: Object.fromEntries(labels.map(({ key, value }) => [key, value])),
+  ip: null,
+  fqdn: null,
+  isSome: true,
+})
+
+/** A rule of any kind, an enforcement boundary among them, with the scopes of its rule set. Whether it is in force is not looked at. */
+export interface PlacedRule {
+  scopes: RuleSet['scopes']
+  rule: Pick<DenyRule, 'providers' | 'consumers' | 'ingress_services'> & Partial<Rule>
+}
+
+/** Whether any of a number of rules speaks about what a source sends to one destination. */
+export type SourceMatch = (source: End, port: number | null, proto: number | null) => Answer
+
+/**
+ * A rule is written to the workloads that it names; its other side is a set of addresses there. So a rule from an IP list is
+ * written to the destinations alone, and one from all workloads to every managed source too.
+ */
+export interface RuleMatch {
+  /** Rules that are written to the destination and name the source, as a workload or by its address. */
+  atDestination: SourceMatch
+  /** Of these, rules that name the source by its address: they are not written to it. */
+  byAddress: SourceMatch
+  /** Rules that are written to the source and name the destination, as a workload or by its address. */
+  atSource: SourceMatch
+  /** Of these, rules that name the destination by its address. */
+  toAddress: SourceMatch
+}
+
+type Side = 'providers' | 'consumers'
+
+/** How one side of a rule names an end. */
+interface Naming {
+  asWorkload: Answer
+  asAddress: Answer
+  /** As one of the workloads behind a virtual service, which has ports of its own. */
+  asVirtual: Answer
+}
+
+/**
+ * The matcher: rules as a test of what anybody sends to `destination`. Three-valued: what is undecided comes with its reasons.
+ * Labels of one key are alternatives, keys are conditions, exclusions shut out; all workloads, single workloads and IP lists are
+ * alternatives to the labels of their side. The scopes of a rule set are alternatives, and one of them holds both ends of a rule
+ * that does not have `unscoped_consumers`.
+ */
+export function matchRules(rules: readonly PlacedRule[], destination: End, objects: PolicyObjects): RuleMatch {
+  const placed = rules.flatMap(({ scopes, rule }) =>
+    scopes.flatMap((scope) => {
+      const there = nameEnd(rule, 'providers', scope, destination, objects)
+      if (atAll(there) === 'no') return []
+      const outer = rule.unscoped_consumers === true ? [] : scope
+      return [
+        { rule, outer, there, condition: conditionOf(rule), services: compileServices(rule.ingress_services, objects) },
+      ]
+    }),
+  )
+  const namings = new WeakMap<End, Naming[]>()
+  const nameSource = (source: End): Naming[] => {
+    const known =
+      namings.get(source) ?? placed.map(({ rule, outer }) => nameEnd(rule, 'consumers', outer, source, objects))
+    namings.set(source, known)
+    return known
+  }
+  const match = (speaks: Speaks): SourceMatch => {
+    const known = new WeakMap<End, { answer: Answer; services: ServiceMatch }[]>()
+    const read = (source: End) =>
+      nameSource(source).flatMap((here, at) => {
+        const { there, condition, services } = placed[at] as (typeof placed)[number]
+        const { plain, virtual } = speaks(here, there)
+        return [
+          { answer: both(plain, condition), services },
+          // A virtual service has ports of its own, whatever those of the rule are.
+          { answer: both(virtual, condition), services: EVERY_PORT },
+        ].filter(({ answer }) => answer !== 'no')
+      })
+    return (source, port, proto) => {
+      const spoken = known.get(source) ?? read(source)
+      known.set(source, spoken)
+      return anyOf(spoken.map(({ answer, services }) => both(answer, services(port, proto))))
+    }
+  }
+  return {
+    atDestination: match((here, there) => speak(there, atAll(here))),
+    byAddress: match((here, there) => speak(there, here.asAddress)),
+    atSource: match((here, there) => {
+      const plain = anyOf([there.asWorkload, there.asAddress])
+      return speak({ asWorkload: plain, asVirtual: there.asVirtual }, written(here))
+    }),
+    toAddress: match((here, there) =>
+      speak({ asWorkload: there.asAddress, asVirtual: there.asVirtual }, written(here)),
+    ),
+  }
+}
+
+/** What a rule says by its own services, and by those of a virtual service. */
+type Speaks = (here: Naming, there: Naming) => { plain: Answer; virtual: Answer }
+
+const speak = ({ asWorkload, asVirtual }: Pick<Naming, 'asWorkload' | 'asVirtual'>, other: Answer) => ({
+  plain: both(asWorkload, other),
+  virtual: both(asVirtual, other),
+})
+
+const atAll = ({ asWorkload, asAddress, asVirtual }: Naming) => anyOf([asWorkload, asAddress, asVirtual])
+const written = ({ asWorkload, asVirtual }: Naming) => anyOf([asWorkload, asVirtual])
+
+const EVERY_PORT: ServiceMatch = () => 'yes'
+
+function nameEnd(
+  rule: PlacedRule['rule'],
+  side: Side,
+  scope: RuleSet['scopes'][number],
+  end: End,
+  objects: PolicyObjects,
+): Naming {
+  const actors = rule[side]
+  // Its IP lists are what it does not concern; what else such a side means is not documented.
+  if (rule[`all_ips_except_for_in_${side}`] === true) {
+    const open = unknown('inverted')
+    return { asWorkload: end.workload === null ? 'no' : open, asAddress: open, asVirtual: 'no' }
+  }
+  const inScope = end.workload === null ? 'no' : matchLabels(scope, end, objects)
+  const lists = actors.map(({ ip_list: list }) => (list === undefined ? 'no' : objects.covers(list.href, end)))
+  const bySubnet = rule.use_workload_subnets?.includes(side) === true && actors.some((actor) => !isList(actor))
+  return {
+    asWorkload: both(inScope, nameWorkload(rule, actors, side, end, objects)),
+    asAddress: anyOf([...lists, bySubnet ? unknown('subnets') : 'no']),
+    // A scope narrows virtual services by the labels that they bear themselves.
+    asVirtual: end.workload !== null && mayBeVirtual(rule, side) ? unknown('virtual_service') : 'no',
+  }
+}
+
+const isList = ({ ip_list: list }: Actor) => list !== undefined
+
+/** By name, or where labels stand for virtual services. */
+const mayBeVirtual = ({ resolve_labels_as: resolved, ...rule }: PlacedRule['rule'], side: Side): boolean =>
+  rule[side].some(
+    (actor) =>
+      actor.virtual_service !== undefined ||
+      actor.virtual_server !== undefined ||
+      (!isList(actor) && actor.workload === undefined && resolved?.[side].includes('virtual_services') === true),
+  )
+
+/** Whether a side of a rule names a workload. Its labels are one condition, everything else an alternative to it. */
+function nameWorkload(
+  { resolve_labels_as: resolved }: PlacedRule['rule'],
+  actors: readonly Actor[],
+  side: Side,
+  end: End,
+  objects: PolicyObjects,
+): Answer {
+  const labelled = actors.filter((actor) => actor.label !== undefined || actor.label_group !== undefined)
+  const excludes = labelled.some(({ exclusion }) => exclusion === true)
+  const byLabels = labelled.length > 0 ? matchLabels(labelled, end, objects) : 'no'
+  const all = actors.some((actor) => actor.actors === 'ams') ? (excludes ? unknown('exclusion') : 'yes') : 'no'
+  const stands = resolved === undefined || resolved[side].includes('workloads') ? 'yes' : unknown('resolution')
+  return anyOf([both(anyOf([byLabels, all]), stands), ...actors.map((actor) => nameOne(actor, end))])
+}
+
+/** What is neither a label nor all workloads. */
+function nameOne(actor: Actor, { workload, isSome }: End): Answer {
+  if (actor.workload !== undefined) {
+    if (isSome === true) return unknown('workload')
+    return actor.workload.href === workload ? 'yes' : 'no'
+  }
+  const isElsewhere = [actor.label, actor.label_group, actor.ip_list, actor.virtual_service, actor.virtual_server].some(
+    (selector) => selector !== undefined,
+  )
+  return isElsewhere || actor.actors === 'ams' ? 'no' : unknown('selector')
+}
+
+type LabelEntry = Pick<Actor, 'label' | 'label_group' | 'exclusion'>
+
+/** Labels of one key are alternatives, keys are conditions, exclusions shut out. A group stands for its members. */
+export function matchLabels(entries: readonly LabelEntry[], end: End, objects: PolicyObjects): Answer {
+  const keys = new Map<string, Answer[]>()
+  const doubts: Answer[] = []
+  const exclusions: Answer[] = []
+  for (const { label, label_group: group, exclusion } of entries) {
+    const members =
+      label !== undefined ? [objects.labelOf(label.href)] : group === undefined ? [] : objects.membersOf(group.href)
+    const known = (members ?? []).filter((member) => member !== undefined)
+    const [first] = known
+    if (first === undefined) {
+      const doubt = unknown(label === undefined ? 'label_group' : 'label')
+      if (exclusion === true) exclusions.push(doubt)
+      else doubts.push(doubt)
+      continue
+    }
+    const bears = anyOf(known.map((member) => bearsLabel(end, member)))
+    if (exclusion === true) exclusions.push(not(bears))
+    else keys.set(first.key, [...(keys.get(first.key) ?? []), bears])
+  }
+  // What is not known may be an alternative to a label of its key, or a condition of its own.
+  const least = doubts.reduce<Answer>((all, doubt) => (all === 'no' ? doubt : both(all, doubt)), 'no')
+  const wanted = [...keys.values()].map((ofKey) => anyOf([...ofKey, least]))
+  return [...wanted, ...exclusions, ...doubts].reduce(both, 'yes')
+}
+
+function bearsLabel({ labels, isSome }: End, { key, value }: Pick<Label, 'key' | 'value'>): Answer {
+  const own = labels[key]
+  if (own === undefined) return isSome === true ? unknown('label') : 'no'
+  return own === value ? 'yes' : 'no'
+}
+
+/** What has to be so beside the ends and the service, and what a flow row does not tell. */
+function conditionOf(rule: PlacedRule['rule']): Answer {
+  const conditions: [boolean, Answer][] = [
+    [(rule.network_type ?? 'brn') === 'non_brn', unknown('network')],
+    [(rule.egress_services?.length ?? 0) > 0, unknown('process')],
+    [(rule.consuming_security_principals?.length ?? 0) > 0, unknown('user')],
+    [rule.sec_connect === true || rule.machine_auth === true, unknown('encryption')],
+    [rule.stateless === true, unknown('stateless')],
+  ]
+  return conditions
+    .filter(([is]) => is)
+    .map(([, answer]) => answer)
+    .reduce(both, 'yes')
+}

@@ -1,0 +1,131 @@
+import type { IngressService } from '../../schemas/pce/rule-set.js'
+import type { Service } from '../../schemas/pce/service.js'
+import { toDraftHref } from '../inventory/parse-href.js'
+import { anyOf, both, unknown, type Answer } from './three-valued.js'
+
+/** What matching services needs of the policy. */
+export interface ServiceObjects {
+  readonly serviceOf: (href: string) => Service | undefined
+  /** The built-in service that is every port and protocol. */
+  readonly isAllServices: (href: string) => boolean
+}
+
+/** Ports of one protocol as a rule or a service object names them; no port is every port, protocol -1 every protocol. */
+interface Span {
+  proto: number
+  port?: number | null | undefined
+  to_port?: number | null | undefined
+  icmp_type?: number | null | undefined
+  icmp_code?: number | null | undefined
+  /** What has to be so beside the ports. */
+  condition: Answer
+}
+
+/** Whether services cover a port and protocol that were observed; null is what the observation does not say. */
+export type ServiceMatch = (port: number | null, proto: number | null) => Answer
+
+/**
+ * The services of a rule as a test of what was observed. What names processes or an ICMP type is undecided where the ports match,
+ * for a flow row does not tell whom it came from.
+ */
+export function compileServices(services: readonly IngressService[], objects: ServiceObjects): ServiceMatch {
+  const spans = services.flatMap((service) => spansOf(service, objects))
+  return (port, proto) => anyOf(spans.map((span) => matchSpan(span, port, proto)))
+}
+
+/** Every port of every protocol. */
+const EVERYTHING: Span = { proto: -1, condition: 'yes' }
+
+function spansOf(service: IngressService, { serviceOf, isAllServices }: ServiceObjects): Span[] {
+  if (!('href' in service)) return [{ ...service, condition: 'yes' }]
+  if (isAllServices(service.href)) return [EVERYTHING]
+  const object = serviceOf(service.href)
+  if (object === undefined) return [{ ...EVERYTHING, condition: unknown('service') }]
+  const ports = (object.service_ports ?? []).map((span): Span => ({ ...span, condition: 'yes' }))
+  // Windows processes: without a protocol they mean any.
+  const processes = (object.windows_services ?? []).map((span): Span => ({
+    ...span,
+    proto: span.proto ?? -1,
+    condition: unknown('process'),
+  }))
+  const spans = [...ports, ...processes]
+  return spans.length > 0 ? spans : [{ ...EVERYTHING, condition: unknown('empty_service') }]
+}
+
+function matchSpan({ condition, ...span }: Span, port: number | null, proto: number | null): Answer {
+  return both(matchPorts(span, port, proto), condition)
+}
+
+function matchPorts(span: Omit<Span, 'condition'>, seen: number | null, of: number | null): Answer {
+  const { proto, port, to_port: toPort } = span
+  if (proto === -1 && isAbsent(port)) return 'yes'
+  if (of === null) return unknown('port')
+  if (proto !== -1 && proto !== of) return 'no'
+  // The PCE may spell out with -1 what an entry without ports lacks.
+  if (isAbsent(port)) return isAbsent(span.icmp_type) && isAbsent(span.icmp_code) ? 'yes' : unknown('icmp_type')
+  if (seen === null) return unknown('port')
+  return seen >= port && seen <= (isAbsent(toPort) ? port : toPort) ? 'yes' : 'no'
+}
+
+const isAbsent = (value: number | null | undefined): value is null | undefined =>
+  value === undefined || value === null || value < 0
+
+/**
+ * Whether a rule for `wide` covers everything that a rule for `narrow` names. Every port of TCP and UDP is not every service:
+ * there are other protocols.
+ */
+export function coversServices(
+  wide: readonly IngressService[],
+  narrow: readonly IngressService[],
+  objects: ServiceObjects,
+): Answer {
+  const spans = wide.flatMap((service) => spansOf(service, objects))
+  return narrow.map((service) => coversService(wide, spans, service, objects)).reduce(both, 'yes')
+}
+
+/** Whether services are every port of every protocol. */
+export function coversEveryService(services: readonly IngressService[], objects: ServiceObjects): Answer {
+  return coverSpan(
+    services.flatMap((service) => spansOf(service, objects)),
+    EVERYTHING,
+  )
+}
+
+function coversService(
+  wide: readonly IngressService[],
+  spans: readonly Span[],
+  service: IngressService,
+  objects: ServiceObjects,
+): Answer {
+  const isNamed =
+    'href' in service && wide.some((other) => 'href' in other && toDraftHref(other.href) === toDraftHref(service.href))
+  if (isNamed) return 'yes'
+  return spansOf(service, objects)
+    .map((span) => both(coverSpan(spans, span), span.condition === 'yes' ? 'yes' : isAll(spans)))
+    .reduce(both, 'yes')
+}
+
+/** What is undecided in the narrow one does not matter below something that is everything. */
+const isAll = (spans: readonly Span[]): Answer => (coverSpan(spans, EVERYTHING) === 'yes' ? 'yes' : unknown('service'))
+
+function coverSpan(spans: readonly Span[], wanted: Span): Answer {
+  const relevant = spans.filter(({ proto }) => proto === -1 || proto === wanted.proto || wanted.proto === -1)
+  const certain = relevant.filter((span) => span.condition === 'yes' && isAbsent(span.icmp_type))
+  const doubts = relevant.filter((span) => span.condition !== 'yes').map(({ condition }) => condition)
+  return isCovered(certain, wanted) ? 'yes' : anyOf(doubts)
+}
+
+/** Whether ranges, taken together, hold all of a range of ports. */
+function isCovered(spans: readonly Span[], { proto, port, to_port: toPort }: Span): boolean {
+  if (spans.some((span) => isAbsent(span.port) && (span.proto === -1 || span.proto === proto))) return true
+  if (proto === -1 || isAbsent(port)) return false
+  const last = isAbsent(toPort) ? port : toPort
+  let next = port
+  const sorted = spans
+    .flatMap((span) =>
+      isAbsent(span.port) ? [] : [{ from: span.port, to: isAbsent(span.to_port) ? span.port : span.to_port }],
+    )
+    .sort((a, b) => a.from - b.from)
+  for (const { from, to } of sorted) if (from <= next) next = Math.max(next, to + 1)
+  return next > last
+}
