@@ -42,7 +42,7 @@ The configuration comes from the environment and from a .env file in the working
     per_user      MCP_KEK (the default mode: every user has a PCE key of their own)
     shared        MCP_PCE_MODE=shared, PCE_HOST, API_KEY, API_SECRET (one PCE key for all)
   development     MCP_DEV_INSECURE=1: nobody is authenticated
-Secrets may come from files: MCP_KEK_FILE=/run/secrets/kek. README.md lists every variable with its default.`
+Secrets may come from files: MCP_KEK_FILE=/run/secrets/kek. docs/configuration.md lists every variable with its default.`
 
 const program = new Command('svc-mcp-http')
   .description('MCP server for a policy compute engine, over Streamable HTTP at /mcp.')

@@ -1,13 +1,14 @@
 /**
- * `npm run docs`: writes the generated parts of README.md, docs/tools.md, docs/pce-client.md and .env.example; `--check` only
- * says what is stale.
+ * `npm run docs`: writes the generated parts of README.md and docs/ and the whole of .env.example; `--check` only says what is stale.
+ * Either way it fails where a comment cites a decision or fact that no page defines.
  */
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { KINDS } from '../pce-client/kinds.js'
 import { CONFIG_VARIABLES } from '../schemas/config-variables.js'
 import { tools } from '../tools/index.js'
+import { CITED_PAGES, definedNumbers, findDangling } from './docs/check-citations.js'
 import { replaceSection } from './docs/markdown.js'
 import { parseFolder } from './docs/read-interfaces.js'
 import { renderClientSections } from './docs/render-client.js'
@@ -17,13 +18,14 @@ import { syncFiles } from './sync-files.js'
 
 const TOOL_PAGE = 'docs/tools.md'
 const CLIENT_PAGE = 'docs/pce-client.md'
+const CONFIGURATION_PAGE = 'docs/configuration.md'
+const NOT_OURS = new Set(['node_modules', 'dist', 'test-artifacts', 'snapshots'])
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
-const withTools = replaceSection(read('README.md'), 'tools', renderToolTable(tools, TOOL_PAGE))
 const clientSections = renderClientSections(KINDS, parseFolder(join(root, 'pce-client')))
 const wanted = new Map([
-  ['README.md', replaceSection(withTools, 'env', renderEnvironmentTable(CONFIG_VARIABLES))],
+  ['README.md', replaceSection(read('README.md'), 'tools', renderToolTable(tools, TOOL_PAGE))],
   [TOOL_PAGE, renderToolPage(tools)],
   [
     CLIENT_PAGE,
@@ -32,7 +34,23 @@ const wanted = new Map([
       read(CLIENT_PAGE),
     ),
   ],
+  [CONFIGURATION_PAGE, replaceSection(read(CONFIGURATION_PAGE), 'env', renderEnvironmentTable(CONFIG_VARIABLES))],
   ['.env.example', renderEnvironmentFile(CONFIG_VARIABLES)],
 ])
-const fine = syncFiles(wanted, { root, check: process.argv.includes('--check'), command: '`npm run docs`' })
-process.exit(fine ? 0 : 1)
+const isFresh = syncFiles(wanted, { root, check: process.argv.includes('--check'), command: '`npm run docs`' })
+
+const dangling = findDangling(sourcesBelow(''), definedNumbers(CITED_PAGES.map(read)))
+for (const citation of dangling) console.error(`${citation} is cited and defined nowhere in ${CITED_PAGES.join(', ')}`)
+process.exit(isFresh && dangling.length === 0 ? 0 : 1)
+
+/** Every text that may cite, by its path below the root. */
+function sourcesBelow(folder: string): Map<string, string> {
+  const sources = new Map<string, string>()
+  for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory() && !NOT_OURS.has(entry.name) && !entry.name.startsWith('.')) {
+      for (const [below, text] of sourcesBelow(path)) sources.set(below, text)
+    } else if (entry.isFile() && /\.(?:ts|js|mjs|md)$/.test(entry.name)) sources.set(path, read(path))
+  }
+  return sources
+}

@@ -2,7 +2,7 @@ import { describe, titleOf, type AnyTool } from '../../tools/define.js'
 import { describeProperties, type PropertyRow } from './describe-schema.js'
 import { renderTable } from './markdown.js'
 
-const EFFECTS = { read: 'reads', write: 'writes', destroy: 'takes effect on enforcement or removes' } as const
+const EFFECTS = { read: 'reads', write: 'writes', destroy: 'destructive' } as const
 
 /** The table of README: one row a tool, linked to its section on the page of all tools. */
 export function renderToolTable(tools: readonly AnyTool[], pagePath: string): string {

@@ -7,6 +7,7 @@ import { parseEnv } from 'node:util'
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { countAssertions, summaryLine } from '../../scripts/count-assertions.js'
+import { definedNumbers, findDangling } from '../../scripts/docs/check-citations.js'
 import { renderTable, replaceSection } from '../../scripts/docs/markdown.js'
 import { renderEnvironmentFile, renderEnvironmentTable } from '../../scripts/docs/render-environment.js'
 import { renderToolPage, renderToolTable } from '../../scripts/docs/render-tools.js'
@@ -170,6 +171,24 @@ t.test('the generated documents', async (t) => {
   t.match(example, /# How much .*\n#MCP_LEVEL=info\n/)
   t.match(example, /# A key .*secret.*\n#MCP_KEY=\n/)
   t.match(renderEnvironmentTable(variables), '| `MCP_LEVEL` | stdio, HTTP | `info` |  | How much |')
+})
+
+t.test('what comments cite must be defined', async (t) => {
+  const defined = definedNumbers(['### D1. One\n\n### S2. Two\n', '### P3. Three\n'])
+  t.same([...defined], ['D1', 'S2', 'P3'])
+  const code = [
+    '/** Why (D1, P4). */',
+    'const SHA = "P5" // S2, S6',
+    '/*',
+    ' * T7: as P-256 and D800 are not',
+    ' */',
+  ].join('\n')
+  const sources = new Map([
+    ['a.ts', code],
+    ['b.md', 'See P3 and D8.'],
+  ])
+  t.same(findDangling(sources, defined), ['a.ts:1: P4', 'a.ts:2: S6', 'a.ts:4: T7', 'b.md:1: D8'])
+  t.throws(() => definedNumbers(['### D1. One', '### D1. Again']), /defined twice: D1/)
 })
 
 t.test('generated files are told apart from stale ones', async (t) => {
