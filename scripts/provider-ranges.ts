@@ -1,22 +1,21 @@
 /**
- * `npm run providers`: makes domain/traffic/providers/provider-ranges.ts anew from the publishers' feeds and from the facts entered
- * by hand, and says what changed. `--from DIR` reads the feeds from files (their names are in provider-ranges/feeds.ts) where there
- * is no internet; `--to FILE` writes another file. One feed that cannot be read or believed, and nothing is written.
+ * `npm run providers`: builds provider-ranges.json anew from the publishers' feeds and from the facts entered by hand, and prints
+ * what changed. Where there is no internet, `--from DIR` reads the feeds from files (named in provider-ranges/feeds.ts); `--to FILE`
+ * writes another file. If one feed cannot be read or believed, nothing is written.
  */
-import { existsSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import type { ProviderRanges } from '../domain/traffic/providers/provider-table.js'
+import { format } from 'prettier'
+import { PROVIDER_RANGES_FILE, type ProviderRanges } from '../domain/traffic/providers/read-ranges.js'
 import { buildTable, checkRanges, type Claim } from './provider-ranges/build-table.js'
 import { CATALOG } from './provider-ranges/catalog.js'
-import { describeUpdate } from './provider-ranges/describe-update.js'
 import { FEEDS } from './provider-ranges/feeds.js'
 import { HAND_ENTERED } from './provider-ranges/hand-entered.js'
 import { fromDirectory, fromPublishers, readClaims } from './provider-ranges/read-feeds.js'
-import { renderModule } from './provider-ranges/render-module.js'
 
-const SHIPPED = fileURLToPath(new URL('../domain/traffic/providers/provider-ranges.ts', import.meta.url))
+const SHIPPED = fileURLToPath(new URL(`../${PROVIDER_RANGES_FILE}`, import.meta.url))
 
 try {
   const { values } = parseArgs({ options: { from: { type: 'string' }, to: { type: 'string', default: SHIPPED } } })
@@ -26,10 +25,10 @@ try {
   for (const { ranges } of HAND_ENTERED) checkRanges(ranges)
 
   const table = buildTable(CATALOG, claims)
-  const changes = describeUpdate(await readTable(target), table)
+  const changes = describeUpdate(readTable(target), table)
   if (changes.length > 0) {
-    // A reader of the file never meets half of it.
-    writeFileSync(`${target}.new`, await renderModule(table))
+    // Renamed into place, so that no reader ever meets half a file.
+    writeFileSync(`${target}.new`, await format(JSON.stringify(table), { parser: 'json', printWidth: 120 }))
     renameSync(`${target}.new`, target)
   }
   for (const line of changes) console.log(line)
@@ -41,9 +40,23 @@ try {
   process.exit(1)
 }
 
-/** The table that stands in a file; empty when there is none. */
-async function readTable(file: string): Promise<readonly ProviderRanges[]> {
-  if (!existsSync(file)) return []
-  const module = (await import(pathToFileURL(file).href)) as { PROVIDER_RANGES?: readonly ProviderRanges[] }
-  return module.PROVIDER_RANGES ?? []
+/** The table in a file; empty when the file does not exist. */
+function readTable(file: string): readonly ProviderRanges[] {
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ProviderRanges[]) : []
+}
+
+/** What an update changes, one line per provider affected: `zoom: 2 ranges added, 1 removed; as of 2026-08-30`. */
+function describeUpdate(before: readonly ProviderRanges[], after: readonly ProviderRanges[]): string[] {
+  const names = [...new Set([...before, ...after].map(({ provider }) => provider))].sort()
+  return names.flatMap((name) => {
+    const was = before.find(({ provider }) => provider === name)
+    const is = after.find(({ provider }) => provider === name)
+    if (is === undefined) return [`${name}: gone`]
+    if (was === undefined) return [`${name}: new, ${is.ranges.length} ranges`]
+    if (JSON.stringify(was) === JSON.stringify(is)) return []
+    const added = is.ranges.filter((range) => !was.ranges.includes(range)).length
+    const removed = was.ranges.filter((range) => !is.ranges.includes(range)).length
+    const dates = [...new Set(is.sources.map(({ asOf }) => asOf))].join(' and ')
+    return [`${name}: ${added} ranges added, ${removed} removed; as of ${dates}`]
+  })
 }

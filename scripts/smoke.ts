@@ -25,6 +25,7 @@ const SHIPPED = [
   'dist/http.js',
   'dist/pce-client/index.js',
   'dist/pce-client/index.d.ts',
+  'dist/domain/traffic/providers/provider-ranges.json',
 ]
 const NEVER_SHIPPED = /(^|\/)(test|scripts|node_modules|\.ci)\/|\.test\.|(^|\/)\.env$|\.(pem|key|db|log)$/
 

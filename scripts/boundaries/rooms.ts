@@ -128,6 +128,14 @@ export const ROOMS: readonly Room[] = [
     why: 'What a tool is depends on no tool.',
   },
   {
+    name: 'domain/traffic/providers/read-ranges.ts',
+    files: ['domain/traffic/providers/read-ranges.ts'],
+    mayImport: [],
+    packages: ['node:fs', 'node:path', 'node:url'],
+    production: true,
+    why: 'Data that ships with the code is read as a file, not compiled into it; no caller has a say in which.',
+  },
+  {
     name: 'domain',
     files: ['domain/**', 'tools/answers/**'],
     mayImport: ['domain/**', 'tools/answers/**', 'tools/define.ts', 'schemas/**'],

@@ -1,6 +1,6 @@
 import { mergeCidr } from 'cidr-tools'
 import ipaddr from 'ipaddr.js'
-import type { ProviderRanges, ProviderSource } from '../../domain/traffic/providers/provider-table.js'
+import type { ProviderRanges, ProviderSource } from '../../domain/traffic/providers/read-ranges.js'
 import type { CatalogEntry } from './catalog.js'
 
 /** What one source says about one provider. */

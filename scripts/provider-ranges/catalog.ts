@@ -1,10 +1,10 @@
-import type { ProviderRanges } from '../../domain/traffic/providers/provider-table.js'
+import type { ProviderRanges } from '../../domain/traffic/providers/read-ranges.js'
 
 export type CatalogEntry = Pick<ProviderRanges, 'provider' | 'confidence' | 'complete'>
 
 /**
- * The providers of T14, from the most telling name to the least: a block that two of them publish is the first one's. `complete`
- * says whether the sources list every address of the provider; it is false where
+ * The providers of T14, from the most specific name to the least: a block that two of them publish belongs to the first. `complete` says
+ * whether the sources list every address of the provider; it is false where
  * - the vendor publishes none and only what its own networks announce is known (box, dropbox, workday);
  * - some of the services are published elsewhere, by name only, or not at all (atlassian, salesforce, microsoft365…);
  * - only whole blocks are taken (azure-hosted).

@@ -5,11 +5,11 @@ import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSyn
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { parseLines } from '../../scripts/provider-ranges/parse-feeds.js'
 import { fromPublishers, readClaims } from '../../scripts/provider-ranges/read-feeds.js'
-import type { ProviderRanges } from '../../domain/traffic/providers/provider-table.js'
+import type { ProviderRanges } from '../../domain/traffic/providers/read-ranges.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const FILE_DAY = new Date('2031-05-06T07:08:09Z')
@@ -89,7 +89,7 @@ const run = (...args: string[]) =>
 
 t.test('feeds become a table', async (t) => {
   const dir = t.testdir({ feeds: {}, out: {} })
-  const [feeds, out] = [join(dir, 'feeds'), join(dir, 'out', 'table.ts')]
+  const [feeds, out] = [join(dir, 'feeds'), join(dir, 'out', 'table.json')]
   writeFeeds(feeds)
   const first = run('--from', feeds, '--to', out)
   t.equal(first.status, 0, first.stderr)
@@ -97,13 +97,10 @@ t.test('feeds become a table', async (t) => {
   t.match(first.stdout, /^21 providers, \d+ ranges: written$/m)
   const written = readFileSync(out, 'utf8')
 
-  const { PROVIDER_RANGES } = (await import(pathToFileURL(out).href)) as { PROVIDER_RANGES: ProviderRanges[] }
-  const of = (name: string) => PROVIDER_RANGES.find(({ provider }) => provider === name)!
-  t.same(
-    PROVIDER_RANGES.map(({ provider }) => provider),
-    PROVIDER_RANGES.map(({ provider }) => provider).sort(),
-    'in order of their names',
-  )
+  const table = JSON.parse(written) as ProviderRanges[]
+  const of = (name: string) => table.find(({ provider }) => provider === name)!
+  const names = table.map(({ provider }) => provider)
+  t.same(names, names.toSorted(), 'in order of their names')
   t.same(
     of('aws-s3'),
     {
@@ -148,12 +145,12 @@ t.test('feeds become a table', async (t) => {
   t.equal(changed.status, 0, changed.stderr)
   t.match(changed.stdout, /^zoom: 2 ranges added, 1 removed; as of 2031-05-06\n21 providers, \d+ ranges: written\n$/)
   t.match(readFileSync(out, 'utf8'), '144.195.0.0/16')
-  t.same(readdirSync(join(dir, 'out')), ['table.ts'], 'nothing else is left behind')
+  t.same(readdirSync(join(dir, 'out')), ['table.json'], 'nothing else is left behind')
 })
 
 t.test('one bad feed, and nothing is written', async (t) => {
   const dir = t.testdir({ feeds: {} })
-  const [feeds, out] = [join(dir, 'feeds'), join(dir, 'table.ts')]
+  const [feeds, out] = [join(dir, 'feeds'), join(dir, 'table.json')]
   const aws = FEEDS['aws-ip-ranges.json'] as { prefixes: object[] }
   // Several faults a run: each run starts a process.
   const runs: { feeds: Record<string, unknown>; says: (string | RegExp)[] }[] = [

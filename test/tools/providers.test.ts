@@ -1,10 +1,20 @@
 /** Who owns an external address (T14): the shipped table, and the lookup over it and over any other. */
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
 import fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
 import t from 'tap'
 import { findProvider, indexProviders } from '../../domain/traffic/providers/find-provider.js'
-import { PROVIDER_RANGES } from '../../domain/traffic/providers/provider-ranges.js'
-import type { ProviderRanges } from '../../domain/traffic/providers/provider-table.js'
+import {
+  PROVIDER_RANGES_FILE,
+  readProviderRanges,
+  type ProviderRanges,
+} from '../../domain/traffic/providers/read-ranges.js'
+
+const PROVIDER_RANGES = readProviderRanges()
 
 /** A range as numbers, by other means than the lookup reads it. */
 interface Block {
@@ -223,4 +233,27 @@ t.test('for any address and any table the longest range wins', async (t) => {
       return isMapped(ip) || find(ip)?.provider === bruteForce(blocks, number, bytes.length * 8)
     })
   })
+})
+
+t.test('a bundle finds the table beside it or above, and says when it was not shipped', async (t) => {
+  // Outside the project, where the table of the sources cannot be found by mistake.
+  const folder = mkdtempSync(join(tmpdir(), 'svc-mcp-providers-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const root = fileURLToPath(new URL('../..', import.meta.url))
+  const load = async (place: string) => {
+    const outfile = join(folder, place)
+    const entryPoints = ['domain/traffic/providers/find-provider.ts']
+    await build({ absWorkingDir: root, entryPoints, outfile, bundle: true, platform: 'node', format: 'esm' })
+    return (await import(pathToFileURL(outfile).href)) as { findProvider: typeof findProvider }
+  }
+  const entry = await load('dist/stdio.mjs')
+  t.throws(() => entry.findProvider('8.8.8.8'), { code: 'ENOENT' })
+
+  cpSync(join(root, PROVIDER_RANGES_FILE), join(folder, 'dist', PROVIDER_RANGES_FILE))
+  const google = { provider: 'google-services', confidence: 'ambiguous' }
+  const chunk = await load('dist/stdio/chunk.mjs')
+  t.same(
+    [entry, chunk].map((module) => module.findProvider('8.8.8.8')),
+    [google, google],
+  )
 })

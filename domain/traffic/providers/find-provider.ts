@@ -1,8 +1,7 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import LongestPrefixMatch from 'longest-prefix-match'
-import { PROVIDER_RANGES } from './provider-ranges.js'
-import type { ProviderConfidence, ProviderRanges } from './provider-table.js'
+import { readProviderRanges, type ProviderConfidence, type ProviderRanges } from './read-ranges.js'
 
 /** Who owns an address, and how far that can be trusted. */
 export interface Attribution {
@@ -13,12 +12,12 @@ export interface Attribution {
 let shipped: ((ip: string) => Attribution | null) | undefined
 
 /**
- * The provider in whose published range an address lies; where ranges nest, the one of the longest prefix (T14). An IPv4 address
- * written as IPv6 (`::ffff:…`) counts as the IPv4 address. Null for addresses nobody in the table claims, private ones among them,
- * and for text that is no address. Needs no network: the table is shipped, and indexed at the first call.
+ * The provider in whose published range an address lies; where ranges nest, the one of the longest prefix (T14). An IPv4 address written
+ * as IPv6 (`::ffff:…`) counts as the IPv4 address. Null for addresses nobody in the table claims, private ones among them, and for
+ * text that is no address. Needs no network: the table is shipped, and is read and indexed at the first call.
  */
 export function findProvider(ip: string): Attribution | null {
-  shipped ??= indexProviders(PROVIDER_RANGES)
+  shipped ??= indexProviders(readProviderRanges())
   return shipped(ip)
 }
 
