@@ -2,7 +2,6 @@ import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import type { ErrorDetails } from '../../schemas/errors.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
-import { cleanDeep, cleanText } from '../text/clean-text.js'
 import { forgetLabels, loadLabels, type LabelIndex, type ReadContext } from '../inventory/load-labels.js'
 
 export interface LabelOutput {
@@ -13,27 +12,22 @@ export interface LabelOutput {
 
 /** A label as answers show it. */
 export function showLabel({ href, key, value }: Label): LabelOutput {
-  return cleanDeep({ href, key, value })
+  return { href, key, value }
 }
 
 /** The refusal of a label that is there already. */
 export function labelExists(label: Label): ToolError {
   const details: ErrorDetails = { href: label.href, existing_label: showLabel(label) }
-  return new ToolError(
-    'already_exists',
-    `The label ${cleanText(label.key)}=${cleanText(label.value)} exists already.`,
-    details,
-    {
-      hint: 'Use the existing label.',
-    },
-  )
+  return new ToolError('already_exists', `The label ${label.key}=${label.value} exists already.`, details, {
+    hint: 'Use the existing label.',
+  })
 }
 
 /** Labels that differ from the wanted one in case only, said in one sentence; undefined when there are none but `own`. */
 export function warnOfCaseVariants(index: LabelIndex, key: string, value: string, own?: string): string | undefined {
   const variants = index.caseVariants(key, value).filter(({ href }) => href !== own)
   if (variants.length === 0) return undefined
-  const list = variants.map(({ key, value, href }) => `${cleanText(key)}=${cleanText(value)} (${href})`).join(', ')
+  const list = variants.map(({ key, value, href }) => `${key}=${value} (${href})`).join(', ')
   return `${key}=${value} differs in case only from ${list}; policy treats them as different labels.`
 }
 

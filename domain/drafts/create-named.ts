@@ -1,6 +1,5 @@
 import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
-import { cleanText } from '../text/clean-text.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import { apiOf, nounOf, type NamedKind, type NamedObject, type ObjectOf } from '../inventory/find-object.js'
 
@@ -30,7 +29,7 @@ export async function refuseTakenName(
   if (existing === undefined) return
   // A name stays taken until its deletion is provisioned (P4).
   const state = existing.update_type === 'delete' ? ' Its deletion is pending; provision it to free the name.' : ''
-  const what = { href: existing.href, name: cleanText(name) }
+  const what = { href: existing.href, name }
   const text = `The name "${name}" belongs to another ${nounOf(kind)} already.${state}`
   throw new ToolError('already_exists', text, { [UNIQUE[kind].detail]: what })
 }

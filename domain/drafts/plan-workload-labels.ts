@@ -1,7 +1,7 @@
 import type { PlannedRequest } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
-import { cleanText } from '../text/clean-text.js'
+import { hidesCharacters } from '../text/escape-text.js'
 import { warnOfCaseVariants } from './create-label.js'
 import type { LabelIndex } from '../inventory/load-labels.js'
 import {
@@ -64,7 +64,7 @@ function toNewLabel(reference: LabelReference): { key: string; value: string } {
 }
 
 function isName(text: string): boolean {
-  return text !== '' && text === text.trim() && text === cleanText(text) && text.length <= 255
+  return text !== '' && text === text.trim() && !hidesCharacters(text) && text.length <= 255
 }
 
 /** The labels' hrefs in the plan's order, with a placeholder for each label that is yet to be created. */

@@ -1,7 +1,6 @@
 import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
 import type { IngressService } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
-import { cleanText } from '../text/clean-text.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { checkPortRange, type PortRange } from '../inventory/port-range.js'
 import type { PolicyLookups } from '../inventory/policy-lookups.js'
@@ -73,9 +72,7 @@ export async function resolveEgressServices(
     const resolved = await resolveOne(lookups, reference, fail)
     if (!('service' in resolved)) throw fail('egress services are service objects; ports belong into ingress_services.')
     if (!isEgressService(resolved.service)) {
-      throw fail(
-        `service "${cleanText(resolved.service.name)}" names no outbound Windows process (windows_egress_services).`,
-      )
+      throw fail(`service "${resolved.service.name}" names no outbound Windows process (windows_egress_services).`)
     }
     services.push(resolved.service)
   }
@@ -154,8 +151,8 @@ function toList(references: ServiceReferences): ServiceReference[] {
 }
 
 const serviceOf = (resolved: ResolvedService) => ('service' in resolved ? [resolved.service] : [])
-const toNamed = ({ href, name }: Service) => ({ href: toDraftHref(href), name: cleanText(name) })
-const names = (services: readonly Service[]) => services.map(({ name }) => `"${cleanText(name)}"`).join(', ')
+const toNamed = ({ href, name }: Service) => ({ href: toDraftHref(href), name })
+const names = (services: readonly Service[]) => services.map(({ name }) => `"${name}"`).join(', ')
 
 /** Payload form: hrefs of the draft, or ports. */
 export function toWireServices(resolved: readonly ResolvedService[]): IngressService[] {

@@ -2,7 +2,6 @@ import type { PlannedRequest } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { ToolContext } from '../call.js'
-import { cleanDeep } from '../text/clean-text.js'
 import { findDifferences, type Difference } from '../policy/compare-stored.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { requireObject } from './read-back.js'
@@ -67,14 +66,14 @@ export async function updateObject<T extends PceObject>(
     message,
     href,
     ...more,
-    ...(warnings.length > 0 && { warnings: cleanDeep(warnings) }),
+    ...(warnings.length > 0 && { warnings }),
     stored,
   })
   if (fields.length === 0) {
     const dry = dryRun === true ? { dry_run: true, requests: [] } : {}
     return answer(`${what} is so already; nothing was written.`, { updated_fields: [], ...dry }, current)
   }
-  const previous = cleanDeep(Object.fromEntries(fields.map((field) => [field, current[field] ?? null])))
+  const previous = Object.fromEntries(fields.map((field) => [field, current[field] ?? null]))
   if (dryRun === true) {
     const requests = [{ method: 'PUT', path: href, body: sent }]
     return answer(`Would change ${what}: ${fields.join(', ')}.`, { dry_run: true, requests, previous }, current)
@@ -85,7 +84,7 @@ export async function updateObject<T extends PceObject>(
   let differences: Difference[] = []
   try {
     stored = requireObject(await read(href))
-    differences = cleanDeep(findDifferences(sent, stored))
+    differences = findDifferences(sent, stored)
   } catch {
     warnings.push('It was changed, but could not be read back to check what was stored.')
   }

@@ -1,6 +1,5 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
-import { cleanDeep } from '../text/clean-text.js'
 import type { LabelIndex } from './load-labels.js'
 import { nearNames } from '../text/near-names.js'
 import { parseHref } from './parse-href.js'
@@ -34,7 +33,7 @@ export function findLabel(index: LabelIndex, { href, key, value }: LabelIdentity
   const label = index.find(key, value)
   if (label !== undefined) return label
   const near = index.values(key).length > 0 ? nearNames(value, index.values(key)) : []
-  const keys = near.length === 0 ? { keys: cleanDeep(index.keys().slice(0, MAX_KEYS)) } : {}
+  const keys = near.length === 0 ? { keys: index.keys().slice(0, MAX_KEYS) } : {}
   throw new ToolError('not_found', `No label is exactly ${key}=${value}.`, { key, value, near_names: near, ...keys })
 }
 

@@ -1,7 +1,6 @@
 import { PceApiError, type ObjectApi, type PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import { cleanDeep, cleanText } from '../text/clean-text.js'
 import { fetchEvery } from './fetch-every.js'
 import { nearNames } from '../text/near-names.js'
 import { parseHref, toActiveHref, toDraftHref } from './parse-href.js'
@@ -50,7 +49,7 @@ export function nounOf(kind: NamedKind): string {
 
 /** One object as messages call it: `the IP list Branch offices`. */
 export function describeObject(kind: NamedKind, { href, name, hostname }: NamedObject): string {
-  return `the ${nounOf(kind)} ${cleanText(name ?? hostname ?? href)}`
+  return `the ${nounOf(kind)} ${name ?? hostname ?? href}`
 }
 
 export function apiOf<K extends NamedKind>(pce: PceClient, kind: K): ObjectApi<ObjectOf<K>> {
@@ -142,7 +141,7 @@ export async function findByHref<K extends NamedKind>(
 
 function ambiguous(kind: NamedKind, name: string, found: readonly NamedObject[]): ToolError {
   const candidates = found.slice(0, MAX_CANDIDATES).map(({ href, name: own = null, hostname }) => {
-    return cleanDeep({ href, name: own, ...(hostname != null && { hostname }) })
+    return { href, name: own, ...(hostname != null && { hostname }) }
   })
   const text = `${found.length} objects of kind ${nounOf(kind)} are named "${name}".`
   return new ToolError('ambiguous_name', text, { kind, name, candidates }, { hint: 'Name it by its href.' })

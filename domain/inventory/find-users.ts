@@ -1,7 +1,6 @@
 import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import type { ErrorDetails } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import { cleanDeep } from '../text/clean-text.js'
 import { fetchEvery } from './fetch-every.js'
 import { toDraftHref } from './parse-href.js'
 import { pointsAt } from './points-at.js'
@@ -45,7 +44,7 @@ export async function findPolicyUsers(
   }
   return {
     details: {
-      used_by: cleanDeep([...users.values()].slice(0, MAX_LISTED)),
+      used_by: [...users.values()].slice(0, MAX_LISTED),
       used_by_total: users.size,
       ...(unread.size > 0 && { used_by_unread: [...unread] }),
     },

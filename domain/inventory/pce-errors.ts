@@ -1,6 +1,5 @@
 import { PceApiError, PceError } from '../../pce-client/index.js'
 import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
-import { cleanText } from '../text/clean-text.js'
 
 /**
  * A failure with more to say than the error alone: what was written before it, say. Status, token and message of the PCE
@@ -34,11 +33,11 @@ export function factsOf(error: PceError): ErrorDetails {
 }
 
 /**
- * Why something failed that is not the failure to report: the words of the PCE client, cleaned and clipped; fixed text for what
+ * Why something failed that is not the failure to report: the words of the PCE client; fixed text for what
  * nobody has vouched for.
  */
 export function reasonOf(error: unknown): string {
-  return error instanceof PceError || error instanceof ToolError ? cleanText(error.message) : 'It failed in the server.'
+  return error instanceof PceError || error instanceof ToolError ? error.message : 'It failed in the server.'
 }
 
 /** True when the write that failed may have been carried out nevertheless. */

@@ -1,7 +1,6 @@
 import type { PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
-import { cleanText } from '../text/clean-text.js'
 import { loadLabels, type LabelIndex, type ReadContext } from './load-labels.js'
 import { nearNames } from '../text/near-names.js'
 
@@ -73,7 +72,7 @@ function findPair(index: LabelIndex, ref: string, key: string, value: string): L
   if (label !== undefined) return label
   const values = index.values(key)
   if (values.length > 0) return { ref, valid: nearNames(value, values, MAX_VALID_VALUES) }
-  return { ref, valid: cleanText(`No label has the key "${key}". Keys: ${index.keys().join(', ')}.`) }
+  return { ref, valid: `No label has the key "${key}". Keys: ${index.keys().join(', ')}.` }
 }
 
 function explainBareText(index: LabelIndex, text: string): string {

@@ -4,7 +4,6 @@ import type { PceObject } from '../../schemas/pce/reference.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { ToolContext } from '../call.js'
 import { nameAuthors } from '../inventory/author-names.js'
-import { cleanDeep } from '../text/clean-text.js'
 import { diffFields } from './diff-fields.js'
 import { diffRuleSet } from './diff-rule-set.js'
 import { findUses, loadPolicyUsers, type PolicyUsers, type Use } from '../inventory/find-uses.js'
@@ -46,7 +45,7 @@ export async function describeChanges(ctx: Context, changes: readonly TypedPendi
   const described: PolicyChange[] = []
   for (const [at, change] of changes.entries())
     described.push(await describe(change, versions[at] as Versions, judging))
-  return cleanDeep(await nameAuthors(pce, described, signal))
+  return nameAuthors(pce, described, signal)
 }
 
 async function describe(

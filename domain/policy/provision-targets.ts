@@ -1,7 +1,6 @@
 import type { TypedPendingChange } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import { CHANGE_SUBSET_TYPES, type ChangeSubset, type ChangeSubsetType } from '../../schemas/pce/policy.js'
-import { cleanDeep } from '../text/clean-text.js'
 import { parseHref, toDraftHref } from '../inventory/parse-href.js'
 
 /** Pending changes an error names at most. */
@@ -53,12 +52,12 @@ export function choosePending(hrefs: readonly string[], pending: readonly TypedP
 
 /** A pending change in an answer. */
 export function showPending({ href, type, name, update_type: updateType }: TypedPendingChange) {
-  return cleanDeep({
+  return {
     href,
     type,
     ...(name !== undefined && { name }),
     ...(updateType !== undefined && { update_type: updateType }),
-  })
+  }
 }
 
 /** Draft references by type, as POST /sec_policy takes them. */

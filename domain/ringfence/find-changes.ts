@@ -1,7 +1,6 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { ToolContext } from '../call.js'
-import { cleanText } from '../text/clean-text.js'
 import { loadDenyRules } from '../inventory/load-deny-rules.js'
 import { readExisting } from './compare-existing.js'
 import { findRingfence } from './find-ringfence.js'
@@ -64,16 +63,15 @@ async function readAgain(
   if (!ruleSet.enabled) return none('the rule set was disabled')
   const [complete] = await loadDenyRules(pce, [ruleSet], signal)
   if (complete === undefined || complete.error !== undefined)
-    throw new ToolError('pce_error', `The deny rules of ${cleanText(name)} could not be read again.`)
+    throw new ToolError('pce_error', `The deny rules of ${name} could not be read again.`)
   return { ruleSet: complete.ruleSet, changed: [] }
 }
 
 function changedError({ name, ruleSet }: Prepared, changed: readonly string[], text: string): ToolError {
-  const shown = cleanText(name)
-  return new ToolError('already_exists', `The rule set ${shown} ${text}`, {
+  return new ToolError('already_exists', `The rule set ${name} ${text}`, {
     reason: 'changed_meanwhile',
     changed: [...changed],
-    ...(ruleSet !== null && { existing_ruleset: { href: ruleSet.href, name: shown } }),
+    ...(ruleSet !== null && { existing_ruleset: { href: ruleSet.href, name } }),
   })
 }
 

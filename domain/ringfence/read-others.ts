@@ -2,7 +2,6 @@ import { PceApiError, PceError, type PceClient } from '../../pce-client/index.js
 import type { EnforcementBoundary } from '../../schemas/pce/enforcement-boundary.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
-import { cleanText } from '../text/clean-text.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
 import { loadDenyRules, type WithDenyRules } from '../inventory/load-deny-rules.js'
@@ -86,12 +85,10 @@ export async function readOthers(
       })
       return { allow: of('allow'), deny: of('deny'), override: of('override') }
     },
-    pending: [...new Set([...changed.map(({ ruleSet }) => ruleSet), ...hidden, ...changedBoundaries])].map(({ name }) =>
-      cleanText(name),
+    pending: [...new Set([...changed.map(({ ruleSet }) => ruleSet), ...hidden, ...changedBoundaries])].map(
+      ({ name }) => name,
     ),
-    unread: [...draft, ...active].flatMap(({ ruleSet, error }) =>
-      error === undefined ? [] : [cleanText(ruleSet.name)],
-    ),
+    unread: [...draft, ...active].flatMap(({ ruleSet, error }) => (error === undefined ? [] : [ruleSet.name])),
   }
 }
 

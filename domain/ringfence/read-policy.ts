@@ -4,7 +4,6 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { Actor, RuleSet } from '../../schemas/pce/rule-set.js'
 import { ALL_SERVICES_NAME, type Service } from '../../schemas/pce/service.js'
 import type { ToolContext } from '../call.js'
-import { cleanText } from '../text/clean-text.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import type { LabelIndex } from '../inventory/load-labels.js'
 import { loadDenyRules } from '../inventory/load-deny-rules.js'
@@ -87,8 +86,8 @@ export async function findOwnRuleSet(
     throw inTheWay(ruleSet, 'disabled', 'is disabled; enable it with update-ruleset, or choose another name')
   const [complete] = await loadDenyRules(pce, [ruleSet], signal)
   if (complete === undefined || complete.error !== undefined) {
-    const text = `The deny rules of ${cleanText(name)} could not be read, so nothing was planned or written. ${complete?.error ?? ''}`
-    throw new ToolError('pce_error', text.trim(), { ruleset: { href: ruleSet.href, name: cleanText(name) } })
+    const text = `The deny rules of ${name} could not be read, so nothing was planned or written. ${complete?.error ?? ''}`
+    throw new ToolError('pce_error', text.trim(), { ruleset: { href: ruleSet.href, name } })
   }
   return complete.ruleSet
 }
@@ -99,9 +98,8 @@ const CONFLICTS = {
 }
 
 function inTheWay({ href, name }: RuleSet, reason: string, why: string): ToolError {
-  const shown = cleanText(name)
-  return new ToolError('already_exists', `The rule set ${shown} exists and ${why}. Nothing was written.`, {
-    existing_ruleset: { href, name: shown },
+  return new ToolError('already_exists', `The rule set ${name} exists and ${why}. Nothing was written.`, {
+    existing_ruleset: { href, name },
     reason,
   })
 }

@@ -1,7 +1,6 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../call.js'
-import { cleanText } from '../text/clean-text.js'
 import { resolveApplication } from '../inventory/resolve-application.js'
 import { ringfenceName } from './find-ringfence.js'
 import type { RingfenceOptions } from './prepare-ringfence.js'
@@ -51,7 +50,7 @@ export async function resolveBatch(
     const shown = `${app.value} (${env.value})`
     const owner = owners.get(name)
     if (owner !== undefined) {
-      const text = `${owner} and ${shown} would both be the rule set ${cleanText(name)}. Nothing was written.`
+      const text = `${owner} and ${shown} would both be the rule set ${name}. Nothing was written.`
       throw new ToolError(
         'invalid_argument',
         text,

@@ -1,9 +1,8 @@
 import { distance } from 'fastest-levenshtein'
-import { cleanText } from './clean-text.js'
 
 /**
  * The candidates most like what was asked for, best first: those that contain it (or are contained), then by edit distance,
- * case ignored, cleaned for display. For "did you mean" lists only; nothing is ever resolved by likeness.
+ * case ignored. For "did you mean" lists only; nothing is ever resolved by likeness.
  */
 export function nearNames(wanted: string, candidates: Iterable<string>, limit = 5): string[] {
   const target = wanted.toLowerCase()
@@ -11,7 +10,7 @@ export function nearNames(wanted: string, candidates: Iterable<string>, limit = 
     .map((name) => ({ name, score: unlikeness(target, name.toLowerCase()) }))
     .sort((a, b) => a.score - b.score || (a.name < b.name ? -1 : 1))
     .slice(0, limit)
-    .map(({ name }) => cleanText(name))
+    .map(({ name }) => name)
 }
 
 function unlikeness(target: string, name: string): number {

@@ -1,4 +1,5 @@
 import levenshtein from 'fastest-levenshtein'
+import { readEscapes } from '../../domain/text/escape-text.js'
 import type { Approval } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { AnyTool } from '../../tools/define.js'
@@ -23,7 +24,8 @@ export interface Admitted {
 }
 
 /**
- * Asks the gates in their order, with the check of the arguments between those that need none and those that do.
+ * Asks the gates in their order, with the check of the arguments between those that need none and those that do. An escape
+ * in them stands for its character from here on; gates that compare calls look at what the client sent.
  * Returns the arguments with their defaults and the context of the handler; throws RefusedCall.
  */
 export async function admitCall(
@@ -43,7 +45,7 @@ export async function admitCall(
       if (checking !== undefined) await checking
     }
     asked = 'arguments'
-    const args = validateArguments(subject.tool, subject.call.arguments)
+    const args = validateArguments(subject.tool, readEscapes(subject.call.arguments))
     const approve = (approval: Approval) => (approved = approval)
     for (const gate of gates) {
       if (gate.needs !== 'arguments' || gate.concerns?.(subject.tool) === false) continue

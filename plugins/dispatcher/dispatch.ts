@@ -1,3 +1,4 @@
+import { makeSafe } from '../../domain/text/escape-text.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { AnyTool } from '../../tools/define.js'
 import { convert } from '../errors/convert.js'
@@ -65,7 +66,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const run: Run = { controller: new AbortController(), release: () => {}, abandon: () => {} }
     running.add(run)
     try {
-      return await decideAndRun(call, session, run)
+      return makeSafe(await decideAndRun(call, session, run))
     } finally {
       run.release()
       running.delete(run)

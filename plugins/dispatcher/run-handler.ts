@@ -1,3 +1,4 @@
+import { makeSafe } from '../../domain/text/escape-text.js'
 import type { AuditFacts } from '../../schemas/audit.js'
 import type { Limits } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
@@ -83,7 +84,7 @@ export function contextOf(call: ToolCall, session: Session, signals: CallSignals
     ...signals,
     limits: ports.limits,
     now: ports.now,
-    progress: (update) => call.progress(update),
+    progress: (update) => call.progress(makeSafe(update)),
     server: ports.server,
     log: {
       debug: (more, message) => ports.log.debug({ ...facts, ...more }, message),

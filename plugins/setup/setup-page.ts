@@ -1,11 +1,11 @@
 import { html } from 'ghtml'
+import { clipText, escapeText } from '../../domain/text/escape-text.js'
 import type { FieldErrors } from './find-field-errors.js'
 import { CSRF_FIELD, FORM_FIELDS } from './form-fields.js'
 import type { Notice } from './notice.js'
 import { layOut, renderNotice } from './page-layout.js'
 import type { ToolAnswer, Visitor } from './ports.js'
 import { idOf, renderRegistrationForm } from './registration-form.js'
-import { showText } from './show-text.js'
 import { renderStatusCard, type CredentialStatus } from './status-card.js'
 
 export interface SetupPage {
@@ -22,6 +22,8 @@ export interface SetupPage {
   /** Whether there is a login to end: a bearer token is none. */
   canLogOut: boolean
 }
+
+const LONGEST_SHOWN = 300
 
 /** The page of /setup: whose credentials these are, what is registered, and the forms that change it. */
 export function renderSetupPage(page: SetupPage): string {
@@ -45,10 +47,13 @@ export function renderSetupPage(page: SetupPage): string {
   })
 }
 
+/** What a provider says of a person: nobody can make a name look like another one. It still has to be encoded. */
+const show = (text: string) => escapeText(clipText(text, LONGEST_SHOWN))
+
 const renderVisitor = ({ identity, role }: Visitor) =>
   html`<p class="who">
-    You are <b><bdi>${showText(identity.sub)}</bdi></b> <span class="badge plain">${role ?? 'no role'}</span><br />
-    <span class="hint">logged in at <bdi>${showText(identity.iss)}</bdi></span>
+    You are <b><bdi>${show(identity.sub)}</bdi></b> <span class="badge plain">${role ?? 'no role'}</span><br />
+    <span class="hint">logged in at <bdi>${show(identity.iss)}</bdi></span>
   </p>`
 
 /** Every field error once more, as a link to its field. */

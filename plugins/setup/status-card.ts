@@ -1,7 +1,6 @@
 import { html } from 'ghtml'
 import type { Role } from '../../schemas/caller.js'
 import type { ToolAnswer } from './ports.js'
-import { showText } from './show-text.js'
 
 /** What check-pce-credentials-status answers. */
 export interface CredentialStatus {
@@ -63,7 +62,7 @@ const renderFact = ([name, text]: [string, string]) =>
 
 function factsOf(value: CredentialStatus): [string, string][] {
   const { label, pce_host: host, pce_port: port, pce_org_id: org, tls_verify: tls } = value
-  const facts: [string, unknown][] = [
+  const facts: [string, string | number | undefined][] = [
     ['Name', label],
     ['PCE host', host],
     ['Port', port],
@@ -71,5 +70,5 @@ function factsOf(value: CredentialStatus): [string, string][] {
     ['Certificate', tls === undefined ? undefined : tls ? 'checked' : 'not checked'],
     ['API key, secret', 'stored encrypted, never shown'],
   ]
-  return facts.flatMap(([name, fact]) => (fact === undefined || fact === '' ? [] : [[name, showText(fact)]]))
+  return facts.flatMap(([name, fact]) => (fact === undefined || fact === '' ? [] : [[name, String(fact)]]))
 }

@@ -80,6 +80,7 @@ function pluginRooms(plugin: string): Room[] {
         `plugins/${plugin}/**`,
         'schemas/**',
         'domain/call.ts',
+        'domain/text/escape-text.ts',
         'tools/define.ts',
         'tools/index.ts',
         'pce-client/index.ts',

@@ -648,7 +648,7 @@ t.test('what is shown of each kind of change', async (t) => {
       const partly = await bench.ok(TOOL)
       t.match(partly, { total_pending_changes: 3, updated_count: 1 })
       const row = rowsOf(partly).allowing
-      t.match(row, { group: 'updated', diff_error: /403.*Not yours/ })
+      t.match(row, { group: 'updated', diff_error: /403.*Not⟨U\+202E⟩ yours/ })
       for (const missing of ['fields', 'rules', 'effect', 'risks']) t.notOk(missing in row, `${missing} is left open`)
       t.match(rowsOf(partly).partner, { effect: 'neutral' })
     }
@@ -726,7 +726,7 @@ t.test('references compare by what they point at, not by what it is called', asy
   t.equal(allowing.effect, 'neutral')
 })
 
-t.test('hostile names and texts are cleaned', async (t) => {
+t.test('hostile names and texts are escaped and clipped', async (t) => {
   const bench = await startBench(t)
   const { pce } = bench
   const name = 'safe\u202e name\u200b'
@@ -736,12 +736,10 @@ t.test('hostile names and texts are cleaned', async (t) => {
     ip_ranges: [{ from_ip: '198.51.100.1' }],
   })
   const answer = await bench.ok(TOOL)
-  // eslint-disable-next-line no-control-regex -- the characters that must be gone
-  t.notMatch(JSON.stringify(answer), /[\u202e\u200b\u0000]|\\u0000/)
-  const row = rowsOf(answer)['safe name']
-  t.ok(row, 'the name without what hides in it')
+  const row = rowsOf(answer)['safe⟨U+202E⟩ name⟨U+200B⟩']
+  t.ok(row, 'the name with what hides in it')
   const { draft } = row.fields.find(({ field }: Json) => field === 'description')
-  t.equal(draft.length, 1000)
+  t.equal(draft, `read⟨U+0000⟩ this⟨U+000A⟩${'x'.repeat(974)}…`)
 })
 
 t.test('many changes', async (t) => {

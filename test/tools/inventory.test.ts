@@ -626,7 +626,7 @@ t.test('get-workloads', async (t) => {
     t.equal(items.length, everything.filter(({ hostname }) => hostname?.includes('prod')).length, 'with a filter')
   })
 
-  await t.test('text a PCE user wrote is stripped of what cannot be seen, and clipped', async (t) => {
+  await t.test('text a PCE user wrote shows what hides in it, and is clipped', async (t) => {
     const hidden = String.fromCodePoint(0xe0049, 0xe0067)
     const { href } = await bench.pce.workloads.create({
       name: `evil\u202Ename\u200B${hidden}`,
@@ -635,10 +635,9 @@ t.test('get-workloads', async (t) => {
       interfaces: [{ name: 'eth0', address: '10.99.0.1' }],
     })
     const compact = await bench.ok('get-workloads', { hostname: 'evil-host' })
-    t.same(compact.data[0].slice(0, 2), [href, 'evilname'])
+    t.same(compact.data[0].slice(0, 2), [href, 'evil⟨U+202E⟩name⟨U+200B⟩⟨U+E0049⟩⟨U+E0067⟩'])
     const { workloads } = await bench.ok('get-workloads', { hostname: 'evil-host', detail_level: 'full' })
-    t.match(workloads[0].description, /^line one line two x+…$/)
-    t.equal(workloads[0].description.length, 1000)
+    t.equal(workloads[0].description, `line one⟨U+000A⟩line two ${'x'.repeat(974)}…`)
   })
 
   await t.test('the label list is asked for once a minute, and again for a name it does not have', async (t) => {

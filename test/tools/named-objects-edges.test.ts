@@ -240,7 +240,7 @@ t.test('messages tell what will happen', async (t) => {
   })
 })
 
-t.test('names are compared as they are and shown without what cannot be seen', async (t) => {
+t.test('names are compared as they are, and what hides in them is shown as escapes', async (t) => {
   const bench = await startBench(t)
   const hidden = 'Branch\u202E offices\u0007\u200B'
   const body = { name: hidden, ip_ranges: [{ from_ip: '10.0.0.1' }] }
@@ -261,12 +261,14 @@ t.test('names are compared as they are and shown without what cannot be seen', a
   })
 
   await t.test('in every message and answer', async (t) => {
-    const shown = { message: /the IP list Branch offices[:.]/, name: 'Branch offices' }
-    t.match(await bench.ok('update-iplist', { href, description: 'a\u200Bb', dry_run: true }), shown)
+    const visible = 'Branch⟨U+202E⟩ offices⟨U+0007⟩⟨U+200B⟩'
+    const planned = await bench.ok('update-iplist', { href, description: 'a\u200Bb', dry_run: true })
+    t.equal(planned.message, `Would change the IP list ${visible}: description.`)
+    t.same(planned.requests, [{ method: 'PUT', path: href, body: { description: 'a⟨U+200B⟩b' } }])
     const changed = await bench.ok('update-iplist', { href, new_name: 'Honest' })
-    t.match(changed, { previous: { name: 'Branch offices' } })
+    t.same(changed.previous, { name: visible })
     await bench.pce.ipLists.update(href, { name: hidden })
-    t.match(await bench.ok('delete-iplist', { href }), shown)
+    t.equal((await bench.ok('delete-iplist', { name: visible })).name, visible, 'and what is shown names the object')
   })
 
   await t.test('an object keeps its name without a word about others of that name', async (t) => {

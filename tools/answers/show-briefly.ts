@@ -1,11 +1,4 @@
-import { cleanText } from '../../domain/text/clean-text.js'
 import { jsonBytes } from './split-format.js'
-
-/** PCE text for a sentence or a short list: clean, and at most so many characters, none of them cut in half. */
-export function clipText(text: string, most: number): string {
-  const characters = [...cleanText(text)]
-  return characters.length <= most ? characters.join('') : `${characters.slice(0, most - 1).join('')}…`
-}
 
 /** As many leading rows as fit into so many bytes of JSON text; the first one always does. */
 export function rowsWithin<T>(rows: readonly T[], bytes: number): T[] {

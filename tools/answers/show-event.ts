@@ -1,6 +1,5 @@
 import type { Limits } from '../../schemas/config.js'
 import type { PceEvent } from '../../schemas/pce/event.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { answerBudget, jsonBytes } from './split-format.js'
 
 /** Room left for the paging facts and a cursor. */
@@ -12,7 +11,7 @@ const ENVELOPE_BYTES = 2_000
  */
 export function showEvent(event: PceEvent, limits: Limits) {
   const told = event.notifications ?? []
-  const shown = cleanDeep({
+  const shown = {
     href: event.href,
     event_type: event.event_type,
     timestamp: event.timestamp,
@@ -25,7 +24,7 @@ export function showEvent(event: PceEvent, limits: Limits) {
     action: event.action ?? null,
     resource_changes: event.resource_changes ?? [],
     notifications: told,
-  })
+  }
   let room = answerBudget(limits) - ENVELOPE_BYTES - jsonBytes(shown)
   if (room >= 0) return shown
 

@@ -1,10 +1,9 @@
 import type { IpListOut } from '../../schemas/ip-list-shapes.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 
 /** An IP list as answers show it. The PCE may say null for an empty list (P17). */
 export function showIpList(list: IpList): IpListOut {
-  return cleanDeep({
+  return {
     href: list.href,
     name: list.name,
     description: list.description ?? null,
@@ -21,5 +20,5 @@ export function showIpList(list: IpList): IpListOut {
     ...(list.update_type != null && { update_type: list.update_type }),
     ...(list.created_at !== undefined && { created_at: list.created_at }),
     ...(list.updated_at !== undefined && { updated_at: list.updated_at }),
-  })
+  }
 }

@@ -2,7 +2,6 @@ import type { ProfileOut } from '../../schemas/container-shapes.js'
 import type { ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../../domain/call.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { labelExpander } from '../../domain/inventory/expand-labels.js'
 
 /** Profiles as answers show them, with key and value beside each label's href. */
@@ -15,23 +14,21 @@ export async function showProfiles(
     const { href, key = '', value = '' } = expand(reference)
     return { href, key, value }
   }
-  return profiles.map((profile) =>
-    cleanDeep({
-      href: profile.href,
-      name: profile.name ?? null,
-      namespace: profile.namespace ?? null,
-      is_default: (profile.namespace ?? null) === null,
-      managed: profile.managed === true,
-      enforcement_mode: profile.enforcement_mode ?? null,
-      assign_labels: (profile.assign_labels ?? []).map(show),
-      labels: (profile.labels ?? []).map((entry) => {
-        const { key } = entry
-        return 'assignment' in entry
-          ? { key, assignment: show({ ...entry.assignment, key }) }
-          : { key, restriction: (entry.restriction ?? []).map((choice) => show({ ...choice, key })) }
-      }),
+  return profiles.map((profile) => ({
+    href: profile.href,
+    name: profile.name ?? null,
+    namespace: profile.namespace ?? null,
+    is_default: (profile.namespace ?? null) === null,
+    managed: profile.managed === true,
+    enforcement_mode: profile.enforcement_mode ?? null,
+    assign_labels: (profile.assign_labels ?? []).map(show),
+    labels: (profile.labels ?? []).map((entry) => {
+      const { key } = entry
+      return 'assignment' in entry
+        ? { key, assignment: show({ ...entry.assignment, key }) }
+        : { key, restriction: (entry.restriction ?? []).map((choice) => show({ ...choice, key })) }
     }),
-  )
+  }))
 }
 
 function labelsIn({ assign_labels: assigned, labels }: ContainerWorkloadProfile): LabelRef[] {

@@ -1,11 +1,11 @@
 import type { TypedPendingChange } from '../../pce-client/index.js'
 import type { PolicyImpact } from '../../schemas/pce/policy.js'
 import type { Preview } from '../../domain/call.js'
-import { cleanDeep, cleanText } from '../../domain/text/clean-text.js'
 import type { Dependency } from '../../domain/policy/complete-changes.js'
 import { updateTypeOf } from '../../domain/policy/digest-changes.js'
 import type { JudgedChange } from '../../domain/policy/judge-pending.js'
-import { clipText, rowsWithin } from './show-briefly.js'
+import { clipText, quote } from '../../domain/text/escape-text.js'
+import { rowsWithin } from './show-briefly.js'
 
 export interface Provisioning {
   /** In the order in which they are to be shown, dependencies included. */
@@ -46,7 +46,7 @@ export function showProvisioning({ changes, included, judged, impact, isDryRun }
   if (changes.length === 0) return { summary: `Nothing is pending, so the call would change nothing.${dry}` }
   const rows = changes.map((change) => showRow(change, judged.get(change.href)))
   const shown = rowsWithin(rows, LIST_BYTES)
-  const along = rowsWithin(cleanDeep([...included]), LIST_BYTES)
+  const along = rowsWithin([...included], LIST_BYTES)
   const sentences = [
     `Makes ${changes.length === 1 ? 'a pending change' : `${changes.length} pending changes`} active, so that agents enforce ${changes.length === 1 ? 'it' : 'them'}: ${describeCounts(changes)}.`,
     `${changes.length > MOST_NAMED ? 'Among them' : 'Concerned'}: ${namesOf(changes)}.`,
@@ -63,7 +63,7 @@ export function showProvisioning({ changes, included, judged, impact, isDryRun }
       changes: shown,
       ...(shown.length < rows.length && { changes_left_out: rows.length - shown.length }),
       ...(included.length > 0 && { dependencies_total: included.length, dependencies_included: along }),
-      ...(impact !== undefined && { impact: cleanDeep({ ...impact }) }),
+      ...(impact !== undefined && { impact }),
       look_closer: 'compare-draft-active shows each change field by field.',
     },
   }
@@ -74,7 +74,7 @@ type Row = ReturnType<typeof showRow>
 function showRow(change: TypedPendingChange, judged: JudgedChange | undefined) {
   const { href, type, name } = change
   const updateType = updateTypeOf(change)
-  return cleanDeep({
+  return {
     href,
     type,
     ...(name !== undefined && { name: clipText(name, 2 * LONGEST_NAME) }),
@@ -83,7 +83,7 @@ function showRow(change: TypedPendingChange, judged: JudgedChange | undefined) {
     ...(judged?.risks !== undefined && { risks: judged.risks }),
     ...(judged?.updated_at !== undefined && { updated_at: judged.updated_at }),
     ...(judged?.updated_by !== undefined && { updated_by: judged.updated_by.name ?? judged.updated_by.href }),
-  })
+  }
 }
 
 function describeCounts(changes: readonly TypedPendingChange[]): string {
@@ -95,7 +95,7 @@ function describeCounts(changes: readonly TypedPendingChange[]): string {
   return [...counts]
     .map(([key, count]) => {
       const [type = '', deed] = key.split(' ')
-      const noun = NOUNS[type]?.[count === 1 ? 0 : 1] ?? cleanText(type)
+      const noun = NOUNS[type]?.[count === 1 ? 0 : 1] ?? type
       return `${count} ${noun} ${deed}`
     })
     .join(', ')
@@ -105,7 +105,7 @@ function describeCounts(changes: readonly TypedPendingChange[]): string {
 const namesOf = (changes: readonly TypedPendingChange[]): string =>
   changes
     .slice(0, MOST_NAMED)
-    .map(({ name, href }) => (name === undefined ? href : JSON.stringify(clipText(name, LONGEST_NAME))))
+    .map(({ name, href }) => (name === undefined ? href : quote(clipText(name, LONGEST_NAME))))
     .join(', ')
 
 function describeEffects(rows: readonly Row[]): string {
@@ -126,7 +126,7 @@ function describeEffects(rows: readonly Row[]): string {
 }
 
 const describeRisk = ({ name, href, risks }: Row) =>
-  `${name === undefined ? href : JSON.stringify(clipText(name, LONGEST_NAME))} (${risks?.join(', ')})`
+  `${name === undefined ? href : quote(clipText(name, LONGEST_NAME))} (${risks?.join(', ')})`
 
 function describeImpact(impact: PolicyImpact): string {
   const { num_managed_workloads: managed, all_workloads_optimization: isRough } = impact

@@ -1,6 +1,5 @@
 import type { Actor, DenyRule, IngressService, Rule, RuleSet, ScopeEntry } from '../../schemas/pce/rule-set.js'
 import type { ActorOut, ScopeOut } from '../../schemas/rule-shapes.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import type { ReferenceNames } from '../../domain/inventory/reference-names.js'
 import { denyType, type RuleType } from '../../domain/policy/rule-type.js'
 
@@ -66,7 +65,7 @@ export function showRuleSet(ruleSet: RuleSet, names: ReferenceNames, denyError?:
     ...(ruleSet.rules ?? []).map((rule) => showRule(rule, 'allow', names)),
     ...(ruleSet.deny_rules ?? []).map((rule) => showRule(rule, denyType(rule), names)),
   ]
-  return cleanDeep({
+  return {
     href: ruleSet.href,
     name: ruleSet.name,
     enabled: ruleSet.enabled,
@@ -76,5 +75,5 @@ export function showRuleSet(ruleSet: RuleSet, names: ReferenceNames, denyError?:
     ...(denyError !== undefined && { deny_rules_error: denyError }),
     rules_total: rules.length,
     rules,
-  })
+  }
 }

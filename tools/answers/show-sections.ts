@@ -1,6 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { Limits } from '../../schemas/config.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { widestLimit } from './fit-sections.js'
 import { answerBudget, jsonBytes } from './split-format.js'
 
@@ -22,7 +21,7 @@ type Shown<S> = { [K in keyof S]: Exclude<S[K], undefined> extends Section<infer
 /**
  * An answer with as many rows of each of its lists as fit the budget: detail `standard` shows at most 100 a list, `full` at most
  * 2,000, and no more than it is given. Totals are the caller's to put into `envelope`, since they are of everything whatever is
- * shown. `hint` says, for the limit that was chosen, how to see what was cut. All text is cleaned and clipped.
+ * shown. `hint` says, for the limit that was chosen, how to see what was cut.
  */
 export function showSections<E extends object, S extends Record<string, Section>>(
   envelope: E,
@@ -31,7 +30,7 @@ export function showSections<E extends object, S extends Record<string, Section>
 ): E & Shown<S> & Truncation {
   const shown = new Map<number, E & Shown<S> & Truncation>()
   const at = (limit: number) => {
-    const known = shown.get(limit) ?? cleanDeep(cut(limit))
+    const known = shown.get(limit) ?? cut(limit)
     shown.set(limit, known)
     return known
   }

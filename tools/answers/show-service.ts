@@ -1,12 +1,11 @@
 import type { Service } from '../../schemas/pce/service.js'
 import type { ServiceOut } from '../../schemas/service-shapes.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 
 /** A service as answers show it: of its three lists only the one it has. */
 export function showService(service: Service): ServiceOut {
   const { service_ports: ports, windows_services: windows, windows_egress_services: egress } = service
   const process = service.process_name
-  return cleanDeep({
+  return {
     href: service.href,
     name: service.name,
     description: service.description ?? null,
@@ -15,7 +14,7 @@ export function showService(service: Service): ServiceOut {
     ...(windows != null && { windows_services: windows.map(withoutNulls) }),
     ...(egress != null && { windows_egress_services: egress.map(withoutNulls) }),
     ...(service.update_type != null && { update_type: service.update_type }),
-  })
+  }
 }
 
 function withoutNulls(entry: object): object {

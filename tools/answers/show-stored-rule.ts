@@ -1,6 +1,5 @@
 import type { DenyRule, Rule } from '../../schemas/pce/rule-set.js'
 import type { ToolContext } from '../../domain/call.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { namesOrHrefs } from '../../domain/inventory/names-or-hrefs.js'
 import { showRule } from './show-rules.js'
 import type { RuleType } from '../../domain/policy/rule-type.js'
@@ -13,5 +12,5 @@ export async function showStoredRule(
 ) {
   const { providers, consumers, ingress_services: ingress, egress_services: egress } = rule
   const names = await namesOrHrefs(ctx.pce, [providers, consumers, ingress, egress], ctx)
-  return cleanDeep(showRule(rule, type, names))
+  return showRule(rule, type, names)
 }

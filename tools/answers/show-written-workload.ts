@@ -1,7 +1,6 @@
 import type { Label } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { WorkloadOut } from '../../schemas/workload-shapes.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { showLabel } from '../../domain/drafts/create-label.js'
 import { isManaged } from '../../domain/inventory/workload.js'
 
@@ -9,7 +8,7 @@ import { isManaged } from '../../domain/inventory/workload.js'
 export function showWrittenWorkload(workload: Workload, known: readonly Label[]): WorkloadOut {
   const byHref = new Map(known.map((label) => [label.href, label]))
   const mode = workload.enforcement_mode
-  return cleanDeep({
+  return {
     href: workload.href,
     name: workload.name ?? '',
     hostname: workload.hostname ?? '',
@@ -19,5 +18,5 @@ export function showWrittenWorkload(workload: Workload, known: readonly Label[])
       .map(showLabel),
     managed: isManaged(workload),
     ...(mode !== undefined && { enforcement_mode: mode }),
-  })
+  }
 }

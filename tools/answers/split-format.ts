@@ -1,3 +1,4 @@
+import { makeSafe } from '../../domain/text/escape-text.js'
 import type { Limits } from '../../schemas/config.js'
 
 /** No answer is larger than this, whatever the configuration says (T9). */
@@ -16,9 +17,9 @@ export function mostRowsThatFit(limits: Limits): number {
   return Math.max(1, Math.ceil(answerBudget(limits) / MIN_ROW_BYTES))
 }
 
-/** UTF-8 bytes of a value's JSON text. */
+/** UTF-8 bytes of a value's JSON text as it will leave the service: escapes make it longer, clipping shorter. */
 export function jsonBytes(value: unknown): number {
-  return Buffer.byteLength(JSON.stringify(value) ?? 'null')
+  return Buffer.byteLength(JSON.stringify(makeSafe(value)) ?? 'null')
 }
 
 /**

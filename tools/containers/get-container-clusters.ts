@@ -4,7 +4,6 @@ import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { ContainerCluster } from '../../schemas/pce/container-cluster.js'
 import { defineTool } from '../define.js'
 import { answerPage } from '../answers/answer-page.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { fetchSlice } from '../answers/fetch-slice.js'
 import { decodeCursor } from '../answers/list-cursor.js'
 
@@ -66,7 +65,7 @@ export default defineTool({
 
 function showCluster(cluster: ContainerCluster) {
   const nodes = cluster.nodes ?? []
-  return cleanDeep({
+  return {
     href: cluster.href,
     name: cluster.name ?? null,
     online: cluster.online === true,
@@ -76,5 +75,5 @@ function showCluster(cluster: ContainerCluster) {
     container_runtime: cluster.container_runtime ?? null,
     node_count: nodes.length,
     nodes: nodes.slice(0, MAX_NODES).map(({ name }) => ({ name: name ?? null })),
-  })
+  }
 }

@@ -5,7 +5,6 @@ import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { ContainerCluster, ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
 import { defineTool } from '../define.js'
 import { answerPage } from '../answers/answer-page.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { fetchSlice } from '../answers/fetch-slice.js'
 import { fetchEvery } from '../../domain/inventory/fetch-every.js'
 import { findByHref } from '../../domain/inventory/find-object.js'
@@ -64,7 +63,7 @@ export default defineTool({
     if (others.length > 0) {
       return {
         message: 'There are several clusters: name one by cluster_href.',
-        clusters: cleanDeep(clusters.map(showCluster)),
+        clusters: clusters.map(showCluster),
       }
     }
     const wanted = (profile: ContainerWorkloadProfile) =>

@@ -5,7 +5,6 @@ import type { KubernetesWorkload } from '../../schemas/pce/kubernetes-workload.j
 import type { LabelRef } from '../../schemas/pce/label.js'
 import { defineTool } from '../define.js'
 import { answerPage } from '../answers/answer-page.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { labelExpander } from '../../domain/inventory/expand-labels.js'
 import { fetchSlice } from '../answers/fetch-slice.js'
 import { findByHref } from '../../domain/inventory/find-object.js'
@@ -73,7 +72,7 @@ export default defineTool({
 
 function showKubernetesWorkload(workload: KubernetesWorkload, expand: (label: LabelRef) => LabelRef) {
   const cluster = workload.container_cluster
-  return cleanDeep({
+  return {
     href: workload.href,
     name: workload.name,
     kind: workload.kind,
@@ -83,5 +82,5 @@ function showKubernetesWorkload(workload: KubernetesWorkload, expand: (label: La
     security_policy_sync_state: workload.security_policy_sync_state ?? null,
     cluster: cluster?.name ?? null,
     cluster_href: cluster?.href ?? null,
-  })
+  }
 }

@@ -9,7 +9,6 @@ import { ENFORCEMENT_MODES } from '../../schemas/pce/enforcement-mode.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { WorkloadLabelsInput } from '../../schemas/workload-shapes.js'
 import { defineTool } from '../define.js'
-import { cleanDeep, cleanText } from '../../domain/text/clean-text.js'
 import { parseHref } from '../../domain/inventory/parse-href.js'
 import { refuseSameKey } from '../../domain/inventory/refuse-same-key.js'
 import { resolveLabels } from '../../domain/inventory/resolve-labels.js'
@@ -50,7 +49,7 @@ export default defineTool({
     const labels = asked === undefined ? undefined : await resolveLabels(pce, asked, ctx, unresolved)
     if (labels !== undefined) refuseSameKey(labels, 'assign_labels')
     const plan = {
-      what: `the profile ${cleanText(current.namespace ?? current.name ?? current.href)}`,
+      what: `the profile ${current.namespace ?? current.name ?? current.href}`,
       current,
       body: {
         managed,
@@ -69,8 +68,7 @@ export default defineTool({
       return []
     })
     // assign_labels is the older form of labels (P24), so the newer changes with it.
-    const before =
-      previous && 'assign_labels' in previous ? { ...previous, labels: cleanDeep(current.labels) } : previous
+    const before = previous && 'assign_labels' in previous ? { ...previous, labels: current.labels } : previous
     return {
       ...withoutStored(answer),
       ...(warnings.length > 0 && { warnings }),
@@ -82,7 +80,7 @@ export default defineTool({
 
 /** What assign_labels writes is a label per key; a choice of labels is more than it can say. */
 function warnOfRestrictions({ labels }: ContainerWorkloadProfile): string[] {
-  const keys = (labels ?? []).flatMap((entry) => ('restriction' in entry ? [cleanText(entry.key)] : []))
+  const keys = (labels ?? []).flatMap((entry) => ('restriction' in entry ? [entry.key] : []))
   if (keys.length === 0) return []
   return [`The profile offers a choice of labels for ${keys.join(', ')}; assign_labels replaces it.`]
 }

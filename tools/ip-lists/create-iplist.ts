@@ -4,7 +4,6 @@ import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import { FqdnInput, IpListOut, IpRangeInput } from '../../schemas/ip-list-shapes.js'
 import { NewName } from '../../schemas/new-name.js'
 import { defineTool } from '../define.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { findDifferences, listDifferences } from '../../domain/policy/compare-stored.js'
 import { createNamed, refuseTakenName } from '../../domain/drafts/create-named.js'
 import { fitAnswer } from '../answers/fit-lists.js'
@@ -67,7 +66,7 @@ export default defineTool({
     const shown = {
       message: `Created the IP list ${name} in draft.`,
       ...showIpList(stored),
-      ...listDifferences(cleanDeep(findDifferences(body, stored))),
+      ...listDifferences(findDifferences(body, stored)),
       ...warnings,
     }
     return fitAnswer(shown, ctx.limits)

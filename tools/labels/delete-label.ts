@@ -4,7 +4,6 @@ import type { Label } from '../../schemas/pce/label.js'
 import { DeleteOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
-import { cleanText } from '../../domain/text/clean-text.js'
 import { showLabel } from '../../domain/drafts/create-label.js'
 import { deleteObject } from '../../domain/drafts/delete-object.js'
 import { findLabel } from '../../domain/inventory/find-label.js'
@@ -38,7 +37,7 @@ export default defineTool({
     const current = findLabel(await loadLabels(ctx.pce, ctx, 'fresh'), { key, value }, ctx.pce.orgId)
     const uses = await listUses(ctx, current, dryRun === true)
     const plan = {
-      what: cleanText(`the label ${key}=${value}`),
+      what: `the label ${key}=${value}`,
       current,
       explainRefusal: async () => {
         const used = await listUses(ctx, current, true)

@@ -3,7 +3,6 @@ import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { Label } from '../../schemas/pce/label.js'
 import { defineTool } from '../define.js'
 import { answerPage } from '../answers/answer-page.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { fetchSlice } from '../answers/fetch-slice.js'
 import { decodeCursor } from '../answers/list-cursor.js'
 
@@ -61,7 +60,7 @@ export default defineTool({
 
 function showLabel(label: Label) {
   const { href, key, value, deleted, usage, external_data_set, external_data_reference, created_at, updated_at } = label
-  return cleanDeep({
+  return {
     href,
     key,
     value,
@@ -71,5 +70,5 @@ function showLabel(label: Label) {
     ...(external_data_reference != null && { external_data_reference }),
     ...(created_at !== undefined && { created_at }),
     ...(updated_at !== undefined && { updated_at }),
-  })
+  }
 }

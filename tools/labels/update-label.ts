@@ -4,7 +4,6 @@ import { LabelOut } from '../../schemas/label-reference.js'
 import { NewName } from '../../schemas/new-name.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { cleanText } from '../../domain/text/clean-text.js'
 import { labelExists, showLabel, warnOfCaseVariants } from '../../domain/drafts/create-label.js'
 import { findLabel } from '../../domain/inventory/find-label.js'
 import { forgetLabels, loadLabels } from '../../domain/inventory/load-labels.js'
@@ -46,7 +45,7 @@ export default defineTool({
     if (taken !== undefined && taken.href !== current.href) throw labelExists(taken)
     const warning = warnOfCaseVariants(index, current.key, next, current.href)
     const plan = {
-      what: cleanText(`the label ${current.key}=${current.value}`),
+      what: `the label ${current.key}=${current.value}`,
       current,
       body: { value: next },
       read: (changed: string) => ctx.pce.labels.getByReference(changed),

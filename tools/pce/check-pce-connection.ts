@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { PceApiError, PceError, type PceClient, type RequestOptions } from '../../pce-client/index.js'
 import { defineTool } from '../define.js'
-import { cleanText } from '../../domain/text/clean-text.js'
 import { withDetails } from '../../domain/inventory/pce-errors.js'
 
 /** Someone waits for a yes or a no: less than the client's own patience with a PCE that hangs. */
@@ -68,7 +67,7 @@ async function askHealth(pce: PceClient, options: RequestOptions): Promise<void>
 /** The release is good to know and no part of the check. */
 async function askVersion(pce: PceClient, options: RequestOptions): Promise<string | undefined> {
   try {
-    return cleanText((await pce.getProductVersion(options)).version)
+    return (await pce.getProductVersion(options)).version
   } catch {
     return undefined
   }

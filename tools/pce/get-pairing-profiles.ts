@@ -6,7 +6,6 @@ import type { LabelRef } from '../../schemas/pce/label.js'
 import type { PairingProfile } from '../../schemas/pce/pairing-profile.js'
 import { defineTool } from '../define.js'
 import { answerPage } from '../answers/answer-page.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { labelExpander } from '../../domain/inventory/expand-labels.js'
 import { fetchSlice } from '../answers/fetch-slice.js'
 import { decodeCursor } from '../answers/list-cursor.js'
@@ -61,7 +60,7 @@ export default defineTool({
 })
 
 function showPairingProfile(profile: PairingProfile, expand: (label: LabelRef) => LabelRef) {
-  return cleanDeep({
+  return {
     href: profile.href,
     name: profile.name ?? '',
     enforcement_mode: profile.enforcement_mode ?? null,
@@ -69,5 +68,5 @@ function showPairingProfile(profile: PairingProfile, expand: (label: LabelRef) =
     enabled: profile.enabled === true,
     is_default: profile.is_default === true,
     labels: (profile.labels ?? []).map(expand).map(({ href, key = '', value = '' }) => ({ href, key, value })),
-  })
+  }
 }

@@ -5,7 +5,6 @@ import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import type { PolicyVersion } from '../../schemas/pce/policy.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { completeChanges, type Dependency } from '../../domain/policy/complete-changes.js'
 import { countOf } from '../../domain/text/count-of.js'
 import { chosenNow, digestChanges, refuseUnapproved } from '../../domain/policy/digest-changes.js'
@@ -126,7 +125,7 @@ export default defineTool({
     const common = {
       change_description: description,
       provisioned_hrefs: targets,
-      ...(included.length > 0 && { dependencies_included: cleanDeep(included) }),
+      ...(included.length > 0 && { dependencies_included: included }),
       ...(impact !== undefined && { impact }),
     }
     if (dryRun === true) {
@@ -150,7 +149,7 @@ export default defineTool({
       version: stored.version,
       workloads_affected: stored.workloads_affected ?? null,
       href: stored.href,
-      commit_message: cleanDeep(stored.commit_message ?? null),
+      commit_message: stored.commit_message ?? null,
       object_counts: stored.object_counts ?? {},
     }
     return { ...answer, ...fitChanges(chosen, answer, warnings, ctx.limits) }

@@ -4,7 +4,6 @@ import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import { ActorsInput, RuleParts, ServicesInput } from '../../schemas/rule-input.js'
 import { ResolvedServices, RuleOut } from '../../schemas/rule-output.js'
 import { defineTool } from '../define.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { findDifferences, listDifferences } from '../../domain/policy/compare-stored.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
 import { warnOfEnd } from '../../domain/inventory/find-rule.js'
@@ -70,7 +69,7 @@ export default defineTool({
     const planned = await planRule(lookups, { ...asked, rule_type: override ? 'override_deny' : 'deny' })
     const parent = toDraftHref(ruleSet.href)
     const shown = {
-      ingress_services_resolved: cleanDeep(showResolved(planned.services)),
+      ingress_services_resolved: showResolved(planned.services),
       ...(override && { override_deny_warning: OVERRIDE_WARNING }),
     }
     const pending = warnOfEnd(ruleSet)
@@ -88,7 +87,7 @@ export default defineTool({
       href: created.href,
       rule: await showStoredRule(ctx, stored, denyType(stored)),
       ...shown,
-      ...listDifferences(cleanDeep(findDifferences(planned.body, stored))),
+      ...listDifferences(findDifferences(planned.body, stored)),
       ...(all.length > 0 && { warnings: all }),
     }
   },

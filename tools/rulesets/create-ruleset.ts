@@ -4,7 +4,6 @@ import { NewName } from '../../schemas/new-name.js'
 import { ActorInput, RuleInput } from '../../schemas/rule-input.js'
 import { RuleSetCreated } from '../../schemas/rule-set-created.js'
 import { defineTool } from '../define.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { listDifferences } from '../../domain/policy/compare-stored.js'
 import { refuseTakenName } from '../../domain/drafts/create-named.js'
 import { countOf } from '../../domain/text/count-of.js'
@@ -76,7 +75,7 @@ export default defineTool({
         ...widening.flatMap((warning, index) => (warning === undefined ? [] : `Rule ${index}: ${warning.message}`)),
       )
       const message = `Would create the rule set ${name} with ${countOf(rules.length, 'rule')} in draft.`
-      return { dry_run: true, message, requests, ...(warnings.length > 0 && { warnings: cleanDeep(warnings) }) }
+      return { dry_run: true, message, requests, ...(warnings.length > 0 && { warnings }) }
     }
 
     const { ruleSet, ruleHrefs } = await writeRuleSet(pce, body, rules, signal)
@@ -88,14 +87,12 @@ export default defineTool({
         href: ruleSet.href,
         name,
         ...(description !== undefined && { description }),
-        rules: rules.map((rule, index) =>
-          cleanDeep({
-            href: ruleHrefs[index] ?? '',
-            ...showPlannedRule(rule),
-            ...(widening[index] !== undefined && { policy_widening_warning: widening[index] }),
-            ...listDifferences(stored.ruleDifferences[index]),
-          }),
-        ),
+        rules: rules.map((rule, index) => ({
+          href: ruleHrefs[index] ?? '',
+          ...showPlannedRule(rule),
+          ...(widening[index] !== undefined && { policy_widening_warning: widening[index] }),
+          ...listDifferences(stored.ruleDifferences[index]),
+        })),
         ...listDifferences(stored.differences),
       },
       ...(warnings.length > 0 && { warnings }),

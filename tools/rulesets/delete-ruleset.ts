@@ -3,7 +3,6 @@ import { DryRunInput } from '../../schemas/dry-run.js'
 import type { DenyRule } from '../../schemas/pce/rule-set.js'
 import { DeleteOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { cleanText } from '../../domain/text/clean-text.js'
 import { deleteObject } from '../../domain/drafts/delete-object.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
 import { loadDenyRules } from '../../domain/inventory/load-deny-rules.js'
@@ -45,7 +44,7 @@ export default defineTool({
       found?.error === undefined ? { ...allow, ...countDenyRules(found?.ruleSet.deny_rules ?? []) } : allow
     const warnings = found?.error === undefined ? [] : ['Its deny rules could not be counted.']
     const answer = await deleteObject(ctx, { what: describeObject('rule_sets', current), current, warnings }, dryRun)
-    return { ...answer, name: cleanText(current.name), rules_removed: removed }
+    return { ...answer, name: current.name, rules_removed: removed }
   },
 })
 

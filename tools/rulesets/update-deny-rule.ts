@@ -4,7 +4,6 @@ import { RuleChangeInput } from '../../schemas/rule-input.js'
 import { ResolvedServices, RuleOut } from '../../schemas/rule-output.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { findRule, warnOfEnd } from '../../domain/inventory/find-rule.js'
 import { loadLabels } from '../../domain/inventory/load-labels.js'
 import { planRuleChange, showResolved } from '../../domain/drafts/plan-rule-change.js'
@@ -57,7 +56,7 @@ export default defineTool({
     return {
       ...withoutStored({ ...answer, updated_fields: answer.updated_fields?.sort() }),
       rule: await showStoredRule(ctx, answer.stored, denyType(answer.stored)),
-      ...(planned.services && { ingress_services_resolved: cleanDeep(showResolved(planned.services)) }),
+      ...(planned.services && { ingress_services_resolved: showResolved(planned.services) }),
     }
   },
 })

@@ -6,7 +6,6 @@ import { ScopeOut } from '../../schemas/rule-shapes.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { Nullable } from '../../schemas/common.js'
 import { defineTool } from '../define.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { refuseTakenName } from '../../domain/drafts/create-named.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
 import { loadLabels } from '../../domain/inventory/load-labels.js'
@@ -78,9 +77,10 @@ export default defineTool({
     const names = await namesOrHrefs(pce, [stored.scopes], ctx)
     return {
       ...withoutStored(answer),
-      ...cleanDeep({ name: stored.name, description: stored.description ?? null }),
+      name: stored.name,
+      description: stored.description ?? null,
       enabled: stored.enabled,
-      scopes: cleanDeep(showScopes(stored.scopes, names)),
+      scopes: showScopes(stored.scopes, names),
     }
   },
 })

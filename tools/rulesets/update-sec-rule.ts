@@ -5,7 +5,6 @@ import { ResolvedServices, RuleOut } from '../../schemas/rule-output.js'
 import { WideningOut } from '../../schemas/rule-shapes.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { findRule, warnOfEnd } from '../../domain/inventory/find-rule.js'
 import { loadLabels } from '../../domain/inventory/load-labels.js'
 import { planRuleChange, showNamed, showResolved, warnOfChange } from '../../domain/drafts/plan-rule-change.js'
@@ -61,11 +60,9 @@ export default defineTool({
     return {
       ...withoutStored({ ...answer, updated_fields: answer.updated_fields?.sort() }),
       rule: await showStoredRule(ctx, answer.stored, 'allow'),
-      ...cleanDeep({
-        ...(planned.services && { ingress_services_resolved: showResolved(planned.services) }),
-        ...(planned.egress && { egress_services_resolved: planned.egress.map(showNamed) }),
-        ...(widening && { policy_widening_warning: widening }),
-      }),
+      ...(planned.services && { ingress_services_resolved: showResolved(planned.services) }),
+      ...(planned.egress && { egress_services_resolved: planned.egress.map(showNamed) }),
+      ...(widening && { policy_widening_warning: widening }),
     }
   },
 })

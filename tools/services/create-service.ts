@@ -5,7 +5,6 @@ import { ToolError } from '../../schemas/errors.js'
 import { NewName } from '../../schemas/new-name.js'
 import { ServiceListsInput, ServiceOut } from '../../schemas/service-shapes.js'
 import { defineTool } from '../define.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { findDifferences, listDifferences } from '../../domain/policy/compare-stored.js'
 import { createNamed, refuseTakenName } from '../../domain/drafts/create-named.js'
 import { noteEgress, showDiscarded } from '../../domain/drafts/discarded-lists.js'
@@ -63,7 +62,7 @@ export default defineTool({
     }
     const created = await createNamed(pce, 'services', body, signal)
     const { stored, warnings } = await readBack(created, () => pce.services.getByReference(created.href))
-    const differences = cleanDeep(findDifferences(body, stored))
+    const differences = findDifferences(body, stored)
     const shown = {
       message: `Created the service ${name} in draft.`,
       service: showService(stored),

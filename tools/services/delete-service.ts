@@ -2,7 +2,6 @@ import { Type, type Static } from '@sinclair/typebox'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { DeleteOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { cleanText } from '../../domain/text/clean-text.js'
 import { deleteObject } from '../../domain/drafts/delete-object.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
 import { findPolicyUsers } from '../../domain/inventory/find-users.js'
@@ -36,6 +35,6 @@ export default defineTool({
       warnings: warnOfBuiltIn(current),
       explainRefusal: () => findPolicyUsers(ctx.pce, current, ctx.signal),
     }
-    return { ...(await deleteObject(ctx, plan, dryRun)), name: cleanText(current.name) }
+    return { ...(await deleteObject(ctx, plan, dryRun)), name: current.name }
   },
 })

@@ -6,7 +6,6 @@ import { WorkloadLabelsInput } from '../../schemas/workload-shapes.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { checkAddresses } from '../../domain/inventory/check-addresses.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { findDifferences, listDifferences } from '../../domain/policy/compare-stored.js'
 import type { LabelOutput } from '../../domain/drafts/create-label.js'
 import { fetchEvery } from '../../domain/inventory/fetch-every.js'
@@ -76,7 +75,7 @@ export default defineTool({
       message: `Created the unmanaged workload ${name}.`,
       workload: showWrittenWorkload(read.stored, labels),
       labels_created: created,
-      ...listDifferences(cleanDeep(findDifferences(body, read.stored))),
+      ...listDifferences(findDifferences(body, read.stored)),
       ...(warnings.length > 0 && { warnings }),
     }
   },

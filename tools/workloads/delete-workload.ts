@@ -3,7 +3,6 @@ import { DryRunInput } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
 import { DeleteOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { cleanText } from '../../domain/text/clean-text.js'
 import { deleteObject } from '../../domain/drafts/delete-object.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
 import { isManaged } from '../../domain/inventory/workload.js'
@@ -41,6 +40,6 @@ export default defineTool({
       throw new ToolError('invalid_argument', `${what} has an agent (VEN) and cannot be deleted.`, details, { hint })
     }
     const answer = await deleteObject(ctx, { what, current }, dryRun)
-    return { ...answer, name: cleanText(current.name ?? current.hostname ?? ''), managed: false }
+    return { ...answer, name: current.name ?? current.hostname ?? '', managed: false }
   },
 })

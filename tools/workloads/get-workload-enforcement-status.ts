@@ -1,7 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Nullable } from '../../schemas/common.js'
 import { defineTool } from '../define.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { countModes } from '../../domain/inventory/count-modes.js'
 import { labelExpander } from '../../domain/inventory/expand-labels.js'
 import { fetchEvery } from '../../domain/inventory/fetch-every.js'
@@ -63,16 +62,15 @@ export default defineTool({
     const borne = items.flatMap((workload) => workload.labels ?? [])
     const { groups, ...totals } = countModes(items, await labelExpander(ctx.pce, borne, ctx))
     const mixed = groups.filter(({ is_mixed: isMixed }) => isMixed)
-    const rows = cleanDeep(groups)
-    const mixedRows = cleanDeep(mixed.map(({ app, env, enforcement_modes: modes }) => ({ app, env, modes })))
+    const mixedRows = mixed.map(({ app, env, enforcement_modes: modes }) => ({ app, env, modes }))
     const facts = { ...totals, app_groups_total: groups.length, mixed_count: mixed.length }
     const keptMixed = countRowsThatFit(mixedRows, facts, ctx.limits)
-    const kept = countRowsThatFit(rows, [facts, mixedRows.slice(0, keptMixed), ' '.repeat(200)], ctx.limits)
+    const kept = countRowsThatFit(groups, [facts, mixedRows.slice(0, keptMixed), ' '.repeat(200)], ctx.limits)
     return {
       ...facts,
-      app_groups: rows.slice(0, kept),
+      app_groups: groups.slice(0, kept),
       mixed_enforcement_apps: mixedRows.slice(0, keptMixed),
-      truncated: kept < rows.length || keptMixed < mixedRows.length,
+      truncated: kept < groups.length || keptMixed < mixedRows.length,
     }
   },
 })

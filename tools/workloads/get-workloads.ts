@@ -7,7 +7,6 @@ import type { Label } from '../../schemas/pce/label.js'
 import { ENFORCEMENT_MODES } from '../../schemas/pce/enforcement-mode.js'
 import { defineTool } from '../define.js'
 import { answerPage } from '../answers/answer-page.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { labelExpander } from '../../domain/inventory/expand-labels.js'
 import { fetchSlice } from '../answers/fetch-slice.js'
 import { decodeCursor } from '../answers/list-cursor.js'
@@ -100,9 +99,7 @@ export default defineTool({
       return { ...counts, ...paging, message: 'No workload matches.' }
     }
     if (detail === 'full') {
-      const objects = labelled.map(({ workload, labels }) =>
-        cleanDeep({ ...workload, labels, managed: isManaged(workload) }),
-      )
+      const objects = labelled.map(({ workload, labels }) => ({ ...workload, labels, managed: isManaged(workload) }))
       const { rows, paging } = await answerPage(NAME, question, slice, objects, ctx.limits, counts)
       return { ...counts, ...paging, returned: rows.length, workloads: rows }
     }
@@ -110,9 +107,9 @@ export default defineTool({
     const fixed = detail === 'compact' ? COMPACT_COLUMNS : COMPACT_COLUMNS.slice(0, 3)
     const columns = [...fixed, ...keys.map(labelColumn)]
     const records = labelled.map(({ workload, labels }) => toCompactRecord(workload, labels))
-    const data = toSplitRows(columns, records).map(cleanDeep)
+    const data = toSplitRows(columns, records)
     const { rows, paging } = await answerPage(NAME, question, slice, data, ctx.limits, { ...counts, columns })
-    return { ...counts, ...paging, returned: rows.length, columns: cleanDeep(columns), data: rows }
+    return { ...counts, ...paging, returned: rows.length, columns, data: rows }
   },
 })
 

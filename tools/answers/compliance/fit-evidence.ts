@@ -1,5 +1,4 @@
 import type { Limits } from '../../../schemas/config.js'
-import { cleanDeep } from '../../../domain/text/clean-text.js'
 import { answerBudget, jsonBytes } from '../split-format.js'
 import { MOST_EVIDENCE, type Evidence, type Verdict } from '../../../domain/compliance/verdict.js'
 
@@ -10,22 +9,21 @@ type Shown<F extends Verdict> = Omit<F, 'evidence'> & { evidence?: Record<string
 
 /**
  * The answer with as much evidence by name as its budget holds; counts are of everything whatever is shown, and `evidence_limit`
- * says how long a list can be. All text is cleaned and clipped.
+ * says how long a list can be.
  */
 export function fitEvidence<E extends object, F extends Verdict>(
   envelope: E,
   findings: readonly F[],
   limits: Limits,
 ): E & { findings: Shown<F>[]; evidence_limit: number } {
-  const at = (limit: number) =>
-    cleanDeep({
-      ...envelope,
-      findings: findings.map(({ evidence, ...finding }) => ({
-        ...finding,
-        ...(evidence !== undefined && { evidence: cutLists(evidence, limit) }),
-      })),
-      evidence_limit: limit,
-    })
+  const at = (limit: number) => ({
+    ...envelope,
+    findings: findings.map(({ evidence, ...finding }) => ({
+      ...finding,
+      ...(evidence !== undefined && { evidence: cutLists(evidence, limit) }),
+    })),
+    evidence_limit: limit,
+  })
   const budget = answerBudget(limits)
   const [widest, ...narrower] = LADDER
   let answer = at(widest)

@@ -1,7 +1,7 @@
 import type { Preview, ToolContext } from '../../../domain/call.js'
-import { cleanDeep } from '../../../domain/text/clean-text.js'
 import { countOf } from '../../../domain/text/count-of.js'
-import { clipText, rowsWithin } from '../show-briefly.js'
+import { clipText } from '../../../domain/text/escape-text.js'
+import { rowsWithin } from '../show-briefly.js'
 import { named, warnOfBatch } from './grave-warnings.js'
 import { listCut } from './list-cut.js'
 import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
@@ -36,7 +36,7 @@ export function previewBatch(
   const dry = isDryRun ? ' It is a dry run: it only answers what a real call would send.' : ''
   return {
     summary: `${[describeWrites(ringfences), describeDenies(ringfences), describeLosses(ringfences), describeFailures(results)].filter(Boolean).join(' ')} Nothing of it takes effect before it is provisioned.${dry}`,
-    details: cleanDeep({
+    details: {
       order: inOrder,
       ...(inOrder.length < order.length && { order_left_out: order.length - inOrder.length }),
       applications: shown,
@@ -44,7 +44,7 @@ export function previewBatch(
       ...(said.length > 0 && { warnings: said }),
       look_closer:
         'The same call with dry_run, or create-ringfence with dry_run for one application, shows every rule.',
-    }),
+    },
   }
 }
 

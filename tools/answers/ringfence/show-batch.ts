@@ -1,5 +1,4 @@
 import type { ToolContext } from '../../../domain/call.js'
-import { cleanDeep } from '../../../domain/text/clean-text.js'
 import { countOf } from '../../../domain/text/count-of.js'
 import { answerBudget, jsonBytes } from '../split-format.js'
 import type { OrderedEntry } from '../../../domain/ringfence/order-batch.js'
@@ -23,9 +22,9 @@ const MOST_CUT = 5
 /** The answer of a batch (T16). What stands around the results is counted; they share the rest of the budget. */
 export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch: Batch) {
   const { results } = batch
-  const around = cleanDeep(describeBatch(batch))
+  const around = describeBatch(batch)
   const bare = results.map((outcome) => (outcome.status === 'success' ? { ...namesOf(outcome), result: {} } : outcome))
-  let room = answerBudget(ctx.limits) - jsonBytes({ ...around, results: cleanDeep(bare) })
+  let room = answerBudget(ctx.limits) - jsonBytes({ ...around, results: bare })
   let left = around.summary.successful
   const show = ({ prepared, written }: RingfenceDone) => {
     // What one does not need is for those after it.
@@ -40,7 +39,7 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
   const shown = results.map((outcome) =>
     outcome.status === 'success' ? { ...namesOf(outcome), result: show(outcome.done) } : outcome,
   )
-  return { ...around, results: cleanDeep(shown) }
+  return { ...around, results: shown }
 }
 
 const namesOf = ({ app, env, status }: BatchOutcome) => ({ app, env, status })
@@ -84,7 +83,7 @@ function describeBatch({ order, results, warnings, dryRun, autoOrder }: Batch) {
 /** What is said of an application when its lists, even empty, do not fit: the gravest that does, and how much there is. */
 function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly CutSource[], share: number) {
   const { message, merged, ruleset, section_totals: totals, warnings } = answer
-  const cut = cleanDeep(losses.slice(0, MOST_CUT))
+  const cut = losses.slice(0, MOST_CUT)
   const { href, name } = ruleset
   const shown = {
     message,

@@ -1,5 +1,4 @@
 import type { Limits } from '../../../schemas/config.js'
-import { cleanList, cleanText } from '../../../domain/text/clean-text.js'
 import { countRowsThatFit, toSplitRows } from '../split-format.js'
 import { coverageNote, dataSpan, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import type { Group } from '../../../domain/traffic/group-rows.js'
@@ -27,7 +26,7 @@ export function showFlowTable({ read, names, groups, total, keepsEmpty }: FlowTa
   const rows = toSplitRows(
     columns,
     groups.map(({ keys, measures: { connections, ...sums } }) => ({
-      ...Object.fromEntries(used.map((name) => [name, showKey(name, keys[name] ?? null)])),
+      ...Object.fromEntries(used.map((name) => [name, keys[name] ?? '-'])),
       num_connections: connections,
       ...sums,
     })),
@@ -51,11 +50,4 @@ export function showFlowTable({ read, names, groups, total, keepsEmpty }: FlowTa
   }
   const fitting = rows.slice(0, countRowsThatFit(rows, envelope, limits))
   return { ...envelope, returned_rows: fitting.length, truncated: fitting.length < total, data: fitting }
-}
-
-/** Lists of hrefs stay whole, whatever their length. */
-function showKey(name: string, value: string | number | null): string | number {
-  if (typeof value === 'number') return value
-  if (value === null) return '-'
-  return name === 'matched_rules' ? cleanList(value) : cleanText(value)
 }

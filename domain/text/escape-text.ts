@@ -1,0 +1,109 @@
+/** A text that leaves this service has at most so many characters (D2); one of our sentences may name several objects. */
+const LONGEST_TEXT = 1_000
+const LONGEST_SENTENCE = 4_000
+
+/**
+ * Characters that a model reads and a person does not see, or that turn the text around them: controls (line ends and tabs among
+ * them), format characters such as zero-width and bidirectional marks and the tag block, variation selectors and other characters that
+ * no font draws, halves of surrogate pairs; and the first character of what would read like one of our own escapes.
+ */
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|⟨(?=U\+[0-9A-F]{4,6}⟩)/gu
+const ESCAPE = /⟨U\+([0-9A-F]{4,6})⟩/g
+/** What is left of an escape, or of a surrogate pair, where a text is cut through it. */
+const TORN_END = /(?:⟨(?:U(?:\+[0-9A-F]{0,6})?)?|[\uD800-\uDBFF])$/
+/** Nearly all text is of these alone, and needs no further look. */
+const PLAIN = /^[\x20-\x7E]*$/
+const LARGEST_CODE_POINT = 0x10ffff
+
+/** Properties whose values are handed back to the PCE one day, so that a part of one is of no use. */
+const IDENTIFIER = /(?:^|_)(?:hrefs?|cursor|reference|uuid)$/
+/** Properties whose texts are ours, whatever names are in them. */
+const SENTENCE = /^(?:message|summary|hint|warnings?)$/
+const HREF = /^\/(?:orgs|users)\/[\x21-\x7E]+$/
+
+/**
+ * A value as it may leave this service, a copy where anything in it changes: in every text and property name hidden characters are
+ * visible escapes (`⟨U+202E⟩`), and long texts are clipped with an ellipsis, but for identifiers (by their property, or their form). Names in a PCE are written by whoever may create objects there: they are data, and what they hold can be seen.
+ *
+ * Every exit applies it, exactly once: what was escaped before would be escaped again.
+ */
+export function makeSafe<T>(value: T): T {
+  return mapTexts(value, '', escapeValue, escapeText) as T
+}
+
+/** The reverse of `makeSafe` for what a client sends, so that whatever was shown can be named: each escape is the character it stands for. */
+export function readEscapes<T>(value: T): T {
+  return mapTexts(value, '', unescapeText, unescapeText) as T
+}
+
+/** A text with its hidden characters as visible escapes. Two texts that differ stay two: `unescapeText` gives each of them back. */
+export function escapeText(text: string): string {
+  if (PLAIN.test(text)) return text
+  return text.replace(HIDDEN, (character) => {
+    const code = (character.codePointAt(0) as number).toString(16).toUpperCase()
+    return `⟨U+${code.padStart(4, '0')}⟩`
+  })
+}
+
+/** The text that `escapeText` shows like this. */
+export function unescapeText(text: string): string {
+  if (!text.includes('⟨U+')) return text
+  return text.replace(ESCAPE, (escape, hex: string) => {
+    const code = Number.parseInt(hex, 16)
+    return code > LARGEST_CODE_POINT ? escape : String.fromCodePoint(code)
+  })
+}
+
+/** Whether a text holds characters that nobody sees. */
+export function hidesCharacters(text: string): boolean {
+  return escapeText(text) !== text
+}
+
+/** A text of which at most `most` characters are shown, its escapes counted; with an ellipsis where it is longer. Not escaped yet. */
+export function clipText(text: string, most: number): string {
+  const shown = escapeText(text)
+  return shown.length <= most ? text : unescapeText(clip(shown, most))
+}
+
+/** A text in quotes that nothing in it can close: names are written by whoever may create objects. */
+export function quote(text: string): string {
+  return `"${text.replace(/["\\]/g, '\\$&')}"`
+}
+
+function escapeValue(text: string, key: string): string {
+  const shown = escapeText(text)
+  if (shown.length <= LONGEST_TEXT || IDENTIFIER.test(key) || HREF.test(text)) return shown
+  if (SENTENCE.test(key)) return clip(shown, LONGEST_SENTENCE)
+  const entries = shown.split(', ')
+  // A list of hrefs in one text stays whole: only its entries are clipped.
+  return entries.some((entry) => HREF.test(entry))
+    ? entries.map((entry) => clip(entry, LONGEST_TEXT)).join(', ')
+    : clip(shown, LONGEST_TEXT)
+}
+
+/** Escaped text, cut neither inside an escape nor inside a surrogate pair. */
+function clip(shown: string, most: number): string {
+  return shown.length <= most ? shown : `${shown.slice(0, most - 1).replace(TORN_END, '')}…`
+}
+
+/** Answers are large and hidden characters rare, so what does not change is not copied. `key` is the property a value belongs to. */
+function mapTexts(
+  value: unknown,
+  key: string,
+  ofValue: (text: string, key: string) => string,
+  ofName: (name: string) => string,
+): unknown {
+  if (typeof value === 'string') return ofValue(value, key)
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) {
+    const items = value.map((item) => mapTexts(item, key, ofValue, ofName))
+    return items.some((item, at) => item !== value[at]) ? items : value
+  }
+  let isSame = true
+  const entries = Object.entries(value).map(([name, inner]): [string, unknown] => {
+    const entry: [string, unknown] = [ofName(name), mapTexts(inner, name, ofValue, ofName)]
+    isSame &&= entry[0] === name && entry[1] === inner
+    return entry
+  })
+  return isSame ? value : Object.fromEntries(entries)
+}
