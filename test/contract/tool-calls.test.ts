@@ -97,11 +97,11 @@ t.test('arguments that break the schema', async (t) => {
   ])
 
   t.same((await call('echo')).result.structuredContent, { text: 'nothing' }, 'defaults are filled in')
-  t.same(
-    (await call('echo', { text: 'a\n\u2028\u{1F600}\ud800' })).result.structuredContent,
-    { text: 'a\n\u2028\u{1F600}\ud800' },
-    'any text comes back as it went',
-  )
+  const shown = { text: 'a⟨U+000A⟩⟨U+2028⟩\u{1F600}⟨U+D800⟩' }
+  const raw = { text: 'a\n\u2028\u{1F600}\ud800' }
+  for (const text of [raw, shown]) {
+    t.same((await call('echo', text)).result.structuredContent, shown, 'hidden characters come back as escapes')
+  }
 })
 
 t.test('what a failure says, and to whom', async (t) => {
