@@ -41,8 +41,8 @@ export interface AuthenticatedService {
 }
 
 /**
- * Puts the service of the authenticated modes together: gates in the order of the specification (part 1, stage 4), credentials from
- * the keystore or the environment. Rejects with StartupError.
+ * Puts the service of the authenticated modes together: gates in the order of the specification (S2), credentials from the keystore
+ * or the environment. Rejects with StartupError.
  */
 export async function composeAuthenticated(
   config: PerUserConfig | SharedConfig,

@@ -87,7 +87,7 @@ const policy = <T extends KindTraits>(specName: string, verbs: Verbs, traits: T 
   kind(specName, `/orgs/{org_id}/sec_policy/{pversion}/${endpoint}`, verbs, traits)
 
 /**
- * Every object kind of the specification (4.3) under its attribute: the one table that the object API, the href checks and the
+ * Every object kind of the specification (S9) under its attribute: the one table that the object API, the href checks and the
  * change subsets are driven by. Facts: P12.
  */
 export const KINDS = {

@@ -50,7 +50,7 @@ const REAL_TIMERS: Timers = {
 }
 
 /**
- * The constructor rules of the specification (4.3) and P1. Performs no input or output. Port and organisation are strings there, so
+ * The constructor rules of the specification (S9) and P1. Performs no input or output. Port and organisation are strings there, so
  * they may be digits in a string here; what the specification calls an integer must be one.
  *
  * @throws {PceIntegerError} for a port outside 1..65535, an organisation below 1, a negative retry count, a time-out that is

@@ -43,7 +43,7 @@ export type {
   WorkloadOperations,
 }
 
-/** The 68 named operations of the specification (4.3), and the streamed traffic query. */
+/** The 68 named operations of the specification (S9), and the streamed traffic query. */
 export type NamedOperations = DefaultsOperations &
   TrafficOperations &
   TrafficQueryOperations &

@@ -17,7 +17,7 @@ import { fakeTimers } from './support.js'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const page = readFileSync(join(ROOT, 'docs/pce-client.md'), 'utf8')
 
-/** The named operations of the specification (4.3), group by group. */
+/** The named operations of the specification (S9), group by group. */
 const OPERATIONS = `
 get_default_ip_list get_default_service generate_pairing_key
 get_traffic_flows get_traffic_flows_async get_async_queries delete_async_query download_async_query update_async_query_rules
