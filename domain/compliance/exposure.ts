@@ -1,4 +1,109 @@
-import type { EndClass } from './classify-end.js'
+import ipaddr from 'ipaddr.js'
+import { ANY_IP_LIST_NAME, type IpList } from '../../schemas/pce/ip-list.js'
+import { isAddress } from '../inventory/match-addresses.js'
+import { TCP, UDP } from '../inventory/protocols.js'
+import { mayBeAllowedByDefault } from '../traffic/allowed-by-default.js'
+import { applicationColumns } from '../traffic/applications.js'
+import { endColumn, endColumns, portColumn, protocolNameColumn, textColumn, type Column } from '../traffic/columns.js'
+import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
+import { endpointLabel, type FlowEnd } from '../traffic/flow-end.js'
+import { groupRows } from '../traffic/group-rows.js'
+import { createTupleTable } from '../traffic/tuple-table.js'
+
+/** All that the evaluators tell ends of traffic apart by. */
+export interface EndClass {
+  /** Has the labels that were asked for; over the whole estate: is a workload. */
+  inScope: boolean
+  /** application: has app and env label. half: one of them. */
+  identity: 'application' | 'half' | 'none'
+  env: string | null
+  /** workload: known to the PCE. public: an address of the internet, or known by its name alone. */
+  network: 'workload' | 'public' | 'local'
+  /** In an IP list that somebody made for some addresses, not for all. */
+  isListed: boolean
+  managed: boolean
+  /** Of a managed workload; null where it is not known, or nothing is enforced. */
+  mode: string | null
+  /** A ringfence's deny rule covers what comes in: from anywhere, or from managed workloads alone. */
+  inboundDenied: 'any' | 'ams' | null
+}
+
+/** What classifying needs to know of the estate. */
+export interface EndFacts {
+  isInScope(end: FlowEnd): boolean
+  /** Names of IP lists that single nothing out. */
+  broadLists: ReadonlySet<string>
+  /** Of a workload that is assessed, as the PCE has it now; others are told by their rows. */
+  modeOf(workload: string): string | null
+  inboundDenied(end: FlowEnd): EndClass['inboundDenied']
+}
+
+export function classifyEnd(end: FlowEnd, facts: EndFacts): EndClass {
+  const { app, env } = end.labels
+  const isWorkload = end.workload !== null
+  return {
+    inScope: facts.isInScope(end),
+    identity:
+      app !== undefined && env !== undefined ? 'application' : app === undefined && env === undefined ? 'none' : 'half',
+    env: env ?? null,
+    network: isWorkload ? 'workload' : isPublic(end) ? 'public' : 'local',
+    isListed: end.lists.some((name) => !facts.broadLists.has(name)),
+    managed: end.managed,
+    mode: end.workload !== null && end.managed ? (facts.modeOf(end.workload) ?? end.mode) : null,
+    inboundDenied: facts.inboundDenied(end),
+  }
+}
+
+/** Nobody's label and nobody's IP list: who it is cannot be told. */
+export const isUnidentified = ({ identity, isListed }: EndClass): boolean => identity === 'none' && !isListed
+
+/** Values of the env label that are production, in lower case. */
+const PRODUCTION = new Set(['prod', 'production'])
+export const isProduction = (env: string | null | undefined): boolean => PRODUCTION.has((env ?? '').toLowerCase())
+
+/** Address ranges that cannot be reached over the internet, in the words of ipaddr.js. Those reserved for examples count as reachable. */
+const LOCAL_RANGES = new Set([
+  'private',
+  'loopback',
+  'linkLocal',
+  'carrierGradeNat',
+  'multicast',
+  'broadcast',
+  'unspecified',
+  'uniqueLocal',
+])
+
+function isPublic({ ip, fqdn }: FlowEnd): boolean {
+  if (ip === null || !isAddress(ip)) return fqdn !== null
+  return !LOCAL_RANGES.has(ipaddr.process(ip).range())
+}
+
+/** The shortest prefix of a network that still singles something out: 10.0.0.0/8 does. */
+const SHORTEST_PREFIX = { ipv4: 8, ipv6: 16 } as const
+
+/** Names of the IP lists that cover the internet, or so much of it that being in them approves nothing. */
+export function findBroadLists(lists: readonly IpList[]): ReadonlySet<string> {
+  return new Set([ANY_IP_LIST_NAME, ...lists.filter(isBroad).map(({ name }) => name)])
+}
+
+export function isBroad({ ip_ranges: ranges, fqdns }: IpList): boolean {
+  return (
+    (ranges ?? []).some(({ from_ip: from, to_ip: to, exclusion }) => exclusion !== true && isWide(from, to)) ||
+    (fqdns ?? []).some(({ fqdn }) => fqdn === '*')
+  )
+}
+
+function isWide(from: string, to: string | null | undefined): boolean {
+  const [address = '', prefix] = from.split('/')
+  if (!isAddress(address)) return false
+  const first = ipaddr.parse(address)
+  const shortest = SHORTEST_PREFIX[first.kind()]
+  if (prefix !== undefined) return Number(prefix) < shortest
+  if (to === undefined || to === null || !isAddress(to)) return false
+  return leadingByte(ipaddr.parse(to)) - leadingByte(first) > 1
+}
+
+const leadingByte = (address: ipaddr.IPv4 | ipaddr.IPv6): number => address.toByteArray()[0] ?? 0
 
 /** Traffic between two applications, or an application and something else, that the evaluators cannot tell apart. */
 export interface Cell {
@@ -13,6 +118,10 @@ export interface Cell {
   /** Allowed, but at an end in selective mode, where that may only mean that no deny rule matched. */
   byDefault: boolean
 }
+
+/** Passes today, because no policy is enforced or none judged it. */
+export const passesUnenforced = ({ decision }: Cell): boolean =>
+  decision === 'potentially_blocked' || decision === 'unknown'
 
 export interface ShownFlow {
   from: string
@@ -40,4 +149,113 @@ export interface Exposure {
   count(test: (cell: Cell) => boolean): Count
   /** The busiest flows that pass the test, at most `limit`. */
   busiest(test: (cell: Cell) => boolean, limit: number): ShownFlow[]
+}
+
+type Way = Pick<Cell, 'inbound' | 'outbound'>
+
+interface ExposureMeter {
+  /** `way` undefined: told by which ends are in scope. */
+  add(row: FlowRow, way?: Way): void
+  finish(truncated: boolean): Exposure
+}
+
+/** Takes rows in; what stays of them is one group per pair of ends and service, never the rows. */
+export function createExposureMeter(
+  encoder: FlowEncoder,
+  classify: (end: FlowEnd) => EndClass,
+  ports: ReadonlySet<number>,
+): ExposureMeter {
+  const texts = endColumns(encoder, (end) => JSON.stringify(classify(end)))
+  const classes: EndClass[] = []
+  const classAt = (code: number) => (classes[code] ??= JSON.parse(texts.src.value(code) as string) as EndClass)
+  const applications = applicationColumns(encoder)
+  const decisions = textColumn(encoder, 'decision')
+
+  const table = createTupleTable(5)
+  const cells: Cell[] = []
+  const tuple = new Int32Array(5)
+  let current = 0
+  const cell: Column<Cell> = { code: () => current, value: (code) => cells[code] as Cell }
+  const sums = groupRows({ cell })
+  const flows = groupRows({
+    cell,
+    from: endColumn(encoder, 'src', endpointLabel),
+    to: endColumn(encoder, 'dst', endpointLabel),
+    port: portColumn,
+    proto: protocolNameColumn,
+  })
+  let [rows, inside] = [0, 0]
+
+  const cellOf = (row: FlowRow, { inbound, outbound }: Way): number => {
+    const isWatched = (row.proto === TCP || row.proto === UDP) && ports.has(row.port)
+    tuple[0] = texts.src.code(row)
+    tuple[1] = texts.dst.code(row)
+    tuple[2] = isWatched ? row.port : -1
+    tuple[3] = decisions.code(row)
+    tuple[4] = (inbound ? 1 : 0) + (outbound ? 2 : 0)
+    const slot = table.slot(tuple)
+    if (slot === cells.length) {
+      const [source, target] = [classAt(tuple[0]), classAt(tuple[1])]
+      const decision = decisions.value(tuple[3]) ?? 'unknown'
+      const byDefault = decision === 'allowed' && mayBeDefault(source, target)
+      cells.push({ source, target, inbound, outbound, port: isWatched ? row.port : null, decision, byDefault })
+    }
+    return slot
+  }
+
+  return {
+    add(row, way) {
+      rows += 1
+      const application = applications.src.code(row)
+      if (application !== 0 && application === applications.dst.code(row)) {
+        inside += 1
+        return
+      }
+      current = cellOf(
+        row,
+        way ?? { inbound: classAt(texts.dst.code(row)).inScope, outbound: classAt(texts.src.code(row)).inScope },
+      )
+      sums.add(row)
+      flows.add(row)
+    },
+    finish(truncated) {
+      const counts = [...sums].map(({ keys, rows: of, measures }) => ({ cell: keys.cell, rows: of, ...measures }))
+      return {
+        rows,
+        inside,
+        truncated,
+        count(test) {
+          const total = { rows: 0, connections: 0 }
+          for (const one of counts) {
+            if (!test(one.cell)) continue
+            total.rows += one.rows
+            total.connections += one.connections
+          }
+          return total
+        },
+        busiest(test, limit) {
+          const wanted = new Set(cells.filter(test))
+          return [...flows.busiestWithin('cell', wanted, limit).values()]
+            .flatMap(({ groups }) => groups)
+            .map(({ keys, measures }) => ({
+              from: keys.from ?? 'unknown',
+              to: keys.to ?? 'unknown',
+              port: keys.port,
+              proto: keys.proto,
+              decision: keys.cell.decision,
+              connections: measures.connections,
+            }))
+            .sort((a, b) => b.connections - a.connections || (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+            .slice(0, limit)
+        },
+      }
+    },
+  }
+}
+
+/** Unless a ringfence's deny rule covers the target: what is allowed all the same has an allow rule. */
+function mayBeDefault(source: EndClass, target: EndClass): boolean {
+  if (!mayBeAllowedByDefault(source.mode, target.mode)) return false
+  const { inboundDenied } = target
+  return !(inboundDenied === 'any' || (inboundDenied === 'ams' && source.managed))
 }

@@ -1,14 +1,15 @@
-import { restrictedAccess, segregation } from './judge-access.js'
-import { boundaryCoverage, internalCoverage } from './judge-coverage.js'
-import { enforcementStage, flowEnforcement } from './judge-enforcement.js'
-import { directMailAndWeb, internetAccess } from './judge-internet.js'
-import { inventory, knownDependencies } from './judge-inventory.js'
-import { isolation } from './judge-isolation.js'
-import { auditTrail, watchedWorkloads } from './judge-monitoring.js'
-import { clearText, highRiskPorts } from './judge-ports.js'
-import { leastPrivilege } from './judge-privilege.js'
-import { ringfence } from './judge-ringfence.js'
-import { resilienceTests, scannedWorkloads } from './judge-scans.js'
+import { boundaryCoverage, internalCoverage, knownDependencies } from './judge-coverage.js'
+import { isolation, leastPrivilege, ringfence } from './judge-policy.js'
+import { auditTrail, resilienceTests, scannedWorkloads } from './judge-records.js'
+import {
+  clearText,
+  directMailAndWeb,
+  highRiskPorts,
+  internetAccess,
+  restrictedAccess,
+  segregation,
+} from './judge-traffic.js'
+import { enforcementStage, flowEnforcement, inventory, watchedWorkloads } from './judge-workloads.js'
 import { allOf, type Evaluator } from './verdict.js'
 
 export interface Check {

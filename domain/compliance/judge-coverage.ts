@@ -1,7 +1,6 @@
-import type { Cell } from './exposure.js'
 import { percentOf } from '../text/percent-of.js'
+import { isUnidentified, type Cell, type Exposure } from './exposure.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator, type Outcome } from './verdict.js'
-import type { Exposure } from './exposure.js'
 
 /** Percent of the rows that policy has to permit for a PASS, and for a WARNING. */
 const GOOD = 90
@@ -66,3 +65,33 @@ function judgeCoverage(traffic: Exposure, wanted: (cell: Cell) => boolean): Outc
   const status = share < FAIR ? 'FAIL' : share < GOOD || certain < GOOD ? 'WARNING' : 'PASS'
   return { status, detail: `${text}${doubt}`.trim(), evidence }
 }
+
+/** Percent of the rows whose other end is known, for a PASS and for a WARNING. */
+const KNOWN_GOOD = 90
+const KNOWN_FAIR = 50
+
+/** What is depended on, and who depends on it, is known: the share of rows whose ends outside are labelled or in an IP list. */
+export const knownDependencies: Evaluator = evaluator(
+  {
+    name: 'known dependencies',
+    lookedAt: 'who the other ends of traffic in both directions are',
+    needs: ['traffic', 'ipLists'],
+  },
+  ({ traffic }) => {
+    const passes = (cell: Cell) => cell.decision !== 'blocked' && (cell.inbound || cell.outbound)
+    const unknown = (cell: Cell) =>
+      passes(cell) && ((cell.inbound && isVague(cell.source)) || (cell.outbound && isVague(cell.target)))
+    const all = traffic.count(passes).rows
+    if (all === 0) return notAssessed('No traffic with anything outside.')
+    const counts = { rows: all, unknown_ends: traffic.count(unknown).rows, inside_one_application: traffic.inside }
+    const share = percentOf(all - counts.unknown_ends, all)
+    const flows = traffic.busiest(unknown, MOST_EVIDENCE)
+    return {
+      status: share >= KNOWN_GOOD ? 'PASS' : share >= KNOWN_FAIR ? 'WARNING' : 'FAIL',
+      detail: `${share} % of the rows have known ends (PASS from ${KNOWN_GOOD}, WARNING from ${KNOWN_FAIR}).`,
+      evidence: { counts, ...(flows.length > 0 && { flows }) },
+    }
+  },
+)
+
+const isVague = (end: Cell['source']) => isUnidentified(end) || end.identity === 'half'

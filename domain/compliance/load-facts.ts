@@ -1,11 +1,18 @@
 import { PceError } from '../../pce-client/index.js'
 import type { Label } from '../../schemas/pce/label.js'
-import type { ToolContext } from '../call.js'
+import type { ToolContext } from '../../tools/define.js'
+import { fetchEvery } from '../../tools/answers/fetch-slice.js'
+import { isManaged } from '../../tools/answers/show-workload.js'
 import { labelExpander } from '../inventory/expand-labels.js'
-import { fetchEvery } from '../inventory/fetch-every.js'
 import { loadDenyRules } from '../inventory/load-deny-rules.js'
+import { loadLabels } from '../inventory/load-labels.js'
+import { toDraftHref } from '../inventory/parse-href.js'
 import { loadPolicyFacts } from '../policy/load-policy-facts.js'
-import { isManaged } from '../inventory/workload.js'
+import { describeReading, type Reading } from '../traffic/describe-reading.js'
+import { createFlowEncoder } from '../traffic/encode-flow.js'
+import { describeBothWays, hasLabels, readBothWays } from '../traffic/read-both-ways.js'
+import { createFlowReader } from '../traffic/read-flows.js'
+import { classifyEnd, createExposureMeter, findBroadLists, isBroad, type EndFacts, type Exposure } from './exposure.js'
 import {
   MOST_EVENTS,
   type ActivePolicy,
@@ -17,6 +24,7 @@ import {
   type Source,
   type SourceName,
 } from './facts.js'
+import { closedKey, findClosedApplications } from './rule-reach.js'
 
 const DAY_SECONDS = 86_400
 
@@ -127,3 +135,45 @@ async function loadEvents({ pce, signal }: Context, since: string): Promise<Even
     retentionDays: seconds === undefined ? null : seconds / DAY_SECONDS,
   }
 }
+
+/**
+ * Reads the traffic: into and out of the labels that were named, in two queries, or all of it in one. Every decision is asked for,
+ * because what nobody judged passes too. Each row counts once. Throws what the flow reader throws.
+ */
+export async function readExposure(
+  ctx: ToolContext<true>,
+  scope: AssessedScope,
+  sources: Facts['sources'],
+  ports: ReadonlySet<number>,
+): Promise<{ exposure: Exposure; reading: Reading }> {
+  const labels = await loadLabels(ctx.pce, ctx)
+  const encoder = createFlowEncoder(labels)
+  const wanted = [scope.app, scope.env].filter((label) => label !== null)
+  const policy = valueOf(sources.policy)
+  const lists = valueOf(sources.ipLists) ?? []
+  const broadHrefs = new Set([
+    ...(policy?.facts.anyIpLists ?? []),
+    ...lists.filter(isBroad).map(({ href }) => toDraftHref(href)),
+  ])
+  const closed = policy === undefined ? new Map<string, never>() : findClosedApplications(policy, labels, broadHrefs)
+  const modes = new Map((valueOf(sources.workloads) ?? []).map(({ href, mode }) => [href, mode]))
+  const facts: EndFacts = {
+    isInScope: (end) => (wanted.length === 0 ? end.workload !== null : hasLabels(end, wanted)),
+    broadLists: findBroadLists(lists),
+    modeOf: (workload) => modes.get(workload) ?? null,
+    inboundDenied: ({ labels: { app, env } }) =>
+      app === undefined || env === undefined ? null : (closed.get(closedKey(app, env)) ?? null),
+  }
+  const meter = createExposureMeter(encoder, (end) => classifyEnd(end, facts), ports)
+  const read = createFlowReader(ctx, encoder)
+  const request = { name: 'mcp-compliance-check', window: scope.window }
+  const finish = (reading: Reading) => ({ exposure: meter.finish(reading.flows_truncated), reading })
+  if (wanted.length === 0) return finish(describeReading(await read(request, (row) => meter.add(row))))
+  const reads = await readBothWays(read, encoder, wanted, request, (row, path) =>
+    meter.add(row, { inbound: path !== 'outbound', outbound: path !== 'inbound' }),
+  )
+  return finish(describeBothWays(reads))
+}
+
+const valueOf = <T>(source: Source<T> | undefined): T | undefined =>
+  source !== undefined && 'value' in source ? source.value : undefined

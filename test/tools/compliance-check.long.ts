@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import { FRAMEWORKS } from '../../domain/compliance/frameworks.js'
-import { scoreVerdicts } from '../../domain/compliance/score-verdicts.js'
+import { scoreVerdicts } from '../../domain/compliance/verdict.js'
 import {
   handMade,
   type HandMadeEstate,

@@ -1,9 +1,7 @@
+import { percentOf } from '../text/percent-of.js'
+import { isProduction } from './exposure.js'
 import type { AssessedWorkload } from './facts.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator, type Evidence } from './verdict.js'
-
-/** Values of the env label that are production, in lower case. */
-const PRODUCTION = new Set(['prod', 'production'])
-export const isProduction = (env: string | null | undefined): boolean => PRODUCTION.has((env ?? '').toLowerCase())
 
 /** Modes in which rules stop traffic. */
 export const ENFORCING: readonly (string | null)[] = ['selective', 'full']
@@ -60,3 +58,60 @@ function countEnforcement(workloads: readonly AssessedWorkload[]) {
   }
   return { idle, reporting, all: managed.length, enforcing: enforcing.length, evidence }
 }
+
+/** Machines are watched: managed workloads are online and report their flows. One that is not is a warning, none that is fails. */
+export const watchedWorkloads: Evaluator = evaluator(
+  {
+    name: 'watched workloads',
+    lookedAt: 'connection and flow reporting of managed workloads',
+    needs: ['workloads'],
+  },
+  ({ workloads }) => {
+    const managed = workloads.filter((workload) => workload.managed)
+    const blind = managed.filter(({ online, reportsFlows }) => !online || !reportsFlows)
+    const evidence = {
+      counts: {
+        managed: managed.length,
+        unmanaged: workloads.length - managed.length,
+        offline: managed.filter(({ online }) => !online).length,
+        not_reporting_flows: managed.filter(({ reportsFlows }) => !reportsFlows).length,
+      },
+      ...(blind.length > 0 && { workloads: blind.slice(0, MOST_EVIDENCE).map(({ name }) => name) }),
+    }
+    if (managed.length === 0) return notAssessed('No managed workload.', evidence)
+    const text = found(blind.length, 'workload', `of ${managed.length} offline or not reporting flows`).trim()
+    const status = blind.length === 0 ? 'PASS' : blind.length === managed.length ? 'FAIL' : 'WARNING'
+    return { status, detail: text || `All ${managed.length} managed workloads report.`, evidence }
+  },
+)
+
+/** Label keys that say what a machine is: what for, for whom, at which stage, where. */
+const IDENTITY = ['app', 'env', 'role', 'loc'] as const
+/** Percent of the workloads that may be incomplete at a WARNING. */
+const TOLERATED = 10
+
+/** Every machine, managed or not, is identified by all four labels. */
+export const inventory: Evaluator = evaluator(
+  { name: 'label completeness', lookedAt: `${IDENTITY.join(', ')} labels of all workloads`, needs: ['workloads'] },
+  ({ workloads }) => {
+    if (workloads.length === 0) return notAssessed('No workload.')
+    const lacking = (key: string) => workloads.filter(({ labels }) => labels[key] === undefined)
+    const incomplete = workloads.filter(({ labels }) => IDENTITY.some((key) => labels[key] === undefined))
+    const share = percentOf(incomplete.length, workloads.length)
+    return {
+      status: incomplete.length === 0 ? 'PASS' : share <= TOLERATED ? 'WARNING' : 'FAIL',
+      detail:
+        incomplete.length === 0
+          ? `All ${workloads.length} workloads have all four labels.`
+          : `${incomplete.length} of ${workloads.length} workloads (${share} %) lack a label (WARNING up to ${TOLERATED} %).`,
+      evidence: {
+        counts: {
+          workloads: workloads.length,
+          incomplete: incomplete.length,
+          ...Object.fromEntries(IDENTITY.map((key) => [`without_${key}`, lacking(key).length])),
+        },
+        ...(incomplete.length > 0 && { workloads: incomplete.slice(0, MOST_EVIDENCE).map(({ name }) => name) }),
+      },
+    }
+  },
+)

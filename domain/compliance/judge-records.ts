@@ -1,6 +1,33 @@
 import type { VulnerabilityReport } from '../../schemas/pce/vulnerability.js'
-import type { AssessedScope } from './facts.js'
+import { MOST_EVENTS, type AssessedScope } from './facts.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator } from './verdict.js'
+
+/**
+ * Activity is recorded: the PCE holds audit events of the window. None at all is a warning, for either nothing happened or nothing
+ * is recorded. Where they are sent and how long they are kept is told with it; events concern the PCE as a whole.
+ */
+export const auditTrail: Evaluator = evaluator(
+  {
+    name: 'audit trail',
+    lookedAt: `the PCE's newest audit events of the window (${MOST_EVENTS} at most), their syslog destinations and retention`,
+    needs: ['events'],
+  },
+  ({ events: { events, more, destinations, retentionDays } }) => {
+    const counts = {
+      events: events.length,
+      failures: events.filter(({ status }) => status === 'failure').length,
+      event_types: new Set(events.map(({ event_type: type }) => type)).size,
+      ...(destinations !== null && { syslog_destinations: destinations.all, remote_destinations: destinations.remote }),
+      ...(retentionDays !== null && { retention_days: retentionDays }),
+    }
+    const kept = `${destinations === null ? 'Where they are sent could not be read.' : destinations.remote > 0 ? 'They are sent to a remote syslog.' : 'No remote syslog receives them.'}`
+    if (events.length === 0) {
+      return { status: 'WARNING', detail: `No audit event in the window. ${kept}`, evidence: { counts } }
+    }
+    const text = `${more ? `${events.length} or more` : events.length} audit events, newest of ${events[0]?.timestamp}. ${kept}`
+    return { status: 'PASS', detail: text, evidence: { counts } }
+  },
+)
 
 const LOOKED_AT = 'vulnerability reports that scanners left in the PCE'
 const NONE = 'The PCE holds no vulnerability report; scans made elsewhere cannot be seen from it.'
