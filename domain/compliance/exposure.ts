@@ -2,13 +2,12 @@ import ipaddr from 'ipaddr.js'
 import { ANY_IP_LIST_NAME, type IpList } from '../../schemas/pce/ip-list.js'
 import { isAddress } from '../inventory/match-addresses.js'
 import { TCP, UDP } from '../inventory/protocols.js'
-import { mayBeAllowedByDefault } from '../traffic/allowed-by-default.js'
 import { applicationColumns } from '../traffic/applications.js'
 import { endColumn, endColumns, portColumn, protocolNameColumn, textColumn, type Column } from '../traffic/columns.js'
 import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
-import { endpointLabel, type FlowEnd } from '../traffic/flow-end.js'
+import { endpointLabel, mayBeAllowedByDefault, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
-import { createTupleTable } from '../traffic/tuple-table.js'
+import { createTupleTable } from '../traffic/group-tables.js'
 
 /** All that the evaluators tell ends of traffic apart by. */
 export interface EndClass {

@@ -8,10 +8,9 @@ import { loadDenyRules } from '../inventory/load-deny-rules.js'
 import { loadLabels } from '../inventory/load-labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { loadPolicyFacts } from '../policy/load-policy-facts.js'
-import { describeReading, type Reading } from '../traffic/describe-reading.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
 import { describeBothWays, hasLabels, readBothWays } from '../traffic/read-both-ways.js'
-import { createFlowReader } from '../traffic/read-flows.js'
+import { createFlowReader, describeReading, type Reading } from '../traffic/read-flows.js'
 import { classifyEnd, createExposureMeter, findBroadLists, isBroad, type EndFacts, type Exposure } from './exposure.js'
 import {
   MOST_EVENTS,

@@ -1,9 +1,9 @@
-import type { Application } from '../traffic/applications.js'
-import { textColumn, type Side } from '../traffic/columns.js'
+import { applicationColumns, type Application } from '../traffic/applications.js'
+import { portColumn, protocolColumn, textColumn, wholeEndColumn, type Column, type Side } from '../traffic/columns.js'
 import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
-import { groupRows } from '../traffic/group-rows.js'
+import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
+import { groupRows, type Group, type Grouping } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
-import { collectUncovered } from './collect-uncovered.js'
 import { isUncovered, tallyDecisions, toDecision } from './tally-decisions.js'
 
 /** A draft rule that matches rows which are not allowed yet and which the draft would allow. */
@@ -84,4 +84,115 @@ function countRules(
     }
   }
   return [...found.values()].sort((a, b) => b.connections - a.connections || (a.rule < b.rule ? -1 : 1))
+}
+
+/** Rows that policy stops or would stop, by one thing they share. */
+export interface Uncovered {
+  flows: number
+  connections: number
+  /** Connections the draft policy would allow; null when the PCE did not say. */
+  draft_allowed_connections: number | null
+}
+export interface UncoveredService extends Uncovered {
+  port: number | null
+  /** IANA number. */
+  proto: number | null
+  /** Names, by connections, at most five. */
+  processes: string[]
+}
+
+const MAX_PROCESSES = 5
+
+/** A key of uncovered rows, and what the draft would decide on them. */
+type Drafted<K> = K & { draft: string | null }
+
+/** Collects uncovered rows by service, by the application at their `side` and, where that has none, by the end itself. */
+export function collectUncovered(encoder: FlowEncoder, side: Side) {
+  const draft = textColumn(encoder, 'draftDecision')
+  const application = applicationColumns(encoder)[side]
+  const by = <K extends object>(columns: { readonly [P in keyof K]: Column<K[P]> }) =>
+    groupRows({ ...columns, draft }) as unknown as Grouping<Drafted<K>>
+  const services = by({ port: portColumn, proto: protocolColumn, process: textColumn(encoder, 'process') })
+  const applications = by({ application })
+  const ends = by({ end: wholeEndColumn(encoder, side) })
+  return {
+    add(row: FlowRow): void {
+      services.add(row)
+      // Code 0: no application.
+      if (application.code(row) === 0) ends.add(row)
+      else applications.add(row)
+    },
+    /** All of them, most connections first. `own` is no remote application. */
+    result: (own: Application, hasDraft: boolean) => ({
+      services: fold(services, hasDraft, ({ port, proto }) => `${port} ${proto}`, startService, addProcess).map(
+        ({ processes, ...service }): UncoveredService => ({ ...service, processes: nameProcesses(processes) }),
+      ),
+      apps: fold(
+        applications,
+        hasDraft,
+        ({ application: is }) => `${is?.app}\u0000${is?.env}`,
+        ({ application: is }) => ({ app: is?.app ?? '', env: is?.env ?? '' }),
+      ).filter(({ app, env }) => app !== own.app || env !== own.env),
+      ends: fold(ends, hasDraft, ({ end }) => end, describeEnd),
+    }),
+  }
+}
+
+/** One entry for each distinct `idOf`, with what its groups add up to. */
+function fold<K, T extends object>(
+  groups: Iterable<Group<Drafted<K>>>,
+  hasDraft: boolean,
+  idOf: (keys: K) => unknown,
+  start: (keys: K) => T,
+  more: (entry: T, group: Group<Drafted<K>>) => void = () => undefined,
+): (T & Uncovered)[] {
+  const found = new Map<unknown, T & Uncovered>()
+  for (const group of groups) {
+    const { keys, rows, measures } = group
+    const id = idOf(keys)
+    const none = { flows: 0, connections: 0, draft_allowed_connections: hasDraft ? 0 : null }
+    const entry = found.get(id) ?? { ...start(keys), ...none }
+    found.set(id, entry)
+    entry.flows += rows
+    entry.connections += measures.connections
+    if (entry.draft_allowed_connections !== null && toDecision(keys.draft) === 'allowed') {
+      entry.draft_allowed_connections += measures.connections
+    }
+    more(entry, group)
+  }
+  // Ties by what they are, so that two runs answer alike whatever the order of the rows.
+  return [...found.values()].sort(
+    (a, b) => b.connections - a.connections || b.flows - a.flows || (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1),
+  )
+}
+
+interface ServiceKeys {
+  port: number | null
+  proto: number | null
+  process: string | null
+}
+
+const startService = ({ port, proto }: ServiceKeys) => ({ port, proto, processes: new Map<string, number>() })
+
+function addProcess(
+  { processes }: ReturnType<typeof startService>,
+  { keys: { process }, measures }: Group<ServiceKeys>,
+): void {
+  if (process !== null) processes.set(process, (processes.get(process) ?? 0) + measures.connections)
+}
+
+function nameProcesses(processes: ReadonlyMap<string, number>): string[] {
+  return [...processes]
+    .sort(([a, more], [b, less]) => less - more || (a < b ? -1 : 1))
+    .slice(0, MAX_PROCESSES)
+    .map(([name]) => name)
+}
+
+function describeEnd({ end }: { end: FlowEnd }) {
+  const isHalf = end.labels.app !== undefined || end.labels.env !== undefined
+  return {
+    endpoint: endpointLabel(end),
+    ip: end.ip,
+    kind: isHalf ? ('half_labelled' as const) : ('unlabelled' as const),
+  }
 }

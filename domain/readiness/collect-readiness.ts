@@ -1,10 +1,11 @@
 import type { Workload } from '../../schemas/pce/workload.js'
+import { applicationColumns, applicationOf, type Application } from '../traffic/applications.js'
+import { endColumn, portColumn, protocolColumn, textColumn, wholeEndColumn, type Side } from '../traffic/columns.js'
 import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
+import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
+import { groupRows } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
-import { countAllowedByDefault } from './count-allowed-by-default.js'
-import { judgeRemotes } from './judge-remotes.js'
-import { listUncovered } from './list-uncovered.js'
-import { tallyDecisions } from './tally-decisions.js'
+import { countAllowedByDefault, isUncovered, tallyDecisions, toDecision } from './tally-decisions.js'
 
 /** Flows that are listed one by one (T20). */
 const LISTED_FLOWS = 20
@@ -35,4 +36,170 @@ export function collectReadiness(encoder: FlowEncoder, workloads: readonly Workl
       weaklyAllowed: weaklyAllowed.result(),
     }),
   }
+}
+
+/** An end that is no application: it has at most one of the two labels, so no rule by application reaches it. */
+export interface UnlabelledEnd {
+  endpoint: string
+  ip: string | null
+  kind: 'unlabelled' | 'half_labelled'
+  /** Rows and connections that were judged. */
+  flows: number
+  connections: number
+  /** Of these not allowed. */
+  uncovered_flows: number
+  uncovered_connections: number
+}
+
+/** The other ends of an application's traffic, by whether policy lets them through. Applications by name, ends by weight. */
+export interface Remotes {
+  /** All judged rows are allowed. */
+  covered: Application[]
+  /** Some are allowed, some not. */
+  partlyCovered: Application[]
+  /** None is allowed. */
+  uncovered: Application[]
+  /** Most uncovered connections first. */
+  unlabelled: UnlabelledEnd[]
+}
+
+/** Judges the ends on one side of rows. Rows nobody judged are evidence of nothing. */
+export function judgeRemotes(encoder: FlowEncoder, side: Side): { add(row: FlowRow): void; result(): Remotes } {
+  const application = applicationColumns(encoder)[side]
+  const decision = textColumn(encoder, 'decision')
+  const applications = groupRows({ application, decision })
+  const ends = groupRows({ end: wholeEndColumn(encoder, side), decision })
+  return {
+    add(row) {
+      // Code 0: no application.
+      if (application.code(row) === 0) ends.add(row)
+      else applications.add(row)
+    },
+    result() {
+      const seen = new Map<string, Application & { allowed: boolean; stopped: boolean }>()
+      for (const { keys } of applications) {
+        const is = toDecision(keys.decision)
+        if (keys.application === null || is === 'unknown') continue
+        const { app, env } = keys.application
+        const id = JSON.stringify([app, env])
+        const remote = seen.get(id) ?? { app, env, allowed: false, stopped: false }
+        seen.set(id, remote)
+        if (is === 'allowed') remote.allowed = true
+        else remote.stopped = true
+      }
+      const sorted = [...seen.values()].sort((a, b) => compare(a.app, b.app) || compare(a.env, b.env))
+      const pick = (allowed: boolean, stopped: boolean) =>
+        sorted
+          .filter((remote) => remote.allowed === allowed && remote.stopped === stopped)
+          .map(({ app, env }) => ({ app, env }))
+      return {
+        covered: pick(true, false),
+        partlyCovered: pick(true, true),
+        uncovered: pick(false, true),
+        unlabelled: foldEnds(ends),
+      }
+    },
+  }
+}
+
+function foldEnds(
+  groups: Iterable<{
+    keys: { end: FlowEnd; decision: string | null }
+    rows: number
+    measures: { connections: number }
+  }>,
+) {
+  const found = new Map<FlowEnd, UnlabelledEnd>()
+  for (const { keys, rows, measures } of groups) {
+    const decision = toDecision(keys.decision)
+    if (decision === 'unknown') continue
+    const { end } = keys
+    const one = found.get(end) ?? startEnd(end)
+    found.set(end, one)
+    one.flows += rows
+    one.connections += measures.connections
+    if (!isUncovered(decision)) continue
+    one.uncovered_flows += rows
+    one.uncovered_connections += measures.connections
+  }
+  return [...found.values()].sort(
+    (a, b) =>
+      b.uncovered_connections - a.uncovered_connections ||
+      b.uncovered_flows - a.uncovered_flows ||
+      b.connections - a.connections ||
+      compare(a.endpoint, b.endpoint) ||
+      compare(a.ip ?? '', b.ip ?? ''),
+  )
+}
+
+function startEnd(end: FlowEnd): UnlabelledEnd {
+  const isHalf = end.labels.app !== undefined || end.labels.env !== undefined
+  return {
+    endpoint: endpointLabel(end),
+    ip: end.ip,
+    kind: isHalf ? 'half_labelled' : 'unlabelled',
+    flows: 0,
+    connections: 0,
+    uncovered_flows: 0,
+    uncovered_connections: 0,
+  }
+}
+
+const compare = (a: string, b: string) => (a < b ? -1 : Number(a > b))
+
+/** Rows that policy stops or would stop. */
+export interface UncoveredFlow {
+  path: FlowPath
+  /** `app (env)`, else the host or address. */
+  remote: string
+  port: number | null
+  /** IANA number. */
+  proto: number | null
+  process: string | null
+  decision: string
+  connections: number
+}
+
+const PATHS = { inbound: 'src', outbound: 'dst', intra: 'src' } as const satisfies Record<FlowPath, Side>
+
+/** Collects what policy stops or would stop, by remote, service, process and decision. */
+export function listUncovered(encoder: FlowEncoder) {
+  const decision = textColumn(encoder, 'decision')
+  const paths = Object.entries(PATHS).map(([path, side]) => ({
+    path: path as FlowPath,
+    groups: groupRows({
+      remote: endColumn(encoder, side, nameEnd),
+      port: portColumn,
+      proto: protocolColumn,
+      process: textColumn(encoder, 'process'),
+      decision,
+    }),
+  }))
+  const groupsOf = Object.fromEntries(paths.map(({ path, groups }) => [path, groups]))
+  return {
+    add(row: FlowRow, path: FlowPath): void {
+      if (isUncovered(toDecision(decision.value(decision.code(row))))) groupsOf[path]?.add(row)
+    },
+    /** The `limit` with most connections, and how many there are. */
+    busiest(limit: number): { rows: UncoveredFlow[]; total: number } {
+      const lists = paths.map(({ path, groups }) => ({ path, ...groups.busiest(limit) }))
+      const rows = lists.flatMap(({ path, groups }) =>
+        groups.map(({ keys: { remote, ...keys }, measures }) => ({
+          path,
+          remote: remote ?? 'unknown',
+          ...keys,
+          decision: keys.decision ?? 'unknown',
+          connections: measures.connections,
+        })),
+      )
+      const total = lists.reduce((sum, list) => sum + list.total, 0)
+      return { rows: rows.sort((a, b) => b.connections - a.connections).slice(0, limit), total }
+    },
+  }
+}
+
+/** `app (env)`, else the host: two hosts without labels stay two. */
+function nameEnd(end: FlowEnd): string {
+  const application = applicationOf(end)
+  return application === null ? endpointLabel(end) : `${application.app} (${application.env})`
 }

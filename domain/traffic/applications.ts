@@ -23,6 +23,11 @@ export function applicationOf({ labels }: FlowEnd): Application | null {
   return app === undefined || env === undefined ? null : { app, env }
 }
 
+/** The application that its app and its env label, in this order, make. */
+export function applicationOfLabels([app, env]: readonly Label[]): Application {
+  return { app: app?.value ?? '', env: env?.value ?? '' }
+}
+
 /** How answers write an application in one word: `app|env`. For display and order only: a value may hold a `|` itself. */
 export const applicationKey = ({ app, env }: Application): string => `${app}|${env}`
 

@@ -1,13 +1,23 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Counts, Nullable, StringEnum, Text } from '../../schemas/common.js'
+import type { Limits } from '../../schemas/config.js'
+import { cleanDeep } from '../../domain/text/clean-text.js'
+import { answerBudget, jsonBytes } from '../answers/split-format.js'
 import { defineTool } from '../define.js'
-import { fitEvidence } from '../answers/compliance/fit-evidence.js'
 import { FRAMEWORKS, type FrameworkId } from '../../domain/compliance/frameworks.js'
 import { findNothing, type AssessedScope, type SourceName } from '../../domain/compliance/facts.js'
 import { loadFacts, readExposure } from '../../domain/compliance/load-facts.js'
-import { FORMULA, scoreVerdicts, STATUSES, unassessed } from '../../domain/compliance/verdict.js'
-import { Reading } from '../../domain/traffic/describe-reading.js'
-import { lookbackDays, lookbackWindow } from '../../domain/traffic/lookback.js'
+import {
+  FORMULA,
+  MOST_EVIDENCE,
+  scoreVerdicts,
+  STATUSES,
+  unassessed,
+  type Evidence,
+  type Verdict,
+} from '../../domain/compliance/verdict.js'
+import { Reading } from '../../domain/traffic/read-flows.js'
+import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
 import { resolveApplication } from '../../domain/inventory/resolve-application.js'
 
 const DEFAULT_DAYS = 30
@@ -104,3 +114,44 @@ export default defineTool({
     )
   },
 })
+
+/** Entries that a list of evidence may have, most first. */
+const LADDER = [2 * MOST_EVIDENCE, MOST_EVIDENCE, 5, 2, 1, 0] as const
+
+type Shown<F extends Verdict> = Omit<F, 'evidence'> & { evidence?: Record<string, unknown> }
+
+/**
+ * The answer with as much evidence by name as its budget holds; counts are of everything whatever is shown, and `evidence_limit`
+ * says how long a list can be. All text is cleaned and clipped.
+ */
+function fitEvidence<E extends object, F extends Verdict>(
+  envelope: E,
+  findings: readonly F[],
+  limits: Limits,
+): E & { findings: Shown<F>[]; evidence_limit: number } {
+  const at = (limit: number) =>
+    cleanDeep({
+      ...envelope,
+      findings: findings.map(({ evidence, ...finding }) => ({
+        ...finding,
+        ...(evidence !== undefined && { evidence: cutLists(evidence, limit) }),
+      })),
+      evidence_limit: limit,
+    })
+  const budget = answerBudget(limits)
+  const [widest, ...narrower] = LADDER
+  let answer = at(widest)
+  for (const limit of narrower) {
+    if (jsonBytes(answer) <= budget) break
+    answer = at(limit)
+  }
+  return answer
+}
+
+const cutLists = (evidence: Evidence, limit: number): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(evidence).map(([name, entries]) => [
+      name,
+      Array.isArray(entries) ? entries.slice(0, limit) : entries,
+    ]),
+  )

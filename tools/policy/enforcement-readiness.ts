@@ -7,11 +7,10 @@ import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-windo
 import { readBothWays } from '../../domain/traffic/read-both-ways.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
 import { loadLabels } from '../../domain/inventory/load-labels.js'
-import { describeRingfence } from '../../domain/readiness/describe-ringfence.js'
 import { collectReadiness } from '../../domain/readiness/collect-readiness.js'
-import { ReadinessOutput } from '../answers/readiness/readiness-output.js'
-import { showReadiness } from '../answers/readiness/show-readiness.js'
-import { toApplication } from '../../domain/readiness/to-application.js'
+import { describeRingfence } from '../../domain/readiness/score-readiness.js'
+import { applicationOfLabels } from '../../domain/traffic/applications.js'
+import { ReadinessOutput, showReadiness } from '../answers/readiness/show-readiness.js'
 import { resolveApplication } from '../../domain/inventory/resolve-application.js'
 import { findRingfence } from '../../domain/ringfence/find-ringfence.js'
 
@@ -52,7 +51,7 @@ export default defineTool({
     const read = createFlowReader(ctx, encoder)
     const reads = await readBothWays(read, encoder, labels, { name: `mcp-${NAME}`, window }, traffic.take)
     return showReadiness({
-      application: toApplication(labels),
+      application: applicationOfLabels(labels),
       days,
       counts: countModes(workloads, (label) => label),
       ringfence: describeRingfence(draft, active),

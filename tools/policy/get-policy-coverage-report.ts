@@ -8,10 +8,9 @@ import { readBothWays } from '../../domain/traffic/read-both-ways.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
 import { loadLabels } from '../../domain/inventory/load-labels.js'
 import { collectCoverage } from '../../domain/readiness/collect-coverage.js'
-import { countAllowedByDefault } from '../../domain/readiness/count-allowed-by-default.js'
-import { CoverageOutput } from '../answers/readiness/coverage-output.js'
-import { showCoverage } from '../answers/readiness/show-coverage.js'
-import { toApplication } from '../../domain/readiness/to-application.js'
+import { countAllowedByDefault } from '../../domain/readiness/tally-decisions.js'
+import { applicationOfLabels } from '../../domain/traffic/applications.js'
+import { CoverageOutput, showCoverage } from '../answers/readiness/show-coverage.js'
 import { resolveApplication } from '../../domain/inventory/resolve-application.js'
 
 const DEFAULT_DAYS = 30
@@ -61,7 +60,7 @@ export default defineTool({
       found.take(row, path)
       weakly.add(row, path)
     })
-    const application = toApplication(labels)
+    const application = applicationOfLabels(labels)
     const draftUnavailable = reads.inbound.draftUnavailable ?? reads.outbound.draftUnavailable
     return showCoverage({
       application,
