@@ -6,7 +6,7 @@ import type { UnlabelledEnd } from './collect-readiness.js'
 import type { Readiness, ReadinessFacts, RingfenceState } from './score-readiness.js'
 import { coverage, judged, type Decisions, type WeaklyAllowed } from './tally-decisions.js'
 
-/** What the figures mean and what to do next, by the bands 95, 80 and 50 % (tools contract, B10). */
+/** What the figures mean and what to do next, by the bands 95, 80 and 50 % (T21). */
 export function recommendCoverage(found: Coverage, { byDefault, elsewhere }: WeaklyAllowed): string {
   const { flows } = found.overall.decisions
   const percentage = coverage(flows)

@@ -19,7 +19,7 @@ export interface RingfenceState {
   conflicts: { href: string; why: 'other_scope' | 'pending_deletion' }[]
 }
 
-/** Both versions as one. A ringfence exists when the draft has it (tools contract, B4, A10). */
+/** Both versions as one. A ringfence exists when the draft has it (T15, T10). */
 export function describeRingfence(draft: RingfenceFound, active: RingfenceFound): RingfenceState {
   const { ruleSet } = draft
   return {

@@ -70,7 +70,7 @@ const Draft = Type.Object(
   { description: 'What the draft policy would decide on the same rows' },
 )
 
-/** What get-policy-coverage-report answers (tools contract, B10). */
+/** What get-policy-coverage-report answers (T21). */
 export const CoverageOutput = Type.Object({
   app: Plain,
   env: Plain,

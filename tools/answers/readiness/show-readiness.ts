@@ -16,7 +16,7 @@ const Plain = Type.String()
 const Port = Nullable(Type.Integer())
 const Applications = (description: string) => Type.Array(Type.Object({ app: Plain, env: Plain }), { description })
 
-/** What enforcement-readiness answers (tools contract, B9). */
+/** What enforcement-readiness answers (T20). */
 export const ReadinessOutput = Type.Object({
   app: Plain,
   env: Plain,
