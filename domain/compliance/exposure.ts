@@ -9,16 +9,16 @@ import { endpointLabel, mayBeAllowedByDefault, type FlowEnd } from '../traffic/f
 import { groupRows } from '../traffic/group-rows.js'
 import { createTupleTable } from '../traffic/group-tables.js'
 
-/** All that the evaluators tell ends of traffic apart by. */
+/** Everything by which the evaluators tell the ends of traffic apart. */
 export interface EndClass {
-  /** Has the labels that were asked for; over the whole estate: is a workload. */
-  inScope: boolean
-  /** application: has app and env label. half: one of them. */
+  /** Has the labels that were given; over the whole estate: is a workload. */
+  isAssessed: boolean
+  /** application: has both an app and an env label. half: one of them. */
   identity: 'application' | 'half' | 'none'
   env: string | null
-  /** workload: known to the PCE. public: an address of the internet, or known by its name alone. */
+  /** workload: known to the PCE. public: an internet address, or known by its name alone. */
   network: 'workload' | 'public' | 'local'
-  /** In an IP list that somebody made for some addresses, not for all. */
+  /** In an IP list made for some addresses, not for all. */
   isListed: boolean
   managed: boolean
   /** Of a managed workload; null where it is not known, or nothing is enforced. */
@@ -27,12 +27,12 @@ export interface EndClass {
   inboundDenied: 'any' | 'ams' | null
 }
 
-/** What classifying needs to know of the estate. */
+/** What classifying needs to know about the estate. */
 export interface EndFacts {
-  isInScope(end: FlowEnd): boolean
-  /** Names of IP lists that single nothing out. */
+  isAssessed(end: FlowEnd): boolean
+  /** Names of IP lists that cover so much that they identify nothing. */
   broadLists: ReadonlySet<string>
-  /** Of a workload that is assessed, as the PCE has it now; others are told by their rows. */
+  /** Of a workload that is assessed, as the PCE has it now; the mode of others is that of their rows. */
   modeOf(workload: string): string | null
   inboundDenied(end: FlowEnd): EndClass['inboundDenied']
 }
@@ -41,7 +41,7 @@ export function classifyEnd(end: FlowEnd, facts: EndFacts): EndClass {
   const { app, env } = end.labels
   const isWorkload = end.workload !== null
   return {
-    inScope: facts.isInScope(end),
+    isAssessed: facts.isAssessed(end),
     identity:
       app !== undefined && env !== undefined ? 'application' : app === undefined && env === undefined ? 'none' : 'half',
     env: env ?? null,
@@ -53,7 +53,7 @@ export function classifyEnd(end: FlowEnd, facts: EndFacts): EndClass {
   }
 }
 
-/** Nobody's label and nobody's IP list: who it is cannot be told. */
+/** Neither an app or env label nor an IP list: nothing says who it is. */
 export const isUnidentified = ({ identity, isListed }: EndClass): boolean => identity === 'none' && !isListed
 
 /** Values of the env label that are production, in lower case. */
@@ -77,10 +77,10 @@ function isPublic({ ip, fqdn }: FlowEnd): boolean {
   return !LOCAL_RANGES.has(ipaddr.process(ip).range())
 }
 
-/** The shortest prefix of a network that still singles something out: 10.0.0.0/8 does. */
+/** The shortest prefix of a network that still identifies something: 10.0.0.0/8 does. */
 const SHORTEST_PREFIX = { ipv4: 8, ipv6: 16 } as const
 
-/** Names of the IP lists that cover the internet, or so much of it that being in them approves nothing. */
+/** Names of the IP lists that cover the internet, or so much of it that membership is no approval. */
 export function findBroadLists(lists: readonly IpList[]): ReadonlySet<string> {
   return new Set([ANY_IP_LIST_NAME, ...lists.filter(isBroad).map(({ name }) => name)])
 }
@@ -104,21 +104,21 @@ function isWide(from: string, to: string | null | undefined): boolean {
 
 const leadingByte = (address: ipaddr.IPv4 | ipaddr.IPv6): number => address.toByteArray()[0] ?? 0
 
-/** Traffic between two applications, or an application and something else, that the evaluators cannot tell apart. */
+/** Traffic that the evaluators need not tell apart: the same kinds of ends, direction, port and decision. */
 export interface Cell {
   source: EndClass
-  target: EndClass
-  /** Comes into what is assessed, leaves it; both when it runs between two parts of it. */
+  destination: EndClass
+  /** Enters what is assessed, leaves it; both when it runs between two parts of it. */
   inbound: boolean
   outbound: boolean
-  /** Of TCP and UDP, and one of those the evaluators asked for; else null. */
+  /** A TCP or UDP port that an evaluator asked for; null for any other. */
   port: number | null
   decision: string
   /** Allowed, but at an end in selective mode, where that may only mean that no deny rule matched. */
   byDefault: boolean
 }
 
-/** Passes today, because no policy is enforced or none judged it. */
+/** Passes today, because no policy is enforced or no VEN judged it. */
 export const passesUnenforced = ({ decision }: Cell): boolean =>
   decision === 'potentially_blocked' || decision === 'unknown'
 
@@ -131,17 +131,17 @@ export interface ShownFlow {
   connections: number
 }
 
-/** Rows and what they add up to. */
+/** Rows, and the connections in them. */
 export interface Count {
   rows: number
   connections: number
 }
 
-/** The traffic of what is assessed, without what runs inside one application: that is no risk (T19). */
+/** The traffic of what is assessed, except inside one application: that is no risk (T19). */
 export interface Exposure {
   /** Rows that were read, those inside applications included. */
   rows: number
-  /** Of these inside one application. */
+  /** Of these, rows inside one application. */
   inside: number
   /** The row limit was reached. */
   truncated: boolean
@@ -153,12 +153,12 @@ export interface Exposure {
 type Way = Pick<Cell, 'inbound' | 'outbound'>
 
 interface ExposureMeter {
-  /** `way` undefined: told by which ends are in scope. */
+  /** `way` undefined: as the ends that are assessed say. */
   add(row: FlowRow, way?: Way): void
   finish(truncated: boolean): Exposure
 }
 
-/** Takes rows in; what stays of them is one group per pair of ends and service, never the rows. */
+/** Takes rows in and keeps one group per pair of ends and service, never the rows themselves. */
 export function createExposureMeter(
   encoder: FlowEncoder,
   classify: (end: FlowEnd) => EndClass,
@@ -194,10 +194,10 @@ export function createExposureMeter(
     tuple[4] = (inbound ? 1 : 0) + (outbound ? 2 : 0)
     const slot = table.slot(tuple)
     if (slot === cells.length) {
-      const [source, target] = [classAt(tuple[0]), classAt(tuple[1])]
+      const [source, destination] = [classAt(tuple[0]), classAt(tuple[1])]
       const decision = decisions.value(tuple[3]) ?? 'unknown'
-      const byDefault = decision === 'allowed' && mayBeDefault(source, target)
-      cells.push({ source, target, inbound, outbound, port: isWatched ? row.port : null, decision, byDefault })
+      const byDefault = decision === 'allowed' && mayBeDefault(source, destination)
+      cells.push({ source, destination, inbound, outbound, port: isWatched ? row.port : null, decision, byDefault })
     }
     return slot
   }
@@ -212,7 +212,7 @@ export function createExposureMeter(
       }
       current = cellOf(
         row,
-        way ?? { inbound: classAt(texts.dst.code(row)).inScope, outbound: classAt(texts.src.code(row)).inScope },
+        way ?? { inbound: classAt(texts.dst.code(row)).isAssessed, outbound: classAt(texts.src.code(row)).isAssessed },
       )
       sums.add(row)
       flows.add(row)
@@ -252,9 +252,9 @@ export function createExposureMeter(
   }
 }
 
-/** Unless a ringfence's deny rule covers the target: what is allowed all the same has an allow rule. */
-function mayBeDefault(source: EndClass, target: EndClass): boolean {
-  if (!mayBeAllowedByDefault(source.mode, target.mode)) return false
-  const { inboundDenied } = target
+/** Unless a ringfence's deny rule covers the destination: what is allowed all the same has an allow rule. */
+function mayBeDefault(source: EndClass, destination: EndClass): boolean {
+  if (!mayBeAllowedByDefault(source.mode, destination.mode)) return false
+  const { inboundDenied } = destination
   return !(inboundDenied === 'any' || (inboundDenied === 'ams' && source.managed))
 }

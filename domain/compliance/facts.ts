@@ -7,8 +7,8 @@ import type { PolicyFacts } from '../policy/load-policy-facts.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
 import type { Exposure } from './exposure.js'
 
-/** What is assessed: the labels that were named; none is the whole estate. */
-export interface AssessedScope {
+/** What is assessed: everything with the labels that were given, or the whole estate. */
+export interface Assessment {
   app: Label | null
   env: Label | null
   window: TrafficWindow
@@ -19,11 +19,11 @@ export interface AssessedWorkload {
   name: string
   managed: boolean
   online: boolean
-  /** Null for unmanaged ones, whose mode means nothing. */
+  /** Null for unmanaged workloads, whose mode means nothing. */
   mode: string | null
   reportsFlows: boolean
   labels: Readonly<Record<string, string>>
-  /** Hrefs of its app and env label, in this order; null unless it has both. */
+  /** Its app and env label, in this order; null unless it has both. */
   application: readonly [app: Label, env: Label] | null
   addresses: readonly string[]
 }
@@ -39,18 +39,18 @@ export interface ActivePolicy {
 export interface EventLog {
   /** Inside the window, newest first, at most MOST_EVENTS. */
   events: readonly PceEvent[]
-  /** There are more. */
+  /** There are more than were read. */
   more: boolean
-  /** Where else they go; null when the PCE would not say. */
+  /** Syslog destinations that receive them; null where the PCE refused to say. */
   destinations: { all: number; remote: number } | null
-  /** How long the PCE keeps them; null when it would not say. */
+  /** How long the PCE keeps them; null where it refused to say. */
   retentionDays: number | null
 }
 
 export interface Loaded {
   workloads: readonly AssessedWorkload[]
   policy: ActivePolicy
-  /** Draft rule sets: what is prepared and not in force yet. */
+  /** Draft rule sets: what is prepared but not in force yet. */
   drafts: readonly RuleSet[]
   ipLists: readonly IpList[]
   events: EventLog
@@ -59,25 +59,28 @@ export interface Loaded {
 }
 export type SourceName = keyof Loaded
 
-/** A part of the facts, or why it could not be read. */
+/** One of the facts, or why it could not be read. */
 export type Source<T> = { value: T } | { unavailable: string }
 export interface Facts {
-  scope: AssessedScope
+  assessment: Assessment
   sources: { readonly [K in SourceName]?: Source<Loaded[K]> }
 }
 
-/** Events that are looked at. */
+/** Most events that are read. */
 export const MOST_EVENTS = 1_000
 
 /**
- * Why nothing can be said of labels that were named: no workload that could be read has them, and no traffic either. What the PCE
- * does as a whole, as keeping events, then says nothing of them. Null when there is something to judge.
+ * Why nothing can be said about the labels that were given: no workload that could be read has them, and neither has any traffic.
+ * What the PCE does as a whole, such as keeping events, then says nothing about them. Null when there is something to judge.
  */
-export function findNothing({ app, env }: AssessedScope, { workloads, traffic }: Facts['sources']): string | null {
+export function whyNothingKnown({ app, env }: Assessment, { workloads, traffic }: Facts['sources']): string | null {
   const named = [app, env].flatMap((label) => (label === null ? [] : `${label.key}=${label.value}`))
   const rows = traffic !== undefined && 'value' in traffic ? traffic.value.rows : 0
   const known = workloads !== undefined && 'value' in workloads ? workloads.value.length : null
   if (named.length === 0 || rows > 0 || (known !== null && known > 0)) return null
-  const machines = known === null ? 'its workloads could not be read' : 'no workload has the label'
-  return `Nothing is known of ${named.join(' ')}: ${machines}${named.length > 1 && known !== null ? 's' : ''}, and no traffic in the window.`
+  const machines =
+    known === null
+      ? 'the workloads could not be read'
+      : `no workload has ${named.length > 1 ? 'these labels' : 'this label'}`
+  return `Nothing is known about ${named.join(' ')}: ${machines}, and there is no traffic in the window.`
 }

@@ -15,13 +15,13 @@ import { allOf, type Evaluator } from './verdict.js'
 export interface Check {
   id: string
   name: string
-  /** What the control asks for, in our words. */
+  /** What the control asks for, in our own words. */
   description: string
   evaluate: Evaluator
 }
 
 export interface Framework {
-  /** As answers call it. */
+  /** As shown in answers. */
   name: string
   checks: readonly Check[]
 }
@@ -47,7 +47,7 @@ const check = (id: string, name: string, description: string, evaluate: Evaluato
   evaluate,
 })
 
-/** Every framework with its checks, each judged by an evaluator that answers what this control asks. */
+/** Every framework with its checks. Each check has an evaluator that answers what its control asks. */
 export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   'pci-dss': {
     name: 'PCI-DSS v4.0',
@@ -55,7 +55,7 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
       check(
         'PCI-1.3',
         'Access to and from the cardholder data environment',
-        'Only known parties get in or are reached.',
+        'Only known parties connect in or are connected to.',
         restrictedAccess('both'),
       ),
       check(
@@ -67,15 +67,10 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
       check(
         'PCI-2.1',
         'Secure configurations',
-        'No more services are reachable than needed, above all no high-risk ones.',
+        'Only services that are needed are reachable, and no high-risk ones.',
         highRiskPorts(PORTS['pci-dss']),
       ),
-      check(
-        'PCI-6.1',
-        'Secure systems and software',
-        'Vulnerabilities of the systems are searched for.',
-        scannedWorkloads,
-      ),
+      check('PCI-6.1', 'Secure systems and software', 'Systems are scanned for vulnerabilities.', scannedWorkloads),
       check('PCI-7.1', 'Access by business need to know', 'Rules permit only what is needed.', leastPrivilege),
     ],
   },
@@ -88,14 +83,14 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
         'Systems are not exposed on high-risk services.',
         highRiskPorts(PORTS.dora),
       ),
-      check('DORA-9.3', 'Immediate isolation', 'Affected systems can be cut off at once.', isolation),
+      check('DORA-9.3', 'Immediate isolation', 'Affected systems can be isolated at once.', isolation),
       check(
         'DORA-8.1',
         'Identification of assets and dependencies',
-        'Assets are classified and what they depend on is known.',
+        'Assets are classified and their dependencies are known.',
         allOf(inventory, knownDependencies),
       ),
-      check('DORA-10.1', 'Detection', 'Anomalous activities are noticed.', allOf(auditTrail, watchedWorkloads)),
+      check('DORA-10.1', 'Detection', 'Anomalous activity is detected.', allOf(auditTrail, watchedWorkloads)),
       check('DORA-25.1', 'Testing of ICT systems', 'Resilience is tested.', resilienceTests),
     ],
   },
@@ -113,7 +108,7 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
       check(
         'SI-4',
         'System Monitoring',
-        'Systems are watched and what happens is recorded.',
+        'Systems are monitored and activity is recorded.',
         allOf(auditTrail, watchedWorkloads),
       ),
     ],
@@ -124,10 +119,10 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
       check(
         'CIS-9',
         'Email and Web Browser Protections',
-        'Mail, names and web pass through filters.',
+        'Email, DNS and web traffic passes through filtering services.',
         directMailAndWeb,
       ),
-      check('CIS-12', 'Network Infrastructure Management', 'The network is built of segments.', ringfence),
+      check('CIS-12', 'Network Infrastructure Management', 'The network is segmented.', ringfence),
       check(
         'CIS-13',
         'Network Monitoring and Defense',
@@ -161,13 +156,13 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
       check(
         'SWIFT-1.1',
         'SWIFT Environment Protection',
-        'The secure zone is fenced and entered by known parties only.',
+        'The secure zone is ringfenced, and only known parties enter it.',
         allOf(ringfence, restrictedAccess('inbound')),
       ),
       check(
         'SWIFT-1.4',
         'Restriction of Internet Access',
-        'The secure zone has no internet.',
+        'The secure zone has no internet access.',
         internetAccess('refused'),
       ),
       check(
@@ -188,13 +183,13 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   hipaa: {
     name: 'HIPAA Security Rule',
     checks: [
-      check('164.312(a)', 'Access Control', 'Only known parties get in.', restrictedAccess('inbound')),
+      check('164.312(a)', 'Access Control', 'Only known parties connect in.', restrictedAccess('inbound')),
       check('164.312(b)', 'Audit Controls', 'Activity is recorded.', auditTrail),
       check('164.312(e)', 'Transmission Security', 'Health data is not sent in the clear.', clearText),
       check(
         '164.308(a)(1)',
         'Security Management Process',
-        'Risks are reduced, above all of high-risk services.',
+        'Risk is reduced, above all that of high-risk services.',
         highRiskPorts(PORTS.hipaa),
       ),
     ],

@@ -1,39 +1,40 @@
+import { countOf } from '../text/count-of.js'
 import { percentOf } from '../text/percent-of.js'
 import { isUnidentified, type Cell, type Exposure } from './exposure.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator, type Outcome } from './verdict.js'
 
-/** Percent of the rows that policy has to permit for a PASS, and for a WARNING. */
+/** Percent of the rows that policy must allow for a PASS, and for a WARNING. */
 const GOOD = 90
 const FAIR = 50
 
-/** Every row that crosses the boundary of an application. */
+/** All traffic that crosses the boundary of an application. */
 export const boundaryCoverage: Evaluator = evaluator(
   {
     name: 'policy coverage',
-    lookedAt: 'policy decisions of traffic in both directions, without what runs inside one application',
+    lookedAt: 'policy decisions on traffic in both directions, except inside one application',
     needs: ['traffic', 'workloads'],
   },
   ({ traffic }) => judgeCoverage(traffic, () => true),
 )
 
-/** Rows between two labelled applications only. */
+/** Traffic between two labelled applications only. */
 export const internalCoverage: Evaluator = evaluator(
   {
     name: 'policy coverage between applications',
-    lookedAt: 'policy decisions of traffic between labelled applications',
+    lookedAt: 'policy decisions on traffic between labelled applications',
     needs: ['traffic', 'workloads'],
   },
   ({ traffic }) =>
     judgeCoverage(
       traffic,
-      ({ source, target }) => source.identity === 'application' && target.identity === 'application',
+      ({ source, destination }) => source.identity === 'application' && destination.identity === 'application',
     ),
 )
 
 /**
- * How much of the traffic that policy has an opinion on is permitted by it: allowed / (allowed + potentially blocked). What is
- * blocked is decided and stopped, so it counts neither way. Where "allowed" may only mean that no deny rule matched, the share
- * without it must reach the mark too, or a PASS is a WARNING.
+ * How much of the traffic that passes is allowed by policy: allowed / (allowed + potentially blocked). What is blocked is decided
+ * and stopped, so it counts neither way. Where "allowed" may only mean that no deny rule matched, a PASS needs the mark to be
+ * reached without those rows too.
  */
 function judgeCoverage(traffic: Exposure, wanted: (cell: Cell) => boolean): Outcome {
   const decided = (decision: string) => traffic.count((cell) => wanted(cell) && cell.decision === decision)
@@ -55,40 +56,44 @@ function judgeCoverage(traffic: Exposure, wanted: (cell: Cell) => boolean): Outc
   }
   const judged = allowed!.rows + open!.rows
   if (judged === 0) {
-    if (blocked!.rows === 0) return notAssessed('No traffic that policy decided on.', evidence)
-    return { status: 'PASS', detail: `All ${blocked!.rows} decided rows are blocked; nothing else passes.`, evidence }
+    if (blocked!.rows === 0) return notAssessed('No traffic that policy has decided on.', evidence)
+    return {
+      status: 'PASS',
+      detail: `All ${countOf(blocked!.rows, 'row')} that policy has decided on are blocked.`,
+      evidence,
+    }
   }
   const share = percentOf(allowed!.rows, judged)
   const certain = percentOf(allowed!.rows - byDefault.rows, judged)
-  const text = `${share} % of the rows that pass are allowed (PASS from ${GOOD}, WARNING from ${FAIR}). `
+  const text = `${share} % of the rows that pass are allowed by policy (PASS from ${GOOD} %, WARNING from ${FAIR} %). `
   const doubt = found(byDefault.rows, 'allowed row', 'may only mean that no deny rule matched (selective mode)')
   const status = share < FAIR ? 'FAIL' : share < GOOD || certain < GOOD ? 'WARNING' : 'PASS'
   return { status, detail: `${text}${doubt}`.trim(), evidence }
 }
 
-/** Percent of the rows whose other end is known, for a PASS and for a WARNING. */
+/** Percent of the rows whose other end must be known for a PASS, and for a WARNING. */
 const KNOWN_GOOD = 90
 const KNOWN_FAIR = 50
 
-/** What is depended on, and who depends on it, is known: the share of rows whose ends outside are labelled or in an IP list. */
+/** Dependencies in both directions are known: the share of rows whose outside end is labelled or in an IP list. */
 export const knownDependencies: Evaluator = evaluator(
   {
     name: 'known dependencies',
-    lookedAt: 'who the other ends of traffic in both directions are',
+    lookedAt: 'the other ends of traffic in both directions: labelled, in an IP list, or neither',
     needs: ['traffic', 'ipLists'],
   },
   ({ traffic }) => {
     const passes = (cell: Cell) => cell.decision !== 'blocked' && (cell.inbound || cell.outbound)
     const unknown = (cell: Cell) =>
-      passes(cell) && ((cell.inbound && isVague(cell.source)) || (cell.outbound && isVague(cell.target)))
+      passes(cell) && ((cell.inbound && isVague(cell.source)) || (cell.outbound && isVague(cell.destination)))
     const all = traffic.count(passes).rows
-    if (all === 0) return notAssessed('No traffic with anything outside.')
+    if (all === 0) return notAssessed('No traffic with anything outside the application.')
     const counts = { rows: all, unknown_ends: traffic.count(unknown).rows, inside_one_application: traffic.inside }
     const share = percentOf(all - counts.unknown_ends, all)
     const flows = traffic.busiest(unknown, MOST_EVIDENCE)
     return {
       status: share >= KNOWN_GOOD ? 'PASS' : share >= KNOWN_FAIR ? 'WARNING' : 'FAIL',
-      detail: `${share} % of the rows have known ends (PASS from ${KNOWN_GOOD}, WARNING from ${KNOWN_FAIR}).`,
+      detail: `The other end of ${share} % of the rows is known (PASS from ${KNOWN_GOOD} %, WARNING from ${KNOWN_FAIR} %).`,
       evidence: { counts, ...(flows.length > 0 && { flows }) },
     }
   },

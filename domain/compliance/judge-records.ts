@@ -1,10 +1,11 @@
 import type { VulnerabilityReport } from '../../schemas/pce/vulnerability.js'
-import { MOST_EVENTS, type AssessedScope } from './facts.js'
+import { countOf } from '../text/count-of.js'
+import { MOST_EVENTS, type Assessment } from './facts.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator } from './verdict.js'
 
 /**
- * Activity is recorded: the PCE holds audit events of the window. None at all is a warning, for either nothing happened or nothing
- * is recorded. Where they are sent and how long they are kept is told with it; events concern the PCE as a whole.
+ * Activity is recorded: the PCE holds audit events of the window. None at all is a warning: either nothing happened or nothing is
+ * recorded. The detail says where they are sent and how long they are kept; events concern the PCE as a whole.
  */
 export const auditTrail: Evaluator = evaluator(
   {
@@ -20,28 +21,33 @@ export const auditTrail: Evaluator = evaluator(
       ...(destinations !== null && { syslog_destinations: destinations.all, remote_destinations: destinations.remote }),
       ...(retentionDays !== null && { retention_days: retentionDays }),
     }
-    const kept = `${destinations === null ? 'Where they are sent could not be read.' : destinations.remote > 0 ? 'They are sent to a remote syslog.' : 'No remote syslog receives them.'}`
+    const kept =
+      destinations === null
+        ? 'Their syslog destinations could not be read.'
+        : destinations.remote > 0
+          ? 'They are sent to a remote syslog server.'
+          : 'They are sent to no remote syslog server.'
     if (events.length === 0) {
       return { status: 'WARNING', detail: `No audit event in the window. ${kept}`, evidence: { counts } }
     }
-    const text = `${more ? `${events.length} or more` : events.length} audit events, newest of ${events[0]?.timestamp}. ${kept}`
+    const text = `${more ? `At least ${countOf(events.length, 'audit event')}` : countOf(events.length, 'audit event')}, the newest at ${events[0]?.timestamp}. ${kept}`
     return { status: 'PASS', detail: text, evidence: { counts } }
   },
 )
 
-const LOOKED_AT = 'vulnerability reports that scanners left in the PCE'
-const NONE = 'The PCE holds no vulnerability report; scans made elsewhere cannot be seen from it.'
+const LOOKED_AT = 'vulnerability reports uploaded to the PCE'
+const NONE = 'The PCE holds no vulnerability report, and scans made elsewhere cannot be seen from it.'
 
 /**
- * Weaknesses are searched for: the machines were scanned within the window. Some of them is a warning, none of them fails, and
- * only old reports are a warning. Reports that do not name what they scanned show nothing of these machines.
+ * Workloads are scanned for vulnerabilities: each was scanned within the window. Only some of them is a warning, as are reports
+ * that are all older; none of them fails. Reports that do not name what they scanned say nothing about these workloads.
  */
 export const scannedWorkloads: Evaluator = evaluator(
   { name: 'vulnerability scans', lookedAt: LOOKED_AT, needs: ['workloads', 'scans'] },
-  ({ workloads, scans }, { scope }) => {
+  ({ workloads, scans }, { assessment }) => {
     if (scans.length === 0) return notAssessed(NONE)
     if (workloads.length === 0) return notAssessed('No workload.')
-    const recent = recentOf(scans, scope)
+    const recent = recentOf(scans, assessment)
     const scanned = new Set(recent.flatMap(({ scanned_ips: addresses }) => addresses ?? []))
     const missed = workloads.filter(({ addresses }) => !addresses.some((address) => scanned.has(address)))
     const counts = {
@@ -51,10 +57,15 @@ export const scannedWorkloads: Evaluator = evaluator(
       workloads: workloads.length,
       not_scanned: missed.length,
     }
-    if (recent.length === 0) return { status: 'WARNING', detail: 'No report of the window.', evidence: { counts } }
+    if (recent.length === 0)
+      return { status: 'WARNING', detail: 'All reports are older than the window.', evidence: { counts } }
     if (scanned.size === 0)
       return { status: 'INFO', detail: 'The reports do not say what they scanned.', evidence: { counts } }
-    const text = found(missed.length, 'workload', `of ${workloads.length} in no report of the window`).trim()
+    const text = found(
+      missed.length,
+      'workload',
+      `of ${workloads.length} in no vulnerability report of the window`,
+    ).trim()
     return {
       status: missed.length === 0 ? 'PASS' : missed.length === workloads.length ? 'FAIL' : 'WARNING',
       detail: text || `All ${workloads.length} workloads were scanned in the window.`,
@@ -66,18 +77,18 @@ export const scannedWorkloads: Evaluator = evaluator(
   },
 )
 
-/** Resilience is tested: a scan is one test of many, so its reports are told and neither pass nor fail. */
+/** Resilience is tested: a scan is only one kind of test, so its reports are stated and neither pass nor fail. */
 export const resilienceTests: Evaluator = evaluator(
   { name: 'resilience tests', lookedAt: LOOKED_AT, needs: ['scans'] },
-  ({ scans }, { scope }) => {
+  ({ scans }, { assessment }) => {
     if (scans.length === 0) return notAssessed(NONE)
-    const counts = { reports: scans.length, recent_reports: recentOf(scans, scope).length }
+    const counts = { reports: scans.length, recent_reports: recentOf(scans, assessment).length }
     const text = 'Scans are one kind of test; penetration and recovery tests leave no trace in the PCE.'
     return { status: 'INFO', detail: text, evidence: { counts } }
   },
 )
 
-function recentOf(scans: readonly VulnerabilityReport[], { window }: AssessedScope): VulnerabilityReport[] {
+function recentOf(scans: readonly VulnerabilityReport[], { window }: Assessment): VulnerabilityReport[] {
   const since = Date.parse(window.start)
   return scans.filter(({ exported_at: exported, updated_at: updated }) => {
     return Date.parse(typeof exported === 'string' ? exported : (updated ?? '')) >= since

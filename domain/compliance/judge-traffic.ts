@@ -2,26 +2,27 @@ import { isProduction, isUnidentified, passesUnenforced, type Cell, type Exposur
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator, type Outcome } from './verdict.js'
 
 /**
- * Access is restricted to known parties: labelled ends and those of IP lists made for them. Policy that lets somebody unknown in
- * fails it. Half-labelled sources, unknown destinations, and whatever passes without being enforced are warnings.
+ * Access is restricted to known parties: labelled ends and those in an IP list made for them. Policy that allows an unknown source
+ * in fails it. Half-labelled sources, unknown destinations, and traffic that passes unenforced are warnings.
  */
 export const restrictedAccess = (directions: 'inbound' | 'both'): Evaluator =>
   evaluator(
     {
       name: `restricted access, ${directions}`,
-      lookedAt: `${directions === 'both' ? 'inbound and outbound' : 'inbound'} traffic from outside the application, by who the other end is`,
+      lookedAt: `${directions === 'both' ? 'inbound and outbound' : 'inbound'} traffic across the application boundary, by who the other end is`,
       needs: ['traffic', 'ipLists'],
     },
     ({ traffic }) => {
       const outbound = (cell: Cell) => directions === 'both' && cell.outbound
-      return judgeOffences(traffic, {
+      return judgeViolations(traffic, {
         fail: {
           allowed_from_unknown: (cell) => cell.inbound && cell.decision === 'allowed' && isUnidentified(cell.source),
         },
         warn: {
           allowed_from_half_labelled: (cell) =>
             cell.inbound && cell.decision === 'allowed' && cell.source.identity === 'half',
-          allowed_to_unknown: (cell) => outbound(cell) && cell.decision === 'allowed' && isUnidentified(cell.target),
+          allowed_to_unknown: (cell) =>
+            outbound(cell) && cell.decision === 'allowed' && isUnidentified(cell.destination),
           passing_unenforced: (cell) => (cell.inbound || outbound(cell)) && passesUnenforced(cell),
         },
         note: {
@@ -33,8 +34,8 @@ export const restrictedAccess = (directions: 'inbound' | 'both'): Evaluator =>
   )
 
 /**
- * Environments are kept apart. Traffic between two of them that passes is a warning; on a high-risk port into or out of
- * production, and allowed, it fails.
+ * Environments are kept apart. Traffic that passes between two of them is a warning; if it is allowed on a high-risk port into or
+ * out of production, it fails.
  */
 export const segregation = (ports: readonly number[]): Evaluator =>
   evaluator(
@@ -46,18 +47,19 @@ export const segregation = (ports: readonly number[]): Evaluator =>
     },
     ({ traffic }) => {
       const risky = new Set<number | null>(ports)
-      const crosses = ({ source, target }: Cell) =>
-        source.env !== null && target.env !== null && source.env !== target.env
-      const touches = ({ source, target }: Cell) => isProduction(source.env) || isProduction(target.env)
+      const crosses = ({ source, destination }: Cell) =>
+        source.env !== null && destination.env !== null && source.env !== destination.env
+      const touches = ({ source, destination }: Cell) => isProduction(source.env) || isProduction(destination.env)
       const offends = (cell: Cell) =>
         crosses(cell) && touches(cell) && risky.has(cell.port) && cell.decision === 'allowed'
       if (
-        traffic.count(({ source, target }) => source.env !== null || target.env !== null).rows + traffic.inside ===
+        traffic.count(({ source, destination }) => source.env !== null || destination.env !== null).rows +
+          traffic.inside ===
         0
       ) {
-        return notAssessed('No traffic of anything with an env label.')
+        return notAssessed('No traffic of workloads with an env label.')
       }
-      return judgeOffences(traffic, {
+      return judgeViolations(traffic, {
         fail: { allowed_high_risk_with_production: offends },
         warn: {
           allowed_between_environments: (cell) => crosses(cell) && cell.decision === 'allowed' && !offends(cell),
@@ -69,8 +71,8 @@ export const segregation = (ports: readonly number[]): Evaluator =>
   )
 
 /**
- * Connections with the internet are controlled: an address of no IP list that policy allows, either way, fails it. `approved`
- * takes IP lists for approvals; `refused` wants no internet at all, so that those are warnings.
+ * Connections with the internet are controlled: a public address in no IP list that policy allows, in either direction, fails it.
+ * `approved` takes an IP list as an approval; `refused` wants no internet at all, so those are warnings too.
  */
 export const internetAccess = (listed: 'approved' | 'refused'): Evaluator =>
   evaluator(
@@ -83,7 +85,7 @@ export const internetAccess = (listed: 'approved' | 'refused'): Evaluator =>
       const withInternet = (cell: Cell) => internetEnds(cell).length > 0
       const unlisted = (cell: Cell) => internetEnds(cell).some((end) => !end.isListed)
       const onList = (cell: Cell) => withInternet(cell) && !unlisted(cell) && cell.decision === 'allowed'
-      return judgeOffences(traffic, {
+      return judgeViolations(traffic, {
         fail: {
           allowed_unlisted: (cell) => unlisted(cell) && cell.decision === 'allowed',
         },
@@ -100,12 +102,12 @@ export const internetAccess = (listed: 'approved' | 'refused'): Evaluator =>
     },
   )
 
-/** Names, mail and web, which an organisation wants to go through its own resolvers, gateways and proxies. */
+/** DNS, mail and web, which an organisation routes through its own resolvers, gateways and proxies. */
 const MAIL_AND_WEB = [25, 53, 80, 110, 143, 443, 465, 587, 853, 993, 995] as const
 
 /**
- * Mail, name and web traffic that reaches the internet directly. A gateway this PCE does not see may still filter it, so it is a
- * warning at most.
+ * DNS, mail and web traffic that goes to the internet directly. A gateway that the PCE does not see may still filter it, so it is
+ * a warning at most.
  */
 export const directMailAndWeb: Evaluator = evaluator(
   {
@@ -116,9 +118,9 @@ export const directMailAndWeb: Evaluator = evaluator(
   },
   ({ traffic }) => {
     const watched = new Set<number | null>(MAIL_AND_WEB)
-    const direct = ({ outbound, target, port }: Cell) =>
-      outbound && watched.has(port) && target.network === 'public' && !target.isListed
-    return judgeOffences(traffic, {
+    const direct = ({ outbound, destination, port }: Cell) =>
+      outbound && watched.has(port) && destination.network === 'public' && !destination.isListed
+    return judgeViolations(traffic, {
       fail: {},
       warn: {
         allowed_unlisted: (cell) => direct(cell) && cell.decision === 'allowed',
@@ -129,17 +131,17 @@ export const directMailAndWeb: Evaluator = evaluator(
   },
 )
 
-/** The ends that are in the internet and not what is assessed. */
-const internetEnds = ({ source, target, inbound, outbound }: Cell) =>
-  [...(inbound ? [source] : []), ...(outbound ? [target] : [])].filter(({ network }) => network === 'public')
+/** The ends on the internet, apart from what is assessed. */
+const internetEnds = ({ source, destination, inbound, outbound }: Cell) =>
+  [...(inbound ? [source] : []), ...(outbound ? [destination] : [])].filter(({ network }) => network === 'public')
 
-/** A service that sends what it is told in the clear, secrets included, unless something else encrypts it. */
+/** Services that send everything in the clear, secrets included, unless something else encrypts it. */
 const CLEAR_TEXT = [21, 23, 69, 80, 512, 513, 514] as const
 
 /**
  * High-risk ports (TCP and UDP) that are reachable from outside the application. One that policy allows from a source without app
- * and env label fails the check; from another application, an unmanaged or half-labelled source, or while nothing is enforced, it
- * is a warning. What is blocked shows that the control works.
+ * and env label fails the check; from another application, a half-labelled source, or while nothing is enforced, it is a warning.
+ * What is blocked shows that the control works.
  */
 export const highRiskPorts = (ports: readonly number[]): Evaluator => {
   const watched = new Set<number | null>(ports)
@@ -168,7 +170,7 @@ export const highRiskPorts = (ports: readonly number[]): Evaluator => {
       if (traffic.rows === 0) return notAssessed('No traffic in the window.', { counts })
       const fails = counts.allowed_from_unlabelled > 0
       const flows = traffic.busiest(fails ? unlabelled : (cell) => others(cell) || open(cell), MOST_EVIDENCE)
-      const text = `${found(counts.allowed_from_unlabelled, 'row', 'allowed from unlabelled sources')}${found(counts.allowed_from_other_applications, 'row', 'allowed from other labelled sources')}${found(counts.passing_unenforced, 'row', 'passing because nothing is enforced')}${found(counts.blocked, 'row', 'blocked, as it should be')}`
+      const text = `${found(counts.allowed_from_unlabelled, 'row', 'allowed from unlabelled sources')}${found(counts.allowed_from_other_applications, 'row', 'allowed from other labelled sources')}${found(counts.passing_unenforced, 'row', 'passing because no policy is enforced')}${found(counts.blocked, 'row', 'blocked, as intended')}`
       const status = fails
         ? 'FAIL'
         : counts.allowed_from_other_applications + counts.passing_unenforced > 0
@@ -176,7 +178,7 @@ export const highRiskPorts = (ports: readonly number[]): Evaluator => {
           : 'PASS'
       return {
         status,
-        detail: text.trim() || 'None is used from outside.',
+        detail: text.trim() || 'None of these ports is used from outside.',
         evidence: { counts, ...(flows.length > 0 && { flows }) },
       }
     },
@@ -184,8 +186,8 @@ export const highRiskPorts = (ports: readonly number[]): Evaluator => {
 }
 
 /**
- * Clear-text services across an application's boundary. That one is used shows a lack of encryption; that none is does not show
- * encryption, because a flow record says nothing of what it carries, so this check never passes.
+ * Clear-text services across an application's boundary. Using one shows a lack of encryption; using none does not show encryption,
+ * because a flow record says nothing about its payload, so this check never passes.
  */
 export const clearText: Evaluator = evaluator(
   {
@@ -202,20 +204,20 @@ export const clearText: Evaluator = evaluator(
     const blocked = traffic.count((cell) => isClear(cell) && cell.decision === 'blocked').rows
     const counts = { allowed, passing_unenforced: open, blocked, inside_one_application: traffic.inside }
     if (allowed + open === 0) {
-      const text = 'No clear-text service passes; whether other traffic is encrypted cannot be told from flows.'
+      const text = 'No clear-text service is in use; flows do not show whether other traffic is encrypted.'
       return notAssessed(text, { counts })
     }
     const flows = traffic.busiest((cell) => isClear(cell) && cell.decision !== 'blocked', MOST_EVIDENCE)
-    const text = `${found(allowed, 'row', 'of clear-text services allowed')}${found(open, 'row', 'passing because nothing is enforced')}`
+    const text = `${found(allowed, 'row', 'to clear-text services allowed')}${found(open, 'row', 'passing because no policy is enforced')}`
     return { status: allowed > 0 ? 'FAIL' : 'WARNING', detail: text.trim(), evidence: { counts, flows } }
   },
 )
 
-/** What the counts of rows mean, where their names alone do not read well. */
+/** Counts of rows in words, where their names alone do not read well. */
 const PHRASES: Record<string, string> = {
-  passing_unenforced: 'passing because nothing is enforced',
-  allowed_unlisted: 'allowed with internet addresses of no IP list',
-  allowed_by_ip_list: 'allowed with internet addresses of an IP list',
+  passing_unenforced: 'passing because no policy is enforced',
+  allowed_unlisted: 'allowed to or from internet addresses in no IP list',
+  allowed_by_ip_list: 'allowed to or from internet addresses in an IP list',
   allowed_from_unknown: 'allowed from unlabelled sources in no IP list',
   allowed_to_unknown: 'allowed to unlabelled destinations in no IP list',
   allowed_by_default_possible: 'may be allowed only because no deny rule matched (selective mode)',
@@ -223,8 +225,8 @@ const PHRASES: Record<string, string> = {
 
 type Tests = Record<string, ((cell: Cell) => boolean) | undefined>
 
-/** Counts rows that offend; `fail` beats `warn`, and `note` is only told. */
-export function judgeOffences(
+/** Counts the rows that violate a control: `fail` outweighs `warn`, and `note` is only stated. */
+export function judgeViolations(
   traffic: Exposure,
   { fail, warn, note }: { fail: Tests; warn: Tests; note: Tests },
 ): Outcome {
@@ -239,11 +241,11 @@ export function judgeOffences(
   const status = sum(failed) > 0 ? 'FAIL' : sum(warned) > 0 ? 'WARNING' : 'PASS'
   const tests = Object.values(status === 'FAIL' ? fail : warn)
   const flows = traffic.busiest((cell) => tests.some((test) => test?.(cell) === true), MOST_EVIDENCE)
-  const told = [...Object.entries(failed), ...Object.entries(warned), ...Object.entries(noted)]
-  const text = told.map(([name, rows]) => found(rows, 'row', PHRASES[name] ?? name.replaceAll('_', ' '))).join('')
+  const all = [...Object.entries(failed), ...Object.entries(warned), ...Object.entries(noted)]
+  const text = all.map(([name, rows]) => found(rows, 'row', PHRASES[name] ?? name.replaceAll('_', ' '))).join('')
   return {
     status,
-    detail: text.trim() || 'Nothing of the kind.',
+    detail: text.trim() || 'No such traffic.',
     evidence: { counts, ...(flows.length > 0 && { flows }) },
   }
 }

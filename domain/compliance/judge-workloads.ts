@@ -1,3 +1,4 @@
+import { countOf } from '../text/count-of.js'
 import { percentOf } from '../text/percent-of.js'
 import { isProduction } from './exposure.js'
 import type { AssessedWorkload } from './facts.js'
@@ -9,34 +10,38 @@ export const ENFORCING: readonly (string | null)[] = ['selective', 'full']
 const LOOKED_AT = 'enforcement modes of managed workloads'
 
 /**
- * Enforcement as a stage of a rollout: an idle workload fails it, for it has no policy at all. One that only reports is a warning
- * in production; elsewhere it is where a rollout may stand, and it is named.
+ * Enforcement as a stage of a rollout: an idle workload fails it, because it has no policy at all. One that only reports is a
+ * warning in production; elsewhere that is an acceptable stage, and the workload is named.
  */
 export const enforcementStage: Evaluator = evaluator(
   { name: 'enforcement stage', lookedAt: LOOKED_AT, needs: ['workloads'] },
   ({ workloads }) => {
     const { idle, reporting, all, evidence } = countEnforcement(workloads)
-    if (all === 0) return notAssessed('No managed workload.')
+    if (all === 0) return notAssessed('No managed workloads.')
     const productive = reporting.filter(({ labels }) => isProduction(labels.env))
-    const text = `${found(idle.length, 'workload', 'idle, without any policy')}${found(productive.length, 'production workload', 'only reporting')}${found(reporting.length - productive.length, 'other workload', 'only reporting')}`
+    const text = `${found(idle.length, 'workload', 'idle, so without any policy')}${found(productive.length, 'production workload', 'not enforcing, only reporting')}${found(reporting.length - productive.length, 'other workload', 'not enforcing, only reporting')}`
     const status = idle.length > 0 ? 'FAIL' : productive.length > 0 ? 'WARNING' : 'PASS'
-    return { status, detail: text.trim() || `All ${all} enforce policy.`, evidence }
+    return { status, detail: text.trim() || `All ${countOf(all, 'managed workload')} enforce policy.`, evidence }
   },
 )
 
 /**
- * Enforcement of flow control as such: whatever the environment, a workload that only reports controls no flow. None that
- * enforces, or one that is idle, fails it.
+ * Enforcement as such: in any environment, a workload that only reports controls no flow. One that is idle fails it, and so does
+ * an application without any that enforces.
  */
 export const flowEnforcement: Evaluator = evaluator(
   { name: 'flow enforcement', lookedAt: LOOKED_AT, needs: ['workloads'] },
   ({ workloads }) => {
     const { idle, reporting, all, enforcing, evidence } = countEnforcement(workloads)
-    if (all === 0) return notAssessed('No managed workload.')
+    if (all === 0) return notAssessed('No managed workloads.')
     const selective = workloads.filter(({ mode }) => mode === 'selective').length
-    const text = `${found(idle.length, 'workload', 'idle')}${found(reporting.length, 'workload', 'only reporting')}${found(selective, 'workload', 'selective, where only what a deny rule names is stopped')}`
+    const text = `${found(idle.length, 'workload', 'idle')}${found(reporting.length, 'workload', 'not enforcing, only reporting')}${found(selective, 'workload', 'selective, where only traffic that a deny rule names is blocked')}`
     const status = idle.length > 0 || enforcing === 0 ? 'FAIL' : enforcing < all ? 'WARNING' : 'PASS'
-    return { status, detail: text.trim() || `All ${all} in full enforcement.`, evidence }
+    return {
+      status,
+      detail: text.trim() || `All ${countOf(all, 'managed workload')} are in full enforcement.`,
+      evidence,
+    }
   },
 )
 
@@ -59,11 +64,11 @@ function countEnforcement(workloads: readonly AssessedWorkload[]) {
   return { idle, reporting, all: managed.length, enforcing: enforcing.length, evidence }
 }
 
-/** Machines are watched: managed workloads are online and report their flows. One that is not is a warning, none that is fails. */
+/** Workloads are monitored: managed ones are online and report their flows. One that does not is a warning; none that does fails. */
 export const watchedWorkloads: Evaluator = evaluator(
   {
     name: 'watched workloads',
-    lookedAt: 'connection and flow reporting of managed workloads',
+    lookedAt: 'whether managed workloads are online and report their flows',
     needs: ['workloads'],
   },
   ({ workloads }) => {
@@ -78,23 +83,27 @@ export const watchedWorkloads: Evaluator = evaluator(
       },
       ...(blind.length > 0 && { workloads: blind.slice(0, MOST_EVIDENCE).map(({ name }) => name) }),
     }
-    if (managed.length === 0) return notAssessed('No managed workload.', evidence)
+    if (managed.length === 0) return notAssessed('No managed workloads.', evidence)
     const text = found(blind.length, 'workload', `of ${managed.length} offline or not reporting flows`).trim()
     const status = blind.length === 0 ? 'PASS' : blind.length === managed.length ? 'FAIL' : 'WARNING'
-    return { status, detail: text || `All ${managed.length} managed workloads report.`, evidence }
+    return {
+      status,
+      detail: text || `All ${countOf(managed.length, 'managed workload')} are online and report flows.`,
+      evidence,
+    }
   },
 )
 
-/** Label keys that say what a machine is: what for, for whom, at which stage, where. */
+/** Label keys that identify a workload. */
 const IDENTITY = ['app', 'env', 'role', 'loc'] as const
-/** Percent of the workloads that may be incomplete at a WARNING. */
+/** Percent of the workloads that may lack a label before a WARNING becomes a FAIL. */
 const TOLERATED = 10
 
-/** Every machine, managed or not, is identified by all four labels. */
+/** Every workload, managed or not, is identified by all four labels. */
 export const inventory: Evaluator = evaluator(
   { name: 'label completeness', lookedAt: `${IDENTITY.join(', ')} labels of all workloads`, needs: ['workloads'] },
   ({ workloads }) => {
-    if (workloads.length === 0) return notAssessed('No workload.')
+    if (workloads.length === 0) return notAssessed('No workloads.')
     const lacking = (key: string) => workloads.filter(({ labels }) => labels[key] === undefined)
     const incomplete = workloads.filter(({ labels }) => IDENTITY.some((key) => labels[key] === undefined))
     const share = percentOf(incomplete.length, workloads.length)
@@ -102,8 +111,8 @@ export const inventory: Evaluator = evaluator(
       status: incomplete.length === 0 ? 'PASS' : share <= TOLERATED ? 'WARNING' : 'FAIL',
       detail:
         incomplete.length === 0
-          ? `All ${workloads.length} workloads have all four labels.`
-          : `${incomplete.length} of ${workloads.length} workloads (${share} %) lack a label (WARNING up to ${TOLERATED} %).`,
+          ? `${countOf(workloads.length, 'workload')}, all with all four labels.`
+          : `${incomplete.length} of ${countOf(workloads.length, 'workload')} (${share} %) lack a label (WARNING up to ${TOLERATED} %).`,
       evidence: {
         counts: {
           workloads: workloads.length,

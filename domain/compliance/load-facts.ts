@@ -1,8 +1,8 @@
 import { PceError } from '../../pce-client/index.js'
 import type { Label } from '../../schemas/pce/label.js'
-import type { ToolContext } from '../../tools/define.js'
-import { fetchEvery } from '../../tools/answers/fetch-slice.js'
-import { isManaged } from '../../tools/answers/show-workload.js'
+import type { ToolContext } from '../call.js'
+import { fetchEvery } from '../inventory/fetch-every.js'
+import { isManaged } from '../inventory/workload.js'
 import { labelExpander } from '../inventory/expand-labels.js'
 import { loadDenyRules } from '../inventory/load-deny-rules.js'
 import { loadLabels } from '../inventory/load-labels.js'
@@ -15,7 +15,7 @@ import { classifyEnd, createExposureMeter, findBroadLists, isBroad, type EndFact
 import {
   MOST_EVENTS,
   type ActivePolicy,
-  type AssessedScope,
+  type Assessment,
   type AssessedWorkload,
   type EventLog,
   type Facts,
@@ -30,21 +30,21 @@ const DAY_SECONDS = 86_400
 type Context = ToolContext<true>
 
 /**
- * Everything but the traffic, each part only where it is needed. What the PCE refuses or fails at is noted and costs the checks
- * that need it, not the call; a cancelled call rejects.
+ * Everything but the traffic, each source only where it is needed. A source that the PCE refuses or fails to give is noted and
+ * costs the checks that need it, not the call; a cancelled call rejects.
  */
 export async function loadFacts(
   ctx: Context,
-  scope: AssessedScope,
+  assessment: Assessment,
   needs: ReadonlySet<SourceName>,
 ): Promise<Facts['sources']> {
   const { signal, pce } = ctx
-  const { window } = scope
+  const { window } = assessment
   const every = { params: {}, signal }
   const read = <K extends SourceName>(name: K, work: () => Promise<Loaded[K]>) =>
     needs.has(name) ? attempt(work, signal) : undefined
   const [workloads, policy, drafts, ipLists, events, scans] = await Promise.all([
-    read('workloads', () => loadWorkloads(ctx, scope)),
+    read('workloads', () => loadWorkloads(ctx, assessment)),
     read('policy', () => loadPolicy(ctx)),
     read('drafts', async () => (await fetchEvery({ api: pce.ruleSets, ...every })).items),
     read('ipLists', async () => (await fetchEvery({ api: pce.ipLists, policyVersion: 'active', ...every })).items),
@@ -70,7 +70,7 @@ async function attempt<T>(work: () => Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-async function loadWorkloads(ctx: Context, { app, env }: AssessedScope): Promise<AssessedWorkload[]> {
+async function loadWorkloads(ctx: Context, { app, env }: Assessment): Promise<AssessedWorkload[]> {
   const wanted = [app, env].flatMap((label) => label?.href ?? [])
   const labels = wanted.length === 0 ? undefined : [wanted]
   const { items } = await fetchEvery({
@@ -85,10 +85,10 @@ async function loadWorkloads(ctx: Context, { app, env }: AssessedScope): Promise
   )
   return items.map((workload) => {
     const managed = isManaged(workload)
-    const borne = (workload.labels ?? [])
+    const expanded = (workload.labels ?? [])
       .map(expand)
       .filter((label): label is Label => label.key !== undefined && label.value !== undefined)
-    const [appLabel, envLabel] = ['app', 'env'].map((key) => borne.find((label) => label.key === key))
+    const [appLabel, envLabel] = ['app', 'env'].map((key) => expanded.find((label) => label.key === key))
     return {
       href: workload.href,
       name: workload.hostname ?? workload.name ?? workload.href,
@@ -96,7 +96,7 @@ async function loadWorkloads(ctx: Context, { app, env }: AssessedScope): Promise
       online: workload.online !== false,
       mode: managed ? (workload.enforcement_mode ?? 'unknown') : null,
       reportsFlows: workload.visibility_level !== 'flow_off',
-      labels: Object.fromEntries(borne.map(({ key, value }) => [key, value])),
+      labels: Object.fromEntries(expanded.map(({ key, value }) => [key, value])),
       application: appLabel === undefined || envLabel === undefined ? null : [appLabel, envLabel],
       addresses: (workload.interfaces ?? []).flatMap(({ address }) => address ?? []),
     }
@@ -136,18 +136,18 @@ async function loadEvents({ pce, signal }: Context, since: string): Promise<Even
 }
 
 /**
- * Reads the traffic: into and out of the labels that were named, in two queries, or all of it in one. Every decision is asked for,
- * because what nobody judged passes too. Each row counts once. Throws what the flow reader throws.
+ * Reads the traffic: into and out of the labels that were given, in two queries, or all of it in one. It asks for every decision,
+ * because what no VEN judged passes too. Each row counts once. Throws what the flow reader throws.
  */
 export async function readExposure(
   ctx: ToolContext<true>,
-  scope: AssessedScope,
+  assessment: Assessment,
   sources: Facts['sources'],
   ports: ReadonlySet<number>,
 ): Promise<{ exposure: Exposure; reading: Reading }> {
   const labels = await loadLabels(ctx.pce, ctx)
   const encoder = createFlowEncoder(labels)
-  const wanted = [scope.app, scope.env].filter((label) => label !== null)
+  const wanted = [assessment.app, assessment.env].filter((label) => label !== null)
   const policy = valueOf(sources.policy)
   const lists = valueOf(sources.ipLists) ?? []
   const broadHrefs = new Set([
@@ -157,7 +157,7 @@ export async function readExposure(
   const closed = policy === undefined ? new Map<string, never>() : findClosedApplications(policy, labels, broadHrefs)
   const modes = new Map((valueOf(sources.workloads) ?? []).map(({ href, mode }) => [href, mode]))
   const facts: EndFacts = {
-    isInScope: (end) => (wanted.length === 0 ? end.workload !== null : hasLabels(end, wanted)),
+    isAssessed: (end) => (wanted.length === 0 ? end.workload !== null : hasLabels(end, wanted)),
     broadLists: findBroadLists(lists),
     modeOf: (workload) => modes.get(workload) ?? null,
     inboundDenied: ({ labels: { app, env } }) =>
@@ -165,7 +165,7 @@ export async function readExposure(
   }
   const meter = createExposureMeter(encoder, (end) => classifyEnd(end, facts), ports)
   const read = createFlowReader(ctx, encoder)
-  const request = { name: 'mcp-compliance-check', window: scope.window }
+  const request = { name: 'mcp-compliance-check', window: assessment.window }
   const finish = (reading: Reading) => ({ exposure: meter.finish(reading.flows_truncated), reading })
   if (wanted.length === 0) return finish(describeReading(await read(request, (row) => meter.add(row))))
   const reads = await readBothWays(read, encoder, wanted, request, (row, path) =>

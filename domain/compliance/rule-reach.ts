@@ -1,21 +1,21 @@
 import type { Actor, DenyRule, IngressService, Rule, RuleSet, ScopeEntry } from '../../schemas/pce/rule-set.js'
 import type { LabelIndex } from '../inventory/load-labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
-import type { ActivePolicy, AssessedScope } from './facts.js'
+import type { ActivePolicy, Assessment } from './facts.js'
 
 /** Whether a rule set may concern what is assessed: none of its scopes' labels says otherwise. Label groups are taken to concern it. */
 export function concerns(
   { scopes }: RuleSet,
-  scope: AssessedScope,
+  assessment: Assessment,
   keyOf: (href: string) => string | undefined,
 ): boolean {
-  return scopes.length === 0 || scopes.some((one) => one.every((entry) => admits([entry], scope, keyOf)))
+  return scopes.length === 0 || scopes.some((one) => one.every((entry) => admits([entry], assessment, keyOf)))
 }
 
 /** Whether one end of a rule may select workloads that are assessed; addresses are no workloads, whatever list covers them. */
 export function selects(
   actors: readonly Actor[],
-  scope: AssessedScope,
+  assessment: Assessment,
   keyOf: (href: string) => string | undefined,
 ): boolean {
   if (actors.every((actor) => actor.ip_list !== undefined)) return false
@@ -25,13 +25,13 @@ export function selects(
     if (key !== undefined) keys.set(key, [...(keys.get(key) ?? []), actor])
   }
   // Labels of one key are alternatives.
-  return [...keys.values()].every((sameKey) => admits(sameKey, scope, keyOf))
+  return [...keys.values()].every((sameKey) => admits(sameKey, assessment, keyOf))
 }
 
 /** Labels of one key as alternatives, against the label of this key that was asked for. */
 function admits(
   entries: readonly (ScopeEntry | Actor)[],
-  { app, env }: AssessedScope,
+  { app, env }: Assessment,
   keyOf: (href: string) => string | undefined,
 ): boolean {
   return entries.some(({ label, exclusion }) => {

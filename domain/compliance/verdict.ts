@@ -3,14 +3,14 @@ import { percentOf } from '../text/percent-of.js'
 import type { Exposure, ShownFlow } from './exposure.js'
 import type { Facts, Loaded, SourceName } from './facts.js'
 
-/** NOT_ASSESSED: nothing the PCE holds could show it. INFO: something it shows, but no measure of the control. */
+/** NOT_ASSESSED: nothing in the PCE can show it. INFO: worth knowing, but no measure of the control. */
 export const STATUSES = ['PASS', 'FAIL', 'WARNING', 'INFO', 'NOT_ASSESSED'] as const
 export type Status = (typeof STATUSES)[number]
 
-/** What a verdict rests on: counts of everything, and the worst of what was counted by name. */
+/** What a verdict rests on: counts of everything, and the worst of what was counted, by name. */
 export interface Evidence {
   counts: Record<string, number>
-  /** Traffic that weighed against the control, most connections first. */
+  /** Traffic that counts against the control, most connections first. */
   flows?: readonly ShownFlow[]
   workloads?: readonly string[]
   rule_sets?: readonly string[]
@@ -18,7 +18,7 @@ export interface Evidence {
   rules?: readonly string[]
 }
 
-/** What an evaluator makes of the facts. */
+/** How an evaluator judges the facts. */
 export interface Outcome {
   status: Status
   detail: string
@@ -28,7 +28,7 @@ export interface Verdict extends Outcome {
   looked_at: string
 }
 
-/** Judges one demand. `ports`: those it wants told apart in the traffic. */
+/** Judges one requirement. `ports`: those it needs told apart in the traffic. */
 export interface Evaluator {
   name: string
   lookedAt: string
@@ -38,20 +38,20 @@ export interface Evaluator {
 }
 
 interface Spec<N extends SourceName> {
-  /** What it judges, in a word or two; two checks of one framework never share it. */
+  /** What it judges, in a few words; no two checks of one framework share it. */
   name: string
   lookedAt: string
-  /** What it cannot judge without. */
+  /** What it cannot judge without; anything missing makes it NOT_ASSESSED. */
   needs: readonly N[]
   ports?: readonly number[]
 }
 
-/** Names of workloads, rules and flows that evidence holds at most. */
+/** Most workloads, rules or flows that evidence names. */
 export const MOST_EVIDENCE = 10
 
 /**
- * An evaluator that is only asked when everything it needs could be read; otherwise the check is NOT_ASSESSED and says what was
- * missing. A PASS on traffic of which the row limit left some out is not proven, so it becomes INFO.
+ * An evaluator that judges only when everything it needs was read; otherwise the check is NOT_ASSESSED and says what is missing.
+ * A PASS on traffic that the row limit cut short is not proven, so it becomes INFO.
  */
 export function evaluator<N extends SourceName>(
   { name, lookedAt, needs, ports = [] }: Spec<N>,
@@ -80,7 +80,7 @@ export function evaluator<N extends SourceName>(
         ...outcome,
         ...(unproven && {
           status: 'INFO' as const,
-          detail: `${outcome.detail} Not proven: the row limit was reached, so there is traffic that was not read.`,
+          detail: `${outcome.detail} Not proven: the row limit was reached, so some traffic was not read.`,
         }),
         looked_at: lookedAt,
       }
@@ -90,7 +90,7 @@ export function evaluator<N extends SourceName>(
 
 const WORST_FIRST: readonly Status[] = ['FAIL', 'WARNING', 'NOT_ASSESSED', 'INFO', 'PASS']
 
-/** A control with several demands: as bad as the worst of them, and no PASS while one of them could not be judged. */
+/** A control with several requirements: as bad as the worst of them, and no PASS while one of them could not be judged. */
 export function allOf(...parts: readonly Evaluator[]): Evaluator {
   const lookedAt = parts.map((part) => part.lookedAt).join('; ')
   return {
@@ -101,12 +101,12 @@ export function allOf(...parts: readonly Evaluator[]): Evaluator {
     judge(facts) {
       const verdicts = parts.map((part) => part.judge(facts))
       const status = WORST_FIRST.find((one) => verdicts.some((verdict) => verdict.status === one)) ?? 'NOT_ASSESSED'
-      const told = verdicts.flatMap(({ evidence }) => evidence ?? [])
+      const shown = verdicts.flatMap(({ evidence }) => evidence ?? [])
       return {
         status,
         detail: verdicts.map((verdict) => `${verdict.status}: ${verdict.detail}`).join(' '),
         looked_at: lookedAt,
-        ...(told.length > 0 && { evidence: mergeEvidence(told) }),
+        ...(shown.length > 0 && { evidence: mergeEvidence(shown) }),
       }
     },
   }
@@ -121,33 +121,33 @@ function mergeEvidence(parts: readonly Evidence[]): Evidence {
   return merged
 }
 
-/** The verdict where there is nothing to judge. */
+/** The outcome where there is nothing to judge. */
 export const notAssessed = (detail: string, evidence?: Evidence): Outcome => ({
   status: 'NOT_ASSESSED',
   detail,
   ...(evidence !== undefined && { evidence }),
 })
 
-/** The verdict of an evaluator that is not asked. */
+/** The verdict of an evaluator that was not run, and why. */
 export const unassessed = ({ lookedAt }: Evaluator, detail: string): Verdict => ({
   ...notAssessed(detail),
   looked_at: lookedAt,
 })
 
-/** `12 flows` and the like, in sentences about what was found; empty when nothing was. */
+/** A sentence such as `12 rows blocked. `; empty for a count of zero. */
 export const found = (count: number, noun: string, rest: string): string =>
   count === 0 ? '' : `${countOf(count, noun)} ${rest}. `
 
-/** How the score is made, as answers say it. */
+/** How the score is computed, as answers state it. */
 export const FORMULA =
   'PASS / (PASS + FAIL + WARNING) * 100; INFO and NOT_ASSESSED do not count; null without any of the three'
 
-/** From which score on, best first, what to do. */
+/** What to do from which score on, best first. */
 const BANDS: readonly (readonly [number, string])[] = [
-  [90, 'Largely compliant as far as the PCE shows it: keep watching, and settle what is left.'],
-  [70, 'Mostly compliant: work on the warnings and failures.'],
-  [40, 'Gaps: settle the failures first, then the warnings.'],
-  [0, 'Serious gaps: start with enforcement, ringfences and what is exposed.'],
+  [90, 'Largely compliant as far as the PCE shows: keep monitoring, and resolve what is left.'],
+  [70, 'Mostly compliant: work through the failures and warnings.'],
+  [40, 'Gaps: fix the failures first, then the warnings.'],
+  [0, 'Serious gaps: start with enforcement, ringfences and exposed services.'],
 ]
 
 export interface Score {
@@ -163,7 +163,7 @@ export interface Score {
   recommendation: string
 }
 
-/** The score of a framework's verdicts, in percent with one decimal. */
+/** The score of a framework's verdicts, in percent to one decimal. */
 export function scoreVerdicts(statuses: readonly Status[]): Score {
   const count = (wanted: Status) => statuses.filter((status) => status === wanted).length
   const [passed, failed, warnings] = [count('PASS'), count('FAIL'), count('WARNING')]
@@ -183,9 +183,9 @@ export function scoreVerdicts(statuses: readonly Status[]): Score {
   }
 }
 
-/** No band by a minority of the checks: the score of few says little about the framework. */
+/** No band on a minority of the checks: the score of a few says little about the framework. */
 function recommend(score: number | null, judged: number, all: number): string {
-  const seeWhy = 'widen the window or the scope, or see why in the findings.'
+  const seeWhy = 'widen the window or assess more, or see the findings for the reasons.'
   if (score === null) return `None of ${countOf(all, 'check')} could be judged: ${seeWhy}`
   const share = `${judged} of ${countOf(all, 'check')} could be judged`
   if (2 * judged < all) return `Only ${share}, too few to say how compliant it is: ${seeWhy}`

@@ -1,6 +1,6 @@
 import { POLICY_DECISIONS, type PolicyDecision } from '../../schemas/pce/traffic.js'
 import type { Workload } from '../../schemas/pce/workload.js'
-import { isManaged } from '../../tools/answers/show-workload.js'
+import { isManaged } from '../inventory/workload.js'
 import { percentOf } from '../text/percent-of.js'
 import { mayBeAllowedByDefault } from '../traffic/flow-ends.js'
 import { endColumns, textColumn } from '../traffic/columns.js'

@@ -570,7 +570,7 @@ t.test('enforcement', async (t) => {
   const finding = (await judge(t, staging, 'general', scope))['SEG-2']
   t.equal(finding.status, 'PASS', 'a rollout outside production may still report only')
   t.match(finding, {
-    detail: '1 other workload only reporting',
+    detail: '1 other workload not enforcing, only reporting.',
     evidence: { counts: { reporting_only: 1 }, workloads: ['web'] },
   })
   t.equal((await judge(t, staging, 'nist', scope))['AC-4'].status, 'FAIL', 'but controls no flow')
@@ -591,10 +591,14 @@ t.test('ringfence', async (t) => {
     ['none', [], /RF-payments0-prod: missing/],
     ['a longer name', [{ ...RINGFENCE, name: 'RF-payments-prod-2' }], /missing/],
     ['a shorter name', [{ ...RINGFENCE, name: 'RF-payments' }], /missing/],
-    ['a wider scope', [{ ...RINGFENCE, scope: 'app=payments' }], /of another scope/],
-    ['a narrower scope', [{ ...RINGFENCE, scope: 'app=payments env=prod loc=eu' }], /of another scope/],
-    ['no rules', [{ name: 'RF-payments-prod', scope: RINGFENCE.scope }], /without rules/],
-    ['rules that are off', [{ ...RINGFENCE, allow: [{ from: 'ams', to: 'ams', enabled: false }] }], /without rules/],
+    ['a wider scope', [{ ...RINGFENCE, scope: 'app=payments' }], /has another scope/],
+    ['a narrower scope', [{ ...RINGFENCE, scope: 'app=payments env=prod loc=eu' }], /has another scope/],
+    ['no rules', [{ name: 'RF-payments-prod', scope: RINGFENCE.scope }], /without an enabled rule/],
+    [
+      'rules that are off',
+      [{ ...RINGFENCE, allow: [{ from: 'ams', to: 'ams', enabled: false }] }],
+      /without an enabled rule/,
+    ],
   ]
   const estates = refused.map(([, ruleSets]) => ({ hosts, ruleSets }))
   for (const [at, found] of (await judgeAll(t, estates, 'cis')).entries()) {
@@ -1023,7 +1027,7 @@ t.test('a control with several demands', async (t) => {
     detail: /WARNING: 1 workload.*FAIL: 1 row/,
     evidence: { workloads: ['web'], counts: { offline: 1, allowed_from_unlabelled: 1 } },
   })
-  t.match(cis['CIS-13'].looked_at, /flow reporting.*inbound traffic on TCP/)
+  t.match(cis['CIS-13'].looked_at, /report their flows.*inbound traffic on TCP/)
   const zone = await judge(t, { hosts, flows: [{ from: 'crm', to: 'web' }], ruleSets: [RINGFENCE, OPEN] }, 'swift-csp')
   t.equal(zone['SWIFT-1.1'].status, 'PASS')
   const unfenced = await judge(t, { hosts, flows: [{ from: 'crm', to: 'web' }], ruleSets: [OPEN] }, 'swift-csp')
@@ -1192,13 +1196,13 @@ t.test('of labels that nothing has nothing is judged, whatever the PCE does as a
       }
     }
   }
-  const rest = 'and no traffic in the window.'
-  await none({ app_name: 'ghost' }, `Nothing is known of app=ghost: no workload has the label, ${rest}`)
-  await none({ env_name: 'limbo' }, `Nothing is known of env=limbo: no workload has the label, ${rest}`)
+  const rest = 'and there is no traffic in the window.'
+  await none({ app_name: 'ghost' }, `Nothing is known about app=ghost: no workload has this label, ${rest}`)
+  await none({ env_name: 'limbo' }, `Nothing is known about env=limbo: no workload has this label, ${rest}`)
   const both = { app_name: 'payments', env_name: 'limbo' }
-  await none(both, `Nothing is known of app=payments env=limbo: no workload has the labels, ${rest}`)
+  await none(both, `Nothing is known about app=payments env=limbo: no workload has these labels, ${rest}`)
   bench.simulator.faults.add({ kind: 'status', status: 403, path: '/orgs/1/workloads', times: 99 })
-  await none({ app_name: 'ghost' }, `Nothing is known of app=ghost: its workloads could not be read, ${rest}`, null)
+  await none({ app_name: 'ghost' }, `Nothing is known about app=ghost: the workloads could not be read, ${rest}`, null)
   const traffic = byId(await bench.ok('compliance-check', PAYMENTS))
   t.not(traffic['SEG-3'].status, 'NOT_ASSESSED', 'traffic alone is something to judge')
   bench.simulator.faults.clear()

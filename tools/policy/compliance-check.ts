@@ -1,11 +1,10 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Counts, Nullable, StringEnum, Text } from '../../schemas/common.js'
 import type { Limits } from '../../schemas/config.js'
-import { cleanDeep } from '../../domain/text/clean-text.js'
 import { answerBudget, jsonBytes } from '../answers/split-format.js'
 import { defineTool } from '../define.js'
 import { FRAMEWORKS, type FrameworkId } from '../../domain/compliance/frameworks.js'
-import { findNothing, type AssessedScope, type SourceName } from '../../domain/compliance/facts.js'
+import { whyNothingKnown, type Assessment, type SourceName } from '../../domain/compliance/facts.js'
 import { loadFacts, readExposure } from '../../domain/compliance/load-facts.js'
 import {
   FORMULA,
@@ -21,7 +20,7 @@ import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-windo
 import { resolveApplication } from '../../domain/inventory/resolve-application.js'
 
 const DEFAULT_DAYS = 30
-/** Traffic cannot be told apart well without these, whatever the checks ask for. */
+/** Classifying the ends of traffic takes these, whatever the checks need. */
 const ALWAYS: readonly SourceName[] = ['workloads', 'policy', 'ipLists']
 
 const output = Type.Object({
@@ -79,15 +78,15 @@ export default defineTool({
     const { framework: id = 'general', lookback_days: days = DEFAULT_DAYS } = args
     const named = await resolveApplication(ctx, args)
     const [app = null, env = null] = ['app', 'env'].map((key) => named.find((label) => label.key === key))
-    const scope: AssessedScope = { app, env, window: lookbackWindow(ctx.now(), days) }
+    const assessment: Assessment = { app, env, window: lookbackWindow(ctx.now(), days) }
     const { name, checks } = FRAMEWORKS[id]
 
     const needs = new Set([...ALWAYS, ...checks.flatMap(({ evaluate }) => evaluate.needs)])
-    const sources = await loadFacts(ctx, scope, needs)
+    const sources = await loadFacts(ctx, assessment, needs)
     const ports = new Set(checks.flatMap(({ evaluate }) => evaluate.ports))
-    const { exposure, reading } = await readExposure(ctx, scope, sources, ports)
-    const facts = { scope, sources: { ...sources, traffic: { value: exposure } } }
-    const nothing = findNothing(scope, facts.sources)
+    const { exposure, reading } = await readExposure(ctx, assessment, sources, ports)
+    const facts = { assessment, sources: { ...sources, traffic: { value: exposure } } }
+    const nothing = whyNothingKnown(assessment, facts.sources)
     const findings = checks.map(({ evaluate, ...check }) => ({
       ...check,
       ...(nothing === null ? evaluate.judge(facts) : unassessed(evaluate, nothing)),
@@ -115,29 +114,28 @@ export default defineTool({
   },
 })
 
-/** Entries that a list of evidence may have, most first. */
+/** Most entries of a list of evidence, tried in this order until the answer fits. */
 const LADDER = [2 * MOST_EVIDENCE, MOST_EVIDENCE, 5, 2, 1, 0] as const
 
 type Shown<F extends Verdict> = Omit<F, 'evidence'> & { evidence?: Record<string, unknown> }
 
 /**
- * The answer with as much evidence by name as its budget holds; counts are of everything whatever is shown, and `evidence_limit`
- * says how long a list can be. All text is cleaned and clipped.
+ * The answer with as much evidence by name as its budget holds. Counts are of everything, whatever is shown, and `evidence_limit`
+ * is the most that a list shows.
  */
 function fitEvidence<E extends object, F extends Verdict>(
   envelope: E,
   findings: readonly F[],
   limits: Limits,
 ): E & { findings: Shown<F>[]; evidence_limit: number } {
-  const at = (limit: number) =>
-    cleanDeep({
-      ...envelope,
-      findings: findings.map(({ evidence, ...finding }) => ({
-        ...finding,
-        ...(evidence !== undefined && { evidence: cutLists(evidence, limit) }),
-      })),
-      evidence_limit: limit,
-    })
+  const at = (limit: number) => ({
+    ...envelope,
+    findings: findings.map(({ evidence, ...finding }) => ({
+      ...finding,
+      ...(evidence !== undefined && { evidence: cutLists(evidence, limit) }),
+    })),
+    evidence_limit: limit,
+  })
   const budget = answerBudget(limits)
   const [widest, ...narrower] = LADDER
   let answer = at(widest)
