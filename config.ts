@@ -1,11 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
-import { readCommon } from './config/read-common.js'
-import { readAuthenticated, readInsecure } from './config/read-http.js'
-import { readPce } from './config/read-pce.js'
+import { readCommon, readPce } from './config/read-every-mode.js'
+import { checkAddressAndOAuth, readAuthenticated, readInsecure, readMode } from './config/read-http.js'
 import { readSecretFiles, SECRETS, SECRETS_OF } from './config/read-secrets.js'
 import { missingOf, type Environment } from './config/read-values.js'
-import { checkAddressAndOAuth, readMode } from './config/startup-gates.js'
 import { StartupError, type Config, type HttpConfig, type ListenOptions, type StdioConfig } from './schemas/config.js'
 
 /**

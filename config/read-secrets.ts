@@ -1,8 +1,7 @@
-import { StartupError } from '../schemas/config.js'
+import { StartupError, type PceMode } from '../schemas/config.js'
 import type { Environment } from './read-values.js'
-import type { PceMode } from './startup-gates.js'
 
-/** What may also come from a file, as container platforms hand secrets out: NAME_FILE holds the path. */
+/** Variables that may also come from a file, the way container platforms provide secrets: NAME_FILE holds the path. */
 export const SECRETS = [
   'API_KEY',
   'API_SECRET',
@@ -16,7 +15,7 @@ export const SECRETS = [
 ] as const
 type SecretName = (typeof SECRETS)[number]
 
-/** What a mode needs; a file of another mode's secret is not even looked at. */
+/** The secrets that each mode reads; files for others are not opened. */
 export const SECRETS_OF: Record<'environment' | PceMode, readonly SecretName[]> = {
   environment: ['API_KEY', 'API_SECRET', 'PCE_PROXY_URL'],
   shared: ['API_KEY', 'API_SECRET', 'MCP_CONFIRM_HMAC_KEY', 'MCP_CONFIRM_HMAC_KEY_PREVIOUS', 'PCE_PROXY_URL'],
@@ -45,7 +44,7 @@ export function readSecretFiles(
   for (const name of names) {
     const path = env[`${name}_FILE`]
     if (!path) continue
-    if (env[name]) throw new StartupError(`${name} and ${name}_FILE are both set: keep one of them`)
+    if (env[name]) throw new StartupError(`${name} and ${name}_FILE are both set: keep one`)
     let text: string
     try {
       text = readFile(path)

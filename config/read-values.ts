@@ -26,20 +26,20 @@ export function readBoolean(env: Environment, name: string, otherwise: boolean):
   throw new StartupError(`${name} must be true or false`)
 }
 
-/** Those of `names` that are not set, or to nothing but blanks, in their order. */
+/** Those of `names` that are not set, or set to whitespace only, in their order. */
 export const missingOf = (env: Environment, names: readonly string[]) => names.filter((name) => !env[name]?.trim())
 
 /** URLs that carry identity are https, or http on loopback (D14). Throws StartupError. */
 export function checkUrl(env: Environment, name: string): void {
   const value = env[name] ?? ''
   // A URL parser forgives what a comparison with a token's claim does not.
-  if (/[\s\p{Cc}]/u.test(value)) throw new StartupError(`${name} must not hold blanks`)
+  if (/[\s\p{Cc}]/u.test(value)) throw new StartupError(`${name} must not contain whitespace`)
   const url = URL.canParse(value) ? new URL(value) : null
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
   if (url === null || !isSafe) throw new StartupError(`${name} must be an https URL, or http on loopback`)
   if (url.username !== '' || url.password !== '' || url.hash !== '')
-    throw new StartupError(`${name} must not hold a user name, a password or a fragment`)
-  if (url.search !== '' && name !== 'MCP_OAUTH_JWKS_URL') throw new StartupError(`${name} must not hold a query`)
+    throw new StartupError(`${name} must not contain a user name, a password or a fragment`)
+  if (url.search !== '' && name !== 'MCP_OAUTH_JWKS_URL') throw new StartupError(`${name} must not contain a query`)
 }
 
 /** Whether an address to listen on, or the host of a URL, is this machine and nothing else. */
@@ -48,11 +48,11 @@ export function isLoopback(host: string): boolean {
   return name === 'localhost' || name === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name)
 }
 
-/** A comma-separated list; blanks around entries and empty entries are left out. */
+/** A comma-separated list; entries are trimmed, empty ones dropped. */
 export const readList = (env: Environment, name: string): string[] =>
   (env[name] ?? '').split(',').flatMap((entry) => entry.trim() || [])
 
-/** A comma-separated list of hosts, each with or without a port; blank entries are left out. Throws StartupError for a URL or anything else. */
+/** A comma-separated list of hosts, each with or without a port. Throws StartupError for a URL or anything else. */
 export function readHosts(env: Environment, name: string): string[] {
   const hosts = readList(env, name)
   const bad = hosts.find((host) => !isIPv6(host) && (/[\s/\\?#@]/.test(host) || !URL.canParse(`http://${host}`)))

@@ -125,6 +125,9 @@ export interface SharedConfig extends AuthenticatedConfig {
   statePath: string
 }
 
+/** Which PCE mode authenticated HTTP runs in. */
+export type PceMode = (PerUserConfig | SharedConfig)['mode']
+
 export interface HttpListen {
   host: string
   port: number

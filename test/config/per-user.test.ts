@@ -84,8 +84,8 @@ t.test('what follows from PCEs that users choose is said at the start', (t) => {
   const warningsOf = (env: Env) =>
     readConfig('http', { ...COMMON, MCP_KEK: KEY, MCP_CONFIRM_HMAC_KEY: KEY, ...env }, LOOPBACK).warnings
   const proxied =
-    'PCE_PROXY_URL without MCP_ALLOWED_PCE_HOSTS: the proxy resolves the names that users register and must itself refuse internal addresses.'
-  const unshown = 'PCE_CLIENT_CERT_FILE is not shown to PCEs that users choose: it needs MCP_ALLOWED_PCE_HOSTS.'
+    'PCE_PROXY_URL without MCP_ALLOWED_PCE_HOSTS: the proxy resolves the host names users register, so it must refuse internal addresses itself.'
+  const unshown = 'PCE_CLIENT_CERT_FILE is presented only to the hosts in MCP_ALLOWED_PCE_HOSTS, and that is not set.'
   const both = { PCE_PROXY_URL: 'http://proxy:3128', PCE_CLIENT_CERT_FILE: '/client.pem' }
   t.same(warningsOf({}), [])
   t.same(warningsOf({ PCE_PROXY_URL: both.PCE_PROXY_URL }), [proxied])

@@ -144,7 +144,7 @@ t.test('HTTP without MCP_DEV_INSECURE=1: the gates, in their order', (t) => {
     ]),
     ...['svc ', ' svc', 'svc\n', 'a\u0000b'].map((audience): [Env, string] => [
       { ...all, MCP_OAUTH_AUDIENCE: audience },
-      'MCP_OAUTH_AUDIENCE must not begin or end with a blank, or hold control characters',
+      'MCP_OAUTH_AUDIENCE must not begin or end with whitespace or contain control characters',
     ]),
     [
       { ...all, MCP_CONFIRM_HMAC_KEY: Buffer.alloc(32).toString('base64') },
@@ -153,11 +153,14 @@ t.test('HTTP without MCP_DEV_INSECURE=1: the gates, in their order', (t) => {
     [{ ...all, ...shared, ...PCE, PCE_PORT: 'x' }, 'PCE_PORT must be a whole number from 1 to 65535'],
     [
       { ...all, MCP_OAUTH_ISSUER: 'https://me:pw@idp.example.com' },
-      'MCP_OAUTH_ISSUER must not hold a user name, a password or a fragment',
+      'MCP_OAUTH_ISSUER must not contain a user name, a password or a fragment',
     ],
-    [{ ...all, MCP_OAUTH_REQUIRED_SCOPE: 'a b' }, 'MCP_OAUTH_REQUIRED_SCOPE must be one scope, without blanks'],
-    [{ ...all, MCP_OAUTH_REQUEST_SCOPE: 'a b' }, 'MCP_OAUTH_REQUEST_SCOPE must be one scope, without blanks'],
-    [{ ...all, MCP_OAUTH_REQUEST_SCOPE: 'api://x/"y"' }, 'MCP_OAUTH_REQUEST_SCOPE must be one scope, without blanks'],
+    [{ ...all, MCP_OAUTH_REQUIRED_SCOPE: 'a b' }, 'MCP_OAUTH_REQUIRED_SCOPE must be a single scope without whitespace'],
+    [{ ...all, MCP_OAUTH_REQUEST_SCOPE: 'a b' }, 'MCP_OAUTH_REQUEST_SCOPE must be a single scope without whitespace'],
+    [
+      { ...all, MCP_OAUTH_REQUEST_SCOPE: 'api://x/"y"' },
+      'MCP_OAUTH_REQUEST_SCOPE must be a single scope without whitespace',
+    ],
     [{ ...all, MCP_ROLE_DEFAULT: 'Reader' }, 'MCP_ROLE_DEFAULT must be one of reader, operator, admin'],
     [{ ...all, MCP_CONFIRM_TTL_SECONDS: '0' }, 'MCP_CONFIRM_TTL_SECONDS must be a whole number from 1 to 3600'],
     [{ ...all, MCP_CONFIRM_TTL_SECONDS: '3601' }, 'MCP_CONFIRM_TTL_SECONDS must be a whole number from 1 to 3600'],
@@ -228,13 +231,13 @@ t.test('URLs are taken as they stand, or not at all', (t) => {
         JSON.stringify(value),
       )
     for (const blank of [' ', '\t', '\n', '\u00a0', '\u0000']) {
-      refuse(`https://a.example/x${blank}y`, `${name} must not hold blanks`)
-      refuse(`https://a.example/x${blank}`, `${name} must not hold blanks`)
-      refuse(`${blank}https://a.example/x`, `${name} must not hold blanks`)
+      refuse(`https://a.example/x${blank}y`, `${name} must not contain whitespace`)
+      refuse(`https://a.example/x${blank}`, `${name} must not contain whitespace`)
+      refuse(`${blank}https://a.example/x`, `${name} must not contain whitespace`)
     }
-    refuse('https://a.example/x#y', `${name} must not hold a user name, a password or a fragment`)
-    refuse('https://me@a.example/x', `${name} must not hold a user name, a password or a fragment`)
-    if (name !== 'MCP_OAUTH_JWKS_URL') refuse('https://a.example/x?y=1', `${name} must not hold a query`)
+    refuse('https://a.example/x#y', `${name} must not contain a user name, a password or a fragment`)
+    refuse('https://me@a.example/x', `${name} must not contain a user name, a password or a fragment`)
+    if (name !== 'MCP_OAUTH_JWKS_URL') refuse('https://a.example/x?y=1', `${name} must not contain a query`)
     t.doesNotThrow(() => readConfig('http', { ...all, [name]: 'https://a.example:8443/x/y' }, LOOPBACK))
   }
   // Entra ID names the application there where its tokens have keys of their own.
@@ -292,7 +295,7 @@ t.test('per_user, with everything', (t) => {
       proxyUrl: 'http://proxy:3128',
     },
     login: { clientId: 'setup', clientSecret: 's' },
-    warnings: [/PCE_HOST, API_KEY, API_SECRET are set and ignored/, /MCP_ALLOW_INSECURE_PCE_TLS/],
+    warnings: [/PCE_HOST, API_KEY, API_SECRET set but ignored/, /MCP_ALLOW_INSECURE_PCE_TLS/],
   })
   if (config.mode === 'per_user') t.same(config.roles.groups.admin, [], 'empty entries are no groups')
   t.end()
@@ -329,7 +332,7 @@ t.test('secrets from files', (t) => {
   t.match(config, { keystore: { kek: Buffer.alloc(32, 7) }, confirm: { hmacKey: Buffer.alloc(32, 7) } })
   const cases: [Env, string][] = [
     [{ MCP_KEK_FILE: '/kek' }, 'MCP_CONFIRM_HMAC_KEY env var is required'],
-    [{ MCP_KEK_FILE: '/kek', MCP_KEK: KEY }, 'MCP_KEK and MCP_KEK_FILE are both set: keep one of them'],
+    [{ MCP_KEK_FILE: '/kek', MCP_KEK: KEY }, 'MCP_KEK and MCP_KEK_FILE are both set: keep one'],
     [{ MCP_KEK_FILE: '/none', MCP_CONFIRM_HMAC_KEY: KEY }, "Cannot read MCP_KEK_FILE '/none': ENOENT"],
     [{ MCP_KEK_FILE: '/empty', MCP_CONFIRM_HMAC_KEY: KEY }, "MCP_KEK_FILE '/empty' is empty"],
     [{ MCP_KEK_FILE: '/two', MCP_CONFIRM_HMAC_KEY: KEY }, 'MCP_KEK must be base64 of 32 random bytes'],

@@ -92,7 +92,7 @@ t.test('what keeps it from starting', async (t) => {
     {
       why: 'a key that is there twice',
       env: { MCP_KEK_FILE: file('kek', newKey()) },
-      line: 'MCP_KEK and MCP_KEK_FILE are both set: keep one of them',
+      line: 'MCP_KEK and MCP_KEK_FILE are both set: keep one',
     },
     {
       why: 'a key that is nowhere',

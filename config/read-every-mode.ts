@@ -1,8 +1,25 @@
-import { StartupError, type PceFromEnvironment } from '../schemas/config.js'
+import { StartupError, type Limits, type PceFromEnvironment } from '../schemas/config.js'
 import { readBoolean, readInteger, type Environment } from './read-values.js'
 
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
+
+/** What both programs read. `warnings` go to the operator at start-up. Throws StartupError. */
+export function readCommon(env: Environment, warnings: readonly string[]) {
+  const logLevel = env.MCP_LOG_LEVEL || 'info'
+  if (!LOG_LEVELS.includes(logLevel)) throw new StartupError(`MCP_LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}`)
+  const limits: Limits = {
+    responseBudgetBytes: readInteger(env, 'MCP_RESPONSE_BUDGET_BYTES', { min: 1000, max: 800_000, otherwise: 80_000 }),
+    trafficQueryTimeoutSeconds: readInteger(env, 'MCP_TRAFFIC_QUERY_TIMEOUT_SECONDS', {
+      min: 1,
+      max: 3600,
+      otherwise: 600,
+    }),
+  }
+  return { logLevel, limits, warnings, ...(env.MCP_AUDIT_LOG_PATH && { auditLogPath: env.MCP_AUDIT_LOG_PATH }) }
+}
+
 /**
- * The PCE of the environment; PCE_HOST, API_KEY and API_SECRET must be set. Adds what the operator should hear to `warnings`.
+ * The PCE of the environment; PCE_HOST, API_KEY and API_SECRET must be set. Adds to `warnings` where the operator should know.
  * Throws StartupError for malformed values.
  */
 export function readPce(env: Environment, warnings: string[]): PceFromEnvironment {
@@ -16,11 +33,13 @@ export function readPce(env: Environment, warnings: string[]): PceFromEnvironmen
   }
 }
 
-/** How any PCE is reached, whoever's key is used: D10 in every mode. Throws StartupError for malformed values. */
+/** How a PCE is reached in any mode, with anybody's key (D10). Throws StartupError for malformed values. */
 export function readPceConnection(env: Environment, warnings: string[]): Pick<PceFromEnvironment, 'tls' | 'proxyUrl'> {
   const verify = readBoolean(env, 'PCE_TLS_VERIFY', true)
   if (!verify)
-    warnings.push('PCE_TLS_VERIFY=false: the certificate of the PCE is not checked, anyone in between can pose as it.')
+    warnings.push(
+      "PCE_TLS_VERIFY=false: the PCE's certificate is not verified, so anyone on the network path can impersonate it.",
+    )
   if (env.PCE_CLIENT_KEY_FILE && !env.PCE_CLIENT_CERT_FILE)
     throw new StartupError('PCE_CLIENT_KEY_FILE requires PCE_CLIENT_CERT_FILE')
   if (env.PCE_PROXY_URL && !/^https?:\/\/[^/]/i.test(env.PCE_PROXY_URL))
