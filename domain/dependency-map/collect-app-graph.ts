@@ -12,9 +12,9 @@ export interface DecidedEdge extends AppEdge {
 
 /** Traffic between applications, row by row. */
 export interface AppGraphCollector {
-  /** The number of the edge that the row is part of; null unless both ends are applications, different ones. */
+  /** The number of the edge that the row belongs to; null unless its ends are two different applications. */
   readonly add: (row: FlowRow) => number | null
-  /** The edges by number, each ordered pair once with its connections of every decision, and the nodes they join (T11, T17). */
+  /** The nodes, and the edges by number: each ordered pair once, with its connections by decision (T11, T17). */
   finish(): { nodes: Application[]; edges: DecidedEdge[] }
 }
 
@@ -24,7 +24,7 @@ export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
   /** By the code of an application: its place in `nodes`. */
   const places: number[] = []
   const placeOf = (code: number) => (places[code] ??= nodes.push(src.value(code) as Application) - 1)
-  // Of the row at hand, so that groups are made of numbers: no text is looked up before an answer shows it.
+  // Of the current row, so that rows are grouped by number: no text is looked up before an answer shows it.
   const current = { from: 0, to: 0, edge: 0 }
   const numbers = (name: keyof typeof current): Column<number> => ({ code: () => current[name], value: (code) => code })
   const pairs = groupRows({ from: numbers('from'), to: numbers('to') })
@@ -55,7 +55,7 @@ export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
   }
 }
 
-/** Ports of remote administration and file sharing, by which intruders move (T18). */
+/** Ports of remote administration and file sharing, the usual means of lateral movement (T18). */
 export const HIGH_RISK_PORTS: readonly number[] = [22, 23, 135, 139, 445, 3389, 5985, 5986]
 
 export interface EdgePorts {
@@ -65,7 +65,7 @@ export interface EdgePorts {
   high_risk_ports: number[]
 }
 
-/** On which ports edges are open. Edges are known by number. */
+/** The ports used by edges; edges are given by number. */
 export interface EdgePortCollector {
   readonly add: (edge: number, row: FlowRow) => void
   /** Of these edges, at most `limit` ports each. */
@@ -74,14 +74,14 @@ export interface EdgePortCollector {
   risky(): Map<number, number>
 }
 
-/** A port and its protocol as one number: the protocol is below 256, and -1 counts as none of either. */
+/** A port and its protocol as one number; a protocol is below 256, and -1 is a missing port or protocol. */
 const service: Column<{ port: number; proto: number }> = {
   code: ({ port, proto }) => (port + 1) * 257 + proto + 1,
   value: (code) => ({ port: Math.floor(code / 257) - 1, proto: (code % 257) - 1 }),
 }
 
 export function collectEdgePorts(): EdgePortCollector {
-  // The edge of the row at hand.
+  // The edge of the current row.
   let current = 0
   const edge: Column<number> = { code: () => current, value: (code) => code }
   const services = groupRows({ edge, service })
@@ -136,7 +136,7 @@ export interface PortUse {
 
 /** What reaches an application. */
 export interface Consumed {
-  /** The busiest ports, traffic inside the application left out. */
+  /** The busiest ports; traffic inside the application is left out. */
   ports: PortUse[]
   ports_total: number
   /** Distinct source addresses without an app label. */

@@ -23,7 +23,7 @@ export function* findStrongComponents({ starts, targets }: Adjacency): Steps<Str
   const members = new Uint32Array(count)
   const ends: number[] = []
   const entered = new Uint32Array(count)
-  /** The earliest entered node of an unfinished component that a node leads to. */
+  /** The earliest entered node of an unfinished component that a node reaches. */
   const earliest = new Uint32Array(count)
   const finished = new Uint8Array(count)
   const parent = new Int32Array(count).fill(NONE)
@@ -77,14 +77,15 @@ export function* findStrongComponents({ starts, targets }: Adjacency): Steps<Str
 
 /**
  * 1 for every node whose removal splits its component, else 0 (T18). Depth first with its own stack, because a chain of
- * applications is not bounded by the call stack (J. Hopcroft, R. Tarjan, "Efficient algorithms for graph manipulation", 1973).
+ * applications can be longer than the call stack is deep (J. Hopcroft, R. Tarjan, "Efficient algorithms for graph manipulation",
+ * 1973).
  */
 export function* findArticulationPoints({ starts, targets }: Adjacency): Steps<Uint8Array> {
   const count = starts.length - 1
   const cuts = new Uint8Array(count)
   /** When a node was entered, from 1; 0 before that. */
   const entered = new Uint32Array(count)
-  /** The earliest entered node that is next to a node or to one below it, its parent included: that never hides a cut. */
+  /** The earliest entered node adjacent to a node or to one below it; counting its parent too never hides a cut. */
   const earliest = new Uint32Array(count)
   const parent = new Int32Array(count).fill(NONE)
   const nextEdge = starts.slice()

@@ -15,15 +15,15 @@ export interface AppGraph {
 }
 
 /**
- * A graph made ready for searches. Nodes are renumbered in the order of their keys, so that whoever takes the lower number at a
- * tie answers alike for any order of the rows that the graph came from.
+ * A graph prepared for searches. Nodes are renumbered in the order of their keys, so that an algorithm that breaks ties by number
+ * gives the same answer whatever the order of the rows the graph came from.
  */
 export interface GraphLayout {
   /** In the order of their keys. */
   readonly nodes: readonly Application[]
-  /** The place in the caller's list, of a node here. */
+  /** By node: its place in the caller's list. */
   readonly given: Uint32Array
-  /** The node here, of a place in the caller's list. */
+  /** By place in the caller's list: the node. */
   readonly placed: Uint32Array
   readonly outgoing: Adjacency
   readonly incoming: Adjacency
@@ -31,7 +31,7 @@ export interface GraphLayout {
   readonly neighbours: Adjacency
 }
 
-/** Puts nodes in the order of their keys (UTF-16 units, as everywhere); nodes that only look alike, in the order of their apps. */
+/** Nodes go by their keys (in UTF-16 code units, as everywhere), and different nodes with the same key by their apps. */
 export function layOutGraph({ nodes, edges }: AppGraph): GraphLayout {
   const keys = nodes.map(applicationKey)
   const given = Uint32Array.from(nodes.keys()).sort(
@@ -51,7 +51,7 @@ export function layOutGraph({ nodes, edges }: AppGraph): GraphLayout {
   return { nodes: Array.from(given, (place) => nodes[place]!), given, placed, outgoing, incoming, neighbours }
 }
 
-/** Edges that start at, or lead to, a node. */
+/** How many neighbours a node has. */
 export const degreeOf = ({ starts }: Adjacency, node: number): number => starts[node + 1]! - starts[node]!
 
 /**
@@ -65,7 +65,7 @@ export interface Adjacency {
 
 /** Neighbours along the pairs `from[i]` to `to[i]`, of which no two are equal. */
 export function buildAdjacency(count: number, from: Uint32Array, to: Uint32Array): Adjacency {
-  // Gathered by target first and then turned round, every list comes out in order without being sorted.
+  // Gathering by target and then reversing puts every list in order without sorting it.
   return reverseAdjacency(gather(count, to, from))
 }
 

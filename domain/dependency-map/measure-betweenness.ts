@@ -2,13 +2,13 @@ import type { Adjacency } from './lay-out-graph.js'
 import type { Steps } from '../text/work-in-turns.js'
 
 /**
- * The number of shortest paths grows as a power of the distance. Past the one bound a whole level is scaled down; the other keeps
- * what is then negligible above zero, so that no share is ever 0/0.
+ * The number of shortest paths grows exponentially with the distance. Past the first bound a whole level is scaled down; the second
+ * keeps what is then negligible above zero, so that no share is ever 0/0.
  */
 const TOO_MANY_PATHS = 2 ** 500
 const TRACE_OF_PATHS = 2 ** -900
 
-/** What one search needs, used again by the next. Arrays have an entry a node, and `order` one more. */
+/** The working memory of a search, reused by the next. Arrays have one entry per node, `order` one more. */
 interface Scratch {
   /** Nodes in the order the search reaches them, so level by level. */
   order: Uint32Array
@@ -18,15 +18,15 @@ interface Scratch {
   /** The same paths in the unit of its own level. 0 for a node that is not reached yet. */
   leaving: Float64Array
   dependency: Float64Array
-  /** What depends on a node and the node itself, for each path that arrives there. 0 until its level is done. */
+  /** 1 plus what depends on a node, per path that arrives there. 0 until its level is done. */
   perPath: Float64Array
 }
 
 /**
  * Betweenness of every node of an undirected, unweighted graph: the share of the shortest paths between two others that lead
  * through it, summed over all ordered pairs and divided by (n-1)(n-2), so 0..1; all 0 when n <= 2 (T17). After U. Brandes, "A
- * faster algorithm for betweenness centrality" (2001). Ours, because graphology's (metrics 2.4.2) holds the event loop until it is
- * done, counts paths in 32 bits, so that 97 nodes can make it answer NaN, and is wrong for exactly 128 edges.
+ * faster algorithm for betweenness centrality" (2001). Written here because graphology's (metrics 2.4.2) blocks the event loop
+ * until it is done, counts paths in 32 bits, so that a graph of 97 nodes can give NaN, and is wrong for exactly 128 edges.
  */
 export function* measureBetweenness(neighbours: Adjacency): Steps<Float64Array> {
   const count = neighbours.starts.length - 1
@@ -59,7 +59,7 @@ function countPaths(source: number, neighbours: Adjacency, scratch: Scratch): nu
   const levels = [1]
   for (let from = 0, to = 1; from < to;) {
     const end = reachNext(from, to, neighbours, scratch)
-    // Of the neighbours of these nodes those of the level before have paths, and no others do.
+    // Among the neighbours of these nodes only those of the previous level have paths.
     addUp(to, end, neighbours, order, leaving, arriving)
     rescale(order.subarray(to, end), arriving, leaving)
     from = to
@@ -69,7 +69,7 @@ function countPaths(source: number, neighbours: Adjacency, scratch: Scratch): nu
   return levels
 }
 
-/** Appends the nodes next to those of a level that are not reached yet. Without a branch: no processor could guess it. */
+/** Appends the nodes next to those of a level that are not reached yet. Branch-free, because the branch would be unpredictable. */
 function reachNext(from: number, to: number, { starts, targets }: Adjacency, { order, reached }: Scratch): number {
   let end = to
   for (let i = from; i < to; i++) {
@@ -84,7 +84,7 @@ function reachNext(from: number, to: number, { starts, targets }: Adjacency, { o
   return end
 }
 
-/** For each node of a level the sum of a figure over its neighbours. */
+/** For each node of a level: the sum of a figure over its neighbours. */
 function addUp(
   from: number,
   to: number,
@@ -101,7 +101,7 @@ function addUp(
   }
 }
 
-/** Shares are of one level's paths and never mix units, so a level's unit may be chosen freely. */
+/** Chooses a level's unit, which is free because shares compare paths of one level only. */
 function rescale(level: Uint32Array, arriving: Float64Array, leaving: Float64Array): void {
   let most = 0
   for (const node of level) most = Math.max(most, (leaving[node] = arriving[node]!))
@@ -109,7 +109,7 @@ function rescale(level: Uint32Array, arriving: Float64Array, leaving: Float64Arr
   for (const node of level) leaving[node] = Math.max(arriving[node]! / most, TRACE_OF_PATHS)
 }
 
-/** Back from the farthest level: what depends on a node depends, by their share of the paths, on those before it. */
+/** From the farthest level back: each node passes its dependency on to its predecessors, by their share of the paths. */
 function addDependencies(levels: readonly number[], neighbours: Adjacency, scratch: Scratch, sums: Float64Array): void {
   const { order, arriving, leaving, dependency, perPath } = scratch
   perPath.fill(0)

@@ -3,11 +3,11 @@ import { applicationKey } from '../traffic/applications.js'
 import { degreeOf, layOutGraph, type Adjacency, type AppEdge, type AppGraph } from './lay-out-graph.js'
 import { measureBetweenness } from './measure-betweenness.js'
 
-/** Env values that mean production unless the caller says otherwise, in any case (T17). */
+/** Default env values of production, in any case (T17). */
 export const PRODUCTION_ENVS: readonly string[] = ['prod', 'production']
 
 export interface InfrastructureOptions {
-  /** Edges with fewer connections are left out, and with them the nodes that have no other. */
+  /** Edges with fewer connections are left out, and with them nodes that have no other edge. */
   minConnections: number
   /** Env values of production, in any case. */
   productionEnvs: readonly string[]
@@ -40,7 +40,7 @@ export interface InfrastructureRow {
 }
 
 export interface InfrastructureRanking {
-  /** Every node that has an edge left; the highest score shown first, ties in the order of the keys. */
+  /** Every node with an edge left, highest score first, ties in the order of the keys. */
   rows: InfrastructureRow[]
   /** Edges that were kept. */
   edges: number
@@ -48,7 +48,7 @@ export interface InfrastructureRanking {
   tier_counts: { core_infrastructure: number; shared_service: number; standard_application: number }
 }
 
-/** Ranks applications by how much they are infrastructure to others (T17). */
+/** Ranks applications by how far they are infrastructure for others (T17). */
 export function* rankInfrastructure(graph: AppGraph, options: InfrastructureOptions): Steps<InfrastructureRanking> {
   const { given, edges, ...kept } = keepBusyEdges(graph, options.minConnections)
   const layout = layOutGraph({ nodes: kept.nodes, edges })
@@ -94,7 +94,7 @@ export function* rankInfrastructure(graph: AppGraph, options: InfrastructureOpti
       consumes: pick(keys, outgoing, node),
     }
   })
-  // They are in the order of their keys already, and sorting is stable.
+  // Rows are in the order of their keys already, and sorting is stable.
   rows.sort((a, b) => b.infrastructure_score - a.infrastructure_score)
   const count = (tier: Tier) => rows.filter((row) => row.tier === tier).length
   return {
@@ -126,7 +126,7 @@ const pick = (keys: readonly string[], { starts, targets }: Adjacency, node: num
 
 export type Tier = 'Core Infrastructure' | 'Shared Service' | 'Standard Application'
 
-/** What the score of a node is made of. */
+/** What the score of a node is computed from. */
 export interface NodeMeasures {
   inDegree: number
   outDegree: number
@@ -137,9 +137,9 @@ export interface NodeMeasures {
 }
 
 export interface InfrastructureScore {
-  /** 0..100, one decimal: the greater of the two below after the deductions. */
+  /** 0..100, one decimal: the greater of the two below, after the deductions. */
   score: number
-  /** 0..100, one decimal, before any deduction. */
+  /** 0..100, one decimal, before the deductions. */
   provider: number
   consumer: number
   pattern: 'provider' | 'consumer'
@@ -156,13 +156,13 @@ export function greatestOf(all: readonly NodeMeasures[]): NodeMeasures {
   return greatest
 }
 
-/** Two sums that are equal on paper may differ in their last bit. */
+/** Mathematically equal sums may differ in their last bit. */
 const EQUAL_WITHIN = 1e-9
 
 /**
- * How much a node is infrastructure to others (T17). A node that both provides and consumes is an application on the way of
- * something rather than its end, and one outside production matters less: both lower the score. The tier is that of the rounded
- * score, so that it agrees with the figure shown.
+ * How far a node is infrastructure for others (T17). A node that both provides and consumes sits in the middle of something rather
+ * than at its end, and a node outside production matters less: both lower the score. The tier is that of the rounded score, so that
+ * it agrees with the figure shown.
  */
 export function scoreInfrastructure(
   node: NodeMeasures,

@@ -10,12 +10,12 @@ export interface ReachRow {
   is_articulation_point: boolean
   /** Other nodes that can be reached along directed edges. */
   reachable_apps: number
-  /** Nodes at one hop, not connections. */
+  /** Nodes one hop away, not connections. */
   direct_connections_out: number
   direct_connections_in: number
 }
 
-/** Every node, by how far an intruder gets from it: the farthest first, ties in the order of the keys (T18). */
+/** Every node by how far an intruder gets from it, farthest first, ties in the order of the keys (T18). */
 export function* rankReach({ nodes, given, outgoing, incoming, neighbours }: GraphLayout): Steps<ReachRow[]> {
   const cuts = yield* findArticulationPoints(neighbours)
   const reachable = yield* countReachable(outgoing)
@@ -32,14 +32,14 @@ export function* rankReach({ nodes, given, outgoing, incoming, neighbours }: Gra
     .sort((a, b) => b.reachable_apps - a.reachable_apps)
 }
 
-/** 32-bit words of one row of bits. Targets are looked for in batches of 32 times as many, so that memory grows with n, not n². */
+/** 32-bit words of one row of bits. Targets are handled in batches of 32 times as many, so that memory grows with n, not n². */
 const WORDS = 32
 const BATCH = WORDS * 32
 const COMPONENTS_AT_ONCE = 128
 
 /**
  * How many other nodes each node reaches along directed edges (T18). Nodes of one strong component reach the same; components come
- * after those they lead to, so one pass in their order unites what was reached, a bit for every target.
+ * after those they lead to, so that one pass in their order unites what is reached, one bit per target.
  */
 export function* countReachable(outgoing: Adjacency): Steps<Uint32Array> {
   const { component, members, ends } = yield* findStrongComponents(outgoing)
@@ -72,7 +72,7 @@ export function* countReachable(outgoing: Adjacency): Steps<Uint32Array> {
   return component.map((own) => reached[own]! - 1)
 }
 
-/** Bits set in 32: pairs, then fours, then bytes are added up side by side. */
+/** The number of bits set in 32: adds up pairs, then fours, then bytes in parallel. */
 function countBits(word: number): number {
   const pairs = word - ((word >>> 1) & 0x55555555)
   const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333)

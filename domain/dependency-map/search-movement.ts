@@ -6,7 +6,7 @@ import type { DecidedEdge } from './collect-app-graph.js'
 import { layOutGraph, type GraphLayout } from './lay-out-graph.js'
 import { rankReach, type ReachRow } from './rank-reach.js'
 
-/** Where to start: one application, all of an app or of an env label, or nowhere. */
+/** Where to start: one application, all applications of an app or env label, or nowhere. */
 export interface MovementScope {
   app?: string
   env?: string
@@ -44,7 +44,10 @@ export async function searchMovement(
 export const isInScope = (node: Application, { app, env }: MovementScope): boolean =>
   (app === undefined || node.app === app) && (env === undefined || node.env === env)
 
-/** Of edges and their connections on high-risk ports the busiest that start or end in the scope, and how many do. Ties go by the keys of their ends. */
+/**
+ * The edges with most connections on high-risk ports that start or end in the scope, and how many do. Ties are in the order of
+ * their ends' keys.
+ */
 export function riskiestEdges(
   { nodes, edges }: Movement,
   scope: MovementScope,
@@ -64,7 +67,7 @@ export function riskiestEdges(
   return { total, edges: top.map((at) => risky[at]![0]) }
 }
 
-/** The numbers of the edges of the paths that were found, each once, in order of appearance. */
+/** The numbers of the edges on the paths found, each once, in order of appearance. */
 export function edgesOfPaths({ nodes, edges, paths }: Movement): number[] {
   const idOf = (from: number, to: number) => from * nodes.length + to
   /** The number of each edge wanted, -1 until it is known. */
@@ -79,7 +82,7 @@ export function edgesOfPaths({ nodes, edges, paths }: Movement): number[] {
   return [...wanted.values()]
 }
 
-/** Paths that one answer names (T18). */
+/** The most paths an answer lists (T18). */
 export const MOST_PATHS = 50
 
 export interface FoundPath {
@@ -89,15 +92,15 @@ export interface FoundPath {
 }
 
 export interface FoundPaths {
-  /** The longest first; of one length in the order of the keys of their first nodes, then of their second ones, and so on. */
+  /** Longest first; paths of one length by the keys of their first nodes, then of their second nodes, and so on. */
   paths: FoundPath[]
   /** All there are. */
   total: number
 }
 
 /**
- * From every start one shortest path to every node at 1 to `maxHops` hops along directed edges; of several shortest ones the first
- * in the order of `paths`. `starts` are places in the caller's list of nodes.
+ * One shortest path from every start to every node 1 to `maxHops` hops away along directed edges; of several shortest ones, the
+ * first in the order of `paths`. `starts` are places in the caller's list of nodes.
  */
 export function* findPaths(graph: GraphLayout, starts: readonly number[], maxHops: number): Steps<FoundPaths> {
   const search = createSearch(graph, maxHops)
@@ -120,7 +123,7 @@ interface SearchResult {
   longest: FoundPath[]
 }
 
-/** A search breadth first. Neighbours are in the order of their keys, so the nodes of a level are in the order of their paths. */
+/** Breadth-first search. Neighbours are in the order of their keys, so the nodes of a level are in the order of their paths. */
 function createSearch({ outgoing, given }: GraphLayout, maxHops: number): (start: number) => SearchResult {
   const { starts, targets } = outgoing
   const order = new Uint32Array(given.length)

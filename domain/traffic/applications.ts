@@ -4,7 +4,7 @@ import { endColumns, type Column, type Side } from './columns.js'
 import type { FlowEncoder } from './encode-flow.js'
 import type { FlowEnd } from './flow-ends.js'
 
-/** An application: an app label's value together with an env label's (T11). */
+/** An application: the value of an app label together with that of an env label (T11). */
 export interface Application {
   app: string
   env: string
@@ -13,9 +13,9 @@ export interface Application {
 /** What the analysis tools ask for: all decisions but `unknown`. */
 export const KNOWN_DECISIONS: readonly PolicyDecision[] = ['allowed', 'potentially_blocked', 'blocked']
 
-/** What an answer to such a question says when there is nothing. */
+/** The message of an analysis that found no such flows. */
 export const NO_DECIDED_FLOWS =
-  'No flows in the window that policy decided on; those it did not (unknown) are not asked for.'
+  'No flows with a policy decision in the window; flows with decision unknown are not queried.'
 
 /** The application of an end; null unless it has both labels. */
 export function applicationOf({ labels }: FlowEnd): Application | null {
@@ -23,18 +23,18 @@ export function applicationOf({ labels }: FlowEnd): Application | null {
   return app === undefined || env === undefined ? null : { app, env }
 }
 
-/** The application that its app and its env label, in this order, make. */
+/** The application of an app and an env label, in this order. */
 export function applicationOfLabels([app, env]: readonly Label[]): Application {
   return { app: app?.value ?? '', env: env?.value ?? '' }
 }
 
-/** How answers write an application in one word: `app|env`. For display and order only: a value may hold a `|` itself. */
+/** How answers write an application: `app|env`. For display and order only, because a value may contain `|` itself. */
 export const applicationKey = ({ app, env }: Application): string => `${app}|${env}`
 
-/** No label value holds this. */
+/** No label value contains this. */
 const SEPARATOR = '\u0000'
 
-/** An application as one text that no other has. */
+/** An application as a string that no other application shares. */
 export const applicationId = ({ app, env }: Application): string => `${app}${SEPARATOR}${env}`
 
 /** The ids of the applications of both ends of a row. Code 0 (null): no application. Both sides share their codes. */
@@ -58,11 +58,11 @@ export function applicationColumns(encoder: FlowEncoder): Record<Side, Column<Ap
   return { src: split(ids.src), dst: split(ids.dst) }
 }
 
-/** The side of a query that stands for everything with all of these labels. */
+/** One side of a query: whatever has all of these labels. */
 export const withLabels = (labels: readonly Label[]): TrafficQuery['sources'] => ({
   include: [labels.map(({ href }) => ({ label: { href } }))],
   exclude: [],
 })
 
-/** The side of a query that stands for anything. */
+/** One side of a query: anything. */
 export const anything = (): TrafficQuery['sources'] => ({ include: [[]], exclude: [] })

@@ -2,7 +2,7 @@ import { protocolName } from '../inventory/protocols.js'
 import { createDictionary, type DictionaryName, type FlowEncoder, type FlowRow } from './encode-flow.js'
 import type { FlowEnd } from './flow-ends.js'
 
-/** One thing rows can be grouped by: its number in a row, and what the number means. */
+/** Something rows can be grouped by: how to read its code from a row, and what the code means. */
 export interface Column<V = unknown> {
   readonly code: (row: FlowRow) => number
   readonly value: (code: number) => V
@@ -10,13 +10,13 @@ export interface Column<V = unknown> {
 
 export type Side = 'src' | 'dst'
 
-/** A column of one of the encoder's dictionaries; missing is null. */
+/** A column of one of the encoder's dictionaries; null when missing. */
 export function textColumn({ dictionaries }: FlowEncoder, name: DictionaryName): Column<string | null> {
   const { value } = dictionaries[name]
   return { code: (row) => row[name], value }
 }
 
-/** The destination port, null when missing; a port of 0 is the PCE's for protocols without any. */
+/** The destination port, null when missing; for protocols without ports the PCE gives 0. */
 export const portColumn: Column<number | null> = {
   code: (row) => row.port,
   value: (code) => (code === -1 ? null : code),
@@ -28,13 +28,16 @@ export const protocolColumn: Column<number | null> = {
   value: (code) => (code === -1 ? null : code),
 }
 
-/** tcp, udp, icmp, else the number as text, null when missing. */
+/** tcp, udp or icmp, any other as its number in text; null when missing. */
 export const protocolNameColumn: Column<string | null> = {
   code: (row) => row.proto,
   value: (code) => (code === -1 ? null : protocolName(code)),
 }
 
-/** A text made of an end, worked out once per distinct end. Both sides share their codes, so ends compare by them. */
+/**
+ * A text derived from an end, once per distinct end. Both sides share their codes, so that the ends of a row can be compared by
+ * code.
+ */
 export function endColumns(
   { ends }: FlowEncoder,
   textOf: (end: FlowEnd) => string | null,
@@ -46,7 +49,7 @@ export function endColumns(
   }
 }
 
-/** A text made of another column's, worked out once per distinct one. */
+/** A text derived from another column's text, once per distinct text. */
 export function derivedColumn(
   column: Column<string | null>,
   textOf: (text: string | null) => string | null,
@@ -55,13 +58,13 @@ export function derivedColumn(
   return { code: (row) => codeOf(column.code(row)), value }
 }
 
-/** Texts of numbers that count up from 0, as codes of a dictionary of their own. */
+/** Maps numbers that count up from 0 to texts, and these to codes of a dictionary of its own. */
 function translate(textOf: (number: number) => string | null): {
   readonly codeOf: (number: number) => number
   readonly value: (code: number) => string | null
 } {
   const texts = createDictionary()
-  // Position: the number. -1: not worked out yet.
+  // By number; -1 where not computed yet.
   let codes = new Int32Array(1024).fill(-1)
   return {
     value: texts.value,
@@ -77,14 +80,14 @@ function translate(textOf: (number: number) => string | null): {
   }
 }
 
-/** A text made of one end of the row. */
+/** A text derived from one end of the row. */
 export const endColumn = (
   encoder: FlowEncoder,
   side: Side,
   textOf: (end: FlowEnd) => string | null,
 ): Column<string | null> => endColumns(encoder, textOf)[side]
 
-/** The end that a row's process and user belong to: the one that reports the flow, the listener for inbound records. */
+/** The end that a row's process and user belong to: the one that reported the flow, which for inbound records is the listener. */
 export function runsOnColumn({ dictionaries }: FlowEncoder): Column<'destination' | 'source'> {
   const inbound = dictionaries.direction.code('inbound')
   return {

@@ -8,7 +8,7 @@ import { joinedLists } from './flow-ends.js'
 /** Columns by name, as answers show them; null is a missing value. */
 export type Columns = Record<string, Column<string | number | null>>
 
-/** Columns of a row that are no label's (T8), in the order answers show them. */
+/** Columns of a row other than labels (T8), in the order answers show them. */
 export const RAW_COLUMNS: Record<string, (encoder: FlowEncoder) => Column<string | number | null>> = {
   src_ip: (encoder) => endColumn(encoder, 'src', ({ ip }) => ip),
   src_hostname: (encoder) => endColumn(encoder, 'src', ({ hostname }) => hostname),
@@ -53,7 +53,7 @@ const LABEL = /^(source|src|destination|dest|dst)_(.+)$/isu
 /**
  * The names of the columns that dimensions stand for, each once, in the order first named: a named dimension, a raw column, or a
  * label as source_<key>, src_<key>, destination_<key>, dest_<key> or dst_<key>, whose key is one of `labelKeys` (any case). Named
- * dimensions win over labels of the same name. `unknown` has what is none of these.
+ * dimensions win over labels of the same name. `unknown` lists what is none of these.
  */
 export function columnNames(
   dimensions: readonly string[],
@@ -79,7 +79,7 @@ function labelName(dimension: string, keys: readonly string[]): string | undefin
   if (key === undefined) return undefined
   const isSource = side.toLowerCase().startsWith('s')
   const name = `${isSource ? 'src' : 'dst'}_${key}`
-  // A label key may be called like a column of the row (`ip`): then it goes by its long name.
+  // A label key may share its name with a column of the row (`ip`); it then goes by its long name.
   return Object.hasOwn(RAW_COLUMNS, name) ? `${isSource ? 'source' : 'destination'}_${key}` : name
 }
 
@@ -100,14 +100,14 @@ export interface AvailableDimensions {
   usage: string
 }
 
-/** Watches rows go by and tells which dimensions have anything to group by. */
+/** Watches rows go by and reports which dimensions have data. */
 export function createDimensionWatch(encoder: FlowEncoder): {
   see(row: FlowRow): void
   available(): AvailableDimensions
 } {
   const columns = Object.entries(columnsOf(encoder, [...new Set(Object.values(NAMED_DIMENSIONS).flat())]))
   const missing = new Map(columns)
-  /** 1 at the numbers of ends whose labels have been looked at. */
+  /** 1 at the numbers of ends whose labels have been seen. */
   let seen = new Uint8Array(1024)
   const labels = new Set<string>()
   const look = (end: number) => {
@@ -136,7 +136,7 @@ export function createDimensionWatch(encoder: FlowEncoder): {
   }
 }
 
-/** What traffic is grouped by unless the caller says otherwise (T23). */
+/** Default dimensions of get-traffic-flows (T23). */
 export const DEFAULT_GROUPING = [
   'source',
   'destination',
@@ -151,7 +151,7 @@ export const DEFAULT_GROUPING = [
 
 /**
  * The columns that a caller's dimensions stand for, and the label list they were looked up in. Without dimensions: the default ones
- * and every label key of both sides. Throws unknown_group_by {unknown, valid}, after a look at a fresh label list.
+ * and every label key of both sides. Throws unknown_group_by {unknown, valid}, after trying a fresh label list.
  */
 export async function resolveGrouping(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,

@@ -4,7 +4,7 @@ import { createFlowEnds, type FlowEnds } from './flow-ends.js'
 
 /**
  * One aggregated row of a traffic query as numbers (T8): codes of the encoder's dictionaries, -1 for a missing port or protocol,
- * NaN for a missing time. The encoder fills the same row again and again, so nobody may keep it.
+ * NaN for a missing time. The encoder fills the same row again and again, so no caller may keep it.
  */
 export interface FlowRow {
   src: number
@@ -40,7 +40,7 @@ const DICTIONARIES = [
 ] as const
 export type DictionaryName = (typeof DICTIONARIES)[number]
 
-/** Turns the flows of one or several queries into rows of numbers, with the dictionaries that turn them back. */
+/** Encodes the flows of one or more queries as rows of numbers; its dictionaries decode them. */
 export interface FlowEncoder {
   /** The row is valid until the next call. */
   encode(flow: TrafficFlow): FlowRow
@@ -48,7 +48,7 @@ export interface FlowEncoder {
   readonly dictionaries: Readonly<Record<DictionaryName, Dictionary>>
 }
 
-/** `labels` names the labels that flows give by href alone; without it these count as missing. */
+/** `labels` resolves labels that a flow gives by href alone; without it they count as missing. */
 export function createFlowEncoder(labels: LabelIndex | null): FlowEncoder {
   const ends = createFlowEnds(labels)
   const dictionaries = Object.fromEntries(DICTIONARIES.map((name) => [name, createDictionary()])) as Record<
@@ -102,7 +102,7 @@ export function createFlowEncoder(labels: LabelIndex | null): FlowEncoder {
   }
 }
 
-/** A rule by href, or an essential one that only has a name. */
+/** Rules by href; an essential service rule has only a name. */
 function rulesOf({ rules }: TrafficFlow): string | null {
   if (rules === undefined || rules === null || rules.length === 0) return null
   return rules.flatMap((rule) => rule.href ?? rule.essential_service_rule ?? []).join(', ')
@@ -110,7 +110,7 @@ function rulesOf({ rules }: TrafficFlow): string | null {
 
 /** Texts as small integers. Code 0 is "missing". */
 export interface Dictionary {
-  /** The text's code; blank around it does not count, and an empty text is missing. */
+  /** The text's code. Surrounding whitespace is ignored, and an empty text is missing. */
   readonly code: (text: string | null | undefined) => number
   readonly value: (code: number) => string | null
 }
@@ -137,7 +137,7 @@ type Fields = Record<string, unknown>
 
 /**
  * Whether a row has the shape the PCE documents, as far as it is read here. A row that has not is counted and left out whole: half
- * of it would make a wrong sum, and one of them must not cost the answer over all others.
+ * a row would make the sums wrong, and one bad row must not cost the whole answer.
  */
 export function isReadableFlow(flow: TrafficFlow): boolean {
   const { src, dst, service, timestamp_range: seen, rules } = flow as unknown as Fields

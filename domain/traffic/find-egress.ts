@@ -17,16 +17,16 @@ import { groupRows, groupWithParts, type GroupWithParts, type Grouping } from '.
 import { firstByName, pickTop } from './group-tables.js'
 import { findProvider, type Attribution } from './providers/find-provider.js'
 
-/** Which rows count. */
+/** Which rows count as egress. */
 export interface EgressChoice {
-  /** Parts of process paths, any case; empty: every process. */
+  /** Parts of process paths, in any case; empty: every process. */
   processes: readonly string[]
   includeInbound: boolean
-  /** Leave out rows without process. */
+  /** Leave out rows that name no process. */
   onlyNamed: boolean
 }
 
-/** Rows left after each step, in this order; `without_process` of those with an external destination name no process. */
+/** Rows left after each step, in this order. `without_process`: those with an external destination that name no process. */
 export interface EgressSteps {
   outbound_rows: number
   with_external_destination: number
@@ -50,17 +50,17 @@ type EgressKeys = {
 }
 export type EgressGroup = GroupWithParts<EgressKeys, { user: string | null; source: string | null }>
 
-/** Of rows that leave for destinations this PCE does not manage (T14). Rollups are of everything. */
+/** What goes to destinations that this PCE does not manage (T14). Processes and providers count everything. */
 export interface Egress {
   steps: EgressSteps
   findings: { total: number; groups: EgressGroup[] }
-  /** Those that are named, most destinations first. */
+  /** Named processes, most destinations first. */
   processes: { total: number; rows: EgressProcess[] }
   /** Most processes first. */
   providers: EgressProvider[]
 }
 
-/** `finish`: `limit` bounds the findings, most connections first; of processes those that an answer can show are made. */
+/** `finish`: `limit` bounds the findings, most connections first; processes are made as far as an answer can show them. */
 export function createEgressFinder(
   encoder: FlowEncoder,
   { processes: wanted, includeInbound, onlyNamed }: EgressChoice,
@@ -130,7 +130,7 @@ function baseName(path: string): string {
   return path.split(/[\\/]/).findLast((part) => part !== '') ?? path
 }
 
-/** Processes that an answer has room for at most (see showSections). */
+/** The most processes an answer has room for (see showSections). */
 const MOST_ROWS = 2_000
 
 /** Destinations named per process. */
@@ -146,7 +146,7 @@ export interface EgressProcess {
   external_destinations: string[]
 }
 
-/** A range of addresses somebody publishes, and the processes that talk to it: how many, and the first of them. */
+/** A provider whose address ranges are talked to, and the processes that do: how many, and the first by name. */
 export interface EgressProvider {
   provider: string
   provider_confidence: Attribution['confidence']
@@ -155,7 +155,7 @@ export interface EgressProvider {
   processes: string[]
 }
 
-/** Most destinations first: how many processes there are, and as many of them as an answer shows at most. */
+/** Processes by number of destinations: how many there are, and the first of them, as many as an answer can show. */
 export function* rankProcesses(
   names: Grouping<{ process: string }>,
   targets: Grouping<{ process: string; destination: string }>,
@@ -185,7 +185,9 @@ export function* rankProcesses(
   return { total, rows }
 }
 
-/** Of all attributed destinations, most processes first; processes in alphabetical order, rows that name none aside. */
+/**
+ * Providers of all attributed destinations by number of processes; their processes in alphabetical order, unnamed ones left out.
+ */
 export function rankProviders(
   groups: Grouping<{ provider: Attribution | null; process: string | null }>,
 ): EgressProvider[] {
@@ -210,7 +212,7 @@ export function rankProviders(
     .sort((a, b) => b.process_count - a.process_count || compareTexts(a.provider, b.provider))
 }
 
-/** Who publishes the range that a destination lies in; looked up once per distinct end. Code 0 (null): nobody. */
+/** The provider in whose range a destination lies, looked up once per distinct end. Code 0 (null): unknown. */
 export function providerColumn(encoder: FlowEncoder): Column<Attribution | null> {
   const found = new Map<string, Attribution>()
   const { dst } = endColumns(encoder, ({ ip }) => {

@@ -16,21 +16,21 @@ import { createMeasures, firstByName, type Measures } from './group-tables.js'
 /** Process names shown per row. */
 const MOST_PROCESSES = 5
 
-/** There are four; should a PCE invent more, the first of them are enough. */
+/** There are four decisions; should a PCE add more, the busiest are enough. */
 const MOST_DECISIONS = 10
 
-/** What one row of every list says beside its ends. */
+/** What a row of any list says besides its ends. */
 export interface UnlabelledTraffic extends Pick<Measures, 'connections' | 'first_detected' | 'last_detected'> {
   port: number | null
   /** IANA number. */
   proto: number | null
   /** Connections by decision. */
   policy_decisions: Record<string, number>
-  /** The busiest, as the reporting end names them; absent when none does. */
+  /** The busiest, as the reporting end names them; absent when none is named. */
   processes?: string[]
 }
 
-/** An address without app label and the application it talks with; an application without env label has `-`. */
+/** An address without an app label and the application it talks to; `env` is `-` for an application without env label. */
 export interface UnlabelledPeer extends UnlabelledAddress, UnlabelledTraffic {
   ip: string
   app: string
@@ -47,25 +47,28 @@ export interface UnlabelledPair extends UnlabelledTraffic {
   dst_name?: string
 }
 
-/** Rows that have enough connections, the first of them, and how many addresses, as far as the PCE names them, they have on their unlabelled side. */
+/**
+ * How many rows have enough connections, the busiest of them, and how many distinct addresses all of them have on the unlabelled
+ * side.
+ */
 export interface UnlabelledList<T> {
   total: number
   rows: T[]
   distinctIps: number
 }
 
-/** Which ends lack an app label, and in which list that puts a row. */
+/** The list that a row belongs to, by which of its ends lack an app label. */
 const SECTIONS = ['both_labelled', 'sources', 'destinations', 'both_unlabelled'] as const
 export type ConnectionsBySection = Record<(typeof SECTIONS)[number], number>
 
-/** Sorts rows by which of their ends lacks an app label (T13). */
+/** Sorts rows by which of their ends lack an app label (T13). */
 export interface UnlabelledTrafficFinder {
   add(row: FlowRow): void
-  /** Sources, or destinations, without app label of traffic whose other end has one. */
+  /** Sources, or destinations, without an app label whose peer has one. */
   peers(side: Side, limit: number, minConnections: number): UnlabelledList<UnlabelledPeer>
-  /** Traffic that has an app label at neither end. */
+  /** Traffic with an app label at neither end. */
   pairs(limit: number, minConnections: number): UnlabelledList<UnlabelledPair>
-  /** Connections of every row added, by what its ends lack. */
+  /** Connections of all rows, by list. */
   connections(): ConnectionsBySection
 }
 
@@ -153,23 +156,23 @@ function showTraffic(
   }
 }
 
-/** Names of one address that are written out. */
+/** Names given per address. */
 const NAMES_SHOWN = 10
 
-/** What an address without app label is: a workload somebody has to label, part of a known network, or neither. */
+/** What an address without an app label is: a workload to label, part of a known network, or neither. */
 export const UNLABELLED_KINDS = ['unlabelled_workload', 'ip_list', 'unknown_ip'] as const
 export type UnlabelledKind = (typeof UNLABELLED_KINDS)[number]
 
-/** An address without app label as answers describe it; what the PCE does not know of it is absent. */
+/** An address without an app label as answers describe it; what the PCE does not know is absent. */
 export interface UnlabelledAddress {
   kind: UnlabelledKind
   hostname?: string
   fqdn?: string
-  /** Names of all IP lists that cover it, but for the built-in Any list. */
+  /** Names of all IP lists that contain it, except the built-in Any list. */
   ip_lists?: string[]
 }
 
-/** An address without app label, and what to call it in one word: host name, else FQDN, else its IP lists. */
+/** An address without an app label, and its name: host name, else FQDN, else its IP lists. */
 interface Description {
   kind: UnlabelledKind
   name?: string
@@ -177,8 +180,8 @@ interface Description {
 }
 
 /**
- * One address from all the ends it was seen as: the same address can be a workload in one network and nobody in another, or have
- * several names. A workload, managed or not, outweighs an IP list (T13).
+ * Describes an address by all the ends it was seen as: the same address can be a workload in one network and unknown in another, or
+ * have several names. A workload, managed or not, takes precedence over an IP list (T13).
  */
 export function describeUnlabelled(ends: readonly FlowEnd[]): Description {
   const lists = [...new Set(ends.flatMap(tellingLists))].sort()

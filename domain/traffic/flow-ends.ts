@@ -11,20 +11,20 @@ export interface FlowEnd {
   hostname: string | null
   /** Href of the workload, managed or not. */
   workload: string | null
-  /** A workload with an agent of this PCE. */
+  /** A workload with a VEN paired to this PCE. */
   managed: boolean
-  /** Enforcement mode of a workload, where the row says. */
+  /** Enforcement mode of a workload, where the row gives it. */
   mode: string | null
-  /** Names of the IP lists the PCE says the address is in. */
+  /** Names of the IP lists that contain the address, by the PCE's account. */
   lists: readonly string[]
-  /** Values by key, without a prototype; of a virtual service, virtual server or cloud resource too. */
+  /** Values by key, without a prototype; virtual services, virtual servers and cloud resources have labels too. */
   labels: Readonly<Record<string, string>>
   /** Hrefs of the labels, by key. */
   labelHrefOf: Readonly<Record<string, string>>
 }
 
 /**
- * What one end is called in lists of endpoints: its FQDN, else its host name, else its address with the IP lists it is in,
+ * The name of an end in lists of endpoints: its FQDN, else its host name, else its address with the IP lists it is in,
  * else `app (env)`. Two hosts of one IP list stay two endpoints.
  */
 export function endpointLabel(end: FlowEnd): string {
@@ -35,7 +35,9 @@ export function endpointLabel(end: FlowEnd): string {
   return lists ?? identityFromLabels(end, ['app', 'env']) ?? 'unknown'
 }
 
-/** What one end is to an application map: `app (env)` by the chosen label keys, else `external:<name>`, else `unlabelled`. */
+/**
+ * The identity of an end in an application map: `app (env)` by the chosen label keys, else `external:<name>`, else `unlabelled`.
+ */
 export function endpointIdentity(end: FlowEnd, keys: readonly string[]): string {
   const labelled = identityFromLabels(end, keys)
   if (labelled !== null) return labelled
@@ -52,7 +54,7 @@ function identityFromLabels(end: FlowEnd, keys: readonly string[]): string | nul
   return rest.length === 0 ? first : `${first} (${rest.join(', ')})`
 }
 
-/** Names of the IP lists that say anything about an end: every address is in the Any list. */
+/** Names of the IP lists that tell something about an end, which the Any list does not: it contains every address. */
 export const tellingLists = ({ lists }: FlowEnd): string[] => lists.filter((name) => !ANY_IP_LIST_NAMES.includes(name))
 
 /** The Any list names an end only when no other list does. */
@@ -61,7 +63,7 @@ function listsThatName(end: FlowEnd): string | null {
   return telling.length > 0 ? telling.join(', ') : joinedLists(end)
 }
 
-/** The ends of a result, each distinct one once, by number. */
+/** The distinct ends of a result, by number. */
 export interface FlowEnds {
   /** The number of an end; the same address with another name, object, label or IP list is another end. */
   code(node: FlowNode): number
@@ -77,17 +79,17 @@ interface Entry extends FlowEnd {
   next: number
 }
 
-/** What is no workload and has labels all the same (P49). */
+/** An object that is not a workload but has labels as well (P49). */
 type OtherObject = { href?: string; resource_uuid?: string; name?: string | null; labels?: LabelRef[] | null }
 
-/** Ends of one address that are compared one by one; an address with more of them has an index. */
+/** Ends of one address that are compared one by one; an address with more ends gets an index. */
 const COMPARED = 8
 
-/** Labels that the PCE names by href alone are looked up; one that is unknown even there is left out. */
+/** Labels that the PCE gives by href alone are looked up in `index`; a label that is not in it is left out. */
 export function createFlowEnds(index: LabelIndex | null): FlowEnds {
   const entries: Entry[] = []
   const byIp = new Map<string, number>()
-  /** Ends of crowded addresses: a content network serves thousands of names from one. */
+  /** Ends of crowded addresses: a CDN serves thousands of names from one address. */
   const crowded = new Map<string, number>()
   const labelSets = new Map<string, Pick<Entry, 'labels' | 'labelHrefOf' | 'labelHrefs'>>()
   const listSets = new Map<string, Pick<Entry, 'lists' | 'listHrefs'>>()
@@ -97,7 +99,7 @@ export function createFlowEnds(index: LabelIndex | null): FlowEnds {
     const id = hrefs.join(' ')
     let set = labelSets.get(id)
     if (set === undefined) {
-      // Without a prototype, so that a label key may be any word.
+      // Without a prototype, so that any word can be a label key.
       const labels = Object.create(null) as Record<string, string>
       const hrefOf = Object.create(null) as Record<string, string>
       for (const label of refs) {
@@ -217,12 +219,12 @@ function present(text: string | null | undefined): string | null {
   return trimmed === undefined || trimmed === '' ? null : trimmed
 }
 
-/** Modes in which a workload lets nothing pass as allowed that no allow rule permits. */
+/** Modes in which only what an allow rule permits is reported as allowed. */
 const JUDGED_BY_RULES: readonly (string | null)[] = ['visibility_only', 'full']
 
 /**
- * Whether "allowed" between ends in these modes may only mean that no deny rule matched: an end is in selective mode and the
- * other, idle or without an agent (null) as it may be, asks for no allow rule either.
+ * Whether "allowed" between ends in these modes may mean no more than that no deny rule matched: one end is in selective mode, and
+ * the other, which may be idle or have no VEN (null), does not require an allow rule either.
  */
 export const mayBeAllowedByDefault = (...modes: readonly (string | null)[]): boolean =>
   modes.includes('selective') && !modes.some((mode) => JUDGED_BY_RULES.includes(mode))

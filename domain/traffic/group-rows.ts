@@ -13,13 +13,13 @@ export interface Group<K> {
 }
 
 export interface Selection<K> {
-  /** Groups that have at least the least number of connections. */
+  /** Groups with at least the required connections. */
   total: number
   /** The first of them. */
   groups: Group<K>[]
 }
 
-/** Groups that share a value of one key, not yet made: there may be 200,000 of which only the number matters. */
+/** Groups that share a value of one key. None is materialised: there may be 200,000 of which only the count matters. */
 export interface Members<K> {
   total: number
   /** The value of a key in each of them, in order of appearance. */
@@ -34,25 +34,25 @@ export interface Grouping<K> {
   readonly add: (row: FlowRow) => number
   readonly size: number
   /**
-   * The `limit` groups with most connections, of those with at least `minConnections`. Ties go by their keys, so that two runs
-   * answer alike whatever the order of the rows.
+   * The `limit` groups with most connections, of those with at least `minConnections`. Ties are in the order of the keys, so that
+   * the answer does not depend on the order of the rows.
    */
   busiest(limit: number, minConnections?: number): Selection<K>
-  /** The same among the groups that share a value of one key, for each of these values that occurs. */
+  /** The same among the groups that share a value of one key, for each of `values` that occurs. */
   busiestWithin<P extends keyof K>(key: P, values: ReadonlySet<K[P]>, limit: number): Map<K[P], Selection<K>>
-  /** For each of these values of a key that occurs the groups that share it. */
+  /** The groups that share a value of one key, for each of `values` that occurs. */
   within<P extends keyof K>(key: P, values: ReadonlySet<K[P]>): Map<K[P], Members<K>>
-  /** The value of a key in the group of this number, without making the group. */
+  /** The value of a key in one group, by number. */
   value<P extends keyof K>(number: number, key: P): K[P]
-  /** The connections of the group of this number, without making the group. */
+  /** The connections of one group, by number. */
   connections(number: number): number
-  /** How many values, missing ones aside, a key has in the groups with at least `minConnections`. */
+  /** How many distinct values, missing ones not counted, a key has in the groups with at least `minConnections`. */
   distinct(key: keyof K, minConnections?: number): number
-  /** Every group, in order of appearance; made while iterating. */
+  /** Every group, in order of appearance. */
   [Symbol.iterator](): Iterator<Group<K>>
 }
 
-/** Groups by these columns, whose names become the names of the keys. */
+/** Groups rows by these columns; their names become the names of the keys. */
 export function groupRows<K extends object>(columns: { readonly [P in keyof K]: Column<K[P]> }): Grouping<K> {
   const names = Object.keys(columns) as (keyof K)[]
   const list: Column[] = names.map((name) => columns[name])
@@ -157,7 +157,7 @@ export interface Part<V> {
   connections: number
 }
 
-/** The values that another column has in a group. There may be 200,000 of them, so none is made before it is asked for. */
+/** The values that another column has in a group. There may be 200,000, so none is materialised before it is asked for. */
 export interface Parts<V> {
   total: number
   /** All of them, in order of appearance. */
@@ -166,23 +166,23 @@ export interface Parts<V> {
   busiest(limit: number): Part<V>[]
 }
 
-/** A group, and of each other column the values it has there. */
+/** A group, and the values that each other column has in it. */
 export type GroupWithParts<K, P> = Group<K> & { parts: { [N in keyof P]: Parts<P[N]> } }
 
-/** A grouping that also remembers what else differs inside its groups. */
+/** A grouping that also keeps the values of other columns inside its groups. */
 export interface GroupingWithParts<K, P> extends Pick<Grouping<K>, 'add' | 'size' | 'distinct'> {
   /** As the grouping's own, with the parts of these groups. */
   busiest(limit: number, minConnections?: number): { total: number; groups: GroupWithParts<K, P>[] }
 }
 
-/** Groups by `columns`; `parts` are columns that do not make groups, and a missing text is no part. */
+/** Groups by `columns` and keeps the values of `parts` in each group; a missing value is not a part. */
 export function groupWithParts<K extends object, P extends object>(
   columns: { readonly [N in keyof K]: Column<K[N]> },
   parts: { readonly [N in keyof P]: Column<P[N]> },
 ): GroupingWithParts<K, P> {
   const groups = groupRows<K>(columns)
   const names = Object.keys(parts) as (keyof P)[]
-  // The group of the row at hand, so that a part needs two columns and not all of them again.
+  // The group of the current row, so that a part is grouped by two columns rather than by all of them again.
   let current = 0
   const group: Column<number> = { code: () => current, value: (code) => code }
   const inside = names.map((name) => ({

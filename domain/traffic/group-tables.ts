@@ -61,7 +61,7 @@ export function createTupleTable(width: number): TupleTable {
   }
 }
 
-/** Of the numbers from `start` on. Mixes every bit of every number into the low bits, where the bucket is taken from. */
+/** A hash of the numbers from `start` on that mixes every bit of every number into the low bits, which pick the bucket. */
 function hash(numbers: Int32Array, start: number, width: number): number {
   let mixed = 0
   for (let at = start; at < start + width; at++) {
@@ -72,7 +72,7 @@ function hash(numbers: Int32Array, start: number, width: number): number {
   return (mixed ^ (mixed >>> 13)) >>> 0
 }
 
-/** What rows add up to. Bytes are into and out of the destination; times are RFC 3339 in UTC, null when no row has one. */
+/** The sums over rows. Bytes are into and out of the destination; times are RFC 3339 in UTC, null when no row has one. */
 export interface Measures {
   connections: number
   bytes_in: number
@@ -109,7 +109,7 @@ export function createMeasures(): MeasureTable {
       sums[start + BYTES_OUT]! += row.bytesOut
       const first = sums[start + FIRST] as number
       const last = sums[start + LAST] as number
-      // A comparison with NaN is false: a time that is missing never wins.
+      // Comparing with NaN is false, so a missing time never wins.
       if (isNew || Number.isNaN(first) || row.first < first) sums[start + FIRST] = row.first
       if (isNew || Number.isNaN(last) || row.last > last) sums[start + LAST] = row.last
     },
@@ -127,14 +127,14 @@ export function createMeasures(): MeasureTable {
   }
 }
 
-/** Milliseconds since the epoch as the PCE writes them, without empty milliseconds. */
+/** Milliseconds since the epoch as the PCE writes times: without milliseconds when they are zero. Null for NaN. */
 export function toTime(milliseconds: number): string | null {
   return Number.isNaN(milliseconds) ? null : new Date(milliseconds).toISOString().replace('.000Z', 'Z')
 }
 
 /**
- * Of the numbers 0 … size-1 those with the highest value, at most `limit`, ties by `compareTies`; and how many reach `least`.
- * A summary may have 200,000 groups of which some hundred are shown: sorting all of them would hold every other call up.
+ * Of the numbers 0 … size-1 those with the highest value, at most `limit`, ties in the order of `compareTies`; and how many reach
+ * `least`. A summary may have 200,000 groups of which a hundred are shown: sorting them all would hold up every other call.
  */
 export function pickTop(
   size: number,
@@ -163,7 +163,7 @@ export function pickTop(
     }
 
   const above: number[] = []
-  // Those that just reach the cut compete for the places that are left: a sorted list of the best so far.
+  // Those exactly at the cut compete for the places left: a sorted list of the best so far.
   const tied: number[] = []
   let places = wanted
   for (let item = 0; item < size; item++) if (valueOf(item) > cut) places -= 1
@@ -189,7 +189,7 @@ function insertSorted(list: number[], item: number, places: number, compare: (a:
   if (list.length > places) list.pop()
 }
 
-/** The first `limit` of some texts in the order of their characters, without putting all of them in order. */
+/** The first `limit` of some texts in alphabetical order, without sorting all of them. */
 export function firstByName(texts: readonly string[], limit: number): string[] {
   const compare = (a: number, b: number) => compareTexts(texts[a] as string, texts[b] as string)
   return pickTop(texts.length, limit, 0, () => 0, compare).top.map((at) => texts[at] as string)

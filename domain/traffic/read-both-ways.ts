@@ -5,7 +5,7 @@ import { describeReading, type Reading, type FlowRequest, type FlowReader, type 
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import type { FlowEnd } from './flow-ends.js'
 
-/** Where a row runs, seen from what has the labels: into it, out of it, or inside it. */
+/** The path of a row as seen by the labelled application: into it, out of it, or inside it. */
 export type FlowPath = 'inbound' | 'outbound' | 'intra'
 
 /** The two queries, and how many rows were in both answers. */
@@ -16,8 +16,8 @@ export interface BothWays {
 }
 
 /**
- * Reads what everything with all of these labels receives and what it sends, in two queries, and hands over every row once: what
- * runs inside is in both answers. Throws what the reader throws.
+ * Reads what everything with all of these labels receives and sends, in two queries, and hands every row over once: rows inside it
+ * are in both answers. Throws what the reader throws.
  */
 export async function readBothWays(
   read: FlowReader,
@@ -26,9 +26,9 @@ export async function readBothWays(
   request: Pick<FlowRequest, 'name' | 'window' | 'draftDecisions'>,
   take: (row: FlowRow, path: FlowPath) => void,
 ): Promise<BothWays> {
-  // Code 0: null, so not one of its own.
+  // Code 0 is null: an end that is not its own.
   const own = endColumns(encoder, (end) => (hasLabels(end, labels) ? 'own' : null))
-  // An end may belong to it without its labels, as a virtual service does: then only the query shows it.
+  // An end may belong to it without its labels, as a virtual service does; then only the query tells.
   const destinations = new Set<number>()
   let repeated = 0
   const inbound = await read(
@@ -42,7 +42,7 @@ export async function readBothWays(
     { ...request, filters: { sources: withLabels(labels), destinations: anything() } },
     (row) => {
       if (destinations.has(row.dst)) repeated += 1
-      // Inside it, and the first answer had nothing that goes there: it was cut, or this is new.
+      // Inside it, yet the first answer had no row to this destination: it was cut off, or this flow is new.
       else take(row, own.dst.code(row) === 0 ? 'outbound' : 'intra')
     },
   )
@@ -54,8 +54,8 @@ export const hasLabels = (end: FlowEnd, labels: readonly Label[]): boolean =>
   labels.every(({ key, value }) => Object.hasOwn(end.labels, key) && end.labels[key] === value)
 
 /**
- * The completeness of both queries together, each row counted once. Observations are given only where none can be in both
- * answers: of how many a repeated row was made nobody says.
+ * The completeness of both queries together, each row counted once. Observations are given only when no row was in both answers,
+ * because the PCE does not say how many of them a repeated row stands for.
  */
 export function describeBothWays({ inbound, outbound, repeated }: BothWays): Reading {
   const { analysed, ...reading } = describeReading(inbound, outbound)

@@ -18,13 +18,13 @@ export interface FlowRequest {
   decisions?: readonly PolicyDecision[] | undefined
   /** Whether IP list filters leave out the addresses of workloads. Default true. */
   excludeWorkloadsFromIpListQuery?: boolean | undefined
-  /** Rows the PCE may return; default and most 200,000. */
+  /** Rows the PCE may return; default and maximum 200,000. */
   maxResults?: number | undefined
-  /** Have the PCE say too what the draft policy would decide (`draftDecision` and `rules` of rows). Takes some 10 s more. */
+  /** Also ask what the draft policy would decide (`draftDecision` and `rules` of rows). Takes some 10 s longer. */
   draftDecisions?: boolean
 }
 
-/** What was read, as a whole: the basis of every statement about completeness. */
+/** The outcome of a query as a whole: the basis of every statement about completeness. */
 export interface FlowsRead {
   window: TrafficWindow
   /** Row limit the query was sent with. */
@@ -34,19 +34,19 @@ export interface FlowsRead {
   /** Rows that were analysed: readable, and kept by the filters applied here. */
   rows: number
   unparseable: number
-  /** There may be more, and every count is a lower bound: the row limit was reached, or one of the two below. */
+  /** Every count is a lower bound: the row limit was reached, or one of the two below applies. */
   truncated: boolean
   /** Regions of a supercluster that did not answer, by the name of their PCE. */
   silentRegions: readonly string[]
-  /** Rows the PCE said there are, where they are more than it sent; else null. */
+  /** How many rows the PCE announced, if more than it sent; else null. */
   announced: number | null
   /** Observations before the PCE aggregated them into rows; null when it did not say. */
   rawObservations: number | null
   /** Of all analysed rows. */
   totals: Measures
-  /** Filters the PCE could not apply and that were applied to its rows here. */
+  /** Filters that the PCE cannot apply and that were applied to its rows here. */
   appliedToRows: readonly string[]
-  /** Why rows have no draft decisions though they were asked for; null when they have, or nobody asked. */
+  /** Why rows have no draft decisions although they were requested; else null. */
   draftUnavailable: string | null
 }
 
@@ -59,8 +59,8 @@ export interface FlowReader {
 
 /**
  * A reader for the queries of one call. Progress is reported at the start and after every poll and batch, rising by one each time
- * over all its queries, because nobody knows how long the PCE will take. A cancelled call stops the reading and has the PCE's
- * query deleted. The reader throws what the client's streamTrafficFlows throws.
+ * across its queries, because how long the PCE will take is unknown. Cancelling the call stops the reading and deletes the PCE's
+ * query. The reader throws what the client's streamTrafficFlows throws.
  */
 export function createFlowReader(
   ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits'>,
@@ -133,10 +133,10 @@ function toQuery(request: FlowRequest, rowLimit: number): TrafficQuery {
   }
 }
 
-/** How much an answer about traffic rests on. Every tool that runs a query answers this (D4). */
+/** How complete an answer about traffic is. Every tool that runs a traffic query answers this (D4). */
 export const Reading = {
   window: Type.Object({ start: Type.String(), end: Type.String() }, { description: 'Queried, UTC' }),
-  flows_truncated: Type.Boolean({ description: 'Row limit reached, or a region silent: counts are lower bounds' }),
+  flows_truncated: Type.Boolean({ description: 'Row limit reached or a region silent: counts are lower bounds' }),
   analysed: Type.Object(
     {
       pce_flows: Type.Integer({ description: 'Rows the PCE returned' }),
@@ -152,7 +152,7 @@ export const Reading = {
       ),
       note: Type.Optional(Type.String()),
     },
-    { description: 'What the answer rests on' },
+    { description: 'Basis of the answer' },
   ),
 }
 export type Reading = { [K in keyof typeof Reading]: Static<(typeof Reading)[K]> }
@@ -187,21 +187,24 @@ export function coverageNote(read: FlowsRead): string {
       ? 'The row limit was reached, so all counts are lower bounds; narrow the window or the filters.'
       : '',
     silentRegions.length > 0
-      ? `No answer came from ${silentRegions.join(', ')}: all counts are lower bounds, without the traffic there.`
+      ? `${silentRegions.join(', ')} did not answer: all counts are lower bounds, without the traffic there.`
       : '',
     announced === null
       ? ''
       : `The PCE counted ${announced} rows and sent ${read.pceFlows}: all counts are lower bounds.`,
     unparseable > 0 ? `${unparseable} rows could not be read and are not counted.` : '',
     appliedToRows.length > 0
-      ? `The PCE cannot filter by network; applied to its rows here: ${appliedToRows.join(', ')}. pce_flows counts before that.`
+      ? `The PCE cannot filter by network, so these filters were applied to its rows here: ${appliedToRows.join(', ')}. pce_flows counts the rows before that.`
       : '',
   ]
     .filter(Boolean)
     .join(' ')
 }
 
-/** The PCE aggregates before it cuts to the window, so a row's times may lie outside it; null when none does. */
+/**
+ * The first and last time of all rows when they reach outside the window, else null. The PCE aggregates before it cuts to the
+ * window.
+ */
 export function dataSpan(readings: readonly FlowsRead[]): { first_detected: string; last_detected: string } | null {
   const first = extreme(
     readings.map(({ totals }) => totals.first_detected),

@@ -13,12 +13,12 @@ import {
   type UnresolvedLabel,
 } from '../inventory/resolve-labels.js'
 
-/** One condition of a filter. Terms of one `group` are alternatives, terms of different groups must hold together (T7). */
+/** One condition of a filter. Terms of one `group` are alternatives; terms of different groups must all hold (T7). */
 export interface TrafficTerm {
   ref: string
   group: string
   selector?: TrafficSelector
-  /** Instead of a selector: a network, which the PCE cannot filter by and we apply to the rows. */
+  /** Instead of a selector: a network, by which the PCE cannot filter, so that the rows are tested for it. */
   network?: Extract<AddressFilter, { network: string }>
 }
 
@@ -28,14 +28,14 @@ export interface TermPlace {
 }
 
 const FQDN = /^(?=.{4,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/i
-/** Meant as an address or network, right or wrong. */
+/** Meant as an address or network, valid or not. */
 const ADDRESS_LIKE = /^(?:[\d.]+|[\da-f]*:[\da-f:.]*)(?:\/\d*)?$/i
 const NAMED: Record<string, NamedKind> = { iplist: 'ip_lists', labelgroup: 'label_groups', workload: 'workloads' }
 const SELECTOR = { ip_lists: 'ip_list', label_groups: 'label_group', workloads: 'workload' } as const
 type SelectableKind = keyof typeof SELECTOR
 
 /**
- * A filter reference as a condition, or why it is none: a label in any form, `iplist:`, `labelgroup:` or `workload:` with an
+ * A filter reference as a condition, or why it is not one: a label in any form, `iplist:`, `labelgroup:` or `workload:` with an
  * exact name, the href of one of these, an address, a network in CIDR form, `ams` (include only), or a host name (FQDN,
  * destinations only: the PCE records none for sources).
  */
@@ -45,12 +45,12 @@ export async function resolveTrafficTerm(
   place: TermPlace,
 ): Promise<TrafficTerm | UnresolvedLabel> {
   const ref = showLabel(reference)
-  if (!isLabelReference(reference)) return { ref, valid: 'As an object it is {key, value} or {href}.' }
+  if (!isLabelReference(reference)) return { ref, valid: 'An object has to be {key, value} or {href}.' }
   const text = typeof reference === 'string' ? reference.trim() : (reference.href ?? '')
   if (text === 'ams') {
     return place.mode === 'include'
       ? { ref, group: 'ams', selector: { actors: 'ams' } }
-      : { ref, valid: '"ams" can be included only.' }
+      : { ref, valid: '"ams" can only be included.' }
   }
   const address = parseAddress(text)
   if (address !== null) {
@@ -58,7 +58,7 @@ export async function resolveTrafficTerm(
       ? { ref, group: 'address', selector: { ip_address: address.address } }
       : { ref, group: 'address', network: address }
   }
-  if (ADDRESS_LIKE.test(text)) return { ref, valid: 'This is no IPv4 or IPv6 address, and no network in CIDR form.' }
+  if (ADDRESS_LIKE.test(text)) return { ref, valid: 'This is neither an IP address nor a network in CIDR form.' }
   const [, prefix = '', name = ''] = /^([a-z]+):(.+)$/su.exec(text) ?? []
   const namedKind = NAMED[prefix]
   if (namedKind !== undefined)
@@ -72,7 +72,7 @@ export async function resolveTrafficTerm(
       ? { ref, group: 'fqdn', selector: { fqdn: text } }
       : {
           ref,
-          valid: 'Host names can be filtered as destinations only; name the source by label, workload or address.',
+          valid: 'Only destinations can be filtered by host name; name the source by label, workload or address.',
         }
   }
   const label = resolveLabel(lookups.labels, reference)

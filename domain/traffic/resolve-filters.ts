@@ -8,7 +8,7 @@ import { parseProtocol, TCP, UDP } from '../inventory/protocols.js'
 import { unresolvedFilter, type LabelReference, type UnresolvedLabel } from '../inventory/resolve-labels.js'
 import { resolveTrafficTerm, type TermPlace, type TrafficTerm } from './resolve-filter-term.js'
 
-/** A flat list is one condition set; a list of lists is blocks, taken as they are (T7). */
+/** A flat list is one set of conditions; a list of lists is blocks, taken as they are (T7). */
 export type IncludeReferences = readonly (LabelReference | readonly LabelReference[])[]
 
 export interface TrafficFilterArguments {
@@ -27,7 +27,7 @@ export interface TrafficFilters {
   appliedToRows: string[]
 }
 
-/** More alternatives than this make a query no PCE should be asked. */
+/** No PCE should be sent a query with more alternatives. */
 const MAX_BLOCKS = 1_000
 /** Conditions of one block. */
 const MAX_CONDITIONS = 50
@@ -35,8 +35,8 @@ const MAX_CONDITIONS = 50
 const MAX_VALID_VALUES = 25
 
 /**
- * The caller's filters as the PCE takes them. Every reference resolves or nothing is sent: unresolved_label_filter names all
- * that do not, invalid_argument a list that mixes blocks with single references or multiplies out too far.
+ * The caller's filters as the PCE takes them. Unless every reference resolves nothing is sent: throws unresolved_label_filter,
+ * which names all that do not, and invalid_argument for a list that mixes blocks with single references or multiplies out too far.
  */
 export async function resolveTrafficFilters(
   pce: PceClient,
@@ -108,7 +108,10 @@ function toBlocks(include: IncludeReferences, argument: string): { nested: boole
   )
 }
 
-/** Values of one group become alternatives, groups stay together: [app=a, app=b, env=p] is (a and p) or (b and p). */
+/**
+ * Terms of one group become alternatives, and every block has a term of each group: [app=a, app=b, env=p] is (a and p) or (b and
+ * p).
+ */
 function multiplyOut(terms: readonly TrafficTerm[], argument: string): TrafficTerm[][] {
   const groups = new Map<string, TrafficTerm[]>()
   for (const term of terms) groups.set(term.group, [...(groups.get(term.group) ?? []), term])
@@ -126,7 +129,7 @@ function multiplyOut(terms: readonly TrafficTerm[], argument: string): TrafficTe
   )
 }
 
-/** One side of a traffic query, and what of it remains to be done with the rows. */
+/** One side of a traffic query, and what remains to be tested on its rows. */
 export interface SidePlan {
   query: TrafficQuery['sources']
   /** Undefined when the PCE filters everything. */
@@ -135,9 +138,9 @@ export interface SidePlan {
 }
 
 /**
- * Splits what the PCE can filter from what the rows must be tested for. Once an include names a network, all addresses of
- * that list are tested here: sent as blocks of their own they would narrow the query to themselves. Throws invalid_argument for
- * a network in one of several blocks (`nested`), where a row does not tell which block it came by.
+ * Separates what the PCE can filter by from what the rows must be tested for. If an include names a network, all addresses of that
+ * list are tested here: sent as blocks of their own they would narrow the query to themselves. Throws invalid_argument for a
+ * network in one of several blocks (`nested`), because a row does not tell which block it matched.
  */
 export function planSide(
   name: 'sources' | 'destinations',
@@ -149,9 +152,9 @@ export function planSide(
   if (nested && networks.length > 0 && included.length > 1) {
     throw new ToolError(
       'invalid_argument',
-      `include_${name} has the network ${networks[0]?.ref} in one of several blocks, which the PCE cannot filter by.`,
+      `include_${name} has the network ${networks[0]?.ref} in one of several blocks, and the PCE cannot filter by network.`,
       { argument: `include_${name}` },
-      { hint: 'Use one flat list, or an IP list that holds the network (iplist:<name>).' },
+      { hint: 'Use one flat list, or an IP list that contains the network (iplist:<name>).' },
     )
   }
   const local = networks.length > 0 ? included.flat().filter(({ group }) => group === 'address') : []
@@ -213,12 +216,12 @@ function findProblem({
   windows_service_name: service,
 }: TrafficServiceArgument) {
   if ([port, proto, process, service].every((field) => field === undefined))
-    return 'name a port, proto, process or Windows service.'
+    return 'give a port, proto, process_name or windows_service_name.'
   if ([process, service].some((name) => name?.trim() === '')) return 'an empty name would match everything.'
   if ([port, toPort].some((number) => number !== undefined && (number < 0 || number > 65_535)))
     return 'ports are 0 to 65535.'
   const number = proto === undefined ? undefined : parseProtocol(proto)
-  if (number === null) return `proto "${proto}" is no protocol name or number.`
+  if (number === null) return `proto "${proto}" is not a protocol name or number.`
   if (port !== undefined && number !== undefined && number !== TCP && number !== UDP)
     return 'only tcp and udp have ports.'
   if (toPort !== undefined && (port === undefined || toPort < port)) return 'to_port needs a port that is not above it.'

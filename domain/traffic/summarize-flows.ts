@@ -14,7 +14,7 @@ import { endpointIdentity, endpointLabel } from './flow-ends.js'
 import { groupRows, type Grouping, type Group } from './group-rows.js'
 import type { Measures } from './group-tables.js'
 
-/** What was spoken, and what the policy says to it. */
+/** What traffic used, and the policy decision on it. */
 export interface FlowService {
   port: number | null
   proto: string
@@ -43,8 +43,8 @@ export interface FlowSummary {
 }
 
 /**
- * Adds rows up into the four sections of a summary (T12), all in one pass. `finish` makes at most `limit` rows of each section:
- * every one takes its time, in which the process does nothing else.
+ * Sums rows into the four sections of a summary (T12) in one pass. `finish` makes at most `limit` rows of each section, because
+ * making them holds up the event loop.
  */
 export function createFlowSummary(
   encoder: FlowEncoder,
@@ -122,7 +122,7 @@ export interface ProcessSummaries {
   add(row: FlowRow): void
   /** Distinct process names. */
   readonly size: number
-  /** Most connections first. Every count is of the whole; destinations and users are the first few. */
+  /** Most connections first. Counts are complete; destinations and users are the first few. */
   busiest(limit: number): ProcessSummary[]
 }
 
@@ -133,7 +133,7 @@ type DestinationColumns = {
   policy: Column<string>
 }
 
-/** `columns`: what makes a destination of a process one row. */
+/** `columns`: what distinguishes the destinations of a process. */
 export function summarizeProcesses(encoder: FlowEncoder, columns: DestinationColumns): ProcessSummaries {
   const process = textColumn(encoder, 'process')
   const processes = groupRows({ process })

@@ -10,13 +10,13 @@ export interface TrafficWindow {
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/
 /** Date and time; the zone is optional and UTC without one (D4). */
 const TIMESTAMP = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s?(Z|z|[+-]\d{2}:?\d{2})?$/
-/** From this many digits an epoch number counts milliseconds (T6). */
+/** An epoch number with this many digits or more counts milliseconds (T6). */
 const MILLISECOND_DIGITS = 12
 
 /**
- * The window between two dates as callers write them: YYYY-MM-DD (from its first second, to its last), an ISO timestamp, or
- * epoch seconds or milliseconds. Throws invalid_window for a date that does not exist and for a start after the end: the PCE
- * accepts both and answers nothing.
+ * The window between two dates as callers write them: YYYY-MM-DD (its first second as a start, its last as an end), an ISO
+ * timestamp, or epoch seconds or milliseconds. Throws invalid_window for a date that does not exist and for a start after the end,
+ * both of which the PCE accepts and answers with nothing.
  */
 export function parseTrafficWindow(startDate: string, endDate: string): TrafficWindow {
   const start = parseInstant('start_date', startDate, '00:00:00')
@@ -30,7 +30,7 @@ export function parseTrafficWindow(startDate: string, endDate: string): TrafficW
   return { start: toTimestamp(start), end: toTimestamp(end) }
 }
 
-/** Milliseconds since the epoch as the PCE takes them, without empty milliseconds. */
+/** Milliseconds since the epoch as the PCE takes times: without milliseconds when they are zero. */
 function toTimestamp(instant: number): string {
   return new Date(instant).toISOString().replace('.000Z', 'Z')
 }
@@ -42,7 +42,7 @@ function parseInstant(field: string, text: string, timeOfBareDate: string): numb
   if (Number.isNaN(instant) || instant < 0 || instant > Date.UTC(9999, 11, 31)) {
     throw new ToolError(
       'invalid_window',
-      `${field} "${text}" is no date. Use YYYY-MM-DD, an ISO 8601 timestamp or epoch seconds.`,
+      `${field} "${text}" is not a date. Use YYYY-MM-DD, an ISO 8601 timestamp or epoch seconds.`,
       { argument: field, value: text },
     )
   }
@@ -64,7 +64,7 @@ function parseTimestamp(text: string): number {
   return Number(hours) > 23 ? NaN : Date.parse(`${date}T${hours}:${minutes}:${seconds}${milliseconds}${offset}`)
 }
 
-/** Date.parse turns 30 February into March; a calendar does not have it. A day too many always shows in the month. */
+/** Whether a YYYY-MM-DD exists: Date.parse turns 30 February into March, so a day too many always shows in the month. */
 export function isRealDate(text: string): boolean {
   const parts = DATE.exec(text)
   if (parts === null) return false
@@ -74,20 +74,20 @@ export function isRealDate(text: string): boolean {
 
 const DAY_MS = 86_400_000
 
-/** From midnight UTC, so many days before today, to the end of today (D4, T6). */
+/** From midnight UTC `days` days before today to the end of today (D4, T6). */
 export function lookbackWindow(now: number, days: number): TrafficWindow {
   const day = (instant: number) => new Date(instant).toISOString().slice(0, 10)
   return { start: `${day(now - days * DAY_MS)}T00:00:00Z`, end: `${day(now)}T23:59:59Z` }
 }
 
-/** The argument `lookback_days` of the tools that look at the last days. */
+/** The argument `lookback_days`. */
 export const lookbackDays = (days: number) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: 365, default: days, description: 'Days back' }))
 
 /**
- * The window of a tool that takes dates or a number of days: from `start_date`, else so many days before now, to `end_date`, else
+ * The window of a tool that takes dates or a number of days: from `start_date`, else `days` days before now, to `end_date`, else
  * the end of today. Days count back from now whatever the end is (D4). Throws invalid_window as parseTrafficWindow does, and for an
- * `end_date` without `start_date` that lies before these days.
+ * `end_date` without `start_date` that is before those days.
  */
 export function windowOfDatesOrDays(
   now: number,
@@ -99,9 +99,9 @@ export function windowOfDatesOrDays(
   if (end === undefined) return lookback
   const window = { start: lookback.start, end: parseTrafficWindow('1970-01-01', end).end }
   if (Date.parse(window.end) >= Date.parse(window.start)) return window
-  throw new ToolError(
-    'invalid_window',
-    `end_date ${end} lies before the ${days} days that count back from now; give start_date as well.`,
-    { argument: 'end_date', value: end, start: window.start },
-  )
+  throw new ToolError('invalid_window', `end_date ${end} is before the last ${days} days; give start_date as well.`, {
+    argument: 'end_date',
+    value: end,
+    start: window.start,
+  })
 }

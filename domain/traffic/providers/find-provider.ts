@@ -12,9 +12,9 @@ export interface Attribution {
 let shipped: ((ip: string) => Attribution | null) | undefined
 
 /**
- * The provider in whose published range an address lies; where ranges nest, the one of the longest prefix (T14). An IPv4 address written
- * as IPv6 (`::ffff:…`) counts as the IPv4 address. Null for addresses nobody in the table claims, private ones among them, and for
- * text that is no address. Needs no network: the table is shipped, and is read and indexed at the first call.
+ * The provider in whose published range an address lies; where ranges nest, the one of the longest prefix (T14). An IPv4 address
+ * written as IPv6 (`::ffff:…`) counts as the IPv4 address. Null for addresses nobody in the table claims, private ones among them,
+ * and for text that is no address. Needs no network: the table is shipped, and is read and indexed at the first call.
  */
 export function findProvider(ip: string): Attribution | null {
   shipped ??= indexProviders(readProviderRanges())
@@ -39,7 +39,7 @@ function hostRoute(ip: string): string | null {
   const version = isIP(ip)
   if (version === 0 || ip.includes('%')) return null
   if (version === 4) return `${ip}/32`
-  // Parsing costs several times the lookup. Only an address that starts with zeros, and one with a dotted tail, can be another's spelling.
+  // Parsing costs several times the lookup; only leading zeros or a dotted tail can make an address another spelling of one.
   if (!/^[0:]/.test(ip) && !ip.includes('.')) return `${ip}/128`
   const address = ipaddr.process(ip)
   return `${address.toString()}/${address.kind() === 'ipv4' ? 32 : 128}`
