@@ -224,7 +224,7 @@ t.test('filters as the PCE gets them', async (t) => {
     t.equal(error.valid_values['app=payment'][0], 'payments')
     t.ok(error.valid_values['app=payment'].length <= 25)
     t.ok(error.valid_values['iplist:Corporate'].includes('iplist:Corporate networks'))
-    t.match(error.valid_values['www.example.com'], /destinations only/)
+    t.match(error.valid_values['www.example.com'], /^Only destinations can be filtered by host name/)
     for (const address of ['10.0.0.300', '10.0.0.0/40']) t.match(error.valid_values[address], /CIDR/)
     t.notOk(bench.simulator.requests.some(({ path }) => path.includes('async_queries')))
   })

@@ -76,7 +76,7 @@ export default defineTool({
     const edges = graph.finish()
     const hasStart = Object.keys(scope).length > 0
     if (hasStart && !edges.nodes.some((node) => isInScope(node, scope))) {
-      // Flows carry the names of now, and the label may have been renamed since the list at hand was read.
+      // Flows carry current names, and the label may have been renamed since the cached list was read.
       await loadLabels(ctx.pce, ctx, 'fresh')
       scope = await findScope()
     }

@@ -91,9 +91,9 @@ export default defineTool({
   },
 })
 
-/** The label list, in which every one of these keys occurs. Throws unknown_dimension otherwise, after a look at a fresh list. */
+/** A label list in which each of these keys occurs. Throws unknown_dimension otherwise, after trying a fresh list. */
 async function loadLabelsWith(keys: readonly string[], ctx: ToolContext<true>): Promise<LabelIndex> {
-  // A PCE may have no env label yet; the default must work there too.
+  // The default has to work on a PCE without env labels too.
   const missing = (labels: LabelIndex) =>
     keys.filter((key) => labels.values(key).length === 0 && !DEFAULT_IDENTITY.includes(key))
   const recent = await loadLabels(ctx.pce, ctx)

@@ -5,32 +5,11 @@ import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
 import { groupRows } from '../../domain/traffic/group-rows.js'
 import { columnsOf, DEFAULT_GROUPING, resolveGrouping } from '../../domain/traffic/dimensions.js'
-import { showFlowTable } from '../answers/traffic/show-flow-table.js'
+import { FlowTableOutput, showFlowTable } from '../answers/traffic/show-flow-table.js'
 import { resolveTrafficFilters, parseTrafficServices } from '../../domain/traffic/resolve-filters.js'
 import { parseTrafficWindow } from '../../domain/traffic/traffic-window.js'
 
 const MAX_ROWS_SHOWN = 500
-
-const output = Type.Object({
-  total_pce_flows: Type.Integer({ description: 'Rows the PCE returned' }),
-  total_rows: Type.Integer({ description: 'Groups there are' }),
-  returned_rows: Type.Integer({ description: 'Groups shown, busiest first' }),
-  truncated: Type.Boolean({ description: 'Not all groups are shown' }),
-  flows_truncated: Type.Boolean({ description: 'Row limit reached: all counts are lower bounds' }),
-  columns: Type.Array(Type.String(), { description: 'Group keys, then sums' }),
-  data: Type.Array(Type.Array(Type.Union([Type.String(), Type.Number(), Type.Null()])), {
-    description: 'By columns; "-" is a missing key',
-  }),
-  rows_analysed: Type.Integer({ description: 'Rows grouped' }),
-  unparseable: Type.Integer({ description: 'Rows left out as unreadable' }),
-  raw_observations: Type.Optional(Type.Integer({ description: 'Before aggregation' })),
-  coverage_note: Type.Optional(Type.String({ description: 'What the counts leave out' })),
-  window: Type.Object({ start: Type.String(), end: Type.String() }, { description: 'Queried' }),
-  data_span: Type.Optional(
-    Type.Object({ first_detected: Type.String(), last_detected: Type.String() }, { description: 'When outside it' }),
-  ),
-  message: Type.Optional(Type.String()),
-})
 
 export default defineTool({
   name: 'get-traffic-flows',
@@ -64,14 +43,14 @@ export default defineTool({
     },
     { additionalProperties: false },
   ),
-  output,
+  output: FlowTableOutput,
   example: {
     start_date: '2026-01-01',
     end_date: '2026-01-07',
     include_destinations: ['app=payments', 'env=prod'],
     group_by: ['source_app', 'port', 'proto', 'policy'],
   },
-  async handler(args, ctx): Promise<Static<typeof output>> {
+  async handler(args, ctx): Promise<Static<typeof FlowTableOutput>> {
     const window = parseTrafficWindow(args.start_date, args.end_date)
     const services = {
       include: parseTrafficServices('include_services', args.include_services),

@@ -34,7 +34,7 @@ export const InfrastructureResult = Type.Object({
   unmanaged_sources: Count('Source addresses without app label'),
   top_ports: Type.Array(
     Type.Object({ port: Nullable(Type.Integer()), proto: Nullable(Type.String()), connections: Type.Integer() }),
-    { description: 'Inbound from all but itself, busiest 5' },
+    { description: 'Inbound except from itself, busiest 5' },
   ),
   ports_total: Total,
   consumed_by: Type.Array(Type.String(), { description: 'app|env; in_degree has the total' }),
@@ -61,7 +61,7 @@ export interface InfrastructureFacts {
   productionEnvs: readonly string[]
 }
 
-/** The answer of identify-infrastructure-services: `top` applications, as many as fit; counts are of all. */
+/** The answer of identify-infrastructure-services: `top` applications, as far as they fit; counts are of all. */
 export function showInfrastructure(
   { summary, reading, rows, consumption, productionEnvs }: InfrastructureFacts,
   { top, detail, limits }: { top: number; detail: 'standard' | 'full'; limits: Limits },
@@ -118,8 +118,8 @@ function showRow(
 function methodology(productionEnvs: readonly string[]): string {
   return (
     'provider = 0.40 in-degree + 0.30 consumer ratio + 0.25 betweenness + 0.05 connections, consumer likewise with out-degree, ' +
-    'each against the highest of the estate (0 to 100). The greater one counts, divided by 1 + 0.3 min(in, out), and halved ' +
-    `unless env is ${productionEnvs.join(' or ')}. Core Infrastructure from 75, Shared Service from 50. Every decision counts as traffic.`
+    'each relative to the highest of the estate (0 to 100). The greater one counts, divided by 1 + 0.3 min(in, out), and halved ' +
+    `unless env is ${productionEnvs.join(' or ')}. Core Infrastructure from 75, Shared Service from 50. Traffic counts whatever its decision.`
   )
 }
 
@@ -141,6 +141,6 @@ function explainNothing(
   reading: Reading,
 ) {
   if (reading.analysed.rows === 0) return NO_DECIDED_FLOWS
-  if (between === 0) return 'No flow has an app and an env label on both ends, so there is nothing to rank.'
+  if (between === 0) return 'No flow has app and env labels on both ends, so there is nothing to rank.'
   return `No pair of applications has ${least} connections or more.`
 }

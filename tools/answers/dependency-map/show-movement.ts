@@ -30,7 +30,7 @@ const Edges = (description: string) =>
     { description },
   )
 
-/** The lists of an answer about lateral movement, and what belongs to them. Nodes are written `app|env`. */
+/** The lists of an answer about lateral movement. Nodes are written `app|env`. */
 export const MovementLists = {
   high_risk_bridge_nodes: Type.Array(
     Type.Object({
@@ -89,7 +89,7 @@ export function showMovement(
   { detail, limits }: { detail: 'standard' | 'full'; limits: Limits },
 ) {
   const { nodes, edges, paths } = found
-  // An application is where to start, and what stands in its way lies elsewhere; an env alone is what to look at.
+  // An application is a start, and what it leads to lies elsewhere; an env alone narrows the view.
   const shown: MovementScope = scope.app === undefined ? scope : {}
   const keys = nodes.map(applicationKey)
   const ranked = found.reach.filter((row) => isInScope(row, shown))
@@ -162,25 +162,25 @@ const all = <T>(rows: readonly T[]) => ({ rows, total: rows.length })
 
 function explain({ nodes, paths }: Movement, reading: Reading): string | null {
   if (reading.analysed.rows === 0) return NO_DECIDED_FLOWS
-  if (nodes.length === 0) return 'No flow has an app and an env label on both ends, so there is nothing to follow.'
+  if (nodes.length === 0) return 'No flow has app and env labels on both ends, so there is nothing to follow.'
   if (paths === null) return null
   if (paths.starts.length === 0) return 'The start has no flow to or from another labelled application in the window.'
   return paths.total === 0
-    ? 'No flow that is not blocked leads from the start to another labelled application; hosts without app or env label are not followed.'
+    ? 'No unblocked flow leads from the start to another labelled application; hosts without app or env label are not followed.'
     : null
 }
 
-/** `bridges` and `risky` are of the scope, which is empty or an env. */
+/** `bridges` and `risky` are counts within the scope, which is empty or an env. */
 function recommend(bridges: number, risky: number, { env }: MovementScope, reading: Reading): string {
   const where = env === undefined ? '' : ` of env ${env}`
   const isPartial = reading.flows_truncated
   const advice = [
     bridges > 0
-      ? `Ringfence the ${countOf(bridges, 'articulation point')}${where} first: each joins parts that are apart without it.`
+      ? `Ringfence the ${countOf(bridges, 'articulation point')}${where} first: each joins parts that would be apart without it.`
       : `No labelled application${where} joins parts that would be apart without it${isPartial ? ', in the rows read' : ''}.`,
     risky > 0
       ? `Restrict remote administration and file sharing on ${countOf(risky, 'edge')} between labelled applications${where}.`
-      : `No remote administration or file sharing between labelled applications${where} is open${isPartial ? ' in the rows read; there may be some in those that are missing' : ''}.`,
+      : `No remote administration or file sharing between labelled applications${where} is open${isPartial ? ' in the rows read; the missing rows may have some' : ''}.`,
   ]
   return advice.join(' ')
 }

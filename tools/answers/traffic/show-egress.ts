@@ -16,14 +16,14 @@ export const EgressOutput = Type.Object({
   totals: Type.Object(
     {
       pce_flows: Count('Rows the PCE returned'),
-      egress_rows: Count('Rows that count as egress'),
+      egress_rows: Count('Rows counted as egress'),
       distinct_processes: Count('Named ones'),
       findings: Total,
       returned: Count('Findings shown'),
       findings_truncated: Flag('Not all are shown'),
       flows_truncated: Reading.flows_truncated,
     },
-    { description: 'Of everything, whatever is shown' },
+    { description: 'Of everything, shown or not' },
   ),
   examined: Counts('Rows left after each step'),
   coverage_note: Type.Optional(Text('What the counts leave out')),
@@ -37,7 +37,7 @@ export const EgressOutput = Type.Object({
   ),
   providers: Type.Array(
     Type.Object({
-      provider: Text('Who publishes the address range'),
+      provider: Text('Publisher of the address range'),
       provider_confidence: StringEnum(['likely', 'ambiguous'] as const, confidence),
       connections: count,
       process_count: Count('Processes that talk to it'),
@@ -50,11 +50,11 @@ export const EgressOutput = Type.Object({
       process: text,
       destination: Text('FQDN, else host name, else address with its IP lists'),
       dst_ip: Text('"-": the PCE names none'),
-      resolved_by_name: Flag('The PCE knows an FQDN of it'),
+      resolved_by_name: Flag('The PCE knows its FQDN'),
       port: Nullable(count),
       proto: text,
       policy_decision: Text('Of the active policy'),
-      permitted_today: Flag('It is allowed, maybe only as no deny rule matched'),
+      permitted_today: Flag('Allowed, maybe only as no deny rule matched'),
       connections: count,
       bytes_in: count,
       bytes_out: count,
@@ -66,7 +66,7 @@ export const EgressOutput = Type.Object({
       users: Type.Optional(Type.Array(text, { description: 'First 5 by name; absent: none named' })),
       likely_provider: Type.Optional(Text('Publisher of the range of dst_ip; absent: unknown')),
       provider_confidence: Type.Optional(Type.String(confidence)),
-      matched_rule: Type.Optional(Text('Hrefs of rules, or essential services, that the PCE names')),
+      matched_rule: Type.Optional(Text('Hrefs of rules, or essential services, the PCE names')),
     }),
     { description: 'Most connections first' },
   ),
@@ -81,9 +81,9 @@ export const EgressOutput = Type.Object({
 const MOST_USERS = 5
 
 const NOTE =
-  'Egress goes to destinations without an agent of this PCE, public or not. A provider is the publisher of the address range: likely says the range serves its own services, ambiguous that many tenants share it, so who runs the service is unknown. permitted_today may mean only that no deny rule matched. process values match any part of the path in any case, at the PCE and again here.'
+  'Egress is traffic to destinations without a VEN of this PCE, public or not. A provider is the publisher of the address range: likely means that the range serves its own services, ambiguous that many tenants share it, so who runs the service is unknown. permitted_today may only mean that no deny rule matched. process matches any part of the path, in any case, at the PCE and again here.'
 
-/** The findings as answers show them; what is not known of one is absent. */
+/** A finding as answers show it; what is unknown is absent. */
 export function showFinding({ keys, measures, parts }: EgressGroup) {
   const { process, destination, dst_ip: ip, fqdn, port, proto, policy_decision: decision, rule } = keys
   const users = parts.user.values().flatMap((user) => user ?? [])
@@ -108,8 +108,8 @@ export function showFinding({ keys, measures, parts }: EgressGroup) {
 }
 
 /**
- * The answer about egress: rollups and totals of everything, and the findings it was given. `named` tells whether processes were
- * asked for, `filtered` whether anything narrowed the query: both change what an empty answer means.
+ * The answer of discover-process-egress: totals of everything and the findings given. `named`: processes were asked for;
+ * `filtered`: something narrowed the query. Both change what an empty answer means.
  */
 export function showEgress(
   { steps, findings, processes, providers }: Egress,
@@ -125,7 +125,7 @@ export function showEgress(
         egress_rows: steps.egress_rows,
         distinct_processes: processes.total,
         findings: findings.total,
-        // Both are set when the answer has its size; nothing they can become is longer.
+        // Both are set once the rows are cut to size; their final values are no longer in bytes than these.
         returned: findings.groups.length,
         findings_truncated: false,
         flows_truncated: read.truncated,
@@ -148,11 +148,11 @@ export function showEgress(
       findings: { rows: findings.groups.map(showFinding), total: findings.total },
     },
     {
-      // limit is the caller's own; the rollups are shown as far as the answer has room.
+      // limit is the caller's own; processes and providers are shown as far as there is room.
       detail: 'full',
       limits,
       hint: (shown) =>
-        `At most ${shown} rows a list are shown, ${Math.min(shown, limit)} of findings; totals count all. Raise limit, or narrow by process, source or decision.`,
+        `At most ${shown} rows per list are shown, ${Math.min(shown, limit)} of findings; totals count all. Raise limit, or narrow by process, source or decision.`,
     },
   )
   const returned = answer.findings.length
@@ -160,7 +160,7 @@ export function showEgress(
   return answer
 }
 
-/** At which step the last row was left out, and what would bring it back. */
+/** The step at which the last row was left out, and what would bring it back. */
 function explainEmpty(
   steps: Egress['steps'],
   rows: number,
@@ -176,7 +176,7 @@ function explainEmpty(
   if (steps.outbound_rows === 0)
     return { message: 'Only inbound records.', hint: 'include_inbound keeps those of unmanaged destinations.' }
   if (steps.with_external_destination === 0)
-    return { message: 'Every destination is managed by this PCE.', hint: 'Traffic inside the estate is no egress.' }
+    return { message: 'Every destination is managed by this PCE.', hint: 'Traffic inside the estate is not egress.' }
   if (named) return { message: 'No external traffic of such a process.', hint: 'Leave process out to see all of them.' }
-  return { message: 'No external traffic names a process.', hint: 'only_named_processes false shows it.' }
+  return { message: 'No external traffic names a process.', hint: 'only_named_processes: false shows the rest.' }
 }

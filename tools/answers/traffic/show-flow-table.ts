@@ -1,7 +1,30 @@
+import { Type } from '@sinclair/typebox'
 import type { Limits } from '../../../schemas/config.js'
 import { countRowsThatFit, toSplitRows } from '../split-format.js'
 import { coverageNote, dataSpan, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import type { Group } from '../../../domain/traffic/group-rows.js'
+
+/** What get-traffic-flows answers (T23): rows as arrays in the order of `columns` (T9). */
+export const FlowTableOutput = Type.Object({
+  total_pce_flows: Type.Integer({ description: 'Rows the PCE returned' }),
+  total_rows: Type.Integer({ description: 'Number of groups' }),
+  returned_rows: Type.Integer({ description: 'Groups shown, busiest first' }),
+  truncated: Type.Boolean({ description: 'Not all groups are shown' }),
+  flows_truncated: Type.Boolean({ description: 'Row limit reached: counts are lower bounds' }),
+  columns: Type.Array(Type.String(), { description: 'Group keys, then sums' }),
+  data: Type.Array(Type.Array(Type.Union([Type.String(), Type.Number(), Type.Null()])), {
+    description: 'By columns; "-" is a missing key',
+  }),
+  rows_analysed: Type.Integer({ description: 'Rows grouped' }),
+  unparseable: Type.Integer({ description: 'Rows left out as unreadable' }),
+  raw_observations: Type.Optional(Type.Integer({ description: 'Before aggregation' })),
+  coverage_note: Type.Optional(Type.String({ description: 'What the counts leave out' })),
+  window: Type.Object({ start: Type.String(), end: Type.String() }, { description: 'Queried' }),
+  data_span: Type.Optional(
+    Type.Object({ first_detected: Type.String(), last_detected: Type.String() }, { description: 'When outside it' }),
+  ),
+  message: Type.Optional(Type.String()),
+})
 
 type Keys = Record<string, string | number | null>
 
@@ -11,15 +34,15 @@ export interface FlowTable {
   names: readonly string[]
   /** Busiest first. */
   groups: readonly Group<Keys>[]
-  /** Groups there are. */
+  /** Number of groups. */
   total: number
-  /** Whether a column in which no shown group has a value is shown. */
+  /** Whether to show columns in which no group has a value. */
   keepsEmpty: boolean
 }
 
 const SUMS = ['num_connections', 'bytes_in', 'bytes_out', 'first_detected', 'last_detected']
 
-/** Groups in split format (T9), as many as fit the budget. Missing keys are `-` (T8), missing times null. */
+/** The answer of get-traffic-flows: as many groups as fit the byte budget. Missing keys are `-` (T8), missing times null. */
 export function showFlowTable({ read, names, groups, total, keepsEmpty }: FlowTable, limits: Limits) {
   const used = keepsEmpty ? names : names.filter((name) => groups.some(({ keys }) => keys[name] !== null))
   const columns = [...used, ...SUMS]

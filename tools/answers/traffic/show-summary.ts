@@ -43,7 +43,7 @@ export const TrafficSummaryOutput = Type.Object({
       raw_observations: Type.Optional(integer('Before the PCE aggregated; never a row count')),
       coverage_note: Type.Optional(string('What the counts leave out')),
     },
-    { description: 'Of the whole result, whatever is shown' },
+    { description: 'Of the whole result, shown or not' },
   ),
   section_totals: Type.Object(
     {
@@ -52,14 +52,14 @@ export const TrafficSummaryOutput = Type.Object({
       blocked: Type.Integer(),
       app_to_app: Type.Integer(),
     },
-    { description: 'Rows each section has in all' },
+    { description: 'All rows of each section' },
   ),
   by_process: Type.Array(
     Type.Object({
       process: string('Path or name'),
       ...measures,
       destination_count: Type.Integer(),
-      destinations_total: integer('Rows destinations has in all'),
+      destinations_total: integer('All rows of destinations'),
       destinations: Type.Array(
         Type.Object({
           to: Type.String(),
@@ -97,9 +97,9 @@ export const TrafficSummaryOutput = Type.Object({
     }),
     { description: 'Between identities; inside one is left out' },
   ),
-  note: Type.Optional(string('Said when there are no flows')),
+  note: Type.Optional(string('When there are no flows')),
   note_process: Type.Optional(string('Why by_process is empty')),
-  identity_labels: Type.Array(Type.String(), { description: 'Keys that make an identity' }),
+  identity_labels: Type.Array(Type.String(), { description: 'Keys of an identity' }),
   available_dimensions: Type.Object(
     {
       named: Type.Array(Type.String(), { description: 'With data' }),
@@ -128,8 +128,8 @@ export interface SummaryFacts {
 }
 
 /**
- * The answer of a traffic summary: totals of everything, and of each section as many rows as fit. Totals are the same for both
- * detail levels; only the rows shown differ, and `truncated_sections` says where.
+ * The answer of get-traffic-flows-summary: totals of everything, and as many rows of each section as fit. Totals are the same for
+ * both detail levels; only the rows shown differ, and `truncated_sections` says where.
  */
 export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', limits: Limits): TrafficSummary {
   const { summary, read, identityLabels } = facts
@@ -165,6 +165,6 @@ export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', li
     detail,
     limits,
     hint: (limit) =>
-      `At most ${limit} rows a section are shown, the busiest first; section_totals and totals count all. Narrow the filters to see the rest.`,
+      `At most ${limit} rows per section are shown, busiest first; section_totals and totals count all. Narrow the filters to see the rest.`,
   })
 }

@@ -1,8 +1,14 @@
 import { Type } from '@sinclair/typebox'
-import { UNLABELLED_KINDS } from '../../../domain/traffic/find-unlabelled.js'
-import { Reading } from '../../../domain/traffic/read-flows.js'
+import { NO_DECIDED_FLOWS } from '../../../domain/traffic/applications.js'
+import {
+  UNLABELLED_KINDS,
+  type UnlabelledPeer,
+  type UnlabelledTrafficFinder,
+} from '../../../domain/traffic/find-unlabelled.js'
+import { describeReading, Reading, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import { Count, Counts, Nullable, StringEnum, Text } from '../../../schemas/common.js'
-import { Truncation } from '../show-sections.js'
+import type { Limits } from '../../../schemas/config.js'
+import { showSections, Truncation } from '../show-sections.js'
 
 const text = Type.String()
 const count = Type.Integer()
@@ -16,7 +22,7 @@ const named = {
   kind: Kind,
   hostname: Type.Optional(text),
   fqdn: Type.Optional(text),
-  ip_lists: Type.Optional(Type.Array(text, { description: 'Those that cover it, Any left out' })),
+  ip_lists: Type.Optional(Type.Array(text, { description: 'That contain it, except Any' })),
 }
 const traffic = {
   port: Nullable(count),
@@ -32,12 +38,12 @@ const traffic = {
 export const UnlabelledOutput = Type.Object({
   lookback_days: count,
   direction_filter: Text('direction as applied'),
-  min_connections: Count('As applied: least of a row'),
+  min_connections: Count('As applied, per row'),
   unmanaged_source_count: Count('Rows of unmanaged_sources, shown or not'),
   unmanaged_destination_count: Count('Rows of unmanaged_destinations, shown or not'),
   section_totals: Counts('Rows of at least min_connections'),
   distinct_ips: Counts('Addresses without app label in these rows'),
-  connections: Counts('Of traffic that policy decided on, before any filter'),
+  connections: Counts('Of traffic with a policy decision, before filters'),
   unmanaged_sources: Type.Array(Type.Object({ src_ip: Address, ...named, dst_app: App, dst_env: Env, ...traffic }), {
     description: 'Sources without app label of labelled destinations',
   }),
@@ -62,3 +68,64 @@ export const UnlabelledOutput = Type.Object({
   ...Reading,
   ...Truncation,
 })
+
+const NONE = { total: 0, rows: [], distinctIps: 0 }
+const ADVICE =
+  'Label each unlabelled_workload: policy by label does not reach it. Put known networks into IP lists. Identify each unknown_ip before enforcement: traffic that no rule covers is then blocked.'
+
+/**
+ * The answer of find-unmanaged-traffic: the busiest rows of each list; counts are of all rows with at least `least` connections.
+ */
+export function showUnlabelled(
+  finder: UnlabelledTrafficFinder,
+  read: FlowsRead,
+  asked: { days: number; direction: 'inbound' | 'outbound' | 'both'; least: number; limit: number },
+  limits: Limits,
+) {
+  const { days, direction, least, limit } = asked
+  const sources = direction === 'outbound' ? NONE : finder.peers('src', limit, least)
+  const destinations = direction === 'inbound' ? NONE : finder.peers('dst', limit, least)
+  // Direction is as the labelled end sees it, and here neither end is labelled.
+  const pairs = finder.pairs(limit, least)
+  const isEmpty = sources.total + destinations.total + pairs.total === 0
+  return showSections(
+    {
+      lookback_days: days,
+      direction_filter: direction,
+      min_connections: least,
+      unmanaged_source_count: sources.total,
+      unmanaged_destination_count: destinations.total,
+      section_totals: { sources: sources.total, destinations: destinations.total, both_unlabelled: pairs.total },
+      distinct_ips: { sources: sources.distinctIps, destinations: destinations.distinctIps },
+      connections: finder.connections(),
+      recommendation: isEmpty ? 'This answer has nothing to label.' : ADVICE,
+      ...(isEmpty && { message: explainEmpty(read.rows) }),
+      ...describeReading(read),
+    },
+    {
+      unmanaged_sources: { total: sources.total, rows: sources.rows.map(asSource) },
+      unmanaged_destinations: { total: destinations.total, rows: destinations.rows.map(asDestination) },
+      both_unlabelled: pairs,
+    },
+    {
+      // top_n is the caller's own limit.
+      detail: 'full',
+      limits,
+      hint: (shown) =>
+        `At most ${Math.min(shown, limit)} rows per list are shown; section_totals counts all. Raise top_n or min_connections, or choose one direction.`,
+    },
+  )
+}
+
+const asSource = ({ ip, app, env, ...rest }: UnlabelledPeer) => ({ src_ip: ip, dst_app: app, dst_env: env, ...rest })
+const asDestination = ({ ip, app, env, ...rest }: UnlabelledPeer) => ({
+  dst_ip: ip,
+  src_app: app,
+  src_env: env,
+  ...rest,
+})
+
+const explainEmpty = (rows: number) =>
+  rows === 0
+    ? NO_DECIDED_FLOWS
+    : 'No traffic without app label passes direction and min_connections; connections counts all with a policy decision.'
