@@ -1,24 +1,26 @@
 import type { Writable } from 'node:stream'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { createApp, type AppBasis } from './app/create-app.js'
+import { fastify, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { composeAuthenticated, type AuthenticatedService } from './composition/compose-authenticated.js'
 import { composeService } from './composition/compose-service.js'
-import { composeSetup } from './composition/compose-setup.js'
 import accessTokensGate, { accessTokens, authMetadata, remoteBlockOf } from './plugins/auth/index.js'
 import confirm from './plugins/confirm/index.js'
 import context from './plugins/context/index.js'
 import dispatcher from './plugins/dispatcher/index.js'
+import errors, { answerClientError, answerHttpError } from './plugins/errors/index.js'
+import health, { type HealthOptions } from './plugins/health/index.js'
 import inFlight, { type InFlightOptions } from './plugins/in-flight/index.js'
 import mcp from './plugins/mcp/index.js'
 import originGuard from './plugins/origin-guard/index.js'
 import rateLimits, { type Limit } from './plugins/rate-limits/index.js'
-import setup from './plugins/setup/index.js'
+import requestId, { REQUEST_ID_HEADER, requestIdOf, RequestLog } from './plugins/request-id/index.js'
+import securityHeaders from './plugins/security-headers/index.js'
+import setup, { deriveSessionKey } from './plugins/setup/index.js'
 import type { Owner } from './schemas/caller.js'
 import type { HttpConfig, InsecureHttpConfig, PerUserConfig, SharedConfig } from './schemas/config.js'
 import { ToolError } from './schemas/errors.js'
 import type { AnyTool } from './tools/define.js'
 
-export interface AppDeps extends AppBasis {
+interface AppDeps extends AppBasis {
   tools: readonly AnyTool[]
   /** Where audit entries go when no file is configured. */
   auditStream?: Writable
@@ -45,7 +47,7 @@ async function buildInsecure(config: InsecureHttpConfig, deps: AppDeps): Promise
   await app.register(async (open) => {
     await open.register(originGuard, config.http)
     await open.register(inFlight, { max: config.http.maxInFlight })
-    await open.register(mcp, { info: { name, version }, tools: deps.tools, sessionOf: () => service.session })
+    await open.register(mcp, { info: { name, version }, tools: deps.tools, contextOf: () => service.callerContext })
     answerUnknownPaths(open)
   })
   return app
@@ -84,11 +86,11 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
     await secured.register(accessTokensGate)
     secured.addHook('onRequest', (request) => charge(request))
     await secured.register(inFlight, perCaller)
-    await secured.register(context, { openSession: service.openSession })
+    await secured.register(context, { openContext: service.openContext })
     await secured.register(mcp, {
       info: { name, version },
       tools: deps.tools,
-      sessionOf: ({ callSession }) => callSession!,
+      contextOf: ({ callerContext }) => callerContext!,
       charge,
     })
     await secured.register(async (confirming) => {
@@ -97,8 +99,8 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
       await confirming.register(confirm, {
         confirmations: service.confirmations,
         tools: deps.tools,
-        sessionOf: ({ callSession }) => callSession,
-        checkCall: (tool, { callSession }) => service.checkCall(tool, callSession!),
+        contextOf: ({ callerContext }) => callerContext,
+        checkCall: (tool, { callerContext }) => service.checkCall(tool, callerContext!),
         ownerOf: ({ identity }) => identity,
         audit: service.auditRoute,
         now: service.dispatcher.now,
@@ -121,10 +123,21 @@ async function setupScope(
   app: FastifyInstance,
   { config, service, inAll, perCaller, charge }: SetupScopeOptions,
 ): Promise<void> {
+  const { publicUrl } = config.http
+  const { oauth, login } = config
   await app.register(inFlight, inAll)
   await app.register(inFlight, { ...perCaller, hook: 'preParsing' })
   await app.register(setup, {
-    ...composeSetup(config, service),
+    publicUrl,
+    issuer: oauth.issuer,
+    sessionKey: deriveSessionKey(config.keystore.kek),
+    ...(login && { login: { ...login, scope: oauth.requestedScope ?? oauth.requiredScope, audience: oauth.audience } }),
+    groupsOfRole: config.roles.groups,
+    roleOf: service.roleOf,
+    allowInsecureTls: config.userPce.allowInsecureTls,
+    audit: service.auditRoute,
+    usedTokens: service.state.usedTokens,
+    now: service.dispatcher.now,
     authenticate: (request, reply) => app.authenticate(request, reply),
     verifyToken: (token, request) => app.verifyToken(token, request),
     challenge: () => app.challenge(),
@@ -132,8 +145,8 @@ async function setupScope(
       // What a form has begun is finished; nobody can cancel it.
       const { signal } = new AbortController()
       const call = { name, arguments: args, route: '/setup', requestId: request.id, signal, progress: () => {} }
-      const session = await service.openSession(identity, request.headers['user-agent'])
-      const work = app.dispatcher.dispatch(call, session)
+      const callerContext = await service.openContext(identity, request.headers['user-agent'])
+      const work = app.dispatcher.dispatch(call, callerContext)
       request.heldPlaces?.keepUntil(work)
       return work
     },
@@ -161,3 +174,68 @@ const callerOf = (request: FastifyRequest) =>
   keyOf(request.identity ?? request.setupVisit?.identity ?? nobodyAt(request))
 const nobodyAt = (request: FastifyRequest): Owner => ({ iss: '', sub: remoteBlockOf(request) })
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
+
+/** A headers phase or body that crawls must not hold a connection: milliseconds. */
+const TIMEOUTS = { headers: 10_000, request: 30_000, keepAlive: 75_000, silence: 120_000, checkEvery: 5_000 }
+const MOST_CONNECTIONS = 2000
+const MOST_REQUESTS_PER_CONNECTION = 1000
+/** All headers together: access tokens with some two hundred groups are that long. */
+const LARGEST_HEADERS = 32 * 1024
+/** A body that is too large is read to its end, and dropped, when it says that it is no longer than this. */
+const MOST_DROPPED = 4 * 1024 * 1024
+
+interface AppBasis {
+  log: FastifyBaseLogger
+  /** True once the process has been told to stop. */
+  isDraining?: () => boolean
+}
+
+/** Everything that all modes share: how requests are taken in, and what is public in each of them. */
+async function createApp(
+  { http }: HttpConfig,
+  { log, isDraining = () => false }: AppBasis,
+  checks: HealthOptions['checks'],
+): Promise<FastifyInstance> {
+  const app = fastify({
+    loggerInstance: log,
+    logController: new RequestLog(),
+    genReqId: requestIdOf,
+    connectionTimeout: TIMEOUTS.silence,
+    requestTimeout: TIMEOUTS.request,
+    keepAliveTimeout: TIMEOUTS.keepAlive,
+    maxRequestsPerSocket: MOST_REQUESTS_PER_CONNECTION,
+    http: {
+      headersTimeout: TIMEOUTS.headers,
+      connectionsCheckingInterval: TIMEOUTS.checkEvery,
+      maxHeaderSize: LARGEST_HEADERS,
+      // Node's own refusal would carry no request id; the guard has one.
+      requireHostHeader: false,
+    },
+    // What is under way when the process must stop is finished, not refused.
+    return503OnClosing: false,
+    frameworkErrors(error, request, reply) {
+      void answerHttpError(error, request, reply.headers(app.securityHeaders).header(REQUEST_ID_HEADER, request.id))
+    },
+    clientErrorHandler(error: NodeJS.ErrnoException, socket) {
+      if (socket.writable) socket.end(answerClientError(error.code, requestIdOf(), app.securityHeaders))
+      else socket.destroy()
+    },
+  })
+  app.server.maxConnections = MOST_CONNECTIONS
+  // An expectation nobody knows may be ignored (RFC 9110, 10.1.1); Node's own 417 would carry no request id either.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+
+  app.addHook('onSend', (request, reply, payload, done) => {
+    // Whoever keeps connections open, a proxy above all, sends its next request to another process.
+    if (isDraining()) reply.header('connection', 'close')
+    // Where the connection were closed on the rest of a refused body, a proxy that still sends would lose the answer.
+    else if (reply.statusCode === 413 && Number(request.headers['content-length']) <= MOST_DROPPED)
+      reply.removeHeader('connection')
+    done(null, payload)
+  })
+  await app.register(requestId)
+  await app.register(securityHeaders, { isPublicHttps: http.publicUrl?.startsWith('https:') ?? false })
+  await app.register(errors)
+  await app.register(health, { isDraining, checks })
+  return app
+}

@@ -5,9 +5,8 @@ import { parseArgs } from 'node:util'
 import closeWithGrace from 'close-with-grace'
 import { composeService } from './composition/compose-service.js'
 import { createLogger } from './process/create-logger.js'
-import { endCalls } from './process/end-calls.js'
+import { endCalls, reopenOnHangup } from './process/end-calls.js'
 import { readPackage } from './process/read-package.js'
-import { reopenOnHangup } from './process/reopen-on-hangup.js'
 import { readConfig, readEnvironment } from './config.js'
 import { createDispatcher, type Dispatcher } from './plugins/dispatcher/dispatch.js'
 import { createMcpServer } from './plugins/mcp/create-server.js'
@@ -54,16 +53,16 @@ async function serve(config: StdioConfig): Promise<void> {
   for (const warning of config.warnings) log.warn(warning)
   const service = composeService(config, { tools, log })
   const { name, version } = service.server
-  const { session } = service
+  const { callerContext } = service
   const dispatcher = createDispatcher(service.dispatcher)
   const transport = new StdioTransport(process.stdin, process.stdout)
   const server = createMcpServer({
     info: { name, version },
     tools: tools.map(listTool),
     requestId: randomUUID,
-    callTool: (call) => dispatcher.dispatch(call, session),
+    callTool: (call) => dispatcher.dispatch(call, callerContext),
     onInitialize(client, spoken) {
-      session.client = client
+      callerContext.client = client
       transport.version = spoken
     },
   })

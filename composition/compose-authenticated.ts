@@ -1,24 +1,34 @@
 import { randomUUID } from 'node:crypto'
 import { createConfirmations } from '../plugins/confirm/create-confirmations.js'
-import { explainNoRole, mapRole } from '../plugins/context/map-role.js'
-import { createRouteAudit, type AuditRoute } from '../plugins/dispatcher/audit-route.js'
-import { createCallScope } from '../plugins/dispatcher/call-scope.js'
+import { connectPce } from '../plugins/context/connect-pce.js'
+import { createContextOpener, mapRole, type FindPce } from '../plugins/context/open-context.js'
+import { createUserPces, setupUrlOf } from '../plugins/context/user-pces.js'
+import { auditGate, pceGate, roleGate, type CallerGate } from '../plugins/dispatcher/admit-call.js'
+import type { CallerContext } from '../plugins/dispatcher/call.js'
+import { confirmGate } from '../plugins/dispatcher/confirm-gate.js'
 import type { DispatcherOptions } from '../plugins/dispatcher/dispatch.js'
-import { auditGate } from '../plugins/dispatcher/gates/audit.js'
-import { confirmGate } from '../plugins/dispatcher/gates/confirm.js'
-import { roleGate } from '../plugins/dispatcher/gates/role.js'
-import type { Session } from '../plugins/dispatcher/session.js'
+import { createRouteAudit, type AuditRoute } from '../plugins/dispatcher/record-call.js'
+import { createCallScope, type CallScope } from '../plugins/dispatcher/run-handler.js'
+import { readPackage, type PackageFacts } from '../process/read-package.js'
 import type { Identity, Role } from '../schemas/caller.js'
 import type { PerUserConfig, SharedConfig } from '../schemas/config.js'
 import type { Confirmations } from '../schemas/confirmations.js'
 import type { State } from '../schemas/state.js'
+import { openKeystoreFile } from '../storage/keystore/open-keystore.js'
+import { openState } from '../storage/state/open-state.js'
 import type { AnyTool } from '../tools/define.js'
-import { openAudit, type ServiceParts } from './compose-service.js'
-import { openSharedPce } from './open-shared-pce.js'
-import { openUserPces } from './open-user-pces.js'
-import { readPackage, type PackageFacts } from '../process/read-package.js'
+import { fixedCredentials, openAudit, type ServiceParts } from './compose-service.js'
 
-export interface AuthenticatedParts extends ServiceParts {
+/** Where the callers' PCEs come from in one of the two modes. */
+interface PceSource {
+  state: State
+  find: FindPce
+  /** What `no_pce_credentials` says where there are none. */
+  gate: CallerGate
+  readonly close: () => void
+}
+
+interface AuthenticatedParts extends ServiceParts {
   /** Where this service listens, once it does: no PCE can be there. */
   listensAt?: () => { address: string; port: number } | null
 }
@@ -31,18 +41,17 @@ export interface AuthenticatedService {
   auditRoute: AuditRoute
   state: State
   readonly roleOf: (identity: Identity) => Role | null
-  /** `client` as the User-Agent names it. */
-  readonly openSession: (identity: Identity, client?: string) => Promise<Session>
+  readonly openContext: ReturnType<typeof createContextOpener>
   /** Throws what the gates in front of the confirmation say of a call of the tool. */
-  readonly checkCall: (tool: AnyTool, session: Session) => void
+  readonly checkCall: (tool: AnyTool, callerContext: CallerContext) => void
   /** What must work before this process is given calls. */
   checks: readonly { name: string; run: () => void | Promise<void> }[]
   close(): void
 }
 
 /**
- * Puts the service of the authenticated modes together: gates in the order of the specification (S2), credentials from the keystore
- * or the environment. Rejects with StartupError.
+ * Puts the service of the authenticated modes together: gates in the order of the specification (S2), credentials from the
+ * keystore or the environment. Rejects with StartupError.
  */
 export async function composeAuthenticated(
   config: PerUserConfig | SharedConfig,
@@ -55,7 +64,7 @@ export async function composeAuthenticated(
   const server = readPackage()
   const pces = await (config.mode === 'shared'
     ? openSharedPce(config, scope, parts, now)
-    : openUserPces(config, scope, parts, now, { own: parts.listensAt }))
+    : openUserPces(config, scope, parts, now))
   const { state } = pces
   try {
     const audit = openAudit(config.auditLogPath, parts.auditStream)
@@ -68,7 +77,6 @@ export async function composeAuthenticated(
       challenges,
       now,
     })
-    const roleOf = (identity: Identity) => mapRole(identity, config.roles)
     return {
       server,
       dispatcher: {
@@ -84,21 +92,11 @@ export async function composeAuthenticated(
       confirmations,
       auditRoute: createRouteAudit(audit),
       state,
-      roleOf,
-      async openSession(identity, client) {
-        const role = roleOf(identity)
-        const { iss, sub } = identity
-        return {
-          caller: { mode: config.mode, role, iss, sub },
-          transport: 'http',
-          client,
-          ...(role === null && { roleProblem: explainNoRole(identity) }),
-          ...(await pces.find(identity, role)),
-        }
-      },
-      checkCall(tool, session) {
-        roleGate.check({ tool, session })
-        pces.gate.check({ tool, session })
+      roleOf: (identity) => mapRole(identity, config.roles),
+      openContext: createContextOpener(config.mode, config.roles, pces.find),
+      checkCall(tool, callerContext) {
+        roleGate.check({ tool, callerContext })
+        pces.gate.check({ tool, callerContext })
       },
       checks: [
         { name: 'state file', run: () => state.checkWritable() },
@@ -114,4 +112,55 @@ export async function composeAuthenticated(
     state.close()
     throw error
   }
+}
+
+/** The one PCE of shared mode. Throws StartupError. */
+export function openSharedPce(
+  config: SharedConfig,
+  scope: CallScope,
+  { log }: Pick<ServiceParts, 'log'>,
+  now: () => number,
+): PceSource {
+  const pce = connectPce(config.pce, scope, log)
+  const state = openState(config.statePath, { now, variable: 'MCP_STATE_PATH', warn: (line) => log.warn({}, line) })
+  const credentials = fixedCredentials(
+    true,
+    'This server uses one PCE account for everybody; nobody has to register.',
+    {
+      code: 'shared_mode',
+      message: 'This server uses one PCE account for everybody: there is nothing to register or delete.',
+    },
+  )
+  return {
+    state,
+    find: () => Promise.resolve({ pce, credentials }),
+    gate: pceGate('The operator sets PCE_HOST, API_KEY and API_SECRET.'),
+    close: () => pce.close(),
+  }
+}
+
+/** The PCEs of the users, over the keystore file. Rejects with StartupError. */
+async function openUserPces(
+  config: PerUserConfig,
+  scope: CallScope,
+  { log, listensAt }: Pick<AuthenticatedParts, 'log' | 'listensAt'>,
+  now: () => number,
+): Promise<PceSource> {
+  const { state, keystore } = await openKeystoreFile(config.keystore, { now, warn: (line) => log.warn({}, line) })
+  try {
+    const { find, close } = createUserPces(config, { keystore, scope, log, now, own: listensAt })
+    return { state, find, gate: userPceGate(config.http.publicUrl), close }
+  } catch (error) {
+    state.close()
+    throw error
+  }
+}
+
+/** Where every caller brings a PCE key of their own. */
+export function userPceGate(publicUrl: string): CallerGate {
+  const setupUrl = setupUrlOf(publicUrl)
+  return pceGate(
+    `Register your PCE API key at ${setupUrl} in a browser, where no model sees it; register-pce-credentials works too.`,
+    { setup_path: '/setup', setup_url: setupUrl },
+  )
 }

@@ -1,17 +1,16 @@
 import type { Writable } from 'node:stream'
-import { createFileAudit, type AuditLog } from '../plugins/dispatcher/audit.js'
-import { createCallScope } from '../plugins/dispatcher/call-scope.js'
+import { connectPce } from '../plugins/context/connect-pce.js'
+import { pceGate } from '../plugins/dispatcher/admit-call.js'
+import { type AuditLog, createFileAudit, createStreamAudit } from '../plugins/dispatcher/audit-log.js'
+import type { CallerContext } from '../plugins/dispatcher/call.js'
 import type { DispatcherOptions } from '../plugins/dispatcher/dispatch.js'
-import { pceGate } from '../plugins/dispatcher/gates/pce.js'
 import type { ServiceLog } from '../plugins/dispatcher/record-call.js'
-import type { Session } from '../plugins/dispatcher/session.js'
-import { createStreamAudit } from '../plugins/dispatcher/stream-audit.js'
-import { StartupError, type InsecureHttpConfig, type StdioConfig } from '../schemas/config.js'
-import type { AnyTool } from '../tools/define.js'
+import { createCallScope } from '../plugins/dispatcher/run-handler.js'
+import { type PackageFacts, readPackage } from '../process/read-package.js'
+import { type InsecureHttpConfig, StartupError, type StdioConfig } from '../schemas/config.js'
 import type { CredentialsPort } from '../schemas/credentials.js'
-import { connectPce } from './connect-pce.js'
-import { fixedCredentials } from './fixed-credentials.js'
-import { readPackage, type PackageFacts } from '../process/read-package.js'
+import { type ErrorCode, ToolError } from '../schemas/errors.js'
+import type { AnyTool } from '../tools/define.js'
 
 export interface ServiceParts {
   tools: readonly AnyTool[]
@@ -23,10 +22,10 @@ export interface ServiceParts {
 }
 
 /** What both transports are made of when nobody authenticates: one PCE, one caller who may do everything. */
-export interface Service {
+interface Service {
   server: PackageFacts
   dispatcher: DispatcherOptions
-  session: Session
+  callerContext: CallerContext
 }
 
 /**
@@ -40,7 +39,7 @@ export function composeService(config: StdioConfig | InsecureHttpConfig, parts: 
   const pce = config.pce === undefined ? null : connectPce(config.pce, scope, parts.log)
   return {
     server,
-    session: {
+    callerContext: {
       caller: { mode: config.mode, role: 'admin', iss: null, sub: null },
       transport: config.mode === 'stdio' ? 'stdio' : 'http',
       pce,
@@ -77,4 +76,14 @@ export function openAudit(path: string | undefined, stream: Writable | undefined
   } catch (error) {
     throw new StartupError(`MCP_AUDIT_LOG_PATH '${path}' cannot be written: ${(error as NodeJS.ErrnoException).code}`)
   }
+}
+
+/** The credentials port where there is no keystore: one PCE for everybody, or none. `refusal` answers whoever wants to change that. */
+export function fixedCredentials(
+  registered: boolean,
+  message: string,
+  refusal: { code: ErrorCode; message: string },
+): CredentialsPort {
+  const refuse = () => Promise.reject(new ToolError(refusal.code, refusal.message))
+  return { status: () => Promise.resolve({ registered, message }), register: refuse, remove: refuse }
 }

@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs'
 import { StartupError, type PerUserConfig } from '../schemas/config.js'
 import { ToolError } from '../schemas/errors.js'
-import { openKeystoreFile } from './open-keystore.js'
+import { openKeystoreFile } from '../storage/keystore/open-keystore.js'
 
 /** What the command has to say. `ok` false: it stopped half-way and may be run again. */
 export interface RewrapReport {

@@ -1,5 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
+import type { AuditLog } from '../plugins/dispatcher/audit-log.js'
 import type { Dispatcher } from '../plugins/dispatcher/dispatch.js'
+import type { ServiceLog } from '../plugins/dispatcher/record-call.js'
 
 /**
  * Lets running calls finish, then aborts them, then writes off what still runs, so that every call has an answer on its way and an
@@ -16,4 +18,18 @@ export async function endCalls(
   dispatcher.abandonAll()
   await nextTurn()
   return false
+}
+
+/** SIGHUP is how log rotation says that the file has been moved away. Where no new one can be opened, the old one stays in use. */
+export function reopenOnHangup(audit: AuditLog | null, log: ServiceLog): void {
+  process.on('SIGHUP', () => {
+    try {
+      audit?.reopen()
+    } catch (err) {
+      log.error(
+        { err },
+        'opening the audit log anew failed; unless the error says otherwise, the old file stays in use',
+      )
+    }
+  })
 }

@@ -1,6 +1,7 @@
 import { link, lstat, rm, stat } from 'node:fs/promises'
-import { connect, type AddressInfo, type Server } from 'node:net'
-import { StartupError, type HttpListen } from '../schemas/config.js'
+import type { Server as HttpServer, IncomingMessage } from 'node:http'
+import { type AddressInfo, connect, type Server, type Socket } from 'node:net'
+import { type HttpListen, StartupError } from '../schemas/config.js'
 
 interface Listener {
   server: Server
@@ -68,4 +69,20 @@ async function removeStaleSocket(path: string): Promise<void> {
     probe.on('connect', () => probe.destroy())
   })
   if (!isAnswered) await rm(path)
+}
+
+/**
+ * Keeps track of the connections on which no request has come yet: Node counts them as busy, so that closing the server would wait
+ * for them until their headers time out. Returns what closes them.
+ */
+export function trackSilentConnections(server: HttpServer): () => void {
+  const silent = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    silent.add(socket)
+    socket.once('close', () => silent.delete(socket))
+  })
+  server.on('request', ({ socket }: IncomingMessage) => silent.delete(socket))
+  return () => {
+    for (const socket of silent) socket.destroy()
+  }
 }

@@ -13,8 +13,8 @@ export interface ConfirmedCall {
   pce?: string
 }
 
-/** Who confirms, and on which PCE: what a token takes from a session. */
-export interface ConfirmingSession {
+/** Who confirms, and on which PCE: what a token takes from the context of its caller. */
+export interface ConfirmingContext {
   caller: { iss: string | null; sub: string | null }
   pce: { origin: string; orgId: string } | null
 }
@@ -77,9 +77,9 @@ export interface Confirmations {
   /**
    * Whose call of which tool a token is for. Throws ToolError `server_misconfigured` where nobody has logged in.
    *
-   * @param session the caller, and the PCE that the call would run on.
+   * @param context the caller, and the PCE that the call would run on.
    */
-  describe(session: ConfirmingSession, tool: string, paramsHash: string): ConfirmedCall
+  describe(context: ConfirmingContext, tool: string, paramsHash: string): ConfirmedCall
   /**
    * Keeps what the caller has been shown, so that a token minted for the call within its lifetime carries it. `boundTo` null keeps
    * nothing. Rejects with ToolError `confirm_unavailable`.

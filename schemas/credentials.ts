@@ -1,3 +1,5 @@
+import type { Owner } from './caller.js'
+
 /** One PCE key of one user, with where it is good for. Decrypted it lives in memory only. */
 export interface PceCredentials {
   /** Host name or IP address, without scheme, port and brackets. */
@@ -35,4 +37,22 @@ export interface CredentialsPort {
   register(credentials: PceCredentials): Promise<{ facts: CredentialFacts; connection: ConnectionReport }>
   /** Resolves with whether there was something to remove. Rejects with ToolError `shared_mode` or `keystore_unavailable`. */
   remove(): Promise<boolean>
+}
+
+/** What an owner has stored. */
+export interface StoredCredentials {
+  /** New with every registration: names this one, also for a client that was made from it. */
+  version: string
+  /** Decrypts at every call. Throws ToolError `credentials_unreadable`. */
+  readonly open: () => PceCredentials
+}
+
+/** The encrypted credentials of all users. Everything rejects with ToolError `keystore_unavailable` when the store cannot be used. */
+export interface Keystore {
+  /** Only reads; null where the owner has none. */
+  readonly find: (owner: Owner) => Promise<StoredCredentials | null>
+  /** Replaces earlier ones; resolves with the new version once they are on the disk. */
+  readonly write: (owner: Owner, credentials: PceCredentials) => Promise<string>
+  /** Resolves with whether there was something to remove, once that is on the disk and known to every process. */
+  readonly remove: (owner: Owner) => Promise<boolean>
 }

@@ -1,6 +1,9 @@
-import type { BearerError, InvalidTokenError } from './invalid-token.js'
+import type { OAuthConfig } from '../../schemas/config.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { ProtectedResource } from '../../schemas/http/protected-resource.js'
+import type { BearerError, InvalidTokenError } from './read-token.js'
 
-export interface ChallengeOptions {
+interface ChallengeOptions {
   metadataUrl: string
   scope: string
 }
@@ -21,3 +24,61 @@ export function renderChallenge(
 
 /** A quoted-string (RFC 9110, 5.6.4). */
 const quote = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
+
+const MESSAGES = {
+  missing: 'This needs an access token: log in at the authorization server that WWW-Authenticate leads to.',
+  invalid_token: 'The access token is not valid.',
+  insufficient_scope: 'The access token lacks the scope that this server requires.',
+}
+
+/** A refused token as the error that every route can render: ToolError `unauthorized {reason}`. */
+export function explainRefusal(refusal: InvalidTokenError): ToolError {
+  const { error, reason } = refusal
+  return new ToolError('unauthorized', MESSAGES[error ?? 'missing'], { reason }, { cause: refusal })
+}
+
+/** Relative to the public URL (S11). */
+export const METADATA_PATH = '/.well-known/oauth-protected-resource'
+
+/** The metadata of RFC 9728, made from the configuration alone: a Host header decides nothing. */
+export function describeResource(
+  publicUrl: string,
+  { issuer, requiredScope, requestedScope }: OAuthConfig,
+  name: string,
+): ProtectedResource {
+  return {
+    resource: withoutSlash(publicUrl),
+    authorization_servers: [issuer],
+    scopes_supported: [requestedScope ?? requiredScope],
+    bearer_methods_supported: ['header'],
+    resource_name: name,
+  }
+}
+
+export const metadataUrl = (publicUrl: string): string => `${withoutSlash(publicUrl)}${METADATA_PATH}`
+
+/** Where every common provider describes itself (OpenID Connect Discovery, 4). */
+export const discoveryUrl = ({ issuer }: OAuthConfig): string =>
+  `${withoutSlash(issuer)}/.well-known/openid-configuration`
+
+const withoutSlash = (url: string) => url.replace(/\/+$/, '')
+
+/**
+ * Whom refusals are counted against: an IPv4 address, or the first 64 bits of an IPv6 address, of which one household
+ * has more than could ever be counted. Requests without an address come over a Unix socket and count as one.
+ */
+export function addressBlock(remote: string | undefined): string {
+  if (remote === undefined || remote === '') return 'local'
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(remote)?.[1]
+  if (mapped !== undefined) return mapped
+  if (!remote.includes(':')) return remote
+  const [head = '', tail] = remote.split('::')
+  const before = head === '' ? [] : head.split(':')
+  const after = tail === undefined || tail === '' ? [] : tail.split(':')
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - before.length - after.length)
+  const groups = [...before, ...Array<string>(zeros).fill('0'), ...after]
+  return `${groups
+    .slice(0, 4)
+    .map((group) => parseInt(group, 16).toString(16))
+    .join(':')}::/64`
+}

@@ -4,12 +4,16 @@ import type { Identity } from '../../schemas/caller.js'
 import type { OAuthConfig } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
 import { ProtectedResource } from '../../schemas/http/protected-resource.js'
-import { addressBlock } from './address-block.js'
-import { renderChallenge } from './challenge.js'
-import { explainRefusal } from './explain-refusal.js'
-import { InvalidTokenError } from './invalid-token.js'
-import { describeResource, discoveryUrl, METADATA_PATH, metadataUrl } from './protected-resource.js'
-import { authorizationsOf, readBearer } from './read-bearer.js'
+import {
+  addressBlock,
+  describeResource,
+  discoveryUrl,
+  explainRefusal,
+  METADATA_PATH,
+  metadataUrl,
+  renderChallenge,
+} from './challenge.js'
+import { authorizationsOf, InvalidTokenError, readBearer } from './read-token.js'
 import { createSigningKeys, type Schedule } from './signing-keys.js'
 import { createTokenVerifier } from './verify-token.js'
 

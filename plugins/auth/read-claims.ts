@@ -1,8 +1,6 @@
 import type { Identity } from '../../schemas/caller.js'
 import type { OAuthConfig } from '../../schemas/config.js'
-import { InvalidTokenError } from './invalid-token.js'
-import { hasGroupsOverage, readGroups } from './read-groups.js'
-import { readScopes } from './read-scopes.js'
+import { InvalidTokenError } from './read-token.js'
 
 type Claims = Record<string, unknown>
 
@@ -75,4 +73,51 @@ function isAccessToken(payload: Claims): boolean {
   if (typeof typ === 'string' && FOREIGN_TYPES.has(typ)) return false
   if (typeof events === 'object') return false
   return typ === 'Bearer' || !FOREIGN_CLAIMS.some((name) => Object.hasOwn(payload, name))
+}
+
+/**
+ * The values of all the named claims together, strings only, each once. A claim that is no array gives none: a lone
+ * string is no list. A name that is no claim itself is read as a path with dots (Keycloak's `realm_access.roles`).
+ */
+function readGroups(payload: Claims, names: readonly string[]): readonly string[] {
+  const groups = new Set<string>()
+  for (const name of names) {
+    const values = Object.hasOwn(payload, name) ? payload[name] : follow(payload, name.split('.'))
+    if (!Array.isArray(values)) continue
+    for (const value of values) if (typeof value === 'string' && value !== '') groups.add(value)
+  }
+  return [...groups]
+}
+
+/**
+ * Whether the provider has left the groups out because they are too many for a token (Entra ID). Where to ask for
+ * them is in `_claim_sources`, which is never read: nobody is called because a token says so.
+ */
+function hasGroupsOverage(payload: Claims): boolean {
+  const { groups, hasgroups, _claim_names: elsewhere } = payload
+  if (Array.isArray(groups)) return false
+  const isElsewhere = isObject(elsewhere) && Object.hasOwn(elsewhere, 'groups')
+  return isElsewhere || (hasgroups !== undefined && hasgroups !== false)
+}
+
+function follow(value: unknown, path: readonly string[]): unknown {
+  const [name, ...rest] = path
+  if (name === undefined) return value
+  return isObject(value) && Object.hasOwn(value, name) ? follow(value[name], rest) : undefined
+}
+
+const isObject = (value: unknown): value is Claims => typeof value === 'object' && value !== null
+
+/**
+ * The scopes of a token, from `scope` (RFC 8693, 4.2: one string, separated by blanks) and `scp` (a string in Entra
+ * ID, an array in Okta) together. An element of an array is one scope, whatever it contains.
+ */
+function readScopes({ scope, scp }: Record<string, unknown>): Set<string> {
+  return new Set([...scopesIn(scope), ...scopesIn(scp)])
+}
+
+function scopesIn(value: unknown): string[] {
+  if (typeof value === 'string') return value.split(' ')
+  if (Array.isArray(value)) return value.filter((element) => typeof element === 'string')
+  return []
 }

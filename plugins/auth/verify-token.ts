@@ -1,22 +1,20 @@
+import { createPublicKey } from 'node:crypto'
+import { createVerifier, TokenError } from 'fast-jwt'
 import type { Identity } from '../../schemas/caller.js'
 import type { OAuthConfig } from '../../schemas/config.js'
-import { createSignatureCheck } from './check-signature.js'
-import { checkTimes } from './check-times.js'
-import { decodePart } from './decode-part.js'
-import { InvalidTokenError } from './invalid-token.js'
+import type { SigningKey } from './fetch-keys.js'
 import { checkIssuer, readClaims, type ReadClaims } from './read-claims.js'
-import { createHeadReader, type Head } from './read-head.js'
-import type { SigningKey } from './select-keys.js'
+import { createHeadReader, decodePart, type Head, InvalidTokenError } from './read-token.js'
 import type { SigningKeys } from './signing-keys.js'
 
-export interface TokenVerifierOptions {
+interface TokenVerifierOptions {
   oauth: OAuthConfig
   keys: Pick<SigningKeys, 'find' | 'refetch'>
   /** Milliseconds since the epoch. */
   now: () => number
 }
 
-export interface TokenVerifier {
+interface TokenVerifier {
   /**
    * Who an access token stands for. Rejects with InvalidTokenError for a bad one, and with ToolError
    * `keys_unavailable` when there is nothing to check it with.
@@ -64,4 +62,62 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
       }
     },
   }
+}
+
+/** A verified token costs its signature once in this time: milliseconds. */
+const REMEMBER_MS = 30_000
+/** Tokens remembered for each key. */
+const MOST_TOKENS = 2000
+
+type Payload = Record<string, unknown>
+
+/**
+ * Makes the check of signatures: the payload of a token that this key has signed, the same object again for the same
+ * token while it is remembered. What is remembered belongs to the key and is gone with it. Times and claims are the
+ * caller's to check, every time.
+ *
+ * The check throws InvalidTokenError.
+ */
+function createSignatureCheck(): (token: string, key: SigningKey) => Payload {
+  const verifiers = new WeakMap<SigningKey, (token: string) => Payload>()
+  return (token, key) => {
+    let verify = verifiers.get(key)
+    if (verify === undefined) verifiers.set(key, (verify = makeVerifier(key)))
+    try {
+      return verify(token)
+    } catch (error) {
+      if (error instanceof TokenError)
+        throw new InvalidTokenError(isUnreadable(error) ? 'malformed token' : 'signature mismatch')
+      throw error
+    }
+  }
+}
+
+/** What is wrong was found before the signature was looked at. */
+const isUnreadable = ({ code }: TokenError) =>
+  code === TokenError.codes.malformed || code === TokenError.codes.invalidPayload
+
+function makeVerifier(key: SigningKey): (token: string) => Payload {
+  return createVerifier({
+    key: createPublicKey({ key, format: 'jwk' }).export({ type: 'spki', format: 'pem' }) as string,
+    algorithms: [key.alg],
+    cache: MOST_TOKENS,
+    cacheTTL: REMEMBER_MS,
+    ignoreExpiration: true,
+    ignoreNotBefore: true,
+  })
+}
+
+/** Seconds by which the provider's clock and ours may differ (D14). */
+const SKEW = 30
+/** Seconds. A token that lives longer is as good as a password. */
+const LONGEST_LIFE = 24 * 3600
+
+/** Whether claims hold at this moment, `now` in milliseconds since the epoch. Throws InvalidTokenError. */
+function checkTimes({ exp, nbf, iat }: Pick<ReadClaims, 'exp' | 'nbf' | 'iat'>, now: number): void {
+  const seconds = now / 1000
+  if (seconds >= exp + SKEW) throw new InvalidTokenError('exp passed')
+  if (nbf !== undefined && nbf > seconds + SKEW) throw new InvalidTokenError('nbf not reached')
+  if (iat !== undefined && iat > seconds + SKEW) throw new InvalidTokenError('iat in the future')
+  if (exp - (iat ?? seconds) > LONGEST_LIFE) throw new InvalidTokenError('lifetime too long')
 }

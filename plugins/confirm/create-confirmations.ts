@@ -3,9 +3,8 @@ import type { ConfirmConfig } from '../../schemas/config.js'
 import type { Confirmations, ConfirmedCall, SignedToken } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Challenges, UsedTokens } from '../../schemas/state.js'
-import { deriveKeys } from './derive-keys.js'
+import { createTokenCodec, deriveKeys } from './token-codec.js'
 import { paramsHash } from './params-hash.js'
-import { createTokenCodec } from './token-codec.js'
 
 export interface ConfirmationsOptions {
   config: ConfirmConfig

@@ -1,22 +1,20 @@
 import type { FastifyError, FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify'
 import type { AuditEntry } from '../../schemas/audit.js'
 import type { Caller, Owner } from '../../schemas/caller.js'
-import type { Confirmations, ConfirmingSession } from '../../schemas/confirmations.js'
+import type { Confirmations, ConfirmingContext } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import { ConfirmResponse } from '../../schemas/http/confirm.js'
 import type { AnyTool } from '../../tools/define.js'
-import { codeOf, describeMint, ROUTE, type MintFacts } from './describe-mint.js'
-import { readRequest } from './read-request.js'
-import { requireConfirmed } from './require-confirmed.js'
+import { codeOf, describeMint, type MintFacts, readRequest, requireConfirmed, ROUTE } from './read-request.js'
 
 export interface ConfirmOptions {
   confirmations: Confirmations
   tools: readonly AnyTool[]
   /** Of the request, once its context is known; null before. */
-  sessionOf: (request: FastifyRequest) => (ConfirmingSession & { caller: Caller; client?: string }) | null
+  contextOf: (request: FastifyRequest) => (ConfirmingContext & { caller: Caller; client?: string }) | null
   /**
    * Nobody is given a token for a call that could not run: throws what the gates in front of the confirmation would say of it to whoever
-   * sent the request. Asked once there is a session.
+   * sent the request. Asked once there is a context.
    */
   checkCall: (tool: AnyTool, request: FastifyRequest) => void
   /** Who sent it, from the moment the access token has been checked; null before. */
@@ -43,7 +41,7 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
   const entered = new WeakSet<FastifyRequest>()
 
   app.setErrorHandler(async (thrown: FastifyError, request) => {
-    const isKnown = options.sessionOf(request) !== null || options.ownerOf(request) !== null
+    const isKnown = options.contextOf(request) !== null || options.ownerOf(request) !== null
     if (isKnown && request.method === 'POST' && !entered.has(request)) await noteRefusal(thrown, request)
     // The handler of the scope around this one answers.
     throw thrown
@@ -72,11 +70,11 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
     async (request) => {
       const body = readRequest(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0))
       asked.set(request, { tool: body.tool, paramsHash: body.params_hash })
-      const session = options.sessionOf(request)
-      if (session === null) throw new ToolError('internal', 'The request has no context.')
+      const context = options.contextOf(request)
+      if (context === null) throw new ToolError('internal', 'The request has no context.')
       const tool = requireConfirmed(tools.get(body.tool))
       options.checkCall(tool, request)
-      const call = confirmations.describe(session, tool.name, body.params_hash)
+      const call = confirmations.describe(context, tool.name, body.params_hash)
       const { token, jti, expiresIn } = await confirmations.mint(call, body.challenge)
       await noteGrant({ ...factsOf(request), jti }, request)
       return { confirm_token: token, expires_in: expiresIn }
@@ -94,11 +92,11 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
   })
 
   function factsOf(request: FastifyRequest): MintFacts {
-    const session = options.sessionOf(request)
+    const context = options.contextOf(request)
     return {
       requestId: request.id,
-      caller: session?.caller ?? { ...options.ownerOf(request) },
-      ...(session?.client !== undefined && { client: session.client }),
+      caller: context?.caller ?? { ...options.ownerOf(request) },
+      ...(context?.client !== undefined && { client: context.client }),
       ...asked.get(request),
     }
   }

@@ -1,7 +1,8 @@
-import { Type, type Static } from '@sinclair/typebox'
+import { hkdfSync } from 'node:crypto'
+import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { createDecoder, createSigner, createVerifier } from 'fast-jwt'
-import type { TokenKey } from './derive-keys.js'
+import type { ConfirmConfig } from '../../schemas/config.js'
 
 /** Says that a JWT is a confirm token and nothing else (RFC 8725, 3.11). */
 const TYPE = 'confirm+jwt'
@@ -29,9 +30,9 @@ const Claims = Type.Object(
   },
   { additionalProperties: false },
 )
-export type ConfirmClaims = Static<typeof Claims>
+type ConfirmClaims = Static<typeof Claims>
 
-export interface TokenCodec {
+interface TokenCodec {
   sign(claims: Omit<ConfirmClaims, 'v'>): string
   /** The claims of a token that one of our keys signed, spelled exactly as it was signed; null for everything else. */
   verify(token: string): ConfirmClaims | null
@@ -69,4 +70,25 @@ const verifierOf = ({ secret }: TokenKey) =>
 function isCanonical(token: string): boolean {
   const parts = token.split('.')
   return parts.length === 3 && parts.every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
+}
+
+/** A signing key with the name that tokens give it. */
+interface TokenKey {
+  /** A fingerprint: tells keys apart and says nothing about them. */
+  kid: string
+  secret: Buffer
+}
+
+/**
+ * What signs confirm tokens and what still verifies them, the signing key first. Each is derived from the operator's key (HKDF, RFC
+ * 5869) under a label of its own, so that the same bytes used elsewhere never make a valid token.
+ */
+export function deriveKeys({ hmacKey, previousHmacKey }: ConfirmConfig): [TokenKey, ...TokenKey[]] {
+  const current = derive(hmacKey)
+  return previousHmacKey === undefined ? [current] : [current, derive(previousHmacKey)]
+}
+
+function derive(key: Buffer): TokenKey {
+  const expand = (label: string, length: number) => Buffer.from(hkdfSync('sha256', key, '', label, length))
+  return { kid: expand('svc-mcp confirm token kid', 8).toString('hex'), secret: expand('svc-mcp confirm token', 32) }
 }

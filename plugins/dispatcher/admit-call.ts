@@ -1,10 +1,13 @@
 import levenshtein from 'fastest-levenshtein'
 import { readEscapes } from '../../domain/text/escape-text.js'
+import type { AuditFacts } from '../../schemas/audit.js'
 import type { Approval } from '../../schemas/confirmations.js'
-import { ToolError } from '../../schemas/errors.js'
-import type { AnyTool } from '../../tools/define.js'
+import { type ErrorDetails, ToolError } from '../../schemas/errors.js'
 import type { ToolContext } from '../../domain/call.js'
-import type { Gate, GateSubject } from './gates/gate.js'
+import type { AnyTool } from '../../tools/define.js'
+import { ERROR_TABLE } from '../errors/table.js'
+import type { AuditLog } from './audit-log.js'
+import type { CallerContext, ToolCall } from './call.js'
 
 /** Why a call may not run, with the name of the gate that said so. */
 export class RefusedCall extends Error {
@@ -64,4 +67,93 @@ export function refuseUnknown(name: string, known: readonly string[]): RefusedCa
   const nearest = known.length === 0 ? undefined : levenshtein.closest(shown, known)
   const meant = nearest === undefined ? '' : ` Did you mean '${nearest}'?`
   return new RefusedCall('lookup', new ToolError('unknown_tool', `There is no tool '${shown}'.${meant}`))
+}
+
+interface GateSubject {
+  tool: AnyTool
+  call: ToolCall
+  callerContext: CallerContext
+  /** Adds to the audit entries of this call, whether it is admitted or not. */
+  note(facts: AuditFacts): void
+}
+
+/** A call whose arguments are known to be valid. */
+export interface ValidSubject extends GateSubject {
+  /** With the schema's defaults filled in. */
+  args: Record<string, unknown>
+  /** For what a gate has to look up; aborted as soon as the client is gone. */
+  context: ToolContext
+  /** Hands on to the handler what was approved (`ToolContext.approved`). */
+  approve(approval: Approval): void
+}
+
+/** A condition that needs no more than the tool and who calls it. `check` throws ToolError. */
+export interface CallerGate {
+  readonly name: string
+  readonly needs: 'call'
+  check(subject: Pick<GateSubject, 'tool' | 'callerContext'>): void
+}
+
+/** One condition of a call. The composition lists the gates of its mode in order. `check` throws ToolError to refuse the call. */
+export type Gate =
+  | { readonly name: string; readonly needs: 'call'; check(subject: GateSubject): void | Promise<void> }
+  /** Asked once the arguments are known to be valid, so that a bad call spends nothing. */
+  | {
+      readonly name: string
+      readonly needs: 'arguments'
+      /** Which tools it is asked about; all of them where it does not say. */
+      concerns?(tool: AnyTool): boolean
+      check(subject: ValidSubject): void | Promise<void>
+    }
+
+/**
+ * The role allowlist of the tool (S13). Throws `forbidden_no_role`, in the words of the caller's context where it has some, for a caller
+ * without a role and `forbidden {allowed_roles}` for one whose role is not on the list.
+ */
+export const roleGate: CallerGate = {
+  name: 'role',
+  needs: 'call',
+  check({ tool, callerContext }) {
+    const { role } = callerContext.caller
+    if (role === null)
+      throw callerContext.roleProblem ?? new ToolError('forbidden_no_role', 'Your groups give you no role here.')
+    if (!tool.roles.includes(role)) {
+      throw new ToolError('forbidden', `${tool.name} is for ${tool.roles.join(', ')}; your role is ${role}.`, {
+        allowed_roles: [...tool.roles],
+      })
+    }
+  },
+}
+
+/**
+ * The PCE-presence gate. Throws `no_pce_credentials` when the tool works on a PCE and the caller has none, or what the caller's context
+ * says of the PCE instead; `hint` tells how one is set up in this mode, `details` stand beside the code.
+ */
+export const pceGate = (hint: string, details: ErrorDetails = {}): CallerGate => ({
+  name: 'pce',
+  needs: 'call',
+  check({ tool, callerContext }) {
+    if (!tool.requiresPce || callerContext.pce !== null) return
+    if (callerContext.pceProblem !== undefined) throw callerContext.pceProblem
+    const message = `${tool.name} needs a PCE, and there are no PCE credentials.`
+    throw new ToolError('no_pce_credentials', message, details, { hint })
+  },
+})
+
+/**
+ * Refuses what changes anything while its decision could not be written anyway (D25), with `audit_unavailable`. Stands before the
+ * confirm gate, so that such a call spends no token. A log that fails only at the entry itself is noticed there.
+ */
+export const auditGate = (audit: AuditLog | null): Gate => ({
+  name: 'audit',
+  needs: 'call',
+  check: ({ tool }) => (tool.effect === 'read' ? undefined : checkWritable(audit)),
+})
+
+async function checkWritable(audit: AuditLog | null): Promise<void> {
+  try {
+    await audit?.check()
+  } catch (cause) {
+    throw new ToolError('audit_unavailable', ERROR_TABLE.audit_unavailable.message, {}, { cause })
+  }
 }

@@ -3,15 +3,11 @@ import { ToolError } from '../../schemas/errors.js'
 import type { AnyTool } from '../../tools/define.js'
 import { convert } from '../errors/convert.js'
 import { ERROR_TABLE } from '../errors/table.js'
-import { admitCall, RefusedCall, refuseUnknown, type Admitted } from './admit-call.js'
-import type { AuditLog } from './audit.js'
-import type { Gate } from './gates/gate.js'
-import { signalsOf } from './call-signals.js'
-import { recordCall, type CallRecord } from './record-call.js'
-import { contextOf, runHandler, type Dispatched, type HandlerPorts } from './run-handler.js'
-import { runInScope } from './run-in-scope.js'
-import type { Session, ToolCall } from './session.js'
-import { takeConfirmToken } from './take-confirm-token.js'
+import { admitCall, type Admitted, type Gate, RefusedCall, refuseUnknown } from './admit-call.js'
+import type { AuditLog } from './audit-log.js'
+import type { CallerContext, ToolCall } from './call.js'
+import { type CallRecord, recordCall } from './record-call.js'
+import { toolContextOf, type Dispatched, type HandlerPorts, runHandler, runInScope, signalsOf } from './run-handler.js'
 
 export interface DispatcherOptions extends HandlerPorts {
   tools: readonly AnyTool[]
@@ -22,7 +18,7 @@ export interface DispatcherOptions extends HandlerPorts {
 
 export interface Dispatcher {
   /** Runs one call to its end. Never rejects. A name that is no tool's is the error `unknown_tool`. */
-  dispatch(call: ToolCall, session: Session): Promise<Dispatched>
+  dispatch(call: ToolCall, callerContext: CallerContext): Promise<Dispatched>
   /** Aborts every running call, mutating ones too, and refuses those that come later: the process is about to end. */
   abortAll(): void
   /** Answers every call that still runs, and writes its outcome, because the process ends without waiting for it. */
@@ -62,11 +58,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const loadValidation = () => import('./validate-arguments.js')
   let validation: ReturnType<typeof loadValidation> | undefined
 
-  async function dispatch(call: ToolCall, session: Session): Promise<Dispatched> {
+  async function dispatch(call: ToolCall, callerContext: CallerContext): Promise<Dispatched> {
     const run: Run = { controller: new AbortController(), release: () => {}, abandon: () => {} }
     running.add(run)
     try {
-      return makeSafe(await decideAndRun(call, session, run))
+      return makeSafe(await decideAndRun(call, callerContext, run))
     } finally {
       run.release()
       running.delete(run)
@@ -82,10 +78,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     waiting = []
   }
 
-  async function decideAndRun(sent: ToolCall, session: Session, run: Run): Promise<Dispatched> {
+  async function decideAndRun(sent: ToolCall, callerContext: CallerContext, run: Run): Promise<Dispatched> {
     const tool = tools.get(sent.name)
     const call = tool?.requiresConfirm === true ? takeConfirmToken(sent) : sent
-    const record = recordCall(call, session, tool, options)
+    const record = recordCall(call, callerContext, tool, options)
     const { validateArguments, findOutputProblems } = await (validation ??= loadValidation())
     if (tool === undefined) return refuse(refuseUnknown(call.name, [...tools.keys()]), call, record)
     if (isEnding) return refuse(shuttingDown(), call, record)
@@ -93,9 +89,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     try {
       const { signals, release } = signalsOf(tool, call.signal, run.controller)
       run.release = release
-      const context = contextOf(call, session, signals, options)
+      const context = toolContextOf(call, callerContext, signals, options)
       const { note } = record
-      const admit = () => admitCall({ tool, call, session, note }, context, options.gates, validateArguments)
+      const admit = () => admitCall({ tool, call, callerContext, note }, context, options.gates, validateArguments)
       // Only what is shown before a confirmation is looked up at the PCE.
       admitted = await (tool.requiresConfirm ? runInScope(call.requestId, admit, { ...options, note }) : admit())
     } catch (thrown) {
@@ -183,3 +179,14 @@ const writtenOff = ({ effect }: AnyTool) =>
   effect === 'read'
     ? shuttingDown()
     : new ToolError('outcome_unknown', 'The server is shutting down, and the PCE has not answered yet.')
+
+/**
+ * The call without a `_meta` among its arguments, where clients that cannot set `params._meta` put the confirm token (D19): it is
+ * no argument of the tool, and no part of the params_hash. The token in `params._meta` wins.
+ */
+function takeConfirmToken(call: ToolCall): ToolCall {
+  if (!Object.hasOwn(call.arguments, '_meta')) return call
+  const { _meta: meta, ...args } = call.arguments
+  const inside = typeof meta === 'object' && meta !== null ? (meta as Record<string, unknown>).confirm_token : undefined
+  return { ...call, arguments: args, confirmToken: call.confirmToken ?? inside }
+}

@@ -3,10 +3,9 @@ import type { AuditEntry, AuditFacts } from '../../schemas/audit.js'
 import type { ErrorCode } from '../../schemas/errors.js'
 import type { AnyTool } from '../../tools/define.js'
 import { ERROR_TABLE } from '../errors/table.js'
-import type { AuditLog } from './audit.js'
-import { cleanClient } from './clean-client.js'
-import { MOST_UPSTREAM_IDS } from './call-scope.js'
-import type { Session, ToolCall } from './session.js'
+import type { AuditLog } from './audit-log.js'
+import type { CallerContext, ToolCall } from './call.js'
+import { MOST_UPSTREAM_IDS } from './run-handler.js'
 
 /** The part of the service log that the dispatcher writes to. */
 export interface ServiceLog {
@@ -32,14 +31,14 @@ const LONGEST_NAME = 128
 /** Joins both entries of a call by a `call_id`: a request id is the client's to choose and a batch shares one. */
 export function recordCall(
   call: ToolCall,
-  session: Session,
+  callerContext: CallerContext,
   tool: AnyTool | undefined,
   ports: { audit: AuditLog | null; log: ServiceLog; now: () => number },
 ): CallRecord {
   const started = performance.now()
   const milliseconds = () => Math.round((performance.now() - started) * 1000) / 1000
   const name = call.name.slice(0, LONGEST_NAME)
-  const { role, iss, sub, mode } = session.caller
+  const { role, iss, sub, mode } = callerContext.caller
   const common = {
     tool: name,
     role,
@@ -48,11 +47,11 @@ export function recordCall(
     request_id: call.requestId,
     call_id: randomUUID(),
     mode,
-    transport: session.transport,
-    ...(session.transport === 'http' && { route: call.route ?? '/mcp' }),
-    ...(session.client !== undefined && { client: cleanClient(session.client) }),
+    transport: callerContext.transport,
+    ...(callerContext.transport === 'http' && { route: call.route ?? '/mcp' }),
+    ...(callerContext.client !== undefined && { client: cleanClient(callerContext.client) }),
     ...(tool?.requiresPce === true &&
-      session.pce !== null && { pce_host: session.pce.origin.replace(/^\w+:\/\//, '') }),
+      callerContext.pce !== null && { pce_host: callerContext.pce.origin.replace(/^\w+:\/\//, '') }),
   }
   let noted: AuditFacts = {}
   const time = () => new Date(ports.now()).toISOString()
@@ -91,3 +90,33 @@ export function recordCall(
     },
   }
 }
+
+/**
+ * Writes the entry of a decision that a route took itself, without a tool call (D25): /confirm, and what /setup refuses. Resolves
+ * when it is in the log, and on the disk where there is one; rejects when it cannot be written.
+ *
+ * Left out are refusals of whoever is not known, and those for being too many: an entry for each would let anybody, or anybody with one
+ * access token, fill the disk of the audit log. They stand in the request log.
+ */
+export type AuditRoute = (entry: AuditEntry) => Promise<void>
+
+const TOO_MANY: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['rate_limited', 'overloaded'])
+
+export const createRouteAudit =
+  (audit: AuditLog | null): AuditRoute =>
+  async (entry) => {
+    const { decision, reason, sub, client } = entry
+    const isRefused = decision !== 'allowed'
+    if (isRefused && (sub === null || (reason !== undefined && TOO_MANY.has(reason)))) return
+    audit?.write({ ...entry, ...(client !== undefined && { client: cleanClient(client) }) })
+    await audit?.sync()
+  }
+
+const LONGEST = 128
+
+/** What a client calls itself, for the audit log: short, on one line, whatever it sent. */
+const cleanClient = (client: string): string =>
+  client
+    .slice(0, LONGEST)
+    .replace(/\p{C}+/gu, ' ')
+    .trim()

@@ -1,4 +1,5 @@
 import { makeSafe } from '../../domain/text/escape-text.js'
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AuditFacts } from '../../schemas/audit.js'
 import type { Limits } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
@@ -6,12 +7,9 @@ import type { AnyTool } from '../../tools/define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { convert, type ServiceError } from '../errors/convert.js'
 import { ERROR_TABLE } from '../errors/table.js'
-import type { CallScope } from './call-scope.js'
-import type { CallSignals } from './call-signals.js'
-import type { Problem } from './describe-problems.js'
+import type { CallerContext, ToolCall } from './call.js'
 import type { ServiceLog } from './record-call.js'
-import { runInScope } from './run-in-scope.js'
-import type { Session, ToolCall } from './session.js'
+import type { Problem } from './validate-arguments.js'
 
 export type Dispatched = { ok: true; value: object } | { ok: false; error: ServiceError }
 
@@ -74,12 +72,17 @@ function brokenAnswer(tool: AnyTool): ServiceError {
 }
 
 /** What the handler of a call, and a gate that looks something up for it, may touch. */
-export function contextOf(call: ToolCall, session: Session, signals: CallSignals, ports: HandlerPorts): ToolContext {
+export function toolContextOf(
+  call: ToolCall,
+  callerContext: CallerContext,
+  signals: CallSignals,
+  ports: HandlerPorts,
+): ToolContext {
   const facts = { request_id: call.requestId, tool: call.name }
   return {
-    pce: session.pce,
-    caller: session.caller,
-    credentials: session.credentials,
+    pce: callerContext.pce,
+    caller: callerContext.caller,
+    credentials: callerContext.credentials,
     requestId: call.requestId,
     ...signals,
     limits: ports.limits,
@@ -92,4 +95,73 @@ export function contextOf(call: ToolCall, session: Session, signals: CallSignals
       warn: (more, message) => ports.log.warn({ ...facts, ...more }, message),
     },
   }
+}
+
+/** See ToolContext. */
+type CallSignals = Pick<ToolContext, 'signal' | 'beforeWriting'>
+
+/**
+ * What ends a call: a reading one goes with its client, a changing one only until it has begun to write. `release` is called when the
+ * call is over: the client's signal may live on, for other calls of its connection.
+ */
+export function signalsOf(
+  tool: AnyTool,
+  client: AbortSignal,
+  own: AbortController,
+): { signals: CallSignals; release: () => void } {
+  const { signal } = own
+  if (tool.effect === 'read') return { signals: { signal, beforeWriting: signal }, release: abortWith(client, own) }
+  const asked = new AbortController()
+  const release = abortWith(client, asked)
+  return { signals: { signal, beforeWriting: AbortSignal.any([signal, asked.signal]) }, release }
+}
+
+function abortWith(signal: AbortSignal, controller: AbortController): () => void {
+  const abort = () => controller.abort(new ToolError('cancelled', 'The call was cancelled.'))
+  if (signal.aborted) abort()
+  else signal.addEventListener('abort', abort, { once: true })
+  return () => signal.removeEventListener('abort', abort)
+}
+
+/** Which request the code of the moment works for: one PCE client serves all calls and must still name each to the PCE. */
+export interface CallScope {
+  run<T>(requestId: string, work: () => T): T
+  /** Undefined outside a call. */
+  readonly requestId: () => string | undefined
+  /** Notes an id of its own that the PCE gave one of its answers; only the first ones of a call are kept. */
+  noteUpstream(id: string): void
+  /** The noted ids of the call that runs now, in their order. */
+  readonly upstreamIds: () => readonly string[]
+}
+
+/** Of one call. */
+export const MOST_UPSTREAM_IDS = 20
+
+export function createCallScope(): CallScope {
+  const storage = new AsyncLocalStorage<{ requestId: string; upstream: string[] }>()
+  return {
+    run: (requestId, work) => storage.run({ requestId, upstream: [] }, work),
+    requestId: () => storage.getStore()?.requestId,
+    noteUpstream(id) {
+      const { requestId, upstream } = storage.getStore() ?? {}
+      // A PCE that answers under the id it was sent has said nothing new.
+      if (upstream === undefined || id === requestId || upstream.includes(id)) return
+      if (upstream.length < MOST_UPSTREAM_IDS) upstream.push(id)
+    },
+    upstreamIds: () => storage.getStore()?.upstream ?? [],
+  }
+}
+
+/** Runs a part of a call that may ask the PCE, under the id of its request, and notes the ids that the PCE gave its answers. */
+export function runInScope<T>(
+  requestId: string,
+  work: () => Promise<T>,
+  { scope, note }: { scope: CallScope; note: (facts: AuditFacts) => void },
+): Promise<T> {
+  return scope.run(requestId, () =>
+    work().finally(() => {
+      const ids = scope.upstreamIds()
+      if (ids.length > 0) note({ upstream_request_ids: [...ids] })
+    }),
+  )
 }

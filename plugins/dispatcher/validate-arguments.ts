@@ -1,11 +1,11 @@
+import { type TSchema, TypeRegistry } from '@sinclair/typebox'
+import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
+import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import { Value } from '@sinclair/typebox/value'
-import type { TypeCheck } from '@sinclair/typebox/compiler'
-import type { TSchema } from '@sinclair/typebox'
+import levenshtein from 'fastest-levenshtein'
 import { ToolError } from '../../schemas/errors.js'
+import { PATTERN_MEANINGS } from '../../schemas/new-name.js'
 import type { AnyTool } from '../../tools/define.js'
-import { compileSchema } from './compile-schema.js'
-import { describeProblems, type Problem } from './describe-problems.js'
-import { findOversized } from './find-oversized.js'
 
 const inputs = new WeakMap<AnyTool, TypeCheck<TSchema>>()
 const outputs = new WeakMap<AnyTool, TypeCheck<TSchema>>()
@@ -45,3 +45,121 @@ function compiled(cache: WeakMap<AnyTool, TypeCheck<TSchema>>, tool: AnyTool, sc
 }
 
 const inWords = (problem: Problem) => `${problem.path || 'arguments'}: ${problem.message}`
+
+export interface Problem {
+  /** JSON pointer into the arguments (RFC 6901); empty for the arguments themselves. */
+  path: string
+  message: string
+}
+
+const MOST_PROBLEMS = 50
+/** Of what the client called something; longer names are no typing errors. */
+const LONGEST_NAME = 200
+
+/** One problem for every bad path, in words a model can act on: what is missing, what was meant, what is allowed. */
+export function describeProblems(errors: Iterable<ValueError>): Problem[] {
+  const problems = new Map<string, Problem>()
+  for (const error of errors) {
+    for (const problem of problemsOf(error)) {
+      // TypeBox goes on to say that a missing value has the wrong type as well: the first word on a path is the useful one.
+      if (!problems.has(problem.path)) problems.set(problem.path, problem)
+    }
+    if (problems.size >= MOST_PROBLEMS) break
+  }
+  return [...problems.values()]
+}
+
+function problemsOf(error: ValueError): Problem[] {
+  if (error.type === ValueErrorType.Union) {
+    const meant = closestVariant(error)
+    if (meant !== null) return meant.flatMap(problemsOf)
+  }
+  return [{ path: error.path.slice(0, LONGEST_NAME), message: messageOf(error) }]
+}
+
+/** The errors of the union's variant that the value comes nearest to; null when it is of no variant's type. */
+function closestVariant(error: ValueError): ValueError[] | null {
+  const candidates = error.errors
+    .map((variant) => [...variant])
+    .filter((errors) => errors.length > 0 && errors.every((inner) => inner.path !== error.path))
+  return candidates.sort((a, b) => a.length - b.length)[0] ?? null
+}
+
+function messageOf(error: ValueError): string {
+  switch (error.type) {
+    case ValueErrorType.ObjectRequiredProperty:
+      return 'required'
+    case ValueErrorType.ObjectAdditionalProperties:
+      return unknownName(error)
+    case ValueErrorType.StringPattern:
+      return PATTERN_MEANINGS.get(String(error.schema.pattern)) ?? error.message.replace(/^E/, 'e')
+    default:
+  }
+  const wanted = describeSchema(error.schema)
+  const got = typeName(error.value)
+  const isTypeProblem =
+    error.type === ValueErrorType.Union ||
+    error.type === ValueErrorType.Kind ||
+    error.message === `Expected ${typeOf(error.schema)}`
+  if (!isTypeProblem) return error.message.replace(/^E/, 'e')
+  const leaveOut = error.value === null ? ' (leave it out instead)' : ''
+  return `expected ${wanted}${wanted.startsWith('one of') ? '' : `, got ${got}`}${leaveOut}`
+}
+
+function unknownName(error: ValueError): string {
+  const name = error.path
+    .slice(error.path.lastIndexOf('/') + 1)
+    .replaceAll('~1', '/')
+    .replaceAll('~0', '~')
+  const known = Object.keys((error.schema as { properties?: object }).properties ?? {})
+  if (known.length === 0) return 'unknown argument; none are taken here'
+  return `unknown argument; did you mean '${levenshtein.closest(name.slice(0, LONGEST_NAME), known)}'? Known: ${known.join(', ')}`
+}
+
+const typeOf = (schema: TSchema) => (typeof schema.type === 'string' ? schema.type : '')
+
+function describeSchema(schema: TSchema): string {
+  const { anyOf, enum: values, const: only } = schema as { anyOf?: TSchema[]; enum?: unknown[]; const?: unknown }
+  if (values !== undefined) return `one of ${values.map((value) => JSON.stringify(value)).join(', ')}`
+  if (only !== undefined) return JSON.stringify(only)
+  if (anyOf !== undefined) {
+    const literals = anyOf.every((variant) => variant.const !== undefined)
+    return `${literals ? 'one of ' : ''}${[...new Set(anyOf.map(describeSchema))].join(literals ? ', ' : ' or ')}`
+  }
+  return typeOf(schema) || 'another value'
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
+}
+
+/** Characters of one text, and entries of one list, that an argument may have where its schema names no lower limit. */
+const MOST_CHARACTERS = 16_384
+const MOST_ENTRIES = 10_000
+
+/** Texts and lists longer than any tool has a use for. One limit for all keeps a limit out of every property that models read. */
+export function findOversized(value: unknown, path = ''): Problem[] {
+  if (typeof value === 'string') {
+    const excess = value.length > MOST_CHARACTERS
+    return excess ? [{ path, message: `at most ${MOST_CHARACTERS} characters` }] : []
+  }
+  if (typeof value !== 'object' || value === null) return []
+  if (Array.isArray(value) && value.length > MOST_ENTRIES) return [{ path, message: `at most ${MOST_ENTRIES} entries` }]
+  return Object.entries(value).flatMap(([name, inner]) => findOversized(inner, `${path}/${escapePointer(name)}`))
+}
+
+/** A name inside a JSON pointer (RFC 6901, 3). */
+function escapePointer(name: string): string {
+  return name.slice(0, 200).replaceAll('~', '~0').replaceAll('/', '~1')
+}
+
+/** TypeBox leaves Unsafe schemas to their author; ours are string enumerations (`StringEnum`) and objects that a resolver reads. */
+TypeRegistry.Set('Unsafe', (schema: { enum?: unknown[]; type?: string }, value) => {
+  if (Array.isArray(schema.enum)) return schema.enum.includes(value)
+  if (schema.type !== 'object')
+    throw new TypeError('an Unsafe schema is an enum or an open object, nothing else is checked')
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+})
+
+export const compileSchema = (schema: TSchema): TypeCheck<TSchema> => TypeCompiler.Compile(schema)

@@ -1,11 +1,10 @@
+import { type OutgoingHttpHeaders, STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { answerClientError } from './answer-client-error.js'
+import type { ErrorCode } from '../../schemas/errors.js'
 import { convertHttp } from './convert.js'
-import { renderHttpError } from './render-http.js'
+import { renderHttpError } from './render-errors.js'
 import { ERROR_TABLE } from './table.js'
-
-export { answerClientError }
 
 /** Answers an error in the plain HTTP shape and logs it under its request id, with its cause only where we did not expect it. */
 export function answerHttpError(thrown: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -24,3 +23,34 @@ export default fp(
   },
   { name: 'errors', dependencies: ['request-id'] },
 )
+
+const CODES: Record<string, ErrorCode> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+}
+
+/**
+ * The whole HTTP answer to bytes that never became a request: Node's parser gave up (RFC 9110: 400, 408 or 431), so no hook runs
+ * and headers must be written by hand. The connection closes after it.
+ *
+ * @param headers what every answer of the service carries.
+ */
+export function answerClientError(
+  parserCode: string | undefined,
+  requestId: string,
+  headers: OutgoingHttpHeaders,
+): string {
+  const code = CODES[parserCode ?? ''] ?? 'bad_request'
+  const { status, body } = renderHttpError({ code, message: ERROR_TABLE[code].message, details: {} }, requestId)
+  const text = JSON.stringify(body)
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    `X-Request-Id: ${requestId}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}`),
+    'Connection: close',
+    '',
+    text,
+  ].join('\r\n')
+}

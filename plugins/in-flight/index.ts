@@ -1,8 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { ToolError } from '../../schemas/errors.js'
-import { holdPlaces, type Count, type HeldPlaces } from './held-places.js'
-import { hasLeft, whenOver } from './when-over.js'
+import { type Count, hasLeft, type HeldPlaces, holdPlaces, whenOver } from './held-places.js'
 
 export interface InFlightOptions {
   /** Requests this scope works on at a time; 0 for no bound. */

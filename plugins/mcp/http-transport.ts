@@ -1,9 +1,22 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { PassThrough, type Readable } from 'node:stream'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { JSONRPCMessage, JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js'
-import { AnswerCollector } from './collect-answers.js'
-import { prepareRequest } from './prepare-request.js'
-import type { RpcErrorBody } from './rpc-problem.js'
+import { ToolError } from '../../schemas/errors.js'
+import { convertHttp } from '../errors/convert.js'
+import { renderHttpError } from '../errors/render-errors.js'
+import {
+  AnswerCollector,
+  BATCH_VERSION,
+  isSupported,
+  prepareRequest,
+  type ProtocolVersion,
+  RPC,
+  rpcError,
+  type RpcErrorBody,
+  RpcProblem,
+  SUPPORTED_VERSIONS,
+} from './read-envelope.js'
 
 /** A call that takes longer becomes a stream, so that proxies and clients see it is alive. */
 const STREAM_AFTER_MS = 5000
@@ -12,7 +25,7 @@ const KEEP_ALIVE_MS = 10_000
 const BACKLOG = 4 * 1024 * 1024
 
 /** JSON text, a stream of server-sent events, or null when the client left before there was either. */
-export type HttpAnswer = string | Readable | null
+type HttpAnswer = string | Readable | null
 
 /**
  * The transport of ONE request to the MCP endpoint: it lives and dies with it, as does the Server behind it, so that no answer can
@@ -127,4 +140,67 @@ export class HttpTransport implements Transport {
     this.#openStream().write(': working\n\n')
     this.#timer = setTimeout(() => this.#keepAlive(), KEEP_ALIVE_MS)
   }
+}
+
+/**
+ * What the headers of a POST to the MCP endpoint must say, checked before its body is read (MCP Streamable HTTP, "Sending
+ * Messages" and "Protocol Version Header"). Returns the protocol version of the request.
+ *
+ * Throws ToolError `not_acceptable` (406), `unsupported_media_type` (415) or `unsupported_protocol_version` (400).
+ */
+export function checkHeaders(headers: IncomingHttpHeaders): ProtocolVersion {
+  const accepted = acceptedTypes(headers.accept ?? '')
+  if (!accepts(accepted, 'application', 'json') || !accepts(accepted, 'text', 'event-stream')) {
+    throw new ToolError('not_acceptable', 'The client must accept both application/json and text/event-stream.')
+  }
+  const mediaType = (headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase()
+  if (mediaType !== 'application/json') {
+    throw new ToolError('unsupported_media_type', 'The body must be application/json.')
+  }
+  const encoding = headers['content-encoding'] ?? 'identity'
+  if (encoding.toLowerCase() !== 'identity') {
+    throw new ToolError('unsupported_media_type', 'The body must not be compressed.')
+  }
+  const version = headers['mcp-protocol-version'] ?? BATCH_VERSION
+  if (typeof version !== 'string' || !isSupported(version)) {
+    throw new ToolError(
+      'unsupported_protocol_version',
+      `Unsupported protocol version (supported versions: ${SUPPORTED_VERSIONS.join(', ')})`,
+      { supported: [...SUPPORTED_VERSIONS] },
+    )
+  }
+  return version
+}
+
+/** Media ranges of an Accept header that are not ruled out by `q=0` (RFC 9110, 12.5.1). */
+function acceptedTypes(accept: string): Set<string> {
+  const types = new Set<string>()
+  for (const range of accept.toLowerCase().split(',')) {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim())
+    if (!parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))) types.add(type)
+  }
+  return types
+}
+
+const accepts = (types: Set<string>, type: string, subtype: string) =>
+  types.has(`${type}/${subtype}`) || types.has(`${type}/*`) || types.has('*/*')
+
+interface RpcErrorAnswer {
+  status: number
+  /** Seconds for `Retry-After`. */
+  retryAfter?: number
+  body: RpcErrorBody
+}
+
+/**
+ * Anything that kept an HTTP request from reaching the MCP Server, in the shape MCP clients read: 400 with the JSON-RPC code of
+ * its envelope, or the status of the HTTP rule it broke with -32000. `data` carries our own code and the request id.
+ */
+export function answerRpcError(thrown: unknown, requestId: string): RpcErrorAnswer {
+  if (thrown instanceof RpcProblem) {
+    return { status: 400, body: rpcError(thrown.id, thrown.code, thrown.message, { request_id: requestId }) }
+  }
+  const { status, retryAfter, body } = renderHttpError(convertHttp(thrown), requestId)
+  const { message, ...data } = body
+  return { status, retryAfter, body: rpcError(null, RPC.transport, message, data) }
 }

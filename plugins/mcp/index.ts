@@ -1,21 +1,18 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import { ToolError } from '../../schemas/errors.js'
 import type { AnyTool } from '../../tools/define.js'
-import { answerRpcError } from './answer-rpc-error.js'
-import { readEnvelope, type Envelope } from './check-envelope.js'
-import { checkHeaders } from './check-headers.js'
+import { answerRpcError, checkHeaders, HttpTransport } from './http-transport.js'
+import { type Envelope, type ProtocolVersion, readEnvelope } from './read-envelope.js'
 import { createMcpServer } from './create-server.js'
-import { HttpTransport } from './http-transport.js'
 import { listTool } from './list-tools.js'
-import type { ProtocolVersion } from './versions.js'
 
-type Session = Parameters<FastifyInstance['dispatcher']['dispatch']>[1]
+type CallerContext = Parameters<FastifyInstance['dispatcher']['dispatch']>[1]
 
 export interface McpOptions {
   info: { name: string; version: string }
   tools: readonly AnyTool[]
   /** Who calls: a constant where nobody authenticates. */
-  sessionOf: (request: FastifyRequest) => Session
+  contextOf: (request: FastifyRequest) => CallerContext
   /** Counts the further requests of a batch against the caller's limit; rejects when they are too many. */
   charge?: (request: FastifyRequest, times: number) => Promise<void>
 }
@@ -85,7 +82,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
 
   async function serve({ messages, batch }: Envelope, request: FastifyRequest, reply: FastifyReply) {
     const requests = messages.flatMap((message) => (message.kind === 'request' ? [message.request] : []))
-    const session = options.sessionOf(request)
+    const callerContext = options.contextOf(request)
     const transport = new HttpTransport(requests, batch)
     reply.raw.once('close', () => void transport.close())
     // Whoever left while their context was made is not told about any more.
@@ -95,7 +92,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       tools,
       requestId: () => request.id,
       callTool(call) {
-        const work = app.dispatcher.dispatch(call, session)
+        const work = app.dispatcher.dispatch(call, callerContext)
         // What changes anything is finished even when its client has left, and takes its place until then.
         request.heldPlaces?.keepUntil(work)
         return work

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { isIP, isIPv6 } from 'node:net'
 import { ToolError } from '../../schemas/errors.js'
-import type { AllowedHosts } from './allowed-hosts.js'
-import { hostnameOf, originHostOf } from './parse-host.js'
 
 /**
  * Refuses what a foreign web page could send to a server on the reader's own machine or network (DNS rebinding; MCP transports,
@@ -26,3 +25,52 @@ export function checkOrigin(request: { url: string; headers: IncomingHttpHeaders
 }
 
 const targetHostOf = (url: string) => (URL.canParse(url) ? hostnameOf(new URL(url).host) : null)
+
+interface AllowedHosts {
+  /** Whether a Host header, a request target or an Origin may name this host (as `hostnameOf` returns it). */
+  allows(hostname: string): boolean
+}
+
+const LOOPBACK = ['localhost', '127.0.0.1', '::1']
+const WILDCARDS = new Set(['0.0.0.0', '::'])
+
+/**
+ * The hosts this server answers for: loopback names, the bind host, the host of the public URL and what the operator listed (D7).
+ * Ports do not count, since a proxy or a container may map them.
+ *
+ * Bound to a wildcard address, the server has as many addresses as the machine, so any IP literal is allowed too: a page that
+ * rebinds DNS always comes with a name. Names must still be listed.
+ */
+export function allowedHosts(options: {
+  host: string
+  publicUrl?: string
+  allowedHosts: readonly string[]
+}): AllowedHosts {
+  const names = new Set(LOOPBACK)
+  const bindHost = hostnameOf(options.host)
+  if (bindHost !== null) names.add(bindHost)
+  if (options.publicUrl !== undefined) names.add(hostnameOf(new URL(options.publicUrl).host) ?? '')
+  for (const entry of options.allowedHosts) names.add(hostnameOf(entry) ?? '')
+  names.delete('')
+  const anyAddress = bindHost !== null && WILDCARDS.has(bindHost)
+  return { allows: (hostname) => names.has(hostname) || (anyAddress && isIP(hostname) !== 0) }
+}
+
+const AUTHORITY = /^(?:\[([0-9a-f:.]+)\]|([^\s:/?#@[\]\\]+))(?::(\d{1,5}))?$/i
+
+/**
+ * The host of `host`, `host:port`, `[v6]` or `[v6]:port`, in lower case and without brackets; a bare IPv6 address is taken too.
+ * Null for anything else (userinfo, paths, blanks): a host that needs interpretation is not one of ours.
+ */
+function hostnameOf(authority: string): string | null {
+  if (isIPv6(authority)) return authority.toLowerCase()
+  const match = AUTHORITY.exec(authority)
+  return match === null ? null : (match[1] ?? match[2]!).toLowerCase()
+}
+
+/** The host of an `Origin` header, or null when it is not the serialisation of an http(s) origin (RFC 6454, 6.2). */
+function originHostOf(origin: string): string | null {
+  const url = URL.canParse(origin) ? new URL(origin) : null
+  if (url === null || url.origin !== origin.toLowerCase()) return null
+  return url.protocol === 'http:' || url.protocol === 'https:' ? hostnameOf(url.host) : null
+}

@@ -1,6 +1,5 @@
 import fp from 'fastify-plugin'
-import { allowedHosts } from './allowed-hosts.js'
-import { checkOrigin } from './check-origin.js'
+import { allowedHosts, checkOrigin } from './check-origin.js'
 
 export interface OriginGuardOptions {
   host: string

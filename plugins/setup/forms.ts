@@ -1,9 +1,14 @@
-import { describeRegistration, describeRemoval, describeTest } from './describe-outcome.js'
-import { findFieldErrors, withoutValues, type FieldErrors } from './find-field-errors.js'
-import { REGISTER_TOOL, REMOVE_TOOL, TEST_TOOL } from './form-fields.js'
-import { noticeOf, type Notice } from './notice.js'
+import type { ServiceError } from '../errors/convert.js'
+import {
+  type FieldErrors,
+  findFieldErrors,
+  readForm,
+  REGISTER_TOOL,
+  REMOVE_TOOL,
+  TEST_TOOL,
+  withoutValues,
+} from './form-fields.js'
 import type { ToolAnswer } from './ports.js'
-import { readForm } from './read-form.js'
 
 /** What became of a form, for the page after it. */
 export interface Outcome {
@@ -63,3 +68,48 @@ function describeRefusedRegistration(
   const message = withoutValues(error.message, sent)
   return { notice: noticeOf('Nothing was stored.', { ...error, message }), errors: null, staysHere: true }
 }
+
+/** What the page says after a registration: an unreachable PCE is a warning, not a loss (D18). */
+function describeRegistration(value: object): Notice {
+  const { connection } = value as { connection?: { ok: boolean; error?: { message: string } } }
+  if (connection?.ok === false) {
+    const reason = connection.error?.message ?? 'It did not answer.'
+    return notice('warning', 'Your credentials are stored, but the PCE could not be used with them yet.', reason)
+  }
+  const tried = connection?.ok === true ? 'The PCE accepted them.' : ''
+  return notice('good', 'Your PCE credentials are stored.', `${tried} Every tool of your role is available now.`.trim())
+}
+
+function describeRemoval(value: object): Notice {
+  const { status } = value as { status?: string }
+  return status === 'noop'
+    ? notice('warning', 'There were no credentials to remove.')
+    : notice('good', 'Your PCE credentials are removed.', 'Tools that need a PCE no longer work for you.')
+}
+
+function describeTest(answer: ToolAnswer): Notice {
+  if (!answer.ok) return noticeOf('The PCE could not be used.', answer.error)
+  const { version, latency_ms: latency } = answer.value as { version?: string; latency_ms?: number }
+  const release = version === undefined ? '' : ` It runs release ${version}.`
+  const time = latency === undefined ? '' : ` It took ${latency} ms.`
+  return notice('good', 'The PCE answered and accepts your credentials.', `${release}${time}`.trim())
+}
+
+/** One thing the page has to say at its top. Travels in the session cookie from a form to the page after it, so it is short. */
+export interface Notice {
+  kind: 'good' | 'warning' | 'bad'
+  title: string
+  text: string
+}
+
+const LONGEST_TEXT = 400
+
+const notice = (kind: Notice['kind'], title: string, text = ''): Notice => ({
+  kind,
+  title,
+  text: text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text,
+})
+
+/** An error of a tool call, with what can be done about it. */
+const noticeOf = (title: string, { message, hint }: Pick<ServiceError, 'message' | 'hint'>): Notice =>
+  notice('bad', title, hint === undefined ? message : `${message} ${hint}`)

@@ -4,25 +4,31 @@ import secureSession from '@fastify/secure-session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Identity } from '../../schemas/caller.js'
 import { ToolError, type ErrorCode } from '../../schemas/errors.js'
-import { asksForHtml, asksForJson } from './accept-types.js'
-import { allowedMethods, METHODS } from './allowed-methods.js'
-import { boundExchanges } from './bound-exchanges.js'
-import { createBrowserLogin } from './browser-login.js'
-import { checkFormOrigin } from './check-form-origin.js'
-import { CONTENT_POLICY } from './content-policy.js'
-import { convertRefusal, describeError, unauthorized, wrongType, type Refusal } from './convert-refusal.js'
-import { deriveCsrfKey, deriveSessionKey } from './derive-session-key.js'
-import { describeRefusedPost } from './describe-refused-post.js'
-import { rememberEndedSessions } from './ended-sessions.js'
+import { allowedMethods, asksForHtml, asksForJson, checkFormOrigin, METHODS } from './check-request.js'
+import { boundExchanges, createBrowserLogin } from './browser-login.js'
+import { CONTENT_POLICY } from './style.js'
+import {
+  convertRefusal,
+  describeError,
+  describeRefusedForm,
+  type Refusal,
+  renderRefusalPage,
+  unauthorized,
+  wrongType,
+} from './refusals.js'
+import {
+  deriveCsrfKey,
+  deriveSessionKey,
+  readSession,
+  readSessionData,
+  keepEndedSessions,
+  SESSION_SECONDS,
+} from './browser-session.js'
 import { CSRF_FIELD, STATUS_TOOL } from './form-fields.js'
-import { FORMS, type Form, type Outcome } from './forms.js'
-import { renderLoggedOutPage } from './logged-out-page.js'
-import { beginLogin, completeLogin, endLogin } from './login-steps.js'
-import { readSession, SESSION_SECONDS } from './person-session.js'
-import type { LoginOptions, ToolAnswer, Visitor } from './ports.js'
-import { renderRefusalPage } from './refusal-page.js'
-import { readSessionData } from './session-data.js'
-import type { SetupOptions } from './setup-options.js'
+import { type Form, FORMS, type Outcome } from './forms.js'
+import { renderLoggedOutPage } from './page-layout.js'
+import { beginLogin, completeLogin, endLogin } from './log-in.js'
+import type { LoginOptions, SetupOptions, ToolAnswer, Visitor } from './ports.js'
 import { renderSetupPage } from './setup-page.js'
 
 export { deriveSessionKey }
@@ -47,7 +53,7 @@ export default async function setup(
   options: SetupOptions<FastifyRequest, FastifyReply>,
 ): Promise<void> {
   const { publicUrl, issuer, sessionKey, now = () => Date.now() } = options
-  const ended = options.endedSessions ?? rememberEndedSessions(now)
+  const ended = keepEndedSessions(options.usedTokens)
   const basePath = new URL(publicUrl).pathname.replace(/\/$/, '')
   const canLogIn = options.login !== undefined
 
@@ -167,8 +173,8 @@ export default async function setup(
 
   function addLoginRoutes(client: LoginOptions) {
     const login = createBrowserLogin({ ...client, issuer, publicUrl, fetch: options.fetch ?? fetch, now })
-    const { groupsOfRole, limitCaller, claimLogin } = options
-    const ports = { login, groupsOfRole, ended, claimLogin, runExchange: boundExchanges(), now }
+    const { groupsOfRole, limitCaller, usedTokens } = options
+    const ports = { login, groupsOfRole, ended, usedTokens, runExchange: boundExchanges(), now }
     app.get('/setup/login', { onRequest: limitCaller }, async (request, reply) => {
       const again = (request.query as { again?: unknown }).again === '1'
       return reply.redirect(await beginLogin(dataOf(request), again, ports))
@@ -196,11 +202,13 @@ export default async function setup(
   }
 
   async function audit(request: FastifyRequest, reason: ErrorCode) {
+    const identity = request.setupVisit?.identity
+    // Refusals of strangers are in the service log alone: an entry for each would let anybody fill the disk of the audit log.
+    if (identity === undefined) return
     const route = request.routeOptions.url ?? '/setup'
-    const identity = request.setupVisit?.identity ?? null
+    const form = { reason, route, requestId: request.id, client: request.headers['user-agent'] }
     try {
-      const facts = { route, requestId: request.id, client: request.headers['user-agent'] }
-      await options.auditRefused(describeRefusedPost(reason, facts, identity, options.roleOf))
+      await options.audit(describeRefusedForm(form, identity, options.roleOf(identity), now()))
     } catch (err) {
       request.log.error({ err }, 'the audit log cannot be written')
     }

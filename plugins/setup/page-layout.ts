@@ -1,5 +1,5 @@
 import { html } from 'ghtml'
-import type { Notice } from './notice.js'
+import type { Notice } from './forms.js'
 import { STYLE_ELEMENT } from './style.js'
 
 const SHIELD =
@@ -8,7 +8,7 @@ const ICON = `data:image/svg+xml,${encodeURIComponent(
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path fill="#0b5c7a" d="${SHIELD}"/></svg>`,
 )}`
 
-export interface Page {
+interface Page {
   title: string
   /** HTML. */
   body: string
@@ -60,3 +60,43 @@ export const renderNotice = ({ kind, title, text }: Notice, more = ''): string =
     <h2>${title}</h2>
     !${text === '' ? '' : html`<p>${text}</p>`} !${more}
   </div>`
+
+interface MessagePage {
+  title: string
+  text: string
+  hint?: string
+  /** A machine-readable code, for whoever is asked for help. */
+  code?: string
+  requestId?: string
+  /** Where to go from here. */
+  link?: { href: string; label: string }
+}
+
+/** A page that says one thing: an error, or good-bye. */
+export const renderMessagePage = ({ title, text, hint, code, requestId, link }: MessagePage): string =>
+  layOut({
+    title,
+    body: html`<div class="card">
+      <h1>${title}</h1>
+      <p>${text}</p>
+      !${hint === undefined ? '' : html`<p>${hint}</p>`}
+      !${
+        link === undefined
+          ? ''
+          : html`<div class="buttons"><a class="button primary" href="${link.href}">${link.label}</a></div>`
+      }
+      !${
+        code === undefined
+          ? ''
+          : html`<p class="foot">Error <code>${code}</code>, request <code>${requestId ?? ''}</code></p>`
+      }
+    </div>`,
+  })
+
+/** The session here is over; the one at the identity provider is not ours to end, so the next login asks for the password. */
+export const renderLoggedOutPage = (basePath: string, canLogIn: boolean): string =>
+  renderMessagePage({
+    title: 'You are logged out',
+    text: 'This page no longer knows you. At your identity provider you may still be logged in.',
+    ...(canLogIn && { link: { href: `${basePath}/setup/login?again=1`, label: 'Log in again' } }),
+  })

@@ -1,12 +1,58 @@
-import type { Identity, Owner, Role } from '../../schemas/caller.js'
-import type { ErrorCode } from '../../schemas/errors.js'
+import type { AuditEntry } from '../../schemas/audit.js'
+import type { Identity, Role } from '../../schemas/caller.js'
+import type { UsedTokens } from '../../schemas/state.js'
 import type { ServiceError } from '../errors/convert.js'
+import type { Fetch } from './find-provider.js'
+
+/** What the composition wires to this room. `Request` and `Reply` are the web framework's. */
+export interface SetupOptions<Request, Reply> {
+  /** Without a slash at its end. */
+  publicUrl: string
+  issuer: string
+  /** 32 bytes, see `deriveSessionKey`. */
+  sessionKey: Buffer
+  /** Absent, only bearer tokens are taken. */
+  login?: LoginOptions
+  groupsOfRole: Readonly<Record<Role, readonly string[]>>
+  roleOf: (identity: Identity) => Role | null
+  /** Whether users may go without the check of the PCE's certificate. */
+  allowInsecureTls: boolean
+  /**
+   * Who sent a request, by its Authorization header. Rejects with ToolError `unauthorized`, with the challenge set on the reply,
+   * `keys_unavailable` or `rate_limited`.
+   */
+  authenticate: (request: Request, reply: Reply) => Promise<Identity>
+  /** Who an access token stands for. Rejects with ToolError `unauthorized {reason}` or `keys_unavailable`. */
+  verifyToken: (token: string, request: Request) => Promise<Identity>
+  /** The value of WWW-Authenticate for a request without a token. */
+  challenge: () => string
+  /** One tool call of this person. Never rejects. */
+  callTool: (name: string, args: Record<string, unknown>, identity: Identity, request: Request) => Promise<ToolAnswer>
+  /** Resolves once the entry is written; rejects when it cannot be. */
+  audit: (entry: AuditEntry) => Promise<void>
+  /**
+   * Asked before a test of the connection; `request.setupVisit` says who sends it. Rejects with ToolError
+   * `rate_limited {retry_after}`.
+   */
+  limitPceTries?: (request: Request) => Promise<void>
+  /**
+   * Asked once for every request of somebody who is known, and for every step of a login, which may cost the identity provider something:
+   * `request.setupVisit` is null there. What else a stranger may ask for is not limited by caller. Rejects with ToolError
+   * `rate_limited {retry_after}`.
+   */
+  limitCaller: (request: Request) => Promise<void>
+  /** Where logins that were used and sessions that were ended are remembered, for every process. */
+  usedTokens: UsedTokens
+  fetch?: Fetch
+  /** Milliseconds since the epoch. */
+  now?: () => number
+}
 
 /** What a tool call came to, as the dispatcher tells it. */
 export type ToolAnswer = { ok: true; value: object } | { ok: false; error: ServiceError }
 
 /** One call of a tool on behalf of whoever is at the page: the same gates, checks and audit entries as over MCP. Never rejects. */
-export type CallTool = (name: string, args: Record<string, unknown>) => Promise<ToolAnswer>
+type CallTool = (name: string, args: Record<string, unknown>) => Promise<ToolAnswer>
 
 /** Who is at the page, and what they may have done for them. */
 export interface Visitor {
@@ -15,36 +61,6 @@ export interface Visitor {
   role: Role | null
   call: CallTool
 }
-
-/** A POST that never became a tool call, for the audit log. Holds nothing of what was sent. */
-export interface RefusedPost {
-  reason: ErrorCode
-  /** The path, without its query. */
-  route: string
-  /** The tool that the form stands for, where it stands for one. */
-  tool?: string
-  /** Null where nobody was logged in. */
-  identity: Owner | null
-  role: Role | null
-  requestId: string
-  /** What the browser calls itself. */
-  client?: string
-}
-
-/**
- * Which sessions were ended before their time. The cookie alone cannot know: whoever has a copy of it could go on using it. `until`, in
- * milliseconds since the epoch, is when the session ends by itself and may be forgotten here.
- */
-export interface EndedSessions {
-  add(id: string, until: number): Promise<void>
-  has(id: string): Promise<boolean>
-}
-
-/**
- * Of all the callbacks with one `state`, in any number of processes, exactly one ever resolves with true. The state may be forgotten after
- * `until`, in milliseconds since the epoch.
- */
-export type ClaimLogin = (state: string, until: number) => Promise<boolean>
 
 /** How people log in with a browser: a client of the identity provider (D17). */
 export interface LoginOptions {

@@ -1,6 +1,5 @@
 import { html } from 'ghtml'
-import type { FieldErrors } from './find-field-errors.js'
-import { CSRF_FIELD, FORM_FIELDS, type FormField } from './form-fields.js'
+import { CSRF_FIELD, type FieldErrors, FORM_FIELDS, type FormField } from './form-fields.js'
 
 export interface RegistrationForm {
   action: string

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto'
+
 /** The style sheet of every page, as its hash in the content policy is made from it. */
-export const STYLE = `
+const STYLE = `
 :root {
   color-scheme: light dark;
   --page: #f4f6f8; --card: #ffffff; --text: #17212b; --soft: #52606d; --line: #d3dae1; --field: #ffffff; --edge: #7b8794;
@@ -107,3 +109,16 @@ details[open] > summary { margin-bottom: 0.75rem; }
 
 /** It stands inside the page, because nothing may be loaded. */
 export const STYLE_ELEMENT = `<style>${STYLE}</style>`
+
+/**
+ * The Content-Security-Policy of our pages: nothing runs, nothing is loaded, forms go to this server only. The style sheet is let in by its
+ * hash, the icon stands inside the page as well.
+ */
+export const CONTENT_POLICY = [
+  "default-src 'none'",
+  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  'img-src data:',
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ')

@@ -35,7 +35,7 @@ export interface AuthenticatedRates {
 
 /**
  * The same tools/call with and without authentication: signature, claims, role, the caller's limits' code path (the limits themselves
- * are off), session and audit, for a score of callers. Both servers run at once and are measured in turn.
+ * are off), caller context and audit, for a score of callers. Both servers run at once and are measured in turn.
  */
 export async function measureAuthenticated(): Promise<AuthenticatedRates> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-bench-'))

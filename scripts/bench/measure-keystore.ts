@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openKeystoreFile } from '../../composition/open-keystore.js'
+import { openKeystoreFile } from '../../storage/keystore/open-keystore.js'
 
 const USERS = 10_000
 const LOOK_UPS = 20_000

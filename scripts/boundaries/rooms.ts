@@ -53,6 +53,7 @@ const PLUGIN_LIBRARIES: Record<string, { door?: readonly string[]; inside?: read
     door: ['@fastify/csrf-protection', '@fastify/formbody', '@fastify/secure-session'],
     inside: ['ghtml', 'openid-client'],
   },
+  'request-id': { door: ['node:crypto'] },
   'rate-limits': { door: ['@fastify/rate-limit'] },
   'security-headers': { door: ['@fastify/helmet'] },
 }
@@ -207,18 +208,10 @@ export const ROOMS: readonly Room[] = [
   {
     name: 'app.ts',
     files: ['app.ts'],
-    mayImport: ['plugins/*/index.ts', 'app/**', 'composition/**', 'tools/define.ts', 'schemas/**'],
+    mayImport: ['plugins/*/index.ts', 'composition/**', 'tools/define.ts', 'schemas/**'],
     packages: ['fastify', 'node:*'],
     production: true,
     why: 'Composition only: the pipeline in registration order, through doors.',
-  },
-  {
-    name: 'app',
-    files: ['app/**'],
-    mayImport: ['plugins/*/index.ts', 'schemas/**'],
-    packages: ['fastify'],
-    production: true,
-    why: 'The basis of the pipeline: how requests are taken in, whatever the mode.',
   },
   {
     name: 'http.ts',

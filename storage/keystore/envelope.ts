@@ -1,9 +1,7 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import type { Owner } from '../../schemas/caller.js'
 import type { PceCredentials } from '../../schemas/credentials.js'
 import type { SealedCredentials } from '../../schemas/state.js'
-import type { Kek, Keys } from './identify-keys.js'
-import { readCredentials } from './read-credentials.js'
 
 const ALGORITHM = 'aes-256-gcm'
 const KEY_BYTES = 32
@@ -97,3 +95,54 @@ function decrypt(key: Buffer, blob: Uint8Array, boundTo: Buffer): Buffer {
   const plain = decipher.update(blob.subarray(1 + NONCE_BYTES, end))
   return Buffer.concat([plain, decipher.final()])
 }
+
+const FIELDS = {
+  host: 'string',
+  port: 'number',
+  orgId: 'number',
+  apiKey: 'string',
+  apiSecret: 'string',
+  tlsVerify: 'boolean',
+} as const satisfies Partial<Record<keyof PceCredentials, string>>
+
+/** What was sealed, when it has the shape of this version. Throws Error, never with a value. */
+function readCredentials(value: unknown): PceCredentials {
+  const found = value as Record<string, unknown> | null
+  for (const [field, type] of Object.entries(FIELDS)) {
+    if (typeof found?.[field] !== type) throw new Error(`the sealed credentials have no ${field}`)
+  }
+  return value as PceCredentials
+}
+
+/** A key-encryption key with the name by which records say who wrapped them. */
+interface Kek {
+  /** 32 bytes. */
+  key: Buffer
+  id: string
+}
+
+export interface Keys {
+  /** Wraps what is written. */
+  current: Kek
+  /** Of one or both. */
+  ids: readonly string[]
+  /** The key of this id, if it is one of them. */
+  find: (id: string) => Kek | undefined
+}
+
+/** Names the keys. */
+export function identifyKeys(kek: Buffer, previousKek: Buffer | undefined): Keys {
+  const current = identify(kek)
+  const previous = previousKek && identify(previousKek)
+  const known = previous ? [current, previous] : [current]
+  return { current, ids: known.map(({ id }) => id), find: (id) => known.find((kek) => kek.id === id) }
+}
+
+/**
+ * The id is a fingerprint that only whoever has the key can make, and that tells nothing about 32 random bytes. It serves as the check
+ * value of the keystore too.
+ */
+const identify = (key: Buffer): Kek => ({
+  key,
+  id: createHmac('sha256', key).update('svc-mcp keystore: id of a key-encryption key').digest('hex').slice(0, 32),
+})

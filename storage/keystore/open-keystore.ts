@@ -1,35 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import type { Owner } from '../../schemas/caller.js'
-import type { PceCredentials } from '../../schemas/credentials.js'
+import type { PerUserConfig } from '../../schemas/config.js'
+import type { Keystore, PceCredentials } from '../../schemas/credentials.js'
 import { ToolError } from '../../schemas/errors.js'
-import type { CredentialRecords, Notes, SealedCredentials } from '../../schemas/state.js'
-import { checkKek, isNewKey, mayPut } from './check-kek.js'
-import { openCredentials, seal } from './envelope.js'
-import { identifyKeys, type Keys } from './identify-keys.js'
-import { rewrap, type RewrapCounts } from './rewrap.js'
+import type { CredentialRecords, Notes, SealedCredentials, State } from '../../schemas/state.js'
+import { openState } from '../state/open-state.js'
+import { checkKek, isNewKey, mayPut, rewrap, type RewrapCounts } from './change-kek.js'
+import { identifyKeys, type Keys, openCredentials, seal } from './envelope.js'
 
 const OUTDATED = 'MCP_KEK was changed in the keystore since this server started: restart it with the new key'
 
-/** What an owner has stored. `open` decrypts at every call and throws ToolError `credentials_unreadable`. */
-export interface StoredCredentials {
-  /** New with every registration: names this one, also to whoever keeps a client made from it. */
-  version: string
-  open: () => PceCredentials
-}
-
-/** The encrypted credentials of all users. Everything rejects with ToolError `keystore_unavailable` when the store cannot be used. */
-export interface Keystore {
-  /** Reads only; null where the owner has none. */
-  find: (owner: Owner) => Promise<StoredCredentials | null>
-  /** Stores in place of earlier ones; on the disk when it resolves, with the new version. */
-  write: (owner: Owner, credentials: PceCredentials) => Promise<string>
-  /** Resolves with whether there was something to remove; on the disk then, and known to every process. */
-  remove: (owner: Owner) => Promise<boolean>
+/** The keystore with what only the operator's command does. */
+export interface RewrappableKeystore extends Keystore {
   /**
-   * Wraps every data key with the current key-encryption key (MCP_KEK) that the previous one has wrapped. May be stopped at any
-   * moment and begun again, beside running servers that have both keys.
+   * Wraps with the current key-encryption key (MCP_KEK) every data key that the previous one has wrapped. May be stopped at any moment
+   * and begun again, beside running servers that have both keys.
    */
-  rewrap: () => Promise<RewrapCounts>
+  rewrap(): Promise<RewrapCounts>
 }
 
 export interface KeystoreOptions {
@@ -48,7 +35,13 @@ export interface KeystoreOptions {
  *
  * @throws {StartupError} (rejects) when it is not, or the file cannot be read.
  */
-export async function openKeystore({ records, notes, kek, previousKek, path }: KeystoreOptions): Promise<Keystore> {
+export async function openKeystore({
+  records,
+  notes,
+  kek,
+  previousKek,
+  path,
+}: KeystoreOptions): Promise<RewrappableKeystore> {
   const keys = identifyKeys(kek, previousKek)
   await checkKek(keys, { records, notes, path })
 
@@ -92,5 +85,31 @@ async function orUnavailable<T>(work: () => Promise<T>): Promise<T> {
       {},
       { cause, hint },
     )
+  }
+}
+
+export interface KeystoreFile {
+  state: State
+  keystore: RewrappableKeystore
+}
+
+const IF_NEW =
+  'it is a new, empty keystore, and nobody is registered. If there was one before, check the path and the mount'
+
+/**
+ * Opens the file at MCP_KEYSTORE_PATH, or makes it, and the keystore in it. `now` in milliseconds since the epoch; `warn` takes lines for
+ * the operator. Rejects with StartupError in one line.
+ */
+export async function openKeystoreFile(
+  { path, kek, previousKek }: PerUserConfig['keystore'],
+  { now, warn }: { now: () => number; warn?: (line: string) => void },
+): Promise<KeystoreFile> {
+  const state = openState(path, { now, variable: 'MCP_KEYSTORE_PATH', warn, ifNew: IF_NEW })
+  try {
+    const { credentials: records, notes } = state
+    return { state, keystore: await openKeystore({ records, notes, kek, previousKek, path }) }
+  } catch (error) {
+    state.close()
+    throw error
   }
 }

@@ -3,9 +3,8 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createFileAudit, type AuditLog } from '../../plugins/dispatcher/audit.js'
-import type * as auditRoom from '../../plugins/dispatcher/audit.js'
-import type * as logFile from '../../plugins/dispatcher/log-file.js'
+import type * as auditRoom from '../../plugins/dispatcher/audit-log.js'
+import { type AuditLog, createFileAudit } from '../../plugins/dispatcher/audit-log.js'
 
 /** Opens a name only, nothing to read or write: Linux has it, Node does not name it. */
 const O_PATH = 0x200000
@@ -90,10 +89,8 @@ async function watched(t: Test) {
       fs.fdatasyncSync(fd)
     },
   }
-  const logFileRoom = await t.mockImport<typeof logFile>('../../plugins/dispatcher/log-file.js', { 'node:fs': node })
-  const { createFileAudit: create } = await t.mockImport<typeof auditRoom>('../../plugins/dispatcher/audit.js', {
+  const { createFileAudit: create } = await t.mockImport<typeof auditRoom>('../../plugins/dispatcher/audit-log.js', {
     'node:fs': node,
-    '../../plugins/dispatcher/log-file.js': logFileRoom,
   })
   const path = join(t.testdir(), 'audit.log')
   const release = () => {
@@ -239,7 +236,7 @@ t.test('what is no file', async (t) => {
     execFileSync('mkfifo', [path])
     const script = `
       import { constants, openSync, readSync } from 'node:fs'
-      import { createFileAudit } from './plugins/dispatcher/audit.ts'
+      import { createFileAudit } from './plugins/dispatcher/audit-log.ts'
       const [path] = process.argv.slice(1)
       const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
       const audit = createFileAudit(path)
@@ -289,7 +286,7 @@ t.test('what is no file', async (t) => {
     audit.reopen()
     audit.close()
     const script = `
-      import { createFileAudit } from './plugins/dispatcher/audit.ts'
+      import { createFileAudit } from './plugins/dispatcher/audit-log.ts'
       const audit = createFileAudit('/dev/stdout')
       audit.write({ call_id: 'out' })
       await audit.sync()

@@ -641,7 +641,7 @@ t.test('when something is in the way', async (t) => {
     const dispatch = () => {
       client = new AbortController()
       const call = { name: 'watched', arguments: {}, requestId: 'r', signal: client.signal, progress() {} }
-      return bench.app.dispatcher.dispatch({ ...call, confirmToken: token }, bench.sessionFor('ann'))
+      return bench.app.dispatcher.dispatch({ ...call, confirmToken: token }, bench.contextFor('ann'))
     }
     leaves = true
     t.match(await dispatch(), { ok: false, error: { code: 'cancelled' } })

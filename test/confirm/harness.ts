@@ -7,13 +7,12 @@ import type { Test } from 'tap'
 import type { PceClient } from '../../pce-client/index.js'
 import { createConfirmations } from '../../plugins/confirm/create-confirmations.js'
 import confirm from '../../plugins/confirm/index.js'
-import { createRouteAudit } from '../../plugins/dispatcher/audit-route.js'
-import { createCallScope } from '../../plugins/dispatcher/call-scope.js'
-import { confirmGate } from '../../plugins/dispatcher/gates/confirm.js'
-import { pceGate } from '../../plugins/dispatcher/gates/pce.js'
-import { roleGate } from '../../plugins/dispatcher/gates/role.js'
+import { createRouteAudit } from '../../plugins/dispatcher/record-call.js'
+import { createCallScope } from '../../plugins/dispatcher/run-handler.js'
+import { confirmGate } from '../../plugins/dispatcher/confirm-gate.js'
+import { pceGate, roleGate } from '../../plugins/dispatcher/admit-call.js'
 import dispatcher from '../../plugins/dispatcher/index.js'
-import type { Session } from '../../plugins/dispatcher/session.js'
+import type { CallerContext } from '../../plugins/dispatcher/call.js'
 import errors from '../../plugins/errors/index.js'
 import mcp from '../../plugins/mcp/index.js'
 import requestId, { requestIdOf } from '../../plugins/request-id/index.js'
@@ -33,7 +32,7 @@ import { connect, noCredentials, NOW, type Json } from '../tools/harness.js'
 export const PUBLIC_URL = 'https://mcp.example.test'
 const ISS = 'https://id.example.test'
 
-interface Person extends Pick<Session, 'roleProblem' | 'pceProblem'> {
+interface Person extends Pick<CallerContext, 'roleProblem' | 'pceProblem'> {
   role: Role | null
   iss?: string
   sub?: string
@@ -128,7 +127,7 @@ export async function startConfirming(t: Test, options: Options = {}) {
   const lines: string[] = []
   const scope = createCallScope()
   const tools = options.tools ?? realTools
-  const sessionFor = (name: string): Session => {
+  const contextFor = (name: string): CallerContext => {
     const { role, iss = ISS, sub = name, hasPce = true, ...problems } = PEOPLE[name]!
     const caller: Caller = { mode: 'per_user', role, iss, sub }
     return {
@@ -142,7 +141,7 @@ export async function startConfirming(t: Test, options: Options = {}) {
   }
   const presence = pceGate('Register at /setup.', { setup_path: '/setup' })
   const nameOf = (request: FastifyRequest) => String(request.headers['x-user'])
-  const known = new WeakMap<FastifyRequest, Session>()
+  const known = new WeakMap<FastifyRequest, CallerContext>()
 
   const app = fastify({
     genReqId: requestIdOf,
@@ -161,24 +160,24 @@ export async function startConfirming(t: Test, options: Options = {}) {
     now,
   })
   await app.register(async (secured) => {
-    secured.addHook('preHandler', async (request) => void known.set(request, sessionFor(nameOf(request))))
+    secured.addHook('preHandler', async (request) => void known.set(request, contextFor(nameOf(request))))
     await secured.register(mcp, {
       info: { name: 'svc-mcp', version: '0.1.0' },
       tools,
-      sessionOf: (request) => known.get(request)!,
+      contextOf: (request) => known.get(request)!,
     })
     await secured.register(confirm, {
       confirmations,
       tools,
-      sessionOf: (request) => known.get(request) ?? null,
+      contextOf: (request) => known.get(request) ?? null,
       ownerOf: (request) => {
-        const { iss, sub } = sessionFor(nameOf(request)).caller
+        const { iss, sub } = contextFor(nameOf(request)).caller
         return { iss: iss!, sub: sub! }
       },
       checkCall(tool, request) {
-        const session = known.get(request)!
-        roleGate.check({ tool, session })
-        presence.check({ tool, session })
+        const callerContext = known.get(request)!
+        roleGate.check({ tool, callerContext })
+        presence.check({ tool, callerContext })
       },
       audit: createRouteAudit(auditLog),
       now,
@@ -234,7 +233,7 @@ export async function startConfirming(t: Test, options: Options = {}) {
     auditing,
     lines,
     scope,
-    sessionFor,
+    contextFor,
     post,
     confirming,
     callOf,

@@ -8,11 +8,11 @@ import { writeFileSync } from 'node:fs'
 import type { AddressInfo, Socket } from 'node:net'
 import t from 'tap'
 import context from '../../plugins/context/index.js'
-import { createPcePool } from '../../plugins/context/create-pce-pool.js'
-import { explainNoRole, mapRole } from '../../plugins/context/map-role.js'
+import { createPcePool } from '../../plugins/context/find-pce.js'
+import { createUserPces } from '../../plugins/context/user-pces.js'
+import { explainNoRole, mapRole } from '../../plugins/context/open-context.js'
 import { createPceClient, type PceClient } from '../../pce-client/index.js'
-import { composeUserPces } from '../../composition/compose-user-pces.js'
-import { createCallScope } from '../../plugins/dispatcher/call-scope.js'
+import { createCallScope } from '../../plugins/dispatcher/run-handler.js'
 import type { Identity, Role } from '../../schemas/caller.js'
 import { startForwardProxy } from '../pce-client/contract/transport/start-forward-proxy.js'
 import { until } from '../pce-client/support.js'
@@ -108,25 +108,25 @@ t.test('the context of a request', async (t) => {
   await app.register(stub('dispatcher'))
   await app.register(async (secured) => {
     await secured.register(context, {
-      openSession(identity) {
+      openContext(identity) {
         seen.push(identity)
         if (identity.sub === 'broken') return Promise.reject(new Error('no session'))
         return Promise.resolve({ caller: identity } as Json)
       },
     })
-    secured.get('/who', (request) => ({ session: request.callSession }))
+    secured.get('/who', (request) => ({ context: request.callerContext }))
   })
   const who = (sub?: string) => app.inject({ url: '/who', headers: sub === undefined ? {} : { 'x-sub': sub } })
-  t.match((await who('ann')).json(), { session: { caller: { sub: 'ann', iss: 'https://id.example' } } })
-  t.match((await who('bob')).json(), { session: { caller: { sub: 'bob' } } }, 'made anew for each request')
-  t.same((await who()).json(), { session: null }, 'nobody has none')
+  t.match((await who('ann')).json(), { context: { caller: { sub: 'ann', iss: 'https://id.example' } } })
+  t.match((await who('bob')).json(), { context: { caller: { sub: 'bob' } } }, 'made anew for each request')
+  t.same((await who()).json(), { context: null }, 'nobody has none')
   t.equal(seen.length, 2)
   t.equal((await who('broken')).statusCode, 500, 'without a session no route runs')
 
   const alone = fastify()
   t.teardown(() => alone.close())
   await t.rejects(async () => {
-    await alone.register(context, { openSession: () => Promise.reject(new Error()) })
+    await alone.register(context, { openContext: () => Promise.reject(new Error()) })
   }, /dependency/)
 })
 
@@ -145,14 +145,14 @@ t.test('a client is kept for one version of the credentials of one caller', asyn
       },
     }),
   })
-  const { call, openSession } = service
+  const { call, openContext } = service
   await call(ann, REGISTER, registration(pce.port, 'key-1', 's'))
   const before = pce.connections
-  const first = (await openSession(ann)).pce!
+  const first = (await openContext(ann)).pce!
   for (let round = 0; round < 5; round += 1) t.same(valuesOf(await call(ann, 'get-labels')), ['canary-of-key-1'])
   t.equal(pce.connections - before, 1, 'its connection is used again')
   t.equal(opened, 1, 'and the record decrypted once')
-  t.equal((await openSession(ann)).pce, first)
+  t.equal((await openContext(ann)).pce, first)
 
   await until(() => pce.open === 1)
   pce.hold()
@@ -170,11 +170,11 @@ t.test('a client is kept for one version of the credentials of one caller', asyn
   t.same(valuesOf(await slow[0]!), ['canary-of-key-1'], 'what is under way finishes with the key it began with')
   await slow[1]
   t.match(await replaced, { connection: { ok: true } })
-  const second = (await openSession(ann)).pce!
+  const second = (await openContext(ann)).pce!
   t.not(second, first, 'a new registration is a new client')
   t.same(valuesOf(await call(ann, 'get-labels')), ['canary-of-key-2'])
   const { facts } = await (
-    await openSession(ann)
+    await openContext(ann)
   ).credentials.register({
     host: 'localhost',
     port: pce.port,
@@ -186,10 +186,10 @@ t.test('a client is kept for one version of the credentials of one caller', asyn
   t.same(facts, { host: 'localhost', port: pce.port, orgId: 1, tlsVerify: true }, 'facts hold no key')
 
   t.match(await call(ann, DELETE), { status: 'ok' })
-  t.equal((await openSession(ann)).pce, null)
+  t.equal((await openContext(ann)).pce, null)
 
   await call(ann, REGISTER, registration(pce.port, 'key-3', 's'))
-  const sameAgain = (await openSession(ann)).pce
+  const sameAgain = (await openContext(ann)).pce
   t.ok(sameAgain)
   t.not(sameAgain, second)
 })
@@ -402,7 +402,7 @@ t.test('the rule about hosts holds at every connection, not only at the registra
     resolve: nameService({ localhost: [['127.0.0.1'], ['127.0.0.1', '169.254.169.254']] }).resolve,
   })
   t.same(valuesOf(await moved.call(ann, 'get-labels')), ['canary-of-key'])
-  ;(await moved.openSession(ann)).pce!.close()
+  ;(await moved.openContext(ann)).pce!.close()
   t.match(
     await moved.call(ann, 'get-labels'),
     { error: 'pce_unreachable', message: /cloud metadata service/ },
@@ -494,7 +494,7 @@ t.test('through a proxy', async (t) => {
 t.test('settings of the operator that fail, fail at start', async (t) => {
   const parts = { keystore: {} as never, scope: createCallScope(), log: {} as never, now: () => 0 }
   const compose = (more: object) =>
-    composeUserPces(
+    createUserPces(
       {
         http: { publicUrl: PUBLIC_URL },
         userPce: { allowedHosts: [], allowInsecureTls: false, tls: { verify: true }, ...more },

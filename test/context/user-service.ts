@@ -6,15 +6,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import type { Test } from 'tap'
-import { composeUserPces, type UserPcesParts } from '../../composition/compose-user-pces.js'
-import { openKeystoreFile } from '../../composition/open-keystore.js'
-import { explainNoRole, mapRole } from '../../plugins/context/map-role.js'
-import { createStreamAudit } from '../../plugins/dispatcher/stream-audit.js'
-import { createCallScope } from '../../plugins/dispatcher/call-scope.js'
+import { createUserPces, type UserPcesParts } from '../../plugins/context/user-pces.js'
+import { userPceGate } from '../../composition/compose-authenticated.js'
+import { openKeystoreFile } from '../../storage/keystore/open-keystore.js'
+import { createContextOpener } from '../../plugins/context/open-context.js'
+import { createStreamAudit } from '../../plugins/dispatcher/audit-log.js'
+import { createCallScope } from '../../plugins/dispatcher/run-handler.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
-import { roleGate } from '../../plugins/dispatcher/gates/role.js'
-import type { Session } from '../../plugins/dispatcher/session.js'
-import { renderError } from '../../plugins/errors/render-error.js'
+import { roleGate } from '../../plugins/dispatcher/admit-call.js'
+import { renderError } from '../../plugins/errors/render-errors.js'
 import type { Identity } from '../../schemas/caller.js'
 import type { RoleMapping, UserPceConfig } from '../../schemas/config.js'
 import type { AnyTool } from '../../tools/define.js'
@@ -86,7 +86,7 @@ export async function startUserService(t: Test, options: UserServiceOptions = {}
   const serviceLog = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') }
   const scope = createCallScope()
   const keystore = wrapKeystore(file.keystore)
-  const pces = composeUserPces(
+  const pces = createUserPces(
     {
       http: { publicUrl: PUBLIC_URL },
       userPce: {
@@ -113,7 +113,7 @@ export async function startUserService(t: Test, options: UserServiceOptions = {}
   })
   const dispatcher = createDispatcher({
     tools: options.tools ?? tools,
-    gates: [roleGate, pces.gate],
+    gates: [roleGate, userPceGate(PUBLIC_URL)],
     audit: createStreamAudit(stream),
     log: serviceLog,
     limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
@@ -127,32 +127,21 @@ export async function startUserService(t: Test, options: UserServiceOptions = {}
     file.state.close()
   })
 
-  async function openSession(identity: Identity): Promise<Session> {
-    const role = mapRole(identity, ROLES)
-    const roleProblem = role === null ? explainNoRole(identity) : undefined
-    const { iss, sub } = identity
-    const found = await pces.find(identity, role)
-    return {
-      caller: { mode: 'per_user', role, iss, sub },
-      transport: 'http',
-      ...(roleProblem && { roleProblem }),
-      ...found,
-    }
-  }
+  const openContext = createContextOpener('per_user', ROLES, pces.find)
   let requests = 0
   async function call(identity: Identity, name: string, args: object = {}): Promise<Json> {
     const requestId = `r${++requests}`
-    const session = await openSession(identity)
+    const callerContext = await openContext(identity)
     const signal = new AbortController().signal
     const result = await dispatcher.dispatch(
       { name, arguments: structuredClone(args) as Json, requestId, signal, progress: () => {} },
-      session,
+      callerContext,
     )
     return result.ok ? result.value : renderError(result.error, requestId)
   }
   return {
     call,
-    openSession,
+    openContext,
     pces,
     keystore,
     state: file.state,

@@ -1,10 +1,10 @@
 /** Who may call what: every tool there is, with every role and without one, through the dispatcher and its role gate. */
 import t from 'tap'
 import { createPceClient } from '../../pce-client/index.js'
-import { createCallScope } from '../../plugins/dispatcher/call-scope.js'
+import { createCallScope } from '../../plugins/dispatcher/run-handler.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
-import { roleGate } from '../../plugins/dispatcher/gates/role.js'
-import { renderError } from '../../plugins/errors/render-error.js'
+import { roleGate } from '../../plugins/dispatcher/admit-call.js'
+import { renderError } from '../../plugins/errors/render-errors.js'
 import type { AnyTool } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'

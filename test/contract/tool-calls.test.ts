@@ -8,13 +8,10 @@ import { mock } from 'node:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import t from 'tap'
-import type * as auditRoom from '../../plugins/dispatcher/audit.js'
-import { createCallScope } from '../../plugins/dispatcher/call-scope.js'
+import type * as auditRoom from '../../plugins/dispatcher/audit-log.js'
+import { createCallScope } from '../../plugins/dispatcher/run-handler.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
-import { auditGate } from '../../plugins/dispatcher/gates/audit.js'
-import type { Gate } from '../../plugins/dispatcher/gates/gate.js'
-import { pceGate } from '../../plugins/dispatcher/gates/pce.js'
-import { roleGate } from '../../plugins/dispatcher/gates/role.js'
+import { auditGate, type Gate, pceGate, roleGate } from '../../plugins/dispatcher/admit-call.js'
 import { createReadiness } from '../../plugins/health/check-readiness.js'
 import type { Role } from '../../schemas/caller.js'
 import { tools as realTools } from '../../tools/index.js'
@@ -304,7 +301,7 @@ t.test('an audit line that a full disk cut off does not spoil the next one', asy
     room -= written
     return written
   }
-  const { createFileAudit } = await t.mockImport<typeof auditRoom>('../../plugins/dispatcher/audit.js', {
+  const { createFileAudit } = await t.mockImport<typeof auditRoom>('../../plugins/dispatcher/audit-log.js', {
     'node:fs': { ...fs, writeSync },
   })
   const path = join(mkdtempSync(join(tmpdir(), 'audit-')), 'audit.log')
@@ -353,7 +350,7 @@ t.test('while a disk takes the entries but does not keep them, nothing changes a
       isBroken ? callback(Object.assign(new Error('EIO'), { code: 'EIO' })) : fs.fdatasync(fd, callback),
     { __promisify__: fs.fdatasync.__promisify__ },
   )
-  const { createFileAudit } = await t.mockImport<typeof auditRoom>('../../plugins/dispatcher/audit.js', {
+  const { createFileAudit } = await t.mockImport<typeof auditRoom>('../../plugins/dispatcher/audit-log.js', {
     'node:fs': { ...fs, fdatasync },
   })
   const path = join(t.testdir(), 'audit.log')

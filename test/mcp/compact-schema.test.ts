@@ -2,7 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import t from 'tap'
-import { compactSchema } from '../../plugins/mcp/compact-schema.js'
+import { compactSchema } from '../../plugins/mcp/list-tools.js'
 import { tools } from '../../tools/index.js'
 
 const compile = (schema: unknown) => {

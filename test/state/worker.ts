@@ -4,7 +4,7 @@
  */
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { openKeystoreFile } from '../../composition/open-keystore.js'
+import { openKeystoreFile } from '../../storage/keystore/open-keystore.js'
 import { openState } from '../../storage/state/open-state.js'
 import { StartupError } from '../../schemas/config.js'
 import { credentialsOf } from './support.js'

@@ -4,10 +4,10 @@
  */
 import { inspect } from 'node:util'
 import t from 'tap'
-import { openSharedPce } from '../../composition/open-shared-pce.js'
-import { createCallScope } from '../../plugins/dispatcher/call-scope.js'
+import { openSharedPce } from '../../composition/compose-authenticated.js'
+import { createCallScope } from '../../plugins/dispatcher/run-handler.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
-import { renderError } from '../../plugins/errors/render-error.js'
+import { renderError } from '../../plugins/errors/render-errors.js'
 import { tools } from '../../tools/index.js'
 import {
   DELETE,
@@ -124,9 +124,9 @@ t.test('what is wrong is said beside its field, and nothing is stored', async (t
     ['pce_port', 65_536, /1 to 65535/],
     ['pce_port', 1.5, /integer/],
     ['pce_port', '443', /integer/],
-    ['pce_org_id', 0, /from 1 on/],
-    ['pce_org_id', -1, /from 1 on/],
-    ['pce_org_id', 2 ** 60, /from 1 on/],
+    ['pce_org_id', 0, /1 or more/],
+    ['pce_org_id', -1, /1 or more/],
+    ['pce_org_id', 2 ** 60, /1 or more/],
     ['api_key', '', /empty/],
     ['api_key', '   ', /empty/],
     ['api_key', 'a\r\nx-evil: 1', /invisible/],
@@ -358,7 +358,7 @@ t.test('a keystore that is gone', async (t) => {
 
 t.test('a record that cannot be read is its owner’s trouble alone', async (t) => {
   const pce = await startEchoPce(t, pki)
-  const { call, state, openSession } = await startUserService(t, { pki })
+  const { call, state, openContext } = await startUserService(t, { pki })
   for (const [who, key] of [
     [ann, 'a'],
     [bob, 'b'],
@@ -372,7 +372,7 @@ t.test('a record that cannot be read is its owner’s trouble alone', async (t) 
     'swapped records open for nobody',
   )
   t.match(await call(ann, STATUS), { error: 'credentials_unreadable' })
-  t.equal((await openSession(ann)).pce, null)
+  t.equal((await openContext(ann)).pce, null)
   t.same(valuesOf(await call(bob, 'get-labels')), ['canary-of-b'])
   t.match(await call(ann, REGISTER, registration(pce.port, 'new', 's')), { status: 'ok' })
   t.same(valuesOf(await call(ann, 'get-labels')), ['canary-of-new'], 'registering again heals')
@@ -470,9 +470,9 @@ t.test('a key or a secret is never shown again', async (t) => {
     for (const tool of tools)
       if (tool.name !== DELETE && tool.name !== REGISTER) await say(open, users[index]!, tool.name, tool.example)
   }
-  const session = await open.openSession(users[0]!)
-  t.ok(session.pce)
-  const inspected = inspect(session, { depth: 12, showHidden: true, getters: true })
+  const context = await open.openContext(users[0]!)
+  t.ok(context.pce)
+  const inspected = inspect(context, { depth: 12, showHidden: true, getters: true })
   open.state.close()
   for (const name of [STATUS, REGISTER, 'get-labels'])
     await say(open, users[0]!, name, name === REGISTER ? with_({}) : {})
@@ -483,7 +483,7 @@ t.test('a key or a secret is never shown again', async (t) => {
     log: [...service.log, ...open.log].join('\n'),
     audit: JSON.stringify([...service.audit, ...open.audit]),
     disk: service.disk().join('\n'),
-    session: inspected,
+    context: inspected,
   })) {
     t.ok(text.length > 100, what)
     t.notOk(isShown(text), `not in the ${what}`)

@@ -2,7 +2,7 @@ import type { LookupAddress, LookupAllOptions } from 'node:dns'
 import { isIP, isIPv6, type LookupFunction } from 'node:net'
 import { StartupError } from '../../../schemas/config.js'
 import { ToolError } from '../../../schemas/errors.js'
-import { boundLookups, TIME_UP, type Patience, type Resolve } from './bound-lookups.js'
+import { boundLookups, type Patience, type Resolve, TIME_UP } from './bound-lookups.js'
 import { canonicalAddress, checkAddress } from './check-address.js'
 import { parsePceHost, type HostProblem } from './parse-pce-host.js'
 

@@ -1,0 +1,70 @@
+import type { PceClient } from '../../pce-client/index.js'
+import { ROLES, type Caller, type Identity, type Mode, type Role } from '../../schemas/caller.js'
+import type { RoleMapping } from '../../schemas/config.js'
+import type { CredentialsPort } from '../../schemas/credentials.js'
+import { ToolError } from '../../schemas/errors.js'
+
+/** The PCE of one caller. */
+export interface CallerPce {
+  /** Null where there are no PCE credentials. */
+  pce: PceClient | null
+  /** Why `pce` is null, where the reason is not simply missing credentials. */
+  pceProblem?: ToolError
+  credentials: CredentialsPort
+}
+
+/** Where the PCEs of the callers come from. Never rejects: what is wrong with one caller's PCE is for that caller to hear. */
+export type FindPce = (identity: Identity, role: Role | null) => Promise<CallerPce>
+
+/** The context of one caller over HTTP: who calls, with which role, on which PCE. */
+export interface OpenedContext extends CallerPce {
+  caller: Caller
+  /** Why the caller has no role, where there is more to say than that the groups give none. */
+  roleProblem?: ToolError
+  transport: 'http'
+  /** As the User-Agent names it. */
+  client?: string
+}
+
+/** The contexts of authenticated callers, made anew for every request: a changed group or key counts at once. */
+export function createContextOpener(
+  mode: Mode,
+  roles: RoleMapping,
+  findPce: FindPce,
+): (identity: Identity, client?: string) => Promise<OpenedContext> {
+  return async (identity, client) => {
+    const role = mapRole(identity, roles)
+    const { iss, sub } = identity
+    return {
+      caller: { mode, role, iss, sub },
+      transport: 'http',
+      client,
+      ...(role === null && { roleProblem: explainNoRole(identity) }),
+      ...(await findPce(identity, role)),
+    }
+  }
+}
+
+/**
+ * The highest role that one of the identity's groups or app roles is mapped to: compared exactly and case-sensitively, empty
+ * entries never match (S13). An identity on no list has the default role, unless the provider left the groups out (Entra ID, more than
+ * 200 of them): nobody can tell then that it is on no list, so it has the role that its app roles give, or none (D45).
+ */
+export function mapRole(identity: Identity, mapping: RoleMapping): Role | null {
+  const groups = new Set(identity.groups.filter((group) => group !== ''))
+  const role = ROLES.findLast((candidate) => mapping.groups[candidate].some((group) => groups.has(group)))
+  return role ?? (identity.hasGroupsOverage ? null : mapping.otherwise)
+}
+
+/** Why an identity has no role, where there is more to say than that its groups give none. */
+export function explainNoRole(identity: Identity): ToolError | undefined {
+  if (!identity.hasGroupsOverage) return undefined
+  return new ToolError(
+    'forbidden_no_role',
+    'Your access token leaves your groups out, because they are too many for it, so they give you no role here.',
+    { reason: 'groups_overage' },
+    {
+      hint: 'Ask the operator to assign you an app role, which stays in the token, or to limit the groups in tokens to those assigned to this application.',
+    },
+  )
+}

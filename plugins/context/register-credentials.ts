@@ -1,0 +1,173 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
+import { PceApiError, type PceClient } from '../../pce-client/index.js'
+import type { Owner } from '../../schemas/caller.js'
+import type { ConnectionReport, CredentialFacts, Keystore, PceCredentials } from '../../schemas/credentials.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { Connect, ContextLog } from './find-pce.js'
+import type { PceHosts } from './pce-hosts/create-pce-hosts.js'
+
+export interface RegistrationPorts {
+  keystore: Pick<Keystore, 'write'>
+  hosts: Pick<PceHosts, 'admit' | 'inspect'>
+  connect: Connect
+  /** Lets the client of the credentials before go. */
+  dropClient: (owner: Owner) => void
+  /** Counts a registration; throws ToolError `rate_limited`. */
+  limit: (owner: Owner) => void
+  allowsInsecureTls: boolean
+  /** Whether the certificate of a PCE is checked in the end, given what was registered. */
+  isTlsChecked: (isWanted: boolean) => boolean
+  /** How long a failing connection takes to report, in milliseconds. */
+  patienceMs: number
+  log: ContextLog
+}
+
+/**
+ * Stores the credentials of a caller and tries the PCE with them (D18). Rejects with ToolError `invalid_argument {problems}`,
+ * `rate_limited`, `pce_unreachable` or `keystore_unavailable`; in all these cases nothing is stored.
+ */
+export async function registerCredentials(ports: RegistrationPorts, owner: Owner, given: PceCredentials) {
+  const { keystore, hosts, log } = ports
+  const problems = checkCredentials(given, ports.allowsInsecureTls)
+  const admitted = hosts.admit(given.host, given.port)
+  if ('problem' in admitted) problems.push({ path: '/pce_host', message: admitted.problem })
+  if ('problem' in admitted || problems.length > 0) throw refusal(problems)
+  ports.limit(owner)
+  const problem = await hosts.inspect(admitted.host, given.port)
+  if (problem !== null) throw refusal([{ path: '/pce_host', message: problem }])
+
+  const credentials = { ...given, host: admitted.host }
+  const facts = factsOf(credentials, ports)
+  // Before anything is stored: credentials that the server cannot make a client of are of no use to anybody.
+  const client = ports.connect(credentials, { once: true })
+  await keystore.write(owner, credentials)
+  ports.dropClient(owner)
+  const { report, cause } = await tryConnection(client, ports.patienceMs)
+  if (cause !== undefined) {
+    const { message } = cause as Error
+    log.info({ sub: owner.sub, pce_host: facts.host, reason: message }, 'no PCE answered at a registration')
+  }
+  return { facts, connection: report }
+}
+
+function refusal(problems: readonly FieldProblem[]): ToolError {
+  const said = problems.map(({ path, message }) => `${path}: ${message}`).join('; ')
+  return new ToolError('invalid_argument', `Nothing was stored. ${said}`, { problems })
+}
+
+/** What may be shown of credentials. */
+export function factsOf(
+  credentials: PceCredentials,
+  { isTlsChecked }: Pick<RegistrationPorts, 'isTlsChecked'>,
+): CredentialFacts {
+  const { host, port, orgId, label } = credentials
+  return { host, port, orgId, tlsVerify: isTlsChecked(credentials.tlsVerify), ...(label !== undefined && { label }) }
+}
+
+interface FieldProblem {
+  /** JSON pointer to the argument of register-pce-credentials, which is the form's field as well. */
+  path: string
+  message: string
+}
+
+const MOST_CHARACTERS = { '/api_key': 255, '/api_secret': 1024, '/label': 100 }
+
+/** What is wrong with credentials, except their host. Repeats no value. */
+function checkCredentials(credentials: PceCredentials, allowsInsecureTls: boolean): FieldProblem[] {
+  const { port, orgId, apiKey, apiSecret, tlsVerify, label } = credentials
+  const problems = [
+    ...(isWhole(port, 65_535) ? [] : [{ path: '/pce_port', message: 'a port is a whole number from 1 to 65535' }]),
+    ...(isWhole(orgId) ? [] : [{ path: '/pce_org_id', message: 'an organisation id is a whole number, 1 or more' }]),
+    ...checkText('/api_key', apiKey),
+    ...checkText('/api_secret', apiSecret),
+    ...(label === undefined ? [] : checkText('/label', label)),
+  ]
+  if (!tlsVerify && !allowsInsecureTls) {
+    const message = 'the operator does not allow turning the certificate check off (MCP_ALLOW_INSECURE_PCE_TLS)'
+    problems.push({ path: '/tls_verify', message })
+  }
+  return problems
+}
+
+const isWhole = (value: number, most = Number.MAX_SAFE_INTEGER) =>
+  Number.isSafeInteger(value) && value >= 1 && value <= most
+
+function checkText(path: keyof typeof MOST_CHARACTERS, text: string): FieldProblem[] {
+  const most = MOST_CHARACTERS[path]
+  if (text.trim() === '') return [{ path, message: 'it is empty' }]
+  if (text.length > most) return [{ path, message: `at most ${most} characters` }]
+  // Line breaks could end a header or a line of a log; invisible and direction marks show a label as another.
+  if (/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u.test(text)) return [{ path, message: 'it contains invisible characters' }]
+  // RFC 7617, 2: everything behind the first colon would be taken for the secret.
+  if (path === '/api_key' && text.includes(':')) return [{ path, message: 'an API key contains no colon' }]
+  return []
+}
+
+/** Each registration makes this server connect to an address of the caller's choice (D48). */
+const MOST = 5
+const WINDOW_MS = 60_000
+const MOST_OWNERS = 10_000
+
+/**
+ * Lets an owner register five times in any minute. The returned function counts one and throws ToolError
+ * `rate_limited {retry_after: seconds}` for one too many.
+ *
+ * @param now milliseconds.
+ */
+export function limitRegistrations(now: () => number): (owner: Owner) => void {
+  const starts = new LRUCache<string, readonly number[]>({ max: MOST_OWNERS })
+  return ({ iss, sub }) => {
+    const key = JSON.stringify([iss, sub])
+    const at = now()
+    const recent = (starts.get(key) ?? []).filter((start) => start > at - WINDOW_MS && start <= at)
+    const [oldest] = recent
+    if (oldest !== undefined && recent.length >= MOST) {
+      const seconds = Math.ceil((oldest + WINDOW_MS - at) / 1000)
+      throw new ToolError(
+        'rate_limited',
+        `PCE credentials can be registered ${MOST} times a minute.`,
+        { retry_after: seconds },
+        { hint: `Try again in ${seconds} s.` },
+      )
+    }
+    starts.set(key, [...recent, at])
+  }
+}
+
+/** Whatever answers so is certainly a PCE, and its owner needs to know; any other answer would describe a stranger's network. */
+const EXPLAINED: Record<number, string> = {
+  401: 'The PCE does not accept the API key and secret.',
+  403: 'The PCE knows the key, but the key is not for this organisation or may not read its settings.',
+}
+const UNREACHABLE =
+  'No PCE could be reached at this address. Check host, port, certificate and network; check-pce-connection tries again.'
+
+/**
+ * Tries the PCE once: its health and a request under the organisation. Anything that goes wrong but a 401 or 403 (no such name,
+ * refused, filtered, no TLS, an unknown certificate, no PCE) gives the same words after the same time, so that a registration is of
+ * no use as a port scanner (D48).
+ *
+ * @param ms how long a failure takes, and the longest a success may take.
+ * @returns the report, and for the log why it failed.
+ */
+async function tryConnection(client: PceClient, ms: number): Promise<{ report: ConnectionReport; cause?: unknown }> {
+  const done = new AbortController()
+  const timeUp = new AbortController()
+  const deadline = wait(ms, undefined, { signal: done.signal })
+    .then(() => timeUp.abort())
+    .catch(() => undefined)
+  try {
+    await client.mustConnect({ signal: timeUp.signal })
+    return { report: { ok: true } }
+  } catch (cause) {
+    const explained = cause instanceof PceApiError ? EXPLAINED[cause.status] : undefined
+    if (explained !== undefined)
+      return { report: { ok: false, error: { code: 'pce_error', message: explained } }, cause }
+    await deadline
+    return { report: { ok: false, error: { code: 'pce_unreachable', message: UNREACHABLE } }, cause }
+  } finally {
+    done.abort()
+    client.close()
+  }
+}

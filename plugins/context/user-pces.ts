@@ -1,0 +1,175 @@
+import { promises as dns } from 'node:dns'
+import { isIPv6 } from 'node:net'
+import type { PceClient } from '../../pce-client/index.js'
+import type { Owner } from '../../schemas/caller.js'
+import { StartupError, type PceFromEnvironment, type PerUserConfig } from '../../schemas/config.js'
+import type { CredentialsPort, Keystore, PceCredentials } from '../../schemas/credentials.js'
+import { ToolError } from '../../schemas/errors.js'
+import { connectPce, type CurrentCall, type RetryLog } from './connect-pce.js'
+import { createPceFinder, createPcePool, inspectAgain, type Connect, type ContextLog, type Place } from './find-pce.js'
+import type { FindPce } from './open-context.js'
+import { createPceHosts, type PceHosts, type PceHostsOptions } from './pce-hosts/create-pce-hosts.js'
+import { factsOf, limitRegistrations, registerCredentials, type RegistrationPorts } from './register-credentials.js'
+
+export interface UserPcesParts {
+  keystore: Keystore
+  scope: CurrentCall
+  log: ContextLog & RetryLog
+  /** Milliseconds since the epoch. */
+  now: () => number
+  /** Where this service listens, once it does. */
+  own?: PceHostsOptions['own']
+  /** The name service; the machine's own by default. */
+  resolve?: PceHostsOptions['resolve']
+  /** How long a registration takes that reaches no PCE, in milliseconds. */
+  patienceMs?: number
+}
+
+type UserPcesConfig = Pick<PerUserConfig, 'userPce'> & { http: Pick<PerUserConfig['http'], 'publicUrl'> }
+
+export interface UserPces {
+  find: FindPce
+  /** Closes the clients of all callers. */
+  readonly close: () => void
+}
+
+const PATIENCE_MS = 8000
+
+/** Where a browser registers PCE credentials. */
+export const setupUrlOf = (publicUrl: string): string => `${publicUrl}/setup`
+
+/**
+ * Every caller with a PCE key of their own, from the keystore (S14): looked up for each request, connected through the host guard,
+ * pooled by caller and version of the credentials. Throws StartupError for TLS files and a proxy that no client can use.
+ */
+export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): UserPces {
+  const { keystore, log, now, own, resolve = lookUp, patienceMs = PATIENCE_MS } = parts
+  const setupUrl = setupUrlOf(config.http.publicUrl)
+  const { allowedHosts, allowInsecureTls, proxyUrl } = config.userPce
+  const isProxied = proxyUrl !== undefined
+  const hosts = createPceHosts({ allowed: allowedHosts, own, resolve, isProxied })
+  const inspect = inspectAgain(hosts.inspect, now)
+  const pool = createPcePool(now)
+  const places = new WeakMap<PceClient, Place>()
+  const connect = createConnect(config, { hosts, places }, setupUrl, parts)
+  const findPce = createPceFinder({ keystore, pool, connect, log })
+  const credentialsOf = createCredentials(setupUrl, {
+    keystore,
+    hosts,
+    connect,
+    dropClient: (owner) => pool.drop(owner),
+    limit: limitRegistrations(now),
+    allowsInsecureTls: allowInsecureTls,
+    isTlsChecked: (isWanted) => isTlsChecked(config.userPce, isWanted),
+    patienceMs,
+    log,
+  })
+
+  /** Keeps calls from a place that a proxy connects to; connections that are made here pass the guard themselves. */
+  async function findProblem(place: Place): Promise<ToolError | null> {
+    try {
+      const problem = await inspect(place)
+      return problem === null ? null : notConnected(problem, setupUrl)
+    } catch (error) {
+      if (error instanceof ToolError) return error
+      throw error
+    }
+  }
+
+  return {
+    async find({ iss, sub }, role) {
+      const owner = { iss, sub }
+      // Without a role no tool runs, so no key is taken out of the keystore for it.
+      const found = role === null ? { pce: null } : await findPce(owner, role)
+      const place = found.pce === null ? undefined : places.get(found.pce)
+      const pceProblem = isProxied && place ? await findProblem(place) : null
+      const refused = pceProblem === null ? {} : { pce: null, pceProblem }
+      return { ...found, ...refused, credentials: credentialsOf(owner) }
+    },
+    close: () => pool.close(),
+  }
+}
+
+const lookUp: PceHostsOptions['resolve'] = (hostname, options) => dns.lookup(hostname, options)
+
+/** Whether a certificate is checked in the end: what the operator has switched off, or forbidden since the registration, counts. */
+const isTlsChecked = ({ tls, allowInsecureTls }: UserPcesConfig['userPce'], isWanted: boolean) =>
+  tls.verify && (isWanted || !allowInsecureTls)
+
+/** The credentials port of every caller of a per_user server, over one keystore (D18). */
+function createCredentials(
+  setupUrl: string,
+  ports: RegistrationPorts & { keystore: Keystore },
+): (owner: Owner) => CredentialsPort {
+  const { keystore } = ports
+  return (owner) => ({
+    async status() {
+      const record = await keystore.find(owner)
+      if (record === null) {
+        const message = `No PCE credentials are registered. Register at ${setupUrl} in a browser.`
+        return { registered: false, message }
+      }
+      const facts = factsOf(record.open(), ports)
+      return { registered: true, message: 'Your own PCE credentials are registered.', facts }
+    },
+    register: (credentials) => registerCredentials(ports, owner, credentials),
+    async remove() {
+      const isRemoved = await keystore.remove(owner)
+      ports.dropClient(owner)
+      return isRemoved
+    },
+  })
+}
+
+function notConnected(problem: string, setupUrl: string): ToolError {
+  const message = `This server does not connect to the PCE that you registered: ${problem}.`
+  return new ToolError('pce_unreachable', message, {}, { hint: `Register another at ${setupUrl}.` })
+}
+
+/** Makes the clients of users. Tries the operator's TLS files and proxy once, so that they fail at start and not at the first call. */
+function createConnect(
+  { userPce }: UserPcesConfig,
+  { hosts, places }: { hosts: PceHosts; places: WeakMap<PceClient, Place> },
+  setupUrl: string,
+  { scope, log }: UserPcesParts,
+): Connect {
+  const { tls, proxyUrl } = userPce
+  const common = { tls, ...(proxyUrl !== undefined && { proxyUrl }) }
+  const nobody: PceFromEnvironment = {
+    ...common,
+    url: 'pce.invalid',
+    port: '443',
+    orgId: '1',
+    apiKey: '',
+    apiSecret: '',
+  }
+  connectPce(nobody, scope, log)
+  // The operator's client certificate is for the operator's PCEs: users who may name any host could have this server show it anywhere.
+  const { clientCertFile: _cert, clientKeyFile: _key, ...withoutClient } = tls
+  const shown = userPce.allowedHosts.length > 0 ? tls : withoutClient
+
+  return (credentials: PceCredentials, { once = false, isTerse = false } = {}): PceClient => {
+    const { host, port, orgId, apiKey, apiSecret, tlsVerify } = credentials
+    const admitted = hosts.admit(host, port)
+    if ('problem' in admitted) throw notConnected(admitted.problem, setupUrl)
+    const pce = {
+      ...common,
+      url: `https://${isIPv6(admitted.host) ? `[${admitted.host}]` : admitted.host}`,
+      port: String(port),
+      orgId: String(orgId),
+      apiKey,
+      apiSecret,
+      tls: { ...shown, verify: isTlsChecked(userPce, tlsVerify) },
+    }
+    const guarded = { ...hosts.guard(admitted.host, port), hideReasons: isTerse, ...(once && { retryCount: 0 }) }
+    try {
+      const client = connectPce(pce, scope, log, guarded)
+      places.set(client, { host: admitted.host, port })
+      return client
+    } catch (error) {
+      if (!(error instanceof StartupError)) throw error
+      log.error({ err: error }, 'the TLS files of PCE connections can no longer be used')
+      throw new ToolError('server_misconfigured', 'The server cannot connect to any PCE now: its own settings fail.')
+    }
+  }
+}

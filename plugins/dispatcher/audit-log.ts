@@ -1,0 +1,244 @@
+import {
+  closeSync,
+  constants,
+  fdatasync,
+  fdatasyncSync,
+  fstatSync,
+  openSync,
+  readSync,
+  statfsSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import type { Writable } from 'node:stream'
+import { setTimeout as wait } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import type { AuditEntry } from '../../schemas/audit.js'
+
+/** Where audit entries go. The dispatcher decides what a failure means. */
+export interface AuditLog {
+  /** Throws when the entry cannot be written. */
+  write(entry: AuditEntry): void
+  /** Resolves when every entry written so far is out of our hands, and on the disk where there is one; else rejects. */
+  sync(): Promise<void>
+  /** For readiness: throws or rejects when the next entry could not be written or synced. After a failure it tries, and notes the gap. */
+  check(): void | Promise<void>
+  /**
+   * Opens the file anew after a rotation; throws when that fails, and goes on with the old one. Throws as well when the entries of the
+   * old one cannot be synced, but goes on with the new one.
+   */
+  reopen(): void
+  close(): void
+}
+
+/** Bytes that must be free on the disk of the audit log: room for some hundred entries. */
+const LEAST_ROOM = 64 * 1024
+
+/**
+ * Appends to a file, created readable by its owner only. Every entry is one synchronous write, so that it is with the operating
+ * system before the tool runs. Throws at once when the file cannot be opened. After a failure, the first entry that can be written again,
+ * and synced where it was the sync that failed, comes after a line that says since when entries may be missing.
+ */
+export function createFileAudit(path: string): AuditLog {
+  let file = openLogFile(path)
+  let torn = endsInside(path)
+  let failedSince: string | null = null
+  let isUnsynced = false
+  let failedSyncs = 0
+
+  function append(entry: object): void {
+    if (failedSince !== null && !isUnsynced) appendGap(failedSince)
+    appendLine(entry)
+  }
+
+  function appendGap(since: string): void {
+    appendLine({ ts: new Date().toISOString(), phase: 'gap', since })
+    failedSince = null
+  }
+
+  function appendLine(entry: object): void {
+    // A full disk may cut a line off in the middle; the next one then starts on a line of its own.
+    const line = Buffer.from(`${torn ? '\n' : ''}${JSON.stringify(entry)}\n`)
+    let written = 0
+    try {
+      while (written < line.length) written += writeSync(file.fd, line, written)
+      torn = false
+    } catch (error) {
+      torn ||= written > 0
+      noteFailure()
+      throw error
+    }
+  }
+
+  function noteFailure(): void {
+    failedSince ??= new Date().toISOString()
+  }
+
+  function noteFailedSync(): void {
+    noteFailure()
+    isUnsynced = true
+    failedSyncs += 1
+  }
+
+  async function sync(): Promise<void> {
+    const before = failedSyncs
+    try {
+      await file.sync()
+    } catch (error) {
+      noteFailedSync()
+      throw error
+    }
+    // Of several syncs at a time the operating system tells only one that entries are lost.
+    if (failedSyncs !== before) throw new Error('another sync of the audit log has failed meanwhile')
+    isUnsynced = false
+  }
+
+  return {
+    write: append,
+    sync,
+    async check() {
+      if (isUnsynced) await sync()
+      if (failedSince !== null) appendGap(failedSince)
+      // Pipes and devices have no room to run out of; the file itself may have been moved away for rotation.
+      if (!fstatSync(file.fd).isFile()) return
+      const { bavail, bsize } = statfsSync(dirname(path))
+      if (bavail * bsize < LEAST_ROOM) throw new Error('no room is left for the audit log')
+    },
+    reopen() {
+      const old = file
+      const next = openLogFile(path)
+      try {
+        torn = endsInside(path)
+      } catch (error) {
+        next.retire()
+        throw error
+      }
+      file = next
+      try {
+        // Whoever asks for a sync later asks for the entries of the old file as well.
+        old.syncNow()
+      } catch (cause) {
+        // A disk that is broken for good must not keep the log from moving to another.
+        noteFailedSync()
+        throw new Error('The new file is in use; entries of the old one may not be on the disk.', { cause })
+      } finally {
+        old.retire()
+      }
+    },
+    close: () => file.retire(),
+  }
+}
+
+/** Whether the last line of the file was cut off: by a full disk, or by the end of the process that wrote it. */
+function endsInside(path: string): boolean {
+  const file = statSync(path)
+  if (!file.isFile() || file.size === 0) return false
+  let fd: number
+  try {
+    fd = openSync(path, 'r')
+  } catch {
+    // A log may be for writing only; an empty line between two entries does no harm.
+    return true
+  }
+  try {
+    const last = Buffer.alloc(1)
+    readSync(fd, last, 0, 1, file.size - 1)
+    return last[0] !== 0x0a
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** A file that is open for appending. */
+export interface LogFile {
+  readonly fd: number
+  /** Resolves when what was written so far is on the disk; at once for a pipe or a device, which have nothing to sync. */
+  sync(): Promise<void>
+  /** The same, before anything else happens. */
+  syncNow(): void
+  /** Closes it as soon as no sync of it runs: the number of a descriptor that is closed may be another file's a moment later. */
+  retire(): void
+}
+
+const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants
+const syncData = promisify(fdatasync)
+
+/**
+ * Opens the file, or makes it, readable by its owner only. Throws where it cannot be opened: ENXIO for a pipe that nobody reads. A write
+ * to a pipe whose reader does not keep up fails (EAGAIN) once the pipe is full.
+ */
+export function openLogFile(path: string): LogFile {
+  // To open a pipe, or to write to it, stops the whole process until somebody reads it, unless it is asked not to. Files never wait so.
+  const fd = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600)
+  let syncs = 0
+  let isRetired = false
+  const closeWhenDone = () => {
+    if (isRetired && syncs === 0) closeSync(fd)
+  }
+  return {
+    fd,
+    async sync() {
+      syncs += 1
+      try {
+        await syncData(fd)
+      } catch (error) {
+        ignoreUnsyncable(error)
+      } finally {
+        syncs -= 1
+        closeWhenDone()
+      }
+    },
+    syncNow() {
+      try {
+        fdatasyncSync(fd)
+      } catch (error) {
+        ignoreUnsyncable(error)
+      }
+    },
+    retire() {
+      isRetired = true
+      closeWhenDone()
+    },
+  }
+}
+
+function ignoreUnsyncable(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error
+}
+
+/** Bytes that may wait for a slow reader before an entry counts as not written. */
+const BACKLOG = 1024 * 1024
+/** How long a change waits for the reader to take its entry. */
+const PATIENCE_MS = 5000
+
+/** Writes to a stream of the process, for a supervisor that collects standard output. */
+export function createStreamAudit(stream: Writable): AuditLog {
+  let failure: Error | null = null
+  let handedOver = Promise.resolve()
+  stream.on('error', (error) => (failure = error))
+  return {
+    write(entry) {
+      if (failure !== null) throw failure
+      if (stream.writableLength > BACKLOG) throw new Error('nobody reads the audit stream')
+      handedOver = new Promise((resolve, reject) => {
+        // A pipe that has lost its reader only says so here, after the write.
+        stream.write(`${JSON.stringify(entry)}\n`, (error) => (error ? reject(error) : resolve()))
+      })
+      handedOver.catch((error: Error) => (failure = error))
+    },
+    sync: () =>
+      Promise.race([
+        handedOver,
+        wait(PATIENCE_MS, undefined, { ref: false }).then(() => {
+          throw new Error('nobody reads the audit stream')
+        }),
+      ]),
+    check() {
+      if (failure !== null) throw failure
+      if (stream.writableLength > BACKLOG) throw new Error('nobody reads the audit stream')
+    },
+    reopen: () => undefined,
+    close: () => undefined,
+  }
+}

@@ -1,0 +1,37 @@
+import type { PceClient } from '../../pce-client/index.js'
+import type { Caller } from '../../schemas/caller.js'
+import type { CredentialsPort } from '../../schemas/credentials.js'
+import type { ToolError } from '../../schemas/errors.js'
+import type { ProgressUpdate } from '../../domain/call.js'
+
+/** Who calls, over what, with which PCE: fixed by the composition (stdio, dev-insecure) or by the context of one HTTP request. */
+export interface CallerContext {
+  caller: Caller
+  /** Why `caller.role` is null, where there is more to say than that the groups give none: what the role gate then says. */
+  roleProblem?: ToolError
+  transport: 'stdio' | 'http'
+  /** Null where there are no PCE credentials. */
+  pce: PceClient | null
+  /** Why `pce` is null, where the reason is not simply that there are no credentials: what the PCE gate then says. */
+  pceProblem?: ToolError
+  /** The caller's own PCE credentials. */
+  credentials: CredentialsPort
+  /** `name/version` of the MCP client where it has said so. */
+  client?: string
+}
+
+/** One tool call as a transport hands it over. */
+export interface ToolCall {
+  name: string
+  /** As the client sent it; absent arguments are `{}`. */
+  arguments: Record<string, unknown>
+  /** `params._meta.confirm_token`, unchecked. */
+  confirmToken?: unknown
+  /** Where the call came from, when not from /mcp. */
+  route?: string
+  requestId: string
+  /** Aborted when the client cancels the call or is gone. */
+  signal: AbortSignal
+  /** Called as often as the tool likes; the transport decides what the client hears. */
+  progress(update: ProgressUpdate): void
+}

@@ -1,0 +1,48 @@
+import type { ErrorBody } from '../../schemas/http/error-body.js'
+import type { ServiceError } from './convert.js'
+import { ERROR_TABLE } from './table.js'
+
+/** The body every error has on the wire: details at the top level, after the code, and unable to displace it. */
+export function renderError(error: ServiceError, requestId: string): ErrorBody {
+  const head = {
+    error: error.code,
+    message: error.message,
+    ...(error.hint !== undefined && { hint: error.hint }),
+    request_id: requestId,
+  }
+  return { ...head, ...error.details, ...head }
+}
+
+export interface HttpErrorAnswer {
+  status: number
+  /** Seconds for `Retry-After`, where waiting helps. */
+  retryAfter?: number
+  body: ErrorBody
+}
+
+/** An error as an HTTP answer, for every route that has no error shape of its own. */
+export function renderHttpError(error: ServiceError, requestId: string): HttpErrorAnswer {
+  const { status } = ERROR_TABLE[error.code]
+  return { status, ...retryAfterOf(status, error), body: renderError(error, requestId) }
+}
+
+/** As long as the error itself says (`retry_after`). Otherwise a second: overload and shutdown pass quickly. */
+function retryAfterOf(status: number, { details }: ServiceError): { retryAfter?: number } {
+  if (status !== 503 && status !== 429) return {}
+  const { retry_after: seconds } = details
+  return { retryAfter: typeof seconds === 'number' && seconds >= 1 ? Math.ceil(seconds) : 1 }
+}
+
+/** A failed tool call as MCP wants it. */
+type McpErrorResult = {
+  isError: true
+  content: [{ type: 'text'; text: string }]
+}
+
+/**
+ * A tool failure is a result, so that the model reads what went wrong. It carries no structuredContent, because clients check
+ * that against the tool's outputSchema even when isError is set.
+ */
+export function renderMcpError(error: ServiceError, requestId: string): McpErrorResult {
+  return { isError: true, content: [{ type: 'text', text: JSON.stringify(renderError(error, requestId)) }] }
+}

@@ -1,0 +1,147 @@
+import { hkdfSync, randomUUID, timingSafeEqual } from 'node:crypto'
+import type { Identity } from '../../schemas/caller.js'
+import type { UsedTokens } from '../../schemas/state.js'
+import type { Notice } from './forms.js'
+
+/** What the session library offers. Its values go into the cookie as JSON; setting undefined removes one. */
+interface SessionStore {
+  get(key: string): unknown
+  set(key: string, value: unknown): void
+  delete(): void
+  regenerate(): void
+}
+
+/** What the session cookie of /setup holds, encrypted: never a token, never a credential. */
+export interface SessionData {
+  readonly person: Person | undefined
+  pendingLogins: PendingLogin[]
+  leaveNotice(notice: Notice | null): void
+  /** What an earlier form has left, once. */
+  takeNotice(): Notice | null
+  /** Nothing of what was in the session before stays in it, its CSRF secret included: whoever knew it knows nothing of this one. */
+  logIn(person: Person): void
+  end(): void
+}
+
+export function readSessionData(store: SessionStore): SessionData {
+  return {
+    get person() {
+      return store.get('person') as Person | undefined
+    },
+    get pendingLogins() {
+      return (store.get('logins') as PendingLogin[] | undefined) ?? []
+    },
+    set pendingLogins(logins) {
+      store.set('logins', logins)
+    },
+    leaveNotice: (notice) => store.set('notice', notice ?? undefined),
+    takeNotice() {
+      const notice = store.get('notice') as Notice | undefined
+      if (notice !== undefined) store.set('notice', undefined)
+      return notice ?? null
+    },
+    logIn(person) {
+      store.regenerate()
+      store.set('person', person)
+    },
+    end: () => store.delete(),
+  }
+}
+
+/** From the login, however busy the person is (D46). */
+export const SESSION_SECONDS = 15 * 60
+
+/** Who is logged in with this browser, as the session cookie carries it. */
+interface Person {
+  id: string
+  iss: string
+  sub: string
+  groups: string[]
+  overage: boolean
+  /** Milliseconds since the epoch. */
+  until: number
+}
+
+export function beginSession(identity: Identity, now: number): Person {
+  const { iss, sub, groups, hasGroupsOverage } = identity
+  const until = now + SESSION_SECONDS * 1000
+  return { id: randomUUID(), iss, sub, groups: [...groups], overage: hasGroupsOverage, until }
+}
+
+/**
+ * The identity of a session that is neither over nor ended, nor of another issuer than the one people log in at now; else null. Rejects
+ * when nobody can say whether it was ended.
+ */
+export async function readSession(
+  person: Person | undefined,
+  { issuer, now, ended }: { issuer: string; now: number; ended: EndedSessions },
+): Promise<Identity | null> {
+  if (person === undefined || person.iss !== issuer || person.until <= now) return null
+  if (await ended.has(person.id)) return null
+  return { iss: issuer, sub: person.sub, groups: person.groups, hasGroupsOverage: person.overage }
+}
+
+/** A login that was begun in this browser: what the identity provider's answer is checked against. Lives in the session cookie. */
+export interface PendingLogin {
+  state: string
+  nonce: string
+  /** PKCE (RFC 7636). */
+  verifier: string
+  /** Milliseconds since the epoch. */
+  until: number
+}
+
+/** A person may be asked for a password, a second factor and consent. */
+export const LOGIN_SECONDS = 10 * 60
+/** Somebody may open the page in several tabs; the cookie must stay small. */
+const MOST_LOGINS = 3
+
+export function addLogin(pending: readonly PendingLogin[] | undefined, login: PendingLogin): PendingLogin[] {
+  return [...(pending ?? []), login].slice(-MOST_LOGINS)
+}
+
+/** The login that `state` belongs to, and the others; null where none does or its time is over. */
+export function takeLogin(
+  pending: readonly PendingLogin[] | undefined,
+  state: string | null,
+  now: number,
+): { login: PendingLogin; others: PendingLogin[] } | null {
+  if (pending === undefined || state === null) return null
+  const login = pending.find((one) => isSame(one.state, state))
+  if (login === undefined || login.until <= now) return null
+  return { login, others: pending.filter((one) => one !== login) }
+}
+
+function isSame(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)]
+  return left.length === right.length && timingSafeEqual(left, right)
+}
+
+/** Which sessions were ended before their time: the cookie alone cannot tell, since a copy of it could go on being used. */
+export interface EndedSessions {
+  /** `until`, in milliseconds since the epoch, is when the session ends by itself and may be forgotten here. */
+  add(id: string, until: number): Promise<void>
+  has(id: string): Promise<boolean>
+}
+
+/** An ended session is kept as a used token: no process takes it again. */
+export function keepEndedSessions(used: UsedTokens): EndedSessions {
+  const idOf = (session: string) => `setup-session:${session}`
+  return {
+    add: async (id, until) => void (await used.claim(idOf(id), until)),
+    has: (id) => used.isUsed(idOf(id)),
+  }
+}
+
+const KEY_BYTES = 32
+
+/**
+ * The key of the session cookie, from the key-encryption key of the keystore (32 bytes): every replica derives the same one, nobody has
+ * to configure it, and its label keeps it apart from what protects the credentials (RFC 5869, 3.2).
+ */
+export const deriveSessionKey = (kek: Buffer): Buffer => derive(kek, 'svc-mcp setup session cookie v1')
+
+/** The key that ties CSRF tokens to a person, from the session key. */
+export const deriveCsrfKey = (sessionKey: Buffer): Buffer => derive(sessionKey, 'svc-mcp setup csrf token v1')
+
+const derive = (key: Buffer, label: string) => Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), label, KEY_BYTES))

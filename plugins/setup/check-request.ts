@@ -1,0 +1,55 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { ToolError } from '../../schemas/errors.js'
+
+/**
+ * Whether an Accept header asks for HTML: it names the type itself, which browsers do and programs that take anything do not.
+ * A quality of 0 refuses it (RFC 9110, 12.5.1).
+ */
+export const asksForHtml = (accept: string | undefined): boolean => names(accept, 'text/html')
+
+/** Whether an Accept header asks for JSON and not for HTML. */
+export const asksForJson = (accept: string | undefined): boolean =>
+  names(accept, 'application/json') && !asksForHtml(accept)
+
+function names(accept: string | undefined, type: string): boolean {
+  return (accept ?? '').split(',').some((range) => {
+    const [name = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
+    return name === type && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))
+  })
+}
+
+const OWN_SITES = new Set(['same-origin', 'none'])
+const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
+
+/**
+ * Refuses a form that another page has sent. The guard in front admits every origin this server answers to, those of other ports
+ * on the same machine included; a form must come from the very origin it goes to: the public one, or the same scheme at the host that
+ * the request names, or plain http on loopback, where a proxy is passed by. Programs send neither header.
+ *
+ * Throws ToolError `form_expired`.
+ */
+export function checkFormOrigin(headers: IncomingHttpHeaders, publicUrl: string): void {
+  const { origin, host = '', 'sec-fetch-site': site } = headers
+  const { origin: own, protocol } = new URL(publicUrl)
+  const isForeignSite = site !== undefined && !OWN_SITES.has(String(site))
+  const origins = [own, `${protocol}//${host}`, ...(LOOPBACK.test(host) ? [`http://${host}`] : [])]
+  const isForeignOrigin = origin !== undefined && !origins.includes(origin)
+  if (isForeignSite || isForeignOrigin) throw new ToolError('form_expired', 'This form was sent from another page.')
+}
+
+/** Which methods each path takes; the rest answers 405 (RFC 9110, 15.5.6). */
+export function allowedMethods(canLogIn: boolean): Readonly<Record<string, readonly Method[]>> {
+  const login: Record<string, readonly Method[]> = { '/setup/login': READ, '/setup/callback': READ }
+  return {
+    '/setup': [...READ, 'POST'],
+    '/setup/remove': ['POST'],
+    '/setup/test': ['POST'],
+    '/setup/logout': [...READ, 'POST'],
+    ...(canLogIn && login),
+  }
+}
+
+export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+type Method = (typeof METHODS)[number]
+
+const READ: readonly Method[] = ['GET', 'HEAD']

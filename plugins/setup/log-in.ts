@@ -1,0 +1,103 @@
+import { type Identity, type Role, ROLES } from '../../schemas/caller.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { UsedTokens } from '../../schemas/state.js'
+import type { BrowserLogin, RunExchange } from './browser-login.js'
+import { addLogin, beginSession, type EndedSessions, type SessionData, takeLogin } from './browser-session.js'
+
+interface LoginPorts {
+  login: BrowserLogin
+  groupsOfRole: Readonly<Record<Role, readonly string[]>>
+  ended: EndedSessions
+  usedTokens: UsedTokens
+  runExchange: RunExchange
+  /** Milliseconds since the epoch. */
+  now: () => number
+}
+
+/** Begins a login in this browser; resolves with where to send it. Rejects with ToolError `login_unavailable`. */
+export async function beginLogin(session: SessionData, again: boolean, { login }: LoginPorts): Promise<string> {
+  const { url, pending } = await login.start(again)
+  session.pendingLogins = addLogin(session.pendingLogins, pending)
+  return url
+}
+
+/**
+ * Ends a login with the query that the browser brought back: checks that it was begun here, fetches the access token, has it checked,
+ * and keeps who it names in a new session. The token itself is kept nowhere. Rejects with ToolError `login_failed`,
+ * `login_unavailable` or `keys_unavailable`, and the login cannot be tried again; with `overloaded`, and with `login_unavailable` where the
+ * login could not be claimed, nothing was begun, and it can.
+ */
+export async function completeLogin(
+  session: SessionData,
+  query: string,
+  verifyToken: (token: string) => Promise<Identity>,
+  { login, groupsOfRole, ended, usedTokens, runExchange, now }: LoginPorts,
+): Promise<Identity> {
+  const taken = takeLogin(session.pendingLogins, new URLSearchParams(query).get('state'), now())
+  if (taken === null) throw unknownLogin()
+  return runExchange(async () => {
+    // A copy of the cookie still has the login in it: only here is known that it was ended.
+    const isFirst = await usedTokens.claim(`setup-login:${taken.login.state}`, taken.login.until).catch(rejectUnclaimed)
+    session.pendingLogins = taken.others
+    if (!isFirst) throw usedLogin()
+    const identity = await verifyForPerson(await login.finish(query, taken.login), verifyToken)
+    await endLogin(session, ended)
+    session.logIn(beginSession(keepDecidingGroups(identity, groupsOfRole), now()))
+    return identity
+  })
+}
+
+/** Makes copies of the session's cookie worthless. */
+export async function endLogin(session: SessionData, ended: EndedSessions): Promise<void> {
+  const { person } = session
+  if (person !== undefined) await ended.add(person.id, person.until)
+}
+
+const unknownLogin = () =>
+  new ToolError(
+    'login_failed',
+    'This login was not begun in this browser, or took too long.',
+    {},
+    { hint: 'Start again. Your browser must accept cookies from this page.' },
+  )
+
+const usedLogin = () =>
+  new ToolError('login_failed', 'This login was already used.', {}, { hint: 'Start again, unless you are logged in.' })
+
+/** The reason is a code such as SQLITE_FULL, for the log. */
+function rejectUnclaimed(cause: Error & { cause?: { code?: unknown } }): never {
+  const code = cause.cause?.code
+  throw new ToolError(
+    'login_unavailable',
+    'This server cannot write down that the login is used, so it did not complete it.',
+    { reason: typeof code === 'string' ? code : 'state' },
+    { cause, hint: 'Your login is not lost: reload this page in a minute. If it stays like this, tell the operator.' },
+  )
+}
+
+/** A person cannot do anything about a token they never saw; what is wrong with it is for the operator. */
+async function verifyForPerson(token: string, verifyToken: (token: string) => Promise<Identity>): Promise<Identity> {
+  try {
+    return await verifyToken(token)
+  } catch (thrown) {
+    if (!(thrown instanceof ToolError && thrown.code === 'unauthorized')) throw thrown
+    const message = 'The identity provider knows you, but its access token is not accepted here.'
+    const { reason } = thrown.details
+    throw new ToolError(
+      'login_failed',
+      message,
+      { reason },
+      { cause: thrown, hint: `The operator must know: ${String(reason)}.` },
+    )
+  }
+}
+
+/**
+ * The same identity with no more groups than decide its role: one for each role that it has a group of. A person may be in hundreds of
+ * groups, and a cookie holds 4 KB.
+ */
+function keepDecidingGroups(identity: Identity, groupsOfRole: Readonly<Record<Role, readonly string[]>>): Identity {
+  const own = new Set(identity.groups)
+  const groups = ROLES.flatMap((role) => groupsOfRole[role].filter((group) => own.has(group)).slice(0, 1))
+  return { ...identity, groups: [...new Set(groups)] }
+}

@@ -1,0 +1,110 @@
+import type { AuditEntry } from '../../schemas/audit.js'
+import type { Owner, Role } from '../../schemas/caller.js'
+import { type ErrorCode, ToolError } from '../../schemas/errors.js'
+import { convertHttp, type ServiceError } from '../errors/convert.js'
+import { type HttpErrorAnswer, renderHttpError } from '../errors/render-errors.js'
+import { ERROR_TABLE } from '../errors/table.js'
+import { FORMS } from './forms.js'
+import { renderMessagePage } from './page-layout.js'
+
+export interface Refusal extends HttpErrorAnswer {
+  error: ServiceError
+  /** Whether the operator should see it in the log with its cause. */
+  isOurFault: boolean
+}
+
+/** Anything that was thrown on the way of a request to this room, as an answer. */
+export function convertRefusal(thrown: unknown, requestId: string): Refusal {
+  return describeError(convertHttp(explainLibraryError(thrown)), requestId)
+}
+
+/** An error that a tool call came to, as an answer. */
+export function describeError(error: ServiceError, requestId: string): Refusal {
+  return { error, ...renderHttpError(error, requestId), isOurFault: ERROR_TABLE[error.code].level === 'error' }
+}
+
+function explainLibraryError(thrown: unknown): unknown {
+  const { code, statusCode } = thrown as { code?: unknown; statusCode?: unknown }
+  if (typeof code === 'string' && code.startsWith('FST_CSRF_')) {
+    return new ToolError('form_expired', 'This form has expired, or does not come from this page.')
+  }
+  if (statusCode === 415) return wrongType()
+  return thrown
+}
+
+export const wrongType = () =>
+  new ToolError(
+    'unsupported_media_type',
+    'A form must come as application/x-www-form-urlencoded, with no Content-Encoding.',
+  )
+
+export const unauthorized = () =>
+  new ToolError('unauthorized', 'Nobody is logged in here, or the login is over: it lasts 15 minutes.')
+
+/** What is known of a refused form; nothing of what was sent. */
+export interface RefusedForm {
+  reason: ErrorCode
+  /** The path, without its query. */
+  route: string
+  requestId: string
+  /** What the browser calls itself. */
+  client?: string
+}
+
+/** The audit entry of a form that never became a tool call (D25). `now` in milliseconds since the epoch. */
+export function describeRefusedForm(
+  form: RefusedForm,
+  { iss, sub }: Owner,
+  role: Role | null,
+  now: number,
+): AuditEntry {
+  const { reason, route, requestId, client } = form
+  const tool = FORMS.find(({ path }) => path === route)?.tool
+  return {
+    ts: new Date(now).toISOString(),
+    phase: 'decision',
+    decision: 'denied',
+    reason,
+    ...(tool !== undefined && { tool }),
+    route,
+    role,
+    iss,
+    sub,
+    request_id: requestId,
+    mode: 'per_user',
+    transport: 'http',
+    ...(client !== undefined && { client }),
+  }
+}
+
+const TITLES: Partial<Record<ErrorCode, string>> = {
+  unauthorized: 'Please log in',
+  form_expired: 'This form has expired',
+  login_failed: 'The login did not succeed',
+  login_unavailable: 'Nobody can log in right now',
+  keys_unavailable: 'Nobody can log in right now',
+  rate_limited: 'Too many attempts',
+  overloaded: 'The server is busy',
+  host_not_allowed: 'Wrong address',
+  origin_not_allowed: 'Wrong address',
+}
+
+/** What a person reads in place of the page they asked for. `canLogIn`: whether this server has a browser login. */
+export function renderRefusalPage(
+  error: ServiceError,
+  { requestId, basePath, canLogIn }: { requestId: string; basePath: string; canLogIn: boolean },
+): string {
+  const { code, message, hint } = error
+  const needsLogin = code === 'unauthorized' || code === 'login_failed'
+  const withoutLogin = 'This server has no browser login: send an access token in the Authorization header.'
+  return renderMessagePage({
+    title: TITLES[code] ?? 'This did not work',
+    text: message,
+    ...(needsLogin && !canLogIn ? { hint: withoutLogin } : hint !== undefined && { hint }),
+    code,
+    requestId,
+    ...((canLogIn || !needsLogin) && {
+      link: { href: `${basePath}/setup`, label: needsLogin ? 'Log in' : 'Back to the page' },
+    }),
+  })
+}
