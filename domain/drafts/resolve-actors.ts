@@ -13,6 +13,7 @@ import {
   showLabel,
   type LabelReference,
 } from '../inventory/resolve-labels.js'
+import { trimBlanks } from '../text/escape-text.js'
 
 /** An end of a rule as callers name it (T4). */
 export type ActorReference = string | { key?: string; value?: string; href?: string; exclusion?: boolean }
@@ -78,12 +79,12 @@ async function resolveActor(lookups: PolicyLookups, reference: ActorReference, p
 async function identify(lookups: PolicyLookups, reference: LabelReference, place: ActorPlace): Promise<Actor> {
   const href = typeof reference === 'string' ? reference : reference.href
   if (typeof reference === 'string') {
-    const text = reference.trim()
+    const text = trimBlanks(reference)
     if (text === 'ams') return { actors: 'ams' }
     const named = /^([a-z]+):(.+)$/su.exec(text)
     const kind = named === null ? undefined : BY_NAME[named[1] as string]
     if (kind !== undefined)
-      return toActor(kind, await lookups.byName(kind, (named as RegExpExecArray)[2]?.trim() ?? ''))
+      return toActor(kind, await lookups.byName(kind, trimBlanks((named as RegExpExecArray)[2] ?? '')))
   }
   if (href !== undefined && href.startsWith('/') && !looksLikeLabel(href)) {
     const kind = parseHref(href)?.kind

@@ -4,6 +4,7 @@ import { ACTOR_OBJECT, splitExclusion, type ActorReference } from './resolve-act
 import { parseHref, toDraftHref } from '../inventory/parse-href.js'
 import type { PolicyLookups } from '../inventory/policy-lookups.js'
 import { isUnresolved, looksLikeLabel, resolveLabel, showLabel } from '../inventory/resolve-labels.js'
+import { trimBlanks } from '../text/escape-text.js'
 
 /**
  * The scopes of a rule set: inner lists ANDed, outer ORed. No scope is one empty scope, which is everything. Throws
@@ -29,10 +30,10 @@ async function resolveEntry(lookups: PolicyLookups, reference: ActorReference): 
   const { named, exclusion: excluded } = splitExclusion(reference)
   if (named === null) throw invalid(reference, ACTOR_OBJECT)
   const exclusion = excluded ? { exclusion: true } : {}
-  const text = typeof named === 'string' ? named.trim() : (named.href ?? '')
+  const text = typeof named === 'string' ? trimBlanks(named) : (named.href ?? '')
   if (text.startsWith('labelgroup:')) {
     return {
-      label_group: toGroup(await lookups.byName('label_groups', text.slice('labelgroup:'.length).trim())),
+      label_group: toGroup(await lookups.byName('label_groups', trimBlanks(text.slice('labelgroup:'.length)))),
       ...exclusion,
     }
   }

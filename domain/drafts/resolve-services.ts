@@ -7,6 +7,7 @@ import type { PolicyLookups } from '../inventory/policy-lookups.js'
 import { TCP, UDP } from '../inventory/protocols.js'
 import { ruleIndexOf } from './resolve-actors.js'
 import { hasWindowsQualifier, isEgressService } from './windows-services.js'
+import { trimBlanks } from '../text/escape-text.js'
 
 /** A service as callers name it (T5): a name, or an object of exactly one of three forms. */
 export type ServiceReference = string | ServiceEntry
@@ -115,7 +116,7 @@ async function resolveOne(lookups: PolicyLookups, reference: ServiceReference, f
   if (forms !== 1) throw fail(ONE_FORM)
   try {
     if (entry.href !== undefined) return { service: (await lookups.byHref('services', entry.href)) as Service }
-    if (entry.service !== undefined) return { service: await byName(lookups, entry.service.trim()) }
+    if (entry.service !== undefined) return { service: await byName(lookups, trimBlanks(entry.service)) }
   } catch (error) {
     if (!(error instanceof ToolError)) throw error
     throw fail(error.message, { ...error.details, reason: error.code })

@@ -4,6 +4,7 @@ import type { ToolContext } from '../call.js'
 import { loadLabels, type LabelIndex } from './load-labels.js'
 import { nearNames } from '../text/near-names.js'
 import { splitLabel } from './resolve-labels.js'
+import { trimBlanks } from '../text/escape-text.js'
 
 /** Arguments that name an application, by the key of the label each stands for (T3, T11). */
 const KEYS = { app_name: 'app', env_name: 'env' } as const
@@ -18,8 +19,8 @@ export async function resolveApplication(
   named: ApplicationArguments,
 ): Promise<Label[]> {
   const asked = Object.entries(KEYS).flatMap(([argument, key]) => {
-    const text = named[argument as keyof typeof KEYS]?.trim()
-    return text === undefined ? [] : [{ argument, key, text }]
+    const text = named[argument as keyof typeof KEYS]
+    return text === undefined ? [] : [{ argument, key, text: trimBlanks(text) }]
   })
   if (asked.length === 0) return []
   const attempt = (index: LabelIndex) => asked.map(({ key, text }) => find(index, key, text))

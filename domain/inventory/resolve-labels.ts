@@ -3,6 +3,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
 import { loadLabels, type LabelIndex, type ReadContext } from './load-labels.js'
 import { nearNames } from '../text/near-names.js'
+import { trimBlanks } from '../text/escape-text.js'
 
 /** The forms a label is named in (T3): `"key=value"`, an href, `{key, value}` or `{href}`. */
 export type LabelReference = string | { key?: string; value?: string; href?: string }
@@ -27,7 +28,7 @@ export function looksLikeLabel(text: string): boolean {
 /** Splits `key=value` at the first `=`, both sides trimmed; null without one. A value may contain `=`. */
 export function splitLabel(text: string): { key: string; value: string } | null {
   const at = text.indexOf('=')
-  return at === -1 ? null : { key: text.slice(0, at).trim(), value: text.slice(at + 1).trim() }
+  return at === -1 ? null : { key: trimBlanks(text.slice(0, at)), value: trimBlanks(text.slice(at + 1)) }
 }
 
 /** Whether it has the form of a label reference, which the input schemas leave to be checked here. */
@@ -48,7 +49,7 @@ export function showLabel(reference: LabelReference): string {
 export function resolveLabel(index: LabelIndex, reference: LabelReference): Label | UnresolvedLabel {
   const ref = showLabel(reference)
   if (typeof reference === 'string') {
-    const text = reference.trim()
+    const text = trimBlanks(reference)
     if (text.startsWith('/')) return index.get(text) ?? { ref, valid: 'No label has this href.' }
     const pair = splitLabel(text)
     return pair === null ? { ref, valid: explainBareText(index, text) } : findPair(index, ref, pair.key, pair.value)

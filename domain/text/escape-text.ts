@@ -65,6 +65,11 @@ export function clipText(text: string, most: number): string {
   return shown.length <= most ? text : unescapeText(clip(shown, most))
 }
 
+/** A text without blanks at its ends. Only plain ones: what else is white space may be all that tells two names apart. */
+export function trimBlanks(text: string): string {
+  return text.replace(/^ +| +$/g, '')
+}
+
 /** A text in quotes that nothing in it can close: names are written by whoever may create objects. */
 export function quote(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`

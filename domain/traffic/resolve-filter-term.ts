@@ -12,6 +12,7 @@ import {
   type LabelReference,
   type UnresolvedLabel,
 } from '../inventory/resolve-labels.js'
+import { trimBlanks } from '../text/escape-text.js'
 
 /** One condition of a filter. Terms of one `group` are alternatives; terms of different groups must all hold (T7). */
 export interface TrafficTerm {
@@ -46,7 +47,7 @@ export async function resolveTrafficTerm(
 ): Promise<TrafficTerm | UnresolvedLabel> {
   const ref = showLabel(reference)
   if (!isLabelReference(reference)) return { ref, valid: 'An object has to be {key, value} or {href}.' }
-  const text = typeof reference === 'string' ? reference.trim() : (reference.href ?? '')
+  const text = typeof reference === 'string' ? trimBlanks(reference) : (reference.href ?? '')
   if (text === 'ams') {
     return place.mode === 'include'
       ? { ref, group: 'ams', selector: { actors: 'ams' } }
@@ -62,7 +63,7 @@ export async function resolveTrafficTerm(
   const [, prefix = '', name = ''] = /^([a-z]+):(.+)$/su.exec(text) ?? []
   const namedKind = NAMED[prefix]
   if (namedKind !== undefined)
-    return find(ref, namedKind as SelectableKind, () => lookups.byName(namedKind, name.trim()), prefix)
+    return find(ref, namedKind as SelectableKind, () => lookups.byName(namedKind, trimBlanks(name)), prefix)
   const kind = parseHref(text)?.kind
   if (kind !== undefined && kind in SELECTOR) {
     return find(ref, kind as SelectableKind, () => lookups.byHref(kind as NamedKind, text))

@@ -12,6 +12,7 @@ import { createFlowReader } from '../../domain/traffic/read-flows.js'
 import { workInTurns } from '../../domain/text/work-in-turns.js'
 import { loadLabels } from '../../domain/inventory/load-labels.js'
 import { resolveTrafficFilters } from '../../domain/traffic/resolve-filters.js'
+import { trimBlanks } from '../../domain/text/escape-text.js'
 
 const DEFAULT_DAYS = 7
 
@@ -54,7 +55,7 @@ export default defineTool({
   example: { lookback_days: 30, process: ['curl', 'chrome.exe'], include_sources: ['env=prod'] },
   async handler(args, ctx): Promise<Static<typeof EgressOutput>> {
     const window = windowOfDatesOrDays(ctx.now(), args, args.lookback_days ?? DEFAULT_DAYS)
-    const processes = (args.process ?? []).map((part) => part.trim())
+    const processes = (args.process ?? []).map(trimBlanks)
     if (processes.includes(''))
       throw new ToolError('invalid_argument', 'process has an empty entry, which would match every process.', {
         argument: 'process',
