@@ -11,7 +11,7 @@ export interface DecidedEdge extends AppEdge {
 }
 
 /** Traffic between applications, row by row. */
-export interface AppGraphCollector {
+interface AppGraphCollector {
   /** The number of the edge that the row belongs to; null unless its ends are two different applications. */
   readonly add: (row: FlowRow) => number | null
   /** The nodes, and the edges by number: each ordered pair once, with its connections by decision (T11, T17). */
@@ -58,7 +58,7 @@ export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
 /** Ports of remote administration and file sharing, the usual means of lateral movement (T18). */
 export const HIGH_RISK_PORTS: readonly number[] = [22, 23, 135, 139, 445, 3389, 5985, 5986]
 
-export interface EdgePorts {
+interface EdgePorts {
   /** `443/tcp`, the busiest first; protocols without ports by name. */
   ports: string[]
   ports_total: number

@@ -4,7 +4,7 @@ import type { Adjacency } from './lay-out-graph.js'
 const NONE = -1
 const STEPS_AT_ONCE = 4096
 
-export interface StrongComponents {
+interface StrongComponents {
   /** Of every node. An edge never leads to a component with a higher number. */
   readonly component: Uint32Array
   /** The nodes of component 0, then of component 1, and so on. */

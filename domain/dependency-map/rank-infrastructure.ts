@@ -6,7 +6,7 @@ import { measureBetweenness } from './measure-betweenness.js'
 /** Default env values of production, in any case (T17). */
 export const PRODUCTION_ENVS: readonly string[] = ['prod', 'production']
 
-export interface InfrastructureOptions {
+interface InfrastructureOptions {
   /** Edges with fewer connections are left out, and with them nodes that have no other edge. */
   minConnections: number
   /** Env values of production, in any case. */
@@ -39,7 +39,7 @@ export interface InfrastructureRow {
   consumes: string[]
 }
 
-export interface InfrastructureRanking {
+interface InfrastructureRanking {
   /** Every node with an edge left, highest score first, ties in the order of the keys. */
   rows: InfrastructureRow[]
   /** Edges that were kept. */
@@ -127,7 +127,7 @@ const pick = (keys: readonly string[], { starts, targets }: Adjacency, node: num
 export type Tier = 'Core Infrastructure' | 'Shared Service' | 'Standard Application'
 
 /** What the score of a node is computed from. */
-export interface NodeMeasures {
+interface NodeMeasures {
   inDegree: number
   outDegree: number
   /** 0..1. */
@@ -136,7 +136,7 @@ export interface NodeMeasures {
   totalConnections: number
 }
 
-export interface InfrastructureScore {
+interface InfrastructureScore {
   /** 0..100, one decimal: the greater of the two below, after the deductions. */
   score: number
   /** 0..100, one decimal, before the deductions. */
@@ -147,7 +147,7 @@ export interface InfrastructureScore {
 }
 
 /** The greatest of each measure, which scores 100. */
-export function greatestOf(all: readonly NodeMeasures[]): NodeMeasures {
+function greatestOf(all: readonly NodeMeasures[]): NodeMeasures {
   const greatest: NodeMeasures = { inDegree: 0, outDegree: 0, betweenness: 0, totalConnections: 0 }
   for (const measures of all) {
     for (const name of Object.keys(greatest) as (keyof NodeMeasures)[])
@@ -186,7 +186,7 @@ export function scoreInfrastructure(
 }
 
 /** 0..1: the incoming edges among all edges of a node that has any. */
-export const consumerRatio = ({ inDegree, outDegree }: NodeMeasures): number => inDegree / (inDegree + outDegree)
+const consumerRatio = ({ inDegree, outDegree }: NodeMeasures): number => inDegree / (inDegree + outDegree)
 
 export function round(value: number, decimals: number): number {
   const unit = 10 ** decimals

@@ -83,15 +83,15 @@ export function edgesOfPaths({ nodes, edges, paths }: Movement): number[] {
 }
 
 /** The most paths an answer lists (T18). */
-export const MOST_PATHS = 50
+const MOST_PATHS = 50
 
-export interface FoundPath {
+interface FoundPath {
   /** From its start to its end, as places in the caller's list of nodes. */
   path: number[]
   hops: number
 }
 
-export interface FoundPaths {
+interface FoundPaths {
   /** Longest first; paths of one length by the keys of their first nodes, then of their second nodes, and so on. */
   paths: FoundPath[]
   /** All there are. */

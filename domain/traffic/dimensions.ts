@@ -9,7 +9,7 @@ import { joinedLists } from './flow-ends.js'
 export type Columns = Record<string, Column<string | number | null>>
 
 /** Columns of a row other than labels (T8), in the order answers show them. */
-export const RAW_COLUMNS: Record<string, (encoder: FlowEncoder) => Column<string | number | null>> = {
+const RAW_COLUMNS: Record<string, (encoder: FlowEncoder) => Column<string | number | null>> = {
   src_ip: (encoder) => endColumn(encoder, 'src', ({ ip }) => ip),
   src_hostname: (encoder) => endColumn(encoder, 'src', ({ hostname }) => hostname),
   src_fqdn: (encoder) => endColumn(encoder, 'src', ({ fqdn }) => fqdn),
@@ -31,7 +31,7 @@ export const RAW_COLUMNS: Record<string, (encoder: FlowEncoder) => Column<string
 }
 
 /** The named dimensions and the columns each stands for (T8). */
-export const NAMED_DIMENSIONS: Record<string, readonly string[]> = {
+const NAMED_DIMENSIONS: Record<string, readonly string[]> = {
   process: ['process_name'],
   service_name: ['windows_service_name'],
   user: ['user_name'],
@@ -55,7 +55,7 @@ const LABEL = /^(source|src|destination|dest|dst)_(.+)$/isu
  * label as source_<key>, src_<key>, destination_<key>, dest_<key> or dst_<key>, whose key is one of `labelKeys` (any case). Named
  * dimensions win over labels of the same name. `unknown` lists what is none of these.
  */
-export function columnNames(
+function columnNames(
   dimensions: readonly string[],
   labelKeys: readonly string[],
 ): { names: string[]; unknown: string[] } {

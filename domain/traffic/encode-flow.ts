@@ -109,7 +109,7 @@ function rulesOf({ rules }: TrafficFlow): string | null {
 }
 
 /** Texts as small integers. Code 0 is "missing". */
-export interface Dictionary {
+interface Dictionary {
   /** The text's code. Surrounding whitespace is ignored, and an empty text is missing. */
   readonly code: (text: string | null | undefined) => number
   readonly value: (code: number) => string | null

@@ -27,7 +27,7 @@ export interface EgressChoice {
 }
 
 /** Rows left after each step, in this order. `without_process`: those with an external destination that name no process. */
-export interface EgressSteps {
+interface EgressSteps {
   outbound_rows: number
   with_external_destination: number
   without_process: number
@@ -156,7 +156,7 @@ export interface EgressProvider {
 }
 
 /** Processes by number of destinations: how many there are, and the first of them, as many as an answer can show. */
-export function* rankProcesses(
+function* rankProcesses(
   names: Grouping<{ process: string }>,
   targets: Grouping<{ process: string; destination: string }>,
 ): Steps<{ total: number; rows: EgressProcess[] }> {
@@ -188,7 +188,7 @@ export function* rankProcesses(
 /**
  * Providers of all attributed destinations by number of processes; their processes in alphabetical order, unnamed ones left out.
  */
-export function rankProviders(
+function rankProviders(
   groups: Grouping<{ provider: Attribution | null; process: string | null }>,
 ): EgressProvider[] {
   const providers = new Map<Attribution, { connections: number; processes: string[] }>()
@@ -213,7 +213,7 @@ export function rankProviders(
 }
 
 /** The provider in whose range a destination lies, looked up once per distinct end. Code 0 (null): unknown. */
-export function providerColumn(encoder: FlowEncoder): Column<Attribution | null> {
+function providerColumn(encoder: FlowEncoder): Column<Attribution | null> {
   const found = new Map<string, Attribution>()
   const { dst } = endColumns(encoder, ({ ip }) => {
     const attribution = ip === null ? null : findProvider(ip)

@@ -20,7 +20,7 @@ const MOST_PROCESSES = 5
 const MOST_DECISIONS = 10
 
 /** What a row of any list says besides its ends. */
-export interface UnlabelledTraffic extends Pick<Measures, 'connections' | 'first_detected' | 'last_detected'> {
+interface UnlabelledTraffic extends Pick<Measures, 'connections' | 'first_detected' | 'last_detected'> {
   port: number | null
   /** IANA number. */
   proto: number | null
@@ -51,7 +51,7 @@ export interface UnlabelledPair extends UnlabelledTraffic {
  * How many rows have enough connections, the busiest of them, and how many distinct addresses all of them have on the unlabelled
  * side.
  */
-export interface UnlabelledList<T> {
+interface UnlabelledList<T> {
   total: number
   rows: T[]
   distinctIps: number
@@ -59,7 +59,7 @@ export interface UnlabelledList<T> {
 
 /** The list that a row belongs to, by which of its ends lack an app label. */
 const SECTIONS = ['both_labelled', 'sources', 'destinations', 'both_unlabelled'] as const
-export type ConnectionsBySection = Record<(typeof SECTIONS)[number], number>
+type ConnectionsBySection = Record<(typeof SECTIONS)[number], number>
 
 /** Sorts rows by which of their ends lack an app label (T13). */
 export interface UnlabelledTrafficFinder {
@@ -161,10 +161,10 @@ const NAMES_SHOWN = 10
 
 /** What an address without an app label is: a workload to label, part of a known network, or neither. */
 export const UNLABELLED_KINDS = ['unlabelled_workload', 'ip_list', 'unknown_ip'] as const
-export type UnlabelledKind = (typeof UNLABELLED_KINDS)[number]
+type UnlabelledKind = (typeof UNLABELLED_KINDS)[number]
 
 /** An address without an app label as answers describe it; what the PCE does not know is absent. */
-export interface UnlabelledAddress {
+interface UnlabelledAddress {
   kind: UnlabelledKind
   hostname?: string
   fqdn?: string
@@ -183,7 +183,7 @@ interface Description {
  * Describes an address by all the ends it was seen as: the same address can be a workload in one network and unknown in another, or
  * have several names. A workload, managed or not, takes precedence over an IP list (T13).
  */
-export function describeUnlabelled(ends: readonly FlowEnd[]): Description {
+function describeUnlabelled(ends: readonly FlowEnd[]): Description {
   const lists = [...new Set(ends.flatMap(tellingLists))].sort()
   const hostname = joinNames(ends.flatMap((end) => end.hostname ?? []))
   const fqdn = joinNames(ends.flatMap((end) => end.fqdn ?? []))

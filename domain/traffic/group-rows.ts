@@ -12,7 +12,7 @@ export interface Group<K> {
   measures: Measures
 }
 
-export interface Selection<K> {
+interface Selection<K> {
   /** Groups with at least the required connections. */
   total: number
   /** The first of them. */
@@ -170,7 +170,7 @@ export interface Parts<V> {
 export type GroupWithParts<K, P> = Group<K> & { parts: { [N in keyof P]: Parts<P[N]> } }
 
 /** A grouping that also keeps the values of other columns inside its groups. */
-export interface GroupingWithParts<K, P> extends Pick<Grouping<K>, 'add' | 'size' | 'distinct'> {
+interface GroupingWithParts<K, P> extends Pick<Grouping<K>, 'add' | 'size' | 'distinct'> {
   /** As the grouping's own, with the parts of these groups. */
   busiest(limit: number, minConnections?: number): { total: number; groups: GroupWithParts<K, P>[] }
 }

@@ -2,7 +2,7 @@ import { compareTexts } from '../text/compare-values.js'
 import type { FlowRow } from './encode-flow.js'
 
 /** Distinct tuples of numbers, each known by its position in order of appearance. */
-export interface TupleTable {
+interface TupleTable {
   /** The tuple's position; a tuple never seen before gets the next one. `tuple` is copied. */
   slot(tuple: Int32Array): number
   /** One number of a tuple. */
@@ -82,7 +82,7 @@ export interface Measures {
 }
 
 /** The sums of many groups, in typed arrays. */
-export interface MeasureTable {
+interface MeasureTable {
   add(group: number, row: FlowRow): void
   connections(group: number): number
   of(group: number): { rows: number; measures: Measures }

@@ -9,9 +9,9 @@ import { unresolvedFilter, type LabelReference, type UnresolvedLabel } from '../
 import { resolveTrafficTerm, type TermPlace, type TrafficTerm } from './resolve-filter-term.js'
 
 /** A flat list is one set of conditions; a list of lists is blocks, taken as they are (T7). */
-export type IncludeReferences = readonly (LabelReference | readonly LabelReference[])[]
+type IncludeReferences = readonly (LabelReference | readonly LabelReference[])[]
 
-export interface TrafficFilterArguments {
+interface TrafficFilterArguments {
   include_sources?: IncludeReferences
   exclude_sources?: readonly LabelReference[]
   include_destinations?: IncludeReferences
@@ -130,7 +130,7 @@ function multiplyOut(terms: readonly TrafficTerm[], argument: string): TrafficTe
 }
 
 /** One side of a traffic query, and what remains to be tested on its rows. */
-export interface SidePlan {
+interface SidePlan {
   query: TrafficQuery['sources']
   /** Undefined when the PCE filters everything. */
   keeps?: (ip: string) => boolean
@@ -142,7 +142,7 @@ export interface SidePlan {
  * list are tested here: sent as blocks of their own they would narrow the query to themselves. Throws invalid_argument for a
  * network in one of several blocks (`nested`), because a row does not tell which block it matched.
  */
-export function planSide(
+function planSide(
   name: 'sources' | 'destinations',
   included: TrafficTerm[][],
   excluded: TrafficTerm[],
@@ -186,7 +186,7 @@ function toSelector({ selector }: TrafficTerm): TrafficSelector[] {
 }
 
 /** A service filter as callers write it: ports, a protocol, or part of a process path or Windows service name. */
-export interface TrafficServiceArgument {
+interface TrafficServiceArgument {
   port?: number
   to_port?: number
   proto?: string | number

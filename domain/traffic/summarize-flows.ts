@@ -15,14 +15,14 @@ import { groupRows, type Grouping, type Group } from './group-rows.js'
 import type { Measures } from './group-tables.js'
 
 /** What traffic used, and the policy decision on it. */
-export interface FlowService {
+interface FlowService {
   port: number | null
   proto: string
   policy: string
 }
-export type ExternalSummary = { process: string; to: string } & FlowService & Measures
-export type BlockedSummary = { process: string; from: string; to: string } & FlowService & Measures
-export type AppToApp = { from: string; to: string; policy: string } & Measures
+type ExternalSummary = { process: string; to: string } & FlowService & Measures
+type BlockedSummary = { process: string; from: string; to: string } & FlowService & Measures
+type AppToApp = { from: string; to: string; policy: string } & Measures
 
 export interface Sections {
   by_process: ProcessSummary[]
@@ -107,7 +107,7 @@ interface ProcessDestination extends FlowService {
   process_runs_on: 'destination' | 'source'
 }
 
-export interface ProcessSummary extends Measures {
+interface ProcessSummary extends Measures {
   process: string
   destination_count: number
   /** Rows `destinations` would have without its limit. */
@@ -118,7 +118,7 @@ export interface ProcessSummary extends Measures {
 }
 
 /** Rows that name a process, by process (T12). */
-export interface ProcessSummaries {
+interface ProcessSummaries {
   add(row: FlowRow): void
   /** Distinct process names. */
   readonly size: number
@@ -134,7 +134,7 @@ type DestinationColumns = {
 }
 
 /** `columns`: what distinguishes the destinations of a process. */
-export function summarizeProcesses(encoder: FlowEncoder, columns: DestinationColumns): ProcessSummaries {
+function summarizeProcesses(encoder: FlowEncoder, columns: DestinationColumns): ProcessSummaries {
   const process = textColumn(encoder, 'process')
   const processes = groupRows({ process })
   const destinations = groupRows({ process, ...columns, process_runs_on: runsOnColumn(encoder) })

@@ -44,7 +44,7 @@ export const InfrastructureResult = Type.Object({
 const PORTS_SHOWN = 5
 const NEIGHBOURS_SHOWN = 20
 
-export interface InfrastructureFacts {
+interface InfrastructureFacts {
   summary: {
     total_flows_analyzed: number
     app_to_app_flows: number

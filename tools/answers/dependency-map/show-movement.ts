@@ -72,7 +72,7 @@ const NODES_SHOWN = 20
 const RISKY_EDGES_SHOWN = 20
 const PORTS_SHOWN = 10
 
-export interface MovementFacts {
+interface MovementFacts {
   days: number
   /** Rows between two applications. */
   between: number

@@ -28,7 +28,7 @@ export const FlowTableOutput = Type.Object({
 
 type Keys = Record<string, string | number | null>
 
-export interface FlowTable {
+interface FlowTable {
   read: FlowsRead
   /** Names of the group keys, in order. */
   names: readonly string[]

@@ -119,9 +119,9 @@ export const TrafficSummaryOutput = Type.Object({
   truncation_note: Type.Optional(string('How to see more')),
 })
 
-export type TrafficSummary = Static<typeof TrafficSummaryOutput>
+type TrafficSummary = Static<typeof TrafficSummaryOutput>
 
-export interface SummaryFacts {
+interface SummaryFacts {
   summary: FlowSummary
   read: FlowsRead
   identityLabels: readonly string[]
