@@ -1,14 +1,14 @@
 /**
  * `npm run docs`: writes the generated parts of README.md and docs/ and the whole of .env.example; `--check` only says what is stale.
- * Either way it fails where a comment cites a decision or fact that no page defines.
+ * Either way it fails where a comment cites a decision or fact that no page defines, and where a page links to what is not there.
  */
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { KINDS } from '../pce-client/kinds.js'
 import { CONFIG_VARIABLES } from '../schemas/config-variables.js'
 import { tools } from '../tools/index.js'
-import { CITED_PAGES, definedNumbers, findDangling } from './docs/check-citations.js'
+import { CITED_PAGES, definedNumbers, findBrokenLinks, findDangling } from './docs/check-citations.js'
 import { replaceSection } from './docs/markdown.js'
 import { parseFolder } from './docs/read-interfaces.js'
 import { renderClientSections } from './docs/render-client.js'
@@ -39,9 +39,12 @@ const wanted = new Map([
 ])
 const isFresh = syncFiles(wanted, { root, check: process.argv.includes('--check'), command: '`npm run docs`' })
 
-const dangling = findDangling(sourcesBelow(''), definedNumbers(CITED_PAGES.map(read)))
+const sources = sourcesBelow('')
+const dangling = findDangling(sources, definedNumbers(CITED_PAGES.map(read)))
 for (const citation of dangling) console.error(`${citation} is cited and defined nowhere in ${CITED_PAGES.join(', ')}`)
-process.exit(isFresh && dangling.length === 0 ? 0 : 1)
+const broken = findBrokenLinks(sources, (path) => existsSync(join(root, path)))
+for (const link of broken) console.error(`${link} does not exist`)
+process.exit(isFresh && dangling.length + broken.length === 0 ? 0 : 1)
 
 /** Every text that may cite, by its path below the root. */
 function sourcesBelow(folder: string): Map<string, string> {

@@ -1,8 +1,12 @@
+import { posix } from 'node:path'
+
 /** Pages whose headings (`### D21. …`) define what comments cite. */
 export const CITED_PAGES = ['docs/decisions.md', 'docs/tool-contract.md', 'docs/pce-facts.md'] as const
 
 const HEADING = /^### ([DPST]\d+)\. /gm
 const COMMENT = /^\s*(?:\/\*|\*|\/\/).*|\s\/\/ .*|\/\*\*.*?\*\//
+const LINK = /\]\(([^)#:\s]+)(?:#[^)]*)?\)/g
+const TEST_PATH = /\btest\/[\w./-]*\w\/?/g
 const CITATION = /(?<![\w.+/-])[DPST]\d{1,2}(?![\w-])/g
 
 /** The numbers that the pages define, each once. Throws Error for one that is defined twice. */
@@ -30,4 +34,19 @@ export function findDangling(files: ReadonlyMap<string, string>, defined: Readon
     }
   }
   return dangling
+}
+
+/**
+ * Relative links of the Markdown pages, and paths below test/ that they name, which lead nowhere, as `page: target`.
+ *
+ * @param files texts by path; only pages count.
+ * @param exists of a path below the root.
+ */
+export function findBrokenLinks(files: ReadonlyMap<string, string>, exists: (path: string) => boolean): string[] {
+  return [...files].flatMap(([page, text]) => {
+    if (!page.endsWith('.md')) return []
+    const links = [...text.matchAll(LINK)].map(([, target]) => posix.join(posix.dirname(page), target!))
+    const tests = [...text.matchAll(TEST_PATH)].map(([path]) => path)
+    return [...links, ...tests].filter((target) => !exists(target)).map((target) => `${page}: ${target}`)
+  })
 }

@@ -7,7 +7,7 @@ import { parseEnv } from 'node:util'
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { countAssertions, summaryLine } from '../../scripts/count-assertions.js'
-import { definedNumbers, findDangling } from '../../scripts/docs/check-citations.js'
+import { definedNumbers, findBrokenLinks, findDangling } from '../../scripts/docs/check-citations.js'
 import { renderTable, replaceSection } from '../../scripts/docs/markdown.js'
 import { renderEnvironmentFile, renderEnvironmentTable } from '../../scripts/docs/render-environment.js'
 import { renderToolPage, renderToolTable } from '../../scripts/docs/render-tools.js'
@@ -189,6 +189,18 @@ t.test('what comments cite must be defined', async (t) => {
   ])
   t.same(findDangling(sources, defined), ['a.ts:1: P4', 'a.ts:2: S6', 'a.ts:4: T7', 'b.md:1: D8'])
   t.throws(() => definedNumbers(['### D1. One', '### D1. Again']), /defined twice: D1/)
+})
+
+t.test('what pages link to must exist', async (t) => {
+  const page = 'See [a](a.md#x), [b](../b.md), [web](https://x.example/y), [here](#z), and `test/gone.test.ts`.'
+  const pages = new Map([
+    ['docs/page.md', page],
+    ['code.ts', '// [c](c.md)'],
+  ])
+  t.same(
+    findBrokenLinks(pages, (path) => path === 'docs/a.md'),
+    ['docs/page.md: b.md', 'docs/page.md: test/gone.test.ts'],
+  )
 })
 
 t.test('generated files are told apart from stale ones', async (t) => {
