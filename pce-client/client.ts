@@ -85,7 +85,7 @@ function createTransport(http: Http, settings: ClientSettings): PceTransport {
   }
 }
 
-/** Some PCEs have no /health (SaaS): its 404 decides nothing, the organisation's own endpoint does (P13). */
+/** Some PCEs have no /health (SaaS): its 404 decides nothing, the organisation's own endpoint does (P53). */
 function unlessAbsent(error: unknown): void {
   if (!(error instanceof PceApiError) || error.status !== 404) throw error
 }

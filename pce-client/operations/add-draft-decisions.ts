@@ -4,7 +4,7 @@ import type { ClientSettings } from '../settings.js'
 import type { Http } from '../transport.js'
 import type { TrafficRun } from './traffic-run.js'
 
-/** The PCE takes about 10 s (P13); what the query found must not be lost to a lookup that never ends. */
+/** The PCE takes about 10 s (P39); what the query found must not be lost to a lookup that never ends. */
 const LONGEST_LOOKUP_MS = 60_000
 const FIRST_WAIT_MS = 1000
 const WAIT_FACTOR = 1.5
@@ -42,7 +42,7 @@ export async function addDraftDecisions(
   }
 }
 
-/** A word, or an object that has it: no source shows the field's shape (P13). */
+/** A word, or an object that has it: no source shows the field's shape (P39). */
 function lookupStatus(rules: unknown): string | undefined {
   const status = typeof rules === 'object' && rules !== null ? (rules as { status?: unknown }).status : rules
   return typeof status === 'string' ? status : undefined

@@ -7,14 +7,14 @@ import type { Calls } from './create-calls.js'
 import { segment } from './path-segment.js'
 import { madeBy } from './read-outcome.js'
 
-/** The PCE lists keys of one type at a time (P13). */
+/** The PCE lists keys of one type at a time (P56). */
 const KEY_TYPES = ['user', 'service_account']
 /** A name is required; which one is the caller's to choose through `options.json`. */
 const DEFAULT_KEY_NAME = 'pce-client'
 /** How long a list is that may have been cut. */
 const DEFAULT_PAGE = 500
 
-/** API keys (S9, P13). Secrets are answered once, by the operation that creates the key. */
+/** API keys (S9, P40, P56). Secrets are answered once, by the operation that creates the key. */
 export interface ApiKeyOperations {
   /**
    * Creates a key of a service account and gives it with its secret. It expires as the organisation's settings say, unless

@@ -14,7 +14,7 @@ import { madeBy } from './read-outcome.js'
 /** The most rules of one deletion (P49). */
 const MOST_DELETED = 1000
 
-/** Label mapping rules beyond their own objects, and the jobs that run them (S9, P13). */
+/** Label mapping rules beyond their own objects, and the jobs that run them (S9, P58). */
 export interface LabelMappingOperations {
   /**
    * Moves a rule to another place in the order of evaluation.

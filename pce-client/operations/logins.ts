@@ -7,7 +7,7 @@ import type { ReferenceLike, RequestOptions } from '../types.js'
 import type { Calls } from './create-calls.js'
 import { saidBy } from './read-outcome.js'
 
-/** Logins of people (S9, P2, P13). */
+/** Logins of people (S9, P2). */
 export interface LoginOperations {
   /**
    * Logs a user in and gives the session: `auth_username` and `session_token` are what `setCredentials` takes; the client's own

@@ -5,7 +5,7 @@ import type { ReferenceLike, RequestOptions } from '../types.js'
 import type { Calls } from './create-calls.js'
 import { saidBy } from './read-outcome.js'
 
-/** The instructions that a network device needs to enforce policy (S9, P13). */
+/** The instructions that a network device needs to enforce policy (S9, P55). */
 export interface NetworkDeviceOperations {
   /**
    * Starts making the instructions of a device; once they are made, the device has `enforcement_instructions_data_href`. Gives

@@ -6,7 +6,7 @@ import type { Calls } from './create-calls.js'
 import { versionSegment } from './path-segment.js'
 import { saidBy } from './read-outcome.js'
 
-/** Taking draft changes back, and going back to an earlier policy (S9, P4, P13). */
+/** Taking draft changes back, and going back to an earlier policy (S9, P36, P59). */
 export interface PolicyDraftOperations {
   /**
    * Discards every pending draft change of the organisation, whoever made it: what was created is gone, what was changed or

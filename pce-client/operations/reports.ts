@@ -3,7 +3,7 @@ import type { ReferenceLike, RequestOptions } from '../types.js'
 import type { Calls } from './create-calls.js'
 import { createDownload, type DownloadOptions } from './download.js'
 
-/** Files of reports (S9, P13). */
+/** Files of reports (S9, P60). */
 export interface ReportOperations {
   /**
    * Downloads the file of a finished report: PDF, CSV or JSON, as its template says. However large: it streams, into memory, or

@@ -13,7 +13,7 @@ import { createDownload, type DownloadOptions } from './download.js'
 import { segment } from './path-segment.js'
 import type { TrafficOperations } from './traffic.js'
 
-/** The queries that the PCE keeps, and the old synchronous one (S9, P11, P13). */
+/** The queries that the PCE keeps, and the old synchronous one (S9, P11, P25). */
 export interface TrafficQueryOperations {
   /**
    * Gives the flows of a query in one answer, at most 100,000 of them. A query that takes long times out at the PCE. An answer

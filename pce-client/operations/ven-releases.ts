@@ -3,7 +3,7 @@ import type { RequestOptions } from '../types.js'
 import type { Calls } from './create-calls.js'
 import { segment } from './path-segment.js'
 
-/** VEN software that the PCE holds (S9, P13). A release is named as in `22.2.0-166`. */
+/** VEN software that the PCE holds (S9, P57). A release is named as in `22.2.0-166`. */
 export interface VenReleaseOperations {
   /** Lists the releases of VEN software. */
   getVenSoftwareReleases(options?: RequestOptions): Promise<VenRelease[]>

@@ -19,7 +19,7 @@ const MOST_ACTED_ON = 1
 const RECOVERY_SECONDS = 86_400
 
 /**
- * Actions on VENs (S9, P13). Each gives the errors, an empty list when all went well: the PCE answers 200 though it did not do it
+ * Actions on VENs (S9, P32). Each gives the errors, an empty list when all went well: the PCE answers 200 though it did not do it
  * to some. More VENs than one request may name are taken in several; where a later one fails, the error's `completed` has the VENs
  * of those before it.
  *

@@ -21,7 +21,7 @@ const UPDATE = new Shape(
   Type.Object({ name: Type.Optional(Name), ips: Type.Optional(Addresses), ...FIELDS }, CLOSED),
 )
 
-/** P12, P49. */
+/** Addresses that keys and users may connect from (P12, P49). */
 export const accessRestriction: PlainKind = {
   segment: 'access_restrictions',
   noun: 'access_restriction',

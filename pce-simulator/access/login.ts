@@ -32,7 +32,7 @@ export const loginRoutes: Route[] = [
   },
 ]
 
-/** By the documented header, or by the body that one client sends instead, which wants a session at once (P13). */
+/** By the documented header, or by the body that one client sends instead, which wants a session at once (P2). */
 function logIn(call: Call): Answer {
   const { world, headers, body } = call
   const { username, password } = (body ?? {}) as { username?: unknown; password?: unknown }

@@ -27,7 +27,7 @@ const FILTERS: Filters = {
   state: exact('state'),
 }
 
-/** Every key of the organisation, of users or of service accounts, by the hrefs they have there (P13). */
+/** Every key of the organisation, of users or of service accounts, by the hrefs they have there (P56). */
 export const orgApiKeyRoutes: Route[] = [
   {
     path: '/orgs/:org/api_keys',

@@ -42,7 +42,7 @@ const DEFAULTS: Json = {
   updated_by: { username: 'system' },
 }
 
-/** P12, P31. */
+/** What passwords of local users must be like (P12, P31). */
 export const passwordPolicy: SingleKind = {
   route: '/authentication_settings/password_policy',
   noun: 'password_policy',

@@ -28,7 +28,7 @@ const userApiKey: PlainKind = {
 
 const [collection, item] = plainRoutes(userApiKey)
 
-/** P13. */
+/** The API keys of one user (P13). */
 export const userApiKeyRoutes: Route[] = [
   {
     ...collection!,

@@ -44,7 +44,7 @@ export interface CoreServiceType extends PceObject {
   num_optional_ports_required: number
 }
 
-/** P49. Built in; only what they are recognised by and labelled with can be changed. */
+/** Built-in types of core services: only what they are recognised by and labelled with can change (P49). */
 export const coreServiceType: PlainKind = {
   segment: 'core_service_types',
   noun: 'core_service_type',

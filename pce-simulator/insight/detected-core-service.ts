@@ -23,7 +23,7 @@ const UPDATE = new Shape(
   ),
 )
 
-/** P49. Nobody creates them: they are what the traffic shows. */
+/** Core services that the traffic shows; nobody creates them (P49). */
 export const detectedCoreService: PlainKind = {
   segment: 'detected_core_services',
   noun: 'detected_core_service',

@@ -35,7 +35,7 @@ export interface LabelMappingRule extends PceObject {
   overwrite: boolean
 }
 
-/** P28. The order of the list is the order in which rules are evaluated. */
+/** Label mapping rules, evaluated in the order of their list (P28). */
 export const labelMappingRule: PlainKind = {
   segment: 'label_mapping_rules',
   noun: 'label_mapping_rule',

@@ -32,7 +32,7 @@ interface Run extends PceObject {
 
 const PATH = '/orgs/:org/label_mapping_rules/run'
 
-/** One evaluation of the rules over workloads: asked for, watched, fetched, and assigned on request (P13). */
+/** One evaluation of the rules over workloads: asked for, watched, fetched, and assigned on request (P58). */
 export const labelMappingRunRoutes: Route[] = [
   { path: PATH, verbs: { POST: { event: 'label_mapping_rules.run', handle: start } } },
   readRoute(`${PATH}/:id`, (call) => {
@@ -99,7 +99,7 @@ function poll(world: World, run: Run): Run {
   return next
 }
 
-/** No workloads, or no rules, named: all of them (P13). A disabled rule maps nothing. */
+/** No workloads, or no rules, named: all of them (P58). A disabled rule maps nothing. */
 function evaluate(world: World, { label_mapping_params }: Run): MappedWorkload[] {
   const named = (references: Reference[] = []) => {
     const hrefs = new Set(references.map(({ href }) => href))

@@ -36,7 +36,7 @@ const UPDATE = new Shape(
   ),
 )
 
-/** P49. A plan; the simulator's clock makes no report of its own accord. */
+/** Schedules of reports (P49). The simulator's clock makes no report by itself. */
 export const reportSchedule: PlainKind = {
   segment: 'report_schedules',
   noun: 'report_schedule',

@@ -9,7 +9,7 @@ import { REPORT_TEMPLATES } from './data/report-templates.js'
 
 const UPDATE = new Shape('report_templates_put', Type.Object({ enabled: Type.Optional(Type.Boolean()) }, CLOSED))
 
-/** P12. Built in; the last part of the href is the template's type. */
+/** Built-in report templates; the last part of the href is the template's type (P12). */
 export const reportTemplate: PlainKind = {
   segment: 'report_templates',
   noun: 'report_template',

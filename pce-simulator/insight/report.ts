@@ -38,7 +38,7 @@ interface Report extends PceObject {
   file: ReportFile | null
 }
 
-/** P28. Made in the background; reading it moves it on, as with a traffic query. */
+/** Reports, made in the background: reading one moves it on, as with a traffic query (P28). */
 const report: PlainKind = {
   segment: 'reports',
   noun: 'report',

@@ -16,7 +16,7 @@ export interface ReportFile {
   content: string | Buffer
 }
 
-/** The file of a report, by its template: PDF, CSV or JSON, its figures those of the estate (P13). */
+/** The file of a report, by its template: PDF, CSV or JSON, its figures those of the estate (P60). */
 export function writeReport(world: World, template: string, parameters: Parameters): ReportFile {
   const type = REPORT_TEMPLATES.find((spec) => spec.type === idOf(template))?.type
   if (!type) throw invalidInput(`There is no report template ${template}`)

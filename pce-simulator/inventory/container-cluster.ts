@@ -29,7 +29,7 @@ const UNJOINED = {
   errors: [],
 }
 
-/** P24. */
+/** Container clusters (P24). */
 export const containerCluster: PlainKind = {
   segment: 'container_clusters',
   noun: 'container_cluster',

@@ -19,7 +19,7 @@ import { compareReleases } from './compare-releases.js'
 import { conditionsOf, healthOf } from './ven-health.js'
 import { agentOf, heartbeatOf, inRecovery, ownVen, pendingUpgrade, venState, versionOf } from './ven.js'
 
-/** P9. The objects are the paired workloads: what a VEN shows is worked out only where a filter asks for it. */
+/** Filters of VENs (P9). The objects are the paired workloads: what a VEN shows is worked out only where a filter asks for it. */
 export const VEN_FILTERS: Filters = {
   name: containing((workload) => ownVen(workload)?.name),
   hostname: partial('hostname'),

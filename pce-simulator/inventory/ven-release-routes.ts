@@ -22,7 +22,7 @@ const FILTERS: Filters = {
   ven_type: (value) => (release) => value === 'all' || (release.ven_types as string[]).includes(value),
 }
 
-/** What VENs can be upgraded to, and which of them new ones get (P13). */
+/** What VENs can be upgraded to, and which of them new ones get (P57). */
 export const venReleaseRoutes: Route[] = [
   {
     path: '/orgs/:org/software/ven/releases',

@@ -33,7 +33,7 @@ interface Members {
   sub_groups?: Reference[]
 }
 
-/** P15. */
+/** Label groups (P15). */
 export const labelGroup: VersionedKind = {
   type: 'label_groups',
   noun: 'label_group',

@@ -16,7 +16,7 @@ const UPDATE = new Shape('labels_put', Type.Object({ value: Type.Optional(Name),
 /** Mean "no label" in the PCE's own pages (P31). */
 const RESERVED_VALUES = new Set(['All Applications', 'All Environments', 'All Locations'])
 
-/** P14. */
+/** Labels (P14). */
 export const label: PlainKind = {
   segment: 'labels',
   noun: 'label',

@@ -77,7 +77,7 @@ const DEFAULTS = {
 
 export const DEFAULT_PROFILE = { ...DEFAULTS, name: 'Default (Servers)', enabled: true, is_default: true }
 
-/** P24. */
+/** Pairing profiles (P24). */
 export const pairingProfile: PlainKind = {
   segment: 'pairing_profiles',
   noun: 'pairing_profile',

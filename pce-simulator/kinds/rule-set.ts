@@ -58,7 +58,7 @@ const UPDATE = new Shape(
 
 const TAKEN = ['rule_set_name_in_use', 'Rule set name in use'] as const
 
-/** P19. */
+/** Rule sets with their rules (P19). */
 export const ruleSet: VersionedKind = {
   type: 'rule_sets',
   noun: 'rule_set',

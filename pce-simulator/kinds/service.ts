@@ -69,7 +69,7 @@ const UPDATE = new Shape('sec_policy_services_put', Type.Object({ name: Type.Opt
 
 const LIST_NAMES = ['service_ports', 'windows_services', 'windows_egress_services'] as const
 
-/** P18. Names may repeat. */
+/** Services; names may repeat (P18). */
 export const service: VersionedKind = {
   type: 'services',
   noun: 'service',

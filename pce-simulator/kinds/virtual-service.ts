@@ -45,7 +45,7 @@ const UPDATE = new Shape(
 
 type Fields = Partial<Static<typeof Creation>>
 
-/** P23. */
+/** Virtual services (P23). */
 export const virtualService: VersionedKind = {
   type: 'virtual_services',
   noun: 'virtual_service',

@@ -38,7 +38,7 @@ const DEFAULT_WORKLOAD_SETTINGS = {
   ven_uninstall_timeout_hours: [{ scope: [], value: 168 }],
 }
 
-/** P28. */
+/** Timeouts of workloads by scope (P28). */
 export const workloadSettings: SingleKind = {
   route: '/orgs/:org/settings/workloads',
   noun: 'workload_settings',

@@ -7,7 +7,7 @@ import { endBindingsOf } from './service-binding.js'
 import { WORKLOAD_FILTERS } from './workload-filters.js'
 import { LEGACY_MODES, readChange, readCreation } from './workload-shapes.js'
 
-/** P16. */
+/** Workloads, managed or not (P16). */
 export const workload: PlainKind = {
   segment: 'workloads',
   noun: 'workload',

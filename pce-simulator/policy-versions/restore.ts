@@ -14,7 +14,7 @@ import { nameOf } from './provision.js'
 
 const RESTORE = new Shape('sec_policy_restore_post', Type.Object({}, CLOSED))
 
-/** POST /sec_policy/{n}/restore: draft changes that make the policy what it was; provisioning them is another step (P13). */
+/** POST /sec_policy/{n}/restore: draft changes that make the policy what it was; provisioning them is another step (P59). */
 export function restore({ world, params, body }: Call): Answer {
   RESTORE.read(body)
   const version = world.versions.find(({ version }) => String(version.version) === params.pversion)

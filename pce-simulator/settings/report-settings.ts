@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { SingleKind } from '../kinds/single-kind.js'
 import { CLOSED, Shape } from '../validate/shape.js'
 
-/** P12. */
+/** How many reports may wait, and how long they are kept (P12). */
 export const reportSettings: SingleKind = {
   route: '/orgs/:org/settings/reports',
   noun: 'report_settings',

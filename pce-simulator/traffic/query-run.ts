@@ -11,7 +11,7 @@ import { advance, isPending, requireResult, type Progress } from '../status/prog
 import { PCE_FQDN, orgPath, type World } from '../world.js'
 import type { AcceptedQuery } from './validate-query.js'
 
-/** The rows whose draft decisions `update_rules` works out (P13). */
+/** The rows whose draft decisions `update_rules` works out (P39). */
 export interface RuleWindow {
   offset: number
   limit: number

@@ -18,7 +18,7 @@ const CANCEL = new Shape(
 )
 
 const PATH = '/orgs/:org/traffic_flows/async_queries'
-/** Results expire after a while (P13); here by number, so that a long benchmark does not fill the memory. */
+/** Results expire after a while (P30); here by number, so that a long benchmark does not fill the memory. */
 const KEPT_QUERIES = 200
 
 /** Questions about traffic, at once or asked first and fetched later (P11). They change nothing and leave no event. */
@@ -83,7 +83,7 @@ export const trafficRoutes: Route[] = [
   },
 ]
 
-/** The old form: no name, no job, at most 100,000 rows (P13). */
+/** The old form: no name, no job, at most 100,000 rows (P25). */
 function answerAtOnce({ world, body }: Call): Answer {
   const query = readSynchronousQuery(world, body)
   return { status: 200, rows: collectTraffic(query as TrafficQueryBody, readTrafficState(world)).rows }

@@ -1,4 +1,4 @@
-/** D14. Neither `none` nor a symmetric algorithm is among them. */
+/** Accepted algorithms (D14): neither `none` nor a symmetric one. */
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 export type Algorithm = (typeof ALGORITHMS)[number]
 

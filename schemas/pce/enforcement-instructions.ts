@@ -6,7 +6,7 @@ export interface EnforcementTargets {
   all_devices?: boolean
 }
 
-/** Which instructions have been applied to a device (P13). */
+/** Which instructions have been applied to a device (P55). */
 export interface AppliedInstructions {
   /** What the device names as `enforcement_instructions_data_href`. */
   enforcement_instructions_data_href?: string

@@ -5,7 +5,7 @@ import type { ContractPce, Json } from '../start-contract-pce.js'
 const DEVICES = '/orgs/1/network_devices'
 const UNKNOWN = `${DEVICES}/00000000-dead-4000-8000-000000000000`
 
-/** Network devices (P13). What these answer is not documented: an empty 202 or 204, or JSON. */
+/** Network devices (P55). What these answer is not documented: an empty 202 or 204, or JSON. */
 export async function networkDeviceOperations(t: Test, pce: ContractPce): Promise<void> {
   const { client, simulator, ask } = pce
   const [node] = await pce.list('/orgs/1/network_enforcement_nodes')
