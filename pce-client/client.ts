@@ -1,14 +1,16 @@
 import { basicAuthorization } from './basic-authorization.js'
 import { getCollection } from './collect-through-job.js'
 import { PceApiError, PceError } from './errors.js'
-import type { PceClient } from './index.js'
 import { KINDS, type Kind, type KindAttribute } from './kinds.js'
 import { KindApi } from './objects.js'
-import { createOperations } from './operations/index.js'
+import { createOperations, type NamedOperations } from './operations/index.js'
 import { readTlsFiles } from './read-tls-files.js'
 import { readProxy, readSettings, readTimeout, type ClientSettings } from './settings.js'
 import type { Http } from './transport.js'
 import type { ObjectApis, PceClientOptions, PceTransport, RequestOptions } from './types.js'
+
+/** A client of one PCE organisation with one set of credentials. */
+export type PceClient = PceTransport & NamedOperations & ObjectApis
 
 /**
  * A client of one PCE organisation. Nothing is read or connected here; credentials, proxies and TLS settings come through the

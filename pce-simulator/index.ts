@@ -14,9 +14,9 @@ import { settingsRoutes } from './settings/index.js'
 import { statusRoutes } from './status/routes.js'
 import { trafficRoutes } from './traffic/routes.js'
 
-export type { Fault } from './http/inject-faults.js'
+export type { Fault, FaultControl } from './http/inject-faults.js'
 export type { RecordedRequest } from './http/record-requests.js'
-export type { FaultControl, PceSimulator, PceSimulatorOptions } from './options.js'
+export type { PceSimulator, PceSimulatorOptions } from './options.js'
 export type { Conversation, Estate } from './model.js'
 
 const ROUTES = [

@@ -103,3 +103,4 @@ export interface PortOverride {
 export function sameObjectKey(href: string): string {
   return href.replace(/\/sec_policy\/(?:draft|active|\d+)\//, '/sec_policy/*/')
 }
+export type Json = Record<string, unknown>

@@ -1,6 +1,5 @@
 import type { Estate } from './model.js'
-import type { Fault } from './http/inject-faults.js'
-import type { RateLimits } from './http/limit-rate.js'
+import type { FaultControl } from './http/inject-faults.js'
 import type { RecordedRequest } from './http/record-requests.js'
 
 export interface PceSimulatorOptions {
@@ -43,13 +42,6 @@ export interface PceSimulatorOptions {
   port?: number
 }
 
-export interface FaultControl {
-  add(...faults: Fault[]): void
-  clear(): void
-  /** Faults that still wait for requests. */
-  pending(): Fault[]
-}
-
 export interface PceSimulator {
   /** Resolves with the origin, for instance `http://127.0.0.1:40123`. Default port 0: any free one. */
   listen(options?: { port?: number; host?: string }): Promise<string>
@@ -72,4 +64,15 @@ export interface PceSimulator {
     readonly policyVersion: number
   }
   close(): Promise<void>
+}
+
+/** What a PCE allows; each limit is off unless it is given (P48). */
+export interface RateLimits {
+  /** Of one API key or session. */
+  requestsPerMinute?: number
+  /** Of `workloads/unpair`, and as many of `vens/unpair`. */
+  unpairsPerMinute?: number
+  queryDeletesPerMinute?: number
+  concurrentRuleSearches?: number
+  concurrentBulkWorkloadOperations?: number
 }

@@ -1,7 +1,6 @@
 import type { ChangeSubsetType, PolicyVersion } from '../schemas/pce/policy.js'
 import type { PceObject } from '../schemas/pce/reference.js'
-import type { Json } from './http/route.js'
-import type { Conversation } from './model.js'
+import type { Json, Conversation } from './model.js'
 import type { PceSimulatorOptions } from './options.js'
 import type { TrafficRows } from './policy/run-traffic-query.js'
 import type { Progress } from './status/progress.js'
@@ -9,7 +8,7 @@ import type { EventLog } from './store/event-log.js'
 import type { Ids } from './store/ids.js'
 import type { PlainStore } from './store/plain-store.js'
 import type { PolicyStore, Snapshot } from './store/policy-store.js'
-import type { TrafficQueryRun } from './traffic/query-run.js'
+import type { TrafficQuery } from './traffic/traffic-query.js'
 
 export const PCE_FQDN = 'pce.example.com'
 
@@ -59,9 +58,9 @@ export interface World {
   versions: ProvisionedVersion[]
   events: EventLog
   jobs: Map<string, Job>
-  queries: Map<string, TrafficQueryRun>
+  queries: Map<string, TrafficQuery>
   /** The rows that were worked out last; a download follows the poll that completed its query. */
-  lastResult: { run: TrafficQueryRun; withDraft: boolean; result: TrafficRows } | null
+  lastResult: { run: TrafficQuery; withDraft: boolean; result: TrafficRows } | null
   conversations: readonly Conversation[]
 }
 

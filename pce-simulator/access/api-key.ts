@@ -1,5 +1,6 @@
 import type { PceObject, Reference } from '../../schemas/pce/reference.js'
-import type { Change, Json } from '../http/route.js'
+import type { Change } from '../store/event-log.js'
+import type { Json } from '../model.js'
 import { describeChanges } from '../kinds/describe-changes.js'
 import { singleOf } from '../kinds/single-kind.js'
 import { invalidInput } from '../refusal.js'

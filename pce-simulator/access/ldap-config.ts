@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import type { Json, Route } from '../http/route.js'
+import type { Route } from '../http/route.js'
+import type { Json } from '../model.js'
 import { plainRoutes, type PlainKind } from '../kinds/plain-kind.js'
 import { notAcceptable, notFound } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'

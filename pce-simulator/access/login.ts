@@ -1,5 +1,6 @@
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { Answer, Call, Json, Route } from '../http/route.js'
+import type { Answer, Call, Route } from '../http/route.js'
+import type { Json } from '../model.js'
 import { readBasic } from '../http/read-basic.js'
 import { changePlain } from '../kinds/plain-kind.js'
 import { PRODUCT_VERSION } from '../status/routes.js'

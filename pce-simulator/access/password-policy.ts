@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { BIRTH } from '../built-in-objects.js'
-import type { Json } from '../http/route.js'
+import type { Json } from '../model.js'
 import type { SingleKind } from '../kinds/single-kind.js'
 import { invalidInput } from '../refusal.js'
 import { Shape } from '../validate/shape.js'

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { birthOf } from '../built-in-objects.js'
-import type { Json, Route } from '../http/route.js'
+import type { Route } from '../http/route.js'
+import type { Json } from '../model.js'
 import { changePlain, plainRoutes, type PlainKind } from '../kinds/plain-kind.js'
 import { invalidInput, notFound } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'

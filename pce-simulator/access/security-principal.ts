@@ -1,5 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
-import type { Json, Change, Route } from '../http/route.js'
+import type { Route } from '../http/route.js'
+import type { Change } from '../store/event-log.js'
+import type { Json } from '../model.js'
 import { findPolicyUsage } from '../kinds/find-usage.js'
 import { createPlain, plainRoutes, type PlainKind } from '../kinds/plain-kind.js'
 import { attempt } from '../kinds/workload-bulk.js'

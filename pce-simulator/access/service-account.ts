@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { Call, Json, Route } from '../http/route.js'
+import type { Call, Route } from '../http/route.js'
+import type { Json } from '../model.js'
 import { createPlain, plainRoutes, type PlainKind } from '../kinds/plain-kind.js'
 import { invalidInput, invalidUri } from '../refusal.js'
 import { exact } from '../validate/query-filters.js'

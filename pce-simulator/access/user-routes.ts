@@ -1,5 +1,6 @@
 import type { PceObject } from '../../schemas/pce/reference.js'
-import { readRoute, type Call, type Json, type Route } from '../http/route.js'
+import { readRoute, type Call, type Route } from '../http/route.js'
+import type { Json } from '../model.js'
 import { changePlain, createPlain, plainRoutes } from '../kinds/plain-kind.js'
 import { invalidInput } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'

@@ -1,19 +1,20 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import type { FaultControl } from '../options.js'
+import { type FaultControl, injectFaults } from './inject-faults.js'
 import { Refusal, invalidInput, methodNotAllowed, notFound } from '../refusal.js'
 import type { World } from '../world.js'
 import { addControlRoutes } from './control-routes.js'
 import { authenticate } from './authenticate.js'
-import { injectFaults } from './inject-faults.js'
 import { limitRate } from './limit-rate.js'
 import { recordRequests, type RecordedRequest } from './record-requests.js'
 import type { Action, Call, Route, Verb } from './route.js'
 import { sendAnswer, sendErrors } from './send-answer.js'
 
 const BASE = '/api/v2'
+
 /** A path has all of them; those that its route does not offer are 405 there, not 404. */
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'] as const
 type Method = (typeof METHODS)[number]
+
 /** 1,000 workloads of a bulk call with room to spare. */
 const BODY_LIMIT = 32 * 1024 * 1024
 

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { FaultControl } from '../options.js'
-import { FAULT_KINDS, type Fault } from './inject-faults.js'
+import { type FaultControl, FAULT_KINDS, type Fault } from './inject-faults.js'
 import type { RecordedRequest } from './record-requests.js'
 
 /** A fault over HTTP: a `path` between slashes with a leading `re:` is a pattern (`"re:/async_queries/[^/]+$"`). */

@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { FaultControl } from '../options.js'
 import { halfBody, readWhole } from './cut-body.js'
 
 /**
@@ -162,4 +161,11 @@ async function strikeAfter(request: FastifyRequest, reply: FastifyReply, payload
   if (fault.kind === 'truncate') return half
   void reply.header('content-length', String(whole.length))
   return halfBody(half, fault.kind === 'cut-body' ? () => request.raw.socket.destroy() : null)
+}
+
+export interface FaultControl {
+  add(...faults: Fault[]): void
+  clear(): void
+  /** Faults that still wait for requests. */
+  pending(): Fault[]
 }

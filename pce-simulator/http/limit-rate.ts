@@ -2,17 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
-
-/** What a PCE allows; each limit is off unless it is given (P48). */
-export interface RateLimits {
-  /** Of one API key or session. */
-  requestsPerMinute?: number
-  /** Of `workloads/unpair`, and as many of `vens/unpair`. */
-  unpairsPerMinute?: number
-  queryDeletesPerMinute?: number
-  concurrentRuleSearches?: number
-  concurrentBulkWorkloadOperations?: number
-}
+import type { RateLimits } from '../options.js'
 
 /** The documented values (P48), for whoever wants a PCE that is as strict as it may be. */
 export const DOCUMENTED_LIMITS: Required<RateLimits> = {
@@ -24,6 +14,7 @@ export const DOCUMENTED_LIMITS: Required<RateLimits> = {
 }
 
 const MINUTE = 60_000
+
 /** A place that is taken frees itself when its request ends, which nobody can foretell. */
 const SHORTLY_MS = 1000
 

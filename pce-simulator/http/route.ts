@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { World } from '../world.js'
 import type { Fault } from './inject-faults.js'
+import type { Change } from '../store/event-log.js'
 
 export type Verb = 'GET' | 'POST' | 'PUT' | 'DELETE'
-export type Json = Record<string, unknown>
 
 /** One request as a handler sees it. */
 export interface Call {
@@ -19,13 +19,6 @@ export interface Call {
   sourceIp: string
   /** What struck the request without keeping it from the PCE. */
   fault?: Fault | null
-}
-
-/** What a write did, for the event log. */
-export interface Change {
-  resource: Json
-  type: 'create' | 'update' | 'delete'
-  changes?: Record<string, { before: unknown; after: unknown }>
 }
 
 export interface Answer {

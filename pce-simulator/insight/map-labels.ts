@@ -1,6 +1,6 @@
 import type { PceObject, Reference } from '../../schemas/pce/reference.js'
 import type { Workload } from '../../schemas/pce/workload.js'
-import type { Change } from '../http/route.js'
+import type { Change } from '../store/event-log.js'
 import { label as labelKind } from '../kinds/label.js'
 import { changePlain, createPlain } from '../kinds/plain-kind.js'
 import { renderLabels } from '../kinds/render-labels.js'

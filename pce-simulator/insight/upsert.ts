@@ -1,5 +1,6 @@
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { Action, Json } from '../http/route.js'
+import type { Action } from '../http/route.js'
+import type { Json } from '../model.js'
 import { changePlain, type PlainKind } from '../kinds/plain-kind.js'
 import { describeChanges } from '../kinds/describe-changes.js'
 import { UNCERTAIN } from '../uncertain.js'

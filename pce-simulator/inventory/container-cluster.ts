@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { Action, Json, Route } from '../http/route.js'
+import type { Action, Route } from '../http/route.js'
+import type { Json } from '../model.js'
 import { plainRoutes, type PlainKind } from '../kinds/plain-kind.js'
 import { notAcceptable } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'

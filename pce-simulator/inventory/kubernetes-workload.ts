@@ -1,5 +1,6 @@
 import type { PceObject, VersionedObject } from '../../schemas/pce/reference.js'
-import { readRoute, type Json, type Route } from '../http/route.js'
+import { readRoute, type Route } from '../http/route.js'
+import type { Json } from '../model.js'
 import { collectHrefs } from '../kinds/find-usage.js'
 import { plainRoutes, type PlainKind } from '../kinds/plain-kind.js'
 import { renderLabels } from '../kinds/render-labels.js'

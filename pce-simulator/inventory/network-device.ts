@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { Call, Json, Route } from '../http/route.js'
+import type { Call, Route } from '../http/route.js'
+import type { Json } from '../model.js'
 import { plainRoutes, type PlainKind } from '../kinds/plain-kind.js'
 import { CLOSED, OneOf, Port, Shape, Text } from '../validate/shape.js'
 import type { Filter } from '../validate/query-filters.js'

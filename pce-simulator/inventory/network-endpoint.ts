@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import type { Json } from '../http/route.js'
+import type { Json } from '../model.js'
 import type { PlainKind } from '../kinds/plain-kind.js'
 import { notFound } from '../refusal.js'
 import { requireWorkload } from '../validate/check-references.js'

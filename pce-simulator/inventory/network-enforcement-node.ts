@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { Json, Route } from '../http/route.js'
+import type { Route } from '../http/route.js'
+import type { Json } from '../model.js'
 import { createPlain, plainRoutes, type PlainKind } from '../kinds/plain-kind.js'
 import { notFound } from '../refusal.js'
 import type { Filter } from '../validate/query-filters.js'

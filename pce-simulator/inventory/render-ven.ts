@@ -1,5 +1,5 @@
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { Json } from '../http/route.js'
+import type { Json } from '../model.js'
 import { renderLabels } from '../kinds/render-labels.js'
 import type { World } from '../world.js'
 import { conditionsOf } from './ven-health.js'

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { Json } from '../http/route.js'
+import type { Json } from '../model.js'
 import type { PlainKind } from '../kinds/plain-kind.js'
 import { invalidUri, notAcceptable } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'

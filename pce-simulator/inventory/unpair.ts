@@ -1,5 +1,5 @@
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { Change } from '../http/route.js'
+import type { Change } from '../store/event-log.js'
 import { endBindingsOf } from '../kinds/service-binding.js'
 import type { PceErrorItem } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'

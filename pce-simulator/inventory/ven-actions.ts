@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { Answer, Call, Change, Route } from '../http/route.js'
+import type { Answer, Call, Route } from '../http/route.js'
+import type { Change } from '../store/event-log.js'
 import { invalidInput, type PceErrorItem } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'
 import { CLOSED, Href, OneOf, Shape } from '../validate/shape.js'

@@ -1,10 +1,11 @@
 import type { PceObject } from '../../schemas/pce/reference.js'
 import { OS_RELEASES, VEN_RELEASES } from '../estate/data/releases.js'
-import type { Json } from '../http/route.js'
+import type { Json } from '../model.js'
 import { orgPath, type World } from '../world.js'
 import { compareReleases } from './compare-releases.js'
 
 export const VEN_TYPES = ['server', 'endpoint'] as const
+
 /** That of this PCE itself: the default, and what a VEN runs that says nothing of itself. */
 export const BORN_RELEASE = VEN_RELEASES[0]
 

@@ -1,5 +1,6 @@
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { Change, Json } from '../http/route.js'
+import type { Change } from '../store/event-log.js'
+import type { Json } from '../model.js'
 import { describeChanges } from '../kinds/describe-changes.js'
 import { invalidUri } from '../refusal.js'
 import { orgPath, updateStamp, type World } from '../world.js'

@@ -1,9 +1,11 @@
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { Answer, Call } from '../http/route.js'
 import { invalidInput } from '../refusal.js'
-import { startJob } from '../status/jobs.js'
+import { keepLatest } from '../store/keep-latest.js'
+import { startProgress } from '../status/progress.js'
 import { UNCERTAIN } from '../uncertain.js'
 import type { Filters } from '../validate/query-filters.js'
+import { type Job, orgPath } from '../world.js'
 
 export const DEFAULT_MAX_RESULTS = 500
 
@@ -53,4 +55,23 @@ export function readMaxResults(query: URLSearchParams): number | null {
   if (text === null) return null
   if (!/^\d{1,9}$/.test(text)) throw invalidInput(`The parameter max_results must be a whole number, not ${text}`)
   return Number(text)
+}
+
+/** Jobs and their files expire after about a day (P10); here by number. */
+export const KEPT_JOBS = 100
+
+/** 202 with the place to poll; the rows are those of now, however often the job is read later (P10). */
+export function startJob(call: Call, rows: readonly unknown[]): Answer {
+  const { world } = call
+  const job: Job = {
+    href: orgPath(world, `/jobs/${world.ids.uuid('job')}`),
+    description: call.path,
+    requestedAt: world.now(),
+    terminatedAt: null,
+    progress: startProgress(call),
+    resultHref: orgPath(world, `/datafiles/${world.ids.uuid('datafile')}`),
+    rows,
+  }
+  keepLatest(world.jobs, KEPT_JOBS, job.href, job)
+  return { status: 202, headers: { location: job.href, 'retry-after': String(world.options.retryAfter) } }
 }

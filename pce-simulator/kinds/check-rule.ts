@@ -1,7 +1,7 @@
 import type { Actor, IngressService, Rule } from '../../schemas/pce/rule-set.js'
 import type { Reference } from '../../schemas/pce/reference.js'
 import type { Service } from '../../schemas/pce/service.js'
-import type { Json } from '../http/route.js'
+import type { Json } from '../model.js'
 import { invalidInput, invalidUri, notAcceptable } from '../refusal.js'
 import { requireReferenced, requireLabel, requireWorkload } from '../validate/check-references.js'
 import type { World } from '../world.js'

@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { ENFORCEMENT_MODES } from '../../schemas/pce/workload.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { Call, Json, Route } from '../http/route.js'
+import type { Call, Route } from '../http/route.js'
+import type { Json } from '../model.js'
 import { invalidInput, notFound } from '../refusal.js'
 import { requireFreeExternalData, requireLabels } from '../validate/check-references.js'
 import { EXTERNAL_DATA_FILTERS, byLabels, exact, partial } from '../validate/query-filters.js'
@@ -35,6 +36,7 @@ const FIELDS = {
   agent_software_release: Type.Optional(Nullable(Type.String())),
   ...EXTERNAL_DATA,
 }
+
 /** Of the fields that a caller gives, the one that stays as it was made (P49). */
 const VEN_TYPE = { ven_type: Type.Optional(OneOf('specified_during_activation', 'server', 'endpoint')) }
 const CREATE = new Shape(

@@ -1,5 +1,5 @@
 import type { VersionedObject } from '../../schemas/pce/reference.js'
-import type { Json } from '../http/route.js'
+import type { Json } from '../model.js'
 import type { Entry } from '../store/policy-store.js'
 import { requireFreeExternalData } from '../validate/check-references.js'
 import { UNCERTAIN } from '../uncertain.js'
@@ -75,6 +75,7 @@ export const IP_TABLES_RULES: RuleKind = {
 
 /** Those with paths of their own. */
 export const RULE_KINDS = [ALLOW_RULES, DENY_RULES]
+
 /** Everything that a rule set holds. */
 export const HELD_KINDS = [...RULE_KINDS, IP_TABLES_RULES]
 

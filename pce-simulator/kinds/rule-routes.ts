@@ -1,5 +1,6 @@
 import type { VersionedObject } from '../../schemas/pce/reference.js'
-import type { Action, Answer, Call, Json, Route } from '../http/route.js'
+import type { Action, Answer, Call, Route } from '../http/route.js'
+import type { Json } from '../model.js'
 import { notFound } from '../refusal.js'
 import type { Entry } from '../store/policy-store.js'
 import { EXTERNAL_DATA_FILTERS } from '../validate/query-filters.js'

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { VersionedObject } from '../../schemas/pce/reference.js'
 import type { ScopeEntry } from '../../schemas/pce/rule-set.js'
-import type { Json } from '../http/route.js'
+import type { Json } from '../model.js'
 import { invalidUri } from '../refusal.js'
 import type { Entry } from '../store/policy-store.js'
 import { requireFreeExternalData } from '../validate/check-references.js'

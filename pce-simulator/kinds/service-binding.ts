@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { PceObject, Reference } from '../../schemas/pce/reference.js'
-import type { Json } from '../http/route.js'
+import type { Json } from '../model.js'
 import { invalidInput, invalidUri } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'
 import { requireFreeExternalData, requireWorkload } from '../validate/check-references.js'

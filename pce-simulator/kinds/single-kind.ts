@@ -1,4 +1,5 @@
-import type { Answer, Call, Json, Route } from '../http/route.js'
+import type { Answer, Call, Route } from '../http/route.js'
+import type { Json } from '../model.js'
 import type { Shape } from '../validate/shape.js'
 import type { World } from '../world.js'
 import { describeChanges } from './describe-changes.js'

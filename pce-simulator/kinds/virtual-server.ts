@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { PceObject, Reference } from '../../schemas/pce/reference.js'
 import type { DiscoveredVirtualServer } from '../../schemas/pce/virtual-server.js'
-import type { Json } from '../http/route.js'
+import type { Json } from '../model.js'
 import { matchesAddress, nodeNameOf } from '../inventory/discovered-virtual-server.js'
 import { invalidInput, invalidUri, notAcceptable } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'

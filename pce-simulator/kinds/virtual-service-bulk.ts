@@ -1,5 +1,7 @@
 import { Type } from '@sinclair/typebox'
-import type { Action, Answer, Call, Change, Json, Route } from '../http/route.js'
+import type { Action, Answer, Call, Route } from '../http/route.js'
+import type { Change } from '../store/event-log.js'
+import type { Json } from '../model.js'
 import { Refusal, notFound } from '../refusal.js'
 import { Shape } from '../validate/shape.js'
 import { requireDraftPath } from './policy-version.js'

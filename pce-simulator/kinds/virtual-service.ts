@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { Type, type Static } from '@sinclair/typebox'
 import type { PceObject, Reference } from '../../schemas/pce/reference.js'
-import type { Json } from '../http/route.js'
+import type { Json } from '../model.js'
 import { invalidInput, notAcceptable } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'
 import { requireDraft, requireFreeExternalData, requireLabels } from '../validate/check-references.js'

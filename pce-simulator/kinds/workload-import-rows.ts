@@ -1,4 +1,4 @@
-import type { Json } from '../http/route.js'
+import type { Json } from '../model.js'
 import { readCsv } from '../inventory/read-csv.js'
 import { invalidInput } from '../refusal.js'
 

@@ -1,5 +1,7 @@
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { Call, Change, Json, Route } from '../http/route.js'
+import type { Call, Route } from '../http/route.js'
+import type { Change } from '../store/event-log.js'
+import type { Json } from '../model.js'
 import { Refusal, notAcceptable, notFound } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'
 import { readFlag } from '../validate/query-filters.js'

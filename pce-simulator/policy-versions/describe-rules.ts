@@ -1,6 +1,6 @@
 import type { VersionedObject } from '../../schemas/pce/reference.js'
 import type { ScopeEntry } from '../../schemas/pce/rule-set.js'
-import type { Json } from '../http/route.js'
+import type { Json } from '../model.js'
 import { bodiesAt, inVersion } from '../kinds/policy-version.js'
 import { HELD_KINDS, rulesOf, type RuleKind } from '../kinds/rule-kind.js'
 import { showRule } from '../kinds/rule-routes.js'

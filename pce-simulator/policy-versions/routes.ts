@@ -1,5 +1,5 @@
-import type { Answer, Call, Json, Route } from '../http/route.js'
-import { readRoute } from '../http/route.js'
+import { type Answer, type Call, type Route, readRoute } from '../http/route.js'
+import type { Json } from '../model.js'
 import { readMaxResults } from '../kinds/answer-collection.js'
 import { referencesOf } from '../kinds/find-usage.js'
 import { notFound } from '../refusal.js'

@@ -2,7 +2,7 @@ import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { FlowNode, TrafficFlow } from '../../schemas/pce/traffic.js'
 import { sameObjectKey, type Conversation, type PolicyView } from '../model.js'
-import type { Verdict } from './evaluate.js'
+import type { Verdict } from './judge-end.js'
 import { compileIpList } from './match-addresses.js'
 import { isManaged, osType, type End, type Resolved } from './resolve-observations.js'
 

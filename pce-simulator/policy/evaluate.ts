@@ -1,36 +1,11 @@
 import type { Label } from '../../schemas/pce/label.js'
-import type { PolicyDecision } from '../../schemas/pce/traffic.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { PolicyView } from '../model.js'
 import { compilePolicy, type RuleKind } from './compile-rules.js'
-import { combineVerdicts, judgeEnd, type ApplyingRules } from './judge-end.js'
+import { combineVerdicts, judgeEnd, type ApplyingRules, type Verdict } from './judge-end.js'
 import type { EndFacts } from './match-actors.js'
 import { describeService, type ServiceFacts } from './match-services.js'
 import { createResolver, isManaged, osType, type End, type Observation, type Resolved } from './resolve-observations.js'
-
-export const DRAFT_DECISIONS = [
-  'allowed',
-  'potentially_blocked',
-  'blocked',
-  'allowed_across_boundary',
-  'blocked_by_boundary',
-  'blocked_by_override_deny',
-  'potentially_blocked_by_boundary',
-  'potentially_blocked_by_override_deny',
-] as const
-export type DraftDecision = (typeof DRAFT_DECISIONS)[number]
-
-export interface Verdict {
-  decision: PolicyDecision
-  /** The step of the rule order that settled it; null when no managed workload is involved. */
-  decidedBy: 'essential' | 'override_deny' | 'allow' | 'deny' | 'default' | null
-  /** The same verdict in the words of `draft_policy_decision`; null when no managed workload is involved. */
-  draftDecision: DraftDecision | null
-  /** Hrefs of the rules that apply at the end that settled it, as their rule sets spell them. */
-  allowRules: readonly string[]
-  denyRules: readonly string[]
-  overrideDenyRules: readonly string[]
-}
 
 /** `resolved` spares resolving again; one evaluator takes what one resolver made, or nothing. */
 export type Evaluator = (observation: Observation, resolved?: Resolved) => Verdict

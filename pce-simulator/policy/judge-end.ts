@@ -1,5 +1,5 @@
+import type { PolicyDecision } from '../../schemas/pce/traffic.js'
 import type { EnforcementMode } from '../../schemas/pce/workload.js'
-import type { Verdict } from './evaluate.js'
 
 /** The rules that apply to a connection at one of its ends. */
 export interface ApplyingRules {
@@ -75,3 +75,26 @@ const severity = ({ decision, decidedBy }: Verdict) =>
   DECISIONS.indexOf(decision) * 10 + STEPS.indexOf(decidedBy ?? 'default')
 
 const union = (one: readonly string[], other: readonly string[]) => [...new Set([...one, ...other])]
+export const DRAFT_DECISIONS = [
+  'allowed',
+  'potentially_blocked',
+  'blocked',
+  'allowed_across_boundary',
+  'blocked_by_boundary',
+  'blocked_by_override_deny',
+  'potentially_blocked_by_boundary',
+  'potentially_blocked_by_override_deny',
+] as const
+export type DraftDecision = (typeof DRAFT_DECISIONS)[number]
+
+export interface Verdict {
+  decision: PolicyDecision
+  /** The step of the rule order that settled it; null when no managed workload is involved. */
+  decidedBy: 'essential' | 'override_deny' | 'allow' | 'deny' | 'default' | null
+  /** The same verdict in the words of `draft_policy_decision`; null when no managed workload is involved. */
+  draftDecision: DraftDecision | null
+  /** Hrefs of the rules that apply at the end that settled it, as their rule sets spell them. */
+  allowRules: readonly string[]
+  denyRules: readonly string[]
+  overrideDenyRules: readonly string[]
+}

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { Call, Json, Route } from '../http/route.js'
+import type { Call, Route } from '../http/route.js'
+import type { Json } from '../model.js'
 import { answerCollection } from '../kinds/answer-collection.js'
 import { describeChanges } from '../kinds/describe-changes.js'
 import { CLOSED, OneOf, Shape } from '../validate/shape.js'
@@ -31,6 +32,7 @@ const FEATURES = [
   'ven_ingestion',
   'agent_policy_delivery_metrics',
 ] as const
+
 /** Kept under keys as well. */
 const KEYED_FEATURES = ['editable_dns_client_rule', 'editable_dhcp_client_rule'] as const
 const ON_FROM_THE_START = new Set<string>([

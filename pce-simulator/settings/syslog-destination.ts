@@ -1,6 +1,6 @@
 import { Type, type TSchema } from '@sinclair/typebox'
 import { birthOf } from '../built-in-objects.js'
-import type { Json } from '../http/route.js'
+import type { Json } from '../model.js'
 import type { PlainKind } from '../kinds/plain-kind.js'
 import { invalidInput } from '../refusal.js'
 import { CLOSED, OneOf, Shape } from '../validate/shape.js'

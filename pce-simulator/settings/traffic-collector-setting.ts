@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import type { Json } from '../http/route.js'
+import type { Json } from '../model.js'
 import type { PlainKind } from '../kinds/plain-kind.js'
 import { invalidInput } from '../refusal.js'
 import { requireAddress } from '../validate/require-address.js'
@@ -29,6 +29,7 @@ const CREATE = new Shape(
     CLOSED,
   ),
 )
+
 /** A port is taken out by null. */
 const TargetChange = Type.Object(
   {

@@ -1,29 +1,9 @@
 import { answerCollection } from '../kinds/answer-collection.js'
 import type { Answer, Call, Route } from '../http/route.js'
 import { notFound } from '../refusal.js'
-import { keepLatest } from '../store/keep-latest.js'
 import { exact } from '../validate/query-filters.js'
-import { orgPath, type Job, type World } from '../world.js'
-import { advance, isPending, requireResult, startProgress } from './progress.js'
-
-/** Jobs and their files expire after about a day (P10); here by number. */
-const KEPT_JOBS = 100
-
-/** 202 with the place to poll; the rows are those of now, however often the job is read later (P10). */
-export function startJob(call: Call, rows: readonly unknown[]): Answer {
-  const { world } = call
-  const job: Job = {
-    href: orgPath(world, `/jobs/${world.ids.uuid('job')}`),
-    description: call.path,
-    requestedAt: world.now(),
-    terminatedAt: null,
-    progress: startProgress(call),
-    resultHref: orgPath(world, `/datafiles/${world.ids.uuid('datafile')}`),
-    rows,
-  }
-  keepLatest(world.jobs, KEPT_JOBS, job.href, job)
-  return { status: 202, headers: { location: job.href, 'retry-after': String(world.options.retryAfter) } }
-}
+import type { Job, World } from '../world.js'
+import { advance, isPending, requireResult } from './progress.js'
 
 export const jobRoutes: Route[] = [
   {

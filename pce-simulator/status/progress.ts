@@ -1,4 +1,4 @@
-import type { Call } from '../http/route.js'
+import type { Fault } from '../http/inject-faults.js'
 import { Refusal, notFound } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'
 
@@ -15,7 +15,7 @@ export interface Progress {
 const FATES = { 'job-failed': 'failed', 'job-stuck': 'stuck', 'job-expired': 'expired' } as const
 
 /** The work that a request starts ends well unless a fault struck the request. */
-export function startProgress({ fault }: Pick<Call, 'fault'>): Progress {
+export function startProgress({ fault }: { fault?: Fault | null }): Progress {
   const fate = fault && fault.kind in FATES ? FATES[fault.kind as keyof typeof FATES] : 'done'
   return { stage: 'waiting', polls: 0, fate, message: typeof fault?.body === 'string' ? fault.body : 'The job failed' }
 }

@@ -1,5 +1,5 @@
 import type { PceEvent } from '../../schemas/pce/event.js'
-import type { Answer, Call, Json } from '../http/route.js'
+import type { Json } from '../model.js'
 import type { Refusal } from '../refusal.js'
 import type { Ids } from './ids.js'
 
@@ -11,6 +11,13 @@ interface Context {
   user: () => { href: string; username: string }
   ids: Ids
   now: () => string
+}
+
+/** A write as its event tells it; `path` is without `/api/v2`. */
+interface Write {
+  verb: string
+  path: string
+  sourceIp: string
 }
 
 /** One event for every write and every refused login; reads leave none (P26). */
@@ -31,7 +38,7 @@ export class EventLog {
     return this.#events.find((event) => event.href === href)
   }
 
-  recordWrite(eventType: string, call: Call, answer: Answer): void {
+  recordWrite(eventType: string, call: Write, answer: { status: number; changes?: Change[] }): void {
     const changes = (answer.changes ?? []).map((change) => ({
       uuid: this.#context.ids.uuid('event-part'),
       resource: change.resource,
@@ -46,7 +53,7 @@ export class EventLog {
     })
   }
 
-  recordFailedWrite(eventType: string, call: Call, refusal: Refusal): void {
+  recordFailedWrite(eventType: string, call: Write, refusal: Refusal): void {
     this.#add(eventType, 'failure', 'err', {
       created_by: this.#actor(),
       action: this.#action(`/api/v2${call.path}`, call.verb, refusal.status, call.sourceIp, [...refusal.errors]),
@@ -95,4 +102,11 @@ export class EventLog {
     })
     if (this.#events.length > KEPT) this.#events.shift()
   }
+}
+
+/** What a write did, for the event log. */
+export interface Change {
+  resource: Json
+  type: 'create' | 'update' | 'delete'
+  changes?: Record<string, { before: unknown; after: unknown }>
 }

@@ -10,21 +10,14 @@ import { buildPolicyView } from '../policy-versions/build-policy-view.js'
 import { advance, isPending, requireResult, type Progress } from '../status/progress.js'
 import { PCE_FQDN, orgPath, type World } from '../world.js'
 import type { AcceptedQuery } from './validate-query.js'
-
-/** The rows whose draft decisions `update_rules` works out (P39). */
-export interface RuleWindow {
-  offset: number
-  limit: number
-}
-
-export const ALL_ROWS: RuleWindow = { offset: 0, limit: Infinity }
+import { ALL_ROWS, type RuleWindow, type TrafficQuery } from './traffic-query.js'
 
 /**
  * One asynchronous traffic query from its POST to its DELETE. It answers from the state of the estate when it was asked for:
  * bodies are never changed in place, so keeping that state costs pointers. The rows are worked out when they are needed, for a
  * result of 200,000 of them is too much to keep with every query.
  */
-export class TrafficQueryRun {
+export class TrafficQueryRun implements TrafficQuery {
   readonly href: string
   readonly #world: World
   readonly #query: AcceptedQuery
@@ -53,17 +46,14 @@ export class TrafficQueryRun {
     return this.#cancelling === null && this.#progress.stage === 'done'
   }
 
-  /** Throws while there is nothing to download, and when it has expired. */
   requireResult(): void {
     requireResult(this.#progress)
   }
 
-  /** Waiting or at work: whoever polls is told when to come again. */
   get isPending(): boolean {
     return (this.#cancelling === null && isPending(this.#progress)) || (this.#rules !== null && isPending(this.#rules))
   }
 
-  /** One GET: the query moves on. */
   poll(): void {
     const { pollsUntilDone } = this.#world.options
     if (this.#cancelling === 'requested') this.#cancelling = 'cancelled'
@@ -80,14 +70,12 @@ export class TrafficQueryRun {
     this.#updatedAt = this.#world.now()
   }
 
-  /** A query that has ended stays as it ended. */
   cancel(): void {
     if (this.#cancelling !== null || !isPending(this.#progress)) return
     this.#cancelling = 'requested'
     this.#updatedAt = this.#world.now()
   }
 
-  /** The draft decisions will be those of the draft as it is now. */
   updateRules(progress: Progress, window: RuleWindow): void {
     this.#rules = progress
     this.#ruleWindow = window

@@ -9,7 +9,8 @@ import { readFlag } from '../validate/query-filters.js'
 import { CLOSED, Shape } from '../validate/shape.js'
 import { UNCERTAIN } from '../uncertain.js'
 import { measureDatabase } from './measure-database.js'
-import { ALL_ROWS, TrafficQueryRun, readTrafficState, type RuleWindow } from './query-run.js'
+import { TrafficQueryRun, readTrafficState } from './query-run.js'
+import { ALL_ROWS, type RuleWindow, type TrafficQuery } from './traffic-query.js'
 import { readSynchronousQuery, readTrafficQuery } from './validate-query.js'
 
 const CANCEL = new Shape(
@@ -118,7 +119,7 @@ function readRuleWindow(query: URLSearchParams): RuleWindow {
   return { offset: whole('offset', 0), limit: whole('limit', Infinity) }
 }
 
-function find({ world, path }: Call): TrafficQueryRun {
+function find({ world, path }: Call): TrafficQuery {
   const run = world.queries.get(path.replace(/\/(download|update_rules)$/, ''))
   if (!run) throw notFound()
   return run

@@ -7,7 +7,6 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import type { PceCredentials } from '../../schemas/credentials.js'
-import type { WorkerArguments } from './worker.js'
 
 /** Credentials whose every part can be looked for in files and messages. */
 export const credentialsOf = (secret: string): PceCredentials => ({
@@ -124,4 +123,19 @@ export function startWorker(t: Test, task: string, args: Partial<WorkerArguments
     go: () => void child.stdin.write('go\n'),
     ended,
   }
+}
+
+export interface WorkerArguments {
+  path: string
+  /** base64 */
+  kek: string
+  previousKek?: string
+  /** Tells workers apart, in ids and in credentials. */
+  name: string
+  owners: number
+  /** The first of them. */
+  firstOwner?: number
+  first: number
+  count: number
+  umask?: number
 }

@@ -7,22 +7,7 @@ import { createInterface } from 'node:readline'
 import { openKeystoreFile } from '../../storage/keystore/open-keystore.js'
 import { openState } from '../../storage/state/open-state.js'
 import { StartupError } from '../../schemas/config.js'
-import { credentialsOf } from './support.js'
-
-export interface WorkerArguments {
-  path: string
-  /** base64 */
-  kek: string
-  previousKek?: string
-  /** Tells workers apart, in ids and in credentials. */
-  name: string
-  owners: number
-  /** The first of them. */
-  firstOwner?: number
-  first: number
-  count: number
-  umask?: number
-}
+import { credentialsOf, type WorkerArguments } from './support.js'
 
 const [task, json] = process.argv.slice(2) as [string, string]
 const args = JSON.parse(json) as WorkerArguments
