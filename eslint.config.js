@@ -1,6 +1,45 @@
 import js from '@eslint/js'
 import tseslint from 'typescript-eslint'
 
+/** What is shipped (.dependency-cruiser.mjs has its rooms). */
+const SHIPPED = [
+  ...['schemas', 'pce-client', 'domain', 'tools', 'plugins', 'storage', 'process', 'composition', 'app', 'config'],
+].map((room) => `${room}/**/*.ts`)
+const PROGRAMS = ['app.ts', 'config.ts', 'http.ts', 'stdio.ts']
+
+const CONSOLE = { name: 'console', message: 'Standard output is for JSON-RPC; write to the log that you are given.' }
+const PROCESS = { name: 'process', message: 'Take what you need as an argument.' }
+const GLOBAL = { name: 'global', message: 'Write globalThis, which the other rules understand.' }
+const noGlobals = (...globals) => ['error', { globals: [...globals, GLOBAL], checkGlobalObject: true }]
+
+const ENVIRONMENT = { object: 'process', property: 'env', message: 'Only config.ts reads the environment.' }
+const BY_GLOBAL_THIS = { object: 'globalThis', property: 'process', message: 'Write process.' }
+const STDOUT = { object: 'process', property: 'stdout', message: 'Standard output is for JSON-RPC.' }
+
+/** `process` whole is the environment too, out of sight of the rule for `process.env`. */
+const WHOLE_PROCESS = [
+  ':not(MemberExpression, VariableDeclarator, Property) > Identifier.arguments[name="process"]',
+  'VariableDeclarator[init.name="process"] > Identifier.id',
+  'VariableDeclarator[init.name="process"] RestElement',
+  'AssignmentExpression > Identifier.right[name="process"]',
+  'Property > Identifier.value[name="process"]',
+].map((selector) => ({ selector, message: 'Take the properties that you need; `process` whole has the environment.' }))
+
+const UNSEEN_IMPORT = {
+  selector: 'ImportExpression:not([source.type="Literal"])',
+  message: 'No wall can see what a computed import loads.',
+}
+
+/** A domain value or a tool is handed its client and never makes one. */
+const CLIENT_ERRORS = ['PceError', 'PceApiError', 'PceIntegerError']
+const FROM_CLIENT = '[source.value=/pce-client\\u002Findex\\.js$/]'
+const CLIENT_VALUES = [
+  `ImportDeclaration[importKind!="type"]${FROM_CLIENT} > ImportSpecifier[importKind!="type"][imported.name!=/^(${CLIENT_ERRORS.join('|')})$/]`,
+  `ImportDeclaration[importKind!="type"]${FROM_CLIENT} > :matches(ImportDefaultSpecifier, ImportNamespaceSpecifier)`,
+  `:matches(ExportAllDeclaration, ExportNamedDeclaration)[exportKind!="type"]${FROM_CLIENT}`,
+  `ImportExpression${FROM_CLIENT}`,
+].map((selector) => ({ selector, message: `Of the PCE client, import types and ${CLIENT_ERRORS.join(', ')}.` }))
+
 export default tseslint.config(
   { ignores: ['dist/', 'node_modules/', '.tap/'] },
   js.configs.recommended,
@@ -28,7 +67,39 @@ export default tseslint.config(
       },
     },
   },
-  { files: ['scripts/**', 'test/**'], rules: { 'no-console': 'off' } },
+  { files: ['scripts/**', 'test/**', 'pce-simulator/**'], rules: { 'no-console': 'off' } },
+  {
+    name: 'walls/shipped',
+    files: [...SHIPPED, ...PROGRAMS],
+    rules: {
+      'no-restricted-globals': noGlobals(CONSOLE, PROCESS),
+      'no-restricted-syntax': ['error', UNSEEN_IMPORT],
+    },
+  },
+  {
+    name: 'walls/process',
+    files: ['pce-client/**/*.ts', 'storage/**/*.ts', 'process/**/*.ts', 'http.ts', 'stdio.ts'],
+    rules: {
+      'no-restricted-globals': noGlobals(CONSOLE),
+      'no-restricted-properties': ['error', ENVIRONMENT, BY_GLOBAL_THIS, STDOUT],
+      'no-restricted-syntax': ['error', UNSEEN_IMPORT, ...WHOLE_PROCESS],
+    },
+  },
+  {
+    name: 'walls/programs',
+    files: ['http.ts', 'stdio.ts'],
+    rules: { 'no-restricted-properties': ['error', ENVIRONMENT, BY_GLOBAL_THIS] },
+  },
+  {
+    name: 'walls/environment',
+    files: ['config.ts'],
+    rules: { 'no-restricted-globals': noGlobals(CONSOLE) },
+  },
+  {
+    name: 'walls/client',
+    files: ['domain/**/*.ts', 'tools/**/*.ts'],
+    rules: { 'no-restricted-syntax': ['error', UNSEEN_IMPORT, ...CLIENT_VALUES] },
+  },
   {
     // Tests read untyped JSON from the wire and pass fakes where a port is expected.
     files: ['test/**/*.ts', 'pce-simulator/**/*.ts'],

@@ -9,6 +9,10 @@ import { summaryLine } from './count-assertions.js'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const tsc = ['node_modules/typescript/bin/tsc']
 const tsx = ['--import', 'tsx']
+const walls = (config: string) => [
+  'node_modules/dependency-cruiser/bin/dependency-cruise.mjs',
+  ...['--config', config, '--output-type', 'err-long'],
+]
 const STEPS: readonly [name: string, program: readonly string[], remedy: string][] = [
   ['types', [...tsc, '-p', 'tsconfig.json'], 'the types must fit'],
   ['build', [...tsc, '-p', 'tsconfig.build.json', '--noEmit'], 'what is shipped must build, with declarations'],
@@ -18,7 +22,8 @@ const STEPS: readonly [name: string, program: readonly string[], remedy: string]
     '`npm run format` mends what can be mended by itself',
   ],
   ['format', ['node_modules/prettier/bin/prettier.cjs', '--check', '.'], '`npm run format` writes it'],
-  ['boundaries', [...tsx, 'scripts/check-boundaries.ts'], 'scripts/boundaries/rooms.ts says who may import what'],
+  ['boundaries', [...walls('.dependency-cruiser.mjs'), '.'], '.dependency-cruiser.mjs says who may import what'],
+  ['stdio', [...walls('.dependency-cruiser.stdio.mjs'), 'stdio.ts'], 'what only HTTP needs makes every start slower'],
   ['docs', [...tsx, 'scripts/generate-docs.ts', '--check'], '`npm run docs` writes them'],
   ['snapshots', [...tsx, 'scripts/snapshots.ts', '--check'], '`npm run snapshots` writes them'],
 ]

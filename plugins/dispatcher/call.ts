@@ -35,3 +35,11 @@ export interface ToolCall {
   /** Called as often as the tool likes; the transport decides what the client hears. */
   progress(update: ProgressUpdate): void
 }
+
+/** The part of the service log that the dispatcher writes to. */
+export interface ServiceLog {
+  debug(facts: object, message: string): void
+  info(facts: object, message: string): void
+  warn(facts: object, message: string): void
+  error(facts: object, message: string): void
+}

@@ -4,16 +4,8 @@ import type { ErrorCode } from '../../schemas/errors.js'
 import type { AnyTool } from '../../tools/define.js'
 import { ERROR_TABLE } from '../errors/table.js'
 import type { AuditLog } from './audit-log.js'
-import type { CallerContext, ToolCall } from './call.js'
+import type { CallerContext, ServiceLog, ToolCall } from './call.js'
 import { MOST_UPSTREAM_IDS } from './run-handler.js'
-
-/** The part of the service log that the dispatcher writes to. */
-export interface ServiceLog {
-  debug(facts: object, message: string): void
-  info(facts: object, message: string): void
-  warn(facts: object, message: string): void
-  error(facts: object, message: string): void
-}
 
 /** What is written about one call: its audit entries and its one line in the service log. */
 export interface CallRecord {

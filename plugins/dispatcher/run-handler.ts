@@ -7,8 +7,7 @@ import type { AnyTool } from '../../tools/define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { convert, type ServiceError } from '../errors/convert.js'
 import { ERROR_TABLE } from '../errors/table.js'
-import type { CallerContext, ToolCall } from './call.js'
-import type { ServiceLog } from './record-call.js'
+import type { CallerContext, ToolCall, ServiceLog } from './call.js'
 import type { Problem } from './validate-arguments.js'
 
 export type Dispatched = { ok: true; value: object } | { ok: false; error: ServiceError }

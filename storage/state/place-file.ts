@@ -18,7 +18,7 @@ import {
 import { basename, dirname, join } from 'node:path'
 import Database from 'libsql'
 import { StartupError } from '../../schemas/config.js'
-import { CREATE_FILE } from './open-state.js'
+import { CREATE_FILE } from './tables.js'
 
 /** What SQLite keeps beside the file, by the ends of their names. */
 const COMPANIONS = ['-wal', '-shm', '-journal']

@@ -1,204 +1,254 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import t from 'tap'
-import { checkBoundaries, renderViolation } from '../../scripts/boundaries/check.js'
-import { readTree } from '../../scripts/boundaries/read-tree.js'
+import { ESLint } from 'eslint'
+import t, { type Test } from 'tap'
+import tseslint from 'typescript-eslint'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const WALLS = '.dependency-cruiser.mjs'
+const STDIO_WALLS = '.dependency-cruiser.stdio.mjs'
 
-/** What the check says of a tree in which only these files exist. */
-const judge = (files: Record<string, string>) =>
-  checkBoundaries(Object.entries(files).map(([path, text]) => ({ path, text }))).map(renderViolation)
+type Tree = { [name: string]: string | Tree }
 
-const PLANTED: [string, Record<string, string>, RegExp][] = [
-  [
-    'schemas import a tool',
-    { 'schemas/a.ts': "\nimport x from '../tools/define.js'" },
-    /^schemas\/a\.ts:2 imports tools\/define\.ts; schemas may import schemas/,
-  ],
-  [
-    'the PCE client imports the MCP SDK',
-    { 'pce-client/a.ts': "import '@modelcontextprotocol/sdk/types.js'" },
-    /pce-client may import/,
-  ],
-  [
-    'the PCE client imports Fastify for a type',
-    { 'pce-client/a.ts': "import type { FastifyInstance } from 'fastify'" },
-    /imports fastify;/,
-  ],
-  [
-    'the PCE client imports an HTTP body shape',
-    { 'pce-client/a.ts': "import '../schemas/http/health.js'" },
-    /imports schemas\/http\/health\.ts;/,
-  ],
-  [
-    'a tool imports got',
-    { 'tools/labels/a.ts': "import got from 'got'" },
-    /^tools\/labels\/a\.ts:1 imports got; tools may import/,
-  ],
-  ['a tool imports got late', { 'tools/labels/a.ts': "const load = () => import('got')" }, /imports got;/],
-  ['a tool imports the file system by its old name', { 'tools/labels/a.ts': "import 'fs'" }, /imports node:fs;/],
-  ['a tool requires a module', { 'tools/labels/a.ts': "require('node:fs')" }, /imports node:fs;/],
-  ['a tool imports another tool', { 'tools/labels/a.ts': "import b from './b.js'" }, /imports tools\/labels\/b\.ts;/],
-  [
-    'a tool makes a client of its own',
-    { 'tools/labels/a.ts': "import { createPceClient } from '../../pce-client/index.js'" },
-    /types, PceError, .* of pce-client\/index\.ts/,
-  ],
-  [
-    'a tool takes the whole door of the client',
-    { 'tools/labels/a.ts': "import * as pce from '../../pce-client/index.js'" },
-    /imports pce-client\/index\.ts;/,
-  ],
-  [
-    'a tool reaches past the door of the client',
-    { 'tools/labels/a.ts': "import { kinds } from '../../pce-client/kinds.js'" },
-    /imports pce-client\/kinds\.ts;/,
-  ],
-  ['a helper of tools imports a tool', { 'domain/a.ts': "import '../labels/b.js'" }, /tools\/support may import/],
-  [
-    'a helper re-exports from a plugin',
-    { 'domain/a.ts': "export { x } from '../../plugins/errors/convert.js'" },
-    /imports plugins\/errors\/convert\.ts;/,
-  ],
-  [
-    'a helper uses a type of a plugin in place',
-    { 'domain/a.ts': "let x: import('../../plugins/errors/convert.js').X" },
-    /imports plugins\/errors\/convert\.ts;/,
-  ],
-  [
-    'the inside of a plugin imports Fastify',
-    { 'plugins/health/a.ts': "import type { FastifyInstance } from 'fastify'" },
-    /plugins\/health may import/,
-  ],
-  [
-    'a plugin imports the files of another',
-    { 'plugins/health/a.ts': "import '../request-id/accept.js'" },
-    /imports plugins\/request-id\/accept\.ts;/,
-  ],
-  [
-    'a plugin imports the door of errors',
-    { 'plugins/health/a.ts': "import '../errors/index.js'" },
-    /imports plugins\/errors\/index\.ts;/,
-  ],
-  [
-    'a door imports another plugin',
-    { 'plugins/health/index.ts': "import '../request-id/index.js'" },
-    /plugins\/health\/index\.ts may import plugins\/health\//,
-  ],
-  [
-    'the SDK outside its room',
-    { 'plugins/dispatcher/a.ts': "import '@modelcontextprotocol/sdk/types.js'" },
-    /imports @modelcontextprotocol\/sdk\/types\.js;/,
-  ],
-  [
-    'app.ts reaches past a door',
-    { 'app.ts': "import './plugins/dispatcher/dispatch.js'" },
-    /app\.ts may import plugins\/\*\/index\.ts/,
-  ],
-  ['config.ts imports logic', { 'config.ts': "import './tools/index.js'" }, /config\.ts may import/],
-  ['production imports a test', { 'tools/labels/a.ts': "import '../../test/helper.js'" }, /imports test\/helper\.ts;/],
-  [
-    'an import nobody can see',
-    { 'tools/labels/a.ts': 'const load = (name) => import(name)' },
-    /imports something computed/,
-  ],
-  ['a file in no room', { 'helpers/a.ts': '' }, /^helpers\/a\.ts:1 is in no room/],
-  [
-    'process.env outside config.ts',
-    { 'plugins/mcp/a.ts': '\n\nconst x = process.env.X' },
-    /^plugins\/mcp\/a\.ts:3 uses process\.env; only config\.ts/,
-  ],
-  ['process.env by key', { 'http.ts': "const x = process['env']" }, /uses process\.env;/],
-  ['process.env by destructuring', { 'http.ts': 'const { env } = process' }, /uses process\.env;/],
-  ['process.env by what is left over', { 'http.ts': 'const { argv, ...rest } = process' }, /uses process;/],
-  ['process handed on whole', { 'http.ts': 'read(process)' }, /uses process;/],
-  ['process.env through globalThis', { 'http.ts': 'globalThis.process.env' }, /uses process\.env;/],
-  ['process.env through its module', { 'http.ts': "import { env } from 'process'" }, /uses process;/],
-  ['process.env through its module, late', { 'http.ts': "await import('node:process')" }, /uses process;/],
-]
-
-t.test('each sort of crossing is caught and says file, line and what the room may import', async (t) => {
-  for (const [title, files, expected] of PLANTED) {
-    const said = judge(files)
-    t.equal(said.length, 1, `${title}: one violation`)
-    t.match(said[0], expected, title)
+/** Every violation of the walls in a tree of these files, as `rule: from → to`, sorted; `entry` is where the check starts. */
+function cruise(t: Test, files: Record<string, string>, config = WALLS, entry = '.'): string[] {
+  const tree: Tree = {}
+  for (const [path, text] of Object.entries(files)) {
+    const folders = path.split('/')
+    const name = folders.pop()!
+    let folder = tree
+    for (const each of folders) folder = (folder[each] ??= {}) as Tree
+    folder[name] = text
   }
-})
-
-t.test('what stdio.ts loads never writes to standard output and never loads Fastify', async (t) => {
-  const stdio = "import { a } from './plugins/mcp/a.js'"
-  const chain = { 'stdio.ts': stdio, 'plugins/mcp/a.ts': "export * from './b.js'" }
-  const via = /stdio\.ts > plugins\/mcp\/a\.ts > plugins\/mcp\/b\.ts/
-  const bad = {
-    'console.log(1)': /uses console/,
-    'process.stdout.write("x")': /uses process\.stdout/,
-    'globalThis.console.info(1)': /uses console/,
-  }
-  for (const [text, expected] of Object.entries(bad)) {
-    const said = judge({ ...chain, 'plugins/mcp/b.ts': text })
-    t.equal(said.length, 1, text)
-    t.match(said[0], expected, text)
-    t.match(said[0], via, 'the way from stdio.ts is told')
-  }
-  t.match(
-    judge({
-      'stdio.ts': "await import('./plugins/mcp/index.js')",
-      'plugins/mcp/index.ts': "import fp from 'fastify-plugin'",
-    }),
-    [/must start fast/],
-    'lazily too',
-  )
-  t.same(
-    judge({
-      'stdio.ts': "import type { A } from './plugins/mcp/a.js'",
-      'plugins/mcp/a.ts': 'process.stdout.write("x")',
-    }),
-    [],
-    'a type loads nothing',
-  )
-  t.same(judge({ 'http.ts': 'process.stdout.write("x")' }), [], 'what stdio.ts does not load may write there')
-  t.same(judge({ 'stdio.ts': 'serve(process.stdout)' }), [], 'stdio.ts itself hands it to the transport')
-  t.match(judge({ 'stdio.ts': 'console.log("ready")' }), [/uses console/])
-})
-
-t.test('what the table allows passes', async (t) => {
-  t.same(
-    judge({
-      'config.ts':
-        "import { readFileSync } from 'node:fs'\nimport type { Config } from './schemas/config.js'\nprocess.env.X",
-      'tools/labels/a.ts':
-        "import { PceApiError, type PceClient } from '../../pce-client/index.js'\nimport { isIP } from 'node:net'\nimport '../support/x.js'",
-      'domain/x.ts': 'const f = ({ process }: { process: string }) => ({ process, console: 1 })',
-      'plugins/mcp/a.ts':
-        "import { Server } from '@modelcontextprotocol/sdk/server/index.js'\nimport { convert } from '../errors/convert.js'",
-      'plugins/health/index.ts':
-        "import fp from 'fastify-plugin'\nimport type { AnyTool } from '../../tools/define.js'",
-      'test/x.test.ts': "import '../plugins/mcp/a.js'\nprocess.env.X",
-      'composition/a.ts': 'const { stderr } = process',
-      'scripts/x.ts': 'console.log(process.env.X)',
-    }),
-    [],
-  )
-})
-
-t.test('the tree of this repository is clean', async (t) => {
-  const sources = readTree(ROOT)
-  t.ok(sources.some(({ path }) => path === 'tools/define.ts') && sources.length > 100, 'the tree was read')
-  t.same(checkBoundaries(sources).map(renderViolation), [])
-})
-
-t.test('the command exits 1 and names the crossing', async (t) => {
-  const tree = t.testdir({
-    tools: { labels: { 'get-labels.ts': "import got from 'got'\n" } },
-    node_modules: { x: { 'a.js': '' } },
-  })
-  const { status, stderr, stdout } = spawnSync(
+  const { stdout, stderr } = spawnSync(
     process.execPath,
-    ['--import', 'tsx', 'scripts/check-boundaries.ts', tree],
-    { cwd: ROOT, encoding: 'utf8' },
+    [
+      `${ROOT}node_modules/dependency-cruiser/bin/dependency-cruise.mjs`,
+      '--config',
+      ROOT + config,
+      '-T',
+      'json',
+      entry,
+    ],
+    { cwd: t.testdir(tree), encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 },
   )
-  t.equal(status, 1)
-  t.match(stderr, /^tools\/labels\/get-labels\.ts:1 imports got; tools may import /m)
-  t.match(stdout, /files: 1, violations of the walls: 1/)
+  if (stdout === '') throw new Error(stderr)
+  const { summary } = JSON.parse(stdout) as {
+    summary: { violations: { rule: { name: string }; from: string; to: string }[] }
+  }
+  return summary.violations.map(
+    ({ rule, from, to }) => `${rule.name}: ${from} → ${to.replace(/^.*node_modules\/((@[^/]+\/)?[^/]+).*$/, '$1')}`,
+  )
+}
+
+t.test('each crossing of a wall is named', async (t) => {
+  const found = cruise(t, {
+    // Between rooms.
+    'schemas/a.ts': "import '../pce-client/index.js'",
+    'pce-client/index.ts': "import '../schemas/http/health.js'",
+    'schemas/http/health.ts': '',
+    'domain/call.ts': "import { PceError } from '../pce-client/index.js'\nexport { PceError }",
+    'tools/index.ts': "import './labels/get-labels.js'\nimport './define.js'",
+    'tools/define.ts': "import './labels/get-labels.js'",
+    'tools/answers/show.ts': "import '../labels/get-labels.js'",
+    'tools/labels/get-labels.ts': "import '../../plugins/health/check.js'\nimport '../../pce-client/kinds.js'",
+    'tools/labels/create-label.ts': "import './get-labels.js'\nconst late = () => import('../define.js')",
+    'pce-client/kinds.ts': '',
+    'config.ts': "import './tools/index.js'\nimport 'node:http'",
+    'app.ts': "import './plugins/health/check.js'",
+    'http.ts': "export { x } from './pce-simulator/index.js'",
+    'storage/open.ts': "import '../scripts/build.js'\nimport '../test/support.js'",
+    'pce-simulator/index.ts': "import '../domain/text/clean.js'\nimport '../schemas/a.js'",
+    'scripts/build.ts': "import '../storage/open.js'\nimport 'esbuild'",
+    'test/support.ts': "import '../plugins/health/check.js'",
+    'helpers/a.ts': "import '../schemas/a.js'",
+    // Floors of the domain.
+    'domain/text/clean.ts': "import '../inventory/find.js'",
+    'domain/inventory/find.ts': "import '../text/escape.js'\nlet x: import('../policy/judge.js').X",
+    'domain/text/escape.ts': "import '../../tools/define.js'",
+    'domain/policy/judge.ts': "import '../traffic/read.js'\nimport type { PceClient } from '../../pce-client/index.js'",
+    'domain/traffic/read.ts': "import '../dependency-map/graph.js'\nimport 'node:fs'",
+    'domain/dependency-map/graph.ts': "import '../text/escape.js'\nimport '../drafts/plan.js'",
+    'domain/drafts/plan.ts': "import '../ringfence/plan.js'",
+    'domain/ringfence/plan.ts': "import '../dependency-map/edges.js'\nimport '../readiness/score.js'",
+    'domain/dependency-map/edges.ts': '',
+    'domain/readiness/score.ts': "import '../compliance/judge.js'",
+    'domain/compliance/judge.ts': "import '../ringfence/reach.js'\nimport '../readiness/tally.js'",
+    'domain/ringfence/reach.ts': '',
+    'domain/readiness/tally.ts': '',
+    // Plugins: doors, other plugins, the pure files of errors.
+    'plugins/health/index.ts': "import '../mcp/index.js'\nimport './check.js'\nimport fp from 'fastify-plugin'",
+    'plugins/health/check.ts': "import '../mcp/serve.js'\nimport '../errors/convert.js'\nimport '../errors/index.js'",
+    'plugins/mcp/index.ts':
+      "import { describe } from '../../tools/define.js'\nimport type { FastifyInstance } from 'fastify'",
+    'plugins/mcp/serve.ts':
+      "import '@modelcontextprotocol/sdk/types.js'\nimport type { FastifyInstance } from 'fastify'",
+    'plugins/errors/index.ts': "import type { AnyTool } from '../../tools/define.js'",
+    'plugins/errors/convert.ts': "import '@modelcontextprotocol/sdk/types.js'\nimport 'node:process'",
+    // Libraries.
+    'pce-client/http.ts': "import got from 'got'\nimport type { FastifyInstance } from 'fastify'",
+    'tools/pce/status.ts': "const load = () => import('got')\nimport 'fs'\nimport 'node:crypto'",
+    'composition/compose.ts': "import ajv from 'ajv'\nimport '../storage/open.js'",
+  }).filter((line) => !/^(circle|orphan|unreachable)/.test(line))
+  t.same(found.sort(), [
+    'app.ts: app.ts → plugins/health/check.ts',
+    'config.ts: Node: config.ts → http',
+    'config.ts: config.ts → tools/index.ts',
+    'domain/call.ts: types: domain/call.ts → pce-client/index.ts',
+    'domain/compliance: domain/compliance/judge.ts → domain/readiness/tally.ts',
+    'domain/dependency-map: domain/dependency-map/graph.ts → domain/drafts/plan.ts',
+    'domain/drafts: domain/drafts/plan.ts → domain/ringfence/plan.ts',
+    'domain/inventory: domain/inventory/find.ts → domain/policy/judge.ts',
+    'domain/readiness: domain/readiness/score.ts → domain/compliance/judge.ts',
+    'domain/ringfence: domain/ringfence/plan.ts → domain/readiness/score.ts',
+    'domain/text: domain/text/clean.ts → domain/inventory/find.ts',
+    'domain/text: domain/text/escape.ts → tools/define.ts',
+    'domain/traffic: Node: domain/traffic/read.ts → fs',
+    'domain/traffic: domain/traffic/read.ts → domain/dependency-map/graph.ts',
+    'globals by module: plugins/errors/convert.ts → process',
+    'http.ts: http.ts → pce-simulator/index.ts',
+    'library @modelcontextprotocol/sdk: plugins/errors/convert.ts → @modelcontextprotocol/sdk',
+    'library fastify: pce-client/http.ts → fastify',
+    'library fastify: plugins/mcp/serve.ts → fastify',
+    'library got: tools/pce/status.ts → got',
+    'library without a room: composition/compose.ts → ajv',
+    'no room: helpers/a.ts → schemas/a.ts',
+    'pce-client: pce-client/index.ts → schemas/http/health.ts',
+    'pce-simulator: pce-simulator/index.ts → domain/text/clean.ts',
+    'plugins/<plugin>/index.ts: plugins/health/index.ts → plugins/mcp/index.ts',
+    'plugins/<plugin>/index.ts: types: plugins/mcp/index.ts → tools/define.ts',
+    'plugins/<plugin>: plugins/health/check.ts → plugins/errors/index.ts',
+    'plugins/<plugin>: plugins/health/check.ts → plugins/mcp/serve.ts',
+    'schemas: schemas/a.ts → pce-client/index.ts',
+    'storage: storage/open.ts → scripts/build.ts',
+    'storage: storage/open.ts → test/support.ts',
+    'tools/<area>/<tool>.ts: Node: tools/pce/status.ts → fs',
+    'tools/<area>/<tool>.ts: tools/labels/create-label.ts → tools/labels/get-labels.ts',
+    'tools/<area>/<tool>.ts: tools/labels/get-labels.ts → pce-client/kinds.ts',
+    'tools/<area>/<tool>.ts: tools/labels/get-labels.ts → plugins/health/check.ts',
+    'tools/answers: tools/answers/show.ts → tools/labels/get-labels.ts',
+    'tools/define.ts: tools/define.ts → tools/labels/get-labels.ts',
+  ])
+})
+
+t.test('a circle, a file that nobody needs, and one that no program reaches are named', async (t) => {
+  t.same(
+    cruise(t, {
+      'stdio.ts': "import './domain/text/a.js'",
+      'domain/text/a.ts': "import { b } from './b.js'\nexport interface A { b: typeof b }",
+      'domain/text/b.ts': "import type { A } from './a.js'\nexport let b: A",
+      'domain/text/alone.ts': 'export const alone = 1',
+      'domain/inventory/old.ts': "import '../text/a.js'",
+    }).sort(),
+    [
+      'circle: domain/text/a.ts → domain/text/b.ts',
+      'orphan: domain/text/alone.ts → domain/text/alone.ts',
+      'stdio.ts: stdio.ts → domain/text/a.ts',
+      'unreachable: domain/inventory/old.ts → domain/inventory/old.ts',
+      'unreachable: domain/text/alone.ts → domain/text/alone.ts',
+    ],
+  )
+})
+
+t.test('what stdio.ts loads never leads to Fastify; a type leads nowhere', async (t) => {
+  const files = {
+    'stdio.ts': "import './plugins/mcp/a.js'\nimport type { FastifyInstance } from 'fastify'",
+    'plugins/mcp/a.ts': "export * from './b.js'\nimport type { C } from './c.js'",
+    'plugins/mcp/b.ts': "const late = () => import('libsql')",
+    'plugins/mcp/c.ts': "import fp from 'fastify-plugin'\nexport type C = typeof fp",
+  }
+  t.same(cruise(t, files, STDIO_WALLS, 'stdio.ts'), ['stdio loads: stdio.ts → libsql'])
+})
+
+/** What the rules of eslint.config.js that are part of the walls say of a text, as `line: rule`. */
+async function lint(path: string, text: string): Promise<string[]> {
+  const { default: config } = (await import(`${ROOT}eslint.config.js`)) as { default: { name?: string }[] }
+  const walls = config.filter(({ name }) => name?.startsWith('walls/') === true)
+  const eslint = new ESLint({
+    cwd: ROOT,
+    overrideConfigFile: true,
+    overrideConfig: [{ files: ['**/*.ts'], languageOptions: { parser: tseslint.parser } }, ...walls] as never,
+  })
+  const [result] = await eslint.lintText(text, { filePath: ROOT + path })
+  return (result?.messages ?? []).map(({ line, ruleId, message }) => `${line}: ${ruleId ?? message}`)
+}
+
+/** Which of these lines pass at a path. */
+async function passing(path: string, lines: readonly string[]): Promise<string[]> {
+  const said = await Promise.all(lines.map((line) => lint(path, `${line}\n`)))
+  return lines.filter((_, at) => said[at]!.length === 0)
+}
+
+t.test('only config.ts reads the environment, in whatever way it is asked for', async (t) => {
+  const ways = [
+    'const x = process.env.X',
+    "const x = process['env']",
+    'const { env } = process',
+    'const { argv, ...rest } = process',
+    'read(process)',
+    'const held = process',
+    'let held; held = process',
+    'const held = { process }',
+    'global.process.env',
+    'globalThis.process.env',
+  ]
+  for (const path of ['domain/text/a.ts', 'plugins/mcp/a.ts', 'storage/a.ts', 'process/a.ts', 'http.ts', 'stdio.ts'])
+    t.same(await passing(path, ways), [], path)
+  t.same(
+    await passing('config.ts', ways),
+    ways.filter((way) => !way.startsWith('global.')),
+  )
+})
+
+t.test('nothing but the programs writes to standard output', async (t) => {
+  const ways = [
+    'console.log(1)',
+    'globalThis.console.info(1)',
+    'process.stdout.write("x")',
+    'const { stdout } = process',
+  ]
+  t.same(await passing('plugins/mcp/a.ts', ways), [])
+  t.same(await passing('process/a.ts', ways), [])
+  t.same(await passing('stdio.ts', ways), ['process.stdout.write("x")', 'const { stdout } = process'])
+  t.same(await passing('scripts/a.ts', ways), ways)
+})
+
+t.test(
+  'where a room has a use for the process, it takes a property; elsewhere a variable may be called that',
+  async (t) => {
+    const lines = ['const { pid } = process', 'process.exitCode = 1', "process.on('exit', flush)"]
+    t.same(await passing('storage/a.ts', lines), lines)
+    t.same(await passing('tools/labels/a.ts', lines), [])
+    t.same(
+      await lint('domain/text/a.ts', 'const f = ({ process }: { process: string }) => ({ process, console: 1 })'),
+      [],
+    )
+  },
+)
+
+t.test('a tool is handed its client: of pce-client it takes types and errors', async (t) => {
+  const door = "from '../../pce-client/index.js'"
+  const types = [
+    `import { PceApiError, type PceClient } ${door}`,
+    `import type { PceClient } ${door}`,
+    `import type * as pce ${door}`,
+    `export type { PceClient } ${door}`,
+  ]
+  const values = [
+    `import { createPceClient } ${door}`,
+    `import { PceError, createPceClient as create } ${door}`,
+    `import * as pce ${door}`,
+    `import pce ${door}`,
+    `export * ${door}`,
+    `export { createPceClient } ${door}`,
+    "const pce = import('../../pce-client/index.js')",
+  ]
+  t.same(await passing('tools/labels/a.ts', [...types, ...values]), types)
+  t.same(await passing('domain/drafts/a.ts', [...types, ...values]), types)
+  t.same(await passing('composition/a.ts', values), values)
+})
+
+t.test('an import that no wall can see is refused', async (t) => {
+  const lines = ["const load = () => import('got')", 'const load = (name) => import(name)']
+  t.same(await passing('pce-client/a.ts', lines), lines.slice(0, 1))
 })

@@ -1,0 +1,332 @@
+/**
+ * The walls of the house (docs/architecture.md), as `npm run boundaries` checks them: `schemas ← pce-client ← domain ← tools ←
+ * plugins ← composition ← app ← programs`, the floors of `domain/`, who may use which library, and no import circle, types
+ * included. Paths are regular expressions; `$1` is what the first group of `from` matched.
+ */
+import { fileURLToPath } from 'node:url'
+
+/** Types and errors alone: eslint.config.js says which names. */
+const CLIENT_TYPES = '^pce-client/index\\.ts$'
+const CALL = '^domain/call\\.ts$'
+const TOOL = '^tools/define\\.ts$'
+const SCHEMAS = '^schemas/'
+/** Reads a file that ships with the code; no caller has a say in which. */
+const DATA_READER = '^domain/traffic/providers/read-ranges\\.ts$'
+
+/** What each floor of domain/ stands on; it may also use itself, the ports of a call, schemas/ and the client's types. */
+const FLOORS = {
+  text: [],
+  inventory: ['text'],
+  traffic: ['text', 'inventory'],
+  policy: ['text', 'inventory', 'traffic'],
+  drafts: ['text', 'inventory', 'traffic', 'policy'],
+  'dependency-map': ['text', 'inventory', 'traffic'],
+  ringfence: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'dependency-map'],
+  readiness: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'dependency-map', 'ringfence'],
+  compliance: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'dependency-map', 'ringfence'],
+}
+
+/**
+ * The rooms of what is shipped. `files`: who lives there. `may`: the files of ours they may import, and nothing else of ours.
+ * `not`: those of `files` who live elsewhere. `types`: files of which they may import types. `node`: Node's modules they may import; absent means all of them.
+ */
+const ROOMS = [
+  {
+    name: 'schemas',
+    files: SCHEMAS,
+    may: [SCHEMAS],
+    node: [],
+    why: 'The words everyone uses depend on nobody.',
+  },
+  {
+    name: 'pce-client',
+    files: '^pce-client/',
+    may: ['^pce-client/', '^schemas/pce/', '^schemas/common\\.ts$'],
+    why: 'It could be published alone: it knows neither MCP nor Fastify nor the tools nor the environment.',
+  },
+  {
+    name: 'domain/call.ts',
+    files: CALL,
+    may: [SCHEMAS],
+    types: [CLIENT_TYPES],
+    node: [],
+    why: 'The ports of a call are types.',
+  },
+  ...Object.entries(FLOORS).map(([floor, below]) => ({
+    name: `domain/${floor}`,
+    files: `^domain/${floor}/`,
+    not: DATA_READER,
+    may: [`^domain/(${[floor, ...below].join('|')})/`, CALL, CLIENT_TYPES, SCHEMAS],
+    node: ['crypto', 'net'],
+    why: 'A floor of the domain stands on those below it, and touches the outside through ports alone.',
+  })),
+  {
+    name: 'domain/traffic/providers/read-ranges.ts',
+    files: DATA_READER,
+    may: [],
+    node: ['fs', 'path', 'url'],
+    why: 'Data that ships with the code is read as a file, not compiled into it.',
+  },
+  {
+    name: 'tools/define.ts',
+    files: TOOL,
+    may: [CALL, SCHEMAS],
+    node: [],
+    why: 'What a tool is depends on no tool.',
+  },
+  {
+    name: 'tools/index.ts',
+    files: '^tools/index\\.ts$',
+    may: [TOOL, '^tools/(?!answers/)[^/]+/[^/]+\\.ts$'],
+    node: [],
+    why: 'The list of tools and nothing else.',
+  },
+  {
+    name: 'tools/answers',
+    files: '^tools/answers/',
+    may: ['^tools/answers/', '^domain/', CLIENT_TYPES, SCHEMAS],
+    node: ['crypto', 'net'],
+    why: 'How values are shown, within a byte budget; it knows no tool.',
+  },
+  {
+    name: 'tools/<area>/<tool>.ts',
+    files: '^tools/(?!answers/)[^/]+/',
+    may: [TOOL, '^tools/answers/', '^domain/', CLIENT_TYPES, SCHEMAS],
+    node: ['crypto', 'net'],
+    why: 'One tool a file, and no tool knows another: it touches the outside through its context alone, so it runs the same over stdio, HTTP and in a test.',
+  },
+  {
+    name: 'plugins/<plugin>/index.ts',
+    files: '^plugins/([^/]+)/index\\.ts$',
+    may: ['^plugins/$1/', SCHEMAS],
+    types: [TOOL, CLIENT_TYPES],
+    node: ['crypto', 'http'],
+    why: 'A door hooks its own room up to Fastify and talks to other plugins by decorator and `dependencies`.',
+  },
+  {
+    name: 'plugins/<plugin>',
+    files: '^plugins/([^/]+)/(?!index\\.ts$)',
+    may: [
+      '^plugins/$1/',
+      '^plugins/errors/(convert|table|render-[^/]+)\\.ts$',
+      '^domain/text/escape-text\\.ts$',
+      CALL,
+      TOOL,
+      '^tools/index\\.ts$',
+      '^pce-client/index\\.ts$',
+      SCHEMAS,
+    ],
+    why: 'The logic of one concern takes plain arguments and is tested without Fastify or another concern.',
+  },
+  {
+    name: 'storage',
+    files: '^storage/',
+    may: ['^storage/', SCHEMAS],
+    why: 'What outlives a process; nobody else touches its file.',
+  },
+  {
+    name: 'process',
+    files: '^process/',
+    may: ['^process/', '^plugins/dispatcher/', SCHEMAS],
+    why: 'What concerns the process itself: its output, its signals, its sockets, its package.',
+  },
+  {
+    name: 'composition',
+    files: '^composition/',
+    may: [
+      '^composition/',
+      '^plugins/(dispatcher|context|confirm|setup)/',
+      '^process/',
+      '^storage/',
+      TOOL,
+      CALL,
+      '^pce-client/index\\.ts$',
+      SCHEMAS,
+    ],
+    why: 'Puts the pure parts of the rooms together at the start, for both programs; it knows neither Fastify nor the MCP SDK.',
+  },
+  {
+    name: 'app.ts',
+    files: '^app(\\.ts$|/)',
+    may: ['^app/', '^plugins/[^/]+/index\\.ts$', '^composition/', TOOL, SCHEMAS],
+    why: 'The pipeline in registration order, through doors.',
+  },
+  {
+    name: 'config.ts',
+    files: '^config(\\.ts$|/)',
+    may: ['^config/', '^schemas/(config|errors|caller)\\.ts$'],
+    node: ['fs', 'util', 'net'],
+    why: 'The only reader of the environment turns it into a Config and does nothing else.',
+  },
+  {
+    name: 'http.ts',
+    files: '^http\\.ts$',
+    may: ['^app\\.ts$', '^config\\.ts$', '^composition/', '^process/', '^tools/index\\.ts$', SCHEMAS],
+    why: 'A program: options, configuration, listen, drain.',
+  },
+  {
+    name: 'stdio.ts',
+    files: '^stdio\\.ts$',
+    may: ['^config\\.ts$', '^composition/', '^process/', '^plugins/(dispatcher|mcp)/', '^tools/index\\.ts$', SCHEMAS],
+    why: 'A program: the dispatcher and the MCP server on standard input and output, without Fastify.',
+  },
+]
+
+/** Rooms that are not part of what is shipped with the server. Nothing above names them, so nothing above may import them. */
+const WORKSHOPS = '^(scripts|test)/|^eslint\\.config\\.js$'
+const SIMULATOR = '^pce-simulator/'
+
+/** Who may import each library, beside scripts and tests. What is not named here is not used in what is shipped. */
+const TOOLING_FREE = ['^domain/', '^tools/(?!index\\.ts$)']
+const DOORS = '^plugins/[^/]+/index\\.ts$'
+const LIBRARIES = {
+  '@fastify/csrf-protection': ['^plugins/setup/index\\.ts$'],
+  '@fastify/formbody': ['^plugins/setup/index\\.ts$'],
+  '@fastify/helmet': ['^plugins/security-headers/index\\.ts$'],
+  '@fastify/rate-limit': ['^plugins/rate-limits/index\\.ts$'],
+  '@fastify/secure-session': ['^plugins/setup/index\\.ts$'],
+  '@modelcontextprotocol/sdk': ['^plugins/mcp/(?!index\\.ts$)'],
+  '@sinclair/typebox': [SCHEMAS, ...TOOLING_FREE, '^plugins/(confirm|dispatcher)/(?!index\\.ts$)', SIMULATOR],
+  canonicalize: ['^plugins/confirm/(?!index\\.ts$)'],
+  'close-with-grace': ['^(http|stdio)\\.ts$'],
+  commander: ['^http\\.ts$'],
+  'fast-jwt': ['^plugins/(auth|confirm)/(?!index\\.ts$)'],
+  'fastest-levenshtein': [...TOOLING_FREE, '^plugins/dispatcher/(?!index\\.ts$)'],
+  fastify: [DOORS, '^app(\\.ts$|/)', '^http\\.ts$', SIMULATOR],
+  'fastify-plugin': [DOORS],
+  'get-jwks': ['^plugins/auth/(?!index\\.ts$)'],
+  ghtml: ['^plugins/setup/(?!index\\.ts$)'],
+  got: ['^pce-client/'],
+  hpagent: ['^pce-client/'],
+  'ipaddr.js': [...TOOLING_FREE, '^plugins/context/(?!index\\.ts$)', SIMULATOR],
+  libsql: ['^storage/'],
+  'longest-prefix-match': TOOLING_FREE,
+  'lru-cache': ['^plugins/context/(?!index\\.ts$)'],
+  'openid-client': ['^plugins/setup/(?!index\\.ts$)'],
+  pino: ['^process/'],
+  semver: TOOLING_FREE,
+}
+
+const PROGRAMS = '^((stdio|http)\\.ts|pce-client/index\\.ts)$'
+const DECLARATIONS = '\\.d\\.ts$'
+/** Words that the documentation and the tests read, and no program. */
+const READ_ELSEWHERE = ['^schemas/config-variables\\.ts$', '^schemas/pce/operations\\.ts$']
+
+const OURS = '^(?!\\.\\./)(?!node_modules/)'
+const packagePath = (name) => `(^|/node_modules/|^node_modules/)${name.replaceAll('.', '\\.')}(/|$)`
+const EVERY_ROOM = [...ROOMS.map(({ files }) => files), SIMULATOR, WORKSHOPS]
+const NOT_LOCAL = ['core', 'npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-no-pkg', 'npm-unknown', 'unknown']
+
+/** A room, as one rule for files of ours and one for Node's modules. */
+function roomRules({ name, files, not, may, types = [], node, why }) {
+  const from = { path: files, ...(not !== undefined && { pathNot: not }) }
+  return [
+    {
+      name,
+      comment: why,
+      severity: 'error',
+      from,
+      to: { path: OURS, pathNot: [...may, ...types], dependencyTypesNot: NOT_LOCAL },
+    },
+    ...(types.length === 0
+      ? []
+      : [
+          {
+            name: `${name}: types`,
+            comment: `Of ${types.join(', ')} it may import types. ${why}`,
+            severity: 'error',
+            from,
+            to: { path: types, pathNot: may, dependencyTypesNot: ['type-only'] },
+          },
+        ]),
+    ...(node === undefined
+      ? []
+      : [
+          {
+            name: `${name}: Node`,
+            comment: `Of Node it may import ${node.join(', ') || 'nothing'}. ${why}`,
+            severity: 'error',
+            from,
+            to: { dependencyTypes: ['core'], ...(node.length > 0 && { pathNot: `^(node:)?(${node.join('|')})$` }) },
+          },
+        ]),
+  ]
+}
+
+const libraryRule = ([name, rooms]) => ({
+  name: `library ${name}`,
+  comment: 'Each library is used in the one room it belongs to.',
+  severity: 'error',
+  from: { path: OURS, pathNot: [...rooms, WORKSHOPS] },
+  to: { path: packagePath(name) },
+})
+
+export default {
+  forbidden: [
+    ...ROOMS.flatMap(roomRules),
+    ...roomRules({
+      name: 'pce-simulator',
+      files: SIMULATOR,
+      may: [SIMULATOR, SCHEMAS],
+      why: 'A PCE that people run: it shares words with the server, and nothing else in either direction.',
+    }),
+    ...Object.entries(LIBRARIES).map(libraryRule),
+    {
+      name: 'library without a room',
+      comment: 'LIBRARIES in .dependency-cruiser.mjs says who may import which library.',
+      severity: 'error',
+      from: { path: OURS, pathNot: WORKSHOPS },
+      to: {
+        pathNot: Object.keys(LIBRARIES).map(packagePath),
+        dependencyTypes: NOT_LOCAL.filter((type) => type !== 'core'),
+      },
+    },
+    {
+      name: 'globals by module',
+      comment: 'ESLint watches `process` and `console`; a module must not be the way around it.',
+      severity: 'error',
+      from: { path: ROOMS.map(({ files }) => files) },
+      to: { dependencyTypes: ['core'], path: '^(node:)?(process|console)$' },
+    },
+    {
+      name: 'no room',
+      comment: 'Every file lives in a room that .dependency-cruiser.mjs names.',
+      severity: 'error',
+      from: { path: OURS, pathNot: EVERY_ROOM },
+      to: {},
+    },
+    {
+      name: 'circle',
+      comment:
+        'What imports itself in the end, types included, can only be understood together: one file, or a third one below both.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'orphan',
+      comment: 'It imports nothing and nobody imports it.',
+      severity: 'error',
+      from: { orphan: true, pathNot: ['^test/.*\\.(test|long|edge|browser)\\.ts$', '^scripts/', DECLARATIONS] },
+      to: {},
+    },
+    {
+      name: 'unreachable',
+      comment: 'No program of what is shipped leads there.',
+      severity: 'warn',
+      from: { path: PROGRAMS },
+      to: {
+        path: ROOMS.map(({ files }) => files),
+        pathNot: [PROGRAMS, DECLARATIONS, ...READ_ELSEWHERE],
+        reachable: false,
+      },
+    },
+  ],
+  options: {
+    doNotFollow: { path: '(^|/)node_modules(/|$)' },
+    exclude: { path: '^(dist|\\.[^./][^/]*)(/|$)' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: fileURLToPath(new URL('tsconfig.json', import.meta.url)) },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
+  },
+}
