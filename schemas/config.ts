@@ -27,7 +27,7 @@ interface CommonConfig {
   logLevel: string
   auditLogPath?: string
   limits: Limits
-  /** What the operator should hear once at start, in sentences. */
+  /** Sentences for the operator, shown once at start-up. */
   warnings: readonly string[]
 }
 
@@ -50,13 +50,13 @@ export interface OAuthConfig {
   jwksUrl: string
   audience: string
   requiredScope: string
-  /** What clients ask the provider for to get it, where that has another name (Entra ID: with the App ID URI before it). */
+  /** What clients request to get it, where the provider names it differently (Entra ID: prefixed with the App ID URI). */
   requestedScope?: string
   /** Claims whose values are groups; their union counts. */
   groupsClaims: readonly string[]
 }
 
-/** Group identifiers by role, compared exactly. */
+/** Group identifiers by role, compared exactly (S13). */
 export interface RoleMapping {
   groups: Readonly<Record<Role, readonly string[]>>
   /** For callers whose groups are on no list; null refuses them. */
@@ -80,7 +80,7 @@ export interface RateLimits {
   refusedTokensPerAddress: number
 }
 
-/** A hand-written browser login needs a client of its own at the identity provider. */
+/** The /setup login's own client at the identity provider. */
 export interface BrowserLogin {
   clientId: string
   clientSecret?: string
@@ -90,7 +90,7 @@ export interface BrowserLogin {
 export interface UserPceConfig {
   /** Hosts, with or without a port; empty admits every host that the guard does not refuse. */
   allowedHosts: readonly string[]
-  /** Whether users may switch off the check of the PCE's certificate. */
+  /** Whether users may turn off verification of the PCE's certificate. */
   allowInsecureTls: boolean
   tls: { verify: boolean; caFile?: string; clientCertFile?: string; clientKeyFile?: string }
   proxyUrl?: string

@@ -1,5 +1,5 @@
+import type { TSchema } from '@sinclair/typebox'
 import { describe, titleOf, type AnyTool } from '../../tools/define.js'
-import { describeProperties, type PropertyRow } from './describe-schema.js'
 import { renderTable } from './markdown.js'
 
 const EFFECTS = { read: 'reads', write: 'writes', destroy: 'destructive' } as const
@@ -58,3 +58,63 @@ const parameterCells = (row: PropertyRow) => [
 ]
 
 const code = (text: string) => `\`${text}\``
+
+/** One line of a table of properties. */
+interface PropertyRow {
+  /** `rules[].providers[].key`: `[]` is "of each element". */
+  path: string
+  type: string
+  required: boolean
+  default: string | undefined
+  description: string
+}
+
+/** Rows for the properties of an object schema; with `nested`, those inside its arrays, unions and objects follow their parent. */
+function describeProperties(schema: TSchema, nested: boolean, prefix = ''): PropertyRow[] {
+  const required = new Set(listOf<string>(schema.required))
+  return Object.entries((schema.properties ?? {}) as Record<string, TSchema>).flatMap(([name, property]) => {
+    const path = `${prefix}${name}`
+    const row = {
+      path,
+      type: typeOf(property),
+      required: required.has(name),
+      default: property.default === undefined ? undefined : JSON.stringify(property.default),
+      description: [property.description ?? '', limitsOf(property)].filter((text) => text !== '').join('; '),
+    }
+    return [row, ...(nested ? describeInside(property, path) : [])]
+  })
+}
+
+function describeInside(schema: TSchema, path: string): PropertyRow[] {
+  if (schema.type === 'array') return describeInside(schema.items as TSchema, `${path}[]`)
+  if (schema.properties !== undefined) return describeProperties(schema, true, `${path}.`)
+  // "One or a list of them" is one set of properties, not two.
+  const rows = listOf<TSchema>(schema.anyOf).flatMap((choice) => describeInside(choice, path))
+  const plain = (row: PropertyRow) => row.path.replaceAll('[]', '')
+  return rows.filter((row, index) => rows.findIndex((other) => plain(other) === plain(row)) === index)
+}
+
+function typeOf(schema: TSchema): string {
+  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  if (schema.enum !== undefined) return (schema.enum as unknown[]).map((value) => JSON.stringify(value)).join(' | ')
+  if (schema.anyOf !== undefined) return [...new Set(listOf<TSchema>(schema.anyOf).map(typeOf))].join(' | ')
+  if (schema.type === 'array') {
+    const items = schema.items as TSchema
+    return items.anyOf === undefined && items.enum === undefined ? `${typeOf(items)}[]` : `(${typeOf(items)})[]`
+  }
+  return typeof schema.type === 'string' ? schema.type : 'any'
+}
+
+/** What a caller can run into: bounds of numbers and lists. Lengths of strings are left to the schema. */
+function limitsOf(schema: TSchema): string {
+  if (schema.type === 'array') return range(schema.minItems, schema.maxItems, ' entries')
+  return range(schema.minimum, schema.maximum, '')
+}
+
+function range(least: unknown, most: unknown, unit: string): string {
+  if (typeof least === 'number' && typeof most === 'number') return `${least} to ${most}${unit}`
+  if (typeof least === 'number') return `at least ${least}${unit}`
+  return typeof most === 'number' ? `at most ${most}${unit}` : ''
+}
+
+const listOf = <T>(value: unknown): T[] => (Array.isArray(value) ? (value as T[]) : [])
