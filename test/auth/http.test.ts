@@ -14,6 +14,7 @@ import { freePort } from '../free-port.js'
 import { claimsFor, forgeKey } from '../identity/forge.js'
 import { startIdentityProvider } from '../identity/identity-provider.js'
 import { startKeyServer } from '../identity/key-server.js'
+import { partial } from '../partial.js'
 import { authApp, METADATA_URL, parseChallenge, PUBLIC_URL, type AuthAppOptions } from './auth-app.js'
 
 const key = forgeKey('ES256', { kid: 'ec' })
@@ -69,7 +70,7 @@ t.test('the metadata of the protected resource', async (t) => {
       const answer = await app.inject({ url, headers })
       t.equal(answer.statusCode, 200, url)
       t.same(answer.json(), expected, url)
-      t.match(answer.headers, { 'content-type': /^application\/json/, 'cache-control': 'public, max-age=300' }, url)
+      partial(t, answer.headers, { 'content-type': /^application\/json/, 'cache-control': 'public, max-age=300' }, url)
     }
     const head = await app.inject({ method: 'HEAD', url })
     t.same([head.statusCode, head.body], [200, ''], `HEAD ${url}`)
@@ -77,7 +78,7 @@ t.test('the metadata of the protected resource', async (t) => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
       const refused = await app.inject({ method, url, payload: { a: 1 } })
       t.same([refused.statusCode, refused.headers.allow], [405, 'GET, HEAD'], `${method} ${url}`)
-      t.match(refused.json(), { error: 'method_not_allowed' })
+      partial(t, refused.json(), { error: 'method_not_allowed' })
     }
     t.equal(
       (await app.inject({ url, headers: { authorization: 'Bearer rubbish' } })).statusCode,
@@ -157,7 +158,7 @@ t.test('the SDK’s client finds its way from a bare 401', async (t) => {
         const client = {} as Parameters<typeof selectResourceURL>[1]
         t.equal((await selectResourceURL(target, client, metadata))?.href, `${url}/`, `${vendor}: ${target} is ours`)
         const server = await discoverAuthorizationServerMetadata(metadata.authorization_servers![0]!)
-        t.match(server, { issuer: idp.issuer, token_endpoint: /^http/, registration_endpoint: /^http/ }, vendor)
+        partial(t, server, { issuer: idp.issuer, token_endpoint: /^http/, registration_endpoint: /^http/ }, vendor)
       }
     }
     const led = (await (await fetch(`${url}${SERVER}`)).json()) as { issuer: string }
@@ -239,7 +240,7 @@ t.test('refused tokens per address', async (t) => {
     t.equal((await bearer(await old(), from('203.0.113.7'))).statusCode, 401, 'tokens that were good once do not count')
   t.same(await statuses(5, from('203.0.113.7')), [401, 401, 401, 429, 429])
   const limited = await bearer(await bad(), from('203.0.113.7'))
-  t.match(limited.json(), { error: 'rate_limited', request_id: String, retry_after: Number })
+  partial(t, limited.json(), { error: 'rate_limited', request_id: String, retry_after: Number })
   const wait = Number(limited.headers['retry-after'])
   t.ok(wait >= 1 && wait <= 60, `Retry-After: ${wait}`)
   t.match(
@@ -292,7 +293,7 @@ t.test('what the door offers other rooms', async (t) => {
   const answer = await other.inject({ url: '/open', headers: { authorization: `Bearer ${good}` } })
   t.equal(answer.statusCode, 200)
   const identity = { iss: oauth.issuer, sub: 'alice' }
-  t.match(seen, {
+  partial(t, seen, {
     identity: null,
     bearer: good,
     verified: identity,

@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import type { JWK } from 'jose'
 import { assemble, claimsFor, forgeKey, type ForgedKey } from '../identity/forge.js'
 import { KEY_FAULTS, startCanary, startKeyServer, type KeyFault } from '../identity/key-server.js'
+import { partial } from '../partial.js'
 import { authApp, Clock } from './auth-app.js'
 
 const rsa = forgeKey('RS256', { kid: 'rsa' })
@@ -159,14 +160,14 @@ t.test('500 tokens with made-up kids', async (t) => {
   app.clock.leap(1)
   await app.bearer(tokens[0]!)
   t.equal(app.keys.fetches, 3)
-  t.match(app.refusals().at(-1), { reason: 'no key for this kid and alg' })
+  partial(t, app.refusals().at(-1), { reason: 'no key for this kid and alg' })
 
   app.clock.leap(31)
   const foreign = await rsa.sign(claimsFor({ ...app.oauth, issuer: 'https://other.example' }, {}, app.clock.now()), {
     kid: 'x',
   })
   t.equal((await app.bearer(foreign)).statusCode, 401)
-  t.match(app.refusals().at(-1), { reason: 'iss mismatch' })
+  partial(t, app.refusals().at(-1), { reason: 'iss mismatch' })
   t.equal(app.keys.fetches, 3, 'a token of another provider is no reason to ask ours')
 })
 
@@ -233,7 +234,7 @@ t.test('the provider goes down', async (t) => {
   await live(54 * MINUTE, 20)
   t.equal(failures, 0, 'nor for 59')
   const warnings = app.log.filter(({ msg }) => String(msg).includes('cannot be loaded'))
-  t.match(warnings.at(-1), { level: 40, age_seconds: Number, err: { message: String } })
+  partial(t, warnings.at(-1), { level: 40, age_seconds: Number, err: { message: String } })
   const most = (59 * MINUTE - 9 * MINUTE) / 30 + 1
   t.ok(warnings.length > most / 2 && warnings.length <= most, `${warnings.length} tries, none within 30 s of another`)
   t.equal(app.app.areKeysLoaded(), true)
@@ -242,7 +243,7 @@ t.test('the provider goes down', async (t) => {
   await settle(app)
   const answer = await app.bearer(await app.token(rsa))
   t.equal(answer.statusCode, 503, 'after an hour the keys are too old')
-  t.match(answer.json(), { error: 'keys_unavailable', retry_after: Number })
+  partial(t, answer.json(), { error: 'keys_unavailable', retry_after: Number })
   t.equal(answer.headers['retry-after'], String(answer.json().retry_after))
   t.notOk(answer.headers['www-authenticate'], 'which says nothing about the token')
   t.equal(app.app.areKeysLoaded(), false)
@@ -278,7 +279,7 @@ t.test('the provider is down when the service starts', async (t) => {
   for (let time = 0; time < 3; time++) {
     const answer = await app.bearer(token)
     t.equal(answer.statusCode, 503)
-    t.match(answer.json(), { error: 'keys_unavailable', retry_after: 30 })
+    partial(t, answer.json(), { error: 'keys_unavailable', retry_after: 30 })
     t.equal(answer.headers['retry-after'], '30')
   }
   t.equal((await app.send()).statusCode, 401, 'no token is no token')

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { GROUP_OF } from '../contract/authenticated-service.js'
+import { contains, partial } from '../partial.js'
 import { startServed } from '../setup/served.js'
 import { openBrowser, type Watch } from './open-browser.js'
 
@@ -49,7 +50,7 @@ t.test('a person registers, replaces, tests and removes a key', async (t) => {
   await picture(page, 'setup-desktop-1-nothing-yet')
 
   const [cookie] = (await context.cookies(url)).filter(({ name }) => name.startsWith('__Host-'))
-  t.match(cookie, { httpOnly: true, secure: true, sameSite: 'Lax', path: '/' }, 'the browser keeps a __Host- cookie')
+  partial(t, cookie, { httpOnly: true, secure: true, sameSite: 'Lax', path: '/' }, 'the browser keeps a __Host- cookie')
   t.equal(await page.evaluate('document.cookie'), '', 'that no script could read')
 
   t.test('the browser stops an empty form by itself', async (t) => {
@@ -63,7 +64,7 @@ t.test('a person registers, replaces, tests and removes a key', async (t) => {
     await fill(page, { ...good, pce_host: '169.254.169.254', pce_port: '70000', api_secret: secret })
     await page.getByRole('button', { name: 'Store the credentials' }).click()
     t.match(await page.title(), /^Error: /)
-    t.match(await page.evaluate('document.activeElement.className'), 'notice bad', 'the summary has the focus')
+    contains(t, await page.evaluate('document.activeElement.className'), 'notice bad', 'the summary has the focus')
     t.match(await textOf(page), /Nothing was stored .*Port: .*whole number from 1 to 65535\./)
     t.notMatch(await page.content(), secret, 'nothing comes back')
     t.equal(await page.inputValue('[name=pce_port]'), '')

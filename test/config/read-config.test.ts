@@ -3,6 +3,7 @@ import t from 'tap'
 import { readConfig } from '../../config.js'
 import { CONFIG_VARIABLES } from '../../schemas/config-variables.js'
 import { StartupError, type InsecureHttpConfig } from '../../schemas/config.js'
+import { partial } from '../partial.js'
 
 type Env = Record<string, string>
 
@@ -28,7 +29,7 @@ t.test('stdio names everything that is missing, and nothing else, in one line', 
     [{ ...PCE, API_KEY: '  ' }, 'Missing required env vars: API_KEY'],
   ]
   for (const [env, message] of cases) t.throws(() => readConfig('stdio', env), new StartupError(message))
-  t.match(readConfig('stdio', PCE), {
+  partial(t, readConfig('stdio', PCE), {
     mode: 'stdio',
     logLevel: 'info',
     limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
@@ -63,7 +64,7 @@ t.test('malformed values name their variable and never a secret', (t) => {
       t.fail(`${JSON.stringify(env)} was accepted`)
     } catch (error) {
       t.type(error, StartupError)
-      t.match((error as Error).message, message, JSON.stringify(env))
+      partial(t, (error as Error).message, message, JSON.stringify(env))
       t.notMatch((error as Error).message, 'secret-canary')
     }
   }
@@ -93,7 +94,7 @@ t.test('the PCE address', (t) => {
   t.equal(proxyUrl, 'http://proxy:3128')
   const lab = readConfig('stdio', { ...PCE, PCE_TLS_VERIFY: 'FALSE' })
   t.equal(lab.pce.tls.verify, false)
-  t.match(lab.warnings, [/PCE_TLS_VERIFY=false/], 'with a warning')
+  partial(t, lab.warnings, [/PCE_TLS_VERIFY=false/], 'with a warning')
   t.end()
 })
 
@@ -185,7 +186,8 @@ t.test('HTTP without MCP_DEV_INSECURE=1: the gates, in their order', (t) => {
   for (const [env, message, listen] of cases) {
     t.throws(() => readConfig('http', env, { ...LOOPBACK, ...listen }), new StartupError(message), message)
   }
-  t.match(
+  partial(
+    t,
     readConfig('http', all, { ...LOOPBACK, host: '0.0.0.0', socket: '/run/mcp.sock' } as never),
     { http: { socket: '/run/mcp.sock' } },
     'a Unix socket is no concern of the bind gate',
@@ -195,7 +197,7 @@ t.test('HTTP without MCP_DEV_INSECURE=1: the gates, in their order', (t) => {
 
 t.test('per_user, with what is left out', (t) => {
   const config = readConfig('http', { ...OAUTH, ...KEYS }, LOOPBACK)
-  t.match(config, {
+  partial(t, config, {
     mode: 'per_user',
     http: { host: '127.0.0.1', port: 8080, publicUrl: 'https://mcp.example.com', maxInFlight: 256 },
     oauth: {
@@ -242,7 +244,7 @@ t.test('URLs are taken as they stand, or not at all', (t) => {
   }
   // Entra ID names the application there where its tokens have keys of their own.
   const keys = 'https://login.example/keys?appid=1'
-  t.match(readConfig('http', { ...all, MCP_OAUTH_JWKS_URL: keys }, LOOPBACK), { oauth: { jwksUrl: keys } })
+  partial(t, readConfig('http', { ...all, MCP_OAUTH_JWKS_URL: keys }, LOOPBACK), { oauth: { jwksUrl: keys } })
   t.end()
 })
 
@@ -277,7 +279,7 @@ t.test('per_user, with everything', (t) => {
     },
     LOOPBACK,
   )
-  t.match(config, {
+  partial(t, config, {
     http: { publicUrl: /^https:\/\/mcp\.example\.com$/ },
     oauth: {
       requiredScope: 'mine',
@@ -304,14 +306,14 @@ t.test('per_user, with everything', (t) => {
 t.test('shared', (t) => {
   const env = { ...OAUTH, ...PCE, MCP_CONFIRM_HMAC_KEY: KEY, MCP_PCE_MODE: 'shared', MCP_ROLE_DEFAULT: 'reader' }
   const config = readConfig('http', env, LOOPBACK)
-  t.match(config, {
+  partial(t, config, {
     mode: 'shared',
     pce: { url: 'pce.example.com', port: '443', orgId: '1', apiKey: 'api_1' },
     statePath: './data/state.db',
     warnings: [],
   })
   t.notOk('keystore' in config, 'a key-encryption key has no place here')
-  t.match(readConfig('http', { ...env, MCP_STATE_PATH: '/s.db' }, LOOPBACK), { statePath: '/s.db' })
+  partial(t, readConfig('http', { ...env, MCP_STATE_PATH: '/s.db' }, LOOPBACK), { statePath: '/s.db' })
   t.end()
 })
 
@@ -329,7 +331,7 @@ t.test('secrets from files', (t) => {
   }
   const read = (env: Env) => readConfig('http', { ...OAUTH, ...env }, LOOPBACK, readFile)
   const config = read({ MCP_KEK_FILE: '/kek', MCP_CONFIRM_HMAC_KEY_FILE: '/hmac' })
-  t.match(config, { keystore: { kek: Buffer.alloc(32, 7) }, confirm: { hmacKey: Buffer.alloc(32, 7) } })
+  partial(t, config, { keystore: { kek: Buffer.alloc(32, 7) }, confirm: { hmacKey: Buffer.alloc(32, 7) } })
   const cases: [Env, string][] = [
     [{ MCP_KEK_FILE: '/kek' }, 'MCP_CONFIRM_HMAC_KEY env var is required'],
     [{ MCP_KEK_FILE: '/kek', MCP_KEK: KEY }, 'MCP_KEK and MCP_KEK_FILE are both set: keep one'],
@@ -345,20 +347,21 @@ t.test('secrets from files', (t) => {
     'the gates before the keys come first',
   )
   const insecure = { MCP_DEV_INSECURE: '1', PCE_HOST: 'x', API_KEY: 'k', API_SECRET_FILE: '/secret' }
-  t.match(readConfig('http', insecure, LOOPBACK, readFile), { pce: { apiSecret: 'secret-canary' } })
+  partial(t, readConfig('http', insecure, LOOPBACK, readFile), { pce: { apiSecret: 'secret-canary' } })
   t.end()
 })
 
 t.test('dev-insecure', (t) => {
   const insecure = (env: Env = {}, host = '0.0.0.0') =>
     readConfig('http', { MCP_DEV_INSECURE: '1', ...env }, { host, port: 0 }) as InsecureHttpConfig
-  t.match(
+  partial(
+    t,
     insecure(),
     { mode: 'insecure', http: { host: '0.0.0.0', port: 0, allowedHosts: [], maxInFlight: 256 } },
     'needs nothing, on any address',
   )
   t.equal(insecure().pce, undefined, 'not even a PCE')
-  t.match(insecure(PCE).pce, { url: 'pce.example.com' })
+  partial(t, insecure(PCE).pce, { url: 'pce.example.com' })
   t.throws(
     () => insecure({ PCE_HOST: 'x' }),
     new StartupError('Missing required env vars: API_KEY, API_SECRET'),
@@ -380,7 +383,8 @@ t.test('dev-insecure', (t) => {
     'a.example',
     'b.example:8443',
   ])
-  t.match(
+  partial(
+    t,
     insecure({ MCP_OAUTH_ISSUER: 'https://idp' }).warnings,
     [/MCP_OAUTH_ISSUER.*ignored/],
     'login variables that do nothing are not passed over in silence',

@@ -8,6 +8,7 @@ import {
   type PceHosts,
   type PceHostsOptions,
 } from '../../plugins/context/pce-hosts/create-pce-hosts.js'
+import { partial } from '../partial.js'
 
 const RUNS = Number(process.env.FUZZ_RUNS ?? 3000)
 const SEED = 20_260_615
@@ -120,7 +121,7 @@ t.test('what is no host of a PCE is refused, in words that do not repeat it', as
   ]
   for (const [text, problem] of refused) {
     const answer = admit(text, 8443)
-    t.match(answer, { problem }, JSON.stringify(text.slice(0, 60)))
+    partial(t, answer, { problem }, JSON.stringify(text.slice(0, 60)))
     if (text.length > 3 && 'problem' in answer) t.notOk(answer.problem.includes(text))
   }
 })
@@ -201,8 +202,8 @@ t.test('every spelling of a place where no PCE is', async (t) => {
     ['[4000::1]', 'reserved'],
     ['[1::1]', 'reserved'],
   ] as const) {
-    t.match(admit(text, 443), { problem: new RegExp(`${what}.* is no place for a PCE`) }, text)
-    t.match(admit(`https://${text.includes('::') && !text.startsWith('[') ? `[${text}]` : text}`, 443), {
+    partial(t, admit(text, 443), { problem: new RegExp(`${what}.* is no place for a PCE`) }, text)
+    partial(t, admit(`https://${text.includes('::') && !text.startsWith('[') ? `[${text}]` : text}`, 443), {
       problem: /is no place for a PCE/,
     })
   }
@@ -396,14 +397,14 @@ t.test('ports of other services are no place of a PCE, but by the word of the op
   const { admit } = hostsOf()
   for (const port of [443, 1024, 8443, 65_535]) t.same(admit('pce.example.com', port), { host: 'pce.example.com' })
   for (const port of [1, 22, 25, 80, 1023])
-    t.match(admit('pce.example.com', port), { problem: `no PCE is at port ${port}: it is 443, or 1024 and above` })
+    partial(t, admit('pce.example.com', port), { problem: `no PCE is at port ${port}: it is 443, or 1024 and above` })
   for (const allowed of [
     ['pce.example.com:444', 'pce.example.com'],
     ['pce.example.com', 'pce.example.com:444'],
   ]) {
     const named = hostsOf({ allowed })
     t.same(named.admit('pce.example.com', 444), { host: 'pce.example.com' })
-    t.match(named.admit('pce.example.com', 22), { problem: /no PCE is at port 22/ })
+    partial(t, named.admit('pce.example.com', 22), { problem: /no PCE is at port 22/ })
   }
   for (const [host, named] of [
     ['pce.example.com', 'pce.example.com:444'],
@@ -429,7 +430,7 @@ t.test('MCP_ALLOWED_PCE_HOSTS narrows the choice to its entries', async (t) => {
     ['0x7f.1', 7443],
     ['localhost', 5000],
   ] as const)
-    t.match(hosts.admit(host, port), { host: String }, `${host} at ${port}`)
+    partial(t, hosts.admit(host, port), { host: String }, `${host} at ${port}`)
   for (const [host, port] of [
     ['evil.example', 443],
     ['sub.pce.example.com', 443],
@@ -443,20 +444,20 @@ t.test('MCP_ALLOWED_PCE_HOSTS narrows the choice to its entries', async (t) => {
     ['::ffff:127.0.0.1', 7443],
     ['pce.localhost', 5],
   ] as const)
-    t.match(hosts.admit(host, port), { problem: /only takes PCE\.example\.com|only takes pce\.example\.com/ }, host)
-  t.match(hosts.admit('http://localhost', 5), { problem: /only https/ }, 'plain http never')
+    partial(t, hosts.admit(host, port), { problem: /only takes PCE\.example\.com|only takes pce\.example\.com/ }, host)
+  partial(t, hosts.admit('http://localhost', 5), { problem: /only https/ }, 'plain http never')
 
   t.equal(await hosts.inspect('localhost', 5), null, 'a loopback host that is named is admitted')
-  t.match(await connectTo(hosts, 'localhost', 5), { error: null })
+  partial(t, await connectTo(hosts, 'localhost', 5), { error: null })
   hosts.guard('localhost', 5).checkPeer('127.0.0.1')
   const rebound = await connectTo(hosts, 'pce.example.com')
-  t.match(rebound.error, { message: /leads to a loopback address/ }, 'which opens no other name to loopback')
+  partial(t, rebound.error, { message: /leads to a loopback address/ }, 'which opens no other name to loopback')
   for (const address of ['169.254.169.254', '0.0.0.0', '224.0.0.1', '100.64.0.1', '::ffff:169.254.169.254']) {
     const elsewhere = hostsOf({ allowed: ['localhost', address], resolve: names([address]).resolve })
-    t.match((await connectTo(elsewhere, 'localhost')).error, { message: /leads to/ }, `nor the name to ${address}`)
-    t.match(elsewhere.admit(address, 443), { problem: /no place/ }, 'nor can an entry admit anything else')
+    partial(t, (await connectTo(elsewhere, 'localhost')).error, { message: /leads to/ }, `nor the name to ${address}`)
+    partial(t, elsewhere.admit(address, 443), { problem: /no place/ }, 'nor can an entry admit anything else')
   }
-  t.match(hostsOf({ allowed: ['a.example', 'b', 'c', 'd', 'e', 'f'] }).admit('x.example', 1), {
+  partial(t, hostsOf({ allowed: ['a.example', 'b', 'c', 'd', 'e', 'f'] }).admit('x.example', 1), {
     problem: /only takes a\.example, b, c, d, e and others$/,
   })
 })
@@ -464,13 +465,13 @@ t.test('MCP_ALLOWED_PCE_HOSTS narrows the choice to its entries', async (t) => {
 t.test('this service is no PCE', async (t) => {
   const own = () => ({ address: '127.0.0.1', port: 8080 })
   const hosts = hostsOf({ allowed: ['127.0.0.1', 'localhost'], own, resolve: names(['127.0.0.1']).resolve })
-  t.match(hosts.admit('127.0.0.1', 8080), { problem: /this service itself/ })
-  t.match(hosts.admit('127.0.0.1', 8081), { host: '127.0.0.1' })
+  partial(t, hosts.admit('127.0.0.1', 8080), { problem: /this service itself/ })
+  partial(t, hosts.admit('127.0.0.1', 8081), { host: '127.0.0.1' })
   t.match(await hosts.inspect('localhost', 8080), /this service itself/)
   t.throws(() => hosts.guard('localhost', 8080).checkPeer('::ffff:127.0.0.1'), /this service itself/)
   const lan = hostsOf({ own: () => ({ address: '10.0.0.7', port: 443 }) })
-  t.match(lan.admit('10.0.0.7', 443), { problem: /this service itself/ })
-  t.match(lan.admit('10.0.0.7', 8443), { host: '10.0.0.7' })
+  partial(t, lan.admit('10.0.0.7', 443), { problem: /this service itself/ })
+  partial(t, lan.admit('10.0.0.7', 8443), { host: '10.0.0.7' })
 })
 
 t.test('names', async (t) => {
@@ -478,12 +479,13 @@ t.test('names', async (t) => {
     const flip = names(['9.9.9.9'], ['127.0.0.1'], ['9.9.9.9', '10.0.0.1'])
     const hosts = hostsOf({ resolve: flip.resolve })
     t.equal(await hosts.inspect('pce.example.com', 443), null, 'public when it is registered')
-    t.match(
+    partial(
+      t,
       await connectTo(hosts, 'pce.example.com'),
       { error: { name: 'RefusedAddress', code: undefined, message: /leads to a loopback address/ }, found: [] },
       'rebound when it is used',
     )
-    t.match(await connectTo(hosts, 'pce.example.com'), {
+    partial(t, await connectTo(hosts, 'pce.example.com'), {
       error: null,
       found: [
         { address: '9.9.9.9', family: 4 },
@@ -499,7 +501,7 @@ t.test('names', async (t) => {
       ['9.9.9.9', 'fe80::1%eth0'],
     ]) {
       const some = hostsOf({ resolve: names(mixed).resolve })
-      t.match((await connectTo(some, 'pce.example.com')).error, { message: /leads to/ }, mixed.join())
+      partial(t, (await connectTo(some, 'pce.example.com')).error, { message: /leads to/ }, mixed.join())
       t.match(await some.inspect('pce.example.com', 443), /leads to/)
     }
   })
@@ -507,11 +509,11 @@ t.test('names', async (t) => {
   await t.test('are answered as Node asks', async (t) => {
     const { resolve, asked } = names(['10.0.0.1', 'fd00::1'])
     const hosts = hostsOf({ resolve })
-    t.match(await connectTo(hosts, 'pce.example.com', 443, { family: 4 }), { error: null, found: '10.0.0.1' })
-    t.match(asked[0], ['pce.example.com', { family: 4, all: true }], 'every address is looked at nevertheless')
+    partial(t, await connectTo(hosts, 'pce.example.com', 443, { family: 4 }), { error: null, found: '10.0.0.1' })
+    partial(t, asked[0], ['pce.example.com', { family: 4, all: true }], 'every address is looked at nevertheless')
     const none = hostsOf({ resolve: names([]).resolve })
-    t.match((await connectTo(none, 'pce.example.com')).error, { code: 'ENOTFOUND' })
-    t.match((await connectTo(hostsOf(), 'pce.example.com')).error, { code: 'ENOTFOUND' })
+    partial(t, (await connectTo(none, 'pce.example.com')).error, { code: 'ENOTFOUND' })
+    partial(t, (await connectTo(hostsOf(), 'pce.example.com')).error, { code: 'ENOTFOUND' })
   })
 
   await t.test('that cannot be resolved, or not in time, are no refusal', async (t) => {

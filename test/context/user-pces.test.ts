@@ -34,6 +34,7 @@ import {
   valuesOf,
 } from './user-service.js'
 import { freePort } from '../free-port.js'
+import { partial } from '../partial.js'
 
 const ann = person('ann')
 const pki = makePki(t)
@@ -77,13 +78,16 @@ t.test('roles', async (t) => {
 
   const { call, pces } = await startUserService(t)
   const crowded = { ...person('x', []), ...overage }
-  t.match(await call(crowded, STATUS), {
+  partial(t, await call(crowded, STATUS), {
     error: 'forbidden_no_role',
     message: /too many/,
     reason: 'groups_overage',
     hint: /app role/,
   })
-  t.match(await call(person('x', []), STATUS), { error: 'forbidden_no_role', message: /Your groups give you no role/ })
+  partial(t, await call(person('x', []), STATUS), {
+    error: 'forbidden_no_role',
+    message: /Your groups give you no role/,
+  })
   t.equal((await pces.find(crowded, null)).pce, null)
   t.equal(ROLES.otherwise, null)
 })
@@ -117,8 +121,8 @@ t.test('the context of a request', async (t) => {
     secured.get('/who', (request) => ({ context: request.callerContext }))
   })
   const who = (sub?: string) => app.inject({ url: '/who', headers: sub === undefined ? {} : { 'x-sub': sub } })
-  t.match((await who('ann')).json(), { context: { caller: { sub: 'ann', iss: 'https://id.example' } } })
-  t.match((await who('bob')).json(), { context: { caller: { sub: 'bob' } } }, 'made anew for each request')
+  partial(t, (await who('ann')).json(), { context: { caller: { sub: 'ann', iss: 'https://id.example' } } })
+  partial(t, (await who('bob')).json(), { context: { caller: { sub: 'bob' } } }, 'made anew for each request')
   t.same((await who()).json(), { context: null }, 'nobody has none')
   t.equal(seen.length, 2)
   t.equal((await who('broken')).statusCode, 500, 'without a session no route runs')
@@ -169,7 +173,7 @@ t.test('a client is kept for one version of the credentials of one caller', asyn
   pce.letGo()
   t.same(valuesOf(await slow[0]!), ['canary-of-key-1'], 'what is under way finishes with the key it began with')
   await slow[1]
-  t.match(await replaced, { connection: { ok: true } })
+  partial(t, await replaced, { connection: { ok: true } })
   const second = (await openContext(ann)).pce!
   t.not(second, first, 'a new registration is a new client')
   t.same(valuesOf(await call(ann, 'get-labels')), ['canary-of-key-2'])
@@ -185,7 +189,7 @@ t.test('a client is kept for one version of the credentials of one caller', asyn
   })
   t.same(facts, { host: 'localhost', port: pce.port, orgId: 1, tlsVerify: true }, 'facts hold no key')
 
-  t.match(await call(ann, DELETE), { status: 'ok' })
+  partial(t, await call(ann, DELETE), { status: 'ok' })
   t.equal((await openContext(ann)).pce, null)
 
   await call(ann, REGISTER, registration(pce.port, 'key-3', 's'))
@@ -205,7 +209,7 @@ t.test('connections with a key that was replaced or removed are closed', async (
     await call(ann, REGISTER, registration(pce.port, 'key-1', 's'))
     await call(ann, 'get-labels')
     t.ok(pce.open > 0)
-    t.match(await end(), { status: 'ok' })
+    partial(t, await end(), { status: 'ok' })
     const endedAt = performance.now()
     // Idle ones would be closed after four seconds anyway.
     await until(() => pce.open === 0 || performance.now() - endedAt > 2500)
@@ -224,10 +228,10 @@ t.test('a removal or a registration in another process counts at once', async (t
   t.same(valuesOf(await two.call(ann, 'get-labels')), ['canary-of-key-2'])
   await one.call(ann, DELETE)
   const removedAt = performance.now()
-  t.match(await two.call(ann, 'get-labels'), { error: 'no_pce_credentials' })
+  partial(t, await two.call(ann, 'get-labels'), { error: 'no_pce_credentials' })
   await until(() => pce.open === 0 || performance.now() - removedAt > 2500)
   t.equal(pce.open, 0, 'and the other process keeps no connection with the key')
-  t.match(await two.call(ann, STATUS), { registered: false })
+  partial(t, await two.call(ann, STATUS), { registered: false })
 })
 
 t.test('the pool', async (t) => {
@@ -247,7 +251,8 @@ t.test('the pool', async (t) => {
   ] as const) {
     const probe = createPcePool(() => time)
     probe.clientOf(owner('a'), '1', clientOf('a1'))
-    t.match(
+    partial(
+      t,
       probe.clientOf(owner(sub, iss), '1', clientOf('other')),
       { name: 'other' },
       `${iss} ${sub} is somebody else`,
@@ -328,7 +333,7 @@ t.test('50 users, six PCEs: nobody sees what is another one’s', async (t) => {
   )
   await Promise.all(
     users.map(async ({ identity, args }) =>
-      t.match(await call(identity, REGISTER, args), { connection: { ok: true } }),
+      partial(t, await call(identity, REGISTER, args), { connection: { ok: true } }),
     ),
   )
   for (let round = 0; round < rounds; round += 1) {
@@ -382,20 +387,20 @@ t.test('the rule about hosts holds at every connection, not only at the registra
     file: lenient.path,
     userPce: { allowedHosts: ['pce.example.com'] },
   })
-  t.match(await narrowed.call(ann, 'get-labels'), {
+  partial(t, await narrowed.call(ann, 'get-labels'), {
     error: 'pce_unreachable',
     message: /does not connect to the PCE that you registered: this server only takes pce\.example\.com/,
     hint: `Register another at ${PUBLIC_URL}/setup.`,
   })
-  t.match(await narrowed.call(ann, STATUS), { registered: true, pce_host: 'localhost' })
+  partial(t, await narrowed.call(ann, STATUS), { registered: true, pce_host: 'localhost' })
   const guarded = await startUserService(t, { pki, file: lenient.path, userPce: { allowedHosts: [] } })
-  t.match(await guarded.call(ann, 'get-labels'), { error: 'pce_unreachable', message: /this machine is no place/ })
+  partial(t, await guarded.call(ann, 'get-labels'), { error: 'pce_unreachable', message: /this machine is no place/ })
   const ours = await startUserService(t, {
     pki,
     file: lenient.path,
     own: () => ({ address: '127.0.0.1', port: pce.port }),
   })
-  t.match(await ours.call(ann, 'get-labels'), { error: 'pce_unreachable', message: /this service itself/ })
+  partial(t, await ours.call(ann, 'get-labels'), { error: 'pce_unreachable', message: /this service itself/ })
   const moved = await startUserService(t, {
     pki,
     file: lenient.path,
@@ -403,7 +408,8 @@ t.test('the rule about hosts holds at every connection, not only at the registra
   })
   t.same(valuesOf(await moved.call(ann, 'get-labels')), ['canary-of-key'])
   ;(await moved.openContext(ann)).pce!.close()
-  t.match(
+  partial(
+    t,
     await moved.call(ann, 'get-labels'),
     { error: 'pce_unreachable', message: /cloud metadata service/ },
     'rebound later',
@@ -437,8 +443,8 @@ t.test('a PCE that does not prove itself over TLS is sent no key', async (t) => 
     const somebody = person(what)
     await call(somebody, REGISTER, registration((server.address() as AddressInfo).port, 'key', 'secret'))
     const answer = await call(somebody, 'get-labels')
-    if (reason === null) t.match(answer, { labels: [] }, what)
-    else t.match(answer, { error: 'pce_unreachable', reason }, what)
+    if (reason === null) partial(t, answer, { labels: [] }, what)
+    else partial(t, answer, { error: 'pce_unreachable', reason }, what)
     t.equal(requests > 0, reason === null, `${what}: ${requests} requests`)
   }
 })
@@ -473,10 +479,11 @@ t.test('through a proxy', async (t) => {
     patienceMs: 2000,
   })
   for (const pce_host of ['127.0.0.1', 'localhost', 'inside.example', '169.254.169.254'])
-    t.match(await call(ann, REGISTER, { ...registration(stranger.port, 'k', 's'), pce_host }), {
+    partial(t, await call(ann, REGISTER, { ...registration(stranger.port, 'k', 's'), pce_host }), {
       error: 'invalid_argument',
     })
-  t.match(
+  partial(
+    t,
     await call(ann, REGISTER, { ...registration(stranger.port, 'k', 's'), pce_host: 'known-to-the-proxy.example' }),
     {
       status: 'ok',
@@ -487,7 +494,7 @@ t.test('through a proxy', async (t) => {
   t.equal(stranger.connections, 0)
 
   const local = await startUserService(t, { pki, userPce: { proxyUrl: proxy.url } })
-  t.match(await local.call(ann, REGISTER, registration(pce.port, 'key', 's')), { connection: { ok: true } })
+  partial(t, await local.call(ann, REGISTER, registration(pce.port, 'key', 's')), { connection: { ok: true } })
   t.same(valuesOf(await local.call(ann, 'get-labels')), ['canary-of-key'])
 })
 
@@ -515,7 +522,7 @@ t.test('a lookup that fails in an unknown way closes the PCE, not the service', 
     pki,
     wrapKeystore: (keystore) => ({ ...keystore, find: () => Promise.reject(new TypeError('a bug with secret=x')) }),
   })
-  t.match(await call(ann, 'get-labels'), { error: 'keystore_unavailable', message: /cannot be looked up now/ })
-  t.match(await call(ann, 'get-server-changelog'), { releases: Array })
+  partial(t, await call(ann, 'get-labels'), { error: 'keystore_unavailable', message: /cannot be looked up now/ })
+  partial(t, await call(ann, 'get-server-changelog'), { releases: Array })
   t.match(log.join(), /a bug/)
 })

@@ -8,6 +8,7 @@ import { connect, type AddressInfo } from 'node:net'
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { defineTool, type AnyTool } from '../../tools/define.js'
+import { partial } from '../partial.js'
 import { registrationFor, startPce, startService, PUBLIC_URL, type Line } from './authenticated-service.js'
 import { noCredentials } from '../tools/harness.js'
 import { gate, openTool } from './insecure-app.js'
@@ -16,6 +17,8 @@ const HOST = { host: new URL(PUBLIC_URL).host }
 const CHALLENGE =
   /^Bearer resource_metadata="https:\/\/mcp\.example\.test\/\.well-known\/oauth-protected-resource"(, error="invalid_token", error_description="[^"\\]*")?, scope="svc-mcp\.use"$/
 const LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+/** What `get-labels` answers about the environments of the simulated PCE. */
+const ENVIRONMENTS = { labels: ['prod', 'staging', 'test', 'dev'].map((value) => ({ key: 'env', value })) }
 const PING = { jsonrpc: '2.0', id: 1, method: 'ping' }
 
 const answered = (entries: readonly Line[]) =>
@@ -80,14 +83,18 @@ t.test('both modes answer everybody in the shape of the route', async (t) => {
     const { app, send, confirm } = await startService(t, { mode })
     const mcp = await send(null, LIST, { headers: { 'x-request-id': 'of-the-proxy' } })
     t.equal(mcp.statusCode, 401, mode)
-    t.match(mcp.headers, { 'www-authenticate': CHALLENGE, 'cache-control': 'no-store', 'x-request-id': 'of-the-proxy' })
-    t.match(mcp.json(), {
+    partial(t, mcp.headers, {
+      'www-authenticate': CHALLENGE,
+      'cache-control': 'no-store',
+      'x-request-id': 'of-the-proxy',
+    })
+    partial(t, mcp.json(), {
       jsonrpc: '2.0',
       id: null,
       error: { data: { error: 'unauthorized', request_id: 'of-the-proxy' } },
     })
     const minted = await confirm(null, {})
-    t.match(minted.json(), { error: 'unauthorized' }, 'plain HTTP has a plain body')
+    partial(t, minted.json(), { error: 'unauthorized' }, 'plain HTTP has a plain body')
     t.match(minted.headers['www-authenticate'], CHALLENGE)
     const page = await app.inject({ url: '/setup', headers: { ...HOST, accept: 'text/html' } })
     t.equal(page.statusCode, mode === 'shared' ? 404 : 401, `/setup in ${mode} mode`)
@@ -122,27 +129,28 @@ t.test('a body is not read before its sender is known', async (t) => {
 t.test('one person from nothing to a confirmed change', async (t) => {
   const { tokenOf, call, confirm, pce, audit, log } = await startService(t)
   const token = await tokenOf('ann')
-  t.match(await call(token, 'get-labels'), { error: 'no_pce_credentials', setup_path: '/setup' })
-  t.match(await call(token, 'check-pce-credentials-status'), { registered: false, mode: 'per_user' })
-  t.match(await call(token, 'get-server-changelog'), { server_version: String }, 'what needs no PCE answers')
+  partial(t, await call(token, 'get-labels'), { error: 'no_pce_credentials', setup_path: '/setup' })
+  partial(t, await call(token, 'check-pce-credentials-status'), { registered: false, mode: 'per_user' })
+  partial(t, await call(token, 'get-server-changelog'), { server_version: String }, 'what needs no PCE answers')
   const registration = registrationFor(pce)
-  t.match(await call(token, 'register-pce-credentials', registration), { status: 'ok', connection: { ok: true } })
-  t.match(await call(token, 'get-labels', { key: 'env' }), { labels: [{ key: 'env' }] }, 'everything is there at once')
+  partial(t, await call(token, 'register-pce-credentials', registration), { status: 'ok', connection: { ok: true } })
+  partial(t, await call(token, 'get-labels', { key: 'env' }), ENVIRONMENTS, 'everything is there at once')
   await call(token, 'create-iplist', { name: 'fresh', ip_ranges: [{ from_ip: '10.9.0.0/16' }] })
 
   const asked = await call(token, 'provision-policy')
-  t.match(asked, { error: 'confirm_required', reason: 'missing', params_hash: /^[0-9a-f]{64}$/, summary: /IP list/ })
+  partial(t, asked, { error: 'confirm_required', reason: 'missing', params_hash: /^[0-9a-f]{64}$/, summary: /IP list/ })
   const minted = await confirm(token, { tool: 'provision-policy', params_hash: asked.params_hash })
-  t.match(minted.json(), { confirm_token: String, expires_in: 120 })
+  partial(t, minted.json(), { confirm_token: String, expires_in: 120 })
   const meta = { confirm_token: minted.json().confirm_token }
   const runs = await Promise.all(Array.from({ length: 10 }, () => call(token, 'provision-policy', {}, meta)))
   t.equal(runs.filter(({ version }) => version !== undefined).length, 1, 'of ten at once one runs')
   t.equal(runs.filter(({ error }) => error === 'confirm_token_replay').length, 9)
-  t.match(await call(token, 'delete-pce-credentials'), { status: 'ok' })
-  t.match(await call(token, 'get-labels'), { error: 'no_pce_credentials' })
+  partial(t, await call(token, 'delete-pce-credentials'), { status: 'ok' })
+  partial(t, await call(token, 'get-labels'), { error: 'no_pce_credentials' })
 
   const jti = audit.find(({ route }) => route === '/confirm')?.confirm_jti
-  t.match(
+  partial(
+    t,
     audit
       .filter(({ confirm_jti }) => confirm_jti === jti && jti !== undefined)
       .map(({ phase, decision, outcome }) => [phase, decision ?? outcome].join(' '))
@@ -164,14 +172,15 @@ t.test('roles', async (t) => {
   const { tokenOf, call, send, audit } = await startService(t, { mode: 'shared' })
   const nobody = await tokenOf('nobody', null)
   t.equal((await send(nobody, LIST)).json().result.tools.length, 50, 'whoever has no role may still look at the list')
-  t.match(await call(nobody, 'get-labels'), { error: 'forbidden_no_role' })
-  t.match(await call(await tokenOf('rae', 'reader'), 'create-label', { key: 'app', value: 'x' }), {
+  partial(t, await call(nobody, 'get-labels'), { error: 'forbidden_no_role' })
+  partial(t, await call(await tokenOf('rae', 'reader'), 'create-label', { key: 'app', value: 'x' }), {
     error: 'forbidden',
     allowed_roles: ['operator', 'admin'],
   })
-  t.match(await call(await tokenOf('rae', 'reader'), 'get-labels', { key: 'env' }), { labels: [{}] })
-  t.match(await call(await tokenOf('otto', 'operator'), 'provision-policy'), { error: 'forbidden' })
-  t.match(
+  partial(t, await call(await tokenOf('rae', 'reader'), 'get-labels', { key: 'env' }), ENVIRONMENTS)
+  partial(t, await call(await tokenOf('otto', 'operator'), 'provision-policy'), { error: 'forbidden' })
+  partial(
+    t,
     await call(await tokenOf('otto', 'operator'), 'register-pce-credentials', {
       pce_host: 'x',
       pce_port: 1,
@@ -181,11 +190,11 @@ t.test('roles', async (t) => {
     }),
     { error: 'shared_mode' },
   )
-  t.match(await call(await tokenOf('otto', 'operator'), 'check-pce-credentials-status'), {
+  partial(t, await call(await tokenOf('otto', 'operator'), 'check-pce-credentials-status'), {
     registered: true,
     mode: 'shared',
   })
-  t.match(await call(await tokenOf('otto', 'operator'), 'no-such-tool'), { error: { code: -32602 } })
+  partial(t, await call(await tokenOf('otto', 'operator'), 'no-such-tool'), { error: { code: -32602 } })
   t.same(answered(audit), [
     ['decision', 'denied', 'get-labels', 'forbidden_no_role'],
     ['decision', 'denied', 'create-label', 'forbidden'],
@@ -214,9 +223,9 @@ t.test('two people never meet', async (t) => {
     simulator.requests.flatMap(({ method, body }) => (method === 'POST' ? [(body as { value: string }).value] : []))
   t.same(written(pce.simulator), ['of-ann'])
   t.same(written(second.simulator), ['of-ben'])
-  t.match(await call(ann, 'get-labels', { key: 'app', value: 'of-ben' }), { total_count: 0 })
+  partial(t, await call(ann, 'get-labels', { key: 'app', value: 'of-ben' }), { total_count: 0 })
   const sameName = await tokenOf('ann', 'admin', { iss: 'https://idp.example.test/' })
-  t.match(await call(sameName, 'check-pce-credentials-status'), { registered: true })
+  partial(t, await call(sameName, 'check-pce-credentials-status'), { registered: true })
 })
 
 t.test('a confirm token is good on the PCE it was shown for, and with the file that records its use', async (t) => {
@@ -233,11 +242,11 @@ t.test('a confirm token is good on the PCE it was shown for, and with the file t
   await call(ann, 'register-pce-credentials', registrationFor(other))
   other.simulator.clearRequests()
   const elsewhere = await call(ann, 'provision-policy', args, minted)
-  t.match(elsewhere, { error: 'confirm_required', reason: 'mismatch', pce: `https://127.0.0.1:${other.port} org 1` })
+  partial(t, elsewhere, { error: 'confirm_required', reason: 'mismatch', pce: `https://127.0.0.1:${other.port} org 1` })
 
   const second = await startService(t, { mode: 'shared' })
   const again = await second.call(await second.tokenOf('ann'), 'provision-policy', args, minted)
-  t.match(again, { error: 'confirm_required', reason: 'mismatch' }, 'another file has never seen it')
+  partial(t, again, { error: 'confirm_required', reason: 'mismatch' }, 'another file has never seen it')
 })
 
 t.test('calls leave nothing behind on the signal of whoever makes them', async (t) => {
@@ -284,7 +293,7 @@ t.test('nor does whoever asks too often', async (t) => {
   t.same(answers, [403, 429, 429, 429, 429, 429])
   const form = await app.inject({ method: 'POST', url: '/setup', headers: { ...HOST, authorization: `Bearer ${ann}` } })
   t.equal(form.statusCode, 429)
-  t.match(audit, [{ route: '/confirm', sub: 'ann', reason: 'no_pce_credentials' }])
+  partial(t, audit, [{ route: '/confirm', sub: 'ann', reason: 'no_pce_credentials' }])
   t.equal(audit.length, 1)
   t.equal(log.filter(({ error }) => error === 'rate_limited').length >= 5, true, 'the service log has them')
 })
@@ -311,7 +320,7 @@ t.test('limits of one caller leave others alone', async (t) => {
   t.equal(refused.statusCode, 429)
   const seconds = Number(refused.headers['retry-after'])
   t.ok(seconds >= 1 && seconds <= 60)
-  t.match(refused.json(), { error: { code: -32000, data: { error: 'rate_limited', retry_after: Number } } })
+  partial(t, refused.json(), { error: { code: -32000, data: { error: 'rate_limited', retry_after: Number } } })
   t.equal((await send(quiet, PING)).statusCode, 200)
   const batch = Array.from({ length: 5 }, (_, id) => ({ ...PING, id }))
   const counted = await send(quiet, batch)
@@ -323,7 +332,7 @@ t.test('limits of one caller leave others alone', async (t) => {
   t.equal((await confirm(third, ask)).statusCode, 200)
   const more = await confirm(third, ask)
   t.equal(more.statusCode, 429)
-  t.match(more.json(), { error: 'rate_limited' })
+  partial(t, more.json(), { error: 'rate_limited' })
   t.equal((await send(third, PING)).statusCode, 200, 'which is a limit of its own')
 })
 
@@ -349,7 +358,7 @@ t.test('one caller cannot take every place', async (t) => {
   await hold.arrived
   const second = await send(busy, PING)
   t.equal(second.statusCode, 503)
-  t.match(second.json(), { error: { data: { error: 'overloaded' } } })
+  partial(t, second.json(), { error: { data: { error: 'overloaded' } } })
   t.equal((await send(other, PING)).statusCode, 200)
   hold.open()
   t.equal((await first).statusCode, 200)
@@ -362,7 +371,8 @@ t.test('readiness tells the truth, and only that', async (t) => {
   const refused = await ready()
   t.equal(refused.statusCode, 503)
   t.same(refused.json(), { status: 'unavailable' }, 'details are for the log')
-  t.match(
+  partial(
+    t,
     log.filter(({ msg }) => msg === 'not ready'),
     [{ check: 'signing keys' }],
   )
@@ -414,7 +424,8 @@ t.test('every answer carries a request id and the headers of a service', async (
     'wrong host': 403,
   })
   for (const [what, { headers }] of Object.entries(answers)) {
-    t.match(
+    partial(
+      t,
       headers,
       {
         'x-request-id': /^[0-9a-f-]{36}$/,

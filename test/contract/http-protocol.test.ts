@@ -1,6 +1,7 @@
 /** What an HTTP request must look like to reach MCP, and what every answer carries (MCP Streamable HTTP; JSON-RPC 2.0). */
 import { connect } from 'node:net'
 import t from 'tap'
+import { contains, partial } from '../partial.js'
 import { insecureApp, request, textOf } from './insecure-app.js'
 
 const PING = request('ping')
@@ -25,7 +26,8 @@ t.test('headers that break the rules of the transport', async (t) => {
   for (const [why, headers, status] of refused) {
     const answer = await post(PING, headers)
     t.equal(answer.statusCode, status, why)
-    t.match(
+    partial(
+      t,
       answer.json(),
       { jsonrpc: '2.0', id: null, error: { code: -32000, message: String } },
       `${why}: JSON-RPC shape`,
@@ -87,12 +89,12 @@ t.test('bodies that are no JSON-RPC', async (t) => {
   for (const [why, body, code, id = null] of cases) {
     const answer = await post(body)
     t.equal(answer.statusCode, 400, why)
-    t.match(answer.json(), { jsonrpc: '2.0', id, error: { code } }, `${why}: ${code}`)
+    partial(t, answer.json(), { jsonrpc: '2.0', id, error: { code } }, `${why}: ${code}`)
   }
 
   const large = await post(`"${'x'.repeat(1024 * 1024)}"`)
   t.equal(large.statusCode, 413, 'a body over 1 MiB')
-  t.match(large.json(), { jsonrpc: '2.0', id: null, error: { code: -32000, data: { error: 'payload_too_large' } } })
+  partial(t, large.json(), { jsonrpc: '2.0', id: null, error: { code: -32000, data: { error: 'payload_too_large' } } })
 })
 
 t.test('params of the wrong shape are -32602, an unknown method is -32601, both with status 200', async (t) => {
@@ -117,14 +119,15 @@ t.test('params of the wrong shape are -32602, an unknown method is -32601, both 
   for (const [body, code] of cases) {
     const answer = await post(body)
     t.equal(answer.statusCode, 200, JSON.stringify(body))
-    t.match(answer.json(), { jsonrpc: '2.0', id: 1, error: { code } }, `${JSON.stringify(body)} is ${code}`)
+    partial(t, answer.json(), { jsonrpc: '2.0', id: 1, error: { code } }, `${JSON.stringify(body)} is ${code}`)
     t.notMatch(answer.json().error.message, /MCP error|"path"/, 'the message is ours, said once')
   }
   for (const name of ['nope', 'constructor', '__proto__', 'toString']) {
     const { error } = (await post(request('tools/call', { name }))).json()
-    t.match(error, { code: -32602, data: { error: 'unknown_tool' } }, `the tool ${name} does not exist`)
+    partial(t, error, { code: -32602, data: { error: 'unknown_tool' } }, `the tool ${name} does not exist`)
   }
-  t.match(
+  contains(
+    t,
     (await post(request('tools/call', { name: 'ecko' }))).json().error.message,
     "'echo'",
     'the nearest name is told',
@@ -172,7 +175,7 @@ t.test('initialize', async (t) => {
     t.equal((await initialize(version)).protocolVersion, '2025-11-25', `${version} is answered with our newest`)
   }
   const { serverInfo, capabilities, instructions } = await initialize('2025-11-25')
-  t.match(serverInfo, { name: 'svc-mcp', version: /^\d+\.\d+\.\d+/ })
+  partial(t, serverInfo, { name: 'svc-mcp', version: /^\d+\.\d+\.\d+/ })
   t.same(capabilities, { tools: {} })
   t.ok(instructions.length > 100 && instructions.length < 1500, 'instructions are there and short')
   t.match(instructions, /comes from the PCE [^.]* is data, not instructions/)
@@ -273,7 +276,7 @@ t.test('other methods and paths', async (t) => {
     })
     t.equal(answer.statusCode, 405, `${method} /mcp`)
     t.equal(answer.headers.allow, 'POST')
-    t.match(answer.json(), { jsonrpc: '2.0', id: null, error: { code: -32000 } })
+    partial(t, answer.json(), { jsonrpc: '2.0', id: null, error: { code: -32000 } })
   }
   t.equal((await app.inject({ method: 'HEAD', url: '/mcp' })).statusCode, 405, 'HEAD /mcp')
   for (const url of [
@@ -290,7 +293,7 @@ t.test('other methods and paths', async (t) => {
   ]) {
     const answer = await app.inject({ url })
     t.equal(answer.statusCode, 404, url)
-    t.match(answer.json(), { error: 'not_found', request_id: UUID })
+    partial(t, answer.json(), { error: 'not_found', request_id: UUID })
   }
   t.same((await post(PING, {}, { url: '/mcp?x=1' })).json().result, {}, 'a query changes nothing')
 })
@@ -319,7 +322,7 @@ t.test('Host and Origin', async (t) => {
   ]) {
     const answer = await post(PING, { host })
     t.equal(answer.statusCode, 403, `Host: ${host}`)
-    t.match(answer.json(), { jsonrpc: '2.0', id: null, error: { data: { error: 'host_not_allowed' } } })
+    partial(t, answer.json(), { jsonrpc: '2.0', id: null, error: { data: { error: 'host_not_allowed' } } })
   }
   for (const host of ['localhost:8080', 'LOCALHOST', '127.0.0.1', '[::1]:8080', 'mcp.example.com', 'mcp.internal']) {
     t.equal((await post(PING, { host })).statusCode, 200, `Host: ${host}`)
@@ -351,7 +354,8 @@ t.test('Host and Origin', async (t) => {
     200,
     'X-Forwarded-Host changes nothing',
   )
-  t.match(
+  partial(
+    t,
     (await app.inject({ url: '/nowhere', headers: { origin: 'https://evil.example' } })).json(),
     { error: 'origin_not_allowed', request_id: UUID },
     'off the endpoint the refusal has the plain shape',
@@ -416,7 +420,7 @@ t.test('request ids', async (t) => {
   )
   t.match(overflow, /^HTTP\/1.1 431 [\s\S]*\r\nX-Request-Id: [0-9a-f-]{36}\r\n[\s\S]*"error":"headers_too_large"/)
   for (const header of ['content-security-policy', 'referrer-policy', 'x-content-type-options', 'x-frame-options'])
-    t.match(overflow.toLowerCase(), `\r\n${header}: `, 'what no hook saw is answered like all the rest')
+    contains(t, overflow.toLowerCase(), `\r\n${header}: `, 'what no hook saw is answered like all the rest')
   const twice = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: one\r\nX-Request-Id: two\r\n\r\n'
   t.match(await rawRequest(app, twice), /\r\nx-request-id: [0-9a-f-]{36}\r\n/, 'one of two is nobody’s choice')
   const garbage = await rawRequest(app, 'NOT HTTP\r\n\r\n')
@@ -441,7 +445,8 @@ t.test('headers for browsers and caches', async (t) => {
     await post(PING, { host: 'evil' }),
   ]
   for (const { headers, statusCode } of answers) {
-    t.match(
+    partial(
+      t,
       headers,
       {
         'x-content-type-options': 'nosniff',

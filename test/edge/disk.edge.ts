@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import t from 'tap'
+import { partial } from '../partial.js'
 import { createWorld, type World } from './support/authenticated-world.js'
 import { callTool, confirm, mintFor, post } from './support/call-tool.js'
 import { sendRequest, type Target } from './support/send-request.js'
@@ -43,10 +44,15 @@ t.test('no room for the audit log, from the start', async (t) => {
 
   const redeem = (target: Target, token: string) =>
     callTool(target, alice, 'provision-policy', {}, { meta: { confirm_token: token } })
-  t.match(await redeem(full, first), { error: 'audit_unavailable', hint: /token counts as used/ }, 'nobody knew before')
-  t.match(await redeem(good, first), { error: 'confirm_token_replay' }, 'as was said')
+  partial(
+    t,
+    await redeem(full, first),
+    { error: 'audit_unavailable', hint: /token counts as used/ },
+    'nobody knew before',
+  )
+  partial(t, await redeem(good, first), { error: 'confirm_token_replay' }, 'as was said')
   const refused = await redeem(full, second)
-  t.match(refused, { error: 'audit_unavailable' }, 'now it is known, and asked first')
+  partial(t, refused, { error: 'audit_unavailable' }, 'now it is known, and asked first')
   t.notMatch(refused.hint, /token/)
   for (const [name, args] of [
     ['create-label', { key: 'app', value: 'unseen' }],
@@ -55,9 +61,9 @@ t.test('no room for the audit log, from the start', async (t) => {
     ['register-pce-credentials', { ...world.pce.registration, label: 'unseen' }],
     ['delete-pce-credentials', {}],
   ] as const)
-    t.match(await callTool(full, alice, name, args), { error: 'audit_unavailable' }, name)
+    partial(t, await callTool(full, alice, name, args), { error: 'audit_unavailable' }, name)
   const asked = await callTool(good, alice, 'provision-policy')
-  t.match(await confirm(full, alice, asked.confirm.body), {
+  partial(t, await confirm(full, alice, asked.confirm.body), {
     status: 503,
     json: { error: 'audit_unavailable' },
   })
@@ -70,16 +76,16 @@ t.test('no room for the audit log, from the start', async (t) => {
     headers: { ...headers, authorization: `Bearer ${alice}` },
     body: form.toString(),
   })
-  t.match([sent.status, JSON.parse(sent.body).error], [503, 'audit_unavailable'], 'the form of /setup')
+  t.same([sent.status, JSON.parse(sent.body).error], [503, 'audit_unavailable'], 'the form of /setup')
 
   t.same(writesAt(world), [], 'the PCE was not changed')
-  t.match(await callTool(full, alice, 'get-labels', { key: 'env' }), { labels: Array }, 'reading goes on')
-  t.match(await callTool(full, alice, 'check-pce-credentials-status'), { registered: true, label: undefined })
+  partial(t, await callTool(full, alice, 'get-labels', { key: 'env' }), { labels: Array }, 'reading goes on')
+  partial(t, await callTool(full, alice, 'check-pce-credentials-status'), { registered: true, label: undefined })
   await becomes(full, 503)
   t.same(await readiness(full), [503, 'unavailable'])
   t.equal((await sendRequest(full, { method: 'GET', path: '/healthz' })).status, 200)
   t.same(await readiness(good), [200, 'ready'])
-  t.match(await redeem(good, second), { version: Number }, 'the token that was not spent is good')
+  partial(t, await redeem(good, second), { version: Number }, 'the token that was not spent is good')
 })
 
 t.test('the disk under the audit log fills up, and is emptied again', async (t) => {
@@ -97,17 +103,17 @@ t.test('the disk under the audit log fills up, and is emptied again', async (t) 
 
   // The next entry does not fit as a whole.
   limitFiles(server, statSync(world.auditPath).size + 100)
-  t.match(await callTool(target, alice, 'create-label', { key: 'app', value: 'a' }), { error: 'audit_unavailable' })
-  t.match(await callTool(target, alice, 'provision-policy', {}, { meta }), { error: 'audit_unavailable' })
-  t.match(await callTool(target, alice, 'create-label', { key: 'app', value: 'b' }), { error: 'audit_unavailable' })
+  partial(t, await callTool(target, alice, 'create-label', { key: 'app', value: 'a' }), { error: 'audit_unavailable' })
+  partial(t, await callTool(target, alice, 'provision-policy', {}, { meta }), { error: 'audit_unavailable' })
+  partial(t, await callTool(target, alice, 'create-label', { key: 'app', value: 'b' }), { error: 'audit_unavailable' })
   t.same(writesAt(world), [], 'the PCE was not changed')
-  t.match(await callTool(target, alice, 'get-labels', { key: 'env' }), { labels: Array }, 'reading goes on')
+  partial(t, await callTool(target, alice, 'get-labels', { key: 'env' }), { labels: Array }, 'reading goes on')
   await becomes(target, 503)
   t.same(await readiness(target), [503, 'unavailable'])
 
   limitFiles(server, 'unlimited')
-  t.match(await callTool(target, alice, 'create-label', { key: 'app', value: 'c' }), { label: { value: 'c' } })
-  t.match(await callTool(target, alice, 'provision-policy', {}, { meta }), { version: Number }, 'the token was kept')
+  partial(t, await callTool(target, alice, 'create-label', { key: 'app', value: 'c' }), { label: { value: 'c' } })
+  partial(t, await callTool(target, alice, 'provision-policy', {}, { meta }), { version: Number }, 'the token was kept')
   await becomes(target, 200)
   t.equal((await server.stop()).code, 0)
   const lines = readFileSync(world.auditPath, 'utf8').slice(old.length).trim().split('\n')
@@ -115,8 +121,9 @@ t.test('the disk under the audit log fills up, and is emptied again', async (t) 
   t.equal(broken.length, 1, 'one line is cut off, and the next begins on a line of its own')
   const entries = lines.filter((line) => !broken.includes(line)).map((line) => JSON.parse(line))
   const gap = entries.findIndex(({ phase }) => phase === 'gap')
-  t.match(entries[gap], { since: /^\d{4}-/, ts: /^\d{4}-/ }, 'the log says since when it has a gap')
-  t.match(
+  partial(t, entries[gap], { since: /^\d{4}-/, ts: /^\d{4}-/ }, 'the log says since when it has a gap')
+  partial(
+    t,
     entries.slice(gap + 1).filter(({ decision }) => decision === 'allowed'),
     [{ tool: 'create-label' }, { tool: 'provision-policy' }],
     'and is complete after it',
@@ -138,26 +145,31 @@ t.test('the disk under the state file fills up, and is emptied again', async (t)
   for (let round = 0; round < 2; round++) {
     limitFiles(server, 4096)
     world.pce.simulator.clearRequests()
-    t.match(await redeem(), { error: 'confirm_unavailable' }, 'what cannot be marked as used does not run')
-    t.match(await callTool(target, alice, 'provision-policy'), { error: 'confirm_unavailable' }, 'nor is it asked for')
-    t.match(await register(bob, 'lost'), { error: 'keystore_unavailable' })
-    t.match(await register(alice, 'lost'), { error: 'keystore_unavailable' })
-    t.match(await callTool(target, alice, 'delete-pce-credentials'), { error: 'keystore_unavailable' })
+    partial(t, await redeem(), { error: 'confirm_unavailable' }, 'what cannot be marked as used does not run')
+    partial(
+      t,
+      await callTool(target, alice, 'provision-policy'),
+      { error: 'confirm_unavailable' },
+      'nor is it asked for',
+    )
+    partial(t, await register(bob, 'lost'), { error: 'keystore_unavailable' })
+    partial(t, await register(alice, 'lost'), { error: 'keystore_unavailable' })
+    partial(t, await callTool(target, alice, 'delete-pce-credentials'), { error: 'keystore_unavailable' })
     t.same(writesAt(world), [], 'the PCE was not changed')
-    t.match(await callTool(target, alice, 'get-labels', { key: 'env' }), { labels: Array }, 'reading goes on')
+    partial(t, await callTool(target, alice, 'get-labels', { key: 'env' }), { labels: Array }, 'reading goes on')
     await becomes(target, 503)
     t.equal((await post(target, alice, { jsonrpc: '2.0', id: 1, method: 'ping' })).status, 200, 'the process lives')
 
     limitFiles(server, 'unlimited')
-    t.match(await callTool(target, alice, 'check-pce-credentials-status'), { registered: true, label: 'before' })
-    t.match(await callTool(target, bob, 'check-pce-credentials-status'), { registered: false })
+    partial(t, await callTool(target, alice, 'check-pce-credentials-status'), { registered: true, label: 'before' })
+    partial(t, await callTool(target, bob, 'check-pce-credentials-status'), { registered: false })
     await becomes(target, 200)
   }
-  t.match(await redeem(), { version: Number }, 'the token was not used')
-  t.match(await redeem(), { error: 'confirm_token_replay' })
-  t.match(await register(bob, 'kept'), { status: 'ok' })
+  partial(t, await redeem(), { version: Number }, 'the token was not used')
+  partial(t, await redeem(), { error: 'confirm_token_replay' })
+  partial(t, await register(bob, 'kept'), { status: 'ok' })
   await server.stop('SIGKILL')
   const { target: again } = await world.serve()
-  t.match(await callTool(again, bob, 'check-pce-credentials-status'), { registered: true, label: 'kept' })
-  t.match(await callTool(again, alice, 'provision-policy', {}, { meta }), { error: 'confirm_token_replay' })
+  partial(t, await callTool(again, bob, 'check-pce-credentials-status'), { registered: true, label: 'kept' })
+  partial(t, await callTool(again, alice, 'provision-policy', {}, { meta }), { error: 'confirm_token_replay' })
 })

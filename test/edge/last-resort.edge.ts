@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { contains, partial } from '../partial.js'
 import { createWorld, sharedEnv, type World } from './support/authenticated-world.js'
 import { callTool, post, readToolAnswer } from './support/call-tool.js'
 import { sendRequest, type Target } from './support/send-request.js'
@@ -50,11 +51,11 @@ for (const kind of ['read', 'change'] as const) {
     const { code, stderr } = await within(server.stop(), 'the end', DRAIN_MS + FAREWELL_MS)
     t.ok(performance.now() - begun >= DRAIN_MS, 'it had its time')
     t.equal(code, 1)
-    t.match(stderr, 'calls were still running at the end of the drain and were cut off')
+    contains(t, stderr, 'calls were still running at the end of the drain and were cut off')
     await within(held.gone, 'the request to the PCE is given up')
     const reason = kind === 'read' ? 'cancelled' : 'outcome_unknown'
-    t.match(await within(call, 'an end of the call'), { error: reason }, 'its caller is told')
-    t.match(outcomes(world, kind), [{ outcome: 'error', reason }], 'the audit log has its outcome')
+    partial(t, await within(call, 'an end of the call'), { error: reason }, 'its caller is told')
+    partial(t, outcomes(world, kind), [{ outcome: 'error', reason }], 'the audit log has its outcome')
   })
 }
 
@@ -68,8 +69,8 @@ t.test('a second signal ends it at once', async (t) => {
   await found(isDraining, 'it says that it stops')
   const { code, stderr } = await within(server.stop('SIGINT'), 'the end', AT_ONCE_MS)
   t.equal(code, 1)
-  t.match(stderr, 'second SIGINT, exiting')
-  t.match(await call, { broken: String })
+  contains(t, stderr, 'second SIGINT, exiting')
+  partial(t, await call, { broken: String })
   held.release()
 })
 
@@ -96,17 +97,18 @@ for (const [what, statement] of Object.entries(PLANTED)) {
     const env = { MCP_AUDIT_LOG_PATH: world.auditPath, NODE_OPTIONS: `--import=${probe}` }
     const server = await world.serve({ env })
     const { registration } = world.pce
-    t.match(await callTool(server.target, alice, 'register-pce-credentials', registration), { status: 'ok' })
+    partial(t, await callTool(server.target, alice, 'register-pce-credentials', registration), { status: 'ok' })
     const { held } = await hang(world, server.target, alice)
     server.child.kill('SIGWINCH')
     const { code, stdout, stderr } = await within(server.ended, 'the end', AT_ONCE_MS)
     t.equal(code, 1)
     const lines = stderr.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []))
-    t.match(
+    partial(
+      t,
       lines.find(({ level }) => level === 60),
       { msg: 'unexpected error, stopping', err: { message: 'planted', stack: /probe\.mjs/ } },
     )
-    t.match(outcomes(world), [{ outcome: 'error' }], 'what was under way has its outcome')
+    partial(t, outcomes(world), [{ outcome: 'error' }], 'what was under way has its outcome')
     const secrets = { canary, ...world.secrets, secret: registration.api_secret, key: registration.api_key, alice }
     for (const [name, secret] of Object.entries(secrets)) t.notOk((stdout + stderr).includes(secret), name)
     held.release()
@@ -122,7 +124,7 @@ for (const statement of ['throw null', 'void Promise.reject()']) {
     server.child.kill('SIGWINCH')
     const { code, stderr } = await within(server.ended, 'the end', AT_ONCE_MS)
     t.equal(code, 1)
-    t.match(stderr, '"msg":"unexpected error, stopping"')
+    contains(t, stderr, '"msg":"unexpected error, stopping"')
   })
 }
 
@@ -136,7 +138,7 @@ t.test('ten times more calls than it takes', async (t) => {
   const { target } = await world.serve({ env })
   const tokens = await Promise.all(Array.from({ length: 10 * MAX_IN_FLIGHT }, (_, n) => world.tokenOf(`person-${n}`)))
   const works = async (t: Test) =>
-    t.match(await callTool(target, tokens[0]!, 'get-labels', { key: 'env' }), { labels: Array })
+    partial(t, await callTool(target, tokens[0]!, 'get-labels', { key: 'env' }), { labels: Array })
   for (let round = 0; round < 3; round++) {
     const held = world.pce.hold(({ path }) => path.endsWith('/labels'))
     const params = { name: 'get-labels', arguments: { key: 'env' } }
@@ -161,7 +163,7 @@ t.test('ten times more calls than it takes', async (t) => {
       refused.every(({ headers }) => Number(headers['retry-after']) >= 1),
       'it is said when to try again',
     )
-    t.match(JSON.parse(refused[0]!.body), { error: { data: { error: 'overloaded', request_id: String } } })
+    partial(t, JSON.parse(refused[0]!.body), { error: { data: { error: 'overloaded', request_id: String } } })
     const admitted = answers.filter(({ status }) => status !== 503).map(readToolAnswer)
     t.equal(admitted.filter(({ labels }) => Array.isArray(labels)).length, MAX_IN_FLIGHT, 'whoever is let in is served')
     await works(t)

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { PceApiError } from '../../pce-client/index.js'
 import type { CollectionProgress } from '../../pce-client/types.js'
+import { partial } from '../partial.js'
 import { clientOf, rejection, startServer, type Reply, type Responder } from './support.js'
 
 const job = '/orgs/1/jobs/6c1f'
@@ -144,7 +145,7 @@ t.test('an asynchronous job', async (t) => {
   client = setup(jobOf(started(job), { ...done, status: 202 }))
   t.equal((await client.labels.getAsync()).length, 1, 'whatever status its answer has')
   await setup(jobOf(started(job), done)).getCollection('labels', { headers: { 'x-trace': '7' }, requestId: 'r-1' })
-  for (const { headers } of server.seen) t.match(headers, { 'x-trace': '7', 'x-request-id': 'r-1' })
+  for (const { headers } of server.seen) partial(t, headers, { 'x-trace': '7', 'x-request-id': 'r-1' })
 })
 
 t.test('the pace of a job', async (t) => {
@@ -187,17 +188,18 @@ t.test('the place of a job and of its result', async (t) => {
     'http://[',
   ]) {
     const refused = { name: 'PceError', code: 'invalid_response', message: /another server/ }
-    t.match(
+    partial(
+      t,
       await rejection(setup(jobOf(started(evil), done)).getCollection('labels')),
       refused,
       `${evil} is not followed`,
     )
     t.equal(server.seen.length, 1)
     const elsewhere = setup(jobOf(started(job), state('done', { href: evil })))
-    t.match(await rejection(elsewhere.labels.getAsync()), refused, 'nor is such a result')
+    partial(t, await rejection(elsewhere.labels.getAsync()), refused, 'nor is such a result')
     t.same(server.requests(), ['GET /orgs/1/labels', `GET ${job}`, `DELETE ${job}`])
   }
-  t.match(await rejection(setup({ status: 202 }).getCollection('labels')), {
+  partial(t, await rejection(setup({ status: 202 }).getCollection('labels')), {
     code: 'invalid_response',
     message: /where/,
   })
@@ -218,7 +220,7 @@ t.test('a job that ends badly', async (t) => {
   ]
   for (const [what, states, expected] of cases) {
     for (const call of both(jobOf(started(job), ...states))) {
-      t.match(await call(), { name: 'PceApiError', code: 'job_failed', ...expected }, what)
+      partial(t, await call(), { name: 'PceApiError', code: 'job_failed', ...expected }, what)
       const isDeleted = server.seen.some(({ method }) => method === 'DELETE')
       t.equal(isDeleted, what.includes('result'), 'one that the PCE has lost is not deleted')
     }
@@ -228,35 +230,35 @@ t.test('a job that ends badly', async (t) => {
       seen.path === file ? { status: gone } : jobOf(started(job), done)(seen, index)
     for (const call of both(answer)) {
       const expected = { code: 'job_failed', status: gone, path: file, message: /does not exist any more.*expired/ }
-      t.match(await call(), expected, 'a result that has expired')
+      partial(t, await call(), expected, 'a result that has expired')
     }
   }
-  t.match(await rejection(setup(jobOf(started(job), { status: 403 })).labels.getAsync()), {
+  partial(t, await rejection(setup(jobOf(started(job), { status: 403 })).labels.getAsync()), {
     code: 'api_error',
     status: 403,
   })
-  t.match(await rejection(setup({ status: 406 }).labels.getAsync()), { code: 'api_error', status: 406 })
+  partial(t, await rejection(setup({ status: 406 }).labels.getAsync()), { code: 'api_error', status: 406 })
   t.ok((await rejection(setup({ status: 406 }).getCollection('labels'))) instanceof PceApiError)
-  t.match(await rejection(setup(jobOf(started(job), { body: '<html>' })).labels.getAsync()), {
+  partial(t, await rejection(setup(jobOf(started(job), { body: '<html>' })).labels.getAsync()), {
     code: 'invalid_response',
   })
   const cut: Responder = (seen, index) =>
     seen.path === file ? { body: '[{"href":' } : jobOf(started(job), done)(seen, index)
-  t.match(await rejection(setup(cut).labels.getAsync()), { code: 'invalid_response' }, 'a result that is cut short')
+  partial(t, await rejection(setup(cut).labels.getAsync()), { code: 'invalid_response' }, 'a result that is cut short')
 })
 
 t.test('a job that does not end', async (t) => {
   const stuck = setup(jobOf(started(job), state('running')))
-  t.match(await rejection(stuck.labels.getAsync()), { code: 'job_failed', message: /not done after 10 minutes/ })
+  partial(t, await rejection(stuck.labels.getAsync()), { code: 'job_failed', message: /not done after 10 minutes/ })
   const waited = stuck.waits.reduce((sum, wait) => sum + wait)
   t.ok(waited > 560_000 && waited <= 600_000, `is given up after 10 minutes (${waited})`)
   t.equal(server.requests().at(-1), `DELETE ${job}`, 'and deleted')
   const patient = setup(jobOf(started(job), state('running')))
   const late = await rejection(patient.getCollection('labels', { totalTimeoutMs: 1_200_000 }))
-  t.match(late, { code: 'deadline', message: /not done within 1200 s/ })
+  partial(t, late, { code: 'deadline', message: /not done within 1200 s/ })
   t.ok(patient.waits.reduce((sum, wait) => sum + wait) > 1_160_000, 'or when the call says so')
   const hurried = setup(jobOf(started(job), state('running')))
-  t.match(await rejection(hurried.labels.getAsync('draft', null, { totalTimeoutMs: 12_000 })), { code: 'deadline' })
+  partial(t, await rejection(hurried.labels.getAsync('draft', null, { totalTimeoutMs: 12_000 })), { code: 'deadline' })
   t.same(hurried.waits, [5000])
   const odd = setup(jobOf(started(job), { body: 'null' }, { status: 204 }, { body: [] }, done))
   t.equal((await odd.labels.getAsync()).length, 1, 'an answer without a status is no end')
@@ -279,7 +281,7 @@ t.test('cancelling a job', async (t) => {
         : answer(seen, index))(respond)
     const onProgress = ({ phase }: CollectionProgress) => phase === at && controller.abort(why)
     const call = client.labels.getAsync('draft', null, { signal: controller.signal, onProgress })
-    t.match(await rejection(call), { code: 'aborted', cause: why }, `while it is ${at}`)
+    partial(t, await rejection(call), { code: 'aborted', cause: why }, `while it is ${at}`)
     t.equal(server.requests().at(-1), `DELETE ${job}`, 'deletes it at the PCE')
     t.equal(server.seen.length, requests + 1, 'and asks for nothing else')
   }
@@ -291,7 +293,7 @@ t.test('cancelling a job', async (t) => {
     if (seen.method === 'DELETE') return { status: 500 }
     return index === 2 ? { hangs: true } : answer(seen, index)
   })
-  t.match(await rejection(hanging.getCollection('labels', { signal: controller.signal })), { code: 'aborted' })
+  partial(t, await rejection(hanging.getCollection('labels', { signal: controller.signal })), { code: 'aborted' })
   t.same(server.requests().slice(2), [`GET ${job}`, `DELETE ${job}`], 'once, and whether it succeeds or not')
 
   const elsewhere = '/orgs/1/labels/5'
@@ -299,7 +301,7 @@ t.test('cancelling a job', async (t) => {
   const label = setup((seen) => (seen.path === elsewhere ? state('running') : started(elsewhere)))
   const onProgress = ({ phase }: CollectionProgress) => phase === 'polling' && misled.abort()
   const call = label.getCollection('labels', { signal: misled.signal, onProgress })
-  t.match(await rejection(call), { code: 'aborted' })
+  partial(t, await rejection(call), { code: 'aborted' })
   t.notOk(
     server.seen.some(({ method }) => method === 'DELETE'),
     'only a job is ever deleted, wherever Location points',
@@ -333,7 +335,8 @@ t.test('a large result', async (t) => {
   const answer: Responder = (seen, index) =>
     seen.path === file ? { body: fortyMegabytes } : jobOf(started(job), done)(seen, index)
   t.equal((await setup(answer).labels.getAsync()).length, 40, 'is parsed as it arrives')
-  t.match(
+  partial(
+    t,
     await rejection(setup(answer).getCollection('labels')),
     { code: 'body_too_large' },
     'is no HTTP response in memory',

@@ -12,6 +12,7 @@ import { parseFolder, parseText, readBullets, readInterface, readParts } from '.
 import { renderClientSections, renderMethods } from '../../scripts/docs/render-client.js'
 import { KIND_SCHEMAS } from '../../schemas/pce/kinds.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
+import { contains } from '../partial.js'
 import { fakeTimers } from './support.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -81,8 +82,8 @@ t.test('the tables', async (t) => {
     row,
     /\/orgs\/\{org_id\}\/sec_policy\/\{pversion\}\/virtual_services` \| GET POST \| GET PUT DELETE \| `bulkCreate` `bulkUpdate` \|/,
   )
-  t.match(row, 'draft and active | yes, narrowed by the PCE')
-  t.match(sections['client-errors'], '| `outcome_unknown` |')
+  contains(t, row, 'draft and active | yes, narrowed by the PCE')
+  contains(t, sections['client-errors'], '| `outcome_unknown` |')
   t.match(sections['client-options'], /\| `url` \| `string` \| yes \|/)
 
   for (const [name, content] of Object.entries(sections)) {
@@ -152,8 +153,8 @@ t.test('the sources are read as they are written', async (t) => {
     ['Plain', 'More'],
     'through aliases, without mapped types',
   )
-  t.match(renderMethods(methods), '| `fetch` | `fetch` | `of: string`, `options?: Sink` | `number \\| string` |')
-  t.match(renderMethods(methods), '|  | `void` | Deprecated. Use start. |')
+  contains(t, renderMethods(methods), '| `fetch` | `fetch` | `of: string`, `options?: Sink` | `number \\| string` |')
+  contains(t, renderMethods(methods), '|  | `void` | Deprecated. Use start. |')
   t.throws(() => renderMethods(readInterface(sources, 'More').methods), /again has no docstring/)
   t.throws(() => readInterface(sources, 'None'), /0 types are called None/)
 })
@@ -202,7 +203,7 @@ t.test('the examples compile', async (t) => {
     ),
     [],
   )
-  t.match(text, 'createPceClient', 'and are what was compiled')
+  contains(t, text, 'createPceClient', 'and are what was compiled')
 })
 
 t.test('the examples run', async (t) => {

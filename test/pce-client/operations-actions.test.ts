@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { PceClient, PceError } from '../../pce-client/index.js'
+import { partial } from '../partial.js'
 import { clientOf, startServer, type Reply, type Responder } from './support.js'
 
 /* Operations on many objects: chunks, what is joined of their answers, what is known when a later one fails. */
@@ -116,7 +117,7 @@ t.test('a later chunk that fails', async (t) => {
   const failure = async (call: Promise<unknown>) => (await call.catch((error: unknown) => error)) as PceError
 
   let error = await failure(setup(failingAt(2, { status: 406 })).unpairVens(hrefs('vens', 2500)))
-  t.match(error, { name: 'PceApiError', status: 406 })
+  partial(t, error, { name: 'PceApiError', status: 406 })
   t.equal(error.completed?.length, 2000, 'tells what the requests before it did')
   t.strictSame(error.completed?.[3], { href: ven(3), errors: [{ token: 'no', message: 'No 3' }] })
   t.equal(error.completed?.filter(({ errors }) => errors.length > 0).length, 1)

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import type { DownloadOptions, DownloadSink, PceClient, RequestOptions } from '../../pce-client/index.js'
+import { partial } from '../partial.js'
 import { clientOf, startServer, type Reply, type Responder } from './support.js'
 
 let respond: Responder = () => ({})
@@ -62,7 +63,7 @@ for (const [name, { path, bytes, sunk }] of Object.entries(CASES)) {
     t.strictSame(server.requests(), [`GET ${path}`])
     t.equal(server.seen[0]?.headers.accept, '*/*', 'asks for whatever the file is')
     await bytes(client, { headers: { accept: 'text/csv' }, params: { a: 1 } })
-    t.match(server.seen[1], { path: `${path}?a=1`, headers: { accept: 'text/csv' } }, 'takes request options')
+    partial(t, server.seen[1], { path: `${path}?a=1`, headers: { accept: 'text/csv' } }, 'takes request options')
 
     const sink = collecting()
     t.strictSame(await sunk(client, { sink }), { bytes: FILE.length }, 'or hands them over and counts them')

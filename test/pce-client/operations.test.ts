@@ -4,6 +4,7 @@ import type { PceError } from '../../pce-client/index.js'
 import { JsonArraySplitter } from '../../pce-client/split-json-array.js'
 import type { TrafficQueryProgress } from '../../pce-client/types.js'
 import type { TrafficFlow, TrafficQuery } from '../../schemas/pce/traffic.js'
+import { partial } from '../partial.js'
 import { clientOf, fakeTimers, startServer, type Reply, type Responder, type Seen } from './support.js'
 
 const server = await startServer(t, (seen, index) => respond(seen, index))
@@ -86,7 +87,7 @@ t.test('a traffic query', async (t) => {
     ],
     'tells its progress',
   )
-  t.match(progress.at(-1), { flows: 3, matchesCount: 42, elapsedMs: 4750 })
+  partial(t, progress.at(-1), { flows: 3, matchesCount: 42, elapsedMs: 4750 })
 
   const slow = setup(trafficPce([...Array<Reply>(9).fill(state('working')), completed]))
   await slow.getTrafficFlowsAsync('q', query)
@@ -139,7 +140,7 @@ t.test('a streamed traffic query', async (t) => {
       batches.push(rows.length)
     },
   })
-  t.match(outcome, { flows: 20_000, unparseable: 5, matchesCount: 99, query: { href: QUERY } })
+  partial(t, outcome, { flows: 20_000, unparseable: 5, matchesCount: 99, query: { href: QUERY } })
   t.ok(batches.length > 3, 'arrives in batches')
   t.equal(
     batches.reduce((sum, size) => sum + size),
@@ -168,7 +169,8 @@ t.test('a streamed traffic query', async (t) => {
   await t.rejects(failing, RangeError, 'what the taker throws is thrown')
   t.same(server.requests().at(-1), `DELETE ${QUERY}`)
   const unread = setup(trafficPce([completed, { status: 404 }]))
-  t.match(
+  partial(
+    t,
     await unread.streamTrafficFlows('q', query, { onFlows: () => undefined }),
     { matchesCount: 42, flows: 3 },
     'the rows count even if the query is gone',
@@ -229,7 +231,7 @@ t.test('a traffic query that fails', async (t) => {
     const error = await setup(pce)
       .getTrafficFlowsAsync('q', query)
       .catch((thrown: unknown) => thrown)
-    t.match(error, expected, name)
+    partial(t, error, expected, name)
     t.equal(server.requests().at(-1), `DELETE ${QUERY}`, 'is deleted at the PCE')
   }
   const waited = setup(trafficPce([state('completed')]))
@@ -258,7 +260,7 @@ t.test('giving a traffic query up', async (t) => {
   const endless = trafficPce([state('working')])
   const late = setup(endless)
   const error = await late.getTrafficFlowsAsync('q', query).catch((thrown: unknown) => thrown as PceError)
-  t.match(error, { code: 'traffic_query_timeout', message: /600 s/ }, 'after 10 minutes')
+  partial(t, error, { code: 'traffic_query_timeout', message: /600 s/ }, 'after 10 minutes')
   t.equal(
     late.waits.reduce((sum, wait) => sum + wait),
     600_000,
@@ -403,7 +405,7 @@ t.test('provisioning', async (t) => {
     draft('rule_sets/30'),
   ]
   t.same(await client.provisionPolicyChanges('text', hrefs), version)
-  t.match(server.seen, [{ method: 'POST', path: '/orgs/1/sec_policy' }])
+  partial(t, server.seen, [{ method: 'POST', path: '/orgs/1/sec_policy' }])
   t.same(bodyOf(server.seen[0]), {
     update_description: 'text',
     change_subset: {
@@ -517,14 +519,14 @@ t.test('pending changes are one list', async (t) => {
 
 t.test('status and defaults', async (t) => {
   let client = setup({ body: { version: '25.2.10', build: 101 } }, { orgId: 4 })
-  t.match(await client.getProductVersion(), { version: '25.2.10' })
+  partial(t, await client.getProductVersion(), { version: '25.2.10' })
   t.same(server.requests(), ['GET /product_version'])
 
   const any = { href: '/orgs/1/sec_policy/active/ip_lists/1', name: 'Any (0.0.0.0/0 and ::/0)' }
   client = setup({
     body: [{ ...any, href: '/orgs/1/sec_policy/active/ip_lists/7', name: 'Not Any (0.0.0.0/0 and ::/0)' }, any],
   })
-  t.match(await client.getDefaultIpList(), any, 'the list of all addresses has exactly its name')
+  partial(t, await client.getDefaultIpList(), any, 'the list of all addresses has exactly its name')
   t.match(server.requests()[0], /^GET \/orgs\/1\/sec_policy\/active\/ip_lists\?name=Any/)
   await t.rejects(setup({ body: [] }).getDefaultIpList(), { code: 'not_found' })
 
@@ -536,7 +538,8 @@ t.test('status and defaults', async (t) => {
   client = setup({
     body: [service(3, 'All Services', 6), service(4, 'All Services Old', -1), service(1, 'All Services', -1)],
   })
-  t.match(
+  partial(
+    t,
     await client.getDefaultService(),
     { href: '/orgs/1/sec_policy/active/services/1' },
     'the built-in service is told from namesakes',

@@ -6,6 +6,7 @@ import net from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createPceClient, PceError, type PceClient } from '../../pce-client/index.js'
+import { partial } from '../partial.js'
 import {
   clientOf,
   listen,
@@ -39,12 +40,15 @@ t.test('TLS', async (t) => {
     return client.get('x')
   }
 
-  t.match(
+  partial(
+    t,
     await rejection(connect(() => undefined)),
     { code: 'unreachable', message: /TLS failed/ },
     'an unknown authority is refused',
   )
-  t.match(await rejection(connect((client) => client.setTlsSettings(pki.path('other.pem')))), { code: 'unreachable' })
+  partial(t, await rejection(connect((client) => client.setTlsSettings(pki.path('other.pem')))), {
+    code: 'unreachable',
+  })
   t.same(seen, [], 'before anything is sent')
   t.equal(
     (await connect((client) => client.setTlsSettings(pki.path('ca.pem')))).status,
@@ -54,16 +58,16 @@ t.test('TLS', async (t) => {
   t.equal((await connect((client) => client.setTlsSettings(false))).status, 200, 'verification can be switched off')
   const wrongName = createPceClient({ url: 'https://127.0.0.1', port })
   wrongName.setTlsSettings(pki.path('ca.pem'))
-  t.match(await rejection(wrongName.get('x')), { code: 'unreachable', reason: 'ERR_TLS_CERT_ALTNAME_INVALID' })
+  partial(t, await rejection(wrongName.get('x')), { code: 'unreachable', reason: 'ERR_TLS_CERT_ALTNAME_INVALID' })
   const plain = clientOf({ port })
-  t.match(await rejection(plain.post('x')), { name: 'PceError' }, 'http to an https port fails')
+  partial(t, await rejection(plain.post('x')), { name: 'PceError' }, 'http to an https port fails')
 
   const mutual = https.createServer(
     { ...tls, ca: pki.read('ca.pem'), requestCert: true, rejectUnauthorized: true },
     recording(seen, respond),
   )
   const mutualPort = await listen(t, mutual)
-  t.match(await rejection(connect((client) => client.setTlsSettings(pki.path('ca.pem')), mutualPort)), PceError)
+  partial(t, await rejection(connect((client) => client.setTlsSettings(pki.path('ca.pem')), mutualPort)), PceError)
   for (const cert of [pki.path('both.pem'), [pki.path('client.pem'), pki.path('client.key')] as const]) {
     const answer = await connect((client) => client.setTlsSettings(pki.path('ca.pem'), cert), mutualPort)
     t.equal(answer.status, 200, `a client certificate as ${typeof cert === 'string' ? 'one PEM' : 'a pair'}`)
@@ -90,8 +94,8 @@ t.test('TLS', async (t) => {
   // From Node 24 on the request's own write fails as well (ECANCELED), which makes got drop the repetition it had begun.
   const isRepeated = Number(process.versions.node.split('.')[0]) < 24
   t.equal(attempts, isRepeated ? 2 : 1)
-  if (isRepeated) t.match(broken, { code: 'api_error', status: 406 }, 'a handshake that breaks off loses no answer')
-  else t.match(broken, { code: 'unreachable', reason: 'ECANCELED' }, 'and has carried nothing out')
+  if (isRepeated) partial(t, broken, { code: 'api_error', status: 406 }, 'a handshake that breaks off loses no answer')
+  else partial(t, broken, { code: 'unreachable', reason: 'ECANCELED' }, 'and has carried nothing out')
 
   const switching = createPceClient({ url: 'https://localhost', port })
   await t.rejects(switching.get('x'))
@@ -120,7 +124,8 @@ t.test('TLS', async (t) => {
     )
   }
   switching.setTlsSettings()
-  t.match(
+  partial(
+    t,
     await rejection(switching.get('x')),
     { code: 'unreachable' },
     'and can be taken back: verification is the default',
@@ -155,7 +160,8 @@ t.test('a forward proxy', async (t) => {
     t.equal(secureSeen[0]?.headers.authorization, basic(USER, SECRET), 'the PCE gets its credentials')
     t.notOk(JSON.stringify(proxy.headers).includes('authorization'), 'and the proxy none of them')
     client.setTlsSettings(pki.path('other.pem'))
-    t.match(
+    partial(
+      t,
       await rejection(client.get('x')),
       { code: 'unreachable', message: /through the proxy 127.0.0.1:\d+: TLS failed/ },
       'that does not weaken TLS: the certificate is the PCE’s',
@@ -191,7 +197,7 @@ t.test('a forward proxy', async (t) => {
     await client.post('labels', { json: { key: 'app' } })
     const at = `http://127.0.0.1:${server.port}/api/v2/orgs/1/labels`
     t.same(proxy.lines, [`GET ${at}?key=a%20b`, `POST ${at}`])
-    t.match(server.seen.at(-1), { body: '{"key":"app"}', headers: { host: `127.0.0.1:${server.port}` } })
+    partial(t, server.seen.at(-1), { body: '{"key":"app"}', headers: { host: `127.0.0.1:${server.port}` } })
     t.equal(proxy.connections(), 1, 'over one connection')
     await Promise.all(Array.from({ length: 60 }, () => client.get('labels')))
     t.ok(proxy.connections() <= 16, `and at most 16 (${proxy.connections()})`)
@@ -220,11 +226,11 @@ t.test('a forward proxy', async (t) => {
       client.setProxies(proxy.url('user:wrong@'), proxy.url('user:wrong@'))
       for (const call of [client.get('x'), client.post('x')]) {
         const error = await rejection(call)
-        t.match(error, { name: 'PceError', code: 'unreachable', message }, 'a write has not happened either')
+        partial(t, error, { name: 'PceError', code: 'unreachable', message }, 'a write has not happened either')
         t.notMatch(error.message, 'wrong')
       }
       const streamed = client.streamTrafficFlows('x', {} as never, { onFlows: () => undefined })
-      t.match(await rejection(streamed), { code: 'unreachable', message })
+      partial(t, await rejection(streamed), { code: 'unreachable', message })
       t.same(client.waits, [], 'and is not repeated')
     }
     t.same([server.seen.length, secureSeen.length], before)
@@ -236,12 +242,12 @@ t.test('a forward proxy', async (t) => {
     const mutePort = await listenRaw(t, mute)
     for (const client of [clientOf(server, { requestTimeout: 1, retryCount: 0 }), secure()]) {
       client.setProxies('http://127.0.0.1:1', 'http://127.0.0.1:1')
-      t.match(await rejection(client.get('x')), {
+      partial(t, await rejection(client.get('x')), {
         code: 'unreachable',
         message: /through the proxy 127.0.0.1:1: connection refused/,
       })
       client.setProxies(`http://127.0.0.1:${mutePort}`, `http://127.0.0.1:${mutePort}`)
-      t.match(await rejection(client.get('x')), { code: 'unreachable', reason: 'ETIMEDOUT' }, 'is given up in time')
+      partial(t, await rejection(client.get('x')), { code: 'unreachable', reason: 'ETIMEDOUT' }, 'is given up in time')
     }
   })
 
@@ -251,7 +257,7 @@ t.test('a forward proxy', async (t) => {
       const address = `https://localhost:${sealed.port}`
       client.setTlsSettings()
       client.setProxies(address, address)
-      t.match(await rejection(client.get('x')), { code: 'unreachable' }, 'and is not trusted blindly')
+      partial(t, await rejection(client.get('x')), { code: 'unreachable' }, 'and is not trusted blindly')
       client.setTlsSettings(pki.path('ca.pem'))
       t.equal((await client.get('x')).status, 200)
       client.setTlsSettings(false)

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { SMALL } from '../../pce-simulator/small-estate.js'
+import { partial } from '../partial.js'
 import { startPce } from './start-pce.js'
 
 /** Parsed JSON, as it came. */
@@ -26,7 +27,7 @@ t.test('a container cluster: its token once, its default profile with it, all of
   t.match(made.body.container_cluster_token, /^\d+_[0-9a-f]{64}$/)
   const { body: cluster } = await org('GET', made.body.href)
   t.notOk('container_cluster_token' in cluster, 'a secret appears once')
-  t.match(cluster, {
+  partial(t, cluster, {
     name: 'k8s-a',
     online: false,
     nodes: [],
@@ -35,7 +36,7 @@ t.test('a container cluster: its token once, its default profile with it, all of
     kubelink_version: null,
   })
   const [event] = await list(org, '/events')
-  t.match(event, { event_type: 'container_cluster.create', resource_changes: [{ change_type: 'create' }] })
+  partial(t, event, { event_type: 'container_cluster.create', resource_changes: [{ change_type: 'create' }] })
   t.notMatch(JSON.stringify(event), made.body.container_cluster_token, 'nor does an event tell it')
   await refuses(org, t, [
     ['POST', '/container_clusters', { name: 'k8s-a' }, 'name_must_be_unique'],
@@ -48,7 +49,7 @@ t.test('a container cluster: its token once, its default profile with it, all of
 
   const profiles = `${cluster.href}/container_workload_profiles`
   const [born] = await list(org, profiles)
-  t.match(born, { name: 'Default Profile', namespace: null, linked: false, enforcement_mode: 'idle', labels: [] })
+  partial(t, born, { name: 'Default Profile', namespace: null, linked: false, enforcement_mode: 'idle', labels: [] })
   t.equal((await org('DELETE', born!.href)).status, 406, 'it stays')
   t.equal((await org('GET', '/container_clusters/none/container_workload_profiles')).status, 404)
   t.equal((await org('POST', '/container_clusters/none/container_workload_profiles', { name: 'x' })).status, 404)
@@ -99,7 +100,8 @@ t.test(
       ['PUT', `${path}/update`, { container_workload_profiles: [], name: 'x' }, 'input_validation_error'],
     ])
     await org('PUT', profile.href, { assign_labels: [{ href: SMALL.dev }] })
-    t.match(
+    partial(
+      t,
       (await org('GET', profile.href)).body.labels,
       [{ key: 'env', assignment: { value: 'dev' } }],
       'the old form',
@@ -112,12 +114,12 @@ t.test(
     const several = { container_workload_profiles: both, enforcement_mode: 'selective', labels: [labels[0]] }
     t.equal((await org('PUT', `${path}/update`, several)).status, 204)
     for (const one of await list(org, path)) {
-      t.match(one, { enforcement_mode: 'selective', labels: [{ key: 'app', assignment: { value: 'payments' } }] })
+      partial(t, one, { enforcement_mode: 'selective', labels: [{ key: 'app', assignment: { value: 'payments' } }] })
     }
     const [foreign] = await list(org, `${other.href}/container_workload_profiles`)
     const mixed = { container_workload_profiles: [...both, { href: foreign!.href }], enforcement_mode: 'idle' }
     t.equal((await org('PUT', `${path}/update`, mixed)).status, 406, 'one of another cluster')
-    t.match(await list(org, path), [{ enforcement_mode: 'selective' }], 'all or none')
+    partial(t, await list(org, path), Array(2).fill({ enforcement_mode: 'selective' }), 'all or none')
     t.equal((await org('DELETE', profile.href)).status, 204)
     t.equal((await org('GET', profile.href)).status, 404)
   },
@@ -130,7 +132,7 @@ t.test(
     const all = await list(org, '/kubernetes_workloads')
     const clusters = await list(org, '/container_clusters')
     const clas = clusters.find(({ cluster_mode }) => cluster_mode === 'clas')!
-    t.match(all[0], {
+    partial(t, all[0], {
       container_cluster: { href: clas.href, name: clas.name },
       container_workload_profile: { linked: true },
     })
@@ -158,7 +160,7 @@ t.test(
     const profile = all[0]!.container_workload_profile.href
     await org('PUT', profile, { enforcement_mode: 'full', labels: [] })
     const [first] = await list(org, '/kubernetes_workloads')
-    t.match(first, { enforcement_mode: 'full', labels: [] }, 'a change of the profile shows at once')
+    partial(t, first, { enforcement_mode: 'full', labels: [] }, 'a change of the profile shows at once')
 
     const { body: backends } = await org('GET', `${clas.href}/service_backends`)
     t.ok(backends.length > 0)
@@ -185,11 +187,11 @@ t.test('network devices are made below their node, tell no password, and take th
   const made = await org('POST', `${node!.href}/network_devices`, body)
   t.equal(made.status, 201)
   t.match(made.body.href, /^\/orgs\/1\/network_devices\/[0-9a-f-]{36}$/, 'an object of its own')
-  t.match(made.body, { supported_endpoint_type: 'switch_port', network_enforcement_node: { href: node!.href } })
+  partial(t, made.body, { supported_endpoint_type: 'switch_port', network_enforcement_node: { href: node!.href } })
   const device = made.body.href as string
   await org('PUT', device, { description: 'd', credentials: { type: 'api', password: 'hush-hush' } })
   const { text, body: read } = await org('GET', device)
-  t.match(read.config, { name: 'switch-9', description: 'd', credentials: { type: 'api' } }, 'the rest of it stays')
+  partial(t, read.config, { name: 'switch-9', description: 'd', credentials: { type: 'api' } }, 'the rest of it stays')
   t.notMatch(text + (await org('GET', '/events')).text, 'hush-hush')
   t.ok(((await org('GET', node!.href)).body.network_devices as Found[]).some(({ href }) => href === device))
   t.same(
@@ -209,7 +211,7 @@ t.test('network devices are made below their node, tell no password, and take th
   const port = { config: { name: 'eth1/9', endpoint_type: 'switch_port' }, workloads: [{ href: workload }] }
   const { body: endpoint, status } = await org('POST', `${device}/network_endpoints`, port)
   t.equal(status, 201)
-  t.match(endpoint, { ...port, workload_discovery: false, network_device: { href: device } })
+  partial(t, endpoint, { ...port, workload_discovery: false, network_device: { href: device } })
   t.same((await org('GET', device)).body.network_endpoints, [{ href: endpoint.href }])
   await refuses(org, t, [
     ['POST', `${device}/network_endpoints`, { workloads: [] }, 'input_validation_error'],
@@ -240,7 +242,11 @@ t.test('enforcement instructions: asked for, written by a job, fetched, confirme
   t.same(await state(one), [true, undefined, undefined])
   const [, data] = await state(one)
   t.match(data, /^\/orgs\/1\/datafiles\//)
-  t.match((await org('GET', data!)).body, [{ network_endpoint: { href: new RegExp(one) }, workloads: [] }])
+  partial(
+    t,
+    (await org('GET', data!)).body,
+    Array(2).fill({ network_endpoint: { href: new RegExp(one) }, workloads: [] }),
+  )
   await refuses(org, t, [
     ['POST', `${one}/enforcement_instructions_request`, { x: 1 }, 'input_validation_error'],
     [
@@ -292,11 +298,11 @@ t.test(
     const made = await org('POST', '/slbs', body)
     t.equal(made.status, 201)
     const [device] = made.body.devices
-    t.match(device, { href: /./, config: { host: '192.0.2.1', username: 'u' }, status: { status: 'pending' } })
+    partial(t, device, { href: /./, config: { host: '192.0.2.1', username: 'u' }, status: { status: 'pending' } })
     const change = { devices: [{ href: device.href, config: { host: '192.0.2.2', credential: 'hush-hush' } }] }
     t.equal((await org('PUT', made.body.href, change)).status, 204)
     const { text, body: read } = await org('GET', made.body.href)
-    t.match(read, { name: 'lb', description: '', devices: [{ config: { host: '192.0.2.2', port: 443 } }] })
+    partial(t, read, { name: 'lb', description: '', devices: [{ config: { host: '192.0.2.2', port: 443 } }] })
     t.notMatch(made.text + text + (await org('GET', '/events')).text, 'hush-hush')
     await refuses(org, t, [
       ['POST', '/slbs', { ...body, devices: [] }, 'input_validation_error'],
@@ -336,7 +342,7 @@ t.test(
       discovered_virtual_server: { href: target.href },
     })
     t.equal(virtual.status, 201)
-    t.match((await org('GET', target.href)).body.virtual_server, {
+    partial(t, (await org('GET', target.href)).body.virtual_server, {
       href: virtual.body.href,
       update_type: 'create',
       mode: 'enforced',

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { SMALL, smallEstate } from '../../pce-simulator/small-estate.js'
+import { partial } from '../partial.js'
 import { START_OF_TEST, startPce } from './start-pce.js'
 
 /** Parsed JSON, as it came. */
@@ -26,13 +27,18 @@ t.test('a VEN is its workload seen from the other side', async (t) => {
   const { org } = await startPce(t)
   t.same(await hrefs(org, '/vens'), [VEN, OTHER_VEN], 'one for each managed workload, none for the scanner')
   const { body: ven } = await org('GET', VEN)
-  t.match(ven, { hostname: 'payments-db-1.example.com', status: 'active', os_platform: 'linux', golden_image: false })
-  t.match(ven.workloads, [{ href: SMALL.paymentsDb, managed: true, enforcement_mode: 'visibility_only' }])
-  t.match(ven.interfaces, [{ name: 'eth0', address: '10.1.0.1', cidr_block: 24 }])
+  partial(t, ven, {
+    hostname: 'payments-db-1.example.com',
+    status: 'active',
+    os_platform: 'linux',
+    golden_image: false,
+  })
+  partial(t, ven.workloads, [{ href: SMALL.paymentsDb, managed: true, enforcement_mode: 'visibility_only' }])
+  partial(t, ven.interfaces, [{ name: 'eth0', address: '10.1.0.1', cidr_block: 24 }])
   t.same(ven.labels[0], { href: SMALL.db, key: 'role', value: 'db' })
 
   await org('PUT', SMALL.paymentsDb, { labels: [{ href: SMALL.dev }], enforcement_mode: 'full' })
-  t.match((await org('GET', VEN)).body, { labels: [{ value: 'dev' }], workloads: [{ enforcement_mode: 'full' }] })
+  partial(t, (await org('GET', VEN)).body, { labels: [{ value: 'dev' }], workloads: [{ enforcement_mode: 'full' }] })
 
   const change = {
     name: 'the database',
@@ -42,10 +48,10 @@ t.test('a VEN is its workload seen from the other side', async (t) => {
     target_pce_fqdn: 'b',
   }
   t.equal((await org('PUT', VEN, change)).status, 204)
-  t.match((await org('GET', VEN)).body, change)
-  t.match((await org('GET', SMALL.paymentsDb)).body.ven, { name: 'the database', status: 'suspended' })
+  partial(t, (await org('GET', VEN)).body, change)
+  partial(t, (await org('GET', SMALL.paymentsDb)).body.ven, { name: 'the database', status: 'suspended' })
   const [event] = (await org('GET', '/events')).body
-  t.match(event, { event_type: 'ven.update', status: 'success', resource_changes: [{ change_type: 'update' }] })
+  partial(t, event, { event_type: 'ven.update', status: 'success', resource_changes: [{ change_type: 'update' }] })
   await org('PUT', SMALL.paymentsDb, { agent: { status: { status: 'active' } } })
   t.equal((await org('GET', VEN)).body.status, 'active', 'and back by way of the workload')
 
@@ -112,7 +118,7 @@ t.test('VENs are unpaired, upgraded, restarted and recovered; whom it is refused
   const upgraded = await org('PUT', '/vens/upgrade', upgrade)
   t.equal(upgraded.status, 200)
   t.same(upgraded.body, { errors: [{ token: 'not_found_error', message: 'Not found', hrefs: [NO_VEN] }] })
-  t.match((await org('GET', VEN)).body, {
+  partial(t, (await org('GET', VEN)).body, {
     upgrade_target_version: '25.2.20-118',
     upgrade_expires_at: '2026-03-01T12:15:00.000Z',
   })
@@ -145,9 +151,14 @@ t.test('VENs are unpaired, upgraded, restarted and recovered; whom it is refused
   ])
 
   const unpaired = await org('PUT', '/vens/unpair', { vens: [{ href: VEN }, { href: VEN }], firewall_restore: 'saved' })
-  t.match(unpaired.body, { errors: [{ token: 'not_found_error', hrefs: [VEN] }] }, 'the second mention is one too many')
+  partial(
+    t,
+    unpaired.body,
+    { errors: [{ token: 'not_found_error', hrefs: [VEN] }] },
+    'the second mention is one too many',
+  )
   const [event] = (await org('GET', '/events')).body
-  t.match(event, {
+  partial(t, event, {
     event_type: 'vens.unpair',
     resource_changes: [{ change_type: 'delete', resource: { ven: { href: VEN } } }],
   })
@@ -155,7 +166,7 @@ t.test('VENs are unpaired, upgraded, restarted and recovered; whom it is refused
   t.equal((await org('GET', VEN)).status, 404)
   t.same(await hrefs(org, '/workloads'), [SMALL.orderingWeb, SMALL.scanner], 'the workload goes with its VEN')
   const gone = ((await org('GET', '/workloads?include_deleted=true')).body as Found[])[0]
-  t.match(gone, { href: SMALL.paymentsDb, deleted: true, managed: false })
+  partial(t, gone, { href: SMALL.paymentsDb, deleted: true, managed: false })
 })
 
 t.test('VEN statistics are counted: all of them, and those that pass the filters', async (t) => {
@@ -218,9 +229,9 @@ t.test('VEN releases: one default for each type of VEN, which cannot be deleted'
   t.equal((await org('GET', `${path}/24.5.0-72/images`)).status, 404)
   t.equal((await org('PUT', `${path}/default`, { release: '24.5.0-72' })).status, 406)
   const { body: release } = await org('GET', `${path}/25.2.10-101`)
-  t.match(release, { release: '25.2.10-101', default: false, org_id: 1 })
+  partial(t, release, { release: '25.2.10-101', default: false, org_id: 1 })
   t.same((await org('GET', `${path}/25.2.10-101/images`)).body, release.images)
-  t.match(release.images[0], { release: '25.2.10-101', filename: /25\.2\.10-101/ })
+  partial(t, release.images[0], { release: '25.2.10-101', filename: /25\.2\.10-101/ })
   t.equal((await org('GET', `${path}?ven_type=all`)).body.length, 2)
 })
 
@@ -252,7 +263,7 @@ t.test('a pairing key is told once, and the profile tells only when it was made'
   const { body: key } = await org('POST', `${profile.href}/pairing_key`, {})
   t.match(key.activation_code, /^[0-9a-f]{64}$/)
   const { body: after, text } = await org('GET', profile.href)
-  t.match(after, { last_pairing_key_generated_at: '2026-03-01T12:00:00.000Z', updated_at: profile.updated_at })
+  partial(t, after, { last_pairing_key_generated_at: '2026-03-01T12:00:00.000Z', updated_at: profile.updated_at })
   t.notMatch(text + (await org('GET', '/events')).text, key.activation_code)
   t.equal((await org('DELETE', `${profile.href}/pairing_keys`)).status, 204)
   await org('PUT', profile.href, { enabled: false })

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { SMALL } from '../../pce-simulator/small-estate.js'
+import { partial } from '../partial.js'
 import { START_OF_TEST, startPce } from './start-pce.js'
 
 const token = (answer: { body: { token: string }[] }) => answer.body?.[0]?.token
@@ -167,7 +168,12 @@ t.test('labels act at once and refuse what would break something', async (t) => 
   const { org } = await startPce(t)
   const created = await org('POST', '/labels', { key: 'app', value: 'crm' })
   t.equal(created.status, 201)
-  t.match(created.body, { href: '/orgs/1/labels/7', deleted: false, created_by: { href: '/users/1' }, caps: ['write'] })
+  partial(t, created.body, {
+    href: '/orgs/1/labels/7',
+    deleted: false,
+    created_by: { href: '/users/1' },
+    caps: ['write'],
+  })
   t.equal(token(await org('POST', '/labels', { key: 'app', value: 'crm' })), 'label_key_and_value_must_be_unique')
   t.equal((await org('POST', '/labels', { key: 'colour', value: 'red' })).status, 406, 'no such dimension')
   t.equal((await org('POST', '/labels', { key: 'app', value: 'All Applications' })).status, 406, 'reserved')
@@ -182,8 +188,8 @@ t.test('labels act at once and refuse what would break something', async (t) => 
   t.equal((await org('DELETE', created.body.href)).status, 204)
   t.equal(token(await org('DELETE', created.body.href)), 'label_already_deleted')
   t.same((await org('GET', '/labels?value=crm')).body, [], 'soft-deleted')
-  t.match((await org('GET', '/labels?value=crm&include_deleted=true')).body, [{ deleted: true }])
-  t.match((await org('GET', '/labels?value=payments&usage=true')).body[0].usage, {
+  partial(t, (await org('GET', '/labels?value=crm&include_deleted=true')).body, [{ deleted: true }])
+  partial(t, (await org('GET', '/labels?value=payments&usage=true')).body[0].usage, {
     ruleset: true,
     workload: true,
     rule: false,
@@ -198,7 +204,7 @@ t.test('workloads: one label of a key, bulk calls with a result for each item, m
   const badAddress = { name: 'x', interfaces: [{ name: 'eth0', address: '10.0.0.256' }] }
   t.equal(token(await org('POST', '/workloads', badAddress)), 'invalid_ip_address')
   const keyed = { name: 'a', external_data_set: 'cmdb', external_data_reference: '1' }
-  t.match((await org('POST', '/workloads', keyed)).body, {
+  partial(t, (await org('POST', '/workloads', keyed)).body, {
     managed: false,
     online: true,
     enforcement_mode: 'visibility_only',
@@ -206,9 +212,9 @@ t.test('workloads: one label of a key, bulk calls with a result for each item, m
   t.equal((await org('POST', '/workloads', { ...keyed, name: 'b' })).status, 406, 'the pair is taken')
 
   const results = (await org('PUT', '/workloads/bulk_create', [{ name: 'c' }, { name: 'd', labels: two }])).body
-  t.match(results, [{ status: 'created', href: /workloads/ }, { token: 'input_validation_error' }])
+  partial(t, results, [{ status: 'created', href: /workloads/ }, { token: 'input_validation_error' }])
   const updates = [{ href: results[0].href, description: 'x' }, { href: '/orgs/1/workloads/none' }]
-  t.match((await org('PUT', '/workloads/bulk_update', updates)).body, [
+  partial(t, (await org('PUT', '/workloads/bulk_update', updates)).body, [
     { status: 'updated' },
     { token: 'not_found_error' },
   ])
@@ -228,7 +234,7 @@ t.test('workloads: one label of a key, bulk calls with a result for each item, m
   const doomed = [SMALL.paymentsDb, results[0].href, byReference, '/orgs/1/workloads/none'].map((href) => ({ href }))
   const failures = (await org('PUT', '/workloads/bulk_delete', doomed)).body
   t.equal(failures.length, 2)
-  t.match(failures, [
+  partial(t, failures, [
     { href: SMALL.paymentsDb, errors: [{ token: 'method_not_allowed_error', message: 'Not allowed' }] },
     { href: '/orgs/1/workloads/none', errors: [{ token: 'not_found_error' }] },
   ])
@@ -245,7 +251,7 @@ t.test('events tell of every write, newest first', async (t) => {
   await fetch(`${simulator.url}/api/v2/orgs/1/labels`)
   const events = (await org('GET', '/events')).body
   t.equal(events.length, 4, 'reads leave none')
-  t.match(events, [
+  partial(t, events, [
     { event_type: 'request.authentication_failed', status: 'failure' },
     {
       event_type: 'rule_set.update',

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { SMALL } from '../../pce-simulator/small-estate.js'
+import { partial } from '../partial.js'
 import { startPce } from './start-pce.js'
 import { DENY_RULE, RULE, active, token } from './policy-estate.js'
 
@@ -44,7 +45,7 @@ t.test('policy_check and allow name the rules that speak about a connection', as
   t.same(await check({ network_type: 'brn' }), await check())
 
   const [allowing] = (await ask('draft', 'allow')).body
-  t.match(allowing, {
+  partial(t, allowing, {
     href: `${SMALL.paymentsRules}/sec_rules/2`,
     update_type: 'create',
     rule_set: { href: SMALL.paymentsRules, name: 'Payments prod', enabled: true, scopes: [[{}, {}]] },
@@ -59,7 +60,7 @@ t.test('policy_check and allow name the rules that speak about a connection', as
   await org('PUT', allowing.href, { enabled: false })
   t.same((await ask('draft', 'allow')).body, [], 'disabled')
 
-  t.match((await org('GET', `${DRAFT}/policy_check`)).body, { sec_rules: [], status: 'ok' }, 'nothing asked')
+  partial(t, (await org('GET', `${DRAFT}/policy_check`)).body, { sec_rules: [], status: 'ok' }, 'nothing asked')
   for (const [change, expected] of [
     [{ src_workload: null }, 'input_validation_error'],
     [{ dst_workload: null }, 'input_validation_error'],
@@ -152,8 +153,8 @@ t.test('a bare list of hrefs stands for a change subset', async (t) => {
   const rules = [{ href: SMALL.paymentsRules }]
   const settings = '/orgs/1/sec_policy/draft/firewall_settings'
   await org('PUT', settings, { ike_authentication_type: 'certificate' })
-  t.match((await org('POST', `${DRAFT}/dependencies`, rules)).body, [{ dependency: { ip_lists: { href: list } } }])
-  t.match((await org('POST', '/sec_policy/impact', rules)).body, { num_sets: 1, num_managed_workloads: 1 })
+  partial(t, (await org('POST', `${DRAFT}/dependencies`, rules)).body, [{ dependency: { ip_lists: { href: list } } }])
+  partial(t, (await org('POST', '/sec_policy/impact', rules)).body, { num_sets: 1, num_managed_workloads: 1 })
   t.same((await org('POST', `${DRAFT}/dependencies`, [{ href: settings }])).body, [])
   t.equal((await org('PUT', '/sec_policy/delete', [{ href: list }])).status, 406, 'not closed')
   t.equal((await org('PUT', '/sec_policy/delete', [...rules, { href: list }, { href: settings }])).status, 204)

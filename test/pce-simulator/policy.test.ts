@@ -1,5 +1,6 @@
 import t from 'tap'
 import { SMALL, SMALL_QUERY } from '../../pce-simulator/small-estate.js'
+import { contains, partial } from '../partial.js'
 import { startPce } from './start-pce.js'
 
 const RULE = {
@@ -37,7 +38,11 @@ t.test('the life of a versioned object', async (t) => {
   await expectState('POST', 'create', 404, 'create')
   t.equal((await org('PUT', href, { description: 'one' })).status, 204)
   await expectState('PUT before provisioning', 'create', 404, 'create')
-  t.match((await provision()).body, { version: 2, commit_message: 'x', object_counts: { ip_lists: 2, rule_sets: 1 } })
+  partial(t, (await provision()).body, {
+    version: 2,
+    commit_message: 'x',
+    object_counts: { ip_lists: 2, rule_sets: 1 },
+  })
   await expectState('provisioned', null, 'one', undefined)
   t.equal((await org('GET', active(href))).body.href, active(href))
   await org('PUT', href, { description: 'two' })
@@ -82,9 +87,9 @@ t.test('rules are edited in the draft and provisioned with their rule set', asyn
   const { org } = await startPce(t)
   const path = `${SMALL.paymentsRules}/sec_rules`
   const { body: rule } = await org('POST', path, RULE)
-  t.match(rule, { href: `${path}/2`, update_type: 'create', network_type: 'brn', sec_connect: false })
+  partial(t, rule, { href: `${path}/2`, update_type: 'create', network_type: 'brn', sec_connect: false })
   const deny = (await org('POST', `${SMALL.paymentsRules}/deny_rules`, { ...DENY_RULE, override: true })).body
-  t.match(deny, { override: true, update_type: 'create' })
+  partial(t, deny, { override: true, update_type: 'create' })
   t.notOk('resolve_labels_as' in deny)
   await org('DELETE', SMALL.paymentsRule)
 
@@ -95,7 +100,7 @@ t.test('rules are edited in the draft and provisioned with their rule set', asyn
   }
   t.same(await types('draft'), ['update', 'delete', 'create', 'create'])
   t.same(await types('active'), [null, null], 'untouched')
-  t.match((await org('GET', '/sec_policy/pending')).body, {
+  partial(t, (await org('GET', '/sec_policy/pending')).body, {
     rule_sets: [{ href: SMALL.paymentsRules, related_services: [{ href: SMALL.postgres }] }],
   })
   const subset = (href: string) => ({ change_subset: { rule_sets: [{ href }] } })
@@ -106,11 +111,12 @@ t.test('rules are edited in the draft and provisioned with their rule set', asyn
   )
   t.equal(token(await org('POST', '/sec_policy', subset(active(SMALL.paymentsRules)))), 'invalid_uri')
   const impact = (await org('POST', '/sec_policy/impact', {})).body
-  t.match(impact, { num_sets: 1, num_managed_workloads: 2, num_unmanaged_workloads: 0 })
+  partial(t, impact, { num_sets: 1, num_managed_workloads: 2, num_unmanaged_workloads: 0 })
   t.equal((await org('POST', '/sec_policy', subset(SMALL.paymentsRules))).body.workloads_affected, 2)
   t.same(await types('draft'), [null, null, null])
   const [first] = (await org('GET', active(path))).body
-  t.match(
+  partial(
+    t,
     [first.href, first.ingress_services[0].href],
     [active(rule.href), active(SMALL.postgres)],
     'active hrefs throughout',
@@ -159,14 +165,16 @@ t.test('rules that no PCE accepts', async (t) => {
     t.equal(answer.status, 406, JSON.stringify(change))
     t.equal(token(answer), expected, JSON.stringify(change))
   }
-  t.match(
+  partial(
+    t,
     (await org('GET', SMALL.paymentsRules)).body,
     { update_type: null, rules: { length: 1 } },
     'none of them left a trace',
   )
   const either = { ...RULE, consumers: [{ ip_list: { href: active(SMALL.anyIpList) } }] }
   const made = await org('POST', `${SMALL.paymentsRules}/sec_rules`, either)
-  t.match(
+  partial(
+    t,
     made,
     { status: 201, body: { consumers: [{ ip_list: { href: SMALL.anyIpList } }] } },
     'understood as the draft',
@@ -202,9 +210,9 @@ t.test('references: what is used stays, what is needed comes along', async (t) =
   const rules = { rule_sets: [{ href: SMALL.paymentsRules }] }
   const needs = await org('POST', '/sec_policy/draft/dependencies', { operation: 'commit', change_subset: rules })
   t.same(needs.body, [{ dependency: { ip_lists: { href: list } }, required_by: rules }])
-  const partial = await org('POST', '/sec_policy', { change_subset: rules })
-  t.same([partial.status, simulator.state.policyVersion], [406, 1])
-  t.match(message(partial), list)
+  const alone = await org('POST', '/sec_policy', { change_subset: rules })
+  t.same([alone.status, simulator.state.policyVersion], [406, 1])
+  contains(t, message(alone), list)
   const lists = { ip_lists: [{ href: list }] }
   const back = await org('POST', '/sec_policy/draft/dependencies', { operation: 'revert', change_subset: lists })
   t.same(back.body, [{ dependency: { rule_sets: rules.rule_sets[0] }, required_by: lists }])
@@ -213,7 +221,7 @@ t.test('references: what is used stays, what is needed comes along', async (t) =
 
   t.equal((await org('POST', '/sec_policy', { change_subset: { ...rules, ...lists } })).status, 201)
   t.same(simulator.state.pendingHrefs(), [other], 'the rest stays pending')
-  t.match((await org('GET', '/sec_policy/2/modified_objects')).body, [
+  partial(t, (await org('GET', '/sec_policy/2/modified_objects')).body, [
     { object_type: 'rule_sets', update_type: 'update' },
     { object_type: 'ip_lists', update_type: 'create', name: 'Branch' },
   ])
@@ -240,7 +248,7 @@ t.test('a traffic query from its question to its rows, and what provisioning cha
 
   const before = await finish()
   const [flow] = (await org('GET', `${before}/download`)).body
-  t.match(flow, {
+  partial(t, flow, {
     policy_decision: 'potentially_blocked',
     num_connections: 70,
     dst: { workload: { href: SMALL.paymentsDb } },
@@ -253,19 +261,21 @@ t.test('a traffic query from its question to its rows, and what provisioning cha
     t.equal((await org('GET', before)).body.rules, 'completed')
     return (await org('GET', `${before}/download`)).body
   }
-  t.match(await updateRules(), [
+  partial(t, await updateRules(), [
     { policy_decision: 'potentially_blocked', draft_policy_decision: 'allowed', rules: [{ href: /sec_rules\/2$/ }] },
   ])
   await org('PUT', `${SMALL.paymentsRules}/sec_rules/2`, { enabled: false })
-  t.match(
+  partial(
+    t,
     await updateRules(),
     [{ draft_policy_decision: 'potentially_blocked', rules: [] }],
     'asked again, judged again',
   )
   await org('PUT', `${SMALL.paymentsRules}/sec_rules/2`, { enabled: true })
   await org('POST', '/sec_policy', {})
-  t.match((await org('GET', `${await finish()}/download`)).body, [{ policy_decision: 'allowed' }])
-  t.match(
+  partial(t, (await org('GET', `${await finish()}/download`)).body, [{ policy_decision: 'allowed' }])
+  partial(
+    t,
     (await org('GET', `${before}/download`)).body,
     [{ policy_decision: 'potentially_blocked' }],
     'an old answer stays',

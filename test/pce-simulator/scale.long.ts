@@ -4,6 +4,7 @@ import t from 'tap'
 import { createPceSimulator } from '../../pce-simulator/index.js'
 import { createCaller } from './call-pce.js'
 import { SMALL_QUERY } from '../../pce-simulator/small-estate.js'
+import { partial } from '../partial.js'
 
 const WORKLOADS = 50_000
 const FLOWS = 200_000
@@ -38,7 +39,7 @@ t.test('50,000 workloads and 200,000 flows: pages, totals, filters, and a downlo
   const changed = page.body[0].href as string
   t.equal((await call('PUT', changed, { description: 'changed' })).status, 204)
   const after = (await call('GET', '/orgs/1/workloads')).body as { href: string; description: string }[]
-  t.match(after[0], { href: changed, description: 'changed' }, 'a page shows what was just written')
+  partial(t, after[0], { href: changed, description: 'changed' }, 'a page shows what was just written')
   const made = (await call('POST', '/orgs/1/workloads', { name: 'last' })).body.href
   t.equal((await call('GET', '/orgs/1/workloads?max_results=0')).headers.get('x-total-count'), String(WORKLOADS + 1))
   t.equal((await call('DELETE', made)).status, 204)

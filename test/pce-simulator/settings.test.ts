@@ -1,4 +1,5 @@
 import t from 'tap'
+import { partial } from '../partial.js'
 import type { PceAnswer } from './call-pce.js'
 import { START_OF_TEST, startPce } from './start-pce.js'
 
@@ -57,7 +58,7 @@ t.test('settings that are one object each: read, changed field by field, held to
     for (const verb of ['POST', 'DELETE'])
       t.equal((await org(verb, path, verb === 'POST' ? {} : undefined)).status, 405)
     const [first] = (await org('GET', '/events')).body
-    t.match(first, { event_type: `${event}.update`, resource_changes: [{ change_type: 'update' }] })
+    partial(t, first, { event_type: `${event}.update`, resource_changes: [{ change_type: 'update' }] })
   }
 })
 
@@ -108,7 +109,7 @@ t.test('optional features: a list, changed by a list', async (t) => {
 t.test('syslog destinations', async (t) => {
   const { org } = await startPce(t)
   const path = '/settings/syslog/destinations'
-  t.match((await org('GET', path)).body, [{ type: 'local_syslog', pce_scope: ['pce.example.com'] }], 'the PCE’s own')
+  partial(t, (await org('GET', path)).body, [{ type: 'local_syslog', pce_scope: ['pce.example.com'] }], 'the PCE’s own')
   const remote_syslog = {
     address: 'syslog.example.com',
     port: 6514,
@@ -129,7 +130,7 @@ t.test('syslog destinations', async (t) => {
   }
   const { href } = (await org('POST', path, body)).body
   t.equal((await org('PUT', href, { remote_syslog: { protocol: 17, tls_enabled: false }, href })).status, 204)
-  t.match((await org('GET', href)).body, {
+  partial(t, (await org('GET', href)).body, {
     href,
     remote_syslog: { ...remote_syslog, protocol: 17, tls_enabled: false },
     ...LOGGERS,
@@ -163,7 +164,7 @@ t.test('traffic collector settings', async (t) => {
   const { href } = (await org('POST', path, { transmission: 'unicast', action: 'aggregate', target })).body
   t.equal((await org('PUT', href, { action: 'drop' })).status, 406, 'the action stays')
   t.equal((await org('PUT', href, { network: 'corporate', target: { src_port: null, proto: 6 } })).status, 204)
-  t.match((await org('GET', href)).body, { action: 'aggregate', network: 'corporate', transmission: 'unicast' })
+  partial(t, (await org('GET', href)).body, { action: 'aggregate', network: 'corporate', transmission: 'unicast' })
   t.same(
     (await org('GET', href)).body.target,
     { dst_port: 53, proto: 6, dst_ip: '192.0.2.0/24' },
@@ -191,14 +192,14 @@ t.test('a support bundle is asked for, made, fetched', async (t) => {
   t.equal(made.status, 201)
   const now = new Date(START_OF_TEST).toISOString()
   const fresh = { include_logs: true, ending_at: null, requested_at: now, completed_at: null, download_url: null }
-  t.match(made.body, { ...fresh, status: 'pending', created_by: { href: '/users/1' } })
+  partial(t, made.body, { ...fresh, status: 'pending', created_by: { href: '/users/1' } })
   const { href } = made.body
   t.same((await org('GET', path)).body, [made.body], 'a list moves nothing on')
   t.equal((await org('GET', `${href}/download`)).status, 404, 'not yet')
   const states = [(await org('GET', href)).body.status, (await org('GET', href)).body.status]
   t.same(states, ['pending', 'in_progress'])
   const done = (await org('GET', href)).body
-  t.match(done, { status: 'completed', completed_at: now, download_url: { href: `${href}/download` } })
+  partial(t, done, { status: 'completed', completed_at: now, download_url: { href: `${href}/download` } })
   const file = await org('GET', done.download_url.href)
   t.same([file.status, file.headers.get('content-type')], [200, 'application/gzip'])
   t.equal((await org('PUT', href, {})).status, 405)
@@ -209,7 +210,7 @@ t.test('a support bundle is asked for, made, fetched', async (t) => {
   simulator.faults.add({ kind: 'job-failed', path: `/orgs/1${path}`, method: 'POST', times: 1 })
   const failing = (await org('POST', path, {})).body.href
   for (let polls = 0; polls < 3; polls++) await org('GET', failing)
-  t.match((await org('GET', failing)).body, { status: 'failed', download_url: null })
+  partial(t, (await org('GET', failing)).body, { status: 'failed', download_url: null })
   t.notMatch(JSON.stringify((await org('GET', '/events')).body), 'progress')
 })
 
@@ -217,7 +218,7 @@ t.test('events of the whole PCE have no organisation', async (t) => {
   const { call } = await startPce(t)
   const events = (await call('GET', '/system_events')).body as { href: string; timestamp: string; created_by: object }[]
   t.ok(events.length > 2)
-  t.match(events[0], {
+  partial(t, events[0], {
     href: /^\/system_events\/[0-9a-f-]{36}$/,
     pce_fqdn: 'pce.example.com',
     created_by: { system: {} },

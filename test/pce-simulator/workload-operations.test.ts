@@ -1,5 +1,6 @@
 import t from 'tap'
 import { SMALL, smallEstate } from '../../pce-simulator/small-estate.js'
+import { partial } from '../partial.js'
 import { startPce } from './start-pce.js'
 
 /** Parsed JSON, as it came. */
@@ -15,11 +16,11 @@ const values = async (org: Org, href: string) =>
 t.test('the interfaces of an unmanaged workload one by one; those of a managed one are its VEN’s', async (t) => {
   const { org } = await startPce(t)
   const path = `${scanner}/interfaces`
-  t.match((await org('GET', path)).body, [{ name: 'eth0', address: '10.3.0.1', friendly_name: null, network: null }])
+  partial(t, (await org('GET', path)).body, [{ name: 'eth0', address: '10.3.0.1', friendly_name: null, network: null }])
   const odd = 'Ethernet 2/α'
   const made = await org('POST', path, { name: odd, link_state: 'up', address: '10.3.0.2', cidr_block: 24 })
   t.equal(made.status, 201)
-  t.match(made.body, {
+  partial(t, made.body, {
     name: odd,
     link_state: 'up',
     address: '10.3.0.2',
@@ -30,8 +31,8 @@ t.test('the interfaces of an unmanaged workload one by one; those of a managed o
   t.equal((await org('GET', scanner)).body.interfaces.length, 3, 'the workload has them')
   t.equal((await org('GET', `${path}?name=ether`)).body.length, 2)
   const one = `${path}/${encodeURIComponent(odd)}`
-  t.match((await org('GET', one)).body, { name: odd, address: '10.3.0.2' })
-  t.match((await org('GET', '/events')).body[0], { event_type: 'workload_interface.create', status: 'success' })
+  partial(t, (await org('GET', one)).body, { name: odd, address: '10.3.0.2' })
+  partial(t, (await org('GET', '/events')).body[0], { event_type: 'workload_interface.create', status: 'success' })
   t.equal((await org('DELETE', one)).status, 204)
   t.same((await org('GET', path)).body.length, 1, 'under both its addresses')
   t.equal((await org('GET', one)).status, 404)
@@ -65,7 +66,7 @@ t.test('workloads are unpaired under the older name of the field, with their VEN
   t.equal(token(await org('PUT', '/workloads/unpair', { workloads: [{ href: '/orgs/1/vens/1' }] })), 'invalid_uri')
   const partly = await org('PUT', '/workloads/unpair', { workloads: both, ip_table_restore: 'saved' })
   t.equal(partly.status, 200)
-  t.match(partly.body, { errors: [{ token: 'not_found_error', hrefs: [scanner] }] }, 'the scanner has no VEN')
+  partial(t, partly.body, { errors: [{ token: 'not_found_error', hrefs: [scanner] }] }, 'the scanner has no VEN')
   const whole = await org('PUT', '/workloads/unpair', { workloads: [{ href: orderingWeb }] })
   t.same([whole.status, whole.text], [204, ''])
   t.same((await org('GET', '/vens')).body, [])
@@ -73,7 +74,7 @@ t.test('workloads are unpaired under the older name of the field, with their VEN
     ((await org('GET', '/workloads')).body as { href: string }[]).map(({ href }) => href),
     [scanner],
   )
-  t.match((await org('GET', `${paymentsDb}/risk_details`)).status, 404)
+  t.equal((await org('GET', `${paymentsDb}/risk_details`)).status, 404)
 })
 
 t.test(
@@ -82,9 +83,9 @@ t.test(
     const { org } = await startPce(t)
     const exposure = async (href: string) => (await org('GET', `${href}/risk_details`)).body.risk_details.ransomware
     const before = await exposure(paymentsDb)
-    t.match(before, { num_workloads: 1, ransomware_protection_percent: 0 }, 'nothing is blocked yet')
+    partial(t, before, { num_workloads: 1, ransomware_protection_percent: 0 }, 'nothing is blocked yet')
     await org('PUT', paymentsDb, { enforcement_mode: 'full' })
-    t.match(await exposure(paymentsDb), { workload_exposure_severity: 'fully_protected', num_workloads: 1 })
+    partial(t, await exposure(paymentsDb), { workload_exposure_severity: 'fully_protected', num_workloads: 1 })
     t.same((await exposure(orderingWeb)).ransomware_protection_percent, 0, 'the other one is as it was')
     t.equal(await exposure(scanner), null)
     t.equal((await org('GET', '/workloads/none/risk_details')).status, 404)
@@ -112,7 +113,7 @@ t.test(
     t.same((await org('GET', '/labels?value=scanners')).body, [], 'and makes nothing')
 
     const { body: results } = await csv(table, '?delete_token=GONE')
-    t.match(results, [
+    partial(t, results, [
       { href: paymentsDb, status: 'updated' },
       { href: orderingWeb, status: 'updated' },
       { href: '/orgs/1/workloads/none', status: 'validation_failure', token: 'not_found_error', message: /./ },
@@ -126,15 +127,20 @@ t.test(
     t.same(await values(org, paymentsDb), ['db', 'ordering', 'prod'])
     t.equal((await org('GET', paymentsDb)).body.description, 'said "so", twice')
     t.same(await values(org, orderingWeb), ['dev', 'web'], 'found by its hostname')
-    t.match((await csv(table, '?delete_token=GONE&create_labels=true')).body[3], { href: scanner, status: 'updated' })
+    partial(t, (await csv(table, '?delete_token=GONE&create_labels=true')).body[3], {
+      href: scanner,
+      status: 'updated',
+    })
     t.same(await values(org, scanner), ['scanners'])
     const [event] = (await org('GET', '/events')).body
-    t.match(event, { event_type: 'workloads.bulk_import', resource_changes: { length: 4 } })
+    partial(t, event, { event_type: 'workloads.bulk_import', resource_changes: { length: 4 } })
 
     t.equal((await csv('a,b\n1,2')).status, 406, 'rows that name no workload')
     t.equal((await csv(`href\n"${paymentsDb}`)).status, 406, 'a quote without an end')
     t.equal((await csv('href\n/x', '?dry_run=yes')).status, 406)
-    t.match((await csv(`href,managed\n${paymentsDb},false`)).body, [{ message: /additional properties \["managed"\]/ }])
+    partial(t, (await csv(`href,managed\n${paymentsDb},false`)).body, [
+      { message: /additional properties \["managed"\]/ },
+    ])
   },
 )
 
@@ -146,15 +152,15 @@ t.test('workloads are imported as JSON too, as one client sends them', async (t)
     { name: 'bad', managed: true },
   ]
   const { body: dry } = await org('PUT', '/workloads/bulk_import?dry_run=true', rows)
-  t.match(dry, [{ status: 'updated' }, { status: 'created' }, { status: 'validation_failure' }])
+  partial(t, dry, [{ status: 'updated' }, { status: 'created' }, { status: 'validation_failure' }])
   t.equal((await org('GET', '/workloads')).body.length, 3)
   const { body: results } = await org('PUT', '/workloads/bulk_import', rows)
-  t.match(results, [
+  partial(t, results, [
     { href: paymentsDb, status: 'updated' },
     { status: 'created' },
     { token: 'input_validation_error' },
   ])
-  t.match((await org('GET', results[1].href)).body, { name: 'new-1', managed: false, labels: [{ value: 'dev' }] })
+  partial(t, (await org('GET', results[1].href)).body, { name: 'new-1', managed: false, labels: [{ value: 'dev' }] })
   t.same(await values(org, paymentsDb), ['db', 'dev', 'payments'])
   t.equal((await org('PUT', '/workloads/bulk_import', { rows })).status, 406)
 })

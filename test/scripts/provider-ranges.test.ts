@@ -10,6 +10,7 @@ import t from 'tap'
 import { parseLines } from '../../scripts/provider-ranges/parse-feeds.js'
 import { fromPublishers, readClaims } from '../../scripts/provider-ranges/read-feeds.js'
 import type { ProviderRanges } from '../../domain/traffic/providers/read-ranges.js'
+import { contains, partial } from '../partial.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const FILE_DAY = new Date('2031-05-06T07:08:09Z')
@@ -144,7 +145,7 @@ t.test('feeds become a table', async (t) => {
   const changed = run('--from', feeds, '--to', out)
   t.equal(changed.status, 0, changed.stderr)
   t.match(changed.stdout, /^zoom: 2 ranges added, 1 removed; as of 2031-05-06\n21 providers, \d+ ranges: written\n$/)
-  t.match(readFileSync(out, 'utf8'), '144.195.0.0/16')
+  contains(t, readFileSync(out, 'utf8'), '144.195.0.0/16')
   t.same(readdirSync(join(dir, 'out')), ['table.json'], 'nothing else is left behind')
 })
 
@@ -198,7 +199,7 @@ t.test('one bad feed, and nothing is written', async (t) => {
     const { status, stdout, stderr } = run('--from', feeds, '--to', out)
     t.equal(status, 1)
     t.equal(stdout, '')
-    for (const line of says) t.match(stderr, line)
+    for (const line of says) partial(t, stderr, line)
     t.match(stderr, /\nNothing was written\.\n$/)
     t.notOk(/^ {4}at /m.test(stderr), 'a message, not a stack')
     t.notOk(existsSync(out))

@@ -13,6 +13,7 @@ import { renderEnvironmentFile, renderEnvironmentTable } from '../../scripts/doc
 import { renderToolPage, renderToolTable } from '../../scripts/docs/render-tools.js'
 import { syncFiles } from '../../scripts/sync-files.js'
 import { defineTool } from '../../tools/define.js'
+import { contains } from '../partial.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -144,16 +145,17 @@ t.test('the generated documents', async (t) => {
   t.throws(() => replaceSection(text, 'y', ''), /generated:y/, 'a section that is not there')
   t.throws(() => replaceSection(text + text, 'x', ''), 'a section that is there twice')
 
-  t.match(
+  contains(
+    t,
     renderToolTable([specimen], 'docs/tools.md'),
     '| [`get-things`](docs/tools.md#get-things) | List things \\| all of them. | reader, admin | reads |',
   )
   const page = renderToolPage([specimen])
-  t.match(page, '## get-things')
-  t.match(page, '| `kind` | `"a" \\| "b"` | yes | `"a"` | Which |', 'an enumeration with its default')
-  t.match(page, '| `rules` | `(string \\| object)[]` |  |  | Rules; at most 5 entries |', 'a list with its bound')
-  t.match(page, '| `rules[].port` | `integer` | yes |  | Port; 1 to 9 |', 'a property inside a list')
-  t.match(page, '| `things` | `string[]` | yes | Found |', 'the answer')
+  contains(t, page, '## get-things')
+  contains(t, page, '| `kind` | `"a" \\| "b"` | yes | `"a"` | Which |', 'an enumeration with its default')
+  contains(t, page, '| `rules` | `(string \\| object)[]` |  |  | Rules; at most 5 entries |', 'a list with its bound')
+  contains(t, page, '| `rules[].port` | `integer` | yes |  | Port; 1 to 9 |', 'a property inside a list')
+  contains(t, page, '| `things` | `string[]` | yes | Found |', 'the answer')
 
   const variables = [
     { name: 'PCE_HOST', appliesTo: 'stdio, HTTP', meaning: 'The PCE', required: 'stdio' },
@@ -170,7 +172,7 @@ t.test('the generated documents', async (t) => {
   t.same({ ...parseEnv(example) }, { PCE_HOST: '' }, 'only what stdio needs stands open')
   t.match(example, /# How much .*\n#MCP_LEVEL=info\n/)
   t.match(example, /# A key .*secret.*\n#MCP_KEY=\n/)
-  t.match(renderEnvironmentTable(variables), '| `MCP_LEVEL` | stdio, HTTP | `info` |  | How much |')
+  contains(t, renderEnvironmentTable(variables), '| `MCP_LEVEL` | stdio, HTTP | `info` |  | How much |')
 })
 
 t.test('what comments cite must be defined', async (t) => {
@@ -260,7 +262,7 @@ t.test(
     const dockerfile = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
     const { scripts, engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
     t.match(dockerfile, /^ARG NODE_VERSION=24$/m)
-    t.match(scripts['test:lts'], 'node@24')
+    contains(t, scripts['test:lts'], 'node@24')
     t.equal(engines.node, '>=20.19')
     const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '))
     t.match(last, /^USER 1000:1000$/m)

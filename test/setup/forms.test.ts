@@ -1,6 +1,7 @@
 /** Registering, replacing, testing and removing with the form: the same calls of tools as over MCP (S6). */
 import t from 'tap'
 import { startPce } from '../contract/authenticated-service.js'
+import { contains, partial } from '../partial.js'
 import { formFor, startService } from './service.js'
 import { hiddenFields } from './visitor.js'
 
@@ -34,11 +35,11 @@ t.test('a registration', async (t) => {
     },
     'their MCP client has it too',
   )
-  t.match(await call(await provider.tokenFor({ sub: 'alice' }), 'check-pce-connection'), { connected: true })
-  t.match(await statusOf('bob'), { registered: false }, 'and nobody else')
+  partial(t, await call(await provider.tokenFor({ sub: 'alice' }), 'check-pce-connection'), { connected: true })
+  partial(t, await statusOf('bob'), { registered: false }, 'and nobody else')
 
   const entries = audit.filter(({ tool }) => tool === 'register-pce-credentials')
-  t.match(entries, [
+  partial(t, entries, [
     { phase: 'decision', decision: 'allowed', route: '/setup', sub: 'alice', role: 'operator' },
     { phase: 'outcome', outcome: 'success', route: '/setup' },
   ])
@@ -57,7 +58,7 @@ t.test('a key that the PCE does not take is a warning, not a loss', async (t) =>
   const { loggedIn, good, statusOf } = await startService(t)
   const alice = await loggedIn()
   t.equal((await alice.submit('/setup', { ...good, api_secret: 'SECRET-CANARY' })).statusCode, 303)
-  t.match(await statusOf(), { registered: true })
+  partial(t, await statusOf(), { registered: true })
   const { body } = await alice.get('/setup')
   t.match(
     body,
@@ -127,7 +128,7 @@ t.test('what is wrong stands beside its field, in words, and nothing comes back'
         t.notOk(body.replaceAll(provider.issuer, '').includes(value), `${value.slice(0, 20)} does not come back`)
     }
   }
-  t.match(await statusOf(), { registered: false })
+  partial(t, await statusOf(), { registered: false })
   const written = JSON.stringify([audit, log])
   t.notOk(written.includes(good.api_secret) || written.includes(good.api_key), 'and nothing of it is written anywhere')
 })
@@ -137,7 +138,7 @@ t.test('blanks around a value do not belong to it', async (t) => {
   const alice = await loggedIn()
   const padded = Object.fromEntries(Object.entries(good).map(([name, value]) => [name, ` ${value}\n`]))
   t.equal((await alice.submit('/setup', padded)).statusCode, 303)
-  t.match((await alice.get('/setup')).body, 'The PCE accepted them')
+  contains(t, (await alice.get('/setup')).body, 'The PCE accepted them')
 })
 
 t.test('fields that nobody asked for', async (t) => {
@@ -159,7 +160,7 @@ t.test('fields that nobody asked for', async (t) => {
     t.match(body, /Nothing was stored/)
     t.notOk(body.includes(good.api_secret))
   }
-  t.match(await statusOf(), { registered: false })
+  partial(t, await statusOf(), { registered: false })
   t.notOk('tls_verify' in {}, 'and no prototype has changed')
 })
 
@@ -175,7 +176,7 @@ t.test('removing', async (t) => {
   const alice = await loggedIn()
   await alice.submit('/setup', good)
   t.equal((await alice.submit('/setup/remove')).statusCode, 303)
-  t.match(await statusOf(), { registered: false })
+  partial(t, await statusOf(), { registered: false })
   t.match((await alice.get('/setup')).body, /credentials are removed[^]*Nothing yet/)
   t.equal((await alice.submit('/setup/remove')).statusCode, 303, 'twice is no error')
   t.match((await alice.get('/setup')).body, /no credentials to remove/)
@@ -187,7 +188,8 @@ t.test('testing the connection', async (t) => {
   const alice = await loggedIn()
   t.equal((await alice.submit('/setup/test')).statusCode, 303)
   t.match((await alice.get('/setup')).body, /class="notice bad" role="alert"[^]*The PCE could not be used/)
-  t.match(
+  partial(
+    t,
     audit.find(({ tool }) => tool === 'check-pce-connection'),
     { decision: 'denied', reason: 'no_pce_credentials', route: '/setup', client: 'lightMyRequest' },
     'is refused by the same gate as ever where nothing is registered',
@@ -225,24 +227,25 @@ t.test('programs with a bearer token', async (t) => {
 
   const bad = await program.post('/setup', { ...good, pce_port: 'x' }, plain)
   t.equal(bad.statusCode, 400)
-  t.match(bad.json(), { error: 'invalid_argument', problems: [{ path: '/pce_port' }] })
+  partial(t, bad.json(), { error: 'invalid_argument', problems: [{ path: '/pce_port' }] })
   t.notOk(bad.body.includes(good.api_secret))
 
   const done = await program.post('/setup', good, plain)
   t.equal(done.statusCode, 200, 'need no CSRF token')
-  t.match(done.json(), { status: 'ok', connection: { ok: true } })
+  partial(t, done.json(), { status: 'ok', connection: { ok: true } })
   t.notOk(done.body.includes(good.api_secret))
-  t.match(await statusOf('robot'), { registered: true })
+  partial(t, await statusOf('robot'), { registered: true })
 
-  t.match((await program.post('/setup/test', '', plain)).json(), { connected: true })
-  t.match((await program.post('/setup/remove', '', plain)).json(), { status: 'ok' })
-  t.match((await program.post('/setup/test', '', plain)).json(), { error: 'no_pce_credentials' })
-  t.match((await program.post('/setup/logout', '', plain)).json(), { status: 'ok' })
+  partial(t, (await program.post('/setup/test', '', plain)).json(), { connected: true })
+  partial(t, (await program.post('/setup/remove', '', plain)).json(), { status: 'ok' })
+  partial(t, (await program.post('/setup/test', '', plain)).json(), { error: 'no_pce_credentials' })
+  partial(t, (await program.post('/setup/logout', '', plain)).json(), { status: 'ok' })
 
   const anything = { ...plain, accept: '*/*' }
   const redirected = await program.post('/setup', good, anything)
   t.equal(redirected.statusCode, 303, 'one that takes anything is sent to the page')
-  t.match(
+  partial(
+    t,
     (await program.post('/setup', {}, anything)).json(),
     { error: 'invalid_argument' },
     'and reads errors as JSON',
@@ -264,7 +267,7 @@ t.test('bodies', async (t) => {
   for (const [type, body] of Object.entries(types)) {
     const answer = await alice.post('/setup', body, { 'content-type': type })
     t.equal(answer.statusCode, 415, type)
-    t.match(answer.body, 'application/x-www-form-urlencoded')
+    contains(t, answer.body, 'application/x-www-form-urlencoded')
   }
   const packed = await alice.post('/setup', { ...token, ...good }, { 'content-encoding': 'gzip' })
   t.equal(packed.statusCode, 415, 'compressed')
@@ -273,7 +276,7 @@ t.test('bodies', async (t) => {
     ['payload_too_large', ...Array<string>(4).fill('unsupported_media_type')],
     'each is in the audit log',
   )
-  t.match(refusals()[0], {
+  partial(t, refusals()[0], {
     route: '/setup',
     tool: 'register-pce-credentials',
     sub: 'alice',

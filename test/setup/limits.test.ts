@@ -5,6 +5,7 @@ import { defineTool, type AnyTool } from '../../tools/define.js'
 import { openTool } from '../contract/insecure-app.js'
 import { GROUP_OF, PUBLIC_URL, startService } from '../contract/authenticated-service.js'
 import { Browser } from '../identity/browser.js'
+import { contains, partial } from '../partial.js'
 import { startServed } from './served.js'
 
 const people = { alice: { groups: [GROUP_OF.reader] } }
@@ -72,7 +73,7 @@ t.test('the provider is asked for few tokens at a time', async (t) => {
   const refused = await alice.return()
   t.equal(refused.status, 503)
   t.match(refused.headers.get('retry-after'), /^[1-9]/)
-  t.match(refused.headers.get('content-type'), 'text/html')
+  contains(t, refused.headers.get('content-type'), 'text/html')
   t.match(await refused.text(), /The server is busy[^]*Reload this page/)
   t.equal(provider.seen.tokenRequests, AT_A_TIME)
 
@@ -112,7 +113,7 @@ t.test('logins of one address are limited together, and nothing but logins', asy
   for (const path of ['/setup/login', '/setup/callback?state=x']) {
     const refused = await send('GET', path, '2001:db8:1:2:ffff::9')
     t.equal(refused.statusCode, 429, `${path}, from another address of the same network`)
-    t.match(refused.headers, { 'retry-after': /^[1-9]/, 'content-type': /text\/html/ })
+    partial(t, refused.headers, { 'retry-after': /^[1-9]/, 'content-type': /text\/html/ })
     t.match(refused.body, /Too many attempts[^]*rate_limited/)
   }
   t.equal(provider.seen.requests, asked)
@@ -152,8 +153,8 @@ t.test('a visit of the page counts among what a caller has in flight', async (t)
   await arrived
   const second = await look('busy')
   t.equal(second.statusCode, 503)
-  t.match(second.headers, { 'retry-after': /^[1-9]/, 'content-type': /text\/html/ })
-  t.match(second.body, 'The server is busy')
+  partial(t, second.headers, { 'retry-after': /^[1-9]/, 'content-type': /text\/html/ })
+  contains(t, second.body, 'The server is busy')
   const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
   t.equal((await send(await tokenOf('busy'), ping)).statusCode, 503, 'at /mcp as well')
   const others = look('other')

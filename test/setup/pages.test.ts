@@ -4,6 +4,7 @@ import Database from 'libsql'
 import t from 'tap'
 import { startService as startAuthenticated } from '../contract/authenticated-service.js'
 import type { PerUserConfig } from '../../schemas/config.js'
+import { contains, partial } from '../partial.js'
 import { GROUP_OF, PUBLIC_URL, startService } from './service.js'
 import { hiddenFields } from './visitor.js'
 
@@ -24,7 +25,7 @@ t.test('whoever is not logged in', async (t) => {
       program.headers['www-authenticate'],
       `Bearer resource_metadata="${PUBLIC_URL}/.well-known/oauth-protected-resource", scope="svc-mcp.use"`,
     )
-    t.match(program.json(), { error: 'unauthorized', request_id: program.headers['x-request-id'] })
+    partial(t, program.json(), { error: 'unauthorized', request_id: program.headers['x-request-id'] })
   }
 
   const post = await visitor().post('/setup', good)
@@ -38,7 +39,7 @@ t.test('without a browser login configured', async (t) => {
   const page = await visitor().get('/setup')
   t.equal(page.statusCode, 401)
   t.match(page.headers['www-authenticate'], /^Bearer resource_metadata="/)
-  t.match(page.headers['content-type'], 'text/html')
+  contains(t, page.headers['content-type'], 'text/html')
   t.match(page.body, /send an access token in the Authorization header/)
   t.notMatch(page.body, /href="\/setup/, 'the page leads nowhere')
   for (const path of ['/setup/login', '/setup/callback?code=1&state=2']) {
@@ -54,8 +55,8 @@ t.test('a bearer token', async (t) => {
 
   const page = await visitor().get('/setup', { ...(await bearer()), ...ANYTHING })
   t.equal(page.statusCode, 200, 'opens the page')
-  t.match(page.headers['content-type'], 'text/html')
-  t.match(hiddenFields(page.body, '/setup'), { _csrf: /^.{20,}$/ }, 'whose form carries a CSRF token')
+  contains(t, page.headers['content-type'], 'text/html')
+  partial(t, hiddenFields(page.body, '/setup'), { _csrf: /^.{20,}$/ }, 'whose form carries a CSRF token')
   t.notMatch(page.body, /Log out/, 'there is no login to end')
 
   const refused = {
@@ -69,7 +70,7 @@ t.test('a bearer token', async (t) => {
     const answer = await visitor().get('/setup', headers)
     t.equal(answer.statusCode, 401, `${what}: refused, not sent to the login`)
     t.match(answer.headers['www-authenticate'], /^Bearer resource_metadata=/)
-    t.match(answer.headers['content-type'], 'text/html')
+    contains(t, answer.headers['content-type'], 'text/html')
   }
 })
 
@@ -117,7 +118,7 @@ t.test('the page', async (t) => {
       `default-src 'none'; style-src 'sha256-${hash}'; img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
     )
     t.notMatch(body, /<script|\son[a-z]+=|javascript:|style="|https?:\/\/(?!127)[^"]*"/i)
-    t.match(headers, {
+    partial(t, headers, {
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
       'x-frame-options': 'DENY',
@@ -185,7 +186,7 @@ t.test('hostile names are text', async (t) => {
 t.test('names cannot look like other names', async (t) => {
   const { loggedIn } = await startService(t)
   const { body } = await (await loggedIn({ sub: 'alice\u202Emoc.elpmaxe\u200B' })).get('/setup')
-  t.match(body, '<bdi>alice⟨U+202E⟩moc.elpmaxe⟨U+200B⟩</bdi>')
+  contains(t, body, '<bdi>alice⟨U+202E⟩moc.elpmaxe⟨U+200B⟩</bdi>')
 })
 
 t.test('under a path of its host', async (t) => {
@@ -214,7 +215,7 @@ t.test('other methods', async (t) => {
       const answer = await app.inject({ method, url, headers: { host: 'mcp.example.test', ...JSON_ONLY } })
       t.equal(answer.statusCode, 405, `${method} ${url}`)
       t.equal(answer.headers.allow, methods)
-      t.match(answer.json(), { error: 'method_not_allowed' })
+      partial(t, answer.json(), { error: 'method_not_allowed' })
     }
   }
   const foreign = await visitor().get('/setup', { host: 'evil.example' })
@@ -236,7 +237,7 @@ t.test('credentials that cannot be read', async (t) => {
   t.match(body, /credentials_unreadable[^]*Your stored PCE credentials cannot be read/)
   t.match(body, /name="pce_host"/, 'the form to register them again is there')
   t.equal((await alice.submit('/setup', good)).statusCode, 303)
-  t.match((await alice.get('/setup')).body, 'The PCE accepted them')
+  contains(t, (await alice.get('/setup')).body, 'The PCE accepted them')
 })
 
 t.test('in shared mode there is nothing at /setup', async (t) => {

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { GROUP_OF } from '../contract/authenticated-service.js'
 import { Browser } from '../identity/browser.js'
+import { contains } from '../partial.js'
 import { startServed } from './served.js'
 
 const VENDORS = ['plain', 'entra', 'okta', 'auth0', 'keycloak'] as const
@@ -17,8 +18,8 @@ for (const vendor of VENDORS) {
     page = await provider.logIn(browser, page, 'alice')
     t.equal(page.url, `${url}/setup`, 'and back')
     t.equal(page.status, 200)
-    t.match(page.body, '<bdi>oid-of-alice</bdi>')
-    t.match(page.body, '>operator<')
+    contains(t, page.body, '<bdi>oid-of-alice</bdi>')
+    contains(t, page.body, '>operator<')
     t.ok(page.body.includes(`<bdi>${provider.issuer}</bdi>`))
 
     page = await browser.submit(page, { ...good, label: 'payments' })
@@ -27,7 +28,7 @@ for (const vendor of VENDORS) {
 
     const other = new Browser()
     const again = await provider.logIn(other, await other.open(`${url}/setup`), 'alice')
-    t.match(again.body, '<bdi>payments</bdi>', 'another browser of the same person sees the same')
+    contains(t, again.body, '<bdi>payments</bdi>', 'another browser of the same person sees the same')
 
     browser.forget()
     t.ok((await browser.open(`${url}/setup`)).url.startsWith(provider.origin), 'without its cookie a browser is nobody')
@@ -45,7 +46,7 @@ t.test('Entra ID takes a scope by the name of its API alone', async (t) => {
   const qualified = await startServed(t, entra)
   const browser = new Browser()
   const first = await browser.open(`${qualified.url}/setup`)
-  t.match((await qualified.provider.logIn(browser, first, 'alice')).body, '>reader<')
+  contains(t, (await qualified.provider.logIn(browser, first, 'alice')).body, '>reader<')
 
   const bare = await startServed(t, { ...entra, oauth: { requestedScope: undefined } })
   const refused = await new Browser().open(`${bare.url}/setup`)
@@ -72,9 +73,9 @@ t.test('a provider that comes back', async (t) => {
   const down = await browser.open(`${url}/setup`)
   t.equal(down.status, 503)
   t.match(down.headers.get('retry-after'), /^[1-9]/)
-  t.match(down.body, 'Nobody can log in right now')
+  contains(t, down.body, 'Nobody can log in right now')
   await provider.start()
   clock.offset += 5_000
   const page = await provider.logIn(browser, await browser.open(`${url}/setup`), 'alice')
-  t.match(page.body, '<bdi>alice</bdi>', 'lets people in again')
+  contains(t, page.body, '<bdi>alice</bdi>', 'lets people in again')
 })

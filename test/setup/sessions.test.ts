@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { deriveSessionKey } from '../../plugins/setup/index.js'
+import { contains, partial } from '../partial.js'
 import { GROUP_OF, startService } from './service.js'
 import { hiddenFields, type Visitor } from './visitor.js'
 
@@ -31,7 +32,7 @@ t.test('the cookie', async (t) => {
   }
   t.ok(await isLoggedIn(browser))
   const page = await browser.get('/setup')
-  t.match(page.body, 'operator', 'the groups that decide the role are kept')
+  contains(t, page.body, 'operator', 'the groups that decide the role are kept')
 })
 
 t.test('the key of the cookie', async (t) => {
@@ -110,7 +111,8 @@ t.test('logging out', async (t) => {
   t.notOk(await isLoggedIn(stolen), 'a copy of it is worthless')
   t.ok(await isLoggedIn(other), 'another session of the same person goes on')
   t.equal((await alice.get('/setup/logout')).statusCode, 200, 'the page is there for anybody')
-  t.match(
+  partial(
+    t,
     await (await loggedIn()).post('/setup/logout', ''),
     { statusCode: 403 },
     'nobody is logged out by a foreign form',
@@ -140,7 +142,7 @@ t.test('a login makes a new session', async (t) => {
     const { headers } = await alice.get('/setup/login')
     await alice.get(`/setup/callback?${provider.comeBack(headers.location as string, { sub: 'bob' }).toString()}`)
     const { body } = await alice.get('/setup')
-    t.match(body, '<bdi>bob</bdi>')
+    contains(t, body, '<bdi>bob</bdi>')
     t.notMatch(body, 'no credentials to remove', 'not even what was to be said to them')
     t.notOk(await isLoggedIn(old), 'and their session is over')
   })

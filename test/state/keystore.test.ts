@@ -11,6 +11,7 @@ import type { PceCredentials } from '../../schemas/credentials.js'
 import { StartupError } from '../../schemas/config.js'
 import type { ToolError } from '../../schemas/errors.js'
 import type { SealedCredentials, State } from '../../schemas/state.js'
+import { partial } from '../partial.js'
 import { bytesOf, credentialsOf, directoryOf } from './support.js'
 
 /** Writes whose nonces are compared: `SVC_MCP_WRITES=100000` for the full loop. */
@@ -488,7 +489,7 @@ t.test('a damaged record keeps no change of the key from ending', async (t) => {
   await next.records.put(ALICE, { ...record, wrappedKey: record.wrappedKey.subarray(1) })
   await t.rejects(open(t, path), unfinished(path, 1))
   const back = await open(t, path, KEK, NEXT)
-  t.match(await back.keystore.rewrap(), { unreadable: 1 })
+  partial(t, await back.keystore.rewrap(), { unreadable: 1 })
   const alone = await open(t, path)
   await t.rejects(
     alone.keystore.find(ALICE).then((found) => found!.open()),
@@ -515,7 +516,7 @@ t.test('who registers or removes while the records are rewrapped wins', async (t
   for (const number of [0, 100]) await old.keystore.write(owners[number]!, credentialsOf('during'))
   for (const number of [1, 101]) await fresh.keystore.write(owners[number]!, credentialsOf('during'))
   for (const number of [2, 102]) await old.keystore.remove(owners[number]!)
-  t.match(await running, { unreadable: 0 })
+  partial(t, await running, { unreadable: 0 })
   const alone = await open(t, path, NEXT)
   for (const [number, owner] of owners.entries()) {
     const found = await alone.keystore.find(owner)
@@ -539,7 +540,7 @@ t.test('a store that fails makes calls fail, with the cause for the log', async 
       () => t.fail('it was served') as never,
       (error: ToolError) => error,
     )
-    t.match(error, { ...unavailable, cause: /is closed$/ })
+    partial(t, error, { ...unavailable, cause: { message: /is closed$/ } })
     t.notMatch(`${error.message} ${error.hint} ${JSON.stringify(error.details)} ${String(error.cause)}`, /CANARY/)
   }
   t.equal(found?.open().apiSecret, 'SECRET-CANARY', 'what was found before can still be opened')
@@ -550,7 +551,7 @@ t.test('a file that is no keystore stops the start under its own variable', asyn
   writeFileSync(path, 'x'.repeat(10_000))
   const error = await open(t, path).catch((error: Error) => error)
   t.type(error, StartupError)
-  t.match(error, { message: `MCP_KEYSTORE_PATH '${path}' is no SQLite file` })
+  partial(t, error, { message: `MCP_KEYSTORE_PATH '${path}' is no SQLite file` })
 })
 
 t.test('the keystore behaves as a map would, over restarts and changes of the key', async (t) => {

@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import type { StoredCredentials } from '../../schemas/credentials.js'
 import { openKeystoreFile } from '../../storage/keystore/open-keystore.js'
 import type { ToolError } from '../../schemas/errors.js'
+import { partial } from '../partial.js'
 import { bytesOf, directoryOf, startWorker, type Said, type Worker } from './support.js'
 
 /** The full loop is `SVC_MCP_KILLS=300`; a kill takes one to three seconds, most of them for the start of three processes. */
@@ -126,7 +127,7 @@ t.test('four processes that claim the same ids: each is given once', async (t) =
   const workers = [1, 2, 3, 4].map(() => startWorker(t, 'claim', { path, kek, first: 0, count }))
   await Promise.all(workers.map((worker) => worker.until(({ ready }) => ready === true)))
   for (const worker of workers) worker.go()
-  for (const end of await Promise.all(workers.map(({ ended }) => ended))) t.match(end, { code: 0, stderr: '' })
+  for (const end of await Promise.all(workers.map(({ ended }) => ended))) partial(t, end, { code: 0, stderr: '' })
   const claimed = workers.map(({ said }) => said.flatMap((line) => line.claimed ?? []))
   t.strictSame(claimed.flat().sort(), Array.from({ length: count }, (_, number) => `token-${number}`).sort())
   t.ok(claimed.filter((ids) => ids.length > 0).length > 1, 'more than one process was given some')
@@ -140,7 +141,7 @@ t.test('four processes on 100 users: no error reaches anybody, every answer is o
   const workers = names.map((name) => startWorker(t, 'mix', { path, kek: text(kek), owners, name }))
   await Promise.all(workers.map((worker) => worker.until(({ ready }) => ready === true)))
   for (const worker of workers) worker.go()
-  for (const end of await Promise.all(workers.map(({ ended }) => ended))) t.match(end, { code: 0, stderr: '' })
+  for (const end of await Promise.all(workers.map(({ ended }) => ended))) partial(t, end, { code: 0, stderr: '' })
   const secretsOf = (number: number) => names.map((name) => `${name}-${number}`)
   for (const { said } of workers) {
     for (const { read, secret } of said) if (read !== undefined) t.ok(secretsOf(read).includes(secret!))
@@ -161,7 +162,7 @@ t.test('four processes that make the same files: each file is made once', async 
   const workers = [1, 2, 3, 4].map(() => startWorker(t, 'make', { path, count }))
   await Promise.all(workers.map((worker) => worker.until(({ ready }) => ready === true)))
   for (const worker of workers) worker.go()
-  for (const end of await Promise.all(workers.map(({ ended }) => ended))) t.match(end, { code: 0, stderr: '' })
+  for (const end of await Promise.all(workers.map(({ ended }) => ended))) partial(t, end, { code: 0, stderr: '' })
   const said = workers.flatMap((worker) => worker.said)
   t.strictSame(
     said.flatMap(({ claimed }) => claimed ?? []).sort(),
@@ -205,14 +206,15 @@ t.test('whatever the umask, every file is 0600 and every new directory 0700', as
       files.map((name) => modeOf(`deep/er/${name}`)),
       ['600', '600', '600'],
     )
-    t.match(
+    partial(
+      t,
       worker.said,
       [{ warning: /was not there and has been created/ }, { ready: true }],
       'and there was nothing else to warn of',
     )
     t.equal(worker.said.length, 2)
     worker.go()
-    t.match(await worker.ended, { code: 0, stderr: '' })
+    partial(t, await worker.ended, { code: 0, stderr: '' })
   }
 })
 
@@ -233,8 +235,9 @@ t.test('a full disk refuses the call; the process lives, and goes on when there 
   const { status, stderr } = spawnSync('prlimit', ['--pid', String(worker.child.pid), '--fsize=unlimited:unlimited'])
   t.equal(status, 0, String(stderr))
   worker.go()
-  t.match(await worker.ended, { code: 0, stderr: '' })
-  t.match(
+  partial(t, await worker.ended, { code: 0, stderr: '' })
+  partial(
+    t,
     worker.said.find(({ relieved }) => relieved !== undefined),
     { relieved: true },
     'a refused claim used nothing up',
@@ -266,19 +269,19 @@ t.test('what may not be written stops the start, and nothing is begun anew', asy
   t.strictSame(await run(path), [{ opened: true }])
 
   spawnSync('chmod', ['400', path])
-  t.match(await run(path), [{ refused: `MCP_STATE_PATH '${path}' cannot be written: EACCES on '${path}'` }])
+  partial(t, await run(path), [{ refused: `MCP_STATE_PATH '${path}' cannot be written: EACCES on '${path}'` }])
   spawnSync('chmod', ['600', path])
 
   spawnSync('chmod', ['500', directory])
-  t.match(await run(path), [{ refused: `MCP_STATE_PATH '${path}' cannot be written: EACCES on '${directory}'` }])
+  partial(t, await run(path), [{ refused: `MCP_STATE_PATH '${path}' cannot be written: EACCES on '${directory}'` }])
   const other = join(directory, 'other.db')
-  t.match(await run(other), [{ refused: `MCP_STATE_PATH '${other}' cannot be created: EACCES` }])
+  partial(t, await run(other), [{ refused: `MCP_STATE_PATH '${other}' cannot be created: EACCES` }])
   spawnSync('chmod', ['700', directory])
 
   mkdirSync(join(directory, 'closed'), { mode: 0o000 })
   give(join(directory, 'closed'))
   const hidden = join(directory, 'closed', 'state.db')
-  t.match(await run(hidden), [{ refused: `MCP_STATE_PATH '${hidden}' cannot be reached: EACCES` }])
+  partial(t, await run(hidden), [{ refused: `MCP_STATE_PATH '${hidden}' cannot be reached: EACCES` }])
   t.strictSame(await run(path), [{ opened: true }])
   t.strictSame(
     readdirSync(directory).filter((name) => !/-(wal|shm)$/.test(name)),

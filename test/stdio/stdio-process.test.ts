@@ -9,6 +9,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import t from 'tap'
 import { bundleProgram } from '../bundle-program.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
+import { partial } from '../partial.js'
 
 const PROGRAM = bundleProgram('stdio')
 const children: ChildProcess[] = []
@@ -55,14 +56,15 @@ t.test('what keeps it from starting', async (t) => {
     start({}, { args: ['--help'] }).ended,
     start({}, { args: ['--version'] }).ended,
   ])
-  t.match(
+  partial(
+    t,
     missing,
     { code: 1, stdout: '', stderr: 'Missing required env vars: PCE_HOST, API_SECRET\n' },
     'one line names all that is missing',
   )
-  t.match(unknown, { code: 1, stdout: '', stderr: /--port/ })
-  t.match(help, { code: 0, stdout: /PCE_HOST/ })
-  t.match(version, { code: 0, stdout: /^\d+\.\d+\.\d+\S*\n$/ })
+  partial(t, unknown, { code: 1, stdout: '', stderr: /--port/ })
+  partial(t, help, { code: 0, stdout: /PCE_HOST/ })
+  partial(t, version, { code: 0, stdout: /^\d+\.\d+\.\d+\S*\n$/ })
 })
 
 t.test('the SDK client works with it, and its .env stands behind the real environment', async (t) => {
@@ -84,7 +86,7 @@ t.test('the SDK client works with it, and its .env stands behind the real enviro
     stderr: 'ignore',
   })
   await client.connect(transport)
-  t.match(client.getServerVersion(), {
+  partial(t, client.getServerVersion(), {
     name: 'svc-mcp',
     version: (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string })
       .version,
@@ -103,7 +105,7 @@ t.test('the SDK client works with it, and its .env stands behind the real enviro
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>)
-  t.match(entries, [
+  partial(t, entries, [
     {
       phase: 'decision',
       decision: 'allowed',
@@ -124,10 +126,10 @@ t.test('garbage does not end it, and standard output stays JSON-RPC', async (t) 
   for (let line = 0; line < 3; line++) child.stdin.write(`${'garbage '.repeat(131_072)}\n`)
   child.stdin.write(Buffer.from([0x00, 0xff, 0xfe, 0x0a]))
   say({ id: 1, method: 'ping' })
-  for (let line = 0; line < 4; line++) t.match(await answer(), { jsonrpc: '2.0', id: null, error: { code: -32700 } })
+  for (let line = 0; line < 4; line++) partial(t, await answer(), { jsonrpc: '2.0', id: null, error: { code: -32700 } })
   t.same(await answer(), { result: {}, jsonrpc: '2.0', id: 1 }, 'a ping is answered before initialize')
   say({ id: 2, method: 'tools/call', params: { name: 'check-pce-connection', arguments: {} } })
-  t.match(await answer(), { id: 2, result: { structuredContent: {} } })
+  partial(t, await answer(), { id: 2, result: { structuredContent: {} } })
   child.stdin.end()
   t.equal((await ended).code, 0)
   for (const line of output.stdout.trim().split('\n')) t.equal(JSON.parse(line).jsonrpc, '2.0')
@@ -142,7 +144,8 @@ t.test('the end of input', async (t) => {
   piped.child.stdin.end()
   const { code, stdout } = await piped.ended
   t.equal(code, 0)
-  t.match(
+  partial(
+    t,
     stdout
       .trim()
       .split('\n')
@@ -173,7 +176,8 @@ t.test('the end of input', async (t) => {
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>)
-  t.match(
+  partial(
+    t,
     entries,
     [
       { phase: 'decision', decision: 'allowed' },
@@ -194,7 +198,7 @@ t.test('a hangup opens the audit log anew and ends nothing', async (t) => {
   while (!existsSync(audit)) await new Promise((resolve) => setImmediate(resolve))
   for (let id = 1; id <= 5; id++) {
     say({ id, method: 'ping' })
-    t.match(await answer(), { id, result: {} })
+    partial(t, await answer(), { id, result: {} })
   }
   child.stdin.end()
   t.equal((await ended).code, 0)

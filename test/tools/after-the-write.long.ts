@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { tools } from '../../tools/index.js'
 import type { Fault } from '../../pce-simulator/http/inject-faults.js'
 import type { RecordedRequest } from '../../pce-simulator/index.js'
+import { partial } from '../partial.js'
 import { NOW, startBench, type Bench, type Json } from './harness.js'
 
 /** Objects that nothing has touched yet, told from those of other scenes by their number. */
@@ -262,7 +263,8 @@ for (const [name, toArgs] of Object.entries(CALLS)) {
       for (const fault of STRIKES) {
         await t.test(`its write ${place + 1}: ${fault.kind} ${fault.status ?? ''}`, async (t) => {
           const { error } = await strike(t, place, { ...fault, path: WRITES, method, skip, times: 20 })
-          if (fault === REFUSED) t.match(error, { error: 'pce_error', token: 'odd_token' }, 'a refusal leaves no doubt')
+          if (fault === REFUSED)
+            partial(t, error, { error: 'pce_error', token: 'odd_token' }, 'a refusal leaves no doubt')
           if (fault === UNAVAILABLE && method !== 'POST')
             t.equal(error?.error, 'pce_error', 'nor does what never worked')
         })
@@ -276,8 +278,8 @@ for (const [name, toArgs] of Object.entries(CALLS)) {
             const then: Fault = { kind: 'status', status, ...struck, skip: 0 }
             const { answer, error } = await strike(t, place, { kind: 'commit-then-drop', ...struck, times: 1 }, then)
             if (method === 'DELETE' && status === 404) t.ok(answer, 'what is gone is deleted')
-            else t.match(error, { error: 'outcome_unknown', http_status: status, token: 'service_unavailable' })
-            if (place > 0) t.match(error, { partial: true }, 'and nothing is taken back')
+            else partial(t, error, { error: 'outcome_unknown', http_status: status, token: 'service_unavailable' })
+            if (place > 0) partial(t, error, { partial: true }, 'and nothing is taken back')
           },
         )
       }
@@ -287,12 +289,12 @@ for (const [name, toArgs] of Object.entries(CALLS)) {
           const before = requests.slice(0, requests.indexOf(writes[place]!))
           const reads = { path: /./, method: 'GET', skip: before.filter(isRead).length, times: 1000 }
           const { error } = await strike(t, place, { ...TAKEN, ...struck }, { ...UNAVAILABLE, ...reads })
-          t.match(error, { error: 'pce_error', http_status: 406, token: 'odd_token' }, 'the refusal is told')
+          partial(t, error, { error: 'pce_error', http_status: 406, token: 'odd_token' }, 'the refusal is told')
         })
 
         await t.test(`its write ${place + 1} is accepted without a word on what was created`, async (t) => {
           const { error } = await strike(t, place, { kind: 'status', status: 201, body: {}, ...struck })
-          t.match(error, { error: 'outcome_unknown', message: /accepted.*cannot be read. Look before repeating it/ })
+          partial(t, error, { error: 'outcome_unknown', message: /accepted.*cannot be read. Look before repeating it/ })
         })
       }
 
@@ -303,7 +305,7 @@ for (const [name, toArgs] of Object.entries(CALLS)) {
           t.ok(answer, 'the last is done, and so is the call')
           return
         }
-        t.match(error, { error: 'cancelled', rolled_back: true }, 'the others are taken back')
+        partial(t, error, { error: 'cancelled', rolled_back: true }, 'the others are taken back')
         const begun = sent.filter((request) => isWrite(request) && request.method !== 'DELETE')
         t.equal(begun.length, place + 1, 'and none is begun')
       })
@@ -315,7 +317,7 @@ for (const [name, toArgs] of Object.entries(CALLS)) {
           async (t) => {
             const write = { ...REFUSED, path: WRITES, method, skip, times: 20 }
             const { error } = await strike(t, place, write, { ...fault, path: /./, method: 'DELETE', times: 1000 })
-            t.match(error, { error: 'pce_error', token: 'odd_token', partial: true })
+            partial(t, error, { error: 'pce_error', token: 'odd_token', partial: true })
           },
         )
       }

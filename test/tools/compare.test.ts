@@ -1,5 +1,6 @@
 /** compare-draft-active: what waits for provisioning, field by field and rule by rule, and what it does to permitted traffic. */
 import t from 'tap'
+import { partial } from '../partial.js'
 import { startBench, type Bench, type Json } from './harness.js'
 
 const TOOL = 'compare-draft-active'
@@ -128,7 +129,7 @@ t.test('nothing pending is in_sync, and costs one request', async (t) => {
   const bench = await startBench(t)
   bench.simulator.clearRequests()
   const answer = await bench.ok(TOOL)
-  t.match(answer, { status: 'in_sync', message: /Nothing is pending/, total_pending_changes: 0, truncated: false })
+  partial(t, answer, { status: 'in_sync', message: /Nothing is pending/, total_pending_changes: 0, truncated: false })
   t.same(answer.changes, {})
   t.equal(bench.simulator.requests.length, 1)
   await bench.fails(TOOL, { resource_type: 'labels' }, 'invalid_argument')
@@ -543,7 +544,7 @@ t.test('what is shown of each kind of change', async (t) => {
   await pce.delete(ids.sleeping!, { includeOrg: false })
   await pce.delete(ids.denying!, { includeOrg: false })
   const answer = await bench.ok(TOOL)
-  t.match(answer, {
+  partial(t, answer, {
     total_pending_changes: 3,
     total_unfiltered: 3,
     filter: 'all',
@@ -555,7 +556,7 @@ t.test('what is shown of each kind of change', async (t) => {
   t.notOk('status' in answer)
   const { partner, allowing, denying } = rowsOf(answer)
 
-  t.match(partner, {
+  partial(t, partner, {
     group: 'created',
     href: list.href,
     type: 'ip_lists',
@@ -566,7 +567,7 @@ t.test('what is shown of each kind of change', async (t) => {
       { field: 'name', draft: 'partner', active: null },
     ],
   })
-  t.match(allowing, { group: 'updated', href: ids.allowing })
+  partial(t, allowing, { group: 'updated', href: ids.allowing })
   t.same(allowing.fields, [])
   t.same(
     allowing.rules.map(({ href, change, rule_type: type }: Json) => [href, change, type]),
@@ -576,7 +577,7 @@ t.test('what is shown of each kind of change', async (t) => {
     ],
     'changed rules alone, one by one',
   )
-  t.match(allowing.rules[0], {
+  partial(t, allowing.rules[0], {
     updated_by: { href: '/users/1', name: 'admin@example.com' },
     updated_at: /^2026-06-15T/,
     fields: [
@@ -588,7 +589,18 @@ t.test('what is shown of each kind of change', async (t) => {
       { field: 'description', draft: 'api only' },
     ],
   })
-  t.match(denying, { group: 'deleted', fields: [{ field: 'enabled', draft: null, active: true }] })
+  partial(t, denying, {
+    group: 'deleted',
+    fields: [
+      { field: 'enabled', draft: null, active: true },
+      { field: 'name', draft: null, active: 'denying' },
+      {
+        field: 'scopes',
+        draft: null,
+        active: [[{ label: { key: 'app', value: 'payments' } }, { label: { key: 'env', value: 'prod' } }]],
+      },
+    ],
+  })
   t.same(
     denying.rules.map(({ change, rule_type: type }: Json) => `${change} ${type}`),
     [...Array.from({ length: 4 }, () => 'removed deny'), 'removed override_deny'],
@@ -596,7 +608,7 @@ t.test('what is shown of each kind of change', async (t) => {
 
   await t.test('a type alone, and one of which nothing is pending', async (t) => {
     const lists = await bench.ok(TOOL, { resource_type: 'ip_lists' })
-    t.match(lists, {
+    partial(t, lists, {
       total_pending_changes: 1,
       total_unfiltered: 3,
       created_count: 1,
@@ -605,7 +617,7 @@ t.test('what is shown of each kind of change', async (t) => {
     })
     t.same(Object.keys(rowsOf(lists)), ['partner'])
     const none = await bench.ok(TOOL, { resource_type: 'services' })
-    t.match(none, { total_pending_changes: 0, total_unfiltered: 3, message: /type services/ })
+    partial(t, none, { total_pending_changes: 0, total_unfiltered: 3, message: /type services/ })
     t.notOk('status' in none, 'other things are not in sync')
     t.notMatch(none.message, /are the same/)
   })
@@ -623,8 +635,8 @@ t.test('what is shown of each kind of change', async (t) => {
     const changes = { rule_sets: [{ href: ids.allowing, name: 'allowing', update_type: 'restore' }] }
     simulator.faults.add({ kind: 'status', path: /sec_policy\/pending$/, status: 200, times: 1, body: changes })
     const other = await bench.ok(TOOL)
-    t.match(other, { total_pending_changes: 1, created_count: 0, updated_count: 0, deleted_count: 0 })
-    t.match(other.changes.other, [{ name: 'allowing', rules: [{ change: 'changed' }, { change: 'removed' }] }])
+    partial(t, other, { total_pending_changes: 1, created_count: 0, updated_count: 0, deleted_count: 0 })
+    partial(t, other.changes.other, [{ name: 'allowing', rules: [{ change: 'changed' }, { change: 'removed' }] }])
   })
 
   await t.test('an old release keeps deny rules apart', async (t) => {
@@ -646,15 +658,15 @@ t.test('what is shown of each kind of change', async (t) => {
       const body = [{ token: 'forbidden_error', message: 'Not\u202e yours' }]
       simulator.faults.add({ kind: 'status', path, status: 403, times: 1, body })
       const partly = await bench.ok(TOOL)
-      t.match(partly, { total_pending_changes: 3, updated_count: 1 })
+      partial(t, partly, { total_pending_changes: 3, updated_count: 1 })
       const row = rowsOf(partly).allowing
-      t.match(row, { group: 'updated', diff_error: /403.*Not⟨U\+202E⟩ yours/ })
+      partial(t, row, { group: 'updated', diff_error: /403.*Not⟨U\+202E⟩ yours/ })
       for (const missing of ['fields', 'rules', 'effect', 'risks']) t.notOk(missing in row, `${missing} is left open`)
-      t.match(rowsOf(partly).partner, { effect: 'neutral' })
+      partial(t, rowsOf(partly).partner, { effect: 'neutral' })
     }
     const path = new RegExp(`/active/rule_sets/${ids.allowing!.split('/').at(-1)}$`)
     simulator.faults.add({ kind: 'status', path, status: 200, times: 1, body: [] })
-    t.match(rowsOf(await bench.ok(TOOL)).allowing, { diff_error: /no object/ })
+    partial(t, rowsOf(await bench.ok(TOOL)).allowing, { diff_error: /no object/ })
   })
 
   await t.test('deny rules that cannot be read leave the difference open too', async (t) => {
@@ -670,7 +682,7 @@ t.test('what is shown of each kind of change', async (t) => {
       },
       { kind: 'status', path: new RegExp(`/active/rule_sets/${id}/deny_rules$`), status: 403, times: 9 },
     )
-    t.match(rowsOf(await bench.ok(TOOL)).denying, { diff_error: /403/, effect: undefined })
+    partial(t, rowsOf(await bench.ok(TOOL)).denying, { diff_error: /403/, effect: undefined })
     simulator.faults.clear()
   })
 
@@ -683,7 +695,7 @@ t.test('what is shown of each kind of change', async (t) => {
     simulator.faults.add({ kind: 'status', path: /\/active\/enforcement_boundaries$/, status: 403, times: 1 })
     const { allowed } = rowsOf(await bench.ok(TOOL))
     t.notOk('effect' in allowed)
-    t.match(allowed.fields, [{ field: 'ip_ranges' }])
+    partial(t, allowed.fields, [{ field: 'ip_ranges' }])
     simulator.faults.add({ kind: 'status', path: /\/(?:draft|active)\/enforcement_boundaries$/, status: 404, times: 2 })
     t.equal(rowsOf(await bench.ok(TOOL)).allowed.effect, 'widening', 'a release without boundaries has none')
   })
@@ -825,7 +837,7 @@ t.test('many changes', async (t) => {
     const answer = await bench.ok(TOOL, { max_results: 10_000 })
     t.ok(simulator.requests.length <= 260, `${simulator.requests.length} requests`)
     t.equal(answer.truncated, true)
-    t.match(answer.changes.created[0], { diff_error: /404/ })
+    partial(t, answer.changes.created[0], { diff_error: /404/ })
   })
 
   await t.test('at most four of them are under way at once', async (t) => {
@@ -850,8 +862,8 @@ t.test('a change that is larger than an answer shows what differs, as much as fi
   await pce.ipLists.update(list.href, { ip_ranges: Array.from({ length: 2001 }, (_, n) => range(n + 1)) })
   const long = await bench.ok(TOOL)
   t.ok(Buffer.byteLength(JSON.stringify(long)) <= 10_000)
-  t.match(rowsOf(long).long, { omitted: /items that differ/, effect: 'neutral' })
-  t.match(rowsOf(long).long.fields, [
+  partial(t, rowsOf(long).long, { omitted: /items that differ/, effect: 'neutral' })
+  partial(t, rowsOf(long).long.fields, [
     {
       field: 'ip_ranges',
       draft: [range(2000), range(2001)].map(({ from_ip }) => ({ from_ip })),
@@ -871,7 +883,7 @@ t.test('a change that is larger than an answer shows what differs, as much as fi
   const first = await bench.ok(TOOL)
   t.ok(Buffer.byteLength(JSON.stringify(first)) <= 10_000)
   const { wide } = rowsOf(first)
-  t.match(wide, { risks: ['override_deny'], omitted: / of 60 rules are shown/ })
+  partial(t, wide, { risks: ['override_deny'], omitted: / of 60 rules are shown/ })
   t.notOk('effect' in wide, 'effect and risks are those of all rules, whether shown or not')
   t.equal(wide.rules.length, Number(/(\d+) of 60/.exec(wide.omitted)![1]))
   const next = first.truncated ? await bench.ok(TOOL, { cursor: first.next_cursor }) : { changes: {} }

@@ -13,6 +13,7 @@ import {
   type HandMadeRuleSet,
 } from './hand-made.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
+import { contains, partial } from '../partial.js'
 import { startServer, type Reply } from '../pce-client/support.js'
 import { benchOf, startBench, type Bench, type Json } from './harness.js'
 
@@ -361,7 +362,7 @@ t.test('high-risk ports', async (t) => {
   for (const [at, [what, , status, counts]] of cases.entries()) {
     const finding = all[at]!['SEG-3']
     t.equal(finding.status, status, `${what}: ${finding.detail}`)
-    t.match(finding.evidence.counts, counts, what)
+    partial(t, finding.evidence.counts, counts, what)
     const offends = status === 'FAIL' || status === 'WARNING'
     t.equal(finding.evidence.flows?.length ?? 0, offends ? 1 : 0, `${what}: flows that offend are shown, and no others`)
   }
@@ -417,8 +418,8 @@ t.test('policy coverage', async (t) => {
   for (const [at, [allowed, open, status, text]] of cases.entries()) {
     const finding = all[at]!['SC-7']
     t.equal(finding.status, status, `${allowed} : ${open}`)
-    t.match(finding.detail, text)
-    t.match(finding.evidence.counts, {
+    contains(t, finding.detail, text)
+    partial(t, finding.evidence.counts, {
       allowed,
       potentially_blocked: open,
       blocked: 0,
@@ -439,7 +440,7 @@ t.test('policy coverage', async (t) => {
       'general',
     )
     t.equal(found['SEG-4'].status, 'PASS')
-    t.match(found['SEG-4'].evidence.counts, { allowed: 9, potentially_blocked: 1, inside_one_application: 20 })
+    partial(t, found['SEG-4'].evidence.counts, { allowed: 9, potentially_blocked: 1, inside_one_application: 20 })
   })
   await t.test('only blocked traffic is decided traffic', async (t) => {
     const found = await judge(t, { hosts: PAIR('full'), flows: [{ from: '10.9.9.9', to: 'web' }] }, 'general')
@@ -469,7 +470,7 @@ t.test('policy coverage', async (t) => {
       },
       'general',
     )
-    t.match(found['SEG-4'].evidence.counts, { allowed: 0, potentially_blocked: 2 })
+    partial(t, found['SEG-4'].evidence.counts, { allowed: 0, potentially_blocked: 2 })
   })
   await t.test('selective mode: allowed may mean that no deny rule matched', async (t) => {
     const parts = { hosts: PAIR('selective'), flows: [{ from: '10.9.9.9', to: 'web' }] }
@@ -538,7 +539,7 @@ t.test('policy coverage', async (t) => {
     ]
     const found = await judge(t, { hosts, flows, ruleSets: [{ name: 'in', scope: '', allow }] }, 'swift-csp')
     t.equal(found['SWIFT-2.1'].status, 'PASS')
-    t.match(found['SWIFT-2.1'].evidence.counts, { allowed: 1, potentially_blocked: 0 })
+    partial(t, found['SWIFT-2.1'].evidence.counts, { allowed: 1, potentially_blocked: 0 })
     const outside = await judge(t, { hosts, flows: flows.slice(1) }, 'swift-csp')
     t.equal(outside['SWIFT-2.1'].status, 'NOT_ASSESSED')
   })
@@ -569,7 +570,7 @@ t.test('enforcement', async (t) => {
   const scope = { app_name: 'payments', env_name: 'staging' }
   const finding = (await judge(t, staging, 'general', scope))['SEG-2']
   t.equal(finding.status, 'PASS', 'a rollout outside production may still report only')
-  t.match(finding, {
+  partial(t, finding, {
     detail: '1 other workload not enforcing, only reporting.',
     evidence: { counts: { reporting_only: 1 }, workloads: ['web'] },
   })
@@ -615,7 +616,7 @@ t.test('ringfence', async (t) => {
   })
   const draft = byId(await bench.ok('compliance-check', PAYMENTS))['SEG-1']
   t.equal(draft.status, 'FAIL', 'a draft is not in force')
-  t.match(draft.detail, 'not provisioned')
+  contains(t, draft.detail, 'not provisioned')
   await bench.ok('provision-policy', {})
   t.equal(byId(await bench.ok('compliance-check', PAYMENTS))['SEG-1'].status, 'PASS', 'now it is')
   await bench.ok('update-ruleset', { name: 'RF-payments-prod', enabled: false })
@@ -627,14 +628,14 @@ t.test('ringfence', async (t) => {
   await bench.ok('provision-policy', {})
   const disabled = byId(await bench.ok('compliance-check', PAYMENTS))['SEG-1']
   t.equal(disabled.status, 'FAIL')
-  t.match(disabled.detail, 'disabled')
+  contains(t, disabled.detail, 'disabled')
 
   const test = { test: { ip: '10.0.5.1', labels: 'app=payments env=test' } }
   const each = await active(t, [RINGFENCE], { app_name: 'payments' }, test)
   t.equal(each.status, 'WARNING', 'one of two environments')
   t.same(each.evidence.rule_sets, ['RF-payments-test: missing', 'RF-payments-prod: in force'])
   const whole = await active(t, [RINGFENCE], {}, test)
-  t.match(whole, {
+  partial(t, whole, {
     status: 'INFO',
     detail: /^1 of 2 applications/,
     evidence: { counts: { rf_rule_sets: 1, ringfenced: 1 } },
@@ -804,14 +805,15 @@ t.test('label completeness and known dependencies', async (t) => {
   const inventory = async (hosts: HandMadeEstate['hosts'], args?: object) =>
     (await judge(t, { hosts: hosts!, labels: ['app=ghost'] }, 'iso-27001', args))['A.5.9']
   t.equal((await inventory(many(3, 0))).status, 'PASS')
-  t.match(await inventory(many(9, 1)), {
+  partial(t, await inventory(many(9, 1)), {
     status: 'WARNING',
     evidence: { counts: { without_loc: 1, without_role: 0 }, workloads: ['bad0'] },
   })
-  t.match(await inventory(many(8, 1)), { status: 'FAIL', evidence: { counts: { workloads: 9, incomplete: 1 } } })
+  partial(t, await inventory(many(8, 1)), { status: 'FAIL', evidence: { counts: { workloads: 9, incomplete: 1 } } })
   t.equal((await inventory(many(1, 0), { app_name: 'ghost' })).status, 'NOT_ASSESSED')
   const unmanaged = { ...many(1, 0), printer: { ip: '10.0.9.1', managed: false } }
-  t.match(
+  partial(
+    t,
     await inventory(unmanaged, {}),
     { status: 'FAIL', evidence: { workloads: ['printer'] } },
     'machines without agent are assets too',
@@ -835,7 +837,7 @@ t.test('label completeness and known dependencies', async (t) => {
   const [good, fair, poor, silent, incomplete] = all.map((found) => found['DORA-8.1'])
   t.equal(good.status, 'PASS', '90 %')
   t.equal(fair.status, 'WARNING')
-  t.match(poor, { status: 'FAIL', evidence: { counts: { rows: 19, unknown_ends: 10 } } })
+  partial(t, poor, { status: 'FAIL', evidence: { counts: { rows: 19, unknown_ends: 10 } } })
   t.equal(silent.status, 'NOT_ASSESSED', 'complete labels say nothing of dependencies')
   t.equal(incomplete.status, 'FAIL', 'one demand that fails is enough')
 })
@@ -953,7 +955,7 @@ t.test('audit trail and watched workloads', async (t) => {
   ] as const) {
     const empty = await finding(framework, id)
     t.equal(empty.status, 'WARNING', `${id}: no event`)
-    t.match(empty.evidence.counts, { events: 0, syslog_destinations: 1, remote_destinations: 0 })
+    partial(t, empty.evidence.counts, { events: 0, syslog_destinations: 1, remote_destinations: 0 })
   }
   await bench.ok('create-label', { key: 'role', value: 'new' })
   await bench.fails('create-label', { key: 'role', value: 'new' }, 'already_exists')
@@ -963,7 +965,7 @@ t.test('audit trail and watched workloads', async (t) => {
     ['nist', 'SI-4'],
     ['dora', 'DORA-10.1'],
   ] as const)
-    t.match(await finding(framework, id), { status: 'PASS', evidence: { counts: { events: 1 } } }, id)
+    partial(t, await finding(framework, id), { status: 'PASS', evidence: { counts: { events: 1 } } }, id)
   bench.advance(40 * 86_400_000)
   t.equal((await finding('swift-csp', 'SWIFT-6.4')).status, 'WARNING', 'an event before the window is not of it')
 
@@ -975,9 +977,10 @@ t.test('audit trail and watched workloads', async (t) => {
     await one.ok('create-label', { key: 'role', value: 'new' })
     return byId(await one.ok('compliance-check', { framework: 'nist', ...PAYMENTS }))['SI-4']
   }
-  t.match(await watched(offline), { status: 'WARNING', evidence: { counts: { offline: 1 }, workloads: ['db'] } })
+  partial(t, await watched(offline), { status: 'WARNING', evidence: { counts: { offline: 1 }, workloads: ['db'] } })
   t.equal((await watched({ db: offline.db })).status, 'FAIL')
-  t.match(
+  partial(
+    t,
     await watched(PAIR('full'), ({ workloads }) => Object.assign(workloads[0]!, { visibility_level: 'flow_off' })),
     { status: 'WARNING', evidence: { counts: { not_reporting_flows: 1 }, workloads: ['web'] } },
   )
@@ -998,17 +1001,17 @@ t.test('vulnerability scans', async (t) => {
   const pci = async () => byId(await bench.ok('compliance-check', { framework: 'pci-dss', ...PAYMENTS }))['PCI-6.1']
   const dora = async () => byId(await bench.ok('compliance-check', { framework: 'dora', ...PAYMENTS }))['DORA-25.1']
   t.equal((await pci()).status, 'NOT_ASSESSED')
-  t.match(await pci(), { detail: /no vulnerability report/ })
+  partial(t, await pci(), { detail: /no vulnerability report/ })
   t.equal((await dora()).status, 'NOT_ASSESSED')
   await scan('old', { exported_at: '2026-01-01T00:00:00Z', scanned_ips: ['10.0.0.1', '10.0.0.2'] })
   t.equal((await pci()).status, 'WARNING', 'long ago')
-  t.match(await dora(), { status: 'INFO', evidence: { counts: { reports: 1, recent_reports: 0 } } })
+  partial(t, await dora(), { status: 'INFO', evidence: { counts: { reports: 1, recent_reports: 0 } } })
   await scan('vague', { exported_at: '2026-06-10T00:00:00Z' })
   t.equal((await pci()).status, 'INFO', 'of what, it does not say')
   await scan('other', { exported_at: '2026-06-10T00:00:00Z', scanned_ips: ['10.0.0.11'] })
-  t.match(await pci(), { status: 'FAIL', evidence: { counts: { not_scanned: 2 } } }, 'other machines')
+  partial(t, await pci(), { status: 'FAIL', evidence: { counts: { not_scanned: 2 } } }, 'other machines')
   await scan('half', { exported_at: '2026-06-10T00:00:00Z', scanned_ips: ['10.0.0.1'] })
-  t.match(await pci(), { status: 'WARNING', evidence: { workloads: ['db'] } })
+  partial(t, await pci(), { status: 'WARNING', evidence: { workloads: ['db'] } })
   await scan('rest', { exported_at: '2026-06-11T00:00:00Z', scanned_ips: ['10.0.0.2'] })
   t.equal((await pci()).status, 'PASS')
   t.equal((await dora()).status, 'INFO', 'a scan is one test of many')
@@ -1022,7 +1025,7 @@ t.test('a control with several demands', async (t) => {
     { hosts: { ...hosts, web: { ...server('full'), online: false } }, flows: [risky], ruleSets: [OPEN] },
     'cis',
   )
-  t.match(cis['CIS-13'], {
+  partial(t, cis['CIS-13'], {
     status: 'FAIL',
     detail: /WARNING: 1 workload.*FAIL: 1 row/,
     evidence: { workloads: ['web'], counts: { offline: 1, allowed_from_unlabelled: 1 } },
@@ -1055,7 +1058,7 @@ t.test('a control with several demands', async (t) => {
 })
 
 t.test('the score counts what was judged, and says how', async (t) => {
-  t.match(scoreVerdicts(['PASS', 'PASS', 'WARNING', 'INFO', 'NOT_ASSESSED']), {
+  partial(t, scoreVerdicts(['PASS', 'PASS', 'WARNING', 'INFO', 'NOT_ASSESSED']), {
     compliance_score: 66.7,
     summary: { total_checks: 5, passed: 2, failed: 0, warnings: 1, info: 1, not_assessed: 1 },
   })
@@ -1090,7 +1093,7 @@ t.test('the score counts what was judged, and says how', async (t) => {
   t.match(advice('NOT_ASSESSED', 'INFO'), /^None of 2 checks could be judged/)
 
   const answer = await (await start(t, { hosts: PAIR('full') })).ok('compliance-check', PAYMENTS)
-  t.match(answer, {
+  partial(t, answer, {
     framework: 'General segmentation',
     scope: { app: 'payments', env: 'prod', lookback_days: 30 },
     compliance_score: 50,
@@ -1101,7 +1104,7 @@ t.test('the score counts what was judged, and says how', async (t) => {
     flows_truncated: false,
     analysed: { rows: 0, row_limit: 200_000 },
   })
-  t.match(answer.score_formula, 'PASS / (PASS + FAIL + WARNING)')
+  contains(t, answer.score_formula, 'PASS / (PASS + FAIL + WARNING)')
   for (const { id, description, looked_at: looked, status, evidence } of answer.findings) {
     t.ok(description.length > 10 && looked.length > 10, `${id}: what it asks for and looked at`)
     if (['PASS', 'FAIL', 'WARNING'].includes(status)) t.ok(Object.keys(evidence.counts).length > 0, `${id}: evidence`)
@@ -1184,14 +1187,14 @@ t.test('of labels that nothing has nothing is judged, whatever the PCE does as a
     for (const framework of Object.keys(FRAMEWORKS)) {
       const answer = await bench.ok('compliance-check', { framework, ...args })
       const all = answer.findings.length
-      t.match(answer, {
+      partial(t, answer, {
         compliance_score: null,
         summary: { total_checks: all, passed: 0, failed: 0, warnings: 0, info: 0, not_assessed: all },
         workloads_analyzed: workloads,
         recommendation: /^None of \d checks could be judged/,
       })
       for (const finding of answer.findings) {
-        t.match(finding, { status: 'NOT_ASSESSED', detail })
+        partial(t, finding, { status: 'NOT_ASSESSED', detail })
         t.ok(finding.looked_at.length > 10)
       }
     }
@@ -1252,11 +1255,11 @@ t.test('a row in both answers counts once, though its end has no labels', async 
   const bench = benchOf(t, simulator, `http://127.0.0.1:${pce.port}`)
   const once = { rows: 2, pce_flows: 2, unparseable: 0 }
   const checked = await bench.ok('compliance-check', { framework: 'nist', ...PAYMENTS })
-  t.match(checked.analysed, once)
+  partial(t, checked.analysed, once)
   t.equal(byId(checked)['SC-7'].evidence.counts.allowed, 2)
   const readiness = await bench.ok('enforcement-readiness', PAYMENTS)
-  t.match(readiness, { analysed: once, traffic_analysis: { total_flows: 2 } })
-  t.match(await bench.ok('get-policy-coverage-report', PAYMENTS), {
+  partial(t, readiness, { analysed: once, traffic_analysis: { total_flows: 2 } })
+  partial(t, await bench.ok('get-policy-coverage-report', PAYMENTS), {
     analysed: once,
     total_flows: 2,
     inbound: { total_flows: 1 },
@@ -1266,9 +1269,10 @@ t.test('a row in both answers counts once, though its end has no labels', async 
   t.notOk('raw_observations' in checked.analysed, 'nobody says how many of them are in both answers')
   answers = [[into], [out]]
   const apart = await bench.ok('compliance-check', { framework: 'nist', ...PAYMENTS })
-  t.match(apart.analysed, { rows: 2, pce_flows: 2, raw_observations: 10 }, 'two queries of five')
+  partial(t, apart.analysed, { rows: 2, pce_flows: 2, raw_observations: 10 }, 'two queries of five')
   answers = [[], [{ ...row, dst: db }]]
-  t.match(
+  partial(
+    t,
     await bench.ok('get-policy-coverage-report', PAYMENTS),
     { analysed: { rows: 1 }, total_flows: 1, intra: { total_flows: 1 }, inbound: { total_flows: 1 } },
     'inside, and the answer to the first query lacks it',
@@ -1283,18 +1287,18 @@ t.test('allowed by default: an idle end judges nothing, so the other end in sele
     })
     return byId(await bench.ok('compliance-check', PAYMENTS))['SEG-4']
   }
-  t.match(await judgeSides('idle', 'selective'), {
+  partial(t, await judgeSides('idle', 'selective'), {
     status: 'WARNING',
     evidence: { counts: { allowed: 1, allowed_by_default_possible: 1 } },
   })
-  t.match(await judgeSides('selective', 'idle'), { status: 'WARNING' })
-  t.match(await judgeSides('visibility_only', 'selective'), { evidence: { counts: { allowed: 0 } } })
+  partial(t, await judgeSides('selective', 'idle'), { status: 'WARNING' })
+  partial(t, await judgeSides('visibility_only', 'selective'), { evidence: { counts: { allowed: 0 } } })
 })
 
 t.test('bad arguments', async (t) => {
   const bench = await start(t, { hosts: PAIR('full'), labels: ['app=payments-old'] })
   const error = await bench.fails('compliance-check', { app_name: 'payment' }, 'not_found')
-  t.match(error, { key: 'app', value: 'payment', near_names: ['payments', 'payments-old'] })
+  partial(t, error, { key: 'app', value: 'payment', near_names: ['payments', 'payments-old'] })
   await bench.fails('compliance-check', { app_name: 'payments', env_name: 'Prod' }, 'not_found')
   await bench.fails('compliance-check', { env_name: 'nowhere' }, 'not_found')
   await bench.fails('compliance-check', { framework: 'sox' }, 'invalid_argument')
@@ -1318,11 +1322,11 @@ t.test('what the PCE will not tell costs the checks that need it, and no others'
     return { answer, found: byId(answer) }
   }
   const { found: events } = await without('swift-csp', '/orgs/1/events')
-  t.match(events['SWIFT-6.4'], { status: 'NOT_ASSESSED', detail: /events could not be read \(.*403/ })
+  partial(t, events['SWIFT-6.4'], { status: 'NOT_ASSESSED', detail: /events could not be read \(.*403/ })
   t.equal(events['SWIFT-6.4'].evidence, undefined)
   t.equal(events['SWIFT-2.1'].status, 'PASS')
   const { found: syslog } = await without('swift-csp', '/orgs/1/settings')
-  t.match(syslog['SWIFT-6.4'], { status: 'PASS', detail: /could not be read/ }, 'events without their destinations')
+  partial(t, syslog['SWIFT-6.4'], { status: 'PASS', detail: /could not be read/ }, 'events without their destinations')
   t.equal(syslog['SWIFT-6.4'].evidence.counts.retention_days, undefined)
   const { found: policy } = await without('general', /sec_policy\/active\/rule_sets/)
   t.same(statuses(policy), { 'SEG-1': 'NOT_ASSESSED', 'SEG-2': 'PASS', 'SEG-3': 'PASS', 'SEG-4': 'PASS' })
@@ -1333,12 +1337,12 @@ t.test('what the PCE will not tell costs the checks that need it, and no others'
     'SEG-3': 'PASS',
     'SEG-4': 'NOT_ASSESSED',
   })
-  t.match(answer, { workloads_analyzed: null, enforcement_modes: {}, compliance_score: 100 })
+  partial(t, answer, { workloads_analyzed: null, enforcement_modes: {}, compliance_score: 100 })
   const { found: lists } = await without('pci-dss', /ip_lists/)
   t.equal(lists['PCI-1.4'].status, 'NOT_ASSESSED')
   t.equal(lists['PCI-2.1'].status, 'PASS')
   const { found: scans } = await without('pci-dss', '/orgs/1/vulnerability_reports')
-  t.match(scans['PCI-6.1'], { status: 'NOT_ASSESSED', detail: /403/ })
+  partial(t, scans['PCI-6.1'], { status: 'NOT_ASSESSED', detail: /403/ })
 
   bench.simulator.faults.add({ kind: 'status', status: 403, path: '/orgs/1/traffic_flows', times: 99 })
   const error = await bench.fails('compliance-check', PAYMENTS, 'pce_error')
@@ -1388,6 +1392,6 @@ t.test('a pass is not proven while the row limit left traffic out', async (t) =>
   const simulator = await createPceSimulator({ workloads: 20, flows: 0 })
   t.teardown(() => simulator.close())
   const answer = await benchOf(t, simulator, `http://127.0.0.1:${server.port}`).ok('compliance-check', {})
-  t.match(answer, { flows_truncated: true, analysed: { rows: 200_000 } })
-  t.match(byId(answer)['SEG-3'], { status: 'INFO', detail: /row limit/ })
+  partial(t, answer, { flows_truncated: true, analysed: { rows: 200_000 } })
+  partial(t, byId(answer)['SEG-3'], { status: 'INFO', detail: /row limit/ })
 })

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { generateEstate } from '../../pce-simulator/estate/generate.js'
 import type { Estate } from '../../pce-simulator/model.js'
 import { smallEstate } from '../../pce-simulator/small-estate.js'
+import { partial } from '../partial.js'
 import { startServer, type Reply } from '../pce-client/support.js'
 import { benchOf, startBench, type Bench, type Json } from './harness.js'
 
@@ -52,7 +53,7 @@ t.test('get-container-clusters', async (t) => {
         nodes: nodes.map((node: Json) => ({ name: node.name })),
       })),
     )
-    t.match(answer, { total_count: clusters.length, pce_total: clusters.length, truncated: false })
+    partial(t, answer, { total_count: clusters.length, pce_total: clusters.length, truncated: false })
   })
 
   await t.test('50 unless more is asked for; a part of the name is a filter; pages follow one another', async (t) => {
@@ -60,8 +61,8 @@ t.test('get-container-clusters', async (t) => {
     for (let n = 1; n <= 60; n += 1) await pce.containerClusters.create({ name: `edge-${n}` })
     const first = await bench.ok('get-container-clusters')
     t.equal(first.container_clusters.length, 50)
-    t.match(first, { total_count: 62, truncated: true, next_cursor: /./ })
-    t.match(await bench.ok('get-container-clusters', { name: 'edge-6' }), { total_count: 2, truncated: false })
+    partial(t, first, { total_count: 62, truncated: true, next_cursor: /./ })
+    partial(t, await bench.ok('get-container-clusters', { name: 'edge-6' }), { total_count: 2, truncated: false })
     const all = hrefsOf(await pce.containerClusters.getAll())
     t.same(hrefsOf(await follow(bench, 'get-container-clusters', {}, 'container_clusters')), all)
     t.same(hrefsOf(await follow(bench, 'get-container-clusters', { max_results: 7 }, 'container_clusters')), all)
@@ -91,7 +92,7 @@ t.test('get-container-clusters', async (t) => {
     }))
     const large = await startBench(t, { estate })
     const found = await follow(large, 'get-container-clusters', {}, 'container_clusters')
-    t.match(found, [{ name: 'bad⟨U+202E⟩name', node_count: 5000 }, { node_count: 5000 }])
+    partial(t, found, [{ name: 'bad⟨U+202E⟩name', node_count: 5000 }, { node_count: 5000 }])
     t.equal(found[0].nodes[0].name, 'node⟨U+200B⟩-0')
     const answer = JSON.stringify(await large.ok('get-container-clusters'))
     t.ok(answer.length <= 80_000)
@@ -100,7 +101,7 @@ t.test('get-container-clusters', async (t) => {
 
   await t.test('what the PCE refuses is told in its words', async (t) => {
     simulator.faults.add({ kind: 'status', path: '/orgs/1/container_clusters', times: 1, status: 403 })
-    t.match(await bench.fails('get-container-clusters', {}, 'pce_error'), { http_status: 403, hint: /permission/ })
+    partial(t, await bench.fails('get-container-clusters', {}, 'pce_error'), { http_status: 403, hint: /permission/ })
   })
 })
 
@@ -113,7 +114,7 @@ t.test('get-container-workload-profiles', async (t) => {
 
   await t.test('asks which of several clusters is meant', async (t) => {
     const answer = await bench.ok(NAME)
-    t.match(answer, { message: /cluster_href/ })
+    partial(t, answer, { message: /cluster_href/ })
     t.same(
       answer.clusters,
       [cluster, other].map((one: Json) => ({ href: one.href, name: one.name, online: one.online })),
@@ -128,14 +129,16 @@ t.test('get-container-workload-profiles', async (t) => {
       const answer = await bench.ok(NAME, { cluster_href: href })
       t.same(hrefsOf(answer.profiles), hrefsOf(profiles))
       t.ok(hrefsOf(answer.profiles).every((one: string) => one.startsWith(`${href}/`)))
-      t.match(answer, { total_count: profiles.length, pce_total: profiles.length, truncated: false })
+      partial(t, answer, { total_count: profiles.length, pce_total: profiles.length, truncated: false })
       const standard = answer.profiles.filter((profile: Json) => profile.is_default)
-      t.match(standard, [{ name: 'Default Profile', namespace: null, managed: false, assign_labels: [], labels: [] }])
+      partial(t, standard, [
+        { name: 'Default Profile', namespace: null, managed: false, assign_labels: [], labels: [] },
+      ])
       t.equal(standard.length, 1)
       const shop = answer.profiles.find((profile: Json) => profile.namespace === 'web-shop')
-      t.match(shop, { is_default: false, managed: true, enforcement_mode: 'visibility_only' })
+      partial(t, shop, { is_default: false, managed: true, enforcement_mode: 'visibility_only' })
       t.same(pairs(shop.assign_labels), ['app=web-shop', 'env=prod'])
-      t.match(shop.labels, [
+      partial(t, shop.labels, [
         { key: 'app', assignment: { href: /labels/, key: 'app', value: 'web-shop' } },
         { key: 'env', assignment: { value: 'prod' } },
       ])
@@ -144,7 +147,7 @@ t.test('get-container-workload-profiles', async (t) => {
 
   await t.test('a namespace is exact though the PCE finds parts; managed filters too', async (t) => {
     const inAll = async (args: object) => (await bench.ok(NAME, { cluster_href: href, ...args })).profiles
-    t.match(await inAll({ namespace: 'web-shop' }), [{ namespace: 'web-shop' }])
+    partial(t, await inAll({ namespace: 'web-shop' }), [{ namespace: 'web-shop' }])
     t.same(await inAll({ namespace: 'web' }), [])
     t.same(await inAll({ namespace: 'Web-Shop' }), [])
     const unmanaged = await inAll({ managed: false })
@@ -157,7 +160,7 @@ t.test('get-container-workload-profiles', async (t) => {
   await t.test('filters hold over every page, and pages follow one another', async (t) => {
     const args = { cluster_href: other!.href, managed: true, max_results: 1 }
     const first = await bench.ok(NAME, args)
-    t.match(first, { total_count: 3, pce_total: 4, truncated: true, next_cursor: /./ })
+    partial(t, first, { total_count: 3, pce_total: 4, truncated: true, next_cursor: /./ })
     t.equal(new Set(hrefsOf(await follow(bench, NAME, args, 'profiles'))).size, 3)
     await bench.fails(NAME, { ...args, managed: false, cursor: first.next_cursor }, 'invalid_argument')
   })
@@ -219,8 +222,8 @@ t.test('update-container-workload-profile', async (t) => {
   await t.test('sends the given fields, reads back, and tells what was before', async (t) => {
     bench.writes()
     const answer = await bench.ok(NAME, { profile_href: href, enforcement_mode: 'full' })
-    t.match(bench.writes(), [{ method: 'PUT', path: `/api/v2${href}`, body: { enforcement_mode: 'full' } }])
-    t.match(answer, {
+    partial(t, bench.writes(), [{ method: 'PUT', path: `/api/v2${href}`, body: { enforcement_mode: 'full' } }])
+    partial(t, answer, {
       href,
       updated_fields: ['enforcement_mode'],
       previous: { enforcement_mode: 'visibility_only' },
@@ -229,7 +232,7 @@ t.test('update-container-workload-profile', async (t) => {
     })
     t.same(Object.keys(answer.previous), ['enforcement_mode'])
     bench.writes()
-    t.match(await bench.ok(NAME, { profile_href: href, enforcement_mode: 'full' }), { updated_fields: [] })
+    partial(t, await bench.ok(NAME, { profile_href: href, enforcement_mode: 'full' }), { updated_fields: [] })
     t.same(bench.writes(), [], 'what is so already is not sent again')
   })
 
@@ -246,14 +249,14 @@ t.test('update-container-workload-profile', async (t) => {
     }
     const cleared = await bench.ok(NAME, { profile_href: href, assign_labels: [] })
     t.same(cleared.profile.assign_labels, [])
-    t.match(cleared.previous, { assign_labels: [{ href: pay.href }], labels: [{ key: 'app' }] })
+    partial(t, cleared.previous, { assign_labels: [{ href: pay.href }], labels: [{ key: 'app' }] })
   })
 
   await t.test('a dry run shows the request and sends none', async (t) => {
     bench.writes()
     const args = { profile_href: standard.href, managed: true, assign_labels: ['app=pay'], dry_run: true }
     const answer = await bench.ok(NAME, args)
-    t.match(answer, {
+    partial(t, answer, {
       dry_run: true,
       previous: { managed: false },
       profile: { managed: false, is_default: true },
@@ -262,7 +265,7 @@ t.test('update-container-workload-profile', async (t) => {
     t.notOk('updated_fields' in answer)
     t.same(bench.writes(), [])
     const { dry_run: _dry, ...real } = args
-    t.match(await bench.ok(NAME, real), { profile: { managed: true }, updated_fields: ['managed', 'assign_labels'] })
+    partial(t, await bench.ok(NAME, real), { profile: { managed: true }, updated_fields: ['managed', 'assign_labels'] })
   })
 
   await t.test('what is wrong is refused before any write', async (t) => {
@@ -282,10 +285,11 @@ t.test('update-container-workload-profile', async (t) => {
       { profile_href: href, assign_labels: ['env=prod', 'app=paymen'], ...change },
       'label_not_found',
     )
-    t.match(missing, { unresolved: ['app=paymen'], valid_values: { 'app=paymen': /payments/ } })
-    t.notOk('env=prod' in missing.valid_values)
+    t.same(missing.unresolved, ['app=paymen'])
+    t.same(Object.keys(missing.valid_values), ['app=paymen'])
+    t.equal(missing.valid_values['app=paymen'][0], 'payments', 'the nearest first')
     const two = { profile_href: href, assign_labels: ['app=pay', 'app=payments'] }
-    t.match(await refused(t, bench, NAME, two, 'invalid_argument'), { argument: 'assign_labels', key: 'app' })
+    partial(t, await refused(t, bench, NAME, two, 'invalid_argument'), { argument: 'assign_labels', key: 'app' })
     await refused(t, bench, NAME, { profile_href: href, assign_labels: [{ id: 1 }] }, 'invalid_argument')
     await refused(t, bench, NAME, { ...two, dry_run: true }, 'invalid_argument')
   })
@@ -293,7 +297,11 @@ t.test('update-container-workload-profile', async (t) => {
   await t.test('what the PCE refuses is told in its words', async (t) => {
     const ordering = profiles.find((profile) => profile.namespace === 'ordering')
     const error = await bench.fails(NAME, { profile_href: ordering.href, managed: false }, 'pce_error')
-    t.match(error, { http_status: 406, token: 'unmanaged_container_workload_profile_labels', pce_message: /unmanaged/ })
+    partial(t, error, {
+      http_status: 406,
+      token: 'unmanaged_container_workload_profile_labels',
+      pce_message: /unmanaged/,
+    })
   })
 
   await t.test('a choice of labels that the new ones displace is pointed out and not lost', async (t) => {
@@ -305,20 +313,20 @@ t.test('update-container-workload-profile', async (t) => {
     )
     const args = { profile_href: made.href, assign_labels: ['app=pay'] }
     const dry = await bench.ok(NAME, { ...args, dry_run: true })
-    t.match(dry, { warnings: [/choice of labels for role/], previous: { labels: [{ key: 'role', restriction }] } })
+    partial(t, dry, { warnings: [/choice of labels for role/], previous: { labels: [{ key: 'role', restriction }] } })
     const answer = await bench.ok(NAME, args)
-    t.match(answer, { warnings: [/role/], previous: { labels: [{ key: 'role', restriction }] } })
-    t.match(answer.profile.labels, [{ key: 'app', assignment: { value: 'pay' } }])
+    partial(t, answer, { warnings: [/role/], previous: { labels: [{ key: 'role', restriction }] } })
+    partial(t, answer.profile.labels, [{ key: 'app', assignment: { value: 'pay' } }])
   })
 
   await t.test('a lost answer is asked for again; an unreadable result is a warning', async (t) => {
     simulator.faults.add({ kind: 'commit-then-drop', ...PUT })
-    t.match(await bench.ok(NAME, { profile_href: href, enforcement_mode: 'idle' }), {
+    partial(t, await bench.ok(NAME, { profile_href: href, enforcement_mode: 'idle' }), {
       profile: { enforcement_mode: 'idle' },
     })
     simulator.faults.add({ kind: 'status', ...PUT, method: 'GET', skip: 1, status: 404 })
     const answer = await bench.ok(NAME, { profile_href: href, enforcement_mode: 'selective' })
-    t.match(answer, { warnings: [/read back/], profile: { enforcement_mode: 'selective' } })
+    partial(t, answer, { warnings: [/read back/], profile: { enforcement_mode: 'selective' } })
   })
 
   await t.test(
@@ -338,13 +346,13 @@ t.test('update-container-workload-profile', async (t) => {
       t.same(answer.warnings, [
         'It was changed; the profile is not shown, since the labels it names could not be read.',
       ])
-      t.match(answer, { href, updated_fields: ['enforcement_mode'], previous: { enforcement_mode: 'selective' } })
+      partial(t, answer, { href, updated_fields: ['enforcement_mode'], previous: { enforcement_mode: 'selective' } })
       t.notOk('profile' in answer)
-      t.match(simulator.state.find(href), { enforcement_mode: 'full' })
+      partial(t, simulator.state.find(href), { enforcement_mode: 'full' })
       unreadable()
       await refused(t, bench, NAME, args, 'pce_error')
       simulator.faults.clear()
-      t.match(await bench.ok(NAME, args), { updated_fields: [], profile: { enforcement_mode: 'full' } })
+      partial(t, await bench.ok(NAME, args), { updated_fields: [], profile: { enforcement_mode: 'full' } })
     },
   )
 })
@@ -360,9 +368,9 @@ t.test('get-kubernetes-workloads', async (t) => {
   await t.test('shows every workload with its labels, mode and cluster', async (t) => {
     const answer = await bench.ok(NAME)
     t.same(hrefsOf(answer[LIST]), hrefsOf(everything))
-    t.match(answer, { total_count: everything.length, pce_total: everything.length, truncated: false })
+    partial(t, answer, { total_count: everything.length, pce_total: everything.length, truncated: false })
     const { container_cluster: parent, ...first } = everything[0]
-    t.match(answer[LIST][0], {
+    partial(t, answer[LIST][0], {
       href: first.href,
       name: first.name,
       kind: first.kind,
@@ -385,8 +393,8 @@ t.test('get-kubernetes-workloads', async (t) => {
   })
 
   await t.test('a cluster without workloads has none; an unknown one is not_found', async (t) => {
-    t.match(await bench.ok(NAME, { cluster_href: cluster!.href }), { total_count: everything.length })
-    t.match(await bench.ok(NAME, { cluster_href: other!.href }), { [LIST]: [], total_count: 0, truncated: false })
+    partial(t, await bench.ok(NAME, { cluster_href: cluster!.href }), { total_count: everything.length })
+    partial(t, await bench.ok(NAME, { cluster_href: other!.href }), { [LIST]: [], total_count: 0, truncated: false })
     simulator.clearRequests()
     await bench.fails(NAME, { cluster_href: '/orgs/1/container_clusters/none' }, 'not_found')
     await bench.fails(NAME, { cluster_href: everything[0].href }, 'invalid_href')
@@ -412,7 +420,7 @@ t.test('get-kubernetes-workloads', async (t) => {
     })
     const large = await startBench(t, { estate })
     const found = await large.ok(NAME, { cluster_href: other!.href, max_results: 4 })
-    t.match(found, { total_count: 10, truncated: true })
+    partial(t, found, { total_count: 10, truncated: true })
     t.equal(found[LIST].length, 4)
     t.equal(found[LIST][0].name, 'pod⟨U+202E⟩-690')
     t.equal((await follow(large, NAME, { cluster_href: other!.href, max_results: 4 }, LIST)).length, 10)
@@ -420,7 +428,7 @@ t.test('get-kubernetes-workloads', async (t) => {
     const whole = await follow(large, NAME, {}, LIST)
     t.equal(new Set(hrefsOf(whole)).size, 700, 'every one once')
     const first = await large.ok(NAME)
-    t.match(first, { total_count: 700, pce_total: 700, truncated: true, next_cursor: /./ })
+    partial(t, first, { total_count: 700, pce_total: 700, truncated: true, next_cursor: /./ })
     t.ok(JSON.stringify(first).length <= 80_000)
     const roomy = await startBench(t, { estate, budget: 800_000 })
     t.equal((await roomy.ok(NAME))[LIST].length, 500, 'unless more is asked for')
@@ -442,7 +450,7 @@ t.test('get-kubernetes-workloads', async (t) => {
     })
     const scripted = benchOf(t, simulator, `http://127.0.0.1:${server.port}`)
     const answer = await scripted.ok(NAME, { cluster_href: other!.href })
-    t.match(answer, { total_count: 1, pce_total: workloads.length, truncated: false })
+    partial(t, answer, { total_count: 1, pce_total: workloads.length, truncated: false })
     t.same(answer[LIST][0].labels, [{ key: 'app', value: 'x' }])
     const sent = new URL(
       server

@@ -1,6 +1,7 @@
 /** enforcement-readiness (T20) on small estates whose answers are worked out by hand, and on a generated one. */
 import t from 'tap'
 import type { TrafficFlow } from '../../schemas/pce/traffic.js'
+import { contains, partial } from '../partial.js'
 import { AMS, handMade, type HandMadeEstate, type HandMadeFlow, type HandMadeHost } from './hand-made.js'
 import { startBench, type Bench, type Json } from './harness.js'
 
@@ -34,7 +35,7 @@ t.test('the example of the contract: 32 + 20 + 5 + 10 + 0 = 67.0', async (t) => 
   })
   const answer = await bench.ok(TOOL, SHOP)
   t.same(bench.writes(), [], 'nothing is written')
-  t.match(answer, {
+  partial(t, answer, {
     app: 'shop',
     env: 'prod',
     readiness_score: 67,
@@ -101,7 +102,7 @@ t.test('the example of the contract: 32 + 20 + 5 + 10 + 0 = 67.0', async (t) => 
     },
   ])
   t.equal(answer.uncovered_flows_total, 2)
-  t.match(answer.analysed, { rows: 10, pce_flows: 10 }, 'the eight inside are in both answers and count once')
+  partial(t, answer.analysed, { rows: 10, pce_flows: 10 }, 'the eight inside are in both answers and count once')
   t.notOk('raw_observations' in answer.analysed, 'of how many observations they were made is not known')
   t.same(answer.recommendations, [
     'Nothing from crm (prod) is allowed: add allow rules, or confirm that enforcement may cut it.',
@@ -162,7 +163,7 @@ t.test('who is covered, partly, not at all, or no application', async (t) => {
     ],
     totals: { covered: 1, uncovered: 2, partially_covered: 1 },
   })
-  t.match(answer.unlabelled_sources, { total: 5, half_labelled: 2, uncovered: 4 })
+  partial(t, answer.unlabelled_sources, { total: 5, half_labelled: 2, uncovered: 4 })
   t.same(
     answer.unlabelled_sources.top.map((one: Json) => [
       one.endpoint,
@@ -182,7 +183,7 @@ t.test('who is covered, partly, not at all, or no application', async (t) => {
     ],
   )
   // 10 inbound, 1 inside, 2 outbound; allowed are pay on 443, crm, and the office.
-  t.match(answer.traffic_analysis, {
+  partial(t, answer.traffic_analysis, {
     total_flows: 13,
     policy_decisions: { allowed: 3, potentially_blocked: 10, blocked: 0, unknown: 0 },
     coverage_percentage: 23.1,
@@ -235,7 +236,7 @@ t.test('sources without labels are listed by what of them would be cut', async (
     ],
   })
   const { unlabelled_sources: sources } = await bench.ok(TOOL, SHOP)
-  t.match(sources, { total: 3, half_labelled: 0, uncovered: 2 })
+  partial(t, sources, { total: 3, half_labelled: 0, uncovered: 2 })
   t.same(
     sources.top.map(({ ip }: Json) => ip),
     ['203.0.113.2', '203.0.113.1', '203.0.113.3'],
@@ -263,7 +264,7 @@ t.test('a partly covered application is not an uncovered one', async (t) => {
   const answer = await bench.ok(TOOL, SHOP)
   t.same(points(answer), [20, 0, 5, 10, 10])
   t.equal(answer.readiness_score, 45)
-  t.match(factor(answer, 'no_uncovered_remote_apps').reason, '0 of 1 remote app uncovered, 1 partially covered')
+  t.equal(factor(answer, 'no_uncovered_remote_apps').reason, '0 of 1 remote app uncovered, 1 partially covered')
 })
 
 t.test('without traffic or anything to enforce there is no score, and the answer says why', async (t) => {
@@ -283,7 +284,7 @@ t.test('without traffic or anything to enforce there is no score, and the answer
     ruleSets: [RINGFENCE],
   })
   const noTraffic = await bench.ok(TOOL, { ...SHOP, lookback_days: 7 })
-  t.match(noTraffic, {
+  partial(t, noTraffic, {
     readiness_score: null,
     readiness_level: 'unknown',
     traffic_analysis: {
@@ -301,21 +302,21 @@ t.test('without traffic or anything to enforce there is no score, and the answer
   t.not((await bench.ok(TOOL, SHOP)).readiness_score, null, 'thirty days back there is some')
 
   const nobody = await bench.ok(TOOL, { app_name: 'empty', env_name: 'prod' })
-  t.match(nobody, { readiness_score: null, readiness_level: 'unknown', workloads: { total: 0 } })
-  t.match(nobody.recommendations[0], 'No workload has these two labels.')
+  partial(t, nobody, { readiness_score: null, readiness_level: 'unknown', workloads: { total: 0 } })
+  contains(t, nobody.recommendations[0], 'No workload has these two labels.')
 
   const unmanaged = await bench.ok(TOOL, { app_name: 'legacy', env_name: 'prod' })
-  t.match(unmanaged, {
+  partial(t, unmanaged, {
     readiness_score: null,
     readiness_level: 'unknown',
     workloads: { total: 1, managed_only: { total: 0 }, not_enforceable: 1 },
     // The other end judges what it sends.
     traffic_analysis: { total_flows: 1, policy_decisions: { potentially_blocked: 1 }, coverage_percentage: 0 },
   })
-  t.match(unmanaged.recommendations[0], 'None of 1 workload has an agent, so nothing can be enforced.')
+  contains(t, unmanaged.recommendations[0], 'None of 1 workload has an agent, so nothing can be enforced.')
 
   const idle = await bench.ok(TOOL, { app_name: 'idle', env_name: 'prod' })
-  t.match(idle, {
+  partial(t, idle, {
     readiness_score: null,
     workloads: { not_enforceable: 1, managed_only: { total: 1, enforcement_modes: { idle: 1 } } },
     traffic_analysis: { total_flows: 0, policy_decisions: { unknown: 2 }, coverage_percentage: null },
@@ -323,7 +324,7 @@ t.test('without traffic or anything to enforce there is no score, and the answer
     remote_apps: { totals: { covered: 0, uncovered: 0, partially_covered: 0 } },
     unlabelled_sources: { total: 0 },
   })
-  t.match(idle.recommendations, [
+  partial(t, idle.recommendations, [
     'No score: Policy decided on none of 2 rows of traffic. Check that agents report and policy applies.',
     /^No ringfence/,
     /^1 workload in idle mode/,
@@ -339,16 +340,16 @@ t.test('modes of workloads with an agent are scored; idle, unmanaged and offline
     return bench.ok(TOOL, SHOP)
   }
   const full = await score(t, { a: { mode: 'full' }, b: { mode: 'full' } })
-  t.match(factor(full, 'enforcement_mode'), { points: 20, reason: '2 full of 2 with an agent' })
-  t.match(factor(full, 'no_blocked_traffic'), { points: 0, reason: '1 row blocked (1 connection)' })
-  t.match(full.uncovered_flows, [{ decision: 'blocked', remote: /203\.0\.113\.1/ }])
+  partial(t, factor(full, 'enforcement_mode'), { points: 20, reason: '2 full of 2 with an agent' })
+  partial(t, factor(full, 'no_blocked_traffic'), { points: 0, reason: '1 row blocked (1 connection)' })
+  partial(t, full.uncovered_flows, [{ decision: 'blocked', remote: /203\.0\.113\.1/ }])
   t.match(full.recommendations.join('\n'), /1 row of traffic blocked already/)
   t.equal(full.readiness_score, 50, '0 + 20 + 20 + 0 + 10')
   t.equal(full.readiness_level, 'partially_ready', 'at 50 already')
 
   const unmanaged = await score(t, { a: { mode: 'full' }, b: { managed: false } })
   t.equal(factor(unmanaged, 'enforcement_mode').points, 20, 'an unmanaged workload has no mode that means anything')
-  t.match(unmanaged.workloads, { total: 2, managed_only: { total: 1, enforcement_modes: { full: 1 } } })
+  partial(t, unmanaged.workloads, { total: 2, managed_only: { total: 1, enforcement_modes: { full: 1 } } })
   t.equal(unmanaged.workloads.not_enforceable, 1)
   t.match(unmanaged.recommendations.join('\n'), /1 workload without an agent/)
 
@@ -356,13 +357,13 @@ t.test('modes of workloads with an agent are scored; idle, unmanaged and offline
   t.equal(factor(await score(t, { a: { mode: 'selective' }, b: {} }), 'enforcement_mode').points, 10)
   t.equal(factor(await score(t, { a: { mode: 'full' }, b: {} }), 'enforcement_mode').points, 5)
   const idle = await score(t, { a: { mode: 'full' }, b: { mode: 'idle' } })
-  t.match(factor(idle, 'enforcement_mode'), { points: 0, reason: '1 full, 1 idle of 2 with an agent' })
+  partial(t, factor(idle, 'enforcement_mode'), { points: 0, reason: '1 full, 1 idle of 2 with an agent' })
   t.equal(idle.workloads.not_enforceable, 1)
   t.match(idle.recommendations.join('\n'), /1 workload in idle mode/)
   const nobodyCan = await score(t, { a: { mode: 'idle' }, b: { managed: false }, c: { managed: false, mode: 'full' } })
   t.equal(nobodyCan.readiness_score, null, 'idle: policy decides on nothing')
   const mixed = await score(t, { a: {}, b: { mode: 'idle' }, c: { managed: false, mode: 'selective' } })
-  t.match(factor(mixed, 'enforcement_mode'), { points: 5, reason: '1 idle, 1 visibility_only of 2 with an agent' })
+  partial(t, factor(mixed, 'enforcement_mode'), { points: 5, reason: '1 idle, 1 visibility_only of 2 with an agent' })
 
   const offline = await score(t, { a: {}, b: { online: false }, c: { online: false, managed: false } })
   t.equal(offline.workloads.offline, 1, 'nobody knows of an unmanaged one')
@@ -395,13 +396,13 @@ t.test('in selective mode allowed may only mean that no deny rule matched', asyn
     ],
   })
   const answer = await bench.ok(TOOL, SHOP)
-  t.match(answer.traffic_analysis, {
+  partial(t, answer.traffic_analysis, {
     allowed_by_default_possible: true,
     policy_decisions: { allowed: 2, blocked: 1, potentially_blocked: 0 },
   })
   t.match(answer.recommendations.join('\n'), /^1 allowed row at workloads in selective mode/m)
   const other = await bench.ok(TOOL, { app_name: 'db', env_name: 'prod' })
-  t.match(other.traffic_analysis, { allowed_by_default_possible: false, policy_decisions: { allowed: 1 } })
+  partial(t, other.traffic_analysis, { allowed_by_default_possible: false, policy_decisions: { allowed: 1 } })
   t.equal(
     (await bench.ok(TOOL, { app_name: 'pay', env_name: 'prod' })).traffic_analysis.allowed_by_default_possible,
     false,
@@ -469,7 +470,7 @@ t.test('points alone make nothing ready that a stricter mode may cut', async (t)
   const everything = { name: 'all', scope: '', allow: [{ from: 'ams', to: 'ams' }] }
   const stricter = /the next step is a stricter mode/
   const nothing = await judge('selective', [empty])
-  t.match(nothing, {
+  partial(t, nothing, {
     score: 90,
     level: 'partially_ready',
     coverage: '9 of 9 rows allowed (100 %), 9 of them maybe by default alone (selective mode)',
@@ -478,14 +479,14 @@ t.test('points alone make nothing ready that a stricter mode may cut', async (t)
   })
   t.notMatch(nothing.advice, stricter)
   const byDefault = await judge('selective', [RINGFENCE, everything])
-  t.match(byDefault, { score: 90, level: 'partially_ready', advice: /may be so by default alone\. Add allow rules/ })
+  partial(t, byDefault, { score: 90, level: 'partially_ready', advice: /may be so by default alone\. Add allow rules/ })
   t.notMatch(byDefault.advice, /no enabled rule|next step/)
   const unfilled = await judge('visibility_only', [empty, everything])
-  t.match(unfilled, { score: 85, level: 'partially_ready', coverage: '9 of 9 rows allowed (100 %)' })
+  partial(t, unfilled, { score: 85, level: 'partially_ready', coverage: '9 of 9 rows allowed (100 %)' })
   t.match(unfilled.advice, /^85 of 100, but .*now: RF-shop-prod has no enabled rule\. Add/m)
   t.notMatch(unfilled.advice, stricter)
   const ready = await judge('visibility_only', [RINGFENCE, everything])
-  t.match(ready, { score: 85, level: 'ready', advice: stricter })
+  partial(t, ready, { score: 85, level: 'ready', advice: stricter })
   t.notMatch(ready.advice, /but a stricter/)
   t.equal((await judge('selective', [])).level, 'partially_ready', '70 without a ringfence')
 })
@@ -529,8 +530,8 @@ t.test('the ringfence has exactly this name and exactly this scope', async (t) =
       { name: 'rf-shop-prod', scope: OWN, allow },
     ),
   )
-  t.match(near, { points: 0, reason: 'no rule set RF-shop-prod', advice: /No ringfence: plan RF-shop-prod/ })
-  t.match(near.answer.ringfence, { name: 'RF-shop-prod', provisioned: false, conflicts: [] })
+  partial(t, near, { points: 0, reason: 'no rule set RF-shop-prod', advice: /No ringfence: plan RF-shop-prod/ })
+  partial(t, near.answer.ringfence, { name: 'RF-shop-prod', provisioned: false, conflicts: [] })
   t.notOk('href' in near.answer.ringfence)
 
   for (const scope of [
@@ -542,15 +543,19 @@ t.test('the ringfence has exactly this name and exactly this scope', async (t) =
     'app=shop app=shop',
   ]) {
     const wrong = await ringfenceFactor(await withSets(t, { name: 'RF-shop-prod', scope, allow }))
-    t.match(wrong, { points: 0, reason: 'RF-shop-prod has another scope', advice: /its scope is not exactly this app/ })
-    t.match(wrong.answer.ringfence.conflicts, [{ href: '/orgs/1/sec_policy/draft/rule_sets/1', why: 'other_scope' }])
+    partial(t, wrong, {
+      points: 0,
+      reason: 'RF-shop-prod has another scope',
+      advice: /its scope is not exactly this app/,
+    })
+    partial(t, wrong.answer.ringfence.conflicts, [{ href: '/orgs/1/sec_policy/draft/rule_sets/1', why: 'other_scope' }])
   }
   const reversed = await ringfenceFactor(await withSets(t, { name: 'RF-shop-prod', scope: 'env=prod app=shop', allow }))
-  t.match(reversed, { points: 20, reason: 'RF-shop-prod exists' })
+  partial(t, reversed, { points: 20, reason: 'RF-shop-prod exists' })
   t.equal(reversed.answer.ringfence.href, '/orgs/1/sec_policy/draft/rule_sets/1')
 
   const bench = await withSets(t, { ...RINGFENCE, allow: [{ from: 'ams', to: 'ams', enabled: false }] })
-  t.match(await ringfenceFactor(bench), {
+  partial(t, await ringfenceFactor(bench), {
     points: 20,
     reason: 'RF-shop-prod exists, without an enabled rule',
     advice: /has no enabled rule/,
@@ -566,7 +571,8 @@ t.test('the ringfence has exactly this name and exactly this scope', async (t) =
     ],
   ]) {
     await bench.pce.ruleSets.update(set!.href, { scopes })
-    t.match(
+    partial(
+      t,
       await ringfenceFactor(bench),
       { points: 0, reason: 'RF-shop-prod has another scope' },
       JSON.stringify(scopes),
@@ -574,12 +580,12 @@ t.test('the ringfence has exactly this name and exactly this scope', async (t) =
   }
   await bench.pce.ruleSets.update(set!.href, { scopes: [[app, env]], enabled: false })
   const disabled = await ringfenceFactor(bench)
-  t.match(disabled, { points: 0, reason: 'RF-shop-prod is disabled', advice: /RF-shop-prod is disabled: enable it/ })
-  t.match(disabled.answer.ringfence, { enabled: false, provisioned: true, pending_changes: true })
+  partial(t, disabled, { points: 0, reason: 'RF-shop-prod is disabled', advice: /RF-shop-prod is disabled: enable it/ })
+  partial(t, disabled.answer.ringfence, { enabled: false, provisioned: true, pending_changes: true })
   await bench.pce.ruleSets.delete(set!.href)
   const deleted = await ringfenceFactor(bench)
-  t.match(deleted, { points: 0, reason: 'RF-shop-prod is marked for deletion', advice: /marked for deletion/ })
-  t.match(deleted.answer.ringfence, { provisioned: true, conflicts: [{ why: 'pending_deletion' }] })
+  partial(t, deleted, { points: 0, reason: 'RF-shop-prod is marked for deletion', advice: /marked for deletion/ })
+  partial(t, deleted.answer.ringfence, { provisioned: true, conflicts: [{ why: 'pending_deletion' }] })
 })
 
 t.test('a ringfence in the draft exists, and the answer says that it is not in force', async (t) => {
@@ -601,8 +607,8 @@ t.test('a ringfence in the draft exists, and the answer says that it is not in f
     made.href,
   )
   const answer = await bench.ok(TOOL, SHOP)
-  t.match(factor(answer, 'ringfence'), { points: 20, reason: 'RF-shop-prod exists, not provisioned' })
-  t.match(answer, {
+  partial(t, factor(answer, 'ringfence'), { points: 20, reason: 'RF-shop-prod exists, not provisioned' })
+  partial(t, answer, {
     has_ringfence: true,
     ringfence: { enabled: true, rules: 1, provisioned: false, pending_changes: true, conflicts: [] },
   })
@@ -616,7 +622,7 @@ t.test('ready: 80 and more, and nothing is recommended that no figure asks for',
     ruleSets: [RINGFENCE],
   })
   const answer = await bench.ok(TOOL, { app_name: 'app=shop', env_name: '/orgs/1/labels/2' })
-  t.match(answer, { readiness_score: 85, readiness_level: 'ready' })
+  partial(t, answer, { readiness_score: 85, readiness_level: 'ready' })
   t.same(answer.recommendations, [
     '85 of 100: the next step is a stricter mode for 2 workloads not in full enforcement.',
   ])
@@ -638,7 +644,7 @@ t.test('an application of many neighbours: lists are cut to the budget, totals a
   t.equal(whole.remote_apps.uncovered.length, 150)
   t.equal(whole.uncovered_flows.length, 20)
   t.equal(whole.uncovered_flows_total, 180)
-  t.match(whole.unlabelled_sources, { total: 30, uncovered: 30 })
+  partial(t, whole.unlabelled_sources, { total: 30, uncovered: 30 })
   t.equal(whole.unlabelled_sources.top.length, 20)
   t.same(whole.truncated_sections, ['uncovered_flows', 'unlabelled_sources.top'])
   t.match(whole.recommendations[0], /remote-004 \(prod\) and 145 more is allowed/)
@@ -656,12 +662,15 @@ t.test('refusals', async (t) => {
     labels: ['app=shopping', 'env=prod-eu'],
   })
   bench.simulator.clearRequests()
-  t.match(await bench.fails(TOOL, { ...SHOP, app_name: 'sho' }, 'not_found'), {
+  partial(t, await bench.fails(TOOL, { ...SHOP, app_name: 'sho' }, 'not_found'), {
     key: 'app',
     argument: 'app_name',
     near_names: ['shop', 'shopping'],
   })
-  t.match(await bench.fails(TOOL, { ...SHOP, env_name: 'Prod' }, 'not_found'), { key: 'env', near_names: /prod/ })
+  partial(t, await bench.fails(TOOL, { ...SHOP, env_name: 'Prod' }, 'not_found'), {
+    key: 'env',
+    near_names: ['prod', 'prod-eu'],
+  })
   await bench.fails(TOOL, { ...SHOP, env_name: 'app=shop' }, 'not_found')
   t.notOk(
     bench.simulator.requests.some(({ path }) => path.includes('traffic_flows')),
@@ -714,7 +723,7 @@ t.test('figures of a generated estate, counted from its rows by other means', as
   const connections = (flows: TrafficFlow[]) => flows.reduce((sum, flow) => sum + (flow.num_connections ?? 0), 0)
 
   const answer = await bench.ok(TOOL, { app_name: 'payments', env_name: 'prod' })
-  t.match(answer.traffic_analysis, {
+  partial(t, answer.traffic_analysis, {
     total_flows: rows.length,
     total_connections: connections(rows),
     policy_decisions: { allowed: allowed.length },

@@ -21,6 +21,7 @@ import {
   type InfrastructureRow,
 } from '../../domain/dependency-map/rank-infrastructure.js'
 import { workInTurns, type Steps } from '../../domain/text/work-in-turns.js'
+import { partial } from '../partial.js'
 import * as brute from './graph-brute-force.js'
 
 // Its types promise a default export that the package, a CommonJS one, does not have.
@@ -149,20 +150,27 @@ t.test('the score of a node', async (t) => {
   const provider = { inDegree: 10, outDegree: 0, betweenness: 0, totalConnections: 0 }
   const score = (more: object, isProduction = true) =>
     scoreInfrastructure({ ...provider, ...more }, greatest, isProduction)
-  t.match(score({}), { score: 70, tier: 'Shared Service', pattern: 'provider' })
-  t.match(score({}, false), { score: 35, provider: 70, tier: 'Standard Application' })
-  t.match(score({ totalConnections: 100 }), { score: 75, tier: 'Core Infrastructure' }, 'the bounds belong to the tier')
-  t.match(score({ totalConnections: 98.9 }), { score: 74.9, tier: 'Shared Service' })
-  t.match(
+  partial(t, score({}), { score: 70, tier: 'Shared Service', pattern: 'provider' })
+  partial(t, score({}, false), { score: 35, provider: 70, tier: 'Standard Application' })
+  partial(
+    t,
+    score({ totalConnections: 100 }),
+    { score: 75, tier: 'Core Infrastructure' },
+    'the bounds belong to the tier',
+  )
+  partial(t, score({ totalConnections: 98.9 }), { score: 74.9, tier: 'Shared Service' })
+  partial(
+    t,
     score({ totalConnections: 99.2 }),
     { score: 75, tier: 'Core Infrastructure' },
     'a tier agrees with the score shown',
   )
-  t.match(score({ inDegree: 5 }), { score: 50, tier: 'Shared Service' })
-  t.match(score({ inDegree: 4 }), { score: 46, tier: 'Standard Application' })
-  t.match(score({ inDegree: 0, outDegree: 10 }), { score: 70, pattern: 'consumer' })
-  t.match(score({ outDegree: 10 }), { score: 13.8, provider: 55, pattern: 'provider' }, 'a tie is a provider')
-  t.match(
+  partial(t, score({ inDegree: 5 }), { score: 50, tier: 'Shared Service' })
+  partial(t, score({ inDegree: 4 }), { score: 46, tier: 'Standard Application' })
+  partial(t, score({ inDegree: 0, outDegree: 10 }), { score: 70, pattern: 'consumer' })
+  partial(t, score({ outDegree: 10 }), { score: 13.8, provider: 55, pattern: 'provider' }, 'a tie is a provider')
+  partial(
+    t,
     scoreInfrastructure({ ...provider, inDegree: 2, outDegree: 7 }, { ...greatest, inDegree: 2, outDegree: 12 }, true),
     { provider: 46.7, consumer: 46.7, pattern: 'provider' },
     'and so is one that binary fractions miss',
@@ -205,7 +213,7 @@ t.test('awkward graphs', async (t) => {
     run(rankReach(layOutGraph(apart))).map(({ app, reachable_apps: reach }) => app + reach),
     ['a1', 'c1', 'b0', 'd0', 'e0'],
   )
-  t.match(run(rankReach(layOutGraph(apart)))[4], { app: 'e', direct_connections_out: 0, direct_connections_in: 0 })
+  partial(t, run(rankReach(layOutGraph(apart)))[4], { app: 'e', direct_connections_out: 0, direct_connections_in: 0 })
   t.same(walk(apart, [0, 2, 4], 9), { total: 2, paths: ['ab', 'cd'] })
 
   const round = draw('a>b', 'b>c', 'c>a')

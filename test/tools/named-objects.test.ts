@@ -1,5 +1,6 @@
 /** Labels, IP lists and services, changed and deleted: the right object or none, all or nothing, read back. */
 import t, { type Test } from 'tap'
+import { partial } from '../partial.js'
 import { startBench, type Bench, type Json } from './harness.js'
 
 const DRAFT = '/orgs/1/sec_policy/draft'
@@ -25,23 +26,28 @@ t.test('update-label', async (t) => {
   await t.test('renames by exact key and value, and says what it was', async (t) => {
     bench.writes()
     const answer = await bench.ok('update-label', { key: 'app', value: 'audit-log', new_value: 'insight' })
-    t.match(answer, {
+    partial(t, answer, {
       label: { href: label.href, key: 'app', value: 'insight' },
       previous_value: 'audit-log',
       updated_fields: ['value'],
       previous: { value: 'audit-log' },
     })
-    t.match(bench.writes(), [{ method: 'PUT', path: `/api/v2${label.href}`, body: { value: 'insight' } }])
+    partial(t, bench.writes(), [{ method: 'PUT', path: `/api/v2${label.href}`, body: { value: 'insight' } }])
     t.equal(bench.simulator.state.find(label.href)?.value, 'insight')
     await bench.fails('get-workloads', { labels: ['app=audit-log'] }, 'unresolved_label_filter')
-    t.match(await bench.ok('get-workloads', { labels: ['app=insight'] }), { total: 0 }, 'the cache knows the new value')
+    partial(
+      t,
+      await bench.ok('get-workloads', { labels: ['app=insight'] }),
+      { total: 0 },
+      'the cache knows the new value',
+    )
   })
 
   await t.test('by href; the same value again writes nothing', async (t) => {
     await bench.ok('update-label', { href: label.href, new_value: 'insights' })
     bench.writes()
     const again = await bench.ok('update-label', { href: label.href, new_value: 'insights' })
-    t.match(again, { updated_fields: [], message: /already/ })
+    partial(t, again, { updated_fields: [], message: /already/ })
     t.same(bench.writes(), [])
   })
 
@@ -65,13 +71,13 @@ t.test('update-label', async (t) => {
       { href: label.href, new_value: 'audit-log-eu' },
       'already_exists',
     )
-    t.match(taken.existing_label, { key: 'app', value: 'audit-log-eu' })
+    partial(t, taken.existing_label, { key: 'app', value: 'audit-log-eu' })
   })
 
   await t.test('a dry run shows the request and warns of values that differ in case', async (t) => {
     bench.writes()
     const args = { href: label.href, new_value: 'Audit-Log-EU', dry_run: true }
-    t.match(await bench.ok('update-label', args), {
+    partial(t, await bench.ok('update-label', args), {
       dry_run: true,
       requests: [{ method: 'PUT', path: label.href, body: { value: 'Audit-Log-EU' } }],
       warnings: [/audit-log-eu/],
@@ -95,20 +101,20 @@ t.test('delete-label', async (t) => {
     const args = { key: 'app', value: 'kiosk' }
     bench.writes()
     const request = { method: 'DELETE', path: label.href }
-    t.match(await bench.ok('delete-label', { ...args, dry_run: true }), { dry_run: true, requests: [request] })
+    partial(t, await bench.ok('delete-label', { ...args, dry_run: true }), { dry_run: true, requests: [request] })
     t.same(bench.writes(), [])
-    t.match(await bench.ok('delete-label', args), { href: label.href, ...args, message: /Deleted/ })
-    t.match(bench.writes(), [{ method: 'DELETE', path: `/api/v2${label.href}` }])
+    partial(t, await bench.ok('delete-label', args), { href: label.href, ...args, message: /Deleted/ })
+    partial(t, bench.writes(), [{ method: 'DELETE', path: `/api/v2${label.href}` }])
     await bench.fails('get-workloads', { labels: ['app=kiosk'] }, 'unresolved_label_filter')
     await bench.fails('delete-label', args, 'not_found')
-    t.match(await bench.ok('get-labels', { key: 'app', value: 'kiosk-shop' }), { total_count: 1 })
+    partial(t, await bench.ok('get-labels', { key: 'app', value: 'kiosk-shop' }), { total_count: 1 })
   })
 
   await t.test('a label in use is kept, and the error says by what', async (t) => {
     const error = await bench.fails('delete-label', { key: 'app', value: 'payments' }, 'pce_error')
-    t.match(error, { http_status: 406, token: /^label_/, hint: /used_by/ })
+    partial(t, error, { http_status: 406, token: /^label_/, hint: /used_by/ })
     t.ok(error.used_by.includes('workload'), JSON.stringify(error.used_by))
-    t.match(await bench.ok('delete-label', { key: 'app', value: 'payments', dry_run: true }), {
+    partial(t, await bench.ok('delete-label', { key: 'app', value: 'payments', dry_run: true }), {
       warnings: [/workload/],
     })
   })
@@ -123,13 +129,13 @@ t.test('get-iplists', async (t) => {
       lists.map(({ name }: Json) => name),
       ['Branch offices', 'Branch offices - guest Wi-Fi'],
     )
-    t.match(lists[0].ip_ranges, [{ exclusion: false }, { to_ip: String, exclusion: true }])
+    partial(t, lists[0].ip_ranges, [{ exclusion: false }, { to_ip: String, exclusion: true }])
     t.same(lists[0].fqdns, [])
   })
 
   await t.test('by part of a domain name or an address; pages follow one another', async (t) => {
-    t.match(await bench.ok('get-iplists', { fqdn: 'bankhub' }), { total_count: 1 })
-    t.match(await bench.ok('get-iplists', { ip_address: '203.0.113' }), { total_count: 2 })
+    partial(t, await bench.ok('get-iplists', { fqdn: 'bankhub' }), { total_count: 1 })
+    partial(t, await bench.ok('get-iplists', { ip_address: '203.0.113' }), { total_count: 2 })
     const all = await bench.ok('get-iplists')
     const names = new Set<string>()
     let cursor: string | undefined
@@ -156,10 +162,14 @@ t.test('create-iplist', async (t) => {
       ],
       fqdn: '*.example.com',
     })
-    t.match(answer, { name: 'Branch', fqdns: [{ fqdn: '*.example.com' }], update_type: 'create' })
+    partial(t, answer, { name: 'Branch', fqdns: [{ fqdn: '*.example.com' }], update_type: 'create' })
     t.notOk(answer.differences)
     const [write] = bench.writes()
-    t.match(write, { method: 'POST', path: `/api/v2${DRAFT}/ip_lists`, body: { fqdns: [{ fqdn: '*.example.com' }] } })
+    partial(t, write, {
+      method: 'POST',
+      path: `/api/v2${DRAFT}/ip_lists`,
+      body: { fqdns: [{ fqdn: '*.example.com' }] },
+    })
     t.notOk('fqdn' in (write?.body as object), 'the PCE has no such property')
     t.equal(bench.simulator.state.find(answer.href)?.name, 'Branch', 'a name that others contain is free')
   })
@@ -167,7 +177,7 @@ t.test('create-iplist', async (t) => {
   await t.test('an exact name that is taken is named; so is one taken meanwhile', async (t) => {
     const args = { name: 'Branch', ip_ranges: [{ from_ip: '10.0.0.1' }] }
     const error = await refused(t, bench, 'create-iplist', args, 'already_exists')
-    t.match(error.existing_iplist, { name: 'Branch', href: /ip_lists/ })
+    partial(t, error.existing_iplist, { name: 'Branch', href: /ip_lists/ })
     bench.simulator.faults.add({
       kind: 'status',
       path: `${DRAFT}/ip_lists`,
@@ -180,7 +190,7 @@ t.test('create-iplist', async (t) => {
     t.equal(raced.token, 'ip_list_name_not_unique')
     const blind = { kind: 'status', path: `${DRAFT}/ip_lists`, method: 'GET', times: 1, status: 200, body: [] } as const
     bench.simulator.faults.add(blind)
-    t.match(await bench.fails('create-iplist', args, 'already_exists'), { existing_iplist: { name: 'Branch' } })
+    partial(t, await bench.fails('create-iplist', args, 'already_exists'), { existing_iplist: { name: 'Branch' } })
   })
 
   await t.test('every range that is none is refused before anything is asked', async (t) => {
@@ -209,9 +219,15 @@ t.test('create-iplist', async (t) => {
   await t.test('a dry run shows the body; a failing PCE keeps its token', async (t) => {
     const args = { name: 'Names only', ip_ranges: [], fqdns: ['a.example', '*.b.example'] }
     bench.writes()
-    t.match(await bench.ok('create-iplist', { ...args, dry_run: true }), {
+    partial(t, await bench.ok('create-iplist', { ...args, dry_run: true }), {
       dry_run: true,
-      requests: [{ method: 'POST', path: `${DRAFT}/ip_lists`, body: { name: 'Names only', fqdns: { length: 2 } } }],
+      requests: [
+        {
+          method: 'POST',
+          path: `${DRAFT}/ip_lists`,
+          body: { name: 'Names only', fqdns: [{ fqdn: 'a.example' }, { fqdn: '*.b.example' }] },
+        },
+      ],
     })
     t.same(bench.writes(), [])
     await bench.ok('create-iplist', args)
@@ -229,7 +245,7 @@ t.test('update-iplist and delete-iplist', async (t) => {
       description: 'reviewed',
       ip_ranges: [{ from_ip: '203.0.113.40' }],
     })
-    t.match(answer, {
+    partial(t, answer, {
       href,
       name: 'Partner: banks',
       description: 'reviewed',
@@ -239,13 +255,13 @@ t.test('update-iplist and delete-iplist', async (t) => {
       previous: { ip_ranges: [{ from_ip: '203.0.113.32' }] },
       message: /provisioned/,
     })
-    t.match(bench.writes(), [{ method: 'PUT', path: `/api/v2${href}` }])
+    partial(t, bench.writes(), [{ method: 'PUT', path: `/api/v2${href}` }])
   })
 
   await t.test('an active href stands for its draft', async (t) => {
     bench.writes()
     await bench.ok('update-iplist', { href: href.replace('draft', 'active'), fqdn: 'pay.example' })
-    t.match(bench.writes(), [{ path: `/api/v2${href}`, body: { fqdns: [{ fqdn: 'pay.example' }] } }])
+    partial(t, bench.writes(), [{ path: `/api/v2${href}`, body: { fqdns: [{ fqdn: 'pay.example' }] } }])
   })
 
   await t.test('one object or none', async (t) => {
@@ -272,8 +288,9 @@ t.test('update-iplist and delete-iplist', async (t) => {
       ],
     })
     const error = await bench.fails('delete-iplist', { name: 'Partner: logistics' }, 'pce_error')
-    t.match(error, { http_status: 406, token: 'ip_list_referenced', hint: /used_by/ })
-    t.match(
+    partial(t, error, { http_status: 406, token: 'ip_list_referenced', hint: /used_by/ })
+    partial(
+      t,
       error.used_by.find(({ href }: Json) => href === used.ruleset.href),
       { name: 'uses banks', versions: ['draft'] },
     )
@@ -281,11 +298,11 @@ t.test('update-iplist and delete-iplist', async (t) => {
 
   await t.test('a provisioned list waits for provisioning; a new one is gone; the built-in one stays', async (t) => {
     const { href: fresh } = await bench.ok('create-iplist', { name: 'Fresh', ip_ranges: [{ from_ip: '10.1.1.1' }] })
-    t.match(await bench.ok('delete-iplist', { name: 'Fresh' }), { href: fresh, name: 'Fresh', message: /gone/ })
+    partial(t, await bench.ok('delete-iplist', { name: 'Fresh' }), { href: fresh, name: 'Fresh', message: /gone/ })
     t.equal(bench.simulator.state.find(fresh), undefined)
     const lone = await hrefOf(bench, 'get-iplists', 'ip_lists', 'Branch offices - guest Wi-Fi')
     const result = await bench.ok('delete-iplist', { href: lone, dry_run: true })
-    t.match(result, { dry_run: true, requests: [{ method: 'DELETE', path: lone }] })
+    partial(t, result, { dry_run: true, requests: [{ method: 'DELETE', path: lone }] })
     await bench.fails('delete-iplist', { name: 'Any (0.0.0.0/0 and ::/0)' }, 'pce_error')
   })
 })
@@ -305,7 +322,7 @@ t.test('get-services', async (t) => {
   await t.test('programs are searched over everything, whatever their case and the page', async (t) => {
     const found = await bench.ok('get-services', { egress_process_name: 'SVCHOST', max_results: 1 })
     t.same(names(found), ['Windows Update client'])
-    t.match(found, { total_count: 1, truncated: false })
+    partial(t, found, { total_count: 1, truncated: false })
     t.same(names(await bench.ok('get-services', { process_name: 'w3wp', max_results: 1 })), ['IIS worker'])
     t.same(
       names(await bench.ok('get-services', { process_name: 'svchost' })),
@@ -316,7 +333,7 @@ t.test('get-services', async (t) => {
 
   await t.test('only the list it has is shown', async (t) => {
     const { services } = await bench.ok('get-services', { name: 'RDP' })
-    t.match(services[0].service_ports, [
+    partial(t, services[0].service_ports, [
       { port: 3389, proto: 6 },
       { port: 3389, proto: 17 },
     ])
@@ -334,7 +351,7 @@ t.test('create-service', async (t) => {
       { proto: 'icmp', icmp_type: 8, icmp_code: 0 },
     ]
     const answer = await bench.ok('create-service', { name: 'Ordering', service_ports: ports })
-    t.match(bench.writes(), [
+    partial(t, bench.writes(), [
       {
         path: `/api/v2${DRAFT}/services`,
         body: {
@@ -346,7 +363,7 @@ t.test('create-service', async (t) => {
         },
       },
     ])
-    t.match(answer.service, { name: 'Ordering', update_type: 'create' })
+    partial(t, answer.service, { name: 'Ordering', update_type: 'create' })
     t.notOk(answer.differences)
   })
 
@@ -354,8 +371,8 @@ t.test('create-service', async (t) => {
     const program = 'C:\\Program Files\\Updater\\up date.exe'
     const entry = { process_name: program }
     const answer = await bench.ok('create-service', { name: 'Updater', windows_egress_services: [entry] })
-    t.match(answer, { note: /Windows/, service: { windows_egress_services: [entry] } })
-    t.match(bench.writes(), [{ body: { windows_egress_services: [{ process_name: program }] } }])
+    partial(t, answer, { note: /Windows/, service: { windows_egress_services: [entry] } })
+    partial(t, bench.writes(), [{ body: { windows_egress_services: [{ process_name: program }] } }])
   })
 
   await t.test('what is no service is refused with the entry and the reason', async (t) => {
@@ -386,9 +403,11 @@ t.test('create-service', async (t) => {
     const two = { service_ports: [{ port: 1, proto: 6 }], windows_services: [{ process_name: 'x' }] }
     const error = await refused(t, bench, 'create-service', { name: 'n', ...two }, 'conflicting_service_definition')
     t.same(error.supplied, ['service_ports', 'windows_services'])
-    t.match(error.guidance, { windows_egress_services: /connects/ })
+    partial(t, error.guidance, { windows_egress_services: /connects/ })
     const taken = { name: 'HTTP', service_ports: [{ port: 1, proto: 6 }] }
-    t.match(await refused(t, bench, 'create-service', taken, 'already_exists'), { existing_service: { name: 'HTTP' } })
+    partial(t, await refused(t, bench, 'create-service', taken, 'already_exists'), {
+      existing_service: { name: 'HTTP' },
+    })
   })
 
   await t.test('a list the PCE drops is reported', async (t) => {
@@ -401,7 +420,7 @@ t.test('create-service', async (t) => {
       body: { href: `${DRAFT}/services/1`, name: 'Dropped', service_ports: null },
     })
     const answer = await bench.ok('create-service', { name: 'Dropped', service_ports: [{ port: 1, proto: 6 }] })
-    t.match(answer, { discarded_fields: ['service_ports'], differences: [{ field: 'service_ports', stored: null }] })
+    partial(t, answer, { discarded_fields: ['service_ports'], differences: [{ field: 'service_ports', stored: null }] })
   })
 })
 
@@ -415,13 +434,13 @@ t.test('update-service and delete-service', async (t) => {
       new_name: 'Web intern',
       service_ports: [{ port: 8081, proto: 'tcp' }],
     })
-    t.match(answer, {
+    partial(t, answer, {
       updated_fields: ['name', 'service_ports'],
       previous: { name: 'S-HTTP', service_ports: [{ port: 8080 }] },
       service: { name: 'Web intern', service_ports: [{ port: 8081, proto: 6 }], update_type: 'update' },
     })
     t.equal(bench.writes().length, 1)
-    t.match(await bench.ok('get-services', { name: 'S-HTTPS' }), { total_count: 1 }, 'its namesake is untouched')
+    partial(t, await bench.ok('get-services', { name: 'S-HTTPS' }), { total_count: 1 }, 'its namesake is untouched')
   })
 
   await t.test('never another kind, another object, or nothing', async (t) => {
@@ -450,19 +469,19 @@ t.test('update-service and delete-service', async (t) => {
       error.candidates.map(({ href }: Json) => href),
       [first.href, second.href],
     )
-    t.match(await bench.ok('delete-service', { href: second.href }), { href: second.href, name: 'Twin' })
+    partial(t, await bench.ok('delete-service', { href: second.href }), { href: second.href, name: 'Twin' })
   })
 
   await t.test('a second deletion is told from the first; an update of what waits for deletion warns', async (t) => {
     const retired = await bench.pce.services.create({ name: 'Retired', service_ports: [{ port: 1, proto: 6 }] })
     await bench.pce.provisionPolicyChanges('for a while', [retired.href])
-    t.match(await bench.ok('delete-service', { name: 'Retired' }), {
+    partial(t, await bench.ok('delete-service', { name: 'Retired' }), {
       message: /until the deletion is provisioned/,
     })
     bench.writes()
-    t.match(await bench.ok('delete-service', { name: 'Retired' }), { message: /pending already/ })
+    partial(t, await bench.ok('delete-service', { name: 'Retired' }), { message: /pending already/ })
     t.same(bench.writes(), [])
-    t.match(await bench.ok('update-service', { name: 'Retired', description: 'old' }), {
+    partial(t, await bench.ok('update-service', { name: 'Retired', description: 'old' }), {
       warnings: [/stays so/],
     })
   })
@@ -470,6 +489,6 @@ t.test('update-service and delete-service', async (t) => {
   await t.test('a change that could not be read back is still a change', async (t) => {
     bench.simulator.faults.add({ kind: 'status', path: /\/services\/\d+$/, method: 'GET', times: 1, status: 403 })
     const answer = await bench.ok('update-service', { name: 'NTP', description: 'time' })
-    t.match(answer, { updated_fields: ['description'], warnings: [/read back/] })
+    partial(t, answer, { updated_fields: ['description'], warnings: [/read back/] })
   })
 })

@@ -1,5 +1,6 @@
 /** provision-policy: what becomes active, what is refused before it does, and what the answer says. */
 import t from 'tap'
+import { partial } from '../partial.js'
 import { startBench, WEEK, type Bench, type Json } from './harness.js'
 
 const TOOL = 'provision-policy'
@@ -19,7 +20,7 @@ t.test('provision-policy', async (t) => {
   await t.test('nothing pending is no_changes, and nothing is sent', async (t) => {
     bench.writes()
     const before = version()
-    t.match(await bench.ok(TOOL), { status: 'no_changes', message: /Nothing is pending/ })
+    partial(t, await bench.ok(TOOL), { status: 'no_changes', message: /Nothing is pending/ })
     t.same(bench.writes(), [])
     t.equal(version(), before)
   })
@@ -50,7 +51,7 @@ t.test('provision-policy', async (t) => {
     const { href } = await draft(bench, 'waiting')
     const error = await bench.fails(TOOL, { hrefs: ['/orgs/1/sec_policy/draft/rule_sets/2', href] }, 'not_pending')
     t.same(error.not_pending, ['/orgs/1/sec_policy/draft/rule_sets/2'])
-    t.match(error.pending, [{ href, type: 'rule_sets', name: 'waiting', update_type: 'create' }])
+    partial(t, error.pending, [{ href, type: 'rule_sets', name: 'waiting', update_type: 'create' }])
     t.same(bench.writes(), [])
   })
 
@@ -70,7 +71,7 @@ t.test('provision-policy', async (t) => {
         ],
       ],
     )
-    t.match(answer, {
+    partial(t, answer, {
       version: version(),
       href: `/orgs/1/sec_policy/${version()}`,
       change_description: 'just this',
@@ -80,14 +81,14 @@ t.test('provision-policy', async (t) => {
       impact: { num_managed_workloads: Number },
     })
     t.type(answer.workloads_affected, 'number')
-    t.match(simulator.state.find(active), { name: 'chosen' })
+    partial(t, simulator.state.find(active), { name: 'chosen' })
     t.same(simulator.state.pendingHrefs().length, 1, 'the other change still waits')
   })
 
   await t.test('a dry run asks everything and changes nothing', async (t) => {
     const before = version()
     const answer = await bench.ok(TOOL, { dry_run: true })
-    t.match(answer, {
+    partial(t, answer, {
       dry_run: true,
       requests: [{ method: 'POST', path: '/orgs/1/sec_policy', body: { update_description: 'Provisioned via MCP' } }],
       impact: {},
@@ -105,7 +106,7 @@ t.test('provision-policy', async (t) => {
       for (const args of [{ dry_run: true }, {}]) {
         const answer = await small.ok(TOOL, args)
         t.ok(Buffer.byteLength(JSON.stringify(answer)) <= 3_000)
-        t.match(answer.warnings, [`changes lists ${answer.changes.length} of 25; the hrefs beside it are complete.`])
+        partial(t, answer.warnings, [`changes lists ${answer.changes.length} of 25; the hrefs beside it are complete.`])
         const hrefs = answer.provisioned_hrefs ?? answer.requests[0].body.change_subset.rule_sets
         t.equal(hrefs.length, 25)
       }
@@ -123,7 +124,7 @@ t.test('provision-policy', async (t) => {
     t.same(simulator.state.pendingHrefs(), [])
     t.equal(simulator.state.find(gone.href), undefined)
     t.equal(answer.commit_message, 'Provisioned via MCP')
-    t.match(await bench.ok(TOOL), { status: 'no_changes' })
+    partial(t, await bench.ok(TOOL), { status: 'no_changes' })
   })
 
   await t.test(
@@ -144,7 +145,7 @@ t.test('provision-policy', async (t) => {
       await bench.fails(TOOL, { hrefs: [ruleset.href], dry_run: true }, 'dependencies_required')
       t.same(bench.writes(), [])
       t.equal(version(), before)
-      t.match(await bench.ok(TOOL, { hrefs: [ruleset.href, list.href] }), { version: before + 1 })
+      partial(t, await bench.ok(TOOL, { hrefs: [ruleset.href, list.href] }), { version: before + 1 })
     },
   )
 
@@ -167,10 +168,11 @@ t.test('provision-policy', async (t) => {
 
     const before = version()
     const answer = await bench.ok(TOOL, args)
-    t.match(answer, { version: before + 1, provisioned_hrefs: [ruleset.href, list.href], message: /2 objects/ })
+    partial(t, answer, { version: before + 1, provisioned_hrefs: [ruleset.href, list.href], message: /2 objects/ })
     t.same(answer.dependencies_included, along)
-    t.match(answer.changes, [{ name: 'with company' }, { name: 'Along', type: 'ip_lists', update_type: 'create' }])
-    t.match(
+    partial(t, answer.changes, [{ name: 'with company' }, { name: 'Along', type: 'ip_lists', update_type: 'create' }])
+    partial(
+      t,
       bench.writes().map(({ body }) => body),
       [{ change_subset: subset }],
     )
@@ -217,7 +219,7 @@ t.test('provision-policy', async (t) => {
     )
     const answer = await bench.ok(TOOL, { hrefs: [href] })
     simulator.faults.clear()
-    t.match(answer, { version: version(), warnings: [/how many workloads/, /read back/], provisioned_hrefs: [href] })
+    partial(t, answer, { version: version(), warnings: [/how many workloads/, /read back/], provisioned_hrefs: [href] })
   })
 
   await t.test('dependencies that cannot be asked stop it', async (t) => {
@@ -229,7 +231,7 @@ t.test('provision-policy', async (t) => {
       status: 403,
       body: [{ token: 'forbidden', message: 'No' }],
     })
-    t.match(await bench.fails(TOOL, { hrefs: [href] }, 'pce_error'), { http_status: 403, token: 'forbidden' })
+    partial(t, await bench.fails(TOOL, { hrefs: [href] }, 'pce_error'), { http_status: 403, token: 'forbidden' })
     t.same(bench.writes(), [])
   })
 
@@ -243,7 +245,10 @@ t.test('provision-policy', async (t) => {
       status: 406,
       body: [{ token: 'commit_failed', message: 'Not now' }],
     })
-    t.match(await bench.fails(TOOL, { hrefs: [href] }, 'pce_error'), { token: 'commit_failed', pce_message: 'Not now' })
+    partial(t, await bench.fails(TOOL, { hrefs: [href] }, 'pce_error'), {
+      token: 'commit_failed',
+      pce_message: 'Not now',
+    })
     bench.writes()
     simulator.faults.add({ kind: 'commit-then-drop', path: /\/sec_policy$/, method: 'POST', times: 1 })
     await bench.fails(TOOL, { hrefs: [href] }, 'outcome_unknown')

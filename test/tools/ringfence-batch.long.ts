@@ -1,5 +1,6 @@
 /** ringfence-batch: order, what is left out, and what one application's failure does to the others. */
 import t, { type Test } from 'tap'
+import { partial } from '../partial.js'
 import { handMade, type HandMadeEstate } from './hand-made.js'
 import { startBench, type Bench, type BenchOptions, type Json } from './harness.js'
 
@@ -38,7 +39,7 @@ t.test('each application has its ringfence, in the order given, with options of 
   bench.writes()
   const plan = await bench.ok('ringfence-batch', { apps, dry_run: true })
   t.same(bench.writes(), [])
-  t.match(plan, {
+  partial(t, plan, {
     message: 'Planned 3 ringfences.',
     summary: {
       total_apps: 3,
@@ -56,7 +57,7 @@ t.test('each application has its ringfence, in the order given, with options of 
   const done = await bench.ok('ringfence-batch', { apps })
   t.same(brief(done), ['shop success', 'pay success', 'dns success'])
   // shop: inside and deny; pay: inside and shop; dns: inside, three clients and deny.
-  t.match(done.summary, { rulesets_created: 3, rules_created: 9, dry_run: false })
+  partial(t, done.summary, { rulesets_created: 3, rules_created: 9, dry_run: false })
   t.same(
     done.results.map(({ result }: Json) => [result.ruleset.name, result.ruleset.rules.length]),
     [
@@ -72,7 +73,7 @@ t.test('each application has its ringfence, in the order given, with options of 
   bench.writes()
   const again = await bench.ok('ringfence-batch', { apps })
   t.same(bench.writes(), [], 'a second time there is nothing to write')
-  t.match(again.summary, { successful: 3, rulesets_created: 0, rules_created: 0 })
+  partial(t, again.summary, { successful: 3, rulesets_created: 0, rules_created: 0 })
 })
 
 t.test('auto_order puts infrastructure first, and ranks the estate once', async (t) => {
@@ -83,7 +84,7 @@ t.test('auto_order puts infrastructure first, and ranks the estate once', async 
     dry_run: true,
   })
   t.equal(plan.order[0].app, 'dns')
-  t.match(plan.order.at(-1), { app: 'quiet', infrastructure_score: 0 })
+  partial(t, plan.order.at(-1), { app: 'quiet', infrastructure_score: 0 })
   const scores = plan.order.map(({ infrastructure_score: score }: Json) => score)
   t.same(
     scores,
@@ -115,7 +116,7 @@ t.test('auto_order puts infrastructure first, and ranks the estate once', async 
     times: 1,
   })
   const blind = await bench.ok('ringfence-batch', { apps: prod('quiet', 'dns'), auto_order: true, dry_run: true })
-  t.match(blind, {
+  partial(t, blind, {
     summary: { auto_ordered: false },
     order: [{ app: 'quiet' }, { app: 'dns' }],
     warnings: [/^Not ordered\./],
@@ -133,7 +134,7 @@ t.test('a repeated application is skipped, in whatever form it is named', async 
   const done = await bench.ok('ringfence-batch', { apps })
   t.same(brief(done), ['pay success', 'pay skipped', 'pay skipped', 'pay skipped'])
   t.ok(done.results.slice(1).every(({ reason }: Json) => reason === 'duplicate'))
-  t.match(done.summary, { total_apps: 4, successful: 1, skipped: 3, rulesets_created: 1 })
+  partial(t, done.summary, { total_apps: 4, successful: 1, skipped: 3, rulesets_created: 1 })
 })
 
 t.test("an error is that application's own, and never a success", async (t) => {
@@ -145,16 +146,17 @@ t.test("an error is that application's own, and never a success", async (t) => {
   ]
   const done = await bench.ok('ringfence-batch', { apps })
   t.same(brief(done), ['pa error', 'ghost error', 'shop error', 'pay success'])
-  t.match(
+  partial(
+    t,
     done.results.map(({ error }: Json) => error),
     [
-      { error: 'not_found', argument: 'app_name', near_names: ['pay'] },
+      { error: 'not_found', argument: 'app_name', near_names: ['pay', 'crm', 'dns', 'shop', 'ghost'] },
       { error: 'no_workloads', message: /ghost/ },
       { error: 'invalid_deny_service', reason: 'not_found' },
       undefined,
     ],
   )
-  t.match(done, {
+  partial(t, done, {
     message: 'Wrote 1 ringfence; 3 applications failed.',
     summary: { errors: 3, successful: 1, rules_created: 2 },
   })
@@ -187,7 +189,7 @@ t.test('a failure half-way is told with what was written, and the rest goes on',
   const done = await bench.ok('ringfence-batch', { apps: prod('shop', 'pay', 'crm') })
   t.same(brief(done), ['shop success', 'pay error', 'crm success'])
   const { error } = done.results[1]
-  t.match(error, {
+  partial(t, error, {
     error: 'pce_error',
     token: 'odd_token',
     partial: true,
@@ -195,7 +197,7 @@ t.test('a failure half-way is told with what was written, and the rest goes on',
     not_written: 2,
   })
   t.same(error.stands, error.written)
-  t.match(done.summary, { rulesets_created: 2, rules_created: 2 })
+  partial(t, done.summary, { rulesets_created: 2, rules_created: 2 })
 })
 
 t.test('bad input writes nothing', async (t) => {
@@ -241,9 +243,9 @@ t.test('the answer keeps to its budget, whatever it has to say', async (t) => {
   const bench = await start(t, { estate: handMade({ hosts, flows }) })
   const done = await bench.ok('ringfence-batch', { apps: prod(...apps) })
   t.ok(JSON.stringify(done).length <= 80_000, `${JSON.stringify(done).length} bytes`)
-  t.match(done.summary, { successful: 60, rulesets_created: 60, rules_created: 240 })
+  partial(t, done.summary, { successful: 60, rulesets_created: 60, rules_created: 240 })
   for (const { result } of done.results) {
-    t.match(result, {
+    partial(t, result, {
       message: /Created the rule set RF-app-\d\d-prod with 4 rules/,
       ruleset: { href: /rule_sets/ },
       section_totals: { rules: 4 },
@@ -277,7 +279,7 @@ t.test('warnings and losses of each application are kept as far as there is room
       t.match(result.warnings[0], /^3 sources \(57 connections in the window\) would be cut/, app)
       if (!('warnings_total' in result)) continue
       t.ok(result.warnings.length + result.would_be_cut.length >= least, `${app} of ${of}`)
-      if (of < count) t.match(result.would_be_cut[0], { source: `8.8.${apps.indexOf(app)}.0`, connections: 20 })
+      if (of < count) partial(t, result.would_be_cut[0], { source: `8.8.${apps.indexOf(app)}.0`, connections: 20 })
     }
   }
 })
@@ -299,7 +301,7 @@ t.test('what makes ringfences others than was asked for is said of the batch', a
   const apps = prod('pay', 'shop', 'crm').map((one, at) => ({ ...one, selective: at < 2 }))
   for (const dryRun of [true, false]) {
     const done = await bench.ok('ringfence-batch', { apps, dry_run: dryRun })
-    t.match(done.warnings, [
+    partial(t, done.warnings, [
       /^The deny rule was left out.*shorter lookback_days \(2 applications\): pay \(prod\); shop \(prod\)\.$/,
       /^The row limit was reached.*\(3 applications\): pay \(prod\); shop \(prod\); crm \(prod\)\.$/,
       /^There is no Any IP list.*\(2 applications\): pay \(prod\); shop \(prod\)\.$/,
@@ -327,7 +329,7 @@ t.test('a rule set that somebody changes fails its application alone', async (t)
   }
   const done = await bench.ok('ringfence-batch', { apps: prod('shop', 'pay') })
   t.same(brief(done), ['shop error', 'pay success'])
-  t.match(done.results[0].error, { error: 'already_exists', reason: 'changed_meanwhile' })
+  partial(t, done.results[0].error, { error: 'already_exists', reason: 'changed_meanwhile' })
 })
 
 t.test('labels and policy of a long batch are never older than a minute', async (t) => {
@@ -358,18 +360,18 @@ t.test('labels and policy of a long batch are never older than a minute', async 
   })
   const done = await late.ok('ringfence-batch', { apps: prod('quiet', 'pay', 'crm') })
   t.same(brief(done), ['quiet success', 'pay success', 'crm error'])
-  t.match(
+  t.same(
     done.results[1].result.inbound_remote_apps.map(({ app }: Json) => app),
     ['store'],
   )
-  t.match(done.results[2].error, { error: 'label_not_found', message: /Labels changed meanwhile: app=crm/ })
+  partial(t, done.results[2].error, { error: 'label_not_found', message: /Labels changed meanwhile: app=crm/ })
 
   // Before, the first application that meets it fails, and the next has the new list.
   const soon = await start(t)
   during(soon, () => rename(soon, 'shop', 'store'))
   const both = await soon.ok('ringfence-batch', { apps: prod('quiet', 'pay', 'dns') })
   t.same(brief(both), ['quiet success', 'pay error', 'dns success'])
-  t.match(both.results[1].error, { error: 'label_not_found', message: /app=store/ })
+  partial(t, both.results[1].error, { error: 'label_not_found', message: /app=store/ })
 
   // A rule set of somebody else that lets an address in is seen by the application after a minute.
   const policy = await start(t)

@@ -5,6 +5,7 @@ import { indexLabels } from '../../domain/inventory/load-labels.js'
 import { mapBounded } from '../../domain/text/map-bounded.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createFlowSummary } from '../../domain/traffic/summarize-flows.js'
+import { partial } from '../partial.js'
 import { startBench, WEEK, type Bench, type Json } from './harness.js'
 
 const TOOL = 'get-traffic-flows-summary'
@@ -40,7 +41,7 @@ t.test('the window', async (t) => {
   const bench = await startBench(t, { workloads: 30, flows: 50 })
   const windowOf = async (start_date: string, end_date: string) => {
     const { window } = await bench.ok(TOOL, { start_date, end_date })
-    t.match(sent(bench), { start_date: window.start, end_date: window.end })
+    partial(t, sent(bench), { start_date: window.start, end_date: window.end })
     return [window.start, window.end]
   }
 
@@ -79,12 +80,12 @@ t.test('the window', async (t) => {
       '20260608',
       'NaN',
     ]) {
-      t.match(await bench.fails(TOOL, { start_date: bad, end_date: '2026-06-14' }, 'invalid_window'), {
+      partial(t, await bench.fails(TOOL, { start_date: bad, end_date: '2026-06-14' }, 'invalid_window'), {
         argument: 'start_date',
         value: bad,
       })
     }
-    t.match(await bench.fails(TOOL, { start_date: '2026-06-14', end_date: '2026-06-08' }, 'invalid_window'), {
+    partial(t, await bench.fails(TOOL, { start_date: '2026-06-14', end_date: '2026-06-08' }, 'invalid_window'), {
       message: /swap/,
     })
     await bench.fails(TOOL, { start_date: '2026-06-14' }, 'invalid_argument')
@@ -104,7 +105,7 @@ t.test('filters as the PCE gets them', async (t) => {
   const workload = (await bench.pce.workloads.getAll())[0]!
 
   await t.test('nothing given is anything', async (t) => {
-    t.match(await query({}), {
+    partial(t, await query({}), {
       ...EVERYTHING,
       query_name: 'mcp-traffic-summary',
       policy_decisions: [],
@@ -250,7 +251,8 @@ t.test('filters as the PCE gets them', async (t) => {
   })
 
   await t.test('services, decisions and the rest pass through, checked', async (t) => {
-    t.match(
+    partial(
+      t,
       await query({
         include_services: [
           { port: 443, proto: 'TCP' },
@@ -302,7 +304,7 @@ t.test('filters as the PCE gets them', async (t) => {
   })
 
   await t.test('an identity label that no label has is unknown_dimension', async (t) => {
-    t.match(await bench.fails(TOOL, { ...WEEK, identity_labels: ['app', 'team'] }, 'unknown_dimension'), {
+    partial(t, await bench.fails(TOOL, { ...WEEK, identity_labels: ['app', 'team'] }, 'unknown_dimension'), {
       unknown: ['team'],
       available_dimensions: { labels: ['app', 'env', 'loc', 'role'] },
     })
@@ -324,7 +326,7 @@ t.test('the summary of an estate', async (t) => {
   const whole = await wide.ok(TOOL, { ...WEEK, detail_level: 'full' })
 
   await t.test('counts what the PCE counted', async (t) => {
-    t.match(full.totals, {
+    partial(t, full.totals, {
       rows: rows.length,
       pce_flows: rows.length,
       connections: rows.reduce((total, flow) => total + (flow.num_connections ?? 0), 0),
@@ -335,7 +337,7 @@ t.test('the summary of an estate', async (t) => {
       unparseable: 0,
     })
     t.ok(full.totals.raw_observations > rows.length, 'raw observations are not rows')
-    t.match(full, {
+    partial(t, full, {
       window: { start: '2026-06-08T00:00:00Z', end: '2026-06-14T23:59:59Z' },
       identity_labels: ['app', 'env'],
     })
@@ -425,12 +427,12 @@ t.test('the summary of an estate', async (t) => {
 
   await t.test('a query that reaches its row limit says that everything is a lower bound', async (t) => {
     const cut = await bench.ok(TOOL, { ...WEEK, max_results: 40 })
-    t.match(cut.totals, { pce_flows: 40, truncated: true, truncated_at: 40, coverage_note: /lower bounds/ })
+    partial(t, cut.totals, { pce_flows: 40, truncated: true, truncated_at: 40, coverage_note: /lower bounds/ })
   })
 
   await t.test('no traffic is an answer with every section', async (t) => {
     const none = await bench.ok(TOOL, { start_date: '2001-01-01', end_date: '2001-01-02' })
-    t.match(none, {
+    partial(t, none, {
       totals: { rows: 0, connections: 0, truncated: false },
       note: 'no flows in window',
       note_process: /./,
@@ -544,11 +546,11 @@ t.test('the arithmetic on hand-made flows', async (t) => {
         dst_bo: 9,
       }),
     ])
-    t.match(sections.blocked, [
+    partial(t, sections.blocked, [
       { process: '-', from: 'a', to: 'b', port: null, proto: 'icmp', connections: 5 },
       { process: '-', proto: '-', connections: 0 },
     ])
-    t.match(sections.app_to_app, [
+    partial(t, sections.app_to_app, [
       { from: 'x', to: 'y (prod)', policy: 'blocked', connections: 5, bytes_in: 7, bytes_out: 9 },
     ])
     t.same(sections.by_process, [], 'a blank process is none')
@@ -567,7 +569,7 @@ t.test('the arithmetic on hand-made flows', async (t) => {
       }),
     )
     const [process] = summarize(flows).sections.by_process
-    t.match(process, {
+    partial(t, process, {
       process: 'curl',
       connections: 325,
       destination_count: 25,
@@ -595,13 +597,15 @@ t.test('the arithmetic on hand-made flows', async (t) => {
       ),
     ]
     t.same(summarize(both).sections.app_to_app, [], 'one application to itself')
-    t.match(summarize(both, ['loc', 'app', 'env']).sections.app_to_app, [{ from: 'eu (x, prod)', to: 'us (x, prod)' }])
+    partial(t, summarize(both, ['loc', 'app', 'env']).sections.app_to_app, [
+      { from: 'eu (x, prod)', to: 'us (x, prod)' },
+    ])
   })
 
   await t.test('labels the PCE gives by href alone are looked up', async (t) => {
     const bare = end('10.0.0.1', { workload: { href: '/w', hostname: 'a', labels: [{ href: '/orgs/1/labels/1' }] } })
     const labels = indexLabels([{ href: '/orgs/1/labels/1', key: 'app', value: 'x' }])
-    t.match(summarize([flow(bare, end('1.1.1.1'))], ['app'], labels).sections.app_to_app, [{ from: 'x' }])
+    partial(t, summarize([flow(bare, end('1.1.1.1'))], ['app'], labels).sections.app_to_app, [{ from: 'x' }])
   })
 })
 

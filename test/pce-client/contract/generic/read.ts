@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import { partial } from '../../../partial.js'
 import { startContractPce, type ContractPce, type Json } from '../start-contract-pce.js'
 import { proveGeneric } from './prove-generic.js'
 
@@ -23,9 +24,9 @@ export async function readingOperations(t: Test, pce: ContractPce): Promise<void
       t.equal(list.href, `${version}/ip_lists/1`, 'of the version that the href names')
       pce.wire(t, { method: 'GET', path: `${version}/ip_lists/1` }, 'GET of the href')
     }
-    t.match(await client.users.getByReference('/users/1'), { href: '/users/1' }, 'without an organisation')
+    partial(t, await client.users.getByReference('/users/1'), { href: '/users/1' }, 'without an organisation')
     pce.wire(t, { method: 'GET', path: '/users/1' }, 'GET of the href')
-    t.match(await client.roles.getByReference('/orgs/1/roles/owner'), { href: '/orgs/1/roles/owner' }, 'by a name')
+    partial(t, await client.roles.getByReference('/orgs/1/roles/owner'), { href: '/orgs/1/roles/owner' }, 'by a name')
     simulator.clearRequests()
     const odd = { ...label!, external_data_set: null, of_a_later_release: { deep: [null, 1] } }
     simulator.faults.add({ kind: 'status', path: label!.href, times: 1, status: 200, body: odd })
@@ -45,7 +46,7 @@ export async function readingOperations(t: Test, pce: ContractPce): Promise<void
 
   await proveGeneric(t, pce, 'get_by_name', async (t) => {
     for (const name of ['Generic', 'Generic two']) await ask('POST', `${DRAFT}/ip_lists`, { name })
-    t.match(await client.ipLists.getByName('Generic'), { name: 'Generic', update_type: 'create' })
+    partial(t, await client.ipLists.getByName('Generic'), { name: 'Generic', update_type: 'create' })
     const query = { name: 'Generic' }
     pce.wire(t, { method: 'GET', path: `${DRAFT}/ip_lists`, query }, 'a filter that also lets "Generic two" through')
     t.equal(await client.ipLists.getByName('Generic', 'active'), null, 'absent')
@@ -54,10 +55,10 @@ export async function readingOperations(t: Test, pce: ContractPce): Promise<void
     t.equal(await client.ipLists.getByName('Gener'), null)
     const odd = 'A & B = 100 % /ü'
     await ask('POST', '/orgs/1/pairing_profiles', { enabled: true, name: odd })
-    t.match(await client.pairingProfiles.getByName(odd), { name: odd }, 'whatever stands in it')
+    partial(t, await client.pairingProfiles.getByName(odd), { name: odd }, 'whatever stands in it')
     pce.wire(t, { method: 'GET', path: '/orgs/1/pairing_profiles', query: { name: odd } }, 'encoded')
     const named = workloads.find(({ name }) => typeof name === 'string')!
-    t.match(await client.workloads.getByName(String(named.name)), { href: named.href })
+    partial(t, await client.workloads.getByName(String(named.name)), { href: named.href })
     simulator.clearRequests()
     for (let index = 0; index < 2; index++) {
       await ask('POST', `${DRAFT}/services`, { name: 'Twice', service_ports: [{ port: 1, proto: 6 }] })

@@ -1,5 +1,6 @@
 import type { Test } from 'tap'
 import type { BulkResultItem } from '../../../../pce-client/types.js'
+import { partial } from '../../../partial.js'
 import { failureOf, type ContractPce, type Json } from '../start-contract-pce.js'
 import { proveGeneric } from './prove-generic.js'
 
@@ -17,10 +18,10 @@ export async function writingOperations(t: Test, pce: ContractPce): Promise<void
     const label = await client.labels.create({ key: 'app', value: 'Generic' })
     const wire = { method: 'POST', path: '/orgs/1/labels', status: 201 }
     pce.wire(t, { ...wire, body: { key: 'app', value: 'Generic' } }, 'POST of the collection')
-    t.match(label, { href: /^\/orgs\/1\/labels\/\d+$/, key: 'app', value: 'Generic', created_at: /Z$/ })
+    partial(t, label, { href: /^\/orgs\/1\/labels\/\d+$/, key: 'app', value: 'Generic', created_at: /Z$/ })
     const list = await client.ipLists.create({ name: 'Generic made' })
     pce.wire(t, { ...wire, path: `${DRAFT}/ip_lists`, body: { name: 'Generic made' } }, 'versioned kinds: in the draft')
-    t.match(list, { href: /\/draft\/ip_lists\/\d+$/, update_type: 'create' })
+    partial(t, list, { href: /\/draft\/ip_lists\/\d+$/, update_type: 'create' })
     const parent = await made(`${DRAFT}/rule_sets`, { name: 'Generic', scopes: [[]] })
     const rule = {
       enabled: true,
@@ -36,7 +37,7 @@ export async function writingOperations(t: Test, pce: ContractPce): Promise<void
     const one = { reference_id: 'generic-1', name: 'x', score: 1 }
     const made1 = await client.vulnerabilities.create(one)
     pce.wire(t, { ...wire, path: '/orgs/1/vulnerabilities', body: [one] }, 'an array where the PCE wants one')
-    t.match(made1, { href: '/orgs/1/vulnerabilities/generic-1' }, 'and the one object of the answer')
+    partial(t, made1, { href: '/orgs/1/vulnerabilities/generic-1' }, 'and the one object of the answer')
     await pce.refusedHere(t, () => client.denyRules.create(rule), 'invalid_argument', 'a rule without a rule set')
     await pce.refusedHere(t, () => client.roles.create({ name: 'x' }), 'unsupported', 'a kind without a POST')
     const attempt = () => client.labels.create({ key: 'app', value: 'Generic' })
@@ -48,7 +49,7 @@ export async function writingOperations(t: Test, pce: ContractPce): Promise<void
     const label = await made('/orgs/1/labels', { key: 'app', value: 'Before' })
     t.equal(await client.labels.update({ href: label }, { value: 'After' }), undefined, 'nothing comes back')
     pce.wire(t, { method: 'PUT', path: label, body: { value: 'After' }, status: 204 }, 'PUT of the href')
-    t.match(find(label), { key: 'app', value: 'After' }, 'only what was sent has changed')
+    partial(t, find(label), { key: 'app', value: 'After' }, 'only what was sent has changed')
     const list = await made(`${DRAFT}/ip_lists`, { name: 'Updated' })
     await client.ipLists.update(list.replace('/draft/', '/active/'), { description: 'x' })
     pce.wire(t, { method: 'PUT', path: list, body: { description: 'x' }, status: 204 }, 'active hrefs mean the draft')
@@ -85,11 +86,11 @@ export async function writingOperations(t: Test, pce: ContractPce): Promise<void
     )
     t.equal(results.length, 1001, 'the answers joined')
     t.ok(results.every(({ href, errors }) => href !== undefined && errors.length === 0))
-    t.match(find(results[1000]!.href!), { name: 'bulk-1000', managed: false })
+    partial(t, find(results[1000]!.href!), { name: 'bulk-1000', managed: false })
     const external = { external_data_set: 'bulk', external_data_reference: '1' }
     await client.workloads.bulkCreate([{ name: 'first', ...external }])
     const mixed = await client.workloads.bulkCreate([{ name: 'second', ...external }, { name: 'third' }])
-    t.match(mixed, [{ errors: [{ token: /./, message: /./ }] }, { href: /./, errors: [] }], 'failures one by one')
+    partial(t, mixed, [{ errors: [{ token: /./, message: /./ }] }, { href: /./, errors: [] }], 'failures one by one')
     simulator.clearRequests()
 
     const principals = [
@@ -99,12 +100,12 @@ export async function writingOperations(t: Test, pce: ContractPce): Promise<void
     const sids = await client.securityPrincipals.bulkCreate(principals)
     const path = '/orgs/1/security_principals/bulk_create'
     pce.wire(t, { method: 'PUT', path, body: principals }, 'security principals')
-    t.match(sids, [{ href: '/orgs/1/security_principals/S-1-5-21-1-2-3-4', errors: [] }, { errors: [] }])
+    partial(t, sids, [{ href: '/orgs/1/security_principals/S-1-5-21-1-2-3-4', errors: [] }, { errors: [] }])
     const services = [{ name: 'Bulk', service_ports: [{ port: 1, proto: 6 }] }]
     const virtual = await client.virtualServices.bulkCreate(services)
     const draft = `${DRAFT}/virtual_services/bulk_create`
     pce.wire(t, { method: 'PUT', path: draft, body: services }, 'virtual services, in the draft')
-    t.match(find(virtual[0]!.href!), { name: 'Bulk', update_type: 'create' })
+    partial(t, find(virtual[0]!.href!), { name: 'Bulk', update_type: 'create' })
 
     await pce.refusedHere(t, () => client.labels.bulkCreate([{ key: 'app', value: 'x' }]), 'unsupported', 'labels')
     const attempt = () => client.workloads.bulkCreate([{ name: 5 }])
@@ -124,20 +125,21 @@ export async function writingOperations(t: Test, pce: ContractPce): Promise<void
     )
     t.equal(results.length, 1001)
     t.ok(results.every(({ errors }) => errors.length === 0))
-    t.match(find(hrefs[1000]!), { description: 'changed 1000' })
+    partial(t, find(hrefs[1000]!), { description: 'changed 1000' })
     const mixed = await client.workloads.bulkUpdate([
       { href: NO_WORKLOAD, description: 'x' },
       { href: hrefs[0]!, description: 'y' },
       { href: hrefs[1]!, managed: true },
     ])
     const outcomes = [[{ token: 'not_found_error' }], [], [{ token: 'input_validation_error', message: /managed/ }]]
-    t.match(
+    partial(
+      t,
       mixed,
       outcomes.map((errors) => ({ errors })),
       'failures one by one',
     )
     t.equal(mixed[1]!.errors.length, 0)
-    t.match(find(hrefs[0]!), { description: 'y' })
+    partial(t, find(hrefs[0]!), { description: 'y' })
     const virtual = await made(`${DRAFT}/virtual_services`, {
       name: 'Bulk updated',
       service_ports: [{ port: 1, proto: 6 }],
@@ -147,7 +149,7 @@ export async function writingOperations(t: Test, pce: ContractPce): Promise<void
     await client.virtualServices.bulkUpdate([active])
     const path = `${DRAFT}/virtual_services/bulk_update`
     pce.wire(t, { method: 'PUT', path, body: [{ href: virtual, description: 'x' }] }, 'virtual services, in the draft')
-    t.match(find(virtual), { description: 'x' })
+    partial(t, find(virtual), { description: 'x' })
 
     const attempt = () =>
       client.securityPrincipals.bulkUpdate([{ href: '/orgs/1/security_principals/S-1-5-21-1-2-3-4' }])
@@ -174,7 +176,8 @@ export async function writingOperations(t: Test, pce: ContractPce): Promise<void
       'gone',
     )
     const failed = await client.workloads.bulkDelete([managed!.href, NO_WORKLOAD])
-    t.match(
+    partial(
+      t,
       failed,
       [
         { href: managed!.href, errors: [{ token: 'method_not_allowed_error', message: /./ }] },
@@ -198,7 +201,7 @@ export async function writingOperations(t: Test, pce: ContractPce): Promise<void
       completed?: BulkResultItem[]
     }
     t.equal(error.status, 403)
-    t.match(error.completed, [{ href: managed!.href }], 'a failure in between keeps the answers so far')
+    partial(t, error.completed, [{ href: managed!.href }], 'a failure in between keeps the answers so far')
     pce.refuseNext('PUT', path, 403, 'forbidden_error')
     const facts = { status: 403, method: 'PUT', path, token: 'forbidden_error' }
     await pce.refused(t, () => client.workloads.bulkDelete([managed!.href]), facts, 'forbidden')

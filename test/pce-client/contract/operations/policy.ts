@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import { partial } from '../../../partial.js'
 import { checkResult, proveOperation } from '../prove-operation.js'
 import type { ContractPce, Json } from '../start-contract-pce.js'
 
@@ -48,11 +49,11 @@ export async function policyOperations(t: Test, pce: ContractPce): Promise<void>
       },
       'draft hrefs by kind: an active href is converted, a rule stands for its rule set',
     )
-    t.match(version, { version: before + 1, commit_message: 'Said why', href: `${POLICY}/${before + 1}` })
-    t.match(version.object_counts, { ip_lists: Number, rule_sets: Number })
+    partial(t, version, { version: before + 1, commit_message: 'Said why', href: `${POLICY}/${before + 1}` })
+    partial(t, version.object_counts, { ip_lists: Number, rule_sets: Number })
     checkResult(t, 'provision_policy_changes', version)
     t.ok(find(active), 'they are active now')
-    t.match(find(href.replace('/draft/', '/active/')), { rules: [{ enabled: true }] })
+    partial(t, find(href.replace('/draft/', '/active/')), { rules: [{ enabled: true }] })
     t.strictSame(simulator.state.pendingHrefs(), [other], 'and nothing else is')
     for (const bad of ['/orgs/1/labels/1', '/orgs/2/sec_policy/draft/ip_lists/1', 'ip_lists/1', '']) {
       const attempt = () => client.provisionPolicyChanges('x', [bad])
@@ -106,7 +107,7 @@ export async function policyOperations(t: Test, pce: ContractPce): Promise<void>
     const change_subset = { rule_sets: [{ href }] }
     const dependencies = await client.getPolicyDependencies([href])
     pce.wire(t, { method: 'POST', path, body: { operation: 'commit', change_subset } }, 'the documented body')
-    t.match(dependencies, [{ dependency: { ip_lists: { href: list } }, required_by: { rule_sets: [{ href }] } }])
+    partial(t, dependencies, [{ dependency: { ip_lists: { href: list } }, required_by: { rule_sets: [{ href }] } }])
     checkResult(t, 'get_policy_dependencies', dependencies)
     t.strictSame(await client.getPolicyDependencies([href, list]), [], 'a closed set needs nothing')
     await forbidden(t, 'POST', path, () => client.getPolicyDependencies([href]))
@@ -117,7 +118,8 @@ export async function policyOperations(t: Test, pce: ContractPce): Promise<void>
     const list = await ipList()
     const objects = await client.getModifiedPolicyObjects()
     pce.wire(t, { method: 'GET', path: `${DRAFT}/modified_objects` }, 'of the draft')
-    t.match(
+    partial(
+      t,
       objects.find((object: Json) => object.href === list),
       { update_type: 'create', object_type: 'ip_lists' },
     )
@@ -126,7 +128,7 @@ export async function policyOperations(t: Test, pce: ContractPce): Promise<void>
     const then = await client.getModifiedPolicyObjects(version as number)
     pce.wire(t, { method: 'GET', path: `${POLICY}/${version as number}/modified_objects` }, 'of a version')
     t.equal(then.length, 1, 'what that provisioning changed')
-    t.match(then[0], { update_type: 'create', object_type: 'ip_lists' })
+    partial(t, then[0], { update_type: 'create', object_type: 'ip_lists' })
     await forbidden(t, 'GET', `${DRAFT}/modified_objects`, () => client.getModifiedPolicyObjects())
   })
 
@@ -155,7 +157,7 @@ export async function policyOperations(t: Test, pce: ContractPce): Promise<void>
       rules.some(({ href }) => href === openRule),
       'the rule that allows it',
     )
-    t.match(rules[0]?.rule_set, { href: String }, 'with its rule set')
+    partial(t, rules[0]?.rule_set, { href: String }, 'with its rule set')
     t.ok(Array.isArray(check.deny_rules) && Array.isArray(check.override_deny_rules))
     checkResult(t, 'check_policy', check)
     await client.checkPolicy('active', { params })
@@ -203,7 +205,7 @@ export async function policyOperations(t: Test, pce: ContractPce): Promise<void>
     )
     t.type(result, 'object', 'a result, whatever the PCE says')
     checkResult(t, 'restore_policy', result)
-    t.match(find(newer), { update_type: 'delete' }, 'the draft goes back to that version')
+    partial(t, find(newer), { update_type: 'delete' }, 'the draft goes back to that version')
     const path = `${POLICY}/${before}/restore`
     const attempt = () => client.restorePolicy(before)
     await pce.refused(t, attempt, { status: 406, method: 'POST', path }, 'while changes are pending')
@@ -235,7 +237,7 @@ export async function policyOperations(t: Test, pce: ContractPce): Promise<void>
       [openRule],
       'one list of rules',
     )
-    t.match(rules[0]?.rule_set, { href: open })
+    partial(t, rules[0]?.rule_set, { href: open })
     checkResult(t, 'search_rules', rules)
     const active = await client.searchRules(criteria, 'active')
     pce.wire(t, { method: 'POST', path: `${POLICY}/active/rule_search`, body: criteria }, 'of the active policy')
@@ -245,7 +247,7 @@ export async function policyOperations(t: Test, pce: ContractPce): Promise<void>
     )
     const bare = [{ href: openRule }]
     simulator.faults.add({ kind: 'status', path, times: 1, status: 200, body: bare })
-    t.match(await client.searchRules(criteria), bare, 'older releases answer a bare list')
+    partial(t, await client.searchRules(criteria), bare, 'older releases answer a bare list')
     const facts = { status: 406, method: 'POST', path, token: 'input_validation_error' }
     await pce.refused(t, () => client.searchRules({ colour: 'red' }), facts, 'a bad criterion')
   })

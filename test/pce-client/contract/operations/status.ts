@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import { partial } from '../../../partial.js'
 import { checkResult, proveOperation } from '../prove-operation.js'
 import { startContractPce, type ContractPce } from '../start-contract-pce.js'
 
@@ -14,7 +15,7 @@ export async function statusOperations(t: Test, pce: ContractPce): Promise<void>
   await proveOperation(t, pce, 'get_product_version', async (t) => {
     const version = await client.getProductVersion()
     pce.wire(t, { method: 'GET', path: '/product_version' }, 'without an organisation')
-    t.match(version, { version: /^\d+\.\d+/, build: Number, product_name: /./ })
+    partial(t, version, { version: /^\d+\.\d+/, build: Number, product_name: /./ })
     checkResult(t, 'get_product_version', version)
     await refused(t, '/product_version', 404, () => client.getProductVersion(), 'not there')
   })

@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import { contains, partial } from '../../../partial.js'
 import { checkResult, proveOperation } from '../prove-operation.js'
 import type { ContractPce, Json } from '../start-contract-pce.js'
 
@@ -64,7 +65,7 @@ export async function venOperations(t: Test, pce: ContractPce): Promise<void> {
     const counts = await client.getVenStatistics([one, two], { json })
     pce.wire(t, { method: 'POST', path, body: json }, 'the caller’s own question')
     const text = JSON.stringify(counts)
-    t.match(text, '"status"')
+    contains(t, text, '"status"')
     t.match(text, new RegExp(`"unfiltered_count":${all.length}\\b`), 'counts the VENs of the PCE')
     const attempt = () => client.getVenStatistics([one], { json: { property_counts: [{ property: 'colour' }] } })
     await pce.refused(t, attempt, bad(path, 'POST'), 'a property that does not exist')
@@ -89,7 +90,7 @@ export async function venOperations(t: Test, pce: ContractPce): Promise<void> {
   await proveOperation(t, pce, 'get_ven_software_release', async (t) => {
     const release = await client.getVenSoftwareRelease(normal)
     pce.wire(t, { method: 'GET', path: `${RELEASES}/${normal}` }, 'by its name')
-    t.match(release, { release: normal, default: true })
+    partial(t, release, { release: normal, default: true })
     checkResult(t, 'get_ven_software_release', release)
     const facts = { status: 404, method: 'GET', path: `${RELEASES}/0.0.0-1` }
     await pce.refused(t, () => client.getVenSoftwareRelease('0.0.0-1'), facts, 'an unknown release')
@@ -130,7 +131,7 @@ export async function venOperations(t: Test, pce: ContractPce): Promise<void> {
     const { version, upgrade_target_version } = find(one)!
     t.ok([version, upgrade_target_version].includes(normal), 'the VEN is, or is to be, of that release')
     const failed = (await client.upgradeVens([NO_VEN], normal)) as unknown as Json[]
-    t.match(failed, [{ token: /./, message: /./, hrefs: [NO_VEN] }], 'an unknown VEN is an entry of the answer')
+    partial(t, failed, [{ token: /./, message: /./, hrefs: [NO_VEN] }], 'an unknown VEN is an entry of the answer')
     checkResult(t, 'upgrade_vens', failed)
     simulator.clearRequests()
     await pce.refused(
@@ -166,7 +167,7 @@ export async function venOperations(t: Test, pce: ContractPce): Promise<void> {
     t.ok([undefined, 'uninstalled'].includes(find(three)?.status as undefined), 'the VEN is uninstalled or gone')
     const failed = (await client.unpairVens([NO_VEN], 'saved')) as unknown as Json[]
     pce.wire(t, { method: 'PUT', path, body: { vens: ref(NO_VEN), firewall_restore: 'saved' } }, 'another way')
-    t.match(failed, [{ token: /./, message: /./, hrefs: [NO_VEN] }], 'an unknown VEN is an entry of the answer')
+    partial(t, failed, [{ token: /./, message: /./, hrefs: [NO_VEN] }], 'an unknown VEN is an entry of the answer')
     checkResult(t, 'unpair_vens', failed)
     await pce.refused(t, () => client.unpairVens([one], 'never' as never), bad(path), 'a bad way')
   })
