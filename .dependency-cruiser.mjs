@@ -189,7 +189,7 @@ const LIBRARIES = {
   '@sinclair/typebox': [SCHEMAS, ...TOOLING_FREE, '^plugins/(confirm|dispatcher)/(?!index\\.ts$)', SIMULATOR],
   canonicalize: ['^plugins/confirm/(?!index\\.ts$)'],
   'close-with-grace': ['^(http|stdio)\\.ts$'],
-  commander: ['^http\\.ts$'],
+  commander: ['^http\\.ts$', '^pce-simulator/pce-sim\\.ts$'],
   'fast-jwt': ['^plugins/(auth|confirm)/(?!index\\.ts$)'],
   'fastest-levenshtein': [...TOOLING_FREE, '^plugins/dispatcher/(?!index\\.ts$)'],
   fastify: [DOORS, '^app(\\.ts$|/)', '^http\\.ts$', SIMULATOR],

@@ -12,7 +12,8 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
 COPY . .
-RUN npm run build
+# People run the simulator on their own machine; the image serves a real PCE.
+RUN npm run build && rm -r dist/pce-simulator
 
 FROM node:${NODE_VERSION}-slim AS modules
 WORKDIR /app

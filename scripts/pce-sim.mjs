@@ -5,4 +5,4 @@ import { endWithNpm } from './end-with-npm.mjs'
 endWithNpm(() => process.kill(process.pid, 'SIGTERM'))
 const { register } = await import('tsx/esm/api')
 register()
-await import('./pce-sim.ts')
+await import('../pce-simulator/pce-sim.ts')

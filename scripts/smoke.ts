@@ -1,6 +1,6 @@
 /**
  * `npm run smoke`: what somebody gets who installs the package. Packs a fresh build, installs the tarball with production modules
- * only into an empty folder, and talks to both programs there. Ends with `N passed, N failed`.
+ * only into an empty folder, and talks to its programs there. Ends with `N passed, N failed`.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,6 +23,7 @@ const SHIPPED = [
   'package.json',
   'dist/stdio.js',
   'dist/http.js',
+  'dist/pce-simulator/pce-sim.js',
   'dist/pce-client/index.js',
   'dist/pce-client/index.d.ts',
   'dist/domain/traffic/providers/provider-ranges.json',
@@ -95,6 +96,20 @@ await step('HTTP answers /healthz and tools/list, and ends on SIGTERM', async ()
     child.kill('SIGKILL')
   }
 })
+await step('the simulator says where it listens, answers there, and ends on SIGTERM', async () => {
+  const program = ['dist/pce-simulator/pce-sim.js', '--workloads', '20', '--flows', '10']
+  const child = spawn(process.execPath, program, { cwd: installed, stdio: ['ignore', 'pipe', 'ignore'] })
+  try {
+    const { url } = JSON.parse(await readFirstLine(child.stdout)) as { url: string }
+    const answer = await fetch(`${url}/api/v2/node_available`)
+    if (!answer.ok) throw new Error(`/node_available answered ${answer.status}`)
+    child.kill('SIGTERM')
+    const [code] = (await once(child, 'exit')) as [number | null]
+    if (code !== 0) throw new Error(`exit code ${code}`)
+  } finally {
+    child.kill('SIGKILL')
+  }
+})
 
 rmSync(scratch, { recursive: true, force: true })
 console.log(summaryLine(counts))
@@ -124,6 +139,11 @@ async function expectTools(client: Client): Promise<void> {
   const { tools } = await client.listTools()
   if (server !== 'svc-mcp' || !tools.some(({ name }) => name === 'provision-policy'))
     throw new Error(`${server} lists ${tools.length} tools`)
+}
+
+async function readFirstLine(output: NodeJS.ReadableStream): Promise<string> {
+  for await (const line of createInterface({ input: output })) return line
+  throw new Error('it ended without a line')
 }
 
 /** The address from the line that says where the server listens. Throws Error with the log when the server ends without it. */

@@ -1,10 +1,11 @@
+#!/usr/bin/env node
 /**
- * Starts the PCE simulator alone. Standard output carries one JSON line with its address and credentials once it listens;
+ * svc-mcp-pce-sim: the simulator alone. Standard output carries one JSON line with its address and credentials once it listens;
  * everything else goes to standard error.
  */
 import { readFileSync } from 'node:fs'
 import { Command, InvalidArgumentError } from 'commander'
-import { createPceSimulator } from '../pce-simulator/index.js'
+import { createPceSimulator } from './index.js'
 
 interface Options {
   port: number
@@ -20,7 +21,7 @@ interface Options {
   tlsKey?: string
 }
 
-const program = new Command('pce-sim')
+const program = new Command('svc-mcp-pce-sim')
   .description('A simulated policy compute engine: REST API v2, stateful, in memory.')
   .option('--port <port>', 'TCP port, 0 for any free one', integer(0, 65_535), 0)
   .option('--host <host>', 'address to listen on', '127.0.0.1')
