@@ -38,7 +38,7 @@ function renderTool(tool: AnyTool): string {
       : renderTable(['Argument', 'Type', 'Required', 'Default', 'Meaning'], parameters.map(parameterCells)),
     `\`\`\`json\n${JSON.stringify(example, null, 2)}\n\`\`\``,
     renderTable(
-      ['Answer', 'Type', 'Always there', 'Meaning'],
+      ['Answer', 'Type', 'Always present', 'Meaning'],
       describeProperties(tool.output, false).map((row) => [
         code(row.path),
         code(row.type),
