@@ -1,11 +1,23 @@
 import ipaddr from 'ipaddr.js'
-import { ANY_IP_LIST_NAME, type IpList } from '../../schemas/pce/ip-list.js'
+import { ANY_IP_LIST_NAMES, type IpList } from '../../schemas/pce/ip-list.js'
 import { isAddress } from '../inventory/match-addresses.js'
 import { TCP, UDP } from '../inventory/protocols.js'
+import { classifyAddress } from '../policy/addresses.js'
+import type { JudgeAllowed } from '../policy/judge-allowed.js'
+import { undecidedBecause, type Answer } from '../policy/three-valued.js'
+import { countOf } from '../text/count-of.js'
 import { applicationColumns } from '../traffic/applications.js'
-import { endColumn, endColumns, portColumn, protocolNameColumn, textColumn, type Column } from '../traffic/columns.js'
+import {
+  endColumn,
+  endColumns,
+  portColumn,
+  protocolColumn,
+  protocolNameColumn,
+  textColumn,
+  type Column,
+} from '../traffic/columns.js'
 import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
-import { endpointLabel, mayBeAllowedByDefault, type FlowEnd } from '../traffic/flow-ends.js'
+import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import { createTupleTable } from '../traffic/group-tables.js'
 
@@ -23,8 +35,6 @@ export interface EndClass {
   managed: boolean
   /** Of a managed workload; null where it is not known, or nothing is enforced. */
   mode: string | null
-  /** A ringfence's deny rule covers what comes in: from anywhere, or from managed workloads alone. */
-  inboundDenied: 'any' | 'ams' | null
 }
 
 /** What classifying needs to know about the estate. */
@@ -34,7 +44,6 @@ export interface EndFacts {
   broadLists: ReadonlySet<string>
   /** Of a workload that is assessed, as the PCE has it now; the mode of others is that of their rows. */
   modeOf(workload: string): string | null
-  inboundDenied(end: FlowEnd): EndClass['inboundDenied']
 }
 
 export function classifyEnd(end: FlowEnd, facts: EndFacts): EndClass {
@@ -49,7 +58,6 @@ export function classifyEnd(end: FlowEnd, facts: EndFacts): EndClass {
     isListed: end.lists.some((name) => !facts.broadLists.has(name)),
     managed: end.managed,
     mode: end.workload !== null && end.managed ? (facts.modeOf(end.workload) ?? end.mode) : null,
-    inboundDenied: facts.inboundDenied(end),
   }
 }
 
@@ -60,21 +68,9 @@ export const isUnidentified = ({ identity, isListed }: EndClass): boolean => ide
 const PRODUCTION = new Set(['prod', 'production'])
 export const isProduction = (env: string | null | undefined): boolean => PRODUCTION.has((env ?? '').toLowerCase())
 
-/** Address ranges that cannot be reached over the internet, in the words of ipaddr.js. Those reserved for examples count as reachable. */
-const LOCAL_RANGES = new Set([
-  'private',
-  'loopback',
-  'linkLocal',
-  'carrierGradeNat',
-  'multicast',
-  'broadcast',
-  'unspecified',
-  'uniqueLocal',
-])
-
-function isPublic({ ip, fqdn }: FlowEnd): boolean {
-  if (ip === null || !isAddress(ip)) return fqdn !== null
-  return !LOCAL_RANGES.has(ipaddr.process(ip).range())
+const isPublic = ({ ip, fqdn }: FlowEnd): boolean => {
+  const known = ip === null ? null : classifyAddress(ip)
+  return known === null ? fqdn !== null : known === 'public'
 }
 
 /** The shortest prefix of a network that still identifies something: 10.0.0.0/8 does. */
@@ -82,7 +78,7 @@ const SHORTEST_PREFIX = { ipv4: 8, ipv6: 16 } as const
 
 /** Names of the IP lists that cover the internet, or so much of it that membership is no approval. */
 export function findBroadLists(lists: readonly IpList[]): ReadonlySet<string> {
-  return new Set([ANY_IP_LIST_NAME, ...lists.filter(isBroad).map(({ name }) => name)])
+  return new Set([...ANY_IP_LIST_NAMES, ...lists.filter(isBroad).map(({ name }) => name)])
 }
 
 export function isBroad({ ip_ranges: ranges, fqdns }: IpList): boolean {
@@ -114,13 +110,27 @@ export interface Cell {
   /** A TCP or UDP port that an evaluator asked for; null for any other. */
   port: number | null
   decision: string
-  /** Allowed, but at an end in selective mode, where that may only mean that no deny rule matched. */
-  byDefault: boolean
+  /** Whether an allow rule lets it through, where the decision is `allowed`: at an end in selective mode that is not certain. */
+  byRule: Answer
 }
 
 /** Passes today, because no policy is enforced or no VEN judged it. */
 export const passesUnenforced = ({ decision }: Cell): boolean =>
   decision === 'potentially_blocked' || decision === 'unknown'
+
+/** Allowed, but perhaps only because no deny rule matched. */
+export const mayBeByDefault = ({ decision, byRule }: Cell): boolean => decision === 'allowed' && byRule !== 'yes'
+
+/** What is not certain about the allowed rows that pass the test, in sentences; empty where all are allowed by rules. */
+export function describeDefault(traffic: Exposure, test: (cell: Cell) => boolean): string {
+  const doubtful = (cell: Cell) => test(cell) && mayBeByDefault(cell)
+  const [all, undecided] = [doubtful, (cell: Cell) => doubtful(cell) && cell.byRule !== 'no'].map(
+    (one) => traffic.count(one).rows,
+  ) as [number, number]
+  if (all === 0) return ''
+  const because = undecided === 0 ? '' : `, ${undecided} of them ${undecidedBecause(traffic.answers(doubtful))}`
+  return `${countOf(all, 'allowed row')} may only mean that no deny rule matched (selective mode)${because}. `
+}
 
 export interface ShownFlow {
   from: string
@@ -146,6 +156,8 @@ export interface Exposure {
   /** The row limit was reached. */
   truncated: boolean
   count(test: (cell: Cell) => boolean): Count
+  /** The distinct answers on whether rules allow the cells that pass the test. */
+  answers(test: (cell: Cell) => boolean): Answer[]
   /** The busiest flows that pass the test, at most `limit`. */
   busiest(test: (cell: Cell) => boolean, limit: number): ShownFlow[]
 }
@@ -162,6 +174,7 @@ interface ExposureMeter {
 export function createExposureMeter(
   encoder: FlowEncoder,
   classify: (end: FlowEnd) => EndClass,
+  judgeAllowed: JudgeAllowed,
   ports: ReadonlySet<number>,
 ): ExposureMeter {
   const texts = endColumns(encoder, (end) => JSON.stringify(classify(end)))
@@ -170,9 +183,11 @@ export function createExposureMeter(
   const applications = applicationColumns(encoder)
   const decisions = textColumn(encoder, 'decision')
 
-  const table = createTupleTable(5)
+  const table = createTupleTable(6)
   const cells: Cell[] = []
-  const tuple = new Int32Array(5)
+  const answers: Answer[] = []
+  const codes = new Map<Answer, number>()
+  const tuple = new Int32Array(6)
   let current = 0
   const cell: Column<Cell> = { code: () => current, value: (code) => cells[code] as Cell }
   const sums = groupRows({ cell })
@@ -185,6 +200,25 @@ export function createExposureMeter(
   })
   let [rows, inside] = [0, 0]
 
+  const judge = (row: FlowRow): number => {
+    if (decisions.value(decisions.code(row)) !== 'allowed') return codeOf('yes')
+    return codeOf(
+      judgeAllowed({
+        source: encoder.ends.end(row.src),
+        destination: encoder.ends.end(row.dst),
+        sourceMode: classAt(texts.src.code(row)).mode,
+        destinationMode: classAt(texts.dst.code(row)).mode,
+        port: portColumn.value(portColumn.code(row)),
+        proto: protocolColumn.value(protocolColumn.code(row)),
+      }),
+    )
+  }
+  const codeOf = (answer: Answer): number => {
+    const known = codes.get(answer) ?? answers.push(answer) - 1
+    codes.set(answer, known)
+    return known
+  }
+
   const cellOf = (row: FlowRow, { inbound, outbound }: Way): number => {
     const isWatched = (row.proto === TCP || row.proto === UDP) && ports.has(row.port)
     tuple[0] = texts.src.code(row)
@@ -192,12 +226,13 @@ export function createExposureMeter(
     tuple[2] = isWatched ? row.port : -1
     tuple[3] = decisions.code(row)
     tuple[4] = (inbound ? 1 : 0) + (outbound ? 2 : 0)
+    tuple[5] = judge(row)
     const slot = table.slot(tuple)
     if (slot === cells.length) {
       const [source, destination] = [classAt(tuple[0]), classAt(tuple[1])]
       const decision = decisions.value(tuple[3]) ?? 'unknown'
-      const byDefault = decision === 'allowed' && mayBeDefault(source, destination)
-      cells.push({ source, destination, inbound, outbound, port: isWatched ? row.port : null, decision, byDefault })
+      const byRule = answers[tuple[5]] as Answer
+      cells.push({ source, destination, inbound, outbound, port: isWatched ? row.port : null, decision, byRule })
     }
     return slot
   }
@@ -232,6 +267,7 @@ export function createExposureMeter(
           }
           return total
         },
+        answers: (test) => [...new Set(cells.filter(test).map(({ byRule }) => byRule))],
         busiest(test, limit) {
           const wanted = new Set(cells.filter(test))
           return [...flows.busiestWithin('cell', wanted, limit).values()]
@@ -250,11 +286,4 @@ export function createExposureMeter(
       }
     },
   }
-}
-
-/** Unless a ringfence's deny rule covers the destination: what is allowed all the same has an allow rule. */
-function mayBeDefault(source: EndClass, destination: EndClass): boolean {
-  if (!mayBeAllowedByDefault(source.mode, destination.mode)) return false
-  const { inboundDenied } = destination
-  return !(inboundDenied === 'any' || (inboundDenied === 'ams' && source.managed))
 }

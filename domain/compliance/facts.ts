@@ -3,7 +3,7 @@ import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { VulnerabilityReport } from '../../schemas/pce/vulnerability.js'
-import type { PolicyFacts } from '../policy/load-policy-facts.js'
+import type { PolicySnapshot } from '../policy/load-snapshot.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
 import type { Exposure } from './exposure.js'
 
@@ -28,14 +28,6 @@ export interface AssessedWorkload {
   addresses: readonly string[]
 }
 
-/** The active policy. */
-export interface ActivePolicy {
-  ruleSets: readonly RuleSet[]
-  facts: PolicyFacts
-  /** Rule sets whose deny rules could not be read. */
-  withoutDenyRules: number
-}
-
 export interface EventLog {
   /** Inside the window, newest first, at most MOST_EVENTS. */
   events: readonly PceEvent[]
@@ -49,7 +41,8 @@ export interface EventLog {
 
 export interface Loaded {
   workloads: readonly AssessedWorkload[]
-  policy: ActivePolicy
+  /** The policy in force, with the deny rules of every rule set. */
+  policy: PolicySnapshot
   /** Draft rule sets: what is prepared but not in force yet. */
   drafts: readonly RuleSet[]
   ipLists: readonly IpList[]

@@ -1,7 +1,7 @@
 import { countOf } from '../text/count-of.js'
 import { percentOf } from '../text/percent-of.js'
-import { isUnidentified, type Cell, type Exposure } from './exposure.js'
-import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator, type Outcome } from './verdict.js'
+import { describeDefault, isUnidentified, mayBeByDefault, type Cell, type Exposure } from './exposure.js'
+import { evaluator, MOST_EVIDENCE, notAssessed, type Evaluator, type Outcome } from './verdict.js'
 
 /** Percent of the rows that policy must allow for a PASS, and for a WARNING. */
 const GOOD = 90
@@ -39,7 +39,7 @@ export const internalCoverage: Evaluator = evaluator(
 function judgeCoverage(traffic: Exposure, wanted: (cell: Cell) => boolean): Outcome {
   const decided = (decision: string) => traffic.count((cell) => wanted(cell) && cell.decision === decision)
   const [allowed, open, blocked, unjudged] = ['allowed', 'potentially_blocked', 'blocked', 'unknown'].map(decided)
-  const byDefault = traffic.count((cell) => wanted(cell) && cell.byDefault)
+  const byDefault = traffic.count((cell) => wanted(cell) && mayBeByDefault(cell))
   const uncovered = traffic.busiest((cell) => wanted(cell) && cell.decision === 'potentially_blocked', MOST_EVIDENCE)
   const evidence = {
     counts: {
@@ -66,7 +66,7 @@ function judgeCoverage(traffic: Exposure, wanted: (cell: Cell) => boolean): Outc
   const share = percentOf(allowed!.rows, judged)
   const certain = percentOf(allowed!.rows - byDefault.rows, judged)
   const text = `${share} % of the rows that pass are allowed by policy (PASS from ${GOOD} %, WARNING from ${FAIR} %). `
-  const doubt = found(byDefault.rows, 'allowed row', 'may only mean that no deny rule matched (selective mode)')
+  const doubt = describeDefault(traffic, wanted)
   const status = share < FAIR ? 'FAIL' : share < GOOD || certain < GOOD ? 'WARNING' : 'PASS'
   return { status, detail: `${text}${doubt}`.trim(), evidence }
 }

@@ -1,12 +1,16 @@
 import type { Label } from '../../schemas/pce/label.js'
-import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { IngressService, RuleSet } from '../../schemas/pce/rule-set.js'
 import { toDraftHref } from '../inventory/parse-href.js'
+import { TCP, UDP } from '../inventory/protocols.js'
+import { rulesInForce, rulesOf, type PolicySnapshot } from '../policy/load-snapshot.js'
+import { isWrittenTo, someWorkloadWith, type PlacedRule } from '../policy/match-rules.js'
+import { coversEveryService, coversServices } from '../policy/match-services.js'
+import { anyOf, isUnknown, undecidedBecause, unknown, type Answer, type Reason } from '../policy/three-valued.js'
 import { hasScope, ringfenceName } from '../ringfence/find-ringfence.js'
 import { countOf } from '../text/count-of.js'
 import { isBroad } from './exposure.js'
-import type { ActivePolicy, Assessment, AssessedWorkload } from './facts.js'
+import type { Assessment, AssessedWorkload } from './facts.js'
 import { ENFORCING } from './judge-workloads.js'
-import { breadthOf, concerns, enabled, isEveryService, selects } from './rule-reach.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator } from './verdict.js'
 
 /**
@@ -24,7 +28,7 @@ export const ringfence: Evaluator = evaluator(
     const applications = applicationsOf(workloads)
     const states = applications.map((labels) => ({
       name: ringfenceName(labels),
-      state: stateOf(labels, policy.ruleSets, drafts),
+      state: stateOf(labels, policy, drafts),
     }))
     const ringfenced = states.filter(({ state }) => state === 'in force')
     const named = policy.ruleSets.filter(({ name }) => name.startsWith('RF-'))
@@ -45,6 +49,8 @@ export const ringfence: Evaluator = evaluator(
       rule_sets: [...lacking, ...ringfenced.map(({ name }) => `${name}: in force`)].slice(0, MOST_EVIDENCE),
     }
     if (lacking.length === 0) return { status: 'PASS', detail: 'The ringfence is in force.', evidence }
+    if (states.every(({ state }) => state === 'in force' || state === UNREAD))
+      return notAssessed(`${lacking.slice(0, MOST_EVIDENCE).join('; ')}.`, evidence)
     return {
       status: ringfenced.length > 0 ? 'WARNING' : 'FAIL',
       detail: `${lacking.slice(0, MOST_EVIDENCE).join('; ')}.`,
@@ -62,13 +68,17 @@ function applicationsOf(workloads: readonly AssessedWorkload[]): (readonly [Labe
   return [...found.values()].sort((a, b) => (ringfenceName(a) < ringfenceName(b) ? -1 : 1))
 }
 
+/** A ringfence without an allow rule, where nobody can say whether it has a deny rule. */
+const UNREAD = 'undecided, because its deny rules could not be read'
+
 /** Whether a ringfence is in force, or what there is instead, in a few words. */
-function stateOf(labels: readonly Label[], active: readonly RuleSet[], drafts: readonly RuleSet[]): string {
+function stateOf(labels: readonly Label[], active: PolicySnapshot, drafts: readonly RuleSet[]): string {
   const wanted = ringfenceName(labels)
-  const named = active.filter(({ name }) => name === wanted)
+  const named = active.ruleSets.filter(({ name }) => name === wanted)
   const scoped = named.filter((ruleSet) => hasScope(ruleSet, labels))
   if (scoped.some((ruleSet) => ruleSet.enabled && isFilled(ruleSet))) return 'in force'
-  if (scoped.some((ruleSet) => ruleSet.enabled)) return 'without an enabled rule'
+  if (scoped.some(({ enabled, href }) => enabled && active.unread.has(toDraftHref(href)))) return UNREAD
+  if (scoped.some(({ enabled }) => enabled)) return 'without an enabled rule'
   if (scoped.length > 0) return 'disabled'
   if (named.length > 0) return 'has another scope'
   return drafts.some((ruleSet) => ruleSet.name === wanted && hasScope(ruleSet, labels))
@@ -76,7 +86,8 @@ function stateOf(labels: readonly Label[], active: readonly RuleSet[], drafts: r
     : 'missing'
 }
 
-const isFilled = (ruleSet: RuleSet) => enabled(ruleSet.rules).length + enabled(ruleSet.deny_rules).length > 0
+const isFilled = (ruleSet: RuleSet) =>
+  (['allow', 'deny', 'override_deny'] as const).some((kind) => rulesOf(ruleSet, kind).length > 0)
 
 /** Rule sets that isolate an application are named with this, its app and its env. */
 const EMERGENCY = 'EMERGENCY-ISOLATE'
@@ -97,7 +108,7 @@ export const isolation: Evaluator = evaluator(
     const managed = workloads.filter((workload) => workload.managed)
     const lagging = managed.filter(({ mode }) => !ENFORCING.includes(mode))
     const enforcing = managed.length - lagging.length
-    const overrides = overrideDenies(policy, assessment)
+    const overrides = rulesAbout(rulesInForce(policy, 'override_deny'), ['providers', 'consumers'], assessment, policy)
     const emergency = [
       ...new Set([...policy.ruleSets, ...drafts].filter((one) => isEmergency(one, assessment)).map(({ name }) => name)),
     ]
@@ -107,10 +118,10 @@ export const isolation: Evaluator = evaluator(
         enforcing,
         override_deny_rules: overrides.length,
         emergency_rule_sets: emergency.length,
-        rule_sets_without_readable_deny_rules: policy.withoutDenyRules,
+        rule_sets_without_readable_deny_rules: policy.unread.size,
       },
       ...(emergency.length > 0 && { rule_sets: emergency.slice(0, MOST_EVIDENCE) }),
-      ...(overrides.length > 0 && { rules: overrides.slice(0, MOST_EVIDENCE) }),
+      ...(overrides.length > 0 && { rules: overrides.slice(0, MOST_EVIDENCE).map(({ href }) => href) }),
       ...(lagging.length > 0 && { workloads: lagging.slice(0, MOST_EVIDENCE).map(({ name }) => name) }),
     }
     if (managed.length === 0) return notAssessed('No managed workload.', evidence)
@@ -119,6 +130,8 @@ export const isolation: Evaluator = evaluator(
       `${enforcing} of ${countOf(managed.length, 'managed workload')} enforce${lagging.length > 0 ? '; on the others a deny rule blocks nothing' : ''}.`,
       found(overrides.length, 'override deny rule', 'in force').trim(),
       found(emergency.length, 'emergency rule set', 'prepared').trim(),
+      describeUndecided(overrides).trim(),
+      found(policy.unread.size, 'rule set', 'with deny rules that could not be read').trim(),
     ]
     // What is prepared isolates only what it names, so it speaks for an application, never for an estate.
     const isReady = lagging.length === 0 || (prepared && enforcing > 0 && assessment.app !== null)
@@ -126,17 +139,6 @@ export const isolation: Evaluator = evaluator(
     return { status, detail: text.filter(Boolean).join(' '), evidence }
   },
 )
-
-function overrideDenies(policy: ActivePolicy, assessment: Assessment): string[] {
-  const { keyOf } = policy.facts
-  return policy.ruleSets
-    .filter((ruleSet) => ruleSet.enabled && concerns(ruleSet, assessment, keyOf))
-    .flatMap((ruleSet) => enabled(ruleSet.deny_rules))
-    .filter(({ override, providers, consumers }) => {
-      return override === true && (selects(providers, assessment, keyOf) || selects(consumers, assessment, keyOf))
-    })
-    .map(({ href }) => href)
-}
 
 /** The exact name where both labels are given; otherwise any name that fits what is given. */
 function isEmergency({ name }: RuleSet, { app, env }: Assessment): boolean {
@@ -158,19 +160,17 @@ export const leastPrivilege: Evaluator = evaluator(
     needs: ['policy', 'ipLists'],
   },
   ({ policy, ipLists }, { assessment }) => {
-    const { keyOf, anyIpLists } = policy.facts
-    const broad = new Set([...anyIpLists, ...ipLists.filter(isBroad).map(({ href }) => toDraftHref(href))])
-    const judged = policy.ruleSets
-      .filter((ruleSet) => ruleSet.enabled && concerns(ruleSet, assessment, keyOf))
-      .flatMap((ruleSet) =>
-        enabled(ruleSet.rules)
-          .filter(({ providers }) => selects(providers, assessment, keyOf))
-          .map((rule) => ({
-            href: rule.href,
-            from: breadthOf(rule, ruleSet, broad),
-            everything: isEveryService(rule.ingress_services, policy),
-          })),
-      )
+    const broadLists = new Set(ipLists.filter(isBroad).map(({ href }) => toDraftHref(href)))
+    const isBroadList = (href: string) => policy.isAnyList(href) || broadLists.has(toDraftHref(href))
+    const judged = rulesAbout(rulesInForce(policy, 'allow'), ['providers'], assessment, policy).map((one) => {
+      const everything = coversEveryService(one.rule.ingress_services, policy)
+      return {
+        ...one,
+        from: breadthOf(one, isBroadList),
+        everything: everything === 'yes' || coversEveryPort(one.rule.ingress_services, policy),
+        answers: [...one.answers, everything],
+      }
+    })
     const open = judged.filter(({ from, everything }) => from === 'anybody' && everything)
     const wide = judged.filter(({ from, everything }) => (from === 'anybody') !== everything && from !== 'named')
     const counts = {
@@ -180,7 +180,7 @@ export const leastPrivilege: Evaluator = evaluator(
       everything_from_all_workloads: wide.filter(({ from }) => from === 'all workloads').length,
     }
     if (judged.length === 0) return notAssessed('No allow rule in force has it as a provider.', { counts })
-    const text = `${found(counts.everything_from_anybody, 'rule', 'opening every service to any address')}${found(counts.some_services_from_anybody, 'rule', 'opening some services to any address')}${found(counts.everything_from_all_workloads, 'rule', 'opening every service to all workloads')}`
+    const text = `${found(counts.everything_from_anybody, 'rule', 'opening every service to any address')}${found(counts.some_services_from_anybody, 'rule', 'opening some services to any address')}${found(counts.everything_from_all_workloads, 'rule', 'opening every service to all workloads')}${describeUndecided(judged)}`
     return {
       status: open.length > 0 ? 'FAIL' : wide.length > 0 ? 'WARNING' : 'PASS',
       detail:
@@ -195,3 +195,54 @@ export const leastPrivilege: Evaluator = evaluator(
     }
   },
 )
+
+/** A rule that may concern what is assessed. */
+interface RuleAbout extends PlacedRule {
+  href: string
+  /** Whether it does, and what else was asked about it. */
+  answers: readonly Answer[]
+}
+
+/** The rules that name, on one of these sides, workloads with the labels that were given; over the whole estate any workloads. */
+function rulesAbout(
+  rules: readonly PlacedRule[],
+  sides: readonly ('providers' | 'consumers')[],
+  { app, env }: Assessment,
+  policy: PolicySnapshot,
+): RuleAbout[] {
+  const some = someWorkloadWith([app, env].filter((label) => label !== null))
+  return rules.flatMap((placed) => {
+    const answer = anyOf(sides.map((side) => isWrittenTo(placed, side, some, policy)))
+    return answer === 'no' ? [] : [{ ...placed, href: placed.rule.href ?? '', answers: [answer] }]
+  })
+}
+
+/** A rule for some of the workloads concerns them; any other doubt is stated. */
+const OF_SOME: ReadonlySet<Reason> = new Set(['label', 'workload'])
+
+function describeUndecided(rules: readonly RuleAbout[]): string {
+  const doubts = rules.map(({ answers }) =>
+    answers.flatMap((answer) => (isUnknown(answer) ? answer.unknown.filter((reason) => !OF_SOME.has(reason)) : [])),
+  )
+  const undecided = doubts.filter((reasons) => reasons.length > 0)
+  return found(undecided.length, 'rule', undecidedBecause(undecided.map((reasons) => unknown(...reasons))))
+}
+
+const LAST_PORT = 65_535
+
+/** Every port of TCP or of UDP: not every service, but as open as can be. */
+const coversEveryPort = (services: readonly IngressService[], policy: PolicySnapshot): boolean =>
+  [TCP, UDP].some((proto) => coversServices(services, [{ port: 1, to_port: LAST_PORT, proto }], policy) === 'yes')
+
+/** Whom the consumers of a rule are: any address, all workloads, or something narrower. */
+function breadthOf({ rule, scopes }: PlacedRule, isBroadList: (href: string) => boolean) {
+  const { consumers } = rule
+  if (
+    rule.all_ips_except_for_in_consumers === true ||
+    consumers.some(({ ip_list: list }) => list !== undefined && isBroadList(list.href))
+  )
+    return 'anybody'
+  // Inside a scope all workloads are those of the scope.
+  const isScoped = rule.unscoped_consumers !== true && scopes.length > 0 && scopes.every((scope) => scope.length > 0)
+  return !isScoped && consumers.some(({ actors }) => actors === 'ams') ? 'all workloads' : 'named'
+}

@@ -1,4 +1,12 @@
-import { isProduction, isUnidentified, passesUnenforced, type Cell, type Exposure } from './exposure.js'
+import {
+  describeDefault,
+  isProduction,
+  isUnidentified,
+  mayBeByDefault,
+  passesUnenforced,
+  type Cell,
+  type Exposure,
+} from './exposure.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator, type Outcome } from './verdict.js'
 
 /**
@@ -27,7 +35,7 @@ export const restrictedAccess = (directions: 'inbound' | 'both'): Evaluator =>
         },
         note: {
           blocked: (cell) => (cell.inbound || outbound(cell)) && cell.decision === 'blocked',
-          allowed_by_default_possible: (cell) => (cell.inbound || outbound(cell)) && cell.byDefault,
+          [BY_DEFAULT]: (cell) => (cell.inbound || outbound(cell)) && mayBeByDefault(cell),
         },
       })
     },
@@ -96,7 +104,7 @@ export const internetAccess = (listed: 'approved' | 'refused'): Evaluator =>
         note: {
           ...(listed === 'approved' && { allowed_by_ip_list: onList }),
           blocked: (cell) => withInternet(cell) && cell.decision === 'blocked',
-          allowed_by_default_possible: (cell) => withInternet(cell) && cell.byDefault,
+          [BY_DEFAULT]: (cell) => withInternet(cell) && mayBeByDefault(cell),
         },
       })
     },
@@ -162,7 +170,7 @@ export const highRiskPorts = (ports: readonly number[]): Evaluator => {
         allowed_from_unlabelled: rowsOf(unlabelled),
         allowed_from_other_applications: rowsOf(others),
         allowed_from_unmanaged_labelled: rowsOf((cell) => others(cell) && !cell.source.managed),
-        allowed_by_default_possible: rowsOf((cell) => risky(cell) && cell.byDefault),
+        [BY_DEFAULT]: rowsOf((cell) => risky(cell) && mayBeByDefault(cell)),
         passing_unenforced: rowsOf(open),
         blocked: rowsOf((cell) => risky(cell) && cell.decision === 'blocked'),
         inside_one_application: traffic.inside,
@@ -170,7 +178,7 @@ export const highRiskPorts = (ports: readonly number[]): Evaluator => {
       if (traffic.rows === 0) return notAssessed('No traffic in the window.', { counts })
       const fails = counts.allowed_from_unlabelled > 0
       const flows = traffic.busiest(fails ? unlabelled : (cell) => others(cell) || open(cell), MOST_EVIDENCE)
-      const text = `${found(counts.allowed_from_unlabelled, 'row', 'allowed from unlabelled sources')}${found(counts.allowed_from_other_applications, 'row', 'allowed from other labelled sources')}${found(counts.passing_unenforced, 'row', 'passing because no policy is enforced')}${found(counts.blocked, 'row', 'blocked, as intended')}`
+      const text = `${found(counts.allowed_from_unlabelled, 'row', 'allowed from unlabelled sources')}${found(counts.allowed_from_other_applications, 'row', 'allowed from other labelled sources')}${found(counts.passing_unenforced, 'row', 'passing because no policy is enforced')}${found(counts.blocked, 'row', 'blocked, as intended')}${describeDefault(traffic, risky)}`
       const status = fails
         ? 'FAIL'
         : counts.allowed_from_other_applications + counts.passing_unenforced > 0
@@ -220,8 +228,10 @@ const PHRASES: Record<string, string> = {
   allowed_by_ip_list: 'allowed to or from internet addresses in an IP list',
   allowed_from_unknown: 'allowed from unlabelled sources in no IP list',
   allowed_to_unknown: 'allowed to unlabelled destinations in no IP list',
-  allowed_by_default_possible: 'may be allowed only because no deny rule matched (selective mode)',
 }
+
+/** The count of rows that `describeDefault` puts in words. */
+const BY_DEFAULT = 'allowed_by_default_possible'
 
 type Tests = Record<string, ((cell: Cell) => boolean) | undefined>
 
@@ -242,10 +252,14 @@ export function judgeViolations(
   const tests = Object.values(status === 'FAIL' ? fail : warn)
   const flows = traffic.busiest((cell) => tests.some((test) => test?.(cell) === true), MOST_EVIDENCE)
   const all = [...Object.entries(failed), ...Object.entries(warned), ...Object.entries(noted)]
-  const text = all.map(([name, rows]) => found(rows, 'row', PHRASES[name] ?? name.replaceAll('_', ' '))).join('')
+  const text = all
+    .filter(([name]) => name !== BY_DEFAULT)
+    .map(([name, rows]) => found(rows, 'row', PHRASES[name] ?? name.replaceAll('_', ' ')))
+    .join('')
+  const doubt = describeDefault(traffic, (cell) => note[BY_DEFAULT]?.(cell) === true)
   return {
     status,
-    detail: text.trim() || 'No such traffic.',
+    detail: `${text}${doubt}`.trim() || 'No such traffic.',
     evidence: { counts, ...(flows.length > 0 && { flows }) },
   }
 }

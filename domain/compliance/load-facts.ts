@@ -4,17 +4,15 @@ import type { ToolContext } from '../call.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import { isManaged } from '../inventory/workload.js'
 import { labelExpander } from '../inventory/expand-labels.js'
-import { loadDenyRules } from '../inventory/load-deny-rules.js'
 import { loadLabels } from '../inventory/load-labels.js'
-import { toDraftHref } from '../inventory/parse-href.js'
-import { loadPolicyFacts } from '../policy/load-policy-facts.js'
+import { createAllowedJudge } from '../policy/judge-allowed.js'
+import { loadSnapshot, withDenyRules } from '../policy/load-snapshot.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
 import { describeBothWays, hasLabels, readBothWays } from '../traffic/read-both-ways.js'
 import { createFlowReader, describeReading, type Reading } from '../traffic/read-flows.js'
-import { classifyEnd, createExposureMeter, findBroadLists, isBroad, type EndFacts, type Exposure } from './exposure.js'
+import { classifyEnd, createExposureMeter, findBroadLists, type EndFacts, type Exposure } from './exposure.js'
 import {
   MOST_EVENTS,
-  type ActivePolicy,
   type Assessment,
   type AssessedWorkload,
   type EventLog,
@@ -23,7 +21,6 @@ import {
   type Source,
   type SourceName,
 } from './facts.js'
-import { closedKey, findClosedApplications } from './rule-reach.js'
 
 const DAY_SECONDS = 86_400
 
@@ -45,7 +42,10 @@ export async function loadFacts(
     needs.has(name) ? attempt(work, signal) : undefined
   const [workloads, policy, drafts, ipLists, events, scans] = await Promise.all([
     read('workloads', () => loadWorkloads(ctx, assessment)),
-    read('policy', () => loadPolicy(ctx)),
+    read('policy', async () => {
+      const snapshot = await loadSnapshot(ctx, 'active', await loadLabels(pce, ctx))
+      return withDenyRules(ctx, snapshot)
+    }),
     read('drafts', async () => (await fetchEvery({ api: pce.ruleSets, ...every })).items),
     read('ipLists', async () => (await fetchEvery({ api: pce.ipLists, policyVersion: 'active', ...every })).items),
     read('events', () => loadEvents(ctx, window.start)),
@@ -103,18 +103,6 @@ async function loadWorkloads(ctx: Context, { app, env }: Assessment): Promise<As
   })
 }
 
-async function loadPolicy(ctx: Context): Promise<ActivePolicy> {
-  const { pce, signal } = ctx
-  const { items } = await fetchEvery({ api: pce.ruleSets, policyVersion: 'active', params: {}, signal })
-  const read = await loadDenyRules(pce, items, signal)
-  const ruleSets = read.map(({ ruleSet }) => ruleSet)
-  return {
-    ruleSets,
-    facts: await loadPolicyFacts(pce, ruleSets, ctx),
-    withoutDenyRules: read.filter(({ error }) => error !== undefined).length,
-  }
-}
-
 async function loadEvents({ pce, signal }: Context, since: string): Promise<EventLog> {
   const params = { 'timestamp[gte]': since, max_results: MOST_EVENTS }
   const [page, destinations, settings] = await Promise.all([
@@ -148,22 +136,19 @@ export async function readExposure(
   const labels = await loadLabels(ctx.pce, ctx)
   const encoder = createFlowEncoder(labels)
   const wanted = [assessment.app, assessment.env].filter((label) => label !== null)
-  const policy = valueOf(sources.policy)
   const lists = valueOf(sources.ipLists) ?? []
-  const broadHrefs = new Set([
-    ...(policy?.facts.anyIpLists ?? []),
-    ...lists.filter(isBroad).map(({ href }) => toDraftHref(href)),
-  ])
-  const closed = policy === undefined ? new Map<string, never>() : findClosedApplications(policy, labels, broadHrefs)
   const modes = new Map((valueOf(sources.workloads) ?? []).map(({ href, mode }) => [href, mode]))
   const facts: EndFacts = {
     isAssessed: (end) => (wanted.length === 0 ? end.workload !== null : hasLabels(end, wanted)),
     broadLists: findBroadLists(lists),
     modeOf: (workload) => modes.get(workload) ?? null,
-    inboundDenied: ({ labels: { app, env } }) =>
-      app === undefined || env === undefined ? null : (closed.get(closedKey(app, env)) ?? null),
   }
-  const meter = createExposureMeter(encoder, (end) => classifyEnd(end, facts), ports)
+  const meter = createExposureMeter(
+    encoder,
+    (end) => classifyEnd(end, facts),
+    createAllowedJudge(valueOf(sources.policy) ?? null),
+    ports,
+  )
   const read = createFlowReader(ctx, encoder)
   const request = { name: 'mcp-compliance-check', window: assessment.window }
   const finish = (reading: Reading) => ({ exposure: meter.finish(reading.flows_truncated), reading })

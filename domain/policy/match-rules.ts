@@ -196,6 +196,12 @@ function nameOne(actor: Actor, { workload, isSome }: End): Answer {
   return isElsewhere || actor.actors === 'ams' ? 'no' : unknown('selector')
 }
 
+/** Whether one side of a rule names an end as a workload, within the scopes of its rule set: there the rule is written. */
+export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, objects: PolicyObjects): Answer {
+  const within = side === 'consumers' && rule.unscoped_consumers === true ? [[]] : scopes
+  return anyOf(within.map((scope) => written(nameEnd(rule, side, scope, end, objects))))
+}
+
 type LabelEntry = Pick<Actor, 'label' | 'label_group' | 'exclusion'>
 
 /** Labels of one key are alternatives, keys are conditions, exclusions shut out. A group stands for its members. */

@@ -23,6 +23,7 @@ export const UNDECIDED = {
   stateless: 'stateless rules',
   subnets: 'rules for the subnets of workloads',
   unexplained: 'PCE decisions that no rule explains',
+  unread_policy: 'a policy that could not be read',
   unread_rules: 'deny rules that could not be read',
   user: 'rules for certain users',
   virtual_service: 'virtual services',
@@ -46,6 +47,12 @@ export function unknown(...reasons: readonly Reason[]): Unknown {
   const known = interned.get(id) ?? { unknown: sorted }
   interned.set(id, known)
   return known
+}
+
+/** `undecided because of …`: the end of a sentence about what is undecided; empty where nothing is. */
+export const undecidedBecause = (answers: Iterable<Answer>): string => {
+  const reasons = new Set([...answers].flatMap((answer) => (isUnknown(answer) ? answer.unknown : [])))
+  return reasons.size === 0 ? '' : `undecided because of ${[...reasons].map((reason) => UNDECIDED[reason]).join(', ')}`
 }
 
 export const isUnknown = (answer: Answer): answer is Unknown => typeof answer === 'object'

@@ -6,7 +6,7 @@ import { groupRows, type Group, type Grouping } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
 import { isUncovered, tallyDecisions, toDecision } from './tally-decisions.js'
 
-/** A draft rule that matches rows which are not allowed yet and which the draft would allow. */
+/** A draft rule that matches rows that are not allowed yet and that the draft would allow. */
 interface MatchingRule {
   /** Href, or the name of an essential rule. */
   rule: string
@@ -17,7 +17,7 @@ interface MatchingRule {
 export type Coverage = ReturnType<ReturnType<typeof collectCoverage>['result']>
 export type PathCoverage = Coverage['inbound']
 
-/** Takes an application's rows, each once; what runs inside it counts for both directions and for itself. */
+/** Takes an application's rows, each once; rows inside it count for both directions and for themselves. */
 export function collectCoverage(encoder: FlowEncoder) {
   const decision = textColumn(encoder, 'decision')
   const draft = textColumn(encoder, 'draftDecision')
@@ -86,11 +86,11 @@ function countRules(
   return [...found.values()].sort((a, b) => b.connections - a.connections || (a.rule < b.rule ? -1 : 1))
 }
 
-/** Rows that policy stops or would stop, by one thing they share. */
+/** Rows that policy blocks or would block, by one thing they share. */
 export interface Uncovered {
   flows: number
   connections: number
-  /** Connections the draft policy would allow; null when the PCE did not say. */
+  /** Of these connections, those the draft would allow; null when the PCE did not say. */
   draft_allowed_connections: number | null
 }
 export interface UncoveredService extends Uncovered {

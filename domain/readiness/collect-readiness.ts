@@ -1,24 +1,26 @@
 import type { Workload } from '../../schemas/pce/workload.js'
+import type { ToolContext } from '../call.js'
+import type { LabelIndex } from '../inventory/load-labels.js'
 import { applicationColumns, applicationOf, type Application } from '../traffic/applications.js'
 import { endColumn, portColumn, protocolColumn, textColumn, wholeEndColumn, type Side } from '../traffic/columns.js'
 import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
 import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
-import { countAllowedByDefault, isUncovered, tallyDecisions, toDecision } from './tally-decisions.js'
+import { countWeaklyAllowed, isUncovered, tallyDecisions, toDecision } from './tally-decisions.js'
 
 /** Flows that are listed one by one (T20). */
 const LISTED_FLOWS = 20
 
-export type ReadinessTraffic = ReturnType<ReturnType<typeof collectReadiness>['result']>
+export type ReadinessTraffic = Awaited<ReturnType<ReturnType<typeof collectReadiness>['result']>>
 
-/** Takes the rows of an application with these workloads, each once, and keeps what readiness is judged by. */
+/** Takes the rows of an application with these workloads, each once, and keeps what readiness is judged on. */
 export function collectReadiness(encoder: FlowEncoder, workloads: readonly Workload[]) {
   const tally = tallyDecisions(encoder)
   const paths = { outbound: tallyDecisions(encoder), intra: tallyDecisions(encoder) }
   const remotes = judgeRemotes(encoder, 'src')
   const uncovered = listUncovered(encoder)
-  const weaklyAllowed = countAllowedByDefault(encoder, workloads)
+  const weaklyAllowed = countWeaklyAllowed(encoder, workloads)
   return {
     take: (row: FlowRow, path: FlowPath): void => {
       tally.add(row)
@@ -27,18 +29,18 @@ export function collectReadiness(encoder: FlowEncoder, workloads: readonly Workl
       uncovered.add(row, path)
       weaklyAllowed.add(row, path)
     },
-    result: () => ({
+    result: async (ctx: Pick<ToolContext<true>, 'pce' | 'signal'>, labels: LabelIndex) => ({
       decisions: tally.result(),
       outbound: paths.outbound.result(),
       intra: paths.intra.result(),
       remotes: remotes.result(),
       uncovered: uncovered.busiest(LISTED_FLOWS),
-      weaklyAllowed: weaklyAllowed.result(),
+      weaklyAllowed: await weaklyAllowed.result(ctx, labels),
     }),
   }
 }
 
-/** An end that is no application: it has at most one of the two labels, so no rule by application reaches it. */
+/** An end that belongs to no application: it has at most one of the two labels, so no rule by application covers it. */
 export interface UnlabelledEnd {
   endpoint: string
   ip: string | null
@@ -46,7 +48,7 @@ export interface UnlabelledEnd {
   /** Rows and connections that were judged. */
   flows: number
   connections: number
-  /** Of these not allowed. */
+  /** Of these, not allowed. */
   uncovered_flows: number
   uncovered_connections: number
 }
@@ -63,7 +65,7 @@ export interface Remotes {
   unlabelled: UnlabelledEnd[]
 }
 
-/** Judges the ends on one side of rows. Rows nobody judged are evidence of nothing. */
+/** Judges the ends on one side of rows. Rows that no VEN judged are no evidence. */
 export function judgeRemotes(encoder: FlowEncoder, side: Side): { add(row: FlowRow): void; result(): Remotes } {
   const application = applicationColumns(encoder)[side]
   const decision = textColumn(encoder, 'decision')
@@ -147,7 +149,7 @@ function startEnd(end: FlowEnd): UnlabelledEnd {
 
 const compare = (a: string, b: string) => (a < b ? -1 : Number(a > b))
 
-/** Rows that policy stops or would stop. */
+/** Rows that policy blocks or would block. */
 export interface UncoveredFlow {
   path: FlowPath
   /** `app (env)`, else the host or address. */
@@ -162,7 +164,7 @@ export interface UncoveredFlow {
 
 const PATHS = { inbound: 'src', outbound: 'dst', intra: 'src' } as const satisfies Record<FlowPath, Side>
 
-/** Collects what policy stops or would stop, by remote, service, process and decision. */
+/** Collects what policy blocks or would block, by remote, service, process and decision. */
 export function listUncovered(encoder: FlowEncoder) {
   const decision = textColumn(encoder, 'decision')
   const paths = Object.entries(PATHS).map(([path, side]) => ({

@@ -6,23 +6,18 @@ import type { UnlabelledEnd } from './collect-readiness.js'
 import type { Readiness, ReadinessFacts, RingfenceState } from './score-readiness.js'
 import { coverage, judged, type Decisions, type WeaklyAllowed } from './tally-decisions.js'
 
-/** What the figures mean and what to do next, by the bands 95, 80 and 50 % (T21). */
-export function recommendCoverage(found: Coverage, { byDefault, elsewhere }: WeaklyAllowed): string {
+/** What the figures mean and what to do next, in bands from 95, 80 and 50 % (T21). */
+export function recommendCoverage(found: Coverage, weaklyAllowed: WeaklyAllowed): string {
   const { flows } = found.overall.decisions
   const percentage = coverage(flows)
   if (percentage === null) return describeNothing(flows.unknown)
   const missing = judged(flows) - flows.allowed
   return [
-    missing === 0 ? 'All traffic seen is allowed.' : `${percentage} % of rows are allowed: ${adviceAt(percentage)}`,
+    missing === 0 ? 'All observed traffic is allowed.' : `${percentage} % of rows are allowed: ${adviceAt(percentage)}`,
     missing > 0 ? nameBusiest(found) : '',
     nameUnlabelled(found),
     describeDraft(found, missing),
-    byDefault > 0
-      ? `${countOf(byDefault, 'allowed row')} at workloads in selective mode: allowed may only mean that no deny rule matched.`
-      : '',
-    elsewhere > 0
-      ? `${countOf(elsewhere, 'allowed row')} judged by the other end alone: the workload here is idle or has no agent.`
-      : '',
+    ...describeWeaklyAllowed(weaklyAllowed, ''),
   ]
     .filter(Boolean)
     .join(' ')
@@ -30,14 +25,14 @@ export function recommendCoverage(found: Coverage, { byDefault, elsewhere }: Wea
 
 function describeNothing(unknown: number): string {
   return unknown > 0
-    ? `Policy decided on none of ${countOf(unknown, 'row')}: no workload with an agent took part.`
-    : 'No traffic was seen in the window, so coverage cannot be told: look further back.'
+    ? `Policy decided on none of ${countOf(unknown, 'row')}: neither end has a VEN that enforces or reports policy.`
+    : 'No traffic was seen in the window, so coverage is unknown: look further back.'
 }
 
 function adviceAt(percentage: number): string {
-  if (percentage >= 95) return 'settle the few rows left, then enforce.'
-  if (percentage >= 80) return 'allow what is needed of the rest before enforcing.'
-  if (percentage >= 50) return 'enforcing now would break much; see uncovered_apps.'
+  if (percentage >= 95) return 'resolve the few rows left, then enforce.'
+  if (percentage >= 80) return 'add rules for what is needed of the rest before enforcing.'
+  if (percentage >= 50) return 'enforcing now would break a lot; see uncovered_apps.'
   return 'policy is mostly missing; start with create-ringfence and dry_run.'
 }
 
@@ -55,66 +50,64 @@ function nameBusiest({ inbound, outbound }: Coverage): string {
 function nameUnlabelled({ inbound }: Coverage): string {
   const { ends } = inbound.uncovered
   if (ends.length === 0) return ''
-  return `${countOf(ends.length, 'source')} without app and env labels ${ends.length === 1 ? 'is' : 'are'} among what is not allowed.`
+  return `${countOf(ends.length, 'source')} without app and env labels sent traffic that is not allowed.`
 }
 
 function describeDraft({ overall, wouldAllow }: Coverage, missing: number): string {
   if (overall.draft === null || missing === 0) return ''
-  if (wouldAllow === 0) return 'The draft policy would allow none of it.'
-  return `The draft policy would allow ${wouldAllow} of ${countOf(missing, 'row')}: compare-draft-active shows it.`
+  if (wouldAllow === 0) return 'The draft policy would allow none of the rest.'
+  return `The draft policy would allow ${wouldAllow} of the other ${countOf(missing, 'row')}: see compare-draft-active.`
 }
 
 const MAX_NAMES = 5
 
-/** What to do next, the most pressing first. Every sentence follows from a figure of the answer; nothing found, nothing said. */
+/** What to do next, most pressing first. Every sentence follows from a figure of the answer; where there is nothing to do, there is none. */
 export function recommendReadiness(facts: ReadinessFacts, { score, level, unscored, obstacles }: Readiness): string[] {
   const { fleet, decisions, outbound, intra, remotes, ringfence } = facts
-  const { byDefault, elsewhere } = facts.weaklyAllowed
   const stopped = remotes.unlabelled.filter((end) => end.uncovered_flows > 0)
   const { modes } = fleet
   const unmanaged = fleet.total - fleet.managed
   return [
     unscored === undefined ? '' : `No score: ${unscored}${hintUnscored(facts)}`,
     remotes.uncovered.length > 0
-      ? `Nothing from ${nameApplications(remotes.uncovered)} is allowed: add allow rules, or confirm that enforcement may cut it.`
+      ? `Nothing from ${nameApplications(remotes.uncovered)} is allowed: add allow rules, or confirm that enforcement may block it.`
       : '',
     remotes.partlyCovered.length > 0
       ? `Only part of the traffic from ${nameApplications(remotes.partlyCovered)} is allowed: see uncovered_flows.`
       : '',
     stopped.length > 0 ? recommendUnlabelled(stopped) : '',
-    nameGap(outbound, 'outbound row', 'add rules where they go to, by IP list outside; see uncovered_flows.'),
-    nameGap(intra, 'intra row', 'rules of its ringfence can allow them.'),
+    nameGap(
+      outbound,
+      'outbound row',
+      'add rules at their destinations, by IP list for those outside; see uncovered_flows.',
+    ),
+    nameGap(intra, 'intra row', 'the ringfence can allow them.'),
     decisions.flows.blocked > 0
-      ? `${countOf(decisions.flows.blocked, 'row')} of traffic blocked already: allow what is needed; the rest keeps 10 points away while it is tried.`
+      ? `${countOf(decisions.flows.blocked, 'row')} blocked already: allow what is needed. The rest costs 10 points for as long as it is attempted.`
       : '',
     recommendRingfence(ringfence),
     (modes.idle ?? 0) > 0
-      ? `${countOf(modes.idle ?? 0, 'workload')} in idle mode: nothing is enforced there; move to visibility_only first.`
+      ? `${countOf(modes.idle ?? 0, 'workload')} in idle mode, where nothing is enforced: move to visibility_only first.`
       : '',
     unmanaged > 0 && fleet.managed > 0
-      ? `${countOf(unmanaged, 'workload')} without an agent: cannot be enforced, and only the other end's policy protects them.`
+      ? `${countOf(unmanaged, 'workload')} without a VEN: nothing can be enforced there, and only policy at the other end protects them.`
       : '',
     fleet.offline > 0
-      ? `${countOf(fleet.offline, 'workload')} offline: their recent traffic is missing here, and policy reaches them only when they are back.`
+      ? `${countOf(fleet.offline, 'workload')} offline: their recent traffic is missing here, and policy reaches them only once they are back.`
       : '',
-    byDefault > 0
-      ? `${countOf(byDefault, 'allowed row')} at workloads in selective mode: allowed may only mean that no deny rule matched, so full enforcement could block them.`
-      : '',
-    elsewhere > 0
-      ? `${countOf(elsewhere, 'allowed row')} judged by the other end alone: the workload here is idle or has no agent.`
-      : '',
+    ...describeWeaklyAllowed(facts.weaklyAllowed, ', so full enforcement could block them'),
     score !== null && obstacles.length > 0
-      ? `${score} of 100, but a stricter mode could cut what is allowed now: ${obstacles.join('; ')}. Add allow rules first.`
+      ? `${score} of 100, but a stricter mode could block what is allowed now: ${obstacles.join('; ')}. Add allow rules first.`
       : '',
     level === 'ready' && (modes.full ?? 0) < fleet.managed
-      ? `${score} of 100: the next step is a stricter mode for ${countOf(fleet.managed - (modes.full ?? 0), 'workload')} not in full enforcement.`
+      ? `${score} of 100: the next step is a stricter mode for the ${countOf(fleet.managed - (modes.full ?? 0), 'workload')} not in full enforcement.`
       : '',
   ].filter(Boolean)
 }
 
 function hintUnscored({ fleet, decisions }: ReadinessFacts): string {
   if (fleet.managed === 0) return ''
-  return decisions.flows.unknown > 0 ? ' Check that agents report and policy applies.' : ' Look further back.'
+  return decisions.flows.unknown > 0 ? ' Check that VENs are online and not idle.' : ' Look further back.'
 }
 
 function nameGap({ flows }: Decisions, noun: string, advice: string): string {
@@ -127,7 +120,7 @@ function recommendUnlabelled(stopped: readonly UnlabelledEnd[]): string {
   const connections = stopped.reduce((sum, end) => sum + end.uncovered_connections, 0)
   const half = stopped.filter(({ kind }) => kind === 'half_labelled').length
   const halfText = half > 0 ? `, ${half} of them with one of the two` : ''
-  return `${countOf(stopped.length, 'source')} without app and env labels${halfText}: ${countOf(connections, 'connection')} not allowed. Label them, or allow them by IP list.`
+  return `${countOf(stopped.length, 'source')} without both app and env labels${halfText}: ${countOf(connections, 'connection')} not allowed. Label them, or allow them by IP list.`
 }
 
 function recommendRingfence({
@@ -142,17 +135,29 @@ function recommendRingfence({
     const [conflict] = conflicts
     if (conflict === undefined) return `No ringfence: plan ${name} with create-ringfence and dry_run.`
     return conflict.why === 'other_scope'
-      ? `${conflict.href} is named ${name} but its scope is not exactly this app and env: correct or rename it.`
-      : `${name} is marked for deletion: revert that, or provision it and make a new one.`
+      ? `${conflict.href} is named ${name} but its scope is not exactly this app and env: correct its scope or rename it.`
+      : `${name} is marked for deletion: revert that, or provision the deletion and create a new one.`
   }
   if (!enabled) return `${name} is disabled: enable it.`
   if (rules === 0) return `${name} has no enabled rule, so it allows nothing yet.`
   if (!provisioned) return `${name} exists in the draft only: provision it before enforcing.`
-  return pending ? `${name} has changes in the draft that are not provisioned.` : ''
+  return pending ? `${name} has draft changes that are not provisioned.` : ''
 }
 
 function nameApplications(applications: readonly Application[]): string {
   const named = applications.slice(0, MAX_NAMES).map(({ app, env }) => `${app} (${env})`)
   const more = applications.length - named.length
   return more > 0 ? `${named.join(', ')} and ${more} more` : named.join(', ')
+}
+
+/** What "allowed" does not prove. */
+function describeWeaklyAllowed({ byDefault, undecided, elsewhere }: WeaklyAllowed, consequence: string): string[] {
+  return [
+    byDefault > 0
+      ? `${countOf(byDefault, 'allowed row')} at workloads in selective mode: allowed may only mean that no deny rule matched${consequence}.${undecided === '' ? '' : ` Of these, ${undecided}.`}`
+      : '',
+    elsewhere > 0
+      ? `${countOf(elsewhere, 'allowed row')} judged by the other end alone: the workload here is idle or has no VEN.`
+      : '',
+  ]
 }

@@ -3,15 +3,15 @@ import { countOf } from '../text/count-of.js'
 import type { Remotes } from './collect-readiness.js'
 import { coverage, judged, type Decisions, type WeaklyAllowed } from './tally-decisions.js'
 
-/** Whether an application's ringfence stands in the draft, and whether it is in force. */
+/** Whether an application's ringfence is in the draft, and whether it is in force. */
 export interface RingfenceState {
-  /** The name looked for. */
+  /** The name that was looked for. */
   name: string
   href?: string
   enabled?: boolean
   /** Enabled allow and deny rules. */
   rules?: number
-  /** The active policy has it, enabled. */
+  /** It is in the active policy, enabled. */
   provisioned: boolean
   /** The draft differs from what is provisioned. */
   pending_changes: boolean
@@ -37,7 +37,7 @@ export function describeRingfence(draft: RingfenceFound, active: RingfenceFound)
   }
 }
 
-/** Workloads of the application. Modes are those of workloads with an agent: the others have none that means anything. */
+/** Workloads of the application. Modes are those of managed workloads: the mode of the others means nothing. */
 interface Fleet {
   total: number
   managed: number
@@ -49,7 +49,7 @@ export interface ReadinessFacts {
   fleet: Fleet
   /** Of all rows. */
   decisions: Decisions
-  /** Of these the ones that leave it, and those inside it. */
+  /** Of these, rows that leave it, and rows inside it. */
   outbound: Decisions
   intra: Decisions
   /** Of inbound traffic. */
@@ -72,14 +72,14 @@ export interface Readiness {
   level: Level
   /** Why there is no score. */
   unscored?: string
-  /** Why it is not ready whatever the score; empty: nothing is in the way. */
+  /** Why it is not ready whatever the score; empty: nothing stands in the way. */
   obstacles: string[]
   factors: Factor[]
 }
 
 /**
- * Points by what was found (T20). Without traffic or a workload with an agent there is nothing to score; and points alone make
- * nothing ready whose traffic a stricter mode may cut though it is allowed now.
+ * Points by what was found (T20). Without traffic or a managed workload there is nothing to score, and no score makes an
+ * application ready when a stricter mode may block what is allowed now.
  */
 export function scoreReadiness(facts: ReadinessFacts): Readiness {
   const unscored = whyUnscored(facts)
@@ -99,8 +99,7 @@ export function scoreReadiness(facts: ReadinessFacts): Readiness {
 
 function whyUnscored({ fleet, decisions }: ReadinessFacts): string | null {
   if (fleet.total === 0) return 'No workload has these two labels.'
-  if (fleet.managed === 0)
-    return `None of ${countOf(fleet.total, 'workload')} has an agent, so nothing can be enforced.`
+  if (fleet.managed === 0) return `None of ${countOf(fleet.total, 'workload')} has a VEN, so nothing can be enforced.`
   if (judged(decisions.flows) > 0) return null
   const unknown = decisions.flows.unknown
   return unknown > 0
@@ -109,18 +108,20 @@ function whyUnscored({ fleet, decisions }: ReadinessFacts): string | null {
 }
 
 function findObstacles({
-  weaklyAllowed: { byDefault },
+  weaklyAllowed: { byDefault, undecided },
   ringfence: { name, enabled, rules },
 }: ReadinessFacts): string[] {
   return [
-    byDefault > 0 ? `${countOf(byDefault, 'allowed row')} may be so by default alone` : '',
+    byDefault > 0
+      ? `${countOf(byDefault, 'row')} may be allowed only by default${undecided === '' ? '' : ` (${undecided})`}`
+      : '',
     enabled === true && rules === 0 ? `${name} has no enabled rule` : '',
   ].filter(Boolean)
 }
 
 function coverageFactor({ decisions: { flows }, weaklyAllowed: { byDefault } }: ReadinessFacts): Factor {
   const all = judged(flows)
-  const doubt = byDefault > 0 ? `, ${byDefault} of them maybe by default alone (selective mode)` : ''
+  const doubt = byDefault > 0 ? `, ${byDefault} of them perhaps only by default (selective mode)` : ''
   const reason = `${flows.allowed} of ${countOf(all, 'row')} allowed (${coverage(flows)} %)${doubt}`
   return { factor: 'policy_coverage', points: (flows.allowed / all) * 40, max: 40, reason }
 }
@@ -147,7 +148,7 @@ function modeFactor({ fleet: { modes, managed } }: ReadinessFacts): Factor {
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([mode, count]) => `${count} ${mode}`)
     .join(', ')
-  return { factor: 'enforcement_mode', points, max: 20, reason: `${reason} of ${managed} with an agent` }
+  return { factor: 'enforcement_mode', points, max: 20, reason: `${reason} of ${managed} with a VEN` }
 }
 
 function blockedFactor({ decisions: { flows, connections } }: ReadinessFacts): Factor {

@@ -1,10 +1,17 @@
+import { PceError, type PceClient } from '../../pce-client/index.js'
 import { POLICY_DECISIONS, type PolicyDecision } from '../../schemas/pce/traffic.js'
 import type { Workload } from '../../schemas/pce/workload.js'
+import type { ToolContext } from '../call.js'
+import type { LabelIndex } from '../inventory/load-labels.js'
 import { isManaged } from '../inventory/workload.js'
+import { createAllowedJudge } from '../policy/judge-allowed.js'
+import { loadSnapshot, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
+import { undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { percentOf } from '../text/percent-of.js'
-import { mayBeAllowedByDefault } from '../traffic/flow-ends.js'
-import { endColumns, textColumn } from '../traffic/columns.js'
+import { workInTurns, type Steps } from '../text/work-in-turns.js'
+import { endColumns, portColumn, protocolColumn, textColumn, wholeEndColumn } from '../traffic/columns.js'
 import type { DictionaryName, FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
+import { mayBeAllowedByDefault, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
 
@@ -36,7 +43,7 @@ export function tallyDecisions(encoder: FlowEncoder, column: DictionaryName = 'd
   }
 }
 
-/** The decision a word of the PCE stands for. Those on drafts say by what, too (P25); what is not known is `unknown`. */
+/** The decision that a word of the PCE stands for. Those on drafts say by what, too (P25); what is not known is `unknown`. */
 export function toDecision(word: string | null): PolicyDecision {
   const known = POLICY_DECISIONS.find((decision) => decision === word)
   if (known !== undefined) return known
@@ -45,11 +52,11 @@ export function toDecision(word: string | null): PolicyDecision {
   return word?.startsWith('blocked_by_') === true ? 'blocked' : 'unknown'
 }
 
-/** Whether policy would, or does, stop what has this decision. */
+/** Whether policy blocks or would block what has this decision. */
 export const isUncovered = (decision: PolicyDecision): boolean =>
   decision === 'potentially_blocked' || decision === 'blocked'
 
-/** All but those nobody judged. */
+/** All but those that no VEN judged. */
 export const judged = (counts: Record<PolicyDecision, number>): number =>
   counts.allowed + counts.potentially_blocked + counts.blocked
 
@@ -66,9 +73,11 @@ function noDecisions(): Decisions {
 
 /** Allowed rows whose "allowed" says less than it seems to. */
 export interface WeaklyAllowed {
-  /** It may only mean that no deny rule matched: see `mayBeAllowedByDefault`. */
+  /** Perhaps only because no deny rule matched, at an end in selective mode. */
   byDefault: number
-  /** Only the other end judged it: the application's own is idle or has no agent. */
+  /** Of these, how many are undecided, and why, as `2 undecided because of …`; empty where none is. */
+  undecided: string
+  /** Judged by the other end alone: the application's own is idle or has no VEN. */
   elsewhere: number
 }
 
@@ -76,26 +85,69 @@ export interface WeaklyAllowed {
  * Counts them among an application's rows. `workloads` are its own, whose modes are as the PCE has them now; the modes of others
  * are as their rows say.
  */
-export function countAllowedByDefault(encoder: FlowEncoder, workloads: readonly Workload[]) {
+export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Workload[]) {
   const own = new Map(
     workloads.map((one) => [one.href, isManaged(one) ? (one.enforcement_mode ?? null) : null] as const),
   )
-  const modes = endColumns(encoder, ({ workload, managed, mode }) => {
+  const modeOf = ({ workload, managed, mode }: FlowEnd) => {
     const known = workload === null ? undefined : own.get(workload)
     return known === undefined ? (managed ? mode : null) : known
-  })
+  }
+  const modes = endColumns(encoder, modeOf)
   const decision = textColumn(encoder, 'decision')
-  const counts: WeaklyAllowed = { byDefault: 0, elsewhere: 0 }
+  const doubtful = groupRows({
+    source: wholeEndColumn(encoder, 'src'),
+    destination: wholeEndColumn(encoder, 'dst'),
+    port: portColumn,
+    proto: protocolColumn,
+  })
+  let elsewhere = 0
+
+  function* judge(policy: PolicySnapshot | null): Steps<WeaklyAllowed> {
+    const judgeAllowed = createAllowedJudge(policy)
+    const answers = new Map<Answer, number>()
+    for (const { keys, rows } of doubtful) {
+      const [sourceMode, destinationMode] = [modeOf(keys.source), modeOf(keys.destination)]
+      const answer = judgeAllowed({ ...keys, sourceMode, destinationMode })
+      if (answer !== 'yes') answers.set(answer, (answers.get(answer) ?? 0) + rows)
+      yield
+    }
+    const sum = (counts: Iterable<readonly [Answer, number]>) =>
+      [...counts].reduce((total, [, rows]) => total + rows, 0)
+    const open = [...answers].filter(([answer]) => answer !== 'no')
+    return {
+      byDefault: sum(answers),
+      undecided: open.length === 0 ? '' : `${sum(open)} ${undecidedBecause(open.map(([answer]) => answer))}`,
+      elsewhere,
+    }
+  }
+
   return {
     add(row: FlowRow, path: FlowPath): void {
       if (decision.value(decision.code(row)) !== 'allowed') return
       const [src, dst] = [modes.src.value(modes.src.code(row)), modes.dst.value(modes.dst.code(row))]
-      if (mayBeAllowedByDefault(src, dst)) counts.byDefault += 1
+      if (mayBeAllowedByDefault(src, dst)) doubtful.add(row)
       const [near, far] = path === 'outbound' ? [src, dst] : [dst, src]
-      if (judgesNothing(near) && !judgesNothing(far)) counts.elsewhere += 1
+      if (judgesNothing(near) && !judgesNothing(far)) elsewhere += 1
     },
-    result: () => counts,
+    /** Reads the policy in force where a row depends on it; without it these rows are undecided. Rejects when cancelled. */
+    async result(
+      { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
+      labels: LabelIndex,
+    ): Promise<WeaklyAllowed> {
+      const policy = doubtful.size === 0 ? null : await readPolicy(pce, signal, labels)
+      return workInTurns(judge(policy), signal)
+    },
   }
 }
 
 const judgesNothing = (mode: string | null) => mode === null || mode === 'idle'
+
+async function readPolicy(pce: PceClient, signal: AbortSignal, labels: LabelIndex): Promise<PolicySnapshot | null> {
+  try {
+    return await withDenyRules({ pce, signal }, await loadSnapshot({ pce, signal }, 'active', labels))
+  } catch (error) {
+    if (!(error instanceof PceError) || signal.aborted) throw error
+    return null
+  }
+}

@@ -10,6 +10,7 @@ import {
   type HandMadeEstate,
   type HandMadeFlow,
   type HandMadeHost,
+  type HandMadeRule,
   type HandMadeRuleSet,
 } from './hand-made.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
@@ -18,6 +19,7 @@ import { startServer, type Reply } from '../pce-client/support.js'
 import { benchOf, startBench, type Bench, type Json } from './harness.js'
 
 const PAYMENTS = { app_name: 'payments', env_name: 'prod' }
+const EVERY_UDP_PORT = [{ port: 0, to_port: 65535, proto: 17 }]
 const tcp = (...ports: number[]) => ports.map((port) => ({ port, proto: 6 }))
 
 /** payments (prod): two servers, complete labels. */
@@ -474,46 +476,42 @@ t.test('policy coverage', async (t) => {
   })
   await t.test('selective mode: allowed may mean that no deny rule matched', async (t) => {
     const parts = { hosts: PAIR('selective'), flows: [{ from: '10.9.9.9', to: 'web' }] }
-    const closed = {
-      ...RINGFENCE,
-      allow: [
-        { from: 'ams', to: 'ams' },
-        { from: 'any', to: 'ams', services: tcp(443) },
-      ],
-      deny: [{ from: 'any', to: 'ams', extra: true }],
-    }
-    const ams = { ...closed, deny: [{ from: 'ams', to: 'ams', extra: true }] }
+    const web = (services: HandMadeRule['services'] & object, more: object = {}) => [
+      { ...RINGFENCE, allow: [{ from: 'any', to: 'ams', extra: true, services, ...more }] },
+    ]
+    const denying = (deny: HandMadeRule) => [{ ...RINGFENCE, deny: [deny] }]
     const crm = { ...CRM, mode: 'selective' as const }
+    const fromCrm = [{ from: 'crm', to: 'web' }]
+    const outOfCrm = { name: 'out', scope: '', allow: [{ from: 'app=crm', to: 'app=payments' }] }
     const cases: [string, HandMadeEstate, string][] = [
-      ['no rules at all', parts, 'WARNING'],
-      ['the ringfence denies the rest, so a rule allowed it', { ...parts, ruleSets: [closed] }, 'PASS'],
+      ['no rule at all', parts, 'WARNING'],
+      ['an allow rule for it', { ...parts, ruleSets: web(tcp(443)) }, 'PASS'],
+      ['an allow rule for another port', { ...parts, ruleSets: web(tcp(22)) }, 'WARNING'],
+      ['an allow rule for the same port of UDP', { ...parts, ruleSets: web([{ port: 443, proto: 17 }]) }, 'WARNING'],
+      ['an allow rule that is disabled', { ...parts, ruleSets: web(tcp(443), { enabled: false }) }, 'WARNING'],
       [
-        'a deny rule for one port',
-        { ...parts, ruleSets: [{ ...closed, deny: [{ from: 'any', to: 'ams', extra: true, services: tcp(22) }] }] },
+        'an allow rule from workloads, where an address is the source',
+        { ...parts, ruleSets: [{ ...RINGFENCE, allow: [{ from: 'ams', to: 'ams', extra: true }] }] },
         'WARNING',
       ],
       [
-        'a deny rule that is off',
-        { ...parts, ruleSets: [{ ...closed, deny: [{ from: 'any', to: 'ams', extra: true, enabled: false }] }] },
+        'a deny rule on every port of UDP leaves TCP open',
+        { ...parts, ruleSets: denying({ from: 'any', to: 'ams', extra: true, services: EVERY_UDP_PORT }) },
         'WARNING',
       ],
-      ['it denies workloads, not addresses', { ...parts, ruleSets: [ams] }, 'WARNING'],
       [
-        'from a workload it denies',
-        {
-          hosts: { ...parts.hosts, crm },
-          flows: [{ from: 'crm', to: 'web' }],
-          ruleSets: [{ ...ams, allow: [{ from: 'app=crm', to: 'ams', extra: true }] }],
-        },
+        'from a workload, by a rule that both ends have',
+        { hosts: { ...parts.hosts, crm }, flows: fromCrm, ruleSets: [outOfCrm] },
         'PASS',
       ],
       [
+        'from a workload in selective mode, by a rule that the destination alone has',
+        { hosts: { ...parts.hosts, crm }, flows: fromCrm, ruleSets: web(tcp(443)) },
+        'WARNING',
+      ],
+      [
         'from a workload in full enforcement, which a rule has to let out',
-        {
-          hosts: { ...parts.hosts, crm: CRM },
-          flows: [{ from: 'crm', to: 'web' }],
-          ruleSets: [{ name: 'out', scope: '', allow: [{ from: 'app=crm', to: 'app=payments' }] }],
-        },
+        { hosts: { ...parts.hosts, crm: CRM }, flows: fromCrm, ruleSets: [outOfCrm] },
         'PASS',
       ],
     ]

@@ -2,7 +2,15 @@
 import t from 'tap'
 import type { TrafficFlow } from '../../schemas/pce/traffic.js'
 import { contains, partial } from '../partial.js'
-import { AMS, handMade, type HandMadeEstate, type HandMadeFlow, type HandMadeHost } from './hand-made.js'
+import {
+  AMS,
+  handMade,
+  type HandMadeEstate,
+  type HandMadeFlow,
+  type HandMadeHost,
+  type HandMadeRule,
+  type HandMadeRuleSet,
+} from './hand-made.js'
 import { startBench, type Bench, type Json } from './harness.js'
 
 const TOOL = 'enforcement-readiness'
@@ -105,7 +113,7 @@ t.test('the example of the contract: 32 + 20 + 5 + 10 + 0 = 67.0', async (t) => 
   partial(t, answer.analysed, { rows: 10, pce_flows: 10 }, 'the eight inside are in both answers and count once')
   t.notOk('raw_observations' in answer.analysed, 'of how many observations they were made is not known')
   t.same(answer.recommendations, [
-    'Nothing from crm (prod) is allowed: add allow rules, or confirm that enforcement may cut it.',
+    'Nothing from crm (prod) is allowed: add allow rules, or confirm that enforcement may block it.',
   ])
   t.notOk(answer.truncated_sections)
 })
@@ -206,11 +214,11 @@ t.test('who is covered, partly, not at all, or no application', async (t) => {
     ],
   )
   t.same(answer.recommendations, [
-    'Nothing from shop (prod-eu), shopper (prod) is allowed: add allow rules, or confirm that enforcement may cut it.',
+    'Nothing from shop (prod-eu), shopper (prod) is allowed: add allow rules, or confirm that enforcement may block it.',
     'Only part of the traffic from pay (prod) is allowed: see uncovered_flows.',
-    '4 sources without app and env labels, 2 of them with one of the two: 79 connections not allowed. Label them, or allow them by IP list.',
-    '2 of 2 outbound rows not allowed: add rules where they go to, by IP list outside; see uncovered_flows.',
-    '1 of 1 intra row not allowed: rules of its ringfence can allow them.',
+    '4 sources without both app and env labels, 2 of them with one of the two: 79 connections not allowed. Label them, or allow them by IP list.',
+    '2 of 2 outbound rows not allowed: add rules at their destinations, by IP list for those outside; see uncovered_flows.',
+    '1 of 1 intra row not allowed: the ringfence can allow them.',
   ])
   // 3 of 13 rows, a ringfence, visibility only, nothing blocked, somebody uncovered.
   t.same(points(answer), [9.2, 20, 5, 10, 0])
@@ -313,7 +321,7 @@ t.test('without traffic or anything to enforce there is no score, and the answer
     // The other end judges what it sends.
     traffic_analysis: { total_flows: 1, policy_decisions: { potentially_blocked: 1 }, coverage_percentage: 0 },
   })
-  contains(t, unmanaged.recommendations[0], 'None of 1 workload has an agent, so nothing can be enforced.')
+  contains(t, unmanaged.recommendations[0], 'None of 1 workload has a VEN, so nothing can be enforced.')
 
   const idle = await bench.ok(TOOL, { app_name: 'idle', env_name: 'prod' })
   partial(t, idle, {
@@ -325,13 +333,13 @@ t.test('without traffic or anything to enforce there is no score, and the answer
     unlabelled_sources: { total: 0 },
   })
   partial(t, idle.recommendations, [
-    'No score: Policy decided on none of 2 rows of traffic. Check that agents report and policy applies.',
+    'No score: Policy decided on none of 2 rows of traffic. Check that VENs are online and not idle.',
     /^No ringfence/,
     /^1 workload in idle mode/,
   ])
 })
 
-t.test('modes of workloads with an agent are scored; idle, unmanaged and offline ones are named', async (t) => {
+t.test('modes of managed workloads are scored; idle, unmanaged and offline ones are named', async (t) => {
   const score = async (t: Parameters<typeof startBench>[0], own: Record<string, Partial<HandMadeHost>>) => {
     const hosts = Object.fromEntries(
       Object.entries(own).map(([name, host], at) => [name, { ip: `10.0.0.${at + 1}`, labels: OWN, ...host }]),
@@ -340,10 +348,10 @@ t.test('modes of workloads with an agent are scored; idle, unmanaged and offline
     return bench.ok(TOOL, SHOP)
   }
   const full = await score(t, { a: { mode: 'full' }, b: { mode: 'full' } })
-  partial(t, factor(full, 'enforcement_mode'), { points: 20, reason: '2 full of 2 with an agent' })
+  partial(t, factor(full, 'enforcement_mode'), { points: 20, reason: '2 full of 2 with a VEN' })
   partial(t, factor(full, 'no_blocked_traffic'), { points: 0, reason: '1 row blocked (1 connection)' })
   partial(t, full.uncovered_flows, [{ decision: 'blocked', remote: /203\.0\.113\.1/ }])
-  t.match(full.recommendations.join('\n'), /1 row of traffic blocked already/)
+  t.match(full.recommendations.join('\n'), /1 row blocked already/)
   t.equal(full.readiness_score, 50, '0 + 20 + 20 + 0 + 10')
   t.equal(full.readiness_level, 'partially_ready', 'at 50 already')
 
@@ -351,19 +359,19 @@ t.test('modes of workloads with an agent are scored; idle, unmanaged and offline
   t.equal(factor(unmanaged, 'enforcement_mode').points, 20, 'an unmanaged workload has no mode that means anything')
   partial(t, unmanaged.workloads, { total: 2, managed_only: { total: 1, enforcement_modes: { full: 1 } } })
   t.equal(unmanaged.workloads.not_enforceable, 1)
-  t.match(unmanaged.recommendations.join('\n'), /1 workload without an agent/)
+  t.match(unmanaged.recommendations.join('\n'), /1 workload without a VEN/)
 
   t.equal(factor(await score(t, { a: { mode: 'full' }, b: { mode: 'selective' } }), 'enforcement_mode').points, 10)
   t.equal(factor(await score(t, { a: { mode: 'selective' }, b: {} }), 'enforcement_mode').points, 10)
   t.equal(factor(await score(t, { a: { mode: 'full' }, b: {} }), 'enforcement_mode').points, 5)
   const idle = await score(t, { a: { mode: 'full' }, b: { mode: 'idle' } })
-  partial(t, factor(idle, 'enforcement_mode'), { points: 0, reason: '1 full, 1 idle of 2 with an agent' })
+  partial(t, factor(idle, 'enforcement_mode'), { points: 0, reason: '1 full, 1 idle of 2 with a VEN' })
   t.equal(idle.workloads.not_enforceable, 1)
   t.match(idle.recommendations.join('\n'), /1 workload in idle mode/)
   const nobodyCan = await score(t, { a: { mode: 'idle' }, b: { managed: false }, c: { managed: false, mode: 'full' } })
   t.equal(nobodyCan.readiness_score, null, 'idle: policy decides on nothing')
   const mixed = await score(t, { a: {}, b: { mode: 'idle' }, c: { managed: false, mode: 'selective' } })
-  partial(t, factor(mixed, 'enforcement_mode'), { points: 5, reason: '1 idle, 1 visibility_only of 2 with an agent' })
+  partial(t, factor(mixed, 'enforcement_mode'), { points: 5, reason: '1 idle, 1 visibility_only of 2 with a VEN' })
 
   const offline = await score(t, { a: {}, b: { online: false }, c: { online: false, managed: false } })
   t.equal(offline.workloads.offline, 1, 'nobody knows of an unmanaged one')
@@ -473,14 +481,21 @@ t.test('points alone make nothing ready that a stricter mode may cut', async (t)
   partial(t, nothing, {
     score: 90,
     level: 'partially_ready',
-    coverage: '9 of 9 rows allowed (100 %), 9 of them maybe by default alone (selective mode)',
+    coverage: '9 of 9 rows allowed (100 %), 9 of them perhaps only by default (selective mode)',
     advice:
-      /^90 of 100, but a stricter mode could cut what is allowed now: 9 allowed rows may be so by default alone; RF-shop-prod has no enabled rule\. Add allow rules first\.$/m,
+      /^90 of 100, but a stricter mode could block what is allowed now: 9 rows may be allowed only by default; RF-shop-prod has no enabled rule\. Add allow rules first\.$/m,
   })
   t.notMatch(nothing.advice, stricter)
-  const byDefault = await judge('selective', [RINGFENCE, everything])
-  partial(t, byDefault, { score: 90, level: 'partially_ready', advice: /may be so by default alone\. Add allow rules/ })
+  const byDefault = await judge('selective', [RINGFENCE])
+  partial(t, byDefault, {
+    score: 90,
+    level: 'partially_ready',
+    coverage: '9 of 9 rows allowed (100 %), 1 of them perhaps only by default (selective mode)',
+    advice: /^90 of 100, but .*now: 1 row may be allowed only by default\. Add allow rules first\.$/m,
+  })
   t.notMatch(byDefault.advice, /no enabled rule|next step/)
+  const byRule = await judge('selective', [RINGFENCE, everything])
+  t.match(byRule, { score: 90, level: 'ready', coverage: '9 of 9 rows allowed (100 %)', advice: stricter })
   const unfilled = await judge('visibility_only', [empty, everything])
   partial(t, unfilled, { score: 85, level: 'partially_ready', coverage: '9 of 9 rows allowed (100 %)' })
   t.match(unfilled.advice, /^85 of 100, but .*now: RF-shop-prod has no enabled rule\. Add/m)
@@ -489,6 +504,76 @@ t.test('points alone make nothing ready that a stricter mode may cut', async (t)
   partial(t, ready, { score: 85, level: 'ready', advice: stricter })
   t.notMatch(ready.advice, /but a stricter/)
   t.equal((await judge('selective', [])).level, 'partially_ready', '70 without a ringfence')
+})
+
+t.test('whether a rule allows a row is asked of the policy in force, and what cannot be decided is said', async (t) => {
+  const estate = (rule: HandMadeRuleSet): HandMadeEstate => ({
+    hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN, mode: 'selective' } },
+    flows: [{ from: '203.0.113.1', to: 'shop-1', port: 443 }],
+    ruleSets: [rule],
+  })
+  const judge = async (bench: Bench) => {
+    const { traffic_analysis: traffic, recommendations } = await bench.ok(TOOL, SHOP)
+    const { recommendation } = await bench.ok('get-policy-coverage-report', SHOP)
+    const weak = /1 allowed row at workloads in selective mode[^.]*\.(?: Of these, [^.]*\.)?/
+    return {
+      possible: traffic.allowed_by_default_possible,
+      readiness: weak.exec(recommendations.join('\n'))?.[0],
+      coverage: weak.exec(recommendation)?.[0],
+    }
+  }
+  const ruleFor = (services: HandMadeRule['services'] & object): HandMadeRuleSet => ({
+    name: 'Web',
+    scope: OWN,
+    allow: [{ from: 'any', to: 'ams', extra: true, services }],
+  })
+  const doubt = '1 allowed row at workloads in selective mode: allowed may only mean that no deny rule matched'
+
+  const web = await start(t, estate(ruleFor([{ port: 443, proto: 6 }])))
+  t.same(await judge(web), { possible: false, readiness: undefined, coverage: undefined })
+
+  const other = await start(t, estate(ruleFor([{ port: 443, proto: 17 }])))
+  t.same(await judge(other), {
+    possible: true,
+    readiness: `${doubt}, so full enforcement could block them.`,
+    coverage: `${doubt}.`,
+  })
+
+  // Of the program at the destination the row says nothing.
+  const { href } = await web.pce.services.create({ name: 'nginx', windows_services: [{ process_name: 'nginx.exe' }] })
+  const [set] = await web.pce.ruleSets.getAll('draft')
+  await web.pce.rules.update(set!.rules![0]!.href, { ingress_services: [{ href }] })
+  t.equal((await judge(web)).possible, false, 'a draft is not in force')
+  await web.pce.provisionPolicyChanges('programs', [set!.href, href])
+  t.same(await judge(web), {
+    possible: true,
+    readiness: `${doubt}, so full enforcement could block them. Of these, 1 undecided because of rules for certain processes.`,
+    coverage: `${doubt}. Of these, 1 undecided because of rules for certain processes.`,
+  })
+
+  other.simulator.faults.add({ kind: 'status', path: /active\/services$/, times: 9, status: 403, body: [] })
+  t.same(await judge(other), {
+    possible: true,
+    readiness: `${doubt}, so full enforcement could block them. Of these, 1 undecided because of a policy that could not be read.`,
+    coverage: `${doubt}. Of these, 1 undecided because of a policy that could not be read.`,
+  })
+})
+
+t.test('where no end is in selective mode the policy is not read', async (t) => {
+  const bench = await start(t, {
+    hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN } },
+    flows: [{ from: '203.0.113.1', to: 'shop-1', port: 443 }],
+    ruleSets: [{ name: 'Web', scope: OWN, allow: [{ from: 'any', to: 'ams', extra: true }] }],
+  })
+  for (const tool of [TOOL, 'get-policy-coverage-report']) {
+    bench.simulator.clearRequests()
+    await bench.ok(tool, SHOP)
+    t.same(
+      bench.simulator.requests.filter(({ path }) => /active\/(?:services|ip_lists)$/.test(path)),
+      [],
+      tool,
+    )
+  }
 })
 
 t.test('gaps on the way out and inside are named, too', async (t) => {
@@ -503,8 +588,8 @@ t.test('gaps on the way out and inside are named, too', async (t) => {
     ruleSets: [{ name: 'ssh', scope: OWN, allow: [{ from: 'ams', to: 'ams', services: [{ port: 22, proto: 6 }] }] }],
   })
   t.same((await bench.ok(TOOL, SHOP)).recommendations, [
-    '1 of 1 outbound row not allowed: add rules where they go to, by IP list outside; see uncovered_flows.',
-    '2 of 3 intra rows not allowed: rules of its ringfence can allow them.',
+    '1 of 1 outbound row not allowed: add rules at their destinations, by IP list for those outside; see uncovered_flows.',
+    '2 of 3 intra rows not allowed: the ringfence can allow them.',
     'No ringfence: plan RF-shop-prod with create-ringfence and dry_run.',
   ])
 })
@@ -624,7 +709,7 @@ t.test('ready: 80 and more, and nothing is recommended that no figure asks for',
   const answer = await bench.ok(TOOL, { app_name: 'app=shop', env_name: '/orgs/1/labels/2' })
   partial(t, answer, { readiness_score: 85, readiness_level: 'ready' })
   t.same(answer.recommendations, [
-    '85 of 100: the next step is a stricter mode for 2 workloads not in full enforcement.',
+    '85 of 100: the next step is a stricter mode for the 2 workloads not in full enforcement.',
   ])
 })
 

@@ -174,7 +174,7 @@ t.test('what the draft would allow, and by which of its rules', async (t) => {
     would_allow_flows: 0,
     rules: [],
   })
-  t.match(before.recommendation, /The draft policy would allow none of it\./)
+  t.match(before.recommendation, /The draft policy would allow none of the rest\./)
 
   const rule = await allowCrm(bench)
   const answer = await bench.ok(TOOL, SHOP)
@@ -197,7 +197,7 @@ t.test('what the draft would allow, and by which of its rules', async (t) => {
     ],
   )
   partial(t, answer.inbound.uncovered_services[0], { port: 443, connections: 65, draft_allowed_connections: 50 })
-  t.match(answer.recommendation, /The draft policy would allow 2 of 10 rows/)
+  t.match(answer.recommendation, /The draft policy would allow 2 of the other 10 rows/)
   const second = await allowCrm(bench)
   const both = [rule, second].sort().map((one) => ({ rule: one, flows: 2, connections: 50 }))
   partial(t, (await bench.ok(TOOL, SHOP)).draft, { would_allow_flows: 2, rules: both }, 'a row that two rules match')
@@ -369,11 +369,11 @@ t.test('the recommendation follows the bands 95, 80 and 50', async (t) => {
     })
     return (await bench.ok(TOOL, SHOP)).recommendation as string
   }
-  t.equal(await at(4, 4), 'All traffic seen is allowed.')
-  t.match(await at(19, 20), /^95 % of rows are allowed: settle the few rows left/)
-  t.match(await at(18, 20), /^90 % of rows are allowed: allow what is needed of the rest/)
-  t.match(await at(16, 20), /^80 % of rows are allowed: allow what is needed/)
-  t.match(await at(15, 20), /^75 % of rows are allowed: enforcing now would break much/)
+  t.equal(await at(4, 4), 'All observed traffic is allowed.')
+  t.match(await at(19, 20), /^95 % of rows are allowed: resolve the few rows left/)
+  t.match(await at(18, 20), /^90 % of rows are allowed: add rules for what is needed of the rest/)
+  t.match(await at(16, 20), /^80 % of rows are allowed: add rules for what is needed/)
+  t.match(await at(15, 20), /^75 % of rows are allowed: enforcing now would break a lot/)
   t.match(await at(2, 4), /^50 % of rows are allowed: enforcing now/)
   t.match(await at(1, 4), /^25 % of rows are allowed: policy is mostly missing/)
   t.match(await at(3, 4), /Most of it is inbound 4\/tcp \(1 connection\)\./)

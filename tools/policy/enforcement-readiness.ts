@@ -55,7 +55,7 @@ export default defineTool({
       days,
       counts: countModes(workloads, (label) => label),
       ringfence: describeRingfence(draft, active),
-      traffic: traffic.result(),
+      traffic: await traffic.result(ctx, index),
       reads,
       limits: ctx.limits,
     })

@@ -8,7 +8,7 @@ import { readBothWays } from '../../domain/traffic/read-both-ways.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
 import { loadLabels } from '../../domain/inventory/load-labels.js'
 import { collectCoverage } from '../../domain/readiness/collect-coverage.js'
-import { countAllowedByDefault } from '../../domain/readiness/tally-decisions.js'
+import { countWeaklyAllowed } from '../../domain/readiness/tally-decisions.js'
 import { applicationOfLabels } from '../../domain/traffic/applications.js'
 import { CoverageOutput, showCoverage } from '../answers/readiness/show-coverage.js'
 import { resolveApplication } from '../../domain/inventory/resolve-application.js'
@@ -50,7 +50,7 @@ export default defineTool({
     ])
     const encoder = createFlowEncoder(index)
     const found = collectCoverage(encoder)
-    const weakly = countAllowedByDefault(encoder, workloads)
+    const weakly = countWeaklyAllowed(encoder, workloads)
     const request = {
       name: 'mcp-policy-coverage',
       window: lookbackWindow(ctx.now(), days),
@@ -66,7 +66,7 @@ export default defineTool({
       application,
       days,
       found: found.result(application, draftUnavailable === null),
-      weaklyAllowed: weakly.result(),
+      weaklyAllowed: await weakly.result(ctx, index),
       draftUnavailable,
       reads,
       detail: args.detail_level ?? 'standard',

@@ -9,22 +9,22 @@ export const CoveredConnections = Percent('The same of connections')
 /** The four decisions of policy, each with a count. */
 export const ByDecision = Type.Object(
   {
-    allowed: Count('Let through'),
-    potentially_blocked: Count('Enforcement would stop them'),
-    blocked: Count('Stopped already'),
-    unknown: Count('Nobody judged: in no total or percentage'),
+    allowed: Count('Allowed'),
+    potentially_blocked: Count('Enforcement would block them'),
+    blocked: Count('Blocked already'),
+    unknown: Count('No VEN judged them: in no total or percentage'),
   },
   { description: 'Rows by what the active policy decides' },
 )
 
-/** What both reports say of an application's rows as a whole. */
+/** What both reports say about an application's rows as a whole. */
 export const Judged = {
   total_flows: Count('Rows, each once; unknown left out'),
   total_connections: Count('Of these rows'),
-  allowed_by_default_possible: Flag('Selective mode: allowed may mean no deny matched'),
+  allowed_by_default_possible: Flag('Selective mode: some rows may have no allow rule'),
 }
 
-/** An end that is no application, so that no rule by app and env label reaches it. */
+/** An end that belongs to no application, so no rule by app and env label covers it. */
 export const NoApplication = {
   endpoint: Text('FQDN, else host name, else address with its IP lists'),
   ip: Nullable(Text('null: the PCE names none')),

@@ -70,7 +70,7 @@ const Draft = Type.Object(
   { description: 'What the draft policy would decide on the same rows' },
 )
 
-/** What get-policy-coverage-report answers (T21). */
+/** The answer of get-policy-coverage-report (T21). */
 export const CoverageOutput = Type.Object({
   app: Plain,
   env: Plain,

@@ -16,7 +16,7 @@ const Plain = Type.String()
 const Port = Nullable(Type.Integer())
 const Applications = (description: string) => Type.Array(Type.Object({ app: Plain, env: Plain }), { description })
 
-/** What enforcement-readiness answers (T20). */
+/** The answer of enforcement-readiness (T20). */
 export const ReadinessOutput = Type.Object({
   app: Plain,
   env: Plain,
@@ -39,11 +39,11 @@ export const ReadinessOutput = Type.Object({
       total: Count('Managed or not'),
       enforcement_modes: Counts('All of them by mode'),
       managed_only: Type.Object(
-        { total: Count('Workloads with an agent'), enforcement_modes: Counts('These by mode') },
-        { description: 'Those with an agent' },
+        { total: Count('Workloads with a VEN'), enforcement_modes: Counts('These by mode') },
+        { description: 'Those with a VEN' },
       ),
-      offline: Count('With an agent that is not online'),
-      not_enforceable: Count('Idle or without agent'),
+      offline: Count('Whose VEN is offline'),
+      not_enforceable: Count('Idle or without a VEN'),
     },
     { description: 'With both labels' },
   ),
@@ -100,15 +100,15 @@ export const ReadinessOutput = Type.Object({
     { description: 'At most 20' },
   ),
   uncovered_flows_total: Total,
-  has_ringfence: Flag('The draft has it, enabled'),
+  has_ringfence: Flag('In the draft, enabled'),
   ringfence: Type.Object(
     {
       name: Plain,
       href: Type.Optional(Plain),
       enabled: Type.Optional(Type.Boolean()),
       rules: Type.Optional(Count('Enabled ones')),
-      provisioned: Flag('The active policy has it, enabled'),
-      pending_changes: Flag('Its draft has changes that are not provisioned'),
+      provisioned: Flag('In the active policy, enabled'),
+      pending_changes: Flag('Draft changes are not provisioned'),
       conflicts: Type.Array(
         Type.Object({
           href: Plain,
@@ -116,7 +116,7 @@ export const ReadinessOutput = Type.Object({
             description: 'other_scope: not exactly these two labels',
           }),
         }),
-        { description: 'Draft rule sets of this name that are not it' },
+        { description: 'Draft rule sets of this name that are not the ringfence' },
       ),
     },
     { description: 'Draft rule set RF-<app>-<env>; without href there is none' },
@@ -187,7 +187,7 @@ export function showReadiness(findings: Findings): Static<typeof ReadinessOutput
       'unlabelled_sources.top': section(unlabelled, LISTED_SOURCES),
     },
     {
-      // Short rows: all the remote applications there are fit as a rule.
+      // Rows are short: as a rule all remote applications fit.
       detail: 'full',
       limits: findings.limits,
       hint: () =>
