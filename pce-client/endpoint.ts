@@ -36,7 +36,7 @@ export function resolveEndpoint(
 }
 
 /**
- * The endpoint that a `Location`, `result` or href of an answer names, when it lies on the same origin.
+ * The endpoint that a `Location`, `result` or href of an answer names (P41), when it lies on the same origin.
  *
  * @throws {PceError} `invalid_response` when it does not: credentials must not follow an answer to another host.
  */

@@ -3,7 +3,7 @@ import type { PceObject, VersionedObject } from '../schemas/pce/reference.js'
 import { ALL_SERVICES_NAME } from '../schemas/pce/service.js'
 import { draftPath, type World } from './world.js'
 
-/** When the objects were made that no estate brings: long before anything that happens. */
+/** When the objects that every organisation has (P46) were made: long before anything that happens. */
 export const BIRTH = '2025-01-01T00:00:00.000Z'
 
 /** Covers every address (P17). */

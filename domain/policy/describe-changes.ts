@@ -32,7 +32,7 @@ interface Judging {
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
 /**
- * Pending changes with what they change. An object that cannot be read in one of its versions still counts: it has `diff_error`
+ * Pending changes with what they change (T22). An object that cannot be read in one of its versions still counts: it has `diff_error`
  * in place of its differences.
  */
 export async function describeChanges(ctx: Context, changes: readonly TypedPendingChange[]): Promise<PolicyChange[]> {

@@ -11,7 +11,7 @@ export interface ApplyingRules {
 
 /**
  * What one managed workload does with a connection: the first step that says something settles it, in the order essential rules,
- * override deny, allow, deny, default (the documented rule order; P21).
+ * override deny, allow, deny, default (P21, P50).
  *
  * | settled by | idle | visibility_only | selective | full |
  * |---|---|---|---|---|

@@ -27,7 +27,7 @@ export interface Admitted {
 }
 
 /**
- * Asks the gates in their order, with the check of the arguments between those that need none and those that do. An escape
+ * Asks the gates in their order (T2), with the check of the arguments between those that need none and those that do. An escape
  * in them stands for its character from here on; gates that compare calls look at what the client sent.
  * Returns the arguments with their defaults and the context of the handler; throws RefusedCall.
  */
