@@ -1,11 +1,16 @@
-import { basicAuthorization } from './basic-authorization.js'
-import { getCollection } from './collect-through-job.js'
+import {
+  basicAuthorization,
+  readTlsFiles,
+  readProxy,
+  readSettings,
+  readTimeout,
+  type ClientSettings,
+} from './settings.js'
+import { getCollection } from './async-job.js'
 import { PceApiError, PceError } from './errors.js'
 import { KINDS, type Kind, type KindAttribute } from './kinds.js'
 import { KindApi } from './objects.js'
 import { createOperations, type NamedOperations } from './operations/index.js'
-import { readTlsFiles } from './read-tls-files.js'
-import { readProxy, readSettings, readTimeout, type ClientSettings } from './settings.js'
 import type { Http } from './transport.js'
 import type { ObjectApis, PceClientOptions, PceTransport, RequestOptions } from './types.js'
 

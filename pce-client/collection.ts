@@ -1,8 +1,7 @@
-import { getListAsync } from './collect-through-job.js'
+import { getListAsync } from './async-job.js'
 import { PceError } from './errors.js'
-import { listOf } from './read-answer.js'
+import { listOf, type Answer, type Http } from './transport.js'
 import type { ClientSettings } from './settings.js'
-import type { Answer, Http } from './transport.js'
 import type { CollectionOptions, Page, RequestOptions } from './types.js'
 
 /** Asked for when the PCE does not say how many objects there are; known to be honoured (P8). */

@@ -1,15 +1,13 @@
 import type { ClientRequest } from 'node:http'
 import got, { type Got } from 'got'
-import { createAgents, type Agents } from './agents.js'
-import { MAX_BODY_BYTES, bodyTooLarge, watchAttempt, type CallState } from './call-state.js'
+import { MAX_BODY_BYTES, bodyTooLarge, watchAttempt, openCall, type CallState } from './call-state.js'
+import { createAgents, type Agents } from './connect.js'
 import { resolveEndpoint } from './endpoint.js'
 import { PceApiError, PceError } from './errors.js'
 import { createHooks } from './hooks.js'
 import { asError, toPceError } from './map-failure.js'
-import { openCall } from './open-call.js'
-import { createResponse } from './create-response.js'
-import { streamBody } from './stream-body.js'
 import type { ClientSettings } from './settings.js'
+import { streamBody } from './stream-body.js'
 import type { Answer, Http, SendOptions } from './transport.js'
 
 /**
@@ -128,4 +126,27 @@ function requestHeaders(method: string, options: SendOptions, settings: ClientSe
 /** D23: a repeated DELETE that finds nothing has done its work the first time. */
 function isDoneAlready(error: PceError, state: CallState): boolean {
   return state.method === 'DELETE' && state.attempts >= 2 && error instanceof PceApiError && error.isGone
+}
+
+/** The answer of a call as its caller sees it. */
+function createResponse(
+  status: number,
+  headers: Answer['headers'],
+  text: string,
+  { method, path, mayHaveHappened }: CallState,
+): Answer {
+  return {
+    status,
+    headers,
+    text,
+    repeated: mayHaveHappened,
+    json<T>(): T {
+      if (text.trim() === '') return undefined as T
+      try {
+        return JSON.parse(text) as T
+      } catch {
+        throw new PceError('invalid_response', `${method} ${path}: the answer is not valid JSON (status ${status})`)
+      }
+    },
+  }
 }

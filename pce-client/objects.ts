@@ -1,16 +1,14 @@
-import { toBulkResults, inChunks } from './bulk.js'
-import { getListAsync } from './collect-through-job.js'
-import { getAll, getPage, SMALLEST_DEFAULT_PAGE } from './collection.js'
-import { PceError } from './errors.js'
-import type { BulkVerb, Kind } from './kinds.js'
-import { bodyOf, createdOf } from './read-answer.js'
-import { checkHref, collectionOf, draftHref, hasItems, hrefOf } from './reference.js'
-import { requireBulk, requireVerb } from './require-verb.js'
-import type { ClientSettings } from './settings.js'
-import type { Http } from './transport.js'
-import type { BulkResultItem, CollectionOptions, ObjectApi, Page, ReferenceLike, RequestOptions } from './types.js'
 import type { PolicyVersionSelector } from '../schemas/common.js'
 import type { PceObject } from '../schemas/pce/reference.js'
+import { getListAsync } from './async-job.js'
+import { toBulkResults, inChunks } from './bulk.js'
+import { getAll, getPage, SMALLEST_DEFAULT_PAGE } from './collection.js'
+import { PceError } from './errors.js'
+import type { BulkVerb, Kind, Verb } from './kinds.js'
+import { checkHref, collectionOf, draftHref, hasItems, hrefOf } from './reference.js'
+import type { ClientSettings } from './settings.js'
+import { bodyOf, createdOf, type Http } from './transport.js'
+import type { BulkResultItem, CollectionOptions, ObjectApi, Page, ReferenceLike, RequestOptions } from './types.js'
 
 type Parent = ReferenceLike | null | undefined
 
@@ -184,4 +182,27 @@ function below(options: RequestOptions): RequestOptions {
 function nameOf(object: object): unknown {
   const { name, config } = object as { name?: unknown; config?: { name?: unknown } | null }
   return name ?? config?.name
+}
+
+/**
+ * @param what the past participle for the message: "labels cannot be <what>".
+ * @throws {PceError} `unsupported`, saying what there is, when the kind does not have the verb at that place.
+ */
+function requireVerb(kind: Kind, verb: Verb, place: 'item' | 'collection', what: string): void {
+  const verbs = place === 'item' ? kind.itemVerbs : kind.collectionVerbs
+  if (!verbs.includes(verb)) refuse(kind, what)
+}
+
+/** @throws {PceError} `unsupported`, as `requireVerb`. */
+function requireBulk(kind: Kind, verb: BulkVerb): void {
+  if (kind.bulk?.includes(verb) !== true) refuse(kind, `${verb}d in bulk`)
+}
+
+function refuse({ specName, collectionVerbs, itemVerbs, bulk }: Kind, what: string): never {
+  const offered = [
+    `${collectionVerbs.join(', ')} on the collection`,
+    ...(itemVerbs.length > 0 ? [`${itemVerbs.join(', ')} on an object`] : []),
+    ...(bulk ?? []).map((verb) => `bulk_${verb}`),
+  ]
+  throw new PceError('unsupported', `${specName} cannot be ${what}; the PCE offers ${offered.join('; ')}`)
 }

@@ -1,6 +1,6 @@
 import type { ClientRequest } from 'node:http'
 import type { Got, Request, Response } from 'got'
-import type { Agents } from './agents.js'
+import type { Agents } from './connect.js'
 import { watchAttempt, type CallState } from './call-state.js'
 import { PceError } from './errors.js'
 import { decideRetry, refuseForeignAnswer, refuseProxyAnswer, waitForRetry } from './hooks.js'

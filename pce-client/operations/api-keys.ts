@@ -3,9 +3,7 @@ import { getAll, getPage } from '../collection.js'
 import { KINDS } from '../kinds.js'
 import { integerIn } from '../settings.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
-import type { Calls } from './create-calls.js'
-import { segment } from './path-segment.js'
-import { madeBy } from './read-outcome.js'
+import { segment, madeBy, type Calls } from './create-calls.js'
 
 /** The PCE lists keys of one type at a time (P56). */
 const KEY_TYPES = ['user', 'service_account']

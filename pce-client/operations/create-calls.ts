@@ -1,9 +1,11 @@
+import type { PolicyVersionSelector } from '../../schemas/common.js'
+import type { ActionError } from '../../schemas/pce/action-error.js'
+import type { ImportResult } from '../../schemas/pce/import-result.js'
 import { PceError } from '../errors.js'
 import type { Kind } from '../kinds.js'
-import { bodyOf, listOf } from '../read-answer.js'
 import { checkHref } from '../reference.js'
 import type { ClientSettings } from '../settings.js'
-import type { Answer, Http, SendOptions } from '../transport.js'
+import { bodyOf, listOf, type Answer, type Http, type SendOptions } from '../transport.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
 
 /** How the named operations send: with whole paths, and with the caller's own fields over the ones made here. */
@@ -58,4 +60,137 @@ export function below<T extends RequestOptions>(options: T = {} as T): T {
 function withOwn(body: object, { json }: SendOptions): object {
   if (Array.isArray(body) || Array.isArray(json) || typeof json !== 'object') return body
   return { ...body, ...json }
+}
+
+/**
+ * The object that a call has made.
+ *
+ * @param name the text by which it is known, which no such answer is without (P13).
+ * @throws {PceError} `outcome_unknown`: it exists, but the answer does not show it.
+ */
+export function madeBy<T extends object>(answer: Answer, what: string, name: keyof T & string): T {
+  const body = bodyOr(answer, what, undefined) as T | null | undefined
+  if (typeof body?.[name] === 'string') return body
+  throw unreadable(answer, what)
+}
+
+/** What a call that was carried out has to say; `{}` where it answers without a body, as some releases do. */
+export function saidBy(answer: Answer, what: string): Record<string, unknown> {
+  const body = bodyOr(answer, what, {})
+  return typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
+}
+
+/** The objects that an action was not done to: `{errors}`, a bare list, or no body at all (P13, P32). */
+export function errorsOf(answer: Answer, what: string): ActionError[] {
+  const body = bodyOr(answer, what, {})
+  const errors: unknown = Array.isArray(body) ? body : ((body as { errors?: unknown } | null)?.errors ?? [])
+  if (!Array.isArray(errors)) throw unreadable(answer, what)
+  return (errors as RawError[]).map((error) => ({
+    token: error?.token ?? '',
+    message: error?.message ?? '',
+    hrefs: hrefsOf(error?.hrefs),
+  }))
+}
+
+/** The rows of an import; no source says whether they come as a list or as an object, so either is taken (P13). */
+export function importedBy(answer: Answer, what: string): ImportResult[] {
+  const body = bodyOr(answer, what, [])
+  return (Array.isArray(body) ? body : [body]) as ImportResult[]
+}
+
+interface RawError {
+  token?: string
+  message?: string
+  hrefs?: unknown
+}
+
+/** Texts or references. An action was carried out before its errors are read, so that what is neither is passed by. */
+function hrefsOf(given: unknown): string[] {
+  if (!Array.isArray(given)) return []
+  const hrefs = (given as unknown[]).map((href) =>
+    typeof href === 'object' && href !== null ? (href as { href?: unknown }).href : href,
+  )
+  return hrefs.filter((href) => typeof href === 'string')
+}
+
+function bodyOr(answer: Answer, what: string, empty: unknown): unknown {
+  try {
+    return answer.json<unknown>() ?? empty
+  } catch (cause) {
+    throw unreadable(answer, what, cause)
+  }
+}
+
+function unreadable({ status }: Answer, what: string, cause?: unknown): PceError {
+  const text = `${what} was accepted (status ${status}), but its answer cannot be read. Look before repeating it.`
+  return new PceError('outcome_unknown', text, { cause })
+}
+
+/** Takes a download piece by piece, so that it is never held as a whole. */
+export interface DownloadSink {
+  /** Before the first piece, and again when a download that broke off starts from its beginning: forget what was taken. */
+  begin(): void
+  /** Awaited, so that a slow taker slows the download. */
+  take(chunk: Uint8Array): void | Promise<void>
+}
+
+export interface DownloadOptions extends RequestOptions {
+  sink: DownloadSink
+}
+
+/** What every download of a file offers: its bytes, or their number once a sink has taken them. */
+export interface Download<Of> {
+  (of: Of, options: DownloadOptions): Promise<{ bytes: number }>
+  (of: Of, options?: RequestOptions): Promise<Uint8Array>
+}
+
+/**
+ * A file as a stream: however large, and without a deadline of its own unless the caller sets one, since a transfer that goes
+ * on is no failure. A transfer that breaks off is begun again by the retry policy.
+ */
+export function createDownload<Of>(http: Http, pathOf: (of: Of) => string): Download<Of> {
+  async function download(of: Of, { sink, ...options }: Partial<DownloadOptions> = {}) {
+    const pieces: Uint8Array[] = []
+    let bytes = 0
+    const headers = { accept: '*/*', ...options.headers }
+    await http.stream(
+      pathOf(of),
+      { ...below(options), headers, streamed: true },
+      {
+        begin: () => {
+          pieces.length = 0
+          bytes = 0
+          sink?.begin()
+        },
+        take: (chunk) => {
+          bytes += chunk.length
+          if (sink !== undefined) return sink.take(chunk)
+          pieces.push(chunk)
+        },
+      },
+    )
+    return sink === undefined ? Buffer.concat(pieces) : { bytes }
+  }
+  return download as Download<Of>
+}
+
+/**
+ * An id of the caller's as one segment of a path: ids are not always numbers or UUIDs (P45), and a slash inside one must not lead
+ * to another object.
+ *
+ * @param name what the specification calls it.
+ * @throws {PceError} `invalid_argument` for what cannot be a segment.
+ */
+export function segment(name: string, id: string): string {
+  // Dots are a way up, even between encoded slashes; unpaired surrogates cannot be encoded.
+  const isUsable = typeof id === 'string' && id !== '' && !/(?:^|[/\\])\.{1,2}(?:[/\\]|$)|\p{Surrogate}/u.test(id)
+  if (!isUsable) throw new PceError('invalid_argument', `${name} must be a text that can stand in a path`)
+  return encodeURIComponent(id)
+}
+
+/** `draft`, `active`, or the number of a version, which may also be a text. @throws {PceError} `invalid_argument` otherwise. */
+export function versionSegment(policyVersion: PolicyVersionSelector): string {
+  const version = String(policyVersion)
+  if (/^(?:draft|active|[1-9]\d{0,15})$/.test(version)) return version
+  throw new PceError('invalid_argument', 'policyVersion must be draft, active or the number of a version')
 }

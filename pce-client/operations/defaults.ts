@@ -3,8 +3,7 @@ import { ALL_SERVICES_NAME, type Service } from '../../schemas/pce/service.js'
 import { PceError } from '../errors.js'
 import { KINDS } from '../kinds.js'
 import type { ObjectApis, ReferenceLike, RequestOptions } from '../types.js'
-import type { Calls } from './create-calls.js'
-import { madeBy } from './read-outcome.js'
+import { madeBy, type Calls } from './create-calls.js'
 
 /** Protocol -1 stands for every protocol, and only the built-in service may have it (P18). */
 const ANY_PROTOCOL = -1

@@ -9,19 +9,27 @@ import { createLabelGroupOperations, type LabelGroupOperations } from './label-g
 import { createLabelMappingOperations, type LabelMappingOperations } from './label-mapping.js'
 import { createLoginOperations, type LoginOperations } from './logins.js'
 import { createNetworkDeviceOperations, type NetworkDeviceOperations } from './network-devices.js'
-import { createPolicyDraftOperations, type PolicyDraftOperations } from './policy-drafts.js'
+import {
+  createPolicyDraftOperations,
+  createPolicyOperations,
+  type PolicyDraftOperations,
+  type PolicyOperations,
+} from './policy.js'
 import { createPolicySearchOperations, type PolicySearchOperations } from './policy-search.js'
-import { createPolicyOperations, type PolicyOperations } from './policy.js'
 import { createReportOperations, type ReportOperations } from './reports.js'
 import { createRiskOperations, type RiskOperations } from './risk.js'
 import { createStatusOperations, type StatusOperations } from './status.js'
 import { createTrafficQueryOperations, type TrafficQueryOperations } from './traffic-queries.js'
 import { createTrafficOperations, type TrafficOperations } from './traffic.js'
-import { createVenReleaseOperations, type VenReleaseOperations } from './ven-releases.js'
-import { createVenOperations, type VenOperations } from './vens.js'
+import {
+  createVenReleaseOperations,
+  createVenOperations,
+  type VenReleaseOperations,
+  type VenOperations,
+} from './vens.js'
 import { createWorkloadOperations, type WorkloadOperations } from './workloads.js'
 
-export type { DownloadOptions, DownloadSink } from './download.js'
+export type { DownloadOptions, DownloadSink } from './create-calls.js'
 export type {
   ApiKeyOperations,
   ContainerOperations,

@@ -1,15 +1,11 @@
 import type { LabelMappingRun, LabelMappingRunRequest } from '../../schemas/pce/label-mapping-run.js'
 import type { Reference } from '../../schemas/pce/reference.js'
-import { toBulkResults } from '../bulk.js'
+import { toBulkResults, actInChunks } from '../bulk.js'
 import { PceError } from '../errors.js'
 import { KINDS, type Kind } from '../kinds.js'
 import { integerIn } from '../settings.js'
 import type { BulkResultItem, ReferenceLike, RequestOptions } from '../types.js'
-import { actInChunks } from './act-in-chunks.js'
-import type { Calls } from './create-calls.js'
-import { createDownload, type DownloadOptions } from './download.js'
-import { segment } from './path-segment.js'
-import { madeBy } from './read-outcome.js'
+import { createDownload, segment, madeBy, type Calls, type DownloadOptions } from './create-calls.js'
 
 /** The most rules of one deletion (P49). */
 const MOST_DELETED = 1000

@@ -1,11 +1,10 @@
 import type { LoginSession } from '../../schemas/pce/login-session.js'
-import { basicAuthorization } from '../basic-authorization.js'
+import { basicAuthorization } from '../settings.js'
 import { PceError } from '../errors.js'
 import { KINDS } from '../kinds.js'
-import { bodyOf } from '../read-answer.js'
+import { bodyOf } from '../transport.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
-import type { Calls } from './create-calls.js'
-import { saidBy } from './read-outcome.js'
+import { saidBy, type Calls } from './create-calls.js'
 
 /** Logins of people (S9, P2). */
 export interface LoginOperations {

@@ -2,8 +2,7 @@ import type { AppliedInstructions, EnforcementTargets } from '../../schemas/pce/
 import { PceError } from '../errors.js'
 import { KINDS } from '../kinds.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
-import type { Calls } from './create-calls.js'
-import { saidBy } from './read-outcome.js'
+import { saidBy, type Calls } from './create-calls.js'
 
 /** The instructions that a network device needs to enforce policy (S9, P55). */
 export interface NetworkDeviceOperations {

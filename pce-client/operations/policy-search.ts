@@ -2,8 +2,7 @@ import type { PolicyVersionSelector } from '../../schemas/common.js'
 import type { CheckedRule, FoundRule, PolicyCheck, RuleSearchQuery, RuleType } from '../../schemas/pce/policy-search.js'
 import { PceError } from '../errors.js'
 import type { RequestOptions } from '../types.js'
-import type { Calls } from './create-calls.js'
-import { versionSegment } from './path-segment.js'
+import { versionSegment, type Calls } from './create-calls.js'
 
 /** Questions about rules (S9, P13, P27). */
 export interface PolicySearchOperations {

@@ -1,3 +1,4 @@
+import type { PolicyVersionSelector } from '../../schemas/common.js'
 import {
   CHANGE_SUBSET_TYPES,
   type ChangeSubsetType,
@@ -7,14 +8,13 @@ import {
   type PolicyImpact,
   type PolicyVersion,
   type TypedPendingChange,
+  type ModifiedPolicyObject,
+  type ChangeSubset,
 } from '../../schemas/pce/policy.js'
-import type { PolicyVersionSelector } from '../../schemas/common.js'
-import { bodyOf, listOf } from '../read-answer.js'
+import { PceError } from '../errors.js'
+import { bodyOf, listOf } from '../transport.js'
 import type { RequestOptions } from '../types.js'
-import { toChangeSubset } from './change-subset.js'
-import { below, type Calls } from './create-calls.js'
-import { versionSegment } from './path-segment.js'
-import { madeBy } from './read-outcome.js'
+import { below, versionSegment, madeBy, saidBy, type Calls } from './create-calls.js'
 
 /** A bucket of pending changes this full may have been cut; asked for again, it is given whole. */
 const PENDING_PAGE = 500
@@ -93,4 +93,86 @@ function flatten(answer: PendingChanges | PendingChange[]): TypedPendingChange[]
       .map((change) => ({ ...change, type: type as ChangeSubsetType }))
   if (!Array.isArray(answer)) return Object.entries(answer).flatMap(([type, bucket]) => typed(type, bucket))
   return answer.flatMap((change) => typed(/\/sec_policy\/draft\/([a-z_]+)/.exec(change?.href)?.[1] ?? '', change))
+}
+
+/** Taking draft changes back, and going back to an earlier policy (S9, P36, P59). */
+export interface PolicyDraftOperations {
+  /**
+   * Discards every pending draft change of the organisation, whoever made it: what was created is gone, what was changed or
+   * marked for deletion is as in the active policy again.
+   */
+  discardPendingPolicyChanges(options?: RequestOptions): Promise<void>
+  /**
+   * Reverts the named pending draft changes. Despite its name it deletes nothing that has been provisioned: the PCE's path is
+   * `sec_policy/delete`, and what it deletes are changes (P36). What is named here must be complete, as for `getPolicyDependencies`
+   * with the operation `revert`.
+   *
+   * @throws {PceError} `invalid_href` before any request for what cannot be pending here; `invalid_argument` for no href, which
+   *   the PCE would take for every change.
+   */
+  bulkDeletePolicyObjects(hrefs: readonly string[], options?: RequestOptions): Promise<void>
+  /** Lists what a policy version changed; of the draft, what is changed now. */
+  getModifiedPolicyObjects(
+    policyVersion?: PolicyVersionSelector,
+    options?: RequestOptions,
+  ): Promise<ModifiedPolicyObject[]>
+  /**
+   * Makes the draft changes that go back to an earlier policy version; they still have to be provisioned. A PCE restores
+   * numbered versions only, so that the specification's default of `draft` is refused by a real one. `{}` where the PCE answers
+   * nothing.
+   */
+  restorePolicy(policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<Record<string, unknown>>
+}
+
+export function createPolicyDraftOperations(calls: Calls): PolicyDraftOperations {
+  const base = `${calls.org}/sec_policy`
+  return {
+    discardPendingPolicyChanges: (options) => calls.delete(`${base}/pending`, options),
+    async bulkDeletePolicyObjects(hrefs, options) {
+      const change_subset = toChangeSubset(hrefs, calls.settings.address.orgId)
+      await calls.put(`${base}/delete`, { change_subset }, options)
+    },
+    async getModifiedPolicyObjects(policyVersion = 'draft', options) {
+      return calls.list<ModifiedPolicyObject>(`${base}/${versionSegment(policyVersion)}/modified_objects`, options)
+    },
+    async restorePolicy(policyVersion = 'draft', options) {
+      const path = `${base}/${versionSegment(policyVersion)}/restore`
+      return saidBy(await calls.post(path, {}, options), 'the restoration')
+    },
+  }
+}
+
+/**
+ * Hrefs grouped by type as the PCE wants them: drafts, each once, a rule as its rule set (rules are provisioned only through
+ * it).
+ *
+ * @throws {PceError} `invalid_href` for an href of another organisation or of something that is not provisioned;
+ *   `invalid_argument` for no href at all, because an absent subset would mean every pending change.
+ */
+export function toChangeSubset(hrefs: readonly string[], orgId: string): ChangeSubset {
+  if (hrefs.length === 0)
+    throw new PceError('invalid_argument', 'name at least one href: none would mean every pending change')
+  const subset: ChangeSubset = {}
+  const seen = new Set<string>()
+  for (const given of hrefs) {
+    const { type, href } = readProvisionable(given, orgId)
+    if (seen.has(href)) continue
+    seen.add(href)
+    ;(subset[type] ??= []).push({ href })
+  }
+  return subset
+}
+
+function readProvisionable(given: string, orgId: string): { type: ChangeSubsetType; href: string } {
+  const pattern =
+    /^\/orgs\/(\d+)\/sec_policy\/(?:draft|active)\/([a-z_]+)(?:\/([A-Za-z0-9-]+)(?:\/(?:sec_rules|deny_rules)\/[A-Za-z0-9-]+)?)?$/
+  const [, org, type, id] = pattern.exec(given) ?? []
+  const known = CHANGE_SUBSET_TYPES.find((candidate) => candidate === type)
+  const isWhole = known === 'firewall_settings' || id !== undefined
+  const isNestedRule = /\/(?:sec_rules|deny_rules)\//.test(given)
+  if (org !== orgId || known === undefined || !isWhole || (isNestedRule && known !== 'rule_sets')) {
+    const shown = JSON.stringify(String(given).slice(0, 200))
+    throw new PceError('invalid_href', `${shown} is nothing that can be provisioned in organisation ${orgId}`)
+  }
+  return { type: known, href: `/orgs/${orgId}/sec_policy/draft/${known}${id === undefined ? '' : `/${id}`}` }
 }

@@ -1,7 +1,6 @@
 import { KINDS } from '../kinds.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
-import type { Calls } from './create-calls.js'
-import { createDownload, type DownloadOptions } from './download.js'
+import { createDownload, type Calls, type DownloadOptions } from './create-calls.js'
 
 /** Files of reports (S9, P60). */
 export interface ReportOperations {

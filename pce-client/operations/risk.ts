@@ -1,7 +1,6 @@
 import type { AppGroupRisk, CoreServicesSummary, RiskDetails, RiskSummary } from '../../schemas/pce/risk.js'
 import type { RequestOptions } from '../types.js'
-import type { Calls } from './create-calls.js'
-import { segment } from './path-segment.js'
+import { segment, type Calls } from './create-calls.js'
 
 /** What the PCE has found out about exposure (S9, P13). */
 export interface RiskOperations {

@@ -5,12 +5,10 @@ import {
   type TrafficFlow,
 } from '../../schemas/pce/traffic.js'
 import { PceError } from '../errors.js'
-import { listOf } from '../read-answer.js'
+import { listOf } from '../transport.js'
 import { integerIn } from '../settings.js'
 import type { RequestOptions, TrafficQuery } from '../types.js'
-import type { Calls } from './create-calls.js'
-import { createDownload, type DownloadOptions } from './download.js'
-import { segment } from './path-segment.js'
+import { createDownload, segment, type Calls, type DownloadOptions } from './create-calls.js'
 import type { TrafficOperations } from './traffic.js'
 
 /** The queries that the PCE keeps, and the old synchronous one (S9, P11, P25). */

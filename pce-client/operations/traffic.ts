@@ -4,10 +4,14 @@ import { PceError } from '../errors.js'
 import type { ClientSettings } from '../settings.js'
 import type { Http } from '../transport.js'
 import type { StreamTrafficOptions, TrafficQuery, TrafficQueryOutcome } from '../types.js'
-import { addDraftDecisions } from './add-draft-decisions.js'
-import { downloadFlows } from './download-flows.js'
-import { pollUntilDone, readAgain } from './poll-traffic-query.js'
-import { beginTrafficRun, type TrafficRun } from './traffic-run.js'
+import {
+  addDraftDecisions,
+  downloadFlows,
+  pollUntilDone,
+  readAgain,
+  beginTrafficRun,
+  type TrafficRun,
+} from './run-traffic-query.js'
 
 const CLEAN_UP_MS = 5000
 

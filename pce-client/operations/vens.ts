@@ -1,13 +1,13 @@
 import type { ActionError, FirewallRestore } from '../../schemas/pce/action-error.js'
 import type { Reference } from '../../schemas/pce/reference.js'
+import type { VenImage, VenRelease } from '../../schemas/pce/software-release.js'
 import { VEN_PROPERTIES, type VenPropertyCounts, type VenStatistics } from '../../schemas/pce/ven-statistics.js'
+import { actInChunks } from '../bulk.js'
 import { KINDS } from '../kinds.js'
-import { listOf } from '../read-answer.js'
 import { integerIn } from '../settings.js'
+import { listOf } from '../transport.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
-import { actInChunks } from './act-in-chunks.js'
-import type { Calls } from './create-calls.js'
-import { errorsOf } from './read-outcome.js'
+import { errorsOf, segment, type Calls } from './create-calls.js'
 
 /** The most VENs of one request (P48, P49). */
 const MOST_UNPAIRED = 1000
@@ -98,4 +98,38 @@ export function createVenOperations(calls: Calls): VenOperations {
 function checkSeconds({ json }: RequestOptions = {}, name: string, least: number, most: number): void {
   const seconds = (json as Record<string, unknown> | null | undefined)?.[name]
   if (seconds !== undefined) integerIn(name, seconds, least, most)
+}
+
+/** VEN software that the PCE holds (S9, P57). A release is named as in `22.2.0-166`. */
+export interface VenReleaseOperations {
+  /** Lists the releases of VEN software. */
+  getVenSoftwareReleases(options?: RequestOptions): Promise<VenRelease[]>
+  /** Gives one release. */
+  getVenSoftwareRelease(release: string, options?: RequestOptions): Promise<VenRelease>
+  /** Deletes a release. */
+  deleteVenSoftwareRelease(release: string, options?: RequestOptions): Promise<void>
+  /** Makes a release the one that new VENs get. */
+  setDefaultVenRelease(release: string, options?: RequestOptions): Promise<void>
+  /** Lists the packages of a release, one for each operating system. */
+  getVenReleaseImages(release: string, options?: RequestOptions): Promise<VenImage[]>
+}
+
+export function createVenReleaseOperations(calls: Calls): VenReleaseOperations {
+  const releases = `${calls.org}/software/ven/releases`
+  const pathOf = (release: string) => `${releases}/${segment('release', release)}`
+  return {
+    getVenSoftwareReleases: (options) => calls.list<VenRelease>(releases, options),
+    async getVenSoftwareRelease(release, options) {
+      return calls.get<VenRelease>(pathOf(release), options)
+    },
+    async deleteVenSoftwareRelease(release, options) {
+      await calls.delete(pathOf(release), options)
+    },
+    async setDefaultVenRelease(release, options) {
+      await calls.put(`${releases}/default`, { release }, options)
+    },
+    async getVenReleaseImages(release, options) {
+      return calls.list<VenImage>(`${pathOf(release)}/images`, options)
+    },
+  }
 }

@@ -3,14 +3,11 @@ import type { ImportResult } from '../../schemas/pce/import-result.js'
 import type { Reference } from '../../schemas/pce/reference.js'
 import type { RiskDetails } from '../../schemas/pce/risk.js'
 import type { WorkloadInterface } from '../../schemas/pce/workload.js'
+import { actInChunks } from '../bulk.js'
 import { PceError } from '../errors.js'
 import { KINDS } from '../kinds.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
-import { actInChunks } from './act-in-chunks.js'
-import type { Calls } from './create-calls.js'
-import { formatCsv } from './format-csv.js'
-import { segment } from './path-segment.js'
-import { errorsOf, importedBy, madeBy } from './read-outcome.js'
+import { segment, errorsOf, importedBy, madeBy, type Calls } from './create-calls.js'
 
 /** The most workloads of one request (P48, P49). */
 const MOST_UNPAIRED = 1000
@@ -86,4 +83,36 @@ export function createWorkloadOperations(calls: Calls): WorkloadOperations {
       return importedBy(await calls.put(`${calls.org}/workloads/bulk_import`, {}, file), 'the import')
     },
   }
+}
+
+/**
+ * Objects as CSV (RFC 4180): a header line of every field that any of them has, in the order they first appear, then a line for
+ * each object. A field that an object lacks, or that is null, is empty.
+ *
+ * Written here because it is these few lines: nothing that this package depends on writes CSV.
+ *
+ * @throws {PceError} `invalid_argument` for a value that a cell cannot hold, and for objects without any field.
+ */
+function formatCsv(rows: readonly object[]): string {
+  const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))]
+  if (columns.length === 0)
+    throw new PceError('invalid_argument', 'nothing to write as CSV: the objects have no fields')
+  const lines = rows.map((row) => columns.map((column) => textOf(column, (row as Record<string, unknown>)[column])))
+  return [columns, ...lines].map((cells) => `${lineOf(cells)}\r\n`).join('')
+}
+
+function textOf(column: string, value: unknown): string {
+  if (value === undefined || value === null) return ''
+  if (typeof value === 'string') return value
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  throw new PceError(
+    'invalid_argument',
+    `${JSON.stringify(column)} is no text, number or switch, which CSV is limited to`,
+  )
+}
+
+function lineOf(cells: readonly string[]): string {
+  const line = cells.map((text) => (/[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)).join(',')
+  // An empty line would be taken for no line.
+  return line === '' ? '""' : line
 }

@@ -1,11 +1,16 @@
 /** What holds for every href, version, filter and delay there is, rather than for the ones somebody thought of. */
 import fc from 'fast-check'
 import t from 'tap'
-import { classifyRequest } from '../../pce-client/classify-request.js'
+import {
+  classifyRequest,
+  parseRetryAfter,
+  readRetryAfter,
+  waitBeforeRetry,
+  type FailedAttempt,
+} from '../../pce-client/retry-policy.js'
 import { PceError } from '../../pce-client/index.js'
 import { KINDS, type Kind } from '../../pce-client/kinds.js'
 import { checkHref, draftHref, hasItems, inVersion } from '../../pce-client/reference.js'
-import { parseRetryAfter, readRetryAfter, waitBeforeRetry, type FailedAttempt } from '../../pce-client/retry-policy.js'
 import type { PolicyVersionSelector } from '../../schemas/common.js'
 import { clientOf, startServer } from './support.js'
 

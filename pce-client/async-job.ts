@@ -1,11 +1,9 @@
 import { endpointOfLocation } from './endpoint.js'
 import { PceApiError, PceError } from './errors.js'
-import { JsonArraySplitter } from './split-json-array.js'
-import { listOf } from './read-answer.js'
-import { messageOf, resultHref, sleep } from './read-job.js'
 import { parseRetryAfter } from './retry-policy.js'
 import type { ClientSettings } from './settings.js'
-import type { Answer, Http, SendOptions } from './transport.js'
+import { JsonArraySplitter } from './split-json-array.js'
+import { listOf, type Answer, type Http, type SendOptions } from './transport.js'
 import type { CollectionOptions, CollectionProgress } from './types.js'
 
 const FIRST_WAIT_MS = 1000
@@ -196,4 +194,26 @@ async function deleteJob(
 function jobFailed(path: string, status: number, why: string): PceApiError {
   const errors = [{ token: 'job_failed', message: why }]
   return new PceApiError(`the job ${path} failed: ${why}`, { status, method: 'GET', path, errors, code: 'job_failed' })
+}
+
+/** Waits on the client's timers. @throws {PceError} `aborted` when the signal ends it. */
+export async function sleep({ timers }: ClientSettings, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  try {
+    if (signal?.aborted !== true) await timers.sleep(ms, signal)
+  } catch (error) {
+    if (signal?.aborted !== true) throw error
+  }
+  if (signal?.aborted === true) throw new PceError('aborted', 'the call was cancelled', { cause: signal.reason })
+}
+
+/** Where a finished job or query left its result: `{href}`, or the bare path of traffic queries. */
+export function resultHref(result: unknown): string | undefined {
+  const href = typeof result === 'object' && result !== null ? (result as { href?: unknown }).href : result
+  return typeof href === 'string' && href !== '' ? href : undefined
+}
+
+/** Why a job or query failed, in the PCE's words, clipped. */
+export function messageOf(result: unknown): string {
+  const message = typeof result === 'object' && result !== null ? (result as { message?: unknown }).message : result
+  return typeof message === 'string' && message !== '' ? message.slice(0, 1000) : 'the PCE gave no reason'
 }

@@ -1,0 +1,227 @@
+import { setMaxListeners } from 'node:events'
+import type { AsyncTrafficQuery, TrafficFlow } from '../../schemas/pce/traffic.js'
+import { messageOf, resultHref, sleep } from '../async-job.js'
+import { PceError, PceIntegerError, PceApiError } from '../errors.js'
+import { readCallTimeout, type ClientSettings } from '../settings.js'
+import { JsonArraySplitter } from '../split-json-array.js'
+import type { Http } from '../transport.js'
+import type { StreamTrafficOptions, TrafficQueryProgress } from '../types.js'
+
+const DEFAULT_DEADLINE_SECONDS = 600
+
+/** One running query: its deadline and the caller's signal as one, and its progress. */
+export interface TrafficRun {
+  readonly signal: AbortSignal
+  readonly request: {
+    signal: AbortSignal
+    requestId: string | undefined
+    headers: Record<string, string> | undefined
+    includeOrg: false
+  }
+  remainingMs(): number
+  report(progress: Omit<TrafficQueryProgress, 'elapsedMs' | 'flows'> & { flows?: number }): void
+  /** What to throw for what went wrong: the deadline and the caller's cancellation go by their own names. */
+  explain(error: unknown): unknown
+  close(): void
+}
+
+/**
+ * The deadline shows as an aborted signal, `totalTimeoutMs` too where that ends sooner.
+ *
+ * @throws {PceIntegerError} for a time that is none.
+ */
+export function beginTrafficRun({ timers }: ClientSettings, options: StreamTrafficOptions): TrafficRun {
+  const startedAt = timers.now()
+  const seconds = options.deadlineSeconds ?? DEFAULT_DEADLINE_SECONDS
+  if (!(seconds > 0)) throw new PceIntegerError('deadlineSeconds must be a number above 0')
+  const totalMs = readCallTimeout(options.totalTimeoutMs) ?? Infinity
+  const limitMs = Math.min(seconds * 1000, totalMs)
+  const controller = new AbortController()
+  const cancel = () => controller.abort(options.signal?.reason)
+  const timeout =
+    totalMs < seconds * 1000
+      ? new PceError('deadline', `the traffic query is not done within ${totalMs / 1000} s`, { reason: 'ETIMEDOUT' })
+      : new PceError('traffic_query_timeout', `the traffic query was given up after ${seconds} s`)
+  if (options.signal?.aborted === true) cancel()
+  if (options.signal !== undefined) {
+    // As for every call: one signal may end many queries.
+    setMaxListeners(0, options.signal)
+    options.signal.addEventListener('abort', cancel, { once: true })
+  }
+  const deadline = setTimeout(() => controller.abort(timeout), Math.min(limitMs, 2 ** 31 - 1))
+  return {
+    signal: controller.signal,
+    request: { signal: controller.signal, requestId: options.requestId, headers: options.headers, includeOrg: false },
+    remainingMs: () => {
+      const remaining = startedAt + limitMs - timers.now()
+      if (remaining <= 0) controller.abort(timeout)
+      return remaining
+    },
+    report: (progress) => options.onProgress?.({ flows: 0, ...progress, elapsedMs: timers.now() - startedAt }),
+    explain: (error) => {
+      const { aborted } = controller.signal
+      const reason: unknown = controller.signal.reason
+      if (!aborted || !(error instanceof PceError || error === reason)) return error
+      if (reason === timeout) return timeout
+      return new PceError('aborted', 'the traffic query was cancelled', { cause: reason })
+    },
+    close: () => {
+      clearTimeout(deadline)
+      options.signal?.removeEventListener('abort', cancel)
+    },
+  }
+}
+
+/** An immediate poll can see a `failed` that passes (T6). */
+const FIRST_WAIT_MS = 1000
+const WAIT_FACTOR = 1.5
+const LONGEST_WAIT_MS = 10_000
+/** How long a completed query may stay without its result: a known race at the PCE. */
+const RESULT_GRACE_MS = 30_000
+
+/** Asks for a submitted query until it is done, less and less often. @throws {PceApiError} `traffic_query_failed`. */
+export async function pollUntilDone(
+  http: Http,
+  settings: ClientSettings,
+  href: string,
+  run: TrafficRun,
+): Promise<{ query: AsyncTrafficQuery; result: string }> {
+  const { timers } = settings
+  let completedAt: number | undefined
+  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * WAIT_FACTOR, LONGEST_WAIT_MS)) {
+    await sleep(settings, Math.max(Math.min(wait, run.remainingMs()), 0), run.signal)
+    run.remainingMs()
+    run.signal.throwIfAborted()
+    const answer = await http.send('GET', href, run.request)
+    const query = answer.json<AsyncTrafficQuery | undefined>()
+    if (query === undefined) throw new PceError('invalid_response', `GET ${href}: the PCE answered without the query`)
+    run.report({ phase: 'polling', status: query.status, matchesCount: query.matches_count })
+
+    if (query.status === 'failed') throw queryFailed(href, answer.status, messageOf(query.result))
+    if (query.status === 'cancelled' || query.status === 'canceled') {
+      throw queryFailed(href, answer.status, 'it was cancelled at the PCE')
+    }
+    if (query.status !== 'completed' && query.status !== 'done') continue
+    const result = resultHref(query.result)
+    if (result !== undefined) return { query, result }
+    completedAt ??= timers.now()
+    if (timers.now() - completedAt > RESULT_GRACE_MS)
+      throw queryFailed(href, answer.status, 'it completed without a result')
+  }
+}
+
+/** `matches_count` may be final only after the download. The rows are there, so a failure to re-read costs nothing. */
+export async function readAgain(
+  http: Http,
+  href: string,
+  query: AsyncTrafficQuery,
+  run: TrafficRun,
+): Promise<AsyncTrafficQuery> {
+  try {
+    const again = (await http.send('GET', href, run.request)).json<AsyncTrafficQuery | undefined>()
+    return again ?? query
+  } catch (error) {
+    if (run.signal.aborted) throw error
+    return query
+  }
+}
+
+function queryFailed(path: string, status: number, why: string): PceApiError {
+  const errors = [{ token: 'traffic_query_failed', message: why }]
+  return new PceApiError(`the traffic query failed: ${why}`, {
+    status,
+    method: 'GET',
+    path,
+    errors,
+    code: 'traffic_query_failed',
+  })
+}
+
+/**
+ * Downloads the rows of a finished query and hands them over in batches. A download that broke off starts again at its first
+ * byte; the result is a stored file, so the rows that were handed over already are passed by.
+ *
+ * @param deliver gets a batch and the number of rows handed over with it.
+ * @throws {PceError} as every call; `invalid_response` for a result that is damaged or incomplete.
+ */
+export async function downloadFlows(
+  http: Http,
+  endpoint: string,
+  run: TrafficRun,
+  deliver: (flows: TrafficFlow[], total: number) => Promise<void>,
+): Promise<{ flows: number; unparseable: number }> {
+  let splitter = new JsonArraySplitter()
+  let taken = 0
+  let position = 0
+  let flows = 0
+  await http.stream(
+    endpoint,
+    { ...run.request, streamed: true },
+    {
+      begin: () => {
+        splitter = new JsonArraySplitter()
+        position = 0
+      },
+      take: async (chunk) => {
+        for (const batch of splitter.push(chunk)) {
+          const fresh = batch.slice(Math.max(taken - position, 0))
+          position += batch.length
+          taken = Math.max(taken, position)
+          const rows = fresh.filter(isFlow)
+          flows += rows.length
+          if (rows.length > 0) await deliver(rows, flows)
+        }
+      },
+    },
+  )
+  splitter.end()
+  return { flows, unparseable: taken - flows }
+}
+
+/** Source, destination and service are what makes a row usable; the rest may be missing. */
+function isFlow(row: unknown): row is TrafficFlow {
+  if (typeof row !== 'object' || row === null) return false
+  const { src, dst, service } = row as Record<string, unknown>
+  return [src, dst, service].every((part) => typeof part === 'object' && part !== null)
+}
+
+/** The PCE takes about 10 s (P39); what the query found must not be lost to a lookup that never ends. */
+const LONGEST_LOOKUP_MS = 60_000
+
+/**
+ * Has the PCE work out for a finished query what the draft policy would decide (P11); its next download has that in its rows.
+ * Answers null when it is done, else why it cannot be: a release without it, rights that do not suffice, a lookup that fails or
+ * does not end. The rows are there all the same, so only an end of the run itself is thrown.
+ */
+export async function addDraftDecisions(
+  http: Http,
+  settings: ClientSettings,
+  href: string,
+  run: TrafficRun,
+): Promise<string | null> {
+  try {
+    await http.send('PUT', `${href}/update_rules`, { ...run.request, json: {} })
+    let waited = 0
+    for (let wait = FIRST_WAIT_MS; waited < LONGEST_LOOKUP_MS; wait = Math.min(wait * WAIT_FACTOR, LONGEST_WAIT_MS)) {
+      await sleep(settings, Math.max(Math.min(wait, run.remainingMs()), 0), run.signal)
+      run.remainingMs()
+      run.signal.throwIfAborted()
+      waited += wait
+      const answer = await http.send('GET', href, run.request)
+      const status = lookupStatus(answer.json<{ rules?: unknown } | undefined>()?.rules)
+      run.report({ phase: 'draft', status: status ?? 'working' })
+      if (status === 'completed' || status === 'done') return null
+      if (status === 'failed') return 'the PCE could not look up the draft rules'
+    }
+    return `the PCE did not look up the draft rules within ${LONGEST_LOOKUP_MS / 1000} s`
+  } catch (error) {
+    if (run.signal.aborted || !(error instanceof PceError)) throw error
+    return error.message
+  }
+}
+
+/** A word, or an object that has it: no source shows the field's shape (P39). */
+function lookupStatus(rules: unknown): string | undefined {
+  const status = typeof rules === 'object' && rules !== null ? (rules as { status?: unknown }).status : rules
+  return typeof status === 'string' ? status : undefined
+}
