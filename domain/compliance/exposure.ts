@@ -118,7 +118,7 @@ export interface Cell {
 export const passesUnenforced = ({ decision }: Cell): boolean =>
   decision === 'potentially_blocked' || decision === 'unknown'
 
-/** Allowed, but perhaps only because no deny rule matched. */
+/** Allowed, but perhaps only because no deny rule matched (P52). */
 export const mayBeByDefault = ({ decision, byRule }: Cell): boolean => decision === 'allowed' && byRule !== 'yes'
 
 /** What is not certain about the allowed rows that pass the test, in sentences; empty where all are allowed by rules. */
