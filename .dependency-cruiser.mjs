@@ -100,7 +100,7 @@ const ROOMS = [
     files: '^plugins/([^/]+)/index\\.ts$',
     may: ['^plugins/$1/', SCHEMAS],
     types: [TOOL, CLIENT_TYPES],
-    node: ['crypto', 'http'],
+    node: ['crypto', 'http', 'net'],
     why: 'A door hooks its own room up to Fastify and talks to other plugins by decorator and `dependencies`.',
   },
   {

@@ -53,8 +53,8 @@ async function buildInsecure(config: InsecureHttpConfig, deps: AppDeps): Promise
   return app
 }
 
-// The pipeline, in order: what stands in the secured scope answers to its guards, then to the login, then to the caller's limits; its
-// context is made once the body has been read. What is public stands outside of it, so that no list of exempt paths has to be kept.
+// The pipeline, in order: a request in the secured scope passes the guards, then the token check, then the caller's limits; the
+// caller's context is opened once the body has been read. Public routes are outside the scope, so that no list of exempt paths is kept.
 async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: AppDeps): Promise<FastifyInstance> {
   let app: FastifyInstance | null = null
   const service = await composeAuthenticated(config, { ...deps, listensAt: () => addressOf(app) })
@@ -118,7 +118,7 @@ interface SetupScopeOptions {
   charge: Limit
 }
 
-/** The browser form. It brings a login of its own, so it stands outside of the secured scope, behind the same guards. */
+/** The browser form. It has its own login, so it is outside the secured scope, behind the same guards. */
 async function setupScope(
   app: FastifyInstance,
   { config, service, inAll, perCaller, charge }: SetupScopeOptions,
@@ -142,7 +142,7 @@ async function setupScope(
     verifyToken: (token, request) => app.verifyToken(token, request),
     challenge: () => app.challenge(),
     callTool: async (name, args, identity, request) => {
-      // What a form has begun is finished; nobody can cancel it.
+      // What a form starts is finished; nothing can cancel it.
       const { signal } = new AbortController()
       const call = { name, arguments: args, route: '/setup', requestId: request.id, signal, progress: () => {} }
       const callerContext = await service.openContext(identity, request.headers['user-agent'])
@@ -169,28 +169,28 @@ function addressOf(app: FastifyInstance | null): { address: string; port: number
   return typeof address === 'string' ? null : address
 }
 
-/** Whoever it is; of those whom a public page of /setup does not know, all of one network address are one. */
+/** The caller of a request. Strangers at a public page of /setup count as one for each network address. */
 const callerOf = (request: FastifyRequest) =>
   keyOf(request.identity ?? request.setupVisit?.identity ?? nobodyAt(request))
 const nobodyAt = (request: FastifyRequest): Owner => ({ iss: '', sub: remoteBlockOf(request) })
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 
-/** A headers phase or body that crawls must not hold a connection: milliseconds. */
+/** Slow headers or a slow body must not hold a connection: milliseconds. */
 const TIMEOUTS = { headers: 10_000, request: 30_000, keepAlive: 75_000, silence: 120_000, checkEvery: 5_000 }
 const MOST_CONNECTIONS = 2000
 const MOST_REQUESTS_PER_CONNECTION = 1000
-/** All headers together: access tokens with some two hundred groups are that long. */
+/** All headers together: an access token with some two hundred groups is that long. */
 const LARGEST_HEADERS = 32 * 1024
-/** A body that is too large is read to its end, and dropped, when it says that it is no longer than this. */
+/** A body that is too large is still read to its end and dropped if it announces at most this length: bytes. */
 const MOST_DROPPED = 4 * 1024 * 1024
 
 interface AppBasis {
   log: FastifyBaseLogger
-  /** True once the process has been told to stop. */
+  /** True once the process is stopping. */
   isDraining?: () => boolean
 }
 
-/** Everything that all modes share: how requests are taken in, and what is public in each of them. */
+/** What all modes share: how requests come in, and what is public. */
 async function createApp(
   { http }: HttpConfig,
   { log, isDraining = () => false }: AppBasis,
@@ -211,7 +211,7 @@ async function createApp(
       // Node's own refusal would carry no request id; the guard has one.
       requireHostHeader: false,
     },
-    // What is under way when the process must stop is finished, not refused.
+    // Requests that are running when the process must stop are finished, not refused.
     return503OnClosing: false,
     frameworkErrors(error, request, reply) {
       void answerHttpError(error, request, reply.headers(app.securityHeaders).header(REQUEST_ID_HEADER, request.id))
@@ -222,13 +222,13 @@ async function createApp(
     },
   })
   app.server.maxConnections = MOST_CONNECTIONS
-  // An expectation nobody knows may be ignored (RFC 9110, 10.1.1); Node's own 417 would carry no request id either.
+  // An unknown expectation may be ignored (RFC 9110, 10.1.1), and Node's own 417 would carry no request id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
   app.addHook('onSend', (request, reply, payload, done) => {
-    // Whoever keeps connections open, a proxy above all, sends its next request to another process.
+    // A client that keeps connections open, above all a proxy, then sends its next request to another process.
     if (isDraining()) reply.header('connection', 'close')
-    // Where the connection were closed on the rest of a refused body, a proxy that still sends would lose the answer.
+    // If the connection were closed on the rest of a refused body, a proxy that is still sending would lose the answer.
     else if (reply.statusCode === 413 && Number(request.headers['content-length']) <= MOST_DROPPED)
       reply.removeHeader('connection')
     done(null, payload)

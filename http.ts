@@ -13,23 +13,23 @@ import { readConfig, readEnvironment } from './config.js'
 import { StartupError, type HttpConfig, type ListenOptions } from './schemas/config.js'
 import { tools } from './tools/index.js'
 
-/** After the signal new work is still taken while /readyz says no, so that a load balancer can turn away first. */
+/** After the signal new work is still accepted while /readyz says no, so that a load balancer can turn away first. */
 const LAME_DUCK_MS = 500
-/** A connection that was taken in the moment before the end of listening brings its request in this time. */
+/** How long a connection that was accepted just before listening ended has to send its request. */
 const FIRST_WORDS_MS = 500
 const DRAIN_MS = 25_000
-/** What calls that are aborted at the end of the drain, and the last answers on their way, have left. */
+/** How long calls that are aborted at the end of the drain have to answer, and the last answers to be sent. */
 const LAST_WORDS_MS = 1500
-/** Between the end of all this and the last resort. A container is killed 30 seconds after the signal. */
+/** Between the end of all this and the forced exit. A container is killed 30 seconds after the signal. */
 const SPARE_MS = 750
 
-/** Where it listens unless told. */
+/** Where it listens by default. */
 const LOOPBACK = { host: '127.0.0.1', port: 8080 }
 
 const BANNER = [
   '*******************************************************************************',
   '*  WARNING: starting without auth (MCP_DEV_INSECURE=1).                       *',
-  '*  Whoever reaches this port can read and change policy on the PCE.           *',
+  '*  Anybody who reaches this port can read and change policy on the PCE.        *',
   '*  Do not use this in production.                                             *',
   '*******************************************************************************',
 ]
@@ -53,7 +53,9 @@ const program = new Command('svc-mcp-http')
   .action((options: ListenOptions) => serve(readConfig('http', readEnvironment(), options)))
 program
   .command('rewrap-keystore')
-  .description('Protect every stored PCE key with MCP_KEK instead of MCP_KEK_PREVIOUS. Safe beside running servers.')
+  .description(
+    'Protect every stored PCE key with MCP_KEK instead of MCP_KEK_PREVIOUS. Safe to run beside running servers.',
+  )
   .allowExcessArguments(false)
   .action(rewrap)
 
@@ -65,10 +67,10 @@ try {
   process.exit(1)
 }
 
-/** Prints what was done. Throws StartupError where there is nothing to rewrap, or not all of it could be. */
+/** Prints what was done. Throws StartupError when there is nothing to rewrap. */
 async function rewrap(): Promise<void> {
   const config = readConfig('http', readEnvironment(), LOOPBACK)
-  if (config.mode !== 'per_user') throw new StartupError('There is a keystore in per_user mode only')
+  if (config.mode !== 'per_user') throw new StartupError('Only per_user mode has a keystore')
   const { ok, lines } = await rewrapKeystore(config.keystore)
   for (const line of lines) say(line)
   if (!ok) process.exitCode = 1
@@ -96,7 +98,7 @@ async function serve(config: HttpConfig): Promise<void> {
       isDraining = true
       await withdraw()
       await drain(app, closeSilent, isTold ? DRAIN_MS : 0)
-      // What is thrown may be nothing at all; the process must not look as if all had been well.
+      // `err` may be anything, even undefined; the exit code must still say that something failed.
       if (!isTold) throw new Error('stopped after an unexpected error')
     },
   )
@@ -107,7 +109,7 @@ async function serve(config: HttpConfig): Promise<void> {
   say(`svc-mcp ${readPackage().version} is listening on ${listening.where}`)
 }
 
-/** Finishes what is under way. Throws Error, so that the process exits 1, when some of it had to be cut off. */
+/** Finishes running calls. Throws Error, so that the process exits 1, when some had to be cut off. */
 async function drain(app: FastifyInstance, closeSilent: () => void, milliseconds: number): Promise<void> {
   if (milliseconds > 0) await wait(LAME_DUCK_MS)
   const closed = app.close()

@@ -29,11 +29,11 @@ interface PceSource {
 }
 
 interface AuthenticatedParts extends ServiceParts {
-  /** Where this service listens, once it does: no PCE can be there. */
+  /** Where this service listens, once it does: a PCE cannot be there. */
   listensAt?: () => { address: string; port: number } | null
 }
 
-/** What the authenticated service is made of, beside its routes. */
+/** The parts of the authenticated service, except its routes. */
 export interface AuthenticatedService {
   server: PackageFacts
   dispatcher: DispatcherOptions
@@ -42,7 +42,7 @@ export interface AuthenticatedService {
   state: State
   readonly roleOf: (identity: Identity) => Role | null
   readonly openContext: ReturnType<typeof createContextOpener>
-  /** Throws what the gates in front of the confirmation say of a call of the tool. */
+  /** Throws what the gates before the confirmation gate say of a call of this tool. */
   readonly checkCall: (tool: AnyTool, callerContext: CallerContext) => void
   /** What must work before this process is given calls. */
   checks: readonly { name: string; run: () => void | Promise<void> }[]
@@ -71,7 +71,7 @@ export async function composeAuthenticated(
     const { usedTokens, challenges } = state
     const confirmations = createConfirmations({
       config: config.confirm,
-      // A token is good where its use is recorded: not in another file, and not in a new one in place of one that was lost.
+      // A token is only valid where its use is recorded: neither with another state file nor with a new one that replaces a lost one.
       audience: `${publicUrl}#${await state.notes.setOnce('confirm_tokens', randomUUID())}`,
       usedTokens,
       challenges,

@@ -77,7 +77,7 @@ export function openAudit(path: string | undefined, stream: Writable | undefined
   }
 }
 
-/** The credentials port where there is no keystore: one PCE for everybody, or none. `refusal` answers whoever wants to change that. */
+/** The credentials port without a keystore: one PCE for everybody, or none. `refusal` answers attempts to change that. */
 export function fixedCredentials(
   registered: boolean,
   message: string,

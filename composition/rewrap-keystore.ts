@@ -27,7 +27,7 @@ export async function rewrapKeystore(
   try {
     const { rewrapped, already, unreadable } = await keystore.rewrap()
     lines.push(
-      `${rewrapped} rewrapped with MCP_KEK, ${already} were already, ${unreadable} can be opened with neither key`,
+      `${rewrapped} rewrapped with MCP_KEK, ${already} already were, ${unreadable} can be opened with neither key`,
     )
     if (unreadable > 0) lines.push('WARNING: the owners of those must register their PCE credentials again')
     if (config.previousKek) lines.push('MCP_KEK_PREVIOUS is no longer needed: restart the servers without it')

@@ -27,7 +27,7 @@ function standardError() {
     if (stderr.writableLength < BACKLOG) stderr.write(lines)
     lines = ''
   }
-  // Whoever started us may close its end; a service does not die of that.
+  // The parent process may close its end; that must not end the service.
   stderr.on('error', () => {})
   process.on('exit', flush)
   return {

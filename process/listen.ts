@@ -35,7 +35,7 @@ export async function listen(app: Listener, { host, port, socket }: HttpListen):
 
 /**
  * Under a name of its own first: Node.js removes the name that it listens on when it stops, even if that is long the next process's.
- * So it gets to remove one that nobody needs.
+ * So it gets a name of its own to remove.
  */
 async function listenOnSocket(app: Listener, socket: string): Promise<Listening> {
   await removeStaleSocket(socket)

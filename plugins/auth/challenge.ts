@@ -26,7 +26,7 @@ export function renderChallenge(
 const quote = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
 
 const MESSAGES = {
-  missing: 'This needs an access token: log in at the authorization server that WWW-Authenticate leads to.',
+  missing: 'An access token is required: log in at the authorization server that WWW-Authenticate points to.',
   invalid_token: 'The access token is not valid.',
   insufficient_scope: 'The access token lacks the scope that this server requires.',
 }

@@ -21,14 +21,14 @@ export async function downloadKeys(url: string, { fetch, signal }: DownloadOptio
   let timer: NodeJS.Timeout | undefined
   let callOff = () => {}
   // The signal alone does not bound fetch: Node.js 20 may lose it to the garbage collector, and a stalled body then
-  // waits for ever.
+  // never settles.
   const over = new Promise<never>((_resolve, reject) => {
     const end = (why: string) => {
       const error = new Error(why)
       bound.abort(error)
       reject(error)
     }
-    timer = setTimeout(() => end('there is no complete answer within 5 s'), TIMEOUT_MS)
+    timer = setTimeout(() => end('no complete answer within 5 s'), TIMEOUT_MS)
     callOff = () => end('the download was called off')
     signal.addEventListener('abort', callOff)
   })
@@ -51,7 +51,7 @@ async function readKeys(url: string, fetch: DownloadOptions['fetch'], signal: Ab
     throw new Error(`the answer has status ${response.status}`)
   }
   const keys = keysIn(await readBounded(response, signal))
-  if (!Array.isArray(keys)) throw new Error('the answer is no JSON object with an array of keys')
+  if (!Array.isArray(keys)) throw new Error('the answer is not a JSON object with an array of keys')
   return keys as unknown[]
 }
 
@@ -89,7 +89,7 @@ export type SigningKey = JsonWebKey & {
 }
 
 const LEAST_RSA_BITS = 2048
-/** A signature with a larger key takes so long that a few would stop the service. */
+/** Verifying with a larger key takes so long that a few signatures would stall the service. */
 const MOST_RSA_BITS = 8192
 /** A provider publishes a handful. */
 const MOST_KEYS = 100

@@ -136,7 +136,7 @@ export const accessTokens = fp<AccessTokensOptions>(
 )
 
 /**
- * Lets nobody into its scope without a valid access token, before the body is read; `request.identity` is who it is.
+ * Admits only requests with a valid access token to its scope, before the body is read; `request.identity` says whose it is.
  */
 export default fp(
   (app, _options, done) => {

@@ -4,7 +4,7 @@ import { InvalidTokenError } from './read-token.js'
 
 type Claims = Record<string, unknown>
 
-/** What a payload says once and for all; whether it holds now is for `checkTimes`. Times in seconds since the epoch. */
+/** What a payload says, whatever the time; `checkTimes` decides whether it is valid now. Times in seconds since the epoch. */
 export interface ReadClaims {
   identity: Identity
   hasScope: boolean
@@ -57,7 +57,7 @@ export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
   }
 }
 
-/** A time that is there and no finite number is as bad as a wrong one. */
+/** A time that is present but not a finite number is refused like a wrong one. */
 function readTime(payload: Claims, name: 'exp' | 'nbf' | 'iat'): number | undefined {
   if (!Object.hasOwn(payload, name)) return undefined
   const value = payload[name]
@@ -91,7 +91,7 @@ function readGroups(payload: Claims, names: readonly string[]): readonly string[
 
 /**
  * Whether the provider has left the groups out because they are too many for a token (Entra ID). Where to ask for
- * them is in `_claim_sources`, which is never read: nobody is called because a token says so.
+ * them is in `_claim_sources`, which is never read: a token cannot make this server call anybody.
  */
 function hasGroupsOverage(payload: Claims): boolean {
   const { groups, hasgroups, _claim_names: elsewhere } = payload

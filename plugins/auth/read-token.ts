@@ -15,8 +15,8 @@ const LONGEST_KID = 512
 /** Headers remembered: a provider has one for each of its keys. */
 const MOST_HEADERS = 200
 /**
- * RFC 9068, 4, and the `JWT` of the providers that came before it; ID tokens and logout tokens are told apart by
- * their claims too.
+ * RFC 9068, 4, and the `JWT` of the providers that came before it; ID tokens and logout tokens are also recognized by
+ * their claims.
  */
 const TYPES = new Set(['at+jwt', 'application/at+jwt', 'jwt'])
 /** Extensions that must be understood, and payloads that are not encoded (RFC 7515, 4.1.11; RFC 7797): we know none. */
@@ -177,7 +177,7 @@ export type BearerError = 'invalid_token' | 'insufficient_scope'
 /** A token that is missing or bad (S10, S12): always a 401. */
 export class InvalidTokenError extends Error {
   override readonly name = 'InvalidTokenError'
-  /** The token is the provider's own: old, or for something else, but nobody made it up. */
+  /** The provider did sign the token: it is expired or for something else, but not made up. */
   isGenuine = false
   /** `error` is null for a request that brought no token at all: its challenge names no error. */
   constructor(

@@ -25,7 +25,7 @@ export interface SigningKeys {
    * with ToolError `keys_unavailable {retry_after}` when no keys were ever loaded, or the last ones are an hour old.
    */
   find(alg: Algorithm, kid: string | null): SigningKey | null | Promise<SigningKey | null>
-  /** Downloads again because of a key nobody knows, unless that was tried less than 30 s ago. Never rejects. */
+  /** Downloads again because of an unknown key, unless that was tried less than 30 s ago. Never rejects. */
   refetch(): Promise<void>
   /** Downloads, and keeps the keys fresh from then on. Never rejects: a provider that is down is tried again. */
   load(): Promise<void>
@@ -38,9 +38,9 @@ const SECOND = 1000
 /** At most one download in this time that was not planned (D13). */
 const RETRY_AFTER = 30 * SECOND
 const REFRESH_EVERY = 9 * 60 * SECOND
-/** From then on a token waits for the keys of the day, so that one taken back is refused. */
+/** Older keys are refreshed before a token is checked, so that a withdrawn key is refused. */
 const FRESH_FOR = 10 * 60 * SECOND
-/** How long the last good keys serve while the provider is down. */
+/** How long the last good keys are used while the provider is down. */
 const STALE_FOR = 3600 * SECOND
 
 /** One download at a time; failures are reported to `failed` and are never the caller's. */
@@ -74,9 +74,9 @@ export function createSigningKeys(options: SigningKeysOptions): SigningKeys {
     callOff = options.schedule(() => void start(), Math.max(0, wait))
   }
 
-  /** Unchanged keys stay the same objects, so that what is remembered of them stays too. */
+  /** Unchanged keys stay the same objects, so that what is cached for them stays too. */
   function take(keys: SigningKey[]): void {
-    if (keys.length === 0) throw new Error('the answer has no key that can be used')
+    if (keys.length === 0) throw new Error('the answer has no usable key')
     const print = JSON.stringify(keys)
     if (ring !== null && print === fingerprint) return
     fingerprint = print
@@ -94,7 +94,7 @@ export function createSigningKeys(options: SigningKeysOptions): SigningKeys {
   async function usable(): Promise<KeyRing> {
     if (age() >= FRESH_FOR) {
       const trying = retry()
-      // While the provider is down nobody waits for it who can do without.
+      // While the provider is down, tokens that the old keys can check do not wait for it.
       if (!isDown || age() >= STALE_FOR) await trying
     }
     if (ring === null || age() >= STALE_FOR) throw unavailable(RETRY_AFTER - (elapsed() - triedAt))
@@ -132,7 +132,7 @@ interface KeyRing {
   find(alg: Algorithm, kid: string | null): SigningKey | null
 }
 
-/** Nothing listens here: a look-up that missed the cache could reach no network. */
+/** Nothing listens here: a look-up that misses the cache cannot reach the network. */
 const NOWHERE = 'urn:no-network/'
 
 /**
@@ -167,12 +167,12 @@ function createKeyRing(keys: readonly SigningKey[]): KeyRing {
   }
 }
 
-/** No name that a token can say is that of a key without one. */
+/** A key without a name never collides with one that a token can name. */
 const nameOf = (alg: Algorithm, kid: string | null) => (kid === null ? alg : `${alg} ${kid}`)
 
 /**
- * Milliseconds since the clock was made, by a clock that may be set: what it is set back does not count, so that a
- * correction of the time neither makes anything younger nor stops what happens at intervals.
+ * Milliseconds since this clock was made, on top of a system clock that may be set back: steps back do not count, so that a
+ * time correction neither makes anything younger nor stops periodic work.
  */
 function steadyClock(now: () => number): () => number {
   let last = now()

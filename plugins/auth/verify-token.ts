@@ -30,7 +30,7 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
   const claimsOf = new WeakMap<object, ReadClaims>()
 
   async function fetchKey({ alg, kid }: Head, payload: string): Promise<SigningKey> {
-    // A token of another provider is no reason to ask ours for keys.
+    // A token of another provider must not make us ask ours for keys.
     checkIssuer(decodePart(payload), oauth)
     await keys.refetch()
     const fetched = await keys.find(alg, kid)
@@ -64,7 +64,7 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
   }
 }
 
-/** A verified token costs its signature once in this time: milliseconds. */
+/** How long a verified signature is remembered: milliseconds. */
 const REMEMBER_MS = 30_000
 /** Tokens remembered for each key. */
 const MOST_TOKENS = 2000
@@ -93,7 +93,7 @@ function createSignatureCheck(): (token: string, key: SigningKey) => Payload {
   }
 }
 
-/** What is wrong was found before the signature was looked at. */
+/** The fault was found before the signature was checked. */
 const isUnreadable = ({ code }: TokenError) =>
   code === TokenError.codes.malformed || code === TokenError.codes.invalidPayload
 
@@ -110,10 +110,10 @@ function makeVerifier(key: SigningKey): (token: string) => Payload {
 
 /** Seconds by which the provider's clock and ours may differ (D14). */
 const SKEW = 30
-/** Seconds. A token that lives longer is as good as a password. */
+/** Seconds. A token with a longer life is no better than a password. */
 const LONGEST_LIFE = 24 * 3600
 
-/** Whether claims hold at this moment, `now` in milliseconds since the epoch. Throws InvalidTokenError. */
+/** Throws InvalidTokenError unless the claims are valid at `now`, in milliseconds since the epoch. */
 function checkTimes({ exp, nbf, iat }: Pick<ReadClaims, 'exp' | 'nbf' | 'iat'>, now: number): void {
   const seconds = now / 1000
   if (seconds >= exp + SKEW) throw new InvalidTokenError('exp passed')

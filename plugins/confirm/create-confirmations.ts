@@ -19,8 +19,8 @@ export interface ConfirmationsOptions {
 }
 
 /**
- * Confirm tokens (S6, S15, D19, D20, D21). A token costs no storage until it is used; then its id is remembered, and what it was
- * used for cannot be told from it.
+ * Confirm tokens (S6, S15, D19, D20, D21). A token costs no storage until it is used; then its id is kept, which does not say what
+ * it was used for.
  */
 export function createConfirmations(options: ConfirmationsOptions): Confirmations {
   const { config, audience, usedTokens, challenges, now } = options
@@ -35,7 +35,7 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
 
     describe({ caller: { iss, sub }, pce }, tool, hash) {
       if (iss === null || sub === null) {
-        throw new ToolError('server_misconfigured', 'Only somebody who has logged in can confirm a call.')
+        throw new ToolError('server_misconfigured', 'Only an authenticated caller can confirm a call.')
       }
       const where = pce === null ? {} : { pce: `${pce.origin} org ${pce.orgId}` }
       return { owner: { iss, sub }, tool, paramsHash: hash, ...where }
@@ -79,14 +79,14 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
         claims.sub === owner.sub &&
         claims.tool === tool &&
         claims.params_hash === hash &&
-        // Whoever has registered another PCE since was shown what would happen on the one before.
+        // A caller who has registered another PCE since was shown what would happen on the previous one.
         claims.pce === pce
       if (!isForThis) return { state: 'mismatch', jti }
       return { state: 'signed', token: { jti, expiresAt: exp * 1000, ...(set !== undefined && { boundTo: set }) } }
     },
 
     async spend(token, findBinding, signal) {
-      // A used token stays used, whatever has become of it or of the policy since, not least through the call it was used for.
+      // A used token stays used, even if it has expired or the policy has changed since, not least by the call it was used for.
       if (await isUsed(token)) return 'replayed'
       if (isExpired(token)) return 'expired'
       let isStale: boolean
@@ -94,26 +94,26 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
         const binding = await findBinding()
         isStale = token.boundTo === undefined ? binding?.isRequired === true : binding?.digest !== token.boundTo
       } catch (error) {
-        // Somebody may have used it while we looked, and made what could not be found then.
+        // Another call may have used it meanwhile, and made what could not be found.
         if (await isUsed(token)) return 'replayed'
         throw error
       }
       if (isStale) return (await isUsed(token)) ? 'replayed' : 'stale'
       if (isExpired(token)) return 'expired'
-      // Whoever is gone will not hear what became of the call, and must be able to use the token once more.
+      // A client that is gone will not learn the outcome, and must be able to use the token again.
       signal?.throwIfAborted()
       return (await attempt(() => usedTokens.claim(token.jti, token.expiresAt))) ? 'spent' : 'replayed'
     },
   }
 }
 
-/** Ends at a fixed length, and no two calls share one, whatever stands in a `sub`. */
+/** Of fixed length and unique to the call, whatever a `sub` contains. */
 const keyOf = ({ owner, tool, paramsHash: hash, pce }: ConfirmedCall) =>
   createHash('sha256')
     .update(JSON.stringify([owner.iss, owner.sub, tool, hash, pce ?? null]))
     .digest('hex')
 
-/** Says nothing about the set to whoever does not know it. */
+/** Reveals nothing about the set to those who do not know it. */
 const challengeOf = (call: ConfirmedCall, set: string) =>
   createHash('sha256')
     .update(JSON.stringify([keyOf(call), set]))
@@ -127,7 +127,7 @@ const isSame = (given: string, expected: string) => {
 const outdated = ({ paramsHash: hash }: ConfirmedCall) =>
   new ToolError(
     'confirm_required',
-    'What the challenge stands for is not what was shown last for this call, or was shown too long ago.',
+    'The challenge is not for what was last shown for this call, or that was shown too long ago.',
     { reason: 'stale', params_hash: hash },
     { hint: 'Call again without a token, show the new summary, and POST the confirm.body of that answer.' },
   )

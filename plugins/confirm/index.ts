@@ -37,7 +37,7 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
   const { confirmations, now } = options
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   const asked = new WeakMap<FastifyRequest, Pick<MintFacts, 'tool' | 'paramsHash'>>()
-  // What is to be entered of them has been handed to the log, whatever became of it there.
+  // Requests whose audit entry has been handed to the log, whether or not it could be written.
   const entered = new WeakSet<FastifyRequest>()
 
   app.setErrorHandler(async (thrown: FastifyError, request) => {
@@ -86,7 +86,7 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
     url: ROUTE,
     onRequest(_request, reply) {
       reply.header('allow', 'POST')
-      throw new ToolError('method_not_allowed', 'This endpoint takes POST only.')
+      throw new ToolError('method_not_allowed', 'This endpoint only takes POST.')
     },
     handler: (_request, reply) => reply,
   })
@@ -117,9 +117,9 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
     request.log.info({ sub: facts.caller.sub, tool: facts.tool, confirm_jti: facts.jti }, 'confirm token minted')
   }
 
-  /** The entry may be in the log, only not on the disk for certain: another one after it says that nobody got the token, as far as it can. */
+  /** The entry may be in the log but not safely on disk: a second one says that the token was not handed out, as far as that can be written. */
   function takeBack(facts: MintFacts, request: FastifyRequest): void {
-    // Nobody waits for it: it stands behind the first one already, and comes to the disk with that one or not at all.
+    // Not awaited: it follows the first one, and reaches the disk with it or not at all.
     options.audit(describeMint(facts, 'audit_unavailable', now())).catch((err: unknown) => {
       request.log.error({ err }, 'the audit log cannot be written')
     })

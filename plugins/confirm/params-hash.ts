@@ -50,7 +50,7 @@ function findUncanonical(value: unknown): Uncanonical[] {
   for (let depth = 0; level.length > 0 && problems.length < MOST_PROBLEMS; depth++) {
     const next: typeof level = []
     for (const { path, value: item } of level) {
-      if (typeof item === 'string' && LONE_SURROGATE.test(item)) note(path, 'holds half of a surrogate pair')
+      if (typeof item === 'string' && LONE_SURROGATE.test(item)) note(path, 'contains half of a surrogate pair')
       if (typeof item === 'number') noteNumber(item, (message) => note(path, message))
       if (typeof item !== 'object' || item === null) continue
       if (depth === DEEPEST) {
@@ -59,7 +59,7 @@ function findUncanonical(value: unknown): Uncanonical[] {
       }
       for (const [name, inner] of Object.entries(item)) {
         const below = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
-        if (LONE_SURROGATE.test(name)) note(path, 'has a name that holds half of a surrogate pair')
+        if (LONE_SURROGATE.test(name)) note(path, 'has a name that contains half of a surrogate pair')
         next.push({ path: below, value: inner })
       }
     }
@@ -69,7 +69,7 @@ function findUncanonical(value: unknown): Uncanonical[] {
 }
 
 function noteNumber(number: number, note: (message: string) => void): void {
-  if (!Number.isFinite(number)) note('is no finite number')
+  if (!Number.isFinite(number)) note('is not a finite number')
   else if (Number.isInteger(number) && !Number.isSafeInteger(number))
     note('is an integer that readers of JSON round differently: beyond ±(2^53 - 1)')
 }

@@ -22,7 +22,7 @@ export function readRequest(body: Buffer): ConfirmRequest {
   const found = new Map<string, string>()
   for (const { path } of Value.Errors(ConfirmRequest, value)) {
     if (!found.has(path))
-      found.set(path, SHAPES[path] ?? (path === '' ? 'must be an object' : 'is no field of this request'))
+      found.set(path, SHAPES[path] ?? (path === '' ? 'must be an object' : 'is not a field of this request'))
   }
   const problems = [...found].map(([path, message]) => ({ path: path.slice(0, 200), message })).slice(0, 10)
   const said = problems.map(({ path, message }) => `${path || 'the body'} ${message}`).join('; ')
@@ -33,13 +33,13 @@ function parse(body: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch {
-    throw new ToolError('bad_request', 'The body is no JSON text.')
+    throw new ToolError('bad_request', 'The body is not JSON.')
   }
 }
 
-/** The tool that a token is asked for. Throws ToolError `unknown_tool`, and `invalid_argument` for one that needs no confirmation. */
+/** The tool that the token is for. Throws ToolError `unknown_tool`, and `invalid_argument` for one that needs no confirmation. */
 export function requireConfirmed(tool: AnyTool | undefined): AnyTool {
-  if (tool === undefined) throw new ToolError('unknown_tool', 'There is no tool of this name.')
+  if (tool === undefined) throw new ToolError('unknown_tool', 'There is no tool with this name.')
   if (tool.requiresConfirm) return tool
   throw new ToolError('invalid_argument', `${tool.name} needs no confirmation: call it without a token.`)
 }
@@ -79,7 +79,7 @@ export function describeMint(facts: MintFacts, reason: ErrorCode | null, now: nu
   }
 }
 
-/** What is wrong with the request itself, or with the server; everything else is a no to whoever sent it, as the dispatcher has it. */
+/** Faults of the request itself or of the server; everything else denies the sender, as in the dispatcher. */
 const ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'unknown_tool',
   'invalid_argument',
@@ -91,5 +91,5 @@ const ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'internal',
 ])
 
-/** The code that whatever was thrown on the way becomes for the client. */
+/** The error code that the client gets for anything that was thrown. */
 export const codeOf = (thrown: unknown): ErrorCode => convertHttp(thrown).code

@@ -5,8 +5,8 @@ import { StartupError, type PceFromEnvironment } from '../../schemas/config.js'
 export interface CurrentCall {
   /** Undefined outside a call. */
   readonly requestId: () => string | undefined
-  /** Notes an id that the PCE gave one of its answers. */
-  noteUpstream(id: string): void
+  /** Notes the id that the PCE gave one of its answers. */
+  readonly noteAnswer: (answer: { requestId?: string }) => void
 }
 
 export interface RetryLog {
@@ -35,9 +35,7 @@ export function connectPce(
       orgId,
       requestId: call.requestId,
       onRetry: (event) => log.warn({ request_id: call.requestId(), ...event }, 'PCE request retried'),
-      onAnswer({ requestId }) {
-        if (requestId !== undefined) call.noteUpstream(requestId)
-      },
+      onAnswer: call.noteAnswer,
     })
     const { verify, caFile, clientCertFile, clientKeyFile } = pce.tls
     const cert =

@@ -46,7 +46,7 @@ export async function registerCredentials(ports: RegistrationPorts, owner: Owner
   const { report, cause } = await tryConnection(client, ports.patienceMs)
   if (cause !== undefined) {
     const { message } = cause as Error
-    log.info({ sub: owner.sub, pce_host: facts.host, reason: message }, 'no PCE answered at a registration')
+    log.info({ sub: owner.sub, pce_host: facts.host, reason: message }, 'no PCE answered during a registration')
   }
   return { facts, connection: report }
 }

@@ -28,7 +28,7 @@ export interface Admitted {
 
 /**
  * Asks the gates in their order (T2), with the check of the arguments between those that need none and those that do. An escape
- * in them stands for its character from here on; gates that compare calls look at what the client sent.
+ * in them is its character from here on; gates that compare calls look at what the client sent.
  * Returns the arguments with their defaults and the context of the handler; throws RefusedCall.
  */
 export async function admitCall(
@@ -51,7 +51,7 @@ export async function admitCall(
     const args = validateArguments(subject.tool, readEscapes(subject.call.arguments))
     const approve = (approval: Approval) => (approved = approval)
     for (const gate of gates) {
-      if (gate.needs !== 'arguments' || gate.concerns?.(subject.tool) === false) continue
+      if (gate.needs !== 'arguments' || (gate.onlyConfirmed === true && !subject.tool.requiresConfirm)) continue
       asked = gate.name
       await gate.check({ ...subject, args, context: { ...context, signal: context.beforeWriting }, approve })
     }
@@ -87,7 +87,7 @@ export interface ValidSubject extends GateSubject {
   approve(approval: Approval): void
 }
 
-/** A condition that needs no more than the tool and who calls it. `check` throws ToolError. */
+/** A condition that needs only the tool and the caller. `check` throws ToolError. */
 export interface CallerGate {
   readonly name: string
   readonly needs: 'call'
@@ -101,8 +101,8 @@ export type Gate =
   | {
       readonly name: string
       readonly needs: 'arguments'
-      /** Which tools it is asked about; all of them where it does not say. */
-      concerns?(tool: AnyTool): boolean
+      /** It is asked only about tools that ask for confirmation. */
+      readonly onlyConfirmed?: boolean
       check(subject: ValidSubject): void | Promise<void>
     }
 
@@ -141,7 +141,7 @@ export const pceGate = (hint: string, details: ErrorDetails = {}): CallerGate =>
 })
 
 /**
- * Refuses what changes anything while its decision could not be written anyway (D25), with `audit_unavailable`. Stands before the
+ * Refuses changes while their decision could not be written anyway (D25), with `audit_unavailable`. It comes before the
  * confirm gate, so that such a call spends no token. A log that fails only at the entry itself is noticed there.
  */
 export const auditGate = (audit: AuditLog | null): Gate => ({

@@ -116,7 +116,7 @@ export function createFileAudit(path: string): AuditLog {
       }
       file = next
       try {
-        // Whoever asks for a sync later asks for the entries of the old file as well.
+        // A later sync covers the entries of the old file as well.
         old.syncNow()
       } catch (cause) {
         // A disk that is broken for good must not keep the log from moving to another.
@@ -165,7 +165,7 @@ const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants
 const syncData = promisify(fdatasync)
 
 /**
- * Opens the file, or makes it, readable by its owner only. Throws where it cannot be opened: ENXIO for a pipe that nobody reads. A write
+ * Opens the file, or makes it, readable by its owner only. Throws where it cannot be opened: ENXIO for a pipe without a reader. A write
  * to a pipe whose reader does not keep up fails (EAGAIN) once the pipe is full.
  */
 export function openLogFile(path: string): LogFile {

@@ -32,7 +32,7 @@ export interface ToolCall {
   requestId: string
   /** Aborted when the client cancels the call or is gone. */
   signal: AbortSignal
-  /** Called as often as the tool likes; the transport decides what the client hears. */
+  /** Called as often as the tool likes; the transport decides what is sent to the client. */
   progress(update: ProgressUpdate): void
 }
 

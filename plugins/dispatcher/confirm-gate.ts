@@ -5,20 +5,20 @@ import type { Gate, ValidSubject } from './admit-call.js'
 
 const MESSAGES: Record<ConfirmReason, string> = {
   missing: 'This call needs a confirm token. Nothing was changed.',
-  malformed: 'The confirm token is none of this server. Nothing was changed.',
+  malformed: 'This server did not issue the confirm token. Nothing was changed.',
   mismatch:
     'The confirm token is for another call: another tool, other arguments, another caller or another PCE. Nothing was changed.',
   expired: 'The confirm token has expired. Nothing was changed.',
   stale:
-    'The call would do something else than was shown before the token was minted, or nobody was shown it. Nothing was changed, and the token was not used.',
+    'What the call would do has changed since it was shown, or it was never shown. Nothing was changed, and the token was not used.',
 }
 const HINT =
-  'Show the summary to whoever decides. If they agree, POST `confirm.body` to `confirm.url` with the access token of this call, then repeat this very call with the answer as params._meta.confirm_token.'
+  'Show the summary to the person who decides. If they agree, POST `confirm.body` to `confirm.url` with the access token of this call, then repeat the same call with the confirm_token of the answer as params._meta.confirm_token.'
 
 /**
  * The confirm gate (S15, D19, D20, D21): lets a tool that asks for it run once for each token that its caller had minted for this
- * tool and these arguments. Everybody else gets `confirm_required {params_hash, reason, summary, confirm, …}` with what the call
- * would do, whoever repeats a token `confirm_token_replay {params_hash}`. Throws `confirm_unavailable` where used tokens cannot be
+ * tool and these arguments. Other calls get `confirm_required {params_hash, reason, summary, confirm, …}` with what the call
+ * would do, a repeated token gets `confirm_token_replay {params_hash}`. Throws `confirm_unavailable` where used tokens cannot be
  * recorded, and `invalid_argument` for arguments that have no hash.
  *
  * @param url of POST /confirm, as clients reach it.
@@ -26,7 +26,7 @@ const HINT =
 export const confirmGate = (confirmations: Confirmations, url: string): Gate => ({
   name: 'confirm',
   needs: 'arguments',
-  concerns: (tool) => tool.requiresConfirm,
+  onlyConfirmed: true,
   async check(subject) {
     const paramsHash = confirmations.hash(subject.call.arguments)
     const call = confirmations.describe(subject.callerContext, subject.tool.name, paramsHash)
@@ -98,7 +98,7 @@ async function look(subject: ValidSubject): Promise<{ boundTo: string | null; sh
     if (context.signal.aborted) throw thrown
     const { code, message, hint, details } = convert(thrown)
     context.log.warn({ err: thrown, error: code }, 'a preview failed')
-    const summary = `What this call would do could not be found out: ${message}`
+    const summary = `What this call would do could not be determined: ${message}`
     return {
       boundTo: null,
       shown: { summary, preview_error: { ...details, error: code, message, ...(hint && { hint }) } },

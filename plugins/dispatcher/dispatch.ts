@@ -27,7 +27,7 @@ export interface Dispatcher {
   idle(): Promise<void>
   /** Announces calls: more may come until then, such as the next ones of a batch. */
   expectUntil(over: Promise<unknown>): void
-  /** Where it writes its decisions, for whoever rotates or closes it. */
+  /** Where it writes its decisions, for rotation and closing. */
   readonly audit: AuditLog | null
 }
 
@@ -44,7 +44,7 @@ interface Run {
  * them, write the decision to the audit log, run the handler, write its outcome (docs/architecture.md).
  *
  * A client that cancels or leaves aborts a reading tool, and a mutating one only as long as that has not begun to write (it says
- * so by reading under `beforeWriting`): half a change to policy is worse than one that nobody waited for.
+ * so by reading under `beforeWriting`): half a change to policy is worse than a complete one whose client is gone.
  */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { audit, log } = options
@@ -135,7 +135,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       log.error({ err }, 'the audit log cannot be written')
       if (tool.effect === 'read') return null
       const { message, hint } = ERROR_TABLE.audit_unavailable
-      const spent = isTokenSpent ? ' The confirm token counts as used: get a new one then.' : ''
+      const spent = isTokenSpent ? ' The confirm token counts as used: mint a new one.' : ''
       const error = convert(new ToolError('audit_unavailable', message, {}, { hint: `${hint}${spent}` }))
       attempt(() => record.conclude(error.code, false))
       record.log('error', 'audit', error.code)

@@ -87,8 +87,8 @@ export function recordCall(
  * Writes the entry of a decision that a route took itself, without a tool call (D25): /confirm, and what /setup refuses. Resolves
  * when it is in the log, and on the disk where there is one; rejects when it cannot be written.
  *
- * Left out are refusals of whoever is not known, and those for being too many: an entry for each would let anybody, or anybody with one
- * access token, fill the disk of the audit log. They stand in the request log.
+ * Refusals of unknown senders, and those for too many requests, are left out: an entry for each would let anybody, or anybody with one
+ * access token, fill the disk of the audit log. They are in the request log.
  */
 export type AuditRoute = (entry: AuditEntry) => Promise<void>
 

@@ -31,7 +31,7 @@ class BrokenAnswerError extends Error {
 
 /**
  * Runs a tool that has been admitted and checks its answer against its output schema. Never rejects: whatever the handler throws
- * is converted, and what nobody expected is logged with its details under the request id.
+ * is converted, and the unexpected is logged with its details under the request id.
  */
 export async function runHandler(
   tool: AnyTool,
@@ -41,7 +41,7 @@ export async function runHandler(
 ): Promise<Dispatched> {
   try {
     const run = () => tool.handler(args as never, context as never)
-    // Where no PCE is asked there is nobody to name the request to, and following it through every promise has its price.
+    // Without requests to a PCE the id is not needed, and tracking it through every promise has its price.
     const mayAskPce = tool.requiresPce || tool.effect !== 'read'
     const value = await (mayAskPce ? runInScope(context.requestId, run, ports) : run())
     const problems = findOutputProblems(tool, value)
@@ -63,7 +63,7 @@ function brokenAnswer(tool: AnyTool): ServiceError {
       ? new ToolError('internal', ERROR_TABLE.internal.message)
       : new ToolError(
           'internal',
-          'The tool ran to its end, but its answer cannot be used.',
+          'The tool finished, but its answer cannot be used.',
           {},
           { hint: ERROR_TABLE.outcome_unknown.hint },
         ),
@@ -100,7 +100,7 @@ export function toolContextOf(
 type CallSignals = Pick<ToolContext, 'signal' | 'beforeWriting'>
 
 /**
- * What ends a call: a reading one goes with its client, a changing one only until it has begun to write. `release` is called when the
+ * What ends a call: a read ends with its client, a change only until it has begun to write. `release` is called when the
  * call is over: the client's signal may live on, for other calls of its connection.
  */
 export function signalsOf(
@@ -127,8 +127,8 @@ export interface CallScope {
   run<T>(requestId: string, work: () => T): T
   /** Undefined outside a call. */
   readonly requestId: () => string | undefined
-  /** Notes an id of its own that the PCE gave one of its answers; only the first ones of a call are kept. */
-  noteUpstream(id: string): void
+  /** Notes the id of its own that the PCE gave an answer; only the first ones of a call are kept. */
+  readonly noteAnswer: (answer: { requestId?: string }) => void
   /** The noted ids of the call that runs now, in their order. */
   readonly upstreamIds: () => readonly string[]
 }
@@ -141,10 +141,10 @@ export function createCallScope(): CallScope {
   return {
     run: (requestId, work) => storage.run({ requestId, upstream: [] }, work),
     requestId: () => storage.getStore()?.requestId,
-    noteUpstream(id) {
+    noteAnswer({ requestId: id }) {
       const { requestId, upstream } = storage.getStore() ?? {}
       // A PCE that answers under the id it was sent has said nothing new.
-      if (upstream === undefined || id === requestId || upstream.includes(id)) return
+      if (upstream === undefined || id === undefined || id === requestId || upstream.includes(id)) return
       if (upstream.length < MOST_UPSTREAM_IDS) upstream.push(id)
     },
     upstreamIds: () => storage.getStore()?.upstream ?? [],

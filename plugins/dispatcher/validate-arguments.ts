@@ -17,7 +17,7 @@ const outputs = new WeakMap<AnyTool, TypeCheck<TSchema>>()
 export function validateArguments(tool: AnyTool, args: Record<string, unknown>): Record<string, unknown> {
   const check = compiled(inputs, tool, tool.input)
   refuse(tool, findOversized(args))
-  // structuredClone keeps an own `__proto__` what it is, a name nobody knows.
+  // structuredClone keeps an own `__proto__` an ordinary, unknown name.
   const copy = Value.Default(tool.input, structuredClone(args)) as Record<string, unknown>
   if (check.Check(copy)) return copy
   refuse(tool, describeProblems(check.Errors(copy)))
@@ -112,7 +112,7 @@ function unknownName(error: ValueError): string {
     .replaceAll('~1', '/')
     .replaceAll('~0', '~')
   const known = Object.keys((error.schema as { properties?: object }).properties ?? {})
-  if (known.length === 0) return 'unknown argument; none are taken here'
+  if (known.length === 0) return 'unknown argument; none are accepted here'
   return `unknown argument; did you mean '${levenshtein.closest(name.slice(0, LONGEST_NAME), known)}'? Known: ${known.join(', ')}`
 }
 

@@ -2,7 +2,7 @@ import { PceApiError, PceError } from '../../pce-client/index.js'
 import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
 import { ERROR_TABLE } from './table.js'
 
-/** Anything that was thrown, in the words of the service. Holds no secret and no text that nobody meant for the caller. */
+/** Anything that was thrown, in the words of the service. Holds no secret, and only text that was meant for the caller. */
 export interface ServiceError {
   code: ErrorCode
   message: string
@@ -48,7 +48,7 @@ const HTTP_STATUS_CODES: Record<number, ErrorCode> = {
 /**
  * Turns anything thrown into a ServiceError. What a tool or gate throws on purpose (ToolError) passes; the PCE client's errors
  * become `pce_error` with `http_status`, `token` and `pce_message`, or the code that says what happened; an abort becomes
- * `cancelled`; everything else becomes `internal` with fixed text, since nobody has vouched for its message.
+ * `cancelled`; everything else becomes `internal` with fixed text, since its message was not written for the caller.
  */
 export function convert(thrown: unknown): ServiceError {
   if (thrown instanceof ToolError) return withHint(thrown.code, thrown.message, thrown.details, thrown.hint)

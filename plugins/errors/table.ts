@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../schemas/errors.js'
 export interface ErrorRow {
   /** HTTP status where the error is an HTTP answer of its own; a tool error travels inside a 200. */
   status: number
-  /** Said when whoever raised the error had nothing more precise to say. */
+  /** Used when the error has no more precise message. */
   message: string
   /** What the caller can do about it. */
   hint?: string
@@ -56,7 +56,7 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
   no_workloads: {
     status: 409,
     message: 'No workload has the labels of this application.',
-    hint: 'Check the labels with get-workloads; dry_run shows the plan nevertheless.',
+    hint: 'Check the labels with get-workloads; dry_run still shows the plan.',
     level: 'info',
   },
   changelog_unavailable: {
@@ -65,16 +65,16 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
     level: 'info',
   },
   invalid_argument: refused('An argument is not valid.'),
-  missing_identifier: refused('Nothing says which object is meant.', 'Name it or give its href.'),
-  conflicting_identifiers: refused('The identifiers point to different objects.', 'Give one of them only.'),
+  missing_identifier: refused('The call does not say which object is meant.', 'Name it or give its href.'),
+  conflicting_identifiers: refused('The identifiers point to different objects.', 'Give only one of them.'),
   not_found: { status: 404, message: 'There is no such object.', level: 'info' },
   ambiguous_name: {
     status: 409,
-    message: 'Several objects bear this name.',
+    message: 'Several objects have this name.',
     hint: 'Give the href of the one you mean.',
     level: 'info',
   },
-  already_exists: { status: 409, message: 'Such an object exists already.', level: 'info' },
+  already_exists: { status: 409, message: 'Such an object already exists.', level: 'info' },
   invalid_window: refused('The time window is not valid.'),
   not_pending: { status: 409, message: 'This object has no pending change.', level: 'info' },
   dependencies_required: {
@@ -86,19 +86,19 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
   pce_unreachable: {
     status: 502,
     message: 'The PCE did not answer.',
-    hint: 'Nothing was changed. Check the PCE address, the network and the certificate; check-pce-connection tells more.',
+    hint: 'Nothing was changed. Check the PCE address, the network and the certificate; check-pce-connection says more.',
     level: 'warn',
   },
   outcome_unknown: {
     status: 502,
-    message: 'The answer of the PCE was lost: the change may have been made.',
-    hint: 'Look at the current state before you repeat the call.',
+    message: "The PCE's answer was lost: the change may have been made.",
+    hint: 'Check the current state before repeating the call.',
     level: 'error',
   },
   traffic_query_failed: { status: 502, message: 'The PCE could not complete the traffic query.', level: 'warn' },
   traffic_query_timeout: {
     status: 504,
-    message: 'The traffic query took too long and was given up.',
+    message: 'The traffic query took too long and was abandoned.',
     hint: 'Ask for a shorter window or narrower filters.',
     level: 'warn',
   },
@@ -122,23 +122,28 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
     hint: 'Nothing was changed. Reading tools still work; the operator must repair the audit log.',
     level: 'error',
   },
-  rate_limited: { status: 429, message: 'Too many requests.', hint: 'Wait as Retry-After says.', level: 'warn' },
+  rate_limited: {
+    status: 429,
+    message: 'Too many requests.',
+    hint: 'Wait for the time in Retry-After.',
+    level: 'warn',
+  },
   overloaded: {
     status: 503,
-    message: 'The server is working on as many requests as it may.',
+    message: 'The server is at its limit of requests in flight.',
     hint: 'Repeat the request shortly.',
     level: 'warn',
   },
   unauthorized: { status: 401, message: 'A valid access token is required.', level: 'info' },
   keys_unavailable: {
     status: 503,
-    message: 'The keys of the identity provider could not be loaded yet, so no token can be checked.',
-    hint: 'Your token may well be good: repeat the request as Retry-After says.',
+    message: "The identity provider's keys have not been loaded yet, so no token can be checked.",
+    hint: 'Your token may well be valid: repeat the request after the time in Retry-After.',
     level: 'error',
   },
   form_expired: {
     status: 403,
-    message: 'This form has expired, or does not come from this page.',
+    message: 'This form has expired or did not come from this page.',
     hint: 'Load /setup again and repeat your entry.',
     level: 'warn',
   },
@@ -150,25 +155,25 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
   },
   login_unavailable: {
     status: 503,
-    message: 'The identity provider does not answer as it should, so nobody can log in now.',
+    message: 'The identity provider is not answering properly, so nobody can log in right now.',
     hint: 'Nothing was changed. Try again in a minute.',
     level: 'warn',
   },
   unknown_tool: {
     status: 404,
-    message: 'There is no tool of this name.',
+    message: 'There is no tool with this name.',
     hint: 'tools/list names them all.',
     level: 'info',
   },
   host_not_allowed: {
     status: 403,
-    message: 'The Host of this request is not one of this server.',
+    message: 'This server does not answer for the Host of this request.',
     hint: 'The operator can add it to MCP_ALLOWED_HOSTS.',
     level: 'warn',
   },
   origin_not_allowed: {
     status: 403,
-    message: 'The Origin of this request is not one of this server.',
+    message: 'This server does not accept the Origin of this request.',
     hint: 'The operator can add its host to MCP_ALLOWED_HOSTS.',
     level: 'warn',
   },

@@ -3,7 +3,7 @@ import { Liveness, Readiness } from '../../schemas/http/health.js'
 import { createReadiness, type Check } from './check-readiness.js'
 
 export interface HealthOptions {
-  /** True once the process has been told to stop. */
+  /** True once the process is stopping. */
   isDraining: () => boolean
   /** What must work before this process is given calls. A PCE that does not answer is not among it (D8). */
   checks: readonly Check[]

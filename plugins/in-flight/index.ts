@@ -1,7 +1,8 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { ToolError } from '../../schemas/errors.js'
-import { type Count, hasLeft, type HeldPlaces, holdPlaces, whenOver } from './held-places.js'
 
 export interface InFlightOptions {
   /** Requests this scope works on at a time; 0 for no bound. */
@@ -32,7 +33,7 @@ export default fp<InFlightOptions>(
     if (max > 0) {
       const enter = (request: FastifyRequest, reply: FastifyReply, next: () => void) => {
         // Between two bounds there is the check of the token, and its sender may be gone by then.
-        if (hasLeft(request.raw, reply.raw)) throw new ToolError('cancelled', 'The client has left.')
+        if (hasLeft(request.raw, reply.raw)) throw new ToolError('cancelled', 'The client has disconnected.')
         const key = keyOf(request)
         const count: Count = (by) => {
           const left = (inFlight.get(key) ?? 0) + by
@@ -40,7 +41,7 @@ export default fp<InFlightOptions>(
           else inFlight.set(key, left)
         }
         if ((inFlight.get(key) ?? 0) >= max)
-          throw new ToolError('overloaded', 'The server is working on as many requests as it may.')
+          throw new ToolError('overloaded', 'The server is at its limit of requests in flight.')
         count(1)
         request.heldPlaces ??= holdPlaces(whenOver(request.raw, reply.raw))
         request.heldPlaces.add(count)
@@ -53,3 +54,66 @@ export default fp<InFlightOptions>(
   },
   { name: 'in-flight', dependencies: ['errors'] },
 )
+
+/** Adds one to the requests in flight, or takes it away again. */
+type Count = (by: 1 | -1) => void
+
+/** The places that one request takes. All are given back together, once its answer and everything it started are over. */
+interface HeldPlaces {
+  /** One more, which has been counted already. */
+  add(count: Count): void
+  /** Whatever becomes of the answer, the places stay taken until this has ended, too. */
+  keepUntil(work: Promise<unknown>): void
+}
+
+/** @param answer resolves when the answer is over, also because the client left in the middle of it. */
+export function holdPlaces(answer: Promise<unknown>): HeldPlaces {
+  const places: Count[] = []
+  let open = 0
+  const end = () => {
+    open -= 1
+    if (open === 0) for (const count of places) count(-1)
+  }
+  const keepUntil = (work: Promise<unknown>) => {
+    // Work that begins just after its client has left takes its places back, however many there are by now.
+    if (open === 0) for (const count of places) count(1)
+    open += 1
+    work.then(end, end)
+  }
+  keepUntil(answer)
+  const add = (count: Count) => {
+    places.push(count)
+    if (open === 0) count(-1)
+  }
+  return { add, keepUntil }
+}
+
+/** What waits for the end of a connection: one listener for all, since a client may send many requests at once. */
+const waiting = new WeakMap<Socket, Set<() => void>>()
+
+/**
+ * Resolves once the answer has been sent or cannot be any more. Of an answer that still waits its turn behind others (pipelining) Node.js
+ * never says that it is over when the connection breaks; so the connection is asked as well.
+ */
+function whenOver({ socket }: IncomingMessage, response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const others = waiting.get(socket) ?? watch(socket)
+    const end = () => {
+      others.delete(end)
+      resolve()
+    }
+    others.add(end)
+    response.once('close', end)
+  })
+}
+
+function watch(socket: Socket): Set<() => void> {
+  const ends = new Set<() => void>()
+  waiting.set(socket, ends)
+  socket.once('close', () => ends.forEach((end) => end()))
+  return ends
+}
+
+/** Whether the client is gone. */
+const hasLeft = ({ socket }: IncomingMessage, response: ServerResponse): boolean =>
+  response.destroyed || socket.destroyed

@@ -35,7 +35,7 @@ export function createMcpServer(options: McpServerOptions): Server {
         return initialize(params, options)
       case 'tools/list':
         // The list has one page, so no cursor was ever handed out.
-        if (params?.cursor !== undefined) throw invalidParams('params.cursor is not a cursor of this server')
+        if (params?.cursor !== undefined) throw invalidParams('this server did not issue params.cursor')
         return { tools: [...options.tools] }
       case 'tools/call':
         return answerCall(params, {
@@ -43,7 +43,7 @@ export function createMcpServer(options: McpServerOptions): Server {
           requestId: options.requestId(),
           signal: extra.signal,
           notify(params) {
-            // Fails only when the client is gone, and then nobody misses it.
+            // Fails only when the client is gone.
             extra.sendNotification({ method: 'notifications/progress', params }).catch(() => {})
           },
         })

@@ -29,7 +29,7 @@ type HttpAnswer = string | Readable | null
 
 /**
  * The transport of ONE request to the MCP endpoint: it lives and dies with it, as does the Server behind it, so that no answer can
- * reach another caller (D6). Stands in place of the SDK's web-standard transport, which costs half of the throughput in
+ * reach another caller (D6). Replaces the SDK's web-standard transport, which costs half of the throughput in
  * Request and Response objects. Answers plain JSON, and turns into a stream of server-sent events when something has to be said
  * before the answer: a progress notification, or a sign of life after 5 seconds.
  */

@@ -58,7 +58,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
     async (request, reply) => {
       const envelope = readEnvelope(bodyOf(request), request.protocolVersion!)
       if (envelope.messages.length > 1) await options.charge?.(request, envelope.messages.length - 1)
-      // Without a session a notification or a response has nobody to reach; it is accepted all the same.
+      // Without MCP sessions a notification or response has no receiver; it is accepted all the same.
       if (!envelope.messages.some((message) => message.kind === 'request')) return reply.code(202).send()
       const answer = await serve(envelope, request, reply)
       if (answer === null) return reply.hijack()
@@ -74,7 +74,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       reply.header('allow', 'POST')
       throw new ToolError(
         'method_not_allowed',
-        'This endpoint takes POST only: there are no sessions and no standing streams.',
+        'This endpoint only takes POST: there are no sessions and no standing streams.',
       )
     },
     handler: (_request, reply) => reply,
@@ -85,7 +85,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
     const callerContext = options.contextOf(request)
     const transport = new HttpTransport(requests, batch)
     reply.raw.once('close', () => void transport.close())
-    // Whoever left while their context was made is not told about any more.
+    // The client left while its context was being opened.
     if (reply.raw.destroyed) return null
     const server = createMcpServer({
       info: options.info,

@@ -84,7 +84,7 @@ function without(schema: unknown, drops: (keyword: string, value: unknown) => bo
   )
 }
 
-/** Outputs are typed at every depth; what their fields mean stands in the documentation, which would be a fifth of the list. */
+/** Outputs are typed at every depth; what their fields mean is in docs/tools.md, since it would be a fifth of the list. */
 const typesOnly = (schema: unknown): unknown => without(schema, (keyword) => keyword === 'description')
 
 const LENGTHS = ['minLength', 'maxLength', 'maxItems', 'pattern']

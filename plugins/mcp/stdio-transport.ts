@@ -15,8 +15,8 @@ import {
 const LINE_END = Buffer.from('\n')
 
 /**
- * MCP over stdio: one JSON-RPC message or batch a line. Stands in place of the SDK's transport, which drops a bad line without an
- * answer (its sender waits for ever), ends at a line of 10 MiB and knows no batches; the envelope rules are those of HTTP.
+ * MCP over stdio: one JSON-RPC message or batch a line. Replaces the SDK's transport, which drops a bad line without an
+ * answer (its sender waits for ever), fails at a line of 10 MiB and knows no batches; the envelope rules are those of HTTP.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void
@@ -142,5 +142,5 @@ function splitLines(onLine: (line: Buffer | null) => void): (chunk: Buffer) => v
   }
 }
 
-/** JSON.parse takes the CR of a CRLF for white space, so only a line of nothing else must be told apart. */
+/** JSON.parse takes the CR of a CRLF for white space, so only a line of nothing else is special. */
 const isBlank = (line: Buffer) => line.length === 0 || (line.length === 1 && line[0] === 0x0d)

@@ -1,7 +1,9 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { isIP, isIPv6 } from 'node:net'
 import fp from 'fastify-plugin'
-import { allowedHosts, checkOrigin } from './check-origin.js'
+import { ToolError } from '../../schemas/errors.js'
 
-export interface OriginGuardOptions {
+interface OriginGuardOptions {
   host: string
   publicUrl?: string
   allowedHosts: readonly string[]
@@ -19,3 +21,72 @@ export default fp<OriginGuardOptions>(
   },
   { name: 'origin-guard', dependencies: ['errors'] },
 )
+
+/**
+ * Refuses what a foreign web page could send to a server on the visitor's own machine or network (DNS rebinding; MCP transports,
+ * "MUST validate the Origin header"). Host must be one of ours; so must the host of an absolute request target, which outranks it
+ * (RFC 9112, 3.2.2); Origin may be absent, since only browsers send it. X-Forwarded-Host is ignored.
+ *
+ * Throws ToolError `bad_request` without any Host (RFC 9112, 3.2), `host_not_allowed` or `origin_not_allowed`.
+ */
+function checkOrigin(request: { url: string; headers: IncomingHttpHeaders }, allowed: AllowedHosts): void {
+  const { host: named, origin } = request.headers
+  if (named === undefined) throw new ToolError('bad_request', 'The request has no Host.')
+  const hosts = [hostnameOf(named)]
+  if (!request.url.startsWith('/') && request.url !== '*') hosts.push(targetHostOf(request.url))
+  if (hosts.some((host) => host === null || !allowed.allows(host))) {
+    throw new ToolError('host_not_allowed', 'This server does not answer for the Host of this request.')
+  }
+  if (origin === undefined) return
+  const originHost = originHostOf(origin)
+  if (originHost === null || !allowed.allows(originHost)) {
+    throw new ToolError('origin_not_allowed', 'This server does not accept the Origin of this request.')
+  }
+}
+
+const targetHostOf = (url: string) => (URL.canParse(url) ? hostnameOf(new URL(url).host) : null)
+
+interface AllowedHosts {
+  /** Whether a Host header, a request target or an Origin may name this host (as `hostnameOf` returns it). */
+  allows(hostname: string): boolean
+}
+
+const LOOPBACK = ['localhost', '127.0.0.1', '::1']
+const WILDCARDS = new Set(['0.0.0.0', '::'])
+
+/**
+ * The hosts this server answers for: loopback names, the bind host, the host of the public URL and what the operator listed (D7).
+ * Ports do not count, since a proxy or a container may map them.
+ *
+ * Bound to a wildcard address, the server has as many addresses as the machine, so any IP literal is allowed too: a page that
+ * rebinds DNS always comes with a name. Names must still be listed.
+ */
+function allowedHosts(options: { host: string; publicUrl?: string; allowedHosts: readonly string[] }): AllowedHosts {
+  const names = new Set(LOOPBACK)
+  const bindHost = hostnameOf(options.host)
+  if (bindHost !== null) names.add(bindHost)
+  if (options.publicUrl !== undefined) names.add(hostnameOf(new URL(options.publicUrl).host) ?? '')
+  for (const entry of options.allowedHosts) names.add(hostnameOf(entry) ?? '')
+  names.delete('')
+  const anyAddress = bindHost !== null && WILDCARDS.has(bindHost)
+  return { allows: (hostname) => names.has(hostname) || (anyAddress && isIP(hostname) !== 0) }
+}
+
+const AUTHORITY = /^(?:\[([0-9a-f:.]+)\]|([^\s:/?#@[\]\\]+))(?::(\d{1,5}))?$/i
+
+/**
+ * The host of `host`, `host:port`, `[v6]` or `[v6]:port`, in lower case and without brackets; a bare IPv6 address is taken too.
+ * Null for anything else (userinfo, paths, blanks): a host that needs interpretation is not one of ours.
+ */
+function hostnameOf(authority: string): string | null {
+  if (isIPv6(authority)) return authority.toLowerCase()
+  const match = AUTHORITY.exec(authority)
+  return match === null ? null : (match[1] ?? match[2]!).toLowerCase()
+}
+
+/** The host of an `Origin` header, or null when it is not the serialisation of an http(s) origin (RFC 6454, 6.2). */
+function originHostOf(origin: string): string | null {
+  const url = URL.canParse(origin) ? new URL(origin) : null
+  if (url === null || url.origin !== origin.toLowerCase()) return null
+  return url.protocol === 'http:' || url.protocol === 'https:' ? hostnameOf(url.host) : null
+}

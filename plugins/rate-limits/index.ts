@@ -10,7 +10,7 @@ export interface LimitOptions {
   keyOf: (request: FastifyRequest) => string
 }
 
-/** Counts `times` against the limit, 1 unless told. Rejects with ToolError `rate_limited {retry_after}`, in seconds. */
+/** Counts `times` (default 1) against the limit. Rejects with ToolError `rate_limited {retry_after}`, in seconds. */
 export type Limit = (request: FastifyRequest, times?: number) => Promise<void>
 
 declare module 'fastify' {

@@ -4,7 +4,7 @@ import { fastify } from 'fastify'
 import fp from 'fastify-plugin'
 
 export interface SecurityHeadersOptions {
-  /** Whether browsers reach this server over https, so that they may be told to insist on it. */
+  /** Whether browsers reach this server over https, so that HSTS may be sent. */
   isPublicHttps: boolean
 }
 

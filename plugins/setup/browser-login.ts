@@ -73,7 +73,7 @@ function resourceOf({ audience, scope }: LoginOptions, publicUrl: string): { res
 
 /** Callbacks worked on at a time. Each costs the identity provider a request, and is over within seconds. */
 const MOST_EXCHANGES = 16
-/** Seconds: about as long as a provider that hangs may keep a place. */
+/** Seconds: about as long as a hanging provider may hold a place. */
 const RETRY_AFTER = 5
 
 export type RunExchange = <Result>(exchange: () => Promise<Result>) => Promise<Result>
@@ -98,7 +98,7 @@ export function boundExchanges(): RunExchange {
 const tooMany = () =>
   new ToolError(
     'overloaded',
-    'Very many people are logging in at this moment.',
+    'Too many people are logging in right now.',
     { retry_after: RETRY_AFTER },
     { hint: 'Reload this page in a few seconds: your login is not lost.' },
   )

@@ -18,7 +18,7 @@ export interface SessionData {
   leaveNotice(notice: Notice | null): void
   /** What an earlier form has left, once. */
   takeNotice(): Notice | null
-  /** Nothing of what was in the session before stays in it, its CSRF secret included: whoever knew it knows nothing of this one. */
+  /** Nothing of the previous session stays, its CSRF secret included: knowing that one reveals nothing of this one. */
   logIn(person: Person): void
   end(): void
 }
@@ -70,7 +70,7 @@ export function beginSession(identity: Identity, now: number): Person {
 
 /**
  * The identity of a session that is neither over nor ended, nor of another issuer than the one people log in at now; else null. Rejects
- * when nobody can say whether it was ended.
+ * when it cannot be determined whether it was ended.
  */
 export async function readSession(
   person: Person | undefined,
@@ -81,7 +81,7 @@ export async function readSession(
   return { iss: issuer, sub: person.sub, groups: person.groups, hasGroupsOverage: person.overage }
 }
 
-/** A login that was begun in this browser: what the identity provider's answer is checked against. Lives in the session cookie. */
+/** A login that was started in this browser: what the identity provider's answer is checked against. Kept in the session cookie. */
 export interface PendingLogin {
   state: string
   nonce: string

@@ -71,7 +71,7 @@ async function discover({ issuer, clientId, clientSecret, fetch }: ProviderOptio
     new URL(issuer),
     clientId,
     clientSecret,
-    // Which way a secret is to be sent stands in the document itself.
+    // The discovery document says how a secret is to be sent.
     (...args) => authenticate(args[0], clientSecret)(...args),
     {
       [customFetch]: boundFetch(fetch),
@@ -93,10 +93,10 @@ function authenticate({ token_endpoint_auth_methods_supported: ways }: ServerMet
 }
 
 function checkMetadata(metadata: ServerMetadata, issuer: string): void {
-  if (metadata.issuer !== issuer) throw unusable('calls itself by another issuer')
+  if (metadata.issuer !== issuer) throw unusable('names another issuer')
   const endpoints = [metadata.authorization_endpoint, metadata.token_endpoint]
   if (!endpoints.every((endpoint) => isSafeAddress(endpoint, issuer))) {
-    throw unusable('names no endpoints that can be used')
+    throw unusable('names no usable endpoints')
   }
 }
 
@@ -160,7 +160,7 @@ const KNOWN_ERRORS = new Set([
 ])
 const PASSING = new Set(['server_error', 'temporarily_unavailable'])
 
-/** Codes of the library for answers that nobody could make sense of, or that never came. */
+/** Codes of the library for unintelligible or missing answers. */
 const NO_ANSWER = new Set([
   'OAUTH_TIMEOUT',
   'OAUTH_RESPONSE_IS_NOT_CONFORM',
@@ -168,7 +168,7 @@ const NO_ANSWER = new Set([
   'OAUTH_PARSE_ERROR',
 ])
 
-const OPERATOR_HINT = 'Try again; if it stays like this, the operator of this server has to look into its log.'
+const OPERATOR_HINT = 'Try again; if this keeps happening, ask the operator of this server to check its log.'
 
 /**
  * What went wrong with a login, in our own words: the provider's text is anybody's, and an error of the library may hold the answer
@@ -203,14 +203,14 @@ function explainRefusal(named: string): ToolError {
   const error = KNOWN_ERRORS.has(named) ? named : 'unknown'
   if (PASSING.has(error)) return unavailable(error)
   if (error === 'access_denied') return failed('The login was refused or cancelled at the identity provider.', error)
-  if (error === 'invalid_grant') return failed('This login was already used, or took too long.', error)
+  if (error === 'invalid_grant') return failed('This login was already used or took too long.', error)
   return failed(`The identity provider did not accept the login request (${error}).`, error)
 }
 
 const unavailable = (reason: string) =>
   new ToolError(
     'login_unavailable',
-    'The identity provider does not answer as it should, so nobody can log in now.',
+    'The identity provider is not answering properly, so nobody can log in right now.',
     { reason },
     { hint: 'Nothing was changed. Try again in a minute.' },
   )

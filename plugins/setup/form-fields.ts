@@ -1,6 +1,6 @@
 import type { ErrorDetails } from '../../schemas/errors.js'
 
-/** What the tool that a form stands for calls it: the names of the arguments are the names of the fields (D17). */
+/** The tools behind the forms; the names of their arguments are the names of the fields (D17). */
 export const REGISTER_TOOL = 'register-pce-credentials'
 export const REMOVE_TOOL = 'delete-pce-credentials'
 export const STATUS_TOOL = 'check-pce-credentials-status'
@@ -28,12 +28,12 @@ export const FORM_FIELDS: readonly FormField[] = [
     hint: 'Name or address, such as pce.example.com.',
     kind: 'text',
     missing: 'Enter the host name or address of your PCE.',
-    wrong: 'Enter a host name or an address, without path and user name.',
+    wrong: 'Enter a host name or address, without a path or user name.',
   },
   {
     name: 'pce_port',
     label: 'Port',
-    hint: 'Mostly 443 or 8443.',
+    hint: 'Usually 443 or 8443.',
     kind: 'number',
     missing: 'Enter the port of your PCE.',
     wrong: 'Enter a whole number from 1 to 65535.',
@@ -41,7 +41,7 @@ export const FORM_FIELDS: readonly FormField[] = [
   {
     name: 'pce_org_id',
     label: 'Organisation ID',
-    hint: 'Mostly 1.',
+    hint: 'Usually 1.',
     kind: 'number',
     missing: 'Enter the number of your organisation.',
     wrong: 'Enter a whole number, 1 or more.',
@@ -49,7 +49,7 @@ export const FORM_FIELDS: readonly FormField[] = [
   {
     name: 'label',
     label: 'Name (optional)',
-    hint: 'What you call them, such as “production”.',
+    hint: 'Your own name for them, such as “production”.',
     kind: 'text',
     wrong: 'Enter a short name.',
   },
@@ -64,7 +64,7 @@ export const FORM_FIELDS: readonly FormField[] = [
   {
     name: 'api_secret',
     label: 'API secret',
-    hint: 'The PCE shows it once, when the key is made.',
+    hint: 'The PCE shows it once, when you create the key.',
     kind: 'secret',
     missing: 'Enter the API secret.',
     wrong: 'Enter the API secret as the PCE showed it.',
@@ -72,9 +72,9 @@ export const FORM_FIELDS: readonly FormField[] = [
   {
     name: 'tls_verify',
     label: 'Certificate of the PCE',
-    hint: 'Without the check anybody on the way can read your key.',
+    hint: 'Without the check, anybody on the network path can read your key.',
     kind: 'choice',
-    wrong: 'Choose one of the two.',
+    wrong: 'Choose one of the two options.',
   },
 ]
 
@@ -83,7 +83,7 @@ const KINDS = new Map(FORM_FIELDS.map(({ name, kind }) => [name, kind]))
 
 /**
  * The arguments of register-pce-credentials from the fields of the form. Blanks around a value were pasted by mistake; an empty field
- * is an absent argument. A number or a choice that is none stays text, and a field given twice a list, so that the check of the
+ * is an absent argument. A malformed number or choice stays text, and a field given twice becomes a list, so that the check of the
  * arguments, which every call goes through, refuses it.
  */
 export function readForm(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
@@ -110,7 +110,7 @@ export interface FieldErrors {
   others: readonly string[]
 }
 
-/** What the check of a schema says of a value; a person wants to hear what to enter instead. */
+/** Messages of the schema check; a person needs to know what to enter instead. */
 const TECHNICAL = /^(expected|required)/
 
 /**
@@ -122,7 +122,7 @@ export function findFieldErrors(details: ErrorDetails, sent: Readonly<Record<str
   const others: string[] = []
   for (const { path, message } of problemsOf(details)) {
     const field = FORM_FIELDS.find(({ name }) => path === `/${name}`)
-    if (field === undefined) others.push('The form holds something that nobody asked for.')
+    if (field === undefined) others.push('The form contains something that was not asked for.')
     else if (!fields.has(field.name)) fields.set(field.name, inWords(field, message, sent))
   }
   return { fields, others: [...new Set(others)] }
@@ -142,7 +142,7 @@ function inWords(
   return TECHNICAL.test(message) ? field.wrong : asSentence(withoutValues(message, sent))
 }
 
-/** Replaces every value of the form that is long enough to be told from an ordinary word. */
+/** Replaces every value of the form that is too long to be an ordinary word. */
 export function withoutValues(text: string, sent: Readonly<Record<string, unknown>>): string {
   const values = Object.values(sent).filter((value) => typeof value === 'string' && value.length >= 3) as string[]
   return values.sort((a, b) => b.length - a.length).reduce((rest, value) => rest.replaceAll(value, '…'), text)

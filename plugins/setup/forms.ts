@@ -74,17 +74,17 @@ function describeRegistration(value: object): Notice {
   const { connection } = value as { connection?: { ok: boolean; error?: { message: string } } }
   if (connection?.ok === false) {
     const reason = connection.error?.message ?? 'It did not answer.'
-    return notice('warning', 'Your credentials are stored, but the PCE could not be used with them yet.', reason)
+    return notice('warning', 'Your credentials are stored, but they could not be used with the PCE yet.', reason)
   }
   const tried = connection?.ok === true ? 'The PCE accepted them.' : ''
-  return notice('good', 'Your PCE credentials are stored.', `${tried} Every tool of your role is available now.`.trim())
+  return notice('good', 'Your PCE credentials are stored.', `${tried} All tools of your role are available now.`.trim())
 }
 
 function describeRemoval(value: object): Notice {
   const { status } = value as { status?: string }
   return status === 'noop'
     ? notice('warning', 'There were no credentials to remove.')
-    : notice('good', 'Your PCE credentials are removed.', 'Tools that need a PCE no longer work for you.')
+    : notice('good', 'Your PCE credentials have been removed.', 'Tools that need a PCE no longer work for you.')
 }
 
 function describeTest(answer: ToolAnswer): Notice {

@@ -120,7 +120,7 @@ export default async function setup(
     const identity = viaBearer
       ? await options.authenticate(request, reply)
       : await readSession(dataOf(request).person, { issuer, now: now(), ended })
-    // Strangers get nothing here that would cost anybody but this process: were they counted, one of them could keep all from the login.
+    // Requests of strangers cost nothing but this process: if they were counted, one of them could keep everybody from the login.
     if (identity === null) return
     request.setupVisit = { identity, viaBearer, isDispatched: false }
     await options.limitCaller(request)
@@ -217,7 +217,7 @@ export default async function setup(
 
 const dataOf = (request: FastifyRequest) => readSessionData(request.session)
 const visitOf = ({ setupVisit }: FastifyRequest) => setupVisit!
-/** No page can make a browser send a bearer token; but whoever brings our cookie as well is held to it. */
+/** No page can make a browser send a bearer token; but a request that brings our cookie too is treated as a browser's. */
 const isProgram = (request: FastifyRequest) => visitOf(request).viaBearer && request.cookies[COOKIE] === undefined
 /** Two providers may use the same `sub`. */
 const ownerOf = ({ iss, sub }: Identity) => JSON.stringify([iss, sub])

@@ -22,10 +22,10 @@ export async function beginLogin(session: SessionData, again: boolean, { login }
 }
 
 /**
- * Ends a login with the query that the browser brought back: checks that it was begun here, fetches the access token, has it checked,
+ * Ends a login with the query that the browser brought back: checks that it was started here, fetches the access token, has it checked,
  * and keeps who it names in a new session. The token itself is kept nowhere. Rejects with ToolError `login_failed`,
  * `login_unavailable` or `keys_unavailable`, and the login cannot be tried again; with `overloaded`, and with `login_unavailable` where the
- * login could not be claimed, nothing was begun, and it can.
+ * login could not be claimed, nothing was started, and it can.
  */
 export async function completeLogin(
   session: SessionData,
@@ -36,7 +36,7 @@ export async function completeLogin(
   const taken = takeLogin(session.pendingLogins, new URLSearchParams(query).get('state'), now())
   if (taken === null) throw unknownLogin()
   return runExchange(async () => {
-    // A copy of the cookie still has the login in it: only here is known that it was ended.
+    // A copy of the cookie still holds the login: only this record knows that it was used.
     const isFirst = await usedTokens.claim(`setup-login:${taken.login.state}`, taken.login.until).catch(rejectUnclaimed)
     session.pendingLogins = taken.others
     if (!isFirst) throw usedLogin()
@@ -56,7 +56,7 @@ export async function endLogin(session: SessionData, ended: EndedSessions): Prom
 const unknownLogin = () =>
   new ToolError(
     'login_failed',
-    'This login was not begun in this browser, or took too long.',
+    'This login was not started in this browser or took too long.',
     {},
     { hint: 'Start again. Your browser must accept cookies from this page.' },
   )
@@ -81,13 +81,13 @@ async function verifyForPerson(token: string, verifyToken: (token: string) => Pr
     return await verifyToken(token)
   } catch (thrown) {
     if (!(thrown instanceof ToolError && thrown.code === 'unauthorized')) throw thrown
-    const message = 'The identity provider knows you, but its access token is not accepted here.'
+    const message = 'You logged in, but this server does not accept the access token of the identity provider.'
     const { reason } = thrown.details
     throw new ToolError(
       'login_failed',
       message,
       { reason },
-      { cause: thrown, hint: `The operator must know: ${String(reason)}.` },
+      { cause: thrown, hint: `Tell the operator: ${String(reason)}.` },
     )
   }
 }

@@ -65,7 +65,7 @@ interface MessagePage {
   title: string
   text: string
   hint?: string
-  /** A machine-readable code, for whoever is asked for help. */
+  /** A machine-readable code, for support. */
   code?: string
   requestId?: string
   /** Where to go from here. */
@@ -97,6 +97,6 @@ export const renderMessagePage = ({ title, text, hint, code, requestId, link }: 
 export const renderLoggedOutPage = (basePath: string, canLogIn: boolean): string =>
   renderMessagePage({
     title: 'You are logged out',
-    text: 'This page no longer knows you. At your identity provider you may still be logged in.',
+    text: 'You may still be logged in at your identity provider.',
     ...(canLogIn && { link: { href: `${basePath}/setup/login?again=1`, label: 'Log in again' } }),
   })

@@ -51,7 +51,7 @@ export interface SetupOptions<Request, Reply> {
 /** What a tool call came to, as the dispatcher tells it. */
 export type ToolAnswer = { ok: true; value: object } | { ok: false; error: ServiceError }
 
-/** One call of a tool on behalf of whoever is at the page: the same gates, checks and audit entries as over MCP. Never rejects. */
+/** One call of a tool on behalf of the visitor: the same gates, checks and audit entries as over MCP. Never rejects. */
 type CallTool = (name: string, args: Record<string, unknown>) => Promise<ToolAnswer>
 
 /** Who is at the page, and what they may have done for them. */

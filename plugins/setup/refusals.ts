@@ -26,7 +26,7 @@ export function describeError(error: ServiceError, requestId: string): Refusal {
 function explainLibraryError(thrown: unknown): unknown {
   const { code, statusCode } = thrown as { code?: unknown; statusCode?: unknown }
   if (typeof code === 'string' && code.startsWith('FST_CSRF_')) {
-    return new ToolError('form_expired', 'This form has expired, or does not come from this page.')
+    return new ToolError('form_expired', 'This form has expired or did not come from this page.')
   }
   if (statusCode === 415) return wrongType()
   return thrown
@@ -35,11 +35,11 @@ function explainLibraryError(thrown: unknown): unknown {
 export const wrongType = () =>
   new ToolError(
     'unsupported_media_type',
-    'A form must come as application/x-www-form-urlencoded, with no Content-Encoding.',
+    'A form must be sent as application/x-www-form-urlencoded, without Content-Encoding.',
   )
 
 export const unauthorized = () =>
-  new ToolError('unauthorized', 'Nobody is logged in here, or the login is over: it lasts 15 minutes.')
+  new ToolError('unauthorized', 'You are not logged in, or your login has expired: it lasts 15 minutes.')
 
 /** What is known of a refused form; nothing of what was sent. */
 export interface RefusedForm {
@@ -89,7 +89,7 @@ const TITLES: Partial<Record<ErrorCode, string>> = {
   origin_not_allowed: 'Wrong address',
 }
 
-/** What a person reads in place of the page they asked for. `canLogIn`: whether this server has a browser login. */
+/** The page that is shown instead of the requested one. `canLogIn`: whether this server has a browser login. */
 export function renderRefusalPage(
   error: ServiceError,
   { requestId, basePath, canLogIn }: { requestId: string; basePath: string; canLogIn: boolean },

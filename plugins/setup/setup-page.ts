@@ -18,7 +18,7 @@ interface SetupPage {
   /** Path in front of every link, where a proxy serves this server under one. */
   basePath: string
   allowInsecureTls: boolean
-  /** Whether there is a login to end: a bearer token is none. */
+  /** Whether there is a login to end; with a bearer token there is not. */
   canLogOut: boolean
 }
 
@@ -34,8 +34,8 @@ export function renderSetupPage(page: SetupPage): string {
       <div>
         <h1>Your PCE credentials</h1>
         <p class="lead">
-          Tools that you call through this server work on the PCE with your own API key. It is stored encrypted, and
-          used for your calls only.
+          Tools that you call through this server reach the PCE with your own API key. It is stored encrypted and used
+          for your calls only.
         </p>
         !${renderVisitor(visitor)}
       </div>
@@ -46,7 +46,7 @@ export function renderSetupPage(page: SetupPage): string {
   })
 }
 
-/** What a provider says of a person: nobody can make a name look like another one. It still has to be encoded. */
+/** What a provider says of a person: no name can be made to look like another one. It still has to be encoded. */
 const show = (text: string) => escapeText(clipText(text, LONGEST_SHOWN))
 
 const renderVisitor = ({ identity, role }: Visitor) =>
@@ -66,7 +66,7 @@ function renderErrors({ fields, others }: FieldErrors): string {
     {
       kind: 'bad',
       title: 'Nothing was stored',
-      text: 'Enter all values once more: none of them comes back to this page.',
+      text: 'Enter all values again: this page never shows them.',
     },
     html`<ul>
       !${[...entries, ...rest].join('')}
@@ -99,7 +99,7 @@ function renderRegistration(page: SetupPage): string {
 }
 
 const ADVICE = html`<p class="hint">
-  Make an API key in the PCE console under your own user. This page never shows it again.
+  Create an API key in the PCE console under your own user. This page never shows it again.
 </p>`
 
 /** They stand last, so that the registration is the first form of the page for whatever looks for one; their buttons name them. */
@@ -122,9 +122,9 @@ interface CredentialStatus {
   label?: string
 }
 
-/** What is registered for this person, or why nobody can say, in the words of the refused tool. */
+/** What is registered for this person, or why that is not known, in the words of the refused tool. */
 function renderStatusCard(role: Role | null, status: ToolAnswer): string {
-  const title = role === null ? 'No role' : 'What is registered'
+  const title = role === null ? 'No role' : 'Registered credentials'
   if (!status.ok) {
     const { code, message, hint } = status.error
     const reason = html`<p>${message} ${hint}</p>`
@@ -137,8 +137,8 @@ function renderStatusCard(role: Role | null, status: ToolAnswer): string {
 }
 
 const NO_ROLE = html`<p>
-  You are logged in, but without a role no tool runs for you, and there is nothing to register. A new role counts after
-  you have logged out and in again.
+  You are logged in, but you have no role: no tool runs for you, and there is nothing to register. A new role takes
+  effect once you log out and in again.
 </p>`
 
 const NOTHING_YET = html`<p>Until you register a key, tools that need a PCE answer <code>no_pce_credentials</code>.</p>`

@@ -107,12 +107,12 @@ details[open] > summary { margin-bottom: 0.75rem; }
 }
 `
 
-/** It stands inside the page, because nothing may be loaded. */
+/** It is part of the page, because nothing may be loaded. */
 export const STYLE_ELEMENT = `<style>${STYLE}</style>`
 
 /**
  * The Content-Security-Policy of our pages: nothing runs, nothing is loaded, forms go to this server only. The style sheet is let in by its
- * hash, the icon stands inside the page as well.
+ * hash, the icon is part of the page as well.
  */
 export const CONTENT_POLICY = [
   "default-src 'none'",

@@ -21,7 +21,7 @@ interface KeystoreFile {
  * otherwise. A keystore that has never been used takes MCP_KEK for its own; at the first start of a rotation the new key is noted.
  *
  * A rotation that was begun is finished before the next: while records are left under one of its two keys, a start without that key is
- * refused, since their owners would hear that what they have stored is damaged.
+ * refused, since their owners would be told that what they have stored is damaged.
  *
  * @throws {StartupError} (rejects) in one line. Nothing is written then.
  */
@@ -43,7 +43,7 @@ export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
 
 /**
  * When a record that the current key wraps may be put: while that is the keystore's own key, or the one that it is changed to from another
- * that this server has. A server that was not restarted when the key was changed, or changed back, must not write what nobody can open
+ * that this server has. A server that was not restarted when the key was changed, or changed back, must not write what cannot be opened
  * afterwards.
  */
 export function mayPut(keys: Keys): PutCondition {
@@ -55,7 +55,7 @@ export function mayPut(keys: Keys): PutCondition {
 
 /**
  * Whether a record was wrapped by a key that is the keystore's, now or soon, and that this server does not have: it was not restarted
- * when the key was changed. A key that nobody knows is something else, the record is damaged.
+ * when the key was changed. An unknown key is different: the record is damaged.
  */
 export async function isNewKey(kekId: string, notes: Notes): Promise<boolean> {
   return kekId === (await notes.get(NEXT_KEK_NOTE)) || kekId === (await notes.get(KEK_NOTE))
@@ -88,7 +88,7 @@ function unfinished({ path }: KeystoreFile, left: number): StartupError {
   const why =
     left > 0
       ? `${left} of its records need a key that is neither MCP_KEK nor MCP_KEK_PREVIOUS`
-      : 'no record needs the key before any more, but a server that still has it may write one'
+      : 'no record needs the old key any more, but a server that still has it may write one'
   return new StartupError(
     `The last change of MCP_KEK is not finished in the keystore '${path}': ${why}. ` +
       'Set both keys of that change, run svc-mcp-http rewrap-keystore, and only then change the key again',
@@ -103,7 +103,7 @@ async function orRefuse<T>({ path }: KeystoreFile, work: () => Promise<T>): Prom
   }
 }
 
-/** How many records were rewrapped, how many needed it no more, and how many neither key opens: those are left as they are. */
+/** How many records were rewrapped, already were, and can be opened with neither key: those are left as they are. */
 export interface RewrapCounts {
   rewrapped: number
   already: number

@@ -139,8 +139,8 @@ export function identifyKeys(kek: Buffer, previousKek: Buffer | undefined): Keys
 }
 
 /**
- * The id is a fingerprint that only whoever has the key can make, and that tells nothing about 32 random bytes. It serves as the check
- * value of the keystore too.
+ * The id is a fingerprint that only the holder of the key can make, and that reveals nothing about 32 random bytes. It is also the check
+ * value of the keystore.
  */
 const identify = (key: Buffer): Kek => ({
   key,

@@ -8,7 +8,7 @@ import { openState } from '../state/open-state.js'
 import { checkKek, isNewKey, mayPut, rewrap, type RewrapCounts } from './change-kek.js'
 import { identifyKeys, type Keys, openCredentials, seal } from './envelope.js'
 
-const OUTDATED = 'MCP_KEK was changed in the keystore since this server started: restart it with the new key'
+const OUTDATED = 'MCP_KEK of the keystore has changed since this server started: restart it with the new key'
 
 /** The keystore with what only the operator's command does. */
 export interface RewrappableKeystore extends Keystore {
@@ -50,7 +50,7 @@ export async function openKeystore({
       orUnavailable(async () => {
         const record = await records.get(owner)
         if (record === null) return null
-        if (keys.find(record.kekId) === undefined && (await isNewKey(record.kekId, notes))) throw new Error(OUTDATED)
+        if (!keys.ids.includes(record.kekId) && (await isNewKey(record.kekId, notes))) throw new Error(OUTDATED)
         return { version: record.version, open: () => openOrRefuse(keys, owner, record) }
       }),
     write: (owner, credentials) =>

@@ -61,11 +61,11 @@ export function openState(path: string, { now, variable, warn = () => {}, ifNew 
   }
 }
 
-/** A volume that is not mounted, or another working directory, would else look like a service that nobody has used yet. */
+/** Otherwise a volume that is not mounted, or another working directory, would look like a service that has not been used yet. */
 function warnOfNewFile(place: Place, madeDirectory: string | null | undefined, ifNew: string | undefined): void {
   if (ifNew === undefined || madeDirectory === undefined) return
   const within = madeDirectory === null ? '' : `, in the new folder '${madeDirectory}'`
-  place.warn(`${nameOf(place)} was not there and has been created${within}: ${ifNew}`)
+  place.warn(`${nameOf(place)} did not exist and has been created${within}: ${ifNew}`)
 }
 
 function connect(place: Place): Queries {
@@ -83,7 +83,7 @@ function connect(place: Place): Queries {
     db?.close()
     if (error instanceof StartupError) throw error
     const code = codeOf(error)
-    if (code === 'SQLITE_NOTADB') return refuse(place, 'is no SQLite file')
+    if (code === 'SQLITE_NOTADB') return refuse(place, 'is not an SQLite file')
     if (code.startsWith('SQLITE_CORRUPT')) return refuse(place, DAMAGED)
     return refuse(place, `cannot be opened for writing: ${code}`)
   }
@@ -115,7 +115,7 @@ const LOCK_WAIT_MS = 1000
 /** The statement that proves that the file can be written: as claims and credentials do, and changing nothing of theirs. */
 export const WRITE_MARK = `INSERT OR REPLACE INTO notes VALUES ('checked', hex(randomblob(8)))`
 
-/** Writes a mark to the disk. Whoever asks meanwhile, or within a second, gets the same answer. Rejects with Error. `now` in milliseconds. */
+/** Writes a mark to the disk. Calls meanwhile, or within a second, share the answer. Rejects with Error. `now` in milliseconds. */
 export function checkWritable({ write }: Queries, now: () => number): () => Promise<void> {
   let last: Promise<void> | undefined
   let isRunning = false

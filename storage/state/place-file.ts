@@ -27,7 +27,7 @@ const PAGE_BYTES = 4096
 /** Where a file is, and how the operator knows it. */
 export interface Place {
   path: string
-  /** The variable that names the path; it stands first in every message. */
+  /** The variable that names the path; every message begins with it. */
   variable: string
   /** Takes a line for the operator about something that was put right, or is unwise. */
   warn: (line: string) => void
@@ -96,10 +96,10 @@ function lookAt(place: Place, path: string): Stats | null {
   }
   if (stats.isSymbolicLink()) refuse(place, `${which}is a symbolic link: give the path of the file itself`)
   if (stats.isDirectory()) refuse(place, `${which}is a directory: give the path of a file in it`)
-  if (!stats.isFile()) refuse(place, `${which}is no regular file`)
+  if (!stats.isFile()) refuse(place, `${which}is not a regular file`)
   const user = process.geteuid?.()
   if (user !== undefined && stats.uid !== user) {
-    refuse(place, `${which}belongs to user ${stats.uid}, not to user ${user} who runs this server`)
+    refuse(place, `${which}belongs to user ${stats.uid}, not to user ${user}, who runs this server`)
   }
   if ((stats.mode & 0o077) !== 0) closeToOthers(place, path, stats.mode)
   return stats
@@ -115,11 +115,11 @@ function closeToOthers(place: Place, path: string, mode: number): void {
   place.warn(`${nameOf(place)}: '${path}' was open to others (mode ${(mode & 0o777).toString(8)}) and is 600 now`)
 }
 
-/** In a directory with the sticky bit, as /tmp has it, nobody can replace the files of another. */
+/** In a directory with the sticky bit, as /tmp has it, nobody can replace the files of other users. */
 export function warnOfDirectory(place: Place): void {
   const { mode } = statSync(dirname(place.path))
   if ((mode & 0o1002) === 0o002) {
-    place.warn(`${nameOf(place)} lies in a directory that everybody may write to: they could replace the file`)
+    place.warn(`${nameOf(place)} is in a directory that anybody may write to: they could replace the file`)
   }
 }
 

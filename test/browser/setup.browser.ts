@@ -46,7 +46,7 @@ t.test('a person registers, replaces, tests and removes a key', async (t) => {
   const { context, page, watch } = await open(url)
   await logIn(page, url, 'alice')
   t.equal(page.url(), `${url}/setup`)
-  t.match(await textOf(page), /You are alice@example\.com operator .*What is registered Nothing yet/)
+  t.match(await textOf(page), /You are alice@example\.com operator .*Registered credentials Nothing yet/)
   await picture(page, 'setup-desktop-1-nothing-yet')
 
   const [cookie] = (await context.cookies(url)).filter(({ name }) => name.startsWith('__Host-'))
@@ -96,7 +96,7 @@ t.test('a person registers, replaces, tests and removes a key', async (t) => {
     await page.getByText('Replace the credentials').first().click()
     await fill(page, { ...good, api_secret: 'wrong', label: '' })
     await page.getByRole('button', { name: 'Replace the credentials' }).click()
-    t.match(await textOf(page), /stored, but the PCE could not be used with them yet\./)
+    t.match(await textOf(page), /stored, but they could not be used with the PCE yet\./)
     await picture(page, 'setup-desktop-4-warning')
   })
 
@@ -105,7 +105,7 @@ t.test('a person registers, replaces, tests and removes a key', async (t) => {
     await page.getByText('Remove…').click()
     await picture(page, 'setup-desktop-5-remove')
     await page.getByRole('button', { name: 'Remove my credentials' }).click()
-    t.match(await textOf(page), /Your PCE credentials are removed\..*Nothing yet/)
+    t.match(await textOf(page), /Your PCE credentials have been removed\..*Nothing yet/)
   })
 
   t.test('logging out', async (t) => {
@@ -141,7 +141,7 @@ t.test('without any script', async (t) => {
   t.match(await textOf(page), /The PCE accepted them/)
   await page.getByText('Remove…').click()
   await page.getByRole('button', { name: 'Remove my credentials' }).click()
-  t.match(await textOf(page), /are removed/)
+  t.match(await textOf(page), /have been removed/)
   await page.getByRole('button', { name: 'Log out' }).click()
   t.match(await textOf(page), /You are logged out/)
 })
@@ -222,7 +222,7 @@ t.test('everything has a name for those who hear the page, and an order for thos
   t.equal(await page.getAttribute('html', 'lang'), 'en')
   t.strictSame(await page.locator('h1, h2').allInnerTexts(), [
     'Your PCE credentials',
-    'What is registered',
+    'Registered credentials',
     'Register a key',
   ])
   for (const label of ['PCE host', 'Port', 'Organisation ID', 'Name (optional)', 'API key', 'API secret']) {
@@ -249,7 +249,7 @@ t.test('everything has a name for those who hear the page, and an order for thos
   await page.getByRole('button', { name: 'Store the credentials' }).click()
   const described = await page.getAttribute('[name=pce_port]', 'aria-describedby')
   const texts = await Promise.all(described!.split(' ').map((id) => page.locator(`#${id}`).innerText()))
-  t.match(texts.join(' '), /whole number from 1 to 65535\. Mostly 443 or 8443\./)
+  t.match(texts.join(' '), /whole number from 1 to 65535\. Usually 443 or 8443\./)
   t.match(await page.locator('main').ariaSnapshot(), /- alert:[^]*Nothing was stored/)
 })
 

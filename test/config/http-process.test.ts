@@ -225,14 +225,14 @@ t.test('a keystore where there was none is told of', async (t) => {
   partial(t, JSON.parse(line!), {
     level: 40,
     msg:
-      `MCP_KEYSTORE_PATH '${path}' was not there and has been created, in the new folder '${join(folder, 'lost')}': ` +
+      `MCP_KEYSTORE_PATH '${path}' did not exist and has been created, in the new folder '${join(folder, 'lost')}': ` +
       'it is a new, empty keystore, and nobody is registered. If there was one before, check the path and the mount',
   })
   for (const name of ['lost', 'lost/volume']) t.equal(statSync(join(folder, name)).mode & 0o777, 0o700)
   t.same(await told(), [], 'and from then on it is the keystore')
   rmSync(path)
   for (const end of ['-wal', '-shm']) rmSync(path + end, { force: true })
-  partial(t, await told(), [/'[^']*keystore\.db' was not there and has been created: it is a new, empty keystore/])
+  partial(t, await told(), [/'[^']*keystore\.db' did not exist and has been created: it is a new, empty keystore/])
 
   const within = join(path, 'volume', 'keystore.db')
   const { code, stderr } = await start(['--port', '0'], { ...env, MCP_KEYSTORE_PATH: within }).ended

@@ -525,7 +525,7 @@ t.test('when something is in the way', async (t) => {
       partial(t, asked, {
         error: 'confirm_required',
         params_hash: EMPTY,
-        summary: /could not be found out/,
+        summary: /could not be determined/,
         preview_error: { error: 'pce_error', http_status: 403, token: 'forbidden', pce_message: 'No, said the PCE' },
         confirm: { body: { params_hash: EMPTY } },
       })
@@ -733,7 +733,7 @@ t.test('when something is in the way', async (t) => {
 
 t.test('the audit log names the answers of the PCE to the looks as well', async (t) => {
   let answers = 0
-  const note = () => bench.scope.noteUpstream(`pce-${(answers += 1)}`)
+  const note = () => bench.scope.noteAnswer({ requestId: `pce-${(answers += 1)}` })
   const asking = defineTool({
     name: 'asking',
     area: 'policy',

@@ -73,7 +73,7 @@ t.test('through a proxy the places of PCEs are still judged', async (t) => {
   await lenient.call(ann, REGISTER, registration(pce.port, 'key', 's'))
   const { length } = proxy.lines
   const strict = await startUserService(t, { pki, file: lenient.path, userPce: { ...proxied, allowedHosts: [] } })
-  partial(t, await strict.call(ann, 'get-labels'), { error: 'pce_unreachable', message: /this machine is no place/ })
+  partial(t, await strict.call(ann, 'get-labels'), { error: 'pce_unreachable', message: /this machine is not allowed/ })
   t.equal(proxy.lines.length, length)
 })
 
@@ -190,7 +190,7 @@ t.test('a name that is never answered stalls nobody else', async (t: Test) => {
     pki,
     resolve: (hostname) => service.resolve(hostname),
     userPce: { allowedHosts: ['localhost', 'pce.stalled.example'] },
-    patienceMs: 50,
+    patienceMs: 500,
   })
   t.teardown(() => service.stalled.forEach((answer) => answer()))
   const registering = call(ann, REGISTER, { ...registration(443, 'a', 's'), pce_host: 'pce.stalled.example' })
@@ -343,7 +343,7 @@ t.test('through a proxy nobody gets past a name service that is busy', async (t)
   const { requests } = pce
   const registering = ['slow-1', 'slow-2'].map((name) => call(person(name), REGISTER, at(`${name}.example`)))
   await until(() => names.running() === 2)
-  const busy = { error: 'pce_unreachable', message: /could not be looked up in time/, hint: /Repeat the call/ }
+  const busy = { error: 'pce_unreachable', message: /could not be resolved in time/, hint: /Repeat the call/ }
   partial(t, await call(ann, 'get-labels'), busy)
   partial(t, await call(ann, 'get-server-changelog'), { releases: Array }, 'which needs no PCE')
   partial(t, await Promise.all(registering), [busy, busy])

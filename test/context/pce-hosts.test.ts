@@ -71,15 +71,15 @@ t.test('a host is written in one way', async (t) => {
   }
 })
 
-t.test('what is no host of a PCE is refused, in words that do not repeat it', async (t) => {
+t.test('what is not a PCE host is refused, in words that do not repeat it', async (t) => {
   const { admit } = hostsOf()
   const refused: [string, RegExp][] = [
     ['', /empty/],
     ['   ', /empty/],
-    ['http://pce.example.com', /only https/],
-    ['ftp://pce.example.com', /only https/],
-    ['file:///etc/passwd', /only https/],
-    ['gopher://pce.example.com:70/', /only https/],
+    ['http://pce.example.com', /over https/],
+    ['ftp://pce.example.com', /over https/],
+    ['file:///etc/passwd', /over https/],
+    ['gopher://pce.example.com:70/', /over https/],
     ['user@pce.example.com', /user name/],
     ['https://user:secret@pce.example.com', /user name/],
     ['a@b', /user name/],
@@ -89,11 +89,11 @@ t.test('what is no host of a PCE is refused, in words that do not repeat it', as
     ['pce.example.com?x=1', /query/],
     ['pce.example.com#x', /fragment/],
     ['pce.example.com\\@127.0.0.1', /not a host/],
-    ['pce.example.com:22', /another port/],
-    ['pce.example.com:0', /another port/],
-    ['pce.example.com:', /another port/],
-    ['pce.example.com:65536', /another port/],
-    ['[fd00::1]:443', /another port/],
+    ['pce.example.com:22', /differs from pce_port/],
+    ['pce.example.com:0', /differs from pce_port/],
+    ['pce.example.com:', /differs from pce_port/],
+    ['pce.example.com:65536', /differs from pce_port/],
+    ['[fd00::1]:443', /differs from pce_port/],
     ['pce.example.com:8443x', /not a host/],
     ['file:etc', /not a host/],
     ['%31%32%37.0.0.1', /not a host/],
@@ -202,9 +202,9 @@ t.test('every spelling of a place where no PCE is', async (t) => {
     ['[4000::1]', 'reserved'],
     ['[1::1]', 'reserved'],
   ] as const) {
-    partial(t, admit(text, 443), { problem: new RegExp(`${what}.* is no place for a PCE`) }, text)
+    partial(t, admit(text, 443), { problem: new RegExp(`${what}.* is not allowed for a PCE`) }, text)
     partial(t, admit(`https://${text.includes('::') && !text.startsWith('[') ? `[${text}]` : text}`, 443), {
-      problem: /is no place for a PCE/,
+      problem: /is not allowed for a PCE/,
     })
   }
 })
@@ -384,34 +384,39 @@ t.test('any text is admitted in one spelling or refused, and never throws', asyn
   t.doesNotThrow(() => fc.assert(check, { seed: SEED, numRuns: RUNS }))
 })
 
-t.test('an entry of MCP_ALLOWED_PCE_HOSTS that is no host stops the start, and never opens the choice', async (t) => {
-  for (const entry of ['*.example.com', '.example.com', '-pce.example.com', 'pce.example.com:x'])
-    t.throws(
-      () => hostsOf({ allowed: ['pce.example.com', entry] }),
-      { name: 'StartupError', message: `MCP_ALLOWED_PCE_HOSTS: '${entry}' is no host` },
-      entry,
-    )
-})
+t.test(
+  'an entry of MCP_ALLOWED_PCE_HOSTS that is not a host stops the start, and never opens the choice',
+  async (t) => {
+    for (const entry of ['*.example.com', '.example.com', '-pce.example.com', 'pce.example.com:x'])
+      t.throws(
+        () => hostsOf({ allowed: ['pce.example.com', entry] }),
+        { name: 'StartupError', message: `MCP_ALLOWED_PCE_HOSTS: '${entry}' is not a host` },
+        entry,
+      )
+  },
+)
 
-t.test('ports of other services are no place of a PCE, but by the word of the operator', async (t) => {
+t.test('ports of other services are refused for a PCE unless the operator allows them', async (t) => {
   const { admit } = hostsOf()
   for (const port of [443, 1024, 8443, 65_535]) t.same(admit('pce.example.com', port), { host: 'pce.example.com' })
   for (const port of [1, 22, 25, 80, 1023])
-    partial(t, admit('pce.example.com', port), { problem: `no PCE is at port ${port}: it is 443, or 1024 and above` })
+    partial(t, admit('pce.example.com', port), {
+      problem: `port ${port} is not allowed for a PCE: use 443, or 1024 and above`,
+    })
   for (const allowed of [
     ['pce.example.com:444', 'pce.example.com'],
     ['pce.example.com', 'pce.example.com:444'],
   ]) {
     const named = hostsOf({ allowed })
     t.same(named.admit('pce.example.com', 444), { host: 'pce.example.com' })
-    partial(t, named.admit('pce.example.com', 22), { problem: /no PCE is at port 22/ })
+    partial(t, named.admit('pce.example.com', 22), { problem: /port 22 is not allowed for a PCE/ })
   }
   for (const [host, named] of [
     ['pce.example.com', 'pce.example.com:444'],
     ['fd00::1', '[fd00::1]:444'],
   ] as const) {
     const refused = hostsOf({ allowed: [host] }).admit(host, 444)
-    const problem = `no PCE is at port 444: it is 443, or 1024 and above, unless MCP_ALLOWED_PCE_HOSTS has ${named}`
+    const problem = `port 444 is not allowed for a PCE: use 443, or 1024 and above, unless MCP_ALLOWED_PCE_HOSTS has ${named}`
     t.same(refused, { problem })
     t.same(hostsOf({ allowed: [named] }).admit(host, 444), { host }, 'which is true')
   }
@@ -444,21 +449,31 @@ t.test('MCP_ALLOWED_PCE_HOSTS narrows the choice to its entries', async (t) => {
     ['::ffff:127.0.0.1', 7443],
     ['pce.localhost', 5],
   ] as const)
-    partial(t, hosts.admit(host, port), { problem: /only takes PCE\.example\.com|only takes pce\.example\.com/ }, host)
-  partial(t, hosts.admit('http://localhost', 5), { problem: /only https/ }, 'plain http never')
+    partial(t, hosts.admit(host, port), { problem: /only accepts pce\.example\.com/ }, host)
+  partial(t, hosts.admit('http://localhost', 5), { problem: /over https/ }, 'plain http never')
 
   t.equal(await hosts.inspect('localhost', 5), null, 'a loopback host that is named is admitted')
   partial(t, await connectTo(hosts, 'localhost', 5), { error: null })
   hosts.guard('localhost', 5).checkPeer('127.0.0.1')
   const rebound = await connectTo(hosts, 'pce.example.com')
-  partial(t, rebound.error, { message: /leads to a loopback address/ }, 'which opens no other name to loopback')
+  partial(t, rebound.error, { message: /resolves to a loopback address/ }, 'which opens no other name to loopback')
   for (const address of ['169.254.169.254', '0.0.0.0', '224.0.0.1', '100.64.0.1', '::ffff:169.254.169.254']) {
     const elsewhere = hostsOf({ allowed: ['localhost', address], resolve: names([address]).resolve })
-    partial(t, (await connectTo(elsewhere, 'localhost')).error, { message: /leads to/ }, `nor the name to ${address}`)
-    partial(t, elsewhere.admit(address, 443), { problem: /no place/ }, 'nor can an entry admit anything else')
+    partial(
+      t,
+      (await connectTo(elsewhere, 'localhost')).error,
+      { message: /resolves to/ },
+      `nor the name to ${address}`,
+    )
+    partial(
+      t,
+      elsewhere.admit(address, 443),
+      { problem: /not allowed for a PCE/ },
+      'nor can an entry admit anything else',
+    )
   }
   partial(t, hostsOf({ allowed: ['a.example', 'b', 'c', 'd', 'e', 'f'] }).admit('x.example', 1), {
-    problem: /only takes a\.example, b, c, d, e and others$/,
+    problem: /only accepts a\.example, b, c, d, e and others$/,
   })
 })
 
@@ -482,7 +497,7 @@ t.test('names', async (t) => {
     partial(
       t,
       await connectTo(hosts, 'pce.example.com'),
-      { error: { name: 'RefusedAddress', code: undefined, message: /leads to a loopback address/ }, found: [] },
+      { error: { name: 'RefusedAddress', code: undefined, message: /resolves to a loopback address/ }, found: [] },
       'rebound when it is used',
     )
     partial(t, await connectTo(hosts, 'pce.example.com'), {
@@ -501,8 +516,8 @@ t.test('names', async (t) => {
       ['9.9.9.9', 'fe80::1%eth0'],
     ]) {
       const some = hostsOf({ resolve: names(mixed).resolve })
-      partial(t, (await connectTo(some, 'pce.example.com')).error, { message: /leads to/ }, mixed.join())
-      t.match(await some.inspect('pce.example.com', 443), /leads to/)
+      partial(t, (await connectTo(some, 'pce.example.com')).error, { message: /resolves to/ }, mixed.join())
+      t.match(await some.inspect('pce.example.com', 443), /resolves to/)
     }
   })
 
@@ -526,7 +541,7 @@ t.test('names', async (t) => {
   await t.test('the peer is looked at once more', async (t) => {
     const { checkPeer } = hostsOf().guard('pce.example.com', 443)
     for (const address of ['127.0.0.1', '::1', '::ffff:127.0.0.1', '169.254.169.254', 'fe80::1%eth0', ''])
-      t.throws(() => checkPeer(address), /no place for a PCE/, address)
+      t.throws(() => checkPeer(address), /not allowed for a PCE/, address)
     for (const address of ['10.0.0.1', '9.9.9.9', '::ffff:10.0.0.1', 'fd00::1'])
       t.doesNotThrow(() => checkPeer(address), address)
   })

@@ -389,12 +389,15 @@ t.test('the rule about hosts holds at every connection, not only at the registra
   })
   partial(t, await narrowed.call(ann, 'get-labels'), {
     error: 'pce_unreachable',
-    message: /does not connect to the PCE that you registered: this server only takes pce\.example\.com/,
+    message: /does not connect to the PCE that you registered: this server only accepts pce\.example\.com/,
     hint: `Register another at ${PUBLIC_URL}/setup.`,
   })
   partial(t, await narrowed.call(ann, STATUS), { registered: true, pce_host: 'localhost' })
   const guarded = await startUserService(t, { pki, file: lenient.path, userPce: { allowedHosts: [] } })
-  partial(t, await guarded.call(ann, 'get-labels'), { error: 'pce_unreachable', message: /this machine is no place/ })
+  partial(t, await guarded.call(ann, 'get-labels'), {
+    error: 'pce_unreachable',
+    message: /this machine is not allowed/,
+  })
   const ours = await startUserService(t, {
     pki,
     file: lenient.path,

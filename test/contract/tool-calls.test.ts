@@ -92,7 +92,7 @@ t.test('arguments that break the schema', async (t) => {
   )
   t.equal(seen.writes, 0, 'the handler never ran')
   partial(t, textOf(await call('leak', { x: 1 })).problems, [
-    { path: '/x', message: 'unknown argument; none are taken here' },
+    { path: '/x', message: 'unknown argument; none are accepted here' },
   ])
 
   t.same((await call('echo')).result.structuredContent, { text: 'nothing' }, 'defaults are filled in')

@@ -144,7 +144,7 @@ t.test('a keystore that is not its own stops it, and stays as it is', async (t) 
     },
     { why: 'half a file', env: { MCP_KEYSTORE_PATH: torn }, line: `${at(torn)} ${damaged}` },
     { why: 'pages of something else', env: { MCP_KEYSTORE_PATH: spoilt }, line: `${at(spoilt)} ${damaged}` },
-    { why: 'a text', env: { MCP_KEYSTORE_PATH: text }, line: `${at(text)} is no SQLite file` },
+    { why: 'a text', env: { MCP_KEYSTORE_PATH: text }, line: `${at(text)} is not an SQLite file` },
     {
       why: 'nothing in it',
       env: { MCP_KEYSTORE_PATH: empty },
@@ -270,7 +270,7 @@ t.test('the key of the keystore is changed beside running servers', async (t) =>
   partial(t, done, {
     code: 0,
     stdout: '',
-    stderr: /^2 rewrapped with MCP_KEK, 1 were already, 0 can be opened with neither key\n/,
+    stderr: /^2 rewrapped with MCP_KEK, 1 already were, 0 can be opened with neither key\n/,
   })
   for (const token of people) await works(second.target, token)
   t.match((await rewrap(both)).stderr, /^0 rewrapped with MCP_KEK, 3 were already/, 'again: nothing to do')

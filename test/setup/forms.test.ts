@@ -62,7 +62,7 @@ t.test('a key that the PCE does not take is a warning, not a loss', async (t) =>
   const { body } = await alice.get('/setup')
   t.match(
     body,
-    /class="notice warning" role="alert"[^]*stored, but the PCE could not be used[^]*does not accept the API key/,
+    /class="notice warning" role="alert"[^]*stored, but they could not be used with the PCE[^]*does not accept the API key/,
   )
   t.notMatch(body, 'SECRET-CANARY')
 })
@@ -95,14 +95,18 @@ t.test('what is wrong stands beside its field, in words, and nothing comes back'
       { ...good, pce_host: 'https://user:pw@pce.example.org/path' },
       { 'pce-host': /^.{10,}\.$/ },
     ],
-    ['a check that is no choice', { ...good, tls_verify: 'maybe' }, { 'tls-verify': /Choose one of the two\./ }],
+    [
+      'a check that is no choice',
+      { ...good, tls_verify: 'maybe' },
+      { 'tls-verify': /Choose one of the two options\./ },
+    ],
     ['a check that is not offered', { ...good, tls_verify: 'false' }, { 'tls-verify': /operator does not allow/ }],
     ['a name that is too long', { ...good, label: 'x'.repeat(101) }, { label: /At most 100 characters\./ }],
-    ['a key with a colon', { ...good, api_key: 'api_key:secret' }, { 'api-key': /no colon/ }],
+    ['a key with a colon', { ...good, api_key: 'api_key:secret' }, { 'api-key': /contains no colon/ }],
     [
       'much at once',
       { ...good, pce_host: '127.0.0.1.', pce_org_id: '0', api_key: 'a:b' },
-      { 'pce-org-id': /whole number/, 'api-key': /no colon/ },
+      { 'pce-org-id': /whole number/, 'api-key': /contains no colon/ },
     ],
   ]
   for (const [what, fields, expected] of cases) {
@@ -177,7 +181,7 @@ t.test('removing', async (t) => {
   await alice.submit('/setup', good)
   t.equal((await alice.submit('/setup/remove')).statusCode, 303)
   partial(t, await statusOf(), { registered: false })
-  t.match((await alice.get('/setup')).body, /credentials are removed[^]*Nothing yet/)
+  t.match((await alice.get('/setup')).body, /credentials have been removed[^]*Nothing yet/)
   t.equal((await alice.submit('/setup/remove')).statusCode, 303, 'twice is no error')
   t.match((await alice.get('/setup')).body, /no credentials to remove/)
   t.equal(audit.filter(({ tool, phase }) => tool === 'delete-pce-credentials' && phase === 'outcome').length, 2)

@@ -174,7 +174,7 @@ t.test('answers that let nobody in', async (t) => {
   for (const [what, person] of Object.entries(badTokens)) {
     const answer = await logIn(service, { person })
     await expectRefusal(`an access token ${what}`, answer)
-    t.match(answer.body, /its access token is not accepted here[^]*The operator must know: /)
+    t.match(answer.body, /this server does not accept the access token[^]*Tell the operator: /)
   }
 
   const answers: Record<string, Partial<Pick<Service['provider'], 'answer' | 'idToken'>>> = {

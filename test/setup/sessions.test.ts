@@ -85,7 +85,7 @@ t.test('it ends 15 minutes after the login, however busy the person is', async (
   clock.offset += MINUTE
   const late = await alice.post('/setup', { ...token, ...good })
   t.equal(late.statusCode, 401, 'after 15 its form is not taken')
-  t.match(late.body, /the login is over/)
+  t.match(late.body, /your login has expired/)
   t.equal((await alice.get('/setup')).headers.location, '/setup/login', 'and the page asks for a login')
 })
 

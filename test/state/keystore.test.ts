@@ -38,7 +38,7 @@ const unfinished = (path: string, left: number) => ({
     `The last change of MCP_KEK is not finished in the keystore '${path}': ` +
     (left > 0
       ? `${left} of its records need a key that is neither MCP_KEK nor MCP_KEK_PREVIOUS. `
-      : 'no record needs the key before any more, but a server that still has it may write one. ') +
+      : 'no record needs the old key any more, but a server that still has it may write one. ') +
     'Set both keys of that change, run svc-mcp-http rewrap-keystore, and only then change the key again',
 })
 
@@ -292,7 +292,7 @@ t.test('the key is changed: both keys open, rewrapping moves all to the new one'
   t.strictSame(report, {
     ok: true,
     lines: [
-      '448 rewrapped with MCP_KEK, 1 were already, 1 can be opened with neither key',
+      '448 rewrapped with MCP_KEK, 1 already were, 1 can be opened with neither key',
       'WARNING: the owners of those must register their PCE credentials again',
       'MCP_KEK_PREVIOUS is no longer needed: restart the servers without it',
     ],
@@ -406,7 +406,7 @@ t.test(
     const report = await rewrapKeystore({ path, kek: NEXT, previousKek: KEK })
     t.equal(
       report.lines[0],
-      `${left} rewrapped with MCP_KEK, ${owners.length - left} were already, 0 can be opened with neither key`,
+      `${left} rewrapped with MCP_KEK, ${owners.length - left} already were, 0 can be opened with neither key`,
     )
     const alone = await open(t, path, NEXT)
     for (const owner of owners) t.equal((await alone.keystore.find(owner))?.open().apiSecret, owner.sub)
@@ -551,7 +551,7 @@ t.test('a file that is no keystore stops the start under its own variable', asyn
   writeFileSync(path, 'x'.repeat(10_000))
   const error = await open(t, path).catch((error: Error) => error)
   t.type(error, StartupError)
-  partial(t, error, { message: `MCP_KEYSTORE_PATH '${path}' is no SQLite file` })
+  partial(t, error, { message: `MCP_KEYSTORE_PATH '${path}' is not an SQLite file` })
 })
 
 t.test('the keystore behaves as a map would, over restarts and changes of the key', async (t) => {

@@ -209,7 +209,7 @@ t.test('whatever the umask, every file is 0600 and every new directory 0700', as
     partial(
       t,
       worker.said,
-      [{ warning: /was not there and has been created/ }, { ready: true }],
+      [{ warning: /did not exist and has been created/ }, { ready: true }],
       'and there was nothing else to warn of',
     )
     t.equal(worker.said.length, 2)

@@ -71,9 +71,9 @@ t.test('a file that cannot be trusted stops the start in one line, and is left a
   const pages = statSync(good).size / 4096
   const damaged = 'is damaged: restore it from a backup, or move it away to start anew'
   const cases: [what: string, make: (path: string) => void, says: RegExp | string][] = [
-    ['text', (path) => writeFileSync(path, `${CANARY}\n`.repeat(1000)), 'is no SQLite file'],
-    ['a few bytes', (path) => writeFileSync(path, 'canary'), 'is no SQLite file'],
-    ['zeros', (path) => writeFileSync(path, Buffer.alloc(8192)), 'is no SQLite file'],
+    ['text', (path) => writeFileSync(path, `${CANARY}\n`.repeat(1000)), 'is not an SQLite file'],
+    ['a few bytes', (path) => writeFileSync(path, 'canary'), 'is not an SQLite file'],
+    ['zeros', (path) => writeFileSync(path, Buffer.alloc(8192)), 'is not an SQLite file'],
     ['empty', (path) => writeFileSync(path, ''), 'is empty: restore it from a backup, or move it away to start anew'],
     ['truncated to half', (path) => truncateTo(path, Math.floor(pages / 2) * 4096), damaged],
     ['truncated by a few bytes', (path) => truncateTo(path, pages * 4096 - 10), damaged],
@@ -107,7 +107,7 @@ t.test('a file that cannot be trusted stops the start in one line, and is left a
       (path) => symlinkSync('/nowhere', path),
       'is a symbolic link: give the path of the file itself',
     ],
-    ['a pipe', (path) => execFileSync('mkfifo', [path]), 'is no regular file'],
+    ['a pipe', (path) => execFileSync('mkfifo', [path]), 'is not a regular file'],
     [
       'gone, but for its log',
       (path) => writeFileSync(`${path}-wal`, CANARY),
@@ -180,7 +180,7 @@ t.test(
     const path = join(directoryOf(t), 'state.db')
     await makeFile(path)
     execFileSync('chown', ['12345', path])
-    t.equal(refusalOf(path), `MCP_STATE_PATH '${path}' belongs to user 12345, not to user 0 who runs this server`)
+    t.equal(refusalOf(path), `MCP_STATE_PATH '${path}' belongs to user 12345, not to user 0, who runs this server`)
   },
 )
 
@@ -202,7 +202,7 @@ t.test('files open to others are closed to them, and a directory open to everybo
   t.equal((statSync(path).mode & 0o777).toString(8), '600')
   t.strictSame(warnings, [
     `MCP_STATE_PATH '${path}': '${path}' was open to others (mode 664) and is 600 now`,
-    `MCP_STATE_PATH '${path}' lies in a directory that everybody may write to: they could replace the file`,
+    `MCP_STATE_PATH '${path}' is in a directory that anybody may write to: they could replace the file`,
   ])
   chmodSync(directory, 0o1777)
   t.strictSame(open(t, path).warnings, [], 'in a sticky directory nobody can')

@@ -121,7 +121,7 @@ t.test('what is wrong is said beside its field, and nothing is stored', async (t
     ['pce_host', '', /empty/],
     ['pce_host', 'http://localhost', /https/],
     ['pce_host', 'localhost/api', /path/],
-    ['pce_host', '169.254.169.254', /only takes localhost/],
+    ['pce_host', '169.254.169.254', /only accepts localhost/],
     ['pce_port', 0, /1 to 65535/],
     ['pce_port', 65_536, /1 to 65535/],
     ['pce_port', 1.5, /integer/],
@@ -182,7 +182,7 @@ t.test('the guard of hosts stands before everything else', async (t) => {
   for (const host of ['127.0.0.1', '0x7f.1', '[::1]', 'localhost', '169.254.169.254', '[::ffff:a9fe:a9fe]']) {
     partial(t, await call(ann, REGISTER, to(host)), {
       error: 'invalid_argument',
-      problems: [{ path: '/pce_host', message: /no place for a PCE/ }],
+      problems: [{ path: '/pce_host', message: /not allowed for a PCE/ }],
     })
   }
   t.same(names.asked, [], 'literals are judged without a name service')
@@ -191,7 +191,7 @@ t.test('the guard of hosts stands before everything else', async (t) => {
     partial(
       t,
       answer,
-      { error: 'invalid_argument', problems: [{ path: '/pce_host', message: /the name of the PCE leads to/ }] },
+      { error: 'invalid_argument', problems: [{ path: '/pce_host', message: /the name of the PCE resolves to/ }] },
       host,
     )
   }
@@ -202,11 +202,11 @@ t.test('the guard of hosts stands before everything else', async (t) => {
     status: 'ok',
     connection: { ok: false, error: { code: 'pce_unreachable' } },
   })
-  t.match(log.join('\n'), /leads to a loopback address/, 'the log says why the try went wrong')
+  t.match(log.join('\n'), /resolves to a loopback address/, 'the log says why the try went wrong')
   partial(t, await call(bob, 'get-labels'), {
     error: 'pce_unreachable',
     reason: 'ADDRESS_REFUSED',
-    message: /the name of the PCE leads to a loopback address, which is no place for a PCE/,
+    message: /the name of the PCE resolves to a loopback address, which is not allowed for a PCE/,
   })
   t.equal(stranger.connections, 0, 'nobody was connected to')
 

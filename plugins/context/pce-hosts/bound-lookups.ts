@@ -6,13 +6,13 @@ export type Resolve = (hostname: string, options: LookupAllOptions) => Promise<r
 export interface Patience {
   /** How long this one waits, in milliseconds. */
   patienceMs?: number
-  /** How old an answer may be that stands in for one that has to wait for its turn, in milliseconds. Default 0: there is none. */
+  /** The greatest age of an old answer that replaces one still waiting its turn, in milliseconds. Default 0: none does. */
   oldestMs?: number
 }
 
 type BoundResolve = (...asked: [...Parameters<Resolve>, Patience?]) => ReturnType<Resolve>
 
-/** The code of the Error by which nobody has answered in the time. */
+/** The code of the Error for a look-up that took too long. */
 export const TIME_UP = 'ETIMEOUT'
 
 /**
@@ -22,7 +22,7 @@ export const TIME_UP = 'ETIMEOUT'
 const MOST_AT_ONCE = 3
 /** Of those, for names that had no prompt answer when they were asked for last: anybody can make up any number of slow ones. */
 const MOST_NEW_AT_ONCE = 2
-/** The part of the patience that a prompt answer takes at most, and after which an old one stands in. */
+/** The share of the patience that a prompt answer takes at most; after it an old answer is used. */
 const PROMPT = 0.2
 
 /** A question to the name service, under way or waiting for its turn. */

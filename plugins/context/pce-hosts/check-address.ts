@@ -40,7 +40,7 @@ const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
  *
  * An IPv4 address inside an IPv6 one counts where such an address can lead to a host: mapped (RFC 4291) and NAT64 with the well-known
  * prefix (RFC 6052), by which networks without IPv4 reach the rest. The other forms (compatible, translated, 6to4, Teredo, ISATAP,
- * local NAT64) are tunnels whose far end nobody can see from here, and no PCE lives there: refused whatever they hold.
+ * local NAT64) are tunnels whose far end cannot be seen from here, and no PCE is there: refused whatever they hold.
  */
 export function checkAddress(address: string): RefusedKind | null {
   if (!ipaddr.isValid(address)) return RESERVED

@@ -25,20 +25,20 @@ interface Target {
 }
 
 export interface PceHosts {
-  /** The host in its one spelling, or why no PCE may be there. Asks nobody. */
+  /** The host in its canonical spelling, or why no PCE may be there. Makes no look-up. */
   readonly admit: (host: string, port: number) => { host: string } | HostProblem
   /**
-   * Why what the name leads to now is refused; null when it is not, and also when the name cannot be resolved: whoever connects finds
-   * that out. Makes no connection. What a proxy resolves is not looked at for a host that MCP_ALLOWED_PCE_HOSTS names: only the proxy
+   * Why the addresses of the name are refused now; null when they are not, and also when the name cannot be resolved: connecting will
+   * show that. Makes no connection. What a proxy resolves is not looked at for a host that MCP_ALLOWED_PCE_HOSTS names: only the proxy
    * may know it.
    *
    * @param patienceMs how long the name service is waited for; by default as everywhere.
-   * @throws {ToolError} (rejects) `pce_unreachable` where a proxy connects and the time is up: nobody else would look.
+   * @throws {ToolError} (rejects) `pce_unreachable` where a proxy connects and the time is up: nothing else would check.
    */
   readonly inspect: (host: string, port: number, patienceMs?: number) => Promise<string | null>
   /**
    * For the connections to an admitted host: the lookup resolves and checks every address at each new connection, so that a name
-   * that leads elsewhere by then (DNS rebinding) leads nowhere; the peer is checked once more when it stands.
+   * that leads elsewhere by then (DNS rebinding) leads nowhere; the peer is checked once more when the connection is up.
    */
   readonly guard: (host: string, port: number) => { lookup: LookupFunction; checkPeer: (address: string) => void }
 }
@@ -94,10 +94,12 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
     if (port > 0 && port < FIRST_USER_PORT && port !== HTTPS_PORT && entry?.port !== port) {
       const named = `${isIPv6(target.host) ? `[${target.host}]` : target.host}:${port}`
       const unless = entry === undefined ? '' : `, unless MCP_ALLOWED_PCE_HOSTS has ${named}`
-      return { problem: `no PCE is at port ${port}: it is ${HTTPS_PORT}, or ${FIRST_USER_PORT} and above${unless}` }
+      return {
+        problem: `port ${port} is not allowed for a PCE: use ${HTTPS_PORT}, or ${FIRST_USER_PORT} and above${unless}`,
+      }
     }
     const kind = parsed.isAddress ? problemOf(target, target.host) : refusedName(target)
-    return kind === null ? { host: target.host } : { problem: `${kind} is no place for a PCE` }
+    return kind === null ? { host: target.host } : { problem: `${kind} is not allowed for a PCE` }
   }
 
   /** Names that lead to this machine by their definition (RFC 6761, 6.3), whatever a name service says. */
@@ -150,12 +152,12 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
 class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
   constructor(kind: string) {
-    super(`the name of the PCE leads to ${kind}, which is no place for a PCE`)
+    super(`the name of the PCE resolves to ${kind}, which is not allowed for a PCE`)
   }
 }
 
 function notLookedUp(): ToolError {
-  const message = 'The name of the PCE could not be looked up in time, so it is not known where it leads.'
+  const message = 'The name of the PCE could not be resolved in time, so it is not known where it leads.'
   return new ToolError('pce_unreachable', message, {}, { hint: 'Nothing was changed. Repeat the call shortly.' })
 }
 
@@ -178,7 +180,7 @@ function answer(
 function readEntry(text: string): Entry {
   const [, port] = /^(?:[^:]*|\[.*\]):(\d+)$/.exec(text) ?? []
   const parsed = parsePceHost(text, Number(port ?? 0))
-  if ('problem' in parsed) throw new StartupError(`MCP_ALLOWED_PCE_HOSTS: '${text}' is no host`)
+  if ('problem' in parsed) throw new StartupError(`MCP_ALLOWED_PCE_HOSTS: '${text}' is not a host`)
   return { host: parsed.host, port: port === undefined ? null : Number(port) }
 }
 
@@ -189,5 +191,5 @@ function isLoopback(host: string): boolean {
 function notAllowed(entries: readonly Entry[]): string {
   const shown = entries.slice(0, MOST_SHOWN).map(({ host, port }) => (port === null ? host : `${host} at port ${port}`))
   const more = entries.length > MOST_SHOWN ? ' and others' : ''
-  return `this server only takes ${shown.join(', ')}${more}`
+  return `this server only accepts ${shown.join(', ')}${more}`
 }

@@ -27,16 +27,16 @@ export function parsePceHost(text: string, port: number): PceHost | HostProblem 
   if (typed.length > LONGEST || /[\s\\%\p{Cc}]/u.test(typed)) return { problem: `not a host: ${EXAMPLE}` }
   const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+.-]*):\/\/)?(.*)$/is.exec(typed) ?? []
   if (scheme !== undefined && scheme.toLowerCase() !== 'https') {
-    return { problem: 'only https is spoken to a PCE: leave the scheme out' }
+    return { problem: 'a PCE is only reached over https: leave the scheme out' }
   }
   const authority = rest.replace(/\/$/, '')
   if (authority.includes('@')) return { problem: 'leave out user name and password' }
-  if (/[/?#]/.test(authority)) return { problem: 'leave out everything behind the host: path, query and fragment' }
+  if (/[/?#]/.test(authority)) return { problem: 'leave out everything after the host: path, query and fragment' }
   const [host, written] = splitPort(authority)
   const normal = normalise(host)
   const isOtherPort = written !== undefined && Number(written) !== port
   if ('problem' in normal || !isOtherPort) return normal
-  return { problem: 'it names another port than pce_port: give the port there alone' }
+  return { problem: 'its port differs from pce_port: give the port only there' }
 }
 
 /** Host and port as written; an IPv6 address without brackets has no port. */
