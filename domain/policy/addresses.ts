@@ -6,7 +6,7 @@ import { unknown, type Answer } from './three-valued.js'
 /**
  * What an address is to segmentation. private: used inside organisations, never routed on the internet. special: one host, a
  * group or nobody. public: all others. Addresses reserved for documentation or for the future are public too: nothing says that
- * they are local, and a control must not pass because of one.
+ * they are local, and a control must not pass because of one (P61).
  */
 export type AddressClass = 'public' | 'private' | 'special'
 

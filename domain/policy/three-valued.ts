@@ -8,6 +8,7 @@ export const UNDECIDED = {
   enforcement: 'an enforcement mode that is not known',
   essential: 'protocols that VENs keep open',
   exclusion: 'exclusions from all workloads',
+  hidden: 'PCE decisions that do not tell which end made them',
   icmp_type: 'ICMP types',
   inverted: 'rules for all addresses but some',
   ip_list: 'IP lists that could not be read',

@@ -1,7 +1,6 @@
-import ipaddr from 'ipaddr.js'
 import { applicationId, type Application } from '../traffic/applications.js'
 import { tellingLists, type FlowEnd } from '../traffic/flow-ends.js'
-import { isAddress } from '../inventory/match-addresses.js'
+import { classifyAddress } from '../policy/addresses.js'
 import type { InboundFlow, OutboundFlow } from './discover-flows.js'
 import type { Effect } from './judge-flow.js'
 
@@ -102,10 +101,8 @@ function describe(source: FlowEnd): Omit<OtherSource, keyof Peer> {
 function kindOf({ workload, labels, ip }: FlowEnd, lists: readonly string[]): SourceKind {
   if (labels.app !== undefined || labels.env !== undefined) return 'half_labelled'
   if (workload !== null) return 'unlabelled_workload'
-  return lists.length > 0 ? 'ip_list' : isPublic(ip) ? 'internet' : 'unknown_ip'
+  return lists.length > 0 ? 'ip_list' : ip !== null && classifyAddress(ip) === 'public' ? 'internet' : 'unknown_ip'
 }
-
-const isPublic = (ip: string | null) => ip !== null && isAddress(ip) && ipaddr.process(ip).range() === 'unicast'
 
 const portOf = (
   { port, proto, connections, decision }: Pick<OutboundFlow, 'port' | 'proto' | 'connections' | 'decision'>,

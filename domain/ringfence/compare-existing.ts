@@ -1,8 +1,21 @@
+import type { Label } from '../../schemas/pce/label.js'
 import type { Actor, DenyRule, IngressService, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import { toDraftHref } from '../inventory/parse-href.js'
-import { anyOf } from '../policy/answers.js'
-import type { DenyReach, Known, Need } from './reach.js'
-import { coversServices, matchServices } from '../policy/match-service.js'
+import type { Families } from '../policy/addresses.js'
+import { isInForce, type PolicyCatalog } from '../policy/load-snapshot.js'
+import { coversEveryService, coversServices } from '../policy/match-services.js'
+
+/** The draft that the rules of an existing ringfence are read with. */
+type Known = Pick<PolicyCatalog, 'keyOf' | 'serviceOf' | 'isAllServices' | 'isAnyList' | 'familiesOf'>
+
+/** A remote application with its labels. */
+export interface Remote {
+  app: Label
+  env: Label
+}
+
+/** The part of a ringfence that a rule is for; null is the rule inside the application. */
+export type Need = Remote | null
 
 /** Href of an existing rule that does all of a need; of a rule that does only part of it, the reason. */
 export interface Existing {
@@ -11,8 +24,8 @@ export interface Existing {
   shortOf(needs: readonly Need[]): { href: string; reason: string }[]
   /** Href of a deny rule that does all of what is asked. */
   coveringDeny(consumers: readonly Actor[], services: readonly IngressService[]): string | undefined
-  /** Its deny rules in force, override denies apart. */
-  denies: DenyReach[]
+  /** Deny rules in force, override denies apart, that are for something else than everything from outside to the application. */
+  otherDenies: string[]
   /** Some deny rule in force is for everything from outside. */
   deniesAllInbound: boolean
   overrideDenies: string[]
@@ -21,7 +34,7 @@ export interface Existing {
 /** Reads the rules of an existing rule set, whose scope is the application; of none, nothing is covered. */
 export function readExisting(ruleSet: Pick<RuleSet, 'rules' | 'deny_rules'> | null, known: Known): Existing {
   const rules = (ruleSet?.rules ?? []).map((rule) => ({ rule, reason: narrownessOf(rule, known) }))
-  const inForce = (ruleSet?.deny_rules ?? []).filter((rule) => rule.enabled && rule.update_type !== 'delete')
+  const inForce = (ruleSet?.deny_rules ?? []).filter(isInForce)
   const regular = inForce.filter(({ override }) => override !== true)
   const plain = regular.filter(isPlainDeny)
   return {
@@ -36,58 +49,38 @@ export function readExisting(ruleSet: Pick<RuleSet, 'rules' | 'deny_rules'> | nu
       plain.find(
         (rule) =>
           consumers.every((actor) => rule.consumers.some((own) => isSameActor(own, actor))) &&
-          coversServices(rule.ingress_services, services, known.allServices),
+          coversServices(rule.ingress_services, services, known) === 'yes',
       )?.href,
-    denies: regular.map((rule) => reachOf(rule, known)),
+    otherDenies: regular.filter((rule) => !isForEverybody(rule, known)).map(({ href }) => href),
     deniesAllInbound: plain.some(
       (rule) =>
-        coversServices(rule.ingress_services, [{ href: known.allServices }], known.allServices) &&
+        coversEveryService(rule.ingress_services, known) === 'yes' &&
         rule.consumers.some((actor) => actor.actors === 'ams' || anyListOf(actor, known)?.ipv4 === 'yes'),
     ),
     overrideDenies: inForce.filter(({ override }) => override === true).map(({ href }) => href),
   }
 }
 
-/** Whom a deny rule concerns. What it has beside the plain parts makes that unclear, and then anything may be denied. */
-export function reachOf(
-  rule: Pick<DenyRule, 'consumers' | 'providers' | 'ingress_services' | 'unscoped_consumers'>,
-  known: Known,
-): DenyReach {
-  const lists = rule.consumers.flatMap((actor) => anyListOf(actor, known) ?? [])
-  const ams = rule.consumers.some(({ actors }) => actors === 'ams')
-  return {
-    ams,
-    ipv4: anyOf(lists.map(({ ipv4 }) => ipv4)),
-    ipv6: anyOf(lists.map(({ ipv6 }) => ipv6)),
-    isUnclear:
-      !isPlainDeny(rule) ||
-      rule.consumers.some((actor) => actor.actors !== 'ams' && anyListOf(actor, known) === undefined),
-    services: matchServices(rule.ingress_services, known.findService),
-  }
-}
-
 /** Why an allow rule does less than a rule of a ringfence for the same consumers; null when it does as much. */
-function narrownessOf(rule: Rule, { allServices, keyOf }: Known): string | null {
+function narrownessOf(rule: Rule, known: Known): string | null {
   if (!rule.enabled) return 'it is disabled'
   if (rule.update_type === 'delete') return 'its deletion is pending'
-  if (!coversServices(rule.ingress_services, [{ href: allServices }], allServices))
-    return 'it covers some services only'
+  if (coversEveryService(rule.ingress_services, known) !== 'yes') return 'it covers some services only'
   if (!rule.providers.some(({ actors }) => actors === 'ams')) return 'its providers are not all workloads of the scope'
   if ([...rule.providers, ...rule.consumers].some(({ exclusion }) => exclusion === true)) return 'it excludes labels'
   if ((rule.egress_services?.length ?? 0) > 0) return 'it is for some programs only'
   if ((rule.consuming_security_principals?.length ?? 0) > 0) return 'it is for some users only'
   const { resolve_labels_as: resolved } = rule as Partial<Rule>
   if (resolved !== undefined && !(resolved.providers.includes('workloads') && resolved.consumers.includes('workloads')))
-    return 'its labels do not stand for workloads'
-  if (!rule.providers.every(isWidening)) return 'something else stands in its providers'
+    return 'its labels stand for something other than workloads'
+  if (!rule.providers.every(isWidening)) return 'its providers hold something else'
   if (!rule.consumers.some(({ actors }) => actors === 'ams')) {
-    if (rule.consumers.some(({ label_group: group }) => group !== undefined))
-      return 'a label group stands in its consumers'
+    if (rule.consumers.some(({ label_group: group }) => group !== undefined)) return 'its consumers hold a label group'
     // A label of another key narrows what the labels of the application select.
-    if (rule.consumers.some(({ label }) => label !== undefined && !APPLICATION.has(keyOf(label.href) ?? '')))
+    if (rule.consumers.some(({ label }) => label !== undefined && !APPLICATION.has(known.keyOf(label.href) ?? '')))
       return 'further labels narrow its consumers'
   }
-  if (!rule.consumers.every(isWidening)) return 'something else stands in its consumers'
+  if (!rule.consumers.every(isWidening)) return 'its consumers hold something else'
   if (!isPlain(rule) || rule.stateless === true || rule.sec_connect === true || rule.machine_auth === true)
     return 'it has further conditions'
   return null
@@ -136,8 +129,11 @@ const isPlainDeny = (rule: Pick<DenyRule, 'consumers' | 'providers' | 'unscoped_
   (rule.egress_services?.length ?? 0) === 0 &&
   isPlain(rule)
 
-const anyListOf = ({ ip_list: list }: Actor, { anyLists }: Known) =>
-  list === undefined ? undefined : anyLists.get(toDraftHref(list.href))
+const isForEverybody = (rule: DenyRule, known: Known) =>
+  isPlainDeny(rule) && rule.consumers.every((actor) => actor.actors === 'ams' || anyListOf(actor, known) !== undefined)
+
+const anyListOf = ({ ip_list: list }: Actor, { isAnyList, familiesOf }: Known): Families | undefined =>
+  list !== undefined && isAnyList(list.href) ? familiesOf(list.href) : undefined
 
 const isSameActor = (a: Actor, b: Actor) =>
   b.actors === undefined

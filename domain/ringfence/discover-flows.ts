@@ -8,7 +8,7 @@ import { groupRows } from '../traffic/group-rows.js'
 import { createFlowReader, type FlowsRead } from '../traffic/read-flows.js'
 import type { LabelIndex } from '../inventory/load-labels.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
-import type { EndMode } from './reach.js'
+import type { EndMode } from './judge-flow.js'
 
 /** Inbound traffic that nothing in a plan tells apart. */
 export interface InboundFlow {

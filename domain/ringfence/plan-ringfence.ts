@@ -1,8 +1,10 @@
+import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { Actor, IngressService } from '../../schemas/pce/rule-set.js'
-import { applicationId, type Application } from '../traffic/applications.js'
-import type { LabelIndex } from '../inventory/load-labels.js'
 import type { RuleArguments } from '../drafts/plan-rules.js'
+import type { LabelIndex } from '../inventory/load-labels.js'
+import { isUnknown, type Reason } from '../policy/three-valued.js'
+import { applicationId, type Application } from '../traffic/applications.js'
 import {
   collectDestinations,
   collectSources,
@@ -10,17 +12,17 @@ import {
   type RemoteApplication,
   type Sources,
 } from './collect-peers.js'
-import { reachOf, type Existing } from './compare-existing.js'
-import type { Need, Known, AddressRules } from './reach.js'
+import type { Existing, Need, Remote } from './compare-existing.js'
 import type { Discovery, InboundFlow } from './discover-flows.js'
-import { findRemotes, labelsOf, type Coverage } from './find-remotes.js'
+import { findLostOutbound, type LostOutbound } from './find-lost-outbound.js'
 import { judgeFlow } from './judge-flow.js'
-import { findLostOutbound, type LostOutbound } from './lost-outbound.js'
-import type { OtherRules } from './read-others.js'
+import type { Surroundings } from './read-surroundings.js'
 
 /** The rules of a ringfence, in the order in which they are written: what allows comes before what denies. */
 export const RULE_TYPES = ['intra-scope', 'extra-scope allow (inbound)', 'deny (block all inbound)'] as const
 export type RingfenceRuleType = (typeof RULE_TYPES)[number]
+
+export type Coverage = 'already_allowed' | 'newly_allowed'
 
 /** One rule of the ringfence; `remote` is whom an extra-scope rule is for. */
 export interface RingfenceRule {
@@ -57,9 +59,9 @@ export interface PlanInput {
   /** The deny rule that is asked for; null unless the ringfence is selective. */
   deny: { consumers: Actor[]; services: IngressService[] } | null
   existing: Existing
-  known: Known
-  elsewhere: AddressRules
-  others: Pick<OtherRules, 'judge' | 'pending'>
+  /** Href of All Services. */
+  allServices: string
+  surroundings: Pick<Surroundings, 'judge' | 'pending'>
 }
 
 /** Everything a ringfence will do, and to whom. Nothing here asks the PCE. */
@@ -73,11 +75,13 @@ export interface RingfencePlan {
   destinations: RemoteApplication[]
   /** What the workloads of the application drop once they are in full enforcement. */
   lostOutbound: LostOutbound
+  /** Why what is possibly_cut is undecided, with the number of connections that it concerns. */
+  undecided: ReadonlyMap<Reason, number>
 }
 
 /** Plans a ringfence (T15). Throws label_not_found for a source whose labels are not in the label list. */
 export function planRingfence(input: PlanInput): RingfencePlan {
-  const { application, labels, discovery, deny, existing, known } = input
+  const { application, labels, discovery, deny, existing, surroundings } = input
   const [app, env] = application
   const own = { app: app.value, env: env.value }
   const newRules: NewRule[] = []
@@ -87,7 +91,7 @@ export function planRingfence(input: PlanInput): RingfencePlan {
     else standingRules.push({ ...rule, href: standing, ...(need !== undefined && { need }) })
     return standing === undefined ? ('new' as const) : ('existing' as const)
   }
-  const allow = { providers: ['ams'], ingress_services: [{ href: known.allServices }] }
+  const allow = { providers: ['ams'], ingress_services: [{ href: input.allServices }] }
 
   place(
     { type: 'intra-scope' },
@@ -125,24 +129,23 @@ export function planRingfence(input: PlanInput): RingfencePlan {
 
   const isCovered = ({ application: source }: InboundFlow) =>
     source !== null && (isSameApplication(source, own) || states.get(applicationId(source))?.rule !== 'none')
-  const reach = {
-    selective: deny !== null,
-    denies: [...existing.denies, ...newDenyOf(input)],
-    elsewhere: input.elsewhere,
-    hasPending: input.others.pending.length > 0,
-  }
-  const sources = collectSources(discovery.inbound, (flow) =>
-    judgeFlow(
+  const asked = { selective: deny !== null, hasPending: surroundings.pending.length > 0 }
+  const undecided = new Map<Reason, number>()
+  const sources = collectSources(discovery.inbound, (flow) => {
+    const verdict = judgeFlow(
       {
         ...flow,
-        source: { isWorkload: flow.source.workload !== null, mode: flow.sourceMode, ip: flow.source.ip },
+        source: flow.sourceMode,
         isOwn: flow.application !== null && isSameApplication(flow.application, own),
-        others: input.others.judge(flow.source, flow.port, flow.proto),
+        rules: surroundings.judge(flow.source, flow.port, flow.proto),
       },
       isCovered(flow),
-      reach,
-    ),
-  )
+      asked,
+    )
+    for (const reason of isUnknown(verdict.undecided) ? verdict.undecided.unknown : [])
+      undecided.set(reason, (undecided.get(reason) ?? 0) + flow.connections)
+    return verdict.effect
+  })
   return {
     newRules,
     standingRules,
@@ -154,13 +157,56 @@ export function planRingfence(input: PlanInput): RingfencePlan {
     sources,
     destinations: collectDestinations(discovery.outbound).filter((one) => !isSameApplication(one, own)),
     lostOutbound: findLostOutbound(discovery, own),
+    undecided,
   }
 }
 
-function newDenyOf({ deny, known }: PlanInput) {
-  if (deny === null) return []
-  const { consumers, services } = deny
-  return [
-    reachOf({ consumers, providers: [{ actors: 'ams' }], ingress_services: services, unscoped_consumers: true }, known),
-  ]
+/** An application that sends to the one at hand. */
+export interface FoundRemote {
+  remote: Application
+  /** Allowed: every flow of it is. */
+  coverage: Coverage
+  /** Some flow is allowed, but maybe only because no deny rule matches it yet. */
+  allowedByDefaultPossible: boolean
+}
+
+/** The applications among the sources, in the order of app, then env. */
+export function findRemotes(flows: Iterable<InboundFlow>, own: Application): FoundRemote[] {
+  const found = new Map<string, FoundRemote>()
+  for (const { application: remote, decision, destination, hasDraftRules } of flows) {
+    if (remote === null || isSameApplication(remote, own)) continue
+    const key = applicationId(remote)
+    const known = found.get(key) ?? { remote, coverage: 'already_allowed', allowedByDefaultPossible: false }
+    if (decision !== 'allowed') known.coverage = 'newly_allowed'
+    else if (destination === 'selective' && !hasDraftRules) known.allowedByDefaultPossible = true
+    found.set(key, known)
+  }
+  // By code unit, and the separator sorts before anything a value holds: app first, then env.
+  return [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, remote]) => remote)
+}
+
+/** The labels of a source. Throws label_not_found where the label list has none. */
+export function labelsOf({ app, env }: Application, labels: LabelIndex): Remote {
+  const [appLabel, envLabel] = [labels.find('app', app), labels.find('env', env)]
+  if (appLabel !== undefined && envLabel !== undefined) return { app: appLabel, env: envLabel }
+  const label = appLabel === undefined ? `app=${app}` : `env=${env}`
+  const text = `A source bears the label ${label}, which is not in the label list. Nothing was written.`
+  throw new ToolError('label_not_found', text, { label }, { hint: 'Labels may be changing; call again.' })
+}
+
+/** Why a ringfence is left without its deny rule for now. */
+export const DENY_WITHHELD =
+  'the inbound traffic was not read in full, so sources that have no allow rule yet would be cut unseen. Call again with a shorter lookback_days to complete it.'
+
+/**
+ * A plan without its new deny rule where the inbound query reached its row limit: a source that was not read has no rule and is
+ * not listed. What would be cut is still said of the whole ringfence. A deny rule that stands already is not concerned.
+ */
+export function withholdDeny(
+  plan: RingfencePlan,
+  { reads }: Pick<Discovery, 'reads'>,
+): { plan: RingfencePlan; denyWithheld: boolean } {
+  const newRules = plan.newRules.filter(({ need }) => need !== undefined)
+  const denyWithheld = reads.inbound.truncated && newRules.length < plan.newRules.length
+  return { plan: denyWithheld ? { ...plan, newRules } : plan, denyWithheld }
 }

@@ -1,26 +1,36 @@
+import type { PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
+import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Label } from '../../schemas/pce/label.js'
-import type { Actor, RuleSet } from '../../schemas/pce/rule-set.js'
+import type { Actor, IngressService, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { ToolContext } from '../call.js'
+import { planRules, type PlannedRule } from '../drafts/plan-rules.js'
+import { resolveIngressServices, toWireServices, type ServiceReferences } from '../drafts/resolve-services.js'
 import { countModes } from '../inventory/count-modes.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
+import { forgetLabels, type LabelIndex } from '../inventory/load-labels.js'
+import { toDraftHref } from '../inventory/parse-href.js'
+import { createPolicyLookups, type PolicyLookups } from '../inventory/policy-lookups.js'
+import { coverFamilies } from '../policy/addresses.js'
+import type { PolicySnapshot } from '../policy/load-snapshot.js'
+import { isUnknown } from '../policy/three-valued.js'
 import { lookbackWindow } from '../traffic/traffic-window.js'
-import { planRules, type PlannedRule } from '../drafts/plan-rules.js'
-import { createPolicyLookups } from '../inventory/policy-lookups.js'
-import type { ServiceReferences } from '../drafts/resolve-services.js'
 import { readExisting, type Existing } from './compare-existing.js'
-import type { Known } from './reach.js'
-import { discoverFlows, type Discovery } from './discover-flows.js'
-import { findAddressRules } from './find-address-rules.js'
-import { refuseRenamed, refuseRenamedSources } from './find-remotes.js'
-import { ringfenceName } from './find-ringfence.js'
-import { planRingfence, type RingfencePlan } from './plan-ringfence.js'
-import type { EstateRanking } from './rank-estate.js'
-import { resolveDenyServices } from './resolve-deny-services.js'
-import { readOthers, type OtherRules } from './read-others.js'
-import { denyConsumersOf, findOwnRuleSet, type DenyConsumer } from './read-policy.js'
-import type { Shared } from './share-reads.js'
-import { withholdDeny } from './withhold-deny.js'
+import { discoverFlows, type Discovery, type InboundFlow } from './discover-flows.js'
+import { findOwnRuleSet, ringfenceName } from './find-ringfence.js'
+import { planRingfence, withholdDeny, type RingfencePlan } from './plan-ringfence.js'
+import { readSurroundings, type Surroundings } from './read-surroundings.js'
+import type { EstateRanking, Shared } from './share-reads.js'
+
+export const DENY_CONSUMERS = ['any', 'ams', 'ams_and_any'] as const
+export type DenyConsumer = (typeof DENY_CONSUMERS)[number]
+
+/** The consumers of the deny rule. Without an Any list it is all workloads, which is not everybody: `mode` says what it became. */
+export function denyConsumersOf(asked: DenyConsumer, anyList: IpList | null): { mode: DenyConsumer; actors: Actor[] } {
+  const mode = anyList === null ? 'ams' : asked
+  const list = anyList === null || mode === 'ams' ? [] : [{ ip_list: { href: toDraftHref(anyList.href) } }]
+  return { mode, actors: mode === 'any' ? list : [{ actors: 'ams' }, ...list] }
+}
 
 /** What a caller may choose about one ringfence. */
 export interface RingfenceOptions {
@@ -49,12 +59,12 @@ export interface Prepared {
   anyListIsIpv4Only: boolean
   /** It may hold less than every address. */
   isAnyListUnclear: boolean
-  others: Pick<OtherRules, 'pending' | 'unread'>
+  surroundings: Pick<Surroundings, 'pending' | 'unread'>
   discovery: Discovery
   /** Without the deny rule where that is withheld. */
   plan: RingfencePlan
   denyWithheld: boolean
-  known: Known
+  draft: PolicySnapshot
   /** Of `plan.newRules`, in their order. */
   rules: PlannedRule[]
   ranking: EstateRanking | string | null
@@ -88,12 +98,20 @@ export async function prepareRingfence(
     throw new ToolError('no_workloads', text)
   }
   const policy = await shared.policy()
-  const { known } = policy
+  const { draft, allServices } = policy
   const ruleSet = await findOwnRuleSet(ctx, application, name)
-  const existing = readExisting(ruleSet, known)
-  const denyServices = selective === true ? (asked ?? [{ href: known.allServices }]) : null
-  const deny = denyServices === null ? null : denyConsumersOf(options.deny_consumer ?? 'any', policy.anyList)
-  const others = await readOthers(ctx, policy, application, ruleSet)
+  const existing = readExisting(ruleSet, draft)
+  const [anyList] = draft.anyLists
+  const denyServices = selective === true ? (asked ?? [{ href: allServices }]) : null
+  const deny = denyServices === null ? null : denyConsumersOf(options.deny_consumer ?? 'any', anyList ?? null)
+  const planned = deny === null || denyServices === null ? null : { consumers: deny.actors, services: denyServices }
+  const surroundings = await readSurroundings(
+    ctx,
+    policy,
+    application,
+    ruleSet,
+    planned && { providers: [{ actors: 'ams' }], consumers: planned.consumers, ingress_services: planned.services },
+  )
   // In selective mode, "allowed" does not tell what goes on in full enforcement.
   const needsRules = selective !== true && [...modes.values()].includes('selective')
   const discovery = await discoverFlows(
@@ -110,15 +128,14 @@ export async function prepareRingfence(
     labels,
     discovery,
     skipAllowed: options.skip_allowed ?? false,
-    deny: deny === null || denyServices === null ? null : { consumers: deny.actors, services: denyServices },
+    deny: planned,
     existing,
-    known,
-    elsewhere: findAddressRules(policy.ruleSets, application, known),
-    others,
+    allServices,
+    surroundings,
   })
   const { plan, denyWithheld } = withholdDeny(complete, discovery)
   const losesApplications = deny === null && plan.lostOutbound.destinations.some((one) => one.application !== null)
-  const anyFamilies = [...known.anyLists.values()][0]
+  const anyFamilies = anyList && coverFamilies(anyList)
   return {
     application,
     options,
@@ -129,12 +146,12 @@ export async function prepareRingfence(
     existing,
     deny,
     anyListIsIpv4Only: anyFamilies?.ipv6 === 'no',
-    isAnyListUnclear: anyFamilies !== undefined && (anyFamilies.ipv4 !== 'yes' || anyFamilies.ipv6 === 'maybe'),
-    others,
+    isAnyListUnclear: anyFamilies !== undefined && (anyFamilies.ipv4 !== 'yes' || isUnknown(anyFamilies.ipv6)),
+    surroundings,
     discovery,
     plan,
     denyWithheld,
-    known,
+    draft,
     rules: await planRules(
       lookups,
       plan.newRules.map(({ asked }) => asked),
@@ -151,4 +168,49 @@ async function readWorkloads({ pce, signal }: Context, application: readonly Lab
     workloads: { total, managed: managed.total, enforcement_modes: managed.enforcement_modes },
     modes: new Map(items.map(({ href, enforcement_mode: mode }) => [href, mode ?? null])),
   }
+}
+
+/** The services of the deny rule as it is sent. Throws invalid_deny_service for whatever is wrong with them, with the `reason`. */
+async function resolveDenyServices(lookups: PolicyLookups, asked: ServiceReferences): Promise<IngressService[]> {
+  try {
+    return toWireServices(await resolveIngressServices(lookups, asked, { deny: true }))
+  } catch (error) {
+    if (!(error instanceof ToolError)) throw error
+    const text = error.message.replace(/^ingress_services: /u, '')
+    throw new ToolError('invalid_deny_service', `deny_service: ${text} Nothing was written.`, {
+      ...error.details,
+      ...(error.code !== 'invalid_ingress_services' && { reason: error.code }),
+    })
+  }
+}
+
+/** Throws label_not_found where a label that the caller named is another one by now. */
+function refuseRenamed(pce: PceClient, application: readonly Label[], labels: LabelIndex): void {
+  for (const { href, key, value } of application)
+    if (labels.get(href)?.value !== value) throw renamed(pce, `${key}=${value}`)
+}
+
+/**
+ * Throws label_not_found unless the labels that the rules will name are those that the sources bear: traffic names labels by
+ * value, and a label renamed since the list was read would let another application in.
+ */
+function refuseRenamedSources(pce: PceClient, flows: Iterable<InboundFlow>, labels: LabelIndex): void {
+  for (const { application, source } of flows) {
+    if (application === null) continue
+    for (const [key, value] of [
+      ['app', application.app],
+      ['env', application.env],
+    ] as const) {
+      const label = labels.find(key, value)
+      const href = source.labelHrefOf[key]
+      if (label === undefined || (href !== undefined && href !== label.href)) throw renamed(pce, `${key}=${value}`)
+    }
+  }
+}
+
+function renamed(pce: PceClient, label: string): ToolError {
+  // So that the next look at the labels is a fresh one.
+  forgetLabels(pce)
+  const text = `Labels changed meanwhile: ${label} is not the label it was. Nothing was written.`
+  return new ToolError('label_not_found', text, { label }, { hint: 'Call again.' })
 }

@@ -1,9 +1,14 @@
 import { PceError } from '../../pce-client/index.js'
 import type { ToolContext } from '../call.js'
-import { lookbackWindow } from '../traffic/traffic-window.js'
+import { collectAppGraph } from '../dependency-map/collect-app-graph.js'
+import { PRODUCTION_ENVS, rankInfrastructure, type InfrastructureRow } from '../dependency-map/rank-infrastructure.js'
 import { loadLabels, type LabelIndex } from '../inventory/load-labels.js'
-import { rankEstate, type EstateRanking } from './rank-estate.js'
-import { readDraftPolicy, type DraftPolicy } from './read-policy.js'
+import { KNOWN_DECISIONS } from '../traffic/applications.js'
+import { createFlowEncoder } from '../traffic/encode-flow.js'
+import { createFlowReader, type FlowsRead } from '../traffic/read-flows.js'
+import { workInTurns } from '../text/work-in-turns.js'
+import { lookbackWindow, type TrafficWindow } from '../traffic/traffic-window.js'
+import { readPolicy, type PolicyRead } from './read-surroundings.js'
 
 /** What the ringfences of one call share, each read when first asked for. */
 export interface Shared {
@@ -11,7 +16,7 @@ export interface Shared {
   labels(): Promise<LabelIndex>
   lookbackDays: number
   /** Read again with each new label list. */
-  policy(): Promise<DraftPolicy>
+  policy(): Promise<PolicyRead>
   /** A sentence in its place where the estate could not be ranked: that is advice, and no reason to fail. */
   ranking(): Promise<EstateRanking | string>
 }
@@ -20,7 +25,7 @@ type Context = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' 
 
 /** Everything that ringfences of one call have in common. */
 export function shareReads(ctx: Context, lookbackDays: number): Shared {
-  let policy: { labels: LabelIndex; read: Promise<DraftPolicy> } | undefined
+  let policy: { labels: LabelIndex; read: Promise<PolicyRead> } | undefined
   let ranking: Promise<EstateRanking | string> | undefined
   const window = lookbackWindow(ctx.now(), lookbackDays)
   const labels = () => loadLabels(ctx.pce, ctx)
@@ -29,7 +34,7 @@ export function shareReads(ctx: Context, lookbackDays: number): Shared {
     lookbackDays,
     async policy() {
       const index = await labels()
-      if (policy?.labels !== index) policy = { labels: index, read: readDraftPolicy(ctx, index) }
+      if (policy?.labels !== index) policy = { labels: index, read: readPolicy(ctx, index) }
       return policy.read.catch((error: unknown) => {
         // The next application asks again.
         policy = undefined
@@ -43,5 +48,38 @@ export function shareReads(ctx: Context, lookbackDays: number): Shared {
           if (!(error instanceof PceError) || ctx.signal.aborted) throw error
           return `The estate could not be ranked, so infrastructure services among the sources are not known: ${error.message}`
         })),
+  }
+}
+
+/** Every application of the estate by how much it is infrastructure to others. */
+export interface EstateRanking {
+  rows: InfrastructureRow[]
+  read: FlowsRead
+}
+
+/** The defaults of identify-infrastructure-services. */
+const OPTIONS = { minConnections: 1, productionEnvs: PRODUCTION_ENVS }
+
+/** Ranks the applications of the whole estate by the traffic of a window (T17). Throws what the reader throws. */
+async function rankEstate(
+  ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits'>,
+  labels: LabelIndex,
+  window: TrafficWindow,
+): Promise<EstateRanking> {
+  const encoder = createFlowEncoder(labels)
+  const graph = collectAppGraph(encoder)
+  const request = { name: 'mcp-ringfence-estate', window, decisions: KNOWN_DECISIONS }
+  const read = await createFlowReader(ctx, encoder)(request, graph.add)
+  const { rows } = await workInTurns(rankInfrastructure(graph.finish(), OPTIONS), ctx.signal)
+  return { rows, read }
+}
+
+/** The context with progress that goes on rising over several readers, each of which counts from zero. */
+export function reportRising<C extends Pick<ToolContext, 'progress'>>(ctx: C, prefix = ''): C {
+  let step = 0
+  return {
+    ...ctx,
+    progress: ({ message }) =>
+      ctx.progress({ progress: step++, ...(message !== undefined && { message: prefix + message }) }),
   }
 }

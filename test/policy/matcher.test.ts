@@ -14,7 +14,7 @@ import { matchRules, someWorkloadWith, type End, type RuleMatch } from '../../do
 import { UNDECIDED, isUnknown, type Answer, type Reason } from '../../domain/policy/three-valued.js'
 import { CATALOG, connection, LABELS, ruleSets, viewOf, type RandomEnd, type RandomFlow } from './random-policy.js'
 
-const RUNS = { numRuns: 3000, seed: 20261122 }
+const RUNS = { numRuns: 1500, seed: 20261122 }
 const KINDS: RuleKind[] = ['allow', 'deny', 'override_deny']
 const LABEL_BY_HREF = new Map(LABELS.map((label) => [label.href, label]))
 
@@ -93,7 +93,7 @@ t.test('wherever the matcher is definite, the simulator says the same', (t) => {
       ['yes', 'no', 'unknown'].map((answer) => seen.get(`${end} ${answer}`) ?? 0),
     ),
   )
-  t.ok(rarest > 30, `every answer is given often enough to be tested (${rarest})`)
+  t.ok(rarest > 15, `every answer is given often enough to be tested (${rarest})`)
   t.end()
 })
 

@@ -185,8 +185,8 @@ t.test('a scope that changes after all is the first thing said', async (t) => {
     return created
   }
   const done = await bench.ok('create-ringfence', PAY)
-  t.match(done.warnings[0], /^The rule set is not as it must be \(scopes\)/)
-  t.match(done.message, /not as it must be/)
+  t.match(done.warnings[0], /^The PCE stored the rule set differently \(scopes\)/)
+  t.match(done.message, /stored the rule set differently/)
 })
 
 t.test('inbound traffic that was not read in full leaves the deny rule out', async (t) => {
@@ -198,7 +198,7 @@ t.test('inbound traffic that was not read in full leaves the deny rule out', asy
   const done = await bench.ok('create-ringfence', { ...PAY, selective: true })
   t.same(posts(bench), ['rule_sets', 'sec_rules', 'sec_rules'])
   const again = await bench.ok('create-ringfence', { ...PAY, selective: true })
-  t.match(again.message, /has all allow rules already; nothing to write\. The deny rule is withheld/)
+  t.match(again.message, /already has all its allow rules; nothing to write\. The deny rule is withheld/)
   for (const answer of [plan, done, again]) {
     t.match(answer.deny_withheld, /shorter lookback_days/)
     t.match(answer.message, /The deny rule is withheld/)
@@ -230,7 +230,7 @@ t.test('without an Any list, that comes first', async (t) => {
   const none = { kind: 'status' as const, path: /draft\/ip_lists$/, times: 9, status: 200, body: [] }
   bench.simulator.faults.add(none)
   const done = await bench.ok('create-ringfence', { ...PAY, selective: true })
-  t.match(done.message, /There is no Any IP list, so the deny rule is for workloads only\.$/)
+  t.match(done.message, /There is no Any IP list, so the deny rule covers workloads only\.$/)
   t.match(done.warnings[0], /^The PCE has no Any IP list, so the deny rule falls back to ams\..*1 source seen/)
   t.equal(done.warnings.filter((text: string) => text.includes('deny_consumer ams')).length, 1)
   const asked = await bench.ok('create-ringfence', { ...PAY, selective: true, deny_consumer: 'ams', dry_run: true })

@@ -376,7 +376,7 @@ t.test('in a selective estate, allowed may mean that no deny rule matched', asyn
   )
   t.equal(plan.inbound_remote_apps[0].observed_ports[0].effect, 'allowed_by_other_rules')
   t.match(plan.warnings.join('\n'), /2 applications skipped as already allowed get no rule/)
-  t.match(plan.warnings.join('\n'), /1 of 1 managed workload are in selective mode already/)
+  t.match(plan.warnings.join('\n'), /1 of 1 managed workload are already in selective mode/)
 
   // Without draft decisions the rules themselves tell the two apart.
   bench.simulator.faults.add({ kind: 'status', path: /update_rules$/, times: 1, status: 403 })
@@ -412,7 +412,7 @@ t.test('the same call again writes nothing', async (t) => {
       t.same(bench.writes(), [])
       partial(t, again, {
         merged: true,
-        message: /has all of it already; nothing to write/,
+        message: /already has all its rules; nothing to write/,
         ruleset: { href: first.ruleset.href },
       })
       t.same(dryRun ? again.requests : again.ruleset.rules, [])
@@ -494,7 +494,7 @@ t.test('a wider rule that stands is enough, and a wider deny rule counts', async
     ['Inbound from pay (test)'],
   )
   t.equal(plan.has_deny_all_inbound, true)
-  t.match(plan.warnings.join('\n'), /covers all services already, which is more than deny_service asks for/)
+  t.match(plan.warnings.join('\n'), /already covers all services, which is more than deny_service asks for/)
   t.equal(plan.section_totals.would_be_cut, 8, 'so more than ssh is cut')
 })
 
@@ -511,8 +511,8 @@ t.test('override denies and odd deny rules in the rule set are said', async (t) 
     ],
   })
   const plan = await bench.ok('create-ringfence', { ...PAY, dry_run: true })
-  t.match(plan.warnings.join('\n'), /override deny rules, which beat all/)
-  t.match(plan.warnings.join('\n'), /other deny rules, whose reach is not judged/)
+  t.match(plan.warnings.join('\n'), /override deny rules, which beat all its allow rules: \S+deny_rules\/2\.$/m)
+  t.match(plan.warnings.join('\n'), /other deny rules, which are taken into account: \S+deny_rules\/1\.$/m)
   partial(
     t,
     plan.would_be_cut.find(({ source }: Json) => source === 'crm (prod)'),
@@ -593,7 +593,7 @@ t.test('what is dropped today stays cut, unless a pending rule of somebody else 
     { port: 80, proto: 6, connections: 1, policy_decision: 'blocked', effect: 'cut' },
   ])
   partial(t, plan.would_be_cut, [{ effect: 'cut', ports: ['22/tcp', '80/tcp'] }])
-  contains(t, plan.warnings[1], '1 of 1 managed workload are in full enforcement already')
+  contains(t, plan.warnings[1], '1 of 1 managed workload are already in full enforcement')
 })
 
 t.test('infrastructure services among the sources are named', async (t) => {

@@ -1,19 +1,24 @@
-import type { Limits } from '../../../schemas/config.js'
-import type { RingfenceAnswer } from '../../../schemas/ringfence.js'
-import { listDifferences } from '../../../domain/policy/compare-stored.js'
-import { countOf } from '../../../domain/text/count-of.js'
-import { describeReading, type Reading } from '../../../domain/traffic/read-flows.js'
+import { showResolved } from '../../../domain/drafts/plan-rule-change.js'
 import type { PlannedRule } from '../../../domain/drafts/plan-rules.js'
-import { showSections } from '../show-sections.js'
+import type { ResolvedService } from '../../../domain/drafts/resolve-services.js'
+import { toDraftHref } from '../../../domain/inventory/parse-href.js'
+import { protocolName } from '../../../domain/inventory/protocols.js'
+import { listDifferences } from '../../../domain/policy/compare-stored.js'
 import type { Peer } from '../../../domain/ringfence/collect-peers.js'
-import { describeDeny, describePlanned, describeRule, listRequests } from './describe-rules.js'
-import { describeGraves, gravesOf, warnGravely } from './grave-warnings.js'
-import { listCut, listInfrastructure } from './list-cut.js'
 import type { RingfenceRule } from '../../../domain/ringfence/plan-ringfence.js'
 import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
-import { warnOfPlan } from './warn-of-plan.js'
-import { DENY_WITHHELD } from '../../../domain/ringfence/withhold-deny.js'
-import type { RingfenceWritten } from '../../../domain/ringfence/write-ringfence.js'
+import { DENY_WITHHELD } from '../../../domain/ringfence/plan-ringfence.js'
+import { type RingfenceWritten, bodyOf } from '../../../domain/ringfence/write-ringfence.js'
+import { countOf } from '../../../domain/text/count-of.js'
+import { type Reading, describeReading } from '../../../domain/traffic/read-flows.js'
+import type { Limits } from '../../../schemas/config.js'
+import type { PlannedRequest } from '../../../schemas/dry-run.js'
+import type { Actor } from '../../../schemas/pce/rule-set.js'
+import type { RingfenceAnswer } from '../../../schemas/ringfence.js'
+import { showSections } from '../show-sections.js'
+import { describeDeviations, deviationsOf, warnOfDeviations } from './warn-of-ringfence.js'
+import { listCut, listInfrastructure } from './list-losses.js'
+import { warnOfPlan } from './warn-of-ringfence.js'
 
 /** Ports shown per peer. */
 const MOST_PORTS = { standard: 20, full: 200 }
@@ -48,16 +53,16 @@ export function showRingfence(
   const href = written?.href ?? prepared.ruleSet?.href
   const { inbound, outbound } = prepared.discovery.reads
   const truncation = describeTruncation({ inbound, outbound, ...(ranked !== null && { estate: ranked.read }) })
-  const graves = gravesOf(prepared, written)
+  const deviations = deviationsOf(prepared, written)
   const warnings = [
-    ...warnGravely(graves),
+    ...warnOfDeviations(deviations),
     ...(truncation.discovery_warning === undefined ? [] : [truncation.discovery_warning]),
     ...warnOfPlan(prepared, cut, infrastructure),
     ...(written?.stored?.warning === undefined ? [] : [written.stored.warning]),
   ]
   const shown = showSections(
     {
-      message: `${describeOutcome(prepared, written)}${describeGraves(graves)}`,
+      message: `${describeOutcome(prepared, written)}${describeDeviations(deviations)}`,
       ...(written === null && { dry_run: true }),
       ...describeOptions(prepared),
       merged: prepared.ruleSet !== null,
@@ -139,10 +144,51 @@ function describeCoverage({ plan, options }: Prepared) {
 function describeOutcome({ name, ruleSet, rules, denyWithheld }: Prepared, written: RingfenceWritten | null): string {
   const count = countOf(rules.length, 'rule')
   if (ruleSet !== null && rules.length === 0) {
-    const all = denyWithheld ? 'all allow rules' : 'all of it'
-    return `The rule set ${name} has ${all} already; nothing to write.`
+    const all = denyWithheld ? 'all its allow rules' : 'all its rules'
+    return `The rule set ${name} already has ${all}; nothing to write.`
   }
   const what = ruleSet === null ? `the rule set ${name} with ${count}` : `${count} to the rule set ${name}`
   if (written === null) return `Would ${ruleSet === null ? 'create' : 'add'} ${what} in draft.`
   return `${ruleSet === null ? 'Created' : 'Added'} ${what} in draft. It takes effect when provisioned.`
+}
+
+/** What a real run sends, in its order. */
+export function listRequests(prepared: Prepared, orgId: string): PlannedRequest[] {
+  const { ruleSet, name, rules } = prepared
+  const collection = `/orgs/${orgId}/sec_policy/draft/rule_sets`
+  const parent = ruleSet === null ? `${collection}/{id of ${name}}` : toDraftHref(ruleSet.href)
+  return [
+    ...(ruleSet === null ? [{ method: 'POST', path: collection, body: bodyOf(prepared) }] : []),
+    ...rules.map((rule) => ({ method: 'POST', path: `${parent}/${rule.collection}`, body: rule.body })),
+  ]
+}
+
+/** What a rule is for. */
+export const describeRule = ({ type, remote }: RingfenceRule) => ({ type, ...remote })
+
+/** A rule of the plan in words. */
+export function describePlanned({ body, consumers, providers, services }: PlannedRule) {
+  return {
+    description: body.description ?? '',
+    consumers: consumers.map(nameActor).join(', '),
+    providers: providers.map(nameActor).join(', '),
+    services: services.map(nameService).join(', '),
+  }
+}
+
+/** What only the deny rule says of itself. */
+export function describeDeny({ type }: RingfenceRule, { services }: PlannedRule, { deny }: Prepared) {
+  if (deny === null || type !== 'deny (block all inbound)') return {}
+  return { deny_consumer_mode: deny.mode, ingress_services_resolved: showResolved(services) }
+}
+
+function nameActor({ actors, label, ip_list: list }: Actor): string {
+  if (actors !== undefined) return 'All workloads'
+  return label === undefined ? (list?.name ?? list?.href ?? '') : `${label.key}=${label.value}`
+}
+
+function nameService(service: ResolvedService): string {
+  if ('service' in service) return service.service.name
+  const { port, to_port: toPort, proto } = service.ports
+  return `${port}${toPort === undefined ? '' : `-${toPort}`}/${protocolName(proto)}`
 }

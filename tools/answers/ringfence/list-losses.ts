@@ -8,7 +8,7 @@ import {
 } from '../../../domain/ringfence/collect-peers.js'
 import type { Effect } from '../../../domain/ringfence/judge-flow.js'
 import type { PlannedRemote, RingfencePlan } from '../../../domain/ringfence/plan-ringfence.js'
-import type { EstateRanking } from '../../../domain/ringfence/rank-estate.js'
+import type { EstateRanking } from '../../../domain/ringfence/share-reads.js'
 
 /** Effects that take traffic away or leave it blocked, worst first. */
 const LOSSES = ['blocked_by_override_deny', 'cut', 'possibly_cut'] as const satisfies readonly Effect[]

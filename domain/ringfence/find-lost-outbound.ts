@@ -1,7 +1,7 @@
 import { applicationId, type Application } from '../traffic/applications.js'
 import { isSameApplication, nameOf } from './collect-peers.js'
 import type { Discovery } from './discover-flows.js'
-import type { EndMode } from './reach.js'
+import type { EndMode } from './judge-flow.js'
 import { portName } from '../inventory/protocols.js'
 
 /** A destination that the application may no longer reach. */

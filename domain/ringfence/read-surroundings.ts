@@ -1,0 +1,209 @@
+import type { PceClient } from '../../pce-client/index.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { Label } from '../../schemas/pce/label.js'
+import type { DenyRule, RuleSet } from '../../schemas/pce/rule-set.js'
+import { ALL_SERVICES_NAME } from '../../schemas/pce/service.js'
+import type { LabelIndex } from '../inventory/load-labels.js'
+import { toDraftHref } from '../inventory/parse-href.js'
+import {
+  isPending,
+  loadSnapshot,
+  pendingHolders,
+  rulesInForce,
+  rulesOf,
+  withDenyRules,
+  type PolicySnapshot,
+  type RuleKind,
+} from '../policy/load-snapshot.js'
+import {
+  matchLabels,
+  matchRules,
+  someWorkloadWith,
+  type End,
+  type PlacedRule,
+  type RuleMatch,
+} from '../policy/match-rules.js'
+import { anyOf, unknown, type Answer } from '../policy/three-valued.js'
+
+interface Source {
+  pce: PceClient
+  signal: AbortSignal
+}
+
+/** The policy as the ringfences of one call see it. */
+export interface PolicyRead {
+  draft: PolicySnapshot
+  /** Draft href of the one All Services. */
+  allServices: string
+  /** What is in force; read when it is first asked for. */
+  readonly active: () => Promise<PolicySnapshot>
+}
+
+/** Reads the draft. Throws not_found where there is no All Services, ambiguous_name where there are several. */
+export async function readPolicy(source: Source, labels: LabelIndex): Promise<PolicyRead> {
+  const draft = await loadSnapshot(source, 'draft', labels)
+  const [all, ...others] = draft.allServices
+  if (all === undefined) throw new ToolError('not_found', `No service is named exactly "${ALL_SERVICES_NAME}".`)
+  if (others.length > 0) {
+    const text = `${draft.allServices.length} services are named "${ALL_SERVICES_NAME}". Nothing was written.`
+    const candidates = draft.allServices.map(({ href, name }) => ({ href, name }))
+    const hint = 'Rename or delete all but the one that the PCE came with.'
+    throw new ToolError('ambiguous_name', text, { kind: 'services', name: ALL_SERVICES_NAME, candidates }, { hint })
+  }
+  let active: Promise<PolicySnapshot> | undefined
+  return {
+    draft,
+    allServices: toDraftHref(all.href),
+    active: () => (active ??= loadSnapshot(source, 'active', labels)),
+  }
+}
+
+/** Answers of the ringfence's own rules, of all others in force, and of all others in draft. */
+export interface Versions {
+  own: Answer
+  active: Answer
+  draft: Answer
+}
+
+/** What the rules say of one flow. Each is asked only where it is needed. */
+export interface RuleAnswers {
+  /** Rules that are written to the destination. */
+  readonly atDestination: (kind: RuleKind) => Versions
+  /** Rules that are written to the source. */
+  readonly atSource: (kind: RuleKind) => Versions
+  /** An allow rule of any version lets the source in by its address. */
+  readonly byAddress: () => Answer
+  /** An allow rule of any version lets it out by the address of the destination. */
+  readonly toAddress: () => Answer
+}
+
+/** The policy around a ringfence, with its own rules. */
+export interface Surroundings {
+  readonly judge: (source: End, port: number | null, proto: number | null) => RuleAnswers
+  /** Names of what has changes that are not provisioned; they may be, with the ringfence or without. */
+  pending: string[]
+  /** Names of rule sets whose deny rules could not be read. */
+  unread: string[]
+}
+
+/** Rules as far as they are known in one version: rule sets whose scope may hold the application, and all others. */
+interface Around {
+  near: PolicySnapshot
+  far: readonly RuleSet[]
+}
+
+/**
+ * Reads the rules of all rule sets that may speak about what is sent to an application: in draft, and where anything is pending that
+ * may concern it as they are in force too. `own`: the rule set of the ringfence, where there is one; `deny`: the deny rule that it
+ * will have. Deny rules that cannot be read leave what they may concern undecided. Throws what the PCE client throws.
+ */
+export async function readSurroundings(
+  source: Source,
+  { draft: whole, active: readActive }: PolicyRead,
+  application: readonly Label[],
+  own: RuleSet | null,
+  deny: PlannedDeny | null,
+): Promise<Surroundings> {
+  const around = async (snapshot: PolicySnapshot): Promise<Around> => {
+    const { near, far } = divide(snapshot, application, own)
+    return { near: await withDenyRules(source, snapshot, near), far }
+  }
+  const draft = await around(whole)
+  const pending = pendingNames(draft, own)
+  const active = pending.length === 0 ? draft : await around(await readActive())
+  return {
+    judge: judgeByRules(draft, active, application, own, deny),
+    pending: [...new Set(pending)],
+    unread: [...new Set([draft, active])].flatMap(({ near }) =>
+      near.ruleSets.flatMap(({ href, name }) => (near.unread.has(toDraftHref(href)) ? [name] : [])),
+    ),
+  }
+}
+
+/** Rule sets but the ringfence's own, by whether their scope may hold the application. */
+export function divide(snapshot: PolicySnapshot, application: readonly Label[], own: RuleSet | null) {
+  const destination = someWorkloadWith(application)
+  const [near, far]: [RuleSet[], RuleSet[]] = [[], []]
+  for (const set of snapshot.ruleSets) {
+    if (toDraftHref(set.href) === own?.href) continue
+    const mayHold = set.scopes.some((scope) => matchLabels(scope, destination, snapshot) !== 'no')
+    ;(mayHold ? near : far).push(set)
+  }
+  return { near, far }
+}
+
+/** What is not provisioned and may concern the application: rule sets, boundaries, and objects that their rules name. */
+function pendingNames({ near, far }: Around, own: RuleSet | null): string[] {
+  // A scope that is being changed may have held the application.
+  const changed = [...pendingHolders(near), ...far.filter(isPending)].map(({ name }) => name)
+  const told = JSON.stringify([near.ruleSets, near.boundaries, own])
+  const objects = [...near.pendingObjects].flatMap(([href, name]) => (told.includes(`"${href}"`) ? [name] : []))
+  return [...changed, ...objects]
+}
+
+/** The deny rule of a ringfence that is yet to be written, from outside its scope. */
+export type PlannedDeny = Pick<DenyRule, 'providers' | 'consumers' | 'ingress_services'>
+
+/** Prepares both versions of the policy, and the ringfence itself, for the question what they say of a flow. */
+export function judgeByRules(
+  draft: Around,
+  active: Around,
+  application: readonly Label[],
+  own: RuleSet | null,
+  deny: PlannedDeny | null,
+): Surroundings['judge'] {
+  const destination = someWorkloadWith(application)
+  const scopes = [application.map((label) => ({ label }))]
+  const planned: PlacedRule[] = deny === null ? [] : [{ scopes, rule: { ...deny, unscoped_consumers: true } }]
+  const mine = matchKinds(
+    (kind) => [
+      ...(own === null ? [] : rulesOf(own, kind).map((rule) => ({ scopes: own.scopes, rule }))),
+      ...(kind === 'deny' ? planned : []),
+    ],
+    destination,
+    draft.near,
+  )
+  const prepare = ({ near, far }: Around) => ({
+    rules: matchKinds(
+      (kind) => [...rulesInForce(near, kind), ...rulesInForce({ ruleSets: far, boundaries: [] }, kind)],
+      destination,
+      near,
+    ),
+    isUnread: near.ruleSets.some(({ enabled, href }) => enabled && near.unread.has(toDraftHref(href))),
+  })
+  const drafted = prepare(draft)
+  const inForce = active === draft ? drafted : prepare(active)
+  return (from, port, proto) => {
+    const ask = (kind: RuleKind, end: keyof RuleMatch): Versions => {
+      const of = ({ rules, isUnread }: typeof inForce): Answer =>
+        anyOf([rules(kind)[end](from, port, proto), isUnread && kind !== 'allow' ? unknown('unread_rules') : 'no'])
+      const first = of(inForce)
+      return {
+        own: mine(kind)[end](from, port, proto),
+        active: first,
+        draft: inForce === drafted ? first : of(drafted),
+      }
+    }
+    const anyVersion = (end: keyof RuleMatch) => anyOf(Object.values(ask('allow', end)) as Answer[])
+    return {
+      atDestination: (kind) => ask(kind, 'atDestination'),
+      atSource: (kind) => ask(kind, 'atSource'),
+      byAddress: () => anyVersion('byAddress'),
+      toAddress: () => anyVersion('toAddress'),
+    }
+  }
+}
+
+/** The matcher of each kind of rule, made when it is first needed. */
+function matchKinds(
+  rules: (kind: RuleKind) => PlacedRule[],
+  destination: End,
+  snapshot: PolicySnapshot,
+): (kind: RuleKind) => RuleMatch {
+  const made = new Map<RuleKind, RuleMatch>()
+  return (kind) => {
+    const known = made.get(kind) ?? matchRules(rules(kind), destination, snapshot)
+    made.set(kind, known)
+    return known
+  }
+}

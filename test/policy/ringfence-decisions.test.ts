@@ -1,0 +1,290 @@
+/**
+ * The decision table of the ringfence against the simulator's evaluator, over random policies: what the table says will become of a
+ * flow is compared with what the simulator decides once the ringfence is in force, with and without the pending changes of others.
+ */
+import fc from 'fast-check'
+import t from 'tap'
+import type { Label } from '../../schemas/pce/label.js'
+import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { EnforcementMode, Workload } from '../../schemas/pce/workload.js'
+import type { Endpoint } from '../../pce-simulator/model.js'
+import { createEvaluator } from '../../pce-simulator/policy/evaluate.js'
+import type { Verdict } from '../../pce-simulator/policy/judge-end.js'
+import type { PolicySnapshot } from '../../domain/policy/load-snapshot.js'
+import { someWorkloadWith, type End } from '../../domain/policy/match-rules.js'
+import { isUnknown, UNDECIDED, type Reason } from '../../domain/policy/three-valued.js'
+import { DECISIONS, EFFECTS, judgeFlow, type EndMode } from '../../domain/ringfence/judge-flow.js'
+import { divide, judgeByRules } from '../../domain/ringfence/read-surroundings.js'
+import { CATALOG, connection, LABELS, ruleSets, viewOf, type RandomEnd } from './random-policy.js'
+
+const RUNS = { numRuns: 2500, seed: 20261122 }
+const LABEL_BY_HREF = new Map(LABELS.map((label) => [label.href, label]))
+const [PAY, , PROD] = LABELS as [Label, Label, Label]
+const APPLICATION = [PAY, PROD]
+const DRAFT = '/orgs/1/sec_policy/draft'
+const AMS = { actors: 'ams' as const }
+const ANY = { ip_list: { href: `${DRAFT}/ip_lists/1` } }
+const EVERYTHING = [{ href: `${DRAFT}/services/1` }]
+
+const MODES = ['idle', 'visibility_only', 'selective', 'full', 'none'] as const
+type Mode = (typeof MODES)[number]
+
+interface Case {
+  active: RuleSet[]
+  /** Rule sets that are pending: new, or about to be deleted. */
+  added: RuleSet[]
+  deleted: boolean
+  ends: { source: RandomEnd; destination: RandomEnd; flow: { port: number | null; proto: number } }
+  sourceMode: Mode
+  mode: Mode
+  selective: boolean
+  isCovered: boolean
+  denied: 'any' | 'ams' | 'both'
+  hasDraft: boolean
+}
+
+const cases: fc.Arbitrary<Case> = fc
+  .record({
+    active: ruleSets(0, 2),
+    added: fc.oneof({ weight: 2, arbitrary: fc.constant<RuleSet[]>([]) }, { weight: 1, arbitrary: ruleSets(1, 1) }),
+    deleted: fc.constantFrom(false, false, true),
+    ends: connection.filter(({ destination }) => destination.workload !== null),
+    sourceMode: fc.constantFrom(...MODES),
+    mode: fc.constantFrom(...MODES),
+    selective: fc.boolean(),
+    isCovered: fc.constantFrom(false, false, true),
+    denied: fc.constantFrom('any', 'ams', 'both'),
+    hasDraft: fc.constantFrom(true, true, false),
+  })
+  .map((one) => {
+    const role = one.ends.destination.labels.filter(({ key }) => key === 'role')
+    const numbered = one.added.map((set) => ({ ...set, href: `${set.href}9`, update_type: 'create' as const }))
+    return {
+      ...one,
+      added: numbered,
+      ends: { ...one.ends, destination: { ...one.ends.destination, labels: [...APPLICATION, ...role] } },
+    }
+  })
+
+const workloadOf = ({ workload, labels }: RandomEnd, mode: Mode): [string, Workload][] =>
+  workload === null
+    ? []
+    : [
+        [
+          workload,
+          {
+            href: workload,
+            hostname: workload,
+            managed: mode !== 'none',
+            enforcement_mode: mode === 'none' ? null : mode,
+            labels: labels.map(({ href }) => ({ href })),
+            interfaces: [],
+          } as unknown as Workload,
+        ],
+      ]
+
+const endpointOf = ({ workload, ip, fqdn }: RandomEnd): Endpoint =>
+  workload === null ? { ip, ...(fqdn !== null && { fqdn }) } : { workload, ip }
+
+/** What the simulator decides. */
+function decide(sets: readonly RuleSet[], { ends }: Case, sourceMode: Mode, mode: Mode): Verdict {
+  const workloads = new Map([...workloadOf(ends.source, sourceMode), ...workloadOf(ends.destination, mode)])
+  const { port, proto } = ends.flow
+  return createEvaluator(
+    viewOf(sets),
+    workloads,
+    LABEL_BY_HREF,
+  )({
+    src: endpointOf(ends.source),
+    dst: endpointOf(ends.destination),
+    service: { proto, ...(port !== null && { port }) },
+    flowDirection: 'inbound',
+  })
+}
+
+const modeOf = (end: RandomEnd, mode: Mode): EndMode => (end.workload === null ? 'none' : mode)
+
+const isApplication = ({ labels }: RandomEnd) => APPLICATION.every((label) => labels.includes(label))
+
+const draftOf = ({ active, added, deleted }: Case): RuleSet[] => [
+  ...active.map((set, at): RuleSet => (deleted && at === 0 ? { ...set, update_type: 'delete' } : set)),
+  ...added,
+]
+
+const consumersOf = { any: [ANY], ams: [AMS], both: [AMS, ANY] }
+const denyOf = ({ denied }: Case) => ({
+  providers: [AMS],
+  consumers: consumersOf[denied],
+  ingress_services: EVERYTHING,
+})
+
+/** The ringfence as it is written. */
+function ringfenceOf(one: Case, covered: boolean): RuleSet {
+  const href = `${DRAFT}/rule_sets/99`
+  const rule = {
+    enabled: true,
+    providers: [AMS],
+    ingress_services: EVERYTHING,
+    resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] },
+  }
+  const source = one.ends.source.labels.filter(({ key }) => key === 'app' || key === 'env').map((label) => ({ label }))
+  return {
+    href,
+    name: 'RF-pay-prod',
+    enabled: true,
+    scopes: [APPLICATION.map((label) => ({ label }))],
+    rules: [
+      { ...rule, href: `${href}/sec_rules/1`, consumers: [AMS] },
+      ...(covered && !isApplication(one.ends.source)
+        ? [{ ...rule, href: `${href}/sec_rules/2`, consumers: source, unscoped_consumers: true }]
+        : []),
+    ],
+    deny_rules: one.selective
+      ? [
+          {
+            ...denyOf(one),
+            href: `${href}/deny_rules/1`,
+            enabled: true,
+            unscoped_consumers: true,
+          },
+        ]
+      : [],
+  }
+}
+
+const snapshotOf = (sets: RuleSet[]): PolicySnapshot => ({
+  ...CATALOG,
+  version: 'draft',
+  ruleSets: sets,
+  boundaries: [],
+  unread: new Map(),
+  pendingObjects: new Map(),
+})
+
+function judge(one: Case) {
+  const { active, ends, sourceMode, mode, selective } = one
+  const draft = draftOf(one)
+  const [source, target] = [modeOf(ends.source, sourceMode), modeOf(ends.destination, mode)]
+  const isOwn = isApplication(ends.source)
+  const canCover = ['app', 'env'].every((key) => ends.source.labels.some((label) => label.key === key))
+  const covered = isOwn || (one.isCovered && canCover)
+  const before = decide(active, one, sourceMode, mode)
+  const drafted = decide(draft, one, sourceMode, mode)
+  const around = (sets: RuleSet[]) => {
+    const { near, far } = divide(snapshotOf(sets), APPLICATION, null)
+    return { near: snapshotOf(near), far }
+  }
+  const hasPending = one.added.length > 0 || (one.deleted && active.length > 0)
+  const inDraft = around(draft)
+  const rules = judgeByRules(
+    inDraft,
+    hasPending ? around(active) : inDraft,
+    APPLICATION,
+    null,
+    selective ? denyOf(one) : null,
+  )
+  const end: End = {
+    ...someWorkloadWith(ends.source.labels),
+    isSome: false,
+    workload: ends.source.workload,
+    ip: ends.source.ip,
+    fqdn: ends.source.fqdn,
+  }
+  const verdict = judgeFlow(
+    {
+      source,
+      destination: target,
+      ...ends.flow,
+      decision: before.decision,
+      draft: one.hasDraft ? drafted.draftDecision : null,
+      hasDraftRules: one.hasDraft && drafted.allowRules.length > 0,
+      isOwn,
+      rules: rules(end, ends.flow.port, ends.flow.proto),
+    },
+    covered,
+    { selective, hasPending },
+  )
+  const enforced = (now: Mode): EnforcementMode | 'none' =>
+    now === 'none' ? 'none' : now === 'full' || !selective ? 'full' : 'selective'
+  const fence = ringfenceOf(one, covered)
+  const after = [active, draft].map((sets) =>
+    decide([...sets, fence], one, isOwn ? enforced(sourceMode) : sourceMode, enforced(mode)),
+  )
+  return { verdict, after, before, drafted }
+}
+
+/** Whether what the simulator decides afterwards is what was said. */
+const KEPT: Record<(typeof EFFECTS)[number], (after: Verdict) => boolean> = {
+  // A source that enforces nothing may say that an override deny would block it.
+  allowed: ({ decision, decidedBy }) =>
+    decision === 'allowed' ||
+    decision === 'unknown' ||
+    (decision === 'potentially_blocked' && decidedBy === 'override_deny'),
+  allowed_by_other_rules: ({ decision }) => decision !== 'blocked',
+  not_affected: ({ decision }) => decision !== 'blocked',
+  possibly_cut: () => true,
+  cut: ({ decision }) => decision === 'blocked',
+  blocked_by_override_deny: ({ decision, decidedBy }) => decision === 'blocked' && decidedBy === 'override_deny',
+}
+
+t.test('what the table says of a flow comes true, whatever else is provisioned', (t) => {
+  const seen = new Map<string, number>(EFFECTS.map((effect) => [effect, 0]))
+  const details = fc.check(
+    fc.property(cases, (one) => {
+      const { verdict, after } = judge(one)
+      seen.set(verdict.effect, (seen.get(verdict.effect) ?? 0) + 1)
+      for (const then of after)
+        if (!KEPT[verdict.effect](then))
+          throw new Error(`${verdict.effect}, but it is ${then.decision} (${then.decidedBy})`)
+    }),
+    RUNS,
+  )
+  t.notOk(details.failed, fc.defaultReportMessage(details) ?? `held for ${details.numRuns} flows`)
+  t.ok(Math.min(...seen.values()) > 10, `every effect is given often enough to be tested: ${JSON.stringify([...seen])}`)
+  t.end()
+})
+
+/** What leaves the table no choice. Reasons that are not named here only come along with others. */
+const EXCUSES: Partial<Record<Reason, RegExp>> = {
+  address: /ip_lists\//,
+  domain_name: /ip_lists\/5"/,
+  exclusion: /"exclusion":true/,
+  selector: /container_host/,
+  virtual_service: /virtual_service/,
+  network: /non_brn/,
+  process: /services\/5"/,
+  user: /security_principals\/1/,
+  encryption: /"sec_connect":true/,
+  stateless: /"stateless":true/,
+  resolution: /virtual_services/,
+  label: /"label":/,
+  label_group: /label_groups\//,
+  workload: /"workload":/,
+  icmp_type: /services\/4"/,
+  pending: /"update_type":"(create|delete)"/,
+}
+
+t.test('a loss is only possible where the rules or what is pending leave no choice', (t) => {
+  const details = fc.check(
+    fc.property(cases, (one) => {
+      const { undecided } = judge(one).verdict
+      const reasons = isUnknown(undecided) ? undecided.unknown : []
+      const told = JSON.stringify([one.active, draftOf(one)])
+      if (reasons.length > 0 && !reasons.some((reason) => EXCUSES[reason]?.test(told) === true))
+        throw new Error(`undecided because of ${reasons.map((reason) => UNDECIDED[reason]).join(', ')}`)
+    }),
+    RUNS,
+  )
+  t.notOk(details.failed, fc.defaultReportMessage(details) ?? `held for ${details.numRuns} flows`)
+  t.end()
+})
+
+t.test('every row of the table can decide', (t) => {
+  const shadowed = DECISIONS.filter((row, at) =>
+    DECISIONS.slice(0, at).some((earlier) =>
+      Object.entries(earlier.when).every(([fact, is]) => row.when[fact as keyof typeof row.when] === is),
+    ),
+  )
+  t.same(shadowed, [], 'no row lies behind one that always decides first')
+  t.end()
+})

@@ -1,0 +1,251 @@
+import { toDraftHref } from '../../../domain/inventory/parse-href.js'
+import { UNDECIDED } from '../../../domain/policy/three-valued.js'
+import { isSameApplication } from '../../../domain/ringfence/collect-peers.js'
+import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
+import type { RingfenceDone } from '../../../domain/ringfence/run-batch.js'
+import { DENY_WITHHELD } from '../../../domain/ringfence/plan-ringfence.js'
+import type { RingfenceWritten } from '../../../domain/ringfence/write-ringfence.js'
+import { countOf } from '../../../domain/text/count-of.js'
+import type { Actor } from '../../../schemas/pce/rule-set.js'
+import type { CutSource, InfrastructureSource } from './list-losses.js'
+
+/** Where a ringfence differs from what was asked for, gravest first. */
+interface Deviations {
+  /** Fields of the stored rule set that differ from what was sent. */
+  changed: string[]
+  denyWithheld: boolean
+  /** Its own queries that reached the row limit. */
+  truncated: string[]
+  /** The deny rule names workloads because there is no Any list. */
+  fallback: boolean
+}
+
+/** Names a sentence lists at most. */
+const MOST_NAMED = 10
+
+export function deviationsOf(
+  { denyWithheld, discovery, deny, options }: Prepared,
+  written: RingfenceWritten | null,
+): Deviations {
+  const { inbound, outbound } = discovery.reads
+  return {
+    changed: (written?.stored?.differences ?? []).map(({ field }) => field),
+    denyWithheld,
+    truncated: Object.entries({ inbound, outbound }).flatMap(([name, { truncated }]) => (truncated ? [name] : [])),
+    fallback: deny !== null && deny.mode !== (options.deny_consumer ?? 'any'),
+  }
+}
+
+/** The warnings that come before all others. Whom the fallback lets in is left to the warnings of the plan. */
+export function warnOfDeviations({ changed, denyWithheld }: Deviations): string[] {
+  return [
+    changed.length > 0
+      ? `The PCE stored the rule set differently (${changed.join(', ')}), so its rules may apply to more than this application. Review it before provisioning.`
+      : '',
+    denyWithheld ? `The deny rule was left out: ${DENY_WITHHELD}` : '',
+  ].filter(Boolean)
+}
+
+/** What of that follows the first sentence of the message. */
+export const describeDeviations = ({ changed, denyWithheld, fallback }: Deviations): string =>
+  [
+    changed.length > 0 ? ' The PCE stored the rule set differently: see warnings.' : '',
+    denyWithheld ? ' The deny rule is withheld: inbound traffic was not read in full.' : '',
+    fallback ? ' There is no Any IP list, so the deny rule covers workloads only.' : '',
+  ].join('')
+
+/** The same for a whole batch, each once with all the applications it concerns: their own warnings may be trimmed. */
+export function warnOfBatch(done: readonly RingfenceDone[]): string[] {
+  const all = done.map(({ prepared, written }) => {
+    const [app, env] = prepared.application
+    return { name: `${app.value} (${env.value})`, deviations: deviationsOf(prepared, written) }
+  })
+  const say = (text: string, is: (deviations: Deviations) => boolean) => {
+    const names = all.flatMap(({ name, deviations }) => (is(deviations) ? [name] : []))
+    return names.length === 0 ? [] : [`${text} (${countOf(names.length, 'application')}): ${named(names)}.`]
+  }
+  return [
+    ...say('The PCE stored the rule set differently', ({ changed }) => changed.length > 0),
+    ...say('The deny rule was left out; call again with a shorter lookback_days', (one) => one.denyWithheld),
+    ...say('The row limit was reached, so sources that were not read get no rule', ({ truncated }) =>
+      truncated.includes('inbound'),
+    ),
+    ...say('There is no Any IP list, so the deny rule covers workloads only', ({ fallback }) => fallback),
+  ]
+}
+
+/** The first of them, and how many more there are. */
+export function named(names: readonly string[]): string {
+  const rest = names.length - MOST_NAMED
+  return `${names.slice(0, MOST_NAMED).join('; ')}${rest > 0 ? ` and ${rest} more` : ''}`
+}
+
+/** What to look at before this is written or provisioned; the gravest first. */
+export function warnOfPlan(
+  prepared: Prepared,
+  cut: readonly CutSource[],
+  infrastructure: readonly InfrastructureSource[],
+): string[] {
+  const { plan, existing, workloads, application, discovery, ranking, options } = prepared
+  const deny = prepared.deny !== null
+  const [app, env] = application
+  return [
+    workloads.total === 0
+      ? `no_workloads: no workload has the labels app=${app.value} and env=${env.value}; a real call would refuse.`
+      : '',
+    isFallback(prepared) ? fallback(prepared) : '',
+    describeLosses(prepared, cut),
+    cut.length > 0 ? describeEnforcement(prepared) : '',
+    lostNames(
+      infrastructure.filter(({ loses_traffic: loses }) => loses),
+      'Infrastructure services would lose traffic',
+    ),
+    lostNames(
+      infrastructure.filter(({ loses_traffic: loses }) => !loses),
+      'Infrastructure services are among the sources and stay allowed; check their rules first',
+    ),
+    existing.overrideDenies.length > 0
+      ? `The rule set has override deny rules, which beat all its allow rules: ${named(existing.overrideDenies)}.`
+      : '',
+    ...existing
+      .shortOf(plan.newRules.flatMap(({ need }) => (need === undefined ? [] : [need])))
+      .map(({ href, reason }) => `An existing rule does not count, because ${reason}: ${href}.`),
+    existing.otherDenies.length > 0
+      ? `The rule set already has other deny rules, which are taken into account: ${named(existing.otherDenies)}.`
+      : '',
+    deny && existing.deniesAllInbound && options.deny_service !== undefined
+      ? 'An existing deny rule already covers all services, which is more than deny_service asks for.'
+      : '',
+    describeWider(prepared),
+    isFallback(prepared) ? '' : fallback(prepared),
+    describeUndecided(prepared, cut),
+    describeOthers(prepared, cut),
+    plan.skippedAllowed.length > 0 && cut.some(({ kind }) => kind === 'application')
+      ? `${countOf(plan.skippedAllowed.length, 'application')} skipped as already allowed get no rule; those listed in would_be_cut may lose their traffic.`
+      : '',
+    plan.remotes.some(({ allowedByDefaultPossible }) => allowedByDefaultPossible)
+      ? 'In selective mode "allowed" may mean only that no deny rule matched (allowed_by_default_possible).'
+      : '',
+    deny ? '' : describeOutbound(prepared),
+    discovery.reads.inbound.draftUnavailable !== null
+      ? `The PCE gave no draft decisions (${discovery.reads.inbound.draftUnavailable}), so effects are judged from the rules alone.`
+      : '',
+    typeof ranking === 'string' ? ranking : '',
+  ].filter(Boolean)
+}
+
+function describeLosses({ deny }: Prepared, cut: readonly CutSource[]): string {
+  if (cut.length === 0) return ''
+  const kinds = [...new Set(cut.map(({ kind }) => kind))].map((kind) => {
+    return `${cut.filter((one) => one.kind === kind).length} ${kind}`
+  })
+  const connections = cut.reduce((sum, one) => sum + one.connections, 0)
+  const possible = cut.filter(({ effect }) => effect === 'possibly_cut').length
+  const when =
+    deny === null
+      ? 'once the workloads are in full enforcement'
+      : 'once this is provisioned and the workloads enforce it'
+  const unsure = possible > 0 ? `, ${possible} of them only possibly` : ''
+  return `${countOf(cut.length, 'source')} (${countOf(connections, 'connection')} in the window) would be cut ${when}${unsure}: ${kinds.join(', ')}. See would_be_cut.`
+}
+
+/** Whether the losses come with provisioning or only with another enforcement mode. */
+function describeEnforcement({ workloads, deny }: Prepared): string {
+  const { selective = 0, full = 0 } = workloads.enforcement_modes
+  const of = `of ${countOf(workloads.managed, 'managed workload')}`
+  if (deny !== null && selective > 0)
+    return `${selective} ${of} are already in selective mode, where the deny rule takes effect as soon as it is provisioned.`
+  if (full > 0) return `${full} ${of} are already in full enforcement, where whatever no rule allows is dropped today.`
+  return `None ${of} enforces this yet: nothing is dropped until their mode changes.`
+}
+
+/** A deny rule that stands may deny more sources than this call asks for. */
+function describeWider({ deny, ruleSet, plan }: Prepared): string {
+  const rule = ruleSet?.deny_rules?.find(({ href }) => plan.standingRules.some((one) => one.href === href))
+  if (deny === null || rule === undefined) return ''
+  const nameOf = ({ actors, ip_list: list }: Actor) => actors ?? toDraftHref(list?.href ?? '')
+  const asked = new Set(deny.actors.map(nameOf))
+  const more = rule.consumers.filter((actor) => !asked.has(nameOf(actor)))
+  if (more.length === 0) return ''
+  return `The existing deny rule denies more sources than deny_consumer ${deny.mode} asks for (${named(more.map((actor) => (actor.actors === 'ams' ? 'all workloads' : nameOf(actor) || 'others')))}): ${rule.href}.`
+}
+
+const isFallback = ({ deny, options }: Prepared) => deny !== null && deny.mode !== (options.deny_consumer ?? 'any')
+
+function fallback({ deny, options, anyListIsIpv4Only, isAnyListUnclear, plan }: Prepared): string {
+  if (deny === null) return ''
+  const { mode } = deny
+  const open = plan.sources.others.filter(
+    ({ kind, ports }) =>
+      kind !== 'unlabelled_workload' &&
+      kind !== 'half_labelled' &&
+      ports.some(({ effect }) => effect === 'not_affected'),
+  ).length
+  const missing =
+    mode !== (options.deny_consumer ?? 'any') ? 'The PCE has no Any IP list, so the deny rule falls back to ams. ' : ''
+  if (mode === 'ams')
+    return `${missing}deny_consumer ams denies workloads only: other addresses are still let in (${countOf(open, 'source')} seen). The rule is also written to every managed source.`
+  if (isAnyListUnclear)
+    return 'The Any IP list may not hold every address: the deny rule lets in whatever it leaves out.'
+  return anyListIsIpv4Only ? 'The Any IP list holds no IPv6, so the deny rule lets IPv6 addresses in.' : ''
+}
+
+/** Why losses are only possible, the reason that concerns most connections first. */
+function describeUndecided({ plan }: Prepared, cut: readonly CutSource[]): string {
+  if (plan.undecided.size === 0 || !cut.some(({ effect }) => effect === 'possibly_cut')) return ''
+  const reasons = [...plan.undecided].sort(([a, more], [b, less]) => less - more || (a < b ? -1 : 1))
+  return `What is possibly_cut could not be decided because of ${reasons.map(([reason]) => UNDECIDED[reason]).join('; ')}.`
+}
+
+/** What makes losses uncertain in the policy around the ringfence. */
+function describeOthers({ surroundings: { pending, unread } }: Prepared, cut: readonly CutSource[]): string {
+  const unclear = cut.some(({ effect }) => effect === 'possibly_cut')
+  return [
+    pending.length > 0 && unclear
+      ? `There are other changes that are not provisioned (${named(pending)}); what is possibly_cut may depend on them.`
+      : '',
+    unread.length > 0
+      ? `The deny rules of other rule sets could not be read (${named([...new Set(unread)])}); what they may deny counts as possibly_cut.`
+      : '',
+  ]
+    .filter(Boolean)
+    .join(' ')
+}
+
+const lostNames = (found: readonly InfrastructureSource[], text: string) =>
+  found.length === 0 ? '' : `${text}: ${named(found.map(({ app, env, tier }) => `${app} (${env}), ${tier}`))}.`
+
+/** Destinations and ports of each that the sentence names at most. */
+const MOST_DESTINATIONS = 5
+
+/** What a standard ringfence costs its own workloads in full enforcement; empty where that is nothing. */
+export function describeOutbound({ plan, ranking, discovery }: Prepared): string {
+  const { certain, byDefault, destinations } = plan.lostOutbound
+  if (destinations.length === 0) return ''
+  const rest = destinations.length - MOST_DESTINATIONS
+  const top = destinations.slice(0, MOST_DESTINATIONS).map(({ name, ports }) => {
+    const more = ports.length > MOST_DESTINATIONS ? ', …' : ''
+    return `${name} on ${ports.slice(0, MOST_DESTINATIONS).join(', ')}${more}`
+  })
+  const blind = discovery.reads.outbound.draftUnavailable !== null ? ' or by rules the PCE did not name' : ''
+  const selective =
+    byDefault > 0
+      ? `, ${certain === 0 ? 'all' : byDefault} of them allowed today only because selective mode lets out what nothing denies${blind}`
+      : ''
+  const ranked = ranking === null || typeof ranking === 'string' ? [] : ranking.rows
+  const infrastructure = destinations.filter(({ application }) =>
+    ranked.some(
+      (row) => row.tier !== 'Standard Application' && application !== null && isSameApplication(row, application),
+    ),
+  )
+  return [
+    `A ringfence has no outbound rules: in full enforcement the application's own workloads also drop outbound traffic that no rule allows (${countOf(certain + byDefault, 'connection')} in the window${selective}).`,
+    ` Busiest: ${top.join('; ')}${rest > 0 ? ` and ${rest} more` : ''}.`,
+    infrastructure.length > 0
+      ? ` Infrastructure services among them: ${infrastructure
+          .slice(0, MOST_DESTINATIONS)
+          .map(({ name }) => name)
+          .join(', ')}.`
+      : '',
+  ].join('')
+}
