@@ -29,7 +29,7 @@ const LOOPBACK = { host: '127.0.0.1', port: 8080 }
 const BANNER = [
   '*******************************************************************************',
   '*  WARNING: starting without auth (MCP_DEV_INSECURE=1).                       *',
-  '*  Anybody who reaches this port can read and change policy on the PCE.        *',
+  '*  Anyone who can reach this port can read and change policy on the PCE.      *',
   '*  Do not use this in production.                                             *',
   '*******************************************************************************',
 ]
@@ -37,8 +37,8 @@ const BANNER = [
 const HELP = `
 The configuration comes from the environment and from a .env file in the working directory:
   authenticated   MCP_PUBLIC_URL, MCP_OAUTH_ISSUER, MCP_OAUTH_JWKS_URL, MCP_OAUTH_AUDIENCE, MCP_CONFIRM_HMAC_KEY, and
-    per_user      MCP_KEK (the default mode: every user has a PCE key of their own)
-    shared        MCP_PCE_MODE=shared, PCE_HOST, API_KEY, API_SECRET (one PCE key for all)
+    per_user      MCP_KEK (the default: each user has a PCE key of their own)
+    shared        MCP_PCE_MODE=shared, PCE_HOST, API_KEY, API_SECRET (one PCE key for everyone)
   development     MCP_DEV_INSECURE=1: nobody is authenticated
 Secrets may come from files: MCP_KEK_FILE=/run/secrets/kek. docs/configuration.md lists every variable with its default.`
 
@@ -46,7 +46,7 @@ const program = new Command('svc-mcp-http')
   .description('MCP server for a policy compute engine, over Streamable HTTP at /mcp.')
   .version(readPackage().version)
   .option('--host <host>', 'address to listen on', LOOPBACK.host)
-  .option('--port <port>', 'port to listen on; 0 takes any free one', readPort, LOOPBACK.port)
+  .option('--port <port>', 'port to listen on; 0 picks a free one', readPort, LOOPBACK.port)
   .option('--socket <path>', 'listen on a Unix socket instead')
   .allowExcessArguments(false)
   .addHelpText('after', HELP)
@@ -54,7 +54,7 @@ const program = new Command('svc-mcp-http')
 program
   .command('rewrap-keystore')
   .description(
-    'Protect every stored PCE key with MCP_KEK instead of MCP_KEK_PREVIOUS. Safe to run beside running servers.',
+    'Re-encrypt every stored PCE key under MCP_KEK instead of MCP_KEK_PREVIOUS. Safe while servers are running.',
   )
   .allowExcessArguments(false)
   .action(rewrap)

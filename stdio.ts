@@ -23,8 +23,8 @@ const LAST_WORDS_MS = 300
 const HELP = `Usage: svc-mcp [--help | --version]
 
 MCP server for a policy compute engine, over standard input and output. An MCP client starts it.
-It needs PCE_HOST, API_KEY and API_SECRET in the environment or in a .env file of the working directory;
-PCE_PORT is 443 and PCE_ORG_ID is 1 unless set.
+It needs PCE_HOST, API_KEY and API_SECRET in the environment or in a .env file in the working directory;
+PCE_PORT defaults to 443 and PCE_ORG_ID to 1.
 `
 
 try {

@@ -5,7 +5,7 @@ export function renderTable(head: readonly string[], rows: readonly (readonly st
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
 }
 
-/** `text` with what stands between the two markers of `name` replaced. Throws Error where the markers are missing, twice or crossed. */
+/** Replaces what is between the two markers of `name`. Throws Error if they are missing, occur twice or are in the wrong order. */
 export function replaceSection(text: string, name: string, content: string): string {
   const begin = `<!-- BEGIN generated:${name} -->`
   const end = `<!-- END generated:${name} -->`

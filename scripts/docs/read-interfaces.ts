@@ -70,7 +70,7 @@ export function readInterface(sources: readonly ts.SourceFile[], name: string): 
   }
 }
 
-/** The list that stands in the docstring of a type: what each bullet is about, and what it says. */
+/** The list in the docstring of a type: the subject of each bullet, and what it says. */
 export function readBullets(sources: readonly ts.SourceFile[], name: string): { terms: string[]; text: string }[] {
   const [doc] = ts.getJSDocCommentsAndTags(find(sources, name, isNamedType)).filter(ts.isJSDoc)
   return (ts.getTextOfJSDocComment(doc?.comment) ?? '')

@@ -10,13 +10,13 @@ import {
   type PropertyDoc,
 } from './read-interfaces.js'
 
-/** What this client has beyond the specification; all its other methods are named there, in snake case. */
+/** Methods beyond the specification (S9), which names all others in snake case. */
 const ADDITIONS = new Set(['close', 'getPage', 'streamTrafficFlows'])
 
 /** The argument that every call takes last; explained once, above the tables. */
 const COMMON_ARGUMENT = 'RequestOptions'
 
-/** What stands between the markers of the page, by the markers' names. */
+/** The generated sections of the page, by the names of their markers. */
 export function renderClientSections(
   kinds: Readonly<Record<string, Kind>>,
   sources: readonly SourceFile[],
