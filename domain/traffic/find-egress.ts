@@ -188,9 +188,7 @@ function* rankProcesses(
 /**
  * Providers of all attributed destinations by number of processes; their processes in alphabetical order, unnamed ones left out.
  */
-function rankProviders(
-  groups: Grouping<{ provider: Attribution | null; process: string | null }>,
-): EgressProvider[] {
+function rankProviders(groups: Grouping<{ provider: Attribution | null; process: string | null }>): EgressProvider[] {
   const providers = new Map<Attribution, { connections: number; processes: string[] }>()
   for (let number = 0; number < groups.size; number++) {
     const provider = groups.value(number, 'provider')

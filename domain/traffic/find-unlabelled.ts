@@ -47,13 +47,14 @@ export interface UnlabelledPair extends UnlabelledTraffic {
   dst_name?: string
 }
 
-/**
- * How many rows have enough connections, the busiest of them, and how many distinct addresses all of them have on the unlabelled
- * side.
- */
+/** The busiest rows, and how many have enough connections in all. */
 interface UnlabelledList<T> {
   total: number
   rows: T[]
+}
+
+/** `distinctIps`: distinct addresses, where the PCE gives one, on the unlabelled side of all these rows. */
+interface UnlabelledPeers extends UnlabelledList<UnlabelledPeer> {
   distinctIps: number
 }
 
@@ -65,7 +66,7 @@ type ConnectionsBySection = Record<(typeof SECTIONS)[number], number>
 export interface UnlabelledTrafficFinder {
   add(row: FlowRow): void
   /** Sources, or destinations, without an app label whose peer has one. */
-  peers(side: Side, limit: number, minConnections: number): UnlabelledList<UnlabelledPeer>
+  peers(side: Side, limit: number, minConnections: number): UnlabelledPeers
   /** Traffic with an app label at neither end. */
   pairs(limit: number, minConnections: number): UnlabelledList<UnlabelledPair>
   /** Connections of all rows, by list. */
@@ -117,7 +118,6 @@ export function createUnlabelledTrafficFinder(encoder: FlowEncoder): UnlabelledT
       const { total, groups } = pairs.busiest(limit, minConnections)
       return {
         total,
-        distinctIps: pairs.distinct('src_ip', minConnections),
         rows: groups.map(({ keys: { src_ip: from, dst_ip: to, port, proto }, measures, parts }) => {
           const src = describeUnlabelled(parts.src.values())
           const dst = describeUnlabelled(parts.dst.values())

@@ -343,6 +343,7 @@ t.test('many destinations: twenty are named, all are counted, and the answer kee
   t.equal(scan.external_destinations.length, 20)
   t.strictSame(scan.external_destinations, [...scan.external_destinations].sort())
   t.ok(scan.external_destinations[0].startsWith('198.51.1.100 '), 'the busiest twenty')
+  t.equal((await bench.ok(TOOL)).findings.length, 50, 'fifty findings unless told otherwise')
 })
 
 /** A row as the PCE writes it; the simulator filters as the PCE does and adds no rules, so some are made by hand. */

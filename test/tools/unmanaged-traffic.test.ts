@@ -19,7 +19,12 @@ const ESTATE = handMade({
     vault: { ip: '10.0.0.7', labels: 'app=vault env=prod', mode: 'full' },
     open: { ip: '10.0.0.8', labels: 'app=open env=dev', mode: 'selective' },
   },
-  ipLists: { Corp: ['192.168.0.0/16'], Branch: ['192.168.5.0/24'], Elsewhere: ['172.16.0.0/12'] },
+  ipLists: {
+    Corp: ['192.168.0.0/16'],
+    Branch: ['192.168.5.0/24'],
+    Elsewhere: ['172.16.0.0/12'],
+    Boxes: ['10.0.0.5/32'],
+  },
   flows: [
     { from: '192.168.5.9', to: 'web', connections: 7 },
     { from: '203.0.113.5', to: 'web', connections: 3, process: '/usr/sbin/nginx' },
@@ -95,8 +100,10 @@ const SOURCES = [
   },
   {
     src_ip: '10.0.0.5',
+    // A workload, although an IP list contains it.
     kind: 'unlabelled_workload',
     hostname: 'box',
+    ip_lists: ['Boxes'],
     dst_app: 'shop',
     dst_env: 'prod',
     port: 22,
@@ -357,6 +364,7 @@ t.test('an answer that is too long shows fewer rows and says so', async (t) => {
   t.equal(answer.distinct_ips.sources, 300)
   t.ok(Buffer.byteLength(JSON.stringify(answer)) <= 20_000)
   t.ok(answer.unmanaged_sources.length >= 25 && answer.unmanaged_sources.length < 300)
+  t.equal((await bench.ok(TOOL)).unmanaged_sources.length, 50, 'fifty unless told otherwise')
   t.equal(answer.unmanaged_sources[0].connections, 300, 'the busiest come first')
   t.strictSame(answer.truncated_sections, ['unmanaged_sources'])
 })
@@ -443,7 +451,7 @@ t.test('an address that the PCE does not name is shown and is no address', (t) =
   partial(t, { total, distinctIps }, { total: 3, distinctIps: 2 })
   t.strictSame(rows.map(({ ip }) => ip).sort(), ['-', '192.0.2.1', '192.0.2.2'])
   const pairs = finder.pairs(50, 1)
-  partial(t, { total: pairs.total, distinctIps: pairs.distinctIps }, { total: 3, distinctIps: 2 })
+  t.equal(pairs.total, 3)
   t.strictSame(pairs.rows.map((row) => `${row.src_ip} ${row.dst_ip}`).sort(), ['- -', '192.0.2.1 -', '192.0.2.2 -'])
   t.end()
 })

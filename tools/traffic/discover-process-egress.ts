@@ -15,6 +15,7 @@ import { resolveTrafficFilters } from '../../domain/traffic/resolve-filters.js'
 import { trimBlanks } from '../../domain/text/escape-text.js'
 
 const DEFAULT_DAYS = 7
+const DEFAULT_FINDINGS = 50
 
 export default defineTool({
   name: 'discover-process-egress',
@@ -44,7 +45,9 @@ export default defineTool({
         Type.Boolean({ default: true, description: 'false: also flows without process' }),
       ),
       policy_decisions: DecisionsInput,
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 50, description: 'Findings shown' })),
+      limit: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 1000, default: DEFAULT_FINDINGS, description: 'Findings shown' }),
+      ),
       max_results: Type.Optional(
         Type.Integer({ minimum: 1, maximum: MAX_TRAFFIC_ROWS, default: MAX_TRAFFIC_ROWS, description: 'Of the query' }),
       ),
@@ -79,7 +82,7 @@ export default defineTool({
       },
       (row) => egress.add(row),
     )
-    const limit = args.limit ?? 50
+    const limit = args.limit ?? DEFAULT_FINDINGS
     const named = processes.length > 0
     const filtered = named || Boolean(args.include_sources?.length) || Boolean(args.policy_decisions?.length)
     const found = await workInTurns(egress.finish(limit), ctx.signal)

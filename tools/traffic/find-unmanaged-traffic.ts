@@ -10,6 +10,7 @@ import { showUnlabelled, UnlabelledOutput } from '../answers/traffic/show-unlabe
 import { defineTool } from '../define.js'
 
 const DEFAULT_DAYS = 30
+const DEFAULT_ROWS = 50
 
 export default defineTool({
   name: 'find-unmanaged-traffic',
@@ -29,7 +30,9 @@ export default defineTool({
         }),
       ),
       min_connections: Type.Optional(Type.Integer({ minimum: 0, default: 1, description: 'Per row' })),
-      top_n: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 50, description: 'Rows per list' })),
+      top_n: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 1000, default: DEFAULT_ROWS, description: 'Rows per list' }),
+      ),
     },
     { additionalProperties: false },
   ),
@@ -40,7 +43,7 @@ export default defineTool({
       lookback_days: days = DEFAULT_DAYS,
       direction = 'both',
       min_connections: least = 1,
-      top_n: limit = 50,
+      top_n: limit = DEFAULT_ROWS,
     } = args
     const encoder = createFlowEncoder(await loadLabels(ctx.pce, ctx))
     const finder = createUnlabelledTrafficFinder(encoder)
