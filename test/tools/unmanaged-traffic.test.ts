@@ -23,7 +23,6 @@ const ESTATE = handMade({
     Corp: ['192.168.0.0/16'],
     Branch: ['192.168.5.0/24'],
     Elsewhere: ['172.16.0.0/12'],
-    Boxes: ['10.0.0.5/32'],
   },
   flows: [
     { from: '192.168.5.9', to: 'web', connections: 7 },
@@ -100,10 +99,8 @@ const SOURCES = [
   },
   {
     src_ip: '10.0.0.5',
-    // A workload, although an IP list contains it.
     kind: 'unlabelled_workload',
     hostname: 'box',
-    ip_lists: ['Boxes'],
     dst_app: 'shop',
     dst_env: 'prod',
     port: 22,
@@ -437,6 +434,22 @@ t.test('of many names the first are written out, of many processes the busiest, 
       .join(', ')} and 2 more`,
   )
   t.strictSame(answer.unmanaged_sources[0].processes, ['p6', 'p5', 'p4', 'p3', 'p2'])
+})
+
+t.test('an address that was a workload anywhere is a workload to label, whatever IP lists contain it', (t) => {
+  const encoder = createFlowEncoder(null)
+  const finder = createUnlabelledTrafficFinder(encoder)
+  const labels = [{ href: '/orgs/1/labels/1', key: 'app', value: 'shop' }]
+  const dst = { ip: '10.0.0.1', workload: { href: '/orgs/1/workloads/1', labels } }
+  const listed = { ip: '10.0.0.9', ip_lists: [{ href: '/orgs/1/ip_lists/1', name: 'Corp' }] }
+  const seen = { ip: '10.0.0.9', workload: { href: '/orgs/1/workloads/2', hostname: 'box' } }
+  for (const src of [listed, seen])
+    finder.add(encoder.encode({ src, dst, service: { port: 443, proto: 6 }, num_connections: 1 } as TrafficFlow))
+  t.same(
+    finder.peers('src', 50, 1).rows.map(({ ip, kind, hostname, ip_lists: lists }) => ({ ip, kind, hostname, lists })),
+    [{ ip: '10.0.0.9', kind: 'unlabelled_workload', hostname: 'box', lists: ['Corp'] }],
+  )
+  t.end()
 })
 
 t.test('an address that the PCE does not name is shown and is no address', (t) => {
