@@ -105,7 +105,7 @@ t.test('no nonce and no wrapped key comes twice, and nothing repeats for equal c
   )
 })
 
-t.test('every registration has a data key of its own, in the layout of checklist D1 and D2', async (t) => {
+t.test('every registration has a data key of its own, in the layout of D39', async (t) => {
   const { keystore, records } = await open(t, newPath(t))
   /** Read by other means than it was written: layout, nonce, ciphertext, tag; bound to parts with their lengths. */
   const decrypt = (key: Uint8Array, blob: Uint8Array, ...parts: string[]) => {
