@@ -49,7 +49,7 @@ export async function tellStory(stage: { url: string; stdioProgram: string; pce:
     `PCE ${connection.version ?? ''} on ${connection.pce_host}, organisation ${connection.org_id}: connected in ${connection.latency_ms} ms`,
   )
 
-  chapter(2, 'What can it do?', 'Every tool says whether it only reads, writes, or takes effect on enforcement.')
+  chapter(2, 'What can it do?', 'Every tool says whether it only reads, writes, or is destructive.')
   const { tools } = await client.listTools()
   table(
     ['tool', 'effect', 'title'],
@@ -59,7 +59,7 @@ export async function tellStory(stage: { url: string; stdioProgram: string; pce:
   chapter(
     3,
     `Who talks to ${APP}?`,
-    'The flows of the last week, folded into application to application, with what the active policy says of each.',
+    'The flows of the last week, from application to application, with what the active policy decides about each.',
   )
   const before = await whoTalksTo(client)
   showEdges(before)
@@ -92,7 +92,7 @@ export async function tellStory(stage: { url: string; stdioProgram: string; pce:
   chapter(
     5,
     'What is pending?',
-    'A dry run of provisioning names what would take effect and how many workloads it concerns. It changes nothing.',
+    'A dry run of provisioning shows what would take effect and how many workloads it affects. It changes nothing.',
   )
   const plan = await call<Plan>(client, 'provision-policy', { dry_run: true })
   answered(plan.message)
@@ -120,7 +120,7 @@ export async function tellStory(stage: { url: string; stdioProgram: string; pce:
   chapter(
     7,
     'The same question again',
-    'The same week, the same flows, judged by the policy that is active now. What has changed:',
+    'The same week and the same flows, decided by the policy that is active now. What has changed:',
   )
   const after = await whoTalksTo(client)
   showChange(before, after)
@@ -192,5 +192,5 @@ async function call<T>(client: Client, name: string, args: Record<string, unknow
 
 function effectOf(annotations: { readOnlyHint?: boolean; destructiveHint?: boolean } | undefined): string {
   if (annotations?.readOnlyHint === true) return 'reads'
-  return annotations?.destructiveHint === true ? 'takes effect' : 'writes'
+  return annotations?.destructiveHint === true ? 'destructive' : 'writes'
 }
