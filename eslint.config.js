@@ -30,6 +30,14 @@ const UNSEEN_IMPORT = {
   message: 'No wall can see what a computed import loads.',
 }
 
+/** tap's match lets longer lists, longer texts and missing types pass. */
+const LOOSE_MATCH = {
+  selector:
+    'CallExpression[callee.property.name="match"][arguments.length>1]:not([arguments.1.regex], [arguments.1.callee.name="RegExp"])',
+  message:
+    'Compare exactly (t.same, t.equal, hasFields); t.match is for a text and the regular expression it must fit.',
+}
+
 /** A domain value or a tool is handed its client and never makes one. */
 const CLIENT_ERRORS = ['PceError', 'PceApiError', 'PceIntegerError']
 const FROM_CLIENT = '[source.value=/pce-client\\u002Findex\\.js$/]'
@@ -112,5 +120,10 @@ export default tseslint.config(
       '@typescript-eslint/require-await': 'off',
       '@typescript-eslint/no-floating-promises': 'off',
     },
+  },
+  {
+    name: 'tests/exact',
+    files: ['test/**/*.ts'],
+    rules: { 'no-restricted-syntax': ['error', LOOSE_MATCH] },
   },
 )

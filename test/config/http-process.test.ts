@@ -67,7 +67,7 @@ t.test('what keeps it from starting', async (t) => {
   for (const [index, { code, stdout, stderr }] of ends.entries()) {
     const [why, , , message] = cases[index]!
     t.equal(code, 1, `${why}: exit 1`)
-    t.match(stderr, message, why)
+    partial(t, stderr, message, why)
     t.equal(stdout, '', 'standard output stays empty')
     t.notMatch(stderr, /secret-canary|\n\s+at /, 'no secret, no stack')
   }

@@ -391,7 +391,7 @@ t.test('request ids', async (t) => {
   const idOf = async (id: string) => (await post(PING, { 'x-request-id': id })).headers['x-request-id']
   for (const id of ['a', 'trace-1.2:3_4', 'x'.repeat(128)]) t.equal(await idOf(id), id, `${id.slice(0, 20)} is kept`)
   for (const id of ['', 'a b', 'a, b', 'a\tb', 'ü', 'x'.repeat(129), '<script>', 'a/b']) {
-    t.match(await idOf(id), UUID, `${JSON.stringify(id).slice(0, 20)} is replaced`)
+    partial(t, await idOf(id), UUID, `${JSON.stringify(id).slice(0, 20)} is replaced`)
   }
   for (const [url, method] of [
     ['/healthz', 'GET'],

@@ -160,14 +160,14 @@ t.test('what stdio.ts loads never leads to Fastify; a type leads nowhere', async
   t.same(cruise(t, files, STDIO_WALLS, 'stdio.ts'), ['stdio loads: stdio.ts → libsql'])
 })
 
-/** What the rules of eslint.config.js that are part of the walls say of a text, as `line: rule`. */
+/** What our own rules in eslint.config.js, which all have a name, say of a text, as `line: rule`. */
 async function lint(path: string, text: string): Promise<string[]> {
   const { default: config } = (await import(`${ROOT}eslint.config.js`)) as { default: { name?: string }[] }
-  const walls = config.filter(({ name }) => name?.startsWith('walls/') === true)
+  const ours = config.filter(({ name }) => name !== undefined && /^(walls|tests)\//.test(name))
   const eslint = new ESLint({
     cwd: ROOT,
     overrideConfigFile: true,
-    overrideConfig: [{ files: ['**/*.ts'], languageOptions: { parser: tseslint.parser } }, ...walls] as never,
+    overrideConfig: [{ files: ['**/*.ts'], languageOptions: { parser: tseslint.parser } }, ...ours] as never,
   })
   const [result] = await eslint.lintText(text, { filePath: ROOT + path })
   return (result?.messages ?? []).map(({ line, ruleId, message }) => `${line}: ${ruleId ?? message}`)
@@ -251,4 +251,15 @@ t.test('a tool is handed its client: of pce-client it takes types and errors', a
 t.test('an import that no wall can see is refused', async (t) => {
   const lines = ["const load = () => import('got')", 'const load = (name) => import(name)']
   t.same(await passing('pce-client/a.ts', lines), lines.slice(0, 1))
+})
+
+t.test('a test compares exactly; t.match is for a text and a regular expression', async (t) => {
+  const exact = ['t.match(text, /^a$/)', 't.match(text, new RegExp(`^${a}$`), "why")', 'text.match(pattern)']
+  const loose = [
+    "t.match(text, 'a')",
+    't.match(list, [1])',
+    't.match(found, { a: 1 })',
+    't.match(found, wanted, "why")',
+  ]
+  t.same(await passing('test/a.test.ts', [...exact, ...loose]), exact)
 })

@@ -118,7 +118,7 @@ t.test('what is wrong stands beside its field, in words, and nothing comes back'
     const wrong = [...body.matchAll(/<p class="error" id="([^"]*)-error">([^<]*)</g)].map(([, id, text]) => [id, text])
     t.strictSame(wrong.map(([id]) => id).sort(), Object.keys(expected).sort())
     for (const [id, text] of wrong) {
-      t.match(text, expected[id!]!)
+      partial(t, text, expected[id!]!)
       t.ok(body.includes(`<a href="#${id}">`), 'the summary leads to the field')
       t.match(body, new RegExp(`id="${id}"[^>]*aria-invalid="true" aria-describedby="${id}-error ${id}-hint"`))
     }

@@ -603,7 +603,7 @@ t.test('ringfence', async (t) => {
   for (const [at, found] of (await judgeAll(t, estates, 'cis')).entries()) {
     const [what, , detail] = refused[at]!
     t.equal(found['CIS-12'].status, 'FAIL', what)
-    t.match(found['CIS-12'].detail, detail, what)
+    partial(t, found['CIS-12'].detail, detail, what)
   }
 
   const bench = await start(t, { hosts })
@@ -1085,7 +1085,7 @@ t.test('the score counts what was judged, and says how', async (t) => {
   t.match(advice('FAIL', 'WARNING', 'INFO'), /^Serious gaps.* Only 2 of 3 checks could be judged\.$/)
   const few = /^Only 1 of 3 checks could be judged, too few/
   for (const one of ['PASS', 'FAIL', 'WARNING'] as const) {
-    t.match(advice(one, 'NOT_ASSESSED', 'INFO'), few)
+    partial(t, advice(one, 'NOT_ASSESSED', 'INFO'), few)
     t.notMatch(advice(one, 'NOT_ASSESSED', 'INFO'), /compliant as|gaps:/i, 'no band')
   }
   t.match(advice('NOT_ASSESSED', 'INFO'), /^None of 2 checks could be judged/)

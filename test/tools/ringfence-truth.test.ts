@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { handMade, type HandMadeEstate } from './hand-made.js'
 import { startBench, type Bench, type BenchOptions, type Json } from './harness.js'
+import { partial } from '../partial.js'
 
 const PAY = { app_name: 'pay', env_name: 'prod' }
 const PORT = (port: number) => [{ port, proto: 6 }]
@@ -294,7 +295,7 @@ t.test('an Any list is every address only when it is', async (t) => {
     const plan = await bench.ok('create-ringfence', { ...PAY, selective: true, dry_run: true })
     t.same(effects(plan), wanted, JSON.stringify(ranges))
     if (warning === null) t.notMatch(text(plan), /Any IP list/)
-    else t.match(text(plan), warning)
+    else partial(t, text(plan), warning)
   }
 })
 

@@ -228,7 +228,7 @@ t.test('a selective ringfence denies last, and the plan counts what the deny rul
         done.would_be_cut.map(({ kind }: Json) => kind),
         kinds,
       )
-      t.match(done.warnings[0], warning)
+      partial(t, done.warnings[0], warning)
       partial(t, done, { merged: false, enforcement_mode: 'selective', has_deny_all_inbound: false })
       t.equal(done.ruleset.rules.at(-1).type, 'deny (block all inbound)')
       const stored = await draft(bench)
@@ -310,7 +310,7 @@ t.test('what the deny rule cannot be made of is refused before anything is writt
         { ...PAY, selective: true, deny_service: service, dry_run: dryRun },
         'invalid_deny_service',
       )
-      t.match(error.message, message, JSON.stringify(service))
+      partial(t, error.message, message, JSON.stringify(service))
     }
   }
   t.same(bench.writes(), [])

@@ -6,6 +6,7 @@ import { findNewest } from './find-newest.js'
 import type { KindRow } from './kind-row.js'
 import { project } from './project.js'
 import type { ContractPce, Json } from './start-contract-pce.js'
+import { partial } from '../../partial.js'
 
 export async function proveCreation(t: Test, pce: ContractPce, row: KindRow, api: ObjectApi): Promise<void> {
   for (const { body, reads = body as Json } of row.creates ?? []) {
@@ -13,7 +14,7 @@ export async function proveCreation(t: Test, pce: ContractPce, row: KindRow, api
     const sent = row.arrayCreate && !Array.isArray(body) ? [body] : body
     pce.wire(t, { method: 'POST', path: row.path, body: withoutSecrets(sent), status: 201 }, 'POST, body as given')
     const first = (Array.isArray(made) ? made[0] : made) as PceObject
-    t.match(idOf(first.href, row), row.id ?? /./, `the new href ${first.href} ends in an id of the kind's form`)
+    partial(t, idOf(first.href, row), row.id ?? /./, `the new href ${first.href} ends in an id of the kind's form`)
     const read = await api.getByReference(first.href)
     pce.wire(t, { method: 'GET', path: first.href }, 'GET of the new href')
     checkObject(t, row.kind, read, row.fields)
