@@ -1,4 +1,4 @@
-import type { ActionError } from '../schemas/pce/action-error.js'
+import type { ActionError } from '../schemas/pce/ven.js'
 import type { Reference } from '../schemas/pce/reference.js'
 import { PceError } from './errors.js'
 import type { BulkVerb } from './kinds.js'

@@ -1,6 +1,5 @@
-import { ANY_IP_LIST_NAME } from '../schemas/pce/ip-list.js'
+import { ANY_IP_LIST_NAME, ALL_SERVICES_NAME } from '../schemas/pce/words.js'
 import type { PceObject, VersionedObject } from '../schemas/pce/reference.js'
-import { ALL_SERVICES_NAME } from '../schemas/pce/service.js'
 import { draftPath, type World } from './world.js'
 
 /** When the objects that every organisation has (P46) were made: long before anything that happens. */

@@ -1,4 +1,4 @@
-import type { ChangeSubsetType } from '../schemas/pce/policy.js'
+import type { ChangeSubsetType } from '../schemas/pce/words.js'
 import type { VersionedObject } from '../schemas/pce/reference.js'
 import { seedAccess } from './access/index.js'
 import { BIRTH, allServices, anyIpList, birthOf } from './built-in-objects.js'

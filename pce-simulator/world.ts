@@ -1,4 +1,5 @@
-import type { ChangeSubsetType, PolicyVersion } from '../schemas/pce/policy.js'
+import type { PolicyVersion } from '../schemas/pce/policy.js'
+import type { ChangeSubsetType } from '../schemas/pce/words.js'
 import type { PceObject } from '../schemas/pce/reference.js'
 import type { Json, Conversation } from './model.js'
 import type { PceSimulatorOptions } from './options.js'

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { StringEnum } from './common.js'
 import { LabelReference } from './label-reference.js'
-import { POLICY_DECISIONS } from './pce/traffic.js'
+import { POLICY_DECISIONS } from './pce/words.js'
 
 /** Entries of one filter list. */
 const MAX_FILTER_ENTRIES = 200

@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js'
-import { ANY_IP_LIST_NAMES, type IpList } from '../../schemas/pce/ip-list.js'
+import type { IpList } from '../../schemas/pce/ip-list.js'
+import { ANY_IP_LIST_NAMES } from '../../schemas/pce/words.js'
 import { isAddress } from '../inventory/match-addresses.js'
 import { TCP, UDP } from '../inventory/protocols.js'
 import { classifyAddress } from '../policy/addresses.js'

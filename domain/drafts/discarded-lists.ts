@@ -1,5 +1,5 @@
 import type { Difference } from '../policy/compare-stored.js'
-import { SERVICE_LISTS } from '../../schemas/pce/service.js'
+import { SERVICE_LISTS } from '../../schemas/pce/words.js'
 
 /** What to say of a service whose stored form lacks a list that was sent: the PCE answers success all the same (P18). */
 export function showDiscarded(differences: readonly Difference[]): { discarded_fields?: string[] } {

@@ -1,5 +1,6 @@
 import { ToolError, type ErrorDetails } from '../../schemas/errors.js'
-import { SERVICE_LISTS, type Service, type ServiceList } from '../../schemas/pce/service.js'
+import type { Service } from '../../schemas/pce/service.js'
+import { type ServiceList, SERVICE_LISTS } from '../../schemas/pce/words.js'
 import { parseProtocol } from '../inventory/protocols.js'
 
 type Entry = Record<string, unknown>

@@ -1,7 +1,6 @@
 import { PceApiError, PceError, type PceClient } from '../../pce-client/index.js'
-import type { EnforcementBoundary } from '../../schemas/pce/enforcement-boundary.js'
+import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import { fetchEvery } from './fetch-every.js'
 import { loadDenyRules } from './load-deny-rules.js'
 import { mapBounded } from '../text/map-bounded.js'

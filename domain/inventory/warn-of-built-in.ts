@@ -1,5 +1,4 @@
-import { ANY_IP_LIST_NAME } from '../../schemas/pce/ip-list.js'
-import { ALL_SERVICES_NAME } from '../../schemas/pce/service.js'
+import { ANY_IP_LIST_NAME, ALL_SERVICES_NAME } from '../../schemas/pce/words.js'
 
 /** What every PCE has can be used, not changed (P17, P18): worth knowing before a dry run is believed. */
 export function warnOfBuiltIn({ name }: { name: string }): string[] {

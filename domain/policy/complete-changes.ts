@@ -1,6 +1,7 @@
 import type { PceClient, TypedPendingChange } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
-import type { ChangeSubsetType, PolicyDependency } from '../../schemas/pce/policy.js'
+import type { PolicyDependency } from '../../schemas/pce/policy.js'
+import type { ChangeSubsetType } from '../../schemas/pce/words.js'
 import { countOf } from '../text/count-of.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 

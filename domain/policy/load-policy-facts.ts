@@ -1,7 +1,6 @@
 import type { PceClient } from '../../pce-client/index.js'
-import { ANY_IP_LIST_NAME } from '../../schemas/pce/ip-list.js'
+import { ANY_IP_LIST_NAME, ALL_SERVICES_NAME } from '../../schemas/pce/words.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import { ALL_SERVICES_NAME } from '../../schemas/pce/service.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import { loadLabels, type ReadContext } from '../inventory/load-labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'

@@ -1,6 +1,7 @@
 import type { TypedPendingChange } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
-import { CHANGE_SUBSET_TYPES, type ChangeSubset, type ChangeSubsetType } from '../../schemas/pce/policy.js'
+import type { ChangeSubset } from '../../schemas/pce/policy.js'
+import { type ChangeSubsetType, CHANGE_SUBSET_TYPES } from '../../schemas/pce/words.js'
 import { parseHref, toDraftHref } from '../inventory/parse-href.js'
 
 /** Pending changes an error names at most. */

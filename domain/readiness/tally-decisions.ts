@@ -1,5 +1,5 @@
 import { PceError, type PceClient } from '../../pce-client/index.js'
-import { POLICY_DECISIONS, type PolicyDecision } from '../../schemas/pce/traffic.js'
+import { type PolicyDecision, POLICY_DECISIONS } from '../../schemas/pce/words.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { ToolContext } from '../call.js'
 import type { LabelIndex } from '../inventory/load-labels.js'

@@ -2,7 +2,7 @@ import type { PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { DenyRule, RuleSet } from '../../schemas/pce/rule-set.js'
-import { ALL_SERVICES_NAME } from '../../schemas/pce/service.js'
+import { ALL_SERVICES_NAME } from '../../schemas/pce/words.js'
 import type { LabelIndex } from '../inventory/load-labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import {

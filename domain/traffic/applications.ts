@@ -1,5 +1,6 @@
 import type { Label } from '../../schemas/pce/label.js'
-import type { PolicyDecision, TrafficQuery } from '../../schemas/pce/traffic.js'
+import type { TrafficQuery } from '../../schemas/pce/traffic.js'
+import type { PolicyDecision } from '../../schemas/pce/words.js'
 import { endColumns, type Column, type Side } from './columns.js'
 import type { FlowEncoder } from './encode-flow.js'
 import type { FlowEnd } from './flow-ends.js'

@@ -1,4 +1,4 @@
-import { ANY_IP_LIST_NAMES } from '../../schemas/pce/ip-list.js'
+import { ANY_IP_LIST_NAMES } from '../../schemas/pce/words.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { FlowNode } from '../../schemas/pce/traffic.js'
 import type { LabelIndex } from '../inventory/load-labels.js'

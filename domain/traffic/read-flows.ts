@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { MAX_TRAFFIC_ROWS, type PolicyDecision, type TrafficQuery } from '../../schemas/pce/traffic.js'
+import type { TrafficQuery } from '../../schemas/pce/traffic.js'
+import { MAX_TRAFFIC_ROWS, type PolicyDecision } from '../../schemas/pce/words.js'
 import type { ToolContext } from '../call.js'
 import { isReadableFlow, type FlowEncoder, type FlowRow } from './encode-flow.js'
 import { createMeasures, type Measures } from './group-tables.js'

@@ -1,4 +1,4 @@
-import type { CreatedApiKey, OrgApiKey, UserApiKey } from '../../schemas/pce/api-key.js'
+import type { CreatedApiKey, OrgApiKey, UserApiKey } from '../../schemas/pce/access.js'
 import { getAll, getPage } from '../collection.js'
 import { KINDS } from '../kinds.js'
 import { integerIn } from '../settings.js'

@@ -1,4 +1,4 @@
-import type { ServiceBackend } from '../../schemas/pce/service-backend.js'
+import type { ServiceBackend } from '../../schemas/pce/container-cluster.js'
 import { KINDS } from '../kinds.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
 import type { Calls } from './create-calls.js'

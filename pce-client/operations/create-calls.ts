@@ -1,6 +1,6 @@
 import type { PolicyVersionSelector } from '../../schemas/common.js'
-import type { ActionError } from '../../schemas/pce/action-error.js'
-import type { ImportResult } from '../../schemas/pce/import-result.js'
+import type { ActionError } from '../../schemas/pce/ven.js'
+import type { ImportResult } from '../../schemas/pce/workload.js'
 import { PceError } from '../errors.js'
 import type { Kind } from '../kinds.js'
 import { checkHref } from '../reference.js'

@@ -1,5 +1,6 @@
-import { ANY_IP_LIST_NAME, type IpList } from '../../schemas/pce/ip-list.js'
-import { ALL_SERVICES_NAME, type Service } from '../../schemas/pce/service.js'
+import type { IpList } from '../../schemas/pce/ip-list.js'
+import { ANY_IP_LIST_NAME, ALL_SERVICES_NAME } from '../../schemas/pce/words.js'
+import type { Service } from '../../schemas/pce/service.js'
 import { PceError } from '../errors.js'
 import { KINDS } from '../kinds.js'
 import type { ObjectApis, ReferenceLike, RequestOptions } from '../types.js'

@@ -1,4 +1,4 @@
-import type { LabelMappingRun, LabelMappingRunRequest } from '../../schemas/pce/label-mapping-run.js'
+import type { LabelMappingRun, LabelMappingRunRequest } from '../../schemas/pce/label.js'
 import type { Reference } from '../../schemas/pce/reference.js'
 import { toBulkResults, actInChunks } from '../bulk.js'
 import { PceError } from '../errors.js'

@@ -1,4 +1,4 @@
-import type { LoginSession } from '../../schemas/pce/login-session.js'
+import type { LoginSession } from '../../schemas/pce/access.js'
 import { basicAuthorization } from '../settings.js'
 import { PceError } from '../errors.js'
 import { KINDS } from '../kinds.js'

@@ -1,4 +1,4 @@
-import type { AppliedInstructions, EnforcementTargets } from '../../schemas/pce/enforcement-instructions.js'
+import type { AppliedInstructions, EnforcementTargets } from '../../schemas/pce/network-device.js'
 import { PceError } from '../errors.js'
 import { KINDS } from '../kinds.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'

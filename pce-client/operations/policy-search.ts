@@ -1,5 +1,5 @@
 import type { PolicyVersionSelector } from '../../schemas/common.js'
-import type { CheckedRule, FoundRule, PolicyCheck, RuleSearchQuery, RuleType } from '../../schemas/pce/policy-search.js'
+import type { CheckedRule, FoundRule, PolicyCheck, RuleSearchQuery, RuleType } from '../../schemas/pce/policy.js'
 import { PceError } from '../errors.js'
 import type { RequestOptions } from '../types.js'
 import { versionSegment, type Calls } from './create-calls.js'

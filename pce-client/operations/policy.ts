@@ -1,16 +1,15 @@
 import type { PolicyVersionSelector } from '../../schemas/common.js'
-import {
-  CHANGE_SUBSET_TYPES,
-  type ChangeSubsetType,
-  type PendingChange,
-  type PendingChanges,
-  type PolicyDependency,
-  type PolicyImpact,
-  type PolicyVersion,
-  type TypedPendingChange,
-  type ModifiedPolicyObject,
-  type ChangeSubset,
+import type {
+  PendingChange,
+  PendingChanges,
+  PolicyDependency,
+  PolicyImpact,
+  PolicyVersion,
+  TypedPendingChange,
+  ModifiedPolicyObject,
+  ChangeSubset,
 } from '../../schemas/pce/policy.js'
+import { type ChangeSubsetType, CHANGE_SUBSET_TYPES } from '../../schemas/pce/words.js'
 import { PceError } from '../errors.js'
 import { bodyOf, listOf } from '../transport.js'
 import type { RequestOptions } from '../types.js'

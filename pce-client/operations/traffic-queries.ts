@@ -1,9 +1,5 @@
-import {
-  MAX_SYNCHRONOUS_TRAFFIC_ROWS,
-  type AsyncTrafficQuery,
-  type TrafficDatabaseMetrics,
-  type TrafficFlow,
-} from '../../schemas/pce/traffic.js'
+import type { AsyncTrafficQuery, TrafficDatabaseMetrics, TrafficFlow } from '../../schemas/pce/traffic.js'
+import { MAX_SYNCHRONOUS_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
 import { PceError } from '../errors.js'
 import { listOf } from '../transport.js'
 import { integerIn } from '../settings.js'

@@ -1,4 +1,5 @@
-import { MAX_TRAFFIC_ROWS, type AsyncTrafficQuery, type TrafficFlow } from '../../schemas/pce/traffic.js'
+import type { AsyncTrafficQuery, TrafficFlow } from '../../schemas/pce/traffic.js'
+import { MAX_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
 import { endpointOfLocation } from '../endpoint.js'
 import { PceError } from '../errors.js'
 import type { ClientSettings } from '../settings.js'

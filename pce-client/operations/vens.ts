@@ -1,7 +1,13 @@
-import type { ActionError, FirewallRestore } from '../../schemas/pce/action-error.js'
+import type {
+  ActionError,
+  FirewallRestore,
+  VenImage,
+  VenRelease,
+  VenPropertyCounts,
+  VenStatistics,
+} from '../../schemas/pce/ven.js'
 import type { Reference } from '../../schemas/pce/reference.js'
-import type { VenImage, VenRelease } from '../../schemas/pce/software-release.js'
-import { VEN_PROPERTIES, type VenPropertyCounts, type VenStatistics } from '../../schemas/pce/ven-statistics.js'
+import { VEN_PROPERTIES } from '../../schemas/pce/words.js'
 import { actInChunks } from '../bulk.js'
 import { KINDS } from '../kinds.js'
 import { integerIn } from '../settings.js'

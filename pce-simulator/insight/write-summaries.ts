@@ -1,5 +1,5 @@
 import { ENFORCEMENT_MODES } from '../../schemas/pce/workload.js'
-import { POLICY_DECISIONS } from '../../schemas/pce/traffic.js'
+import { POLICY_DECISIONS } from '../../schemas/pce/words.js'
 import type { World } from '../world.js'
 import { assessAppGroups } from './assess-app-groups.js'
 import { assessRisk, isEnforced, protectionOf } from './assess-risk.js'

@@ -1,4 +1,4 @@
-import type { ChangeSubsetType } from '../../schemas/pce/policy.js'
+import type { ChangeSubsetType } from '../../schemas/pce/words.js'
 import type { PceObject, VersionedObject } from '../../schemas/pce/reference.js'
 import type { Entry } from '../store/policy-store.js'
 import type { World } from '../world.js'

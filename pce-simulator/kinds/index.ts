@@ -1,4 +1,4 @@
-import type { ChangeSubsetType } from '../../schemas/pce/policy.js'
+import type { ChangeSubsetType } from '../../schemas/pce/words.js'
 import type { Route } from '../http/route.js'
 import { enforcementBoundary } from './enforcement-boundary.js'
 import { eventRoutes } from './event.js'

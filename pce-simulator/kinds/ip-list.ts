@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { Type } from '@sinclair/typebox'
-import { ANY_IP_LIST_NAME, type IpList } from '../../schemas/pce/ip-list.js'
+import type { IpList } from '../../schemas/pce/ip-list.js'
+import { ANY_IP_LIST_NAME } from '../../schemas/pce/words.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import { invalidInput, notAcceptable } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'

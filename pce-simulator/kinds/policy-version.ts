@@ -1,4 +1,4 @@
-import type { ChangeSubsetType } from '../../schemas/pce/policy.js'
+import type { ChangeSubsetType } from '../../schemas/pce/words.js'
 import type { VersionedObject } from '../../schemas/pce/reference.js'
 import type { Call } from '../http/route.js'
 import { Refusal, notAcceptable, notFound } from '../refusal.js'

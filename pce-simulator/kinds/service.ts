@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import { ALL_SERVICES_NAME, type Service, type ServicePort } from '../../schemas/pce/service.js'
+import type { Service, ServicePort } from '../../schemas/pce/service.js'
+import { ALL_SERVICES_NAME } from '../../schemas/pce/words.js'
 import { invalidInput, notAcceptable } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'
 import { requireFreeExternalData } from '../validate/check-references.js'

@@ -1,4 +1,4 @@
-import type { ChangeSubsetType } from '../../schemas/pce/policy.js'
+import type { ChangeSubsetType } from '../../schemas/pce/words.js'
 import type { VersionedObject } from '../../schemas/pce/reference.js'
 import type { Action, Answer, Call, Route } from '../http/route.js'
 import type { Change } from '../store/event-log.js'

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { PceObject, Reference } from '../../schemas/pce/reference.js'
-import type { DiscoveredVirtualServer } from '../../schemas/pce/virtual-server.js'
+import type { DiscoveredVirtualServer } from '../../schemas/pce/virtual-service.js'
 import type { Json } from '../model.js'
 import { matchesAddress, nodeNameOf } from '../inventory/discovered-virtual-server.js'
 import { invalidInput, invalidUri, notAcceptable } from '../refusal.js'

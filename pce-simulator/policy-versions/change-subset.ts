@@ -1,5 +1,5 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox'
-import { CHANGE_SUBSET_TYPES, type ChangeSubsetType } from '../../schemas/pce/policy.js'
+import { type ChangeSubsetType, CHANGE_SUBSET_TYPES } from '../../schemas/pce/words.js'
 import { Refusal, invalidUri } from '../refusal.js'
 import type { Entry } from '../store/policy-store.js'
 import { CLOSED, Href, Shape } from '../validate/shape.js'

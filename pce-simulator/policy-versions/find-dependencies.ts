@@ -1,4 +1,5 @@
-import { CHANGE_SUBSET_TYPES, type PolicyDependency } from '../../schemas/pce/policy.js'
+import type { PolicyDependency } from '../../schemas/pce/policy.js'
+import { CHANGE_SUBSET_TYPES } from '../../schemas/pce/words.js'
 import { kindOf } from '../kinds/index.js'
 import { referencesOf } from '../kinds/find-usage.js'
 import type { Entry } from '../store/policy-store.js'

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Type } from '@sinclair/typebox'
-import { CHANGE_SUBSET_TYPES } from '../../schemas/pce/policy.js'
+import { CHANGE_SUBSET_TYPES } from '../../schemas/pce/words.js'
 import type { VersionedObject } from '../../schemas/pce/reference.js'
 import type { Answer, Call } from '../http/route.js'
 import type { Change } from '../store/event-log.js'

@@ -1,5 +1,4 @@
-import type { ChangeSubsetType } from '../../schemas/pce/policy.js'
-import { CHANGE_SUBSET_TYPES } from '../../schemas/pce/policy.js'
+import { type ChangeSubsetType, CHANGE_SUBSET_TYPES } from '../../schemas/pce/words.js'
 import type { VersionedObject } from '../../schemas/pce/reference.js'
 
 export type UpdateType = 'create' | 'update' | 'delete'

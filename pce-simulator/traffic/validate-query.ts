@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { Type, type Static, type TProperties } from '@sinclair/typebox'
-import { POLICY_DECISIONS, MAX_TRAFFIC_ROWS } from '../../schemas/pce/traffic.js'
+import { MAX_TRAFFIC_ROWS, POLICY_DECISIONS } from '../../schemas/pce/words.js'
 import { singleOf } from '../kinds/single-kind.js'
 import { invalidInput, invalidUri, notAcceptable } from '../refusal.js'
 import { orgSettings } from '../settings/org-settings.js'
@@ -71,6 +71,7 @@ const FIELDS = {
   ),
   exclude_workloads_from_ip_list_query: Type.Optional(Type.Boolean()),
 }
+
 /** The body of an asynchronous query, and what a report exports. */
 export const TrafficQueryShape = Type.Object(
   { query_name: Type.String(), ...FIELDS, max_results: Type.Integer({ minimum: 0, maximum: MAX_TRAFFIC_ROWS }) },

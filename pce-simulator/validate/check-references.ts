@@ -1,4 +1,4 @@
-import type { ChangeSubsetType } from '../../schemas/pce/policy.js'
+import type { ChangeSubsetType } from '../../schemas/pce/words.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import { invalidUri, notAcceptable } from '../refusal.js'

@@ -3,6 +3,8 @@ import { Nullable } from '../common.js'
 import { LabelGroupRef, LabelRef } from './label.js'
 import {
   AnyFields,
+  Author,
+  AUDIT_FIELDS,
   List,
   Maybe,
   MaybeFlag,
@@ -14,6 +16,7 @@ import {
   Reference,
   type Read,
 } from './reference.js'
+import { ProductVersion } from './status.js'
 
 /** Addresses that users and keys may come from. */
 export const AccessRestriction = Type.Object({
@@ -106,3 +109,123 @@ export const User = Type.Object({
   permissions: MaybeList(Permission),
 })
 export type User = Read<typeof User>
+const KEY_FIELDS = {
+  href: Type.String(),
+  key_id: Type.String(),
+  /** The user part of Basic credentials. */
+  auth_username: Type.String(),
+  description: MaybeText,
+}
+
+/** A key as its owner lists it; no list has secrets. */
+export const UserApiKey = Type.Object({ ...KEY_FIELDS, name: Type.String(), created_at: Type.String() })
+export type UserApiKey = Read<typeof UserApiKey>
+/** A key as the organisation lists it, with the account it belongs to. */
+export const OrgApiKey = Type.Object({
+  ...KEY_FIELDS,
+  /** Keys of service accounts have none. */
+  name: Maybe(Type.String()),
+  state: Type.Optional(Type.String()),
+  expires_in_seconds: MaybeNumber,
+  created_at: Type.String(),
+  created_by: Maybe(Reference),
+  last_login_on: MaybeText,
+  account: Type.Optional(
+    Type.Object({
+      href: Type.String(),
+      type: Type.String(),
+      name: Nullable(Type.String()),
+      access_restriction: Maybe(Reference),
+      permissions: MaybeList(
+        Type.Object({ href: Type.Optional(Type.String()), role: Reference, scope: PermissionScope }),
+      ),
+    }),
+  ),
+})
+export type OrgApiKey = Read<typeof OrgApiKey>
+/** A new key. Its secret is answered here and never again. */
+export const CreatedApiKey = Type.Object({
+  key_id: Type.String(),
+  auth_username: Type.String(),
+  secret: Type.String(),
+  href: Type.Optional(Type.String()),
+  name: MaybeText,
+  description: MaybeText,
+})
+export type CreatedApiKey = Read<typeof CreatedApiKey>
+/** A logged-in user: `auth_username` and `session_token` are Basic credentials until the session has been idle too long. */
+export const LoginSession = Type.Object({
+  href: Type.Optional(Type.String()),
+  auth_username: Type.Optional(Type.String()),
+  session_token: Type.String(),
+  inactivity_expiration_minutes: MaybeNumber,
+  full_name: MaybeText,
+  type: MaybeText,
+  time_zone: MaybeText,
+  last_login_on: MaybeText,
+  last_login_ip_address: MaybeText,
+  orgs: MaybeList(Type.Unknown()),
+  product_version: Type.Optional(ProductVersion),
+})
+export type LoginSession = Read<typeof LoginSession>
+const AUTHORS = { created_by: Maybe(Author), updated_by: Maybe(Author) }
+/** How users of this PCE log in. */
+export const AuthenticationSettings = Type.Object({ ...AUDIT_FIELDS, authentication_type: Type.String() })
+export type AuthenticationSettings = Read<typeof AuthenticationSettings>
+/** A directory server; its bind password is never answered. */
+export const LdapConfig = Type.Object({
+  ...OBJECT_FIELDS,
+  ...AUTHORS,
+  pce_fqdn: Type.String(),
+  name: MaybeText,
+  address: Type.String(),
+  port: Type.Integer(),
+  authentication_method: Type.String(),
+  request_timeout_seconds: Type.Integer(),
+  bind_distinguished_name: MaybeText,
+  is_bind_password_set: Type.Boolean(),
+  user_base_distinguished_name: Type.String(),
+  user_distinguished_name_pattern: MaybeText,
+  user_base_filter: MaybeText,
+  username_attribute: Type.String(),
+  full_name_attribute: MaybeText,
+  user_memberof_attribute: MaybeText,
+  tls_ca_bundle: MaybeText,
+  insecure_disable_tls_certificate_verification: Type.Boolean(),
+})
+export type LdapConfig = Read<typeof LdapConfig>
+/** An identity provider. */
+export const SamlConfig = Type.Object({
+  ...OBJECT_FIELDS,
+  ...AUTHORS,
+  cluster_fqdn: Type.String(),
+  idp_sso_target_url: Type.String(),
+  idp_slo_target_url: Type.String(),
+  idp_cert: Type.String(),
+  issuer: Type.String(),
+  consumer_service_url: Type.String(),
+  consumer_logout_url: Type.String(),
+  name_identifier_format: MaybeText,
+  authn_context: Type.String(),
+  force_authn: Type.Boolean(),
+  sign_authn_request: Type.Boolean(),
+  pce_signing_cert: MaybeText,
+  pce_signing_cert_expires_at: MaybeText,
+})
+export type SamlConfig = Read<typeof SamlConfig>
+/** What passwords of local users must look like and how long they live. */
+export const PasswordPolicy = Type.Object({
+  ...AUDIT_FIELDS,
+  updated_by: Maybe(Author),
+  require_type_number: Type.Boolean(),
+  require_type_lowercase: Type.Boolean(),
+  require_type_uppercase: Type.Boolean(),
+  require_type_symbol: Type.Boolean(),
+  min_characters_per_type: Type.Integer(),
+  min_length: Type.Integer(),
+  min_changed_characters: Type.Integer(),
+  history_count: Type.Integer(),
+  expire_time_days: Type.Integer(),
+  session_timeout_minutes: Type.Integer(),
+})
+export type PasswordPolicy = Read<typeof PasswordPolicy>

@@ -1,7 +1,9 @@
 import { Type } from '@sinclair/typebox'
-import { ENFORCEMENT_MODES } from './enforcement-mode.js'
+import { ENFORCEMENT_MODES } from './words.js'
 import {
+  AnyFields,
   List,
+  Maybe,
   MaybeFlag,
   MaybeList,
   MaybeNumber,
@@ -11,6 +13,8 @@ import {
   Reference,
   type Read,
 } from './reference.js'
+import { LabelRef } from './label.js'
+import { VirtualService } from './virtual-service.js'
 
 /** Kubernetes or OpenShift as Kubelink reports it. The token that Kubelink joins with is answered once, on creation. */
 export const ContainerCluster = Type.Object({
@@ -77,3 +81,35 @@ export const Convergence = Type.Object({
     }),
   ),
 })
+
+/** A deployment or the like, as Kubelink reports it (P24). */
+export const KubernetesWorkload = Type.Object({
+  ...OBJECT_FIELDS,
+  name: Type.String(),
+  namespace: Type.String(),
+  kind: Type.String(),
+  labels: MaybeList(LabelRef),
+  enforcement_mode: Type.Optional(OneOf(...ENFORCEMENT_MODES)),
+  visibility_level: Type.Optional(Type.String()),
+  container_workload_profile: Maybe(ContainerWorkloadProfile),
+  container_cluster: Maybe(ContainerCluster),
+  container_cluster_service: Maybe(VirtualService),
+  security_policy_applied_at: MaybeText,
+  security_policy_sync_state: Type.Optional(Type.String()),
+  metadata: Maybe(
+    Type.Object({ labels: Maybe(AnyFields), annotations: Maybe(AnyFields), external_service_uid: MaybeText }),
+  ),
+  private_ip_addresses: MaybeList(Type.String()),
+  container_policy_convergence_status: Maybe(Convergence),
+})
+export type KubernetesWorkload = Read<typeof KubernetesWorkload>
+/** What stands behind a service of a container cluster. */
+export const ServiceBackend = Type.Object({
+  name: Type.String(),
+  kind: Type.String(),
+  namespace: MaybeText,
+  created_at: Type.String(),
+  updated_at: Type.String(),
+  virtual_services: Maybe(Type.Unknown()),
+})
+export type ServiceBackend = Read<typeof ServiceBackend>

@@ -22,8 +22,3 @@ export const IpList = Type.Object({
   fqdns: MaybeList(Type.Object({ fqdn: Type.String(), description: MaybeText })),
 })
 export type IpList = Read<typeof IpList>
-
-/** The built-in list that covers every address; its name is the same on every PCE. */
-export const ANY_IP_LIST_NAME = 'Any (0.0.0.0/0 and ::/0)'
-/** On releases before IPv6 lists, the built-in list has the second name (T15). */
-export const ANY_IP_LIST_NAMES: readonly string[] = [ANY_IP_LIST_NAME, 'Any (0.0.0.0/0)']

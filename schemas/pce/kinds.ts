@@ -6,27 +6,17 @@ import {
   SecurityPrincipal,
   ServiceAccount,
   User,
+  AuthenticationSettings,
+  LdapConfig,
+  PasswordPolicy,
+  SamlConfig,
 } from './access.js'
-import { AppGroupSummary } from './app-group-summary.js'
-import { AuthenticationSettings, LdapConfig, PasswordPolicy, SamlConfig } from './authentication.js'
-import { ContainerCluster, ContainerWorkloadProfile } from './container-cluster.js'
-import { CoreServiceType, DetectedCoreService } from './core-service.js'
-import { EnforcementBoundary } from './enforcement-boundary.js'
-import { SyslogDestination, TrafficCollectorSetting } from './event-export.js'
-import { PceEvent } from './event.js'
-import { FirewallSettings } from './firewall-settings.js'
-import { IpList } from './ip-list.js'
-import { Job } from './job.js'
-import { KubernetesWorkload } from './kubernetes-workload.js'
-import { LabelGroup } from './label-group.js'
-import { LabelMappingRule } from './label-mapping-rule.js'
-import { Label, LabelDimension } from './label.js'
-import { NetworkDevice, NetworkEndpoint, NetworkEnforcementNode } from './network-device.js'
-import { PairingProfile } from './pairing-profile.js'
-import { Report, ReportSchedule, ReportTemplate, SupportBundleRequest } from './report.js'
-import { DenyRule, Rule, RuleSet } from './rule-set.js'
-import { Service } from './service.js'
+import { AppGroupSummary, CoreServiceType, DetectedCoreService } from './risk.js'
+import { ContainerCluster, ContainerWorkloadProfile, KubernetesWorkload } from './container-cluster.js'
+import { EnforcementBoundary, DenyRule, Rule, RuleSet } from './rule-set.js'
+import { SyslogDestination, TrafficCollectorSetting, PceEvent } from './event.js'
 import {
+  FirewallSettings,
   EventSettings,
   OptionalFeature,
   OrgSettings,
@@ -34,9 +24,14 @@ import {
   TrustedProxyIps,
   WorkloadSettings,
 } from './settings.js'
-import { Ven } from './ven.js'
-import { DiscoveredVirtualServer, Slb, VirtualServer } from './virtual-server.js'
-import { ServiceBinding, VirtualService } from './virtual-service.js'
+import { IpList } from './ip-list.js'
+import { Job } from './status.js'
+import { LabelGroup, LabelMappingRule, Label, LabelDimension } from './label.js'
+import { NetworkDevice, NetworkEndpoint, NetworkEnforcementNode } from './network-device.js'
+import { PairingProfile, Ven } from './ven.js'
+import { Report, ReportSchedule, ReportTemplate, SupportBundleRequest } from './report.js'
+import { Service } from './service.js'
+import { DiscoveredVirtualServer, Slb, VirtualServer, ServiceBinding, VirtualService } from './virtual-service.js'
 import { Vulnerability, VulnerabilityReport } from './vulnerability.js'
 import { Workload } from './workload.js'
 

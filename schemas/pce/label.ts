@@ -1,5 +1,19 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { AnyFields, EXTERNAL_FIELDS, Maybe, MaybeFlag, MaybeText, OBJECT_FIELDS, type Read } from './reference.js'
+import {
+  AnyFields,
+  EXTERNAL_FIELDS,
+  List,
+  Maybe,
+  MaybeFlag,
+  MaybeList,
+  MaybeNumber,
+  MaybeText,
+  OBJECT_FIELDS,
+  Reference,
+  OneOf,
+  VERSIONED_FIELDS,
+  type Read,
+} from './reference.js'
 
 /** A label as other objects bear it; older releases give the href alone. */
 export const LabelRef = Type.Object({
@@ -40,3 +54,73 @@ export const LabelDimension = Type.Object({
   deleted_at: MaybeText,
 })
 export type LabelDimension = Read<typeof LabelDimension>
+/** Labels of one key under one name (P15). */
+export const LabelGroup = Type.Object({
+  ...VERSIONED_FIELDS,
+  ...EXTERNAL_FIELDS,
+  name: Type.String(),
+  key: Type.String(),
+  description: MaybeText,
+  labels: MaybeList(LabelRef),
+  sub_groups: MaybeList(Type.Object({ href: Type.String(), name: Type.String() })),
+  /** Which kinds of objects use it; only when asked for. */
+  usage: Type.Optional(Type.Record(Type.String(), Type.Boolean())),
+})
+export type LabelGroup = Read<typeof LabelGroup>
+const PortRange = Type.Object({ port: MaybeNumber, to_port: MaybeNumber, proto: MaybeNumber })
+/** A comparison of one property, or comparisons joined by and, or, not. */
+export const LabelRuleExpression = Type.Recursive(
+  (Self) =>
+    Type.Union([
+      Type.Object({
+        property: OneOf('hostname', 'ip_address', 'os', 'process', 'port'),
+        operator: OneOf('starts_with', 'ends_with', 'contains', 'equals', 'is_in', 'regex'),
+        values: Type.Array(Type.Union([Type.String(), PortRange])),
+      }),
+      Type.Object({
+        logical_operator: OneOf('and', 'or', 'not'),
+        child_expressions: Type.Array(Self),
+      }),
+    ]),
+  { $id: 'LabelRuleExpression' },
+)
+export type LabelRuleExpression = Static<typeof LabelRuleExpression>
+/** Gives labels to workloads that an expression matches; a list of them is evaluated in its order (P28). */
+export const LabelMappingRule = Type.Object({
+  ...OBJECT_FIELDS,
+  enabled: MaybeFlag,
+  expression: LabelRuleExpression,
+  /** A label by href, or by key and value, which creates it. */
+  label_assignments: List(
+    Type.Object({
+      label: Type.Union([Reference, Type.Object({ key: MaybeText, value: MaybeText })]),
+    }),
+  ),
+  overwrite: MaybeFlag,
+})
+export type LabelMappingRule = Read<typeof LabelMappingRule>
+/** A run of label mapping rules: a job that finds, and on demand assigns, the labels they give. */
+export const LabelMappingRun = Type.Object({
+  href: Type.String(),
+  status: Type.String(),
+  progress_percent: MaybeNumber,
+  /** Where the result is; absent until there is one. */
+  result: MaybeText,
+  created_at: Type.Optional(Type.String()),
+  created_by: Maybe(Reference),
+  updated_at: MaybeText,
+  label_mapping_params: Maybe(
+    Type.Object({
+      workloads: MaybeList(Reference),
+      rules: MaybeList(Reference),
+      assign_labels: MaybeFlag,
+    }),
+  ),
+})
+export type LabelMappingRun = Read<typeof LabelMappingRun>
+/** What to run: an absent list means all of them. */
+export interface LabelMappingRunRequest {
+  workloads?: readonly Reference[]
+  rules?: readonly Reference[]
+  assign_labels?: boolean
+}

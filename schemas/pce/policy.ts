@@ -7,24 +7,14 @@ import {
   MaybeNumber,
   MaybeText,
   OBJECT_FIELDS,
+  OneOf,
   Reference,
   UpdateType,
+  VERSIONED_FIELDS,
   type Read,
 } from './reference.js'
-
-/** The object types of a change subset: what can be provisioned, spelled as the path segment of their hrefs. */
-export const CHANGE_SUBSET_TYPES = [
-  'label_groups',
-  'services',
-  'rule_sets',
-  'ip_lists',
-  'virtual_services',
-  'firewall_settings',
-  'secure_connect_gateways',
-  'virtual_servers',
-  'enforcement_boundaries',
-] as const
-export type ChangeSubsetType = (typeof CHANGE_SUBSET_TYPES)[number]
+import { CHANGE_SUBSET_TYPES, type ChangeSubsetType } from './words.js'
+import { Scopes, Rule, DenyRule } from './rule-set.js'
 
 /** One field for each of those types. */
 const byType = <T>(value: T) =>
@@ -96,3 +86,54 @@ export const ModifiedPolicyObject = Type.Object({
   caps: MaybeList(Type.String()),
 })
 export type ModifiedPolicyObject = Read<typeof ModifiedPolicyObject>
+/** The rule set of a rule that is answered by itself. */
+const RuleSetSummary = Type.Object({
+  href: Type.String(),
+  name: Type.Optional(Type.String()),
+  enabled: MaybeFlag,
+  scopes: Maybe(Scopes),
+})
+
+/** An allow rule with its rule set. */
+export const CheckedRule = Type.Object({ ...Rule.properties, rule_set: Maybe(RuleSetSummary) })
+export type CheckedRule = Read<typeof CheckedRule>
+/** A deny rule with its rule set. */
+export const CheckedDenyRule = Type.Object({ ...DenyRule.properties, rule_set: Maybe(RuleSetSummary) })
+export type CheckedDenyRule = Read<typeof CheckedDenyRule>
+/** The rules that decide about traffic between two ends (P27). */
+export const PolicyCheck = Type.Object({
+  sec_rules: Type.Array(CheckedRule),
+  deny_rules: Type.Array(CheckedDenyRule),
+  override_deny_rules: Type.Array(CheckedDenyRule),
+})
+export type PolicyCheck = Read<typeof PolicyCheck>
+
+export const RULE_TYPES = ['sec_rules', 'deny_rules', 'override_deny_rules', 'ip_tables_rules'] as const
+export type RuleType = (typeof RULE_TYPES)[number]
+/** A rule that a search found: of any type, so that only what all rules have is described. */
+export const FoundRule = Type.Object({
+  ...VERSIONED_FIELDS,
+  rule_type: OneOf(...RULE_TYPES),
+  enabled: Type.Boolean(),
+  description: MaybeText,
+  rule_set: Maybe(RuleSetSummary),
+})
+export type FoundRule = Read<typeof FoundRule>
+/** Criteria of a rule search; a rule must meet all that are given (P27). */
+export interface RuleSearchQuery {
+  enabled?: boolean
+  description?: string
+  ingress_services?: object[]
+  providers?: object[]
+  consumers?: object[]
+  consuming_security_principals?: Reference[]
+  unscoped_consumers?: boolean
+  sec_connect?: boolean
+  machine_auth?: boolean
+  stateless?: boolean
+  update_type?: 'create' | 'update' | 'delete'
+  /** Also find rules that reach an actor through a label, a group or a network. */
+  resolve_actors?: boolean
+  rule_types?: readonly RuleType[]
+  [field: string]: unknown
+}

@@ -1,7 +1,18 @@
 import { Type } from '@sinclair/typebox'
 import { Nullable } from '../common.js'
 import { LabelRef } from './label.js'
-import { AnyFields, List, Maybe, MaybeNumber, Reference, type Read } from './reference.js'
+import {
+  AnyFields,
+  List,
+  Maybe,
+  MaybeFlag,
+  MaybeList,
+  MaybeNumber,
+  MaybeText,
+  OBJECT_FIELDS,
+  Reference,
+  type Read,
+} from './reference.js'
 
 const PortCounts = Type.Optional(
   Type.Object({ num_protected_ports: Type.Integer(), num_unprotected_ports: Type.Integer() }),
@@ -74,3 +85,53 @@ export const CoreServicesSummary = Type.Object({
   rejected: MaybeNumber,
 })
 export type CoreServicesSummary = Read<typeof CoreServicesSummary>
+/** Application groups with their sizes: one object without an href, known from clients only (P28). */
+export const AppGroupSummary = Type.Object({
+  nodes: MaybeList(AnyFields),
+  labels: Maybe(AnyFields),
+  mode_key: MaybeList(Type.Unknown()),
+  visibility_level_key: MaybeList(Type.Unknown()),
+  signature: MaybeText,
+  updated_at: MaybeText,
+  version: Type.Optional(Type.Unknown()),
+  cached: Type.Optional(Type.Boolean()),
+})
+export type AppGroupSummary = Read<typeof AppGroupSummary>
+const Ports = MaybeList(Type.Object({ port: Type.Integer(), to_port: MaybeNumber }))
+/** An infrastructure service, such as DNS, that can be recognised by its ports. */
+export const CoreServiceType = Type.Object({
+  ...OBJECT_FIELDS,
+  name: Type.String(),
+  required_ports: Ports,
+  optional_ports: Ports,
+  num_optional_ports_required: MaybeNumber,
+  labels: List(LabelRef),
+  provider: MaybeFlag,
+  priority: MaybeNumber,
+})
+export type CoreServiceType = Read<typeof CoreServiceType>
+/** A workload or address that looks like one of those services. */
+export const DetectedCoreService = Type.Object({
+  ...OBJECT_FIELDS,
+  ip_address: Type.String(),
+  workload: Type.Optional(
+    Type.Object({
+      href: Type.String(),
+      hostname: Type.String(),
+      name: MaybeText,
+      os_type: Type.Optional(Type.String()),
+      enforcement_mode: Type.Optional(Type.String()),
+      managed: Type.Boolean(),
+      managed_by: MaybeText,
+      labels: MaybeList(Reference),
+    }),
+  ),
+  core_service_type: Type.Unknown(),
+  confidence: MaybeNumber,
+  feedback: MaybeText,
+  action: MaybeText,
+  method_name: Type.String(),
+  labels_applied: MaybeFlag,
+  last_detected_at: MaybeText,
+})
+export type DetectedCoreService = Read<typeof DetectedCoreService>

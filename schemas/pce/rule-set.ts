@@ -49,6 +49,7 @@ export const RULE_SIDES = {
   consumers: Type.Array(Actor),
   ingress_services: Type.Array(IngressService),
 }
+
 export const NetworkType = OneOf('brn', 'non_brn', 'all')
 
 const RULE_FIELDS = {
@@ -119,3 +120,12 @@ export const RuleSet = Type.Object({
   ip_tables_rules: MaybeList(IpTablesRule),
 })
 export type RuleSet = Read<typeof RuleSet>
+/** What is blocked wherever nothing allows it; deny rules have superseded these (P22). */
+export const EnforcementBoundary = Type.Object({
+  ...VERSIONED_FIELDS,
+  ...RULE_SIDES,
+  name: Type.String(),
+  enabled: MaybeFlag,
+  network_type: Type.Optional(NetworkType),
+})
+export type EnforcementBoundary = Read<typeof EnforcementBoundary>

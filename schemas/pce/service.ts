@@ -46,10 +46,3 @@ export const Service = Type.Object({
   risk_details: Maybe(Type.Object({ ransomware: Maybe(RansomwareRisk) })),
 })
 export type Service = Read<typeof Service>
-
-/** The built-in service that covers every port and protocol. Its href differs per PCE, its name does not. */
-export const ALL_SERVICES_NAME = 'All Services'
-
-/** The lists of which a service has exactly one (P18). */
-export const SERVICE_LISTS = ['service_ports', 'windows_services', 'windows_egress_services'] as const
-export type ServiceList = (typeof SERVICE_LISTS)[number]

@@ -10,8 +10,10 @@ import {
   MaybeText,
   OneOf,
   Reference,
+  VERSIONED_FIELDS,
   type Read,
 } from './reference.js'
+import { Scopes } from './rule-set.js'
 
 /** Single objects live at their collection's path; not every release says so in an href. */
 const SINGLE_FIELDS = { href: Type.Optional(Type.String()), ...AUDIT_FIELDS, caps: MaybeList(Type.String()) }
@@ -86,3 +88,20 @@ export type TrustedProxyIps = Read<typeof TrustedProxyIps>
 /** One element of the list of features; features have names and no paths of their own. */
 export const OptionalFeature = Type.Object({ name: Type.String(), enabled: Type.Boolean(), preview: MaybeFlag })
 export type OptionalFeature = Read<typeof OptionalFeature>
+const MaybeScopes = Maybe(Scopes)
+/** The one object of policy settings (P27); old releases end its href in /1 and know other switches. */
+export const FirewallSettings = Type.Object({
+  ...VERSIONED_FIELDS,
+  ike_authentication_type: MaybeText,
+  firewall_coexistence: MaybeList(
+    Type.Object({ scope: List(Reference), workload_mode: MaybeText, illumio_primary: Type.Boolean() }),
+  ),
+  allow_captive_portal_outbound: MaybeFlag,
+  static_policy_scopes: MaybeScopes,
+  containers_inherit_host_policy_scopes: MaybeScopes,
+  blocked_connection_reject_scopes: MaybeScopes,
+  loopback_interfaces_in_policy_scopes: MaybeScopes,
+  ip_forwarding_enabled_scopes: MaybeScopes,
+  rule_hit_count_enabled_scopes: MaybeScopes,
+})
+export type FirewallSettings = Read<typeof FirewallSettings>

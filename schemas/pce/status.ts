@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { MaybeNumber, MaybeText, type Read } from './reference.js'
+import { Maybe, MaybeNumber, MaybeText, Reference, OBJECT_FIELDS, type Read } from './reference.js'
 
 /** Which release a PCE runs. */
 export const ProductVersion = Type.Object({
@@ -20,3 +20,16 @@ export type NodeAvailability = Read<typeof NodeAvailability>
 /** Made by the client, as above. */
 export const SuperclusterLeader = Type.Object({ leader: Type.Boolean() })
 export type SuperclusterLeader = Read<typeof SuperclusterLeader>
+/** Work that a GET with `Prefer: respond-async` started (P10). */
+export const Job = Type.Object({
+  ...OBJECT_FIELDS,
+  job_type: MaybeText,
+  description: MaybeText,
+  status: Type.String(),
+  requested_at: MaybeText,
+  requested_by: Maybe(Reference),
+  terminated_at: MaybeText,
+  /** Where the data lies when it is done, `{}` until then, the reason when it failed. */
+  result: Maybe(Type.Object({ href: Type.Optional(Type.String()), message: Type.Optional(Type.String()) })),
+})
+export type Job = Read<typeof Job>

@@ -11,14 +11,7 @@ import {
   Reference,
   type Read,
 } from './reference.js'
-
-export const POLICY_DECISIONS = ['allowed', 'potentially_blocked', 'blocked', 'unknown'] as const
-export type PolicyDecision = (typeof POLICY_DECISIONS)[number]
-
-/** No traffic query returns more rows than this (P48). */
-export const MAX_TRAFFIC_ROWS = 200_000
-/** The most rows that the synchronous query may be asked for (P25). */
-export const MAX_SYNCHRONOUS_TRAFFIC_ROWS = 100_000
+import { POLICY_DECISIONS } from './words.js'
 
 /** One condition of a traffic filter; exactly one field. `fqdn` and `transmission` exist for destinations only. */
 export const TrafficSelector = Type.Object({

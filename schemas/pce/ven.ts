@@ -1,8 +1,22 @@
-import { Type } from '@sinclair/typebox'
-import { ENFORCEMENT_MODES } from './enforcement-mode.js'
+import { Type, type Static } from '@sinclair/typebox'
+import { ENFORCEMENT_MODES, type VEN_PROPERTIES } from './words.js'
 import { LabelRef } from './label.js'
-import { AnyFields, Maybe, MaybeFlag, MaybeList, MaybeText, OBJECT_FIELDS, OneOf, type Read } from './reference.js'
+import {
+  AnyFields,
+  List,
+  EXTERNAL_FIELDS,
+  Maybe,
+  MaybeFlag,
+  MaybeList,
+  MaybeNumber,
+  MaybeText,
+  OBJECT_FIELDS,
+  OneOf,
+  Reference,
+  type Read,
+} from './reference.js'
 import { WorkloadInterface } from './workload.js'
+import { Nullable } from '../common.js'
 
 /** What a VEN says of its workload: a part of the workload's own shape. */
 const VenWorkload = Type.Object({
@@ -66,3 +80,87 @@ export const Ven = Type.Object({
   upgrade_target_version: MaybeText,
 })
 export type Ven = Read<typeof Ven>
+export type VenProperty = (typeof VEN_PROPERTIES)[number]
+/** How many VENs have each value of one property. */
+export const VenPropertyCounts = Type.Object({
+  property: Type.String(),
+  counts: Type.Array(
+    Type.Object({ value: Type.String(), filtered_count: Type.Integer(), unfiltered_count: Type.Integer() }),
+  ),
+  total_filtered_count: Type.Integer(),
+})
+export type VenPropertyCounts = Static<typeof VenPropertyCounts>
+/** The counts under the names of their properties. */
+export const VenStatistics = Type.Record(Type.String(), VenPropertyCounts)
+export type VenStatistics = Partial<Record<VenProperty, VenPropertyCounts>>
+const VenTypes = MaybeList(Type.String())
+/** The package of a release for one operating system. */
+export const VenImage = Type.Object({
+  href: Type.String(),
+  release: Type.String(),
+  distribution: Type.String(),
+  architecture: Type.String(),
+  major_version: Type.Integer(),
+  min_minor_version: Type.Integer(),
+  max_minor_version: Maybe(Type.Integer()),
+  filename: Type.String(),
+  ven_types: VenTypes,
+})
+export type VenImage = Read<typeof VenImage>
+/** VEN software that the PCE holds. */
+export const VenRelease = Type.Object({
+  href: Type.String(),
+  release: Type.String(),
+  default: Type.Boolean(),
+  default_release_ven_types: VenTypes,
+  org_id: MaybeNumber,
+  ven_types: VenTypes,
+  images: MaybeList(VenImage),
+})
+export type VenRelease = Read<typeof VenRelease>
+/** A number, or the word unlimited. */
+const Limit = Type.Union([Type.Integer(), Type.String()])
+/** What VENs that pair with its keys start with (P24). */
+export const PairingProfile = Type.Object({
+  ...OBJECT_FIELDS,
+  ...EXTERNAL_FIELDS,
+  name: Nullable(Type.String()),
+  description: MaybeText,
+  enabled: Type.Boolean(),
+  is_default: Type.Boolean(),
+  status: Type.Optional(Type.String()),
+  mode: OneOf('idle', 'illuminated', 'enforced', 'selective'),
+  enforcement_mode: Type.Optional(OneOf(...ENFORCEMENT_MODES)),
+  visibility_level: Type.String(),
+  log_traffic: Type.Boolean(),
+  labels: List(LabelRef),
+  role_label_lock: Type.Boolean(),
+  app_label_lock: Type.Boolean(),
+  env_label_lock: Type.Boolean(),
+  loc_label_lock: Type.Boolean(),
+  mode_lock: Type.Boolean(),
+  enforcement_mode_lock: MaybeFlag,
+  visibility_level_lock: Type.Boolean(),
+  log_traffic_lock: Type.Boolean(),
+  status_lock: MaybeFlag,
+  allowed_uses_per_key: Limit,
+  /** Seconds. */
+  key_lifespan: Limit,
+  total_use_count: Type.Integer(),
+  last_pairing_at: Nullable(Type.String()),
+  last_pairing_key_generated_at: Nullable(Type.String()),
+  last_pairing_key_generated_by: Nullable(Reference),
+  agent_software_release: MaybeText,
+  ven_type: Type.Optional(OneOf('specified_during_activation', 'server', 'endpoint')),
+})
+export type PairingProfile = Read<typeof PairingProfile>
+/** Why an action on many objects was not done to some of them; the PCE answers 200 all the same (P32). */
+export const ActionError = Type.Object({
+  token: Type.String(),
+  message: Type.String(),
+  /** The objects in question; empty where the PCE named none. */
+  hrefs: Type.Array(Type.String()),
+})
+export type ActionError = Static<typeof ActionError>
+/** What a VEN's firewall does once it is unpaired: as before the pairing, what the PCE recommends, or nothing. */
+export type FirewallRestore = 'saved' | 'default' | 'disable'

@@ -1,17 +1,22 @@
 import { Type } from '@sinclair/typebox'
 import { LabelRef } from './label.js'
 import {
+  AnyFields,
   EXTERNAL_FIELDS,
   List,
+  MaybeFlag,
+  Maybe,
   MaybeList,
   MaybeNumber,
   MaybeText,
   OBJECT_FIELDS,
   OneOf,
   Reference,
+  UpdateType,
   VERSIONED_FIELDS,
   type Read,
 } from './reference.js'
+import { Nullable } from '../common.js'
 
 const ServiceAddress = Type.Union([
   Type.Object({ ip: Type.String(), network: Type.Optional(Reference), port: MaybeNumber }),
@@ -47,3 +52,75 @@ export const ServiceBinding = Type.Object({
   ),
 })
 export type ServiceBinding = Read<typeof ServiceBinding>
+const VirtualAddress = Type.Object({ vip: Type.String(), protocol: Type.Integer(), port: Type.String() })
+/** A load-balanced address under policy (P23). */
+export const VirtualServer = Type.Object({
+  ...VERSIONED_FIELDS,
+  ...EXTERNAL_FIELDS,
+  name: Type.String(),
+  description: MaybeText,
+  labels: List(LabelRef),
+  service: Reference,
+  providers: List(Type.Object({ label: Type.Optional(Reference), workload: Type.Optional(Reference) })),
+  mode: Type.String(),
+  discovered_virtual_server: Nullable(
+    Type.Object({
+      href: Type.String(),
+      dvs_identifier: Type.String(),
+      name: Type.String(),
+      mode: Type.String(),
+      vip_port: VirtualAddress,
+    }),
+  ),
+})
+export type VirtualServer = Read<typeof VirtualServer>
+/** An address that was found on a load balancer. */
+export const DiscoveredVirtualServer = Type.Object({
+  ...OBJECT_FIELDS,
+  dvs_identifier: Type.String(),
+  name: Type.String(),
+  vip_port: VirtualAddress,
+  local_ips: List(Type.String()),
+  mode: Type.String(),
+  slb: Reference,
+  snat_type: MaybeText,
+  snat_pool_ips: MaybeList(Type.String()),
+  service_checks: List(Type.Object({ protocol: Type.Integer(), port: MaybeNumber })),
+  network_enforcement_node: Reference,
+  /** The old name of the node. */
+  nfc: Maybe(Reference),
+  virtual_server: Maybe(
+    Type.Object({
+      href: Type.String(),
+      update_type: Nullable(UpdateType),
+      mode: Type.String(),
+      labels: List(LabelRef),
+    }),
+  ),
+})
+export type DiscoveredVirtualServer = Read<typeof DiscoveredVirtualServer>
+/** A server load balancer; its devices' passwords are never answered. */
+export const Slb = Type.Object({
+  ...OBJECT_FIELDS,
+  name: Type.String(),
+  description: MaybeText,
+  device_type: Type.Optional(Type.String()),
+  network_enforcement_node: Maybe(Reference),
+  nfc: Maybe(Reference),
+  devices: MaybeList(
+    Type.Object({
+      href: Type.Optional(Type.String()),
+      config: Type.Optional(
+        Type.Object({
+          host: MaybeText,
+          port: MaybeNumber,
+          credential_type: MaybeText,
+          username: MaybeText,
+          check_certificate: MaybeFlag,
+        }),
+      ),
+      status: Maybe(AnyFields),
+    }),
+  ),
+})
+export type Slb = Read<typeof Slb>

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Convergence } from './container-cluster.js'
-import { ENFORCEMENT_MODES, type EnforcementMode } from './enforcement-mode.js'
+import { ENFORCEMENT_MODES, type EnforcementMode } from './words.js'
 import { LabelRef } from './label.js'
 import {
   AnyFields,
@@ -120,3 +120,11 @@ export const Workload = Type.Object({
   ike_authentication_certificate: Maybe(AnyFields),
 })
 export type Workload = Read<typeof Workload>
+/** A row of an import as the PCE answers it; no source describes it well (P54). */
+export const ImportResult = Type.Object({
+  href: Type.Optional(Type.String()),
+  status: MaybeText,
+  token: MaybeText,
+  message: MaybeText,
+})
+export type ImportResult = Read<typeof ImportResult>

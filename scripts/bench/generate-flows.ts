@@ -1,4 +1,4 @@
-import { ANY_IP_LIST_NAME } from '../../schemas/pce/ip-list.js'
+import { ANY_IP_LIST_NAME } from '../../schemas/pce/words.js'
 import type { FlowNode, TrafficFlow } from '../../schemas/pce/traffic.js'
 import { PROCESSES, type Process } from '../../pce-simulator/estate/data/processes.js'
 import { createRandom } from '../../pce-simulator/estate/random.js'

@@ -1,8 +1,7 @@
 /** Random policies and connections, small enough that every part of a rule decides something. */
 import fc from 'fast-check'
 import type { IpList } from '../../schemas/pce/ip-list.js'
-import type { Label } from '../../schemas/pce/label.js'
-import type { LabelGroup } from '../../schemas/pce/label-group.js'
+import type { Label, LabelGroup } from '../../schemas/pce/label.js'
 import type { Actor, DenyRule, IngressService, Rule, RuleSet, ScopeEntry } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
 import type { PolicyView } from '../../pce-simulator/model.js'

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Nullable } from '../../schemas/common.js'
 import { pagingInput, PagingOutput } from '../../schemas/paging.js'
-import type { KubernetesWorkload } from '../../schemas/pce/kubernetes-workload.js'
+import type { KubernetesWorkload } from '../../schemas/pce/container-cluster.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import { defineTool } from '../define.js'
 import { answerPage } from '../answers/answer-page.js'

@@ -10,7 +10,7 @@ import { createNamed, refuseTakenName } from '../../domain/drafts/create-named.j
 import { noteEgress, showDiscarded } from '../../domain/drafts/discarded-lists.js'
 import { fitAnswer } from '../answers/fit-lists.js'
 import { planService } from '../../domain/drafts/plan-service.js'
-import { SERVICE_LISTS } from '../../schemas/pce/service.js'
+import { SERVICE_LISTS } from '../../schemas/pce/words.js'
 import { readBack } from '../../domain/drafts/read-back.js'
 import { refuseHidden } from '../../domain/drafts/refuse-hidden.js'
 import { showService } from '../answers/show-service.js'

@@ -9,7 +9,7 @@ import { noteEgress, showDiscarded } from '../../domain/drafts/discarded-lists.j
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
 import { fitAnswer } from '../answers/fit-lists.js'
 import { planService, refuseOtherKind } from '../../domain/drafts/plan-service.js'
-import { SERVICE_LISTS } from '../../schemas/pce/service.js'
+import { SERVICE_LISTS } from '../../schemas/pce/words.js'
 import { refuseHidden } from '../../domain/drafts/refuse-hidden.js'
 import { showService } from '../answers/show-service.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/update-object.js'

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { ToolError } from '../../schemas/errors.js'
 import { LabelReference } from '../../schemas/label-reference.js'
-import { MAX_TRAFFIC_ROWS } from '../../schemas/pce/traffic.js'
+import { MAX_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
 import { DecisionsInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { EgressOutput, showEgress } from '../answers/traffic/show-egress.js'

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { StringEnum } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
-import { MAX_TRAFFIC_ROWS } from '../../schemas/pce/traffic.js'
+import { MAX_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
 import { trafficInput } from '../../schemas/traffic-input.js'
 import { TrafficSummaryOutput, showSummary } from '../answers/traffic/show-summary.js'
 import { defineTool } from '../define.js'

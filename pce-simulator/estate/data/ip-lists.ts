@@ -1,4 +1,4 @@
-import { ANY_IP_LIST_NAME } from '../../../schemas/pce/ip-list.js'
+import { ANY_IP_LIST_NAME } from '../../../schemas/pce/words.js'
 
 export interface IpListSpec {
   name: string

@@ -1,5 +1,4 @@
-import { ALL_SERVICES_NAME } from '../../../schemas/pce/service.js'
-import { ANY_IP_LIST_NAME } from '../../../schemas/pce/ip-list.js'
+import { ALL_SERVICES_NAME, ANY_IP_LIST_NAME } from '../../../schemas/pce/words.js'
 import { BRANCH_LIST, INTERNET_LIST } from './ip-lists.js'
 
 /**

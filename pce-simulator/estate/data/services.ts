@@ -1,4 +1,5 @@
-import { ALL_SERVICES_NAME, type ServicePort, type WindowsService } from '../../../schemas/pce/service.js'
+import type { ServicePort, WindowsService } from '../../../schemas/pce/service.js'
+import { ALL_SERVICES_NAME } from '../../../schemas/pce/words.js'
 
 export interface ServiceSpec {
   name: string

@@ -1,6 +1,6 @@
 import type { TSchema } from '@sinclair/typebox'
 import type { Test } from 'tap'
-import { OPERATION_RESULTS } from '../../../schemas/pce/operations.js'
+import { OPERATION_RESULTS } from './operation-results.js'
 import { checkValue } from './check-object.js'
 import { camelCase } from './names.js'
 import { covered } from './record-coverage.js'

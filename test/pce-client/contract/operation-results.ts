@@ -1,22 +1,25 @@
 import { Type } from '@sinclair/typebox'
-import { ActionError } from './action-error.js'
-import { CreatedApiKey, OrgApiKey, UserApiKey } from './api-key.js'
-import { ImportResult } from './import-result.js'
-import { IpList } from './ip-list.js'
-import { LabelMappingRun } from './label-mapping-run.js'
-import { LabelRef } from './label.js'
-import { LoginSession } from './login-session.js'
-import { ModifiedPolicyObject, PolicyDependency, PolicyImpact, PolicyVersion, TypedPendingChange } from './policy.js'
-import { CheckedRule, FoundRule, PolicyCheck } from './policy-search.js'
-import { AnyFields } from './reference.js'
-import { AppGroupRisk, CoreServicesSummary, RiskDetails, RiskSummary } from './risk.js'
-import { ServiceBackend } from './service-backend.js'
-import { Service } from './service.js'
-import { VenImage, VenRelease } from './software-release.js'
-import { NodeAvailability, ProductVersion, SuperclusterLeader } from './status.js'
-import { AsyncTrafficQuery, TrafficDatabaseMetrics, TrafficFlow } from './traffic.js'
-import { VenStatistics } from './ven-statistics.js'
-import { WorkloadInterface } from './workload.js'
+import { ActionError, VenImage, VenRelease, VenStatistics } from '../../../schemas/pce/ven.js'
+import { CreatedApiKey, OrgApiKey, UserApiKey, LoginSession } from '../../../schemas/pce/access.js'
+import { ImportResult, WorkloadInterface } from '../../../schemas/pce/workload.js'
+import { IpList } from '../../../schemas/pce/ip-list.js'
+import { LabelMappingRun, LabelRef } from '../../../schemas/pce/label.js'
+import {
+  ModifiedPolicyObject,
+  PolicyDependency,
+  PolicyImpact,
+  PolicyVersion,
+  TypedPendingChange,
+  CheckedRule,
+  FoundRule,
+  PolicyCheck,
+} from '../../../schemas/pce/policy.js'
+import { AnyFields } from '../../../schemas/pce/reference.js'
+import { AppGroupRisk, CoreServicesSummary, RiskDetails, RiskSummary } from '../../../schemas/pce/risk.js'
+import { ServiceBackend } from '../../../schemas/pce/container-cluster.js'
+import { Service } from '../../../schemas/pce/service.js'
+import { NodeAvailability, ProductVersion, SuperclusterLeader } from '../../../schemas/pce/status.js'
+import { AsyncTrafficQuery, TrafficDatabaseMetrics, TrafficFlow } from '../../../schemas/pce/traffic.js'
 
 /** What one object of a bulk call became; an empty list of errors is success. */
 export const BulkResult = Type.Object({
