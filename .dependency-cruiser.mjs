@@ -209,8 +209,6 @@ const LIBRARIES = {
 
 const PROGRAMS = '^((stdio|http)\\.ts|pce-client/index\\.ts)$'
 const DECLARATIONS = '\\.d\\.ts$'
-/** Words that the documentation and the tests read, and no program. */
-const READ_ELSEWHERE = ['^schemas/config-variables\\.ts$']
 
 const OURS = '^(?!\\.\\./)(?!node_modules/)'
 const packagePath = (name) => `(^|/node_modules/|^node_modules/)${name.replaceAll('.', '\\.')}(/|$)`
@@ -317,7 +315,7 @@ export default {
       from: { path: PROGRAMS },
       to: {
         path: ROOMS.map(({ files }) => files),
-        pathNot: [PROGRAMS, DECLARATIONS, ...READ_ELSEWHERE],
+        pathNot: [PROGRAMS, DECLARATIONS],
         reachable: false,
       },
     },

@@ -1,6 +1,6 @@
 import { Type, type Static, type TProperties, type TSchema } from '@sinclair/typebox'
 import { Count, Counts, Flag, Nullable, Text, Total } from './common.js'
-import { DifferencesOut } from './differences.js'
+import { DifferencesOut } from './update-output.js'
 import { DryRunOutput } from './dry-run.js'
 
 const Maybe = <T extends TSchema>(schema: T) => Type.Optional(schema)
@@ -20,6 +20,7 @@ const standing = {
   env: Maybe(Plain),
   coverage: Maybe(Coverage),
 }
+
 /** A rule of the ringfence, as planned or written. */
 const rule = {
   ...standing,
@@ -34,6 +35,7 @@ const rule = {
   href: Maybe(Plain),
   differences: DifferencesOut,
 }
+
 /** Of one peer; inbound ports have an effect. */
 const traffic = {
   connections: Connections,

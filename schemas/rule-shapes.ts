@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { StringEnum } from './common.js'
+import { Nullable, StringEnum } from './common.js'
+import { TextOrObject } from './label-reference.js'
 
 export const RULE_TYPES = ['allow', 'deny', 'override_deny'] as const
 
@@ -39,3 +40,80 @@ export const WideningOut = Type.Optional(
     { description: 'The rule admits more than it reads' },
   ),
 )
+
+/** A stored rule in answers; `resolve_labels_as` is of allow rules. */
+export const RuleOut = Type.Object(
+  {
+    rule_type: RuleTypeOut,
+    href: Type.String(),
+    enabled: Type.Boolean(),
+    description: Nullable(Type.String()),
+    resolve_labels_as: Type.Optional(Type.Object({})),
+    consumers: Type.Array(ActorOut),
+    providers: Type.Array(ActorOut),
+    ingress_services: Type.Array(Type.Object({}), { description: '{href, name} or {port, to_port?, proto}' }),
+    egress_services: Type.Optional(Type.Array(Type.Object({}))),
+    unscoped_consumers: Type.Boolean(),
+    update_type: Type.Optional(Type.String({ description: 'Pending change' })),
+  },
+  { description: 'As stored' },
+)
+
+/** Services a caller named, as they were understood: `{href, resolved_name}` or ports. */
+export const ResolvedServices = Type.Optional(Type.Array(Type.Object({}), { description: 'As understood' }))
+/** A label or label group in a scope, or an end of a rule, as callers write it. */
+export const ActorInput = TextOrObject<{ key?: string; value?: string; href?: string; exclusion?: boolean }>()
+
+export interface ServiceObject {
+  port?: number
+  to_port?: number
+  proto?: string | number
+  href?: string
+  service?: string
+}
+
+/** A list of services; one service stands for a list of one, and a string for a service's name (T5). */
+export const ServicesInput = (description: string) => {
+  const one = TextOrObject<ServiceObject>()
+  return Type.Union([Type.Array(one, { maxItems: 100 }), ...one.anyOf], { description })
+}
+
+/** One end of a rule. */
+export const ActorsInput = (description: string) => Type.Array(ActorInput, { minItems: 1, maxItems: 100, description })
+/** What a rule says, in the words of its callers. */
+export const RuleParts = {
+  providers: ActorsInput(
+    'Destinations: ams (all workloads), key=value, iplist:NAME, labelgroup:NAME, workload:NAME, href, {key, value, exclusion?}',
+  ),
+  consumers: ActorsInput('Sources, same forms'),
+  ingress_services: ServicesInput('{port, proto: tcp|udp, to_port?}, {service: NAME} or {href}; "All Services" is all'),
+  egress_services: ServicesInput('Windows programs of the consumer: {service} or {href}; allow only'),
+  unscoped_consumers: Type.Boolean({ default: false, description: 'Consumers beyond the scope too' }),
+  description: Type.String({ description: 'Free text' }),
+}
+
+/** A rule to create. */
+export const RuleInput = Type.Object(
+  {
+    providers: RuleParts.providers,
+    consumers: RuleParts.consumers,
+    ingress_services: RuleParts.ingress_services,
+    egress_services: Type.Optional(RuleParts.egress_services),
+    unscoped_consumers: Type.Optional(RuleParts.unscoped_consumers),
+    rule_type: Type.Optional(
+      StringEnum(RULE_TYPES, { default: 'allow', description: 'override_deny beats any allow' }),
+    ),
+    description: Type.Optional(RuleParts.description),
+  },
+  { additionalProperties: false },
+)
+
+/** Fields that replace those of a rule. A default would change what the caller did not mention. */
+export const RuleChangeInput = {
+  enabled: Type.Optional(Type.Boolean({ description: 'In force' })),
+  providers: Type.Optional(ActorsInput('Destinations, as in create-ruleset')),
+  consumers: Type.Optional(ActorsInput('Sources')),
+  ingress_services: Type.Optional(ServicesInput('{port, proto, to_port?}, {service} or {href}')),
+  unscoped_consumers: Type.Optional(Type.Boolean({ description: 'Consumers beyond the scope too' })),
+  description: Type.Optional(RuleParts.description),
+}

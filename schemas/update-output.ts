@@ -1,6 +1,17 @@
 import { Type } from '@sinclair/typebox'
-import { DifferencesOut } from './differences.js'
 import { DryRunOutput } from './dry-run.js'
+
+/** What the PCE dropped or changed of what was sent, found by reading it back. */
+export const DifferencesOut = Type.Optional(
+  Type.Array(
+    Type.Object({
+      field: Type.String(),
+      sent: Type.Unknown(),
+      stored: Type.Unknown(),
+    }),
+    { description: 'Stored otherwise than sent' },
+  ),
+)
 
 /** What every tool that changes one object answers, beside the object as it is now. */
 export const UpdateOutput = {

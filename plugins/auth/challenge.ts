@@ -1,6 +1,6 @@
 import type { OAuthConfig } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
-import type { ProtectedResource } from '../../schemas/http/protected-resource.js'
+import type { ProtectedResource } from '../../schemas/http.js'
 import type { BearerError, InvalidTokenError } from './read-token.js'
 
 interface ChallengeOptions {

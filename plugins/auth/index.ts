@@ -3,7 +3,7 @@ import fp from 'fastify-plugin'
 import type { Identity } from '../../schemas/caller.js'
 import type { OAuthConfig } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
-import { ProtectedResource } from '../../schemas/http/protected-resource.js'
+import { ProtectedResource } from '../../schemas/http.js'
 import {
   addressBlock,
   describeResource,

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../../schemas/audit.js'
 import type { Caller, Owner } from '../../schemas/caller.js'
 import type { Confirmations, ConfirmingContext } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
-import { ConfirmResponse } from '../../schemas/http/confirm.js'
+import { ConfirmResponse } from '../../schemas/http.js'
 import type { AnyTool } from '../../tools/define.js'
 import { codeOf, describeMint, type MintFacts, readRequest, requireConfirmed, ROUTE } from './read-request.js'
 

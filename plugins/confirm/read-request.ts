@@ -2,7 +2,7 @@ import { Value } from '@sinclair/typebox/value'
 import type { AuditEntry } from '../../schemas/audit.js'
 import type { Caller } from '../../schemas/caller.js'
 import { type ErrorCode, ToolError } from '../../schemas/errors.js'
-import { ConfirmRequest } from '../../schemas/http/confirm.js'
+import { ConfirmRequest } from '../../schemas/http.js'
 import type { AnyTool } from '../../tools/define.js'
 import { convertHttp } from '../errors/convert.js'
 

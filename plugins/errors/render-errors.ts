@@ -1,4 +1,4 @@
-import type { ErrorBody } from '../../schemas/http/error-body.js'
+import type { ErrorBody } from '../../schemas/errors.js'
 import type { ServiceError } from './convert.js'
 import { ERROR_TABLE } from './table.js'
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { Liveness, Readiness } from '../../schemas/http/health.js'
+import { Liveness, Readiness } from '../../schemas/http.js'
 import { createReadiness, type Check } from './check-readiness.js'
 
 export interface HealthOptions {

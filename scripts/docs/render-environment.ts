@@ -1,4 +1,4 @@
-import type { ConfigVariable } from '../../schemas/config-variables.js'
+import type { ConfigVariable } from './config-variables.js'
 import { renderTable } from './markdown.js'
 
 /** The table of docs/configuration.md. */

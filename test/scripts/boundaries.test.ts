@@ -45,8 +45,8 @@ t.test('each crossing of a wall is named', async (t) => {
   const found = cruise(t, {
     // Between rooms.
     'schemas/a.ts': "import '../pce-client/index.js'",
-    'pce-client/index.ts': "import '../schemas/http/health.js'",
-    'schemas/http/health.ts': '',
+    'pce-client/index.ts': "import '../schemas/http.js'",
+    'schemas/http.ts': '',
     'domain/call.ts': "import { PceError } from '../pce-client/index.js'\nexport { PceError }",
     'tools/index.ts': "import './labels/get-labels.js'\nimport './define.js'",
     'tools/define.ts': "import './labels/get-labels.js'",
@@ -113,7 +113,7 @@ t.test('each crossing of a wall is named', async (t) => {
     'library got: tools/pce/status.ts → got',
     'library without a room: composition/compose.ts → ajv',
     'no room: helpers/a.ts → schemas/a.ts',
-    'pce-client: pce-client/index.ts → schemas/http/health.ts',
+    'pce-client: pce-client/index.ts → schemas/http.ts',
     'pce-simulator: pce-simulator/index.ts → domain/text/clean.ts',
     'plugins/<plugin>/index.ts: plugins/health/index.ts → plugins/mcp/index.ts',
     'plugins/<plugin>/index.ts: types: plugins/mcp/index.ts → tools/define.ts',

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Nullable } from '../../schemas/common.js'
-import { ProfileOut } from '../../schemas/container-shapes.js'
+import { ProfileOut, showProfiles } from '../answers/show-profile.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { ContainerCluster, ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
 import { defineTool } from '../define.js'
@@ -9,7 +9,6 @@ import { fetchSlice } from '../answers/fetch-slice.js'
 import { fetchEvery } from '../../domain/inventory/fetch-every.js'
 import { findByHref } from '../../domain/inventory/find-object.js'
 import { decodeCursor } from '../answers/list-cursor.js'
-import { showProfiles } from '../answers/show-profile.js'
 
 const NAME = 'get-container-workload-profiles'
 

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import { StringEnum } from '../../schemas/common.js'
-import { ProfileOut } from '../../schemas/container-shapes.js'
+import { ProfileOut, showProfiles } from '../answers/show-profile.js'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
@@ -12,7 +12,6 @@ import { defineTool } from '../define.js'
 import { parseHref } from '../../domain/inventory/parse-href.js'
 import { refuseSameKey } from '../../domain/inventory/refuse-same-key.js'
 import { resolveLabels } from '../../domain/inventory/resolve-labels.js'
-import { showProfiles } from '../answers/show-profile.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/update-object.js'
 
 const output = Type.Object({ ...UpdateOutput, profile: Type.Optional(ProfileOut) })

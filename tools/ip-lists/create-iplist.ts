@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { DifferencesOut } from '../../schemas/differences.js'
+import { DifferencesOut } from '../../schemas/update-output.js'
 import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import { FqdnInput, IpListOut, IpRangeInput } from '../../schemas/ip-list-shapes.js'
 import { NewName } from '../../schemas/new-name.js'

@@ -1,8 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { DryRunInput } from '../../schemas/dry-run.js'
+import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
-import { ActorInput, RuleInput } from '../../schemas/rule-input.js'
-import { RuleSetCreated } from '../../schemas/rule-set-created.js'
+import { ActorInput, RuleInput, RuleTypeOut, ActorOut, WideningOut } from '../../schemas/rule-shapes.js'
 import { defineTool } from '../define.js'
 import { listDifferences } from '../../domain/policy/compare-stored.js'
 import { refuseTakenName } from '../../domain/drafts/create-named.js'
@@ -16,6 +15,39 @@ import { showPlannedRule } from '../answers/show-planned-rule.js'
 import { verifyRuleSet } from '../../domain/drafts/verify-rule-set.js'
 import { warnOfWidening, type WideningWarning } from '../../domain/drafts/warn-of-widening.js'
 import { writeRuleSet } from '../../domain/drafts/write-rule-set.js'
+import { DifferencesOut } from '../../schemas/update-output.js'
+
+/** Answer of create-ruleset: the new rule set, or the plan of a dry run. */
+const RuleSetCreated = Type.Object({
+  message: Type.String({ description: 'What happened' }),
+  ruleset: Type.Optional(
+    Type.Object(
+      {
+        href: Type.String(),
+        name: Type.String(),
+        description: Type.Optional(Type.String()),
+        rules: Type.Array(
+          Type.Object({
+            href: Type.String(),
+            rule_type: RuleTypeOut,
+            providers: Type.Array(ActorOut, { description: 'Destinations' }),
+            consumers: Type.Array(ActorOut, { description: 'Sources' }),
+            services: Type.Array(Type.Object({}), { description: '{href, resolved_name} or {port, to_port?, proto}' }),
+            egress_services: Type.Optional(Type.Array(Type.Object({}), { description: '{href, resolved_name}' })),
+            unscoped_consumers: Type.Boolean({ description: 'Extra-scope rule' }),
+            policy_widening_warning: WideningOut,
+            differences: DifferencesOut,
+          }),
+          { description: 'In the order given' },
+        ),
+        differences: DifferencesOut,
+      },
+      { description: 'The new draft rule set' },
+    ),
+  ),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to look at' })),
+  ...DryRunOutput,
+})
 
 export default defineTool({
   name: 'create-ruleset',

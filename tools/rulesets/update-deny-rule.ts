@@ -1,7 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DryRunInput } from '../../schemas/dry-run.js'
-import { RuleChangeInput } from '../../schemas/rule-input.js'
-import { ResolvedServices, RuleOut } from '../../schemas/rule-output.js'
+import { RuleChangeInput, ResolvedServices, RuleOut } from '../../schemas/rule-shapes.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import { findRule, warnOfEnd } from '../../domain/inventory/find-rule.js'

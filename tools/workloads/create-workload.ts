@@ -1,8 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { DryRunInput } from '../../schemas/dry-run.js'
+import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
-import { WorkloadCreated } from '../../schemas/workload-created.js'
-import { WorkloadLabelsInput } from '../../schemas/workload-shapes.js'
+import { WorkloadLabelsInput, WorkloadOut } from '../../schemas/workload-shapes.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { checkAddresses } from '../../domain/inventory/check-addresses.js'
@@ -16,6 +15,18 @@ import { refuseHidden } from '../../domain/drafts/refuse-hidden.js'
 import { showWrittenWorkload } from '../answers/show-written-workload.js'
 import { writePlannedLabels } from '../../domain/drafts/write-planned-labels.js'
 import { writeWithRollback } from '../../domain/drafts/write-with-rollback.js'
+import { DifferencesOut } from '../../schemas/update-output.js'
+import { LabelOut } from '../../schemas/label-reference.js'
+
+/** Answer of create-workload: the new workload, or the plan of a dry run. */
+const WorkloadCreated = Type.Object({
+  message: Type.String({ description: 'What happened' }),
+  workload: Type.Optional(WorkloadOut),
+  labels_created: Type.Optional(Type.Array(LabelOut, { description: 'Labels that did not exist before' })),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to look at' })),
+  differences: DifferencesOut,
+  ...DryRunOutput,
+})
 
 export default defineTool({
   name: 'create-workload',

@@ -1,5 +1,26 @@
 import { Type, type Static } from '@sinclair/typebox'
 
+/** Body of `GET /healthz` (S5). */
+export const Liveness = Type.Object({ status: Type.Literal('ok') })
+
+/**
+ * Body of `GET /readyz`: 200 with `ready`; 503 with `draining` once the process has been told to stop, or `unavailable` while
+ * something it needs does not work.
+ */
+export const Readiness = Type.Object({
+  status: Type.Union([Type.Literal('ready'), Type.Literal('draining'), Type.Literal('unavailable')]),
+})
+
+/** Body of GET /.well-known/oauth-protected-resource (RFC 9728, 2). */
+export const ProtectedResource = Type.Object({
+  resource: Type.String(),
+  authorization_servers: Type.Array(Type.String()),
+  scopes_supported: Type.Array(Type.String()),
+  bearer_methods_supported: Type.Array(Type.Literal('header')),
+  resource_name: Type.String(),
+})
+export type ProtectedResource = Static<typeof ProtectedResource>
+
 /**
  * Body of `POST /confirm` (S7), as `confirm.body` of the confirm_required answer gave it. `challenge` stands there where more was
  * shown than the arguments say, and names what was shown.
