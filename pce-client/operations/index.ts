@@ -1,13 +1,23 @@
 import type { Http } from '../transport.js'
 import type { ClientSettings } from '../settings.js'
 import type { ObjectApis } from '../types.js'
-import { createApiKeyOperations, type ApiKeyOperations } from './api-keys.js'
-import { createContainerOperations, type ContainerOperations } from './containers.js'
+import { createApiKeyOperations, type ApiKeyOperations, createLoginOperations, type LoginOperations } from './access.js'
+import {
+  createContainerOperations,
+  type ContainerOperations,
+  createReportOperations,
+  type ReportOperations,
+  createRiskOperations,
+  type RiskOperations,
+} from './reports.js'
 import { createCalls } from './create-calls.js'
 import { createDefaultsOperations, type DefaultsOperations } from './defaults.js'
-import { createLabelGroupOperations, type LabelGroupOperations } from './label-groups.js'
-import { createLabelMappingOperations, type LabelMappingOperations } from './label-mapping.js'
-import { createLoginOperations, type LoginOperations } from './logins.js'
+import {
+  createLabelGroupOperations,
+  type LabelGroupOperations,
+  createLabelMappingOperations,
+  type LabelMappingOperations,
+} from './labels.js'
 import { createNetworkDeviceOperations, type NetworkDeviceOperations } from './network-devices.js'
 import {
   createPolicyDraftOperations,
@@ -16,11 +26,13 @@ import {
   type PolicyOperations,
 } from './policy.js'
 import { createPolicySearchOperations, type PolicySearchOperations } from './policy-search.js'
-import { createReportOperations, type ReportOperations } from './reports.js'
-import { createRiskOperations, type RiskOperations } from './risk.js'
 import { createStatusOperations, type StatusOperations } from './status.js'
-import { createTrafficQueryOperations, type TrafficQueryOperations } from './traffic-queries.js'
-import { createTrafficOperations, type TrafficOperations } from './traffic.js'
+import {
+  createTrafficQueryOperations,
+  type TrafficQueryOperations,
+  createTrafficOperations,
+  type TrafficOperations,
+} from './traffic.js'
 import {
   createVenReleaseOperations,
   createVenOperations,

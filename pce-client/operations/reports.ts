@@ -1,6 +1,8 @@
+import type { ServiceBackend } from '../../schemas/pce/container-cluster.js'
+import type { RiskSummary, CoreServicesSummary, AppGroupRisk, RiskDetails } from '../../schemas/pce/risk.js'
 import { KINDS } from '../kinds.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
-import { createDownload, type Calls, type DownloadOptions } from './create-calls.js'
+import { createDownload, segment, type Calls, type DownloadOptions } from './create-calls.js'
 
 /** Files of reports (S9, P60). */
 export interface ReportOperations {
@@ -18,5 +20,44 @@ export function createReportOperations(calls: Calls): ReportOperations {
       calls.http,
       (report: ReferenceLike) => `${calls.href(KINDS.reports, report)}/download`,
     ),
+  }
+}
+
+/** Container clusters beyond their own objects (S9, P13). */
+export interface ContainerOperations {
+  /** Lists what stands behind the services of a container cluster. */
+  getContainerServiceBackends(clusterHref: ReferenceLike, options?: RequestOptions): Promise<ServiceBackend[]>
+}
+
+export function createContainerOperations(calls: Calls): ContainerOperations {
+  return {
+    async getContainerServiceBackends(clusterHref, options) {
+      const path = `${calls.href(KINDS.containerClusters, clusterHref)}/service_backends`
+      return calls.list<ServiceBackend>(path, options)
+    },
+  }
+}
+
+/** What the PCE has found out about exposure (S9, P13). */
+export interface RiskOperations {
+  /** Tells how exposed the organisation is to ransomware; `ransomware` is null until the PCE has computed it. */
+  getRiskSummary(options?: RequestOptions): Promise<RiskSummary>
+  /** Counts the detected core services of each type; a list, as the PCE answers it. */
+  getDetectedCoreServicesSummary(options?: RequestOptions): Promise<CoreServicesSummary[]>
+  /** Tells how exposed each application group is; a list, as the PCE answers it. */
+  getAppGroupRiskSummary(options?: RequestOptions): Promise<AppGroupRisk[]>
+  /** Tells what makes an application group a risk. */
+  getAppGroupRiskDetails(appGroupId: string, options?: RequestOptions): Promise<RiskDetails>
+}
+
+export function createRiskOperations({ org, get, list }: Calls): RiskOperations {
+  return {
+    getRiskSummary: (options) => get<RiskSummary>(`${org}/reports/risk_summary`, options),
+    getDetectedCoreServicesSummary: (options) =>
+      list<CoreServicesSummary>(`${org}/detected_core_services_summary`, options),
+    getAppGroupRiskSummary: (options) => list<AppGroupRisk>(`${org}/app_groups/risk_summary`, options),
+    async getAppGroupRiskDetails(appGroupId, options) {
+      return get<RiskDetails>(`${org}/app_groups/${segment('app_group_id', appGroupId)}/risk_details`, options)
+    },
   }
 }

@@ -1,4 +1,4 @@
-import type { LabelMappingRun, LabelMappingRunRequest } from '../../schemas/pce/label.js'
+import type { LabelMappingRun, LabelMappingRunRequest, LabelRef } from '../../schemas/pce/label.js'
 import type { Reference } from '../../schemas/pce/reference.js'
 import { toBulkResults, actInChunks } from '../bulk.js'
 import { PceError } from '../errors.js'
@@ -89,5 +89,24 @@ export function createLabelMappingOperations(calls: Calls): LabelMappingOperatio
       await calls.put(`${job(jobUuid)}/assign_labels`, data, options)
     },
     downloadLabelMappingResults: createDownload(calls.http, (uuid: string) => `${job(uuid)}/download`),
+  }
+}
+
+/** How label groups contain each other (S9, P13). Answers are of the policy version in the href. */
+export interface LabelGroupOperations {
+  /** Lists the labels of a group and of every group inside it. */
+  getLabelGroupAllLabels(lgHref: ReferenceLike, options?: RequestOptions): Promise<LabelRef[]>
+  /** Lists the groups that contain a group, directly or through others. */
+  getLabelGroupMemberOf(lgHref: ReferenceLike, options?: RequestOptions): Promise<{ href: string; name?: string }[]>
+}
+
+export function createLabelGroupOperations(calls: Calls): LabelGroupOperations {
+  return {
+    async getLabelGroupAllLabels(lgHref, options) {
+      return calls.list<LabelRef>(`${calls.href(KINDS.labelGroups, lgHref)}/all_labels`, options)
+    },
+    async getLabelGroupMemberOf(lgHref, options) {
+      return calls.list(`${calls.href(KINDS.labelGroups, lgHref)}/member_of`, options)
+    },
   }
 }
