@@ -148,7 +148,7 @@ const ROOMS = [
   {
     name: 'app.ts',
     files: '^app(\\.ts$|/)',
-    may: ['^app/', '^plugins/[^/]+/index\\.ts$', '^composition/', TOOL, SCHEMAS],
+    may: ['^plugins/[^/]+/index\\.ts$', '^composition/', TOOL, SCHEMAS],
     why: 'The pipeline in registration order, through doors.',
   },
   {

@@ -17,7 +17,7 @@ export interface ToolLog {
   warn(facts: object, message: string): void
 }
 
-/** What a tool may touch: ports only, so that it runs the same over stdio, HTTP and in a test. */
+/** What a tool may use: ports only, so that it runs the same over stdio, HTTP and in a test. */
 export interface ToolContext<RequiresPce extends boolean = boolean> {
   /** The caller's own PCE client; null for the tools that work without one. */
   readonly pce: RequiresPce extends true ? PceClient : PceClient | null
@@ -26,8 +26,8 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
   /** Aborted when the call is cancelled or its client is gone (reads only) or the server stops. */
   readonly signal: AbortSignal
   /**
-   * Aborted when `signal` is, and for a mutating tool also when the call is cancelled or its client is gone: for the minutes it may
-   * read before its first write. What has been begun is finished, so no write looks at it.
+   * Aborted when `signal` is, and for a mutating tool also when the call is cancelled or its client is gone. It bounds the reads
+   * before the first write, which may take minutes; once writing has begun it is ignored, because a write in progress is finished.
    */
   readonly beforeWriting: AbortSignal
   readonly log: ToolLog
@@ -39,8 +39,8 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
   /** The caller's own PCE credentials: for the tools that manage them. */
   readonly credentials: CredentialsPort
   /**
-   * What the confirmed call was shown to do, where a confirm token carried it: the tool checks it once more against what it is about
-   * to do. Undefined where nothing was confirmed.
+   * What the person who confirmed was shown, where a confirm token carried it: the tool checks once more that this is what it is
+   * about to do. Undefined where nothing was confirmed.
    */
   readonly approved?: Approval
   readonly server: {
@@ -51,7 +51,7 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
   }
 }
 
-/** What a person is told before they confirm. */
+/** What a person is shown before they confirm. */
 export interface Preview {
   /** One or a few sentences. */
   summary: string

@@ -13,7 +13,7 @@ export interface Caller {
   sub: string | null
 }
 
-/** Whose something is: the key of all that belongs to a caller. Two identity providers may use the same `sub`. */
+/** The owner of stored data: the key to everything that belongs to a caller. Two identity providers may use the same `sub`. */
 export interface Owner {
   readonly iss: string
   readonly sub: string

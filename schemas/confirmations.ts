@@ -1,6 +1,6 @@
 import type { Owner } from './caller.js'
 
-/** Why a call that needs a confirm token has no good one (D20). */
+/** Why a call that needs a confirm token has no usable one (D20). */
 export type ConfirmReason = 'missing' | 'malformed' | 'mismatch' | 'expired' | 'stale'
 
 /** What a confirm token is for: one call of one tool by one caller. */
@@ -45,16 +45,16 @@ export interface Approval {
   paramsHash: string
 }
 
-/** What a token says before anything else is asked. `jti` names the token without being it. */
+/** What a token says of itself, before any lookup. `jti` names the token without being it. */
 export type TokenReading =
   { state: 'missing' | 'malformed' } | { state: 'mismatch'; jti: string } | { state: 'signed'; token: SignedToken }
 
 /** A token whose signature is ours, for this call and this caller. It may have expired, or been used. */
 export interface SignedToken {
   jti: string
-  /** Milliseconds since the epoch; from this instant on it is good for nothing. */
+  /** Milliseconds since the epoch; the token is invalid from this instant on. */
   expiresAt: number
-  /** The digest of what was shown to whoever confirmed, where somebody was asked. */
+  /** The digest of what was shown to the person who confirmed, where one was asked. */
   boundTo?: string
 }
 
@@ -95,8 +95,8 @@ export interface Confirmations {
   /**
    * Uses the token up: of all attempts in any number of processes exactly one ever resolves with `spent`, and then that is on the
    * disk. Any other outcome leaves it as it was. `findBinding` looks up what the call would change now; what it rejects with comes
-   * through, unless the token turns out to have been used. Rejects with ToolError `confirm_unavailable` when nobody can say, and with
-   * the reason of `signal` where that is aborted before the token is claimed.
+   * through, unless the token turns out to have been used. Rejects with ToolError `confirm_unavailable` when the store does not
+   * answer, and with the reason of `signal` where that is aborted before the token is claimed.
    */
   spend(token: SignedToken, findBinding: () => Promise<Binding | null>, signal?: AbortSignal): Promise<Spending>
 }

@@ -1,6 +1,6 @@
 import type { Owner } from './caller.js'
 
-/** One PCE key of one user, with where it is good for. Decrypted it lives in memory only. */
+/** One PCE key of one user, with the PCE that it is for. Decrypted it lives in memory only. */
 export interface PceCredentials {
   /** Host name or IP address, without scheme, port and brackets. */
   host: string
@@ -9,14 +9,14 @@ export interface PceCredentials {
   apiKey: string
   apiSecret: string
   tlsVerify: boolean
-  /** What its owner calls it. */
+  /** The owner's name for it. */
   label?: string
 }
 
 /** What may be shown of credentials. `tlsVerify` is whether the certificate is checked in the end, whatever was registered. */
 export type CredentialFacts = Omit<PceCredentials, 'apiKey' | 'apiSecret'>
 
-/** What a try to reach the PCE with fresh credentials came to. `error` is one of our codes with a message for people. */
+/** The result of trying the PCE with fresh credentials. `error` is one of our codes with a message for people. */
 export interface ConnectionReport {
   ok: boolean
   error?: { code: string; message: string }

@@ -3,13 +3,13 @@ import { Type } from '@sinclair/typebox'
 const NAME = '^\\S(?:.*\\S)?$'
 const LABEL_KEY = '^[^\\s=](?:[^=]*[^\\s=])?$'
 
-/** What the patterns above ask for, in words: nobody should have to read one to mend an argument. */
+/** What the patterns above require, in words, so that nobody has to read one to fix an argument. */
 export const PATTERN_MEANINGS: ReadonlyMap<string, string> = new Map([
   [NAME, 'must not be blank, nor begin or end with white space'],
   [LABEL_KEY, 'must not be blank, nor begin or end with white space, nor hold a "="'],
 ])
 
-/** A name for a new object: not blank, no blanks at its ends (they would make it impossible to refer to), at most 255 characters. */
+/** A name for a new object: not blank, no leading or trailing blanks (nobody could refer to it), at most 255 characters. */
 export const NewName = (description: string) => Type.String({ maxLength: 255, pattern: NAME, description })
 
 /** A key for a new label. References split `key=value` at the first `=`, so a key cannot hold one. */

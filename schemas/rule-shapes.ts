@@ -59,7 +59,7 @@ export const RuleOut = Type.Object(
   { description: 'As stored' },
 )
 
-/** Services a caller named, as they were understood: `{href, resolved_name}` or ports. */
+/** Services that a caller named, as resolved: `{href, resolved_name}` or ports. */
 export const ResolvedServices = Type.Optional(Type.Array(Type.Object({}), { description: 'As understood' }))
 /** A label or label group in a scope, or an end of a rule, as callers write it. */
 export const ActorInput = TextOrObject<{ key?: string; value?: string; href?: string; exclusion?: boolean }>()

@@ -8,8 +8,8 @@ const Entries = <T extends TProperties>(properties: T, description: string) =>
   Type.Optional(Type.Array(Type.Object(properties), { maxItems: 1000, description }))
 
 /**
- * The three lists a service may have, one of them at a time. Their entries are open here: what does not belong into one is told
- * by `planService`, which knows where it would belong.
+ * The three lists a service may have, one of them at a time. Their entries are open here: `planService` reports what does not
+ * belong in a list, because it can say where it does.
  */
 export const ServiceListsInput = {
   service_ports: Entries(

@@ -1,6 +1,6 @@
 import type { Owner } from './caller.js'
 
-/** Credentials as they rest: a data key wrapped by the key-encryption key, and what that data key has sealed. */
+/** Credentials at rest: a data key wrapped by the key-encryption key, and what that data key has sealed. */
 export interface SealedCredentials {
   /** Random, new with every registration: names this registration, so that a client made for an older one is never used again. */
   version: string

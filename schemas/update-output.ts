@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { DryRunOutput } from './dry-run.js'
 
-/** What the PCE dropped or changed of what was sent, found by reading it back. */
+/** What the PCE dropped or changed, found by reading the object back. */
 export const DifferencesOut = Type.Optional(
   Type.Array(
     Type.Object({

@@ -1,6 +1,7 @@
 /**
- * `npm run check`: types (also of what is shipped), lint, format, walls, generated documents and tool snapshots, each as a step with a name. All of them run,
- * so that one round shows everything; what a step wrote is shown where it failed. Ends with `N passed, N failed`.
+ * `npm run check`: types (also of what is shipped), lint, format, walls, generated documents and tool snapshots, each as a named
+ * step. All of them run, so that one round shows everything; the output of a step is shown where it failed. Ends with `N passed, N
+ * failed`.
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -14,12 +15,12 @@ const walls = (config: string) => [
   ...['--config', config, '--output-type', 'err-long'],
 ]
 const STEPS: readonly [name: string, program: readonly string[], remedy: string][] = [
-  ['types', [...tsc, '-p', 'tsconfig.json'], 'the types must fit'],
+  ['types', [...tsc, '-p', 'tsconfig.json'], 'the types must check'],
   ['build', [...tsc, '-p', 'tsconfig.build.json', '--noEmit'], 'what is shipped must build, with declarations'],
   [
     'lint',
     ['node_modules/eslint/bin/eslint.js', '--max-warnings=0', '.'],
-    '`npm run format` mends what can be mended by itself',
+    '`npm run format` fixes what can be fixed automatically',
   ],
   ['format', ['node_modules/prettier/bin/prettier.cjs', '--check', '.'], '`npm run format` writes it'],
   ['boundaries', [...walls('.dependency-cruiser.mjs'), '.'], '.dependency-cruiser.mjs says who may import what'],

@@ -7,7 +7,7 @@ export interface SyncOptions {
   check: boolean
   /** The command that brings the files up to date, for the message. */
   command: string
-  /** Files that stand there and are made by nobody any more. */
+  /** Files that exist but are no longer generated. */
   surplus?: readonly string[]
   say?: (line: string) => void
 }

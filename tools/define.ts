@@ -27,7 +27,7 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   area: Area
   /** What the model reads. One or two sentences; what changes PCE state says so by itself (see `describe`). */
   summary: string
-  /** read: no mutating request ever leaves. write: creates or changes. destroy: removes, or takes effect on enforcement. */
+  /** read: sends no request that changes anything. write: creates or changes. destroy: destructive, as MCP annotates it. */
   effect: Effect
   /** The same call twice leaves the same state. Reads always are. */
   idempotent?: boolean
@@ -40,13 +40,13 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   example: Static<I>
   handler(args: Static<I>, ctx: ToolContext<P>): Promise<Static<O>>
   /**
-   * Of a tool that asks for confirmation: what the call would do, in words for the person who decides, and facts beside it. Only
-   * reads. It may fail as the handler may.
+   * For a tool that asks for confirmation: what the call would do, in words for the person who decides, with facts. Only reads, and
+   * throws what the handler may throw.
    */
   preview?(args: Static<I>, ctx: ToolContext<P>): Promise<Preview>
   /**
-   * Of a tool that asks for confirmation: what the call would change, where that is not all in its arguments; null where the
-   * arguments say everything. Only reads, and cheaply: it is asked again at every redemption (D21). It may fail as the handler may.
+   * For a tool that asks for confirmation: what the call would change, where its arguments do not say it all; null where they do.
+   * Only reads, and cheaply: it runs again at every redemption (D21). Throws what the handler may throw.
    */
   boundTo?(args: Static<I>, ctx: ToolContext<P>): Promise<Binding | null>
 }
@@ -55,7 +55,7 @@ export type ToolSpec<I extends TObject = TObject, O extends TSchema = TSchema, P
   ToolSpecCore<I, O, P>
 >
 
-/** A tool with its argument types forgotten: what the list, the dispatcher and the transports work with. */
+/** A tool with its argument types erased: what the list, the dispatcher and the transports work with. */
 export interface AnyTool extends Omit<ToolSpec, 'handler' | 'example' | 'preview' | 'boundTo'> {
   readonly example: object
   handler(args: never, ctx: never): Promise<unknown>

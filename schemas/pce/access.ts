@@ -90,7 +90,7 @@ export const ServiceAccount = Type.Object({
 })
 export type ServiceAccount = Read<typeof ServiceAccount>
 
-/** A person. Who may not see the rest gets href, display_name and permissions. */
+/** A person. A caller who may not see the rest gets href, display_name and permissions. */
 export const User = Type.Object({
   ...OBJECT_FIELDS,
   id: MaybeNumber,

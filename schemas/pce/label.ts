@@ -15,7 +15,7 @@ import {
   type Read,
 } from './reference.js'
 
-/** A label as other objects bear it; older releases give the href alone. */
+/** A label as other objects carry it; older releases give the href alone. */
 export const LabelRef = Type.Object({
   href: Type.String(),
   key: Type.Optional(Type.String()),
@@ -47,7 +47,7 @@ export const LabelDimension = Type.Object({
   ...EXTERNAL_FIELDS,
   key: Type.String(),
   display_name: Type.String(),
-  /** Icon, initial, colours and order of the console. */
+  /** Icon, initial, colours and order in the console. */
   display_info: Maybe(AnyFields),
   usage: Maybe(Type.Object({ labels: MaybeFlag, label_groups: MaybeFlag })),
   deleted: MaybeFlag,

@@ -86,7 +86,7 @@ export const ModifiedPolicyObject = Type.Object({
   caps: MaybeList(Type.String()),
 })
 export type ModifiedPolicyObject = Read<typeof ModifiedPolicyObject>
-/** The rule set of a rule that is answered by itself. */
+/** The rule set of a rule that is returned on its own. */
 const RuleSetSummary = Type.Object({
   href: Type.String(),
   name: Type.Optional(Type.String()),

@@ -6,7 +6,7 @@ import { Nullable } from '../common.js'
  * - objects are open: a release adds fields, and what this one does not know is kept as it came;
  * - `href` and what names an object (name, key, value) are always there, so is what the reference marks `*`, except for the
  *   audit fields, which some kinds and releases leave out;
- * - a list may be null instead of empty and a text that may miss may be null too (P43); numbers, switches and enumerations are null
+ * - a list may be null instead of empty and a text that may be missing may be null too (P43); numbers, switches and enumerations are null
  *   only where the reference says so or a live answer showed it;
  * - limits of writes (lengths, ranges) are not repeated: an answer is not refused for what it holds.
  */
@@ -15,10 +15,10 @@ import { Nullable } from '../common.js'
 export const Reference = Type.Object({ href: Type.String() })
 export type Reference = Static<typeof Reference>
 
-/** What a shape stands for in TypeScript: its fields, and whatever else came. */
+/** The TypeScript type of a shape: its fields, and whatever else came. */
 export type Read<T extends TSchema> = Static<T> & { [field: string]: unknown }
 
-/** A field that may miss, or be null. */
+/** A field that may be missing or null. */
 export const Maybe = <T extends TSchema>(schema: T) => Type.Optional(Nullable(schema))
 export const MaybeText = Maybe(Type.String())
 export const MaybeFlag = Type.Optional(Type.Boolean())
