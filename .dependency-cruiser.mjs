@@ -147,7 +147,7 @@ const ROOMS = [
   },
   {
     name: 'app.ts',
-    files: '^app(\\.ts$|/)',
+    files: '^app\\.ts$',
     may: ['^plugins/[^/]+/index\\.ts$', '^composition/', TOOL, SCHEMAS],
     why: 'The pipeline in registration order, through doors.',
   },
@@ -192,7 +192,7 @@ const LIBRARIES = {
   commander: ['^http\\.ts$', '^pce-simulator/pce-sim\\.ts$'],
   'fast-jwt': ['^plugins/(auth|confirm)/(?!index\\.ts$)'],
   'fastest-levenshtein': [...TOOLING_FREE, '^plugins/dispatcher/(?!index\\.ts$)'],
-  fastify: [DOORS, '^app(\\.ts$|/)', '^http\\.ts$', SIMULATOR],
+  fastify: [DOORS, '^app\\.ts$', '^http\\.ts$', SIMULATOR],
   'fastify-plugin': [DOORS],
   'get-jwks': ['^plugins/auth/(?!index\\.ts$)'],
   ghtml: ['^plugins/setup/(?!index\\.ts$)'],

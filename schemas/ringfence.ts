@@ -131,7 +131,7 @@ export const RingfenceOutput = {
       ip: Maybe(Text('Where source is not the address')),
       effect: Text('cut, possibly_cut or blocked_by_override_deny'),
       connections: Count('On these ports'),
-      ports: Type.Array(Plain, { description: 'Those concerned, as 443/tcp, busiest first' }),
+      ports: Type.Array(Plain, { description: 'Affected ports, as 443/tcp, busiest first' }),
     },
     'Once enforced (selective, else full)',
   ),
@@ -145,7 +145,7 @@ export const RingfenceOutput = {
     },
     'Source applications that many depend on, highest score first',
   ),
-  warnings: Type.Array(Plain, { description: 'What to look at first, gravest first' }),
+  warnings: Type.Array(Plain, { description: 'What to check first, most serious first' }),
   ...DryRunOutput,
 }
 

@@ -60,7 +60,7 @@ export const RuleOut = Type.Object(
 )
 
 /** Services that a caller named, as resolved: `{href, resolved_name}` or ports. */
-export const ResolvedServices = Type.Optional(Type.Array(Type.Object({}), { description: 'As understood' }))
+export const ResolvedServices = Type.Optional(Type.Array(Type.Object({}), { description: 'As resolved' }))
 /** A label or label group in a scope, or an end of a rule, as callers write it. */
 export const ActorInput = TextOrObject<{ key?: string; value?: string; href?: string; exclusion?: boolean }>()
 

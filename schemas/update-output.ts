@@ -9,7 +9,7 @@ export const DifferencesOut = Type.Optional(
       sent: Type.Unknown(),
       stored: Type.Unknown(),
     }),
-    { description: 'Stored otherwise than sent' },
+    { description: 'Stored differently' },
   ),
 )
 
@@ -17,10 +17,10 @@ export const DifferencesOut = Type.Optional(
 export const UpdateOutput = {
   message: Type.String({ description: 'What happened' }),
   href: Type.Optional(Type.String()),
-  updated_fields: Type.Optional(Type.Array(Type.String(), { description: 'Fields sent; [] if all were so' })),
+  updated_fields: Type.Optional(Type.Array(Type.String(), { description: 'Fields sent; [] if unchanged' })),
   previous: Type.Optional(Type.Unsafe<Record<string, unknown>>({ type: 'object', description: 'Values before' })),
   differences: DifferencesOut,
-  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to look at' })),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
   ...DryRunOutput,
 }
 

@@ -16,7 +16,7 @@ const output = Type.Object({
   message: Type.String({ description: 'What happened' }),
   ...Type.Partial(IpListOut).properties,
   differences: DifferencesOut,
-  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to look at' })),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
   ...DryRunOutput,
 })
 

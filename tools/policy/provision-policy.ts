@@ -53,7 +53,7 @@ const output = Type.Object({
   impact: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), { description: 'Workloads concerned, asked beforehand' }),
   ),
-  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to look at' })),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
   ...DryRunOutput,
 })
 

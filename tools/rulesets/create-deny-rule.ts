@@ -22,7 +22,7 @@ const output = Type.Object({
   ingress_services_resolved: ResolvedServices,
   override_deny_warning: Type.Optional(Type.String()),
   differences: DifferencesOut,
-  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to look at' })),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
   ...DryRunOutput,
 })
 

@@ -45,7 +45,7 @@ const RuleSetCreated = Type.Object({
       { description: 'The new draft rule set' },
     ),
   ),
-  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to look at' })),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
   ...DryRunOutput,
 })
 

@@ -21,7 +21,7 @@ const output = Type.Object({
   note: Type.Optional(Type.String()),
   discarded_fields: Type.Optional(Type.Array(Type.String(), { description: 'Dropped by the PCE' })),
   differences: DifferencesOut,
-  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to look at' })),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
   ...DryRunOutput,
 })
 

@@ -23,7 +23,7 @@ const WorkloadCreated = Type.Object({
   message: Type.String({ description: 'What happened' }),
   workload: Type.Optional(WorkloadOut),
   labels_created: Type.Optional(Type.Array(LabelOut, { description: 'Labels that did not exist before' })),
-  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to look at' })),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
   differences: DifferencesOut,
   ...DryRunOutput,
 })
