@@ -109,6 +109,7 @@ export const User = Type.Object({
   permissions: MaybeList(Permission),
 })
 export type User = Read<typeof User>
+
 const KEY_FIELDS = {
   href: Type.String(),
   key_id: Type.String(),
@@ -120,6 +121,7 @@ const KEY_FIELDS = {
 /** A key as its owner lists it; no list has secrets. */
 export const UserApiKey = Type.Object({ ...KEY_FIELDS, name: Type.String(), created_at: Type.String() })
 export type UserApiKey = Read<typeof UserApiKey>
+
 /** A key as the organisation lists it, with the account it belongs to. */
 export const OrgApiKey = Type.Object({
   ...KEY_FIELDS,
@@ -143,6 +145,7 @@ export const OrgApiKey = Type.Object({
   ),
 })
 export type OrgApiKey = Read<typeof OrgApiKey>
+
 /** A new key. Its secret is answered here and never again. */
 export const CreatedApiKey = Type.Object({
   key_id: Type.String(),
@@ -153,6 +156,7 @@ export const CreatedApiKey = Type.Object({
   description: MaybeText,
 })
 export type CreatedApiKey = Read<typeof CreatedApiKey>
+
 /** A logged-in user: `auth_username` and `session_token` are Basic credentials until the session has been idle too long. */
 export const LoginSession = Type.Object({
   href: Type.Optional(Type.String()),
@@ -168,10 +172,12 @@ export const LoginSession = Type.Object({
   product_version: Type.Optional(ProductVersion),
 })
 export type LoginSession = Read<typeof LoginSession>
+
 const AUTHORS = { created_by: Maybe(Author), updated_by: Maybe(Author) }
 /** How users of this PCE log in. */
 export const AuthenticationSettings = Type.Object({ ...AUDIT_FIELDS, authentication_type: Type.String() })
 export type AuthenticationSettings = Read<typeof AuthenticationSettings>
+
 /** A directory server; its bind password is never answered. */
 export const LdapConfig = Type.Object({
   ...OBJECT_FIELDS,
@@ -194,6 +200,7 @@ export const LdapConfig = Type.Object({
   insecure_disable_tls_certificate_verification: Type.Boolean(),
 })
 export type LdapConfig = Read<typeof LdapConfig>
+
 /** An identity provider. */
 export const SamlConfig = Type.Object({
   ...OBJECT_FIELDS,
@@ -213,6 +220,7 @@ export const SamlConfig = Type.Object({
   pce_signing_cert_expires_at: MaybeText,
 })
 export type SamlConfig = Read<typeof SamlConfig>
+
 /** What passwords of local users must look like and how long they live. */
 export const PasswordPolicy = Type.Object({
   ...AUDIT_FIELDS,

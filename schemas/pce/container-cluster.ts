@@ -103,6 +103,7 @@ export const KubernetesWorkload = Type.Object({
   container_policy_convergence_status: Maybe(Convergence),
 })
 export type KubernetesWorkload = Read<typeof KubernetesWorkload>
+
 /** What stands behind a service of a container cluster. */
 export const ServiceBackend = Type.Object({
   name: Type.String(),

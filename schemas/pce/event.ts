@@ -65,6 +65,7 @@ export const PceEvent = Type.Object({
   notifications: MaybeList(Notification),
 })
 export type PceEvent = Read<typeof PceEvent>
+
 /** A syslog server, or the PCE's own syslog, that events are sent to. */
 export const SyslogDestination = Type.Object({
   ...OBJECT_FIELDS,
@@ -94,6 +95,7 @@ export const SyslogDestination = Type.Object({
   ),
 })
 export type SyslogDestination = Read<typeof SyslogDestination>
+
 /** Which flows are dropped or merged before they are stored. */
 export const TrafficCollectorSetting = Type.Object({
   ...OBJECT_FIELDS,

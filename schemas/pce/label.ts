@@ -54,6 +54,7 @@ export const LabelDimension = Type.Object({
   deleted_at: MaybeText,
 })
 export type LabelDimension = Read<typeof LabelDimension>
+
 /** Labels of one key under one name (P15). */
 export const LabelGroup = Type.Object({
   ...VERSIONED_FIELDS,
@@ -67,6 +68,7 @@ export const LabelGroup = Type.Object({
   usage: Type.Optional(Type.Record(Type.String(), Type.Boolean())),
 })
 export type LabelGroup = Read<typeof LabelGroup>
+
 const PortRange = Type.Object({ port: MaybeNumber, to_port: MaybeNumber, proto: MaybeNumber })
 /** A comparison of one property, or comparisons joined by and, or, not. */
 export const LabelRuleExpression = Type.Recursive(
@@ -85,6 +87,7 @@ export const LabelRuleExpression = Type.Recursive(
   { $id: 'LabelRuleExpression' },
 )
 export type LabelRuleExpression = Static<typeof LabelRuleExpression>
+
 /** Gives labels to workloads that an expression matches; a list of them is evaluated in its order (P28). */
 export const LabelMappingRule = Type.Object({
   ...OBJECT_FIELDS,
@@ -99,6 +102,7 @@ export const LabelMappingRule = Type.Object({
   overwrite: MaybeFlag,
 })
 export type LabelMappingRule = Read<typeof LabelMappingRule>
+
 /** A run of label mapping rules: a job that finds, and on demand assigns, the labels they give. */
 export const LabelMappingRun = Type.Object({
   href: Type.String(),
@@ -118,6 +122,7 @@ export const LabelMappingRun = Type.Object({
   ),
 })
 export type LabelMappingRun = Read<typeof LabelMappingRun>
+
 /** What to run: an absent list means all of them. */
 export interface LabelMappingRunRequest {
   workloads?: readonly Reference[]

@@ -85,6 +85,7 @@ export const NetworkEnforcementNode = Type.Object({
   active_pce_fqdn: MaybeText,
 })
 export type NetworkEnforcementNode = Read<typeof NetworkEnforcementNode>
+
 /** The devices that instructions are made for: some, or all of the organisation. */
 export interface EnforcementTargets {
   network_devices?: readonly Reference[]

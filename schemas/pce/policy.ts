@@ -86,6 +86,7 @@ export const ModifiedPolicyObject = Type.Object({
   caps: MaybeList(Type.String()),
 })
 export type ModifiedPolicyObject = Read<typeof ModifiedPolicyObject>
+
 /** The rule set of a rule that is returned on its own. */
 const RuleSetSummary = Type.Object({
   href: Type.String(),
@@ -97,9 +98,11 @@ const RuleSetSummary = Type.Object({
 /** An allow rule with its rule set. */
 export const CheckedRule = Type.Object({ ...Rule.properties, rule_set: Maybe(RuleSetSummary) })
 export type CheckedRule = Read<typeof CheckedRule>
+
 /** A deny rule with its rule set. */
 export const CheckedDenyRule = Type.Object({ ...DenyRule.properties, rule_set: Maybe(RuleSetSummary) })
 export type CheckedDenyRule = Read<typeof CheckedDenyRule>
+
 /** The rules that decide about traffic between two ends (P27). */
 export const PolicyCheck = Type.Object({
   sec_rules: Type.Array(CheckedRule),
@@ -110,6 +113,7 @@ export type PolicyCheck = Read<typeof PolicyCheck>
 
 export const RULE_TYPES = ['sec_rules', 'deny_rules', 'override_deny_rules', 'ip_tables_rules'] as const
 export type RuleType = (typeof RULE_TYPES)[number]
+
 /** A rule that a search found: of any type, so that only what all rules have is described. */
 export const FoundRule = Type.Object({
   ...VERSIONED_FIELDS,
@@ -119,6 +123,7 @@ export const FoundRule = Type.Object({
   rule_set: Maybe(RuleSetSummary),
 })
 export type FoundRule = Read<typeof FoundRule>
+
 /** Criteria of a rule search; a rule must meet all that are given (P27). */
 export interface RuleSearchQuery {
   enabled?: boolean

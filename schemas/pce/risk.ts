@@ -85,6 +85,7 @@ export const CoreServicesSummary = Type.Object({
   rejected: MaybeNumber,
 })
 export type CoreServicesSummary = Read<typeof CoreServicesSummary>
+
 /** Application groups with their sizes: one object without an href, known from clients only (P28). */
 export const AppGroupSummary = Type.Object({
   nodes: MaybeList(AnyFields),
@@ -97,6 +98,7 @@ export const AppGroupSummary = Type.Object({
   cached: Type.Optional(Type.Boolean()),
 })
 export type AppGroupSummary = Read<typeof AppGroupSummary>
+
 const Ports = MaybeList(Type.Object({ port: Type.Integer(), to_port: MaybeNumber }))
 /** An infrastructure service, such as DNS, that can be recognised by its ports. */
 export const CoreServiceType = Type.Object({
@@ -110,6 +112,7 @@ export const CoreServiceType = Type.Object({
   priority: MaybeNumber,
 })
 export type CoreServiceType = Read<typeof CoreServiceType>
+
 /** A workload or address that looks like one of those services. */
 export const DetectedCoreService = Type.Object({
   ...OBJECT_FIELDS,

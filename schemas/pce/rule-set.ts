@@ -120,6 +120,7 @@ export const RuleSet = Type.Object({
   ip_tables_rules: MaybeList(IpTablesRule),
 })
 export type RuleSet = Read<typeof RuleSet>
+
 /** What is blocked wherever nothing allows it; deny rules have superseded these (P22). */
 export const EnforcementBoundary = Type.Object({
   ...VERSIONED_FIELDS,

@@ -88,6 +88,7 @@ export type TrustedProxyIps = Read<typeof TrustedProxyIps>
 /** One element of the list of features; features have names and no paths of their own. */
 export const OptionalFeature = Type.Object({ name: Type.String(), enabled: Type.Boolean(), preview: MaybeFlag })
 export type OptionalFeature = Read<typeof OptionalFeature>
+
 const MaybeScopes = Maybe(Scopes)
 /** The one object of policy settings (P27); old releases end its href in /1 and know other switches. */
 export const FirewallSettings = Type.Object({

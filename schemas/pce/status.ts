@@ -20,6 +20,7 @@ export type NodeAvailability = Read<typeof NodeAvailability>
 /** Made by the client, as above. */
 export const SuperclusterLeader = Type.Object({ leader: Type.Boolean() })
 export type SuperclusterLeader = Read<typeof SuperclusterLeader>
+
 /** Work that a GET with `Prefer: respond-async` started (P10). */
 export const Job = Type.Object({
   ...OBJECT_FIELDS,

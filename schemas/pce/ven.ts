@@ -81,6 +81,7 @@ export const Ven = Type.Object({
 })
 export type Ven = Read<typeof Ven>
 export type VenProperty = (typeof VEN_PROPERTIES)[number]
+
 /** How many VENs have each value of one property. */
 export const VenPropertyCounts = Type.Object({
   property: Type.String(),
@@ -90,9 +91,11 @@ export const VenPropertyCounts = Type.Object({
   total_filtered_count: Type.Integer(),
 })
 export type VenPropertyCounts = Static<typeof VenPropertyCounts>
+
 /** The counts under the names of their properties. */
 export const VenStatistics = Type.Record(Type.String(), VenPropertyCounts)
 export type VenStatistics = Partial<Record<VenProperty, VenPropertyCounts>>
+
 const VenTypes = MaybeList(Type.String())
 /** The package of a release for one operating system. */
 export const VenImage = Type.Object({
@@ -107,6 +110,7 @@ export const VenImage = Type.Object({
   ven_types: VenTypes,
 })
 export type VenImage = Read<typeof VenImage>
+
 /** VEN software that the PCE holds. */
 export const VenRelease = Type.Object({
   href: Type.String(),
@@ -118,6 +122,7 @@ export const VenRelease = Type.Object({
   images: MaybeList(VenImage),
 })
 export type VenRelease = Read<typeof VenRelease>
+
 /** A number, or the word unlimited. */
 const Limit = Type.Union([Type.Integer(), Type.String()])
 /** What VENs that pair with its keys start with (P24). */
@@ -154,6 +159,7 @@ export const PairingProfile = Type.Object({
   ven_type: Type.Optional(OneOf('specified_during_activation', 'server', 'endpoint')),
 })
 export type PairingProfile = Read<typeof PairingProfile>
+
 /** Why an action on many objects was not done to some of them; the PCE answers 200 all the same (P32). */
 export const ActionError = Type.Object({
   token: Type.String(),
@@ -162,5 +168,6 @@ export const ActionError = Type.Object({
   hrefs: Type.Array(Type.String()),
 })
 export type ActionError = Static<typeof ActionError>
+
 /** What a VEN's firewall does once it is unpaired: as before the pairing, what the PCE recommends, or nothing. */
 export type FirewallRestore = 'saved' | 'default' | 'disable'

@@ -52,6 +52,7 @@ export const ServiceBinding = Type.Object({
   ),
 })
 export type ServiceBinding = Read<typeof ServiceBinding>
+
 const VirtualAddress = Type.Object({ vip: Type.String(), protocol: Type.Integer(), port: Type.String() })
 /** A load-balanced address under policy (P23). */
 export const VirtualServer = Type.Object({
@@ -74,6 +75,7 @@ export const VirtualServer = Type.Object({
   ),
 })
 export type VirtualServer = Read<typeof VirtualServer>
+
 /** An address that was found on a load balancer. */
 export const DiscoveredVirtualServer = Type.Object({
   ...OBJECT_FIELDS,
@@ -99,6 +101,7 @@ export const DiscoveredVirtualServer = Type.Object({
   ),
 })
 export type DiscoveredVirtualServer = Read<typeof DiscoveredVirtualServer>
+
 /** A server load balancer; its devices' passwords are never answered. */
 export const Slb = Type.Object({
   ...OBJECT_FIELDS,

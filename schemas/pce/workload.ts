@@ -120,6 +120,7 @@ export const Workload = Type.Object({
   ike_authentication_certificate: Maybe(AnyFields),
 })
 export type Workload = Read<typeof Workload>
+
 /** A row of an import as the PCE answers it; no source describes it well (P54). */
 export const ImportResult = Type.Object({
   href: Type.Optional(Type.String()),
