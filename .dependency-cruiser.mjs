@@ -22,8 +22,8 @@ const FLOORS = {
   drafts: ['text', 'inventory', 'traffic', 'policy'],
   'dependency-map': ['text', 'inventory', 'traffic'],
   ringfence: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'dependency-map'],
-  readiness: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'dependency-map', 'ringfence'],
-  compliance: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'dependency-map', 'ringfence'],
+  readiness: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'ringfence'],
+  compliance: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'ringfence'],
 }
 
 /**
@@ -85,21 +85,21 @@ const ROOMS = [
     name: 'tools/answers',
     files: '^tools/answers/',
     may: ['^tools/answers/', '^domain/', CLIENT_TYPES, SCHEMAS],
-    node: ['crypto', 'net'],
+    node: [],
     why: 'How values are shown, within a byte budget; it knows no tool.',
   },
   {
     name: 'tools/<area>/<tool>.ts',
     files: '^tools/(?!answers/)[^/]+/',
     may: [TOOL, '^tools/answers/', '^domain/', CLIENT_TYPES, SCHEMAS],
-    node: ['crypto', 'net'],
+    node: [],
     why: 'One tool a file, and no tool knows another: it touches the outside through its context alone, so it runs the same over stdio, HTTP and in a test.',
   },
   {
     name: 'plugins/<plugin>/index.ts',
     files: '^plugins/([^/]+)/index\\.ts$',
     may: ['^plugins/$1/', SCHEMAS],
-    types: [TOOL, CLIENT_TYPES],
+    types: [TOOL],
     node: ['crypto', 'http', 'net'],
     why: 'A door hooks its own room up to Fastify and talks to other plugins by decorator and `dependencies`.',
   },
@@ -112,7 +112,6 @@ const ROOMS = [
       '^domain/text/escape-text\\.ts$',
       CALL,
       TOOL,
-      '^tools/index\\.ts$',
       '^pce-client/index\\.ts$',
       SCHEMAS,
     ],
@@ -133,16 +132,7 @@ const ROOMS = [
   {
     name: 'composition',
     files: '^composition/',
-    may: [
-      '^composition/',
-      '^plugins/(dispatcher|context|confirm|setup)/',
-      '^process/',
-      '^storage/',
-      TOOL,
-      CALL,
-      '^pce-client/index\\.ts$',
-      SCHEMAS,
-    ],
+    may: ['^composition/', '^plugins/(dispatcher|context|confirm)/', '^process/', '^storage/', TOOL, SCHEMAS],
     why: 'Puts the pure parts of the rooms together at the start, for both programs; it knows neither Fastify nor the MCP SDK.',
   },
   {
@@ -177,7 +167,6 @@ const WORKSHOPS = '^(scripts|test)/|^eslint\\.config\\.js$'
 const SIMULATOR = '^pce-simulator/'
 
 /** Who may import each library, beside scripts and tests. What is not named here is not used in what is shipped. */
-const TOOLING_FREE = ['^domain/', '^tools/(?!index\\.ts$)']
 const DOORS = '^plugins/[^/]+/index\\.ts$'
 const LIBRARIES = {
   '@fastify/csrf-protection': ['^plugins/setup/index\\.ts$'],
@@ -186,25 +175,31 @@ const LIBRARIES = {
   '@fastify/rate-limit': ['^plugins/rate-limits/index\\.ts$'],
   '@fastify/secure-session': ['^plugins/setup/index\\.ts$'],
   '@modelcontextprotocol/sdk': ['^plugins/mcp/(?!index\\.ts$)'],
-  '@sinclair/typebox': [SCHEMAS, ...TOOLING_FREE, '^plugins/(confirm|dispatcher)/(?!index\\.ts$)', SIMULATOR],
+  '@sinclair/typebox': [
+    SCHEMAS,
+    '^domain/',
+    '^tools/(?!index\\.ts$)',
+    '^plugins/(confirm|dispatcher)/(?!index\\.ts$)',
+    SIMULATOR,
+  ],
   canonicalize: ['^plugins/confirm/(?!index\\.ts$)'],
   'close-with-grace': ['^(http|stdio)\\.ts$'],
   commander: ['^http\\.ts$', '^pce-simulator/pce-sim\\.ts$'],
   'fast-jwt': ['^plugins/(auth|confirm)/(?!index\\.ts$)'],
-  'fastest-levenshtein': [...TOOLING_FREE, '^plugins/dispatcher/(?!index\\.ts$)'],
+  'fastest-levenshtein': ['^domain/', '^plugins/dispatcher/(?!index\\.ts$)'],
   fastify: [DOORS, '^app\\.ts$', '^http\\.ts$', SIMULATOR],
   'fastify-plugin': [DOORS],
   'get-jwks': ['^plugins/auth/(?!index\\.ts$)'],
   ghtml: ['^plugins/setup/(?!index\\.ts$)'],
   got: ['^pce-client/'],
   hpagent: ['^pce-client/'],
-  'ipaddr.js': [...TOOLING_FREE, '^plugins/context/(?!index\\.ts$)', SIMULATOR],
+  'ipaddr.js': ['^domain/', '^plugins/context/(?!index\\.ts$)', SIMULATOR],
   libsql: ['^storage/'],
-  'longest-prefix-match': TOOLING_FREE,
+  'longest-prefix-match': ['^domain/'],
   'lru-cache': ['^plugins/context/(?!index\\.ts$)'],
   'openid-client': ['^plugins/setup/(?!index\\.ts$)'],
   pino: ['^process/'],
-  semver: TOOLING_FREE,
+  semver: ['^tools/'],
 }
 
 const PROGRAMS = '^((stdio|http)\\.ts|pce-client/index\\.ts)$'

@@ -122,6 +122,7 @@ t.test('each crossing of a wall is named', async (t) => {
     'schemas: schemas/a.ts → pce-client/index.ts',
     'storage: storage/open.ts → scripts/build.ts',
     'storage: storage/open.ts → test/support.ts',
+    'tools/<area>/<tool>.ts: Node: tools/pce/status.ts → crypto',
     'tools/<area>/<tool>.ts: Node: tools/pce/status.ts → fs',
     'tools/<area>/<tool>.ts: tools/labels/create-label.ts → tools/labels/get-labels.ts',
     'tools/<area>/<tool>.ts: tools/labels/get-labels.ts → pce-client/kinds.ts',
