@@ -610,6 +610,21 @@ t.test('least privilege', async (t) => {
   }
 })
 
+t.test('least privilege says which rules it could not decide on', async (t) => {
+  const rules = [{ name: 'r', scope: 'app=payments env=prod', allow: [{ from: 'any', to: 'ams', services: tcp(443) }] }]
+  const bench = await start(t, { hosts: PAIR('full'), ruleSets: rules })
+  const { href } = await bench.pce.services.create({ name: 'nginx', windows_services: [{ process_name: 'nginx.exe' }] })
+  const [set] = await bench.pce.ruleSets.getAll('draft')
+  await bench.pce.rules.update(set!.rules![0]!.href, { ingress_services: [{ href }] })
+  await bench.pce.provisionPolicyChanges('programs', [set!.href, href])
+  const finding = byId(await bench.ok('compliance-check', { framework: 'pci-dss', ...PAYMENTS }))['PCI-7.1']
+  t.equal(finding.status, 'WARNING')
+  t.equal(
+    finding.detail,
+    '1 rule opening some services to any address. 1 rule undecided because of rules for certain processes.',
+  )
+})
+
 t.test('audit trail and watched workloads', async (t) => {
   const bench = await start(t, { hosts: PAIR('full'), flows: [INSIDE] })
   const finding = async (framework: string, id: string) =>
