@@ -1,19 +1,18 @@
-import { PceError, type PceClient, type TypedPendingChange } from '../../pce-client/index.js'
-import type { PolicyChange } from '../../schemas/policy-changes.js'
+import { type PceClient, PceError, type TypedPendingChange } from '../../pce-client/index.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { PolicyChange } from '../../schemas/policy-changes.js'
 import type { ToolContext } from '../call.js'
 import { nameAuthors } from '../inventory/author-names.js'
+import { type PolicyUsers, type Use, findUses, loadPolicyUsers } from '../inventory/find-uses.js'
+import { loadDenyRules } from '../inventory/load-deny-rules.js'
+import { toActiveHref, toDraftHref } from '../inventory/parse-href.js'
+import { type ReferenceNames, loadReferenceNames } from '../inventory/reference-names.js'
+import { mapBounded } from '../text/map-bounded.js'
 import { diffFields } from './diff-fields.js'
 import { diffRuleSet } from './diff-rule-set.js'
-import { findUses, loadPolicyUsers, type PolicyUsers, type Use } from '../inventory/find-uses.js'
 import { judgeObject } from './judge-object.js'
-import { loadDenyRules } from '../inventory/load-deny-rules.js'
-import { loadPolicyFacts, type PolicyFacts } from './load-policy-facts.js'
-import { mapBounded } from '../text/map-bounded.js'
-import { toActiveHref, toDraftHref } from '../inventory/parse-href.js'
-import { loadReferenceNames, type ReferenceNames } from '../inventory/reference-names.js'
-import { showNamesInside } from './show-names-inside.js'
+import { type PolicyFacts, loadPolicyFacts } from './load-snapshot.js'
 
 const IN_FLIGHT = 4
 
@@ -112,4 +111,39 @@ function askOnce(pce: PceClient, signal: AbortSignal): Judging['usesOf'] {
 function withoutStamps(object: PceObject | null): object {
   const { created_by: _c, updated_by: _u, deleted_by: _d, ...rest } = object ?? { href: '' }
   return rest
+}
+
+/** What of a pending change weighs when it is to be approved. */
+export type JudgedChange = Pick<PolicyChange, 'href' | 'effect' | 'risks' | 'updated_by' | 'updated_at'>
+
+/** Each is two objects to read, and nobody reads on for ever before they decide. */
+const MOST_JUDGED = 20
+
+/**
+ * Whether the first of these changes widen or narrow what is permitted, their risks and their authors, by href. It helps to decide
+ * and nothing depends on it: empty where the PCE does not tell. A cancelled call rejects.
+ */
+export async function judgePending(
+  ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
+  changes: readonly TypedPendingChange[],
+): Promise<Map<string, JudgedChange>> {
+  try {
+    const described = await describeChanges(ctx, changes.slice(0, MOST_JUDGED))
+    return new Map(described.map((change) => [change.href, change]))
+  } catch (error) {
+    if (!(error instanceof PceError) || ctx.signal.aborted) throw error
+    return new Map()
+  }
+}
+
+/** A JSON value with key and value, or name, beside every `{href}` inside it that has a known one. */
+export function showNamesInside<T>(value: T, names: ReferenceNames): T {
+  return show(value, names) as T
+}
+
+function show(value: unknown, names: ReferenceNames): unknown {
+  if (Array.isArray(value)) return value.map((item) => show(item, names))
+  if (typeof value !== 'object' || value === null) return value
+  const shown = Object.fromEntries(Object.entries(value).map(([field, inner]) => [field, show(inner, names)]))
+  return typeof shown.href === 'string' ? { ...names(shown.href), ...shown } : shown
 }

@@ -1,11 +1,18 @@
+import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { Effect, Risk, RuleChangeShown } from '../../schemas/policy-changes.js'
-import type { RuleSet } from '../../schemas/pce/rule-set.js'
-import { differs, diffFields } from './diff-fields.js'
-import { compareScopes, idOfScope, type Extent } from './judge-ends.js'
-import { DIRECT, judgeRule, OPPOSITE, type AnyRule } from './judge-rule.js'
-import type { PolicyFacts } from './load-policy-facts.js'
 import { toDraftHref } from '../inventory/parse-href.js'
-import { denyType, type RuleType } from './rule-type.js'
+import { diffFields, differs } from './diff-fields.js'
+import {
+  type Extent,
+  combineExtents,
+  compareEnds,
+  compareScopes,
+  compareServices,
+  idOfScope,
+} from './compare-extents.js'
+import type { PolicyFacts } from './load-snapshot.js'
+import { coversEveryService } from './match-services.js'
+import { type RuleType, denyType } from './rule-type.js'
 
 export interface RuleSetDiff {
   rules: RuleChangeShown[]
@@ -131,11 +138,73 @@ function findRisks(
   return risks
 }
 
+/** Whether an allow rule opens every service between any address or workload and any other. */
 function isAnyToAny({ providers, consumers, ingress_services: services }: AnyRule, facts: PolicyFacts): boolean {
   const any = (actors: AnyRule['providers']) =>
-    actors.some(({ actors: all, ip_list: list }) => {
-      return all === 'ams' || (list !== undefined && facts.anyIpLists.has(toDraftHref(list.href)))
-    })
-  const everything = services.some((service) => 'href' in service && facts.allServices.has(toDraftHref(service.href)))
-  return everything && any(providers) && any(consumers)
+    actors.some(({ actors: all, ip_list: list }) => all === 'ams' || (list !== undefined && facts.isAnyList(list.href)))
+  return coversEveryService(services, facts) === 'yes' && any(providers) && any(consumers)
+}
+
+export type AnyRule = Rule | DenyRule
+
+/** What widening an allow rule is to a deny rule, and the other way round. */
+export const OPPOSITE = { same: 'neutral', wider: 'narrowing', narrower: 'widening' } as const
+export const DIRECT = { same: 'neutral', wider: 'widening', narrower: 'narrowing' } as const
+
+/**
+ * What a change of one rule does to permitted traffic: `before` and `now` as far as they are in force, null where they are not.
+ * Undefined: it cannot be told.
+ */
+export function judgeRule(
+  { type, now, before }: { type: RuleType; now: AnyRule | null; before: AnyRule | null },
+  facts: PolicyFacts,
+): Effect | undefined {
+  const extent = extentOfRule(now, before, facts)
+  if (extent === undefined) return undefined
+  if (type === 'allow') return DIRECT[extent]
+  const isOverride = (rule: AnyRule) => 'override' in rule && rule.override === true
+  if (now === null || before === null || isOverride(now) === isOverride(before)) return OPPOSITE[extent]
+  // As an override it beats the allow rules that it did not beat before.
+  if (isOverride(now)) return extent === 'narrower' ? undefined : 'narrowing'
+  return extent === 'wider' ? undefined : 'widening'
+}
+
+function extentOfRule(now: AnyRule | null, before: AnyRule | null, facts: PolicyFacts): Extent {
+  if (now === null) return before === null ? 'same' : 'narrower'
+  if (before === null) return 'wider'
+  return combineExtents([
+    compareSide('providers', before, now, facts),
+    compareSide('consumers', before, now, facts),
+    compareServices(before.ingress_services, now.ingress_services, facts),
+    compareFlag(before.unscoped_consumers, now.unscoped_consumers),
+    ...otherChanges(now, before),
+  ])
+}
+
+function compareSide(side: 'providers' | 'consumers', before: AnyRule, now: AnyRule, facts: PolicyFacts): Extent {
+  const extent = compareEnds(before[side], now[side], facts)
+  // Its IP lists are what it does not concern: more of them is less.
+  const inverted = [before, now].some((rule) => rule[`all_ips_except_for_in_${side}`] === true)
+  return inverted && extent !== 'same' ? undefined : extent
+}
+
+const compareFlag = (before: boolean | undefined, after: boolean | undefined): Extent =>
+  (before === true) === (after === true) ? 'same' : after === true ? 'wider' : 'narrower'
+
+/** Fields whose changes are judged, or touch no traffic. */
+const JUDGED = new Set([
+  'providers',
+  'consumers',
+  'ingress_services',
+  'unscoped_consumers',
+  'enabled',
+  'override',
+  'description',
+  'external_data_set',
+  'external_data_reference',
+])
+
+/** Networks, principals, encryption, processes: what a change of these does cannot be told from the fields. */
+function otherChanges(now: AnyRule, before: AnyRule): Extent[] {
+  return diffFields(now, before).every(({ field }) => JUDGED.has(field)) ? [] : [undefined]
 }

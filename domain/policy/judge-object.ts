@@ -7,9 +7,9 @@ import { SERVICE_LISTS } from '../../schemas/pce/words.js'
 import { diffFields } from './diff-fields.js'
 import { combineEffects } from './diff-rule-set.js'
 import type { Use } from '../inventory/find-uses.js'
-import { combineExtents, compareEnds, compareServices, compareSets, type Extent } from './judge-ends.js'
-import { OPPOSITE } from './judge-rule.js'
-import type { PolicyFacts } from './load-policy-facts.js'
+import { combineExtents, compareEnds, compareServices, compareSets, type Extent } from './compare-extents.js'
+import { OPPOSITE } from './diff-rule-set.js'
+import type { PolicyFacts } from './load-snapshot.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 
 /** Fields that touch no traffic. */

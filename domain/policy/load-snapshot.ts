@@ -7,7 +7,7 @@ import type { Service } from '../../schemas/pce/service.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import type { Version } from '../inventory/find-object.js'
 import { loadDenyRules } from '../inventory/load-deny-rules.js'
-import type { LabelIndex } from '../inventory/load-labels.js'
+import { loadLabels, type LabelIndex, type ReadContext } from '../inventory/load-labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { compileIpList, coverFamilies, type Addressed, type Families } from './addresses.js'
 import type { PlacedRule, PolicyObjects } from './match-rules.js'
@@ -25,6 +25,9 @@ export interface PolicyCatalog extends PolicyObjects {
   anyLists: readonly IpList[]
   allServices: readonly Service[]
 }
+
+/** What two versions of a rule are compared by: which objects are everything, and which key a label has. */
+export type PolicyFacts = Pick<PolicyCatalog, 'keyOf' | 'serviceOf' | 'isAllServices' | 'isAnyList'>
 
 /** One version of the policy, read at one time. */
 export interface PolicySnapshot extends PolicyCatalog {
@@ -85,6 +88,29 @@ export async function loadSnapshot(source: Source, version: Version, labels: Lab
         .map(({ href, name }) => [toDraftHref(href), name] as const),
     ),
   }
+}
+
+/**
+ * Reads what comparing `objects` needs, each only where they mention it. Services other than All Services stay unknown: their own
+ * change is judged apart.
+ */
+export async function loadPolicyFacts(
+  pce: PceClient,
+  objects: readonly unknown[],
+  context: ReadContext,
+): Promise<PolicyFacts> {
+  const { signal } = context
+  const text = JSON.stringify(objects)
+  const mentions = (kind: string) => text.includes(`/${kind}/`)
+  const none = { items: [] }
+  const [services, lists, groups, labels] = await Promise.all([
+    mentions('services') ? fetchEvery({ api: pce.services, params: { name: ALL_SERVICES_NAME }, signal }) : none,
+    mentions('ip_lists') ? fetchEvery({ api: pce.ipLists, params: { name: ANY_PREFIX }, signal }) : none,
+    mentions('label_groups') ? fetchEvery<LabelGroup>({ api: pce.labelGroups, params: {}, signal }) : none,
+    mentions('labels') ? loadLabels(pce, context) : undefined,
+  ])
+  const everything = services.items.filter(({ name }) => name === ALL_SERVICES_NAME)
+  return catalogOf({ labels, services: everything, lists: lists.items, groups: groups.items })
 }
 
 /** The objects as what rules are read with. */

@@ -1,7 +1,7 @@
 /** What a person is shown before they confirm: true, short enough to be read, and in words no name in the PCE can bend. */
 import t from 'tap'
 import type { TypedPendingChange } from '../../pce-client/index.js'
-import { digestChanges } from '../../domain/policy/digest-changes.js'
+import { digestChanges } from '../../domain/policy/choose-changes.js'
 import { partial } from '../partial.js'
 import { handMade, type HandMadeEstate } from '../tools/hand-made.js'
 import type { Json } from '../tools/harness.js'

@@ -13,7 +13,7 @@ import type { Workload } from '../../schemas/pce/workload.js'
 import { diffRuleSet } from '../../domain/policy/diff-rule-set.js'
 import { findUses } from '../../domain/inventory/find-uses.js'
 import { judgeObject } from '../../domain/policy/judge-object.js'
-import type { PolicyFacts } from '../../domain/policy/load-policy-facts.js'
+import type { PolicyFacts } from '../../domain/policy/load-snapshot.js'
 import type { PolicyView } from '../../pce-simulator/model.js'
 import { createEvaluator } from '../../pce-simulator/policy/evaluate.js'
 
@@ -65,8 +65,9 @@ const group = (members: object[]) =>
   ({ href: `${DRAFT}/label_groups/g`, name: 'g', key: 'role', labels: members }) as unknown as PceObject
 const ALL_SERVICES = service('all', [{ proto: -1 }])
 const facts: PolicyFacts = {
-  anyIpLists: new Set(),
-  allServices: new Set([ALL_SERVICES.href]),
+  isAnyList: () => false,
+  isAllServices: (href) => href === ALL_SERVICES.href,
+  serviceOf: () => undefined,
   keyOf: (href) => (href.includes('label_groups') ? 'role' : labels.get(href)?.key),
 }
 

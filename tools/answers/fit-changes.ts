@@ -1,4 +1,4 @@
-import { showPending } from '../../domain/policy/provision-targets.js'
+import { showPending } from '../../domain/policy/choose-changes.js'
 import type { TypedPendingChange } from '../../pce-client/index.js'
 import type { Limits } from '../../schemas/config.js'
 import { countRowsThatFit } from './split-format.js'

@@ -1,9 +1,9 @@
 import type { TypedPendingChange } from '../../pce-client/index.js'
 import type { PolicyImpact } from '../../schemas/pce/policy.js'
 import type { Preview } from '../../domain/call.js'
-import type { Dependency } from '../../domain/policy/complete-changes.js'
-import { updateTypeOf } from '../../domain/policy/digest-changes.js'
-import type { JudgedChange } from '../../domain/policy/judge-pending.js'
+import type { Dependency } from '../../domain/policy/choose-changes.js'
+import { updateTypeOf } from '../../domain/policy/choose-changes.js'
+import type { JudgedChange } from '../../domain/policy/describe-changes.js'
 import { clipText, quote } from '../../domain/text/escape-text.js'
 import { rowsWithin } from './show-briefly.js'
 

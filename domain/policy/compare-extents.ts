@@ -1,5 +1,6 @@
 import type { Actor, IngressService, ScopeEntry } from '../../schemas/pce/rule-set.js'
-import type { PolicyFacts } from './load-policy-facts.js'
+import type { PolicyFacts } from './load-snapshot.js'
+import { coversServices } from './match-services.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 
 /**
@@ -103,18 +104,11 @@ function compareConditions(before: Conditions, after: Conditions, none: 'nothing
 export function compareServices(
   before: readonly IngressService[],
   after: readonly IngressService[],
-  { allServices }: PolicyFacts,
+  facts: PolicyFacts,
 ): Extent {
   // Without services a rule has those of its virtual services, which is another thing.
   if (before.length === 0 || after.length === 0) return before.length === after.length ? 'same' : undefined
-  return compareCover(before, after, (wide, narrow) => {
-    if ('href' in wide) {
-      const href = toDraftHref(wide.href)
-      return allServices.has(href) || ('href' in narrow && toDraftHref(narrow.href) === href)
-    }
-    if ('href' in narrow || wide.proto !== narrow.proto) return false
-    return wide.port <= narrow.port && (wide.to_port ?? wide.port) >= (narrow.to_port ?? narrow.port)
-  })
+  return compareCover(before, after, (wide, narrow) => coversServices([wide], [narrow], facts) === 'yes')
 }
 
 /** Scopes are alternatives; a condition less is a wider scope, and the empty one is everything. */

@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto'
+import type { PceClient, TypedPendingChange } from '../../pce-client/index.js'
+import type { Approval } from '../../schemas/confirmations.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { ChangeSubset, PolicyDependency } from '../../schemas/pce/policy.js'
+import { CHANGE_SUBSET_TYPES, type ChangeSubsetType } from '../../schemas/pce/words.js'
+import { parseHref, toDraftHref } from '../inventory/parse-href.js'
+import { countOf } from '../text/count-of.js'
+
+/** Pending changes an error names at most. */
+const MAX_LISTED = 50
+
+/**
+ * The draft hrefs that stand for what the caller named: active hrefs in their draft form, a rule by its rule set, each once.
+ * Throws invalid_argument {invalid} listing every href that cannot be provisioned here.
+ */
+export function toProvisionable(hrefs: readonly string[], orgId: string): string[] {
+  const targets = hrefs.map((href) => ({ href, target: targetOf(href.trim(), orgId) }))
+  const invalid = targets.filter(({ target }) => target === null).map(({ href }) => href)
+  if (invalid.length > 0) {
+    throw new ToolError(
+      'invalid_argument',
+      `Cannot be provisioned: ${invalid.join(', ')}.`,
+      { argument: 'hrefs', invalid },
+      { hint: `Give hrefs of ${CHANGE_SUBSET_TYPES.join(', ')} in organisation ${orgId}.` },
+    )
+  }
+  return [...new Set(targets.flatMap(({ target }) => target ?? []))]
+}
+
+function targetOf(text: string, orgId: string): string | null {
+  const parsed = parseHref(text)
+  if (parsed === null || parsed.org !== orgId || (parsed.version !== 'draft' && parsed.version !== 'active'))
+    return null
+  const draft = toDraftHref(text)
+  // Rules are provisioned through their rule set only (P34).
+  if (parsed.parent !== undefined) {
+    const isRule = parsed.parent.kind === 'rule_sets' && ['sec_rules', 'deny_rules'].includes(parsed.kind)
+    return isRule ? toDraftHref(parsed.parent.href) : null
+  }
+  const known = (CHANGE_SUBSET_TYPES as readonly string[]).includes(parsed.kind)
+  return known && (parsed.id !== undefined || parsed.kind === 'firewall_settings') ? draft : null
+}
+
+/** The pending changes of exactly these objects. Throws not_pending {not_pending, pending} when one has none. */
+export function choosePending(hrefs: readonly string[], pending: readonly TypedPendingChange[]): TypedPendingChange[] {
+  const byHref = new Map(pending.map((change) => [toDraftHref(change.href), change]))
+  const missing = hrefs.filter((href) => !byHref.has(href))
+  if (missing.length === 0) return hrefs.flatMap((href) => byHref.get(href) ?? [])
+  throw new ToolError('not_pending', `No pending change: ${missing.join(', ')}. Nothing was provisioned.`, {
+    not_pending: missing,
+    pending: pending.slice(0, MAX_LISTED).map(showPending),
+    pending_total: pending.length,
+  })
+}
+
+/** A pending change in an answer. */
+export function showPending({ href, type, name, update_type: updateType }: TypedPendingChange) {
+  return {
+    href,
+    type,
+    ...(name !== undefined && { name }),
+    ...(updateType !== undefined && { update_type: updateType }),
+  }
+}
+
+/** Draft references by type, as POST /sec_policy takes them. */
+export function toChangeSubset(changes: readonly TypedPendingChange[]): ChangeSubset {
+  const subset: Partial<Record<ChangeSubsetType, { href: string }[]>> = {}
+  for (const { type, href } of changes) (subset[type] ??= []).push({ href: toDraftHref(href) })
+  return subset
+}
+
+/** A pending object that had to come along, and what needs it. */
+export interface Dependency {
+  href: string
+  type: string
+  required_by: string[]
+}
+
+/** Rounds of asking what the added objects need in turn; one PCE names them all at once, another may not. */
+const MOST_ROUNDS = 20
+
+/**
+ * The chosen changes, complete: with `include` the pending objects that they need come along, and so does what those need. Without
+ * it, or where asking finds no end, throws dependencies_required {required}: the PCE would refuse the half policy (P35).
+ */
+export async function completeChanges(
+  pce: PceClient,
+  chosen: readonly TypedPendingChange[],
+  pending: readonly TypedPendingChange[],
+  include: boolean,
+  signal: AbortSignal,
+): Promise<{ complete: TypedPendingChange[]; included: Dependency[] }> {
+  const known = new Map(pending.map((change) => [toDraftHref(change.href), change]))
+  const complete = [...chosen]
+  const included: Dependency[] = []
+  for (let round = 1; ; round++) {
+    const hrefs = complete.map(({ href }) => toDraftHref(href))
+    const dependencies = await pce.getPolicyDependencies(hrefs, 'draft', { signal })
+    const required = toRequired(dependencies).filter(({ href }) => !hrefs.includes(href))
+    if (required.length === 0) return { complete, included }
+    if (!include || round > MOST_ROUNDS) throw incomplete(required)
+    included.push(...required)
+    for (const { href, type } of required) complete.push(known.get(href) ?? { href, type: type as ChangeSubsetType })
+  }
+}
+
+function incomplete(required: Dependency[]): ToolError {
+  return new ToolError(
+    'dependencies_required',
+    `These changes need ${countOf(required.length, 'more pending object')}. Nothing was provisioned.`,
+    { required },
+    {
+      hint: 'Repeat with include_dependencies: true, add the required hrefs, or leave hrefs out to provision everything.',
+    },
+  )
+}
+
+/** Each required object once, with everything that needs it. */
+function toRequired(dependencies: readonly PolicyDependency[]): Dependency[] {
+  const required = new Map<string, Dependency>()
+  for (const { dependency, required_by: requiredBy } of dependencies) {
+    const needing = Object.values(requiredBy ?? {}).flatMap((references) => references.map(({ href }) => href))
+    for (const [type, reference] of Object.entries(dependency)) {
+      const href = toDraftHref(reference.href)
+      const before = required.get(href)?.required_by ?? []
+      required.set(href, { href, type, required_by: [...new Set([...before, ...needing])] })
+    }
+  }
+  return [...required.values()]
+}
+
+/**
+ * What a set of pending changes is at this moment, as lowercase hex SHA-256: of each object its href, what becomes of it and when
+ * it was last edited, in the order of the hrefs (D21). An edit of a rule counts as one of its rule set (P4).
+ */
+export function digestChanges(changes: readonly TypedPendingChange[]): string {
+  const rows = changes
+    .map((change) => [toDraftHref(change.href), updateTypeOf(change), change.updated_at ?? null] as const)
+    .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  return createHash('sha256').update(JSON.stringify(rows)).digest('hex')
+}
+
+/** Some releases call it change_type. */
+export function updateTypeOf(change: TypedPendingChange): string | null {
+  return change.update_type ?? (change as { change_type?: string | null }).change_type ?? null
+}
+
+/**
+ * What has become of the chosen changes in a newer list of everything that is pending. One that is no longer there is left without its
+ * edit, so that the digest is another; with `isAll` whatever else is pending by now belongs to them.
+ */
+export function chosenNow(
+  chosen: readonly TypedPendingChange[],
+  pending: readonly TypedPendingChange[],
+  isAll: boolean,
+): TypedPendingChange[] {
+  const rest = new Map(pending.map((change) => [toDraftHref(change.href), change]))
+  const now = chosen.map(({ href, type }) => {
+    const draft = toDraftHref(href)
+    const change = rest.get(draft) ?? { href, type }
+    rest.delete(draft)
+    return change
+  })
+  return isAll ? [...now, ...rest.values()] : now
+}
+
+/**
+ * A look before a confirmed change: throws confirm_required {reason: stale, params_hash} unless the changes are those that were
+ * approved. `approved` undefined: nobody was asked about a set of changes. The confirm token is spent by then.
+ */
+export function refuseUnapproved(approved: Approval | undefined, changes: readonly TypedPendingChange[]): void {
+  if (approved === undefined || approved.boundTo === digestChanges(changes)) return
+  throw new ToolError(
+    'confirm_required',
+    'The pending changes became others after the call was confirmed. Nothing was provisioned.',
+    { reason: 'stale', params_hash: approved.paramsHash },
+    { hint: 'Call again without a token to see what would be provisioned now, and confirm that.' },
+  )
+}
