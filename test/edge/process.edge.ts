@@ -273,7 +273,7 @@ t.test('the key of the keystore is changed beside running servers', async (t) =>
     stderr: /^2 rewrapped with MCP_KEK, 1 already were, 0 can be opened with neither key\n/,
   })
   for (const token of people) await works(second.target, token)
-  t.match((await rewrap(both)).stderr, /^0 rewrapped with MCP_KEK, 3 were already/, 'again: nothing to do')
+  t.match((await rewrap(both)).stderr, /^0 rewrapped with MCP_KEK, 3 already were/, 'again: nothing to do')
   t.equal((await second.stop()).code, 0)
 
   partial(t, await startProgram(t, { args: ['--port', '0'], env: world.env }).ended, {
