@@ -45,7 +45,7 @@ const tasks: Record<string, () => Promise<void>> = {
       const isStored = await keystore.write(ownerOf(owner), credentialsOf(secret)).then(
         () => true,
         (error: Error & { cause?: Error }) => {
-          if (error.cause?.message.startsWith('MCP_KEK was changed') !== true) throw error
+          if (error.cause?.message.startsWith('MCP_KEK of the keystore has changed') !== true) throw error
           return false
         },
       )
