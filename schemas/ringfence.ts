@@ -119,7 +119,7 @@ export const RingfenceOutput = {
       fqdn: Maybe(Plain),
       ip_lists: Maybe(Type.Array(Plain, { description: 'Names of those it is in, Any left out' })),
       labels: Maybe(Type.Record(Type.String(), Plain, { description: 'Those it has, value by key' })),
-      managed: Maybe(Flag('Of a workload: it has an agent')),
+      managed: Maybe(Flag('Of a workload: it has a VEN')),
       ...traffic,
     },
     'Sources without both labels',

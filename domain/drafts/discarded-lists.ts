@@ -16,6 +16,6 @@ function isEmpty(stored: unknown): boolean {
 export function noteEgress(list: string | undefined): { note?: string } {
   if (list !== 'windows_egress_services') return {}
   return {
-    note: 'Consumers without a Windows agent ignore the program: a rule then admits whatever connects to its port.',
+    note: 'Consumers without a Windows VEN ignore the program: a rule then admits whatever connects to its port.',
   }
 }

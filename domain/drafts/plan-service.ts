@@ -64,7 +64,7 @@ function planEntry(list: ServiceList, entry: Entry, at: string): Entry {
   if (list === 'windows_egress_services' && !named) throw invalid(at, 'give process_name or service_name.')
   if (list === 'windows_services' && !named && all) throw invalid(at, 'give a port, process_name or service_name.')
   return {
-    // Program names pass byte for byte: the agent compares them literally.
+    // Program names pass byte for byte: the VEN compares them literally.
     ...rest,
     ...(!all && { port }),
     ...(toPort !== undefined && toPort !== port && { to_port: toPort }),

@@ -49,7 +49,7 @@ export function requireFields(body: Record<string, unknown>, offered: readonly s
 
 /**
  * Sends the fields that differ from what is stored and reads the object back: which fields were sent, what they were before,
- * and what the PCE made of them. An object that is so already is left alone, and with it its draft state. `dryRun` shows the
+ * and what the PCE made of them. An object that already has these values is left alone, and with it its draft state. `dryRun` shows the
  * request instead.
  */
 export async function updateObject<T extends PceObject>(
@@ -71,7 +71,7 @@ export async function updateObject<T extends PceObject>(
   })
   if (fields.length === 0) {
     const dry = dryRun === true ? { dry_run: true, requests: [] } : {}
-    return answer(`${what} is so already; nothing was written.`, { updated_fields: [], ...dry }, current)
+    return answer(`${what} already has these values; nothing was written.`, { updated_fields: [], ...dry }, current)
   }
   const previous = Object.fromEntries(fields.map((field) => [field, current[field] ?? null]))
   if (dryRun === true) {

@@ -19,7 +19,7 @@ export interface WideningWarning {
 const MAX_EXAMPLES = 5
 
 /**
- * The warning for a rule whose egress services name Windows processes while some of its consumers have no Windows agent to
+ * The warning for a rule whose egress services name Windows processes while some of its consumers have no Windows VEN to
  * check them (a Linux host, an unmanaged one, an address of an IP list). Undefined where every consumer has one.
  */
 export async function warnOfWidening(
@@ -45,7 +45,7 @@ export async function warnOfWidening(
   if (unchecked.length === 0 && !addresses) return undefined
   const services = rule.egress.map(({ name }) => name)
   const who = [
-    unchecked.length > 0 ? `${unchecked.length} consumers without a Windows agent` : '',
+    unchecked.length > 0 ? `${unchecked.length} consumers without a Windows VEN` : '',
     addresses ? 'addresses of an IP list' : '',
   ]
   return {

@@ -85,7 +85,7 @@ function explainBareText(index: LabelIndex, text: string): string {
 
 /**
  * All references, or none: label by label in the caller's order. A miss against a cached list is tried once more against a
- * fresh one. `fail` makes the error of whoever asks from everything that did not resolve.
+ * fresh one. `fail` makes the error of the caller from everything that did not resolve.
  */
 export async function resolveLabels(
   pce: PceClient,

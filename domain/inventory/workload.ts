@@ -1,6 +1,6 @@
 import type { Workload } from '../../schemas/pce/workload.js'
 
-/** Has an agent. Unmanaged workloads carry an `agent` object too, without an href (P16). */
+/** Has a VEN. Unmanaged workloads carry an `agent` object too, without an href (P16). */
 export function isManaged(workload: Workload): boolean {
   return workload.managed ?? Boolean(workload.ven?.href ?? workload.agent?.href)
 }

@@ -174,7 +174,7 @@ export function refuseUnapproved(approved: Approval | undefined, changes: readon
   if (approved === undefined || approved.boundTo === digestChanges(changes)) return
   throw new ToolError(
     'confirm_required',
-    'The pending changes became others after the call was confirmed. Nothing was provisioned.',
+    'The pending changes have changed since the call was confirmed. Nothing was provisioned.',
     { reason: 'stale', params_hash: approved.paramsHash },
     { hint: 'Call again without a token to see what would be provisioned now, and confirm that.' },
   )

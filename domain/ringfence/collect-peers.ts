@@ -42,7 +42,7 @@ export interface OtherSource extends Peer {
   ip_lists?: string[]
   /** Labels it has. */
   labels?: Record<string, string>
-  /** Of a workload: it has an agent. */
+  /** Of a workload: it has a VEN. */
   managed?: boolean
 }
 

@@ -187,7 +187,7 @@ t.test('provision-policy', async (t) => {
     const asked = await ask()
     t.match(
       asked.summary,
-      /^Makes a pending change active, so that agents enforce it: 1 rule set created\. Concerned: "Only"\. It may permit more traffic than today\./,
+      /^Makes a pending change active, so that VENs enforce it: 1 rule set created\. Concerned: "Only"\. It may permit more traffic than today\./,
     )
     partial(t, asked.changes, [{ href, effect: 'widening', updated_by: /@/, updated_at: String }])
     await pce.provisionPolicyChanges('x', [href])

@@ -483,7 +483,7 @@ t.test('label completeness and known dependencies', async (t) => {
     t,
     await inventory(unmanaged, {}),
     { status: 'FAIL', evidence: { workloads: ['printer'] } },
-    'machines without agent are assets too',
+    'machines without a VEN are assets too',
   )
 
   const hosts = { ...many(2, 0), crm: { ...CRM, mode: 'visibility_only' as const } }

@@ -233,7 +233,7 @@ t.test('update-container-workload-profile', async (t) => {
     t.same(Object.keys(answer.previous), ['enforcement_mode'])
     bench.writes()
     partial(t, await bench.ok(NAME, { profile_href: href, enforcement_mode: 'full' }), { updated_fields: [] })
-    t.same(bench.writes(), [], 'what is so already is not sent again')
+    t.same(bench.writes(), [], 'what already has its value is not sent again')
   })
 
   await t.test('labels are taken in every form and replace those there are; [] clears', async (t) => {

@@ -444,7 +444,7 @@ t.test('allowed by default is told by both ends, and by whom a row was judged', 
     { from: 'pay-1', to: 'shop-1', port: 22 },
   ]
   t.same(await judge({ mode: 'idle' }, { mode: 'selective' }), [1, true, true], 'idle here, selective there')
-  t.same(await judge({ managed: false }, { mode: 'selective' }), [1, true, true], 'no agent here')
+  t.same(await judge({ managed: false }, { mode: 'selective' }), [1, true, true], 'no VEN here')
   t.same(await judge({ mode: 'idle' }, { mode: 'selective' }, outbound), [1, true, true], 'the other way round')
   t.same(await judge({ mode: 'selective' }, { mode: 'selective' }), [1, true, false])
   t.same(await judge({ mode: 'selective' }, { mode: 'idle' }), [1, true, false])

@@ -399,7 +399,7 @@ t.test('the rule and the decision tell findings apart, and so do two names of on
   t.equal(processes.rows[0]?.destination_count, 3)
 })
 
-t.test('a managed destination is none outside, whatever it is called; a workload without agent is', async (t) => {
+t.test('a managed destination is not outside, whatever it is called; a workload without a VEN is', async (t) => {
   const service = { process_name: 'p' }
   const { steps } = find([
     flow({ service, dst: { workload: { href: '/orgs/1/workloads/1', managed: true } } }),

@@ -190,7 +190,7 @@ t.test('update-sec-rule', async (t) => {
     t.match(error.message, /^ingress_services/, 'the field is named, not the index of the only rule')
   })
 
-  await t.test('a dry run, and a rule that is so already', async (t) => {
+  await t.test('a dry run, and a rule that already is as asked', async (t) => {
     const plan = await bench.ok('update-sec-rule', { href, enabled: true, dry_run: true })
     partial(t, plan, { dry_run: true, requests: [{ method: 'PUT', path: href, body: { enabled: true } }] })
     partial(t, await bench.ok('update-sec-rule', { href, enabled: false }), { updated_fields: [] })

@@ -70,7 +70,7 @@ t.test('update-workload', async (t) => {
     },
   )
 
-  await t.test('what is so already is not sent again', async (t) => {
+  await t.test('what already has its value is not sent again', async (t) => {
     bench.writes()
     const args = { href, description: 'Second floor', ip_addresses: ['10.99.0.2', '2001:db8::2'] }
     partial(t, await bench.ok('update-workload', args), { updated_fields: [], message: /already/ })
@@ -160,11 +160,15 @@ t.test('update-workload', async (t) => {
     await refused(t, bench, 'update-workload', { href, new_nam: 'x' }, 'invalid_argument')
   })
 
-  await t.test('what an agent reports is refused; the rest of a managed workload can be changed', async (t) => {
+  await t.test('what a VEN reports is refused; the rest of a managed workload can be changed', async (t) => {
     for (const field of [{ hostname: 'x' }, { ip_addresses: ['10.99.0.3'] }]) {
       const args = { href: managed.href, labels: ['loc=never'], ...field }
       const error = await refused(t, bench, 'update-workload', args, 'invalid_argument')
-      partial(t, error, { argument: Object.keys(field)[0], managed: true, message: /agent/ })
+      partial(t, error, {
+        argument: Object.keys(field)[0],
+        managed: true,
+        message: `The workload is managed: its VEN reports ${Object.keys(field)[0]}, so they cannot be set.`,
+      })
     }
     const args = { href: managed.href, new_name: 'till-1', enforcement_mode: 'selective', labels: ['app=pay'] }
     const answer = await bench.ok('update-workload', args)
@@ -179,9 +183,9 @@ t.test('update-workload', async (t) => {
     t.notOk('warnings' in answer)
   })
 
-  await t.test('the mode of a host without agent: a warning where the PCE takes it, its words where not', async (t) => {
+  await t.test('the mode of a host without a VEN: a warning where the PCE takes it, its words where not', async (t) => {
     const answer = await bench.ok('update-workload', { href, enforcement_mode: 'full' })
-    partial(t, answer, { workload: { enforcement_mode: 'full' }, warnings: [/no agent/] })
+    partial(t, answer, { workload: { enforcement_mode: 'full' }, warnings: [/no VEN/] })
     simulator.faults.add({ kind: 'status', ...PUTS, times: 1, ...NOPE })
     const error = await bench.fails('update-workload', { href, enforcement_mode: 'idle' }, 'pce_error')
     partial(t, error, { http_status: 406, token: 'nope', pce_message: 'Nope' })

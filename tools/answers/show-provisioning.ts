@@ -48,7 +48,7 @@ export function showProvisioning({ changes, included, judged, impact, isDryRun }
   const shown = rowsWithin(rows, LIST_BYTES)
   const along = rowsWithin([...included], LIST_BYTES)
   const sentences = [
-    `Makes ${changes.length === 1 ? 'a pending change' : `${changes.length} pending changes`} active, so that agents enforce ${changes.length === 1 ? 'it' : 'them'}: ${describeCounts(changes)}.`,
+    `Makes ${changes.length === 1 ? 'a pending change' : `${changes.length} pending changes`} active, so that VENs enforce ${changes.length === 1 ? 'it' : 'them'}: ${describeCounts(changes)}.`,
     `${changes.length > MOST_NAMED ? 'Among them' : 'Concerned'}: ${namesOf(changes)}.`,
     included.length > 0
       ? `Not named in the call, but needed by what is: ${included.length === 1 ? 'one' : included.length} of these.`

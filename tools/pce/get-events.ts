@@ -48,7 +48,7 @@ const output = Type.Object({
 export default defineTool({
   name: NAME,
   area: 'pce',
-  summary: 'List audit events of the PCE, newest first: who changed what and when, logins, agent troubles.',
+  summary: 'List audit events of the PCE, newest first: who changed what and when, logins, VEN problems.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

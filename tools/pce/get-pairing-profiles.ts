@@ -32,7 +32,7 @@ const output = Type.Object({
 export default defineTool({
   name: NAME,
   area: 'pce',
-  summary: 'List pairing profiles: what a workload gets when its agent is installed.',
+  summary: 'List pairing profiles: what a workload gets when its VEN is installed.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

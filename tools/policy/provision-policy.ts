@@ -61,7 +61,7 @@ export default defineTool({
   name: 'provision-policy',
   area: 'policy',
   summary:
-    'Make pending draft policy active, so that agents enforce it: the named objects, or everything that is pending.',
+    'Make pending draft policy active, so that VENs enforce it: the named objects, or everything that is pending.',
   effect: 'destroy',
   roles: ['admin'],
   requiresPce: true,

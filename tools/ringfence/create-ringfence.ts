@@ -60,7 +60,7 @@ export default defineTool({
     if (options.ruleset_name !== undefined) refuseHidden({ ruleset_name: options.ruleset_name })
     const ctx = reportRising(outer)
     const { pce, limits } = ctx
-    // Reading takes minutes, and whoever cancels meanwhile wants nothing written.
+    // Reading takes minutes; a call that is cancelled meanwhile must write nothing.
     const planning = { ...ctx, signal: outer.beforeWriting }
     // Before a write, a label that was renamed meanwhile would be the wrong one.
     await loadLabels(pce, planning, 'fresh')

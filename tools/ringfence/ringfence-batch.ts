@@ -118,7 +118,7 @@ async function workThrough(
   const { apps, lookback_days: days = DEFAULT_DAYS, dry_run: isDryRun = false } = args
   const { auto_order: autoOrder = false, stop_on_error: stopOnError = false } = args
   for (const { ruleset_name: name } of apps) if (name !== undefined) refuseHidden({ ruleset_name: name })
-  // Whoever cancels while the next application is read wants no more written.
+  // A call that is cancelled while the next application is read must write nothing more.
   const planning = { ...reportRising(outer), signal: outer.beforeWriting }
   await loadLabels(planning.pce, planning, 'fresh')
   const shared = shareReads(planning, days)

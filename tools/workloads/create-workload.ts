@@ -32,7 +32,7 @@ export default defineTool({
   name: 'create-workload',
   area: 'workloads',
   summary:
-    'Create an unmanaged workload (a host without agent) with its addresses and labels. Labels that do not exist are created. Acts at once.',
+    'Create an unmanaged workload (a host without a VEN) with its addresses and labels. Labels that do not exist are created. Acts at once.',
   effect: 'write',
   roles: ['operator', 'admin'],
   requiresPce: true,

@@ -37,7 +37,7 @@ export default defineTool({
     if (isManaged(current)) {
       const details = { argument: href === undefined ? 'name' : 'href', href: current.href, managed: true }
       const hint = 'Unpair the VEN first: in the PCE, or on the host itself.'
-      throw new ToolError('invalid_argument', `${what} has an agent (VEN) and cannot be deleted.`, details, { hint })
+      throw new ToolError('invalid_argument', `${what} has a VEN and cannot be deleted.`, details, { hint })
     }
     const answer = await deleteObject(ctx, { what, current }, dryRun)
     return { ...answer, name: current.name ?? current.hostname ?? '', managed: false }

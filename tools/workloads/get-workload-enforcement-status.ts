@@ -14,7 +14,7 @@ const output = Type.Object({
   total_workloads: Type.Integer({ description: 'Workloads counted' }),
   global_enforcement_modes: Modes,
   managed_only: Type.Object(
-    { total: Type.Integer({ description: 'With an agent' }), enforcement_modes: Modes },
+    { total: Type.Integer({ description: 'With a VEN' }), enforcement_modes: Modes },
     { description: 'Without unmanaged workloads, whose mode means nothing' },
   ),
   offline: Type.Integer({ description: 'Managed and offline' }),
@@ -23,7 +23,7 @@ const output = Type.Object({
       app: Value('app'),
       env: Value('env'),
       workload_count: Type.Integer({ description: 'Workloads' }),
-      unmanaged_count: Type.Integer({ description: 'Of these without an agent' }),
+      unmanaged_count: Type.Integer({ description: 'Of these without a VEN' }),
       enforcement_modes: Modes,
       is_mixed: Type.Boolean({ description: 'More than one mode' }),
     }),

@@ -25,7 +25,7 @@ const input = Type.Object(
     hostname: Partial,
     ip_address: Partial,
     description: Partial,
-    managed: Type.Optional(Type.Boolean({ description: 'true: has an agent (VEN)' })),
+    managed: Type.Optional(Type.Boolean({ description: 'true: has a VEN' })),
     online: Type.Optional(Type.Boolean({ description: 'Agent heartbeat' })),
     enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Exact mode' })),
     labels: Type.Optional(

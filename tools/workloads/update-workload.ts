@@ -112,17 +112,15 @@ export default defineTool({
   },
 })
 
-/** A mode is kept by the agent; the PCE may store one for a host that has none, or refuse it. */
+/** A mode is kept by the VEN; the PCE may store one for a host that has none, or refuse it. */
 function warnOfMode(workload: Workload, mode: string | undefined): string[] {
-  return mode === undefined || isManaged(workload)
-    ? []
-    : ['It has no agent, so no enforcement mode takes effect on it.']
+  return mode === undefined || isManaged(workload) ? [] : ['It has no VEN, so no enforcement mode takes effect on it.']
 }
 
-/** What an agent reports cannot be written (P16); the PCE would refuse it without saying why. */
+/** What a VEN reports cannot be written (P16); the PCE would refuse it without saying why. */
 function refuseReported(fields: Record<string, unknown>): void {
   const given = Object.keys(fields).filter((field) => fields[field] !== undefined)
   if (given.length === 0) return
-  const text = `The workload is managed: its agent reports ${given.join(' and ')}, so they cannot be set.`
+  const text = `The workload is managed: its VEN reports ${given.join(' and ')}, so they cannot be set.`
   throw new ToolError('invalid_argument', text, { argument: given[0], managed: true })
 }
