@@ -1,12 +1,12 @@
 import ipaddr from 'ipaddr.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import { ANY_IP_LIST_NAMES } from '../../schemas/pce/words.js'
-import { isAddress } from '../inventory/match-addresses.js'
+import { isAddress } from '../inventory/parse-addresses.js'
 import { TCP, UDP } from '../inventory/protocols.js'
 import { classifyAddress } from '../policy/addresses.js'
 import type { JudgeAllowed } from '../policy/judge-allowed.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
-import { countOf } from '../text/count-of.js'
+import { countOf } from '../text/describe-numbers.js'
 import { applicationColumns } from '../traffic/applications.js'
 import {
   endColumn,

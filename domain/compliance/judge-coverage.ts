@@ -1,5 +1,4 @@
-import { countOf } from '../text/count-of.js'
-import { percentOf } from '../text/percent-of.js'
+import { countOf, percentOf } from '../text/describe-numbers.js'
 import { describeDefault, isUnidentified, mayBeByDefault, type Cell, type Exposure } from './exposure.js'
 import { evaluator, MOST_EVIDENCE, notAssessed, type Evaluator, type Outcome } from './verdict.js'
 

@@ -7,7 +7,7 @@ import { isWrittenTo, someWorkloadWith, type PlacedRule } from '../policy/match-
 import { coversEveryService, coversServices } from '../policy/match-services.js'
 import { anyOf, isUnknown, undecidedBecause, unknown, type Answer, type Reason } from '../policy/three-valued.js'
 import { hasScope, ringfenceName } from '../ringfence/find-ringfence.js'
-import { countOf } from '../text/count-of.js'
+import { countOf } from '../text/describe-numbers.js'
 import { isBroad } from './exposure.js'
 import type { Assessment, AssessedWorkload } from './facts.js'
 import { ENFORCING } from './judge-workloads.js'

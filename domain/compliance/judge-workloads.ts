@@ -1,5 +1,4 @@
-import { countOf } from '../text/count-of.js'
-import { percentOf } from '../text/percent-of.js'
+import { countOf, percentOf } from '../text/describe-numbers.js'
 import { isProduction } from './exposure.js'
 import type { AssessedWorkload } from './facts.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator, type Evidence } from './verdict.js'

@@ -1,5 +1,4 @@
-import { countOf } from '../text/count-of.js'
-import { percentOf } from '../text/percent-of.js'
+import { countOf, percentOf } from '../text/describe-numbers.js'
 import type { Exposure, ShownFlow } from './exposure.js'
 import type { Facts, Loaded, SourceName } from './facts.js'
 

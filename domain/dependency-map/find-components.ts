@@ -1,4 +1,4 @@
-import type { Steps } from '../text/work-in-turns.js'
+import type { Steps } from '../text/pace-work.js'
 import type { Adjacency } from './lay-out-graph.js'
 
 const NONE = -1

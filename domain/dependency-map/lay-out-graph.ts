@@ -1,4 +1,4 @@
-import { compareTexts } from '../text/compare-values.js'
+import { compareTexts } from '../text/compare-texts.js'
 import { applicationKey, type Application } from '../traffic/applications.js'
 
 /** Traffic from one node to another, both as places in the list of nodes. */

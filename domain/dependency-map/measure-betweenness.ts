@@ -1,5 +1,5 @@
 import type { Adjacency } from './lay-out-graph.js'
-import type { Steps } from '../text/work-in-turns.js'
+import type { Steps } from '../text/pace-work.js'
 
 /**
  * The number of shortest paths grows exponentially with the distance. Past the first bound a whole level is scaled down; the second

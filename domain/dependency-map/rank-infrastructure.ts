@@ -1,4 +1,4 @@
-import type { Steps } from '../text/work-in-turns.js'
+import type { Steps } from '../text/pace-work.js'
 import { applicationKey } from '../traffic/applications.js'
 import { degreeOf, layOutGraph, type Adjacency, type AppEdge, type AppGraph } from './lay-out-graph.js'
 import { measureBetweenness } from './measure-betweenness.js'

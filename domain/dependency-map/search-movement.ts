@@ -1,5 +1,5 @@
-import { compareTexts } from '../text/compare-values.js'
-import { workInTurns, type Steps } from '../text/work-in-turns.js'
+import { compareTexts } from '../text/compare-texts.js'
+import { workInTurns, type Steps } from '../text/pace-work.js'
 import { applicationKey, type Application } from '../traffic/applications.js'
 import { pickTop } from '../traffic/group-tables.js'
 import type { DecidedEdge } from './collect-app-graph.js'

@@ -2,6 +2,7 @@ import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import { apiOf, nounOf, type NamedKind, type NamedObject, type ObjectOf } from '../inventory/find-object.js'
+import { hidesCharacters } from '../text/escape-text.js'
 
 /** Kinds whose names a PCE user expects to be unique: what the error calls the one that is there, and the PCE's own token. */
 const UNIQUE = {
@@ -10,7 +11,7 @@ const UNIQUE = {
   // The PCE accepts a second service of a name, and every lookup by that name is ambiguous from then on (P18).
   services: { detail: 'existing_service', token: '' },
 } as const satisfies Partial<Record<NamedKind, { detail: string; token: string }>>
-export type UniqueKind = keyof typeof UNIQUE
+type UniqueKind = keyof typeof UNIQUE
 
 /**
  * Throws already_exists with the draft object that bears exactly this name. A part of its name is no match. `own` is the object
@@ -54,5 +55,15 @@ export async function createNamed<K extends UniqueKind>(
       })
     }
     throw error
+  }
+}
+
+/** Throws invalid_argument for a new name, by argument, that holds hidden characters: on other screens than ours it passes for another one. */
+export function refuseHidden(names: Readonly<Record<string, string>>): void {
+  for (const [argument, name] of Object.entries(names)) {
+    if (!hidesCharacters(name)) continue
+    throw new ToolError('invalid_argument', `${argument} "${name}" has hidden characters in it.`, {
+      argument,
+    })
   }
 }

@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { FqdnReference, IpRangeInput } from '../../schemas/ip-list-shapes.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
-import { isAddress, parseAddress } from '../inventory/match-addresses.js'
+import { isAddress, parseAddress } from '../inventory/parse-addresses.js'
 
 /** A name of one or more labels, with a `*` at its beginning or none (P17). */
 const FQDN = /^(?:\*\.?)?[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?)*$/

@@ -2,7 +2,7 @@ import type { PceClient } from '../../pce-client/index.js'
 import type { Actor, Rule, ScopeEntry } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
 import { toDraftHref } from '../inventory/parse-href.js'
-import type { PolicyLookups } from '../inventory/policy-lookups.js'
+import type { PolicyLookups } from '../inventory/find-object.js'
 import { resolveActors, toWire, type ActorReference } from './resolve-actors.js'
 import {
   resolveEgressServices,
@@ -14,7 +14,7 @@ import {
 import { warnOfWidening, type WideningWarning } from './warn-of-widening.js'
 
 /** What a caller may change of a rule. */
-export interface RuleChange {
+interface RuleChange {
   providers?: readonly ActorReference[]
   consumers?: readonly ActorReference[]
   ingress_services?: ServiceReferences
@@ -25,7 +25,7 @@ export interface RuleChange {
 }
 
 /** A change with everything in it resolved; only what was given is there. */
-export interface PlannedChange {
+interface PlannedChange {
   body: Record<string, unknown>
   consumers?: Actor[]
   services?: ResolvedService[]

@@ -1,7 +1,7 @@
-import type { Actor, IngressService, ScopeEntry } from '../../schemas/pce/rule-set.js'
+import type { Actor, IngressService } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
 import { toDraftHref } from '../inventory/parse-href.js'
-import type { PolicyLookups } from '../inventory/policy-lookups.js'
+import type { PolicyLookups } from '../inventory/find-object.js'
 import { resolveActors, toWire, type ActorReference } from './resolve-actors.js'
 import {
   resolveEgressServices,
@@ -35,7 +35,7 @@ export interface PlannedRule {
   body: RulePayload
 }
 
-export interface RulePayload {
+interface RulePayload {
   enabled: boolean
   description?: string
   providers: Actor[]
@@ -45,11 +45,6 @@ export interface RulePayload {
   unscoped_consumers: boolean
   override?: boolean
   resolve_labels_as?: { providers: string[]; consumers: string[] }
-}
-
-export interface RuleSetPlan {
-  scopes: ScopeEntry[][]
-  rules: PlannedRule[]
 }
 
 /** Resolves every rule before anything is written. Throws what the resolvers throw, with the rule's index. */

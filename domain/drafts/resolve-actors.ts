@@ -1,8 +1,7 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { Actor } from '../../schemas/pce/rule-set.js'
-import { isNamedKind, type NamedKind, type NamedObject } from '../inventory/find-object.js'
-import type { PolicyLookups } from '../inventory/policy-lookups.js'
+import { isNamedKind, type NamedKind, type NamedObject, type PolicyLookups } from '../inventory/find-object.js'
 import { parseHref, toDraftHref } from '../inventory/parse-href.js'
 import { withDetails } from '../inventory/pce-errors.js'
 import {
@@ -10,16 +9,16 @@ import {
   isUnresolved,
   looksLikeLabel,
   resolveLabel,
-  showLabel,
+  describeReference,
   type LabelReference,
-} from '../inventory/resolve-labels.js'
+} from '../inventory/labels.js'
 import { trimBlanks } from '../text/escape-text.js'
 
 /** An end of a rule as callers name it (T4). */
 export type ActorReference = string | { key?: string; value?: string; href?: string; exclusion?: boolean }
 
 /** One end of one rule: which actors it may hold depends on both (P20, P21). */
-export interface ActorPlace {
+interface ActorPlace {
   /** Where several rules are given; absent for the one rule of a call. */
   ruleIndex?: number
   side: 'providers' | 'consumers'
@@ -128,7 +127,7 @@ function toActor(kind: NamedKind, { href, name, hostname }: NamedObject): Actor 
 }
 
 function invalid(reference: ActorReference, place: ActorPlace, why: string): ToolError {
-  const shown = typeof reference === 'string' ? reference : showLabel(reference)
+  const shown = typeof reference === 'string' ? reference : describeReference(reference)
   return new ToolError('invalid_actor', `"${shown}" cannot stand in ${place.side}${ofRule(place)}. ${why}`, {
     actor: reference,
   })

@@ -2,8 +2,8 @@ import { ToolError } from '../../schemas/errors.js'
 import type { ScopeEntry } from '../../schemas/pce/rule-set.js'
 import { ACTOR_OBJECT, splitExclusion, type ActorReference } from './resolve-actors.js'
 import { parseHref, toDraftHref } from '../inventory/parse-href.js'
-import type { PolicyLookups } from '../inventory/policy-lookups.js'
-import { isUnresolved, looksLikeLabel, resolveLabel, showLabel } from '../inventory/resolve-labels.js'
+import type { PolicyLookups } from '../inventory/find-object.js'
+import { isUnresolved, looksLikeLabel, resolveLabel, describeReference } from '../inventory/labels.js'
 import { trimBlanks } from '../text/escape-text.js'
 
 /**
@@ -20,7 +20,7 @@ export async function resolveScopes(
   for (const scope of scopes) {
     const entries = []
     for (const reference of scope) entries.push(await resolveEntry(lookups, reference))
-    refuseSameKey(scope, entries)
+    requireOneConditionPerKey(scope, entries)
     resolved.push(entries)
   }
   return resolved
@@ -55,7 +55,7 @@ function toGroup(group: { href: string; key?: string; name?: string | null }) {
 }
 
 /** A workload has one label per key, so a scope of two values of one key would match nothing. The PCE refuses it (P19). */
-function refuseSameKey(references: readonly ActorReference[], entries: readonly ScopeEntry[]): void {
+function requireOneConditionPerKey(references: readonly ActorReference[], entries: readonly ScopeEntry[]): void {
   const keys = entries.map(({ label, label_group: group }) => label?.key ?? group?.key)
   const at = keys.findIndex((key, index) => key !== undefined && keys.indexOf(key) !== index)
   if (at !== -1) {
@@ -67,7 +67,7 @@ function refuseSameKey(references: readonly ActorReference[], entries: readonly 
 }
 
 function invalid(received: ActorReference, why: string): ToolError {
-  const shown = typeof received === 'string' ? received : showLabel(received)
+  const shown = typeof received === 'string' ? received : describeReference(received)
   return new ToolError('invalid_scope_label', `"${shown}" cannot stand in a scope. ${why}`, { received })
 }
 

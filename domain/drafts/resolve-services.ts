@@ -1,17 +1,15 @@
 import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
 import type { IngressService } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
-import { toDraftHref } from '../inventory/parse-href.js'
-import { checkPortRange, type PortRange } from '../inventory/port-range.js'
-import type { PolicyLookups } from '../inventory/policy-lookups.js'
-import { TCP, UDP } from '../inventory/protocols.js'
 import { ruleIndexOf } from './resolve-actors.js'
-import { hasWindowsQualifier, isEgressService } from './windows-services.js'
+import type { PolicyLookups } from '../inventory/find-object.js'
+import { toDraftHref } from '../inventory/parse-href.js'
+import { TCP, UDP, parseProtocol } from '../inventory/protocols.js'
 import { trimBlanks } from '../text/escape-text.js'
 
 /** A service as callers name it (T5): a name, or an object of exactly one of three forms. */
-export type ServiceReference = string | ServiceEntry
-export interface ServiceEntry {
+type ServiceReference = string | ServiceEntry
+interface ServiceEntry {
   port?: number
   to_port?: number
   proto?: string | number
@@ -158,4 +156,43 @@ const names = (services: readonly Service[]) => services.map(({ name }) => `"${n
 /** Payload form: hrefs of the draft, or ports. */
 export function toWireServices(resolved: readonly ResolvedService[]): IngressService[] {
   return resolved.map((entry) => ('service' in entry ? { href: toDraftHref(entry.service.href) } : entry.ports))
+}
+
+/** A port or range of ports with its protocol, checked. */
+export interface PortRange {
+  port: number
+  to_port?: number
+  proto: number
+}
+
+const isPort = (port: number) => Number.isInteger(port) && port >= 0 && port <= 65_535
+
+/**
+ * Checks ports and protocol as the PCE would (0..65535, to_port not below port, protocol required). Returns the range with
+ * a numeric protocol, or the sentence that says what is wrong.
+ */
+function checkPortRange(entry: { port?: number; to_port?: number; proto?: string | number }): PortRange | string {
+  const { port, to_port: toPort, proto } = entry
+  if (port === undefined) return 'port is missing.'
+  if (proto === undefined) return `port ${port} needs a proto (tcp or udp).`
+  const number = parseProtocol(proto)
+  if (number === null) return `proto "${proto}" is no protocol name or number.`
+  if (!isPort(port) || (toPort !== undefined && !isPort(toPort))) return 'ports are whole numbers from 0 to 65535.'
+  if (toPort !== undefined && toPort < port) return `to_port ${toPort} is below port ${port}.`
+  if (port === 0 && toPort === undefined) return 'port 0 is not "all ports"; use {service: "All Services"}.'
+  return { port, ...(toPort === undefined || toPort === port ? {} : { to_port: toPort }), proto: number }
+}
+
+/** A service for a rule's egress_services: it names the Windows process or service that opens the connection. */
+function isEgressService(service: Service): boolean {
+  return (service.windows_egress_services?.length ?? 0) > 0
+}
+
+/** A service that matches by Windows process or service name, on either side. Deny rules cannot use it (P21). */
+function hasWindowsQualifier(service: Service): boolean {
+  return (
+    isEgressService(service) ||
+    Boolean(service.process_name) ||
+    (service.windows_services ?? []).some((entry) => Boolean(entry.process_name || entry.service_name))
+  )
 }

@@ -1,6 +1,6 @@
 import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import type { ErrorDetails } from '../../schemas/errors.js'
-import { forgetLabels } from '../inventory/load-labels.js'
+import { forgetLabels } from '../inventory/labels.js'
 import { mayHaveHappened, reasonOf, withDetails } from '../inventory/pce-errors.js'
 
 /** What a call has created so far, in order. */
@@ -8,7 +8,7 @@ export interface Written {
   readonly hrefs: string[]
 }
 
-export interface WritePlan<T> {
+interface WritePlan<T> {
   /** The writes; each created object's href is pushed to `written` as soon as it is known. */
   write(written: Written): Promise<T>
   /** Facts for the error about what was written, of which only `left` (hrefs) still exists. */

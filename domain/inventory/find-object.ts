@@ -2,8 +2,9 @@ import { PceApiError, type ObjectApi, type PceClient } from '../../pce-client/in
 import { ToolError } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import { fetchEvery } from './fetch-every.js'
-import { nearNames } from '../text/near-names.js'
+import type { LabelIndex } from './labels.js'
 import { parseHref, toActiveHref, toDraftHref } from './parse-href.js'
+import { nearNames } from '../text/compare-texts.js'
 
 /** Kinds that tools find by href or exact name, by the path segment of their hrefs. */
 const KINDS = {
@@ -79,7 +80,7 @@ export async function findObject<K extends NamedKind>(
 }
 
 /** By exact name; workloads by name, else host name. Throws not_found with near names, or ambiguous_name with candidates. */
-export async function findByName<K extends NamedKind>(
+async function findByName<K extends NamedKind>(
   pce: PceClient,
   kind: K,
   name: string,
@@ -145,4 +146,33 @@ function ambiguous(kind: NamedKind, name: string, found: readonly NamedObject[])
   })
   const text = `${found.length} objects of kind ${nounOf(kind)} are named "${name}".`
   return new ToolError('ambiguous_name', text, { kind, name, candidates }, { hint: 'Name it by its href.' })
+}
+
+/** Exact lookups of one call, each object asked for once. Nothing here writes. */
+export interface PolicyLookups {
+  readonly labels: LabelIndex
+  /** Exact name (for workloads name, else host name). Throws not_found with near names, or ambiguous_name with candidates. */
+  byName(kind: NamedKind, name: string): Promise<NamedObject>
+  /** The object an href names, in this lookup's policy version. Throws not_found, or invalid_href for another organisation's. */
+  byHref(kind: NamedKind, href: string): Promise<NamedObject>
+}
+
+/** `version`: draft for what rules will say, active for what traffic is compared with. */
+export function createPolicyLookups(
+  pce: PceClient,
+  labels: LabelIndex,
+  version: Version,
+  signal: AbortSignal,
+): PolicyLookups {
+  const asked = new Map<string, Promise<NamedObject>>()
+  const once = (id: string, ask: () => Promise<NamedObject>) => {
+    const known = asked.get(id) ?? ask()
+    asked.set(id, known)
+    return known
+  }
+  return {
+    labels,
+    byName: (kind, name) => once(`${kind}:${name}`, () => findByName(pce, kind, name, version, signal)),
+    byHref: (kind, href) => once(href, () => findByHref(pce, kind, href, version, signal)),
+  }
 }

@@ -1,11 +1,12 @@
 import { PceApiError, PceError, type PceClient } from '../../pce-client/index.js'
-import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
+import type { ErrorDetails } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
+import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
+import { ALL_SERVICES_NAME, ANY_IP_LIST_NAME } from '../../schemas/pce/words.js'
 import { fetchEvery } from './fetch-every.js'
-import { loadDenyRules } from './load-deny-rules.js'
-import { mapBounded } from '../text/map-bounded.js'
 import { toDraftHref } from './parse-href.js'
-import { pointsAt } from './points-at.js'
+import { loadDenyRules } from './read-rules.js'
+import { mapBounded } from '../text/pace-work.js'
 
 /** How a rule uses an object; `unclear` where what the object grows by may be what the rule loses. */
 export type Use = 'allow' | 'deny' | 'unclear'
@@ -88,4 +89,72 @@ function usesOf(ruleSet: RuleSet, href: string): Use[] {
 
 function isExcluded(ends: readonly { exclusion?: boolean }[], href: string): boolean {
   return ends.some((end) => end.exclusion === true && pointsAt(end, href))
+}
+
+/** Whether `{href}` of an object stands anywhere inside a value, in any policy version. `href` is a draft href. */
+function pointsAt(value: unknown, href: string): boolean {
+  if (Array.isArray(value)) return value.some((item) => pointsAt(item, href))
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(value).some(([field, inner]) =>
+    field === 'href' && typeof inner === 'string' ? toDraftHref(inner) === href : pointsAt(inner, href),
+  )
+}
+
+/** Users an error names at most. */
+const MAX_LISTED = 20
+
+/** Kinds whose objects point at IP lists and services. */
+const USERS = ['ruleSets', 'enforcementBoundaries', 'virtualServices'] as const
+
+/**
+ * Rule sets, enforcement boundaries and virtual services that point at a policy object, in the draft or in the active policy: both
+ * keep it from being deleted (P31). For an error's `used_by`; `used_by_unread` names what this account may not list, or the PCE has
+ * not. What is built in stays for another reason, and taking it out of every rule would not help.
+ */
+export async function findPolicyUsers(
+  pce: PceClient,
+  object: { href: string; name: string },
+  signal: AbortSignal,
+): Promise<{ details: ErrorDetails; hint?: string }> {
+  const [hint] = warnOfBuiltIn(object)
+  if (hint !== undefined) return { details: {}, hint }
+  const wanted = toDraftHref(object.href)
+  const users = new Map<string, { href: string; name: string; versions: string[] }>()
+  const unread = new Set<string>()
+  for (const version of ['draft', 'active'] as const) {
+    for (const kind of USERS) {
+      try {
+        const { items } = await fetchEvery<PceObject>({ api: pce[kind], policyVersion: version, params: {}, signal })
+        for (const item of items.filter((candidate) => pointsAt(candidate, wanted))) {
+          const user = toDraftHref(item.href)
+          const known = users.get(user) ?? { href: user, name: nameOf(item), versions: [] }
+          users.set(user, { ...known, versions: [...known.versions, version] })
+        }
+      } catch (error) {
+        if (!(error instanceof PceApiError)) throw error
+        unread.add(kind)
+      }
+    }
+  }
+  return {
+    details: {
+      used_by: [...users.values()].slice(0, MAX_LISTED),
+      used_by_total: users.size,
+      ...(unread.size > 0 && { used_by_unread: [...unread] }),
+    },
+    ...(users.size > 0 && {
+      hint: 'Take it out of what used_by names first; where versions say active, provision that change.',
+    }),
+  }
+}
+
+function nameOf({ name }: PceObject): string {
+  return typeof name === 'string' ? name : ''
+}
+
+/** What every PCE has can be used, not changed (P17, P18): worth knowing before a dry run is believed. */
+export function warnOfBuiltIn({ name }: { name: string }): string[] {
+  return name === ANY_IP_LIST_NAME || name === ALL_SERVICES_NAME
+    ? ['It is built in: a PCE refuses to change or delete it.']
+    : []
 }

@@ -1,5 +1,5 @@
 /** A PCE reference taken apart. `kind` is the path segment that names the type (`labels`, `rule_sets`, `sec_rules` …). */
-export interface ParsedHref {
+interface ParsedHref {
   org: string
   /** Absent for kinds without versions. */
   version?: string

@@ -1,13 +1,14 @@
-import { PceApiError, type ObjectApi, type PceClient } from '../../pce-client/index.js'
+import { PceApiError, PceError, type ObjectApi, type PceClient } from '../../pce-client/index.js'
 import type { Label } from '../../schemas/pce/label.js'
+import type { PolicyChange } from '../../schemas/policy-changes.js'
 import { fetchEvery } from './fetch-every.js'
-import { loadLabels, type ReadContext } from './load-labels.js'
-import { mapBounded } from '../text/map-bounded.js'
-import { parseHref, toDraftHref } from './parse-href.js'
 import type { NamedObject } from './find-object.js'
+import { loadLabels, type ReadContext } from './labels.js'
+import { parseHref, toDraftHref } from './parse-href.js'
+import { mapBounded } from '../text/pace-work.js'
 
 /** What answers say beside an href. */
-export interface ReferenceName {
+interface ReferenceName {
   key?: string
   value?: string
   name?: string
@@ -83,4 +84,49 @@ async function orNothing<T>(asked: Promise<T>): Promise<T | undefined> {
       return undefined
     throw error
   }
+}
+
+/**
+ * The names of what a written object points at, or none: the write is done by now, and failing for want of a name would say
+ * that it is not.
+ */
+export async function namesOrHrefs(pce: PceClient, objects: unknown, context: ReadContext): Promise<ReferenceNames> {
+  try {
+    return await loadReferenceNames(pce, objects, context)
+  } catch {
+    return () => ({})
+  }
+}
+
+/** Users and service accounts; nothing else that an answer may point at is asked for. */
+const AUTHOR = /^\/(?:users\/\d+|orgs\/\d+\/service_accounts\/[\w-]+)$/
+/** Distinct authors asked for; the rest stay hrefs. */
+const MOST = 20
+/** The changes with the names of their authors. A name is an aid: an author who may not be read stays an href. */
+export async function nameAuthors(
+  pce: PceClient,
+  changes: readonly PolicyChange[],
+  signal: AbortSignal,
+): Promise<PolicyChange[]> {
+  const all = changes.flatMap((change) =>
+    [change, ...(change.rules ?? [])].flatMap((one) => one.updated_by?.href ?? []),
+  )
+  const names = new Map<string, string>()
+  const asked = [...new Set(all)].filter((href) => AUTHOR.test(href)).slice(0, MOST)
+  await mapBounded(asked, IN_FLIGHT, async (href) => {
+    try {
+      const { username, name } = (await pce.get(href, { includeOrg: false, signal })).json<Record<string, unknown>>()
+      if (typeof (username ?? name) === 'string') names.set(href, (username ?? name) as string)
+    } catch (error) {
+      if (!(error instanceof PceError) || signal.aborted) throw error
+    }
+  })
+  const named = <T extends Pick<PolicyChange, 'updated_by'>>(one: T): T => {
+    const name = one.updated_by && names.get(one.updated_by.href)
+    return name === undefined ? one : { ...one, updated_by: { ...one.updated_by, name } }
+  }
+  return changes.map((change) => ({
+    ...named(change),
+    ...(change.rules !== undefined && { rules: change.rules.map(named) }),
+  }))
 }

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import type { IpList, IpRange } from '../../schemas/pce/ip-list.js'
-import { isAddress } from '../inventory/match-addresses.js'
+import { isAddress } from '../inventory/parse-addresses.js'
 import { unknown, type Answer } from './three-valued.js'
 
 /**

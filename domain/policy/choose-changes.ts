@@ -5,7 +5,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { ChangeSubset, PolicyDependency } from '../../schemas/pce/policy.js'
 import { CHANGE_SUBSET_TYPES, type ChangeSubsetType } from '../../schemas/pce/words.js'
 import { parseHref, toDraftHref } from '../inventory/parse-href.js'
-import { countOf } from '../text/count-of.js'
+import { countOf } from '../text/describe-numbers.js'
 
 /** Pending changes an error names at most. */
 const MAX_LISTED = 50

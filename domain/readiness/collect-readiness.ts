@@ -1,6 +1,6 @@
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { ToolContext } from '../call.js'
-import type { LabelIndex } from '../inventory/load-labels.js'
+import type { LabelIndex } from '../inventory/labels.js'
 import { applicationColumns, applicationOf, type Application } from '../traffic/applications.js'
 import { endColumn, portColumn, protocolColumn, textColumn, wholeEndColumn, type Side } from '../traffic/columns.js'
 import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'

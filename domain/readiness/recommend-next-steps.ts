@@ -1,5 +1,5 @@
 import { protocolName } from '../inventory/protocols.js'
-import { countOf } from '../text/count-of.js'
+import { countOf } from '../text/describe-numbers.js'
 import type { Application } from '../traffic/applications.js'
 import type { Coverage } from './collect-coverage.js'
 import type { UnlabelledEnd } from './collect-readiness.js'

@@ -1,5 +1,5 @@
 import type { RingfenceFound } from '../ringfence/find-ringfence.js'
-import { countOf } from '../text/count-of.js'
+import { countOf } from '../text/describe-numbers.js'
 import type { Remotes } from './collect-readiness.js'
 import { coverage, judged, type Decisions, type WeaklyAllowed } from './tally-decisions.js'
 

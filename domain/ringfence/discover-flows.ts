@@ -6,7 +6,7 @@ import { createFlowEncoder, type FlowRow } from '../traffic/encode-flow.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import { createFlowReader, type FlowsRead } from '../traffic/read-flows.js'
-import type { LabelIndex } from '../inventory/load-labels.js'
+import type { LabelIndex } from '../inventory/labels.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
 import type { EndMode } from './judge-flow.js'
 

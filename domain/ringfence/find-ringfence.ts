@@ -5,7 +5,7 @@ import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import type { ToolContext } from '../call.js'
 import type { Version } from '../inventory/find-object.js'
-import { loadDenyRules } from '../inventory/load-deny-rules.js'
+import { loadDenyRules } from '../inventory/read-rules.js'
 
 /** Whether an application has its ringfence, and what stands in its place. */
 export interface RingfenceFound {

@@ -2,7 +2,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { Actor, IngressService } from '../../schemas/pce/rule-set.js'
 import type { RuleArguments } from '../drafts/plan-rules.js'
-import type { LabelIndex } from '../inventory/load-labels.js'
+import type { LabelIndex } from '../inventory/labels.js'
 import { isUnknown, type Reason } from '../policy/three-valued.js'
 import { applicationId, type Application } from '../traffic/applications.js'
 import {

@@ -3,7 +3,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { DenyRule, RuleSet } from '../../schemas/pce/rule-set.js'
 import { ALL_SERVICES_NAME } from '../../schemas/pce/words.js'
-import type { LabelIndex } from '../inventory/load-labels.js'
+import type { LabelIndex } from '../inventory/labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import {
   isPending,

@@ -1,6 +1,6 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { ToolContext } from '../call.js'
-import { loadLabels, type LabelIndex } from '../inventory/load-labels.js'
+import { loadLabels, type LabelIndex } from '../inventory/labels.js'
 import { endColumn, labelColumn, portColumn, protocolNameColumn, textColumn, type Column } from './columns.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import { joinedLists } from './flow-ends.js'

@@ -1,5 +1,5 @@
 import type { TrafficFlow } from '../../schemas/pce/traffic.js'
-import type { LabelIndex } from '../inventory/load-labels.js'
+import type { LabelIndex } from '../inventory/labels.js'
 import { createFlowEnds, type FlowEnds } from './flow-ends.js'
 
 /**

@@ -1,5 +1,5 @@
-import { compareTexts } from '../text/compare-values.js'
-import type { Steps } from '../text/work-in-turns.js'
+import { compareTexts } from '../text/compare-texts.js'
+import type { Steps } from '../text/pace-work.js'
 import {
   dashed,
   derivedColumn,

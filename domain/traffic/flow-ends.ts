@@ -1,7 +1,7 @@
 import { ANY_IP_LIST_NAMES } from '../../schemas/pce/words.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { FlowNode } from '../../schemas/pce/traffic.js'
-import type { LabelIndex } from '../inventory/load-labels.js'
+import type { LabelIndex } from '../inventory/labels.js'
 
 /** One end of a flow. Missing values are null; an empty string counts as missing. */
 export interface FlowEnd {

@@ -1,4 +1,4 @@
-import { compareValues } from '../text/compare-values.js'
+import { compareValues } from '../text/compare-texts.js'
 import type { Column } from './columns.js'
 import type { FlowRow } from './encode-flow.js'
 import { createMeasures, pickTop, createTupleTable, type Measures } from './group-tables.js'

@@ -1,4 +1,4 @@
-import { compareTexts } from '../text/compare-values.js'
+import { compareTexts } from '../text/compare-texts.js'
 import type { FlowRow } from './encode-flow.js'
 
 /** Distinct tuples of numbers, each known by its position in order of appearance. */

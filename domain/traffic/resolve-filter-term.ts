@@ -1,17 +1,16 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { TrafficSelector } from '../../schemas/pce/traffic.js'
-import type { NamedKind, NamedObject } from '../inventory/find-object.js'
-import { parseAddress, type AddressFilter } from '../inventory/match-addresses.js'
+import type { NamedKind, NamedObject, PolicyLookups } from '../inventory/find-object.js'
+import { parseAddress, type AddressFilter } from '../inventory/parse-addresses.js'
 import { parseHref, toActiveHref } from '../inventory/parse-href.js'
-import type { PolicyLookups } from '../inventory/policy-lookups.js'
 import {
   isLabelReference,
   isUnresolved,
   resolveLabel,
-  showLabel,
+  describeReference,
   type LabelReference,
   type UnresolvedLabel,
-} from '../inventory/resolve-labels.js'
+} from '../inventory/labels.js'
 import { trimBlanks } from '../text/escape-text.js'
 
 /** One condition of a filter. Terms of one `group` are alternatives; terms of different groups must all hold (T7). */
@@ -45,7 +44,7 @@ export async function resolveTrafficTerm(
   reference: LabelReference,
   place: TermPlace,
 ): Promise<TrafficTerm | UnresolvedLabel> {
-  const ref = showLabel(reference)
+  const ref = describeReference(reference)
   if (!isLabelReference(reference)) return { ref, valid: 'An object has to be {key, value} or {href}.' }
   const text = typeof reference === 'string' ? trimBlanks(reference) : (reference.href ?? '')
   if (text === 'ams') {

@@ -1,11 +1,17 @@
 import type { PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { TrafficQuery, TrafficSelector, TrafficServiceFilter } from '../../schemas/pce/traffic.js'
-import { loadLabels, type LabelIndex, type ReadContext } from '../inventory/load-labels.js'
-import { sameAddress } from '../inventory/match-addresses.js'
-import { createPolicyLookups, type PolicyLookups } from '../inventory/policy-lookups.js'
+import {
+  loadLabels,
+  unresolvedFilter,
+  type LabelIndex,
+  type LabelReference,
+  type ReadContext,
+  type UnresolvedLabel,
+} from '../inventory/labels.js'
+import { sameAddress } from '../inventory/parse-addresses.js'
+import { createPolicyLookups, type PolicyLookups } from '../inventory/find-object.js'
 import { parseProtocol, TCP, UDP } from '../inventory/protocols.js'
-import { unresolvedFilter, type LabelReference, type UnresolvedLabel } from '../inventory/resolve-labels.js'
 import { resolveTrafficTerm, type TermPlace, type TrafficTerm } from './resolve-filter-term.js'
 
 /** A flat list is one set of conditions; a list of lists is blocks, taken as they are (T7). */

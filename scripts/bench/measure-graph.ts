@@ -2,7 +2,7 @@ import { findArticulationPoints } from '../../domain/dependency-map/find-compone
 import { countReachable } from '../../domain/dependency-map/rank-reach.js'
 import { layOutGraph, type AppGraph } from '../../domain/dependency-map/lay-out-graph.js'
 import { measureBetweenness } from '../../domain/dependency-map/measure-betweenness.js'
-import { workInTurns } from '../../domain/text/work-in-turns.js'
+import { workInTurns } from '../../domain/text/pace-work.js'
 
 export interface GraphFigures {
   nodes: number

@@ -1,7 +1,7 @@
 /** Whether an allow rule lets through what the PCE calls allowed, at ends in selective mode. */
 import t from 'tap'
 import type { IngressService, RuleSet } from '../../schemas/pce/rule-set.js'
-import { indexLabels } from '../../domain/inventory/load-labels.js'
+import { indexLabels } from '../../domain/inventory/labels.js'
 import { createAllowedJudge, type AllowedFlow } from '../../domain/policy/judge-allowed.js'
 import { catalogOf, type PolicySnapshot } from '../../domain/policy/load-snapshot.js'
 import { someWorkloadWith } from '../../domain/policy/match-rules.js'

@@ -5,7 +5,7 @@ import type { Label, LabelGroup } from '../../schemas/pce/label.js'
 import type { Actor, DenyRule, IngressService, Rule, RuleSet, ScopeEntry } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
 import type { PolicyView } from '../../pce-simulator/model.js'
-import { indexLabels } from '../../domain/inventory/load-labels.js'
+import { indexLabels } from '../../domain/inventory/labels.js'
 import { catalogOf, type PolicyCatalog } from '../../domain/policy/load-snapshot.js'
 
 const DRAFT = '/orgs/1/sec_policy/draft'

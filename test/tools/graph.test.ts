@@ -20,7 +20,7 @@ import {
   scoreInfrastructure,
   type InfrastructureRow,
 } from '../../domain/dependency-map/rank-infrastructure.js'
-import { workInTurns, type Steps } from '../../domain/text/work-in-turns.js'
+import { workInTurns, type Steps } from '../../domain/text/pace-work.js'
 import { partial } from '../partial.js'
 import * as brute from './graph-brute-force.js'
 

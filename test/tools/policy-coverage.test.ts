@@ -1,7 +1,7 @@
 /** get-policy-coverage-report (T21) on small estates whose answers are worked out by hand, and on a generated one. */
 import t from 'tap'
 import type { TrafficFlow } from '../../schemas/pce/traffic.js'
-import { percentOf } from '../../domain/text/percent-of.js'
+import { percentOf } from '../../domain/text/describe-numbers.js'
 import { coverage } from '../../domain/readiness/tally-decisions.js'
 import { partial } from '../partial.js'
 import { AMS, handMade, type HandMadeEstate, type HandMadeFlow } from './hand-made.js'

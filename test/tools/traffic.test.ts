@@ -1,8 +1,8 @@
 /** get-traffic-flows-summary: windows, filters as they reach the PCE, the summary's arithmetic, and its size. */
 import t from 'tap'
 import type { TrafficFlow } from '../../schemas/pce/traffic.js'
-import { indexLabels } from '../../domain/inventory/load-labels.js'
-import { mapBounded } from '../../domain/text/map-bounded.js'
+import { indexLabels } from '../../domain/inventory/labels.js'
+import { mapBounded } from '../../domain/text/pace-work.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createFlowSummary } from '../../domain/traffic/summarize-flows.js'
 import { partial } from '../partial.js'

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import type { ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../../domain/call.js'
-import { labelExpander } from '../../domain/inventory/expand-labels.js'
+import { labelExpander } from '../../domain/inventory/labels.js'
 import { LabelOut } from '../../schemas/label-reference.js'
 import { Nullable } from '../../schemas/common.js'
 

@@ -1,11 +1,11 @@
 import type { TypedPendingChange } from '../../pce-client/index.js'
+import type { Limits } from '../../schemas/config.js'
 import type { PolicyImpact } from '../../schemas/pce/policy.js'
 import type { Preview } from '../../domain/call.js'
-import type { Dependency } from '../../domain/policy/choose-changes.js'
-import { updateTypeOf } from '../../domain/policy/choose-changes.js'
+import { showPending, updateTypeOf, type Dependency } from '../../domain/policy/choose-changes.js'
 import type { JudgedChange } from '../../domain/policy/describe-changes.js'
 import { clipText, quote } from '../../domain/text/escape-text.js'
-import { rowsWithin } from './show-briefly.js'
+import { countRowsThatFit, rowsWithin } from './byte-budget.js'
 
 export interface Provisioning {
   /** In the order in which they are to be shown, dependencies included. */
@@ -131,4 +131,21 @@ const describeRisk = ({ name, href, risks }: Row) =>
 function describeImpact(impact: PolicyImpact): string {
   const { num_managed_workloads: managed, all_workloads_optimization: isRough } = impact
   return `The PCE counts ${isRough === true ? 'about ' : ''}${managed} managed ${managed === 1 ? 'workload' : 'workloads'} concerned.`
+}
+
+/**
+ * The changes beside the rest of an answer, `envelope`, as many as the budget leaves room for; a warning says when some are
+ * left out.
+ */
+export function fitChanges(
+  chosen: readonly TypedPendingChange[],
+  envelope: object,
+  warnings: readonly string[],
+  limits: Limits,
+) {
+  const changes = chosen.map(showPending)
+  const note = (kept: number) => `changes lists ${kept} of ${changes.length}; the hrefs beside it are complete.`
+  const kept = countRowsThatFit(changes, [envelope, { changes: [] }, warnings, note(changes.length)], limits)
+  const said = kept < changes.length ? [...warnings, note(kept)] : warnings
+  return { changes: changes.slice(0, kept), ...(said.length > 0 && { warnings: [...said] }) }
 }

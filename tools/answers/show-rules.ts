@@ -1,10 +1,13 @@
 import type { Actor, DenyRule, IngressService, Rule, RuleSet, ScopeEntry } from '../../schemas/pce/rule-set.js'
 import type { ActorOut, ScopeOut } from '../../schemas/rule-shapes.js'
-import type { ReferenceNames } from '../../domain/inventory/reference-names.js'
+import type { ToolContext } from '../../domain/call.js'
+import { showNamed, showResolved } from '../../domain/drafts/plan-rule-change.js'
+import type { PlannedRule } from '../../domain/drafts/plan-rules.js'
+import { namesOrHrefs, type ReferenceNames } from '../../domain/inventory/reference-names.js'
 import { denyType, type RuleType } from '../../domain/policy/rule-type.js'
 
 /** Actors with their type, and key and value or name beside each href. */
-export function showActors(actors: readonly Actor[] | null | undefined, names: ReferenceNames): ActorOut[] {
+function showActors(actors: readonly Actor[] | null | undefined, names: ReferenceNames): ActorOut[] {
   return (actors ?? []).map(({ exclusion, ...actor }) => {
     if (actor.actors !== undefined) return { type: actor.actors }
     const [type, target] = Object.entries(actor)[0] ?? ['unknown', undefined]
@@ -26,10 +29,7 @@ export function showScopes(scopes: readonly ScopeEntry[][] | null | undefined, n
 export type ServiceOut = { href: string; name?: string } | { port?: number; to_port?: number; proto: number }
 
 /** Services by href and name, or as ports with the protocol's number. */
-export function showServices(
-  services: readonly IngressService[] | null | undefined,
-  names: ReferenceNames,
-): ServiceOut[] {
+function showServices(services: readonly IngressService[] | null | undefined, names: ReferenceNames): ServiceOut[] {
   return (services ?? []).map((service) =>
     'href' in service
       ? { href: service.href, name: names(service.href).name }
@@ -76,4 +76,37 @@ export function showRuleSet(ruleSet: RuleSet, names: ReferenceNames, denyError?:
     rules_total: rules.length,
     rules,
   }
+}
+
+/** A stored rule in an answer, with the names of what it points at as far as they can be read. */
+export async function showStoredRule(
+  ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
+  rule: Rule | DenyRule,
+  type: RuleType,
+) {
+  const { providers, consumers, ingress_services: ingress, egress_services: egress } = rule
+  const names = await namesOrHrefs(ctx.pce, [providers, consumers, ingress, egress], ctx)
+  return showRule(rule, type, names)
+}
+
+/** A rule in the words of the answer; names come from its own resolution. */
+export function showPlannedRule(rule: PlannedRule) {
+  const ends = [...rule.providers, ...rule.consumers].flatMap((actor) => Object.values(actor) as unknown[])
+  const known = new Map(ends.flatMap((end) => (isNamed(end) ? [[end.href, end] as const] : [])))
+  const names = (href: string) => {
+    const { key, value, name } = known.get(href) ?? {}
+    return { key, value, name: name ?? undefined }
+  }
+  return {
+    rule_type: rule.type,
+    providers: showActors(rule.providers, names),
+    consumers: showActors(rule.consumers, names),
+    services: showResolved(rule.services),
+    ...(rule.egress.length > 0 && { egress_services: rule.egress.map(showNamed) }),
+    unscoped_consumers: rule.unscoped,
+  }
+}
+
+function isNamed(end: unknown): end is { href: string; key?: string; value?: string; name?: string | null } {
+  return typeof end === 'object' && end !== null && 'href' in end
 }

@@ -1,6 +1,8 @@
-import { isManaged, osType } from '../../domain/inventory/workload.js'
-import type { LabelRef } from '../../schemas/pce/label.js'
+import type { Label, LabelRef } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
+import type { WorkloadOut } from '../../schemas/workload-shapes.js'
+import { isManaged, osType } from '../../domain/inventory/workloads.js'
+import { showLabel } from '../../domain/inventory/labels.js'
 
 /** Columns of the compact form, before the label keys (T23). */
 export const COMPACT_COLUMNS = [
@@ -35,4 +37,21 @@ export function toCompactRecord(workload: Workload, labels: readonly LabelRef[])
 /** The column of a label key. A custom key may be spelled like one of ours; then it says what it is. */
 export function labelColumn(key: string): string {
   return (COMPACT_COLUMNS as readonly string[]).includes(key) ? `label:${key}` : key
+}
+
+/** A workload after a write; `known` gives key and value of labels that the PCE shows by href alone. */
+export function showWrittenWorkload(workload: Workload, known: readonly Label[]): WorkloadOut {
+  const byHref = new Map(known.map((label) => [label.href, label]))
+  const mode = workload.enforcement_mode
+  return {
+    href: workload.href,
+    name: workload.name ?? '',
+    hostname: workload.hostname ?? '',
+    interfaces: (workload.interfaces ?? []).map(({ name, address }) => ({ name, address: address ?? '' })),
+    labels: (workload.labels ?? [])
+      .map((label) => ({ key: '', value: '', ...byHref.get(label.href), ...label }))
+      .map(showLabel),
+    managed: isManaged(workload),
+    ...(mode !== undefined && { enforcement_mode: mode }),
+  }
 }

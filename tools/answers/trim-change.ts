@@ -1,6 +1,6 @@
 import type { FieldChange, PolicyChange } from '../../schemas/policy-changes.js'
 import { differs } from '../../domain/policy/diff-fields.js'
-import { jsonBytes } from './split-format.js'
+import { jsonBytes } from './byte-budget.js'
 
 /** How many rules, and items of a list, a change that is too large shows; the first that fits is taken. */
 const LADDER = [Infinity, 1_000, 300, 100, 30, 10, 3, 1, 0] as const

@@ -3,9 +3,7 @@ import { Nullable } from '../../schemas/common.js'
 import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { ContainerCluster } from '../../schemas/pce/container-cluster.js'
 import { defineTool } from '../define.js'
-import { answerPage } from '../answers/answer-page.js'
-import { fetchSlice } from '../answers/fetch-slice.js'
-import { decodeCursor } from '../answers/list-cursor.js'
+import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
 
 const NAME = 'get-container-clusters'
 const DEFAULT_MAX_RESULTS = 50

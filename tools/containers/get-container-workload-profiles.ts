@@ -4,11 +4,9 @@ import { ProfileOut, showProfiles } from '../answers/show-profile.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { ContainerCluster, ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
 import { defineTool } from '../define.js'
-import { answerPage } from '../answers/answer-page.js'
-import { fetchSlice } from '../answers/fetch-slice.js'
+import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
 import { fetchEvery } from '../../domain/inventory/fetch-every.js'
 import { findByHref } from '../../domain/inventory/find-object.js'
-import { decodeCursor } from '../answers/list-cursor.js'
 
 const NAME = 'get-container-workload-profiles'
 

@@ -4,11 +4,9 @@ import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { KubernetesWorkload } from '../../schemas/pce/container-cluster.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import { defineTool } from '../define.js'
-import { answerPage } from '../answers/answer-page.js'
-import { labelExpander } from '../../domain/inventory/expand-labels.js'
-import { fetchSlice } from '../answers/fetch-slice.js'
+import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
+import { labelExpander } from '../../domain/inventory/labels.js'
 import { findByHref } from '../../domain/inventory/find-object.js'
-import { decodeCursor } from '../answers/list-cursor.js'
 
 const NAME = 'get-kubernetes-workloads'
 const DEFAULT_MAX_RESULTS = 500

@@ -1,18 +1,18 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import { StringEnum } from '../../schemas/common.js'
-import { ProfileOut, showProfiles } from '../answers/show-profile.js'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
+import type { Label } from '../../schemas/pce/label.js'
 import { ENFORCEMENT_MODES } from '../../schemas/pce/words.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { WorkloadLabelsInput } from '../../schemas/workload-shapes.js'
 import { defineTool } from '../define.js'
+import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
+import { resolveLabels } from '../../domain/inventory/labels.js'
 import { parseHref } from '../../domain/inventory/parse-href.js'
-import { refuseSameKey } from '../../domain/inventory/refuse-same-key.js'
-import { resolveLabels } from '../../domain/inventory/resolve-labels.js'
-import { requireFields, updateObject, withoutStored } from '../../domain/drafts/update-object.js'
+import { ProfileOut, showProfiles } from '../answers/show-profile.js'
 
 const output = Type.Object({ ...UpdateOutput, profile: Type.Optional(ProfileOut) })
 
@@ -46,7 +46,7 @@ export default defineTool({
     requireFields({ managed, mode, asked }, ['managed', 'enforcement_mode', 'assign_labels'])
     const current = await findProfile(pce, href.trim(), signal)
     const labels = asked === undefined ? undefined : await resolveLabels(pce, asked, ctx, unresolved)
-    if (labels !== undefined) refuseSameKey(labels, 'assign_labels')
+    if (labels !== undefined) requireOneLabelPerKey(labels, 'assign_labels')
     const plan = {
       what: `the profile ${current.namespace ?? current.name ?? current.href}`,
       current,
@@ -104,4 +104,17 @@ function unresolved(missing: readonly { ref: string; valid: string[] | string }[
   const text = `No label matches exactly: ${missing.map(({ ref }) => ref).join(', ')}. Nothing was changed.`
   const valid = Object.fromEntries(missing.map(({ ref, valid }) => [ref, valid]))
   return new ToolError('label_not_found', text, { unresolved: missing.map(({ ref }) => ref), valid_values: valid })
+}
+
+/** Throws invalid_argument when two different labels have one key: the PCE takes one per key (P16). */
+function requireOneLabelPerKey(labels: readonly Label[], argument: string): void {
+  const byKey = new Map<string, Label>()
+  for (const label of labels) {
+    const same = byKey.get(label.key)
+    if (same !== undefined && same.href !== label.href) {
+      const text = `One label per key; ${label.key} was given "${same.value}" and "${label.value}".`
+      throw new ToolError('invalid_argument', text, { argument, key: label.key })
+    }
+    byKey.set(label.key, label)
+  }
 }

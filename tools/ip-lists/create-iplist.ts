@@ -5,12 +5,11 @@ import { FqdnInput, IpListOut, IpRangeInput } from '../../schemas/ip-list-shapes
 import { NewName } from '../../schemas/new-name.js'
 import { defineTool } from '../define.js'
 import { findDifferences, listDifferences } from '../../domain/policy/compare-stored.js'
-import { createNamed, refuseTakenName } from '../../domain/drafts/create-named.js'
-import { fitAnswer } from '../answers/fit-lists.js'
+import { createNamed, refuseHidden, refuseTakenName } from '../../domain/drafts/create-named.js'
+import { fitAnswer } from '../answers/byte-budget.js'
 import { planFqdns, planRanges, refuseEmptyList } from '../../domain/drafts/plan-ip-list.js'
-import { readBack } from '../../domain/drafts/read-back.js'
-import { refuseHidden } from '../../domain/drafts/refuse-hidden.js'
-import { showIpList } from '../answers/show-ip-list.js'
+import { readBack } from '../../domain/drafts/change-object.js'
+import { showIpList } from '../answers/show-policy-objects.js'
 
 const output = Type.Object({
   message: Type.String({ description: 'What happened' }),

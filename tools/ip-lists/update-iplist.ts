@@ -4,14 +4,13 @@ import { FqdnInput, IpListOut, IpRangeInput } from '../../schemas/ip-list-shapes
 import { NewName } from '../../schemas/new-name.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { refuseTakenName } from '../../domain/drafts/create-named.js'
+import { refuseHidden, refuseTakenName } from '../../domain/drafts/create-named.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
-import { fitAnswer } from '../answers/fit-lists.js'
+import { fitAnswer } from '../answers/byte-budget.js'
 import { planFqdns, planRanges, refuseEmptyList } from '../../domain/drafts/plan-ip-list.js'
-import { refuseHidden } from '../../domain/drafts/refuse-hidden.js'
-import { showIpList } from '../answers/show-ip-list.js'
-import { requireFields, updateObject, withoutStored } from '../../domain/drafts/update-object.js'
-import { warnOfBuiltIn } from '../../domain/inventory/warn-of-built-in.js'
+import { showIpList } from '../answers/show-policy-objects.js'
+import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
+import { warnOfBuiltIn } from '../../domain/inventory/find-uses.js'
 
 const output = Type.Object({ ...UpdateOutput, ...Type.Partial(IpListOut).properties })
 

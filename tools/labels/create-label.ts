@@ -3,9 +3,9 @@ import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import { LabelOut } from '../../schemas/label-reference.js'
 import { NewLabelKey, NewName } from '../../schemas/new-name.js'
 import { defineTool } from '../define.js'
-import { createLabel, labelExists, showLabel, warnOfCaseVariants } from '../../domain/drafts/create-label.js'
-import { loadLabels } from '../../domain/inventory/load-labels.js'
-import { refuseHidden } from '../../domain/drafts/refuse-hidden.js'
+import { createLabel, labelExists, warnOfCaseVariants } from '../../domain/drafts/create-labels.js'
+import { loadLabels, showLabel } from '../../domain/inventory/labels.js'
+import { refuseHidden } from '../../domain/drafts/create-named.js'
 
 const output = Type.Object({
   message: Type.String({ description: 'What happened' }),

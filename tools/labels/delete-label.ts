@@ -4,10 +4,9 @@ import type { Label } from '../../schemas/pce/label.js'
 import { DeleteOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
-import { showLabel } from '../../domain/drafts/create-label.js'
-import { deleteObject } from '../../domain/drafts/delete-object.js'
-import { findLabel } from '../../domain/inventory/find-label.js'
-import { forgetLabels, loadLabels } from '../../domain/inventory/load-labels.js'
+import { deleteObject } from '../../domain/drafts/change-object.js'
+import { findLabel } from '../../domain/inventory/find-labels.js'
+import { forgetLabels, loadLabels, showLabel } from '../../domain/inventory/labels.js'
 
 const output = Type.Object({
   ...DeleteOutput,

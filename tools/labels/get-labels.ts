@@ -2,9 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { Label } from '../../schemas/pce/label.js'
 import { defineTool } from '../define.js'
-import { answerPage } from '../answers/answer-page.js'
-import { fetchSlice } from '../answers/fetch-slice.js'
-import { decodeCursor } from '../answers/list-cursor.js'
+import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
 
 const NAME = 'get-labels'
 
@@ -53,12 +51,14 @@ export default defineTool({
     // The PCE matches both as substrings. Exactness of the key is ours to apply, to every hit and before any page is cut.
     const exactKey = filters.key === undefined ? undefined : (label: Label) => label.key === filters.key
     const slice = await fetchSlice({ api: pce.labels, params: filters, signal }, position, maxResults, limits, exactKey)
-    const { rows, paging } = await answerPage(NAME, filters, slice, slice.items.map(showLabel), limits, { labels: [] })
+    const { rows, paging } = await answerPage(NAME, filters, slice, slice.items.map(showListedLabel), limits, {
+      labels: [],
+    })
     return { labels: rows, ...paging }
   },
 })
 
-function showLabel(label: Label) {
+function showListedLabel(label: Label) {
   const { href, key, value, deleted, usage, external_data_set, external_data_reference, created_at, updated_at } = label
   return {
     href,

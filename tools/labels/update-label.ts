@@ -4,11 +4,11 @@ import { LabelOut } from '../../schemas/label-reference.js'
 import { NewName } from '../../schemas/new-name.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { labelExists, showLabel, warnOfCaseVariants } from '../../domain/drafts/create-label.js'
-import { findLabel } from '../../domain/inventory/find-label.js'
-import { forgetLabels, loadLabels } from '../../domain/inventory/load-labels.js'
-import { refuseHidden } from '../../domain/drafts/refuse-hidden.js'
-import { updateObject, withoutStored } from '../../domain/drafts/update-object.js'
+import { labelExists, warnOfCaseVariants } from '../../domain/drafts/create-labels.js'
+import { findLabel } from '../../domain/inventory/find-labels.js'
+import { forgetLabels, loadLabels, showLabel } from '../../domain/inventory/labels.js'
+import { refuseHidden } from '../../domain/drafts/create-named.js'
+import { updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 
 const output = Type.Object({
   ...UpdateOutput,

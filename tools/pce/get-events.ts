@@ -1,14 +1,13 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Nullable, StringEnum } from '../../schemas/common.js'
+import type { Limits } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
-import { pagingInput, PagingOutput } from '../../schemas/paging.js'
+import { PagingOutput, pagingInput } from '../../schemas/paging.js'
 import type { PceEvent } from '../../schemas/pce/event.js'
 import { defineTool } from '../define.js'
-import { answerPage } from '../answers/answer-page.js'
-import { fetchSlice, type Slice } from '../answers/fetch-slice.js'
-import { decodeCursor } from '../answers/list-cursor.js'
-import { showEvent } from '../answers/show-event.js'
 import { isRealDate } from '../../domain/traffic/traffic-window.js'
+import { answerBudget, jsonBytes } from '../answers/byte-budget.js'
+import { answerPage, decodeCursor, fetchSlice, type Slice } from '../answers/page-list.js'
 
 const NAME = 'get-events'
 const DEFAULT_MAX_RESULTS = 100
@@ -121,4 +120,49 @@ function readCreator(wanted: string): (event: PceEvent) => boolean {
   if ((CREATORS as readonly string[]).includes(wanted)) return (event) => by(event).some(([kind]) => kind === wanted)
   const text = `created_by "${wanted}" is neither ${CREATORS.join(', ')} nor an href.`
   throw new ToolError('invalid_argument', text, { argument: 'created_by' })
+}
+
+/** Room left for the paging facts and a cursor. */
+const ENVELOPE_BYTES = 2_000
+
+/**
+ * An event as answers show it. One that would not fit an answer of its own (a bulk write changes thousands of objects) loses
+ * what is too large, and says in `omitted` how many changes and notifications that were.
+ */
+function showEvent(event: PceEvent, limits: Limits) {
+  const told = event.notifications ?? []
+  const shown = {
+    href: event.href,
+    event_type: event.event_type,
+    timestamp: event.timestamp,
+    severity: event.severity,
+    status: event.status ?? null,
+    created_by: event.created_by ?? null,
+    pce_fqdn: event.pce_fqdn ?? null,
+    notification_type: told[0]?.notification_type ?? null,
+    info: told[0]?.info ?? null,
+    action: event.action ?? null,
+    resource_changes: event.resource_changes ?? [],
+    notifications: told,
+  }
+  let room = answerBudget(limits) - ENVELOPE_BYTES - jsonBytes(shown)
+  if (room >= 0) return shown
+
+  const { info, action, resource_changes: changes, notifications } = shown
+  const bare = { ...shown, info: null, action: null, resource_changes: [], notifications: [] }
+  room = answerBudget(limits) - ENVELOPE_BYTES - jsonBytes(bare)
+  const fits = (part: unknown) => {
+    const size = jsonBytes(part) + 1
+    if (size > room) return false
+    room -= size
+    return true
+  }
+  const kept = {
+    action: fits(action) ? action : null,
+    info: fits(info) ? info : null,
+    notifications: notifications.filter(fits),
+    resource_changes: changes.filter(fits),
+  }
+  const omitted = changes.length + notifications.length - kept.resource_changes.length - kept.notifications.length
+  return { ...bare, ...kept, omitted }
 }

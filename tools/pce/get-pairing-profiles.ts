@@ -5,10 +5,8 @@ import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { PairingProfile } from '../../schemas/pce/ven.js'
 import { defineTool } from '../define.js'
-import { answerPage } from '../answers/answer-page.js'
-import { labelExpander } from '../../domain/inventory/expand-labels.js'
-import { fetchSlice } from '../answers/fetch-slice.js'
-import { decodeCursor } from '../answers/list-cursor.js'
+import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
+import { labelExpander } from '../../domain/inventory/labels.js'
 
 const NAME = 'get-pairing-profiles'
 const DEFAULT_MAX_RESULTS = 50

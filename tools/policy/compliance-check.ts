@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Counts, Nullable, StringEnum, Text } from '../../schemas/common.js'
 import type { Limits } from '../../schemas/config.js'
-import { answerBudget, jsonBytes } from '../answers/split-format.js'
+import { answerBudget, jsonBytes } from '../answers/byte-budget.js'
 import { defineTool } from '../define.js'
 import { FRAMEWORKS, type FrameworkId } from '../../domain/compliance/frameworks.js'
 import { whyNothingKnown, type Assessment, type SourceName } from '../../domain/compliance/facts.js'
@@ -17,7 +17,7 @@ import {
 } from '../../domain/compliance/verdict.js'
 import { Reading } from '../../domain/traffic/read-flows.js'
 import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
-import { resolveApplication } from '../../domain/inventory/resolve-application.js'
+import { resolveApplication } from '../../domain/inventory/find-labels.js'
 
 const DEFAULT_DAYS = 30
 /** Classifying the ends of traffic takes these, whatever the checks need. */

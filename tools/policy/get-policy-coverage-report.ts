@@ -6,12 +6,12 @@ import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
 import { readBothWays } from '../../domain/traffic/read-both-ways.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
-import { loadLabels } from '../../domain/inventory/load-labels.js'
+import { loadLabels } from '../../domain/inventory/labels.js'
 import { collectCoverage } from '../../domain/readiness/collect-coverage.js'
 import { countWeaklyAllowed } from '../../domain/readiness/tally-decisions.js'
 import { applicationOfLabels } from '../../domain/traffic/applications.js'
 import { CoverageOutput, showCoverage } from '../answers/readiness/show-coverage.js'
-import { resolveApplication } from '../../domain/inventory/resolve-application.js'
+import { resolveApplication } from '../../domain/inventory/find-labels.js'
 
 const DEFAULT_DAYS = 30
 

@@ -8,8 +8,8 @@ import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-windo
 import { collectAppGraph, collectEdgePorts } from '../../domain/dependency-map/collect-app-graph.js'
 import { MovementLists, showMovement } from '../answers/dependency-map/show-movement.js'
 import { isInScope, searchMovement, type MovementScope } from '../../domain/dependency-map/search-movement.js'
-import { loadLabels } from '../../domain/inventory/load-labels.js'
-import { resolveApplication } from '../../domain/inventory/resolve-application.js'
+import { loadLabels } from '../../domain/inventory/labels.js'
+import { resolveApplication } from '../../domain/inventory/find-labels.js'
 import { Truncation } from '../answers/show-sections.js'
 
 const LOOKBACK_DAYS = 30

@@ -2,8 +2,8 @@ import { Type, type Static } from '@sinclair/typebox'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { DeleteOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { deleteObject } from '../../domain/drafts/delete-object.js'
-import { findRule } from '../../domain/inventory/find-rule.js'
+import { deleteObject } from '../../domain/drafts/change-object.js'
+import { findRule } from '../../domain/inventory/read-rules.js'
 
 const output = Type.Object({
   ...DeleteOutput,

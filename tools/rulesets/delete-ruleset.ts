@@ -3,9 +3,9 @@ import { DryRunInput } from '../../schemas/dry-run.js'
 import type { DenyRule } from '../../schemas/pce/rule-set.js'
 import { DeleteOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { deleteObject } from '../../domain/drafts/delete-object.js'
+import { deleteObject } from '../../domain/drafts/change-object.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
-import { loadDenyRules } from '../../domain/inventory/load-deny-rules.js'
+import { loadDenyRules } from '../../domain/inventory/read-rules.js'
 
 const output = Type.Object({
   ...DeleteOutput,

@@ -3,13 +3,13 @@ import { DryRunInput } from '../../schemas/dry-run.js'
 import { RuleChangeInput, ResolvedServices, RuleOut } from '../../schemas/rule-shapes.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { findRule, warnOfEnd } from '../../domain/inventory/find-rule.js'
-import { loadLabels } from '../../domain/inventory/load-labels.js'
+import { findRule, warnOfEnd } from '../../domain/inventory/read-rules.js'
+import { loadLabels } from '../../domain/inventory/labels.js'
 import { planRuleChange, showResolved } from '../../domain/drafts/plan-rule-change.js'
-import { createPolicyLookups } from '../../domain/inventory/policy-lookups.js'
+import { createPolicyLookups } from '../../domain/inventory/find-object.js'
 import { denyType } from '../../domain/policy/rule-type.js'
-import { showStoredRule } from '../answers/show-stored-rule.js'
-import { requireFields, updateObject, withoutStored } from '../../domain/drafts/update-object.js'
+import { showStoredRule } from '../answers/show-rules.js'
+import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 
 const output = Type.Object({
   ...UpdateOutput,

@@ -4,9 +4,8 @@ import compare from 'semver/functions/compare.js'
 import valid from 'semver/functions/valid.js'
 import { Nullable } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
-import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
-import { parseChangelog, type Release } from '../answers/parse-changelog.js'
+import { defineTool } from '../define.js'
 
 const output = Type.Object({
   server_version: Type.String({ description: 'Running release' }),
@@ -101,4 +100,46 @@ function compareReleases(a: Release, b: Release): number {
   if (isUnreleased(a.version) || isUnreleased(b.version))
     return Number(isUnreleased(a.version)) - Number(isUnreleased(b.version))
   return compare(toSemver(a.version), toSemver(b.version))
+}
+
+/** One release of a Keep a Changelog page. */
+export interface Release {
+  /** As written; `Unreleased` for what is not out yet. */
+  version: string
+  date: string | null
+  /** Items by section name. */
+  sections: Record<string, string[]>
+}
+
+const RELEASE = /^##\s+\[?([^\]\s]+)\]?(?:\([^)]*\))?(?:\s+-\s+(\S+))?/
+const SECTION = /^###\s+(.+?)\s*$/
+const BULLET = /^[-*+]\s+(.*)$/
+
+/**
+ * Reads a changelog: `## [x.y.z] - date`, `### Section`, `- item`. An item's wrapped and indented lines are joined with single
+ * blanks. Text outside items is introduction, and left out.
+ */
+function parseChangelog(text: string): Release[] {
+  const releases: Release[] = []
+  let items: string[] | null = null
+  let open = false
+  for (const line of text.split(/\r?\n/)) {
+    const release = RELEASE.exec(line)
+    const section = SECTION.exec(line)
+    const bullet = BULLET.exec(line)
+    const current = releases[releases.length - 1]
+    if (release !== null) {
+      releases.push({ version: release[1] as string, date: release[2] ?? null, sections: {} })
+      items = null
+    } else if (section !== null && current !== undefined) {
+      items = current.sections[section[1] as string] ??= []
+    } else if (bullet !== null && items !== null) {
+      items.push((bullet[1] as string).trim())
+    } else if (open && items !== null && items.length > 0 && /^\s+\S/.test(line)) {
+      items.push(`${items.pop() ?? ''} ${line.trim()}`)
+      continue
+    }
+    open = bullet !== null
+  }
+  return releases
 }

@@ -2,10 +2,9 @@ import { Type, type Static } from '@sinclair/typebox'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { DeleteOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { deleteObject } from '../../domain/drafts/delete-object.js'
+import { deleteObject } from '../../domain/drafts/change-object.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
-import { findPolicyUsers } from '../../domain/inventory/find-users.js'
-import { warnOfBuiltIn } from '../../domain/inventory/warn-of-built-in.js'
+import { findPolicyUsers, warnOfBuiltIn } from '../../domain/inventory/find-uses.js'
 
 const output = Type.Object({ ...DeleteOutput, name: Type.Optional(Type.String()) })
 

@@ -8,8 +8,8 @@ import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-windo
 import { collectAppGraph, collectConsumption } from '../../domain/dependency-map/collect-app-graph.js'
 import { PRODUCTION_ENVS, rankInfrastructure } from '../../domain/dependency-map/rank-infrastructure.js'
 import { InfrastructureResult, showInfrastructure, Tiers } from '../answers/dependency-map/show-infrastructure.js'
-import { workInTurns } from '../../domain/text/work-in-turns.js'
-import { loadLabels } from '../../domain/inventory/load-labels.js'
+import { workInTurns } from '../../domain/text/pace-work.js'
+import { loadLabels } from '../../domain/inventory/labels.js'
 import { Truncation } from '../answers/show-sections.js'
 
 const LOOKBACK_DAYS = 90

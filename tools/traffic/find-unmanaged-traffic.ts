@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../../schemas/common.js'
-import { loadLabels } from '../../domain/inventory/load-labels.js'
+import { loadLabels } from '../../domain/inventory/labels.js'
 import { KNOWN_DECISIONS } from '../../domain/traffic/applications.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createUnlabelledTrafficFinder } from '../../domain/traffic/find-unlabelled.js'

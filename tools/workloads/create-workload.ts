@@ -4,16 +4,19 @@ import { NewName } from '../../schemas/new-name.js'
 import { WorkloadLabelsInput, WorkloadOut } from '../../schemas/workload-shapes.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
-import { checkAddresses } from '../../domain/inventory/check-addresses.js'
+import { checkAddresses } from '../../domain/inventory/parse-addresses.js'
 import { findDifferences, listDifferences } from '../../domain/policy/compare-stored.js'
-import type { LabelOutput } from '../../domain/drafts/create-label.js'
+import {
+  labelRequests,
+  planWorkloadLabels,
+  plannedHrefs,
+  writePlannedLabels,
+} from '../../domain/drafts/create-labels.js'
 import { fetchEvery } from '../../domain/inventory/fetch-every.js'
-import { loadLabels } from '../../domain/inventory/load-labels.js'
-import { labelRequests, plannedHrefs, planWorkloadLabels } from '../../domain/drafts/plan-workload-labels.js'
-import { readBack } from '../../domain/drafts/read-back.js'
-import { refuseHidden } from '../../domain/drafts/refuse-hidden.js'
-import { showWrittenWorkload } from '../answers/show-written-workload.js'
-import { writePlannedLabels } from '../../domain/drafts/write-planned-labels.js'
+import { loadLabels, type LabelOutput } from '../../domain/inventory/labels.js'
+import { readBack } from '../../domain/drafts/change-object.js'
+import { refuseHidden } from '../../domain/drafts/create-named.js'
+import { showWrittenWorkload } from '../answers/show-workload.js'
 import { writeWithRollback } from '../../domain/drafts/write-with-rollback.js'
 import { DifferencesOut } from '../../schemas/update-output.js'
 import { LabelOut } from '../../schemas/label-reference.js'

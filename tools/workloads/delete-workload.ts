@@ -3,9 +3,9 @@ import { DryRunInput } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
 import { DeleteOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { deleteObject } from '../../domain/drafts/delete-object.js'
+import { deleteObject } from '../../domain/drafts/change-object.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
-import { isManaged } from '../../domain/inventory/workload.js'
+import { isManaged } from '../../domain/inventory/workloads.js'
 
 const output = Type.Object({
   ...DeleteOutput,

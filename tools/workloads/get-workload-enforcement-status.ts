@@ -1,11 +1,11 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Nullable } from '../../schemas/common.js'
 import { defineTool } from '../define.js'
-import { countModes } from '../../domain/inventory/count-modes.js'
-import { labelExpander } from '../../domain/inventory/expand-labels.js'
+import { countModes } from '../../domain/inventory/workloads.js'
+import { labelExpander } from '../../domain/inventory/labels.js'
 import { fetchEvery } from '../../domain/inventory/fetch-every.js'
-import { resolveApplication } from '../../domain/inventory/resolve-application.js'
-import { countRowsThatFit } from '../answers/split-format.js'
+import { resolveApplication } from '../../domain/inventory/find-labels.js'
+import { countRowsThatFit } from '../answers/byte-budget.js'
 
 const Modes = Type.Record(Type.String(), Type.Integer(), { description: 'Workloads by mode' })
 const Value = (key: string) => Nullable(Type.String({ description: `${key} label; null: none` }))

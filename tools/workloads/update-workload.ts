@@ -9,16 +9,19 @@ import type { Workload } from '../../schemas/pce/workload.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { WorkloadLabelsInput, WorkloadOut } from '../../schemas/workload-shapes.js'
 import { defineTool } from '../define.js'
-import { checkAddresses } from '../../domain/inventory/check-addresses.js'
-import type { LabelOutput } from '../../domain/drafts/create-label.js'
+import { checkAddresses } from '../../domain/inventory/parse-addresses.js'
+import {
+  labelRequests,
+  planWorkloadLabels,
+  plannedHrefs,
+  writePlannedLabels,
+} from '../../domain/drafts/create-labels.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
-import { loadLabels } from '../../domain/inventory/load-labels.js'
-import { labelRequests, plannedHrefs, planWorkloadLabels } from '../../domain/drafts/plan-workload-labels.js'
-import { refuseHidden } from '../../domain/drafts/refuse-hidden.js'
-import { showWrittenWorkload } from '../answers/show-written-workload.js'
-import { isManaged } from '../../domain/inventory/workload.js'
-import { requireFields, updateObject, withoutStored } from '../../domain/drafts/update-object.js'
-import { writePlannedLabels } from '../../domain/drafts/write-planned-labels.js'
+import { loadLabels, type LabelOutput } from '../../domain/inventory/labels.js'
+import { refuseHidden } from '../../domain/drafts/create-named.js'
+import { showWrittenWorkload } from '../answers/show-workload.js'
+import { isManaged } from '../../domain/inventory/workloads.js'
+import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 import { writeWithRollback } from '../../domain/drafts/write-with-rollback.js'
 
 const output = Type.Object({

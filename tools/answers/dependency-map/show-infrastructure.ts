@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Flag, Nullable, Text, Total } from '../../../schemas/common.js'
 import type { Limits } from '../../../schemas/config.js'
-import { countOf } from '../../../domain/text/count-of.js'
+import { countOf } from '../../../domain/text/describe-numbers.js'
 import { NO_DECIDED_FLOWS } from '../../../domain/traffic/applications.js'
 import type { Reading } from '../../../domain/traffic/read-flows.js'
 import { showSections } from '../show-sections.js'

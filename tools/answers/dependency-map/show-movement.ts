@@ -7,7 +7,7 @@ import {
   type Movement,
   type MovementScope,
 } from '../../../domain/dependency-map/search-movement.js'
-import { countOf } from '../../../domain/text/count-of.js'
+import { countOf } from '../../../domain/text/describe-numbers.js'
 import { applicationKey, NO_DECIDED_FLOWS } from '../../../domain/traffic/applications.js'
 import type { Reading } from '../../../domain/traffic/read-flows.js'
 import { Count, Counts, Flag, Total } from '../../../schemas/common.js'

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { Limits } from '../../../schemas/config.js'
 import { Count, Counts, Flag, Nullable, StringEnum, Text, Total } from '../../../schemas/common.js'
-import type { countModes } from '../../../domain/inventory/count-modes.js'
+import type { countModes } from '../../../domain/inventory/workloads.js'
 import type { ReadinessTraffic } from '../../../domain/readiness/collect-readiness.js'
 import { recommendReadiness } from '../../../domain/readiness/recommend-next-steps.js'
 import { scoreReadiness, type RingfenceState } from '../../../domain/readiness/score-readiness.js'

@@ -5,7 +5,7 @@ import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
 import type { RingfenceDone } from '../../../domain/ringfence/run-batch.js'
 import { DENY_WITHHELD } from '../../../domain/ringfence/plan-ringfence.js'
 import type { RingfenceWritten } from '../../../domain/ringfence/write-ringfence.js'
-import { countOf } from '../../../domain/text/count-of.js'
+import { countOf } from '../../../domain/text/describe-numbers.js'
 import type { Actor } from '../../../schemas/pce/rule-set.js'
 import type { CutSource, InfrastructureSource } from './list-losses.js'
 

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { Limits } from '../../../schemas/config.js'
-import { countRowsThatFit, toSplitRows } from '../split-format.js'
+import { countRowsThatFit, toSplitRows } from '../byte-budget.js'
 import { coverageNote, dataSpan, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import type { Group } from '../../../domain/traffic/group-rows.js'
 

@@ -1,14 +1,50 @@
-import { PceApiError, type PceClient } from '../../pce-client/index.js'
+import { PceApiError, PceError, type PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
+import { fetchEvery } from './fetch-every.js'
 import { parseHref, toDraftHref } from './parse-href.js'
+import { mapBounded } from '../text/pace-work.js'
+
+/** Requests for deny rules in flight at once. */
+const IN_FLIGHT = 4
+
+interface WithDenyRules {
+  ruleSet: RuleSet
+  /** Why its deny rules could not be read. A rule set shown without them would look more permissive than it is. */
+  error?: string
+}
+
+/** Rule sets with their deny rules: embedded ones as they are, else fetched, a few at a time. A cancelled call rejects. */
+export function loadDenyRules(
+  pce: PceClient,
+  ruleSets: readonly RuleSet[],
+  signal: AbortSignal,
+): Promise<WithDenyRules[]> {
+  return mapBounded(ruleSets, IN_FLIGHT, async (ruleSet) => {
+    if (ruleSet.deny_rules !== undefined) return { ruleSet }
+    try {
+      const policyVersion = parseHref(ruleSet.href)?.version === 'active' ? 'active' : 'draft'
+      const { items } = await fetchEvery({
+        api: pce.denyRules,
+        policyVersion,
+        parent: ruleSet.href,
+        params: {},
+        signal,
+      })
+      return { ruleSet: { ...ruleSet, deny_rules: items } }
+    } catch (error) {
+      if (!(error instanceof PceError) || signal.aborted) throw error
+      return { ruleSet, error: error.message }
+    }
+  })
+}
 
 /** What an href of each kind of rule is called, and where a rule of the other kind is changed. */
 const KINDS = {
   sec_rules: { noun: 'allow rule', other: 'Deny rules have tools of their own (update-deny-rule, delete-deny-rule).' },
   deny_rules: { noun: 'deny rule', other: 'Allow rules have tools of their own (update-sec-rule, delete-sec-rule).' },
 } as const
-export type RuleCollection = keyof typeof KINDS
+type RuleCollection = keyof typeof KINDS
 
 export interface FoundRule<R> {
   rule: R

@@ -1,9 +1,90 @@
 import type { PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
-import type { Label } from '../../schemas/pce/label.js'
-import { loadLabels, type LabelIndex, type ReadContext } from './load-labels.js'
-import { nearNames } from '../text/near-names.js'
+import type { Label, LabelRef } from '../../schemas/pce/label.js'
+import type { ToolContext } from '../call.js'
+import { nearNames } from '../text/compare-texts.js'
 import { trimBlanks } from '../text/escape-text.js'
+
+/** Every label of an organisation, ready to be looked up. */
+export interface LabelIndex {
+  get(href: string): Label | undefined
+  /** Exact and case-sensitive on both. */
+  find(key: string, value: string): Label | undefined
+  /** Labels that differ from (key, value) in case alone. */
+  caseVariants(key: string, value: string): Label[]
+  /** Values of a key, in the PCE's order; empty for an unknown key. */
+  values(key: string): string[]
+  keys(): string[]
+  /** Keys that have a label of exactly this value. */
+  keysOf(value: string): string[]
+}
+
+/** Seconds of age after which a label list is read again (T3). */
+const MAX_AGE_MS = 60_000
+
+/** Per client, so that no caller ever resolves against the labels of another's PCE. */
+const cache = new WeakMap<PceClient, { index: LabelIndex; loadedAt: number }>()
+
+/** The part of a call's context that reading needs. */
+export type ReadContext = Pick<ToolContext, 'now' | 'signal'>
+
+/** `fresh` reads the PCE even when a recent list is at hand: before a write, a label renamed meanwhile would be the wrong one. */
+type Freshness = 'recent' | 'fresh'
+
+/** The label index of this client's PCE, at most 60 s old. Throws what the PCE client throws. */
+export async function loadLabels(
+  pce: PceClient,
+  context: ReadContext,
+  freshness: Freshness = 'recent',
+): Promise<LabelIndex> {
+  const cached = cache.get(pce)
+  if (freshness === 'recent' && cached !== undefined && context.now() - cached.loadedAt < MAX_AGE_MS)
+    return cached.index
+  const loadedAt = context.now()
+  const index = indexLabels(await pce.labels.getAll('draft', null, { signal: context.signal }))
+  cache.set(pce, { index, loadedAt })
+  return index
+}
+
+export interface LabelOutput {
+  href: string
+  key: string
+  value: string
+}
+
+/** A label as answers show it. */
+export function showLabel({ href, key, value }: Label): LabelOutput {
+  return { href, key, value }
+}
+
+/** To be called after every label write of ours, failed ones too: the write may have happened. */
+export function forgetLabels(pce: PceClient): void {
+  cache.delete(pce)
+}
+
+/** Builds the index; deleted labels are left out, because nothing can refer to them any more. */
+export function indexLabels(labels: readonly Label[]): LabelIndex {
+  const live = labels.filter(({ deleted }) => deleted !== true)
+  const byHref = new Map(live.map((label) => [label.href, label]))
+  const byKey = new Map<string, Map<string, Label>>()
+  for (const label of live) {
+    const values = byKey.get(label.key) ?? new Map<string, Label>()
+    byKey.set(label.key, values.set(label.value, label))
+  }
+  return {
+    get: (href) => byHref.get(href),
+    find: (key, value) => byKey.get(key)?.get(value),
+    caseVariants: (key, value) =>
+      live.filter((label) => (label.key !== key || label.value !== value) && sameButForCase(label, key, value)),
+    values: (key) => [...(byKey.get(key)?.keys() ?? [])],
+    keys: () => [...byKey.keys()].sort(),
+    keysOf: (value) => [...byKey].filter(([, values]) => values.has(value)).map(([key]) => key),
+  }
+}
+
+function sameButForCase(label: Label, key: string, value: string): boolean {
+  return label.key.toLowerCase() === key.toLowerCase() && label.value.toLowerCase() === value.toLowerCase()
+}
 
 /** The forms a label is named in (T3): `"key=value"`, an href, `{key, value}` or `{href}`. */
 export type LabelReference = string | { key?: string; value?: string; href?: string }
@@ -39,7 +120,7 @@ export function isLabelReference(reference: unknown): reference is LabelReferenc
 }
 
 /** A reference as the caller would write it, for messages. */
-export function showLabel(reference: LabelReference): string {
+export function describeReference(reference: LabelReference): string {
   if (!isLabelReference(reference)) return JSON.stringify(reference).slice(0, MAX_SHOWN)
   const { href, key = '', value = '' } = typeof reference === 'string' ? { href: reference } : reference
   return (href ?? `${key}=${value}`).slice(0, MAX_SHOWN)
@@ -47,7 +128,7 @@ export function showLabel(reference: LabelReference): string {
 
 /** One reference against an index: the label, or why there is none. Exact and case-sensitive; never a partial match. */
 export function resolveLabel(index: LabelIndex, reference: LabelReference): Label | UnresolvedLabel {
-  const ref = showLabel(reference)
+  const ref = describeReference(reference)
   if (typeof reference === 'string') {
     const text = trimBlanks(reference)
     if (text.startsWith('/')) return index.get(text) ?? { ref, valid: 'No label has this href.' }
@@ -113,4 +194,47 @@ export function unresolvedFilter(unresolved: readonly UnresolvedLabel[]): ToolEr
     },
     { hint: 'Values are exact and case-sensitive; get-labels lists them.' },
   )
+}
+
+/**
+ * The `labels` filter in the shapes callers send it: one reference, a list of them, or a list as JSON text (the older
+ * form). Throws invalid_argument for JSON that is no flat list of references.
+ */
+export function parseLabelList(labels: string | readonly LabelReference[] | undefined): LabelReference[] {
+  if (labels === undefined) return []
+  if (typeof labels !== 'string') return [...labels]
+  if (!labels.trimStart().startsWith('[')) return [labels]
+  const list = parseJson(labels)
+  if (Array.isArray(list) && list.every(isLabelReference)) return list
+  throw new ToolError('invalid_argument', 'labels is neither a label reference nor a JSON list of them.', {
+    argument: 'labels',
+  })
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * A function that gives label references their key and value. Some reads name labels by href alone (P14); the label list is read
+ * only when one of `references` does. A label that is unknown even there stays a bare href.
+ */
+export async function labelExpander(
+  pce: PceClient,
+  references: readonly LabelRef[],
+  context: ReadContext,
+): Promise<(reference: LabelRef) => LabelRef> {
+  const complete = ({ key, value }: LabelRef) => key !== undefined && value !== undefined
+  const bare = references.filter((reference) => !complete(reference))
+  let index = bare.length === 0 ? null : await loadLabels(pce, context)
+  // A label that was made since the list was read.
+  if (bare.some(({ href }) => index?.get(href) === undefined)) index = await loadLabels(pce, context, 'fresh')
+  return (reference) => {
+    const known = complete(reference) ? reference : (index?.get(reference.href) ?? reference)
+    return { href: known.href, key: known.key, value: known.value }
+  }
 }

@@ -1,3 +1,8 @@
+/** `1 object`, `2 objects`: a count in a sentence. */
+export function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
 /** In percent, one decimal. 100 stands for all and 0 for none: what is close to them is 99.9 and 0.1. */
 export function percentOf(part: number, whole: number): number {
   if (part === whole) return 100

@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js'
+import { ToolError } from '../../schemas/errors.js'
 
 /** An address, or a network of them. */
 export type AddressFilter = { address: string } | { network: string; matches: (ip: string) => boolean }
@@ -33,4 +34,24 @@ function contains(network: [ipaddr.IPv4 | ipaddr.IPv6, number], ip: string): boo
   if (!isAddress(ip)) return false
   const address = ipaddr.process(ip)
   return address.kind() === network[0].kind() && address.match(network)
+}
+
+/** Throws invalid_argument {invalid} for text that is no plain address, and for one address given twice in any spelling. */
+export function checkAddresses(addresses: readonly string[]): void {
+  const bad = addresses.filter((address) => !isAddress(address))
+  if (bad.length > 0) {
+    throw new ToolError('invalid_argument', `Not an IPv4 or IPv6 address: ${bad.join(', ')}.`, {
+      argument: 'ip_addresses',
+      invalid: bad,
+    })
+  }
+  const twice = addresses.filter(
+    (address, index) => addresses.findIndex((other) => sameAddress(address, other)) !== index,
+  )
+  if (twice.length > 0) {
+    throw new ToolError('invalid_argument', `Address given twice: ${twice.join(', ')}.`, {
+      argument: 'ip_addresses',
+      invalid: twice,
+    })
+  }
 }

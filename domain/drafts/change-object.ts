@@ -1,13 +1,14 @@
+import { PceApiError } from '../../pce-client/index.js'
 import type { PlannedRequest } from '../../schemas/dry-run.js'
-import { ToolError } from '../../schemas/errors.js'
+import { ToolError, type ErrorDetails } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { ToolContext } from '../call.js'
-import { findDifferences, type Difference } from '../policy/compare-stored.js'
 import { toDraftHref } from '../inventory/parse-href.js'
-import { requireObject } from './read-back.js'
+import { withDetails } from '../inventory/pce-errors.js'
+import { findDifferences, type Difference } from '../policy/compare-stored.js'
 
 /** A change of one object, with everything in it resolved. */
-export interface UpdatePlan<T extends PceObject> {
+interface UpdatePlan<T extends PceObject> {
   /** The object for messages: `IP list "Branch offices"`. */
   what: string
   /** As it is now; for versioned kinds, its draft. */
@@ -21,7 +22,7 @@ export interface UpdatePlan<T extends PceObject> {
   ends?: boolean
 }
 
-export interface UpdateAnswer<T> {
+interface UpdateAnswer<T> {
   message: string
   href: string
   updated_fields?: string[]
@@ -100,4 +101,79 @@ function draftNote({ href, update_type: updateType }: PceObject): string {
 /** Changing an object does not undo its pending deletion (P4). */
 function pendingDeletion({ update_type: updateType }: PceObject): string[] {
   return updateType === 'delete' ? ['Its deletion is pending, and stays so: provisioning will delete it.'] : []
+}
+
+interface DeletePlan {
+  /** The object for messages: `IP list "Branch offices"`. */
+  what: string
+  current: PceObject
+  /** Asked when the PCE refuses (406): who uses the object, for the error. A failure to find out is passed over. */
+  explainRefusal?: () => Promise<{ details: ErrorDetails; hint?: string }>
+  warnings?: readonly string[]
+}
+
+interface DeleteAnswer {
+  message: string
+  href: string
+  warnings?: string[]
+  dry_run?: boolean
+  requests?: PlannedRequest[]
+}
+
+/** Deletes exactly this object, or shows the request. The message says whether it is gone or waits for provisioning. */
+export async function deleteObject(
+  { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
+  { what, current, explainRefusal, warnings = [] }: DeletePlan,
+  dryRun: boolean | undefined,
+): Promise<DeleteAnswer> {
+  const href = toDraftHref(current.href)
+  const shown = { href, ...(warnings.length > 0 && { warnings: [...warnings] }) }
+  if (current.update_type === 'delete') {
+    const dry = dryRun === true ? { dry_run: true, requests: [] } : {}
+    const message = `The deletion of ${what} was pending already; provision it to make it final. Nothing was written.`
+    return { message, ...dry, ...shown }
+  }
+  if (dryRun === true) {
+    const requests = [{ method: 'DELETE', path: href, body: null }]
+    return { dry_run: true, message: `Would delete ${what}.`, requests, ...shown }
+  }
+  signal.throwIfAborted()
+  try {
+    await pce.delete(href, { includeOrg: false })
+  } catch (error) {
+    if (!(error instanceof PceApiError) || error.status !== 406 || explainRefusal === undefined) throw error
+    const why = await explainRefusal().catch(() => undefined)
+    throw why === undefined ? error : withDetails(error, why.details, why.hint)
+  }
+  return { message: `Deleted ${what}.${deletionNote(current)}`, ...shown }
+}
+
+/** What is provisioned stays in force until its deletion is provisioned too (P4). */
+function deletionNote({ href, update_type: updateType }: PceObject): string {
+  if (!href.includes('/sec_policy/')) return ''
+  return updateType === 'create'
+    ? ' It had never been provisioned, so it is gone.'
+    : ' It stays in force until the deletion is provisioned.'
+}
+
+/**
+ * An object that was just created, as it is stored. It exists by now, so not being able to look at it again is a warning and no
+ * failure. `warnings` is the answer's optional property.
+ */
+export async function readBack<T extends { href: string }>(
+  created: T,
+  read: () => Promise<T>,
+): Promise<{ stored: T; warnings: { warnings?: string[] } }> {
+  try {
+    return { stored: requireObject(await read()), warnings: {} }
+  } catch {
+    const text = 'It was created, but could not be read back to check what was stored.'
+    return { stored: created, warnings: { warnings: [text] } }
+  }
+}
+
+/** What was read, if it is an object of the PCE: what answers in its place may send any JSON, of which no answer can be made. */
+export function requireObject<T extends { href: string }>(read: T): T {
+  if (typeof (read as Partial<T> | null)?.href === 'string') return read
+  throw new Error('something else than the object was read')
 }

@@ -1,0 +1,161 @@
+import { PceApiError, type PceClient } from '../../pce-client/index.js'
+import type { PlannedRequest } from '../../schemas/dry-run.js'
+import { ToolError, type ErrorDetails } from '../../schemas/errors.js'
+import type { Label } from '../../schemas/pce/label.js'
+import type { ToolContext } from '../call.js'
+import type { Written } from './write-with-rollback.js'
+import {
+  forgetLabels,
+  isLabelReference,
+  isUnresolved,
+  loadLabels,
+  resolveLabel,
+  describeReference,
+  showLabel,
+  splitLabel,
+  type LabelIndex,
+  type LabelOutput,
+  type LabelReference,
+  type ReadContext,
+} from '../inventory/labels.js'
+import { hidesCharacters } from '../text/escape-text.js'
+
+/** The refusal of a label that is there already. */
+export function labelExists(label: Label): ToolError {
+  const details: ErrorDetails = { href: label.href, existing_label: showLabel(label) }
+  return new ToolError('already_exists', `The label ${label.key}=${label.value} exists already.`, details, {
+    hint: 'Use the existing label.',
+  })
+}
+
+/** Labels that differ from the wanted one in case only, said in one sentence; undefined when there are none but `own`. */
+export function warnOfCaseVariants(index: LabelIndex, key: string, value: string, own?: string): string | undefined {
+  const variants = index.caseVariants(key, value).filter(({ href }) => href !== own)
+  if (variants.length === 0) return undefined
+  const list = variants.map(({ key, value, href }) => `${key}=${value} (${href})`).join(', ')
+  return `${key}=${value} differs in case only from ${list}; policy treats them as different labels.`
+}
+
+/** Creates one label. A duplicate that somebody else made after our lookup is already_exists with its href. */
+export async function createLabel(pce: PceClient, key: string, value: string, context: ReadContext): Promise<Label> {
+  const { label, created } = await ensureLabel(pce, key, value, context)
+  if (!created) throw labelExists(label)
+  return label
+}
+
+/**
+ * The label of this key and value, created unless somebody else was faster (two calls at once often want the same new label);
+ * `created` tells whose it is. The label cache is dropped whatever happens. A refusal stays what it is if nobody can tell whether
+ * the label is there.
+ */
+async function ensureLabel(
+  pce: PceClient,
+  key: string,
+  value: string,
+  context: ReadContext,
+): Promise<{ label: Label; created: boolean }> {
+  context.signal.throwIfAborted()
+  try {
+    return { label: await pce.labels.create({ key, value }), created: true }
+  } catch (error) {
+    if (error instanceof PceApiError && error.status === 406) {
+      const index = await loadLabels(pce, context, 'fresh').catch(() => undefined)
+      const existing = index?.find(key, value)
+      if (existing !== undefined) return { label: existing, created: false }
+    }
+    throw error
+  } finally {
+    forgetLabels(pce)
+  }
+}
+
+/** The labels a workload will bear: one per key, each there already or to be created. */
+interface LabelPlan {
+  entries: ({ existing: Label } | { missing: { key: string; value: string } })[]
+  warnings: string[]
+}
+
+/**
+ * Resolves the labels a workload is to bear, all before anything is written. A key and value that no label has is planned as a new
+ * label. Throws label_not_found for an href without label, invalid_argument for what is no label or for two values of one key.
+ */
+export function planWorkloadLabels(index: LabelIndex, references: readonly LabelReference[]): LabelPlan {
+  const byKey = new Map<string, { value: string; entry: LabelPlan['entries'][number] }>()
+  const warnings: string[] = []
+  for (const reference of references) {
+    const found = resolveLabel(index, reference)
+    const entry: LabelPlan['entries'][number] = isUnresolved(found)
+      ? { missing: toNewLabel(reference) }
+      : { existing: found }
+    const { key, value } = 'missing' in entry ? entry.missing : entry.existing
+    const same = byKey.get(key)
+    if (same !== undefined && same.value !== value) {
+      throw new ToolError(
+        'invalid_argument',
+        `A workload has one label per key; ${key} was given "${same.value}" and "${value}".`,
+        {
+          argument: 'labels',
+          key,
+        },
+      )
+    }
+    const warning = 'missing' in entry && same === undefined ? warnOfCaseVariants(index, key, value) : undefined
+    if (warning !== undefined) warnings.push(warning)
+    byKey.set(key, { value, entry })
+  }
+  return { entries: [...byKey.values()].map(({ entry }) => entry), warnings }
+}
+
+function toNewLabel(reference: LabelReference): { key: string; value: string } {
+  const shown = describeReference(reference)
+  const pair = typeof reference === 'string' && !reference.startsWith('/') ? splitLabel(reference) : null
+  const isPair = typeof reference === 'object' && isLabelReference(reference) && reference.href === undefined
+  const { key, value } = pair ?? (isPair ? reference : {})
+  if (key !== undefined && value !== undefined && isName(key) && !key.includes('=') && isName(value))
+    return { key, value }
+  if (shown.startsWith('/')) throw new ToolError('label_not_found', `No label has the href ${shown}.`, { label: shown })
+  throw new ToolError('invalid_argument', `"${shown}" is no label. Give {key, value}, "key=value" or an href.`, {
+    argument: 'labels',
+  })
+}
+
+function isName(text: string): boolean {
+  return text !== '' && text === text.trim() && !hidesCharacters(text) && text.length <= 255
+}
+
+/** The labels' hrefs in the plan's order, with a placeholder for each label that is yet to be created. */
+export function plannedHrefs(plan: LabelPlan): string[] {
+  const placeholder = ({ key, value }: { key: string; value: string }) => `{href of ${key}=${value}}`
+  return plan.entries.map((entry) => ('existing' in entry ? entry.existing.href : placeholder(entry.missing)))
+}
+
+/** The requests that create what a plan lacks. */
+export function labelRequests(orgId: string, plan: LabelPlan): PlannedRequest[] {
+  const missing = plan.entries.flatMap((entry) => ('missing' in entry ? [entry.missing] : []))
+  return missing.map((body) => ({ method: 'POST', path: `/orgs/${orgId}/labels`, body }))
+}
+
+/**
+ * Creates the labels of a plan that do not exist and returns all of them in the plan's order. What was created here, and not by
+ * another call that wanted the same, is noted in `written` and `created` at once: a failure of the next one must know of it.
+ */
+export async function writePlannedLabels(
+  ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
+  plan: LabelPlan,
+  written: Written,
+  created: LabelOutput[],
+): Promise<Label[]> {
+  const labels: Label[] = []
+  for (const entry of plan.entries) {
+    if ('existing' in entry) {
+      labels.push(entry.existing)
+      continue
+    }
+    const { label, created: isOurs } = await ensureLabel(ctx.pce, entry.missing.key, entry.missing.value, ctx)
+    labels.push(label)
+    if (!isOurs) continue
+    written.hrefs.push(label.href)
+    created.push(showLabel(label))
+  }
+  return labels
+}

@@ -1,0 +1,87 @@
+import type { Limits } from '../../schemas/config.js'
+import { makeSafe } from '../../domain/text/escape-text.js'
+
+/** No answer is larger than this, whatever the configuration says (T9). */
+const MAX_RESPONSE_BYTES = 800_000
+
+/** No row of any tool is shorter: an href alone takes most of it. Bounds how much is worth fetching for one answer. */
+const MIN_ROW_BYTES = 100
+
+/** Bytes of JSON text one answer may take. */
+export function answerBudget(limits: Limits): number {
+  return Math.min(limits.responseBudgetBytes, MAX_RESPONSE_BYTES)
+}
+
+/** More rows than this cannot fit an answer, so fetching more for one page is wasted. At least 1. */
+export function mostRowsThatFit(limits: Limits): number {
+  return Math.max(1, Math.ceil(answerBudget(limits) / MIN_ROW_BYTES))
+}
+
+/** UTF-8 bytes of a value's JSON text as it will leave the service: escapes make it longer, clipping shorter. */
+export function jsonBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(makeSafe(value)) ?? 'null')
+}
+
+/**
+ * How many leading rows fit beside an envelope, by bytes of JSON text. Always at least one where there are any: an answer
+ * that shows nothing could not move its cursor on.
+ */
+export function countRowsThatFit(rows: readonly unknown[], envelope: unknown, limits: Limits): number {
+  let left = answerBudget(limits) - jsonBytes(envelope)
+  let count = 0
+  for (const row of rows) {
+    left -= jsonBytes(row) + 1
+    if (left < 0) break
+    count++
+  }
+  return Math.max(count, Math.min(1, rows.length))
+}
+
+/** Objects as one list of columns and one list of rows; null where an object lacks the column (T9). */
+export function toSplitRows(columns: readonly string[], objects: readonly Record<string, unknown>[]): unknown[][] {
+  return objects.map((object) => columns.map((column) => object[column] ?? null))
+}
+
+/** Entries that an answer shows of each of its lists when it is too large, most first. */
+const LADDER = [1_000, 300, 100, 30, 10, 3, 1, 0] as const
+/** Kept free for what stands around one row of a list: counts and a cursor. */
+const ENVELOPE_BYTES = 2_000
+
+/** The answer of a write within the budget (D2); what was written is never cut, and a warning says so. */
+export function fitAnswer<T extends object>(answer: T, limits: Limits): T {
+  return fit(answer, answerBudget(limits), (cut, most) => {
+    const { warnings = [] } = answer as { warnings?: string[] }
+    const said = `The answer is too large to be shown whole: of each list it shows ${most} entries at most.`
+    return { ...cut, warnings: [...warnings, said] }
+  })
+}
+
+/** One row of a list answer, such that an answer of this row alone keeps to the budget. `omitted` says what was cut. */
+export function fitRow<T extends object>(row: T, limits: Limits): T {
+  return fit(row, answerBudget(limits) - ENVELOPE_BYTES, (cut, most) => ({
+    ...cut,
+    omitted: `Too large to be shown whole: of each list ${most} entries at most.`,
+  }))
+}
+
+function fit<T extends object>(value: T, budget: number, mark: (cut: T, most: number) => T): T {
+  let shown = value
+  for (const most of LADDER) {
+    if (jsonBytes(shown) <= budget) break
+    shown = mark(cutLists(value, most) as T, most)
+  }
+  return shown
+}
+
+function cutLists(value: unknown, most: number): unknown {
+  if (Array.isArray(value)) return value.slice(0, most).map((item) => cutLists(item, most))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, cutLists(inner, most)]))
+}
+
+/** As many leading rows as fit into so many bytes of JSON text; the first one always does. */
+export function rowsWithin<T>(rows: readonly T[], bytes: number): T[] {
+  let left = bytes
+  const end = rows.findIndex((row) => (left -= jsonBytes(row) + 1) < 0)
+  return end === -1 ? [...rows] : rows.slice(0, Math.max(1, end))
+}

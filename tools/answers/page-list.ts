@@ -1,0 +1,199 @@
+import type { Limits } from '../../schemas/config.js'
+import { ToolError } from '../../schemas/errors.js'
+import { MAX_PAGE } from '../../schemas/paging.js'
+import { fetchEvery, fetchUpTo, type ListQuery } from '../../domain/inventory/fetch-every.js'
+import { countRowsThatFit, mostRowsThatFit } from './byte-budget.js'
+
+/** The paging facts of one answer (D2). */
+export interface Paging {
+  total_count: number
+  pce_total: number
+  truncated: boolean
+  next_cursor?: string
+}
+
+/**
+ * Cuts a slice's rows to the answer budget and says how to go on. `rows` are the slice's items as they will be shown, one for
+ * one; `envelope` is the rest of the answer, for its size.
+ */
+export async function answerPage<T extends { href: string }, R>(
+  tool: string,
+  filters: object,
+  slice: Slice<T>,
+  rows: readonly R[],
+  limits: Limits,
+  envelope: object = {},
+): Promise<{ rows: R[]; paging: Paging }> {
+  const pagingAfter = async (kept: number): Promise<Paging> => {
+    const more = slice.more || kept < rows.length
+    const next = { offset: slice.start + kept, after: slice.items[kept - 1]?.href ?? null, within: null }
+    return {
+      total_count: slice.totalCount,
+      pce_total: slice.pceTotal,
+      truncated: more,
+      ...(more ? { next_cursor: await encodeCursor(tool, filters, next) } : {}),
+    }
+  }
+  // A cursor carries an href, so its size is that of any other row's, near enough; a few bytes are kept for the difference.
+  const cursorSample = await encodeCursor(tool, filters, {
+    offset: 1_000_000,
+    after: slice.items[0]?.href ?? null,
+    within: null,
+  })
+  const kept = countRowsThatFit(
+    rows,
+    { ...envelope, ...(await pagingAfter(0)), next_cursor: `${cursorSample}${' '.repeat(64)}` },
+    limits,
+  )
+  return { rows: rows.slice(0, kept), paging: await pagingAfter(kept) }
+}
+
+/** Parameters that shape the objects and select none. */
+const SHAPING = new Set(['usage', 'include', 'include_deleted'])
+
+export interface Slice<T> {
+  /** The objects of this page, before the byte budget. */
+  items: T[]
+  /** Index of the first of them among all matches. */
+  start: number
+  /** Objects that match all filters, ours included. */
+  totalCount: number
+  /** X-Total-Count of the query as sent. */
+  pceTotal: number
+  /** Matches follow after `items`. */
+  more: boolean
+  /** Objects that the PCE gave to find them in; absent where the list was at hand. */
+  seen?: number
+}
+
+/**
+ * One page of a list. The PCE has no offset, so the page is cut from a fetch that covers it. A filter the PCE cannot apply
+ * (`ownFilter`) is applied to every object, so that neither pages nor counts depend on where it happened to match.
+ */
+export async function fetchSlice<T extends { href: string }>(
+  query: ListQuery<T>,
+  position: Position,
+  maxResults: number | undefined,
+  limits: Limits,
+  ownFilter?: (item: T) => boolean,
+): Promise<Slice<T>> {
+  const limit = Math.min(maxResults ?? MAX_PAGE, mostRowsThatFit(limits))
+  // One more than the page needs tells whether something follows. With filters X-Total-Count may still be that of the whole
+  // collection (P6) or missing, so where it would have to serve as the count of matches, they are counted.
+  const needed = position.offset + limit + 1
+  let page = ownFilter === undefined ? await fetchUpTo(query, needed) : await fetchEvery(query)
+  let complete = ownFilter !== undefined || page.items.length < needed
+  if (!complete && (isFiltered(query) || page.totalCount === null)) {
+    page = await fetchEvery(query)
+    complete = true
+  }
+  const matches = ownFilter === undefined ? page.items : page.items.filter(ownFilter)
+
+  const anchor = position.after === null ? -1 : matches.findIndex(({ href }) => href === position.after)
+  // An anchor that is gone has moved whatever followed it one place up.
+  const resumeAt = position.after === null ? position.offset : Math.max(0, position.offset - 1)
+  const start = anchor === -1 ? Math.min(resumeAt, matches.length) : anchor + 1
+  const items = matches.slice(start, start + limit)
+  const pceTotal = page.totalCount ?? page.items.length
+  return {
+    items,
+    start,
+    pceTotal,
+    totalCount: complete ? matches.length : Math.max(pceTotal, matches.length),
+    more: !complete || matches.length > start + items.length,
+    seen: page.items.length,
+  }
+}
+
+function isFiltered({ params }: Pick<ListQuery<object>, 'params'>): boolean {
+  return Object.entries(params).some(([name, value]) => value !== undefined && !SHAPING.has(name))
+}
+
+/**
+ * A page of a list that is at hand as a whole. The cursor's last object tells where to go on when the list has changed since;
+ * its place does where that object is gone.
+ */
+export function sliceOfList<T extends { href: string }>(
+  all: readonly T[],
+  { offset, after }: Position,
+  maxResults: number,
+): Slice<T> {
+  const at = after === null ? -1 : all.findIndex(({ href }) => href === after)
+  // An anchor that is gone has moved whatever followed it one place up.
+  const resumeAt = after === null ? offset : Math.max(0, offset - 1)
+  const start = at === -1 ? Math.min(resumeAt, all.length) : at + 1
+  const items = all.slice(start, start + maxResults)
+  return { items, start, totalCount: all.length, pceTotal: all.length, more: start + items.length < all.length }
+}
+
+/** Where the next page begins. */
+export interface Position {
+  /** Matching objects already answered. */
+  offset: number
+  /** Href of the last of them: found again, it beats the offset, so that a deletion in between skips nothing. */
+  after: string | null
+  /**
+   * Where one object is larger than an answer: its href, and how many of its parts were answered. By href, because another
+   * object may stand at its place by the time the cursor comes back.
+   */
+  within: { href: string; parts: number } | null
+}
+
+const FIRST_PAGE: Position = { offset: 0, after: null, within: null }
+
+/** No PCE holds more; a larger offset never came from us. */
+const MAX_OFFSET = 1_000_000
+
+/**
+ * An opaque cursor. A digest ties it to the tool and the filters it was made for, so that a cursor of another question
+ * cannot silently skip objects of this one, and an edited one is refused.
+ */
+export async function encodeCursor(tool: string, filters: object, position: Position): Promise<string> {
+  const { offset, after, within } = position
+  const body = [offset, after, within?.href ?? null, within?.parts ?? 0]
+  return Buffer.from(JSON.stringify([...body, await digest(tool, filters, body)])).toString('base64url')
+}
+
+/** The position a cursor stands for; the first page without one. Throws invalid_argument for anything but our own cursor. */
+export async function decodeCursor(tool: string, filters: object, cursor: string | undefined): Promise<Position> {
+  if (cursor === undefined) return FIRST_PAGE
+  const [offset, after, href, parts, seal] = parse(cursor)
+  const wellFormed = isCount(offset) && isCount(parts) && isHrefOrNull(after) && isHrefOrNull(href)
+  if (!wellFormed || seal !== (await digest(tool, filters, [offset, after, href, parts]))) {
+    throw new ToolError(
+      'invalid_argument',
+      'cursor was not made by this tool for these filters.',
+      { argument: 'cursor' },
+      { hint: 'Repeat the call without cursor, or with the filters the cursor came with.' },
+    )
+  }
+  return { offset, after, within: href === null ? null : { href, parts } }
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_OFFSET
+}
+
+function isHrefOrNull(value: unknown): value is string | null {
+  return value === null || typeof value === 'string'
+}
+
+function parse(cursor: string): unknown[] {
+  try {
+    const parsed: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'))
+    return Array.isArray(parsed) ? parsed : []
+  } catch {
+    return []
+  }
+}
+
+/** First 16 hex digits of SHA-256; the order of the filters' properties does not matter, absent ones are no filter. */
+async function digest(tool: string, filters: object, body: unknown[]): Promise<string> {
+  const sorted = Object.entries(filters)
+    .filter(([, value]) => value !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+  const bytes = new TextEncoder().encode(JSON.stringify([tool, sorted, body]))
+  return Buffer.from(await crypto.subtle.digest('SHA-256', bytes))
+    .toString('hex')
+    .slice(0, 16)
+}
