@@ -1,6 +1,8 @@
-import { PceError } from './errors.js'
+import { PceError, PceIntegerError } from './errors.js'
+import { KINDS, type Kind } from './kinds.js'
 import type { PceAddress } from './settings.js'
-import type { RequestOptions } from './types.js'
+import type { ReferenceLike, RequestOptions } from './types.js'
+import type { PolicyVersionSelector } from '../schemas/common.js'
 
 /** A request's address, and its path as messages and logs show it. */
 export interface ResolvedEndpoint {
@@ -83,4 +85,98 @@ function isUnsafePath(path: string): boolean {
   // eslint-disable-next-line no-control-regex -- control characters are what is looked for
   if (/[\u0000-\u001f\u007f\\]/.test(path)) return true
   return path.split(/\/|%2f|%5c/i).some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))
+}
+
+/** One segment: nothing that a server may take for two, for a way up or for a blank that is not there. */
+const ID = String.raw`(?!(?:\.|%2[eE]){1,2}(?:/|$))(?:[^/?#%\\\s]|%(?!2[fF]|5[cC])[0-9a-fA-F]{2})+`
+const PVERSION = '(?:draft|active|\\d+)'
+const WHOLE_PVERSION = new RegExp(`^${PVERSION}$`)
+
+/** The href of a string, a `{href}` or a whole object. @throws {PceError} `invalid_href` when there is none. */
+export function hrefOf(reference: ReferenceLike): string {
+  const href: unknown = typeof reference === 'string' ? reference : (reference as { href?: unknown } | null)?.href
+  if (typeof href === 'string' && href !== '') return href
+  throw new PceError('invalid_href', 'expected an href, or an object that has one')
+}
+
+/**
+ * The href when it is one of this kind in this organisation.
+ *
+ * @throws {PceError} `invalid_href` otherwise: a mixed-up href would act on another object than the caller means.
+ */
+export function checkHref(kind: Kind, orgId: string, reference: ReferenceLike): string {
+  if (kind.single === true && isWithoutHref(reference)) return inVersion(placeOf(kind, orgId), 'draft')
+  const href = hrefOf(reference)
+  if (hrefPattern(kind, orgId).test(href)) return href
+  const shape = placeOf(kind, orgId).replace('{pversion}', 'draft') + (hasItems(kind) ? '/<id>' : '')
+  throw new PceError(
+    'invalid_href',
+    `${JSON.stringify(href.slice(0, 200))} is not an href of ${kind.specName} here (like ${shape})`,
+  )
+}
+
+/**
+ * The href that a write goes to: of versioned objects only drafts can be written, and the id is the same in both versions (P4).
+ *
+ * @throws {PceError} `invalid_href` for a numbered version, which is history.
+ */
+export function draftHref(kind: Kind, href: string): string {
+  if (!kind.versioned) return href
+  if (/\/sec_policy\/\d+\//.test(href)) {
+    throw new PceError('invalid_href', `${href} belongs to a past policy version, which cannot be written`)
+  }
+  return inVersion(href, 'draft')
+}
+
+/** The same object in another policy version. @throws {PceIntegerError} for a number that is none, {PceError} for another word. */
+export function inVersion(href: string, policyVersion: PolicyVersionSelector): string {
+  if (!WHOLE_PVERSION.test(String(policyVersion))) {
+    const text = 'a policy version is draft, active or an integer of 0 or more'
+    throw typeof policyVersion === 'number' ? new PceIntegerError(text) : new PceError('invalid_argument', text)
+  }
+  return href.replace(/\/sec_policy\/(?:draft|active|\d+|\{pversion\})(?=\/|$)/, `/sec_policy/${policyVersion}`)
+}
+
+/** The endpoint of the kind's collection. @throws {PceError} unless the parent is just what the kind lives under. */
+export function collectionOf(
+  kind: Kind,
+  orgId: string,
+  policyVersion: PolicyVersionSelector,
+  parent: ReferenceLike | null | undefined,
+): string {
+  if (kind.parent === undefined) {
+    if (parent === undefined || parent === null) return inVersion(placeOf(kind, orgId), policyVersion)
+    throw new PceError('invalid_argument', `${kind.specName} do not live under another object: give no parent`)
+  }
+  const parentKind: Kind = KINDS[kind.parent as keyof typeof KINDS]
+  if (parent === undefined || parent === null) {
+    throw new PceError(
+      'invalid_argument',
+      `${kind.specName} live under an object of ${parentKind.specName}: give it as parent`,
+    )
+  }
+  const parentHref = checkHref(parentKind, orgId, parent)
+  const segment = kind.path.slice(kind.path.lastIndexOf('/') + 1)
+  return `${inVersion(parentHref, policyVersion)}/${segment}`
+}
+
+/** True for kinds whose objects have paths of their own below the collection. */
+export function hasItems(kind: Kind): boolean {
+  return kind.itemVerbs.length > 0
+}
+
+function isWithoutHref(reference: unknown): boolean {
+  return typeof reference === 'object' && reference !== null && (reference as { href?: unknown }).href === undefined
+}
+
+function placeOf(kind: Kind, orgId: string): string {
+  return kind.path.replace('{org_id}', orgId)
+}
+
+function hrefPattern(kind: Kind, orgId: string): RegExp {
+  const path = placeOf(kind, orgId).replace('{pversion}', PVERSION).replace('{parent}', ID)
+  // Old releases give the one firewall_settings object an id.
+  const single = kind.versioned ? '(?:/1)?' : ''
+  const tail = hasItems(kind) ? `/${ID}` : single
+  return new RegExp(`^${path}${tail}$`)
 }

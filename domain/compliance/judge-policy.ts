@@ -6,7 +6,7 @@ import { rulesInForce, rulesOf, type PolicySnapshot } from '../policy/load-snaps
 import { isWrittenTo, someWorkloadWith, type PlacedRule } from '../policy/match-rules.js'
 import { coversEveryService, coversServices } from '../policy/match-services.js'
 import { anyOf, isUnknown, undecidedBecause, unknown, type Answer, type Reason } from '../policy/three-valued.js'
-import { hasScope, ringfenceName } from '../ringfence/find-ringfence.js'
+import { hasScope, ringfenceName } from '../ringfence/find-existing.js'
 import { countOf } from '../text/describe-numbers.js'
 import { isBroad } from './exposure.js'
 import type { Assessment, AssessedWorkload } from './facts.js'

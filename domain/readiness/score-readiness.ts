@@ -1,4 +1,4 @@
-import type { RingfenceFound } from '../ringfence/find-ringfence.js'
+import type { RingfenceFound } from '../ringfence/find-existing.js'
 import { countOf } from '../text/describe-numbers.js'
 import type { Remotes } from './collect-readiness.js'
 import { coverage, judged, type Decisions, type WeaklyAllowed } from './tally-decisions.js'

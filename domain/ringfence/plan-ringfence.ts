@@ -3,20 +3,22 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { Actor, IngressService } from '../../schemas/pce/rule-set.js'
 import type { RuleArguments } from '../drafts/plan-rules.js'
 import type { LabelIndex } from '../inventory/labels.js'
+import { portName } from '../inventory/protocols.js'
 import { isUnknown, type Reason } from '../policy/three-valued.js'
-import { applicationId, type Application } from '../traffic/applications.js'
 import {
   collectDestinations,
   collectSources,
   isSameApplication,
+  nameOf,
+  type Discovery,
+  type InboundFlow,
   type RemoteApplication,
   type Sources,
-} from './collect-peers.js'
-import type { Existing, Need, Remote } from './compare-existing.js'
-import type { Discovery, InboundFlow } from './discover-flows.js'
-import { findLostOutbound, type LostOutbound } from './find-lost-outbound.js'
-import { judgeFlow } from './judge-flow.js'
+} from './discover-peers.js'
+import type { Existing, Need, Remote } from './find-existing.js'
+import { judgeFlow, type EndMode } from './judge-flow.js'
 import type { Surroundings } from './read-surroundings.js'
+import { applicationId, type Application } from '../traffic/applications.js'
 
 /** The rules of a ringfence, in the order in which they are written: what allows comes before what denies. */
 export const RULE_TYPES = ['intra-scope', 'extra-scope allow (inbound)', 'deny (block all inbound)'] as const
@@ -209,4 +211,71 @@ export function withholdDeny(
   const newRules = plan.newRules.filter(({ need }) => need !== undefined)
   const denyWithheld = reads.inbound.truncated && newRules.length < plan.newRules.length
   return { plan: denyWithheld ? { ...plan, newRules } : plan, denyWithheld }
+}
+
+/** A destination that the application may no longer reach. */
+export interface LostDestination {
+  /** Null for what is none. */
+  application: Application | null
+  name: string
+  connections: number
+  /** As `443/tcp`. */
+  ports: string[]
+}
+
+/** Outbound traffic that workloads in full enforcement drop, because no rule lets it out. */
+export interface LostOutbound {
+  /** Connections that no rule allows today. */
+  certain: number
+  /** Connections that are allowed in selective mode, as far as known only because no deny rule matches. */
+  byDefault: number
+  /** Busiest first. */
+  destinations: LostDestination[]
+}
+
+/** What the application's own workloads would no longer send, traffic inside the application left out. */
+export function findLostOutbound({ outbound }: Pick<Discovery, 'outbound'>, own: Application): LostOutbound {
+  const found = new Map<string, LostDestination & { portSet: Set<string> }>()
+  const lost = { certain: 0, byDefault: 0 }
+  for (const flow of outbound) {
+    const { application, destination, connections } = flow
+    const why = reasonOf(flow)
+    if (why === null || (application !== null && isSameApplication(application, own))) continue
+    lost[why] += connections
+    const key =
+      application === null
+        ? `${destination.workload} ${destination.fqdn ?? destination.ip}`
+        : applicationId(application)
+    const one = found.get(key) ?? {
+      application,
+      name:
+        application === null
+          ? nameOf({ ...pick('hostname', destination.hostname), ...pick('fqdn', destination.fqdn), ip: destination.ip })
+          : `${application.app} (${application.env})`,
+      connections: 0,
+      ports: [],
+      portSet: new Set<string>(),
+    }
+    one.connections += connections
+    one.portSet.add(portName(flow))
+    found.set(key, one)
+  }
+  const destinations = [...found.values()]
+    .map(({ portSet, ...one }) => ({ ...one, ports: [...portSet] }))
+    .sort((a, b) => b.connections - a.connections || (a.name < b.name ? -1 : 1))
+  return { ...lost, destinations }
+}
+
+const pick = <K extends string>(key: K, value: string | null) =>
+  (value === null ? {} : { [key]: value }) as Partial<Record<K, string>>
+
+interface Outgoing {
+  sourceMode: EndMode
+  decision: string
+  hasDraftRules: boolean
+}
+
+function reasonOf({ sourceMode, decision, hasDraftRules }: Outgoing): 'certain' | 'byDefault' | null {
+  if (decision !== 'allowed') return 'certain'
+  return (sourceMode === 'selective' || sourceMode === 'unknown') && !hasDraftRules ? 'byDefault' : null
 }

@@ -6,9 +6,9 @@ import type { Prepared } from './prepare-ringfence.js'
 import type { RingfenceWritten } from './write-ringfence.js'
 import type { Label } from '../../schemas/pce/label.js'
 import { resolveApplication } from '../inventory/find-labels.js'
-import { ringfenceName } from './find-ringfence.js'
+import { ringfenceName } from './find-existing.js'
 import type { RingfenceOptions } from './prepare-ringfence.js'
-import { isSameApplication } from './collect-peers.js'
+import { isSameApplication } from './discover-peers.js'
 import type { Shared } from './share-reads.js'
 
 export interface BatchArguments extends RingfenceOptions {

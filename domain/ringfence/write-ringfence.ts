@@ -8,10 +8,9 @@ import { loadDenyRules } from '../inventory/read-rules.js'
 import { mayHaveHappened, withDetails } from '../inventory/pce-errors.js'
 import type { PlannedRule } from '../drafts/plan-rules.js'
 import { verifyRuleSet, type RuleSetBody, type StoredRuleSet } from '../drafts/write-rule-set.js'
-import { findRingfence } from './find-ringfence.js'
+import { findRingfence, readExisting } from './find-existing.js'
 import type { Prepared } from './prepare-ringfence.js'
-import { toWireScopes } from '../drafts/resolve-scopes.js'
-import { readExisting } from './compare-existing.js'
+import { toWireScopes } from '../drafts/resolve-actors.js'
 import { ToolError } from '../../schemas/errors.js'
 
 /**

@@ -10,7 +10,7 @@ import {
 } from '../../pce-client/retry-policy.js'
 import { PceError } from '../../pce-client/index.js'
 import { KINDS, type Kind } from '../../pce-client/kinds.js'
-import { checkHref, draftHref, hasItems, inVersion } from '../../pce-client/reference.js'
+import { checkHref, draftHref, hasItems, inVersion } from '../../pce-client/endpoint.js'
 import type { PolicyVersionSelector } from '../../schemas/common.js'
 import { clientOf, startServer } from './support.js'
 

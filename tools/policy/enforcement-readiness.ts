@@ -12,7 +12,7 @@ import { describeRingfence } from '../../domain/readiness/score-readiness.js'
 import { applicationOfLabels } from '../../domain/traffic/applications.js'
 import { ReadinessOutput, showReadiness } from '../answers/readiness/show-readiness.js'
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
-import { findRingfence } from '../../domain/ringfence/find-ringfence.js'
+import { findRingfence } from '../../domain/ringfence/find-existing.js'
 
 const NAME = 'enforcement-readiness'
 const DEFAULT_DAYS = 30

@@ -15,7 +15,7 @@ import { prepareRingfence, DENY_CONSUMERS } from '../../domain/ringfence/prepare
 import { reportRising, shareReads } from '../../domain/ringfence/share-reads.js'
 import { showRingfence } from '../answers/ringfence/show-ringfence.js'
 import { writePrepared } from '../../domain/ringfence/write-ringfence.js'
-import { Truncation } from '../answers/show-sections.js'
+import { Truncation } from '../answers/byte-budget.js'
 
 const DEFAULT_DAYS = 30
 

@@ -10,7 +10,7 @@ import { MovementLists, showMovement } from '../answers/dependency-map/show-move
 import { isInScope, searchMovement, type MovementScope } from '../../domain/dependency-map/search-movement.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
-import { Truncation } from '../answers/show-sections.js'
+import { Truncation } from '../answers/byte-budget.js'
 
 const LOOKBACK_DAYS = 30
 const MAX_HOPS = 4

@@ -9,7 +9,7 @@ import { refuseHidden, refuseTakenName } from '../../domain/drafts/create-named.
 import { createPolicyLookups, describeObject, findObject } from '../../domain/inventory/find-object.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { namesOrHrefs } from '../../domain/inventory/reference-names.js'
-import { resolveScopes, toWireScopes } from '../../domain/drafts/resolve-scopes.js'
+import { resolveScopes, toWireScopes } from '../../domain/drafts/resolve-actors.js'
 import { showScopes } from '../answers/show-rules.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 

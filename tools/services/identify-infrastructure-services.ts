@@ -10,7 +10,7 @@ import { PRODUCTION_ENVS, rankInfrastructure } from '../../domain/dependency-map
 import { InfrastructureResult, showInfrastructure, Tiers } from '../answers/dependency-map/show-infrastructure.js'
 import { workInTurns } from '../../domain/text/pace-work.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
-import { Truncation } from '../answers/show-sections.js'
+import { Truncation } from '../answers/byte-budget.js'
 
 const LOOKBACK_DAYS = 90
 const TOP_N = 20

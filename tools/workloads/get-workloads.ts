@@ -10,7 +10,7 @@ import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
 import { labelExpander, parseLabelList, resolveLabels, unresolvedFilter } from '../../domain/inventory/labels.js'
 import { COMPACT_COLUMNS, labelColumn, toCompactRecord } from '../answers/show-workload.js'
 import { isManaged } from '../../domain/inventory/workloads.js'
-import { toSplitRows } from '../answers/byte-budget.js'
+import { rowsByColumn } from '../answers/byte-budget.js'
 
 const NAME = 'get-workloads'
 const Partial = Type.Optional(Type.String({ minLength: 1, description: 'Part of it' }))
@@ -103,7 +103,7 @@ export default defineTool({
     const fixed = detail === 'compact' ? COMPACT_COLUMNS : COMPACT_COLUMNS.slice(0, 3)
     const columns = [...fixed, ...keys.map(labelColumn)]
     const records = labelled.map(({ workload, labels }) => toCompactRecord(workload, labels))
-    const data = toSplitRows(columns, records)
+    const data = rowsByColumn(columns, records)
     const { rows, paging } = await answerPage(NAME, question, slice, data, ctx.limits, { ...counts, columns })
     return { ...counts, ...paging, returned: rows.length, columns, data: rows }
   },

@@ -4,7 +4,7 @@ import type { Limits } from '../../../schemas/config.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { NO_DECIDED_FLOWS } from '../../../domain/traffic/applications.js'
 import type { Reading } from '../../../domain/traffic/read-flows.js'
-import { showSections } from '../show-sections.js'
+import { showSections } from '../byte-budget.js'
 import type { Consumed, Consumption } from '../../../domain/dependency-map/collect-app-graph.js'
 import type { InfrastructureRow } from '../../../domain/dependency-map/rank-infrastructure.js'
 

@@ -12,7 +12,7 @@ import { applicationKey, NO_DECIDED_FLOWS } from '../../../domain/traffic/applic
 import type { Reading } from '../../../domain/traffic/read-flows.js'
 import { Count, Counts, Flag, Total } from '../../../schemas/common.js'
 import type { Limits } from '../../../schemas/config.js'
-import { showSections } from '../show-sections.js'
+import { showSections } from '../byte-budget.js'
 
 const Reachable = Count('Other applications it reaches over any number of hops')
 

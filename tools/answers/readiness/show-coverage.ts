@@ -7,7 +7,7 @@ import { coverage, judged, type WeaklyAllowed } from '../../../domain/readiness/
 import type { Application } from '../../../domain/traffic/applications.js'
 import { Reading } from '../../../domain/traffic/read-flows.js'
 import { describeBothWays, type BothWays } from '../../../domain/traffic/read-both-ways.js'
-import { showSections, Truncation } from '../show-sections.js'
+import { Truncation, showSections } from '../byte-budget.js'
 import { ByDecision, Covered, CoveredConnections, Judged, NoApplication, Percent } from './judged-output.js'
 
 const Plain = Type.String()

@@ -5,7 +5,7 @@ import {
   type ObservedPort,
   type SourceKind,
   type Sources,
-} from '../../../domain/ringfence/collect-peers.js'
+} from '../../../domain/ringfence/discover-peers.js'
 import type { Effect } from '../../../domain/ringfence/judge-flow.js'
 import type { PlannedRemote, RingfencePlan } from '../../../domain/ringfence/plan-ringfence.js'
 import type { EstateRanking } from '../../../domain/ringfence/share-reads.js'

@@ -1,6 +1,6 @@
 import { toDraftHref } from '../../../domain/inventory/parse-href.js'
 import { UNDECIDED } from '../../../domain/policy/three-valued.js'
-import { isSameApplication } from '../../../domain/ringfence/collect-peers.js'
+import { isSameApplication } from '../../../domain/ringfence/discover-peers.js'
 import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
 import type { RingfenceDone } from '../../../domain/ringfence/run-batch.js'
 import { DENY_WITHHELD } from '../../../domain/ringfence/plan-ringfence.js'

@@ -5,7 +5,7 @@ import { findProvider } from '../../../domain/traffic/providers/find-provider.js
 import { Reading, describeReading, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import { Count, Counts, Flag, Nullable, StringEnum, Text, Total } from '../../../schemas/common.js'
 import type { Limits } from '../../../schemas/config.js'
-import { Truncation, showSections } from '../show-sections.js'
+import { Truncation, showSections } from '../byte-budget.js'
 
 const text = Type.String()
 const count = Type.Integer()

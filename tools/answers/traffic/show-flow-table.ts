@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { Limits } from '../../../schemas/config.js'
-import { countRowsThatFit, toSplitRows } from '../byte-budget.js'
+import { countRowsThatFit, rowsByColumn } from '../byte-budget.js'
 import { coverageNote, dataSpan, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import type { Group } from '../../../domain/traffic/group-rows.js'
 
@@ -46,7 +46,7 @@ const SUMS = ['num_connections', 'bytes_in', 'bytes_out', 'first_detected', 'las
 export function showFlowTable({ read, names, groups, total, keepsEmpty }: FlowTable, limits: Limits) {
   const used = keepsEmpty ? names : names.filter((name) => groups.some(({ keys }) => keys[name] !== null))
   const columns = [...used, ...SUMS]
-  const rows = toSplitRows(
+  const rows = rowsByColumn(
     columns,
     groups.map(({ keys, measures: { connections, ...sums } }) => ({
       ...Object.fromEntries(used.map((name) => [name, keys[name] ?? '-'])),

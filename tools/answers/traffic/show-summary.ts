@@ -8,7 +8,7 @@ import {
 } from '../../../domain/traffic/summarize-flows.js'
 import { Nullable } from '../../../schemas/common.js'
 import type { Limits } from '../../../schemas/config.js'
-import { showSections } from '../show-sections.js'
+import { showSections } from '../byte-budget.js'
 
 const integer = (description: string) => Type.Integer({ description })
 const string = (description: string) => Type.String({ description })

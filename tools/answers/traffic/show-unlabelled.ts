@@ -8,7 +8,7 @@ import {
 import { describeReading, Reading, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import { Count, Counts, Nullable, StringEnum, Text } from '../../../schemas/common.js'
 import type { Limits } from '../../../schemas/config.js'
-import { showSections, Truncation } from '../show-sections.js'
+import { Truncation, showSections } from '../byte-budget.js'
 
 const text = Type.String()
 const count = Type.Integer()
