@@ -33,7 +33,7 @@ export function readPce(env: Environment, warnings: string[]): PceFromEnvironmen
   }
 }
 
-/** How a PCE is reached in any mode, with anybody's key (D10). Throws StartupError for malformed values. */
+/** How a PCE is reached in any mode, with anyone's key (D10). Throws StartupError for malformed values. */
 export function readPceConnection(env: Environment, warnings: string[]): Pick<PceFromEnvironment, 'tls' | 'proxyUrl'> {
   const verify = readBoolean(env, 'PCE_TLS_VERIFY', true)
   if (!verify)

@@ -17,7 +17,7 @@ export interface ToolLog {
   warn(facts: object, message: string): void
 }
 
-/** What a tool may use: ports only, so that it runs the same over stdio, HTTP and in a test. */
+/** What a tool may use: only ports, so that it runs the same over stdio, over HTTP and in a test. */
 export interface ToolContext<RequiresPce extends boolean = boolean> {
   /** The caller's own PCE client; null for the tools that work without one. */
   readonly pce: RequiresPce extends true ? PceClient : PceClient | null
@@ -26,15 +26,16 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
   /** Aborted when the call is cancelled or its client is gone (reads only) or the server stops. */
   readonly signal: AbortSignal
   /**
-   * Aborted when `signal` is, and for a mutating tool also when the call is cancelled or its client is gone. It bounds the reads
-   * before the first write, which may take minutes; once writing has begun it is ignored, because a write in progress is finished.
+   * Aborted when `signal` is, and for a mutating tool also when the call is cancelled or its client is gone. It covers the reads
+   * before the first write, which may take minutes; once writing has begun it is ignored, because a write in progress is
+   * completed.
    */
   readonly beforeWriting: AbortSignal
   readonly log: ToolLog
   readonly limits: Limits
   /** Milliseconds since the epoch. */
   now(): number
-  /** Never throws; a client that asked for no progress gets none. */
+  /** Never throws; a client that did not ask for progress gets none. */
   progress(update: ProgressUpdate): void
   /** The caller's own PCE credentials: for the tools that manage them. */
   readonly credentials: CredentialsPort
@@ -46,12 +47,12 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
   readonly server: {
     name: string
     version: string
-    /** Text of CHANGELOG.md, or null where it was not shipped. */
+    /** Text of CHANGELOG.md, or null if it was not shipped. */
     changelog(): Promise<string | null>
   }
 }
 
-/** What a person is shown before they confirm. */
+/** What a person sees before confirming. */
 export interface Preview {
   /** One or a few sentences. */
   summary: string

@@ -24,7 +24,7 @@ export interface CallState {
   readonly startedAt: number
   /** The client's clock, milliseconds since the epoch. */
   readonly now: () => number
-  /** Aborted when the call is over. Made by its first reader, since most calls are done without anybody waiting on it. */
+  /** Aborted when the call is over. Made by its first reader, since most calls are done without anyone waiting on it. */
   readonly signal: AbortSignal
   /** The caller's signal or the call's deadline has ended the call. */
   isOver: boolean
@@ -34,7 +34,7 @@ export interface CallState {
   cancelled: boolean
   /** What a failed connection says is no business of the caller. */
   readonly hidesReasons: boolean
-  /** What the PCE has answered so far, where anybody wants to know. */
+  /** What the PCE has answered so far, where anyone wants to know. */
   readonly answers: AnswerFacts[] | undefined
   /** Ends the request under way when the call is over. */
   stop: (() => void) | undefined
@@ -180,13 +180,13 @@ export function openCall(
   return { state, close }
 }
 
-/** Here, and not as each answer arrives: the events of a shared connection run in the context of whoever opened it. */
+/** Here, and not as each answer arrives: the events of a shared connection run in the context of the call that opened it. */
 function tellAnswers({ onAnswer }: ClientSettings, { answers = [] }: CallState): void {
   for (const facts of answers) {
     try {
       onAnswer?.(facts)
     } catch {
-      // Whoever listens must not turn an answer into a failed call.
+      // A listener must not turn an answer into a failed call.
     }
   }
 }

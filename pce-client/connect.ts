@@ -136,10 +136,10 @@ async function createTunnelAgent(
   return agent
 }
 
-/** Gives the next waiting request its chance, which the failed one had. */
+/** Gives the next waiting request the turn of the failed one. */
 function admitNext(agent: QueueingAgent, target: https.RequestOptions): void {
   const queue = (agent.requests as Record<string, ClientRequest[] | undefined>)[agent.getName(target)]
-  // Those that were cancelled meanwhile, or have just failed, still stand there.
+  // Those that were cancelled in the meantime, or have just failed, still stand there.
   while (queue?.[0]?.destroyed === true) queue.shift()
   const next = queue?.shift()
   if (next !== undefined) agent.addRequest(next, target)

@@ -4,13 +4,14 @@ import type { BulkResultItem } from './types.js'
  * Why a call failed, for callers that decide by code rather than by class.
  *
  * - `api_error`: the PCE answered with an error status.
- * - `outcome_unknown`: a write was sent and its answer lost (or was a server error): it may have happened. Look before repeating.
+ * - `outcome_unknown`: a write was sent and its answer lost (or was a server error): it may have happened. Check before repeating
+ * it.
  * - `unreachable`: no answer came: name, connection, TLS, proxy or time-out.
  * - `deadline`: the time for the whole call ran out between or during attempts.
  * - `aborted`: the caller's signal was aborted.
  * - `job_failed`, `traffic_query_failed`, `traffic_query_timeout`: an asynchronous job or query ended badly, or never.
  * - `not_found`: a built-in object that every PCE has was not there.
- * - `ambiguous_name`: several objects bear the name that was asked for.
+ * - `ambiguous_name`: several objects have the name that was asked for.
  * - `invalid_href`, `invalid_argument`, `invalid_integer`, `unsupported`: refused here, before any request.
  * - `body_too_large`, `invalid_response`: the answer cannot be used.
  */

@@ -84,7 +84,7 @@ export function decideRetry(settings: ClientSettings, state: CallState, failure:
   return true
 }
 
-/** Tells `onRetry`, then waits. @throws the signal's reason when it aborts meanwhile. */
+/** Tells `onRetry`, then waits. @throws the signal's reason when it aborts in the meantime. */
 export async function waitForRetry(settings: ClientSettings, state: CallState, failure: Failure): Promise<void> {
   const { method, path, waitMs } = state
   const event = { method, path, attempt: state.attempts, waitMs }

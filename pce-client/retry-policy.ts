@@ -104,7 +104,7 @@ const STARTING_PUTS = new Set([
 /**
  * D23 by method and path: GET, PUT and DELETE of one object, bulk_update and bulk_delete may be repeated; what creates or starts
  * something may not, whatever its verb. Discarding all pending changes (DELETE sec_policy/pending) or reverting some (PUT
- * sec_policy/delete) is no operation on one object: a repetition would also undo edits made in between.
+ * sec_policy/delete) is not an operation on one object: a repetition would also undo edits made in between.
  */
 export function classifyRequest(method: string, path: string): RequestNature {
   if (method === 'GET' || method === 'HEAD') return { repeatable: true, writes: false }

@@ -26,26 +26,26 @@ export interface PceClientOptions {
    * more than 500 (P48), so stay below, and below your share where several clients use one API key.
    */
   maxRequestsPerMinute?: number
-  /** Told about every retry before its wait; never sees headers or credentials. */
+  /** Called before the wait of every retry; never sees headers or credentials. */
   onRetry?: (event: RetryEvent) => void
-  /** Told about every answer that has come from the PCE, retried ones included, when its call ends and in that call's own context. */
+  /** Called for every answer from the PCE, retried ones included, when its call ends and in that call's own context. */
   onAnswer?: (facts: AnswerFacts) => void
   /** The value of `X-Request-Id` sent upstream when a call's options name none. */
   requestId?: () => string | undefined
   /**
-   * Resolves the PCE's name for every new connection; Node's `dns.lookup` by default. An error without a `code` is the caller's own
-   * word: the call ends as `unreachable` with its message, and is not repeated. Not asked for an IP address, nor with a proxy, which
-   * resolves the name itself.
+   * Resolves the PCE's name for every new connection; Node's `dns.lookup` by default. An error without a `code` is the caller's
+   * own refusal: the call ends as `unreachable` with its message and is not retried. Not called for an IP address, nor with a
+   * proxy, which resolves the name itself.
    */
   lookup?: LookupFunction
   /**
-   * Asked about the IP address at the other end of every new connection, before anything is sent over it; throws to refuse it, as
-   * `lookup` does. Not asked with a proxy.
+   * Called with the peer's IP address for every new connection, before anything is sent over it; throws to refuse it, as `lookup`
+   * does. Not called with a proxy.
    */
   checkPeer?: (address: string) => void
   /**
-   * Say of a connection that failed only that it failed, not why: for callers who may choose the address and must not learn from
-   * the difference what listens there. Default false.
+   * Reports only that a connection failed, not why: for callers who may choose the address and must not learn from it what
+   * listens there. Default false.
    */
   hideReasons?: boolean
   /** Clock, wait and jitter, replaced in tests. */
@@ -130,13 +130,16 @@ export interface Page<T> {
 
 /** The generic operations of one object kind (S9). A verb the kind does not have throws PceError before any request. */
 export interface ObjectApi<T extends object = PceObject> {
-  /** Gives the object that an href, a reference or a whole object names; refuses one of another kind or organisation. */
+  /** Returns the object that an href, a reference or a whole object names; refuses one of another kind or organisation. */
   getByReference(reference: ReferenceLike, options?: RequestOptions): Promise<T>
-  /** Gives the object of exactly this name, though the PCE searches substrings; null when absent. Throws PceError when several objects bear the name. */
+  /**
+   * Returns the object of exactly this name, though the PCE searches substrings; null when absent. Throws PceError when several
+   * objects have the name.
+   */
   getByName(name: string, policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<T | null>
-  /** Lists objects as the PCE cuts them, after 500 as a rule; `options.params` narrow the list. */
+  /** Lists objects, truncated by the PCE, usually after 500; `options.params` narrow the list. */
   get(policyVersion?: PolicyVersionSelector, parent?: ReferenceLike | null, options?: RequestOptions): Promise<T[]>
-  /** Does as `get`, with the total the PCE reports beside the page. */
+  /** Like `get`, but together with the total the PCE reports. */
   getPage(
     policyVersion?: PolicyVersionSelector,
     parent?: ReferenceLike | null,
@@ -154,17 +157,17 @@ export interface ObjectApi<T extends object = PceObject> {
     parent?: ReferenceLike | null,
     options?: CollectionOptions,
   ): Promise<T[]>
-  /** Creates an object and gives it as the PCE answers it, secrets that are shown once included. */
+  /** Creates an object and returns it as the PCE does, including secrets that are shown once. */
   create(body: object, parent?: ReferenceLike | null, options?: RequestOptions): Promise<T>
   /** Changes the fields that are sent; lists inside are replaced as a whole. Of versioned kinds the draft is changed. */
   update(reference: ReferenceLike, body: object, options?: RequestOptions): Promise<void>
   /** Deletes an object; a provisioned one is only marked until its deletion is provisioned. */
   delete(reference: ReferenceLike, options?: RequestOptions): Promise<void>
-  /** Creates objects, 1000 a request, and says of each what became of it. */
+  /** Creates objects, 1000 per request, and reports the result for each. */
   bulkCreate(objects: object[], options?: RequestOptions): Promise<BulkResultItem[]>
-  /** Changes objects that carry their href, 1000 a request, and says of each what became of it. */
+  /** Changes objects given with their hrefs, 1000 per request, and reports the result for each. */
   bulkUpdate(objects: object[], options?: RequestOptions): Promise<BulkResultItem[]>
-  /** Deletes objects, 1000 a request, and names those that could not be. */
+  /** Deletes objects, 1000 per request, and names those that could not be deleted. */
   bulkDelete(references: ReferenceLike[], options?: RequestOptions): Promise<BulkResultItem[]>
 }
 
@@ -214,15 +217,18 @@ export interface PceTransport {
   readonly origin: string
   /** @deprecated since v1.0.3 of the specification: `http[s]://<host>:<port>/api/<version>`. */
   readonly baseUrl: string
-  /** Sets the API key and its secret, or a session's user and token, of all requests from now on. */
+  /** Sets the API key and its secret, or a session's user and token, for all requests from now on. */
   setCredentials(username: string, password: string): void
-  /** Sets the proxies for a PCE under http:// and under https://; null is none. */
+  /** Sets the proxies for a PCE under http:// and under https://; null means none. */
   setProxies(httpProxy?: string | null, httpsProxy?: string | null): void
   /** Sets the seconds of one attempt up to its response headers. */
   setTimeout(timeout: number): void
-  /** Sets how TLS trusts and is trusted. `verify`: true, false, or the path of a CA bundle. `cert`: one PEM with certificate and key, or [certificate, key]. */
+  /**
+   * Sets which certificates to trust and present. `verify`: true, false, or the path of a CA bundle. `cert`: one PEM with
+   * certificate and key, or [certificate, key].
+   */
   setTlsSettings(verify?: boolean | string, cert?: string | readonly [string, string] | null): void
-  /** Sends a GET to a path below `/api/<version>` and gives the answer. */
+  /** Sends a GET to a path below `/api/<version>` and returns the answer. */
   get(endpoint: string, options?: RequestOptions): Promise<PceResponse>
   /** Sends a POST with `options.json` as its body. */
   post(endpoint: string, options?: RequestOptions): Promise<PceResponse>
@@ -230,11 +236,11 @@ export interface PceTransport {
   put(endpoint: string, options?: RequestOptions): Promise<PceResponse>
   /** Sends a DELETE. */
   delete(endpoint: string, options?: RequestOptions): Promise<PceResponse>
-  /** Gives a whole collection through the PCE's asynchronous job (P10). */
+  /** Returns a whole collection through the PCE's asynchronous job (P10). */
   getCollection(endpoint: string, options?: CollectionOptions): Promise<PceResponse>
-  /** Proves that the PCE answers and takes the credentials and the organisation; throws PceApiError when not. */
+  /** Verifies that the PCE answers and accepts the credentials and the organisation; throws PceApiError otherwise. */
   mustConnect(options?: RequestOptions): Promise<void>
-  /** Does as `mustConnect`, but answers false instead of throwing. */
+  /** Like `mustConnect`, but returns false instead of throwing. */
   checkConnection(options?: RequestOptions): Promise<boolean>
   /** Closes idle keep-alive connections. */
   close(): void

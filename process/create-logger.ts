@@ -6,7 +6,7 @@ const BACKLOG = 1024 * 1024
 const SECRETS = ['authorization', 'api_key', 'api_secret', 'token', 'confirm_token']
 
 /**
- * The service log: JSON lines on standard error, for both transports, since standard output carries JSON-RPC or the audit log.
+ * The server log: JSON lines on standard error, for both transports, since standard output carries JSON-RPC or the audit log.
  * Fields that are named like secrets are blanked, those of a logged error as well.
  */
 export function createLogger(level: string): Logger {
@@ -27,7 +27,7 @@ function standardError() {
     if (stderr.writableLength < BACKLOG) stderr.write(lines)
     lines = ''
   }
-  // The parent process may close its end; that must not end the service.
+  // The parent process may close its end; that must not end the server.
   stderr.on('error', () => {})
   process.on('exit', flush)
   return {

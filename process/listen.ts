@@ -18,7 +18,7 @@ export interface Listening {
   withdraw: () => Promise<void>
 }
 
-/** Listens on the Unix socket, else on host and port. Throws StartupError when the address is taken or not ours. */
+/** Listens on the Unix socket, otherwise on host and port. Throws StartupError when the address is taken or not ours. */
 export async function listen(app: Listener, { host, port, socket }: HttpListen): Promise<Listening> {
   try {
     if (socket !== undefined) return await listenOnSocket(app, socket)
@@ -34,8 +34,8 @@ export async function listen(app: Listener, { host, port, socket }: HttpListen):
 }
 
 /**
- * Under a name of its own first: Node.js removes the name that it listens on when it stops, even if that is long the next process's.
- * So it gets a name of its own to remove.
+ * Under its own name first: when it stops, Node.js removes the name it listens on, even if that already belongs to the next
+ * process. So it gets its own name to remove.
  */
 async function listenOnSocket(app: Listener, socket: string): Promise<Listening> {
   await removeStaleSocket(socket)
@@ -60,7 +60,7 @@ async function listenOnSocket(app: Listener, socket: string): Promise<Listening>
   }
 }
 
-/** A process that was killed leaves its socket file behind; one that answers is somebody's and stays. */
+/** A process that was killed leaves its socket file behind; one that answers is in use and stays. */
 async function removeStaleSocket(path: string): Promise<void> {
   const file = await stat(path).catch(() => null)
   if (file?.isSocket() !== true) return

@@ -5,7 +5,7 @@ import type { ErrorCode } from './errors.js'
 export interface AuditFacts {
   /** SHA-256 of the canonical arguments of a call that needs confirmation. */
   params_hash?: string
-  /** The id inside the confirm token, which is no secret: the token itself is signed. */
+  /** The id inside the confirm token; not a secret, since the token itself is signed. */
   confirm_jti?: string
   /** The ids that the PCE gave its answers to this call, the first ones. */
   upstream_request_ids?: string[]

@@ -1,5 +1,5 @@
 /**
- * The error codes of the service. The first six are the specification's (S20); the rest belong to the tools and the transport. What
+ * The error codes of this server. The first six are the specification's (S20); the rest belong to the tools and the transport. What
  * each means to HTTP, to a person and to the log is the table in `plugins/errors/table.ts`.
  */
 export const ERROR_CODES = [

@@ -1,7 +1,7 @@
 /**
- * `npm run providers`: builds provider-ranges.json anew from the publishers' feeds and from the facts entered by hand, and prints
- * what changed. Where there is no internet, `--from DIR` reads the feeds from files (named in provider-ranges/feeds.ts); `--to FILE`
- * writes another file. If one feed cannot be read or believed, nothing is written.
+ * `npm run providers`: rebuilds provider-ranges.json from the publishers' feeds and from the facts entered by hand, and prints
+ * what changed. Where there is no internet, `--from DIR` reads the feeds from files (named in provider-ranges/feeds.ts); `--to
+ * FILE` writes another file. If one feed cannot be read or believed, nothing is written.
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'

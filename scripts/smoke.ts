@@ -1,5 +1,5 @@
 /**
- * `npm run smoke`: what somebody gets who installs the package. Packs a fresh build, installs the tarball with production modules
+ * `npm run smoke`: what someone who installs the package gets. Packs a fresh build, installs the tarball with production modules
  * only into an empty folder, and talks to its programs there. Ends with `N passed, N failed`.
  */
 import { spawn, spawnSync } from 'node:child_process'

@@ -1,7 +1,7 @@
 import { listTool } from '../plugins/mcp/list-tools.js'
 import type { AnyTool } from '../tools/define.js'
 
-/** Everything about a tool that somebody outside can come to rely on: its entry of tools/list, who may call it, and its gates. */
+/** Everything about a tool that someone outside can come to rely on: its entry of tools/list, who may call it, and its gates. */
 export function surfaceOf(tool: AnyTool) {
   return {
     ...listTool(tool),

@@ -14,8 +14,8 @@ interface WritePlan<T> {
   /** Facts for the error about what was written, of which only `left` (hrefs) still exists. */
   describe?: (left: readonly string[]) => ErrorDetails
   /**
-   * The lost outcome of a write is undone too when the first object is deleted, because whatever it made lives inside
-   * that one (a rule in its rule set). Elsewhere it may have used what a rollback would delete.
+   * Deleting the first object also undoes a write whose outcome was lost, because whatever it created lives inside that object (a
+   * rule in its rule set). Elsewhere such a write may use what a rollback would delete.
    */
   nested?: boolean
 }
@@ -63,13 +63,13 @@ async function rollBack(pce: PceClient, hrefs: readonly string[]): Promise<{ hre
     try {
       await pce.delete(href, { includeOrg: false })
     } catch (error) {
-      // Somebody else was faster.
+      // Another call was faster.
       if (error instanceof PceApiError && error.isGone) continue
       left.unshift(href)
       reason = reasonOf(error)
     }
   }
-  // A label made here may have been read by another call meanwhile; nothing may resolve to it any more.
+  // Another call may have read a label created here; nothing may resolve to it any more.
   forgetLabels(pce)
   return { hrefs: left, reason }
 }

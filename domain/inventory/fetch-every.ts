@@ -2,7 +2,7 @@ import type { ObjectApi, Page, ReferenceLike, RequestOptions } from '../../pce-c
 import type { PolicyVersionSelector } from '../../schemas/common.js'
 import { MAX_PAGE } from '../../schemas/paging.js'
 
-/** The page size of a PCE that is not told, and of some whatever they are told (P8). */
+/** The default page size of a PCE, and for some releases the only one (P8). */
 const PCE_PAGE = 500
 
 /** A list to read: of which objects, and the filters that the PCE applies to them. */
@@ -17,14 +17,14 @@ export interface ListQuery<T extends object> {
   most?: number
 }
 
-/** Every object the PCE's own filters match, in one request where its count allows, else two. */
+/** Every object the PCE's own filters match, in one request where its count allows, otherwise two. */
 export async function fetchEvery<T extends object>(query: ListQuery<T>): Promise<Page<T>> {
   const page = await fetchUpTo(query, MAX_PAGE)
   const total = Math.min(page.totalCount ?? page.items.length, query.most ?? Infinity)
   return page.items.length < MAX_PAGE || total <= page.items.length ? page : fetchUpTo(query, total)
 }
 
-/** At most `wanted` objects. A release that cuts at its page size whatever it is asked for is read through the client's getAll. */
+/** At most `wanted` objects. A release that always cuts at its page size is read through the client's getAll. */
 export async function fetchUpTo<T extends object>(query: ListQuery<T>, wanted: number): Promise<Page<T>> {
   const { api, policyVersion = 'draft', parent = null, params, signal, most = Infinity } = query
   const count = Math.min(wanted, most)

@@ -18,7 +18,7 @@ interface LabelIdentity {
 
 /**
  * The label that a caller names, exact and case-sensitive, or none. Throws missing_identifier, conflicting_identifiers,
- * invalid_href for what is no label of this organisation, not_found with near values.
+ * invalid_href for anything that is not a label of this organisation, not_found with near values.
  */
 export function findLabel(index: LabelIndex, { href, key, value }: LabelIdentity, orgId: string): Label {
   if (href !== undefined && (key !== undefined || value !== undefined)) {

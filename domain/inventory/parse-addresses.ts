@@ -36,7 +36,7 @@ function contains(network: [ipaddr.IPv4 | ipaddr.IPv6, number], ip: string): boo
   return address.kind() === network[0].kind() && address.match(network)
 }
 
-/** Throws invalid_argument {invalid} for text that is no plain address, and for one address given twice in any spelling. */
+/** Throws invalid_argument {invalid} for text that is not a plain address, and for an address given twice in any spelling. */
 export function checkAddresses(addresses: readonly string[]): void {
   const bad = addresses.filter((address) => !isAddress(address))
   if (bad.length > 0) {

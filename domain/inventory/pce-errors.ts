@@ -2,8 +2,8 @@ import { PceApiError, PceError } from '../../pce-client/index.js'
 import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
 
 /**
- * A failure with more to say than the error alone: what was written before it, say. Status, token and message of the PCE
- * stay in it. Only for that; an error with nothing to add is simply left to the one converter.
+ * A failure with extra facts, such as what was written before it. It keeps the PCE's status, token and message. Errors with
+ * nothing to add are left to the one converter.
  */
 export function withDetails(error: unknown, extra: ErrorDetails, hint?: string): ToolError {
   if (error instanceof ToolError) {
@@ -23,7 +23,10 @@ export function withDetails(error: unknown, extra: ErrorDetails, hint?: string):
   return new ToolError(codeOf(error), error.message, { ...factsOf(error), ...extra }, { cause: error, hint })
 }
 
-/** The PCE's own words of a failure: `{http_status, token, pce_message, retry_after?}` (seconds); empty when it did not answer. */
+/**
+ * What the PCE itself said of a failure: `{http_status, token, pce_message, retry_after?}` (seconds); empty when it did not
+ * answer.
+ */
 export function factsOf(error: PceError): ErrorDetails {
   if (!(error instanceof PceApiError)) return {}
   const { status, retryAfter } = error
@@ -33,14 +36,14 @@ export function factsOf(error: PceError): ErrorDetails {
 }
 
 /**
- * Why something failed that is not the failure to report: the words of the PCE client; fixed text for what
- * nobody has vouched for.
+ * Why something failed that is not the failure being reported: the PCE client's message, or fixed text for anything that may not
+ * be shown.
  */
 export function reasonOf(error: unknown): string {
   return error instanceof PceError || error instanceof ToolError ? error.message : 'It failed in the server.'
 }
 
-/** True when the write that failed may have been carried out nevertheless. */
+/** True when the failed write may have been carried out anyway. */
 export function mayHaveHappened(error: unknown): boolean {
   return error instanceof PceError && error.code === 'outcome_unknown'
 }

@@ -12,7 +12,7 @@ export function parseProtocol(proto: string | number): number | null {
   return NUMBERS[proto.trim().toLowerCase()] ?? null
 }
 
-/** A protocol as people write it: its name, else its number as text. */
+/** A protocol as people write it: its name, otherwise its number as text. */
 export function protocolName(proto: number): string {
   return NAMES[proto] ?? String(proto)
 }

@@ -14,7 +14,7 @@ interface ReferenceName {
   name?: string
 }
 
-/** The names of objects that PCE answers point at by href alone. */
+/** The names of objects that PCE answers refer to by href alone. */
 export type ReferenceNames = (href: string) => ReferenceName
 
 /** Kinds small enough to be read whole for their names. */
@@ -26,13 +26,13 @@ const LISTED: Record<string, 'ipLists' | 'services' | 'labelGroups' | 'virtualSe
   virtual_servers: 'virtualServers',
 }
 
-/** Workloads are asked for one by one; an answer that points at more shows the rest by href. */
+/** Workloads are read one by one; an answer that refers to more shows the rest by href. */
 const MAX_WORKLOADS = 50
 const IN_FLIGHT = 4
 
 /**
- * Reads the names of everything `objects` refer to, at any depth. A name is an aid for the reader: an object that is gone, or
- * a kind the PCE will not list for this account, is left without one.
+ * Reads the names of everything `objects` refer to, at any depth. Names only help the reader: an object that is gone, or a kind
+ * that this account may not list, is left without one.
  */
 export async function loadReferenceNames(
   pce: PceClient,
@@ -87,7 +87,7 @@ async function orNothing<T>(asked: Promise<T>): Promise<T | undefined> {
 }
 
 /**
- * The names of what a written object points at, or none: the write is done by now, and failing for want of a name would say
+ * The names of what a written object refers to, or none: the write is done by now, and failing over a missing name would suggest
  * that it is not.
  */
 export async function namesOrHrefs(pce: PceClient, objects: unknown, context: ReadContext): Promise<ReferenceNames> {
@@ -98,11 +98,11 @@ export async function namesOrHrefs(pce: PceClient, objects: unknown, context: Re
   }
 }
 
-/** Users and service accounts; nothing else that an answer may point at is asked for. */
+/** Users and service accounts only. */
 const AUTHOR = /^\/(?:users\/\d+|orgs\/\d+\/service_accounts\/[\w-]+)$/
 /** Distinct authors asked for; the rest stay hrefs. */
 const MOST = 20
-/** The changes with the names of their authors. A name is an aid: an author who may not be read stays an href. */
+/** The changes with their authors' names. An author who may not be read stays an href. */
 export async function nameAuthors(
   pce: PceClient,
   changes: readonly PolicyChange[],

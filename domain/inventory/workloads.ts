@@ -24,7 +24,7 @@ interface ModeGroup {
   is_mixed: boolean
 }
 
-/** What stands for a mode the PCE does not give, and in the sort key for a label that is not there. */
+/** Shown for a mode that the PCE does not give, and used in the sort key for a missing label. */
 const UNKNOWN = 'unknown'
 const UNLABELED = 'unlabeled'
 

@@ -5,12 +5,12 @@ import { unknown, type Answer } from './three-valued.js'
 
 /**
  * What an address is to segmentation. private: used inside organisations, never routed on the internet. special: one host, a
- * group or nobody. public: all others. Addresses reserved for documentation or for the future are public too: nothing says that
+ * group or no host. public: everything else. Addresses reserved for documentation or future use are public too: nothing says that
  * they are local, and a control must not pass because of one (P61).
  */
 export type AddressClass = 'public' | 'private' | 'special'
 
-/** In the words of ipaddr.js; what is not listed is public. */
+/** In the terms of ipaddr.js; anything not listed is public. */
 const CLASS_OF: Readonly<Record<string, AddressClass>> = {
   private: 'private',
   carrierGradeNat: 'private',
@@ -24,7 +24,7 @@ const CLASS_OF: Readonly<Record<string, AddressClass>> = {
   discard: 'special',
 }
 
-/** The class of an address; null for text that is none. An IPv4 address counts as itself in its IPv6-mapped form. */
+/** The class of an address; null for text that is not an address. An IPv4 address counts as itself in its IPv6-mapped form. */
 export function classifyAddress(ip: string): AddressClass | null {
   return isAddress(ip) ? (CLASS_OF[ipaddr.process(ip).range()] ?? 'public') : null
 }
@@ -56,15 +56,15 @@ export function coverFamilies({ ip_ranges: listed }: Pick<IpList, 'ip_ranges'>):
   return { ipv4: of('ipv4'), ipv6: of('ipv6') }
 }
 
-/** An end as lists see it; null is what is not known. */
+/** An end as IP lists see it; null means unknown. */
 export interface Addressed {
   readonly ip: string | null
   readonly fqdn: string | null
 }
 
 /**
- * Prepares a list to be asked whether it covers an end: its included ranges less its excluded ones, and whoever bears one of its
- * domain names. A name may belong to any address, so such a list never excludes one for certain.
+ * Prepares a list for the question whether it covers an end: its included ranges without the excluded ones, plus anything with
+ * one of its domain names. A name may belong to any address, so such a list never excludes one for certain.
  */
 export function compileIpList(list: Pick<IpList, 'ip_ranges' | 'fqdns'>): (end: Addressed) => Answer {
   const ranges = (list.ip_ranges ?? []).map(readRange)
@@ -103,7 +103,7 @@ function compileName(pattern: string): (fqdn: string) => boolean {
   return (fqdn) => expression.test(fqdn)
 }
 
-/** Null for what is neither a network nor two addresses of one family. */
+/** Null for anything that is neither a network nor two addresses of one family. */
 function readRange({ from_ip: from, to_ip: to, exclusion }: IpRange): Range | null {
   try {
     const isRange = to !== undefined && to !== null && to !== ''

@@ -11,8 +11,8 @@ import { countOf } from '../text/describe-numbers.js'
 const MAX_LISTED = 50
 
 /**
- * The draft hrefs that stand for what the caller named: active hrefs in their draft form, a rule by its rule set, each once.
- * Throws invalid_argument {invalid} listing every href that cannot be provisioned here.
+ * The draft hrefs of what the caller named: active hrefs in their draft form, a rule by its rule set, each once. Throws
+ * invalid_argument {invalid} listing every href that cannot be provisioned here.
  */
 export function toProvisionable(hrefs: readonly string[], orgId: string): string[] {
   const targets = hrefs.map((href) => ({ href, target: targetOf(href.trim(), orgId) }))
@@ -71,19 +71,19 @@ export function toChangeSubset(changes: readonly TypedPendingChange[]): ChangeSu
   return subset
 }
 
-/** A pending object that had to come along, and what needs it. */
+/** A pending object that had to be included, and what needs it. */
 export interface Dependency {
   href: string
   type: string
   required_by: string[]
 }
 
-/** Rounds of asking what the added objects need in turn; one PCE names them all at once, another may not. */
+/** Rounds of asking what the added objects need in turn; some PCEs name everything at once, some do not. */
 const MOST_ROUNDS = 20
 
 /**
- * The chosen changes, complete: with `include` the pending objects that they need come along, and so does what those need. Without
- * it, or where asking finds no end, throws dependencies_required {required}: the PCE would refuse the half policy (P35).
+ * The chosen changes, complete: with `include`, the pending objects that they need are added, and whatever those need. Without
+ * it, or if asking never ends, throws dependencies_required {required}: the PCE would refuse an incomplete set (P35).
  */
 export async function completeChanges(
   pce: PceClient,
@@ -132,8 +132,8 @@ function toRequired(dependencies: readonly PolicyDependency[]): Dependency[] {
 }
 
 /**
- * What a set of pending changes is at this moment, as lowercase hex SHA-256: of each object its href, what becomes of it and when
- * it was last edited, in the order of the hrefs (D21). An edit of a rule counts as one of its rule set (P4).
+ * A digest of a set of pending changes at this moment, as lowercase hex SHA-256: each object's href, what happens to it and when
+ * it was last edited, sorted by href (D21). An edit of a rule counts as an edit of its rule set (P4).
  */
 export function digestChanges(changes: readonly TypedPendingChange[]): string {
   const rows = changes
@@ -148,8 +148,8 @@ export function updateTypeOf(change: TypedPendingChange): string | null {
 }
 
 /**
- * What has become of the chosen changes in a newer list of everything that is pending. One that is no longer there is left without its
- * edit, so that the digest is another; with `isAll` whatever else is pending by now belongs to them.
+ * The chosen changes as they are in a newer list of everything pending. One that is no longer there loses its edit time, so that
+ * the digest differs; with `isAll` everything else that is pending by now belongs to them.
  */
 export function chosenNow(
   chosen: readonly TypedPendingChange[],
@@ -167,8 +167,8 @@ export function chosenNow(
 }
 
 /**
- * A look before a confirmed change: throws confirm_required {reason: stale, params_hash} unless the changes are those that were
- * approved. `approved` undefined: nobody was asked about a set of changes. The confirm token is spent by then.
+ * A check before a confirmed change: throws confirm_required {reason: stale, params_hash} unless the changes are those that were
+ * approved. `approved` is undefined if no set of changes was shown. The confirm token is spent by then.
  */
 export function refuseUnapproved(approved: Approval | undefined, changes: readonly TypedPendingChange[]): void {
   if (approved === undefined || approved.boundTo === digestChanges(changes)) return

@@ -4,12 +4,12 @@ import { coversServices } from './match-services.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 
 /**
- * How a set after a change compares with the one before: `wider` holds all of it, `narrower` holds nothing else. Undefined where
- * that cannot be told.
+ * How a set compares with the one before the change: `wider` contains all of it, `narrower` contains nothing else. Undefined
+ * where that cannot be determined.
  */
 export type Extent = 'same' | 'wider' | 'narrower' | undefined
 
-/** Extents of independent parts as one: parts that pull in different directions cannot be told. */
+/** The combined extent of independent parts; undetermined if they pull in different directions. */
 export function combineExtents(extents: readonly Extent[]): Extent {
   const changed = extents.filter((extent) => extent !== 'same')
   const [first] = changed
@@ -17,7 +17,7 @@ export function combineExtents(extents: readonly Extent[]): Extent {
   return changed.every((extent) => extent === first) ? first : undefined
 }
 
-/** Two sets of names by what they share. */
+/** Compares two sets of names by what they share. */
 export function compareSets(before: ReadonlySet<string>, after: ReadonlySet<string>): Extent {
   return compareCover([...before], [...after], (a, b) => a === b)
 }
@@ -33,14 +33,14 @@ function compareCover<T>(before: readonly T[], after: readonly T[], covers: (wid
 
 /**
  * One end of a rule before and after. Labels of one key are alternatives, keys are ANDed, everything else is added to what they
- * select (P20), so a further label of a new key narrows. Changed exclusions are not judged, nor is anything beside a selector that
- * is not known here.
+ * select (P20), so another label of a new key narrows. Changed exclusions are not judged, nor is anything next to an unknown
+ * selector.
  */
 export function compareEnds(before: readonly Actor[], after: readonly Actor[], facts: PolicyFacts): Extent {
   const [a, b] = [readEnd(before, facts), readEnd(after, facts)]
   if (compareSets(a.everything, b.everything) === 'same') return 'same'
   if (a.unclear || b.unclear || compareSets(a.excluded, b.excluded) !== 'same') return undefined
-  // All workloads is more than any selection of them.
+  // All workloads are more than any selection of them.
   if (a.ams !== b.ams && compareSets(a.others, b.others) === 'same') return b.ams ? 'wider' : 'narrower'
   const fixed = [...([a, b] as const)].map(({ ams, others, workloads }) => {
     return new Set([...others, ...workloads, ...(ams ? ['ams'] : [])])
@@ -78,11 +78,11 @@ function readEnd(actors: readonly Actor[], { keyOf }: PolicyFacts) {
   return { labels, excluded, workloads, others, everything, ams, unclear }
 }
 
-/** Selectors that add to what an end selects, whatever else stands there. */
+/** Selectors that add to what an end selects, whatever else it has. */
 const KNOWN = new Set(['actors', 'ip_list', 'workload', 'virtual_service', 'virtual_server'])
 
 /**
- * Every further key takes away. The first one adds, because an end without labels selects none; beside exclusions it takes away,
+ * Every further key narrows. The first one widens, because an end without labels selects nothing; next to exclusions it narrows,
  * because they alone select everything else.
  */
 function compareConditions(before: Conditions, after: Conditions, none: 'nothing' | 'everything'): Extent {
@@ -100,20 +100,20 @@ function compareConditions(before: Conditions, after: Conditions, none: 'nothing
   )
 }
 
-/** Services of a rule: ports lie in ranges, everything in All Services, other services by name are themselves. */
+/** Services of a rule: ports lie in ranges, everything lies in All Services, and other named services are only themselves. */
 export function compareServices(
   before: readonly IngressService[],
   after: readonly IngressService[],
   facts: PolicyFacts,
 ): Extent {
-  // Without services a rule has those of its virtual services, which is another thing.
+  // Without services a rule has those of its virtual services, which is something else.
   if (before.length === 0 || after.length === 0) return before.length === after.length ? 'same' : undefined
   return compareCover(before, after, (wide, narrow) => coversServices([wide], [narrow], facts) === 'yes')
 }
 
-/** Scopes are alternatives; a condition less is a wider scope, and the empty one is everything. */
+/** Scopes are alternatives; one condition fewer makes a scope wider, and the empty scope is everything. */
 export function compareScopes(before: readonly ScopeEntry[][], after: readonly ScopeEntry[][]): Extent {
-  // What a rule set without any scope concerns is not documented.
+  // What a rule set without any scope applies to is not documented.
   if (before.length === 0 || after.length === 0) return before.length === after.length ? 'same' : undefined
   const covers = (wide: readonly ScopeEntry[], narrow: readonly ScopeEntry[]) => {
     const conditions = new Set(narrow.map(idOfCondition))

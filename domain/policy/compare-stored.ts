@@ -1,6 +1,6 @@
 import { toDraftHref } from '../inventory/parse-href.js'
 
-/** A field the PCE stored otherwise than it was sent, or not at all. */
+/** A field the PCE stored differently from what was sent, or not at all. */
 export interface Difference {
   field: string
   sent: unknown
@@ -8,9 +8,9 @@ export interface Difference {
 }
 
 /**
- * What of a payload is not in the stored object. The PCE may add fields and reorder lists; it should drop or change nothing, but
- * does so without a word (P18). Hrefs compare without regard to the policy version. An entry of a list is also another one when it
- * says more than was sent: a range with an end, a label that is excluded.
+ * What is in a payload but not in the stored object. The PCE may add fields and reorder lists; it should not drop or change
+ * anything, but sometimes does so silently (P18). Hrefs compare regardless of the policy version. A list entry also differs when
+ * it says more than was sent: a range with an end, a label that is excluded.
  */
 export function findDifferences(sent: object, stored: object): Difference[] {
   return Object.entries(sent as Record<string, unknown>)
@@ -37,7 +37,7 @@ function contains(stored: unknown, sent: unknown): boolean {
   return stored === sent || ((sent ?? null) === null && (stored ?? null) === null)
 }
 
-/** Fields that an entry of a rule, a service or an IP list has or lacks on purpose: without them it means something else. */
+/** Fields whose presence changes the meaning of an entry of a rule, a service or an IP list. */
 const TELLING = [
   'exclusion',
   'to_ip',
@@ -51,7 +51,7 @@ const TELLING = [
   'description',
 ]
 
-/** Whether an entry has something telling that was not sent. What stands beside an href only describes it. */
+/** Whether an entry has a meaningful field that was not sent. What accompanies an href only describes it. */
 function saysMore(stored: Record<string, unknown>, sent: object): boolean {
   if ('href' in sent) return false
   return TELLING.some((field) => {
@@ -62,7 +62,7 @@ function saysMore(stored: Record<string, unknown>, sent: object): boolean {
   })
 }
 
-/** Every item has a partner of its own and nothing is left over. */
+/** Every item has its own partner and nothing is left over. */
 function containsAll(stored: unknown, sent: readonly unknown[]): boolean {
   const found = Array.isArray(stored) ? (stored as unknown[]) : []
   if (found.length !== sent.length) return false

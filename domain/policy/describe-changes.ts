@@ -73,7 +73,7 @@ async function describe(
   }
 }
 
-/** The two versions of a changed object: a new one is not in force, a deletion has no future. */
+/** The two versions of a changed object: a new one has no active version, a deleted one no draft. */
 async function loadVersions(pce: PceClient, change: TypedPendingChange, signal: AbortSignal): Promise<Versions> {
   const read = async (href: string): Promise<PceObject> => {
     const object = (await pce.get(href, { includeOrg: false, signal })).json<PceObject | null>()
@@ -93,7 +93,7 @@ async function loadVersions(pce: PceClient, change: TypedPendingChange, signal: 
   }
 }
 
-/** Uses of objects, from one look at the policy at the first question. What cannot be read leaves them unknown. */
+/** Uses of objects, from one read of the policy on first use. What cannot be read leaves them unknown. */
 function askOnce(pce: PceClient, signal: AbortSignal): Judging['usesOf'] {
   let asked: Promise<PolicyUsers> | undefined
   return async (href) => {
@@ -106,21 +106,21 @@ function askOnce(pce: PceClient, signal: AbortSignal): Judging['usesOf'] {
   }
 }
 
-/** Who made an object is no reference to be named. */
+/** The author of an object is not a reference that needs a name. */
 function withoutStamps(object: PceObject | null): object {
   const { created_by: _c, updated_by: _u, deleted_by: _d, ...rest } = object ?? { href: '' }
   return rest
 }
 
-/** What of a pending change weighs when it is to be approved. */
+/** What matters about a pending change when it is up for approval. */
 export type JudgedChange = Pick<PolicyChange, 'href' | 'effect' | 'risks' | 'updated_by' | 'updated_at'>
 
-/** Each is two objects to read, and nobody reads on for ever before they decide. */
+/** Each costs two reads, and nobody reads an endless list before deciding. */
 const MOST_JUDGED = 20
 
 /**
- * Whether the first of these changes widen or narrow what is permitted, their risks and their authors, by href. It helps to decide
- * and nothing depends on it: empty where the PCE does not tell. A cancelled call rejects.
+ * Whether the first of these changes widen or narrow what is permitted, their risks and their authors, by href. It only helps the
+ * decision: empty where the PCE does not say. A cancelled call rejects.
  */
 export async function judgePending(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,

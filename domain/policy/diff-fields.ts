@@ -1,7 +1,7 @@
 import type { FieldChange } from '../../schemas/policy-changes.js'
 import { findDifferences } from './compare-stored.js'
 
-/** What the PCE keeps about an object, and what is compared apart. */
+/** What the PCE records about an object, and what is compared separately. */
 const NO_CONTENT = new Set([
   'href',
   'created_at',
@@ -23,8 +23,8 @@ const OWN_OBJECTS = new Set(['ip_tables_rules'])
 type Fields = Record<string, unknown>
 
 /**
- * The fields in which a draft differs from what is in force, by name. References compare by href without regard to its version,
- * since what they are called is a change of another object; null and absent are the same, the order of lists does not count.
+ * The fields in which a draft differs from what is in force, by name. References compare by href regardless of version, since a
+ * new name is a change of another object; null and absent are equal, and list order does not matter.
  */
 export function diffFields(draft: object | null, active: object | null): FieldChange[] {
   const [a, b] = [(draft ?? {}) as Fields, (active ?? {}) as Fields]
@@ -37,7 +37,7 @@ export function diffFields(draft: object | null, active: object | null): FieldCh
     .map((field) => ({ field, draft: a[field] ?? null, active: b[field] ?? null }))
 }
 
-/** References without what stands beside their hrefs; an exclusion that is none is as absent. */
+/** References reduced to their hrefs; `exclusion: false` equals an absent one. */
 function bare(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(bare)
   if (typeof value !== 'object' || value === null) return value
@@ -46,7 +46,7 @@ function bare(value: unknown): unknown {
   return Object.fromEntries(said.map(([field, inner]) => [field, bare(inner)]))
 }
 
-/** Whether two values say different things. */
+/** Whether two values mean different things. */
 export function differs(a: unknown, b: unknown): boolean {
   const isEmpty = (value: unknown) => value == null || value === '' || (Array.isArray(value) && value.length === 0)
   if (isEmpty(a) && isEmpty(b)) return false

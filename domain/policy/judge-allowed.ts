@@ -18,9 +18,9 @@ export interface AllowedFlow {
 export type JudgeAllowed = (flow: AllowedFlow) => Answer
 
 /**
- * Judges connections that the PCE calls allowed. In selective mode that may only mean that no deny rule matched (P52), so each end
- * in that mode is asked for an allow rule of the policy in force; a deny rule that matches proves one, or the connection would not
- * have been allowed. Without the policy (null) what depends on it is undecided.
+ * Judges connections that the PCE calls allowed. In selective mode that may only mean that no deny rule matched (P52), so each
+ * end in that mode must have an allow rule in the policy in force; a deny rule that matches proves one, or the connection would
+ * not have been allowed. Without the policy (null), whatever depends on it is undecided.
  */
 export function createAllowedJudge(policy: PolicySnapshot | null): JudgeAllowed {
   if (policy === null)
@@ -44,8 +44,8 @@ export function createAllowedJudge(policy: PolicySnapshot | null): JudgeAllowed 
 }
 
 /**
- * Rules, matched against any number of destinations: those that name providers by label alone are prepared once for each set of
- * labels, because an estate has few of them and many workloads; only the rest once for each destination.
+ * Rules, matched against any number of destinations. Rules that name providers by label alone are prepared once per set of
+ * labels, because an estate has few of these and many workloads; only the rest are prepared per destination.
  */
 function compileByDestination(rules: readonly PlacedRule[], policy: PolicySnapshot) {
   const byLabels = rules.filter(({ rule }) => !namesSingleEnds(rule))
@@ -63,7 +63,7 @@ function compileByDestination(rules: readonly PlacedRule[], policy: PolicySnapsh
   }
 }
 
-/** Whether its providers depend on more of an end than its labels. */
+/** Whether its providers depend on more than an end's labels. */
 const namesSingleEnds = ({ providers, ...rule }: PlacedRule['rule']): boolean =>
   rule.all_ips_except_for_in_providers === true ||
   rule.use_workload_subnets?.includes('providers') === true ||

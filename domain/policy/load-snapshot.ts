@@ -26,7 +26,7 @@ export interface PolicyCatalog extends PolicyObjects {
   allServices: readonly Service[]
 }
 
-/** What two versions of a rule are compared by: which objects are everything, and which key a label has. */
+/** What comparing two versions of a rule needs: which objects mean everything, and which key a label has. */
 export type PolicyFacts = Pick<PolicyCatalog, 'keyOf' | 'serviceOf' | 'isAllServices' | 'isAnyList'>
 
 /** One version of the policy, read at one time. */
@@ -34,7 +34,7 @@ export interface PolicySnapshot extends PolicyCatalog {
   version: Version
   ruleSets: readonly RuleSet[]
   boundaries: readonly EnforcementBoundary[]
-  /** Why the deny rules of a rule set could not be read, by its draft href. Absent: they were, or nobody needed them. */
+  /** Why the deny rules of a rule set could not be read, by its draft href. Absent: they were read, or not needed. */
   unread: ReadonlyMap<string, string>
   /** Names of the objects beside rule sets whose change is not provisioned, by draft href; only a draft has any. */
   pendingObjects: ReadonlyMap<string, string>
@@ -55,9 +55,9 @@ interface Source {
 const ANY_PREFIX = 'Any ('
 
 /**
- * Reads one version of the policy: rule sets, enforcement boundaries, and of everything else what they mention. Deny rules are as
- * the rule sets carry them: `withDenyRules` reads those of releases that keep them apart. Throws what the PCE client throws; IP lists
- * and label groups that cannot be read leave what depends on them undecided.
+ * Reads one version of the policy: rule sets, enforcement boundaries, and whatever else these mention. Deny rules are as embedded
+ * in the rule sets: `withDenyRules` reads them for releases that keep them separately. Throws what the PCE client throws; IP
+ * lists and label groups that cannot be read leave what depends on them undecided.
  */
 export async function loadSnapshot(source: Source, version: Version, labels: LabelIndex): Promise<PolicySnapshot> {
   const { pce, signal } = source
@@ -90,10 +90,7 @@ export async function loadSnapshot(source: Source, version: Version, labels: Lab
   }
 }
 
-/**
- * Reads what comparing `objects` needs, each only where they mention it. Services other than All Services stay unknown: their own
- * change is judged apart.
- */
+/** Reads only what comparing `objects` needs. Services other than All Services stay unknown: their changes are judged separately. */
 export async function loadPolicyFacts(
   pce: PceClient,
   objects: readonly unknown[],
@@ -113,7 +110,7 @@ export async function loadPolicyFacts(
   return catalogOf({ labels, services: everything, lists: lists.items, groups: groups.items })
 }
 
-/** The objects as what rules are read with. */
+/** The objects in the form that rules are matched with. */
 export function catalogOf({ labels, services, lists, groups }: Objects): PolicyCatalog {
   const byHref = <T extends { href: string }>(items: readonly T[]) =>
     new Map(items.map((item) => [toDraftHref(item.href), item]))
@@ -176,8 +173,8 @@ export async function withDenyRules(
 export type RuleKind = 'allow' | 'deny' | 'override_deny'
 
 /**
- * The rules of one kind that are in force in a snapshot, or in a draft would be: enabled, in an enabled rule set, and not about to
- * be deleted. An enforcement boundary is a deny rule of no scope.
+ * The rules of one kind that are in force in a snapshot (in a draft: would be): enabled, in an enabled rule set, and not marked
+ * for deletion. An enforcement boundary is a deny rule without a scope.
  */
 export function rulesInForce(
   { ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>,
@@ -194,7 +191,7 @@ export function rulesInForce(
   return [...placed, ...everywhere]
 }
 
-/** The rules of one kind of a rule set that are on. */
+/** A rule set's rules of one kind that are in force. */
 export function rulesOf({ rules, deny_rules: denies }: Pick<RuleSet, 'rules' | 'deny_rules'>, kind: RuleKind) {
   const listed: (Rule | DenyRule)[] =
     kind === 'allow'
@@ -214,11 +211,11 @@ export function pendingHolders({ ruleSets, boundaries }: Pick<PolicySnapshot, 'r
 export const isPending = ({ update_type: updateType }: { update_type?: string | null }): boolean =>
   updateType !== null && updateType !== undefined
 
-/** Enabled, and not about to be deleted. */
+/** Enabled, and not marked for deletion. */
 export const isInForce = (object: { enabled?: boolean | null; update_type?: string | null }): boolean =>
   object.enabled !== false && object.update_type !== 'delete'
 
-/** None where the PCE does not know them. */
+/** Empty where the PCE does not know them. */
 async function readBoundaries({ pce, signal }: Source, policyVersion: Version): Promise<EnforcementBoundary[]> {
   try {
     return (await fetchEvery({ api: pce.enforcementBoundaries, policyVersion, params: {}, signal })).items

@@ -4,25 +4,25 @@ import type { Addressed } from './addresses.js'
 import { compileServices, type ServiceMatch, type ServiceObjects } from './match-services.js'
 import { anyOf, both, not, unknown, type Answer } from './three-valued.js'
 
-/** What rules refer to: they name everything by href alone. A snapshot of the policy is one. */
+/** What rules refer to, since they name everything only by href. A snapshot of the policy is one. */
 export interface PolicyObjects extends ServiceObjects {
   readonly labelOf: (href: string) => Pick<Label, 'key' | 'value'> | undefined
-  /** The labels of a group, those of its sub-groups among them; undefined where they are not known. */
+  /** The labels of a group, including those of its sub-groups; undefined where unknown. */
   readonly membersOf: (groupHref: string) => readonly Pick<Label, 'key' | 'value'>[] | undefined
   readonly covers: (listHref: string, end: Addressed) => Answer
 }
 
 /** One end of a connection; a `FlowEnd` is one. */
 export interface End extends Addressed {
-  /** Href of the workload; null: an address that is none. */
+  /** Href of the workload; null for an address without one. */
   readonly workload: string | null
   /** Values by key. */
   readonly labels: Readonly<Record<string, string>>
-  /** Some workload with these labels: which further ones it has, and its address, is not known. */
+  /** Some workload with these labels; its other labels and its address are unknown. */
   readonly isSome?: boolean
 }
 
-/** Some workload of an application, or of whatever bears these labels. */
+/** Some workload of an application, or of anything with these labels. */
 export const someWorkloadWith = (labels: readonly Pick<Label, 'key' | 'value'>[]): End => ({
   workload: '',
   labels: Object.fromEntries(labels.map(({ key, value }) => [key, value])),
@@ -31,13 +31,13 @@ export const someWorkloadWith = (labels: readonly Pick<Label, 'key' | 'value'>[]
   isSome: true,
 })
 
-/** A rule of any kind, an enforcement boundary among them, with the scopes of its rule set. Whether it is in force is not looked at. */
+/** A rule of any kind, including an enforcement boundary, with the scopes of its rule set. Whether it is in force is not checked. */
 export interface PlacedRule {
   scopes: RuleSet['scopes']
   rule: Pick<DenyRule, 'providers' | 'consumers' | 'ingress_services'> & Partial<Rule>
 }
 
-/** Whether any of a number of rules speaks about what a source sends to one destination. */
+/** Whether any of a set of rules matches what a source sends to one destination. */
 export type SourceMatch = (source: End, port: number | null, proto: number | null) => Answer
 
 /**
@@ -66,10 +66,10 @@ interface Naming {
 }
 
 /**
- * The matcher: rules as a test of what anybody sends to `destination`. Three-valued: what is undecided comes with its reasons.
- * Labels of one key are alternatives, keys are conditions, exclusions shut out; all workloads, single workloads and IP lists are
- * alternatives to the labels of their side. The scopes of a rule set are alternatives, and one of them holds both ends of a rule
- * that does not have `unscoped_consumers`.
+ * The matcher: turns rules into a test of traffic sent to `destination`. Three-valued: undecided answers carry their reasons.
+ * Labels of one key are alternatives, different keys are ANDed, exclusions exclude; all workloads, single workloads and IP lists
+ * are alternatives to the labels of their side. The scopes of a rule set are alternatives, and one of them must contain both ends
+ * of a rule without `unscoped_consumers`.
  */
 export function matchRules(rules: readonly PlacedRule[], destination: End, objects: PolicyObjects): RuleMatch {
   const placed = rules.flatMap(({ scopes, rule }) =>
@@ -141,7 +141,7 @@ function nameEnd(
   objects: PolicyObjects,
 ): Naming {
   const actors = rule[side]
-  // Its IP lists are what it does not concern; what else such a side means is not documented.
+  // Its IP lists are exceptions; what else such a side means is not documented.
   if (rule[`all_ips_except_for_in_${side}`] === true) {
     const open = unknown('inverted')
     return { asWorkload: end.workload === null ? 'no' : open, asAddress: open, asVirtual: 'no' }
@@ -152,7 +152,7 @@ function nameEnd(
   return {
     asWorkload: both(inScope, nameWorkload(rule, actors, side, end, objects)),
     asAddress: anyOf([...lists, bySubnet ? unknown('subnets') : 'no']),
-    // A scope narrows virtual services by the labels that they bear themselves.
+    // A scope narrows virtual services by their own labels.
     asVirtual: end.workload !== null && mayBeVirtual(rule, side) ? unknown('virtual_service') : 'no',
   }
 }
@@ -204,7 +204,7 @@ export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, 
 
 type LabelEntry = Pick<Actor, 'label' | 'label_group' | 'exclusion'>
 
-/** Labels of one key are alternatives, keys are conditions, exclusions shut out. A group stands for its members. */
+/** Labels of one key are alternatives, different keys are ANDed, exclusions exclude. A group stands for its members. */
 export function matchLabels(entries: readonly LabelEntry[], end: End, objects: PolicyObjects): Answer {
   const keys = new Map<string, Answer[]>()
   const doubts: Answer[] = []
@@ -236,7 +236,7 @@ function bearsLabel({ labels, isSome }: End, { key, value }: Pick<Label, 'key' |
   return own === value ? 'yes' : 'no'
 }
 
-/** What has to be so beside the ends and the service, and what a flow row does not tell. */
+/** Conditions besides the ends and the service that a flow row does not reveal. */
 function conditionOf(rule: PlacedRule['rule']): Answer {
   const conditions: [boolean, Answer][] = [
     [(rule.network_type ?? 'brn') === 'non_brn', unknown('network')],

@@ -17,7 +17,7 @@ interface Span {
   to_port?: number | null | undefined
   icmp_type?: number | null | undefined
   icmp_code?: number | null | undefined
-  /** What has to be so beside the ports. */
+  /** Conditions besides the ports. */
   condition: Answer
 }
 

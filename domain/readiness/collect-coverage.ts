@@ -122,7 +122,7 @@ export function collectUncovered(encoder: FlowEncoder, side: Side) {
       if (application.code(row) === 0) ends.add(row)
       else applications.add(row)
     },
-    /** All of them, most connections first. `own` is no remote application. */
+    /** All of them, most connections first. `own` is not a remote application. */
     result: (own: Application, hasDraft: boolean) => ({
       services: fold(services, hasDraft, ({ port, proto }) => `${port} ${proto}`, startService, addProcess).map(
         ({ processes, ...service }): UncoveredService => ({ ...service, processes: nameProcesses(processes) }),

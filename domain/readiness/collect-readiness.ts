@@ -65,7 +65,7 @@ export interface Remotes {
   unlabelled: UnlabelledEnd[]
 }
 
-/** Judges the ends on one side of rows. Rows that no VEN judged are no evidence. */
+/** Judges the ends on one side of rows. Rows that no VEN judged are not evidence. */
 export function judgeRemotes(encoder: FlowEncoder, side: Side): { add(row: FlowRow): void; result(): Remotes } {
   const application = applicationColumns(encoder)[side]
   const decision = textColumn(encoder, 'decision')
@@ -152,7 +152,7 @@ const compare = (a: string, b: string) => (a < b ? -1 : Number(a > b))
 /** Rows that policy blocks or would block. */
 export interface UncoveredFlow {
   path: FlowPath
-  /** `app (env)`, else the host or address. */
+  /** `app (env)`, otherwise the host or address. */
   remote: string
   port: number | null
   /** IANA number. */
@@ -200,7 +200,7 @@ export function listUncovered(encoder: FlowEncoder) {
   }
 }
 
-/** `app (env)`, else the host: two hosts without labels stay two. */
+/** `app (env)`, otherwise the host: two hosts without labels stay two. */
 function nameEnd(end: FlowEnd): string {
   const application = applicationOf(end)
   return application === null ? endpointLabel(end) : `${application.app} (${application.env})`

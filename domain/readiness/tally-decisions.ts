@@ -43,7 +43,7 @@ export function tallyDecisions(encoder: FlowEncoder, column: DictionaryName = 'd
   }
 }
 
-/** The decision that a word of the PCE stands for. Those on drafts say by what, too (P25); what is not known is `unknown`. */
+/** The decision that a PCE value stands for. Draft decisions also say what made them (P25); unrecognised values are `unknown`. */
 export function toDecision(word: string | null): PolicyDecision {
   const known = POLICY_DECISIONS.find((decision) => decision === word)
   if (known !== undefined) return known

@@ -35,7 +35,7 @@ export interface PolicyRead {
   draft: PolicySnapshot
   /** Draft href of the one All Services. */
   allServices: string
-  /** What is in force; read when it is first asked for. */
+  /** What is in force; read on first use. */
   readonly active: () => Promise<PolicySnapshot>
 }
 
@@ -65,7 +65,7 @@ export interface Versions {
   draft: Answer
 }
 
-/** What the rules say of one flow. Each is asked only where it is needed. */
+/** What the rules say of one flow. Each is evaluated only when needed. */
 export interface RuleAnswers {
   /** Rules that are written to the destination. */
   readonly atDestination: (kind: RuleKind) => Versions
@@ -80,7 +80,7 @@ export interface RuleAnswers {
 /** The policy around a ringfence, with its own rules. */
 export interface Surroundings {
   readonly judge: (source: End, port: number | null, proto: number | null) => RuleAnswers
-  /** Names of what has changes that are not provisioned; they may be, with the ringfence or without. */
+  /** Names of objects with unprovisioned changes, which may be provisioned with the ringfence or without it. */
   pending: string[]
   /** Names of rule sets whose deny rules could not be read. */
   unread: string[]
@@ -93,9 +93,9 @@ interface Around {
 }
 
 /**
- * Reads the rules of all rule sets that may speak about what is sent to an application: in draft, and where anything is pending that
- * may concern it as they are in force too. `own`: the rule set of the ringfence, where there is one; `deny`: the deny rule that it
- * will have. Deny rules that cannot be read leave what they may concern undecided. Throws what the PCE client throws.
+ * Reads the rules of all rule sets that may apply to traffic to an application: in draft, and in force as well if a pending
+ * change may affect it. `own`: the rule set of the ringfence, where there is one; `deny`: the deny rule that it will have. Deny
+ * rules that cannot be read leave the traffic they may apply to undecided. Throws what the PCE client throws.
  */
 export async function readSurroundings(
   source: Source,
@@ -132,9 +132,9 @@ export function divide(snapshot: PolicySnapshot, application: readonly Label[], 
   return { near, far }
 }
 
-/** What is not provisioned and may concern the application: rule sets, boundaries, and objects that their rules name. */
+/** Unprovisioned changes that may affect the application: rule sets, boundaries, and objects that their rules name. */
 function pendingNames({ near, far }: Around, own: RuleSet | null): string[] {
-  // A scope that is being changed may have held the application.
+  // A scope that is being changed may have contained the application.
   const changed = [...pendingHolders(near), ...far.filter(isPending)].map(({ name }) => name)
   const told = JSON.stringify([near.ruleSets, near.boundaries, own])
   const objects = [...near.pendingObjects].flatMap(([href, name]) => (told.includes(`"${href}"`) ? [name] : []))
@@ -144,7 +144,7 @@ function pendingNames({ near, far }: Around, own: RuleSet | null): string[] {
 /** The deny rule of a ringfence that is yet to be written, from outside its scope. */
 export type PlannedDeny = Pick<DenyRule, 'providers' | 'consumers' | 'ingress_services'>
 
-/** Prepares both versions of the policy, and the ringfence itself, for the question what they say of a flow. */
+/** Prepares both versions of the policy, and the ringfence itself, for judging flows. */
 export function judgeByRules(
   draft: Around,
   active: Around,
@@ -194,7 +194,7 @@ export function judgeByRules(
   }
 }
 
-/** The matcher of each kind of rule, made when it is first needed. */
+/** The matcher for each kind of rule, built on first use. */
 function matchKinds(
   rules: (kind: RuleKind) => PlacedRule[],
   destination: End,

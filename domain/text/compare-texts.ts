@@ -3,7 +3,7 @@ import { distance } from 'fastest-levenshtein'
 /** By their characters (UTF-16 units, as everywhere). */
 export const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Missing first, numbers by size, all else by its text (an end of a flow by its address). */
+/** Missing values first, numbers by size, everything else as text (an end of a flow by its address). */
 export function compareValues(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b
   return compareTexts(sortText(a), sortText(b))
@@ -15,8 +15,8 @@ function sortText(value: unknown): string {
 }
 
 /**
- * The candidates most like what was asked for, best first: those that contain it (or are contained), then by edit distance,
- * case ignored. For "did you mean" lists only; nothing is ever resolved by likeness.
+ * The candidates most like what was asked for, best first: those that contain it (or are contained), then by edit distance, case
+ * ignored. For "did you mean" lists only; nothing is ever resolved by similarity.
  */
 export function nearNames(wanted: string, candidates: Iterable<string>, limit = 5): string[] {
   const target = wanted.toLowerCase()

@@ -3,7 +3,7 @@ export function countOf(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** In percent, one decimal. 100 stands for all and 0 for none: what is close to them is 99.9 and 0.1. */
+/** In percent, one decimal. 100 means all and 0 means none: values close to these become 99.9 and 0.1. */
 export function percentOf(part: number, whole: number): number {
   if (part === whole) return 100
   if (part === 0) return 0

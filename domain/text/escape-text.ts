@@ -1,42 +1,44 @@
-/** A text that leaves this service has at most so many characters (D2); one of our sentences may name several objects. */
+/** The most characters of a text that leaves this server (D2); our own sentences get more, since one may name several objects. */
 const LONGEST_TEXT = 1_000
 const LONGEST_SENTENCE = 4_000
 
 /**
- * Characters that a model reads and a person does not see, or that turn the text around them: controls (line ends and tabs among
- * them), format characters such as zero-width and bidirectional marks and the tag block, variation selectors and other characters that
- * no font draws, halves of surrogate pairs; and the first character of what would read like one of our own escapes.
+ * Characters that a model reads but a person does not see, or that reverse the text around them: controls (line ends and tabs
+ * among them), format characters such as zero-width and bidirectional marks and the tag block, variation selectors and other
+ * characters that no font draws, halves of surrogate pairs; and the first character of anything that looks like one of our own
+ * escapes.
  */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|⟨(?=U\+[0-9A-F]{4,6}⟩)/gu
 const ESCAPE = /⟨U\+([0-9A-F]{4,6})⟩/g
-/** What is left of an escape, or of a surrogate pair, where a text is cut through it. */
+/** What is left of an escape, or of a surrogate pair, when a text is cut in the middle of it. */
 const TORN_END = /(?:⟨(?:U(?:\+[0-9A-F]{0,6})?)?|[\uD800-\uDBFF])$/
-/** Nearly all text is of these alone, and needs no further look. */
+/** Nearly all text consists of these alone and needs no further check. */
 const PLAIN = /^[\x20-\x7E]*$/
 const LARGEST_CODE_POINT = 0x10ffff
 
-/** Properties whose values are handed back to the PCE one day, so that a part of one is of no use. */
+/** Properties whose values may be sent back to the PCE, where a truncated one would be useless. */
 const IDENTIFIER = /(?:^|_)(?:hrefs?|cursor|reference|uuid)$/
-/** Properties whose texts are ours, whatever names are in them. */
+/** Properties whose text is our own, whatever names it contains. */
 const SENTENCE = /^(?:message|summary|hint|warnings?)$/
 const HREF = /^\/(?:orgs|users)\/[\x21-\x7E]+$/
 
 /**
- * A value as it may leave this service, a copy where anything in it changes: in every text and property name hidden characters are
- * visible escapes (`⟨U+202E⟩`), and long texts are clipped with an ellipsis, but for identifiers (by their property, or their form). Names in a PCE are written by whoever may create objects there: they are data, and what they hold can be seen.
+ * A value made safe to leave this server; copied only where something changes. In every text and property name hidden characters
+ * become visible escapes (`⟨U+202E⟩`), and long texts are clipped with an ellipsis, except identifiers (recognised by property or
+ * form). Anyone who may create objects can choose names in a PCE, so names are data and their content must be visible.
  *
- * Every exit applies it, exactly once: what was escaped before would be escaped again.
+ * Every exit applies this exactly once: a second pass would escape the escapes.
  */
 export function makeSafe<T>(value: T): T {
   return mapTexts(value, '', escapeValue, escapeText) as T
 }
 
-/** The reverse of `makeSafe` for what a client sends, so that whatever was shown can be named: each escape is the character it stands for. */
+/** Undoes `makeSafe` on what a client sends, so that whatever was shown can be named: each escape becomes its character again. */
 export function readEscapes<T>(value: T): T {
   return mapTexts(value, '', unescapeText, unescapeText) as T
 }
 
-/** A text with its hidden characters as visible escapes. Two texts that differ stay two: `unescapeText` gives each of them back. */
+/** A text with its hidden characters as visible escapes. Different texts stay different: `unescapeText` restores each of them. */
 export function escapeText(text: string): string {
   if (PLAIN.test(text)) return text
   return text.replace(HIDDEN, (character) => {
@@ -54,23 +56,26 @@ export function unescapeText(text: string): string {
   })
 }
 
-/** Whether a text holds characters that nobody sees. */
+/** Whether a text contains invisible characters. */
 export function hidesCharacters(text: string): boolean {
   return escapeText(text) !== text
 }
 
-/** A text of which at most `most` characters are shown, its escapes counted; with an ellipsis where it is longer. Not escaped yet. */
+/**
+ * A text clipped to `most` characters, counting its future escapes; longer ones end in an ellipsis. The result is not escaped
+ * yet.
+ */
 export function clipText(text: string, most: number): string {
   const shown = escapeText(text)
   return shown.length <= most ? text : unescapeText(clip(shown, most))
 }
 
-/** A text without blanks at its ends. Only plain ones: what else is white space may be all that tells two names apart. */
+/** A text without leading and trailing spaces. Plain spaces only: other white space may be all that distinguishes two names. */
 export function trimBlanks(text: string): string {
   return text.replace(/^ +| +$/g, '')
 }
 
-/** A text in quotes that nothing in it can close: names are written by whoever may create objects. */
+/** A text in quotes that it cannot close itself: anyone who may create objects chooses names. */
 export function quote(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`
 }

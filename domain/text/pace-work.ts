@@ -25,10 +25,10 @@ export async function mapBounded<T, R>(
   return results
 }
 
-/** A long calculation cut into steps of a millisecond or so: it yields wherever it may be held up, and returns its result. */
+/** A long calculation in steps of about a millisecond: it yields wherever it may be interrupted, and returns its result. */
 export type Steps<T> = Generator<void, T, void>
 
-/** How long, in milliseconds, a calculation keeps the process to itself. All callers of a server share one event loop. */
+/** How long, in milliseconds, a calculation may keep the event loop, which all callers share. */
 const TURN_MS = 10
 
 /**

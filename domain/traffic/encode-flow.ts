@@ -136,8 +136,8 @@ export function createDictionary(): Dictionary {
 type Fields = Record<string, unknown>
 
 /**
- * Whether a row has the shape the PCE documents, as far as it is read here. A row that has not is counted and left out whole: half
- * a row would make the sums wrong, and one bad row must not cost the whole answer.
+ * Whether a row has the shape the PCE documents, as far as it is read here. A row without it is counted and left out entirely:
+ * half a row would falsify the sums, and one bad row must not cost the whole answer.
  */
 export function isReadableFlow(flow: TrafficFlow): boolean {
   const { src, dst, service, timestamp_range: seen, rules } = flow as unknown as Fields

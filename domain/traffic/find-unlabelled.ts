@@ -172,7 +172,7 @@ interface UnlabelledAddress {
   ip_lists?: string[]
 }
 
-/** An address without an app label, and its name: host name, else FQDN, else its IP lists. */
+/** An address without an app label, and its name: host name, else FQDN, otherwise its IP lists. */
 interface Description {
   kind: UnlabelledKind
   name?: string

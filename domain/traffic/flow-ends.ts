@@ -7,7 +7,7 @@ import type { LabelIndex } from '../inventory/labels.js'
 export interface FlowEnd {
   ip: string | null
   fqdn: string | null
-  /** The workload's host name, else its name; of a virtual service or server its name. */
+  /** The workload's host name, otherwise its name; of a virtual service or server its name. */
   hostname: string | null
   /** Href of the workload, managed or not. */
   workload: string | null
@@ -24,7 +24,7 @@ export interface FlowEnd {
 }
 
 /**
- * The name of an end in lists of endpoints: its FQDN, else its host name, else its address with the IP lists it is in,
+ * The name of an end in lists of endpoints: its FQDN, otherwise its host name, otherwise its address with the IP lists it is in,
  * else `app (env)`. Two hosts of one IP list stay two endpoints.
  */
 export function endpointLabel(end: FlowEnd): string {

@@ -157,7 +157,7 @@ export interface Part<V> {
   connections: number
 }
 
-/** The values that another column has in a group. There may be 200,000, so none is materialised before it is asked for. */
+/** The values that another column has in a group. There may be 200,000, so none is materialised before it is requested. */
 export interface Parts<V> {
   total: number
   /** All of them, in order of appearance. */

@@ -25,7 +25,7 @@ export interface FlowRequest {
   draftDecisions?: boolean
 }
 
-/** The outcome of a query as a whole: the basis of every statement about completeness. */
+/** The outcome of a whole query: the basis of every statement about completeness. */
 export interface FlowsRead {
   window: TrafficWindow
   /** Row limit the query was sent with. */
@@ -39,7 +39,7 @@ export interface FlowsRead {
   truncated: boolean
   /** Regions of a supercluster that did not answer, by the name of their PCE. */
   silentRegions: readonly string[]
-  /** How many rows the PCE announced, if more than it sent; else null. */
+  /** How many rows the PCE announced, if more than it sent; otherwise null. */
   announced: number | null
   /** Observations before the PCE aggregated them into rows; null when it did not say. */
   rawObservations: number | null
@@ -47,7 +47,7 @@ export interface FlowsRead {
   totals: Measures
   /** Filters that the PCE cannot apply and that were applied to its rows here. */
   appliedToRows: readonly string[]
-  /** Why rows have no draft decisions although they were requested; else null. */
+  /** Why rows have no draft decisions although they were requested; otherwise null. */
   draftUnavailable: string | null
 }
 
@@ -203,8 +203,8 @@ export function coverageNote(read: FlowsRead): string {
 }
 
 /**
- * The first and last time of all rows when they reach outside the window, else null. The PCE aggregates before it cuts to the
- * window.
+ * The first and last time of all rows when they reach outside the window, otherwise null. The PCE aggregates before it cuts to
+ * the window.
  */
 export function dataSpan(readings: readonly FlowsRead[]): { first_detected: string; last_detected: string } | null {
   const first = extreme(

@@ -85,9 +85,9 @@ export const lookbackDays = (days: number) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: 365, default: days, description: 'Days back' }))
 
 /**
- * The window of a tool that takes dates or a number of days: from `start_date`, else `days` days before now, to `end_date`, else
- * the end of today. Days count back from now whatever the end is (D4). Throws invalid_window as parseTrafficWindow does, and for an
- * `end_date` without `start_date` that is before those days.
+ * The window of a tool that takes dates or a number of days: from `start_date`, else `days` days before now, to `end_date`,
+ * otherwise the end of today. Days count back from now whatever the end is (D4). Throws invalid_window as parseTrafficWindow
+ * does, and for an `end_date` without `start_date` that is before those days.
  */
 export function windowOfDatesOrDays(
   now: number,

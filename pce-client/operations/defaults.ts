@@ -14,11 +14,11 @@ const ANY_PROTOCOL = -1
  * are paired with. A near match is never taken instead: rules built on it would open or close something else.
  */
 export interface DefaultsOperations {
-  /** Gives the built-in list that covers every address, found by its exact name. */
+  /** Returns the built-in list that covers every address, found by its exact name. */
   getDefaultIpList(options?: RequestOptions): Promise<IpList>
-  /** Gives the built-in All Services, found by its exact name. */
+  /** Returns the built-in All Services, found by its exact name. */
   getDefaultService(options?: RequestOptions): Promise<Service>
-  /** Makes a pairing key of a profile and gives it as a string, which the PCE does not show again. */
+  /** Creates a pairing key for a profile and returns it as a string, which the PCE does not show again. */
   generatePairingKey(pairingProfileHref: ReferenceLike, options?: RequestOptions): Promise<string>
 }
 
@@ -33,7 +33,7 @@ export function createDefaultsOperations(
       return list
     },
     async getDefaultService(options = {}) {
-      // Services may share a name, so that a user's own "All Services" is told apart by what it covers.
+      // Services may share a name, so that a user's own "All Services" is distinguished by what it covers.
       const params = { ...options.params, name: ALL_SERVICES_NAME }
       const found = await services.getAll('active', null, { ...options, params })
       const service = found.find((candidate) => candidate.name === ALL_SERVICES_NAME && coversEverything(candidate))

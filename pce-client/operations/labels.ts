@@ -22,22 +22,22 @@ export interface LabelMappingOperations {
    * Deletes rules. More than 1,000 are taken in several requests; where a later one fails, the error's `completed` has the rules
    * of those before it.
    *
-   * @throws {PceError} `invalid_href` for what is no rule here, `invalid_argument` for no rule at all.
+   * @throws {PceError} `invalid_href` for anything that is not a rule here, `invalid_argument` for no rule at all.
    */
   bulkDeleteLabelMappingRules(hrefs: readonly ReferenceLike[], options?: RequestOptions): Promise<void>
-  /** Changes rules, each an object with its href and the fields to change; gives results where the PCE answers some. */
+  /** Changes rules, each an object with its href and the fields to change; returns the PCE's results, if any. */
   bulkUpdateLabelMappingRules(
     rules: readonly (Reference & { [field: string]: unknown })[],
     options?: RequestOptions,
   ): Promise<BulkResultItem[]>
   /**
-   * Starts a job that finds the labels which the rules give, and assigns them if `assign_labels` is true. Without `workloads`
-   * or `rules` it runs for all of them.
+   * Starts a job that finds the labels the rules assign, and assigns them if `assign_labels` is true. Without `workloads` or
+   * `rules` it runs for all of them.
    *
    * @throws {PceError} `invalid_argument` for an empty list, which would mean all.
    */
   runLabelMappingRules(data: LabelMappingRunRequest, options?: RequestOptions): Promise<LabelMappingRun>
-  /** Tells how far such a job is. */
+  /** Reports the progress of such a job. */
   getLabelMappingJob(jobUuid: string, options?: RequestOptions): Promise<LabelMappingRun>
   /** Assigns the labels that a finished job has found. `data` is what the PCE may want to know; its schema is empty. */
   assignLabelMappingLabels(jobUuid: string, data?: object, options?: RequestOptions): Promise<void>
@@ -92,7 +92,7 @@ export function createLabelMappingOperations(calls: Calls): LabelMappingOperatio
   }
 }
 
-/** How label groups contain each other (S9, P13). Answers are of the policy version in the href. */
+/** How label groups contain each other (S9, P13). Answers are for the policy version in the href. */
 export interface LabelGroupOperations {
   /** Lists the labels of a group and of every group inside it. */
   getLabelGroupAllLabels(lgHref: ReferenceLike, options?: RequestOptions): Promise<LabelRef[]>

@@ -7,8 +7,8 @@ import { saidBy, type Calls } from './create-calls.js'
 /** The instructions that a network device needs to enforce policy (S9, P55). */
 export interface NetworkDeviceOperations {
   /**
-   * Starts making the instructions of a device; once they are made, the device has `enforcement_instructions_data_href`. Gives
-   * what the PCE says, `{}` where it says nothing.
+   * Starts building the instructions for a device; once they are ready, the device has `enforcement_instructions_data_href`.
+   * Returns what the PCE says, `{}` where it says nothing.
    */
   requestEnforcementInstructions(deviceHref: ReferenceLike, options?: RequestOptions): Promise<Record<string, unknown>>
   /** Tells the PCE that instructions have been applied to a device. */
@@ -18,9 +18,9 @@ export interface NetworkDeviceOperations {
     options?: RequestOptions,
   ): Promise<void>
   /**
-   * Starts making the instructions of several devices, or of all of them with `all_devices: true`.
+   * Starts building the instructions for several devices, or for all of them with `all_devices: true`.
    *
-   * @throws {PceError} `invalid_href` for what is no device here, `invalid_argument` for data that names none.
+   * @throws {PceError} `invalid_href` for anything that is not a device here, `invalid_argument` for data that names none.
    */
   multiEnforcementInstructionsRequest(data: EnforcementTargets, options?: RequestOptions): Promise<void>
   /** Tells the PCE that instructions have been applied to several devices, or to all of them. Throws as the request does. */

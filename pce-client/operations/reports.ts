@@ -7,8 +7,8 @@ import { createDownload, segment, type Calls, type DownloadOptions } from './cre
 /** Files of reports (S9, P60). */
 export interface ReportOperations {
   /**
-   * Downloads the file of a finished report: PDF, CSV or JSON, as its template says. However large: it streams, into memory, or
-   * piece by piece into `options.sink`, and then answers how many bytes there were. 404 while the report is not ready.
+   * Downloads the file of a finished report: PDF, CSV or JSON, depending on its template. However large: it streams, into memory,
+   * or piece by piece into `options.sink`, and then answers how many bytes there were. 404 while the report is not ready.
    */
   downloadReport(reportHref: ReferenceLike, options: DownloadOptions): Promise<{ bytes: number }>
   downloadReport(reportHref: ReferenceLike, options?: RequestOptions): Promise<Uint8Array>
@@ -25,7 +25,7 @@ export function createReportOperations(calls: Calls): ReportOperations {
 
 /** Container clusters beyond their own objects (S9, P13). */
 export interface ContainerOperations {
-  /** Lists what stands behind the services of a container cluster. */
+  /** Lists the backends of a container cluster's services. */
   getContainerServiceBackends(clusterHref: ReferenceLike, options?: RequestOptions): Promise<ServiceBackend[]>
 }
 
@@ -40,13 +40,13 @@ export function createContainerOperations(calls: Calls): ContainerOperations {
 
 /** What the PCE has found out about exposure (S9, P13). */
 export interface RiskOperations {
-  /** Tells how exposed the organisation is to ransomware; `ransomware` is null until the PCE has computed it. */
+  /** Reports how exposed the organisation is to ransomware; `ransomware` is null until the PCE has computed it. */
   getRiskSummary(options?: RequestOptions): Promise<RiskSummary>
-  /** Counts the detected core services of each type; a list, as the PCE answers it. */
+  /** Counts the detected core services of each type; a list, as the PCE returns it. */
   getDetectedCoreServicesSummary(options?: RequestOptions): Promise<CoreServicesSummary[]>
-  /** Tells how exposed each application group is; a list, as the PCE answers it. */
+  /** Reports how exposed each application group is; a list, as the PCE returns it. */
   getAppGroupRiskSummary(options?: RequestOptions): Promise<AppGroupRisk[]>
-  /** Tells what makes an application group a risk. */
+  /** Explains what makes an application group a risk. */
   getAppGroupRiskDetails(appGroupId: string, options?: RequestOptions): Promise<RiskDetails>
 }
 

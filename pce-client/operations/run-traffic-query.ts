@@ -190,8 +190,8 @@ const LONGEST_LOOKUP_MS = 60_000
 
 /**
  * Has the PCE work out for a finished query what the draft policy would decide (P11); its next download has that in its rows.
- * Answers null when it is done, else why it cannot be: a release without it, rights that do not suffice, a lookup that fails or
- * does not end. The rows are there all the same, so only an end of the run itself is thrown.
+ * Returns null when it is done, otherwise why it cannot be: a release without it, rights that do not suffice, a lookup that fails
+ * or does not end. The rows are there anyway, so only an end of the run itself is thrown.
  */
 export async function addDraftDecisions(
   http: Http,

@@ -5,14 +5,14 @@ import { below, type Calls } from './create-calls.js'
 
 /** Questions about the PCE itself; their paths have no organisation (P3). */
 export interface StatusOperations {
-  /** Tells which release the PCE runs. */
+  /** Returns the release the PCE runs. */
   getProductVersion(options?: RequestOptions): Promise<ProductVersion>
   /**
-   * Tells whether the PCE can work: false for 404, as a node says it of itself, and for 502, as a load balancer says it of all
-   * of them once the retries are over. Anything else is an error, since it decides nothing.
+   * Whether the PCE is available: false for a node's own 404, and for a load balancer's 502 once the retries are used up.
+   * Anything else is an error, since it decides nothing.
    */
   getNodeAvailable(options?: RequestOptions): Promise<NodeAvailability>
-  /** Tells whether this PCE leads its supercluster: false for 404, which is how a member says it. */
+  /** Whether this PCE leads its supercluster: false for 404, which is a member's answer. */
   getSuperclusterLeader(options?: RequestOptions): Promise<SuperclusterLeader>
 }
 

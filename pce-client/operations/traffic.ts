@@ -20,8 +20,8 @@ const CLEAN_UP_MS = 5000
 /** The asynchronous traffic query (S9, P11) from submission to its last row. */
 export interface TrafficOperations {
   /**
-   * Gives the flows of a query: submits it, polls it until it is done, and downloads its rows. Without `max_results` it asks for
-   * all that the PCE gives, 200,000.
+   * Returns the flows of a query: submits it, polls it until it is done, and downloads its rows. Without `max_results` it asks
+   * for all that the PCE gives, 200,000.
    *
    * @throws {PceApiError} `traffic_query_failed` when the PCE reports that the query failed.
    * @throws {PceError} `traffic_query_timeout` when it is not done within `options.deadlineSeconds` (600).
@@ -31,7 +31,7 @@ export interface TrafficOperations {
     trafficQuery: TrafficQuery,
     options?: Omit<StreamTrafficOptions, 'onFlows'>,
   ): Promise<TrafficFlow[]>
-  /** Runs the same query and hands its rows over as they arrive, so that no second copy of the result exists. */
+  /** Runs the same query and delivers its rows as they arrive, so that no second copy of the result exists. */
   streamTrafficFlows(
     queryName: string,
     trafficQuery: TrafficQuery,
@@ -120,7 +120,7 @@ async function deleteQuery(http: Http, href: string, { requestId, headers }: Str
 /** The queries that the PCE keeps, and the old synchronous one (S9, P11, P25). */
 export interface TrafficQueryOperations {
   /**
-   * Gives the flows of a query in one answer, at most 100,000 of them. A query that takes long times out at the PCE. An answer
+   * Returns the flows of a query in one answer, at most 100,000 of them. A query that takes long times out at the PCE. An answer
    * too large to be held as text (32 MiB) is asked for again as `getTrafficFlowsAsync` does it, which streams.
    *
    * @deprecated since v1.0.0 of the specification: `getTrafficFlowsAsync` has no such limits.
@@ -138,12 +138,12 @@ export interface TrafficQueryOperations {
   downloadAsyncQuery(uuid: string, options: DownloadOptions): Promise<{ bytes: number }>
   downloadAsyncQuery(uuid: string, options?: RequestOptions): Promise<Uint8Array>
   /**
-   * Starts to look up the rules that concern the flows of a finished query. The PCE answers at once and works on: when `rules` of
-   * the query (`getAsyncQueries`) has become `completed`, another download has `rules` and `draft_policy_decision` in its flows.
-   * `options.params` may have `label_based_rules`, `offset` and `limit`.
+   * Starts to look up the rules that apply to the flows of a finished query. The PCE answers at once and works on: when `rules`
+   * of the query (`getAsyncQueries`) has become `completed`, another download has `rules` and `draft_policy_decision` in its
+   * flows. `options.params` may have `label_based_rules`, `offset` and `limit`.
    */
   updateAsyncQueryRules(uuid: string, data?: object, options?: RequestOptions): Promise<void>
-  /** Tells how many days of traffic the PCE keeps, and how much room they take. */
+  /** Reports how many days of traffic the PCE keeps, and how much space they take. */
   getTrafficFlowDbMetrics(options?: RequestOptions): Promise<TrafficDatabaseMetrics>
 }
 

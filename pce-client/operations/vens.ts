@@ -26,13 +26,14 @@ const RECOVERY_SECONDS = 86_400
 
 /**
  * Actions on VENs (S9, P32). Each gives the errors, an empty list when all went well: the PCE answers 200 though it did not do it
- * to some. More VENs than one request may name are taken in several; where a later one fails, the error's `completed` has the VENs
- * of those before it.
+ * to some. More VENs than one request may name are taken in several; where a later one fails, the error's `completed` has the
+ * VENs of those before it.
  *
- * Each throws PceError before any request: `invalid_href` for what is no VEN here, `invalid_argument` for no VEN at all.
+ * Each throws PceError before any request: `invalid_href` for anything that is not a VEN here, `invalid_argument` for no VEN at
+ * all.
  */
 export interface VenOperations {
-  /** Unpairs VENs, which frees their workloads of policy; `firewallRestore` says what their firewalls do then. */
+  /** Unpairs VENs, which removes policy from their workloads; `firewallRestore` says what happens to their firewalls. */
   unpairVens(
     venHrefs: readonly ReferenceLike[],
     firewallRestore?: FirewallRestore,
@@ -44,10 +45,10 @@ export interface VenOperations {
    * @throws {PceIntegerError} for a time-out outside 900..15552000.
    */
   upgradeVens(venHrefs: readonly ReferenceLike[], release: string, options?: RequestOptions): Promise<ActionError[]>
-  /** Makes VENs do something: `restart` is the action there is. One request for each VEN, because the PCE takes one at a time. */
+  /** Sends VENs an action; the only one is `restart`. One request for each VEN, because the PCE takes one at a time. */
   venRemoteAction(venHrefs: readonly ReferenceLike[], action: string, options?: RequestOptions): Promise<ActionError[]>
   /**
-   * Lets VENs that have lost their credentials authenticate anew, for a day. `options.json` may have
+   * Lets VENs that have lost their credentials authenticate again, for a day. `options.json` may have
    * `recovery_duration_seconds`, or `recovery_enabled: false` to end it.
    *
    * @throws {PceIntegerError} for a duration outside 3600..2592000.
@@ -110,11 +111,11 @@ function checkSeconds({ json }: RequestOptions = {}, name: string, least: number
 export interface VenReleaseOperations {
   /** Lists the releases of VEN software. */
   getVenSoftwareReleases(options?: RequestOptions): Promise<VenRelease[]>
-  /** Gives one release. */
+  /** Returns one release. */
   getVenSoftwareRelease(release: string, options?: RequestOptions): Promise<VenRelease>
   /** Deletes a release. */
   deleteVenSoftwareRelease(release: string, options?: RequestOptions): Promise<void>
-  /** Makes a release the one that new VENs get. */
+  /** Makes a release the default for new VENs. */
   setDefaultVenRelease(release: string, options?: RequestOptions): Promise<void>
   /** Lists the packages of a release, one for each operating system. */
   getVenReleaseImages(release: string, options?: RequestOptions): Promise<VenImage[]>

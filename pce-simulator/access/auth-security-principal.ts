@@ -36,7 +36,7 @@ const UPDATE = new Shape(
 
 const SEGMENT = 'auth_security_principals'
 
-/** Whoever permissions are given to; users are known to them by their user names (P12, P28). */
+/** The holders of permissions; users are identified by their user names (P12, P28). */
 export const authSecurityPrincipal: PlainKind = {
   segment: SEGMENT,
   noun: 'auth_security_principal',

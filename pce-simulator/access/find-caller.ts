@@ -27,7 +27,7 @@ export function findCaller(world: World, credentials: string, address: string): 
   return admitted(world, owner, 'api_keys', address)
 }
 
-/** A user's restriction is that of the principal of the same name; an account bears its own. */
+/** A user's restriction is that of the principal of the same name; an account has its own. */
 function admitted(
   world: World,
   owner: PceObject,

@@ -74,7 +74,7 @@ export const ldapConfigRoutes: Route[] = [
         event: 'ldap_config.verify_connection',
         handle: ({ world, path, fault }) => {
           if (!world.store('ldap_configs').get(path.replace(/\/verify_connection$/, ''))) throw notFound()
-          // No directory is ever asked: whoever needs one that does not answer says so.
+          // No directory is ever contacted: a test that needs a failing one configures it.
           if (fault?.kind === 'job-failed') {
             const { token, message } = UNCERTAIN.ldapConnectionFailure
             throw notAcceptable(token, typeof fault.body === 'string' ? fault.body : message)

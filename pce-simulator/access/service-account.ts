@@ -37,7 +37,7 @@ const UPDATE = new Shape(
 
 const SEGMENT = 'service_accounts'
 
-/** What it may do are permissions like anybody's, given to a principal of the account's own id (P28). */
+/** What it may do are permissions like anyone's, given to a principal of the account's own id (P28). */
 export const serviceAccount: PlainKind = {
   segment: SEGMENT,
   noun: 'service_account',
@@ -132,7 +132,7 @@ function addPermission(
   world.store('permissions').set({ href, ...fields, auth_security_principal: principal })
 }
 
-/** Its principal bears the account's name. */
+/** Its principal has the account's name. */
 function nameOf(world: World, account: string, name: string): void {
   const href = principalOfAccount(world, account)
   const store = world.store('auth_security_principals')

@@ -23,9 +23,9 @@ const STATES: readonly Conversation['state'][] = [
 ]
 
 /**
- * Draws conversations until they make exactly `rows` rows of an unrestricted query: first one from every relation, in
- * order, then by weight. Many connections between managed hosts are reported by both, which makes two rows. Some
- * conversations ended and began anew, which makes none.
+ * Draws conversations until they make exactly `rows` rows of an unrestricted query: first one from every relation, in order, then
+ * by weight. Many connections between managed hosts are reported by both, which makes two rows. Some conversations ended and
+ * started again, which makes none.
  *
  * At least one relation has to be inexhaustible. Throws RangeError when all are used up first.
  */

@@ -17,7 +17,7 @@ export function indexHosts(slots: readonly Slot[]): HostsOf {
 
 const stackOf = ({ stack }: Application): Stack => STACKS[stack]
 
-/** The tier of an application that bears a role. Throws RangeError when it has none. */
+/** The tier of an application that has a role. Throws RangeError when it has none. */
 function tierOf(application: Application, role: string): Tier {
   const tier = stackOf(application).tiers.find((candidate) => candidate.role === role)
   if (tier === undefined) throw new RangeError(`${application.name} has no ${role} tier`)

@@ -25,7 +25,7 @@ export function shareOut(workloads: number): { laptops: number; appliances: numb
   return { laptops: share(0.12), appliances: share(0.06), strays: share(0.04) }
 }
 
-/** Laptops bear role and place but no application; appliances have no VEN; strays bear one label or none. */
+/** Laptops have role and place but no application; appliances have no VEN; strays have one label or none. */
 export function placeOtherHosts(
   random: Random,
   labels: LabelBook,

@@ -8,7 +8,7 @@ export interface Participant {
   endpoint: Endpoint
   /** Runs a VEN, so it reports. */
   managed: boolean
-  /** The person whose name the end's processes bear; otherwise the process's own user. */
+  /** The person whose name the end's processes have; otherwise the process's own user. */
   user: string | null
 }
 

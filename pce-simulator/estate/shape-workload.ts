@@ -148,7 +148,7 @@ export function shapeManaged(random: Random, facts: ManagedFacts): Workload {
   }
 }
 
-/** A workload that somebody entered by hand: no VEN, nothing enforced. */
+/** A workload that someone entered by hand: no VEN, nothing enforced. */
 export function shapeUnmanaged(
   random: Random,
   facts: { orgId: number; name: string; ip: string; osId: string | null; labels: readonly Label[] },

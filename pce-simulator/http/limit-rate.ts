@@ -4,7 +4,7 @@ import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 import type { RateLimits } from '../options.js'
 
-/** The documented values (P48), for whoever wants a PCE that is as strict as it may be. */
+/** The documented values (P48), for a PCE that is as strict as documented. */
 export const DOCUMENTED_LIMITS: Required<RateLimits> = {
   requestsPerMinute: 500,
   unpairsPerMinute: 10,
@@ -18,7 +18,7 @@ const MINUTE = 60_000
 /** A place that is taken frees itself when its request ends, which nobody can foretell. */
 const SHORTLY_MS = 1000
 
-/** Answers the milliseconds to wait when there is no room, else 0 and the request counts. */
+/** Returns the milliseconds to wait when there is no room, else 0 and the request counts. */
 type Limit = (request: FastifyRequest, reply: FastifyReply) => number
 
 interface Rule {

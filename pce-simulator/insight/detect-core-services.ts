@@ -4,7 +4,7 @@ import { orgPath, type World } from '../world.js'
 import { coreServiceTypes, type CoreServiceType } from './core-service-type.js'
 import type { PortRange } from './data/core-services.js'
 
-/** Whoever serves fewer hosts than this is no core of anything. */
+/** A host that serves fewer hosts than this is not a core service. */
 const FEWEST_CLIENTS = 5
 const DAY_MS = 86_400_000
 

@@ -2,7 +2,7 @@ import type { PceObject } from '../../schemas/pce/reference.js'
 import { UNCERTAIN } from '../uncertain.js'
 import { orgPath, type World } from '../world.js'
 
-/** Workloads that bear the same labels of the keys that make an application. */
+/** Workloads that have the same labels of the keys that make an application. */
 export interface AppGroup {
   href: string
   labels: { href: string; key: string; value: string }[]

@@ -65,7 +65,7 @@ export function mapLabels(
   })
 }
 
-/** Gives the workloads that are still there what a run found for them, in place of the labels of the same keys. */
+/** Gives the workloads that still exist the labels a run found for them, in place of the labels of the same keys. */
 export function assignLabels(world: World, results: readonly MappedWorkload[]): Change[] {
   const changes: Change[] = []
   for (const { href, labels_to_assign } of results) {

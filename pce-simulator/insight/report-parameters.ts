@@ -37,7 +37,7 @@ export interface Parameters {
   max_results?: number
 }
 
-/** 406 for what is no full timestamp, and for a label, rule set or selector that does not exist (P28). */
+/** 406 for anything that is not a full timestamp, and for a label, rule set or selector that does not exist (P28). */
 export function checkParameters(world: World, parameters: Parameters): void {
   const { app_groups = [], rule_sets = [], filters } = parameters
   readWindow(world, parameters)

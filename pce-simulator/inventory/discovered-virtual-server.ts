@@ -48,7 +48,7 @@ export const discoveredVirtualServer: PlainKind = {
   },
 }
 
-/** The virtual server that somebody made of it, as its draft is. */
+/** The virtual server that someone made of it, as its draft is. */
 export function virtualServerOf(world: World, { href }: PceObject): VersionedObject | undefined {
   const entry = world.policy.entries('virtual_servers').find(({ draft }) => {
     return (draft.discovered_virtual_server as PceObject | null)?.href === href

@@ -30,7 +30,7 @@ const SEVERAL = {
 const REQUEST_SEVERAL = new Shape('network_devices_multi_enforcement_instructions_request_post', Type.Object(SEVERAL))
 const APPLIED_SEVERAL = new Shape('network_devices_multi_enforcement_instructions_applied_post', Type.Object(SEVERAL))
 
-/** What a device must be told to enforce, fetched and confirmed by whoever carries it there (P55). */
+/** What a device must be told to enforce, fetched and confirmed by whoever applies it (P55). */
 export const enforcementInstructionRoutes: Route[] = [
   route('multi_enforcement_instructions_request', (call) => {
     const devices = chooseDevices(call.world, REQUEST_SEVERAL.read(call.body))

@@ -72,7 +72,7 @@ export const networkDevice: PlainKind = {
   },
 }
 
-/** Whoever reads a device moves on the work on its instructions. */
+/** Reading a device advances the work on its instructions. */
 export const networkDeviceRoutes: Route[] = plainRoutes(networkDevice).map((route) => {
   const { GET } = route.verbs
   if (!GET || !route.path.endsWith('/:id')) return route

@@ -56,7 +56,7 @@ interface Device {
   status: { status: string }
 }
 
-/** A server load balancer; whoever made it does not read its password again (P23). */
+/** A server load balancer; its password can never be read back (P23). */
 export const slb: PlainKind = {
   segment: 'slbs',
   noun: 'slb',

@@ -19,8 +19,8 @@ export interface Collection {
 }
 
 /**
- * A collection GET: filtered, cut without a word at max_results (default 500), with X-Total-Count; or, with `Prefer:
- * respond-async`, 202 and a job that yields all of it (P8, P10).
+ * A collection GET: filtered, cut silently at max_results (default 500), with X-Total-Count; or, with `Prefer: respond-async`,
+ * 202 and a job that yields all of it (P8, P10).
  */
 export function answerCollection(call: Call, collection: Collection): Answer {
   const {

@@ -74,7 +74,7 @@ function allReferencesOf(body: VersionedObject): ReadonlySet<string> {
   return known
 }
 
-/** The labels that any of these objects bears. Lists of live objects are not changed in place either. */
+/** The labels that any of these objects has. Lists of live objects are not changed in place either. */
 const labelsInUse = new WeakMap<readonly PceObject[], ReadonlySet<string>>()
 
 export function labelsBorneBy(objects: readonly PceObject[]): ReadonlySet<string> {

@@ -24,10 +24,10 @@ interface Import {
 }
 
 /**
- * Changes of workloads that exist, from a table with a header: `href` or `hostname` says which, `label:<key>` columns give labels,
- * others are fields of a PUT. An empty cell changes nothing, one that holds `delete_token` takes away what is there. A JSON array
- * of workloads is taken as well, for one client sends it (P54): changes where there is an `href`, else new ones. Every row has its
- * own result.
+ * Changes of workloads that exist, from a table with a header: `href` or `hostname` says which, `label:<key>` columns give
+ * labels, others are fields of a PUT. An empty cell changes nothing, one that holds `delete_token` takes away what is there. A
+ * JSON array of workloads is taken as well, for one client sends it (P54): changes where there is an `href`, otherwise new ones.
+ * Every row has its own result.
  */
 export const workloadImportRoute: Route = {
   path: '/orgs/:org/workloads/bulk_import',

@@ -12,7 +12,7 @@ export interface Offer {
 
 /**
  * The virtual services that one side of a rule names, by their href or, where `resolve_labels_as` says so, by their labels. A
- * scope narrows them by the labels they bear themselves, not by those of the workloads behind them.
+ * scope narrows them by the labels they have themselves, not by those of the workloads behind them.
  */
 export function findVirtualServices(
   view: Pick<PolicyView, 'virtualServices'>,

@@ -5,7 +5,7 @@ import type { EndFacts } from './match-actors.js'
 import type { Address } from './match-addresses.js'
 import type { ServiceFacts } from './match-services.js'
 
-/** An end of a connection that somebody asks about. */
+/** An end of a connection that someone asks about. */
 export interface AskedEnd {
   workload: string | null
   labels: ReadonlySet<string>

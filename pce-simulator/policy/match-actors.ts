@@ -16,7 +16,7 @@ export interface LabelLookup {
   members(labelGroupHref: string): readonly string[]
 }
 
-/** How a rule names an end. As a workload, the rule is written to it; as an address, it only stands in somebody else's rule. */
+/** How a rule names an end. As a workload, the rule is written to it; as an address, it only stands in someone else's rule. */
 export interface ActorTest {
   asWorkload(facts: EndFacts): boolean
   asAddress(facts: EndFacts): boolean

@@ -45,7 +45,7 @@ export function compileIpList(list: IpList): (address: Address | null, fqdn: str
   }
 }
 
-/** `*` stands for any run of characters; names compare without regard to case. */
+/** `*` stands for any run of characters; names compare regardless of case. */
 export function compileFqdn(pattern: string): (fqdn: string) => boolean {
   const source = pattern
     .split('*')

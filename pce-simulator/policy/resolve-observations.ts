@@ -72,8 +72,8 @@ function createNumbering(): (text: string) => number {
 }
 
 /**
- * Turns the ends of conversations into what the PCE knows about them now: a workload that was deleted is an address again,
- * and an address that somebody has since registered as a workload's interface is that workload.
+ * Turns the ends of conversations into what the PCE knows about them now: a workload that was deleted is an address again, and an
+ * address that someone has since registered as a workload's interface is that workload.
  */
 function createEndResolver(workloads: ReadonlyMap<string, Workload>): (endpoint: Endpoint) => End {
   const byAddress = new Map<string, Workload>()

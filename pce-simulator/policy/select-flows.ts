@@ -82,8 +82,8 @@ function createSelectorCompiler(policy: Pick<PolicyView, 'ipLists' | 'labelGroup
 }
 
 /**
- * The fields of one service filter AND together. Processes match by substring of the full path without regard to case
- * (PCE behaviour), Windows services by name; a port without protocol is a port of any protocol.
+ * The fields of one service filter AND together. Processes match by substring of the full path regardless of case (PCE
+ * behaviour), Windows services by name; a port without protocol is a port of any protocol.
  */
 function compileService(filter: TrafficServiceFilter): (service: Conversation['service']) => boolean {
   const { port, to_port, proto, process_name, windows_service_name } = filter

@@ -15,7 +15,7 @@ const TASKS = [
   { hoursAgo: 23, event_type: 'system_task.agent_offline_check', status: 'success', severity: 'info' },
 ]
 
-/** Events of the whole PCE: no organisation in their path, else as the others (P9, P12). */
+/** Events of the whole PCE: no organisation in their path, otherwise as the others (P9, P12). */
 export const systemEventRoutes: Route[] = [
   readRoute('/system_events', (call) =>
     answerCollection(call, {

@@ -2,11 +2,11 @@ import type { Fault } from '../http/inject-faults.js'
 import { Refusal, notFound } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'
 
-/** Asynchronous work of any sort, moved on by whoever reads it. */
+/** Asynchronous work of any kind, advanced by each read. */
 export interface Progress {
   stage: 'waiting' | 'working' | 'done' | 'failed'
   polls: number
-  /** How it will end; `stuck` never does, and what `expired` yields is gone before anybody comes for it. */
+  /** How it will end; `stuck` never does, and what `expired` yields is gone before anyone comes for it. */
   fate: 'done' | 'failed' | 'stuck' | 'expired'
   /** What a failure says. */
   message: string
@@ -31,7 +31,7 @@ export function advance(progress: Progress, pollsUntilDone: number): Progress {
   return { ...progress, polls, stage: polls > 1 || pollsUntilDone === 2 ? 'working' : 'waiting' }
 }
 
-/** Waiting or at work: whoever reads is told when to come again. */
+/** Waiting or running: the reader is told when to come back. */
 export function isPending({ stage }: Progress): boolean {
   return stage === 'waiting' || stage === 'working'
 }

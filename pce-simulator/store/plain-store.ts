@@ -8,7 +8,7 @@ export class PlainStore {
   readonly #objects = new Map<string, PceObject>()
   #live: PceObject[] | null = null
   #places = new Map<string, number>()
-  /** Whoever was given the list keeps it as it was. */
+  /** Lists already handed out stay as they were. */
   #lent = false
 
   get(href: string): PceObject | undefined {

@@ -53,7 +53,7 @@ export class PolicyStore {
     entry.updateType ??= 'update'
   }
 
-  /** Gone at once when it was never provisioned, else marked. A second deletion changes nothing. */
+  /** Gone at once when it was never provisioned, otherwise marked. A second deletion changes nothing. */
   remove(entry: Entry, stamp: Partial<VersionedObject>): void {
     if (entry.active === null) this.#drop(entry)
     else if (entry.updateType !== 'delete') {

@@ -13,7 +13,7 @@ export const ALL_ROWS: RuleWindow = { offset: 0, limit: Infinity }
 export interface TrafficQuery {
   readonly href: string
   readonly isCompleted: boolean
-  /** Waiting or at work: whoever polls is told when to come again. */
+  /** Waiting or running: the poller is told when to come back. */
   readonly isPending: boolean
   /** Throws while there is nothing to download, and when it has expired. */
   requireResult(): void

@@ -47,7 +47,7 @@ export function requireLabels(world: World, references: readonly { href: string 
   })
 }
 
-/** A pair that another object of the kind already bears is refused (P31). */
+/** A pair that another object of the kind already has is refused (P31). */
 export function requireFreeExternalData(
   others: Iterable<PceObject>,
   body: { external_data_set?: unknown; external_data_reference?: unknown },

@@ -54,8 +54,8 @@ export function pointsToAny(field: string): Filter {
 }
 
 /**
- * `labels=[["/orgs/1/labels/1","/orgs/1/labels/7"],["/orgs/1/labels/9"]]`: inner list AND, outer list OR; anything else, or a label
- * that does not exist, is 406 invalid_uri (P8). An object may bear several sets: a rule set one of each scope.
+ * `labels=[["/orgs/1/labels/1","/orgs/1/labels/7"],["/orgs/1/labels/9"]]`: inner list AND, outer list OR; anything else, or a
+ * label that does not exist, is 406 invalid_uri (P8). An object may have several sets: a rule set one of each scope.
  */
 export function byLabels(labelSetsOf: (object: PceObject) => readonly ReadonlySet<string>[]): Filter {
   return (value, world) => {
@@ -99,7 +99,7 @@ export const EXTERNAL_DATA_FILTERS: Filters = {
   external_data_reference: exact('external_data_reference'),
 }
 
-/** Milliseconds since the epoch, or null for what is no ISO 8601 timestamp with a zone. */
+/** Milliseconds since the epoch, or null for anything that is not an ISO 8601 timestamp with a zone. */
 export function readTime(value: string): number | null {
   const form = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/
   const time = form.test(value) ? Date.parse(value) : NaN

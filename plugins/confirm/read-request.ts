@@ -13,8 +13,8 @@ const SHAPES: Record<string, string> = {
 }
 
 /**
- * The body of POST /confirm. Throws ToolError `bad_request` for what is no JSON, and `invalid_argument {problems}` for anything but
- * the two fields, and `challenge` where one was given.
+ * The body of POST /confirm. Throws ToolError `bad_request` for anything that is not JSON, and `invalid_argument {problems}` for
+ * anything but the two fields, and `challenge` where one was given.
  */
 export function readRequest(body: Buffer): ConfirmRequest {
   const value = parse(body)

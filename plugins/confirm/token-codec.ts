@@ -7,7 +7,7 @@ import type { ConfirmConfig } from '../../schemas/config.js'
 /** Says that a JWT is a confirm token and nothing else (RFC 8725, 3.11). */
 const TYPE = 'confirm+jwt'
 const VERSION = 1
-/** Issuers and subjects are bounded, so a longer text is no token of ours. */
+/** Issuers and subjects are bounded, so a longer text is not one of our tokens. */
 const LONGEST = 8192
 
 const Claims = Type.Object(
@@ -25,7 +25,7 @@ const Claims = Type.Object(
     /** Whole seconds since the epoch. */
     iat: Type.Integer(),
     exp: Type.Integer(),
-    /** The digest of what was shown, where somebody was asked. */
+    /** The digest of what was shown, if anything was. */
     set: Type.Optional(Type.String({ minLength: 1 })),
   },
   { additionalProperties: false },
@@ -38,7 +38,7 @@ interface TokenCodec {
   verify(token: string): ConfirmClaims | null
 }
 
-/** Confirm tokens as compact JWTs, HS256. Says nothing about time: an expired token is one all the same. */
+/** Confirm tokens as compact JWTs, HS256. Does not judge time: an expired token still decodes. */
 export function createTokenCodec(keys: readonly [TokenKey, ...TokenKey[]]): TokenCodec {
   const [{ kid, secret }] = keys
   const sign = createSigner({ algorithm: 'HS256', key: secret, kid, header: { alg: 'HS256', typ: TYPE } })

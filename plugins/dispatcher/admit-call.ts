@@ -61,7 +61,7 @@ export async function admitCall(
   }
 }
 
-/** The refusal of a name that is no tool's, with the nearest one that is. */
+/** The refusal of an unknown tool name, with the nearest known one. */
 export function refuseUnknown(name: string, known: readonly string[]): RefusedCall {
   const shown = name.slice(0, 128)
   const nearest = known.length === 0 ? undefined : levenshtein.closest(shown, known)
@@ -81,7 +81,7 @@ interface GateSubject {
 export interface ValidSubject extends GateSubject {
   /** With the schema's defaults filled in. */
   args: Record<string, unknown>
-  /** For what a gate has to look up; aborted as soon as the client is gone. */
+  /** For what a gate has to look up; aborted as soon as the client has gone. */
   context: ToolContext
   /** Hands on to the handler what was approved (`ToolContext.approved`). */
   approve(approval: Approval): void

@@ -83,9 +83,9 @@ async function askFor(
 }
 
 /**
- * What the call would do, and what a token for it is to be bound to. The binding is read first: whatever changes while the rest is
- * looked up makes the token stale instead of slipping in unseen. Where the look fails nothing is bound, since nobody can be shown
- * anything, and the answer says why; the hash stands beside it all the same. Throws only when the client is gone.
+ * What the call would do, and what a token for it is bound to. The binding is read first, so that anything that changes during
+ * the preview makes the token stale instead of slipping in unseen. If the preview fails nothing is bound, since nothing can be
+ * shown, and the answer says why; it still carries the hash. Throws only when the client has gone.
  */
 async function look(subject: ValidSubject): Promise<{ boundTo: string | null; shown: ErrorDetails }> {
   const { tool, args, context } = subject

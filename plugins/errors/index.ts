@@ -6,7 +6,7 @@ import { convertHttp } from './convert.js'
 import { renderHttpError } from './render-errors.js'
 import { ERROR_TABLE } from './table.js'
 
-/** Answers an error in the plain HTTP shape and logs it under its request id, with its cause only where we did not expect it. */
+/** Sends an error in the plain HTTP shape and logs it under its request id, with its cause only if it was unexpected. */
 export function answerHttpError(thrown: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const error = convertHttp(thrown)
   const { status, retryAfter, body } = renderHttpError(error, request.id)
@@ -33,7 +33,7 @@ const CODES: Record<string, ErrorCode> = {
  * The whole HTTP answer to bytes that never became a request: Node's parser gave up (RFC 9110: 400, 408 or 431), so no hook runs
  * and headers must be written by hand. The connection closes after it.
  *
- * @param headers what every answer of the service carries.
+ * @param headers what every answer of the server carries.
  */
 export function answerClientError(
   parserCode: string | undefined,

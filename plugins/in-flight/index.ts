@@ -5,11 +5,11 @@ import fp from 'fastify-plugin'
 import { ToolError } from '../../schemas/errors.js'
 
 export interface InFlightOptions {
-  /** Requests this scope works on at a time; 0 for no bound. */
+  /** Requests that these routes work on at a time; 0 for no limit. */
   max: number
   /** Bounds each key on its own instead of all requests together, so that one caller cannot take every place. */
   keyOf?: (request: FastifyRequest) => string
-  /** Requests in flight by key, where several scopes share a bound. */
+  /** Requests in flight by key, where several registrations share a limit. */
   counts?: Map<string, number>
   /** When a request is counted: `preParsing` where a route itself finds out who it is from. Default onRequest. */
   hook?: 'onRequest' | 'preParsing'
@@ -23,9 +23,9 @@ declare module 'fastify' {
 }
 
 /**
- * Bounds the requests in flight in its scope: those whose answer is under way, and those whose client has left while their work goes
- * on. Beyond the bound the answer is a quick 503 with Retry-After, which costs less than a queue that grows until every caller has
- * timed out.
+ * Bounds the requests in flight on the routes beside it: those whose answer is under way, and those whose client has left while
+ * their work goes on. Beyond the bound the answer is a quick 503 with Retry-After, which costs less than a queue that grows until
+ * every caller has timed out.
  */
 export default fp<InFlightOptions>(
   (app, { max, keyOf = () => '', counts: inFlight = new Map<string, number>(), hook = 'onRequest' }, done) => {
@@ -92,8 +92,8 @@ export function holdPlaces(answer: Promise<unknown>): HeldPlaces {
 const waiting = new WeakMap<Socket, Set<() => void>>()
 
 /**
- * Resolves once the answer has been sent or cannot be any more. Of an answer that still waits its turn behind others (pipelining) Node.js
- * never says that it is over when the connection breaks; so the connection is asked as well.
+ * Resolves once the answer has been sent or cannot be any more. Of an answer that still waits its turn behind others (pipelining)
+ * Node.js never says that it is over when the connection breaks; so the connection is asked as well.
  */
 function whenOver({ socket }: IncomingMessage, response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
@@ -114,6 +114,6 @@ function watch(socket: Socket): Set<() => void> {
   return ends
 }
 
-/** Whether the client is gone. */
+/** Whether the client has gone. */
 const hasLeft = ({ socket }: IncomingMessage, response: ServerResponse): boolean =>
   response.destroyed || socket.destroyed

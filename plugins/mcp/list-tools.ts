@@ -91,7 +91,7 @@ const LENGTHS = ['minLength', 'maxLength', 'maxItems', 'pattern']
 
 /**
  * What a model needs to write arguments. How long a text or list may be is checked here and named in the error; in a list that is
- * read with every conversation such bounds, which hardly anybody meets, are a twentieth. So is a default of false.
+ * read with every conversation such bounds, which hardly anyone meets, are a twentieth. So is a default of false.
  */
 const withoutLengths = (schema: unknown): unknown =>
   without(schema, (keyword, value) => LENGTHS.includes(keyword) || (keyword === 'default' && value === false))

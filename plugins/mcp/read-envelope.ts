@@ -19,7 +19,8 @@ export interface Envelope {
  * Reads the JSON-RPC envelope of one HTTP body or one line of stdio. Batches belong to protocol version 2025-03-26 alone and are
  * taken whole or not at all: at most 100 messages, none of them `initialize`, requests and responses not mixed, no id twice.
  *
- * Throws RpcProblem: -32700 for what is no JSON in UTF-8, -32600 for what is no JSON-RPC 2.0 of MCP (ids are strings or integers).
+ * Throws RpcProblem: -32700 for anything that is not JSON in UTF-8, -32600 for anything that is not an MCP JSON-RPC 2.0 message
+ * (ids are strings or integers).
  */
 export function readEnvelope(bytes: Buffer, version: ProtocolVersion): Envelope {
   const body = parse(bytes)
@@ -110,9 +111,9 @@ function exceedsDepth(value: unknown, limit: number): boolean {
 }
 
 /**
- * Makes a request ready for the SDK's Server, which drops without an answer what does not fit its own schemas: params that are a
- * list, a `_meta` that is no object or a progress token that is neither string nor integer are answered here with -32602. Task
- * fields are left out, since this server declares no tasks and must then treat the request as an ordinary one.
+ * Prepares a request for the SDK's Server, which silently drops anything that does not match its own schemas: params that are a
+ * list, a `_meta` that is not an object or a progress token that is neither string nor integer are answered here with -32602.
+ * Task fields are left out, since this server declares no tasks and must then treat the request as an ordinary one.
  */
 export function prepareRequest(request: JSONRPCRequest): { request: JSONRPCRequest } | { answer: RpcErrorBody } {
   const params: unknown = request.params
@@ -219,5 +220,5 @@ export const BATCH_VERSION: ProtocolVersion = '2025-03-26'
 export const isSupported = (version: string): version is ProtocolVersion =>
   (SUPPORTED_VERSIONS as readonly string[]).includes(version)
 
-/** MCP lifecycle, version negotiation: the version asked for when we have it, else our newest. Never an error. */
+/** MCP lifecycle, version negotiation: the version asked for when we have it, otherwise our newest. Never an error. */
 export const negotiate = (asked: string): ProtocolVersion => (isSupported(asked) ? asked : LATEST_VERSION)

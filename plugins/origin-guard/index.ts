@@ -9,7 +9,7 @@ interface OriginGuardOptions {
   allowedHosts: readonly string[]
 }
 
-/** The Host and Origin guard of the scope it is registered in, before authorization and before the body is read. */
+/** The Host and Origin guard of the routes registered beside it, before authorization and before the body is read. */
 export default fp<OriginGuardOptions>(
   (app, options, done) => {
     const allowed = allowedHosts(options)

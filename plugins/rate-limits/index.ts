@@ -21,8 +21,9 @@ declare module 'fastify' {
 
 const MINUTE_MS = 60_000
 /**
- * Callers remembered per limit; the least recent are forgotten, so that made-up callers fill no memory. Who is forgotten begins anew:
- * that takes this many others within a minute, each with a token of their own or, before there is one, an address block of their own.
+ * Callers remembered per limit; the least recent are forgotten, so that made-up callers cannot fill the memory. A forgotten
+ * caller starts from zero: that takes this many others within a minute, each with their own token or, before authentication,
+ * their own address block.
  */
 const MOST_CALLERS = 10_000
 

@@ -32,8 +32,8 @@ export default fp<SecurityHeadersOptions>(
 )
 
 /**
- * Lets helmet choose the headers once, on an instance of its own: they are the same for every answer here, and making them anew
- * each time costs a fifth of the throughput.
+ * Lets helmet choose the headers once, on a separate instance: they are the same for every answer here, and building them each
+ * time costs a fifth of the throughput.
  */
 async function headersOf({ isPublicHttps }: SecurityHeadersOptions): Promise<OutgoingHttpHeaders> {
   const probe = fastify()

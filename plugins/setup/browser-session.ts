@@ -69,8 +69,8 @@ export function beginSession(identity: Identity, now: number): Person {
 }
 
 /**
- * The identity of a session that is neither over nor ended, nor of another issuer than the one people log in at now; else null. Rejects
- * when it cannot be determined whether it was ended.
+ * The identity of a session that is neither over nor ended, nor of another issuer than the one people log in at now; otherwise
+ * null. Rejects when it cannot be determined whether it was ended.
  */
 export async function readSession(
   person: Person | undefined,
@@ -93,7 +93,7 @@ export interface PendingLogin {
 
 /** A person may be asked for a password, a second factor and consent. */
 export const LOGIN_SECONDS = 10 * 60
-/** Somebody may open the page in several tabs; the cookie must stay small. */
+/** Someone may open the page in several tabs; the cookie must stay small. */
 const MOST_LOGINS = 3
 
 export function addLogin(pending: readonly PendingLogin[] | undefined, login: PendingLogin): PendingLogin[] {

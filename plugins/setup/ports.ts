@@ -22,7 +22,7 @@ export interface SetupOptions<Request, Reply> {
    * `keys_unavailable` or `rate_limited`.
    */
   authenticate: (request: Request, reply: Reply) => Promise<Identity>
-  /** Who an access token stands for. Rejects with ToolError `unauthorized {reason}` or `keys_unavailable`. */
+  /** The identity an access token stands for. Rejects with ToolError `unauthorized {reason}` or `keys_unavailable`. */
   verifyToken: (token: string, request: Request) => Promise<Identity>
   /** The value of WWW-Authenticate for a request without a token. */
   challenge: () => string
@@ -36,9 +36,9 @@ export interface SetupOptions<Request, Reply> {
    */
   limitPceTries?: (request: Request) => Promise<void>
   /**
-   * Asked once for every request of somebody who is known, and for every step of a login, which may cost the identity provider something:
-   * `request.setupVisit` is null there. What else a stranger may ask for is not limited by caller. Rejects with ToolError
-   * `rate_limited {retry_after}`.
+   * Asked once for every request of someone who is known, and for every step of a login, which may cost the identity provider
+   * something: `request.setupVisit` is null there. What else a stranger may ask for is not limited by caller. Rejects with
+   * ToolError `rate_limited {retry_after}`.
    */
   limitCaller: (request: Request) => Promise<void>
   /** Where logins that were used and sessions that were ended are remembered, for every process. */

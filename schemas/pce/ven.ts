@@ -160,7 +160,7 @@ export const PairingProfile = Type.Object({
 })
 export type PairingProfile = Read<typeof PairingProfile>
 
-/** Why an action on many objects was not done to some of them; the PCE answers 200 all the same (P32). */
+/** Why an action on many objects was not done to some of them; the PCE answers 200 anyway (P32). */
 export const ActionError = Type.Object({
   token: Type.String(),
   message: Type.String(),

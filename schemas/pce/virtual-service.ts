@@ -23,7 +23,7 @@ const ServiceAddress = Type.Union([
   Type.Object({ fqdn: Type.String(), description: MaybeText, port: MaybeNumber }),
 ])
 
-/** A service that workloads offer under a name of its own; either `service` or `service_ports` (P23). */
+/** A service that workloads offer under its own name; either `service` or `service_ports` (P23). */
 export const VirtualService = Type.Object({
   ...VERSIONED_FIELDS,
   ...EXTERNAL_FIELDS,

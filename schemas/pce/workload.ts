@@ -48,7 +48,10 @@ const RansomwareRisk = Type.Object({
   last_updated_at: Type.String(),
 })
 
-/** The agent of old; what its `config` and `status` hold varies, and an unmanaged workload's has no href (P16). */
+/**
+ * The VEN as older releases show it; what its `config` and `status` contain varies, and an unmanaged workload's has no href
+ * (P16).
+ */
 const Agent = Type.Object({
   href: Type.Optional(Type.String()),
   config: Type.Optional(AnyFields),

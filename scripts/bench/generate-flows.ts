@@ -3,7 +3,7 @@ import type { FlowNode, TrafficFlow } from '../../schemas/pce/traffic.js'
 import { PROCESSES, type Process } from '../../pce-simulator/estate/data/processes.js'
 import { createRandom } from '../../pce-simulator/estate/random.js'
 
-/** The estate that the service promises to stand. An application is an app label with an env label. */
+/** The estate that the server promises to stand. An application is an app label with an env label. */
 const APPLICATIONS = 5000
 const WORKLOADS = 50_000
 /** Applications that one of them talks to. Of these edges 200,000 rows show some 50,000. */

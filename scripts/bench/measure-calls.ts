@@ -30,8 +30,8 @@ export interface CallRates {
 }
 
 /**
- * tools/call through this server (file logging and audit on) beside the two yardsticks, each in a process of its own and
- * measured in turn within every round, so that a slow minute of the machine hits all three.
+ * tools/call through this server (file logging and audit on) beside the two yardsticks, each in a separate process and measured
+ * in turn within every round, so that a slow minute of the machine hits all three.
  */
 export async function measureCalls(): Promise<CallRates> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-bench-'))

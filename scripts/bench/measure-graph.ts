@@ -10,7 +10,7 @@ export interface GraphFigures {
   /** Milliseconds until the answer, and of processor time. */
   betweennessMs: number
   cpuMs: number
-  /** The longest time, in milliseconds, that anything else in the process had to wait meanwhile. */
+  /** The longest time, in milliseconds, that anything else in the process had to wait in the meantime. */
   longestBlockMs: number
   /** Milliseconds each. */
   layoutMs: number
@@ -20,7 +20,7 @@ export interface GraphFigures {
 
 const SEED = 20_240_611
 
-/** The measures of an estate as big as the service promises to stand: a random graph, the same at every run. */
+/** The measures of an estate as big as the server promises to stand: a random graph, the same at every run. */
 export async function measureGraph(nodes = 5000, edges = 50_000): Promise<GraphFigures> {
   const graph = drawGraph(nodes, edges)
   const { signal } = new AbortController()

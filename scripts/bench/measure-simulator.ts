@@ -24,7 +24,7 @@ const FLOWS = 200_000
 const PAGES = 40
 const ORG = '/api/v2/orgs/1'
 
-/** The estate that the simulator must stand: 50,000 workloads and 200,000 flows, in a process of its own. */
+/** The estate that the simulator must stand: 50,000 workloads and 200,000 flows, in a separate process. */
 export async function measureSimulator(): Promise<SimulatorFigures> {
   const options = ['--port', '0', '--workloads', String(WORKLOADS), '--flows', String(FLOWS)]
   const start = performance.now()

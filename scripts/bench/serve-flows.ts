@@ -1,6 +1,6 @@
 /**
- * The other end of the flow benches, in a process of its own: the labels of an estate, and a traffic query that is done at once
- * with so many of its rows, made and written as JSON before anybody asks. Argument: the number of rows.
+ * The other end of the flow benches, in a separate process: the labels of an estate, and a traffic query that is done at once
+ * with so many of its rows, made and written as JSON before anyone asks. Argument: the number of rows.
  */
 import { createServer, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'

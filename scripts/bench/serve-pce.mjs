@@ -1,5 +1,5 @@
-// The other end of the client's benches, in a process of its own: one page of labels, and a traffic query that is done at
-// once with a result of 200,000 rows. Written by hand, since a simulator that thinks would be measured with the client.
+// The other end of the client's benches, in a separate process: one page of labels, and a traffic query that is done at once with
+// a result of 200,000 rows. Written by hand, since a simulator that thinks would be measured with the client.
 import { Buffer } from 'node:buffer'
 import { createServer } from 'node:http'
 import { finished } from 'node:stream'

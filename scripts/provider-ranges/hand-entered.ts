@@ -13,7 +13,7 @@ export const HAND_ENTERED: readonly Claim[] = [
   },
   {
     // The blocks of AzureCloud and the other service tags that are /17 or larger and that msft-public-ips.csv, which Microsoft
-    // rarely makes anew, did not have.
+    // rarely updates, did not have.
     provider: 'azure-hosted',
     url: 'https://www.microsoft.com/en-us/download/details.aspx?id=56519',
     asOf: '2026-06-14',

@@ -56,7 +56,7 @@ export const parseGitHub = (provider: string) => (text: string) => {
   return facts({ [provider]: [...feed.web, ...feed.api, ...feed.git, ...feed.packages, ...feed.pages] })
 }
 
-/** ip-ranges.atlassian.com: what clients connect to; what only connects out is often a host of somebody else's. */
+/** ip-ranges.atlassian.com: what clients connect to; what only connects out is often someone else's host. */
 export const parseAtlassian = (provider: string) => (text: string) => {
   const Item = Type.Object({ cidr: Type.String(), direction: Texts })
   const feed = readJson(Type.Object({ creationDate: Day, items: Type.Array(Item) }), text)

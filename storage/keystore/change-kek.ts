@@ -66,7 +66,7 @@ function readOrClaim(keys: Keys, file: KeystoreFile): Promise<string> {
   return orRefuse(file, async () => {
     const id = await notes.get(KEK_NOTE)
     if (id !== null) return id
-    // Records without a check value: somebody has tampered with the file.
+    // Records without a check value: someone has tampered with the file.
     if ((await records.page(null, 1)).length > 0) return ''
     // Another process that starts now may be faster, with another key.
     return notes.setOnce(KEK_NOTE, keys.current.id)
@@ -103,7 +103,7 @@ async function orRefuse<T>({ path }: KeystoreFile, work: () => Promise<T>): Prom
   }
 }
 
-/** How many records were rewrapped, already were, and can be opened with neither key: those are left as they are. */
+/** How many records were rewrapped, already were, and cannot be opened with either key: those are left as they are. */
 export interface RewrapCounts {
   rewrapped: number
   already: number
@@ -137,7 +137,7 @@ async function rewrapAll(keys: Keys, records: CredentialRecords): Promise<Rewrap
   for (;;) {
     const page = await records.page(after, PAGE)
     for (const { owner, record } of page) {
-      // Servers that want to write meanwhile get their turn.
+      // Lets servers that are waiting to write have their turn.
       await setImmediate()
       const outcome = await rewrapOne(keys, records, owner, record)
       if (outcome !== 'removed') counts[outcome]++

@@ -41,7 +41,7 @@ export function openCredentials(keys: Keys, owner: Owner, record: SealedCredenti
   }
 }
 
-/** The record with its data key wrapped anew, by the current key. Throws Error when none of the keys unwraps it. */
+/** The record with its data key rewrapped by the current key. Throws Error when none of the keys unwraps it. */
 export function rewrapRecord(keys: Keys, owner: Owner, record: SealedCredentials): SealedCredentials {
   const dataKey = unwrap(keys, owner, record)
   try {

@@ -19,8 +19,8 @@ export interface Queries {
   /** Rejects with Error. */
   read: <T>(work: (sql: Sql) => T) => Promise<T>
   /**
-   * All that `work` writes, or nothing of it; on the disk when it resolves. Rejects with Error, and then nothing was written as far as
-   * anybody can know. A file that others hold is tried again for `lockWaitMs`, with the event loop free meanwhile.
+   * Writes everything that `work` writes, or nothing; it is on disk when this resolves. Rejects with Error, and then, as far as
+   * can be known, nothing was written. A locked file is retried for `lockWaitMs`, without blocking the event loop.
    */
   write: <T>(work: (sql: Sql) => T, lockWaitMs?: number) => Promise<T>
   close: () => void

@@ -181,8 +181,8 @@ const readNote = (sql: Sql, name: string): string | null =>
   sql.one<{ value: string }>('SELECT value FROM notes WHERE name = ?', checkText(name))?.value ?? null
 
 /**
- * Returns the text as it is, when the file can hold it unchanged. Two strings with different lone surrogates would become one and the
- * same in UTF-8, so that one caller could stand for another. Throws RangeError, never with the text.
+ * Returns the text as it is, when the file can hold it unchanged. Two strings with different lone surrogates would become one and
+ * the same in UTF-8, so that one caller could pass for another. Throws RangeError, never with the text.
  */
 function checkText(text: string): string {
   if (text.includes('\0') || Buffer.from(text, 'utf8').toString('utf8') !== text) {

@@ -1,5 +1,5 @@
 /**
- * The service in a process of its own, for one confirmed call of provision-policy. Arguments: the directory of the state file, the
+ * The service in a separate process, for one confirmed call of provision-policy. Arguments: the directory of the state file, the
  * instant of its clock, the token; the PCE is in the environment variable PCE.
  */
 import t from 'tap'

@@ -84,7 +84,7 @@ export async function startKeyServer(t: Test, ...keys: (ForgedKey | JWK)[]) {
   }
 }
 
-/** A server nobody should ever call; `calls` says whether somebody did, with so much as a connection. */
+/** A server nobody should ever call; `calls` says whether someone did, with so much as a connection. */
 export async function startCanary(t: Test): Promise<{ url: string; calls: number }> {
   const canary = { url: '', calls: 0 }
   const server = createServer((_request, response) => response.end('{}'))

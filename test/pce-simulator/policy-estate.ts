@@ -39,7 +39,7 @@ export const VIRTUAL_SERVER = {
   mode: 'enforced',
 }
 
-/** The small estate with two virtual servers that somebody discovered on a load balancer. */
+/** The small estate with two virtual servers that someone discovered on a load balancer. */
 export function estateWithServers() {
   const discovered = DISCOVERED.map((href, index): PceObject => ({
     href,

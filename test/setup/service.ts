@@ -48,10 +48,10 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
     },
   })
 
-  /** Somebody who has not logged in. */
+  /** Someone who has not logged in. */
   const visitor = (headers?: Record<string, string>) => new Visitor(service.app, new URL(publicUrl).origin, headers)
 
-  /** Somebody who has. */
+  /** Someone who has. */
   async function loggedIn(person: Person = {}): Promise<Visitor> {
     const browser = visitor()
     const { headers } = await browser.get('/setup/login')

@@ -1,4 +1,4 @@
-/** Somebody with a browser: keeps cookies as browsers do, fills forms, follows nothing by itself. */
+/** Someone with a browser: keeps cookies as browsers do, fills forms, follows nothing by itself. */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 
 export const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
@@ -37,7 +37,7 @@ export class Visitor {
     return this.post(path, { ...hiddenFields(page.body, path), ...fields }, headers)
   }
 
-  /** Somebody with a copy of the cookies of this moment. */
+  /** Someone with a copy of the cookies of this moment. */
   copy(): Visitor {
     const copy = new Visitor(this.app, this.origin, this.headers)
     for (const [name, value] of this.cookies) copy.cookies.set(name, value)

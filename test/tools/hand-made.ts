@@ -47,7 +47,7 @@ export interface HandMadeFlow {
   user?: string
   /** Name of an outside destination. */
   fqdn?: string
-  /** Who reports it; default the source when that is a managed host, else the destination. */
+  /** Who reports it; default the source when that is a managed host, otherwise the destination. */
   direction?: 'inbound' | 'outbound'
   /** Days before the day of the test; default 1. */
   daysAgo?: number

@@ -62,7 +62,7 @@ export default defineTool({
     const { pce, limits } = ctx
     // Reading takes minutes; a call that is cancelled meanwhile must write nothing.
     const planning = { ...ctx, signal: outer.beforeWriting }
-    // Before a write, a label that was renamed meanwhile would be the wrong one.
+    // Before a write, a renamed label would be the wrong one.
     await loadLabels(pce, planning, 'fresh')
     const application = (await resolveApplication(planning, { app_name: app, env_name: env })) as [Label, Label]
     const prepared = await prepareRingfence(planning, application, options, shareReads(planning, days), dryRun)

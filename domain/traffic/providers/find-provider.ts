@@ -13,8 +13,9 @@ let shipped: ((ip: string) => Attribution | null) | undefined
 
 /**
  * The provider in whose published range an address lies; where ranges nest, the one of the longest prefix (T14). An IPv4 address
- * written as IPv6 (`::ffff:…`) counts as the IPv4 address. Null for addresses nobody in the table claims, private ones among them,
- * and for text that is no address. Needs no network: the table is shipped, and is read and indexed at the first call.
+ * written as IPv6 (`::ffff:…`) counts as the IPv4 address. Null for addresses that no provider in the table claims, including
+ * private ones, and for text that is not an address. Needs no network: the table is shipped, and is read and indexed at the first
+ * call.
  */
 export function findProvider(ip: string): Attribution | null {
   shipped ??= indexProviders(readProviderRanges())

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** How far an attribution goes: `likely` in ranges of the vendor alone, `ambiguous` where a cloud or a CDN serves anybody. */
+/** How far an attribution goes: `likely` in ranges of the vendor alone, `ambiguous` where a cloud or a CDN serves anyone. */
 export type ProviderConfidence = 'likely' | 'ambiguous'
 
 /** Where facts come from: the page or feed, and the day (YYYY-MM-DD) for which it was taken to hold. */

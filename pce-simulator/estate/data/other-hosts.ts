@@ -10,7 +10,7 @@ export const FAMILY_NAMES = list(
   'Albrecht Bakker Costa Dubois Eriksen Fischer Garcia Hansen Ivanov Jansen Kovacs Lindqvist Moreau Novak Okafor Petrov Rossi Schmidt Tanaka',
 )
 
-/** Managed, but nobody said what they are; some bear one label. */
+/** Managed, but nobody said what they are; some have one label. */
 export const STRAY_HOSTS = list('srv vm-test old-app WIN-7F3K tmp-migration legacy-ftp')
 
 export interface Appliance {
@@ -41,7 +41,7 @@ const appliance = (
   calls: list(calls),
 })
 
-/** Without a VEN: the PCE knows them because somebody entered them. */
+/** Without a VEN: the PCE knows them because someone entered them. */
 export const APPLIANCES: readonly Appliance[] = [
   appliance('load-balancer', 'proxy', 443, 'monitoring', 'payments web-shop ordering customer-portal'),
   appliance('mainframe-zos', 'db', 446, 'ledger erp billing', 'ledger'),

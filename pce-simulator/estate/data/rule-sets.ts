@@ -64,9 +64,9 @@ const INTERNET = `list:${INTERNET_LIST}`
 const BRANCHES = `list:${BRANCH_LIST}`
 
 /**
- * In order of their ids; the first is what a new organisation starts with. Core services are open to everyone, some
- * applications have rules of their own, and `payments` in prod deliberately has none: providing it with some changes what a
- * later traffic query says. `crm` and `crm | prod` bear names that contain one another.
+ * In order of their ids; the first is what a new organisation starts with. Core services are open to everyone, some applications
+ * have rules of their own, and `payments` in prod deliberately has none: providing it with some changes what a later traffic
+ * query says. `crm` and `crm | prod` have names that contain one another.
  */
 export const RULE_SETS: readonly RuleSetSpec[] = [
   ruleSet('Default', '', [within('ams', ANY, ALL_SERVICES_NAME, 'Outbound is open')]),

@@ -16,9 +16,9 @@ const LONGEST = 300
 const EXAMPLE = 'give a host name or IP address such as pce.example.com'
 
 /**
- * What a user typed as the host of a PCE (D18). `https://` is optional and a lone `/` behind the host is no path (RFC 3986, 6.2.3),
- * since that is what an address bar shows. A port is taken where it repeats `port`. Names and addresses are read as WHATWG URLs
- * are, once: `127.1`, `0x7f.1` and full-width digits are 127.0.0.1 to whatever connects, so they are here.
+ * What a user typed as the host of a PCE (D18). `https://` is optional and a lone `/` behind the host is not a path (RFC 3986,
+ * 6.2.3), since that is what an address bar shows. A port is taken where it repeats `port`. Names and addresses are read as
+ * WHATWG URLs are, once: `127.1`, `0x7f.1` and full-width digits are 127.0.0.1 to whatever connects, so they are here.
  */
 export function parsePceHost(text: string, port: number): PceHost | HostProblem {
   const typed = text.trim()

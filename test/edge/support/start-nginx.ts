@@ -99,7 +99,7 @@ http {
   }
 }
 
-/** Whether somebody listens there. */
+/** Whether someone listens there. */
 const answers = (port: number) =>
   new Promise<boolean>((resolve) => {
     const probe = connect(port, '127.0.0.1', () => {
