@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream'
 import { fastify, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
-import { composeAuthenticated, type AuthenticatedService } from './composition/compose-authenticated.js'
-import { composeService } from './composition/compose-service.js'
+import { composeAuthenticated, type AuthenticatedServer } from './composition/compose-authenticated.js'
+import { composeUnauthenticated } from './composition/compose-unauthenticated.js'
 import accessTokensGate, { accessTokens, authMetadata, remoteBlockOf } from './plugins/auth/index.js'
 import confirm from './plugins/confirm/index.js'
 import context from './plugins/context/index.js'
@@ -9,7 +9,7 @@ import dispatcher from './plugins/dispatcher/index.js'
 import errors, { answerClientError, answerHttpError } from './plugins/errors/index.js'
 import health, { type HealthOptions } from './plugins/health/index.js'
 import inFlight, { type InFlightOptions } from './plugins/in-flight/index.js'
-import mcp from './plugins/mcp/index.js'
+import mcp, { type McpOptions } from './plugins/mcp/index.js'
 import originGuard from './plugins/origin-guard/index.js'
 import rateLimits, { type Limit } from './plugins/rate-limits/index.js'
 import requestId, { REQUEST_ID_HEADER, requestIdOf, RequestLog } from './plugins/request-id/index.js'
@@ -26,13 +26,14 @@ interface AppDeps extends AppBasis {
   auditStream?: Writable
   /** Milliseconds since the epoch. */
   now?: () => number
+  timers?: McpOptions['timers']
 }
 
 /** How often one person may have the browser form try their PCE. */
 const PCE_TRIES_PER_MINUTE = 10
 
 /**
- * The HTTP service in the mode of its configuration. Rejects with StartupError for what the configuration promises and the machine
+ * The HTTP server in the mode of its configuration. Rejects with StartupError for what the configuration promises and the machine
  * does not have.
  */
 export function buildApp(config: HttpConfig, deps: AppDeps): Promise<FastifyInstance> {
@@ -40,33 +41,38 @@ export function buildApp(config: HttpConfig, deps: AppDeps): Promise<FastifyInst
 }
 
 async function buildInsecure(config: InsecureHttpConfig, deps: AppDeps): Promise<FastifyInstance> {
-  const service = composeService(config, deps)
-  const { name, version } = service.server
+  const composed = composeUnauthenticated(config, deps)
+  const { name, version } = composed.server
   const app = await createApp(config, deps, [])
-  await app.register(dispatcher, service.dispatcher)
+  await app.register(dispatcher, composed.dispatcher)
   await app.register(async (open) => {
     await open.register(originGuard, config.http)
     await open.register(inFlight, { max: config.http.maxInFlight })
-    await open.register(mcp, { info: { name, version }, tools: deps.tools, contextOf: () => service.callerContext })
+    await open.register(mcp, {
+      info: { name, version },
+      tools: deps.tools,
+      contextOf: () => composed.callerContext,
+      timers: deps.timers,
+    })
     answerUnknownPaths(open)
   })
   return app
 }
 
-// The pipeline, in order: a request in the secured scope passes the guards, then the token check, then the caller's limits; the
-// caller's context is opened once the body has been read. Public routes are outside the scope, so that no list of exempt paths is kept.
+// The pipeline, in order: a request to a secured route passes the guards, then the token check, then the caller's limits; the
+// caller's context is opened once the body has been read. Public routes are registered apart, so no list of exempt paths is kept.
 async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: AppDeps): Promise<FastifyInstance> {
   let app: FastifyInstance | null = null
-  const service = await composeAuthenticated(config, { ...deps, listensAt: () => addressOf(app) })
-  const { name, version } = service.server
+  const composed = await composeAuthenticated(config, { ...deps, listensAt: () => addressOf(app) })
+  const { name, version } = composed.server
   const { publicUrl } = config.http
   const { oauth, rates } = config
   const checkKeys = () => {
-    if (app?.areKeysLoaded() !== true) throw new Error('the keys of the identity provider were not loaded yet')
+    if (app?.areKeysLoaded() !== true) throw new Error('the keys of the identity provider have not been loaded yet')
   }
-  app = await createApp(config, deps, [{ name: 'signing keys', run: checkKeys }, ...service.checks])
-  app.addHook('onClose', () => service.close())
-  await app.register(dispatcher, service.dispatcher)
+  app = await createApp(config, deps, [{ name: 'signing keys', run: checkKeys }, ...composed.checks])
+  app.addHook('onClose', () => composed.close())
+  await app.register(dispatcher, composed.dispatcher)
   await app.register(rateLimits)
   await app.register(accessTokens, { oauth, publicUrl, ...rates, ...(deps.now && { now: deps.now }) })
   // One bound and one limit for everything that a caller does, by whichever route.
@@ -77,7 +83,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
   await app.register(async (open) => {
     await open.register(originGuard, config.http)
     await open.register(authMetadata, { oauth, publicUrl, name })
-    if (config.mode === 'per_user') await open.register(setupScope, { config, service, inAll, perCaller, charge })
+    if (config.mode === 'per_user') await open.register(registerSetup, { config, composed, inAll, perCaller, charge })
     answerUnknownPaths(open)
   })
   await app.register(async (secured) => {
@@ -86,42 +92,43 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
     await secured.register(accessTokensGate)
     secured.addHook('onRequest', (request) => charge(request))
     await secured.register(inFlight, perCaller)
-    await secured.register(context, { openContext: service.openContext })
+    await secured.register(context, { openContext: composed.openContext })
     await secured.register(mcp, {
       info: { name, version },
       tools: deps.tools,
       contextOf: ({ callerContext }) => callerContext!,
       charge,
+      timers: deps.timers,
     })
     await secured.register(async (confirming) => {
       const chargeMint = confirming.createLimit({ max: rates.confirmPerCaller, keyOf: callerOf })
       confirming.addHook('onRequest', (request) => chargeMint(request))
       await confirming.register(confirm, {
-        confirmations: service.confirmations,
+        confirmations: composed.confirmations,
         tools: deps.tools,
         contextOf: ({ callerContext }) => callerContext,
-        checkCall: (tool, { callerContext }) => service.checkCall(tool, callerContext!),
+        checkCall: (tool, { callerContext }) => composed.checkCall(tool, callerContext!),
         ownerOf: ({ identity }) => identity,
-        audit: service.auditRoute,
-        now: service.dispatcher.now,
+        audit: composed.auditRoute,
+        now: composed.dispatcher.now,
       })
     })
   })
   return app
 }
 
-interface SetupScopeOptions {
+interface SetupRouteOptions {
   config: PerUserConfig
-  service: AuthenticatedService
+  composed: AuthenticatedServer
   inAll: InFlightOptions
   perCaller: InFlightOptions
   charge: Limit
 }
 
-/** The browser form. It has its own login, so it is outside the secured scope, behind the same guards. */
-async function setupScope(
+/** The browser form. It has its own login, so it is outside the secured routes, behind the same guards. */
+async function registerSetup(
   app: FastifyInstance,
-  { config, service, inAll, perCaller, charge }: SetupScopeOptions,
+  { config, composed, inAll, perCaller, charge }: SetupRouteOptions,
 ): Promise<void> {
   const { publicUrl } = config.http
   const { oauth, login } = config
@@ -133,11 +140,11 @@ async function setupScope(
     sessionKey: deriveSessionKey(config.keystore.kek),
     ...(login && { login: { ...login, scope: oauth.requestedScope ?? oauth.requiredScope, audience: oauth.audience } }),
     groupsOfRole: config.roles.groups,
-    roleOf: service.roleOf,
+    roleOf: composed.roleOf,
     allowInsecureTls: config.userPce.allowInsecureTls,
-    audit: service.auditRoute,
-    usedTokens: service.state.usedTokens,
-    now: service.dispatcher.now,
+    audit: composed.auditRoute,
+    usedTokens: composed.state.usedTokens,
+    now: composed.dispatcher.now,
     authenticate: (request, reply) => app.authenticate(request, reply),
     verifyToken: (token, request) => app.verifyToken(token, request),
     challenge: () => app.challenge(),
@@ -145,7 +152,7 @@ async function setupScope(
       // What a form starts is finished; nothing can cancel it.
       const { signal } = new AbortController()
       const call = { name, arguments: args, route: '/setup', requestId: request.id, signal, progress: () => {} }
-      const callerContext = await service.openContext(identity, request.headers['user-agent'])
+      const callerContext = await composed.openContext(identity, request.headers['user-agent'])
       const work = app.dispatcher.dispatch(call, callerContext)
       request.heldPlaces?.keepUntil(work)
       return work
@@ -177,6 +184,8 @@ const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 
 /** Slow headers or a slow body must not hold a connection: milliseconds. */
 const TIMEOUTS = { headers: 10_000, request: 30_000, keepAlive: 75_000, silence: 120_000, checkEvery: 5_000 }
+/** How long a connection stays open for the client to read a refusal that ends it: milliseconds. */
+const LINGER_MS = 1000
 const MOST_CONNECTIONS = 2000
 const MOST_REQUESTS_PER_CONNECTION = 1000
 /** All headers together: an access token with some two hundred groups is that long. */
@@ -217,8 +226,10 @@ async function createApp(
       void answerHttpError(error, request, reply.headers(app.securityHeaders).header(REQUEST_ID_HEADER, request.id))
     },
     clientErrorHandler(error: NodeJS.ErrnoException, socket) {
-      if (socket.writable) socket.end(answerClientError(error.code, requestIdOf(), app.securityHeaders))
-      else socket.destroy()
+      if (!socket.writable) return void socket.destroy()
+      socket.end(answerClientError(error.code, requestIdOf(), app.securityHeaders))
+      // At once, the answer could be lost; never, and a client that goes on sending would keep its place for ever.
+      setTimeout(() => socket.destroy(), LINGER_MS).unref()
     },
   })
   app.server.maxConnections = MOST_CONNECTIONS

@@ -49,7 +49,7 @@ const CLIENT_VALUES = [
 ].map((selector) => ({ selector, message: `Of the PCE client, import types and ${CLIENT_ERRORS.join(', ')}.` }))
 
 export default tseslint.config(
-  { ignores: ['dist/', 'node_modules/', '.tap/'] },
+  { ignores: ['dist/', 'node_modules/', '.coverage/', '.suite/'] },
   js.configs.recommended,
   ...tseslint.configs.recommendedTypeChecked,
   {

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import './process/refuse-inspector.js'
 import { setTimeout as wait } from 'node:timers/promises'
 import closeWithGrace from 'close-with-grace'
 import { Command, InvalidArgumentError } from 'commander'
@@ -37,7 +38,7 @@ const BANNER = [
 const HELP = `
 The configuration comes from the environment and from a .env file in the working directory:
   authenticated   MCP_PUBLIC_URL, MCP_OAUTH_ISSUER, MCP_OAUTH_JWKS_URL, MCP_OAUTH_AUDIENCE, MCP_CONFIRM_HMAC_KEY, and
-    per_user      MCP_KEK (the default: each user has a PCE key of their own)
+    per_user      MCP_KEK (the default: each user has their own PCE key)
     shared        MCP_PCE_MODE=shared, PCE_HOST, API_KEY, API_SECRET (one PCE key for everyone)
   development     MCP_DEV_INSECURE=1: nobody is authenticated
 Secrets may come from files: MCP_KEK_FILE=/run/secrets/kek. docs/configuration.md lists every variable with its default.`

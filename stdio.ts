@@ -1,9 +1,10 @@
 #!/usr/bin/env node
+import './process/refuse-inspector.js'
 import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import closeWithGrace from 'close-with-grace'
-import { composeService } from './composition/compose-service.js'
+import { composeUnauthenticated } from './composition/compose-unauthenticated.js'
 import { createLogger } from './process/create-logger.js'
 import { endCalls, reopenOnHangup } from './process/end-calls.js'
 import { readPackage } from './process/read-package.js'
@@ -51,10 +52,10 @@ function answerOptions(): boolean {
 async function serve(config: StdioConfig): Promise<void> {
   const log = createLogger(config.logLevel)
   for (const warning of config.warnings) log.warn(warning)
-  const service = composeService(config, { tools, log })
-  const { name, version } = service.server
-  const { callerContext } = service
-  const dispatcher = createDispatcher(service.dispatcher)
+  const composed = composeUnauthenticated(config, { tools, log })
+  const { name, version } = composed.server
+  const { callerContext } = composed
+  const dispatcher = createDispatcher(composed.dispatcher)
   const transport = new StdioTransport(process.stdin, process.stdout)
   const server = createMcpServer({
     info: { name, version },

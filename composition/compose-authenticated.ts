@@ -8,7 +8,7 @@ import type { CallerContext } from '../plugins/dispatcher/call.js'
 import { confirmGate } from '../plugins/dispatcher/confirm-gate.js'
 import type { DispatcherOptions } from '../plugins/dispatcher/dispatch.js'
 import { createRouteAudit, type AuditRoute } from '../plugins/dispatcher/record-call.js'
-import { createCallScope, type CallScope } from '../plugins/dispatcher/run-handler.js'
+import { createCallTracker, type CallTracker } from '../plugins/dispatcher/run-handler.js'
 import { readPackage, type PackageFacts } from '../process/read-package.js'
 import type { Identity, Role } from '../schemas/caller.js'
 import type { PerUserConfig, SharedConfig } from '../schemas/config.js'
@@ -17,7 +17,7 @@ import type { State } from '../schemas/state.js'
 import { openKeystoreFile } from '../storage/keystore/open-keystore.js'
 import { openState } from '../storage/state/open-state.js'
 import type { AnyTool } from '../tools/define.js'
-import { fixedCredentials, openAudit, type ServiceParts } from './compose-service.js'
+import { fixedCredentials, openAudit, type ServerParts } from './compose-unauthenticated.js'
 
 /** Where the callers' PCEs come from in one of the two modes. */
 interface PceSource {
@@ -28,13 +28,13 @@ interface PceSource {
   readonly close: () => void
 }
 
-interface AuthenticatedParts extends ServiceParts {
-  /** Where this service listens, once it does: a PCE cannot be there. */
+interface AuthenticatedParts extends ServerParts {
+  /** Where this server listens, once it does: a PCE cannot be there. */
   listensAt?: () => { address: string; port: number } | null
 }
 
-/** The parts of the authenticated service, except its routes. */
-export interface AuthenticatedService {
+/** The parts of the authenticated server, except its routes. */
+export interface AuthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
   confirmations: Confirmations
@@ -50,28 +50,29 @@ export interface AuthenticatedService {
 }
 
 /**
- * Puts the service of the authenticated modes together: gates in the order of the specification (S2), credentials from the
+ * Assembles the server of the authenticated modes together: gates in the order of the specification (S2), credentials from the
  * keystore or the environment. Rejects with StartupError.
  */
 export async function composeAuthenticated(
   config: PerUserConfig | SharedConfig,
   parts: AuthenticatedParts,
-): Promise<AuthenticatedService> {
+): Promise<AuthenticatedServer> {
   const { tools, log } = parts
   const { publicUrl } = config.http
   const now = parts.now ?? (() => Date.now())
-  const scope = createCallScope()
+  const callTracker = createCallTracker()
   const server = readPackage()
   const pces = await (config.mode === 'shared'
-    ? openSharedPce(config, scope, parts, now)
-    : openUserPces(config, scope, parts, now))
+    ? openSharedPce(config, callTracker, parts, now)
+    : openUserPces(config, callTracker, parts, now))
   const { state } = pces
   try {
     const audit = openAudit(config.auditLogPath, parts.auditStream)
     const { usedTokens, challenges } = state
     const confirmations = createConfirmations({
       config: config.confirm,
-      // A token is only valid where its use is recorded: neither with another state file nor with a new one that replaces a lost one.
+      // A token is only valid where its use is recorded: neither with another state file nor with a new one that replaces a lost
+      // one.
       audience: `${publicUrl}#${await state.notes.setOnce('confirm_tokens', randomUUID())}`,
       usedTokens,
       challenges,
@@ -85,7 +86,7 @@ export async function composeAuthenticated(
         audit,
         log,
         limits: config.limits,
-        scope,
+        callTracker,
         server,
         now,
       },
@@ -117,18 +118,18 @@ export async function composeAuthenticated(
 /** The one PCE of shared mode. Throws StartupError. */
 export function openSharedPce(
   config: SharedConfig,
-  scope: CallScope,
-  { log }: Pick<ServiceParts, 'log'>,
+  callTracker: CallTracker,
+  { log }: Pick<ServerParts, 'log'>,
   now: () => number,
 ): PceSource {
-  const pce = connectPce(config.pce, scope, log)
+  const pce = connectPce(config.pce, callTracker, log)
   const state = openState(config.statePath, { now, variable: 'MCP_STATE_PATH', warn: (line) => log.warn({}, line) })
   const credentials = fixedCredentials(
     true,
-    'This server uses one PCE account for everybody; nobody has to register.',
+    'This server uses one PCE account for everyone; there is nothing to register.',
     {
       code: 'shared_mode',
-      message: 'This server uses one PCE account for everybody: there is nothing to register or delete.',
+      message: 'This server uses one PCE account for everyone: there is nothing to register or delete.',
     },
   )
   return {
@@ -142,13 +143,13 @@ export function openSharedPce(
 /** The PCEs of the users, over the keystore file. Rejects with StartupError. */
 async function openUserPces(
   config: PerUserConfig,
-  scope: CallScope,
+  callTracker: CallTracker,
   { log, listensAt }: Pick<AuthenticatedParts, 'log' | 'listensAt'>,
   now: () => number,
 ): Promise<PceSource> {
   const { state, keystore } = await openKeystoreFile(config.keystore, { now, warn: (line) => log.warn({}, line) })
   try {
-    const { find, close } = createUserPces(config, { keystore, scope, log, now, own: listensAt })
+    const { find, close } = createUserPces(config, { keystore, callTracker, log, now, own: listensAt })
     return { state, find, gate: userPceGate(config.http.publicUrl), close }
   } catch (error) {
     state.close()

@@ -27,7 +27,7 @@ export async function rewrapKeystore(
   try {
     const { rewrapped, already, unreadable } = await keystore.rewrap()
     lines.push(
-      `${rewrapped} rewrapped with MCP_KEK, ${already} already were, ${unreadable} can be opened with neither key`,
+      `${rewrapped} rewrapped with MCP_KEK, ${already} already were, ${unreadable} cannot be opened with either key`,
     )
     if (unreadable > 0) lines.push('WARNING: the owners of those must register their PCE credentials again')
     if (config.previousKek) lines.push('MCP_KEK_PREVIOUS is no longer needed: restart the servers without it')
@@ -35,7 +35,7 @@ export async function rewrapKeystore(
   } catch (error) {
     if (!(error instanceof ToolError)) throw error
     const reason = error.cause instanceof Error ? error.cause.message : error.message
-    lines.push(`Stopped half-way: ${reason}`, 'Keep both keys and run this again; every record opens with one of them')
+    lines.push(`Stopped halfway: ${reason}`, 'Keep both keys and run this again; every record opens with one of them')
     return { lines, ok: false }
   } finally {
     state.close()

@@ -1,7 +1,7 @@
 import { ROLES, type Role } from '../schemas/caller.js'
 import {
   StartupError,
-  type BrowserLogin,
+  type BrowserLoginConfig,
   type InsecureHttpConfig,
   type ListenOptions,
   type OAuthConfig,
@@ -171,7 +171,9 @@ function readOAuth(env: Environment): OAuthConfig {
   }
 }
 
-/** Roles by group. A mapping that nobody can match is allowed, with a warning. Throws StartupError for a role that does not exist. */
+/**
+ * Roles by group. A mapping that nobody can match is allowed, with a warning. Throws StartupError for a role that does not exist.
+ */
 function readRoles(env: Environment, warnings: string[]): RoleMapping {
   const listOf = (role: Role) => readList(env, `MCP_ROLE_GROUPS_${role.toUpperCase()}`)
   const groups = { reader: listOf('reader'), operator: listOf('operator'), admin: listOf('admin') }
@@ -200,7 +202,7 @@ function readRates(env: Environment): RateLimits {
 }
 
 /** The client of the browser login; undefined without MCP_OAUTH_CLIENT_ID. Throws StartupError for a secret without a client. */
-function readLogin(env: Environment): BrowserLogin | undefined {
+function readLogin(env: Environment): BrowserLoginConfig | undefined {
   const { MCP_OAUTH_CLIENT_ID: clientId, MCP_OAUTH_CLIENT_SECRET: clientSecret } = env
   if (!clientId && clientSecret) throw new StartupError('MCP_OAUTH_CLIENT_SECRET requires MCP_OAUTH_CLIENT_ID')
   return clientId ? { clientId, ...(clientSecret && { clientSecret }) } : undefined

@@ -3,10 +3,12 @@ import { PceApiError, PceError } from './errors.js'
 import { parseRetryAfter } from './retry-policy.js'
 import type { ClientSettings } from './settings.js'
 import { JsonArraySplitter } from './split-json-array.js'
-import { listOf, type Answer, type Http, type SendOptions } from './transport.js'
+import { listOf, type TracedResponse, type Http, type SendOptions } from './transport.js'
 import type { CollectionOptions, CollectionProgress } from './types.js'
 
 const FIRST_WAIT_MS = 1000
+/** Even for a PCE that asks for less: a `Retry-After` of 0 would be thousands of requests for one job. */
+const SHORTEST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 30_000
 const WAIT_FACTOR = 1.5
 const DEADLINE_MS = 600_000
@@ -14,7 +16,7 @@ const CLEAN_UP_MS = 5000
 
 /** What becomes of a collection's two possible answers: the list at once, or the file that its job has written. */
 interface Reader<T> {
-  direct(answer: Answer): T
+  direct(answer: TracedResponse): T
   file(endpoint: string, request: SendOptions): Promise<T>
 }
 
@@ -44,7 +46,7 @@ export async function getCollection(
   settings: ClientSettings,
   endpoint: string,
   options: CollectionOptions = {},
-): Promise<Answer> {
+): Promise<TracedResponse> {
   return collect(http, settings, endpoint, options, {
     direct: (answer) => answer,
     file: (result, request) => http.send('GET', result, request),
@@ -142,13 +144,13 @@ function beginJob(settings: ClientSettings, endpoint: string, startedAt: number,
 }
 
 /** The endpoint of the finished job's result. */
-async function pollUntilDone(http: Http, settings: ClientSettings, job: Job, started: Answer): Promise<string> {
+async function pollUntilDone(http: Http, settings: ClientSettings, job: Job, started: TracedResponse): Promise<string> {
   const { address, timers } = settings
   let answer = started
   for (let wait = FIRST_WAIT_MS; ; wait *= WAIT_FACTOR) {
     const { 'retry-after': asked } = answer.headers
     const pace = parseRetryAfter(typeof asked === 'string' ? asked : undefined, timers.now())
-    wait = Math.min(pace ?? wait, LONGEST_WAIT_MS)
+    wait = Math.min(Math.max(pace ?? wait, SHORTEST_WAIT_MS), LONGEST_WAIT_MS)
     await job.wait(wait)
     answer = await http.send('GET', job.endpoint, job.request()).catch((error: unknown) => {
       job.isLost = isGone(error)
@@ -171,7 +173,7 @@ async function pollUntilDone(http: Http, settings: ClientSettings, job: Job, sta
 function rethrowGone(path: string): (error: unknown) => never {
   return (error) => {
     if (!isGone(error)) throw error
-    throw jobFailed(path, error.status, `it does not exist any more (${error.status}): expired, or deleted meanwhile`)
+    throw jobFailed(path, error.status, `it no longer exists (${error.status}): expired, or deleted meanwhile`)
   }
 }
 

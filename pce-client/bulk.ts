@@ -2,7 +2,7 @@ import type { ActionError } from '../schemas/pce/ven.js'
 import type { Reference } from '../schemas/pce/reference.js'
 import { PceError } from './errors.js'
 import type { BulkVerb } from './kinds.js'
-import type { Answer } from './transport.js'
+import type { TracedResponse } from './transport.js'
 import type { BulkResultItem } from './types.js'
 
 /** The PCE takes no more objects in one bulk call (P48). */
@@ -26,12 +26,12 @@ export function inChunks<T>(items: readonly T[], size = CHUNK): T[][] {
 
 /**
  * The items of a bulk answer in one form. The PCE has two: `{href, status, token?, message?}` for every input of a creation or an
- * update, `{href, errors}` for the failures alone of a deletion. An item without a good status and without errors becomes one error
- * (P12).
+ * update, `{href, errors}` for the failures alone of a deletion. An item without a good status and without errors becomes one
+ * error (P12).
  *
- * @throws {PceError} `outcome_unknown` when the answer is no list: the call was accepted, but not what became of its items.
+ * @throws {PceError} `outcome_unknown` when the answer is not a list: the call was accepted, but not what became of its items.
  */
-export function toBulkResults(verb: BulkVerb, answer: Answer): BulkResultItem[] {
+export function toBulkResults(verb: BulkVerb, answer: TracedResponse): BulkResultItem[] {
   const results = rawItems(verb, answer).map(toResult)
   // A repeated deletion no longer finds what the lost first attempt has deleted already.
   return verb === 'delete' && answer.repeated
@@ -39,7 +39,7 @@ export function toBulkResults(verb: BulkVerb, answer: Answer): BulkResultItem[] 
     : results
 }
 
-function rawItems(verb: BulkVerb, answer: Answer): RawItem[] {
+function rawItems(verb: BulkVerb, answer: TracedResponse): RawItem[] {
   let body: unknown
   try {
     body = answer.json<unknown>() ?? []
@@ -49,7 +49,7 @@ function rawItems(verb: BulkVerb, answer: Answer): RawItem[] {
   if (Array.isArray(body) && body.every((item) => typeof item === 'object' && item !== null)) return body as RawItem[]
   throw new PceError(
     'outcome_unknown',
-    `bulk_${verb} was accepted (status ${answer.status}), but its answer is no list of results`,
+    `bulk_${verb} was accepted (status ${answer.status}), but its answer is not a list of results`,
   )
 }
 

@@ -27,7 +27,7 @@ export function resolveEndpoint(
   const queryAt = endpoint.indexOf('?')
   const rawPath = queryAt === -1 ? endpoint : endpoint.slice(0, queryAt)
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(rawPath) || isUnsafePath(rawPath) || /\p{Surrogate}/u.test(endpoint)) {
-    throw new PceError('invalid_href', `not an endpoint of the PCE: ${JSON.stringify(endpoint.slice(0, 200))}`)
+    throw new PceError('invalid_href', `not a PCE endpoint: ${JSON.stringify(endpoint.slice(0, 200))}`)
   }
   let path = rawPath.replace(/\/{2,}/g, '/').replace(/^\//, '')
   if (includeOrg && !/^orgs\//.test(path)) path = `orgs/${address.orgId}/${path}`
@@ -64,7 +64,7 @@ function encodeParams(params: NonNullable<RequestOptions['params']>): string {
         return `${encodeURIComponent(name)}=${encodeURIComponent(text)}`
       } catch (cause) {
         // Half a surrogate pair has no encoding.
-        throw new PceError('invalid_argument', `the parameter ${JSON.stringify(name)} is no valid Unicode text`, {
+        throw new PceError('invalid_argument', `the parameter ${JSON.stringify(name)} is not valid Unicode text`, {
           cause,
         })
       }

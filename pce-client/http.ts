@@ -8,10 +8,10 @@ import { createHooks } from './hooks.js'
 import { asError, toPceError } from './map-failure.js'
 import type { ClientSettings } from './settings.js'
 import { streamBody } from './stream-body.js'
-import type { Answer, Http, SendOptions } from './transport.js'
+import type { TracedResponse, Http, SendOptions } from './transport.js'
 
 /**
- * The got instance of one client and the one way through it. Connections are made anew when proxies or TLS settings change;
+ * The got instance of one client and the one way through it. Connections are recreated when proxies or TLS settings change;
  * credentials and time-outs are read for every request.
  *
  * No redirect is ever followed (an API does not need one, and credentials would travel with it), and nothing that got throws
@@ -52,7 +52,7 @@ export function createHttp(settings: ClientSettings): Http {
     return { url, connect, call }
   }
 
-  async function send(method: string, endpoint: string, options: SendOptions = {}): Promise<Answer> {
+  async function send(method: string, endpoint: string, options: SendOptions = {}): Promise<TracedResponse> {
     const body = method === 'GET' || method === 'DELETE' ? {} : { body: bodyOf(options) }
     const headers = requestHeaders(method, options, settings)
     const { url, connect, call } = await begin(method, endpoint, options)
@@ -131,10 +131,10 @@ function isDoneAlready(error: PceError, state: CallState): boolean {
 /** The answer of a call as its caller sees it. */
 function createResponse(
   status: number,
-  headers: Answer['headers'],
+  headers: TracedResponse['headers'],
   text: string,
   { method, path, mayHaveHappened }: CallState,
-): Answer {
+): TracedResponse {
   return {
     status,
     headers,

@@ -10,8 +10,8 @@ interface KindTraits {
   /** What the last segment of an href is. `chosen`: the caller names the object when it is created. */
   id?: 'int' | 'uuid' | 'string' | 'name' | 'sid' | 'chosen'
   /**
-   * How an object is found by name: `filter` where the PCE narrows a list by (part of) the name, `field` where only the
-   * objects bear one. Absent: the kind has no name (a label is a key and a value, a rule is known by its href alone).
+   * How an object is found by name: `filter` where the PCE narrows a list by (part of) the name, `field` where only the objects
+   * have one. Absent: the kind has no name (a label is a key and a value, a rule is known by its href alone).
    */
   name?: 'filter' | 'field'
   /** The attribute of the kind whose object these live under. */
@@ -29,7 +29,7 @@ export interface Kind extends KindTraits {
   specName: string
   /** Below `/api/<version>`. `{parent}` is the last segment of the parent's href. */
   path: string
-  orgScoped: boolean
+  underOrg: boolean
   /** Draft and active versions exist; writes go to the draft. */
   versioned: boolean
   collectionVerbs: readonly Verb[]
@@ -66,7 +66,7 @@ function kind<T extends KindTraits>(
   return {
     specName,
     path,
-    orgScoped: path.startsWith('/orgs/'),
+    underOrg: path.startsWith('/orgs/'),
     versioned: path.includes('{pversion}'),
     collectionVerbs,
     itemVerbs,

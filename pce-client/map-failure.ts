@@ -66,7 +66,7 @@ export function toPceError(failure: Failure, state: CallState): PceError {
   if (!(failure instanceof Error)) return toApiError(failure, state)
   const { code, why, reason } = explain(failure, state)
   if (state.nature.writes && (state.mayHaveHappened || (state.connected && !isTlsFailure(failure)))) {
-    const text = `${state.method} ${state.path} was sent, but its answer is missing (${why}): it may have been carried out. Look before repeating it.`
+    const text = `${state.method} ${state.path} was sent, but its answer is missing (${why}): it may have been carried out. Check before repeating it.`
     return new PceError('outcome_unknown', text, { reason, cause: causeOf(failure, state) })
   }
   return new PceError(code, `${state.method} ${state.path}: ${why}`, { reason, cause: causeOf(failure, state) })
@@ -78,7 +78,7 @@ function toApiError(answer: ErrorAnswer, state: CallState): PceApiError {
   const unknown = state.nature.writes && mayBeDone(answer.status, state)
   const said = describeApiErrors(answer.status, answer.statusText, errors)
   const text = unknown
-    ? `${method} ${path} may have been carried out${state.answerLost ? ': an answer was lost before' : ','} the PCE answered ${said}. Look before repeating it.`
+    ? `${method} ${path} may have been carried out${state.answerLost ? ': an answer was lost before' : ','} the PCE answered ${said}. Check before repeating it.`
     : `${method} ${path}: the PCE answered ${said}`
   const retryAfter = answer.headers['retry-after']
   const waitMs = readRetryAfter(typeof retryAfter === 'string' ? retryAfter : undefined, state.now())
@@ -124,7 +124,7 @@ function explainFully(failure: Error, state: CallState): Explanation {
     return { code: 'invalid_argument', why: `the request cannot be sent (${reason})`, reason }
   }
   if (reason.startsWith('HPE_')) {
-    return { code: 'invalid_response', why: `${peer(state)} does not speak HTTP as it should (${reason})`, reason }
+    return { code: 'invalid_response', why: `${peer(state)} does not speak proper HTTP (${reason})`, reason }
   }
   return { code: 'unreachable', why: `no answer from ${peer(state)}: ${describeCode(reason, failure)}`, reason }
 }

@@ -28,7 +28,7 @@ export function createPacer(limit: number, timers: Timers): Pacer {
   let wait: AbortController | undefined
 
   function forgetOld(now: number): void {
-    // A system clock that was set back would otherwise hold everybody for as long.
+    // A system clock that was set back would otherwise hold everyone for as long.
     if ((starts.at(-1) ?? now) > now) starts.length = 0
     while (starts.length > 0 && starts[0]! + WINDOW_MS <= now) starts.shift()
   }
@@ -72,7 +72,7 @@ export function createPacer(limit: number, timers: Timers): Pacer {
         const seconds = Math.ceil((start - now) / 1000)
         throw new PceError(
           'deadline',
-          `its turn under maxRequestsPerMinute (${limit}) comes in ${seconds} s, after the time for this call`,
+          `its turn under maxRequestsPerMinute (${limit}) comes in ${seconds} s, after the deadline of this call`,
         )
       }
       return new Promise((resolve, reject) => {

@@ -205,7 +205,7 @@ function readPem(what: string, path: string, block: string): string {
     throw new PceError('invalid_argument', `cannot read the ${what} ${path}: ${reason}`, { reason })
   }
   if (!text.includes(`${block}-----`)) {
-    throw new PceError('invalid_argument', `the ${what} ${path} holds no PEM block of type ${block}`)
+    throw new PceError('invalid_argument', `the ${what} ${path} has no PEM block of type ${block}`)
   }
   if (block === 'PRIVATE KEY' && /BEGIN ENCRYPTED PRIVATE KEY|Proc-Type: 4,ENCRYPTED/.test(text)) {
     throw new PceError(

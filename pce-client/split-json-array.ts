@@ -56,7 +56,7 @@ export class JsonArraySplitter {
     let at = 0
     while (at < chunk.length && isSpace(chunk[at])) at += 1
     if (at === chunk.length) return at
-    if (chunk[at] !== OPEN_ARRAY) throw damaged('it is no array')
+    if (chunk[at] !== OPEN_ARRAY) throw damaged('it is not an array')
     this.#state = 'inside'
     return at + 1
   }
@@ -133,5 +133,5 @@ function isBlank(chunk: Buffer, from: number): boolean {
 }
 
 function damaged(why: string): PceError {
-  return new PceError('invalid_response', `the result is no usable list: ${why}`)
+  return new PceError('invalid_response', `the result is not a usable list: ${why}`)
 }

@@ -10,7 +10,7 @@ export interface SendOptions extends RequestOptions {
   text?: string
 }
 
-export interface Answer extends PceResponse {
+export interface TracedResponse extends PceResponse {
   /** An earlier attempt of the same call may have been carried out before this answer was given. */
   repeated: boolean
 }
@@ -26,21 +26,21 @@ export interface BodySink {
 /** What every operation is built on: one request with its retries, buffered or streamed. */
 export interface Http {
   /** @throws {PceError} */
-  send(method: string, endpoint: string, options?: SendOptions): Promise<Answer>
+  send(method: string, endpoint: string, options?: SendOptions): Promise<TracedResponse>
   /** GET, the body handed over in pieces. @throws {PceError}, or what the sink throws. */
   stream(endpoint: string, options: SendOptions, sink: BodySink): Promise<void>
   closeIdle(): void
 }
 
 /** The objects of an answer; null and nothing count as none. @throws {PceError} `invalid_response` for anything else. */
-export function listOf<T>(answer: Answer, endpoint: string): T[] {
+export function listOf<T>(answer: TracedResponse, endpoint: string): T[] {
   const body = answer.json<unknown>() ?? []
   if (Array.isArray(body) && body.every((item) => typeof item === 'object' && item !== null)) return body as T[]
-  throw new PceError('invalid_response', `${endpoint}: the PCE answered something else than a list of objects`)
+  throw new PceError('invalid_response', `${endpoint}: the PCE answered something other than a list of objects`)
 }
 
 /** The object of an answer. @throws {PceError} `invalid_response` when there is none. */
-export function bodyOf<T>(answer: Answer): T {
+export function bodyOf<T>(answer: TracedResponse): T {
   const body = answer.json<T | undefined>()
   if (typeof body === 'object' && body !== null) return body
   throw new PceError('invalid_response', 'the PCE answered without the object')
@@ -50,12 +50,12 @@ export function bodyOf<T>(answer: Answer): T {
 export type Creation = 'one' | 'wrapped' | 'list'
 
 /**
- * What was created, as the PCE answers it: an object, or objects, with their hrefs (P7). It exists once the PCE has answered, so an
- * answer that does not name it is no failure to create.
+ * What was created, as the PCE answers it: an object, or objects, with their hrefs (P7). It exists once the PCE has answered, so
+ * an answer that does not name it is not a failure to create.
  *
  * @throws {PceError} `outcome_unknown` for such an answer.
  */
-export function createdOf<T>(answer: Answer, endpoint: string, creation: Creation): T {
+export function createdOf<T>(answer: TracedResponse, endpoint: string, creation: Creation): T {
   let cause: unknown
   try {
     const body = answer.json<unknown>()
@@ -65,7 +65,7 @@ export function createdOf<T>(answer: Answer, endpoint: string, creation: Creatio
   } catch (error) {
     cause = error
   }
-  const text = `POST ${endpoint}: the PCE accepted the object (status ${answer.status}), but its answer cannot be read. Look before repeating it.`
+  const text = `POST ${endpoint}: the PCE accepted the object (status ${answer.status}), but its answer cannot be read. Check before repeating it.`
   throw new PceError('outcome_unknown', text, { cause })
 }
 

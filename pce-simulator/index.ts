@@ -3,6 +3,7 @@ import { accessRoutes } from './access/index.js'
 import { createWorld } from './create-world.js'
 import { generateEstate } from './estate/generate.js'
 import { buildApp } from './http/build-app.js'
+import { createFindRoute } from './http/find-route.js'
 import type { RecordedRequest } from './http/record-requests.js'
 import { insightRoutes } from './insight/index.js'
 import { inventoryRoutes } from './inventory/index.js'
@@ -19,7 +20,7 @@ export type { RecordedRequest } from './http/record-requests.js'
 export type { PceSimulator, PceSimulatorOptions } from './options.js'
 export type { Conversation, Estate } from './model.js'
 
-const ROUTES = [
+const findRoute = createFindRoute([
   ...statusRoutes,
   ...kindRoutes,
   ...policyVersionRoutes,
@@ -28,7 +29,7 @@ const ROUTES = [
   ...settingsRoutes,
   ...inventoryRoutes,
   ...insightRoutes,
-]
+])
 
 /**
  * A policy compute engine that behaves: REST API v2 over real HTTP, stateful, in memory, with a believable estate. It shares no
@@ -38,7 +39,7 @@ export async function createPceSimulator(options: PceSimulatorOptions = {}): Pro
   const { seed = 1, workloads = 400, flows = 20_000, orgId = 1 } = options
   const world = createWorld(options.estate ?? generateEstate({ seed, workloads, flows, orgId }), options)
   const requests: RecordedRequest[] = []
-  const { app, faults } = buildApp(world, ROUTES, requests)
+  const { app, faults } = buildApp(world, findRoute, requests)
   await app.ready()
   let url: string | null = null
 
@@ -72,26 +73,22 @@ export async function createPceSimulator(options: PceSimulatorOptions = {}): Pro
 
   /** Asks the route that serves the href, without a request on record. */
   function findObject(href: string): Record<string, unknown> | undefined {
-    for (const { path, verbs } of ROUTES) {
-      const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!)
-      const values = new RegExp(`^${path.replace(/:\w+/g, '([^/]+)')}$`).exec(href)
-      if (!values || !verbs.GET) continue
-      const params = Object.fromEntries(names.map((name, index) => [name, values[index + 1]!]))
-      const call = {
-        world,
-        path: href,
-        params,
-        query: new URLSearchParams(),
-        headers: {},
-        body: undefined,
-        sourceIp: '',
-      }
-      try {
-        return verbs.GET.handle({ ...call, verb: 'GET' }).json as Record<string, unknown>
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error
-      }
+    const found = findRoute(href)
+    if (!found?.route.verbs.GET) return undefined
+    const call = {
+      world,
+      path: href,
+      params: found.params,
+      query: new URLSearchParams(),
+      headers: {},
+      body: undefined,
+      sourceIp: '',
     }
-    return undefined
+    try {
+      return found.route.verbs.GET.handle({ ...call, verb: 'GET' }).json as Record<string, unknown>
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      return undefined
+    }
   }
 }

@@ -25,7 +25,7 @@ export interface Estate {
   services: Service[]
   /** With `rules` and `deny_rules` embedded. */
   ruleSets: RuleSet[]
-  conversations: Conversation[]
+  conversations: readonly Conversation[]
   users: { href: string; username: string; full_name: string }[]
   /** Absent: no containers, network devices or load balancers. */
   inventory?: Inventory

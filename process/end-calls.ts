@@ -1,11 +1,12 @@
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import type { AuditLog } from '../plugins/dispatcher/audit-log.js'
 import type { Dispatcher } from '../plugins/dispatcher/dispatch.js'
-import type { ServiceLog } from '../plugins/dispatcher/call.js'
+import type { ServerLog } from '../plugins/dispatcher/call.js'
 
 /**
- * Lets running calls finish, then aborts them, then writes off what still runs, so that every call has an answer on its way and an
- * outcome in the audit log before the process ends. Resolves with whether all calls came to their own end. Times in milliseconds.
+ * Lets running calls finish, then aborts them, then writes off what still runs, so that every call has been answered and has an
+ * outcome in the audit log before the process ends. Resolves with whether all calls finished by themselves. Times in
+ * milliseconds.
  */
 export async function endCalls(
   dispatcher: Dispatcher,
@@ -21,15 +22,12 @@ export async function endCalls(
 }
 
 /** SIGHUP is how log rotation says that the file has been moved away. Where no new one can be opened, the old one stays in use. */
-export function reopenOnHangup(audit: AuditLog | null, log: ServiceLog): void {
+export function reopenOnHangup(audit: AuditLog | null, log: ServerLog): void {
   process.on('SIGHUP', () => {
     try {
       audit?.reopen()
     } catch (err) {
-      log.error(
-        { err },
-        'opening the audit log anew failed; unless the error says otherwise, the old file stays in use',
-      )
+      log.error({ err }, 'reopening the audit log failed; unless the error says otherwise, the old file stays in use')
     }
   })
 }

@@ -81,7 +81,7 @@ export interface RateLimits {
 }
 
 /** The /setup login's own client at the identity provider. */
-export interface BrowserLogin {
+export interface BrowserLoginConfig {
   clientId: string
   clientSecret?: string
 }
@@ -115,7 +115,7 @@ export interface PerUserConfig extends AuthenticatedConfig {
   }
   userPce: UserPceConfig
   /** Absent without MCP_OAUTH_CLIENT_ID: /setup then takes bearer tokens only. */
-  login?: BrowserLogin
+  login?: BrowserLoginConfig
 }
 
 /** HTTP with bearer tokens, one PCE key for all. */

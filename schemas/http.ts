@@ -7,7 +7,7 @@ export const Liveness = Type.Object({ status: Type.Literal('ok') })
  * Body of `GET /readyz`: 200 with `ready`; 503 with `draining` once the process has been told to stop, or `unavailable` while
  * something it needs does not work.
  */
-export const Readiness = Type.Object({
+export const HealthStatus = Type.Object({
   status: Type.Union([Type.Literal('ready'), Type.Literal('draining'), Type.Literal('unavailable')]),
 })
 

@@ -3,13 +3,13 @@ import { StringEnum } from './common.js'
 import { RuleTypeOut } from './rule-shapes.js'
 
 /** What a change does to the traffic that policy permits; `widening` may permit more and never less. */
-export const EFFECTS = ['widening', 'narrowing', 'neutral'] as const
-export type Effect = (typeof EFFECTS)[number]
+export const CHANGE_EFFECTS = ['widening', 'narrowing', 'neutral'] as const
+export type ChangeEffect = (typeof CHANGE_EFFECTS)[number]
 
 export const RISKS = ['override_deny', 'any_to_any_all_services', 'scope_removed'] as const
 export type Risk = (typeof RISKS)[number]
 
-const EffectOut = Type.Optional(StringEnum(EFFECTS, { description: 'On permitted traffic; absent: undecided' }))
+const EffectOut = Type.Optional(StringEnum(CHANGE_EFFECTS, { description: 'On permitted traffic; absent: undecided' }))
 
 const FieldOut = Type.Object({
   field: Type.String({ description: 'Field' }),
@@ -48,8 +48,8 @@ export const PolicyChangeOut = Type.Object({
   fields: Type.Optional(Type.Array(FieldOut, { description: 'What differs' })),
   rules: Type.Optional(Type.Array(RuleChangeOut, { description: 'Rule by rule' })),
   effect: EffectOut,
-  risks: Type.Optional(Type.Array(StringEnum(RISKS), { description: 'Look twice' })),
-  omitted: Type.Optional(Type.String({ description: 'What is left out, for its size' })),
+  risks: Type.Optional(Type.Array(StringEnum(RISKS), { description: 'To review' })),
+  omitted: Type.Optional(Type.String({ description: 'What was left out, for size' })),
   diff_error: Type.Optional(Type.String({ description: 'Why differences are missing' })),
 })
 export type PolicyChange = Static<typeof PolicyChangeOut>

@@ -37,7 +37,7 @@ export const WideningOut = Type.Optional(
       examples: Type.Array(Type.String()),
       message: Type.String(),
     },
-    { description: 'The rule admits more than it reads' },
+    { description: 'The rule admits more than it appears to' },
   ),
 )
 
@@ -88,7 +88,7 @@ export const RuleParts = {
   consumers: ActorsInput('Sources, same forms'),
   ingress_services: ServicesInput('{port, proto: tcp|udp, to_port?}, {service: NAME} or {href}; "All Services" is all'),
   egress_services: ServicesInput('Windows programs of the consumer: {service} or {href}; allow only'),
-  unscoped_consumers: Type.Boolean({ default: false, description: 'Consumers beyond the scope too' }),
+  unscoped_consumers: Type.Boolean({ default: false, description: 'Also consumers outside the scope' }),
   description: Type.String({ description: 'Free text' }),
 }
 
@@ -114,6 +114,6 @@ export const RuleChangeInput = {
   providers: Type.Optional(ActorsInput('Destinations, as in create-ruleset')),
   consumers: Type.Optional(ActorsInput('Sources')),
   ingress_services: Type.Optional(ServicesInput('{port, proto, to_port?}, {service} or {href}')),
-  unscoped_consumers: Type.Optional(Type.Boolean({ description: 'Consumers beyond the scope too' })),
+  unscoped_consumers: Type.Optional(Type.Boolean({ description: 'Also consumers outside the scope' })),
   description: Type.Optional(RuleParts.description),
 }

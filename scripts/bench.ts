@@ -20,7 +20,7 @@ const KIB = 1024
 
 const verdict = (met: boolean) => (met ? 'met' : 'MISSED')
 
-console.log('tools/call over HTTP: get-server-changelog, 20 connections, service log and audit log to files')
+console.log('tools/call over HTTP: get-server-changelog, 20 connections, server log and audit log to files')
 const calls = await measureCalls()
 console.log(`  bare Fastify JSON route     ${calls.bareRoute.toFixed(0).padStart(7)} req/s`)
 console.log(`  bare SDK stateless server   ${calls.bareSdk.toFixed(0).padStart(7)} req/s`)

@@ -1,50 +1,102 @@
 /**
- * `npm test`: runs tap on the Node.js that runs this script (arguments are passed on, so `npm test -- test/x.test.ts` runs one
- * file), tells each file as it ends and each failure with its details, and ends with the plain line `N passed, N failed`.
- * tap's own reporters swallow what a crashing test file wrote to standard error; here it passes through.
+ * `npm test`: runs every `*.test.ts` below `test/`, or what is named, on the Node.js that runs this script; tells each file as it ends
+ * and each failure with its details, and ends with the plain line `N passed, N failed`. `--help` lists the options.
  */
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import type { Result } from 'tap-parser'
-import { summaryLine, watchRun } from './count-assertions.js'
+import { summaryLine } from './count-assertions.js'
+import { compileSuite } from './suite/compile-tests.js'
+import { runSuite } from './suite/run-suite.js'
+
+const HELP = `npm test [-- [--timeout=SECONDS] [--jobs=N] [FILE or FOLDER ...]]
+
+  --timeout=SECONDS  how long one file may take (120)
+  --jobs=N           processes that run files side by side (4)
+`
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const TAP = 'node_modules/tap/dist/esm/run.mjs'
+const { values, positionals } = readArguments()
+const timeoutMs = Number(values.timeout) * 1000
+const files = positionals.length === 0 ? listTests(join(root, 'test')) : positionals.flatMap(findTests)
+// The largest first: the run ends when the last process does, and a long file that starts last would be alone.
+const sizes = new Map(files.map((name) => [name, sizeOf(name)]))
+files.sort((one, other) => sizes.get(other)! - sizes.get(one)!)
 
 console.log(`Node.js ${process.version}`)
 const started = Date.now()
-// tap makes itself anew for our choice of plugins, but would still load those it came with into every file of that first run.
-if (!existsSync(join(root, '.tap', 'plugins')))
-  spawnSync(process.execPath, [TAP, 'build'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
-const { parser, total } = watchRun({
-  failure: (result) => console.log(`\nFAILED  ${result.fullname}\n${detailsOf(result)}\n`),
-  file: ({ name, time }, { passed, failed, skipped }) => {
-    const tally = `${passed} passed${failed === 0 ? '' : `, ${failed} failed`}${skipped === 0 ? '' : `, ${skipped} skipped`}`
-    console.log(
-      `${failed === 0 ? 'ok    ' : 'FAILED'}  ${name.padEnd(44)} ${(Number(time) / 1000).toFixed(1).padStart(6)} s  ${tally}`,
-    )
-  },
-})
-const tap = spawn(process.execPath, [TAP, 'run', '--reporter=tap', ...process.argv.slice(2)], {
-  cwd: root,
-  stdio: ['inherit', 'pipe', 'inherit'],
-})
-// Ctrl-C reaches tap from the terminal as well; this process only waits for it to tidy up.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => tap.kill(signal))
-tap.stdout.pipe(parser)
-const [[status]] = (await Promise.all([once(tap, 'close'), once(parser, 'complete')])) as [[number | null], unknown]
+const suite = await compileSuite(root)
+process.on('exit', () => suite.remove())
 
-const counts = total()
-// What tap itself calls a failure is never reported as none, whatever the count says.
-if (status !== 0 && counts.failed === 0) counts.failed++
+const counts = await runSuite(
+  files.map((name) => ({ name, url: suite.urlOf(name), timeoutMs })),
+  {
+    root,
+    folder: suite.folder,
+    worker: suite.urlOf('scripts/suite/run-test-files.ts'),
+    jobs: Number(values.jobs),
+    failure: (result) => console.log(`\nFAILED  ${result.fullname}\n${detailsOf(result)}\n`),
+    lost: (name, how) => console.log(`\nFAILED  ${name}\n        its process ${how}\n`),
+    file: ({ name, time }, { passed, failed, skipped }) => {
+      const tally = `${passed} passed${failed === 0 ? '' : `, ${failed} failed`}${skipped === 0 ? '' : `, ${skipped} skipped`}`
+      console.log(
+        `${failed === 0 ? 'ok    ' : 'FAILED'}  ${name.padEnd(44)} ${(Number(time) / 1000).toFixed(1).padStart(6)} s  ${tally}`,
+      )
+    },
+  },
+)
 console.log(
   `${Math.round((Date.now() - started) / 1000)} s${counts.skipped === 0 ? '' : `, ${counts.skipped} skipped`}`,
 )
 console.log(summaryLine(counts))
 process.exit(counts.failed === 0 ? 0 : 1)
+
+function readArguments() {
+  const number = { type: 'string' } as const
+  const options = {
+    timeout: { ...number, default: '120' },
+    jobs: { ...number, default: '4' },
+    help: { type: 'boolean', short: 'h' },
+  } as const
+  try {
+    const read = parseArgs({ options, allowPositionals: true })
+    const wrong = (['timeout', 'jobs'] as const).find((name) => !/^[1-9]\d{0,5}$/.test(read.values[name]))
+    if (wrong !== undefined) throw new Error(`--${wrong} takes a whole number from 1 on`)
+    if (read.values.help !== true) return read
+    console.log(HELP)
+    process.exit(0)
+  } catch (error) {
+    return refuse(`${(error as Error).message}\n\n${HELP}`)
+  }
+}
+
+/** Bytes of a test file, with those of the folder that is named after it. */
+function sizeOf(name: string): number {
+  const path = join(root, name)
+  const folder = path.replace(/\.[^/]*$/, '')
+  const parts = existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: 'utf8' }) : []
+  return [path, ...parts.map((part) => join(folder, part))].reduce((sum, part) => sum + statSync(part).size, 0)
+}
+
+/** The files that an argument names, relative to the root: a file whatever its kind, or the tests of a folder. */
+function findTests(argument: string): string[] {
+  const path = resolve(argument)
+  if (!existsSync(path)) return refuse(`There is no ${argument}`)
+  return statSync(path).isDirectory() ? listTests(path) : [relative(root, path)]
+}
+
+function listTests(folder: string): string[] {
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts'))
+  return names.length === 0 ? refuse(`No tests in ${folder}`) : names.map((name) => relative(root, join(folder, name)))
+}
+
+function refuse(message: string): never {
+  console.error(message)
+  console.log(summaryLine({ passed: 0, failed: 1 }))
+  process.exit(1)
+}
 
 /** What tap knows about a failure, without the lines about how the test file was started. */
 function detailsOf({ diag }: Result): string {

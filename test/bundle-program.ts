@@ -7,6 +7,16 @@ import { buildSync } from 'esbuild'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 // Below the package, so that its dependencies and its package.json are found from there.
 const FOLDER = join(ROOT, 'node_modules', '.cache', `svc-mcp-test-${process.pid}`)
+/** Native code is found beside the package, and what a program loads later stays later. */
+const NOT_BUNDLED = ['libsql', 'sodium-native', 'pino', 'got', 'hpagent']
+// Not `import.meta.url`, which the suite replaces by the URL of this file.
+const BANNER = [
+  "import * as fromModule from 'node:module'",
+  "import * as fromUrl from 'node:url'",
+  "const require = fromModule.createRequire(import.meta['url'])",
+  "const __filename = fromUrl.fileURLToPath(import.meta['url'])",
+  "const __dirname = fromUrl.fileURLToPath(new URL('.', import.meta['url']))",
+].join('\n')
 const bundled = new Map<string, string>()
 
 /** The path of `<name>.ts` bundled from the sources as they are now; made with the first call of this process that asks for it. */
@@ -20,9 +30,11 @@ export function bundleProgram(name: 'http' | 'stdio'): string {
     entryPoints: [`${name}.ts`],
     outfile,
     bundle: true,
-    packages: 'external',
+    external: NOT_BUNDLED,
     platform: 'node',
     format: 'esm',
+    // CommonJS packages inside an ES module still ask for these.
+    banner: { js: BANNER },
     target: 'node20.19',
     logLevel: 'warning',
   })

@@ -3,7 +3,7 @@ import type { Role } from '../schemas/caller.js'
 import type { Binding } from '../schemas/confirmations.js'
 import type { Preview, ToolContext } from '../domain/call.js'
 
-export type Effect = 'read' | 'write' | 'destroy'
+export type ToolEffect = 'read' | 'write' | 'destroy'
 
 export type Area =
   | 'workloads'
@@ -28,7 +28,7 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   /** What the model reads. One or two sentences; what changes PCE state says so by itself (see `describe`). */
   summary: string
   /** read: sends no request that changes anything. write: creates or changes. destroy: destructive, as MCP annotates it. */
-  effect: Effect
+  effect: ToolEffect
   /** The same call twice leaves the same state. Reads always are. */
   idempotent?: boolean
   roles: readonly Role[]
@@ -72,7 +72,7 @@ export function defineTool<I extends TObject, O extends TSchema, P extends boole
 
 const ACRONYMS: Record<string, string> = { pce: 'PCE' }
 
-/** Display title: the spec's own, else the words of the name, capitalised (`get-labels` → `Get Labels`). */
+/** Display title: the spec's own, otherwise the words of the name, capitalised (`get-labels` → `Get Labels`). */
 export function titleOf(tool: Pick<AnyTool, 'name' | 'title'>): string {
   const capitalised = (word: string) => ACRONYMS[word] ?? word.charAt(0).toUpperCase() + word.slice(1)
   return tool.title ?? tool.name.split('-').map(capitalised).join(' ')

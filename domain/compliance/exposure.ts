@@ -77,7 +77,7 @@ const isPublic = ({ ip, fqdn }: FlowEnd): boolean => {
 /** The shortest prefix of a network that still identifies something: 10.0.0.0/8 does. */
 const SHORTEST_PREFIX = { ipv4: 8, ipv6: 16 } as const
 
-/** Names of the IP lists that cover the internet, or so much of it that membership is no approval. */
+/** Names of the IP lists that cover the internet, or so much of it that membership is not an approval. */
 export function findBroadLists(lists: readonly IpList[]): ReadonlySet<string> {
   return new Set([...ANY_IP_LIST_NAMES, ...lists.filter(isBroad).map(({ name }) => name)])
 }
@@ -123,7 +123,7 @@ export const passesUnenforced = ({ decision }: Cell): boolean =>
 export const mayBeByDefault = ({ decision, byRule }: Cell): boolean => decision === 'allowed' && byRule !== 'yes'
 
 /** What is not certain about the allowed rows that pass the test, in sentences; empty where all are allowed by rules. */
-export function describeDefault(traffic: Exposure, test: (cell: Cell) => boolean): string {
+export function describeDefault(traffic: TrafficExposure, test: (cell: Cell) => boolean): string {
   const doubtful = (cell: Cell) => test(cell) && mayBeByDefault(cell)
   const [all, undecided] = [doubtful, (cell: Cell) => doubtful(cell) && cell.byRule !== 'no'].map(
     (one) => traffic.count(one).rows,
@@ -143,20 +143,20 @@ export interface ShownFlow {
 }
 
 /** Rows, and the connections in them. */
-export interface Count {
+export interface TrafficCount {
   rows: number
   connections: number
 }
 
-/** The traffic of what is assessed, except inside one application: that is no risk (T19). */
-export interface Exposure {
+/** The traffic of what is assessed, except inside one application: that is not a risk (T19). */
+export interface TrafficExposure {
   /** Rows that were read, those inside applications included. */
   rows: number
   /** Of these, rows inside one application. */
   inside: number
   /** The row limit was reached. */
   truncated: boolean
-  count(test: (cell: Cell) => boolean): Count
+  count(test: (cell: Cell) => boolean): TrafficCount
   /** The distinct answers on whether rules allow the cells that pass the test. */
   answers(test: (cell: Cell) => boolean): Answer[]
   /** The busiest flows that pass the test, at most `limit`. */
@@ -168,7 +168,7 @@ type Way = Pick<Cell, 'inbound' | 'outbound'>
 interface ExposureMeter {
   /** `way` undefined: as the ends that are assessed say. */
   add(row: FlowRow, way?: Way): void
-  finish(truncated: boolean): Exposure
+  finish(truncated: boolean): TrafficExposure
 }
 
 /** Takes rows in and keeps one group per pair of ends and service, never the rows themselves. */

@@ -5,7 +5,7 @@ import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { VulnerabilityReport } from '../../schemas/pce/vulnerability.js'
 import type { PolicySnapshot } from '../policy/load-snapshot.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
-import type { Exposure } from './exposure.js'
+import type { TrafficExposure } from './exposure.js'
 
 /** What is assessed: everything with the labels that were given, or the whole estate. */
 export interface Assessment {
@@ -48,13 +48,13 @@ export interface Loaded {
   ipLists: readonly IpList[]
   events: EventLog
   scans: readonly VulnerabilityReport[]
-  traffic: Exposure
+  traffic: TrafficExposure
 }
 export type SourceName = keyof Loaded
 
 /** One of the facts, or why it could not be read. */
 export type Source<T> = { value: T } | { unavailable: string }
-export interface Facts {
+export interface ComplianceFacts {
   assessment: Assessment
   sources: { readonly [K in SourceName]?: Source<Loaded[K]> }
 }
@@ -66,7 +66,10 @@ export const MOST_EVENTS = 1_000
  * Why nothing can be said about the labels that were given: no workload that could be read has them, and neither has any traffic.
  * What the PCE does as a whole, such as keeping events, then says nothing about them. Null when there is something to judge.
  */
-export function whyNothingKnown({ app, env }: Assessment, { workloads, traffic }: Facts['sources']): string | null {
+export function whyNothingKnown(
+  { app, env }: Assessment,
+  { workloads, traffic }: ComplianceFacts['sources'],
+): string | null {
   const named = [app, env].flatMap((label) => (label === null ? [] : `${label.key}=${label.value}`))
   const rows = traffic !== undefined && 'value' in traffic ? traffic.value.rows : 0
   const known = workloads !== undefined && 'value' in workloads ? workloads.value.length : null

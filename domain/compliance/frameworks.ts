@@ -12,7 +12,7 @@ import {
 import { enforcementStage, flowEnforcement, inventory, watchedWorkloads } from './judge-workloads.js'
 import { allOf, type Evaluator } from './verdict.js'
 
-export interface Check {
+export interface ComplianceCheck {
   id: string
   name: string
   /** What the control asks for, in our own words. */
@@ -23,7 +23,7 @@ export interface Check {
 export interface Framework {
   /** As shown in answers. */
   name: string
-  checks: readonly Check[]
+  checks: readonly ComplianceCheck[]
 }
 
 const NIST_PORTS = [3389, 22, 23, 445, 135, 139, 1433, 3306, 5432] as const
@@ -40,7 +40,7 @@ const PORTS = {
 
 export type FrameworkId = keyof typeof PORTS
 
-const check = (id: string, name: string, description: string, evaluate: Evaluator): Check => ({
+const check = (id: string, name: string, description: string, evaluate: Evaluator): ComplianceCheck => ({
   id,
   name,
   description,
@@ -55,7 +55,7 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
       check(
         'PCI-1.3',
         'Access to and from the cardholder data environment',
-        'Only known parties connect in or are connected to.',
+        'Only known parties connect, in either direction.',
         restrictedAccess('both'),
       ),
       check(
@@ -189,7 +189,7 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
       check(
         '164.308(a)(1)',
         'Security Management Process',
-        'Risk is reduced, above all that of high-risk services.',
+        'Risk is reduced, above all on high-risk services.',
         highRiskPorts(PORTS.hipaa),
       ),
     ],

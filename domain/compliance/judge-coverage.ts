@@ -1,6 +1,6 @@
 import { countOf, percentOf } from '../text/describe-numbers.js'
-import { describeDefault, isUnidentified, mayBeByDefault, type Cell, type Exposure } from './exposure.js'
-import { evaluator, MOST_EVIDENCE, notAssessed, type Evaluator, type Outcome } from './verdict.js'
+import { describeDefault, isUnidentified, mayBeByDefault, type Cell, type TrafficExposure } from './exposure.js'
+import { evaluator, MOST_EVIDENCE, notAssessed, type Evaluator, type CheckOutcome } from './verdict.js'
 
 /** Percent of the rows that policy must allow for a PASS, and for a WARNING. */
 const GOOD = 90
@@ -35,7 +35,7 @@ export const internalCoverage: Evaluator = evaluator(
  * and stopped, so it counts neither way. Where "allowed" may only mean that no deny rule matched, a PASS needs the mark to be
  * reached without those rows too.
  */
-function judgeCoverage(traffic: Exposure, wanted: (cell: Cell) => boolean): Outcome {
+function judgeCoverage(traffic: TrafficExposure, wanted: (cell: Cell) => boolean): CheckOutcome {
   const decided = (decision: string) => traffic.count((cell) => wanted(cell) && cell.decision === decision)
   const [allowed, open, blocked, unjudged] = ['allowed', 'potentially_blocked', 'blocked', 'unknown'].map(decided)
   const byDefault = traffic.count((cell) => wanted(cell) && mayBeByDefault(cell))

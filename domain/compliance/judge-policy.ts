@@ -6,7 +6,7 @@ import { rulesInForce, rulesOf, type PolicySnapshot } from '../policy/load-snaps
 import { isWrittenTo, someWorkloadWith, type PlacedRule } from '../policy/match-rules.js'
 import { coversEveryService, coversServices } from '../policy/match-services.js'
 import { anyOf, isUnknown, undecidedBecause, unknown, type Answer, type Reason } from '../policy/three-valued.js'
-import { hasScope, ringfenceName } from '../ringfence/find-existing.js'
+import { hasExactScope, ringfenceName } from '../ringfence/find-existing.js'
 import { countOf } from '../text/describe-numbers.js'
 import { isBroad } from './exposure.js'
 import type { Assessment, AssessedWorkload } from './facts.js'
@@ -14,9 +14,9 @@ import { ENFORCING } from './judge-workloads.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator } from './verdict.js'
 
 /**
- * The application has its ringfence in force: an active, enabled rule set named exactly RF-<app>-<env>, scoped to exactly these two
- * labels, with an enabled rule. Given an app alone, each of its environments needs one. Without an app there is no one ringfence to
- * look for, so the check counts them and judges nothing.
+ * The application's ringfence is in force: an active, enabled rule set named exactly RF-<app>-<env>, scoped to exactly these two
+ * labels, with an enabled rule. Given only an app, each of its environments needs one. Without an app there is no single
+ * ringfence to look for, so the check counts them and judges nothing.
  */
 export const ringfence: Evaluator = evaluator(
   {
@@ -39,7 +39,7 @@ export const ringfence: Evaluator = evaluator(
       workloads_without_application: workloads.filter(({ application }) => application === null).length,
     }
     if (assessment.app === null) {
-      const text = `${ringfenced.length} of ${countOf(applications.length, 'application')} have a ringfence in force; ${countOf(named.length, 'active rule set')} named RF-*. Give app_name to have an application judged.`
+      const text = `${ringfenced.length} of ${countOf(applications.length, 'application')} have a ringfence in force; ${countOf(named.length, 'active rule set')} named RF-*. Give app_name to judge an application.`
       return { status: 'INFO', detail: text, evidence: { counts } }
     }
     if (applications.length === 0) return notAssessed('No workload here has both an app and an env label.', { counts })
@@ -68,20 +68,20 @@ function applicationsOf(workloads: readonly AssessedWorkload[]): (readonly [Labe
   return [...found.values()].sort((a, b) => (ringfenceName(a) < ringfenceName(b) ? -1 : 1))
 }
 
-/** A ringfence without an allow rule, where nobody can say whether it has a deny rule. */
+/** A ringfence without an allow rule, when it is unknown whether it has a deny rule. */
 const UNREAD = 'undecided, because its deny rules could not be read'
 
 /** Whether a ringfence is in force, or what there is instead, in a few words. */
 function stateOf(labels: readonly Label[], active: PolicySnapshot, drafts: readonly RuleSet[]): string {
   const wanted = ringfenceName(labels)
   const named = active.ruleSets.filter(({ name }) => name === wanted)
-  const scoped = named.filter((ruleSet) => hasScope(ruleSet, labels))
+  const scoped = named.filter((ruleSet) => hasExactScope(ruleSet, labels))
   if (scoped.some((ruleSet) => ruleSet.enabled && isFilled(ruleSet))) return 'in force'
   if (scoped.some(({ enabled, href }) => enabled && active.unread.has(toDraftHref(href)))) return UNREAD
   if (scoped.some(({ enabled }) => enabled)) return 'without an enabled rule'
   if (scoped.length > 0) return 'disabled'
-  if (named.length > 0) return 'has another scope'
-  return drafts.some((ruleSet) => ruleSet.name === wanted && hasScope(ruleSet, labels))
+  if (named.length > 0) return 'has a different scope'
+  return drafts.some((ruleSet) => ruleSet.name === wanted && hasExactScope(ruleSet, labels))
     ? 'only in the draft, not provisioned'
     : 'missing'
 }
@@ -156,7 +156,7 @@ function isEmergency({ name }: RuleSet, { app, env }: Assessment): boolean {
 export const leastPrivilege: Evaluator = evaluator(
   {
     name: 'least privilege',
-    lookedAt: 'consumers and services of the allow rules in force whose providers may be what is assessed',
+    lookedAt: 'consumers and services of the allow rules in force whose providers may be part of what is assessed',
     needs: ['policy', 'ipLists'],
   },
   ({ policy, ipLists }, { assessment }) => {
@@ -196,7 +196,7 @@ export const leastPrivilege: Evaluator = evaluator(
   },
 )
 
-/** A rule that may concern what is assessed. */
+/** A rule that may apply to what is assessed. */
 interface RuleAbout extends PlacedRule {
   href: string
   /** Whether it does, and what else was asked about it. */
@@ -217,7 +217,7 @@ function rulesAbout(
   })
 }
 
-/** A rule for some of the workloads concerns them; any other doubt is stated. */
+/** A rule for only some of the workloads counts; any other doubt is reported. */
 const OF_SOME: ReadonlySet<Reason> = new Set(['label', 'workload'])
 
 function describeUndecided(rules: readonly RuleAbout[]): string {

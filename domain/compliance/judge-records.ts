@@ -4,13 +4,13 @@ import { MOST_EVENTS, type Assessment } from './facts.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator } from './verdict.js'
 
 /**
- * Activity is recorded: the PCE holds audit events of the window. None at all is a warning: either nothing happened or nothing is
- * recorded. The detail says where they are sent and how long they are kept; events concern the PCE as a whole.
+ * Activity is recorded: the PCE holds audit events from the window. None at all is a warning: either nothing happened or nothing
+ * is recorded. The detail says where they are sent and how long they are kept; events cover the PCE as a whole.
  */
 export const auditTrail: Evaluator = evaluator(
   {
     name: 'audit trail',
-    lookedAt: `the PCE's newest audit events of the window (${MOST_EVENTS} at most), their syslog destinations and retention`,
+    lookedAt: `the PCE's newest audit events in the window (${MOST_EVENTS} at most), their syslog destinations and retention`,
     needs: ['events'],
   },
   ({ events: { events, more, destinations, retentionDays } }) => {
@@ -39,8 +39,8 @@ const LOOKED_AT = 'vulnerability reports uploaded to the PCE'
 const NONE = 'The PCE holds no vulnerability report, and scans made elsewhere cannot be seen from it.'
 
 /**
- * Workloads are scanned for vulnerabilities: each was scanned within the window. Only some of them is a warning, as are reports
- * that are all older; none of them fails. Reports that do not name what they scanned say nothing about these workloads.
+ * Workloads are scanned for vulnerabilities: each was scanned within the window. If only some were, or all reports are older,
+ * that is a warning; if none was, the check fails. Reports that do not name what they scanned say nothing about these workloads.
  */
 export const scannedWorkloads: Evaluator = evaluator(
   { name: 'vulnerability scans', lookedAt: LOOKED_AT, needs: ['workloads', 'scans'] },
@@ -64,7 +64,7 @@ export const scannedWorkloads: Evaluator = evaluator(
     const text = found(
       missed.length,
       'workload',
-      `of ${workloads.length} in no vulnerability report of the window`,
+      `of ${workloads.length} in no vulnerability report from the window`,
     ).trim()
     return {
       status: missed.length === 0 ? 'PASS' : missed.length === workloads.length ? 'FAIL' : 'WARNING',

@@ -5,9 +5,9 @@ import {
   mayBeByDefault,
   passesUnenforced,
   type Cell,
-  type Exposure,
+  type TrafficExposure,
 } from './exposure.js'
-import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator, type Outcome } from './verdict.js'
+import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator, type CheckOutcome } from './verdict.js'
 
 /**
  * Access is restricted to known parties: labelled ends and those in an IP list made for them. Policy that allows an unknown source
@@ -235,11 +235,11 @@ const BY_DEFAULT = 'allowed_by_default_possible'
 
 type Tests = Record<string, ((cell: Cell) => boolean) | undefined>
 
-/** Counts the rows that violate a control: `fail` outweighs `warn`, and `note` is only stated. */
+/** Counts the rows that violate a control: `fail` outweighs `warn`, and `note` is only reported. */
 export function judgeViolations(
-  traffic: Exposure,
+  traffic: TrafficExposure,
   { fail, warn, note }: { fail: Tests; warn: Tests; note: Tests },
-): Outcome {
+): CheckOutcome {
   const count = (tests: Tests) =>
     Object.fromEntries(
       Object.entries(tests).map(([name, test]) => [name, test === undefined ? 0 : traffic.count(test).rows]),

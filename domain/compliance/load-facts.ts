@@ -9,13 +9,13 @@ import { loadSnapshot, withDenyRules } from '../policy/load-snapshot.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
 import { describeBothWays, hasLabels, readBothWays } from '../traffic/read-both-ways.js'
 import { createFlowReader, describeReading, type Reading } from '../traffic/read-flows.js'
-import { classifyEnd, createExposureMeter, findBroadLists, type EndFacts, type Exposure } from './exposure.js'
+import { classifyEnd, createExposureMeter, findBroadLists, type EndFacts, type TrafficExposure } from './exposure.js'
 import {
   MOST_EVENTS,
   type Assessment,
   type AssessedWorkload,
   type EventLog,
-  type Facts,
+  type ComplianceFacts,
   type Loaded,
   type Source,
   type SourceName,
@@ -33,7 +33,7 @@ export async function loadFacts(
   ctx: Context,
   assessment: Assessment,
   needs: ReadonlySet<SourceName>,
-): Promise<Facts['sources']> {
+): Promise<ComplianceFacts['sources']> {
   const { signal, pce } = ctx
   const { window } = assessment
   const every = { params: {}, signal }
@@ -129,9 +129,9 @@ async function loadEvents({ pce, signal }: Context, since: string): Promise<Even
 export async function readExposure(
   ctx: ToolContext<true>,
   assessment: Assessment,
-  sources: Facts['sources'],
+  sources: ComplianceFacts['sources'],
   ports: ReadonlySet<number>,
-): Promise<{ exposure: Exposure; reading: Reading }> {
+): Promise<{ exposure: TrafficExposure; reading: Reading }> {
   const labels = await loadLabels(ctx.pce, ctx)
   const encoder = createFlowEncoder(labels)
   const wanted = [assessment.app, assessment.env].filter((label) => label !== null)

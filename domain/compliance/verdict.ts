@@ -1,6 +1,6 @@
 import { countOf, percentOf } from '../text/describe-numbers.js'
-import type { Exposure, ShownFlow } from './exposure.js'
-import type { Facts, Loaded, SourceName } from './facts.js'
+import type { TrafficExposure, ShownFlow } from './exposure.js'
+import type { ComplianceFacts, Loaded, SourceName } from './facts.js'
 
 /** NOT_ASSESSED: nothing in the PCE can show it. INFO: worth knowing, but no measure of the control. */
 export const STATUSES = ['PASS', 'FAIL', 'WARNING', 'INFO', 'NOT_ASSESSED'] as const
@@ -18,22 +18,22 @@ export interface Evidence {
 }
 
 /** How an evaluator judges the facts. */
-export interface Outcome {
+export interface CheckOutcome {
   status: Status
   detail: string
   evidence?: Evidence
 }
-export interface Verdict extends Outcome {
+export interface CheckVerdict extends CheckOutcome {
   looked_at: string
 }
 
-/** Judges one requirement. `ports`: those it needs told apart in the traffic. */
+/** Judges one requirement. `ports`: those it needs distinguished in the traffic. */
 export interface Evaluator {
   name: string
   lookedAt: string
   needs: readonly SourceName[]
   ports: readonly number[]
-  judge(facts: Facts): Verdict
+  judge(facts: ComplianceFacts): CheckVerdict
 }
 
 interface Spec<N extends SourceName> {
@@ -54,7 +54,7 @@ export const MOST_EVIDENCE = 10
  */
 export function evaluator<N extends SourceName>(
   { name, lookedAt, needs, ports = [] }: Spec<N>,
-  judge: (loaded: Pick<Loaded, N>, facts: Facts) => Outcome,
+  judge: (loaded: Pick<Loaded, N>, facts: ComplianceFacts) => CheckOutcome,
 ): Evaluator {
   return {
     name,
@@ -72,7 +72,7 @@ export function evaluator<N extends SourceName>(
       const loaded = Object.fromEntries(
         needs.map((need) => [need, (facts.sources[need] as { value: unknown }).value]),
       ) as unknown as Pick<Loaded, N>
-      const { traffic } = loaded as { traffic?: Exposure }
+      const { traffic } = loaded as { traffic?: TrafficExposure }
       const outcome = judge(loaded, facts)
       const unproven = outcome.status === 'PASS' && traffic?.truncated === true
       return {
@@ -121,14 +121,14 @@ function mergeEvidence(parts: readonly Evidence[]): Evidence {
 }
 
 /** The outcome where there is nothing to judge. */
-export const notAssessed = (detail: string, evidence?: Evidence): Outcome => ({
+export const notAssessed = (detail: string, evidence?: Evidence): CheckOutcome => ({
   status: 'NOT_ASSESSED',
   detail,
   ...(evidence !== undefined && { evidence }),
 })
 
 /** The verdict of an evaluator that was not run, and why. */
-export const unassessed = ({ lookedAt }: Evaluator, detail: string): Verdict => ({
+export const unassessed = ({ lookedAt }: Evaluator, detail: string): CheckVerdict => ({
   ...notAssessed(detail),
   looked_at: lookedAt,
 })

@@ -7,7 +7,7 @@ import { layOutGraph, type GraphLayout } from './lay-out-graph.js'
 import { rankReach, type ReachRow } from './rank-reach.js'
 
 /** Where to start: one application, all applications of an app or env label, or nowhere. */
-export interface MovementScope {
+export interface AppFilter {
   app?: string
   env?: string
 }
@@ -27,7 +27,7 @@ export interface Movement {
 /** What can be reached from where, over edges that are not blocked. Rejects with the signal's reason when cancelled. */
 export async function searchMovement(
   { nodes, edges }: { nodes: Application[]; edges: DecidedEdge[] },
-  scope: MovementScope,
+  filter: AppFilter,
   maxHops: number,
   signal: AbortSignal,
 ): Promise<Movement> {
@@ -35,28 +35,28 @@ export async function searchMovement(
   const layout = layOutGraph({ nodes, edges: usable })
   const reach = await workInTurns(rankReach(layout), signal)
   const base = { nodes, edges, blockedEdges: edges.length - usable.length, reach }
-  if (scope.app === undefined && scope.env === undefined) return { ...base, paths: null }
-  const starts = nodes.flatMap((node, at) => (isInScope(node, scope) ? [at] : []))
+  if (filter.app === undefined && filter.env === undefined) return { ...base, paths: null }
+  const starts = nodes.flatMap((node, at) => (matchesFilter(node, filter) ? [at] : []))
   const { paths, total } = await workInTurns(findPaths(layout, starts, maxHops), signal)
   return { ...base, paths: { starts, found: paths, total } }
 }
 
-export const isInScope = (node: Application, { app, env }: MovementScope): boolean =>
+export const matchesFilter = (node: Application, { app, env }: AppFilter): boolean =>
   (app === undefined || node.app === app) && (env === undefined || node.env === env)
 
 /**
- * The edges with most connections on high-risk ports that start or end in the scope, and how many do. Ties are in the order of
- * their ends' keys.
+ * The edges with most connections on high-risk ports that start or end at applications of the filter, and how many do. Ties are in
+ * the order of their ends' keys.
  */
 export function riskiestEdges(
   { nodes, edges }: Movement,
-  scope: MovementScope,
+  filter: AppFilter,
   connections: ReadonlyMap<number, number>,
   limit: number,
 ): { total: number; edges: number[] } {
   const risky = [...connections].filter(([number]) => {
     const { from, to } = edges[number]!
-    return isInScope(nodes[from]!, scope) || isInScope(nodes[to]!, scope)
+    return matchesFilter(nodes[from]!, filter) || matchesFilter(nodes[to]!, filter)
   })
   const keyAt = (node: number) => applicationKey(nodes[node]!)
   const compareEdges = (a: number, b: number) => {

@@ -18,7 +18,7 @@ interface UpdatePlan<T extends PceObject> {
   /** Reads the object again after the write. */
   read: (href: string) => Promise<T>
   warnings?: readonly string[]
-  /** What it lives in waits for its deletion, so that the change never takes effect. */
+  /** Its parent is marked for deletion, so the change never takes effect. */
   ends?: boolean
 }
 
@@ -31,19 +31,19 @@ interface UpdateAnswer<T> {
   warnings?: string[]
   dry_run?: boolean
   requests?: PlannedRequest[]
-  /** The object as it is now: read back after a write, as it was after a dry run. Not part of the answer as it stands. */
+  /** The object as it is now: read back after a write, unchanged after a dry run. Not part of the answer in this form. */
   stored: T
 }
 
-/** Takes away what is not part of the answer as every tool gives it. */
+/** Removes what is not part of the answer that every tool gives. */
 export function withoutStored<T>({ stored: _stored, ...answer }: UpdateAnswer<T>): Omit<UpdateAnswer<T>, 'stored'> {
   return answer
 }
 
-/** Throws no_update_fields when a caller named an object and nothing to change of it. */
+/** Throws no_update_fields when a caller names an object but nothing to change. */
 export function requireFields(body: Record<string, unknown>, offered: readonly string[]): void {
   if (Object.values(body).some((value) => value !== undefined)) return
-  throw new ToolError('no_update_fields', `Nothing to change was given. Give one of ${offered.join(', ')}.`, {
+  throw new ToolError('no_update_fields', `No change was given. Give one of ${offered.join(', ')}.`, {
     fields: [...offered],
   })
 }
@@ -93,21 +93,21 @@ export async function updateObject<T extends PceObject>(
   return answer(`Changed ${what}: ${fields.join(', ')}.${ends ? '' : draftNote(current)}`, more, stored)
 }
 
-/** Versioned objects change in draft only; one that waits for its deletion has no future to take effect in. */
+/** Versioned objects change in draft only; a change to one that is marked for deletion never takes effect. */
 function draftNote({ href, update_type: updateType }: PceObject): string {
   return href.includes('/sec_policy/') && updateType !== 'delete' ? ' It takes effect when provisioned.' : ''
 }
 
 /** Changing an object does not undo its pending deletion (P4). */
 function pendingDeletion({ update_type: updateType }: PceObject): string[] {
-  return updateType === 'delete' ? ['Its deletion is pending, and stays so: provisioning will delete it.'] : []
+  return updateType === 'delete' ? ['Its deletion is still pending: provisioning will delete it.'] : []
 }
 
 interface DeletePlan {
   /** The object for messages: `IP list "Branch offices"`. */
   what: string
   current: PceObject
-  /** Asked when the PCE refuses (406): who uses the object, for the error. A failure to find out is passed over. */
+  /** Called when the PCE refuses (406): finds who uses the object, for the error. A failure to find out is ignored. */
   explainRefusal?: () => Promise<{ details: ErrorDetails; hint?: string }>
   warnings?: readonly string[]
 }
@@ -120,7 +120,7 @@ interface DeleteAnswer {
   requests?: PlannedRequest[]
 }
 
-/** Deletes exactly this object, or shows the request. The message says whether it is gone or waits for provisioning. */
+/** Deletes exactly this object, or shows the request. The message says whether it is gone or still has to be provisioned. */
 export async function deleteObject(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   { what, current, explainRefusal, warnings = [] }: DeletePlan,
@@ -130,7 +130,7 @@ export async function deleteObject(
   const shown = { href, ...(warnings.length > 0 && { warnings: [...warnings] }) }
   if (current.update_type === 'delete') {
     const dry = dryRun === true ? { dry_run: true, requests: [] } : {}
-    const message = `The deletion of ${what} was pending already; provision it to make it final. Nothing was written.`
+    const message = `The deletion of ${what} is already pending; provision it to make it final. Nothing was written.`
     return { message, ...dry, ...shown }
   }
   if (dryRun === true) {
@@ -157,8 +157,8 @@ function deletionNote({ href, update_type: updateType }: PceObject): string {
 }
 
 /**
- * An object that was just created, as it is stored. It exists by now, so not being able to look at it again is a warning and no
- * failure. `warnings` is the answer's optional property.
+ * An object that was just created, as stored. It exists by now, so failing to read it back is a warning, not a failure.
+ * `warnings` is the answer's optional property.
  */
 export async function readBack<T extends { href: string }>(
   created: T,
@@ -172,8 +172,8 @@ export async function readBack<T extends { href: string }>(
   }
 }
 
-/** What was read, if it is an object of the PCE: what answers in its place may send any JSON, of which no answer can be made. */
+/** What was read, if it is a PCE object: whatever answers in the PCE's place may send any JSON, which no answer can be built from. */
 export function requireObject<T extends { href: string }>(read: T): T {
   if (typeof (read as Partial<T> | null)?.href === 'string') return read
-  throw new Error('something else than the object was read')
+  throw new Error('something other than the object was read')
 }

@@ -20,23 +20,23 @@ import {
 } from '../inventory/labels.js'
 import { hidesCharacters } from '../text/escape-text.js'
 
-/** The refusal of a label that is there already. */
+/** The refusal of a label that already exists. */
 export function labelExists(label: Label): ToolError {
   const details: ErrorDetails = { href: label.href, existing_label: showLabel(label) }
-  return new ToolError('already_exists', `The label ${label.key}=${label.value} exists already.`, details, {
+  return new ToolError('already_exists', `The label ${label.key}=${label.value} already exists.`, details, {
     hint: 'Use the existing label.',
   })
 }
 
-/** Labels that differ from the wanted one in case only, said in one sentence; undefined when there are none but `own`. */
+/** One sentence about labels that differ from the wanted one only in case; undefined when there are none besides `own`. */
 export function warnOfCaseVariants(index: LabelIndex, key: string, value: string, own?: string): string | undefined {
   const variants = index.caseVariants(key, value).filter(({ href }) => href !== own)
   if (variants.length === 0) return undefined
   const list = variants.map(({ key, value, href }) => `${key}=${value} (${href})`).join(', ')
-  return `${key}=${value} differs in case only from ${list}; policy treats them as different labels.`
+  return `${key}=${value} differs only in case from ${list}; policy treats them as different labels.`
 }
 
-/** Creates one label. A duplicate that somebody else made after our lookup is already_exists with its href. */
+/** Creates one label. A duplicate that someone else created after our lookup is already_exists with its href. */
 export async function createLabel(pce: PceClient, key: string, value: string, context: ReadContext): Promise<Label> {
   const { label, created } = await ensureLabel(pce, key, value, context)
   if (!created) throw labelExists(label)
@@ -44,9 +44,9 @@ export async function createLabel(pce: PceClient, key: string, value: string, co
 }
 
 /**
- * The label of this key and value, created unless somebody else was faster (two calls at once often want the same new label);
- * `created` tells whose it is. The label cache is dropped whatever happens. A refusal stays what it is if nobody can tell whether
- * the label is there.
+ * The label of this key and value, created unless another call was faster (two calls at once often want the same new label);
+ * `created` says which. The label cache is always dropped. A refusal is kept as it is if it cannot be determined whether the
+ * label exists.
  */
 async function ensureLabel(
   pce: PceClient,
@@ -69,15 +69,16 @@ async function ensureLabel(
   }
 }
 
-/** The labels a workload will bear: one per key, each there already or to be created. */
+/** The labels a workload will have: one per key, each existing or to be created. */
 interface LabelPlan {
   entries: ({ existing: Label } | { missing: { key: string; value: string } })[]
   warnings: string[]
 }
 
 /**
- * Resolves the labels a workload is to bear, all before anything is written. A key and value that no label has is planned as a new
- * label. Throws label_not_found for an href without label, invalid_argument for what is no label or for two values of one key.
+ * Resolves the labels a workload is to have, all before anything is written. A key and value without a label is planned as a new
+ * label. Throws label_not_found for an href of no label, invalid_argument for anything that is not a label or for two values of
+ * one key.
  */
 export function planWorkloadLabels(index: LabelIndex, references: readonly LabelReference[]): LabelPlan {
   const byKey = new Map<string, { value: string; entry: LabelPlan['entries'][number] }>()
@@ -114,7 +115,7 @@ function toNewLabel(reference: LabelReference): { key: string; value: string } {
   if (key !== undefined && value !== undefined && isName(key) && !key.includes('=') && isName(value))
     return { key, value }
   if (shown.startsWith('/')) throw new ToolError('label_not_found', `No label has the href ${shown}.`, { label: shown })
-  throw new ToolError('invalid_argument', `"${shown}" is no label. Give {key, value}, "key=value" or an href.`, {
+  throw new ToolError('invalid_argument', `"${shown}" is not a label. Give {key, value}, "key=value" or an href.`, {
     argument: 'labels',
   })
 }
@@ -123,7 +124,7 @@ function isName(text: string): boolean {
   return text !== '' && text === text.trim() && !hidesCharacters(text) && text.length <= 255
 }
 
-/** The labels' hrefs in the plan's order, with a placeholder for each label that is yet to be created. */
+/** The labels' hrefs in plan order, with a placeholder for each label still to be created. */
 export function plannedHrefs(plan: LabelPlan): string[] {
   const placeholder = ({ key, value }: { key: string; value: string }) => `{href of ${key}=${value}}`
   return plan.entries.map((entry) => ('existing' in entry ? entry.existing.href : placeholder(entry.missing)))
@@ -137,7 +138,7 @@ export function labelRequests(orgId: string, plan: LabelPlan): PlannedRequest[] 
 
 /**
  * Creates the labels of a plan that do not exist and returns all of them in the plan's order. What was created here, and not by
- * another call that wanted the same, is noted in `written` and `created` at once: a failure of the next one must know of it.
+ * another call that wanted the same, is recorded in `written` and `created` immediately, so that a later failure can report it.
  */
 export async function writePlannedLabels(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,

@@ -4,18 +4,18 @@ import { fetchEvery } from '../inventory/fetch-every.js'
 import { apiOf, nounOf, type NamedKind, type NamedObject, type ObjectOf } from '../inventory/find-object.js'
 import { hidesCharacters } from '../text/escape-text.js'
 
-/** Kinds whose names a PCE user expects to be unique: what the error calls the one that is there, and the PCE's own token. */
+/** Kinds whose names a PCE user expects to be unique: what the error calls the existing one, and the PCE's own token. */
 const UNIQUE = {
   ip_lists: { detail: 'existing_iplist', token: 'ip_list_name_not_unique' },
   rule_sets: { detail: 'existing_ruleset', token: 'rule_set_name_in_use' },
-  // The PCE accepts a second service of a name, and every lookup by that name is ambiguous from then on (P18).
+  // The PCE accepts a second service of a name, which makes every later lookup by that name ambiguous (P18).
   services: { detail: 'existing_service', token: '' },
 } as const satisfies Partial<Record<NamedKind, { detail: string; token: string }>>
 type UniqueKind = keyof typeof UNIQUE
 
 /**
- * Throws already_exists with the draft object that bears exactly this name. A part of its name is no match. `own` is the object
- * that is to be renamed; one that keeps its name is not asked about.
+ * Throws already_exists with the draft object that has exactly this name. Partial names do not match. `own` is the object to be
+ * renamed; if it keeps its name nothing is looked up.
  */
 export async function refuseTakenName(
   pce: PceClient,
@@ -31,12 +31,12 @@ export async function refuseTakenName(
   // A name stays taken until its deletion is provisioned (P4).
   const state = existing.update_type === 'delete' ? ' Its deletion is pending; provision it to free the name.' : ''
   const what = { href: existing.href, name }
-  const text = `The name "${name}" belongs to another ${nounOf(kind)} already.${state}`
+  const text = `The name "${name}" already belongs to another ${nounOf(kind)}.${state}`
   throw new ToolError('already_exists', text, { [UNIQUE[kind].detail]: what })
 }
 
 /**
- * Creates a draft object; a name that somebody else took after our look is already_exists with its href, or the PCE's refusal
+ * Creates a draft object; a name that someone else took after our lookup is already_exists with its href, or the PCE's refusal
  * where that object cannot be looked up.
  */
 export async function createNamed<K extends UniqueKind>(
@@ -58,11 +58,14 @@ export async function createNamed<K extends UniqueKind>(
   }
 }
 
-/** Throws invalid_argument for a new name, by argument, that holds hidden characters: on other screens than ours it passes for another one. */
+/**
+ * Throws invalid_argument for a new name, by argument, that contains hidden characters: in other user interfaces it would pass
+ * for another name.
+ */
 export function refuseHidden(names: Readonly<Record<string, string>>): void {
   for (const [argument, name] of Object.entries(names)) {
     if (!hidesCharacters(name)) continue
-    throw new ToolError('invalid_argument', `${argument} "${name}" has hidden characters in it.`, {
+    throw new ToolError('invalid_argument', `${argument} "${name}" contains hidden characters.`, {
       argument,
     })
   }

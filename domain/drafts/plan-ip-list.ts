@@ -7,10 +7,10 @@ import { isAddress, parseAddress } from '../inventory/parse-addresses.js'
 /** A name of one or more labels, with a `*` at its beginning or none (P17). */
 const FQDN = /^(?:\*\.?)?[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?)*$/
 const FQDN_OBJECT = ['fqdn', 'description']
-/** Longer is no name, and the expression would take its time to find out. */
+/** Nothing longer is a name, and the expression would be slow to find out. */
 const MAX_FQDN = 255
 
-/** The ranges as the PCE takes them. Throws invalid_argument naming the first range that is none, and why. */
+/** The ranges as the PCE takes them. Throws invalid_argument naming the first invalid range, and why. */
 export function planRanges(ranges: readonly IpRangeInput[]): IpRangeInput[] {
   return ranges.map(({ from_ip: from, to_ip: to, description, exclusion = false }, index) => {
     const wrong = explainRange(from.trim(), to?.trim())
@@ -31,7 +31,10 @@ export function planRanges(ranges: readonly IpRangeInput[]): IpRangeInput[] {
   })
 }
 
-/** The names of the two arguments as one list; undefined when neither was given. Throws invalid_argument for what is no name. */
+/**
+ * The names of the two arguments as one list; undefined when neither was given. Throws invalid_argument for anything that is not
+ * a name.
+ */
 export function planFqdns(
   fqdn: string | undefined,
   fqdns: readonly FqdnReference[] | undefined,
@@ -56,7 +59,7 @@ export function planFqdns(
   }))
 }
 
-/** The input schema leaves the form of an object open; `name` is null where it has not this one. */
+/** The input schema leaves the form of an object open; `name` is null if it is not of this form. */
 function readName(entry: FqdnReference): { name: string | null; description?: string } {
   if (typeof entry === 'string') return { name: entry.trim() }
   const { fqdn, description } = entry as Record<string, unknown>
@@ -66,7 +69,7 @@ function readName(entry: FqdnReference): { name: string | null; description?: st
   return typeof description === 'string' ? { name: fqdn.trim(), description } : { name: null }
 }
 
-/** Throws invalid_argument for a list that would hold nothing; what is not given stays as it is in `current`. */
+/** Throws invalid_argument for a list that would be empty; what is not given stays as in `current`. */
 export function refuseEmptyList(
   ranges: readonly object[] | undefined,
   fqdns: readonly object[] | undefined,
@@ -82,11 +85,11 @@ export function refuseEmptyList(
 function explainRange(from: string, to: string | undefined): string | undefined {
   if (parseAddress(from) === null) return `"${from}" is neither an address nor a CIDR.`
   if (to === undefined) return undefined
-  if (!isAddress(from)) return `"${from}" is a network already; to_ip goes with a single address.`
-  if (!isAddress(to)) return `to_ip "${to}" is no address.`
+  if (!isAddress(from)) return `"${from}" is already a network; to_ip needs a single address.`
+  if (!isAddress(to)) return `to_ip "${to}" is not an address.`
   const [first, last] = [ipaddr.parse(from), ipaddr.parse(to)]
   if (first.kind() !== last.kind()) return `${from} and ${to} are of different address families.`
-  return isBefore(last.toByteArray(), first.toByteArray()) ? `to_ip ${to} lies before from_ip ${from}.` : undefined
+  return isBefore(last.toByteArray(), first.toByteArray()) ? `to_ip ${to} is before from_ip ${from}.` : undefined
 }
 
 function isBefore(a: readonly number[], b: readonly number[]): boolean {

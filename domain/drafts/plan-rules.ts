@@ -78,3 +78,63 @@ export async function planRule(lookups: PolicyLookups, rule: RuleArguments, rule
   }
   return { type, collection: deny ? 'deny_rules' : 'sec_rules', providers, consumers, services, egress, unscoped, body }
 }
+
+/** What a caller may change of a rule. */
+interface RuleChange {
+  providers?: readonly ActorReference[]
+  consumers?: readonly ActorReference[]
+  ingress_services?: ServiceReferences
+  egress_services?: ServiceReferences
+  enabled?: boolean
+  description?: string
+  unscoped_consumers?: boolean
+}
+
+/** A change with everything in it resolved; only what was given is there. */
+export interface PlannedChange {
+  body: Record<string, unknown>
+  consumers?: Actor[]
+  services?: ResolvedService[]
+  egress?: Service[]
+}
+
+/** Resolves every reference of a change, all or nothing. Throws what the resolvers throw. */
+export async function planRuleChange(
+  lookups: PolicyLookups,
+  change: RuleChange,
+  { deny }: { deny: boolean },
+): Promise<PlannedChange> {
+  const { providers: askedProviders, consumers: askedConsumers, ingress_services: ingress, ...rest } = change
+  const actors = (side: 'providers' | 'consumers', asked: readonly ActorReference[] | undefined) =>
+    asked === undefined ? undefined : resolveActors(lookups, asked, { side, deny })
+  const providers = await actors('providers', askedProviders)
+  const consumers = await actors('consumers', askedConsumers)
+  const services = ingress === undefined ? undefined : await resolveIngressServices(lookups, ingress, { deny })
+  const egress =
+    rest.egress_services === undefined
+      ? undefined
+      : await resolveEgressServices(lookups, rest.egress_services, { deny })
+  return {
+    body: {
+      enabled: rest.enabled,
+      description: rest.description,
+      providers: providers && toWire(providers),
+      consumers: consumers && toWire(consumers),
+      ingress_services: services && toWireServices(services),
+      egress_services: egress?.map(({ href }) => ({ href: toDraftHref(href) })),
+      unscoped_consumers: rest.unscoped_consumers,
+    },
+    ...(consumers && { consumers }),
+    ...(services && { services }),
+    ...(egress && { egress }),
+  }
+}
+
+/** Services as answers echo them: `{href, resolved_name}`, or ports. */
+export function showResolved(services: readonly ResolvedService[]): object[] {
+  return services.map((entry) => ('service' in entry ? showNamed(entry.service) : entry.ports))
+}
+
+export function showNamed({ href, name }: Pick<Service, 'href' | 'name'>): { href: string; resolved_name: string } {
+  return { href: toDraftHref(href), resolved_name: name }
+}

@@ -23,13 +23,13 @@ const PORTED = new Set([6, 17])
 
 /**
  * The one list of a service as the PCE takes it; undefined when none was given. The PCE would keep one of several and drop the
- * others without a word (P18). Throws conflicting_service_definition, empty_service for a list without entries, and
+ * others silently (P18). Throws conflicting_service_definition, empty_service for a list without entries, and
  * invalid_service_definition naming the entry.
  */
 export function planService(given: ServiceArguments): { list: ServiceList; entries: Entry[] } | undefined {
   const supplied = SERVICE_LISTS.filter((list) => given[list] !== undefined)
   const filled = supplied.filter((list) => (given[list] ?? []).length > 0)
-  if (filled.length > 1) throw conflict('A service is one kind: give one of the lists.', { supplied: filled })
+  if (filled.length > 1) throw conflict('A service has one kind: give only one of the lists.', { supplied: filled })
   const [list] = filled
   if (list === undefined) {
     if (supplied.length === 0) return undefined
@@ -41,7 +41,7 @@ export function planService(given: ServiceArguments): { list: ServiceList; entri
   return { list, entries }
 }
 
-/** The service that is there cannot become one of another kind (P18). Throws conflicting_service_definition. */
+/** An existing service cannot change its kind (P18). Throws conflicting_service_definition. */
 export function refuseOtherKind(current: Service, list: ServiceList): void {
   const own = SERVICE_LISTS.find((candidate) => (current[candidate]?.length ?? 0) > 0)
   if (own === undefined || own === list) return
@@ -52,12 +52,12 @@ export function refuseOtherKind(current: Service, list: ServiceList): void {
 function planEntry(list: ServiceList, entry: Entry, at: string): Entry {
   const unknown = Object.keys(entry).filter((field) => !FIELDS[list].includes(field))
   if (unknown.length > 0) {
-    const why = list === 'windows_egress_services' ? ' A connecting program is not known by a port.' : ''
-    throw invalid(at, `${unknown.join(', ')} is no field of ${list} (${FIELDS[list].join(', ')}).${why}`)
+    const why = list === 'windows_egress_services' ? ' A connecting program has no port to match.' : ''
+    throw invalid(at, `${unknown.join(', ')} is not a field of ${list} (${FIELDS[list].join(', ')}).${why}`)
   }
   const { port, to_port: toPort, proto, ...rest } = entry
   const number = proto === undefined ? undefined : parseProtocol(proto as string | number)
-  if (number === null) throw invalid(at, `proto "${String(proto)}" is no protocol name or number.`)
+  if (number === null) throw invalid(at, `proto "${String(proto)}" is not a protocol name or number.`)
   const all = port === undefined || port === -1
   checkNumbers(at, { port: all ? undefined : port, toPort, number, rest })
   if (list === 'service_ports' && number === undefined) throw invalid(at, 'proto is missing.')
@@ -88,7 +88,7 @@ function checkNumbers(
   if (port !== undefined && !PORTED.has(number ?? 0)) throw invalid(at, 'only tcp and udp have ports.')
   for (const field of ['icmp_type', 'icmp_code']) {
     if (rest[field] === undefined) continue
-    if (!ICMP.has(number ?? 0)) throw invalid(at, `${field} goes with icmp or icmpv6.`)
+    if (!ICMP.has(number ?? 0)) throw invalid(at, `${field} is only for icmp or icmpv6.`)
     if (!isIn(rest[field], 255)) throw invalid(at, `${field} is a whole number from 0 to 255.`)
   }
 }
@@ -105,7 +105,7 @@ function invalid(at: string, why: string): ToolError {
   return new ToolError('invalid_service_definition', `${at}: ${why}`, { argument: at })
 }
 
-/** What to say of a service whose stored form lacks a list that was sent: the PCE answers success all the same (P18). */
+/** What to report of a service whose stored form lacks a list that was sent: the PCE reports success anyway (P18). */
 export function showDiscarded(differences: readonly Difference[]): { discarded_fields?: string[] } {
   const lists: readonly string[] = SERVICE_LISTS
   const discarded = differences.filter(({ field, stored }) => lists.includes(field) && isEmpty(stored))
@@ -116,10 +116,10 @@ function isEmpty(stored: unknown): boolean {
   return stored === null || (Array.isArray(stored) && stored.length === 0)
 }
 
-/** The note of services that name a connecting program: elsewhere than on Windows the port alone decides. */
+/** The note for services that name a connecting program: outside Windows only the port decides. */
 export function noteEgress(list: string | undefined): { note?: string } {
   if (list !== 'windows_egress_services') return {}
   return {
-    note: 'Consumers without a Windows VEN ignore the program: a rule then admits whatever connects to its port.',
+    note: 'Consumers without a Windows VEN ignore the program: a rule then admits anything that connects to its port.',
   }
 }

@@ -25,7 +25,7 @@ interface ActorPlace {
   deny: boolean
 }
 
-/** The selector a kind of object is sent under. Services are no actors. */
+/** The selector a kind of object is sent under. Services are not actors. */
 const SELECTORS: Partial<
   Record<NamedKind, 'ip_list' | 'label_group' | 'workload' | 'virtual_service' | 'virtual_server'>
 > = {
@@ -39,8 +39,8 @@ const SELECTORS: Partial<
 const BY_NAME: Record<string, NamedKind> = { iplist: 'ip_lists', labelgroup: 'label_groups', workload: 'workloads' }
 
 /**
- * The actors of one end of a rule, with key, value or name beside each href for display (`toWire` takes them out again).
- * Throws invalid_actor for what is no actor or not allowed there, label_not_found, not_found, ambiguous_name, each with
+ * The actors of one end of a rule, with key, value or name beside each href for display (`toWire` takes them out again). Throws
+ * invalid_actor for anything that is not an actor or not allowed there, label_not_found, not_found, ambiguous_name, each with
  * {rule_index, side}.
  */
 export async function resolveActors(
@@ -111,10 +111,13 @@ function findLabel(lookups: PolicyLookups, reference: LabelReference, place: Act
   })
 }
 
-/** What to say of an object that `splitExclusion` does not take. */
-export const ACTOR_OBJECT = 'As an object it is {key, value} or {href}, and exclusion: true or false with either.'
+/** What to say of an object that `splitExclusion` does not accept. */
+export const ACTOR_OBJECT = 'An object is {key, value} or {href}, optionally with exclusion: true or false.'
 
-/** A reference apart from its `exclusion`; `named` is null when it has not the form of one, which the input schemas leave open. */
+/**
+ * A reference apart from its `exclusion`; `named` is null when it does not have the right form, which the input schemas do not
+ * check.
+ */
 export function splitExclusion(reference: ActorReference): { named: LabelReference | null; exclusion: boolean } {
   if (typeof reference === 'string') return { named: reference, exclusion: false }
   const { exclusion = false, ...named } = reference
@@ -128,7 +131,7 @@ function toActor(kind: NamedKind, { href, name, hostname }: NamedObject): Actor 
 
 function invalid(reference: ActorReference, place: ActorPlace, why: string): ToolError {
   const shown = typeof reference === 'string' ? reference : describeReference(reference)
-  return new ToolError('invalid_actor', `"${shown}" cannot stand in ${place.side}${ofRule(place)}. ${why}`, {
+  return new ToolError('invalid_actor', `"${shown}" cannot be used in ${place.side}${ofRule(place)}. ${why}`, {
     actor: reference,
   })
 }
@@ -153,7 +156,7 @@ export function ruleIndexOf({ ruleIndex }: { ruleIndex?: number }): { rule_index
 
 /**
  * The scopes of a rule set: inner lists ANDed, outer ORed. No scope is one empty scope, which is everything. Throws
- * invalid_scope_label {received} for what is no label or label group and for two entries of one key in a scope,
+ * invalid_scope_label {received} for anything that is not a label or label group and for two entries of one key in a scope,
  * label_not_found for a label that does not exist, not_found for a label group.
  */
 export async function resolveScopes(
@@ -213,7 +216,7 @@ function requireOneConditionPerKey(references: readonly ActorReference[], entrie
 
 function cannotScope(received: ActorReference, why: string): ToolError {
   const shown = typeof received === 'string' ? received : describeReference(received)
-  return new ToolError('invalid_scope_label', `"${shown}" cannot stand in a scope. ${why}`, { received })
+  return new ToolError('invalid_scope_label', `"${shown}" cannot be used in a scope. ${why}`, { received })
 }
 
 /** Payload form: hrefs only. */

@@ -22,7 +22,7 @@ export type ServiceReferences = ServiceReference | readonly ServiceReference[]
 /** A service of a rule: a PCE service object, or ports written into the rule. */
 export type ResolvedService = { service: Service } | { ports: PortRange }
 
-/** What the input schemas leave to be checked here: the fields of an entry and their types. */
+/** What the input schemas leave unchecked: the fields of an entry and their types. */
 const FIELD_TYPES: Partial<Record<string, readonly string[]>> = {
   port: ['number'],
   to_port: ['number'],
@@ -32,7 +32,7 @@ const FIELD_TYPES: Partial<Record<string, readonly string[]>> = {
 }
 const ONE_FORM = 'Each service is exactly one of {port, proto, to_port?}, {href} and {service: "exact name"}.'
 
-export interface RuleKind {
+export interface RuleContext {
   /** Where several rules are given; absent for the one rule of a call. */
   ruleIndex?: number
   deny: boolean
@@ -40,12 +40,12 @@ export interface RuleKind {
 
 /**
  * The ingress services of a rule. Throws invalid_ingress_services {rule_index, message} for anything malformed, unknown or
- * ambiguous; egress_service_in_ingress and process_qualified_deny_unsupported for Windows services that cannot stand there.
+ * ambiguous; egress_service_in_ingress and process_qualified_deny_unsupported for Windows services that cannot be used there.
  */
 export async function resolveIngressServices(
   lookups: PolicyLookups,
   references: ServiceReferences,
-  rule: RuleKind,
+  rule: RuleContext,
 ): Promise<ResolvedService[]> {
   const fail = failure('invalid_ingress_services', rule)
   const list = toList(references)
@@ -63,13 +63,13 @@ export async function resolveIngressServices(
 export async function resolveEgressServices(
   lookups: PolicyLookups,
   references: ServiceReferences | undefined,
-  rule: RuleKind,
+  rule: RuleContext,
 ): Promise<Service[]> {
   const fail = failure('invalid_egress_services', rule)
   const services = []
   for (const reference of toList(references ?? [])) {
     const resolved = await resolveOne(lookups, reference, fail)
-    if (!('service' in resolved)) throw fail('egress services are service objects; ports belong into ingress_services.')
+    if (!('service' in resolved)) throw fail('egress services are service objects; ports belong in ingress_services.')
     if (!isEgressService(resolved.service)) {
       throw fail(`service "${resolved.service.name}" names no outbound Windows process (windows_egress_services).`)
     }
@@ -79,7 +79,7 @@ export async function resolveEgressServices(
   return services
 }
 
-function refuseMisplaced(services: readonly Service[], rule: RuleKind): void {
+function refuseMisplaced(services: readonly Service[], rule: RuleContext): void {
   const qualified = services.filter(hasWindowsQualifier)
   if (rule.deny && qualified.length > 0) throw unsupportedInDeny(qualified, rule)
   const outbound = services.filter(isEgressService)
@@ -93,7 +93,7 @@ function refuseMisplaced(services: readonly Service[], rule: RuleKind): void {
   }
 }
 
-function unsupportedInDeny(services: readonly Service[], rule: RuleKind): ToolError {
+function unsupportedInDeny(services: readonly Service[], rule: RuleContext): ToolError {
   return new ToolError(
     'process_qualified_deny_unsupported',
     `${nameRule(rule, 'The deny rule')} uses ${names(services)}; a deny rule cannot tell Windows processes apart.`,
@@ -105,7 +105,7 @@ function unsupportedInDeny(services: readonly Service[], rule: RuleKind): ToolEr
 async function resolveOne(lookups: PolicyLookups, reference: ServiceReference, fail: Fail): Promise<ResolvedService> {
   const entry: ServiceEntry = typeof reference === 'string' ? { service: reference } : reference
   const bad = Object.entries(entry).find(([field, value]) => FIELD_TYPES[field]?.includes(typeof value) !== true)
-  if (bad !== undefined) throw fail(`${bad[0]} is no field of a service, or has the wrong type. ${ONE_FORM}`)
+  if (bad !== undefined) throw fail(`${bad[0]} is not a field of a service, or has the wrong type. ${ONE_FORM}`)
   const forms = [
     entry.href !== undefined,
     entry.service !== undefined,
@@ -135,13 +135,13 @@ async function byName(lookups: PolicyLookups, name: string): Promise<Service> {
 
 type Fail = (message: string, details?: ErrorDetails) => ToolError
 
-function failure(code: ErrorCode, rule: RuleKind): Fail {
+function failure(code: ErrorCode, rule: RuleContext): Fail {
   const field = code === 'invalid_egress_services' ? 'egress_services' : 'ingress_services'
   return (message, details = {}) =>
     new ToolError(code, `${nameRule(rule, field)}: ${message}`, { ...ruleIndexOf(rule), ...details })
 }
 
-function nameRule({ ruleIndex }: RuleKind, alone: string): string {
+function nameRule({ ruleIndex }: RuleContext, alone: string): string {
   return ruleIndex === undefined ? alone : `Rule ${ruleIndex}`
 }
 
@@ -176,7 +176,7 @@ function checkPortRange(entry: { port?: number; to_port?: number; proto?: string
   if (port === undefined) return 'port is missing.'
   if (proto === undefined) return `port ${port} needs a proto (tcp or udp).`
   const number = parseProtocol(proto)
-  if (number === null) return `proto "${proto}" is no protocol name or number.`
+  if (number === null) return `proto "${proto}" is not a protocol name or number.`
   if (!isPort(port) || (toPort !== undefined && !isPort(toPort))) return 'ports are whole numbers from 0 to 65535.'
   if (toPort !== undefined && toPort < port) return `to_port ${toPort} is below port ${port}.`
   if (port === 0 && toPort === undefined) return 'port 0 is not "all ports"; use {service: "All Services"}.'

@@ -1,7 +1,8 @@
 import type { PceClient } from '../../pce-client/index.js'
-import type { ScopeEntry } from '../../schemas/pce/rule-set.js'
+import type { Rule, ScopeEntry } from '../../schemas/pce/rule-set.js'
+import type { Service } from '../../schemas/pce/service.js'
 import type { Workload } from '../../schemas/pce/workload.js'
-import type { PlannedRule } from './plan-rules.js'
+import type { PlannedChange, PlannedRule } from './plan-rules.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import type { NamedObject, PolicyLookups } from '../inventory/find-object.js'
 import { isManaged, osType } from '../inventory/workloads.js'
@@ -150,4 +151,30 @@ function multiplyOut(conditions: Conditions): string[][] {
     (groups, hrefs) => groups.flatMap((group) => [...hrefs].map((href) => [...group, href])),
     [[]],
   )
+}
+
+/**
+ * The widening warning for an allow rule as it will be after a change: the resulting rule is judged, whether or not the change
+ * touches its egress services or consumers.
+ */
+export async function warnOfChange(
+  pce: PceClient,
+  lookups: PolicyLookups,
+  current: Rule,
+  scopes: readonly (readonly ScopeEntry[])[],
+  { body, consumers, egress }: PlannedChange,
+  signal: AbortSignal,
+): Promise<WideningWarning | undefined> {
+  const kept =
+    egress ?? (await Promise.all((current.egress_services ?? []).map(({ href }) => readService(lookups, href))))
+  const rule = {
+    egress: kept,
+    consumers: consumers ?? current.consumers,
+    unscoped: (body.unscoped_consumers as boolean | undefined) ?? current.unscoped_consumers === true,
+  }
+  return warnOfWidening(pce, lookups, scopes, rule, signal)
+}
+
+async function readService(lookups: PolicyLookups, href: string): Promise<Service> {
+  return (await lookups.byHref('services', href)) as Service
 }

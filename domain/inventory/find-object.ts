@@ -31,7 +31,7 @@ export interface NamedObject extends PceObject {
 export type Version = 'draft' | 'active'
 
 /** How a caller says which object is meant: by exactly one of the two. */
-export interface Identity {
+export interface ObjectReference {
   href?: string
   name?: string
 }
@@ -65,7 +65,7 @@ export function apiOf<K extends NamedKind>(pce: PceClient, kind: K): ObjectApi<O
 export async function findObject<K extends NamedKind>(
   pce: PceClient,
   kind: K,
-  { href, name }: Identity,
+  { href, name }: ObjectReference,
   signal: AbortSignal,
   { hrefArgument = 'href', nameArgument = 'name' }: { hrefArgument?: string; nameArgument?: string } = {},
 ): Promise<ObjectOf<K>> {
@@ -79,7 +79,7 @@ export async function findObject<K extends NamedKind>(
   throw new ToolError('missing_identifier', text, { arguments: [hrefArgument, nameArgument] })
 }
 
-/** By exact name; workloads by name, else host name. Throws not_found with near names, or ambiguous_name with candidates. */
+/** By exact name; workloads by name, otherwise host name. Throws not_found with near names, or ambiguous_name with candidates. */
 async function findByName<K extends NamedKind>(
   pce: PceClient,
   kind: K,
@@ -145,13 +145,13 @@ function ambiguous(kind: NamedKind, name: string, found: readonly NamedObject[])
     return { href, name: own, ...(hostname != null && { hostname }) }
   })
   const text = `${found.length} objects of kind ${nounOf(kind)} are named "${name}".`
-  return new ToolError('ambiguous_name', text, { kind, name, candidates }, { hint: 'Name it by its href.' })
+  return new ToolError('ambiguous_name', text, { kind, name, candidates }, { hint: 'Give its href.' })
 }
 
 /** Exact lookups of one call, each object asked for once. Nothing here writes. */
 export interface PolicyLookups {
   readonly labels: LabelIndex
-  /** Exact name (for workloads name, else host name). Throws not_found with near names, or ambiguous_name with candidates. */
+  /** Exact name (for workloads name, otherwise host name). Throws not_found with near names, or ambiguous_name with candidates. */
   byName(kind: NamedKind, name: string): Promise<NamedObject>
   /** The object an href names, in this lookup's policy version. Throws not_found, or invalid_href for another organisation's. */
   byHref(kind: NamedKind, href: string): Promise<NamedObject>

@@ -8,10 +8,10 @@ import { toDraftHref } from './parse-href.js'
 import { loadDenyRules } from './read-rules.js'
 import { mapBounded } from '../text/pace-work.js'
 
-/** How a rule uses an object; `unclear` where what the object grows by may be what the rule loses. */
+/** How a rule uses an object; `unclear` where a larger object may make the rule match less. */
 export type Use = 'allow' | 'deny' | 'unclear'
 
-/** Everything that can point at a policy object, in draft and in force: what is provisioned alone meets the active rules. */
+/** Everything that can refer to a policy object, in draft and in force: a change provisioned alone meets the active rules. */
 export interface PolicyUsers {
   ruleSets: readonly RuleSet[]
   boundaries: readonly EnforcementBoundary[]
@@ -49,7 +49,7 @@ export async function loadPolicyUsers(pce: PceClient, signal: AbortSignal): Prom
   }
 }
 
-/** Every use of an object by what is in force or will be. */
+/** Every use of an object, by active policy or by the draft. */
 export function findUses({ ruleSets, boundaries, others }: PolicyUsers, href: string): Use[] {
   const wanted = toDraftHref(href)
   const elsewhere = others.some((other) => toDraftHref(other.href) !== wanted && pointsAt(other, wanted))
@@ -66,7 +66,7 @@ export function findUses({ ruleSets, boundaries, others }: PolicyUsers, href: st
   ]
 }
 
-/** How the rules of a rule set use an object; through a scope they all do. */
+/** How the rules of a rule set use an object; if a scope names it, they all do. */
 function usesOf(ruleSet: RuleSet, href: string): Use[] {
   if (!ruleSet.enabled || ruleSet.update_type === 'delete') return []
   const scoped = pointsAt(ruleSet.scopes, href)
@@ -91,7 +91,7 @@ function isExcluded(ends: readonly { exclusion?: boolean }[], href: string): boo
   return ends.some((end) => end.exclusion === true && pointsAt(end, href))
 }
 
-/** Whether `{href}` of an object stands anywhere inside a value, in any policy version. `href` is a draft href. */
+/** Whether an object's `{href}` occurs anywhere inside a value, in any policy version. `href` is a draft href. */
 function pointsAt(value: unknown, href: string): boolean {
   if (Array.isArray(value)) return value.some((item) => pointsAt(item, href))
   if (typeof value !== 'object' || value === null) return false
@@ -107,9 +107,9 @@ const MAX_LISTED = 20
 const USERS = ['ruleSets', 'enforcementBoundaries', 'virtualServices'] as const
 
 /**
- * Rule sets, enforcement boundaries and virtual services that point at a policy object, in the draft or in the active policy: both
- * keep it from being deleted (P31). For an error's `used_by`; `used_by_unread` names what this account may not list, or the PCE has
- * not. What is built in stays for another reason, and taking it out of every rule would not help.
+ * Rule sets, enforcement boundaries and virtual services that point at a policy object, in the draft or in the active policy:
+ * both keep it from being deleted (P31). For an error's `used_by`; `used_by_unread` names kinds that this account may not list or
+ * the PCE does not have. Built-in objects cannot be deleted for another reason, so removing them from every rule would not help.
  */
 export async function findPolicyUsers(
   pce: PceClient,
@@ -143,7 +143,7 @@ export async function findPolicyUsers(
       ...(unread.size > 0 && { used_by_unread: [...unread] }),
     },
     ...(users.size > 0 && {
-      hint: 'Take it out of what used_by names first; where versions say active, provision that change.',
+      hint: 'First remove it from everything in used_by; where versions include active, provision that change.',
     }),
   }
 }
@@ -152,7 +152,7 @@ function nameOf({ name }: PceObject): string {
   return typeof name === 'string' ? name : ''
 }
 
-/** What every PCE has can be used, not changed (P17, P18): worth knowing before a dry run is believed. */
+/** Built-in objects can be used but not changed (P17, P18): worth knowing before trusting a dry run. */
 export function warnOfBuiltIn({ name }: { name: string }): string[] {
   return name === ANY_IP_LIST_NAME || name === ALL_SERVICES_NAME
     ? ['It is built in: a PCE refuses to change or delete it.']

@@ -5,12 +5,12 @@ import type { ToolContext } from '../call.js'
 import { nearNames } from '../text/compare-texts.js'
 import { trimBlanks } from '../text/escape-text.js'
 
-/** Every label of an organisation, ready to be looked up. */
+/** Every label of an organisation, indexed for lookup. */
 export interface LabelIndex {
   get(href: string): Label | undefined
   /** Exact and case-sensitive on both. */
   find(key: string, value: string): Label | undefined
-  /** Labels that differ from (key, value) in case alone. */
+  /** Labels that differ from (key, value) only in case. */
   caseVariants(key: string, value: string): Label[]
   /** Values of a key, in the PCE's order; empty for an unknown key. */
   values(key: string): string[]
@@ -28,7 +28,7 @@ const cache = new WeakMap<PceClient, { index: LabelIndex; loadedAt: number }>()
 /** The part of a call's context that reading needs. */
 export type ReadContext = Pick<ToolContext, 'now' | 'signal'>
 
-/** `fresh` reads the PCE even when a recent list is at hand: before a write, a label renamed meanwhile would be the wrong one. */
+/** `fresh` reads the PCE even when a recent list is cached: before a write, a renamed label would be the wrong one. */
 type Freshness = 'recent' | 'fresh'
 
 /** The label index of this client's PCE, at most 60 s old. Throws what the PCE client throws. */
@@ -57,12 +57,12 @@ export function showLabel({ href, key, value }: Label): LabelOutput {
   return { href, key, value }
 }
 
-/** To be called after every label write of ours, failed ones too: the write may have happened. */
+/** Call after every label write of ours, even a failed one: it may have happened. */
 export function forgetLabels(pce: PceClient): void {
   cache.delete(pce)
 }
 
-/** Builds the index; deleted labels are left out, because nothing can refer to them any more. */
+/** Builds the index without deleted labels, since nothing can refer to them any more. */
 export function indexLabels(labels: readonly Label[]): LabelIndex {
   const live = labels.filter(({ deleted }) => deleted !== true)
   const byHref = new Map(live.map((label) => [label.href, label]))
@@ -89,7 +89,7 @@ function sameButForCase(label: Label, key: string, value: string): boolean {
 /** The forms a label is named in (T3): `"key=value"`, an href, `{key, value}` or `{href}`. */
 export type LabelReference = string | { key?: string; value?: string; href?: string }
 
-/** A reference that names no label, with what would have: values of its key (at most 50, likest first), or a sentence. */
+/** A reference that names no label, with what would: values of its key (at most 50, most similar first), or a sentence. */
 export interface UnresolvedLabel {
   ref: string
   valid: string[] | string
@@ -112,7 +112,7 @@ export function splitLabel(text: string): { key: string; value: string } | null 
   return at === -1 ? null : { key: trimBlanks(text.slice(0, at)), value: trimBlanks(text.slice(at + 1)) }
 }
 
-/** Whether it has the form of a label reference, which the input schemas leave to be checked here. */
+/** Whether it has the form of a label reference, which the input schemas do not check. */
 export function isLabelReference(reference: unknown): reference is LabelReference {
   if (typeof reference === 'string') return true
   if (typeof reference !== 'object' || reference === null || Array.isArray(reference)) return false
@@ -140,7 +140,7 @@ export function resolveLabel(index: LabelIndex, reference: LabelReference): Labe
     return index.get(href) ?? { ref, valid: 'No label has this href.' }
   }
   if (href !== undefined || key === undefined || value === undefined) {
-    return { ref, valid: 'Give {key, value} or {href}, not a mixture.' }
+    return { ref, valid: 'Give {key, value} or {href}, not both.' }
   }
   return findPair(index, ref, key, value)
 }
@@ -165,8 +165,8 @@ function explainBareText(index: LabelIndex, text: string): string {
 }
 
 /**
- * All references, or none: label by label in the caller's order. A miss against a cached list is tried once more against a
- * fresh one. `fail` makes the error of the caller from everything that did not resolve.
+ * All references, or none: label by label in the caller's order. A miss against a cached list is retried once against a fresh
+ * one. `fail` builds the caller's error from everything that did not resolve.
  */
 export async function resolveLabels(
   pce: PceClient,
@@ -183,7 +183,7 @@ export async function resolveLabels(
   return results.filter((result): result is Label => !isUnresolved(result))
 }
 
-/** The error of a filter that names something which does not exist: leaving it out would widen the answer. */
+/** The error for a filter that names something nonexistent: leaving it out would widen the answer. */
 export function unresolvedFilter(unresolved: readonly UnresolvedLabel[]): ToolError {
   return new ToolError(
     'unresolved_label_filter',
@@ -197,8 +197,8 @@ export function unresolvedFilter(unresolved: readonly UnresolvedLabel[]): ToolEr
 }
 
 /**
- * The `labels` filter in the shapes callers send it: one reference, a list of them, or a list as JSON text (the older
- * form). Throws invalid_argument for JSON that is no flat list of references.
+ * The `labels` filter in the forms that callers send: one reference, a list of them, or a list as JSON text (the older form).
+ * Throws invalid_argument for JSON that is not a flat list of references.
  */
 export function parseLabelList(labels: string | readonly LabelReference[] | undefined): LabelReference[] {
   if (labels === undefined) return []
@@ -231,7 +231,7 @@ export async function labelExpander(
   const complete = ({ key, value }: LabelRef) => key !== undefined && value !== undefined
   const bare = references.filter((reference) => !complete(reference))
   let index = bare.length === 0 ? null : await loadLabels(pce, context)
-  // A label that was made since the list was read.
+  // A label created since the list was read.
   if (bare.some(({ href }) => index?.get(href) === undefined)) index = await loadLabels(pce, context, 'fresh')
   return (reference) => {
     const known = complete(reference) ? reference : (index?.get(reference.href) ?? reference)

@@ -14,7 +14,7 @@ interface WithDenyRules {
   error?: string
 }
 
-/** Rule sets with their deny rules: embedded ones as they are, else fetched, a few at a time. A cancelled call rejects. */
+/** Rule sets with their deny rules: embedded ones as they are, otherwise fetched, a few at a time. A cancelled call rejects. */
 export function loadDenyRules(
   pce: PceClient,
   ruleSets: readonly RuleSet[],
@@ -39,23 +39,23 @@ export function loadDenyRules(
   })
 }
 
-/** What an href of each kind of rule is called, and where a rule of the other kind is changed. */
+/** What each kind of rule is called, and where a rule of the other kind is changed. */
 const KINDS = {
-  sec_rules: { noun: 'allow rule', other: 'Deny rules have tools of their own (update-deny-rule, delete-deny-rule).' },
-  deny_rules: { noun: 'deny rule', other: 'Allow rules have tools of their own (update-sec-rule, delete-sec-rule).' },
+  sec_rules: { noun: 'allow rule', other: 'Deny rules have their own tools (update-deny-rule, delete-deny-rule).' },
+  deny_rules: { noun: 'deny rule', other: 'Allow rules have their own tools (update-sec-rule, delete-sec-rule).' },
 } as const
 type RuleCollection = keyof typeof KINDS
 
-export interface FoundRule<R> {
+export interface LocatedRule<R> {
   rule: R
   /** Draft href of the rule set it lives in. */
   ruleSetHref: string
 }
 
-/** What to say of a change inside a rule set that waits for its deletion (P4). */
+/** What to say of a change inside a rule set that is marked for deletion (P4). */
 export function warnOfEnd({ update_type: updateType }: Pick<RuleSet, 'update_type'>): string[] {
   return updateType === 'delete'
-    ? ['Its rule set waits for its deletion: provisioning deletes it with all its rules.']
+    ? ['Its rule set is marked for deletion: provisioning deletes it with all its rules.']
     : []
 }
 
@@ -68,7 +68,7 @@ export async function findRule<C extends RuleCollection>(
   collection: C,
   href: string,
   signal: AbortSignal,
-): Promise<FoundRule<C extends 'sec_rules' ? Rule : DenyRule>> {
+): Promise<LocatedRule<C extends 'sec_rules' ? Rule : DenyRule>> {
   const { noun, other } = KINDS[collection]
   const parsed = parseHref(href.trim())
   const isRule = parsed?.kind === collection && parsed.parent?.kind === 'rule_sets' && parsed.version !== undefined

@@ -1,5 +1,5 @@
 import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
-import type { Effect, Risk, RuleChangeShown } from '../../schemas/policy-changes.js'
+import type { ChangeEffect, Risk, RuleChangeShown } from '../../schemas/policy-changes.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { diffFields, differs } from './diff-fields.js'
 import {
@@ -16,14 +16,14 @@ import { type RuleType, denyType } from './rule-type.js'
 
 export interface RuleSetDiff {
   rules: RuleChangeShown[]
-  effect: Effect | undefined
+  effect: ChangeEffect | undefined
   risks: Risk[]
 }
 
-/** A rule set in draft against what is in force, either of them null: rule by rule, what it does to traffic, what to look at. */
+/** A rule set in draft against what is in force, either of them null: rule by rule, with its effect on traffic and what to review. */
 export function diffRuleSet(draft: RuleSet | null, active: RuleSet | null, facts: PolicyFacts): RuleSetDiff {
   const pairs = pairRules(draft, active).map((pair) => ({ ...pair, effect: judgeRule(pair, facts) }))
-  const bothInForce = isInForce(draft) && isInForce(active)
+  const bothInForce = isEnabled(draft) && isEnabled(active)
   const scopes = bothInForce ? compareScopes(active?.scopes ?? [], draft?.scopes ?? []) : 'same'
   return {
     rules: pairs.flatMap((pair) => describePair(pair)),
@@ -44,13 +44,13 @@ interface Pair {
   active: AnyRule | null
   now: AnyRule | null
   before: AnyRule | null
-  /** The draft rule, also where it only waits for its deletion. */
+  /** The draft rule, even if it is only marked for deletion. */
   last: AnyRule | null
 }
 
-type JudgedPair = Pair & { effect: Effect | undefined }
+type JudgedPair = Pair & { effect: ChangeEffect | undefined }
 
-const isInForce = (ruleSet: RuleSet | null) => ruleSet?.enabled === true
+const isEnabled = (ruleSet: RuleSet | null) => ruleSet?.enabled === true
 
 function pairRules(draft: RuleSet | null, active: RuleSet | null): Pair[] {
   const pairs = new Map<string, Pair>()
@@ -58,9 +58,9 @@ function pairRules(draft: RuleSet | null, active: RuleSet | null): Pair[] {
     const href = toDraftHref(rule.href)
     const none = { type, href, draft: null, active: null, now: null, before: null, last: null }
     const pair = pairs.get(href) ?? none
-    const effective = isInForce(ruleSet) && rule.enabled ? rule : null
+    const effective = isEnabled(ruleSet) && rule.enabled ? rule : null
     if (ruleSet === active) pairs.set(href, { ...pair, active: rule, before: effective })
-    // A rule that waits for its deletion is still shown in the draft.
+    // A rule that is marked for deletion is still shown in the draft.
     else if (rule.update_type === 'delete') pairs.set(href, { ...pair, last: rule })
     else pairs.set(href, { ...pair, type, draft: rule, now: effective, last: rule })
   }
@@ -89,8 +89,8 @@ function describePair({ type, href, draft, active, last, effect }: JudgedPair): 
   ]
 }
 
-/** What a change of the scopes does to the rules that are there before and after; those that come or go are judged already. */
-function judgeScopes(scopes: Extent, pairs: readonly Pair[]): Effect | undefined {
+/** What a change of scopes does to rules that exist before and after; added and removed rules are judged already. */
+function judgeScopes(scopes: Extent, pairs: readonly Pair[]): ChangeEffect | undefined {
   const types = new Set(
     pairs.filter(({ now, before }) => now !== null && before !== null).map(({ type }) => type === 'allow'),
   )
@@ -99,18 +99,18 @@ function judgeScopes(scopes: Extent, pairs: readonly Pair[]): Effect | undefined
   return types.has(true) ? DIRECT[scopes] : OPPOSITE[scopes]
 }
 
-/** What rules in the words of iptables do cannot be told, only that they do the same as before. */
-function judgeIpTables(draft: RuleSet | null, active: RuleSet | null, scopes: Extent): Effect | undefined {
+/** The effect of iptables rules cannot be determined, only that it has not changed. */
+function judgeIpTables(draft: RuleSet | null, active: RuleSet | null, scopes: Extent): ChangeEffect | undefined {
   const [now, before] = [draft, active].map((ruleSet) => {
-    const rules = isInForce(ruleSet) ? (ruleSet?.ip_tables_rules ?? []) : []
+    const rules = isEnabled(ruleSet) ? (ruleSet?.ip_tables_rules ?? []) : []
     return rules.filter(({ enabled, update_type: updateType }) => enabled && updateType !== 'delete')
   })
   if (now?.length === 0 && before?.length === 0) return 'neutral'
   return scopes === 'same' && !differs(now, before) ? 'neutral' : undefined
 }
 
-/** Effects of parts as one; neutral ones do not count, different ones cannot be told. */
-export function combineEffects(effects: readonly (Effect | undefined)[]): Effect | undefined {
+/** The combined effect of parts; neutral ones do not count, and conflicting ones are undetermined. */
+export function combineEffects(effects: readonly (ChangeEffect | undefined)[]): ChangeEffect | undefined {
   const telling = effects.filter((effect) => effect !== 'neutral')
   if (telling.length === 0) return 'neutral'
   return telling.every((effect) => effect === telling[0]) ? telling[0] : undefined
@@ -123,7 +123,7 @@ function findRisks(
   pairs: readonly JudgedPair[],
   facts: PolicyFacts,
 ): Risk[] {
-  // What comes into force or does something else from now on; a rule that stays does when its scope grows.
+  // Rules that come into force or change their effect; an unchanged rule does when its scope grows.
   const moved = scopes !== 'same' && scopes !== 'narrower'
   const fresh = pairs.filter(
     ({ now, before, effect }) => now !== null && (before === null || effect !== 'neutral' || moved),
@@ -147,18 +147,18 @@ function isAnyToAny({ providers, consumers, ingress_services: services }: AnyRul
 
 export type AnyRule = Rule | DenyRule
 
-/** What widening an allow rule is to a deny rule, and the other way round. */
+/** Widening an allow rule corresponds to narrowing a deny rule, and vice versa. */
 export const OPPOSITE = { same: 'neutral', wider: 'narrowing', narrower: 'widening' } as const
 export const DIRECT = { same: 'neutral', wider: 'widening', narrower: 'narrowing' } as const
 
 /**
  * What a change of one rule does to permitted traffic: `before` and `now` as far as they are in force, null where they are not.
- * Undefined: it cannot be told.
+ * Undefined: it cannot be determined.
  */
 export function judgeRule(
   { type, now, before }: { type: RuleType; now: AnyRule | null; before: AnyRule | null },
   facts: PolicyFacts,
-): Effect | undefined {
+): ChangeEffect | undefined {
   const extent = extentOfRule(now, before, facts)
   if (extent === undefined) return undefined
   if (type === 'allow') return DIRECT[extent]
@@ -183,7 +183,7 @@ function extentOfRule(now: AnyRule | null, before: AnyRule | null, facts: Policy
 
 function compareSide(side: 'providers' | 'consumers', before: AnyRule, now: AnyRule, facts: PolicyFacts): Extent {
   const extent = compareEnds(before[side], now[side], facts)
-  // Its IP lists are what it does not concern: more of them is less.
+  // Its IP lists are exceptions: more of them make it narrower.
   const inverted = [before, now].some((rule) => rule[`all_ips_except_for_in_${side}`] === true)
   return inverted && extent !== 'same' ? undefined : extent
 }
@@ -204,7 +204,7 @@ const JUDGED = new Set([
   'external_data_reference',
 ])
 
-/** Networks, principals, encryption, processes: what a change of these does cannot be told from the fields. */
+/** Networks, principals, encryption, processes: the effect of changing these cannot be determined from the fields. */
 function otherChanges(now: AnyRule, before: AnyRule): Extent[] {
   return diffFields(now, before).every(({ field }) => JUDGED.has(field)) ? [] : [undefined]
 }

@@ -1,4 +1,4 @@
-import type { Effect } from '../../schemas/policy-changes.js'
+import type { ChangeEffect } from '../../schemas/policy-changes.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { Actor, IngressService } from '../../schemas/pce/rule-set.js'
@@ -22,7 +22,7 @@ const HARMLESS = [
   'risk_details',
 ]
 
-/** What rules find by its href alone, with the fields that say what it stands for. */
+/** Objects that rules refer to only by href, with the fields that say what they stand for. */
 const JUDGED: Record<string, readonly string[]> = {
   ip_lists: ['ip_ranges', 'fqdns'],
   services: SERVICE_LISTS,
@@ -31,8 +31,8 @@ const JUDGED: Record<string, readonly string[]> = {
 }
 
 /**
- * What a change of an object other than a rule set does to permitted traffic. What rules refer to does something only through
- * them, so `usesOf` is asked where what they may use has changed. Undefined: it cannot be told.
+ * What a change of an object other than a rule set does to permitted traffic. Such objects act only through the rules that use
+ * them, so `usesOf` is asked when one has changed. Undefined: it cannot be determined.
  */
 export async function judgeObject(
   type: string,
@@ -40,7 +40,7 @@ export async function judgeObject(
   active: PceObject | null,
   facts: PolicyFacts,
   usesOf: (href: string) => Promise<readonly Use[] | undefined>,
-): Promise<Effect | undefined> {
+): Promise<ChangeEffect | undefined> {
   const judged = JUDGED[type]
   if (type === 'enforcement_boundaries' && (draft === null || active === null)) {
     const [now, before] = [draft, active].map((boundary) => boundary !== null && boundary.enabled !== false)
@@ -62,8 +62,8 @@ export async function judgeObject(
   return combineEffects(uses.map((use) => ((use === 'allow') === (extent === 'wider') ? 'widening' : 'narrowing')))
 }
 
-/** A boundary blocks between its ends what no rule allows. */
-function judgeBoundary(draft: PceObject, active: PceObject, facts: PolicyFacts): Effect | undefined {
+/** A boundary blocks whatever no rule allows between its ends. */
+function judgeBoundary(draft: PceObject, active: PceObject, facts: PolicyFacts): ChangeEffect | undefined {
   const on = (boundary: PceObject) => boundary.enabled !== false
   if (on(draft) !== on(active)) return on(draft) ? 'narrowing' : 'widening'
   if (!on(draft)) return 'neutral'
@@ -81,9 +81,9 @@ function judgeBoundary(draft: PceObject, active: PceObject, facts: PolicyFacts):
 function extentOf(type: string, draft: PceObject, active: PceObject): Extent {
   if (type === 'ip_lists') {
     const [before, after] = [addressesOf(active as IpList), addressesOf(draft as IpList)]
-    // What a list of exceptions alone stands for is not documented.
+    // What a list of only exceptions means is not documented.
     if ([before, after].some(({ included, exceptions }) => included.size === 0 && exceptions.size > 0)) return undefined
-    // Exceptions take away.
+    // Exceptions narrow.
     return combineExtents([
       compareSets(before.included, after.included),
       compareSets(after.exceptions, before.exceptions),
@@ -91,7 +91,7 @@ function extentOf(type: string, draft: PceObject, active: PceObject): Extent {
   }
   if (type === 'services') return compareSets(portsOf(active as Service), portsOf(draft as Service))
   const [before, after] = [membersOf(active), membersOf(draft)]
-  // Neither is what a group without members stands for.
+  // Neither is the meaning of a group without members.
   return before.size === 0 || after.size === 0 ? undefined : compareSets(before, after)
 }
 

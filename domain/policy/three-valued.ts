@@ -1,14 +1,14 @@
 /** Why a judgement about policy is undecided. The phrases finish the sentence "undecided because of …". */
 export const UNDECIDED = {
-  address: 'an address that is not known',
+  address: 'an unknown address',
   contradiction: 'rules and PCE decisions that contradict each other',
   domain_name: 'IP lists of domain names',
   empty_service: 'services without ports',
   encryption: 'rules for encrypted or authenticated connections',
-  enforcement: 'an enforcement mode that is not known',
+  enforcement: 'an unknown enforcement mode',
   essential: 'protocols that VENs keep open',
   exclusion: 'exclusions from all workloads',
-  hidden: 'PCE decisions that do not tell which end made them',
+  hidden: 'PCE decisions that do not say which end made them',
   icmp_type: 'ICMP types',
   inverted: 'rules for all addresses but some',
   ip_list: 'IP lists that could not be read',
@@ -32,7 +32,7 @@ export const UNDECIDED = {
 } as const
 export type Reason = keyof typeof UNDECIDED
 
-/** Undecided, and why: reasons in the order of the alphabet, each once. Equal ones are one object, so `===` compares answers. */
+/** Undecided, and why: reasons in alphabetical order, each once. Equal ones are one object, so `===` compares answers. */
 export interface Unknown {
   readonly unknown: readonly Reason[]
 }

@@ -31,7 +31,7 @@ function describeNothing(unknown: number): string {
 
 function adviceAt(percentage: number): string {
   if (percentage >= 95) return 'resolve the few rows left, then enforce.'
-  if (percentage >= 80) return 'add rules for what is needed of the rest before enforcing.'
+  if (percentage >= 80) return 'add rules for what is still needed before enforcing.'
   if (percentage >= 50) return 'enforcing now would break a lot; see uncovered_apps.'
   return 'policy is mostly missing; start with create-ringfence and dry_run.'
 }
@@ -61,7 +61,10 @@ function describeDraft({ overall, wouldAllow }: Coverage, missing: number): stri
 
 const MAX_NAMES = 5
 
-/** What to do next, most pressing first. Every sentence follows from a figure of the answer; where there is nothing to do, there is none. */
+/**
+ * What to do next, most pressing first. Every sentence follows from a figure of the answer; where there is nothing to do, there is
+ * none.
+ */
 export function recommendReadiness(facts: ReadinessFacts, { score, level, unscored, obstacles }: Readiness): string[] {
   const { fleet, decisions, outbound, intra, remotes, ringfence } = facts
   const stopped = remotes.unlabelled.filter((end) => end.uncovered_flows > 0)

@@ -72,7 +72,7 @@ export interface Readiness {
   level: Level
   /** Why there is no score. */
   unscored?: string
-  /** Why it is not ready whatever the score; empty: nothing stands in the way. */
+  /** Why it is not ready regardless of the score; empty: nothing stands in the way. */
   obstacles: string[]
   factors: Factor[]
 }
@@ -137,7 +137,7 @@ function ringfenceFactor({ ringfence }: ReadinessFacts): Factor {
   if (enabled === false) return { ...factor, points: 0, reason: `${name} is disabled` }
   const [conflict] = conflicts
   if (conflict === undefined) return { ...factor, points: 0, reason: `no rule set ${name}` }
-  const why = conflict.why === 'other_scope' ? 'has another scope' : 'is marked for deletion'
+  const why = conflict.why === 'other_scope' ? 'has a different scope' : 'is marked for deletion'
   return { ...factor, points: 0, reason: `${name} ${why}` }
 }
 

@@ -2,7 +2,7 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../call.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { classifyAddress } from '../policy/addresses.js'
-import type { Effect, EndMode } from './judge-flow.js'
+import type { FlowEffect, EndMode } from './judge-flow.js'
 import {
   anything,
   applicationColumns,
@@ -34,7 +34,7 @@ export interface InboundFlow {
   connections: number
 }
 
-/** Outbound traffic to an application, or to anything that is none. */
+/** Outbound traffic to an application, or to anything else. */
 export interface OutboundFlow {
   application: Application | null
   destination: FlowEnd
@@ -78,7 +78,7 @@ export async function discoverFlows(
   const inbound = groupRows({
     ...service,
     source: wholeEndColumn(encoder, 'src'),
-    // What has the labels and is no workload (a virtual service) may be enforced anywhere.
+    // Something with the labels that is not a workload (a virtual service) may be enforced anywhere.
     destination: endColumn(encoder, 'dst', (end) =>
       end.workload === null ? 'unknown' : modeOf({ ...end, mode: end.mode ?? modes.get(end.workload) ?? null }),
     ),
@@ -137,7 +137,7 @@ export interface ObservedPort {
   proto: number | null
   connections: number
   policy_decision: string
-  effect?: Effect
+  effect?: FlowEffect
 }
 
 /** Everything seen of one peer; ports busiest first. */
@@ -179,7 +179,7 @@ export interface Sources {
 }
 
 /** Inbound flows by source, with the effect that `judge` gives each. */
-export function collectSources(flows: Iterable<InboundFlow>, judge: (flow: InboundFlow) => Effect): Sources {
+export function collectSources(flows: Iterable<InboundFlow>, judge: (flow: InboundFlow) => FlowEffect): Sources {
   const applications = createPeers<Application>()
   const others = createPeers<Omit<OtherSource, keyof Peer>>()
   for (const flow of flows) {
@@ -232,7 +232,7 @@ function kindOf({ workload, labels, ip }: FlowEnd, lists: readonly string[]): So
 
 const portOf = (
   { port, proto, connections, decision }: Pick<OutboundFlow, 'port' | 'proto' | 'connections' | 'decision'>,
-  effect?: Effect,
+  effect?: FlowEffect,
 ): ObservedPort => ({ port, proto, connections, policy_decision: decision, ...(effect !== undefined && { effect }) })
 
 function createPeers<T extends object>() {

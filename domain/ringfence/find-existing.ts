@@ -11,11 +11,11 @@ import type { Families } from '../policy/addresses.js'
 import { isInForce, type PolicyCatalog } from '../policy/load-snapshot.js'
 import { coversEveryService, coversServices } from '../policy/match-services.js'
 
-/** Whether an application has its ringfence, and what stands in its place. */
+/** Whether an application has its ringfence, and what conflicts with it. */
 export interface RingfenceFound {
   /** The name that was looked for. */
   name: string
-  /** The rule set of exactly this name and exactly the scope `[[app, env]]`, disabled ones included; null: there is none. */
+  /** The rule set with exactly this name and exactly the scope `[[app, env]]`, even if disabled; null if there is none. */
   ruleSet: RuleSet | null
   /** Rule sets of exactly this name that are not it. They keep the name taken. */
   conflicts: { ruleSet: RuleSet; why: 'other_scope' | 'pending_deletion' }[]
@@ -40,15 +40,15 @@ export async function findRingfence(
   const found: RingfenceFound = { name, ruleSet: null, conflicts: [] }
   // The PCE searches substrings, so the exact comparison is ours.
   for (const ruleSet of items.filter((item) => item.name === name)) {
-    if (!hasScope(ruleSet, application)) found.conflicts.push({ ruleSet, why: 'other_scope' })
+    if (!hasExactScope(ruleSet, application)) found.conflicts.push({ ruleSet, why: 'other_scope' })
     else if (ruleSet.update_type === 'delete') found.conflicts.push({ ruleSet, why: 'pending_deletion' })
     else found.ruleSet ??= ruleSet
   }
   return found
 }
 
-/** One scope of these labels, each once, in whatever order, and nothing else in it. */
-export function hasScope({ scopes }: Pick<RuleSet, 'scopes'>, labels: readonly Label[]): boolean {
+/** Exactly one scope, with each of these labels once, in any order, and nothing else. */
+export function hasExactScope({ scopes }: Pick<RuleSet, 'scopes'>, labels: readonly Label[]): boolean {
   const [scope, ...others] = scopes
   if (scope === undefined || others.length > 0 || scope.length !== labels.length) return false
   const wanted = new Set(labels.map(({ href }) => href))
@@ -81,8 +81,8 @@ export async function findOwnRuleSet(
 }
 
 const CONFLICTS = {
-  other_scope: 'has another scope than exactly this app and env label; choose another ruleset_name',
-  pending_deletion: 'waits for its deletion; provision or revert that first, or choose another ruleset_name',
+  other_scope: 'has a scope other than exactly this app and env label; choose another ruleset_name',
+  pending_deletion: 'is marked for deletion; provision or revert that first, or choose another ruleset_name',
 }
 
 function inTheWay({ href, name }: RuleSet, reason: string, why: string): ToolError {
@@ -160,14 +160,15 @@ function narrownessOf(rule: Rule, known: Known): string | null {
   const { resolve_labels_as: resolved } = rule as Partial<Rule>
   if (resolved !== undefined && !(resolved.providers.includes('workloads') && resolved.consumers.includes('workloads')))
     return 'its labels stand for something other than workloads'
-  if (!rule.providers.every(isWidening)) return 'its providers hold something else'
+  if (!rule.providers.every(isWidening)) return 'its providers include something else'
   if (!rule.consumers.some(({ actors }) => actors === 'ams')) {
-    if (rule.consumers.some(({ label_group: group }) => group !== undefined)) return 'its consumers hold a label group'
+    if (rule.consumers.some(({ label_group: group }) => group !== undefined))
+      return 'its consumers include a label group'
     // A label of another key narrows what the labels of the application select.
     if (rule.consumers.some(({ label }) => label !== undefined && !APPLICATION.has(known.keyOf(label.href) ?? '')))
       return 'further labels narrow its consumers'
   }
-  if (!rule.consumers.every(isWidening)) return 'its consumers hold something else'
+  if (!rule.consumers.every(isWidening)) return 'its consumers include something else'
   if (!isPlain(rule) || rule.stateless === true || rule.sec_connect === true || rule.machine_auth === true)
     return 'it has further conditions'
   return null
@@ -187,7 +188,7 @@ function isFor({ consumers, unscoped_consumers: unscoped }: Rule, need: Need): b
   return unscoped === true && (all || [need.app, need.env].every(({ href }) => labels.includes(href)))
 }
 
-/** Whether a rule that does not count looks as if it were for the need: label groups and dimensions may stand for its labels. */
+/** Whether a rule that does not count seems to be meant for the need: label groups and dimensions may stand for its labels. */
 function mayBeMeantFor(rule: Rule, need: Need, keyOf: Known['keyOf']): boolean {
   if (isFor(rule, need)) return true
   const { consumers, unscoped_consumers: unscoped } = rule

@@ -3,9 +3,9 @@ import type { RuleAnswers, Versions } from './read-surroundings.js'
 
 /**
  * What becomes of a flow once the ringfence is provisioned and the application's managed workloads are in the mode it is made
- * for: selective for a selective one, else full; one that is in full stays there.
+ * for: selective for a selective one, otherwise full; one that is in full stays there.
  */
-export const EFFECTS = [
+export const FLOW_EFFECTS = [
   'allowed',
   'allowed_by_other_rules',
   'not_affected',
@@ -13,7 +13,7 @@ export const EFFECTS = [
   'cut',
   'blocked_by_override_deny',
 ] as const
-export type Effect = (typeof EFFECTS)[number]
+export type FlowEffect = (typeof FLOW_EFFECTS)[number]
 
 /** Enforcement mode of an end; `none` has no VEN of this PCE, so nothing is enforced there. */
 export type EndMode = 'none' | 'idle' | 'visibility_only' | 'selective' | 'full' | 'unknown'
@@ -44,7 +44,7 @@ export interface RingfenceAsked {
 
 /** An effect, and what was undecided where it is possibly_cut. */
 export interface FlowVerdict {
-  effect: Effect
+  effect: FlowEffect
   undecided: Answer
 }
 
@@ -73,7 +73,7 @@ type Verdict = 'yes' | 'no' | 'unknown'
 /** The first row whose conditions all hold decides; a condition that is not named does not matter. */
 interface Row {
   when: Partial<Facts>
-  effect: Effect
+  effect: FlowEffect
   because: string
 }
 
@@ -101,7 +101,7 @@ export const DECISIONS: readonly Row[] = [
     effect: 'cut',
     because: 'nothing is pending that could open it',
   },
-  { when: { today: 'blocked' }, effect: 'possibly_cut', because: 'a pending change of somebody else may open it' },
+  { when: { today: 'blocked' }, effect: 'possibly_cut', because: "somebody else's pending change may open it" },
   { when: { destinationDrops: 'yes' }, effect: 'cut', because: 'no rule lets it in' },
   {
     when: { sourceDrops: 'yes' },
@@ -110,10 +110,10 @@ export const DECISIONS: readonly Row[] = [
   },
   { when: { destinationDrops: 'unknown' }, effect: 'possibly_cut', because: 'a rule may let it in' },
   { when: { sourceDrops: 'unknown' }, effect: 'possibly_cut', because: 'a rule may let it out' },
-  { when: { overridden: 'unknown' }, effect: 'possibly_cut', because: 'an override deny may hold' },
-  { when: { draft: 'blocked' }, effect: 'possibly_cut', because: 'pending changes of others may come to block it' },
+  { when: { overridden: 'unknown' }, effect: 'possibly_cut', because: 'an override deny may apply' },
+  { when: { draft: 'blocked' }, effect: 'possibly_cut', because: "other people's pending changes may block it" },
   { when: { denied: 'no' }, effect: 'not_affected', because: 'nothing denies it' },
-  { when: {}, effect: 'allowed_by_other_rules', because: 'a rule beside the ringfence allows it' },
+  { when: {}, effect: 'allowed_by_other_rules', because: 'a rule outside the ringfence allows it' },
 ]
 
 /** `isCovered`: an allow rule of the ringfence lets the source in, on every service. */
@@ -198,7 +198,7 @@ const HIDDEN = unknown('hidden')
 
 /** What the active decision tells. It is the harder one of both ends. */
 function seenInForce({ destination, source, decision, rules }: ObservedFlow): Answer {
-  // An override deny blocks whatever is allowed.
+  // An override deny beats every allow rule.
   const mayBeOverride =
     decision.endsWith('blocked') &&
     (rules.atDestination('override_deny').active !== 'no' || rules.atSource('override_deny').active !== 'no')
@@ -264,9 +264,9 @@ const changesAtSource = ({ atSource }: RuleAnswers): boolean =>
   (['allow', 'deny'] as const).some((kind) => atSource(kind).active !== atSource(kind).draft)
 
 /**
- * Whether an override deny holds once the ends are in their new modes: at the destination, or written to a source that enforces. The
- * harder decision of the two ends hides the reason of the other, so the rules are asked too; where they and the PCE disagree, or the
- * draft and what is in force, it is undecided.
+ * Whether an override deny holds once the ends are in their new modes: at the destination, or written to a source that enforces.
+ * The harder decision of the two ends hides the reason of the other, so the rules are asked too; where they and the PCE disagree,
+ * or the draft and what is in force, it is undecided.
  */
 function isOverridden(flow: ObservedFlow): Answer {
   const { destination, source, rules } = flow

@@ -21,20 +21,20 @@ import type { Surroundings } from './read-surroundings.js'
 import { applicationId, type Application } from '../traffic/applications.js'
 
 /** The rules of a ringfence, in the order in which they are written: what allows comes before what denies. */
-export const RULE_TYPES = ['intra-scope', 'extra-scope allow (inbound)', 'deny (block all inbound)'] as const
-export type RingfenceRuleType = (typeof RULE_TYPES)[number]
+export const RINGFENCE_RULE_TYPES = ['intra-scope', 'extra-scope allow (inbound)', 'deny (block all inbound)'] as const
+export type RingfenceRuleType = (typeof RINGFENCE_RULE_TYPES)[number]
 
-export type Coverage = 'already_allowed' | 'newly_allowed'
+export type PeerCoverage = 'already_allowed' | 'newly_allowed'
 
 /** One rule of the ringfence; `remote` is whom an extra-scope rule is for. */
 export interface RingfenceRule {
   type: RingfenceRuleType
-  remote?: Application & { coverage: Coverage }
+  remote?: Application & { coverage: PeerCoverage }
 }
 
 export interface NewRule extends RingfenceRule {
   asked: RuleArguments
-  /** What an allow rule is needed for; absent for the deny rule. */
+  /** Why an allow rule is needed; absent for the deny rule. */
   need?: Need
 }
 
@@ -46,7 +46,7 @@ export interface StandingRule extends RingfenceRule {
 
 /** An application that was seen as a source, and what the plan does about it. */
 export interface PlannedRemote extends RemoteApplication {
-  coverage: Coverage
+  coverage: PeerCoverage
   /** Its flows are allowed, but maybe only because no deny rule matches them yet. */
   allowedByDefaultPossible: boolean
   rule: 'new' | 'existing' | 'none'
@@ -58,7 +58,7 @@ export interface PlanInput {
   labels: LabelIndex
   discovery: Pick<Discovery, 'inbound' | 'outbound'>
   skipAllowed: boolean
-  /** The deny rule that is asked for; null unless the ringfence is selective. */
+  /** The requested deny rule; null unless the ringfence is selective. */
   deny: { consumers: Actor[]; services: IngressService[] } | null
   existing: Existing
   /** Href of All Services. */
@@ -66,7 +66,7 @@ export interface PlanInput {
   surroundings: Pick<Surroundings, 'judge' | 'pending'>
 }
 
-/** Everything a ringfence will do, and to whom. Nothing here asks the PCE. */
+/** Everything a ringfence will do, and to whom. Nothing here calls the PCE. */
 export interface RingfencePlan {
   newRules: NewRule[]
   standingRules: StandingRule[]
@@ -77,7 +77,7 @@ export interface RingfencePlan {
   destinations: RemoteApplication[]
   /** What the workloads of the application drop once they are in full enforcement. */
   lostOutbound: LostOutbound
-  /** Why what is possibly_cut is undecided, with the number of connections that it concerns. */
+  /** Why possibly_cut traffic is undecided, with the number of connections for each reason. */
   undecided: ReadonlyMap<Reason, number>
 }
 
@@ -117,7 +117,7 @@ export function planRingfence(input: PlanInput): RingfencePlan {
     }
     states.set(applicationId(remote), { ...state, rule: isSkipped ? 'none' : place(rule, standing, asked, needed) })
   }
-  // Last, so that nothing is cut by a ringfence that is only half there.
+  // Last, so that an incomplete ringfence cuts nothing.
   if (deny !== null) {
     place({ type: 'deny (block all inbound)' }, existing.coveringDeny(deny.consumers, deny.services), {
       providers: ['ams'],
@@ -163,11 +163,11 @@ export function planRingfence(input: PlanInput): RingfencePlan {
   }
 }
 
-/** An application that sends to the one at hand. */
+/** An application that sends to the one being ringfenced. */
 export interface FoundRemote {
   remote: Application
   /** Allowed: every flow of it is. */
-  coverage: Coverage
+  coverage: PeerCoverage
   /** Some flow is allowed, but maybe only because no deny rule matches it yet. */
   allowedByDefaultPossible: boolean
 }
@@ -192,17 +192,17 @@ export function labelsOf({ app, env }: Application, labels: LabelIndex): Remote 
   const [appLabel, envLabel] = [labels.find('app', app), labels.find('env', env)]
   if (appLabel !== undefined && envLabel !== undefined) return { app: appLabel, env: envLabel }
   const label = appLabel === undefined ? `app=${app}` : `env=${env}`
-  const text = `A source bears the label ${label}, which is not in the label list. Nothing was written.`
+  const text = `A source has the label ${label}, which is not in the label list. Nothing was written.`
   throw new ToolError('label_not_found', text, { label }, { hint: 'Labels may be changing; call again.' })
 }
 
-/** Why a ringfence is left without its deny rule for now. */
+/** Why a ringfence goes without its deny rule for now. */
 export const DENY_WITHHELD =
   'the inbound traffic was not read in full, so sources that have no allow rule yet would be cut unseen. Call again with a shorter lookback_days to complete it.'
 
 /**
  * A plan without its new deny rule where the inbound query reached its row limit: a source that was not read has no rule and is
- * not listed. What would be cut is still said of the whole ringfence. A deny rule that stands already is not concerned.
+ * not listed. What would be cut is still reported for the complete ringfence. An existing deny rule is not affected.
  */
 export function withholdDeny(
   plan: RingfencePlan,
@@ -215,7 +215,7 @@ export function withholdDeny(
 
 /** A destination that the application may no longer reach. */
 export interface LostDestination {
-  /** Null for what is none. */
+  /** Null if it is not one. */
   application: Application | null
   name: string
   connections: number
@@ -233,7 +233,7 @@ export interface LostOutbound {
   destinations: LostDestination[]
 }
 
-/** What the application's own workloads would no longer send, traffic inside the application left out. */
+/** What the application's own workloads could no longer send, except traffic inside the application. */
 export function findLostOutbound({ outbound }: Pick<Discovery, 'outbound'>, own: Application): LostOutbound {
   const found = new Map<string, LostDestination & { portSet: Set<string> }>()
   const lost = { certain: 0, byDefault: 0 }

@@ -24,7 +24,10 @@ import type { EstateRanking, Shared } from './share-reads.js'
 export const DENY_CONSUMERS = ['any', 'ams', 'ams_and_any'] as const
 export type DenyConsumer = (typeof DENY_CONSUMERS)[number]
 
-/** The consumers of the deny rule. Without an Any list it is all workloads, which is not everybody: `mode` says what it became. */
+/**
+ * The consumers of the deny rule. Without an Any list they fall back to all workloads, which excludes other addresses: `mode`
+ * says what it became.
+ */
 export function denyConsumersOf(asked: DenyConsumer, anyList: IpList | null): { mode: DenyConsumer; actors: Actor[] } {
   const mode = anyList === null ? 'ams' : asked
   const list = anyList === null || mode === 'ams' ? [] : [{ ip_list: { href: toDraftHref(anyList.href) } }]
@@ -45,7 +48,7 @@ export interface DenyAsked {
   actors: Actor[]
 }
 
-/** A ringfence before anything is written. A dry run and a real run differ in nothing up to here. */
+/** A ringfence before anything is written. Up to here a dry run and a real run are the same. */
 export interface Prepared {
   application: readonly [Label, Label]
   options: RingfenceOptions
@@ -56,11 +59,11 @@ export interface Prepared {
   existing: Existing
   deny: DenyAsked | null
   anyListIsIpv4Only: boolean
-  /** It may hold less than every address. */
+  /** It may cover less than every address. */
   isAnyListUnclear: boolean
   surroundings: Pick<Surroundings, 'pending' | 'unread'>
   discovery: Discovery
-  /** Without the deny rule where that is withheld. */
+  /** Without the deny rule if that is withheld. */
   plan: RingfencePlan
   denyWithheld: boolean
   draft: PolicySnapshot
@@ -169,7 +172,7 @@ async function readWorkloads({ pce, signal }: Context, application: readonly Lab
   }
 }
 
-/** The services of the deny rule as it is sent. Throws invalid_deny_service for whatever is wrong with them, with the `reason`. */
+/** The services of the deny rule as it is sent. Throws invalid_deny_service for anything wrong with them, with the `reason`. */
 async function resolveDenyServices(lookups: PolicyLookups, asked: ServiceReferences): Promise<IngressService[]> {
   try {
     return toWireServices(await resolveIngressServices(lookups, asked, { deny: true }))
@@ -183,15 +186,15 @@ async function resolveDenyServices(lookups: PolicyLookups, asked: ServiceReferen
   }
 }
 
-/** Throws label_not_found where a label that the caller named is another one by now. */
+/** Throws label_not_found if a label that the caller named has changed since. */
 function refuseRenamed(pce: PceClient, application: readonly Label[], labels: LabelIndex): void {
   for (const { href, key, value } of application)
     if (labels.get(href)?.value !== value) throw renamed(pce, `${key}=${value}`)
 }
 
 /**
- * Throws label_not_found unless the labels that the rules will name are those that the sources bear: traffic names labels by
- * value, and a label renamed since the list was read would let another application in.
+ * Throws label_not_found unless the rules will name the very labels that the sources have: traffic names labels by value, and a
+ * label renamed since the list was read would let another application in.
  */
 function refuseRenamedSources(pce: PceClient, flows: Iterable<InboundFlow>, labels: LabelIndex): void {
   for (const { application, source } of flows) {
@@ -208,8 +211,8 @@ function refuseRenamedSources(pce: PceClient, flows: Iterable<InboundFlow>, labe
 }
 
 function renamed(pce: PceClient, label: string): ToolError {
-  // So that the next look at the labels is a fresh one.
+  // So that the next lookup reads the labels again.
   forgetLabels(pce)
-  const text = `Labels changed meanwhile: ${label} is not the label it was. Nothing was written.`
+  const text = `Labels changed in the meantime: ${label} is no longer the same label. Nothing was written.`
   return new ToolError('label_not_found', text, { label }, { hint: 'Call again.' })
 }

@@ -16,7 +16,7 @@ export interface BatchArguments extends RingfenceOptions {
   env_name: string
 }
 
-/** An application of a batch with its labels, or why it will not be worked on. */
+/** An application of a batch with its labels, or why it is skipped. */
 export type BatchEntry = { app: string; env: string } & (
   | { state: 'ready'; application: readonly [Label, Label]; options: RingfenceOptions }
   | { state: 'unknown'; error: ToolError }
@@ -56,12 +56,12 @@ export async function resolveBatch(
     const shown = `${app.value} (${env.value})`
     const owner = owners.get(name)
     if (owner !== undefined) {
-      const text = `${owner} and ${shown} would both be the rule set ${name}. Nothing was written.`
+      const text = `${owner} and ${shown} would both use the rule set ${name}. Nothing was written.`
       throw new ToolError(
         'invalid_argument',
         text,
         { argument: 'apps' },
-        { hint: 'Give one a ruleset_name of its own.' },
+        { hint: 'Give one of them its own ruleset_name.' },
       )
     }
     owners.set(name, shown)
@@ -73,8 +73,8 @@ export async function resolveBatch(
 export type OrderedEntry = BatchEntry & { score?: number }
 
 /**
- * Infrastructure first when that is asked for (T16): the higher the score the earlier, applications without traffic last, all else
- * as given. Where the estate cannot be ranked the order stays, and a warning says so.
+ * Infrastructure first, when requested (T16): the higher the score the earlier, applications without traffic last, otherwise as
+ * given. If the estate cannot be ranked, the order stays and a warning says so.
  */
 export async function orderBatch(
   entries: readonly BatchEntry[],
@@ -96,7 +96,7 @@ export interface RingfenceDone {
   written: RingfenceWritten | null
 }
 
-/** What became of one application, in the order of the work. */
+/** What happened to each application, in processing order. */
 export type BatchOutcome = { app: string; env: string } & (
   | { status: 'success'; done: RingfenceDone }
   | { status: 'error'; error: Record<string, unknown> }
@@ -104,8 +104,8 @@ export type BatchOutcome = { app: string; env: string } & (
 )
 
 /**
- * Works on one application after the other. A failure is that application's own, and with `stopOnError` the end: an application
- * that is not known then stops the batch before anything is written. When `signal` is aborted, the rest is skipped.
+ * Processes one application after the other. A failure affects only that application, unless `stopOnError` ends the batch: an
+ * unknown application then stops it before anything is written. When `signal` is aborted, the rest is skipped.
  */
 export async function runBatch(
   { signal, log, progress }: Pick<ToolContext, 'signal' | 'log' | 'progress'>,
@@ -141,7 +141,7 @@ export const hasWritten = (outcome: BatchOutcome): boolean =>
     ? outcome.done.written !== null
     : outcome.status === 'error' && outcome.error['partial'] === true
 
-/** The body an error has as an answer of its own (D3); of what nobody expected, nothing is told. */
+/** The body that an error has as an answer (D3); unexpected errors reveal nothing. */
 function describeError(error: unknown): Record<string, unknown> {
   if (error instanceof ToolError) {
     const head = { error: error.code, message: error.message, ...(error.hint !== undefined && { hint: error.hint }) }

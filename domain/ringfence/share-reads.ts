@@ -10,20 +10,20 @@ import { workInTurns } from '../text/pace-work.js'
 import { lookbackWindow, type TrafficWindow } from '../traffic/traffic-window.js'
 import { readPolicy, type PolicyRead } from './read-surroundings.js'
 
-/** What the ringfences of one call share, each read when first asked for. */
+/** What the ringfences of one call share, each read on first use. */
 export interface Shared {
   /** At most 60 s old when asked for. */
   labels(): Promise<LabelIndex>
   lookbackDays: number
   /** Read again with each new label list. */
   policy(): Promise<PolicyRead>
-  /** A sentence in its place where the estate could not be ranked: that is advice, and no reason to fail. */
+  /** A sentence instead if the estate could not be ranked: the ranking is only advice, no reason to fail. */
   ranking(): Promise<EstateRanking | string>
 }
 
 type Context = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
-/** Everything that ringfences of one call have in common. */
+/** Everything that the ringfences of one call have in common. */
 export function shareReads(ctx: Context, lookbackDays: number): Shared {
   let policy: { labels: LabelIndex; read: Promise<PolicyRead> } | undefined
   let ranking: Promise<EstateRanking | string> | undefined
@@ -36,7 +36,7 @@ export function shareReads(ctx: Context, lookbackDays: number): Shared {
       const index = await labels()
       if (policy?.labels !== index) policy = { labels: index, read: readPolicy(ctx, index) }
       return policy.read.catch((error: unknown) => {
-        // The next application asks again.
+        // The next application retries.
         policy = undefined
         throw error
       })
@@ -46,12 +46,12 @@ export function shareReads(ctx: Context, lookbackDays: number): Shared {
         .then((index) => rankEstate(ctx, index, window))
         .catch((error: unknown) => {
           if (!(error instanceof PceError) || ctx.signal.aborted) throw error
-          return `The estate could not be ranked, so infrastructure services among the sources are not known: ${error.message}`
+          return `The estate could not be ranked, so infrastructure services among the sources are unknown: ${error.message}`
         })),
   }
 }
 
-/** Every application of the estate by how much it is infrastructure to others. */
+/** Every application of the estate, ranked by how much others depend on it. */
 export interface EstateRanking {
   rows: InfrastructureRow[]
   read: FlowsRead

@@ -14,8 +14,8 @@ import { toWireScopes } from '../drafts/resolve-actors.js'
 import { ToolError } from '../../schemas/errors.js'
 
 /**
- * Writes what was planned and reads it back; where nothing is missing, nothing is sent. Throws already_exists where the draft is
- * not what it was when that was planned, and as `writeRingfence`.
+ * Writes what was planned and reads it back; sends nothing if nothing is missing. Throws already_exists where the draft is not
+ * what it was when that was planned, and as `writeRingfence`.
  */
 export async function writePrepared(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -40,15 +40,15 @@ export interface RingfenceWrite {
   body: RuleSetBody
   existing: RuleSet | null
   rules: readonly PlannedRule[]
-  /** Throws where the deny rule must not follow what was written before it; given the href of the rule set. */
+  /** Throws if the deny rule must not be written after the rules before it; given the href of the rule set. */
   beforeDeny: (ruleSet: string) => Promise<void>
 }
 
 /**
- * Writes a ringfence into the draft; answers the hrefs of the rule set and of its new rules. A failure stops it and undoes nothing:
- * the rules that let traffic in come first, so what stands by then cuts nobody, and the same call goes on from there. The error has
- * `partial` and `written` once something was written (D3), and `stands`, which is looked up afterwards: everything of this
- * ringfence that is in the draft and was not before the call.
+ * Writes a ringfence into the draft and returns the hrefs of the rule set and its new rules. A failure stops it and undoes
+ * nothing: allow rules come first, so what exists by then cuts no traffic, and repeating the call continues from there. The error
+ * has `partial` and `written` once something was written (D3), and `stands`, which is looked up afterwards: everything of this
+ * ringfence that is in the draft now and was not before the call.
  */
 export async function writeRingfence(
   pce: PceClient,
@@ -61,7 +61,7 @@ export async function writeRingfence(
     if (existing === null) written.push(href)
     const ruleHrefs: string[] = []
     for (const rule of rules) {
-      // The server is about to end; a client that leaves does not stop a write.
+      // The server is about to stop; a client that leaves does not stop a write.
       signal.throwIfAborted()
       if (rule.collection === 'deny_rules') await beforeDeny(href)
       const api = (rule.collection === 'sec_rules' ? pce.rules : pce.denyRules) as ObjectApi<PceObject>
@@ -80,12 +80,12 @@ export async function writeRingfence(
         ...(stands !== null && { stands: stands.map((href) => ({ href })) }),
         not_written: countMissing(rules.length + (existing === null ? 1 : 0), written, stands, error),
       },
-      'Nothing that stands cuts traffic before all rules that allow it are there. Call again to complete it: what exists is kept.',
+      'What exists cuts no traffic: the deny rule comes last. Call again to complete it; what exists is kept.',
     )
   }
 }
 
-/** What is still to be written. Of what stands, somebody else may have written a part: at most one of it is our failed write. */
+/** What is still to be written. Someone else may have written part of what exists: at most one of these is our failed write. */
 function countMissing(wanted: number, written: readonly string[], stands: readonly string[] | null, error: unknown) {
   const ours = stands === null ? written.length : written.filter((href) => stands.includes(href)).length
   const isThere = mayHaveHappened(error) && stands !== null && stands.length > ours
@@ -103,7 +103,7 @@ async function findNew(
   const { signal } = new AbortController()
   try {
     const found = await findRingfence(pce, application, 'draft', signal, name)
-    // Its scope may have been changed meanwhile: what was written stands there all the same.
+    // Its scope may have been changed in the meantime: what was written is there anyway.
     const ruleSet = found.ruleSet ?? found.conflicts.find((one) => one.ruleSet.href === href)?.ruleSet
     if (ruleSet === undefined) return []
     const [complete] = await loadDenyRules(pce, [ruleSet], signal)
@@ -118,7 +118,7 @@ async function findNew(
 const hrefsOf = (ruleSet: RuleSet | null): string[] =>
   ruleSet === null ? [] : [ruleSet, ...(ruleSet.rules ?? []), ...(ruleSet.deny_rules ?? [])].map(({ href }) => href)
 
-/** The payload of the rule set; that of an existing one is what it must still be. */
+/** The payload of the rule set; for an existing one, what it must still be. */
 export function bodyOf({ application, name, ruleSet }: Prepared): RuleSetBody {
   const [app, env] = application
   const scopes = toWireScopes([application.map((label) => ({ label }))])
@@ -139,7 +139,7 @@ type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
 /**
  * Before the first write: throws already_exists {reason: changed_meanwhile, changed} unless the draft is what the plan was made
- * for. The traffic queries take minutes, and the rules of a ringfence let in whatever the scope holds by then.
+ * for. The traffic queries take minutes, and a ringfence applies to whatever the scope contains by then.
  */
 async function refuseChanged(ctx: Context, prepared: Prepared): Promise<void> {
   const { ruleSet: planned } = prepared
@@ -152,8 +152,8 @@ async function refuseChanged(ctx: Context, prepared: Prepared): Promise<void> {
 }
 
 /**
- * Before the deny rule, which is the last write: throws the same error unless the scope is as it was and every allow rule of the
- * plan, standing or new, is there and in force. `href` is that of the rule set.
+ * Before the deny rule, which is the last write: throws the same error unless the scope is unchanged and every allow rule of the
+ * plan, existing or new, is present and in force. `href` is that of the rule set.
  */
 async function refuseUncovered(ctx: Context, prepared: Prepared, href: string): Promise<void> {
   const { ruleSet, changed } = await readAgain(ctx, prepared, href)
@@ -167,12 +167,12 @@ async function refuseUncovered(ctx: Context, prepared: Prepared, href: string): 
     }
   }
   if (changed.length > 0) {
-    const text = `is not what it must be before it denies: ${changed.join('; ')}. The deny rule was not written. Call again.`
+    const text = `is not ready for its deny rule: ${changed.join('; ')}. The deny rule was not written. Call again.`
     throw changedError(prepared, changed, text)
   }
 }
 
-/** The rule set as it is now; null where it is not what it was, and then `changed` says why. `href` null: there was none. */
+/** The rule set as it is now; null if it has changed, and then `changed` says how. `href` null: there was none. */
 async function readAgain(
   { pce, signal }: Context,
   { application, name }: Prepared,
@@ -187,7 +187,7 @@ async function readAgain(
   if (ruleSet?.href !== href) {
     const why = conflicts.find((one) => one.ruleSet.href === href)?.why
     if (why === undefined) return none('the rule set was deleted or renamed')
-    return none(why === 'other_scope' ? 'its scope is another' : 'its deletion is pending')
+    return none(why === 'other_scope' ? 'its scope is different' : 'its deletion is pending')
   }
   if (!ruleSet.enabled) return none('the rule set was disabled')
   const [complete] = await loadDenyRules(pce, [ruleSet], signal)
@@ -215,7 +215,7 @@ function compareRules(before: RuleSet, now: RuleSet): string[] {
   ]
 }
 
-/** What of a rule says nothing about whom it concerns. Of `update_type` only a pending deletion does. */
+/** Rule fields that do not affect what it applies to. Of `update_type` only a pending deletion does. */
 const BESIDE = /^(created|updated|deleted)_(at|by)$|^update_(type|label)$|^description$|^external_data/
 
 /** Each rule by its href, as one text that changes when the rule does. */
@@ -229,7 +229,7 @@ function rulesOf({ rules, deny_rules: denyRules }: RuleSet): Map<string, string>
   )
 }
 
-/** Without order, without what is absent, and of a reference the href alone. */
+/** Ignoring order and absent fields, with references reduced to their hrefs. */
 function canonical(value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => JSON.stringify(canonical(item))).sort()
   if (typeof value !== 'object' || value === null) return value

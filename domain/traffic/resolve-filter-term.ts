@@ -45,7 +45,7 @@ export async function resolveTrafficTerm(
   place: TermPlace,
 ): Promise<TrafficTerm | UnresolvedLabel> {
   const ref = describeReference(reference)
-  if (!isLabelReference(reference)) return { ref, valid: 'An object has to be {key, value} or {href}.' }
+  if (!isLabelReference(reference)) return { ref, valid: 'An object must be {key, value} or {href}.' }
   const text = typeof reference === 'string' ? trimBlanks(reference) : (reference.href ?? '')
   if (text === 'ams') {
     return place.mode === 'include'

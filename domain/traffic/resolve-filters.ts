@@ -230,6 +230,7 @@ function findProblem({
   if (number === null) return `proto "${proto}" is not a protocol name or number.`
   if (port !== undefined && number !== undefined && number !== TCP && number !== UDP)
     return 'only tcp and udp have ports.'
-  if (toPort !== undefined && (port === undefined || toPort < port)) return 'to_port needs a port that is not above it.'
+  if (toPort !== undefined && (port === undefined || toPort < port))
+    return 'to_port needs a port no higher than itself.'
   return null
 }

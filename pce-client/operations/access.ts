@@ -1,5 +1,5 @@
 import type { CreatedApiKey, LoginSession, OrgApiKey, UserApiKey } from '../../schemas/pce/access.js'
-import { getAll, getPage } from '../collection.js'
+import { getAll, getPage } from '../objects.js'
 import { PceError } from '../errors.js'
 import { KINDS } from '../kinds.js'
 import { basicAuthorization, integerIn } from '../settings.js'
@@ -17,7 +17,7 @@ const DEFAULT_PAGE = 500
 /** API keys (S9, P40, P56). Secrets are answered once, by the operation that creates the key. */
 export interface ApiKeyOperations {
   /**
-   * Creates a key of a service account and gives it with its secret. It expires as the organisation's settings say, unless
+   * Creates a key of a service account and returns it with its secret. It expires as the organisation's settings say, unless
    * `options.json` has `expires_in_seconds` (-1 is never).
    */
   createServiceAccountApiKey(saHref: ReferenceLike, options?: RequestOptions): Promise<CreatedApiKey>
@@ -26,7 +26,7 @@ export interface ApiKeyOperations {
   /** Lists the keys of a user, without secrets. @throws {PceIntegerError} unless `userId` is a whole number above 0. */
   getUserApiKeys(userId: number | string, options?: RequestOptions): Promise<UserApiKey[]>
   /**
-   * Creates a key of a user and gives it with its secret. Its name is `pce-client`, unless `options.json` has `name`;
+   * Creates a key of a user and returns it with its secret. Its name is `pce-client`, unless `options.json` has `name`;
    * `description` may stand there too.
    *
    * @throws {PceIntegerError} unless `userId` is a whole number above 0.
@@ -39,7 +39,7 @@ export interface ApiKeyOperations {
    * because the PCE wants one type at a time. With `type` in `options.params` only those.
    */
   getOrgApiKeys(options?: RequestOptions): Promise<OrgApiKey[]>
-  /** Deletes a key of the organisation, whoever it belongs to. */
+  /** Deletes any key of the organisation. */
   deleteOrgApiKey(keyId: string, options?: RequestOptions): Promise<void>
 }
 
@@ -94,13 +94,13 @@ function keysOfUser(userId: number | string): string {
 /** Logins of people (S9, P2). */
 export interface LoginOperations {
   /**
-   * Logs a user in and gives the session: `auth_username` and `session_token` are what `setCredentials` takes; the client's own
+   * Logs a user in and returns the session: `auth_username` and `session_token` are what `setCredentials` takes; the client's own
    * credentials stay as they are. The name and password travel in the Authorization header of one request, the token it answers
-   * in that of a second one, and neither is kept. `pce_fqdn` is the host of this client's address unless `options.params` has
-   * it, a one-time password goes into `options.json` as `one_time_password`.
+   * in that of a second one, and neither is kept. `pce_fqdn` is the host of this client's address unless `options.params` has it,
+   * a one-time password goes into `options.json` as `one_time_password`.
    */
   loginUser(username: string, password: string, options?: RequestOptions): Promise<LoginSession>
-  /** Asks the PCE to try the connection of an LDAP configuration, and gives what it says; `{}` where it says nothing. */
+  /** Asks the PCE to test the connection of an LDAP configuration, and returns its answer; `{}` if it is empty. */
   verifyLdapConnection(ldapHref: ReferenceLike, options?: RequestOptions): Promise<Record<string, unknown>>
 }
 
@@ -119,7 +119,7 @@ export function createLoginOperations(calls: Calls): LoginOperations {
       )
       const token = bodyOf<{ auth_token?: unknown }>(authenticated).auth_token
       if (typeof token !== 'string' || token === '') {
-        throw new PceError('invalid_response', 'the PCE accepted the login without the token of a session')
+        throw new PceError('invalid_response', 'the PCE accepted the login without a session token')
       }
       const headers = { ...options.headers, authorization: `Token token=${token}` }
       return calls.get<LoginSession>('/users/login', { ...options, params: undefined, headers })

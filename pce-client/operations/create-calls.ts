@@ -5,7 +5,7 @@ import { PceError } from '../errors.js'
 import type { Kind } from '../kinds.js'
 import { checkHref } from '../endpoint.js'
 import type { ClientSettings } from '../settings.js'
-import { bodyOf, listOf, type Answer, type Http, type SendOptions } from '../transport.js'
+import { bodyOf, listOf, type TracedResponse, type Http, type SendOptions } from '../transport.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
 
 /** How the named operations send: with whole paths, and with the caller's own fields over the ones made here. */
@@ -22,8 +22,8 @@ export interface Calls {
   readonly get: <T>(path: string, options: RequestOptions | undefined) => Promise<T>
   /** The list at a path, as the PCE cuts it. */
   readonly list: <T>(path: string, options: RequestOptions | undefined) => Promise<T[]>
-  readonly post: (path: string, body: object, options: SendOptions | undefined) => Promise<Answer>
-  readonly put: (path: string, body: object, options: SendOptions | undefined) => Promise<Answer>
+  readonly post: (path: string, body: object, options: SendOptions | undefined) => Promise<TracedResponse>
+  readonly put: (path: string, body: object, options: SendOptions | undefined) => Promise<TracedResponse>
   readonly delete: (path: string, options: RequestOptions | undefined) => Promise<void>
 }
 
@@ -68,20 +68,20 @@ function withOwn(body: object, { json }: SendOptions): object {
  * @param name the text by which it is known, which no such answer is without (P13).
  * @throws {PceError} `outcome_unknown`: it exists, but the answer does not show it.
  */
-export function madeBy<T extends object>(answer: Answer, what: string, name: keyof T & string): T {
+export function madeBy<T extends object>(answer: TracedResponse, what: string, name: keyof T & string): T {
   const body = bodyOr(answer, what, undefined) as T | null | undefined
   if (typeof body?.[name] === 'string') return body
   throw unreadable(answer, what)
 }
 
 /** What a call that was carried out has to say; `{}` where it answers without a body, as some releases do. */
-export function saidBy(answer: Answer, what: string): Record<string, unknown> {
+export function saidBy(answer: TracedResponse, what: string): Record<string, unknown> {
   const body = bodyOr(answer, what, {})
   return typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
 }
 
 /** The objects that an action was not done to: `{errors}`, a bare list, or no body at all (P13, P32). */
-export function errorsOf(answer: Answer, what: string): ActionError[] {
+export function errorsOf(answer: TracedResponse, what: string): ActionError[] {
   const body = bodyOr(answer, what, {})
   const errors: unknown = Array.isArray(body) ? body : ((body as { errors?: unknown } | null)?.errors ?? [])
   if (!Array.isArray(errors)) throw unreadable(answer, what)
@@ -93,7 +93,7 @@ export function errorsOf(answer: Answer, what: string): ActionError[] {
 }
 
 /** The rows of an import; no source says whether they come as a list or as an object, so either is taken (P13). */
-export function importedBy(answer: Answer, what: string): ImportResult[] {
+export function importedBy(answer: TracedResponse, what: string): ImportResult[] {
   const body = bodyOr(answer, what, [])
   return (Array.isArray(body) ? body : [body]) as ImportResult[]
 }
@@ -113,7 +113,7 @@ function hrefsOf(given: unknown): string[] {
   return hrefs.filter((href) => typeof href === 'string')
 }
 
-function bodyOr(answer: Answer, what: string, empty: unknown): unknown {
+function bodyOr(answer: TracedResponse, what: string, empty: unknown): unknown {
   try {
     return answer.json<unknown>() ?? empty
   } catch (cause) {
@@ -121,8 +121,8 @@ function bodyOr(answer: Answer, what: string, empty: unknown): unknown {
   }
 }
 
-function unreadable({ status }: Answer, what: string, cause?: unknown): PceError {
-  const text = `${what} was accepted (status ${status}), but its answer cannot be read. Look before repeating it.`
+function unreadable({ status }: TracedResponse, what: string, cause?: unknown): PceError {
+  const text = `${what} was accepted (status ${status}), but its answer cannot be read. Check before repeating it.`
   return new PceError('outcome_unknown', text, { cause })
 }
 
@@ -145,8 +145,8 @@ export interface Download<Of> {
 }
 
 /**
- * A file as a stream: however large, and without a deadline of its own unless the caller sets one, since a transfer that goes
- * on is no failure. A transfer that breaks off is begun again by the retry policy.
+ * A file as a stream: however large, and without a deadline of its own unless the caller sets one, since a transfer that goes on
+ * is not a failure. A transfer that breaks off is begun again by the retry policy.
  */
 export function createDownload<Of>(http: Http, pathOf: (of: Of) => string): Download<Of> {
   async function download(of: Of, { sink, ...options }: Partial<DownloadOptions> = {}) {
@@ -184,7 +184,7 @@ export function createDownload<Of>(http: Http, pathOf: (of: Of) => string): Down
 export function segment(name: string, id: string): string {
   // Dots are a way up, even between encoded slashes; unpaired surrogates cannot be encoded.
   const isUsable = typeof id === 'string' && id !== '' && !/(?:^|[/\\])\.{1,2}(?:[/\\]|$)|\p{Surrogate}/u.test(id)
-  if (!isUsable) throw new PceError('invalid_argument', `${name} must be a text that can stand in a path`)
+  if (!isUsable) throw new PceError('invalid_argument', `${name} must be a string that can be part of a path`)
   return encodeURIComponent(id)
 }
 

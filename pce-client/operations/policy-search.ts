@@ -1,5 +1,5 @@
 import type { PolicyVersionSelector } from '../../schemas/common.js'
-import type { CheckedRule, FoundRule, PolicyCheck, RuleSearchQuery, RuleType } from '../../schemas/pce/policy.js'
+import type { CheckedRule, FoundRule, PolicyCheck, RuleSearchQuery, SearchRuleType } from '../../schemas/pce/policy.js'
 import { PceError } from '../errors.js'
 import type { RequestOptions } from '../types.js'
 import { versionSegment, type Calls } from './create-calls.js'
@@ -7,7 +7,7 @@ import { versionSegment, type Calls } from './create-calls.js'
 /** Questions about rules (S9, P13, P27). */
 export interface PolicySearchOperations {
   /**
-   * Tells which rules decide about traffic between two ends. The PCE wants to know which: `options.params` names one of
+   * Returns the rules that apply to traffic between two ends. The PCE wants to know which: `options.params` names one of
    * `src_workload`, `src_external_ip`, `src_container_workload`, one of the same with `dst_`, and `service` or `port` and
    * `protocol`. Lists that the PCE leaves out are empty.
    */
@@ -18,8 +18,8 @@ export interface PolicySearchOperations {
    */
   getPolicyAllow(policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<CheckedRule[]>
   /**
-   * Finds rules by their parts. The PCE answers a list for every type of rule (older releases: one list); here it is one list,
-   * with `rule_type` in each rule.
+   * Finds rules by criteria. The PCE answers a list for every type of rule (older releases: one list); here it is one list, with
+   * `rule_type` in each rule.
    */
   searchRules(
     query: RuleSearchQuery,
@@ -53,13 +53,13 @@ export function createPolicySearchOperations({ org, get, list, post }: Calls): P
 /** A type of rule that this client does not know is kept; `counts`, beside the lists, is none. */
 function flatten(answer: unknown): FoundRule[] {
   if (typeof answer !== 'object' || answer === null) {
-    throw new PceError('invalid_response', 'the PCE answered a rule search with something else than rules')
+    throw new PceError('invalid_response', 'the PCE answered a rule search with something other than rules')
   }
   if (Array.isArray(answer))
     return (answer as unknown[]).filter(isRule).map((rule) => ({ ...rule, rule_type: typeOf(rule) }))
   return Object.entries(answer as Record<string, unknown>).flatMap(([type, rules]) =>
     Array.isArray(rules)
-      ? (rules as unknown[]).filter(isRule).map((rule) => ({ ...rule, rule_type: type as RuleType }))
+      ? (rules as unknown[]).filter(isRule).map((rule) => ({ ...rule, rule_type: type as SearchRuleType }))
       : [],
   )
 }
@@ -69,7 +69,7 @@ function isRule(rule: unknown): rule is FoundRule {
 }
 
 /** The type of a rule in a plain list: where it lives, and for deny rules whether it overrides. */
-function typeOf({ href: given, override }: FoundRule): RuleType {
+function typeOf({ href: given, override }: FoundRule): SearchRuleType {
   const href = String(given)
   if (!href.includes('/deny_rules/')) return href.includes('/ip_tables_rules/') ? 'ip_tables_rules' : 'sec_rules'
   return override === true ? 'override_deny_rules' : 'deny_rules'

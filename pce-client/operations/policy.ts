@@ -22,9 +22,9 @@ const MAX_PENDING = 10_000
 /** Provisioning and what is asked before it (S9, P13, P27). */
 export interface PolicyOperations {
   /**
-   * Makes draft changes active, and answers the policy version that came of it. An active href stands for its draft, a rule's
-   * href for its rule set, since rules are provisioned only through it; `firewall_settings` has no id. What the changes need
-   * besides themselves must be named too: `getPolicyDependencies` tells.
+   * Makes draft changes active, and returns the resulting policy version. An active href stands for its draft, a rule's href for
+   * its rule set, since rules are provisioned only through it; `firewall_settings` has no id. Whatever else the changes need must
+   * be named too: `getPolicyDependencies` lists it.
    *
    * @throws {PceError} `invalid_href` before any request for what cannot be provisioned here, `invalid_argument` for no href.
    */
@@ -44,13 +44,13 @@ export interface PolicyOperations {
     policyVersion?: PolicyVersionSelector,
     options?: RequestOptions,
   ): Promise<PolicyDependency[]>
-  /** Counts what a set of draft changes would reach once it is provisioned. */
+  /** Counts what a set of draft changes would affect once it is provisioned. */
   analyzePolicyImpact(hrefs: readonly string[], options?: RequestOptions): Promise<PolicyImpact>
 }
 
 export function createPolicyOperations({ http, org, post, settings }: Calls): PolicyOperations {
   const base = `${org}/sec_policy`
-  const subsetOf = (hrefs: readonly string[]) => toChangeSubset(hrefs, settings.address.orgId)
+  const subsetOf = (hrefs: readonly string[]) => subsetOfHrefs(hrefs, settings.address.orgId)
 
   async function pending(options: RequestOptions, maxResults?: number): Promise<TypedPendingChange[]> {
     const params = maxResults === undefined ? options.params : { ...options.params, max_results: maxResults }
@@ -97,8 +97,8 @@ function flatten(answer: PendingChanges | PendingChange[]): TypedPendingChange[]
 /** Taking draft changes back, and going back to an earlier policy (S9, P36, P59). */
 export interface PolicyDraftOperations {
   /**
-   * Discards every pending draft change of the organisation, whoever made it: what was created is gone, what was changed or
-   * marked for deletion is as in the active policy again.
+   * Discards every pending draft change of the organisation, no matter who made it: created objects are gone, changed or deleted
+   * ones are restored from the active policy.
    */
   discardPendingPolicyChanges(options?: RequestOptions): Promise<void>
   /**
@@ -128,7 +128,7 @@ export function createPolicyDraftOperations(calls: Calls): PolicyDraftOperations
   return {
     discardPendingPolicyChanges: (options) => calls.delete(`${base}/pending`, options),
     async bulkDeletePolicyObjects(hrefs, options) {
-      const change_subset = toChangeSubset(hrefs, calls.settings.address.orgId)
+      const change_subset = subsetOfHrefs(hrefs, calls.settings.address.orgId)
       await calls.put(`${base}/delete`, { change_subset }, options)
     },
     async getModifiedPolicyObjects(policyVersion = 'draft', options) {
@@ -148,7 +148,7 @@ export function createPolicyDraftOperations(calls: Calls): PolicyDraftOperations
  * @throws {PceError} `invalid_href` for an href of another organisation or of something that is not provisioned;
  *   `invalid_argument` for no href at all, because an absent subset would mean every pending change.
  */
-export function toChangeSubset(hrefs: readonly string[], orgId: string): ChangeSubset {
+export function subsetOfHrefs(hrefs: readonly string[], orgId: string): ChangeSubset {
   if (hrefs.length === 0)
     throw new PceError('invalid_argument', 'name at least one href: none would mean every pending change')
   const subset: ChangeSubset = {}
@@ -171,7 +171,7 @@ function readProvisionable(given: string, orgId: string): { type: ChangeSubsetTy
   const isNestedRule = /\/(?:sec_rules|deny_rules)\//.test(given)
   if (org !== orgId || known === undefined || !isWhole || (isNestedRule && known !== 'rule_sets')) {
     const shown = JSON.stringify(String(given).slice(0, 200))
-    throw new PceError('invalid_href', `${shown} is nothing that can be provisioned in organisation ${orgId}`)
+    throw new PceError('invalid_href', `${shown} cannot be provisioned in organisation ${orgId}`)
   }
   return { type: known, href: `/orgs/${orgId}/sec_policy/draft/${known}${id === undefined ? '' : `/${id}`}` }
 }

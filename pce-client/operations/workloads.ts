@@ -15,22 +15,22 @@ const MOST_UNPAIRED = 1000
 export interface WorkloadOperations {
   /** Lists the network interfaces of a workload. */
   getWorkloadInterfaces(workloadHref: ReferenceLike, options?: RequestOptions): Promise<WorkloadInterface[]>
-  /** Gives an unmanaged workload another network interface. */
+  /** Adds a network interface to an unmanaged workload. */
   createWorkloadInterface(
     workloadHref: ReferenceLike,
     networkInterface: { name: string; link_state: string; [field: string]: unknown },
     options?: RequestOptions,
   ): Promise<WorkloadInterface>
-  /** Takes a network interface from an unmanaged workload. */
+  /** Removes a network interface from an unmanaged workload. */
   deleteWorkloadInterface(workloadHref: ReferenceLike, ifaceName: string, options?: RequestOptions): Promise<void>
-  /** Tells what makes a workload a risk. */
+  /** Explains what makes a workload a risk. */
   getWorkloadRiskDetails(workloadHref: ReferenceLike, options?: RequestOptions): Promise<RiskDetails>
   /**
-   * Unpairs the VENs of workloads; `unpairVens` is the newer way. Gives the errors, an empty list when all went well. More than
+   * Unpairs the VENs of workloads; `unpairVens` is the newer way. Returns the errors, an empty list when all went well. More than
    * 1,000 are taken in several requests, of which the PCE allows 10 a minute; where a later one fails, the error's `completed`
    * has the workloads of those before it.
    *
-   * @throws {PceError} `invalid_href` for what is no workload here, `invalid_argument` for no workload at all.
+   * @throws {PceError} `invalid_href` for anything that is not a workload here, `invalid_argument` for no workload at all.
    */
   unpairWorkloads(
     workloadHrefs: readonly ReferenceLike[],
@@ -38,10 +38,10 @@ export interface WorkloadOperations {
     options?: RequestOptions,
   ): Promise<ActionError[]>
   /**
-   * Imports workloads from objects whose fields are the columns of the PCE's CSV file, and gives its answer for each row.
+   * Imports workloads from objects whose fields are the columns of the PCE's CSV file, and returns its result for each row.
    * `options.params` may have `create_labels`, `delete_token` and `dry_run`.
    *
-   * @throws {PceError} `invalid_argument` for no object at all, and for fields that are no text, number or switch.
+   * @throws {PceError} `invalid_argument` for no object at all, and for fields that are not a string, number or boolean.
    */
   bulkImportWorkloads(data: readonly object[], options?: RequestOptions): Promise<ImportResult[]>
 }
@@ -106,7 +106,7 @@ function textOf(column: string, value: unknown): string {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   throw new PceError(
     'invalid_argument',
-    `${JSON.stringify(column)} is no text, number or switch, which CSV is limited to`,
+    `${JSON.stringify(column)} is not a string, number or boolean, which is all that CSV can hold`,
   )
 }
 

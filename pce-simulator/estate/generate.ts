@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Estate, EstateOptions } from '../model.js'
 import { drawConversations } from './draw-conversations.js'
 import { indexHosts, linkCallers, linkInternet, linkTiers } from './link-applications.js'
@@ -25,14 +26,28 @@ const USERS = [
 /** The application that every reader asks about first; its traffic is drawn before all other. */
 const SHOWCASE = 'payments|prod'
 
+/** Estates of large organisations take seconds to draw, and a process seldom wants more than a few. */
+const drawn = new LRUCache<string, Estate, EstateOptions>({
+  max: 4,
+  memoMethod: (_key, _stale, { context }) => draw(context),
+})
+
 /**
  * A believable organisation, from its options alone: neither clock nor platform has a say. `workloads` counts managed and
  * unmanaged ones together; `flows` is the number of rows that a traffic query without filters answers over the whole
  * lifetime, from January 2026 on.
  *
+ * The conversations, which nobody changes, are shared between the estates made from the same options; all else is the caller's own.
+ *
  * Throws RangeError for fewer than FEWEST_WORKLOADS workloads or a negative number of flows.
  */
-export function generateEstate(options: EstateOptions): Estate {
+export function generateEstate({ seed, workloads, flows, orgId }: EstateOptions): Estate {
+  const context = { seed, workloads, flows, orgId }
+  const { conversations, ...rest } = drawn.memo(JSON.stringify(context), { context })
+  return { ...structuredClone(rest), conversations }
+}
+
+function draw(options: EstateOptions): Estate {
   const { seed, workloads, flows, orgId } = options
   if (!Number.isInteger(workloads) || workloads < FEWEST_WORKLOADS)
     throw new RangeError(`an estate has at least ${FEWEST_WORKLOADS} workloads`)

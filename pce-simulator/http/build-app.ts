@@ -6,14 +6,13 @@ import { addControlRoutes } from './control-routes.js'
 import { authenticate } from './authenticate.js'
 import { limitRate } from './limit-rate.js'
 import { recordRequests, type RecordedRequest } from './record-requests.js'
-import type { Action, Call, Route, Verb } from './route.js'
+import type { Action, Call, Verb } from './route.js'
+import type { FindRoute } from './find-route.js'
 import { sendAnswer, sendErrors } from './send-answer.js'
 
 const BASE = '/api/v2'
 
-/** A path has all of them; those that its route does not offer are 405 there, not 404. */
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'] as const
-type Method = (typeof METHODS)[number]
 
 /** 1,000 workloads of a bulk call with room to spare. */
 const BODY_LIMIT = 32 * 1024 * 1024
@@ -21,7 +20,7 @@ const BODY_LIMIT = 32 * 1024 * 1024
 /** The HTTP side of the simulator: records, faults, credentials, then the routes of the PCE. */
 export function buildApp(
   world: World,
-  routes: readonly Route[],
+  findRoute: FindRoute,
   requests: RecordedRequest[],
 ): { app: FastifyInstance; faults: FaultControl } {
   const tls = world.options.tls
@@ -29,7 +28,7 @@ export function buildApp(
     bodyLimit: BODY_LIMIT,
     forceCloseConnections: true,
     exposeHeadRoutes: false,
-    routerOptions: { maxParamLength: 500 },
+    routerOptions: { maxParamLength: 16_384 },
     ...(tls ? { https: { cert: tls.cert, key: tls.key } } : {}),
   }) as unknown as FastifyInstance
 
@@ -51,26 +50,39 @@ export function buildApp(
   limitRate(app, world)
 
   addControlRoutes(app, faults, requests)
-  for (const route of routes) {
-    for (const method of METHODS) {
-      const action = (route.verbs as Partial<Record<Method, Action>>)[method]
-      app.route({ method, url: BASE + route.path, handler: (request, reply) => run(world, action, request, reply) })
-    }
-  }
+  // One route for all of them: the table that `findRoute` searches is made once, not for each simulator.
+  app.route({ method: [...METHODS], url: `${BASE}/*`, handler: (request, reply) => answer(request, reply) })
   app.setNotFoundHandler((_request, reply) => sendErrors(reply, 404, notFound().errors))
   app.setErrorHandler((error, _request, reply) => sendError(error, reply))
   return { app, faults }
+
+  function answer(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const found = findRoute(pathOf(request))
+    if (found === null) throw notFound()
+    // A path has every method; those that its route does not offer are 405, not 404.
+    const action = (found.route.verbs as Partial<Record<string, Action>>)[request.method]
+    if (!action) throw methodNotAllowed()
+    return run(world, action, found.params, request, reply)
+  }
 }
 
-function run(world: World, action: Action | undefined, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  if (!action) throw methodNotAllowed()
+/** Below `/api/v2`, without the query. */
+const pathOf = (request: FastifyRequest) => new URL(request.raw.url ?? '/', 'http://pce').pathname.slice(BASE.length)
+
+function run(
+  world: World,
+  action: Action,
+  params: Record<string, string>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
   if (request.caller) world.user = request.caller
   const url = new URL(request.raw.url ?? '/', 'http://pce')
   const call: Call = {
     world,
     verb: request.method as Verb,
     path: spellPath(url.pathname.slice(BASE.length)),
-    params: request.params as Record<string, string>,
+    params,
     query: url.searchParams,
     headers: request.headers,
     body: request.body,
@@ -121,7 +133,7 @@ function sendError(error: unknown, reply: FastifyReply): FastifyReply {
   if (statusCode !== undefined && statusCode < 500) {
     return sendErrors(reply, 400, [{ token: 'bad_request', message }])
   }
-  // A fault of the simulator itself: whoever tests must see it.
+  // A fault of the simulator itself: tests must see it.
   console.error(error)
   return sendErrors(reply, 500, [{ token: 'internal_server_error', message }])
 }

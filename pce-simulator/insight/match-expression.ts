@@ -99,7 +99,7 @@ function readPattern(value: string): RegExp {
 function compileAddress(value: string): (text: string) => boolean {
   const [from_ip = '', to_ip] = value.split('-').map((part) => part.trim())
   const ends = [from_ip.split('/')[0]!, ...(to_ip === undefined ? [] : [to_ip])]
-  if (ends.some((end) => parseAddress(end) === null)) throw invalidInput(`${value} is no address, network or range`)
+  if (ends.some((end) => parseAddress(end) === null)) throw invalidInput(`${value} is not an address, network or range`)
   const range = { from_ip, ...(to_ip === undefined ? {} : { to_ip }) }
   const covers = compileIpList({ href: '', name: '', ip_ranges: [range] })
   return (text) => covers(parseAddress(text), null)
@@ -126,7 +126,7 @@ function compilePort(value: string | PortRange, operator: LeafExpression['operat
 
 function readPortRange(text: string): PortRange {
   const [, from, to] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(text) ?? []
-  if (from === undefined) throw invalidInput(`${text} is no port`)
+  if (from === undefined) throw invalidInput(`${text} is not a port`)
   return { port: Number(from), ...(to === undefined ? {} : { to_port: Number(to) }) }
 }
 

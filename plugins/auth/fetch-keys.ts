@@ -29,7 +29,7 @@ export async function downloadKeys(url: string, { fetch, signal }: DownloadOptio
       reject(error)
     }
     timer = setTimeout(() => end('no complete answer within 5 s'), TIMEOUT_MS)
-    callOff = () => end('the download was called off')
+    callOff = () => end('the download was cancelled')
     signal.addEventListener('abort', callOff)
   })
   try {
@@ -89,7 +89,7 @@ export type SigningKey = JsonWebKey & {
 }
 
 const LEAST_RSA_BITS = 2048
-/** Verifying with a larger key takes so long that a few signatures would stall the service. */
+/** Verifying with a larger key takes so long that a few signatures would stall the server. */
 const MOST_RSA_BITS = 8192
 /** A provider publishes a handful. */
 const MOST_KEYS = 100

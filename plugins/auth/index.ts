@@ -37,7 +37,7 @@ export interface AuthMetadataOptions {
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * Who an access token stands for, wherever it came from. Rejects with ToolError `unauthorized {reason}` or
+     * The identity an access token stands for, wherever it came from. Rejects with ToolError `unauthorized {reason}` or
      * `keys_unavailable`; refusals are logged under the request.
      */
     verifyToken(token: string, request: FastifyRequest): Promise<Identity>
@@ -116,7 +116,8 @@ export const accessTokens = fp<AccessTokensOptions>(
         const refusal = refusalOf(error, request)
         if (error instanceof InvalidTokenError) {
           reply.header('www-authenticate', renderChallenge(terms, error))
-          // Behind a proxy everybody has one address: tokens that only have expired must not lock their owners out of renewing them.
+          // Behind a proxy everyone has one address: tokens that only have expired must not lock their owners out of renewing
+          // them.
           if (error.error !== null && !error.isGenuine) await countRefusal(request)
         }
         throw refusal
@@ -136,7 +137,8 @@ export const accessTokens = fp<AccessTokensOptions>(
 )
 
 /**
- * Admits only requests with a valid access token to its scope, before the body is read; `request.identity` says whose it is.
+ * Admits only requests with a valid access token to the routes registered beside it, before the body is read; `request.identity`
+ * says whose it is.
  */
 export default fp(
   (app, _options, done) => {
@@ -176,7 +178,7 @@ function refuseOtherMethods(app: FastifyInstance, url: string): void {
     url,
     onRequest(_request, reply) {
       reply.header('allow', 'GET, HEAD')
-      throw new ToolError('method_not_allowed', 'This document can only be read.')
+      throw new ToolError('method_not_allowed', 'This document is read-only.')
     },
     handler: (_request, reply) => reply,
   })

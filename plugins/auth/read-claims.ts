@@ -7,7 +7,7 @@ type Claims = Record<string, unknown>
 /** What a payload says, whatever the time; `checkTimes` decides whether it is valid now. Times in seconds since the epoch. */
 export interface ReadClaims {
   identity: Identity
-  hasScope: boolean
+  hasRequiredScope: boolean
   exp: number
   nbf?: number
   iat?: number
@@ -18,7 +18,7 @@ const LONGEST_SUB = 255
 const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
 /** Claims of ID and logout tokens (OpenID Connect Core, 2 and 3.1.3.6; Back-Channel Logout, 2.4). */
 const FOREIGN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash'] as const
-/** What Keycloak calls its tokens that are no access tokens, in the payload. */
+/** The `typ` claims of Keycloak tokens that are not access tokens. */
 const FOREIGN_TYPES = new Set(['ID', 'Refresh', 'Offline', 'Logout'])
 
 /** Throws InvalidTokenError unless `iss` is exactly the issuer (S10). */
@@ -27,7 +27,7 @@ export function checkIssuer({ iss }: Claims, { issuer }: OAuthConfig): void {
 }
 
 /**
- * The claims of a payload whose signature has been verified, without regard to the time. Throws InvalidTokenError for any that are
+ * The claims of a payload whose signature has been verified, regardless of the time. Throws InvalidTokenError for any that are
  * not exactly as the specification and D14 want them.
  */
 export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
@@ -50,7 +50,7 @@ export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
       groups: Object.freeze(readGroups(payload, oauth.groupsClaims)),
       hasGroupsOverage: hasGroupsOverage(payload),
     }),
-    hasScope: readScopes(payload).has(oauth.requiredScope),
+    hasRequiredScope: readOAuthScopes(payload).has(oauth.requiredScope),
     exp,
     nbf: readTime(payload, 'nbf'),
     iat: readTime(payload, 'iat'),
@@ -76,8 +76,8 @@ function isAccessToken(payload: Claims): boolean {
 }
 
 /**
- * The values of all the named claims together, strings only, each once. A claim that is no array gives none: a lone
- * string is no list. A name that is no claim itself is read as a path with dots (Keycloak's `realm_access.roles`).
+ * The values of all the named claims together, strings only, each once. A claim that is not an array yields none: a lone string
+ * is not a list. A name that is not itself a claim is read as a dotted path (Keycloak's `realm_access.roles`).
  */
 function readGroups(payload: Claims, names: readonly string[]): readonly string[] {
   const groups = new Set<string>()
@@ -90,8 +90,8 @@ function readGroups(payload: Claims, names: readonly string[]): readonly string[
 }
 
 /**
- * Whether the provider has left the groups out because they are too many for a token (Entra ID). Where to ask for
- * them is in `_claim_sources`, which is never read: a token cannot make this server call anybody.
+ * Whether the provider has left the groups out because they are too many for a token (Entra ID). Where to ask for them is in
+ * `_claim_sources`, which is never read: a token cannot make this server call anyone.
  */
 function hasGroupsOverage(payload: Claims): boolean {
   const { groups, hasgroups, _claim_names: elsewhere } = payload
@@ -112,11 +112,11 @@ const isObject = (value: unknown): value is Claims => typeof value === 'object' 
  * The scopes of a token, from `scope` (RFC 8693, 4.2: one string, separated by blanks) and `scp` (a string in Entra
  * ID, an array in Okta) together. An element of an array is one scope, whatever it contains.
  */
-function readScopes({ scope, scp }: Record<string, unknown>): Set<string> {
-  return new Set([...scopesIn(scope), ...scopesIn(scp)])
+function readOAuthScopes({ scope, scp }: Record<string, unknown>): Set<string> {
+  return new Set([...oauthScopesIn(scope), ...oauthScopesIn(scp)])
 }
 
-function scopesIn(value: unknown): string[] {
+function oauthScopesIn(value: unknown): string[] {
   if (typeof value === 'string') return value.split(' ')
   if (Array.isArray(value)) return value.filter((element) => typeof element === 'string')
   return []

@@ -16,8 +16,8 @@ interface TokenVerifierOptions {
 
 interface TokenVerifier {
   /**
-   * Who an access token stands for. Rejects with InvalidTokenError for a bad one, and with ToolError
-   * `keys_unavailable` when there is nothing to check it with.
+   * The identity an access token stands for. Rejects with InvalidTokenError for a bad one, and with ToolError `keys_unavailable`
+   * when there is nothing to check it with.
    */
   verify(token: string): Promise<Identity>
 }
@@ -45,7 +45,7 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
       claimsOf.set(verified, claims)
     }
     checkTimes(claims, now())
-    if (!claims.hasScope) throw new InvalidTokenError('missing required scope', 'insufficient_scope')
+    if (!claims.hasRequiredScope) throw new InvalidTokenError('missing required scope', 'insufficient_scope')
     return claims.identity
   }
 

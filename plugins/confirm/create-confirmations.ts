@@ -94,7 +94,7 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
         const binding = await findBinding()
         isStale = token.boundTo === undefined ? binding?.isRequired === true : binding?.digest !== token.boundTo
       } catch (error) {
-        // Another call may have used it meanwhile, and made what could not be found.
+        // Another call may have used it in the meantime, and made what could not be found.
         if (await isUsed(token)) return 'replayed'
         throw error
       }
@@ -127,7 +127,7 @@ const isSame = (given: string, expected: string) => {
 const outdated = ({ paramsHash: hash }: ConfirmedCall) =>
   new ToolError(
     'confirm_required',
-    'The challenge is not for what was last shown for this call, or that was shown too long ago.',
+    'The challenge does not match what was last shown for this call, or that was shown too long ago.',
     { reason: 'stale', params_hash: hash },
     { hint: 'Call again without a token, show the new summary, and POST the confirm.body of that answer.' },
   )

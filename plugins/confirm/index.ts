@@ -13,8 +13,8 @@ export interface ConfirmOptions {
   /** Of the request, once its context is known; null before. */
   contextOf: (request: FastifyRequest) => (ConfirmingContext & { caller: Caller; client?: string }) | null
   /**
-   * Nobody is given a token for a call that could not run: throws what the gates in front of the confirmation would say of it to whoever
-   * sent the request. Asked once there is a context.
+   * No token is issued for a call that could not run: throws what the gates before the confirmation gate would say to this
+   * caller. Called once there is a context.
    */
   checkCall: (tool: AnyTool, request: FastifyRequest) => void
   /** Who sent it, from the moment the access token has been checked; null before. */
@@ -29,9 +29,9 @@ const LARGEST_BODY = 4096
 const OTHER_METHODS: HTTPMethods[] = ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /**
- * `POST /confirm`: hands its caller a token for one call of one tool (S7). Every request of a known caller has one audit entry,
- * granted or not, but for those that the audit route leaves out; a grant that could not be synced has a second one, that takes it
- * back. Errors come in the plain shape of the `errors` plugin.
+ * `POST /confirm`: issues a token for one call of one tool (S7). Every request of a known caller has one audit entry, granted or
+ * not, except for those that the audit route leaves out; a grant that could not be synced has a second one, that takes it back.
+ * Errors come in the plain shape of the `errors` plugin.
  */
 export default function confirm(app: FastifyInstance, options: ConfirmOptions, done: () => void): void {
   const { confirmations, now } = options
@@ -43,7 +43,7 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
   app.setErrorHandler(async (thrown: FastifyError, request) => {
     const isKnown = options.contextOf(request) !== null || options.ownerOf(request) !== null
     if (isKnown && request.method === 'POST' && !entered.has(request)) await noteRefusal(thrown, request)
-    // The handler of the scope around this one answers.
+    // The error handler of the surrounding plugin answers.
     throw thrown
   })
   app.removeAllContentTypeParsers()
@@ -86,7 +86,7 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
     url: ROUTE,
     onRequest(_request, reply) {
       reply.header('allow', 'POST')
-      throw new ToolError('method_not_allowed', 'This endpoint only takes POST.')
+      throw new ToolError('method_not_allowed', 'This endpoint only accepts POST.')
     },
     handler: (_request, reply) => reply,
   })
@@ -109,7 +109,7 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
       takeBack(facts, request)
       throw new ToolError(
         'audit_unavailable',
-        'The audit log cannot be written, so no confirm token is handed out.',
+        'The audit log cannot be written, so no confirm token is issued.',
         {},
         { cause },
       )
@@ -117,7 +117,10 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
     request.log.info({ sub: facts.caller.sub, tool: facts.tool, confirm_jti: facts.jti }, 'confirm token minted')
   }
 
-  /** The entry may be in the log but not safely on disk: a second one says that the token was not handed out, as far as that can be written. */
+  /**
+   * The entry may be in the log but not safely on disk: a second one says that the token was not handed out, as far as that can be
+   * written.
+   */
   function takeBack(facts: MintFacts, request: FastifyRequest): void {
     // Not awaited: it follows the first one, and reaches the disk with it or not at all.
     options.audit(describeMint(facts, 'audit_unavailable', now())).catch((err: unknown) => {

@@ -71,5 +71,5 @@ function findUncanonical(value: unknown): Uncanonical[] {
 function noteNumber(number: number, note: (message: string) => void): void {
   if (!Number.isFinite(number)) note('is not a finite number')
   else if (Number.isInteger(number) && !Number.isSafeInteger(number))
-    note('is an integer that readers of JSON round differently: beyond ±(2^53 - 1)')
+    note('is an integer that JSON parsers round differently: beyond ±(2^53 - 1)')
 }

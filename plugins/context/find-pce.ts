@@ -11,7 +11,10 @@ export interface ConnectOptions {
   isTerse?: boolean
 }
 
-/** A client for the credentials; connects nothing yet. Throws ToolError where the host is not admitted or the server's own settings fail. */
+/**
+ * A client for the credentials; connects nothing yet. Throws ToolError where the host is not admitted or the server's own settings
+ * fail.
+ */
 export type Connect = (credentials: PceCredentials, options?: ConnectOptions) => PceClient
 
 export interface ContextLog {
@@ -26,9 +29,9 @@ export interface FoundPce {
 }
 
 /**
- * Looks the caller's record up for every request, so that a removal or a new registration in any process counts at once; only what the
- * pool does not have is decrypted and connected. Never rejects: a bad record, or a keystore that is down, must not keep a client from
- * listing the tools.
+ * Looks the caller's record up for every request, so that a removal or a new registration in any process counts at once; only what
+ * the pool does not have is decrypted and connected. Never rejects: a bad record, or a keystore that is down, must not keep a
+ * client from listing the tools.
  */
 export function createPceFinder(ports: {
   keystore: Pick<Keystore, 'find'>
@@ -44,7 +47,7 @@ export function createPceFinder(ports: {
         pool.drop(owner)
         return { pce: null }
       }
-      // A reader may register any address, as everybody may, but operates nothing there (D48).
+      // A reader may register any address, as everyone may, but operates nothing there (D48).
       const isTerse = role === 'reader'
       const variant = `${isTerse ? 'terse' : 'full'} ${record.version}`
       return { pce: pool.clientOf(owner, variant, () => connect(record.open(), { isTerse })) }
@@ -60,8 +63,8 @@ export function createPceFinder(ports: {
 /** The PCE clients of the callers: one each, made for one version of their credentials, never handed to another caller. */
 export interface PcePool {
   /**
-   * The owner's client for these credentials. A client of another version is let go, since it holds a key that was replaced; running
-   * calls keep it and finish. What `create` throws passes, and leaves the owner without a client.
+   * The owner's client for these credentials. A client of another version is let go, since it holds a key that was replaced;
+   * running calls keep it and finish. What `create` throws passes, and leaves the owner without a client.
    */
   clientOf(owner: Owner, version: string, create: () => PceClient): PceClient
   /** Lets the owner's client go. */
@@ -109,7 +112,7 @@ export function createPcePool(now: () => number, max = MOST_CLIENTS): PcePool {
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 
 /** Where a PCE is, in the spelling of the host guard. */
-export interface Place {
+export interface PceEndpoint {
   host: string
   port: number
 }
@@ -121,15 +124,15 @@ const FRESH_MS = 60_000
 const INSPECTION_MS = 1000
 
 /**
- * `inspect` for every call, where no lookup of ours guards the connections: once a minute for each place, and a second at most. Rejects
- * as `inspect` does when the time is up, and the next call inspects again.
+ * `inspect` for every call, where no lookup of ours guards the connections: once a minute for each place, and a second at most.
+ * Rejects as `inspect` does when the time is up, and the next call inspects again.
  *
  * @param now milliseconds.
  */
 export function inspectAgain(
   inspect: (host: string, port: number, patienceMs: number) => Promise<string | null>,
   now: () => number,
-): (place: Place) => Promise<string | null> {
+): (place: PceEndpoint) => Promise<string | null> {
   const seen = new LRUCache<string, { problem: string | null }>({
     max: MOST_PLACES,
     ttl: FRESH_MS,

@@ -26,7 +26,7 @@ export interface OpenedContext extends CallerPce {
   client?: string
 }
 
-/** The contexts of authenticated callers, made anew for every request: a changed group or key counts at once. */
+/** The contexts of authenticated callers, created for every request: a changed group or key counts at once. */
 export function createContextOpener(
   mode: Mode,
   roles: RoleMapping,
@@ -61,7 +61,7 @@ export function explainNoRole(identity: Identity): ToolError | undefined {
   if (!identity.hasGroupsOverage) return undefined
   return new ToolError(
     'forbidden_no_role',
-    'Your access token leaves your groups out, because they are too many for it, so they give you no role here.',
+    'Your access token omits your groups because there are too many of them, so they give you no role here.',
     { reason: 'groups_overage' },
     {
       hint: 'Ask the operator to assign you an app role, which stays in the token, or to limit the groups in tokens to those assigned to this application.',

@@ -38,8 +38,8 @@ export async function registerCredentials(ports: RegistrationPorts, owner: Owner
   if (problem !== null) throw refusal([{ path: '/pce_host', message: problem }])
 
   const credentials = { ...given, host: admitted.host }
-  const facts = factsOf(credentials, ports)
-  // Before anything is stored: credentials that the server cannot make a client of are of no use to anybody.
+  const facts = credentialFacts(credentials, ports)
+  // Before anything is stored: credentials that the server cannot make a client of are of no use to anyone.
   const client = ports.connect(credentials, { once: true })
   await keystore.write(owner, credentials)
   ports.dropClient(owner)
@@ -57,7 +57,7 @@ function refusal(problems: readonly FieldProblem[]): ToolError {
 }
 
 /** What may be shown of credentials. */
-export function factsOf(
+export function credentialFacts(
   credentials: PceCredentials,
   { isTlsChecked }: Pick<RegistrationPorts, 'isTlsChecked'>,
 ): CredentialFacts {

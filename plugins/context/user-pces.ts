@@ -6,18 +6,30 @@ import { StartupError, type PceFromEnvironment, type PerUserConfig } from '../..
 import type { CredentialsPort, Keystore, PceCredentials } from '../../schemas/credentials.js'
 import { ToolError } from '../../schemas/errors.js'
 import { connectPce, type CurrentCall, type RetryLog } from './connect-pce.js'
-import { createPceFinder, createPcePool, inspectAgain, type Connect, type ContextLog, type Place } from './find-pce.js'
+import {
+  createPceFinder,
+  createPcePool,
+  inspectAgain,
+  type Connect,
+  type ContextLog,
+  type PceEndpoint,
+} from './find-pce.js'
 import type { FindPce } from './open-context.js'
 import { createPceHosts, type PceHosts, type PceHostsOptions } from './pce-hosts/create-pce-hosts.js'
-import { factsOf, limitRegistrations, registerCredentials, type RegistrationPorts } from './register-credentials.js'
+import {
+  credentialFacts,
+  limitRegistrations,
+  registerCredentials,
+  type RegistrationPorts,
+} from './register-credentials.js'
 
 export interface UserPcesParts {
   keystore: Keystore
-  scope: CurrentCall
+  callTracker: CurrentCall
   log: ContextLog & RetryLog
   /** Milliseconds since the epoch. */
   now: () => number
-  /** Where this service listens, once it does. */
+  /** Where this server listens, once it does. */
   own?: PceHostsOptions['own']
   /** The name service; the machine's own by default. */
   resolve?: PceHostsOptions['resolve']
@@ -50,7 +62,7 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
   const hosts = createPceHosts({ allowed: allowedHosts, own, resolve, isProxied })
   const inspect = inspectAgain(hosts.inspect, now)
   const pool = createPcePool(now)
-  const places = new WeakMap<PceClient, Place>()
+  const places = new WeakMap<PceClient, PceEndpoint>()
   const connect = createConnect(config, { hosts, places }, setupUrl, parts)
   const findPce = createPceFinder({ keystore, pool, connect, log })
   const credentialsOf = createCredentials(setupUrl, {
@@ -66,7 +78,7 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
   })
 
   /** Keeps calls from a place that a proxy connects to; connections that are made here pass the guard themselves. */
-  async function findProblem(place: Place): Promise<ToolError | null> {
+  async function findProblem(place: PceEndpoint): Promise<ToolError | null> {
     try {
       const problem = await inspect(place)
       return problem === null ? null : notConnected(problem, setupUrl)
@@ -109,7 +121,7 @@ function createCredentials(
         const message = `No PCE credentials are registered. Register at ${setupUrl} in a browser.`
         return { registered: false, message }
       }
-      const facts = factsOf(record.open(), ports)
+      const facts = credentialFacts(record.open(), ports)
       return { registered: true, message: 'Your own PCE credentials are registered.', facts }
     },
     register: (credentials) => registerCredentials(ports, owner, credentials),
@@ -126,12 +138,14 @@ function notConnected(problem: string, setupUrl: string): ToolError {
   return new ToolError('pce_unreachable', message, {}, { hint: `Register another at ${setupUrl}.` })
 }
 
-/** Makes the clients of users. Tries the operator's TLS files and proxy once, so that they fail at start and not at the first call. */
+/**
+ * Makes the clients of users. Tries the operator's TLS files and proxy once, so that they fail at start and not at the first call.
+ */
 function createConnect(
   { userPce }: UserPcesConfig,
-  { hosts, places }: { hosts: PceHosts; places: WeakMap<PceClient, Place> },
+  { hosts, places }: { hosts: PceHosts; places: WeakMap<PceClient, PceEndpoint> },
   setupUrl: string,
-  { scope, log }: UserPcesParts,
+  { callTracker, log }: UserPcesParts,
 ): Connect {
   const { tls, proxyUrl } = userPce
   const common = { tls, ...(proxyUrl !== undefined && { proxyUrl }) }
@@ -143,8 +157,9 @@ function createConnect(
     apiKey: '',
     apiSecret: '',
   }
-  connectPce(nobody, scope, log)
-  // The operator's client certificate is for the operator's PCEs: users who may name any host could have this server show it anywhere.
+  connectPce(nobody, callTracker, log)
+  // The operator's client certificate is for the operator's PCEs: users who may name any host could have this server show it
+  // anywhere.
   const { clientCertFile: _cert, clientKeyFile: _key, ...withoutClient } = tls
   const shown = userPce.allowedHosts.length > 0 ? tls : withoutClient
 
@@ -163,13 +178,16 @@ function createConnect(
     }
     const guarded = { ...hosts.guard(admitted.host, port), hideReasons: isTerse, ...(once && { retryCount: 0 }) }
     try {
-      const client = connectPce(pce, scope, log, guarded)
+      const client = connectPce(pce, callTracker, log, guarded)
       places.set(client, { host: admitted.host, port })
       return client
     } catch (error) {
       if (!(error instanceof StartupError)) throw error
       log.error({ err: error }, 'the TLS files of PCE connections can no longer be used')
-      throw new ToolError('server_misconfigured', 'The server cannot connect to any PCE now: its own settings fail.')
+      throw new ToolError(
+        'server_misconfigured',
+        'The server cannot connect to any PCE now: its own TLS settings no longer work.',
+      )
     }
   }
 }

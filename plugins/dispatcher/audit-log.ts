@@ -1,15 +1,4 @@
-import {
-  closeSync,
-  constants,
-  fdatasync,
-  fdatasyncSync,
-  fstatSync,
-  openSync,
-  readSync,
-  statfsSync,
-  statSync,
-  writeSync,
-} from 'node:fs'
+import fs from 'node:fs'
 import { dirname } from 'node:path'
 import type { Writable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -20,16 +9,25 @@ import type { AuditEntry } from '../../schemas/audit.js'
 export interface AuditLog {
   /** Throws when the entry cannot be written. */
   write(entry: AuditEntry): void
-  /** Resolves when every entry written so far is out of our hands, and on the disk where there is one; else rejects. */
+  /** Resolves when every entry written so far is out of our hands, and on the disk where there is one; otherwise rejects. */
   sync(): Promise<void>
   /** For readiness: throws or rejects when the next entry could not be written or synced. After a failure it tries, and notes the gap. */
   check(): void | Promise<void>
   /**
-   * Opens the file anew after a rotation; throws when that fails, and goes on with the old one. Throws as well when the entries of the
-   * old one cannot be synced, but goes on with the new one.
+   * Reopens the file after a rotation; throws if that fails, and continues with the old one. Also throws if the entries of the
+   * old one cannot be synced, but continues with the new one.
    */
   reopen(): void
   close(): void
+}
+
+/** What an audit file does with its disk. */
+export interface Disk extends Pick<
+  typeof fs,
+  'closeSync' | 'fdatasyncSync' | 'fstatSync' | 'openSync' | 'readSync' | 'statfsSync' | 'statSync'
+> {
+  fdatasync(fd: number, done: fs.NoParamCallback): void
+  writeSync(fd: number, bytes: Buffer, offset: number): number
 }
 
 /** Bytes that must be free on the disk of the audit log: room for some hundred entries. */
@@ -40,9 +38,9 @@ const LEAST_ROOM = 64 * 1024
  * system before the tool runs. Throws at once when the file cannot be opened. After a failure, the first entry that can be written again,
  * and synced where it was the sync that failed, comes after a line that says since when entries may be missing.
  */
-export function createFileAudit(path: string): AuditLog {
-  let file = openLogFile(path)
-  let torn = endsInside(path)
+export function createFileAudit(path: string, disk: Disk = fs): AuditLog {
+  let file = openLogFile(path, disk)
+  let torn = endsInside(path, disk)
   let failedSince: string | null = null
   let isUnsynced = false
   let failedSyncs = 0
@@ -62,7 +60,7 @@ export function createFileAudit(path: string): AuditLog {
     const line = Buffer.from(`${torn ? '\n' : ''}${JSON.stringify(entry)}\n`)
     let written = 0
     try {
-      while (written < line.length) written += writeSync(file.fd, line, written)
+      while (written < line.length) written += disk.writeSync(file.fd, line, written)
       torn = false
     } catch (error) {
       torn ||= written > 0
@@ -90,7 +88,7 @@ export function createFileAudit(path: string): AuditLog {
       throw error
     }
     // Of several syncs at a time the operating system tells only one that entries are lost.
-    if (failedSyncs !== before) throw new Error('another sync of the audit log has failed meanwhile')
+    if (failedSyncs !== before) throw new Error('another sync of the audit log has failed in the meantime')
     isUnsynced = false
   }
 
@@ -101,15 +99,15 @@ export function createFileAudit(path: string): AuditLog {
       if (isUnsynced) await sync()
       if (failedSince !== null) appendGap(failedSince)
       // Pipes and devices have no room to run out of; the file itself may have been moved away for rotation.
-      if (!fstatSync(file.fd).isFile()) return
-      const { bavail, bsize } = statfsSync(dirname(path))
-      if (bavail * bsize < LEAST_ROOM) throw new Error('no room is left for the audit log')
+      if (!disk.fstatSync(file.fd).isFile()) return
+      const { bavail, bsize } = disk.statfsSync(dirname(path))
+      if (bavail * bsize < LEAST_ROOM) throw new Error('no space is left for the audit log')
     },
     reopen() {
       const old = file
-      const next = openLogFile(path)
+      const next = openLogFile(path, disk)
       try {
-        torn = endsInside(path)
+        torn = endsInside(path, disk)
       } catch (error) {
         next.retire()
         throw error
@@ -119,7 +117,7 @@ export function createFileAudit(path: string): AuditLog {
         // A later sync covers the entries of the old file as well.
         old.syncNow()
       } catch (cause) {
-        // A disk that is broken for good must not keep the log from moving to another.
+        // A disk that is broken permanently must not keep the log from moving to another.
         noteFailedSync()
         throw new Error('The new file is in use; entries of the old one may not be on the disk.', { cause })
       } finally {
@@ -131,27 +129,27 @@ export function createFileAudit(path: string): AuditLog {
 }
 
 /** Whether the last line of the file was cut off: by a full disk, or by the end of the process that wrote it. */
-function endsInside(path: string): boolean {
-  const file = statSync(path)
+function endsInside(path: string, disk: Disk): boolean {
+  const file = disk.statSync(path)
   if (!file.isFile() || file.size === 0) return false
   let fd: number
   try {
-    fd = openSync(path, 'r')
+    fd = disk.openSync(path, 'r')
   } catch {
     // A log may be for writing only; an empty line between two entries does no harm.
     return true
   }
   try {
     const last = Buffer.alloc(1)
-    readSync(fd, last, 0, 1, file.size - 1)
+    disk.readSync(fd, last, 0, 1, file.size - 1)
     return last[0] !== 0x0a
   } finally {
-    closeSync(fd)
+    disk.closeSync(fd)
   }
 }
 
 /** A file that is open for appending. */
-export interface LogFile {
+interface LogFile {
   readonly fd: number
   /** Resolves when what was written so far is on the disk; at once for a pipe or a device, which have nothing to sync. */
   sync(): Promise<void>
@@ -161,20 +159,21 @@ export interface LogFile {
   retire(): void
 }
 
-const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants
-const syncData = promisify(fdatasync)
+const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = fs.constants
 
 /**
  * Opens the file, or makes it, readable by its owner only. Throws where it cannot be opened: ENXIO for a pipe without a reader. A write
  * to a pipe whose reader does not keep up fails (EAGAIN) once the pipe is full.
  */
-export function openLogFile(path: string): LogFile {
-  // To open a pipe, or to write to it, stops the whole process until somebody reads it, unless it is asked not to. Files never wait so.
-  const fd = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600)
+function openLogFile(path: string, disk: Disk): LogFile {
+  const syncData = promisify((fd: number, done: fs.NoParamCallback) => disk.fdatasync(fd, done))
+  // Opening a pipe, or writing to it, blocks the whole process until it has a reader, unless opened non-blocking. Files never
+  // block like that.
+  const fd = disk.openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600)
   let syncs = 0
   let isRetired = false
   const closeWhenDone = () => {
-    if (isRetired && syncs === 0) closeSync(fd)
+    if (isRetired && syncs === 0) disk.closeSync(fd)
   }
   return {
     fd,
@@ -191,7 +190,7 @@ export function openLogFile(path: string): LogFile {
     },
     syncNow() {
       try {
-        fdatasyncSync(fd)
+        disk.fdatasyncSync(fd)
       } catch (error) {
         ignoreUnsyncable(error)
       }
@@ -220,7 +219,7 @@ export function createStreamAudit(stream: Writable): AuditLog {
   return {
     write(entry) {
       if (failure !== null) throw failure
-      if (stream.writableLength > BACKLOG) throw new Error('nobody reads the audit stream')
+      if (stream.writableLength > BACKLOG) throw new Error('the audit stream has no reader')
       handedOver = new Promise((resolve, reject) => {
         // A pipe that has lost its reader only says so here, after the write.
         stream.write(`${JSON.stringify(entry)}\n`, (error) => (error ? reject(error) : resolve()))
@@ -231,12 +230,12 @@ export function createStreamAudit(stream: Writable): AuditLog {
       Promise.race([
         handedOver,
         wait(PATIENCE_MS, undefined, { ref: false }).then(() => {
-          throw new Error('nobody reads the audit stream')
+          throw new Error('the audit stream has no reader')
         }),
       ]),
     check() {
       if (failure !== null) throw failure
-      if (stream.writableLength > BACKLOG) throw new Error('nobody reads the audit stream')
+      if (stream.writableLength > BACKLOG) throw new Error('the audit stream has no reader')
     },
     reopen: () => undefined,
     close: () => undefined,

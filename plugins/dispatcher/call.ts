@@ -36,8 +36,8 @@ export interface ToolCall {
   progress(update: ProgressUpdate): void
 }
 
-/** The part of the service log that the dispatcher writes to. */
-export interface ServiceLog {
+/** The part of the server log that the dispatcher writes to. */
+export interface ServerLog {
   debug(facts: object, message: string): void
   info(facts: object, message: string): void
   warn(facts: object, message: string): void

@@ -7,7 +7,7 @@ import { admitCall, type Admitted, type Gate, RefusedCall, refuseUnknown } from 
 import type { AuditLog } from './audit-log.js'
 import type { CallerContext, ToolCall } from './call.js'
 import { type CallRecord, recordCall } from './record-call.js'
-import { toolContextOf, type Dispatched, type HandlerPorts, runHandler, runInScope, signalsOf } from './run-handler.js'
+import { toolContextOf, type Dispatched, type HandlerPorts, runHandler, runTracked, signalsOf } from './run-handler.js'
 
 export interface DispatcherOptions extends HandlerPorts {
   tools: readonly AnyTool[]
@@ -17,7 +17,7 @@ export interface DispatcherOptions extends HandlerPorts {
 }
 
 export interface Dispatcher {
-  /** Runs one call to its end. Never rejects. A name that is no tool's is the error `unknown_tool`. */
+  /** Runs one call to its end. Never rejects. An unknown tool name is the error `unknown_tool`. */
   dispatch(call: ToolCall, callerContext: CallerContext): Promise<Dispatched>
   /** Aborts every running call, mutating ones too, and refuses those that come later: the process is about to end. */
   abortAll(): void
@@ -40,7 +40,7 @@ interface Run {
 }
 
 /**
- * The way of every tool call, over every transport: find the tool, ask the gates, check the arguments, ask the gates that need
+ * The path of every tool call, over every transport: find the tool, ask the gates, check the arguments, ask the gates that need
  * them, write the decision to the audit log, run the handler, write its outcome (docs/architecture.md).
  *
  * A client that cancels or leaves aborts a reading tool, and a mutating one only as long as that has not begun to write (it says
@@ -93,7 +93,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const { note } = record
       const admit = () => admitCall({ tool, call, callerContext, note }, context, options.gates, validateArguments)
       // Only what is shown before a confirmation is looked up at the PCE.
-      admitted = await (tool.requiresConfirm ? runInScope(call.requestId, admit, { ...options, note }) : admit())
+      admitted = await (tool.requiresConfirm ? runTracked(call.requestId, admit, { ...options, note }) : admit())
     } catch (thrown) {
       return refuse(thrown, call, record)
     }
@@ -135,7 +135,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       log.error({ err }, 'the audit log cannot be written')
       if (tool.effect === 'read') return null
       const { message, hint } = ERROR_TABLE.audit_unavailable
-      const spent = isTokenSpent ? ' The confirm token counts as used: mint a new one.' : ''
+      const spent = isTokenSpent ? ' The confirm token is spent: mint a new one.' : ''
       const error = convert(new ToolError('audit_unavailable', message, {}, { hint: `${hint}${spent}` }))
       attempt(() => record.conclude(error.code, false))
       record.log('error', 'audit', error.code)
@@ -182,7 +182,7 @@ const writtenOff = ({ effect }: AnyTool) =>
 
 /**
  * The call without a `_meta` among its arguments, where clients that cannot set `params._meta` put the confirm token (D19): it is
- * no argument of the tool, and no part of the params_hash. The token in `params._meta` wins.
+ * not an argument of the tool, and no part of the params_hash. The token in `params._meta` wins.
  */
 function takeConfirmToken(call: ToolCall): ToolCall {
   if (!Object.hasOwn(call.arguments, '_meta')) return call

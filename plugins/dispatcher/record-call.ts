@@ -4,10 +4,10 @@ import type { ErrorCode } from '../../schemas/errors.js'
 import type { AnyTool } from '../../tools/define.js'
 import { ERROR_TABLE } from '../errors/table.js'
 import type { AuditLog } from './audit-log.js'
-import type { CallerContext, ServiceLog, ToolCall } from './call.js'
+import type { CallerContext, ServerLog, ToolCall } from './call.js'
 import { MOST_UPSTREAM_IDS } from './run-handler.js'
 
-/** What is written about one call: its audit entries and its one line in the service log. */
+/** What is written about one call: its audit entries and its one line in the server log. */
 export interface CallRecord {
   /** Throws when the entry cannot be written. */
   decide(decision: NonNullable<AuditEntry['decision']>, reason?: ErrorCode): void
@@ -25,7 +25,7 @@ export function recordCall(
   call: ToolCall,
   callerContext: CallerContext,
   tool: AnyTool | undefined,
-  ports: { audit: AuditLog | null; log: ServiceLog; now: () => number },
+  ports: { audit: AuditLog | null; log: ServerLog; now: () => number },
 ): CallRecord {
   const started = performance.now()
   const milliseconds = () => Math.round((performance.now() - started) * 1000) / 1000
@@ -87,8 +87,8 @@ export function recordCall(
  * Writes the entry of a decision that a route took itself, without a tool call (D25): /confirm, and what /setup refuses. Resolves
  * when it is in the log, and on the disk where there is one; rejects when it cannot be written.
  *
- * Refusals of unknown senders, and those for too many requests, are left out: an entry for each would let anybody, or anybody with one
- * access token, fill the disk of the audit log. They are in the request log.
+ * Refusals of unknown senders, and those for too many requests, are left out: otherwise anyone, or anyone with an access token,
+ * could fill the audit log's disk. They are in the request log.
  */
 export type AuditRoute = (entry: AuditEntry) => Promise<void>
 
@@ -106,7 +106,7 @@ export const createRouteAudit =
 
 const LONGEST = 128
 
-/** What a client calls itself, for the audit log: short, on one line, whatever it sent. */
+/** What a client calls itself, for the audit log: always short and on one line. */
 const cleanClient = (client: string): string =>
   client
     .slice(0, LONGEST)

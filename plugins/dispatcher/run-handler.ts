@@ -7,15 +7,15 @@ import type { AnyTool } from '../../tools/define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { convert, type ServiceError } from '../errors/convert.js'
 import { ERROR_TABLE } from '../errors/table.js'
-import type { CallerContext, ToolCall, ServiceLog } from './call.js'
+import type { CallerContext, ToolCall, ServerLog } from './call.js'
 import type { Problem } from './validate-arguments.js'
 
 export type Dispatched = { ok: true; value: object } | { ok: false; error: ServiceError }
 
 export interface HandlerPorts {
-  log: ServiceLog
+  log: ServerLog
   limits: Limits
-  scope: CallScope
+  callTracker: CallTracker
   server: ToolContext['server']
   /** Milliseconds since the epoch. */
   now: () => number
@@ -25,7 +25,7 @@ export interface HandlerPorts {
 class BrokenAnswerError extends Error {
   override readonly name = 'BrokenAnswerError'
   constructor(readonly problems: Problem[]) {
-    super('the answer breaks the output schema')
+    super('the answer does not match the output schema')
   }
 }
 
@@ -43,7 +43,7 @@ export async function runHandler(
     const run = () => tool.handler(args as never, context as never)
     // Without requests to a PCE the id is not needed, and tracking it through every promise has its price.
     const mayAskPce = tool.requiresPce || tool.effect !== 'read'
-    const value = await (mayAskPce ? runInScope(context.requestId, run, ports) : run())
+    const value = await (mayAskPce ? runTracked(context.requestId, run, ports) : run())
     const problems = findOutputProblems(tool, value)
     if (problems.length > 0) throw new BrokenAnswerError(problems)
     return { ok: true, value: value as object }
@@ -123,7 +123,7 @@ function abortWith(signal: AbortSignal, controller: AbortController): () => void
 }
 
 /** Which request the code of the moment works for: one PCE client serves all calls and must still name each to the PCE. */
-export interface CallScope {
+export interface CallTracker {
   run<T>(requestId: string, work: () => T): T
   /** Undefined outside a call. */
   readonly requestId: () => string | undefined
@@ -136,8 +136,10 @@ export interface CallScope {
 /** Of one call. */
 export const MOST_UPSTREAM_IDS = 20
 
-export function createCallScope(): CallScope {
-  const storage = new AsyncLocalStorage<{ requestId: string; upstream: string[] }>()
+/** One for the process: every storage makes each asynchronous operation of the process dearer. */
+const storage = new AsyncLocalStorage<{ requestId: string; upstream: string[] }>()
+
+export function createCallTracker(): CallTracker {
   return {
     run: (requestId, work) => storage.run({ requestId, upstream: [] }, work),
     requestId: () => storage.getStore()?.requestId,
@@ -152,14 +154,14 @@ export function createCallScope(): CallScope {
 }
 
 /** Runs a part of a call that may ask the PCE, under the id of its request, and notes the ids that the PCE gave its answers. */
-export function runInScope<T>(
+export function runTracked<T>(
   requestId: string,
   work: () => Promise<T>,
-  { scope, note }: { scope: CallScope; note: (facts: AuditFacts) => void },
+  { callTracker, note }: { callTracker: CallTracker; note: (facts: AuditFacts) => void },
 ): Promise<T> {
-  return scope.run(requestId, () =>
+  return callTracker.run(requestId, () =>
     work().finally(() => {
-      const ids = scope.upstreamIds()
+      const ids = callTracker.upstreamIds()
       if (ids.length > 0) note({ upstream_request_ids: [...ids] })
     }),
   )

@@ -21,7 +21,7 @@ export function validateArguments(tool: AnyTool, args: Record<string, unknown>):
   const copy = Value.Default(tool.input, structuredClone(args)) as Record<string, unknown>
   if (check.Check(copy)) return copy
   refuse(tool, describeProblems(check.Errors(copy)))
-  throw new ToolError('invalid_argument', `${tool.name}: the arguments do not fit its schema`)
+  throw new ToolError('invalid_argument', `${tool.name}: the arguments do not match its schema`)
 }
 
 function refuse(tool: AnyTool, problems: readonly Problem[]): void {

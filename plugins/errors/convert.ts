@@ -2,7 +2,7 @@ import { PceApiError, PceError } from '../../pce-client/index.js'
 import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
 import { ERROR_TABLE } from './table.js'
 
-/** Anything that was thrown, in the words of the service. Holds no secret, and only text that was meant for the caller. */
+/** Anything that was thrown, in the words of this server. Holds no secret, and only text that was meant for the caller. */
 export interface ServiceError {
   code: ErrorCode
   message: string
@@ -30,7 +30,7 @@ const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
 const PCE_STATUS_HINTS: Record<number, string> = {
   401: 'The PCE does not accept the API key and secret.',
   403: 'The PCE account of this server lacks the permission for this.',
-  429: 'The PCE limits the rate of requests: wait before the next call.',
+  429: 'The PCE is limiting the request rate: wait before the next call.',
 }
 
 /** What an HTTP library means by the status of the error it throws while reading a request. */

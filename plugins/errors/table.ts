@@ -7,7 +7,7 @@ export interface ErrorRow {
   message: string
   /** What the caller can do about it. */
   hint?: string
-  /** At which level the service log notes it: `error` is for the operator to act on. */
+  /** At which level the server log notes it: `error` is for the operator to act on. */
   level: 'info' | 'warn' | 'error'
 }
 
@@ -35,10 +35,10 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
     hint: 'Mint a fresh token and call again at once.',
     level: 'warn',
   },
-  shared_mode: { status: 409, message: 'This server uses one PCE account for everybody.', level: 'info' },
+  shared_mode: { status: 409, message: 'This server uses one PCE account for everyone.', level: 'info' },
   server_misconfigured: { status: 500, message: 'The server is not configured for this.', level: 'error' },
   unresolved_label_filter: refused('A label in a filter does not exist.'),
-  unknown_group_by: refused('This is no attribute to group by.'),
+  unknown_group_by: refused('Traffic cannot be grouped by this attribute.'),
   unknown_dimension: refused('This label dimension does not exist.'),
   invalid_ingress_services: refused('The ingress services are not valid.'),
   invalid_egress_services: refused('The egress services are not valid.'),

@@ -1,4 +1,4 @@
-export interface Check {
+export interface HealthCheck {
   name: string
   /** Throws or rejects when the thing does not work now. */
   run: () => void | Promise<void>
@@ -15,16 +15,16 @@ export interface ReadinessPorts {
   patienceMs?: number
 }
 
-/** Anybody may ask, without a token: so the checks run at most once in this time, in milliseconds. */
+/** Anyone may ask, without a token: so the checks run at most once in this time, in milliseconds. */
 const FRESH_MS = 1000
 /** Shorter than those who ask wait as a rule. */
 const PATIENCE_MS = 3000
 
 /**
- * Whether every check passes. The checks run once for all who ask meanwhile, and while one of them hangs they are not begun anew: when
- * the time is up the answer is no, at once, until that one has ended.
+ * Whether every check passes. Concurrent callers share one run of the checks, and while one check hangs no new run starts: after
+ * the time limit the answer is no, at once, until that check has ended.
  */
-export function createReadiness(checks: readonly Check[], ports: ReadinessPorts): () => Promise<boolean> {
+export function createReadiness(checks: readonly HealthCheck[], ports: ReadinessPorts): () => Promise<boolean> {
   const { changed, now = () => performance.now(), patienceMs = PATIENCE_MS } = ports
   let wasReady = true
   let last: { at: number; isRunning: boolean; answer: Promise<boolean> } | undefined

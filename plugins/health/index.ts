@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify'
-import { Liveness, Readiness } from '../../schemas/http.js'
-import { createReadiness, type Check } from './check-readiness.js'
+import { Liveness, HealthStatus } from '../../schemas/http.js'
+import { createReadiness, type HealthCheck } from './check-readiness.js'
 
 export interface HealthOptions {
   /** True once the process is stopping. */
   isDraining: () => boolean
   /** What must work before this process is given calls. A PCE that does not answer is not among it (D8). */
-  checks: readonly Check[]
+  checks: readonly HealthCheck[]
 }
 
 /**
@@ -23,7 +23,7 @@ export default function health(app: FastifyInstance, { isDraining, checks }: Hea
   app.get('/healthz', { logLevel: 'warn', schema: { response: { 200: Liveness } } }, () => ({ status: 'ok' as const }))
   app.get(
     '/readyz',
-    { logLevel: 'warn', schema: { response: { 200: Readiness, 503: Readiness } } },
+    { logLevel: 'warn', schema: { response: { 200: HealthStatus, 503: HealthStatus } } },
     async (_request, reply) => {
       if (isDraining()) return reply.code(503).send({ status: 'draining' })
       return (await isReady()) ? { status: 'ready' } : reply.code(503).send({ status: 'unavailable' })

@@ -17,6 +17,7 @@ import {
   RpcProblem,
   SUPPORTED_VERSIONS,
 } from './read-envelope.js'
+import type { Timers } from './progress.js'
 
 /** A call that takes longer becomes a stream, so that proxies and clients see it is alive. */
 const STREAM_AFTER_MS = 5000
@@ -47,12 +48,13 @@ export class HttpTransport implements Transport {
   #resolve!: (answer: HttpAnswer) => void
   #noteEnd!: () => void
   #stream: PassThrough | null = null
-  #timer: NodeJS.Timeout | undefined
+  #cancelTimer = () => {}
   #closed = false
 
   constructor(
     private readonly requests: readonly JSONRPCRequest[],
     batch: boolean,
+    private readonly timers: Timers,
   ) {
     this.#collector = new AnswerCollector(
       requests.map((request) => request.id),
@@ -68,7 +70,7 @@ export class HttpTransport implements Transport {
 
   /** Hands the requests to the Server, which must have connected itself before. */
   deliver(): void {
-    this.#timer = setTimeout(() => this.#keepAlive(), STREAM_AFTER_MS)
+    this.#cancelTimer = this.timers.after(STREAM_AFTER_MS, () => this.#keepAlive())
     this.#deliverNext()
   }
 
@@ -112,7 +114,7 @@ export class HttpTransport implements Transport {
 
   #end(): void {
     this.#closed = true
-    clearTimeout(this.#timer)
+    this.#cancelTimer()
     this.#stream?.end()
     this.#resolve(null)
     this.#noteEnd()
@@ -138,7 +140,7 @@ export class HttpTransport implements Transport {
 
   #keepAlive(): void {
     this.#openStream().write(': working\n\n')
-    this.#timer = setTimeout(() => this.#keepAlive(), KEEP_ALIVE_MS)
+    this.#cancelTimer = this.timers.after(KEEP_ALIVE_MS, () => this.#keepAlive())
   }
 }
 

@@ -3,8 +3,9 @@ import { ToolError } from '../../schemas/errors.js'
 import type { AnyTool } from '../../tools/define.js'
 import { answerRpcError, checkHeaders, HttpTransport } from './http-transport.js'
 import { type Envelope, type ProtocolVersion, readEnvelope } from './read-envelope.js'
-import { createMcpServer } from './create-server.js'
+import { createMcpServer, systemTimers } from './create-server.js'
 import { listTool } from './list-tools.js'
+import type { Timers } from './progress.js'
 
 type CallerContext = Parameters<FastifyInstance['dispatcher']['dispatch']>[1]
 
@@ -15,6 +16,8 @@ export interface McpOptions {
   contextOf: (request: FastifyRequest) => CallerContext
   /** Counts the further requests of a batch against the caller's limit; rejects when they are too many. */
   charge?: (request: FastifyRequest, times: number) => Promise<void>
+  /** Of the signs of life of a long call; default the system's. */
+  timers?: Timers
 }
 
 declare module 'fastify' {
@@ -32,8 +35,8 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 const STREAM_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }
 
 /**
- * `POST /mcp`: Streamable HTTP without sessions, so that any replica can serve any request. Errors of its scope, from whichever
- * hook, come in JSON-RPC shape. Requires the `dispatcher` decorator.
+ * `POST /mcp`: Streamable HTTP without MCP sessions, so any replica can serve any request. Errors from any hook on this route are
+ * sent as JSON-RPC. Requires the `dispatcher` decorator.
  */
 export default function mcp(app: FastifyInstance, options: McpOptions, done: () => void): void {
   const tools = options.tools.map(listTool)
@@ -58,7 +61,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
     async (request, reply) => {
       const envelope = readEnvelope(bodyOf(request), request.protocolVersion!)
       if (envelope.messages.length > 1) await options.charge?.(request, envelope.messages.length - 1)
-      // Without MCP sessions a notification or response has no receiver; it is accepted all the same.
+      // Without MCP sessions a notification or response has no recipient; it is accepted anyway.
       if (!envelope.messages.some((message) => message.kind === 'request')) return reply.code(202).send()
       const answer = await serve(envelope, request, reply)
       if (answer === null) return reply.hijack()
@@ -74,7 +77,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       reply.header('allow', 'POST')
       throw new ToolError(
         'method_not_allowed',
-        'This endpoint only takes POST: there are no sessions and no standing streams.',
+        'This endpoint only accepts POST: there are no sessions and no server-initiated streams.',
       )
     },
     handler: (_request, reply) => reply,
@@ -83,7 +86,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
   async function serve({ messages, batch }: Envelope, request: FastifyRequest, reply: FastifyReply) {
     const requests = messages.flatMap((message) => (message.kind === 'request' ? [message.request] : []))
     const callerContext = options.contextOf(request)
-    const transport = new HttpTransport(requests, batch)
+    const transport = new HttpTransport(requests, batch, options.timers ?? systemTimers)
     reply.raw.once('close', () => void transport.close())
     // The client left while its context was being opened.
     if (reply.raw.destroyed) return null

@@ -1,25 +1,18 @@
 import type { ProgressUpdate } from '../../domain/call.js'
 
+/** The passing of time, as progress and signs of life need it. */
+export interface Timers {
+  /** Milliseconds on any clock that only goes forward. */
+  now(): number
+  /** Runs once after `ms` milliseconds. Returns what cancels it. */
+  after(ms: number, run: () => void): () => void
+}
+
 /** Between two notifications at least this long, so that a client is not flooded (D4). */
 const SHORTEST_GAP_MS = 1000
 
 /** After this long without news the last state is said again, so that a client does not give up. Under the promised 2 s. */
 const HEARTBEAT_MS = 1800
-
-export interface ProgressTimers {
-  /** Milliseconds on any clock that only goes forward. */
-  now(): number
-  /** Returns what cancels the timer. */
-  after(ms: number, run: () => void): () => void
-}
-
-export const systemTimers: ProgressTimers = {
-  now: () => performance.now(),
-  after(ms, run) {
-    const timer = setTimeout(run, ms)
-    return () => clearTimeout(timer)
-  },
-}
 
 export interface Progress {
   update(update: ProgressUpdate): void
@@ -31,7 +24,7 @@ export interface Progress {
  * Progress notifications of one call: one at once, then at most one a second and at least one every two, each with a greater
  * `progress` than the one before it (MCP utilities/progress). A heartbeat grows by a sliver that never reaches the total.
  */
-export function startProgress(send: (update: ProgressUpdate) => void, timers: ProgressTimers = systemTimers): Progress {
+export function startProgress(send: (update: ProgressUpdate) => void, timers: Timers): Progress {
   let latest: ProgressUpdate = { progress: 0 }
   let sent = -1
   let sentAt = 0

@@ -8,7 +8,7 @@ import {
 } from 'openid-client'
 import { ToolError } from '../../schemas/errors.js'
 import { LOGIN_SECONDS, type PendingLogin } from './browser-session.js'
-import { explainLoginFailure, type Fetch, findProvider } from './find-provider.js'
+import { explainLoginFailure, type Fetch, discoverProvider } from './find-provider.js'
 import type { LoginOptions } from './ports.js'
 
 export interface BrowserLogin {
@@ -26,7 +26,7 @@ export function createBrowserLogin(
   options: LoginOptions & { issuer: string; publicUrl: string; fetch: Fetch; now: () => number },
 ): BrowserLogin {
   const { publicUrl, now, audience } = options
-  const provider = findProvider(options)
+  const provider = discoverProvider(options)
   const redirectUri = `${publicUrl}/setup/callback`
   const resource = resourceOf(options, publicUrl)
   return {
@@ -63,8 +63,8 @@ export function createBrowserLogin(
 }
 
 /**
- * For which resource a token is to be (RFC 8707, 2): an absolute URI. An audience that is none belongs to the resource at our own address,
- * or to the one that the scope names (Entra ID, which refuses a `resource` that is not the same).
+ * For which resource a token is to be (RFC 8707, 2): an absolute URI. An audience that is none belongs to the resource at our own
+ * address, or to the one that the scope names (Entra ID, which refuses a `resource` that is not the same).
  */
 function resourceOf({ audience, scope }: LoginOptions, publicUrl: string): { resource?: string } {
   if (URL.canParse(audience) && !audience.includes('#')) return { resource: audience }
@@ -79,8 +79,8 @@ const RETRY_AFTER = 5
 export type RunExchange = <Result>(exchange: () => Promise<Result>) => Promise<Result>
 
 /**
- * Runs exchanges with the identity provider, a bounded number at a time: anybody can begin logins, and come back from them at the same
- * moment. Rejects with ToolError `overloaded {retry_after}`, and begins nothing, beyond the bound.
+ * Runs exchanges with the identity provider, a bounded number at a time: anyone can begin logins, and come back from them at the
+ * same moment. Rejects with ToolError `overloaded {retry_after}`, and begins nothing, beyond the bound.
  */
 export function boundExchanges(): RunExchange {
   let running = 0

@@ -36,7 +36,7 @@ const COOLDOWN_MS = 5_000
  * after an hour. While the provider is down, what was loaded before stays in use. Rejects with ToolError
  * `login_unavailable` when it does not answer, or with a document that cannot be used.
  */
-export function findProvider(options: ProviderOptions): () => Promise<Configuration> {
+export function discoverProvider(options: ProviderOptions): () => Promise<Configuration> {
   let known: { configuration: Configuration; at: number } | null = null
   let failed: { error: Error; at: number } | null = null
   let loading: Promise<Configuration> | null = null
@@ -117,7 +117,7 @@ const LARGEST_ANSWER = 256 * 1024
 
 /**
  * `fetch` for the identity provider: no redirects, no more than 256 KiB. Rejects with ToolError `login_unavailable` for a larger
- * answer, else as fetch does.
+ * answer, otherwise as fetch does.
  */
 function boundFetch(fetch: Fetch): Fetch {
   return async (input, init) => {
@@ -141,7 +141,10 @@ async function readBounded(response: Response): Promise<Buffer> {
 
 const tooLarge = () => new ToolError('login_unavailable', 'The identity provider sends answers that are too large.')
 
-/** The error codes that a provider may answer (RFC 6749, 4.1.2.1 and 5.2; OpenID Connect Core, 3.1.2.6; RFC 8707, 2), and no other text of it. */
+/**
+ * The error codes that a provider may answer (RFC 6749, 4.1.2.1 and 5.2; OpenID Connect Core, 3.1.2.6; RFC 8707, 2), and no other
+ * text of it.
+ */
 const KNOWN_ERRORS = new Set([
   'access_denied',
   'account_selection_required',
@@ -171,8 +174,8 @@ const NO_ANSWER = new Set([
 const OPERATOR_HINT = 'Try again; if this keeps happening, ask the operator of this server to check its log.'
 
 /**
- * What went wrong with a login, in our own words: the provider's text is anybody's, and an error of the library may hold the answer
- * with its tokens, so neither gets any further. The ToolError's `details.reason` is short and safe to log.
+ * What went wrong with a login, in our own words: the provider's text is anyone's, and an error of the library may hold the
+ * answer with its tokens, so neither gets any further. The ToolError's `details.reason` is short and safe to log.
  */
 export function explainLoginFailure(error: unknown): ToolError {
   if (error instanceof AuthorizationResponseError || error instanceof ResponseBodyError)
@@ -182,7 +185,7 @@ export function explainLoginFailure(error: unknown): ToolError {
   return failed("The identity provider's answer does not belong to this login.", code)
 }
 
-/** As explainLoginFailure, for what went wrong before anybody could log in. */
+/** As explainLoginFailure, for what went wrong before anyone could log in. */
 function explainUnavailable(error: unknown): ToolError {
   if (error instanceof ToolError) return error
   if (isOwn(error)) return error.cause

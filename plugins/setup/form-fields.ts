@@ -72,7 +72,7 @@ export const FORM_FIELDS: readonly FormField[] = [
   {
     name: 'tls_verify',
     label: 'Certificate of the PCE',
-    hint: 'Without the check, anybody on the network path can read your key.',
+    hint: 'Without the check, anyone on the network path can read your key.',
     kind: 'choice',
     wrong: 'Choose one of the two options.',
   },
@@ -90,7 +90,7 @@ export function readForm(fields: Readonly<Record<string, unknown>>): Record<stri
   const args: Record<string, unknown> = {}
   for (const [name, sent] of Object.entries(fields)) {
     const value = typeof sent === 'string' ? readValue(name, sent.trim()) : sent
-    // Anybody may name a field __proto__; it must become a name that no tool knows, and nothing else.
+    // Anyone may name a field __proto__; it must become a name that no tool knows, and nothing else.
     if (name !== CSRF_FIELD && value !== '') Object.defineProperty(args, name, { value, enumerable: true })
   }
   return args
@@ -115,14 +115,14 @@ const TECHNICAL = /^(expected|required)/
 
 /**
  * The problems of a refused registration, each beside the field it is about. `sent` are the arguments of the call: none of their
- * values is said again, whatever a message quotes (D17).
+ * values is repeated, even if a message quotes it (D17).
  */
 export function findFieldErrors(details: ErrorDetails, sent: Readonly<Record<string, unknown>>): FieldErrors {
   const fields = new Map<string, string>()
   const others: string[] = []
   for (const { path, message } of problemsOf(details)) {
     const field = FORM_FIELDS.find(({ name }) => path === `/${name}`)
-    if (field === undefined) others.push('The form contains something that was not asked for.')
+    if (field === undefined) others.push('The form contains an unexpected field.')
     else if (!fields.has(field.name)) fields.set(field.name, inWords(field, message, sent))
   }
   return { fields, others: [...new Set(others)] }

@@ -11,7 +11,7 @@ import {
 import type { ToolAnswer } from './ports.js'
 
 /** What became of a form, for the page after it. */
-export interface Outcome {
+export interface FormOutcome {
   notice: Notice | null
   errors: FieldErrors | null
   /** The page is shown in answer to the form itself, with the status of the error; otherwise the browser is sent to a fresh one. */
@@ -24,10 +24,10 @@ export interface Form {
   /** Whether the limit of tries is asked first. A registration has one of its own, which refused hosts do not count against. */
   isLimited: boolean
   readArguments(fields: Readonly<Record<string, unknown>>): Record<string, unknown>
-  describe(answer: ToolAnswer, sent: Readonly<Record<string, unknown>>): Outcome
+  describe(answer: ToolAnswer, sent: Readonly<Record<string, unknown>>): FormOutcome
 }
 
-const told = (notice: Notice): Outcome => ({ notice, errors: null, staysHere: false })
+const told = (notice: Notice): FormOutcome => ({ notice, errors: null, staysHere: false })
 
 /** The forms of the page, each of which is one call of a tool. */
 export const FORMS: readonly Form[] = [
@@ -62,7 +62,7 @@ export const FORMS: readonly Form[] = [
 function describeRefusedRegistration(
   error: Extract<ToolAnswer, { ok: false }>['error'],
   sent: Readonly<Record<string, unknown>>,
-): Outcome {
+): FormOutcome {
   const errors = error.code === 'invalid_argument' ? findFieldErrors(error.details, sent) : null
   if (errors !== null && errors.fields.size + errors.others.length > 0) return { notice: null, errors, staysHere: true }
   const message = withoutValues(error.message, sent)

@@ -25,7 +25,7 @@ import {
   SESSION_SECONDS,
 } from './browser-session.js'
 import { CSRF_FIELD, STATUS_TOOL } from './form-fields.js'
-import { type Form, FORMS, type Outcome } from './forms.js'
+import { type Form, FORMS, type FormOutcome } from './forms.js'
 import { renderLoggedOutPage } from './page-layout.js'
 import { beginLogin, completeLogin, endLogin } from './log-in.js'
 import type { LoginOptions, SetupOptions, ToolAnswer, Visitor } from './ports.js'
@@ -46,7 +46,7 @@ const LARGEST_FORM = 16 * 1024
 
 /**
  * `/setup`: a browser form for the caller's own PCE credentials (S6, S7, D17). Everything it changes it changes through tool calls.
- * Must stay encapsulated: body parser, cookies and error pages are of this scope only.
+ * Must stay encapsulated: body parser, cookies and error pages apply to this plugin only.
  */
 export default async function setup(
   app: FastifyInstance,
@@ -95,7 +95,7 @@ export default async function setup(
       url: path,
       onRequest(_request, reply) {
         reply.header('allow', methods.join(', '))
-        throw new ToolError('method_not_allowed', `This path takes ${methods.join(', ')} only.`)
+        throw new ToolError('method_not_allowed', `This path only accepts ${methods.join(', ')}.`)
       },
       handler: (_request, reply) => reply,
     })
@@ -120,7 +120,7 @@ export default async function setup(
     const identity = viaBearer
       ? await options.authenticate(request, reply)
       : await readSession(dataOf(request).person, { issuer, now: now(), ended })
-    // Requests of strangers cost nothing but this process: if they were counted, one of them could keep everybody from the login.
+    // Requests from unknown senders cost only this process: if they counted, one sender could keep everyone else from logging in.
     if (identity === null) return
     request.setupVisit = { identity, viaBearer, isDispatched: false }
     await options.limitCaller(request)
@@ -150,7 +150,7 @@ export default async function setup(
   async function showSetup(
     request: FastifyRequest,
     reply: FastifyReply,
-    outcome: Pick<Outcome, 'notice' | 'errors'>,
+    outcome: Pick<FormOutcome, 'notice' | 'errors'>,
   ): Promise<FastifyReply> {
     const visitor = visitorOf(request)
     const page = renderSetupPage({
@@ -203,7 +203,7 @@ export default async function setup(
 
   async function audit(request: FastifyRequest, reason: ErrorCode) {
     const identity = request.setupVisit?.identity
-    // Refusals of strangers are in the service log alone: an entry for each would let anybody fill the disk of the audit log.
+    // Refusals of unknown senders go to the server log only: auditing each would let anyone fill the audit log's disk.
     if (identity === undefined) return
     const route = request.routeOptions.url ?? '/setup'
     const form = { reason, route, requestId: request.id, client: request.headers['user-agent'] }

@@ -69,7 +69,7 @@ function rejectUnclaimed(cause: Error & { cause?: { code?: unknown } }): never {
   const code = cause.cause?.code
   throw new ToolError(
     'login_unavailable',
-    'This server cannot write down that the login is used, so it did not complete it.',
+    'This server cannot record that the login was used, so it did not complete it.',
     { reason: typeof code === 'string' ? code : 'state' },
     { cause, hint: 'Your login is not lost: reload this page in a minute. If it stays like this, tell the operator.' },
   )

@@ -111,13 +111,13 @@ export const PolicyCheck = Type.Object({
 })
 export type PolicyCheck = Read<typeof PolicyCheck>
 
-export const RULE_TYPES = ['sec_rules', 'deny_rules', 'override_deny_rules', 'ip_tables_rules'] as const
-export type RuleType = (typeof RULE_TYPES)[number]
+export const SEARCH_RULE_TYPES = ['sec_rules', 'deny_rules', 'override_deny_rules', 'ip_tables_rules'] as const
+export type SearchRuleType = (typeof SEARCH_RULE_TYPES)[number]
 
 /** A rule that a search found: of any type, so that only what all rules have is described. */
 export const FoundRule = Type.Object({
   ...VERSIONED_FIELDS,
-  rule_type: OneOf(...RULE_TYPES),
+  rule_type: OneOf(...SEARCH_RULE_TYPES),
   enabled: Type.Boolean(),
   description: MaybeText,
   rule_set: Maybe(RuleSetSummary),
@@ -139,6 +139,6 @@ export interface RuleSearchQuery {
   update_type?: 'create' | 'update' | 'delete'
   /** Also find rules that reach an actor through a label, a group or a network. */
   resolve_actors?: boolean
-  rule_types?: readonly RuleType[]
+  rule_types?: readonly SearchRuleType[]
   [field: string]: unknown
 }

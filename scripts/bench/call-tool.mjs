@@ -14,7 +14,7 @@ const RESOLUTION_MS = 2
 const [, , name, args, module, port] = process.argv
 const load = (file) => import(pathToFileURL(join(resolve(dirname(module)), '..', file)).href)
 const { createPceClient } = await load('pce-client/index.js')
-const { createCallScope } = await load('plugins/dispatcher/call-scope.js')
+const { createCallTracker } = await load('plugins/dispatcher/run-handler.js')
 const { createDispatcher } = await load('plugins/dispatcher/dispatch.js')
 const { tools } = await load('tools/index.js')
 
@@ -29,15 +29,15 @@ const dispatcher = createDispatcher({
   audit: null,
   log: { debug: silent, info: silent, warn: silent, error: silent },
   limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
-  scope: createCallScope(),
+  callTracker: createCallTracker(),
   server: { name: 'svc-mcp', version: '0.1.0', changelog: async () => null },
   now: () => Date.UTC(2026, 5, 15, 12),
 })
-const session = { caller: { mode: 'insecure', role: 'admin', iss: null, sub: null }, transport: 'stdio', pce }
+const callerContext = { caller: { mode: 'insecure', role: 'admin', iss: null, sub: null }, transport: 'stdio', pce }
 const call = async (tool, given) => {
   const { signal } = new AbortController()
   const request = { name: tool, arguments: given, requestId: 'bench', signal, progress: silent }
-  const result = await dispatcher.dispatch(request, session)
+  const result = await dispatcher.dispatch(request, callerContext)
   if (!result.ok) throw new Error(`${tool} failed: ${JSON.stringify(result.error)}`)
   return result.value
 }

@@ -74,7 +74,7 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
   {
     name: 'MCP_LOG_LEVEL',
     appliesTo: 'stdio, HTTP',
-    meaning: 'Level of the service log on standard error: trace, debug, info, warn, error, fatal or silent',
+    meaning: 'Level of the server log on standard error: trace, debug, info, warn, error, fatal or silent',
     default: 'info',
   },
   {

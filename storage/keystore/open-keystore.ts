@@ -78,7 +78,7 @@ async function orUnavailable<T>(work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (cause) {
     const hint =
-      'Nothing was changed. Repeat the call shortly; if it goes on, the operator must look at the server log.'
+      'Nothing was changed. Repeat the call shortly; if it persists, the operator must look at the server log.'
     throw new ToolError(
       'keystore_unavailable',
       'The credential store cannot be used at the moment.',

@@ -8,7 +8,7 @@ import {
   createFile,
   DAMAGED,
   isCutOff,
-  nameOf,
+  nameOfPlace,
   type Place,
   refuse,
   removeDrafts,
@@ -30,18 +30,21 @@ export interface StateOptions {
   now: () => number
   /** The variable that names the path, for messages. */
   variable: string
-  /** Takes a line for the operator about something that was put right, or is unwise. */
+  /** Takes a line for the operator about something that was repaired, or is unwise. */
   warn?: (line: string) => void
   /** What it means for the operator that there was no file. A new one is warned of with these words. */
   ifNew?: string
 }
 
-/** Only while the process starts, and may wait with the event loop stopped. */
-const LOCK_WAIT_AT_START_MS = 5000
+/**
+ * Only while the process starts, and may wait with the event loop stopped. SQLite tries every 100 ms; other processes, while they run,
+ * every few (`run-queries.ts`), so that among busy ones a new one has to be patient.
+ */
+const LOCK_WAIT_AT_START_MS = 15_000
 
 /**
- * Opens the one SQLite file of the service, or makes a new one where there is none (D24). What exists is never replaced: a file
- * that is damaged, foreign or of a newer version stops the start.
+ * Opens the one SQLite file of the server, or creates it if there is none (D24). An existing file is never replaced: one that is
+ * damaged, foreign or from a newer version stops the start.
  *
  * @throws {StartupError} in one line with the variable, the path and what is wrong; never with content.
  */
@@ -61,11 +64,11 @@ export function openState(path: string, { now, variable, warn = () => {}, ifNew 
   }
 }
 
-/** Otherwise a volume that is not mounted, or another working directory, would look like a service that has not been used yet. */
+/** Otherwise a volume that is not mounted, or another working directory, would look like a server that has not been used yet. */
 function warnOfNewFile(place: Place, madeDirectory: string | null | undefined, ifNew: string | undefined): void {
   if (ifNew === undefined || madeDirectory === undefined) return
   const within = madeDirectory === null ? '' : `, in the new folder '${madeDirectory}'`
-  place.warn(`${nameOf(place)} did not exist and has been created${within}: ${ifNew}`)
+  place.warn(`${nameOfPlace(place)} did not exist and has been created${within}: ${ifNew}`)
 }
 
 function connect(place: Place): Queries {
@@ -108,14 +111,17 @@ function pragma(db: Database.Database, name: string): unknown {
   return (db.pragma(name) as Record<string, unknown>[])[0]?.[name]
 }
 
-/** An answer this young is given again: /readyz is asked by anybody, and every check costs a write that waits for the disk. */
+/** A result this recent is reused: anyone can request /readyz, and every check costs a synced write. */
 const FRESH_MS = 1000
 const LOCK_WAIT_MS = 1000
 
 /** The statement that proves that the file can be written: as claims and credentials do, and changing nothing of theirs. */
 export const WRITE_MARK = `INSERT OR REPLACE INTO notes VALUES ('checked', hex(randomblob(8)))`
 
-/** Writes a mark to the disk. Calls meanwhile, or within a second, share the answer. Rejects with Error. `now` in milliseconds. */
+/**
+ * Writes a mark to disk. Concurrent calls, and calls within a second, share the result. Rejects with Error. `now` in
+ * milliseconds.
+ */
 export function checkWritable({ write }: Queries, now: () => number): () => Promise<void> {
   let last: Promise<void> | undefined
   let isRunning = false

@@ -29,12 +29,12 @@ export interface Place {
   path: string
   /** The variable that names the path; every message begins with it. */
   variable: string
-  /** Takes a line for the operator about something that was put right, or is unwise. */
+  /** Takes a line for the operator about something that was repaired, or is unwise. */
   warn: (line: string) => void
 }
 
 /** The beginning of every line about the file. */
-export const nameOf = ({ variable, path }: Pick<Place, 'variable' | 'path'>): string => `${variable} '${path}'`
+export const nameOfPlace = ({ variable, path }: Pick<Place, 'variable' | 'path'>): string => `${variable} '${path}'`
 
 /**
  * Whether the file exists. Refuses what must not be opened, before SQLite touches it: anything but a regular file of this user, an
@@ -54,7 +54,7 @@ export function checkPlace(place: Place): boolean {
     if (orphan) refuse(place, `is missing, but '${orphan.path}' is there: restore the file, or move both away`)
     return false
   }
-  if (file.size === 0) refuse(place, 'is empty: restore it from a backup, or move it away to start anew')
+  if (file.size === 0) refuse(place, 'is empty: restore it from a backup, or move it away to start fresh')
   for (const [path, bits] of [
     [place.path, constants.R_OK | constants.W_OK],
     [dirname(place.path), constants.W_OK | constants.X_OK],
@@ -68,7 +68,7 @@ export function checkPlace(place: Place): boolean {
   return true
 }
 
-export const DAMAGED = 'is damaged: restore it from a backup, or move it away to start anew'
+export const DAMAGED = 'is damaged: restore it from a backup, or move it away to start fresh'
 
 /** Whether the file ends within a page and has no log that would complete it. SQLite itself takes the missing bytes for zeros. */
 export function isCutOff({ path }: Place): boolean {
@@ -78,13 +78,13 @@ export function isCutOff({ path }: Place): boolean {
 
 /** Throws StartupError. */
 export function refuse(place: Place, what: string): never {
-  throw new StartupError(`${nameOf(place)} ${what}`)
+  throw new StartupError(`${nameOfPlace(place)} ${what}`)
 }
 
 /** The code of an error of the system or of SQLite; never its text. */
 export const codeOf = (error: unknown): string => (error as { code?: string }).code ?? 'failed'
 
-/** The file of this name, null where there is none. Throws StartupError for what may not be used. */
+/** The file of this name, or null. Throws StartupError for anything that must not be used. */
 function lookAt(place: Place, path: string): Stats | null {
   const which = path === place.path ? '' : `has a companion '${path}' that `
   let stats: Stats
@@ -112,21 +112,21 @@ function closeToOthers(place: Place, path: string, mode: number): void {
     if (codeOf(error) === 'ENOENT') return
     refuse(place, `can be read or written by others, and that cannot be changed: ${codeOf(error)} on '${path}'`)
   }
-  place.warn(`${nameOf(place)}: '${path}' was open to others (mode ${(mode & 0o777).toString(8)}) and is 600 now`)
+  place.warn(`${nameOfPlace(place)}: '${path}' was open to others (mode ${(mode & 0o777).toString(8)}) and is now 600`)
 }
 
 /** In a directory with the sticky bit, as /tmp has it, nobody can replace the files of other users. */
 export function warnOfDirectory(place: Place): void {
   const { mode } = statSync(dirname(place.path))
   if ((mode & 0o1002) === 0o002) {
-    place.warn(`${nameOf(place)} is in a directory that anybody may write to: they could replace the file`)
+    place.warn(`${nameOfPlace(place)} is in a directory that anyone can write to: they could replace the file`)
   }
 }
 
 /**
- * Makes a new, empty file with its directories (0700). It is made whole under another name, 0600 from birth whatever the umask, and then
- * linked to its own, so that a process that is killed here leaves either no file or a complete one, and of several processes that start
- * together one makes the file that all of them use.
+ * Makes a new, empty file with its directories (0700). It is made whole under another name, 0600 from birth whatever the umask, and
+ * then linked to its own, so that a process that is killed here leaves either no file or a complete one, and of several processes
+ * that start together one makes the file that all of them use.
  *
  * @returns the first directory that had to be made for it, null where none had; undefined when another process was faster.
  * @throws {StartupError} in one line.

@@ -3,9 +3,9 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type * as auditRoom from '../../plugins/dispatcher/audit-log.js'
 import { type AuditLog, createFileAudit } from '../../plugins/dispatcher/audit-log.js'
 import { partial } from '../partial.js'
+import { compiled } from '../suite-folder.js'
 
 /** Opens a name only, nothing to read or write: Linux has it, Node does not name it. */
 const O_PATH = 0x200000
@@ -20,7 +20,7 @@ const linesIn = (path: string) =>
     .map((line) => JSON.parse(line) as { call_id?: string; phase?: string; since?: string })
 const idsIn = (path: string) => linesIn(path).map(({ call_id }) => call_id)
 
-t.test('rotated under load: every entry is in one file, and every sync finds its own', async (t) => {
+t.test('under load, rotation puts every entry in exactly one file, and every sync covers its own entry', async (t) => {
   const folder = t.testdir()
   const path = join(folder, 'audit.log')
   const audit = createFileAudit(path)
@@ -59,13 +59,13 @@ t.test('rotated under load: every entry is in one file, and every sync finds its
 })
 
 /** The audit log over a file system that tells what is done with each descriptor, and holds its syncs until they are let go. */
-async function watched(t: Test) {
+function watched(t: Test) {
   const done: string[] = []
   const names = new Map<number, number>()
   const nameOf = (fd: number) => `file ${names.get(fd)}`
   const held: (() => void)[] = []
   let fault: NodeJS.ErrnoException | null = null
-  const node = {
+  const disk = {
     ...fs,
     openSync(...args: Parameters<typeof fs.openSync>) {
       const fd = fs.openSync(...args)
@@ -90,16 +90,13 @@ async function watched(t: Test) {
       fs.fdatasyncSync(fd)
     },
   }
-  const { createFileAudit: create } = await t.mockImport<typeof auditRoom>('../../plugins/dispatcher/audit-log.js', {
-    'node:fs': node,
-  })
   const path = join(t.testdir(), 'audit.log')
   const release = () => {
     for (const one of held.splice(0)) one()
   }
   return {
     path,
-    audit: create(path),
+    audit: createFileAudit(path, disk),
     done,
     release,
     /** Lets go of the syncs it has begun, and waits for it. */
@@ -112,8 +109,8 @@ async function watched(t: Test) {
   }
 }
 
-t.test('a file is closed when it is on the disk and nobody waits for it any more', async (t) => {
-  const { audit, path, done, release } = await watched(t)
+t.test('closes a rotated file once it is synced and no call waits for it', async (t) => {
+  const { audit, path, done, release } = watched(t)
   write(audit, 'before')
   const waiting = audit.sync()
   fs.renameSync(path, `${path}.1`)
@@ -127,8 +124,8 @@ t.test('a file is closed when it is on the disk and nobody waits for it any more
   audit.close()
 })
 
-t.test('a file that cannot be synced any more is left for the new one, which says so', async (t) => {
-  const { audit, path, done, release, settled, fail } = await watched(t)
+t.test('a file that can no longer be synced is replaced by the new one, which notes the gap', async (t) => {
+  const { audit, path, done, release, settled, fail } = watched(t)
   write(audit, 'on its way')
   const waiting = audit.sync()
   fs.renameSync(path, `${path}.1`)
@@ -152,8 +149,8 @@ t.test('a file that cannot be synced any more is left for the new one, which say
   audit.close()
 })
 
-t.test('a disk that takes entries and does not keep them', async (t) => {
-  const { audit, path, settled, fail } = await watched(t)
+t.test('a disk that accepts entries but fails to sync them', async (t) => {
+  const { audit, path, settled, fail } = watched(t)
   fail('EIO')
   write(audit, 'allowed')
   await t.rejects(settled(audit.sync()), { code: 'EIO' })
@@ -182,7 +179,7 @@ t.test('a disk that takes entries and does not keep them', async (t) => {
   audit.close()
 })
 
-t.test('a file that ends inside a line, because whoever wrote it died, is gone on with on a new one', (t) => {
+t.test('appends on a new line after a file cut off in the middle of one', (t) => {
   const path = join(t.testdir({ 'audit.log': '{"call_id":"whole"}\n{"call_' }), 'audit.log')
   const audit = createFileAudit(path)
   write(audit, 'next')
@@ -197,7 +194,7 @@ t.test('a file that ends inside a line, because whoever wrote it died, is gone o
   t.end()
 })
 
-t.test('a file that is moved goes on where it is until it is told', async (t) => {
+t.test('keeps writing to a moved file until told to reopen', async (t) => {
   const path = join(t.testdir(), 'audit.log')
   const audit = createFileAudit(path)
   write(audit, 'here')
@@ -214,8 +211,8 @@ t.test('a file that is moved goes on where it is until it is told', async (t) =>
   audit.close()
 })
 
-t.test('what is no file', async (t) => {
-  await t.test('a pipe is written to while somebody reads it', async (t) => {
+t.test('paths that are not files', async (t) => {
+  await t.test('writes to a pipe while it has a reader', async (t) => {
     const path = join(t.testdir(), 'pipe')
     execFileSync('mkfifo', [path])
     t.throws(() => createFileAudit(path), { code: 'ENXIO' }, 'a start does not wait for a reader that may never come')
@@ -236,12 +233,12 @@ t.test('what is no file', async (t) => {
     audit.close()
   })
 
-  await t.test('a pipe whose reader does not read counts as full, and stops nobody', (t) => {
+  await t.test('a pipe whose reader stalls counts as full and blocks nothing', (t) => {
     const path = join(t.testdir(), 'pipe')
     execFileSync('mkfifo', [path])
     const script = `
       import { constants, openSync, readSync } from 'node:fs'
-      import { createFileAudit } from './plugins/dispatcher/audit-log.ts'
+      import { createFileAudit } from ${JSON.stringify(compiled('plugins/dispatcher/audit-log.ts'))}
       const [path] = process.argv.slice(1)
       const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
       const audit = createFileAudit(path)
@@ -262,7 +259,7 @@ t.test('what is no file', async (t) => {
       await audit.check()
       console.log(JSON.stringify({ taken, codes, lines: (before + drain()).trimEnd().split('\\n') }))
     `
-    const child = spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', script, path], {
+    const child = spawnSync(process.execPath, ['--input-type=module', '--eval', script, path], {
       encoding: 'utf8',
       timeout: 15_000,
       // One that waits inside a system call hears of no other.
@@ -291,13 +288,13 @@ t.test('what is no file', async (t) => {
     audit.reopen()
     audit.close()
     const script = `
-      import { createFileAudit } from './plugins/dispatcher/audit-log.ts'
+      import { createFileAudit } from ${JSON.stringify(compiled('plugins/dispatcher/audit-log.ts'))}
       const audit = createFileAudit('/dev/stdout')
       audit.write({ call_id: 'out' })
       await audit.sync()
       await audit.check()
     `
-    const node = ['--import', 'tsx', '--input-type=module', '--eval', script]
+    const node = ['--input-type=module', '--eval', script]
     // Of its own, Node gives a child no pipe but a socket, which nobody can open by name.
     const piped = ['-c', '"$0" "$@" | cat', process.execPath, ...node]
     t.equal(execFileSync('sh', piped, { encoding: 'utf8' }), '{"call_id":"out"}\n')

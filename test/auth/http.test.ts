@@ -88,7 +88,7 @@ t.test('the metadata of the protected resource', async (t) => {
   }
 })
 
-t.test('a scope that has another name in requests: asked for by that one, and looked for by its own', async (t) => {
+t.test('requests the scope by its request name and checks tokens for its own', async (t) => {
   const keys = await startKeyServer(t, key)
   const asked = 'api://svc-mcp/svc-mcp.use'
   const oauth = {
@@ -112,7 +112,7 @@ t.test('a scope that has another name in requests: asked for by that one, and lo
   }
 })
 
-t.test('the public URL is said without a slash behind, and with its path', async (t) => {
+t.test('metadata gives the public URL with its path and without a trailing slash', async (t) => {
   for (const [publicUrl, resource] of [
     ['https://mcp.example.test/', 'https://mcp.example.test'],
     ['https://example.test/policy/', 'https://example.test/policy'],
@@ -125,7 +125,7 @@ t.test('the public URL is said without a slash behind, and with its path', async
   }
 })
 
-t.test('clients that take us for the authorization server are sent to it', async (t) => {
+t.test('redirects clients that take this server for the authorization server', async (t) => {
   for (const [issuer, location] of [
     ['https://idp.example.test/', 'https://idp.example.test/.well-known/openid-configuration'],
     ['https://login.example/tenant/v2.0', 'https://login.example/tenant/v2.0/.well-known/openid-configuration'],
@@ -141,7 +141,7 @@ t.test('clients that take us for the authorization server are sent to it', async
   t.match(missing.headers['content-type'], /json/, 'never a page of HTML')
 })
 
-t.test('the SDK’s client finds its way from a bare 401', async (t) => {
+t.test("the SDK's client discovers everything from a bare 401", async (t) => {
   for (const vendor of ['plain', 'entra', 'auth0'] as const) {
     const idp = await startIdentityProvider(t, { vendor })
     const port = await freePort()
@@ -171,7 +171,7 @@ t.test('the SDK’s client finds its way from a bare 401', async (t) => {
   }
 })
 
-t.test('headers as they come over a socket', async (t) => {
+t.test('Authorization headers over a raw socket', async (t) => {
   const { app, good, handled } = await door(t)
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as { port: number }
@@ -193,7 +193,7 @@ t.test('headers as they come over a socket', async (t) => {
   t.equal(handled.count, 2)
 })
 
-t.test('a body without a token is not read', async (t) => {
+t.test('does not read a body sent without a token', async (t) => {
   const { app, handled } = await door(t)
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as { port: number }
@@ -215,7 +215,7 @@ t.test('a body without a token is not read', async (t) => {
   t.equal(handled.count, 0)
 })
 
-t.test('every refusal has its id', async (t) => {
+t.test('every refusal carries a request id', async (t) => {
   const { send, refusals } = await door(t)
   const given = await send('Bearer x', { headers: { 'x-request-id': 'proxy-7' } })
   t.equal(given.headers['x-request-id'], 'proxy-7')
@@ -227,7 +227,7 @@ t.test('every refusal has its id', async (t) => {
   )
 })
 
-t.test('refused tokens per address', async (t) => {
+t.test('limits refused tokens per address', async (t) => {
   const { bearer, send, bad, old, good, refusals } = await door(t, { refused: 3 })
   const from = (remoteAddress: string, headers = {}) => ({ remoteAddress, headers })
   const statuses = async (times: number, more: object) => {
@@ -276,7 +276,7 @@ t.test('refused tokens per address', async (t) => {
   t.equal((await unlimited.bearer('x', from('203.0.113.7'))).statusCode, 401, '0 is no limit')
 })
 
-t.test('what the door offers other rooms', async (t) => {
+t.test('what the plugin exposes to others', async (t) => {
   const { good, bad, oauth } = await door(t)
   const seen: Record<string, unknown> = {}
   const open: AuthAppOptions['open'] = (app) =>

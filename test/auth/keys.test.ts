@@ -41,7 +41,7 @@ async function settle({ clock }: { clock: Clock }) {
   while (clock.planned === 0) await turn()
 }
 
-t.test('which keys of a set count', async (t) => {
+t.test('which keys of a set are used', async (t) => {
   const published = (key: ForgedKey, over: Record<string, unknown>): JWK => ({ ...key.jwk, ...over })
   const own = (alg: ForgedKey['alg'], kid: string) => forgeKey(alg, { kid })
   const weak = forgeKey('RS256', { kid: 'weak', bits: 1024 })
@@ -100,20 +100,20 @@ t.test('which keys of a set count', async (t) => {
   }
 })
 
-t.test('keys without a name of their own', async (t) => {
+t.test('keys without a kid', async (t) => {
   const nameless = { kid: undefined }
-  await t.test('a token without a kid: the only key of its algorithm', async (t) => {
+  await t.test('a token without a kid is checked with the only key of its algorithm', async (t) => {
     const { status } = await door(t, [rsa, ec])
     t.equal(await status(rsa, nameless), 200)
     t.equal(await status(ec, nameless), 200)
   })
-  await t.test('not with two, even of one owner', async (t) => {
+  await t.test('not if there are two such keys, even from one owner', async (t) => {
     const { status } = await door(t, [rsa, next, ec])
     t.equal(await status(rsa, nameless), 401)
     t.equal(await status(next, nameless), 401)
     t.equal(await status(ec, nameless), 200, 'the other algorithm has only one')
   })
-  await t.test('keys that do not count do not make it two', async (t) => {
+  await t.test('unusable keys are not counted', async (t) => {
     const weak = forgeKey('RS256', { bits: 1024 })
     const enc = forgeKey('RS256', { jwk: { use: 'enc' } })
     const slow = { ...rsa.jwk, kid: 'slow', n: Buffer.alloc(1100, 0xff).toString('base64url') } as JWK
@@ -121,7 +121,7 @@ t.test('keys without a name of their own', async (t) => {
     const { status } = await door(t, [weak, enc, slow, ...trivial, rsa])
     t.equal(await status(rsa, nameless), 200)
   })
-  await t.test('a key without a name', async (t) => {
+  await t.test('a key without a kid', async (t) => {
     const { status } = await door(t, [{ ...rsa.jwk, kid: undefined }])
     t.equal(await status(rsa, nameless), 200)
     t.equal(await status(rsa), 401, 'is not the one that a token names')
@@ -129,12 +129,12 @@ t.test('keys without a name of their own', async (t) => {
       t.equal(await status(rsa, { kid }), 401, kid)
     }
   })
-  await t.test('a key without a name beside one that has one', async (t) => {
+  await t.test('a key without a kid next to one with a kid', async (t) => {
     const { status } = await door(t, [{ ...rsa.jwk, kid: undefined }, next])
     t.equal(await status(rsa, nameless), 401, 'either could be meant')
     t.equal(await status(next), 200)
   })
-  await t.test('two keys of one name', async (t) => {
+  await t.test('two keys with the same kid', async (t) => {
     const impostor = forgeKey('RS256', { kid: 'rsa', bits: 1024 })
     const enc = forgeKey('RS256', { kid: 'rsa', jwk: { use: 'enc' } })
     const other = forgeKey('ES256', { kid: 'rsa' })
@@ -144,7 +144,7 @@ t.test('keys without a name of their own', async (t) => {
   })
 })
 
-t.test('500 tokens with made-up kids', async (t) => {
+t.test('500 tokens with made-up kids cause one download', async (t) => {
   const app = await door(t)
   t.equal(await app.status(rsa), 200)
   t.equal(app.keys.fetches, 1)
@@ -171,7 +171,7 @@ t.test('500 tokens with made-up kids', async (t) => {
   t.equal(app.keys.fetches, 3, 'a token of another provider is no reason to ask ours')
 })
 
-t.test('a new key', async (t) => {
+t.test('accepts a newly published key', async (t) => {
   const app = await door(t)
   t.equal(await app.status(rsa), 200)
   app.keys.keys = [rsa, next]
@@ -182,19 +182,19 @@ t.test('a new key', async (t) => {
   t.equal(app.keys.fetches, 2)
 })
 
-t.test('a key taken back', async (t) => {
+t.test('a withdrawn key', async (t) => {
   const app = await door(t, [rsa, next])
   const token = await app.token(next)
   t.equal((await app.bearer(token)).statusCode, 200)
   app.keys.keys = [rsa]
 
-  await t.test('is refused when the keys are next loaded', async (t) => {
+  await t.test('is refused after the next download', async (t) => {
     app.clock.pass(9 * MINUTE)
     await settle(app)
     t.equal((await app.bearer(token)).statusCode, 401, 'although it was remembered')
     t.equal(app.keys.fetches, 2)
   })
-  await t.test('is refused after ten minutes even if nothing was loaded in between', async (t) => {
+  await t.test('is refused after ten minutes even without a download', async (t) => {
     const other = await door(t, [rsa, next])
     t.equal(await other.status(next), 200)
     other.keys.keys = [rsa]
@@ -203,7 +203,7 @@ t.test('a key taken back', async (t) => {
   })
 })
 
-t.test('what is remembered of a key goes with it', async (t) => {
+t.test('forgets cached verifications together with their key', async (t) => {
   const app = await door(t)
   const token = await app.token(rsa)
   t.equal((await app.bearer(token)).statusCode, 200)
@@ -263,7 +263,7 @@ t.test('the provider goes down', async (t) => {
   t.equal(await app.status(rsa), 401, 'and a key taken back is refused in time')
 })
 
-t.test('the provider is down when the service starts', async (t) => {
+t.test('the provider is down at start-up', async (t) => {
   const keys = await startKeyServer(t, rsa)
   await keys.stop()
   const oauth = {
@@ -295,14 +295,14 @@ t.test('the provider is down when the service starts', async (t) => {
   t.equal(keys.fetches, 1)
 })
 
-t.test('the service is asked before its keys are there', async (t) => {
+t.test('requests before the keys are loaded', async (t) => {
   const app = await door(t)
   const answers = await Promise.all(Array.from({ length: 50 }, () => app.status(rsa)))
   t.same(new Set(answers), new Set([200]), 'the first requests wait for them')
   t.equal(app.keys.fetches, 1)
 })
 
-t.test('an answer that is no key set', async (t) => {
+t.test('answers that are not a key set', async (t) => {
   const canary = await startCanary(t)
   const faults: KeyFault[] = [...(Object.keys(KEY_FAULTS) as (keyof typeof KEY_FAULTS)[]), { redirectTo: canary.url }]
   const SLOW = new Set<KeyFault>(['hang', 'stall'])
@@ -339,7 +339,7 @@ t.test('an answer that is no key set', async (t) => {
   t.equal(canary.calls, 0, 'no redirect was followed')
 })
 
-t.test('the clock is set', async (t) => {
+t.test('the clock is changed', async (t) => {
   const app = await door(t)
   t.equal(await app.status(rsa), 200)
   app.clock.leap(-10 * MINUTE)
@@ -353,7 +353,7 @@ t.test('the clock is set', async (t) => {
   t.equal(await app.status(rsa), 200, 'forth by three hours: the keys are loaded again')
 })
 
-t.test('keys are kept fresh while nobody asks', async (t) => {
+t.test('refreshes keys without any requests', async (t) => {
   const app = await door(t)
   await settle(app)
   for (let hour = 0; hour < 20; hour++) {
@@ -365,7 +365,7 @@ t.test('keys are kept fresh while nobody asks', async (t) => {
   t.equal(app.log.filter(({ msg }) => String(msg).includes('loaded')).length, 1, 'unchanged keys are no news')
 })
 
-t.test('closing the app ends a download that is under way', async (t) => {
+t.test('closing the app aborts a running download', async (t) => {
   const keys = await startKeyServer(t, rsa)
   keys.fault = 'hang'
   const clock = new Clock()

@@ -25,7 +25,7 @@ const SHAPES = {
 } as const
 
 for (const [vendor, shape] of Object.entries(SHAPES)) {
-  t.test(`${vendor}: people, services, and tokens that are for something else`, async (t) => {
+  t.test(`${vendor}: tokens of people, of services, and for other purposes`, async (t) => {
     const { idp, bearer, refusals } = await door(t, { vendor: vendor as keyof typeof SHAPES })
     const why = async (token: string) => {
       t.equal((await bearer(token)).statusCode, 401)
@@ -51,7 +51,7 @@ for (const [vendor, shape] of Object.entries(SHAPES)) {
   })
 }
 
-t.test('an ID token whose audience is ours is no access token', async (t) => {
+t.test('refuses an ID token with our audience', async (t) => {
   const idp = await startIdentityProvider(t, { vendor: 'entra' })
   const { bearer, refusals } = await authApp(t, idp.oauth({ audience: 'cli' }))
   const { idToken } = await idp.tokensFor('alice', { nonce: 'n-1' })
@@ -60,7 +60,7 @@ t.test('an ID token whose audience is ours is no access token', async (t) => {
   t.equal(refusals().at(-1)?.reason, 'not an access token')
 })
 
-t.test('every algorithm, as the provider signs it', async (t) => {
+t.test('accepts every algorithm the provider signs with', async (t) => {
   for (const algorithm of ['RS256', 'PS256', 'ES256', 'EdDSA'] as const) {
     const { idp, bearer } = await door(t, { algorithm })
     t.equal((await bearer((await idp.tokensFor('alice')).accessToken)).statusCode, 200, algorithm)
@@ -78,7 +78,7 @@ t.test('Entra ID with too many groups', async (t) => {
   }
 })
 
-t.test('the provider changes its keys', async (t) => {
+t.test('the provider rotates its keys', async (t) => {
   const clock = new Clock()
   // They outlive the ten minutes, whatever second the test begins in.
   const { idp, bearer } = await door(t, { tokenSeconds: 3600 }, { clock })

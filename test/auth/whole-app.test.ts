@@ -90,7 +90,7 @@ t.test('the SDK’s client: from a bare 401 through a login to a tool call', asy
   }
 })
 
-t.test('the SDK’s client does not run in circles without the scope', async (t) => {
+t.test("the SDK's client does not loop when the scope is missing", async (t) => {
   const { url, log, idp } = await listening(t, { people: { alice: { claims: { scope: 'openid' } } } })
   const logins = new Logins()
   const first = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { authProvider: logins })
@@ -105,7 +105,7 @@ t.test('the SDK’s client does not run in circles without the scope', async (t)
   t.ok(refusals.length >= 1 && refusals.length <= 2, `${refusals.length} tries`)
 })
 
-t.test('a call that has begun ends although its token does not live to see it', async (t) => {
+t.test('a running call finishes even if its token expires', async (t) => {
   const clock = { now: Date.now() }
   let finish = () => {}
   let arrive = () => {}
@@ -140,7 +140,7 @@ t.test('a call that has begun ends although its token does not live to see it', 
   partial(t, (await running).json(), { result: { structuredContent: { text: 'done' } } })
 })
 
-t.test('no tool hands the access token on to the PCE', async (t) => {
+t.test('no tool passes the access token to the PCE', async (t) => {
   const { tokenOf, send, pce } = await startService(t, { mode: 'shared', estate: { pollsUntilDone: 1 } })
   const token = await tokenOf('ann')
   await Promise.all(

@@ -53,13 +53,13 @@ t.test('a person registers, replaces, tests and removes a key', async (t) => {
   partial(t, cookie, { httpOnly: true, secure: true, sameSite: 'Lax', path: '/' }, 'the browser keeps a __Host- cookie')
   t.equal(await page.evaluate('document.cookie'), '', 'that no script could read')
 
-  t.test('the browser stops an empty form by itself', async (t) => {
+  t.test('the browser itself rejects an empty form', async (t) => {
     await page.getByRole('button', { name: 'Store the credentials' }).click()
     t.equal(await page.evaluate('document.activeElement.id'), 'pce-host', 'and says at which field')
     t.equal(page.url(), `${url}/setup`)
   })
 
-  t.test('what the server refuses is said beside the field, and the focus is where the news is', async (t) => {
+  t.test('a refusal is shown next to its field, and focus moves to the message', async (t) => {
     const secret = 'SECRET-CANARY-of-the-browser'
     await fill(page, { ...good, pce_host: '169.254.169.254', pce_port: '70000', api_secret: secret })
     await page.getByRole('button', { name: 'Store the credentials' }).click()
@@ -92,7 +92,7 @@ t.test('a person registers, replaces, tests and removes a key', async (t) => {
     t.match(await textOf(page), /The PCE answered and accepts your credentials\./)
   })
 
-  t.test('another key in its place', async (t) => {
+  t.test('replacing the key', async (t) => {
     await page.getByText('Replace the credentials').first().click()
     await fill(page, { ...good, api_secret: 'wrong', label: '' })
     await page.getByRole('button', { name: 'Replace the credentials' }).click()
@@ -100,7 +100,7 @@ t.test('a person registers, replaces, tests and removes a key', async (t) => {
     await picture(page, 'setup-desktop-4-warning')
   })
 
-  t.test('no key at all', async (t) => {
+  t.test('removing the key', async (t) => {
     t.notOk(await page.getByRole('button', { name: 'Remove my credentials' }).isVisible(), 'takes a second click')
     await page.getByText('Remove…').click()
     await picture(page, 'setup-desktop-5-remove')
@@ -214,7 +214,7 @@ const MEASURE = `(() => {
   return { wide: wide.map(nameOf), small: small.map(nameOf), faint: faint.map(nameOf) }
 })()`
 
-t.test('everything has a name for those who hear the page, and an order for those who use the keyboard', async (t) => {
+t.test('everything has an accessible name and a keyboard order', async (t) => {
   const { url, good } = await startServed(t, { people: PEOPLE })
   const { open } = await openBrowser(t)
   const { page } = await open(url)
@@ -253,7 +253,7 @@ t.test('everything has a name for those who hear the page, and an order for thos
   t.match(await page.locator('main').ariaSnapshot(), /- alert:[^]*Nothing was stored/)
 })
 
-t.test('hostile names stay names', async (t) => {
+t.test('hostile names are shown as text', async (t) => {
   const names = [
     '<img src=x onerror=alert(1)>',
     '"><svg onload=alert(1)>',
@@ -321,7 +321,7 @@ t.test('the content policy is in force', async (t) => {
   }
 })
 
-t.test('another site can do nothing in the name of who is logged in here', async (t) => {
+t.test('another site cannot act as the logged-in user', async (t) => {
   const { url, good, log } = await startServed(t, { people: PEOPLE })
   const { open } = await openBrowser(t)
   const { page, context } = await open(url)
@@ -366,7 +366,7 @@ t.test('another site can do nothing in the name of who is logged in here', async
   t.ok(refused.length >= 3, 'and the log tells of it')
 })
 
-t.test('a login that is over', async (t) => {
+t.test('an expired login', async (t) => {
   const { url, good, clock, provider } = await startServed(t, { people: PEOPLE })
   const { open, picture } = await openBrowser(t)
   const { page } = await open(url)
@@ -383,7 +383,7 @@ t.test('a login that is over', async (t) => {
   t.ok(provider.seen.requests > 0)
 })
 
-t.test('somebody without a role', async (t) => {
+t.test('a user without a role', async (t) => {
   const { url } = await startServed(t, { people: PEOPLE })
   const { open, picture } = await openBrowser(t)
   const { page, watch } = await open(url)

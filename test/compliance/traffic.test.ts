@@ -62,7 +62,7 @@ const NEIGHBOURS: Record<string, HandMadeHost> = {
 }
 
 t.test(
-  'high-risk ports: allowed from nobody known fails, from others and unenforced warns, blocked passes',
+  'high-risk ports: allowed from unknown sources fails, allowed from others or unenforced warns, blocked passes',
   async (t) => {
     const ssh = (from: string, to = 'web') => ({ from, to, port: 22 })
     const open = (flow: ReturnType<typeof ssh> & { proto?: number; daysAgo?: number }) => ({
@@ -139,7 +139,7 @@ t.test(
   },
 )
 
-t.test('the worst flows come first, ten of them, and counts are of all', async (t) => {
+t.test('shows the ten worst flows first and counts all of them', async (t) => {
   const flows = Array.from({ length: 12 }, (_, at) => ({
     from: `10.9.9.${at + 1}`,
     to: 'web',
@@ -162,7 +162,7 @@ t.test('the worst flows come first, ten of them, and counts are of all', async (
   t.equal(evidence.counts.allowed_from_unlabelled, 12)
 })
 
-t.test('restricted access: both directions, and inbound alone', async (t) => {
+t.test('restricted access: both directions, and inbound only', async (t) => {
   const hosts = { ...PAIR('full'), ...UNENFORCED, crm: CRM, stray: STRAY, legacy: LEGACY }
   const ipLists = { Office: ['10.9.9.0/24'], 'Half the world': ['0.0.0.0/1'] }
   await expectVerdicts(

@@ -1,6 +1,6 @@
 /** svc-mcp-http as a process: its command line, its refusals, its banner, its end. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -38,7 +38,7 @@ function start(args: string[], env: Record<string, string> = {}) {
   return { child, ended, listening, output }
 }
 
-t.test('what keeps it from starting', async (t) => {
+t.test('refuses to start', async (t) => {
   const cases: [string, string[], Record<string, string>, RegExp][] = [
     ['a foreign address', ['--host', '0.0.0.0'], {}, /^Refusing to bind '0\.0\.0\.0' without MCP_DEV_INSECURE=1\n$/],
     [
@@ -81,7 +81,7 @@ t.test('--help and --version', async (t) => {
   t.match(version.stdout, /^\d+\.\d+\.\d+\S*\n$/)
 })
 
-t.test('a server that is told to stop finishes what it does', async (t) => {
+t.test('a server that is told to stop finishes its running calls', async (t) => {
   const simulator = await createPceSimulator({ seed: 1, workloads: 20, flows: 10 })
   const pce = new URL(await simulator.listen({ port: 0 }))
   t.teardown(() => simulator.close())
@@ -137,7 +137,7 @@ t.test('a server that is told to stop finishes what it does', async (t) => {
   idle.destroy()
 })
 
-t.test('what cannot be audited does not change the PCE', async (t) => {
+t.test('changes nothing on the PCE that cannot be audited', async (t) => {
   const simulator = await createPceSimulator({ seed: 1, workloads: 20, flows: 10 })
   const pce = new URL(await simulator.listen({ port: 0 }))
   t.teardown(() => simulator.close())
@@ -165,7 +165,7 @@ t.test('what cannot be audited does not change the PCE', async (t) => {
   t.equal((await ended).code, 0)
 })
 
-t.test('SIGHUP opens the audit log anew, and nothing else', async (t) => {
+t.test('SIGHUP reopens the audit log and does nothing else, and SIGUSR1 does not open the inspector', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'audit-'))
   const path = join(folder, 'audit.log')
   const { child, ended, listening } = start(['--port', '0'], { MCP_DEV_INSECURE: '1', MCP_AUDIT_LOG_PATH: path })
@@ -181,6 +181,7 @@ t.test('SIGHUP opens the audit log anew, and nothing else', async (t) => {
   }
   await callAs('before')
   renameSync(path, `${path}.1`)
+  child.kill('SIGUSR1')
   child.kill('SIGHUP')
   while (!existsSync(path)) await new Promise((resolve) => setImmediate(resolve))
   await callAs('after')
@@ -197,10 +198,12 @@ t.test('SIGHUP opens the audit log anew, and nothing else', async (t) => {
     t.equal(statSync(file).mode & 0o777, 0o600)
   }
   child.kill('SIGTERM')
-  t.equal((await ended).code, 0)
+  const { code, stderr } = await ended
+  t.equal(code, 0)
+  t.notMatch(stderr, /debugger/i)
 })
 
-t.test('a keystore where there was none is told of', async (t) => {
+t.test('reports a keystore that was newly created', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'http-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const key = Buffer.alloc(32, 7).toString('base64')
@@ -261,9 +264,23 @@ t.test('a Unix socket', async (t) => {
   await first.ended
   const second = start(['--socket', path], { MCP_DEV_INSECURE: '1' })
   t.equal(await second.listening, `unix:${path}`, 'the file a killed process left is no obstacle')
-  const third = await start(['--socket', path], { MCP_DEV_INSECURE: '1' }).ended
-  partial(t, third, { code: 1, stderr: /EADDRINUSE/ }, 'a living one is')
+  const third = start(['--socket', path], { MCP_DEV_INSECURE: '1' })
+  const refused = await Promise.race([third.ended, third.listening])
+  partial(t, refused, { code: 1, stderr: /EADDRINUSE/ }, 'a living one is')
   t.equal(await ask(), 200, 'and goes on living')
+
+  rmSync(path)
+  const fourth = start(['--socket', path], { MCP_DEV_INSECURE: '1' })
+  t.equal(await fourth.listening, `unix:${path}`)
   second.child.kill('SIGINT')
   t.equal((await second.ended).code, 0)
+  t.equal(await ask(), 200, 'a process that stops leaves the socket of the next one where it is')
+  fourth.child.kill('SIGINT')
+  t.equal((await fourth.ended).code, 0)
+  t.equal(existsSync(path), false, 'and takes its own away')
+
+  writeFileSync(path, 'somebody’s')
+  const fifth = start(['--socket', path], { MCP_DEV_INSECURE: '1' })
+  partial(t, await Promise.race([fifth.ended, fifth.listening]), { code: 1, stderr: /EADDRINUSE/ })
+  t.equal(readFileSync(path, 'utf8'), 'somebody’s', 'a file that is no socket stays as it is')
 })

@@ -17,7 +17,7 @@ const COMMON = {
 }
 const SHARED = { ...COMMON, MCP_PCE_MODE: 'shared', PCE_HOST: 'pce.example.com' }
 
-t.test('a mode reads the files of its own secrets, and looks at no others', (t) => {
+t.test('each mode reads only the files of its own secrets', (t) => {
   const files: Env = {
     '/key': `${KEY}\n`,
     '/other': `${OTHER}\n`,
@@ -81,7 +81,7 @@ t.test('a mode reads the files of its own secrets, and looks at no others', (t) 
   t.end()
 })
 
-t.test('what follows from PCEs that users choose is said at the start', (t) => {
+t.test('warns at start-up about the consequences of user-chosen PCEs', (t) => {
   const warningsOf = (env: Env) =>
     readConfig('http', { ...COMMON, MCP_KEK: KEY, MCP_CONFIRM_HMAC_KEY: KEY, ...env }, LOOPBACK).warnings
   const proxied =

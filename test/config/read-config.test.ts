@@ -1,6 +1,6 @@
 /** What the environment may say, and the exact words when it does not (S3, S16, D8, D9, D10, D11). */
 import t from 'tap'
-import { readConfig } from '../../config.js'
+import { readConfig, readEnvironment } from '../../config.js'
 import { CONFIG_VARIABLES } from '../../scripts/docs/config-variables.js'
 import { StartupError, type InsecureHttpConfig } from '../../schemas/config.js'
 import { partial } from '../partial.js'
@@ -21,7 +21,7 @@ const KEYS = { MCP_KEK: KEY, MCP_CONFIRM_HMAC_KEY: KEY }
 const without = (env: Env, ...names: string[]) =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)))
 
-t.test('stdio names everything that is missing, and nothing else, in one line', (t) => {
+t.test('stdio reports everything missing, and nothing else, in one line', (t) => {
   const cases: [Env, string][] = [
     [{}, 'Missing required env vars: PCE_HOST, API_KEY, API_SECRET'],
     [{ PCE_HOST: 'x' }, 'Missing required env vars: API_KEY, API_SECRET'],
@@ -39,6 +39,15 @@ t.test('stdio names everything that is missing, and nothing else, in one line', 
   t.end()
 })
 
+t.test('secrets do not stay in the environment of the process', (t) => {
+  t.teardown(() => ['API_SECRET', 'PCE_HOST'].forEach((name) => delete process.env[name]))
+  Object.assign(process.env, { API_SECRET: 'secret-canary', PCE_HOST: 'pce.example.com' })
+  partial(t, readEnvironment(), { API_SECRET: 'secret-canary', PCE_HOST: 'pce.example.com' })
+  t.equal(process.env.API_SECRET, undefined)
+  t.equal(process.env.PCE_HOST, 'pce.example.com', 'everything else does')
+  t.end()
+})
+
 t.test('malformed values name their variable and never a secret', (t) => {
   const cases: [Env, RegExp | string][] = [
     [{ PCE_PORT: '0' }, 'PCE_PORT must be a whole number from 1 to 65535'],
@@ -47,6 +56,7 @@ t.test('malformed values name their variable and never a secret', (t) => {
     [{ PCE_ORG_ID: '0' }, /^PCE_ORG_ID/],
     [{ PCE_ORG_ID: 'one' }, /^PCE_ORG_ID/],
     [{ PCE_HOST: 'https://pce.example.com:8443', PCE_PORT: '9443' }, 'PCE_HOST names port 8443, but PCE_PORT is 9443'],
+    [{ PCE_HOST: 'pce.example.com:9443', PCE_PORT: '8443' }, 'PCE_HOST names port 9443, but PCE_PORT is 8443'],
     [{ PCE_HOST: 'https://me:secret-canary@pce.example.com' }, /^PCE_HOST/],
     [{ PCE_HOST: 'ftp://pce.example.com' }, /^PCE_HOST/],
     [{ PCE_HOST: 'not a host' }, /^PCE_HOST/],
@@ -68,6 +78,10 @@ t.test('malformed values name their variable and never a secret', (t) => {
       t.notMatch((error as Error).message, 'secret-canary')
     }
   }
+  partial(t, readConfig('stdio', { ...PCE, PCE_PORT: '65535', MCP_RESPONSE_BUDGET_BYTES: '800000' }), {
+    pce: { port: '65535' },
+    limits: { responseBudgetBytes: 800_000 },
+  })
   t.end()
 })
 
@@ -98,7 +112,7 @@ t.test('the PCE address', (t) => {
   t.end()
 })
 
-t.test('HTTP without MCP_DEV_INSECURE=1: the gates, in their order', (t) => {
+t.test('HTTP without MCP_DEV_INSECURE=1: the start-up gates in order', (t) => {
   const shared = { MCP_PCE_MODE: 'shared' }
   const all = { ...OAUTH, ...KEYS }
   const cases: [Env, string, Partial<typeof LOOPBACK>?][] = [
@@ -107,6 +121,7 @@ t.test('HTTP without MCP_DEV_INSECURE=1: the gates, in their order', (t) => {
     [{}, "Refusing to bind '0' without MCP_DEV_INSECURE=1", { host: '0' }],
     [{}, "Refusing to bind 'localhost.evil' without MCP_DEV_INSECURE=1", { host: 'localhost.evil' }],
     [{}, "Refusing to bind '192.168.1.5' without MCP_DEV_INSECURE=1", { host: '192.168.1.5' }],
+    [{}, "Refusing to bind '127.0.0.1.evil' without MCP_DEV_INSECURE=1", { host: '127.0.0.1.evil' }],
     [{ MCP_DEV_INSECURE: 'true' }, "Refusing to bind '10.0.0.1' without MCP_DEV_INSECURE=1", { host: '10.0.0.1' }],
     [
       { MCP_PCE_MODE: 'hybrid' },
@@ -130,6 +145,10 @@ t.test('HTTP without MCP_DEV_INSECURE=1: the gates, in their order', (t) => {
     [{ ...OAUTH, MCP_KEK: KEY }, 'MCP_CONFIRM_HMAC_KEY env var is required'],
     [{ ...all, MCP_PUBLIC_URL: 'http://mcp.example.com' }, 'MCP_PUBLIC_URL must be an https URL, or http on loopback'],
     [{ ...all, MCP_OAUTH_JWKS_URL: 'http://idp/jwks' }, 'MCP_OAUTH_JWKS_URL must be an https URL, or http on loopback'],
+    [
+      { ...all, MCP_OAUTH_ISSUER: 'http://127.0.0.1.example.com' },
+      'MCP_OAUTH_ISSUER must be an https URL, or http on loopback',
+    ],
     [{ ...all, MCP_KEK: Buffer.alloc(31, 1).toString('base64') }, 'MCP_KEK must be base64 of 32 random bytes'],
     [{ ...all, MCP_KEK: KEY.replace('=', '') }, 'MCP_KEK must be base64 of 32 random bytes'],
     [{ ...all, MCP_KEK: `${KEY}\n` }, 'MCP_KEK must be base64 of 32 random bytes'],
@@ -195,7 +214,7 @@ t.test('HTTP without MCP_DEV_INSECURE=1: the gates, in their order', (t) => {
   t.end()
 })
 
-t.test('per_user, with what is left out', (t) => {
+t.test('per_user, with defaults', (t) => {
   const config = readConfig('http', { ...OAUTH, ...KEYS }, LOOPBACK)
   partial(t, config, {
     mode: 'per_user',
@@ -219,10 +238,15 @@ t.test('per_user, with what is left out', (t) => {
   t.same(config.keystore.kek, Buffer.alloc(32, 7))
   t.same(config.userPce.allowedHosts, [])
   t.notOk('login' in config)
+
+  const warningsWith = (env: Env) => readConfig('http', { ...OAUTH, ...KEYS, ...env }, LOOPBACK).warnings
+  for (const role of ['READER', 'OPERATOR', 'ADMIN'])
+    t.same(warningsWith({ [`MCP_ROLE_GROUPS_${role}`]: 'staff' }), [], 'a group with a role is enough')
+  partial(t, warningsWith({ MCP_ROLE_GROUPS_ADMIN: ' ,' }), [/every caller gets forbidden_no_role/])
   t.end()
 })
 
-t.test('URLs are taken as they stand, or not at all', (t) => {
+t.test('takes URLs literally or refuses them', (t) => {
   const URLS = ['MCP_PUBLIC_URL', 'MCP_OAUTH_ISSUER', 'MCP_OAUTH_JWKS_URL']
   const all = { ...OAUTH, ...KEYS, MCP_ROLE_DEFAULT: 'reader' }
   for (const name of URLS) {
@@ -248,7 +272,7 @@ t.test('URLs are taken as they stand, or not at all', (t) => {
   t.end()
 })
 
-t.test('per_user, with everything', (t) => {
+t.test('per_user, with every variable', (t) => {
   const other = Buffer.alloc(32, 8).toString('base64')
   const config = readConfig(
     'http',
@@ -261,7 +285,8 @@ t.test('per_user, with everything', (t) => {
       MCP_OAUTH_REQUEST_SCOPE: 'api://svc-mcp/mine',
       MCP_OAUTH_GROUPS_CLAIM: 'https://example.com/groups, groups',
       MCP_ROLE_GROUPS_READER: ' r1, r2 ,,',
-      MCP_ROLE_GROUPS_ADMIN: ',',
+      MCP_ROLE_GROUPS_OPERATOR: 'o1',
+      MCP_ROLE_GROUPS_ADMIN: ',a1',
       MCP_ROLE_DEFAULT: 'reader',
       MCP_CONFIRM_TTL_SECONDS: '60',
       MCP_KEK_PREVIOUS: other,
@@ -286,7 +311,7 @@ t.test('per_user, with everything', (t) => {
       requestedScope: 'api://svc-mcp/mine',
       groupsClaims: ['groups', 'roles', 'https://example.com/groups'],
     },
-    roles: { groups: { reader: ['r1', 'r2'] }, otherwise: 'reader' },
+    roles: { groups: { reader: ['r1', 'r2'], operator: ['o1'], admin: ['a1'] }, otherwise: 'reader' },
     confirm: { ttlSeconds: 60, previousHmacKey: Buffer.alloc(32, 8) },
     rates: { perCaller: 0, confirmPerCaller: 1, refusedTokensPerAddress: 2 },
     keystore: { path: '/k.db', previousKek: Buffer.alloc(32, 8) },
@@ -299,7 +324,6 @@ t.test('per_user, with everything', (t) => {
     login: { clientId: 'setup', clientSecret: 's' },
     warnings: [/PCE_HOST, API_KEY, API_SECRET set but ignored/, /MCP_ALLOW_INSECURE_PCE_TLS/],
   })
-  if (config.mode === 'per_user') t.same(config.roles.groups.admin, [], 'empty entries are no groups')
   t.end()
 })
 

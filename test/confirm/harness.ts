@@ -8,7 +8,7 @@ import type { PceClient } from '../../pce-client/index.js'
 import { createConfirmations } from '../../plugins/confirm/create-confirmations.js'
 import confirm from '../../plugins/confirm/index.js'
 import { createRouteAudit } from '../../plugins/dispatcher/record-call.js'
-import { createCallScope } from '../../plugins/dispatcher/run-handler.js'
+import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { confirmGate } from '../../plugins/dispatcher/confirm-gate.js'
 import { pceGate, roleGate } from '../../plugins/dispatcher/admit-call.js'
 import dispatcher from '../../plugins/dispatcher/index.js'
@@ -125,7 +125,7 @@ export async function startConfirming(t: Test, options: Options = {}) {
   }
   const auditLog = { write, sync, check() {}, reopen() {}, close() {} }
   const lines: string[] = []
-  const scope = createCallScope()
+  const callTracker = createCallTracker()
   const tools = options.tools ?? realTools
   const contextFor = (name: string): CallerContext => {
     const { role, iss = ISS, sub = name, hasPce = true, ...problems } = PEOPLE[name]!
@@ -155,7 +155,7 @@ export async function startConfirming(t: Test, options: Options = {}) {
     audit: auditLog,
     log: app.log,
     limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
-    scope,
+    callTracker,
     server: { name: 'svc-mcp', version: '0.1.0', changelog: async () => null },
     now,
   })
@@ -232,7 +232,7 @@ export async function startConfirming(t: Test, options: Options = {}) {
     audit,
     auditing,
     lines,
-    scope,
+    callTracker,
     contextFor,
     post,
     confirming,

@@ -77,7 +77,7 @@ t.test('ringfence-batch', async (t) => {
     return asked
   }
 
-  await t.test('is shown as it would be: the order, what is written and denied, who is cut', async (t) => {
+  await t.test('shows the order, what is written and denied, and who would be cut', async (t) => {
     const apps = [{ ...prod('pay')[0], selective: true }, ...prod('shop', 'dns')]
     const asked = await ask({ apps })
     t.equal(
@@ -85,7 +85,7 @@ t.test('ringfence-batch', async (t) => {
       'Writes 3 new rule sets and 8 rules into the draft, for 3 applications in this order: pay (prod); shop (prod); dns (prod). ' +
         'A deny rule blocks all other inbound traffic of 1 application: pay (prod). ' +
         'Once enforced, 2 sources would lose traffic (2 for certain); the busiest is bare-2 to shop (prod), 70 connections on 8080/tcp. ' +
-        'Nothing of it takes effect before it is provisioned.',
+        'None of it takes effect until it is provisioned.',
     )
     t.same(asked.order, ['pay (prod)', 'shop (prod)', 'dns (prod)'])
     partial(t, asked.applications, [
@@ -115,7 +115,7 @@ t.test('ringfence-batch', async (t) => {
     partial(t, again.applications, Array(3).fill({ new_ruleset: false, rules: 0, denies: false }))
   })
 
-  await t.test('with what would fail, and in the order that was asked for', async (t) => {
+  await t.test('shows what would fail, in the requested order', async (t) => {
     const asked = await ask({ apps: prod('crm', 'dns', 'nope', 'ghost', 'crm'), auto_order: true })
     t.equal(asked.order[0], 'dns (prod)')
     t.match(asked.summary, /Would fail: nope \(prod\); ghost \(prod\)\. Would be skipped: crm \(prod\)\./)
@@ -139,10 +139,10 @@ t.test('ringfence-batch', async (t) => {
     partial(t, stopping.applications, [{ status: 'error' }, { status: 'skipped', reason: 'stopped' }])
   })
 
-  await t.test('a dry run is called one', async (t) => {
+  await t.test('says that it is a dry run', async (t) => {
     const args = { apps: prod('crm', 'ghost'), dry_run: true }
     const asked = await ask(args)
-    t.match(asked.summary, /It is a dry run/)
+    t.match(asked.summary, /This is a dry run/)
     partial(t, asked.applications, [
       { status: 'success' },
       { app: 'ghost', status: 'success', warning: /no_workloads/ },
@@ -153,7 +153,7 @@ t.test('ringfence-batch', async (t) => {
     t.same(bench.writes(), [])
   })
 
-  await t.test('arguments that contradict each other are told beside the hash', async (t) => {
+  await t.test('reports contradictory arguments along with the hash', async (t) => {
     const apps = [
       { ...prod('crm')[0], ruleset_name: 'one' },
       { ...prod('dns')[0], ruleset_name: 'one' },
@@ -161,7 +161,7 @@ t.test('ringfence-batch', async (t) => {
     partial(t, await ask({ apps }), { preview_error: { error: 'invalid_argument', argument: 'apps' } })
   })
 
-  await t.test('however many, with whatever names: the worst first, the rest counted', async (t) => {
+  await t.test('however many there are, shows the worst first and counts the rest', async (t) => {
     const names = Array.from({ length: 100 }, (_, n) => `${String(n).padStart(3, '0')}-${'long '.repeat(40)}`)
     const asked = await ask({
       apps: [...prod(...names.slice(0, 98)), { ...prod('pay')[0], selective: true }, ...prod('ghost')],
@@ -182,18 +182,18 @@ t.test('provision-policy', async (t) => {
     return asked
   }
 
-  await t.test('one change, in the singular; its effect and its author', async (t) => {
+  await t.test('one change is described in the singular, with its effect and author', async (t) => {
     const { href } = await bench.draft('Only')
     const asked = await ask()
     t.match(
       asked.summary,
-      /^Makes a pending change active, so that VENs enforce it: 1 rule set created\. Concerned: "Only"\. It may permit more traffic than today\./,
+      /^Makes a pending change active, so that VENs enforce it: 1 rule set created\. Affected: "Only"\. It may permit more traffic than today\./,
     )
     partial(t, asked.changes, [{ href, effect: 'widening', updated_by: /@/, updated_at: String }])
     await pce.provisionPolicyChanges('x', [href])
   })
 
-  await t.test('what goes and what changes before what is new, each kind by its name', async (t) => {
+  await t.test('lists deletions and edits before additions, each kind by name', async (t) => {
     const old = await bench.draft('Old')
     const edited = await bench.draft('Edited')
     await pce.provisionPolicyChanges('x', [old.href, edited.href])
@@ -205,46 +205,47 @@ t.test('provision-policy', async (t) => {
     const asked = await ask()
     t.match(
       asked.summary,
-      /: 1 rule set deleted, 1 rule set updated, 1 rule set created, 2 IP lists created\. Concerned: "Old", "Edited", "New", /,
+      /: 1 rule set deleted, 1 rule set updated, 1 rule set created, 2 IP lists created\. Affected: "Old", "Edited", "New", /,
     )
     t.match(asked.summary, /\d of these may permit more traffic than today\. 2 of these may permit less\./)
+    t.notMatch(asked.summary, /could not be determined/, 'what nothing uses yet changes nothing')
     t.same(
       asked.changes.map(({ update_type: type }: Json) => type),
       ['delete', 'update', 'create', 'create', 'create'],
     )
     t.equal(asked.changes_total, 5)
     const one = await ask({ hrefs: [list.href] })
-    t.match(one.summary, /: 1 IP list created\. Concerned: "New list"\./)
+    t.match(one.summary, /: 1 IP list created\. Affected: "New list"\./)
     await pce.discardPendingPolicyChanges()
   })
 
-  await t.test('a risk is named', async (t) => {
+  await t.test('names risks', async (t) => {
     const { rule } = await bench.draft('Wide open')
     const all = (await pce.services.get('draft', null, { params: { name: 'All Services' } }))[0]!
     const any = (await pce.ipLists.get('draft', null, { params: { name: 'Any (' } }))[0]!
     const wide = { consumers: [{ ip_list: { href: any.href } }], providers: [{ ip_list: { href: any.href } }] }
     await pce.rules.update(rule, { ...wide, ingress_services: [{ href: all.href }] })
-    t.match((await ask()).summary, /Look twice at "Wide open" \(any_to_any_all_services\)\./)
+    t.match((await ask()).summary, /Review "Wide open" \(any_to_any_all_services\)\./)
     await pce.discardPendingPolicyChanges()
   })
 
-  await t.test('names are quoted, escaped and short', async (t) => {
+  await t.test('quotes, escapes and shortens names', async (t) => {
     await bench.draft(`End". Nothing else.\u200b\u202e\n${'x'.repeat(180)}`)
     const { summary, changes } = await ask()
-    const [, quoted] = /Concerned: ("(?:[^"\\]|\\.)*")\./.exec(summary) ?? []
+    const [, quoted] = /Affected: ("(?:[^"\\]|\\.)*")\./.exec(summary) ?? []
     t.equal(JSON.parse(quoted!), `End". Nothing else.⟨U+200B⟩⟨U+202E⟩⟨U+000A⟩${'x'.repeat(16)}…`)
     t.ok(changes[0].name.length <= 120)
     await pce.discardPendingPolicyChanges()
   })
 
-  await t.test('however many', async (t) => {
+  await t.test('handles any number of changes', async (t) => {
     for (let n = 0; n < 60; n++) await bench.draft(`${n} of many ${'y'.repeat(100)}`)
     const asked = await ask()
     t.match(
       asked.summary,
       /^Makes 60 pending changes active.*60 rule sets created\. Among them: "0 of many y+…", .*"4 of many y+…"\. /,
     )
-    t.match(asked.summary, /40 of these may permit more or less: that could not be told\./)
+    t.match(asked.summary, /40 of these may permit more or less: the effect could not be determined\./)
     t.equal(asked.changes.length + asked.changes_left_out, 60)
     t.ok(asked.changes.length >= 5)
   })

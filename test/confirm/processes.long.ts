@@ -11,6 +11,7 @@ import { openState } from '../../storage/state/open-state.js'
 import type { Confirmations } from '../../schemas/confirmations.js'
 import type { State } from '../../schemas/state.js'
 import { partial } from '../partial.js'
+import { compiled } from '../suite-folder.js'
 import { NOW } from '../tools/harness.js'
 import { CHILD_CALL, childConfig } from './child-call.js'
 import { startConfirming } from './harness.js'
@@ -52,7 +53,7 @@ async function startChild(t: Test, { state, effects }: Place) {
   const outcomes = new Map<number, string>()
   const child: ChildProcess = spawn(
     process.execPath,
-    ['--import', 'tsx', 'test/confirm/redeem-child.ts', state, effects, String(NOW)],
+    [compiled('test/confirm/redeem-child.ts'), state, effects, String(NOW)],
     { stdio: ['pipe', 'pipe', 'inherit'] },
   )
   const ended = new Promise((resolve) => child.once('exit', resolve))
@@ -84,7 +85,7 @@ async function startChild(t: Test, { state, effects }: Place) {
 
 const effectsOf = ({ effects }: Place) => readFileSync(effects, 'utf8').split('\n').filter(Boolean)
 
-t.test(`${PROCESSES} processes with the same tokens: each token runs once in one of them`, async (t) => {
+t.test(`with ${PROCESSES} processes and the same tokens, each token runs once in one of them`, async (t) => {
   const files = place(t)
   const tokens = await mintMany(files.state, TOKENS)
   const children = await Promise.all(Array.from({ length: PROCESSES }, () => startChild(t, files)))
@@ -106,7 +107,7 @@ t.test(`${PROCESSES} processes with the same tokens: each token runs once in one
   t.ok(winners > 1, `they did race: ${winners} processes won some`)
 })
 
-t.test('killed at any moment: nothing runs twice, and what ran stays used', async (t) => {
+t.test('killed at any moment, nothing runs twice and used tokens stay used', async (t) => {
   const files = place(t)
   const tokens = await mintMany(files.state, TOKENS)
   for (let round = 0; round < KILLS; round++) {
@@ -128,7 +129,7 @@ t.test('killed at any moment: nothing runs twice, and what ran stays used', asyn
   )
 })
 
-t.test('killed between the claim and the first write: the token is used, and nothing was written', async (t) => {
+t.test('killed between claim and first write, the token is used and nothing is written', async (t) => {
   const bench = await startConfirming(t)
   await bench.draft('Interrupted')
   const asked = await bench.call('provision-policy', {})
@@ -162,7 +163,7 @@ t.test('killed between the claim and the first write: the token is used, and not
   })
 })
 
-t.test('a used token that has been forgotten stays used when the clock is set back', async (t) => {
+t.test('a forgotten used token stays used when the clock is set back', async (t) => {
   const clock = { now: NOW }
   const { state, confirmations } = open(place(t).state, () => clock.now)
   t.teardown(() => state.close())

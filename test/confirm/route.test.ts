@@ -1,4 +1,4 @@
-/** POST /confirm: who is given a token, for what, and what is said to everybody else. */
+/** POST /confirm: who is given a token, for what, and what is said to everyone else. */
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import type { InjectOptions } from 'fastify'
@@ -13,7 +13,7 @@ t.test('POST /confirm', async (t) => {
   const good = { tool: TOOL, params_hash: HASH }
   const last = () => bench.audit.at(-1)
 
-  await t.test('hands out a token and its lifetime, and nothing else', async (t) => {
+  await t.test('issues a token with its lifetime and nothing else', async (t) => {
     const response = await bench.confirming(good)
     t.equal(response.statusCode, 200)
     partial(t, response.headers, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' })
@@ -41,14 +41,14 @@ t.test('POST /confirm', async (t) => {
     t.ok(bench.lines.some((line) => line.includes('confirm token minted') && line.includes(last()!.confirm_jti!)))
   })
 
-  await t.test('each time another', async (t) => {
+  await t.test('issues a different token each time', async (t) => {
     const tokens = await Promise.all(
       Array.from({ length: 20 }, async () => (await bench.mint(TOOL, HASH)).confirm_token),
     )
     t.equal(new Set(tokens).size, 20)
   })
 
-  await t.test('refuses what its caller could not call', async (t) => {
+  await t.test('refuses what the caller may not call', async (t) => {
     const cases: [as: string, body: object, status: number, code: string, more?: object][] = [
       ['ann', { ...good, tool: 'no-such-tool' }, 404, 'unknown_tool'],
       ['ann', { ...good, tool: '__proto__' }, 404, 'unknown_tool'],
@@ -135,7 +135,7 @@ t.test('POST /confirm', async (t) => {
     partial(t, (await bench.confirming('', 'ann', { payload: notText })).json(), { error: 'bad_request' })
   })
 
-  await t.test('reads JSON of a few kilobytes only', async (t) => {
+  await t.test('accepts only a few kilobytes of JSON', async (t) => {
     const send = (headers: Record<string, string>, payload: InjectOptions['payload'] = JSON.stringify(good)) =>
       bench.app.inject({ method: 'POST', url: '/confirm', headers: { 'x-user': 'ann', ...headers }, payload })
     const json = { 'content-type': 'application/json' }
@@ -161,7 +161,7 @@ t.test('POST /confirm', async (t) => {
     partial(t, last(), { decision: 'error', reason: 'payload_too_large', sub: 'ann' })
   })
 
-  await t.test('is the only method', async (t) => {
+  await t.test('POST is the only method', async (t) => {
     for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
       const entries = bench.audit.length
       const response = await bench.app.inject({ method, url: '/confirm', headers: { 'x-user': 'ann' } })
@@ -172,7 +172,7 @@ t.test('POST /confirm', async (t) => {
     }
   })
 
-  await t.test('hands out nothing that is not on record', async (t) => {
+  await t.test('issues no token that is not audited', async (t) => {
     bench.auditing.isFull = true
     const response = await bench.confirming(good)
     bench.auditing.isFull = false
@@ -186,7 +186,7 @@ t.test('POST /confirm', async (t) => {
     t.ok(bench.lines.some((line) => line.includes('the audit log cannot be written')))
   })
 
-  await t.test('an entry that may not have reached the disk is taken back, once', async (t) => {
+  await t.test('revokes an entry that may not have reached the disk, once', async (t) => {
     const entries = bench.audit.length
     bench.auditing.isStuck = true
     const response = await bench.confirming(good)
@@ -210,7 +210,7 @@ t.test('POST /confirm', async (t) => {
   })
 })
 
-t.test('questions that cannot be read back', async (t) => {
+t.test('challenges that cannot be read back', async (t) => {
   const bench = await startConfirming(t, {
     ports: ({ usedTokens, challenges }) => ({
       usedTokens,

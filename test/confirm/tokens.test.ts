@@ -77,7 +77,7 @@ t.test('params_hash', async (t) => {
     for (const bits of ['7fffffffffffffff', '7ff0000000000000']) t.throws(() => formOf(bits), bits)
   })
 
-  t.test('names count as names, whatever they look like', async (t) => {
+  t.test('treats every name as a plain name', async (t) => {
     t.equal(canonicalForm(JSON.parse('{"9":1,"10":2,"":3}')), '{"":3,"10":2,"9":1}')
     const proto = JSON.parse('{"__proto__":{"a":1},"constructor":2,"toJSON":3}')
     t.equal(canonicalForm(proto), '{"__proto__":{"a":1},"constructor":2,"toJSON":3}')
@@ -93,7 +93,7 @@ t.test('params_hash', async (t) => {
     t.not(paramsHash({ a: undefined, b: null }), paramsHash({}))
   })
 
-  t.test('what has no one reading is refused, with its paths', async (t) => {
+  t.test('refuses ambiguous values and names their paths', async (t) => {
     const deep = (levels: number) => JSON.parse(`{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`)
     const refused: [string, Record<string, unknown>, string][] = [
       ['an integer beyond 2^53', JSON.parse('{"a":9007199254740993}'), '/a'],
@@ -164,7 +164,7 @@ t.test('a token', async (t) => {
   }
   const signing = Buffer.from(hkdfSync('sha256', KEY, '', 'svc-mcp confirm token', 32))
 
-  t.test('says what it is for, and no more', async (t) => {
+  t.test('contains only what it is for', async (t) => {
     t.same(decode(payload), {
       v: 1,
       jti,
@@ -184,10 +184,10 @@ t.test('a token', async (t) => {
     // 128 random bits: no half of them repeats.
     for (const half of [(id: string) => id.slice(0, 16), (id: string) => id.slice(16)])
       t.equal(new Set(others.map((one) => half(one.jti))).size, 1000)
-    t.equal(signedWith(signing, decode(payload)), token, 'made anew by hand')
+    t.equal(signedWith(signing, decode(payload)), token, 'rebuilt by hand')
   })
 
-  t.test('is read as what it is', async (t) => {
+  t.test('decodes to what was encoded', async (t) => {
     t.same(confirmations.read(token, CALL), { state: 'signed', token: { jti, expiresAt: NOW + 120_000 } })
     for (const nothing of [undefined, null]) t.same(confirmations.read(nothing, CALL), { state: 'missing' })
     const others: Partial<ConfirmedCall>[] = [
@@ -202,7 +202,7 @@ t.test('a token', async (t) => {
     t.same(elsewhere.read(token, CALL), { state: 'mismatch', jti }, 'for another server with the same key')
   })
 
-  t.test('with any character changed is none', async (t) => {
+  t.test('is refused with any character changed', async (t) => {
     const replacements = ['A', '-', '_', '=', '+', '/', '.', ' ', '\n', '\0', 'é']
     const forged = [...token].flatMap((character, at) =>
       replacements
@@ -217,7 +217,7 @@ t.test('a token', async (t) => {
     t.same(respelled.filter(isAccepted), [], 'nor with another last character, whose spare bits mean nothing')
   })
 
-  t.test('that is not quite one is none', async (t) => {
+  t.test('is refused if it is not exactly one', async (t) => {
     const claims = decode(payload)
     const none = Buffer.from('{"alg":"none","typ":"confirm+jwt"}').toString('base64url')
     const pad = (text: string) => text.padEnd(Math.ceil(text.length / 4) * 4, '=')
@@ -276,7 +276,7 @@ t.test('a token', async (t) => {
       t.same(confirmations.read(value, CALL), { state: 'malformed' }, what)
   })
 
-  t.test('outlives a change of the key until it expires, and signs with the new one at once', async (t) => {
+  t.test('stays valid across a key change, while new ones use the new key at once', async (t) => {
     const next = Buffer.alloc(32, 9)
     const rotated = confirmationsOf(state, clock, { hmacKey: next, previousHmacKey: KEY })
     t.equal(rotated.read(token, CALL).state, 'signed')
@@ -298,7 +298,7 @@ t.test('a token', async (t) => {
     t.equal(await spend(), 'replayed')
   })
 
-  t.test('lives to the end of its last second and not beyond', async (t) => {
+  t.test('is valid until the end of its last second and no longer', async (t) => {
     for (const [after, outcome] of [
       [0, 'spent'],
       [119_000, 'spent'],
@@ -319,7 +319,7 @@ t.test('a token', async (t) => {
     clock.now = NOW
   })
 
-  t.test('that expires while the call is looked at is not used', async (t) => {
+  t.test('is not spent if it expires during the check', async (t) => {
     const minted = { jti: 'e'.repeat(32), expiresAt: NOW + 1000 }
     const slowly = async () => {
       clock.now = NOW + 1000
@@ -330,7 +330,7 @@ t.test('a token', async (t) => {
     t.equal(await confirmations.spend(minted, async () => null), 'spent')
   })
 
-  t.test('is bound to what was shown, where something was', async (t) => {
+  t.test('is bound to what was shown, if anything was', async (t) => {
     const asked = { ...CALL, paramsHash: 'c'.repeat(64) }
     partial(t, await confirmations.ask(asked, 'set one'), { expiresAt: NOW + 120_000, challenge: /^[0-9a-f]{64}$/ })
     const bound = await confirmations.mint(asked)
@@ -366,7 +366,7 @@ t.test('a token', async (t) => {
     t.equal(await confirmations.spend(unbound, async () => ({ digest: 'x', isRequired: false })), 'spent')
   })
 
-  t.test('of questions that were asked at once is given to whoever says which', async (t) => {
+  t.test('of concurrent challenges is issued for the one named', async (t) => {
     const twice = { ...CALL, paramsHash: 'e'.repeat(64) }
     const refused = { code: 'confirm_required', details: { reason: 'stale', params_hash: twice.paramsHash } }
     const setOf = ({ token }: { token: string }) => decode(token.split('.')[1] ?? '').set
@@ -377,7 +377,7 @@ t.test('a token', async (t) => {
     t.equal(setOf(await confirmations.mint(twice)), 'two', 'the latest, where nobody says which')
   })
 
-  t.test('whose call cannot be looked at is kept; one that was used meanwhile is not', async (t) => {
+  t.test('survives a failed check, unless it was used in the meantime', async (t) => {
     const kept = { jti: '1'.repeat(32), expiresAt: NOW + 1000 }
     const lost = new ToolError('pce_unreachable', 'away')
     await t.rejects(
@@ -398,7 +398,7 @@ t.test('a token', async (t) => {
     t.equal(await confirmations.spend(other, claimOther), 'replayed')
   })
 
-  t.test('nobody can record is not spent', async (t) => {
+  t.test('that cannot be recorded is not spent', async (t) => {
     const minted = { jti: '3'.repeat(32), expiresAt: NOW + 1000 }
     const unavailable = { code: 'confirm_unavailable' }
     for (const method of ['isUsed', 'claim'] as const) {

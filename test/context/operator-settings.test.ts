@@ -44,7 +44,7 @@ async function startProxy(t: Test) {
 /** At a PCE whose certificate is of another name. */
 const unchecked = { pce_host: 'pce.example', tls_verify: false }
 
-t.test('through a proxy the places of PCEs are still judged', async (t) => {
+t.test('still checks PCE addresses when connecting through a proxy', async (t) => {
   const proxy = await startProxy(t)
   const pce = await startEchoPce(t, pki)
   const proxied = { proxyUrl: proxy.url, allowInsecureTls: true }
@@ -77,7 +77,7 @@ t.test('through a proxy the places of PCEs are still judged', async (t) => {
   t.equal(proxy.lines.length, length)
 })
 
-t.test('a proxy serves where no name service answers', async (t) => {
+t.test('works through a proxy without DNS', async (t) => {
   const pce = await startEchoPce(t, pki)
   const proxy = await startProxy(t)
   const { call } = await startUserService(t, {
@@ -89,7 +89,7 @@ t.test('a proxy serves where no name service answers', async (t) => {
   t.same(valuesOf(await call(ann, 'get-labels')), ['canary-of-key'])
 })
 
-t.test('a host that the operator names may be known to the proxy alone', async (t) => {
+t.test('an operator-listed host may be known only to the proxy', async (t) => {
   const pce = await startEchoPce(t, pki)
   const proxy = await startProxy(t)
   const names = nameService({ localhost: [['169.254.169.254']] })
@@ -103,7 +103,7 @@ t.test('a host that the operator names may be known to the proxy alone', async (
   t.same(names.asked, [])
 })
 
-t.test('the client certificate of the operator is for the hosts that the operator names', async (t) => {
+t.test("presents the operator's client certificate only to operator-listed hosts", async (t) => {
   const seen: (string | undefined)[] = []
   const server = https.createServer(
     { cert: pki.read('server.pem'), key: pki.read('server.key'), requestCert: true, rejectUnauthorized: false },
@@ -139,7 +139,7 @@ t.test('the client certificate of the operator is for the hosts that the operato
   }
 })
 
-t.test('the status says whether the certificate is checked in the end', async (t) => {
+t.test('the status says whether the certificate is actually checked', async (t) => {
   const pce = await startEchoPce(t, pki)
   const lax = { allowInsecureTls: true }
   const off = { tls: { verify: false } }
@@ -183,7 +183,7 @@ function fewThreads() {
   }
 }
 
-t.test('a name that is never answered stalls nobody else', async (t: Test) => {
+t.test('a name that never resolves stalls no one else', async (t: Test) => {
   const pce = await startEchoPce(t, pki)
   const service = fewThreads()
   const { call } = await startUserService(t, {
@@ -236,7 +236,7 @@ function holding(held: (name: string) => boolean) {
   }
 }
 
-t.test('names are asked for few at a time, and waited for so long', async (t) => {
+t.test('resolves few names at a time, each with a time limit', async (t) => {
   const names = holding(() => true)
   const hosts = (patienceMs: number) => createPceHosts({ allowed: [], patienceMs, resolve: names.resolve })
   const patient = hosts(60_000)
@@ -268,7 +268,7 @@ t.test('names are asked for few at a time, and waited for so long', async (t) =>
   await Promise.all(slow)
   await until(() => names.running() === 1)
   names.letGo()
-  partial(t, await late, { found: '10.0.0.1' }, 'whoever comes later waits as long as anybody')
+  partial(t, await late, { found: '10.0.0.1' }, 'later callers wait just as long')
 
   const { length } = names.asked
   const ways = [4, 6, 0].map(
@@ -285,7 +285,7 @@ t.test('names are asked for few at a time, and waited for so long', async (t) =>
   t.same((await done).slice(0, 3), [null, null, null])
 })
 
-t.test('names that nobody answers for keep no place of those that were answered', async (t) => {
+t.test('unresponsive names take no slots from responsive ones', async (t) => {
   const held = new Set(['slow-1', 'slow-2', 'slow-3', 'slow-4'])
   const names = holding((name) => held.has(name))
   const hosts = createPceHosts({ allowed: [], patienceMs: 2000, resolve: names.resolve })
@@ -295,7 +295,7 @@ t.test('names that nobody answers for keep no place of those that were answered'
   const slow = ['slow-1', 'slow-2', 'slow-3', 'slow-4'].map((name) => lookUp(hosts, name))
   await until(() => names.running() === 2)
   for (const name of ['pce-1', 'pce-2', 'pce-1']) partial(t, await lookUp(hosts, name), { found: '10.0.0.1' })
-  t.same(names.asked.slice(-3), ['pce-1', 'pce-2', 'pce-1'], 'looked up anew')
+  t.same(names.asked.slice(-3), ['pce-1', 'pce-2', 'pce-1'], 'looked up again')
   const unknown = lookUp(hosts, 'never-seen')
 
   held.add('turning')
@@ -321,7 +321,7 @@ t.test('names that nobody answers for keep no place of those that were answered'
   await Promise.all(again)
 })
 
-t.test('through a proxy nobody gets past a name service that is busy', async (t) => {
+t.test('through a proxy, a busy name service lets nothing bypass the check', async (t) => {
   const pce = await startEchoPce(t, pki)
   const userPce = { allowedHosts: [], proxyUrl: (await startProxy(t)).url, allowInsecureTls: true }
   const at = (host: string) => ({ ...registration(pce.port, 'key', 's'), ...unchecked, pce_host: host })

@@ -36,7 +36,7 @@ const connectTo = (hosts: PceHosts, host: string, port = 443, options: LookupOpt
     hosts.guard(host, port).lookup(host, options, (error, found) => resolve({ error, found }))
   })
 
-t.test('a host is written in one way', async (t) => {
+t.test('normalises a host to one spelling', async (t) => {
   const { admit } = hostsOf()
   for (const [text, host] of [
     ['pce.example.com', 'pce.example.com'],
@@ -71,7 +71,7 @@ t.test('a host is written in one way', async (t) => {
   }
 })
 
-t.test('what is not a PCE host is refused, in words that do not repeat it', async (t) => {
+t.test('refuses anything that is not a PCE host without echoing it', async (t) => {
   const { admit } = hostsOf()
   const refused: [string, RegExp][] = [
     ['', /empty/],
@@ -126,7 +126,7 @@ t.test('what is not a PCE host is refused, in words that do not repeat it', asyn
   }
 })
 
-t.test('every spelling of a place where no PCE is', async (t) => {
+t.test('refuses every spelling of a forbidden address', async (t) => {
   const { admit } = hostsOf()
   for (const [text, what] of [
     ['127.0.0.1', 'loopback'],
@@ -209,7 +209,7 @@ t.test('every spelling of a place where no PCE is', async (t) => {
   }
 })
 
-/** The same rule from the registries of IANA as CIDRs, by Node's own arithmetic: what is no address of a host of somebody. */
+/** The same rule from the registries of IANA as CIDRs, by Node's own arithmetic: what is no address of a host of someone. */
 const NO_HOST_V4 = [
   '0.0.0.0/8 10.0.0.0/0x 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24',
   '192.88.99.0/24 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 168.63.129.16/32',
@@ -277,7 +277,7 @@ const spelledV4 = fc
     return { value, text: `${widened}${end ? '.' : ''}`.replaceAll('.', dot) }
   })
 
-t.test('whatever spelling of IPv4 a URL would take, the guard judges the address', async (t) => {
+t.test('judges the address behind any IPv4 spelling a URL accepts', async (t) => {
   const { admit } = hostsOf()
   let admitted = 0
   fc.assert(
@@ -348,7 +348,7 @@ const spelledV6 = fc
     return { address, text }
   })
 
-t.test('whatever spelling of IPv6 comes, typed or from a name service, the guard judges the address', async (t) => {
+t.test('judges the address behind any IPv6 spelling, typed or resolved', async (t) => {
   const { admit } = hostsOf()
   let admitted = 0
   await fc.assert(
@@ -365,7 +365,7 @@ t.test('whatever spelling of IPv6 comes, typed or from a name service, the guard
   t.ok(admitted > RUNS / 20 && admitted < RUNS * 0.9, `both are met (${admitted} of ${RUNS} admitted)`)
 })
 
-t.test('any text is admitted in one spelling or refused, and never throws', async (t) => {
+t.test('admits any text in one spelling or refuses it, and never throws', async (t) => {
   const { admit } = hostsOf()
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
@@ -384,19 +384,16 @@ t.test('any text is admitted in one spelling or refused, and never throws', asyn
   t.doesNotThrow(() => fc.assert(check, { seed: SEED, numRuns: RUNS }))
 })
 
-t.test(
-  'an entry of MCP_ALLOWED_PCE_HOSTS that is not a host stops the start, and never opens the choice',
-  async (t) => {
-    for (const entry of ['*.example.com', '.example.com', '-pce.example.com', 'pce.example.com:x'])
-      t.throws(
-        () => hostsOf({ allowed: ['pce.example.com', entry] }),
-        { name: 'StartupError', message: `MCP_ALLOWED_PCE_HOSTS: '${entry}' is not a host` },
-        entry,
-      )
-  },
-)
+t.test('an invalid entry in MCP_ALLOWED_PCE_HOSTS stops the start and never widens the choice', async (t) => {
+  for (const entry of ['*.example.com', '.example.com', '-pce.example.com', 'pce.example.com:x'])
+    t.throws(
+      () => hostsOf({ allowed: ['pce.example.com', entry] }),
+      { name: 'StartupError', message: `MCP_ALLOWED_PCE_HOSTS: '${entry}' is not a host` },
+      entry,
+    )
+})
 
-t.test('ports of other services are refused for a PCE unless the operator allows them', async (t) => {
+t.test('refuses ports of other services unless the operator allows them', async (t) => {
   const { admit } = hostsOf()
   for (const port of [443, 1024, 8443, 65_535]) t.same(admit('pce.example.com', port), { host: 'pce.example.com' })
   for (const port of [1, 22, 25, 80, 1023])
@@ -423,6 +420,9 @@ t.test('ports of other services are refused for a PCE unless the operator allows
 })
 
 t.test('MCP_ALLOWED_PCE_HOSTS narrows the choice to its entries', async (t) => {
+  partial(t, hostsOf({ allowed: ['pce.example.com'] }).admit('evil.example', 443), {
+    problem: 'this server only accepts pce.example.com',
+  })
   const allowed = ['PCE.example.com', 'other.example:8443', '[fd00::1]:9443', 'fd00::2', '127.0.0.1:7443', 'localhost']
   const hosts = hostsOf({ allowed, resolve: names(['127.0.0.1']).resolve })
   for (const [host, port] of [
@@ -477,20 +477,20 @@ t.test('MCP_ALLOWED_PCE_HOSTS narrows the choice to its entries', async (t) => {
   })
 })
 
-t.test('this service is no PCE', async (t) => {
+t.test("refuses this server's own address", async (t) => {
   const own = () => ({ address: '127.0.0.1', port: 8080 })
   const hosts = hostsOf({ allowed: ['127.0.0.1', 'localhost'], own, resolve: names(['127.0.0.1']).resolve })
-  partial(t, hosts.admit('127.0.0.1', 8080), { problem: /this service itself/ })
+  partial(t, hosts.admit('127.0.0.1', 8080), { problem: /this server itself/ })
   partial(t, hosts.admit('127.0.0.1', 8081), { host: '127.0.0.1' })
-  t.match(await hosts.inspect('localhost', 8080), /this service itself/)
-  t.throws(() => hosts.guard('localhost', 8080).checkPeer('::ffff:127.0.0.1'), /this service itself/)
+  t.match(await hosts.inspect('localhost', 8080), /this server itself/)
+  t.throws(() => hosts.guard('localhost', 8080).checkPeer('::ffff:127.0.0.1'), /this server itself/)
   const lan = hostsOf({ own: () => ({ address: '10.0.0.7', port: 443 }) })
-  partial(t, lan.admit('10.0.0.7', 443), { problem: /this service itself/ })
+  partial(t, lan.admit('10.0.0.7', 443), { problem: /this server itself/ })
   partial(t, lan.admit('10.0.0.7', 8443), { host: '10.0.0.7' })
 })
 
 t.test('names', async (t) => {
-  await t.test('are resolved at each connection, and every address counts', async (t) => {
+  await t.test('are resolved at each connection, and every address is checked', async (t) => {
     const flip = names(['9.9.9.9'], ['127.0.0.1'], ['9.9.9.9', '10.0.0.1'])
     const hosts = hostsOf({ resolve: flip.resolve })
     t.equal(await hosts.inspect('pce.example.com', 443), null, 'public when it is registered')
@@ -521,7 +521,7 @@ t.test('names', async (t) => {
     }
   })
 
-  await t.test('are answered as Node asks', async (t) => {
+  await t.test('are returned in the form Node asks for', async (t) => {
     const { resolve, asked } = names(['10.0.0.1', 'fd00::1'])
     const hosts = hostsOf({ resolve })
     partial(t, await connectTo(hosts, 'pce.example.com', 443, { family: 4 }), { error: null, found: '10.0.0.1' })
@@ -531,14 +531,14 @@ t.test('names', async (t) => {
     partial(t, (await connectTo(hostsOf(), 'pce.example.com')).error, { code: 'ENOTFOUND' })
   })
 
-  await t.test('that cannot be resolved, or not in time, are no refusal', async (t) => {
+  await t.test('that cannot be resolved in time are not refused', async (t) => {
     t.equal(await hostsOf().inspect('pce.example.com', 443), null)
     const silent = hostsOf({ resolve: () => new Promise(() => {}), patienceMs: 5 })
     t.equal(await silent.inspect('pce.example.com', 443), null)
     t.equal(await hostsOf().inspect('10.0.0.1', 443), null, 'an address is nobody’s question')
   })
 
-  await t.test('the peer is looked at once more', async (t) => {
+  await t.test('the connected peer is checked again', async (t) => {
     const { checkPeer } = hostsOf().guard('pce.example.com', 443)
     for (const address of ['127.0.0.1', '::1', '::ffff:127.0.0.1', '169.254.169.254', 'fe80::1%eth0', ''])
       t.throws(() => checkPeer(address), /not allowed for a PCE/, address)

@@ -12,7 +12,7 @@ import { createPcePool } from '../../plugins/context/find-pce.js'
 import { createUserPces } from '../../plugins/context/user-pces.js'
 import { explainNoRole, mapRole } from '../../plugins/context/open-context.js'
 import { createPceClient, type PceClient } from '../../pce-client/index.js'
-import { createCallScope } from '../../plugins/dispatcher/run-handler.js'
+import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
 import type { Identity, Role } from '../../schemas/caller.js'
 import { startForwardProxy } from '../pce-client/contract/transport/start-forward-proxy.js'
 import { until } from '../pce-client/support.js'
@@ -76,7 +76,16 @@ t.test('roles', async (t) => {
   t.equal(roleOf(['ops'], overage, 'admin'), 'operator', 'an app role, which stays in the token, counts')
   t.equal(explainNoRole(person('x', [])), undefined)
 
-  const { call, pces } = await startUserService(t)
+  const lookedUp: string[] = []
+  const { call } = await startUserService(t, {
+    wrapKeystore: (keystore) => ({
+      ...keystore,
+      find(owner) {
+        lookedUp.push(owner.sub)
+        return keystore.find(owner)
+      },
+    }),
+  })
   const crowded = { ...person('x', []), ...overage }
   partial(t, await call(crowded, STATUS), {
     error: 'forbidden_no_role',
@@ -88,7 +97,7 @@ t.test('roles', async (t) => {
     error: 'forbidden_no_role',
     message: /Your groups give you no role/,
   })
-  t.equal((await pces.find(crowded, null)).pce, null)
+  t.same(lookedUp, [], 'no key is taken out of the keystore for somebody who may do nothing with it')
   t.equal(ROLES.otherwise, null)
 })
 
@@ -122,7 +131,7 @@ t.test('the context of a request', async (t) => {
   })
   const who = (sub?: string) => app.inject({ url: '/who', headers: sub === undefined ? {} : { 'x-sub': sub } })
   partial(t, (await who('ann')).json(), { context: { caller: { sub: 'ann', iss: 'https://id.example' } } })
-  partial(t, (await who('bob')).json(), { context: { caller: { sub: 'bob' } } }, 'made anew for each request')
+  partial(t, (await who('bob')).json(), { context: { caller: { sub: 'bob' } } }, 'created for each request')
   t.same((await who()).json(), { context: null }, 'nobody has none')
   t.equal(seen.length, 2)
   t.equal((await who('broken')).statusCode, 500, 'without a session no route runs')
@@ -134,7 +143,7 @@ t.test('the context of a request', async (t) => {
   }, /dependency/)
 })
 
-t.test('a client is kept for one version of the credentials of one caller', async (t) => {
+t.test('keeps one client per caller and version of the credentials', async (t) => {
   const pce = await startEchoPce(t, pki)
   let opened = 0
   const service = await startUserService(t, {
@@ -198,7 +207,7 @@ t.test('a client is kept for one version of the credentials of one caller', asyn
   t.not(sameAgain, second)
 })
 
-t.test('connections with a key that was replaced or removed are closed', async (t) => {
+t.test('closes connections that use a replaced or removed key', async (t) => {
   const pce = await startEchoPce(t, pki)
   const { call } = await startUserService(t, { pki })
   const elsewhere = await startEchoPce(t, pki)
@@ -217,7 +226,7 @@ t.test('connections with a key that was replaced or removed are closed', async (
   }
 })
 
-t.test('a removal or a registration in another process counts at once', async (t) => {
+t.test('a removal or registration in another process takes effect at once', async (t) => {
   const pce = await startEchoPce(t, pki)
   const one = await startUserService(t, { pki })
   const two = await startUserService(t, { pki, file: one.path })
@@ -290,7 +299,7 @@ t.test('the pool', async (t) => {
   t.same(closed, ['e'])
 })
 
-t.test('50 users, six PCEs: nobody sees what is another one’s', async (t) => {
+t.test("with 50 users on six PCEs, no one sees another's data", async (t) => {
   const rounds = Number(process.env.ISOLATION_ROUNDS ?? 1)
   const echo = [await startEchoPce(t, pki), await startEchoPce(t, pki)]
   const simulators = await Promise.all([11, 12, 13, 14].map((seed) => startPce(t, pki, { seed })))
@@ -375,7 +384,7 @@ t.test('50 users, six PCEs: nobody sees what is another one’s', async (t) => {
   )
 })
 
-t.test('the rule about hosts holds at every connection, not only at the registration', async (t) => {
+t.test('enforces the host rules at every connection, not only at registration', async (t) => {
   const pce = await startEchoPce(t, pki)
   const table = nameService({ localhost: [['127.0.0.1']] })
   const lenient = await startUserService(t, { pki, resolve: table.resolve })
@@ -403,7 +412,7 @@ t.test('the rule about hosts holds at every connection, not only at the registra
     file: lenient.path,
     own: () => ({ address: '127.0.0.1', port: pce.port }),
   })
-  partial(t, await ours.call(ann, 'get-labels'), { error: 'pce_unreachable', message: /this service itself/ })
+  partial(t, await ours.call(ann, 'get-labels'), { error: 'pce_unreachable', message: /this server itself/ })
   const moved = await startUserService(t, {
     pki,
     file: lenient.path,
@@ -420,7 +429,7 @@ t.test('the rule about hosts holds at every connection, not only at the registra
   t.equal(pce.connections - connections, 1)
 })
 
-t.test('a PCE that does not prove itself over TLS is sent no key', async (t) => {
+t.test('sends no key to a PCE with an untrusted certificate', async (t) => {
   const { call } = await startUserService(t, { pki, patienceMs: 50 })
   const stranger = makePki(t)
   const good = { cert: pki.read('server.pem'), key: pki.read('server.key') }
@@ -501,8 +510,8 @@ t.test('through a proxy', async (t) => {
   t.same(valuesOf(await local.call(ann, 'get-labels')), ['canary-of-key'])
 })
 
-t.test('settings of the operator that fail, fail at start', async (t) => {
-  const parts = { keystore: {} as never, scope: createCallScope(), log: {} as never, now: () => 0 }
+t.test('broken operator settings fail at start-up', async (t) => {
+  const parts = { keystore: {} as never, callTracker: createCallTracker(), log: {} as never, now: () => 0 }
   const compose = (more: object) =>
     createUserPces(
       {
@@ -520,7 +529,7 @@ t.test('settings of the operator that fail, fail at start', async (t) => {
   t.ok((await freePort()) > 0)
 })
 
-t.test('a lookup that fails in an unknown way closes the PCE, not the service', async (t) => {
+t.test('an unexpected lookup failure affects the PCE, not the server', async (t) => {
   const { call, log } = await startUserService(t, {
     pki,
     wrapKeystore: (keystore) => ({ ...keystore, find: () => Promise.reject(new TypeError('a bug with secret=x')) }),

@@ -11,7 +11,7 @@ import { userPceGate } from '../../composition/compose-authenticated.js'
 import { openKeystoreFile } from '../../storage/keystore/open-keystore.js'
 import { createContextOpener } from '../../plugins/context/open-context.js'
 import { createStreamAudit } from '../../plugins/dispatcher/audit-log.js'
-import { createCallScope } from '../../plugins/dispatcher/run-handler.js'
+import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { roleGate } from '../../plugins/dispatcher/admit-call.js'
 import { renderError } from '../../plugins/errors/render-errors.js'
@@ -35,7 +35,7 @@ export const ROLES: RoleMapping = {
   otherwise: null,
 }
 
-/** Somebody with a checked token. */
+/** Someone with a checked token. */
 export const person = (sub: string, groups: string[] = ['operators'], iss = 'https://id.example'): Identity => ({
   iss,
   sub,
@@ -55,7 +55,7 @@ export const registration = (port: number, key: string, secret: string, more: ob
   ...more,
 })
 
-export interface UserServiceOptions extends Partial<Omit<UserPcesParts, 'scope' | 'log' | 'now' | 'keystore'>> {
+export interface UserServiceOptions extends Partial<Omit<UserPcesParts, 'callTracker' | 'log' | 'now' | 'keystore'>> {
   pki?: Pki
   userPce?: Partial<UserPceConfig>
   /** The keystore file of another service, as a second process would have it. */
@@ -84,7 +84,7 @@ export async function startUserService(t: Test, options: UserServiceOptions = {}
     log.push(JSON.stringify({ level, message, ...facts, ...cause }))
   }
   const serviceLog = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') }
-  const scope = createCallScope()
+  const callTracker = createCallTracker()
   const keystore = wrapKeystore(file.keystore)
   const pces = createUserPces(
     {
@@ -98,7 +98,7 @@ export async function startUserService(t: Test, options: UserServiceOptions = {}
     },
     {
       keystore,
-      scope,
+      callTracker,
       log: serviceLog,
       now,
       resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
@@ -117,7 +117,7 @@ export async function startUserService(t: Test, options: UserServiceOptions = {}
     audit: createStreamAudit(stream),
     log: serviceLog,
     limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
-    scope,
+    callTracker,
     server: { name: 'svc-mcp', version: '0.1.0', changelog: async () => '# Changelog\n' },
     now,
   })
@@ -170,7 +170,7 @@ export async function startPce(
   return Object.assign(simulator, { port: Number(new URL(await simulator.listen()).port) })
 }
 
-/** A PCE whose only label is named after whose key asks: what anybody sees of it is their own, or a leak. */
+/** A PCE whose only label is named after whose key asks: what anyone sees of it is their own, or a leak. */
 export async function startEchoPce(t: Test, pki: Pki) {
   const state = {
     port: 0,
@@ -228,7 +228,7 @@ export async function startEchoPce(t: Test, pki: Pki) {
   })
 }
 
-/** Somebody at a port who is no PCE; counts who comes. */
+/** Someone at a port who is no PCE; counts who comes. */
 export async function startStranger(t: Test, behaviour: 'silent' | 'plain http' | 'ssh') {
   const state = { port: 0, connections: 0 }
   const server =

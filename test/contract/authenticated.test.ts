@@ -1,6 +1,6 @@
 /**
  * The authenticated service as a whole, in both of its modes: the order of the pipeline, who gets in where, limits, readiness,
- * audit (S1, S6, S10, S19, S20, S21). Details of tokens, confirmations, the keystore and /setup have tests of their own.
+ * audit (S1, S6, S10, S19, S20, S21). Details of tokens, confirmations, the keystore and /setup have their own tests.
  */
 import { getEventListeners } from 'node:events'
 import { request as httpRequest } from 'node:http'
@@ -39,7 +39,7 @@ function routesOf(tree: string): Map<string, string[]> {
   return routes
 }
 
-t.test('nothing but the public documents is there without a token', async (t) => {
+t.test('without a token only the public documents are reachable', async (t) => {
   const { app, send } = await startService(t)
   const open: [string, number][] = [
     ['/healthz', 200],
@@ -78,7 +78,7 @@ t.test('nothing but the public documents is there without a token', async (t) =>
   }
 })
 
-t.test('both modes answer everybody in the shape of the route', async (t) => {
+t.test('both modes answer in the form of the route', async (t) => {
   for (const mode of ['per_user', 'shared'] as const) {
     const { app, send, confirm } = await startService(t, { mode })
     const mcp = await send(null, LIST, { headers: { 'x-request-id': 'of-the-proxy' } })
@@ -105,7 +105,7 @@ t.test('both modes answer everybody in the shape of the route', async (t) => {
   }
 })
 
-t.test('a body is not read before its sender is known', async (t) => {
+t.test('does not read a body before its sender is authenticated', async (t) => {
   const { app } = await startService(t)
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
@@ -126,7 +126,7 @@ t.test('a body is not read before its sender is known', async (t) => {
   t.match(answer, /^HTTP\/1\.1 401 /)
 })
 
-t.test('one person from nothing to a confirmed change', async (t) => {
+t.test('a user gets from nothing to a confirmed change', async (t) => {
   const { tokenOf, call, confirm, pce, audit, log } = await startService(t)
   const token = await tokenOf('ann')
   partial(t, await call(token, 'get-labels'), { error: 'no_pce_credentials', setup_path: '/setup' })
@@ -209,7 +209,18 @@ t.test('roles', async (t) => {
   ])
 })
 
-t.test('two people never meet', async (t) => {
+t.test('checks the role before the PCE', async (t) => {
+  const { tokenOf, call, confirm } = await startService(t)
+  const refusals = async (token: string) => [
+    (await call(token, 'provision-policy')).error,
+    (await confirm(token, { tool: 'provision-policy', params_hash: 'a'.repeat(64) })).json().error,
+  ]
+  t.same(await refusals(await tokenOf('nobody', null)), ['forbidden_no_role', 'forbidden_no_role'])
+  t.same(await refusals(await tokenOf('otto', 'operator')), ['forbidden', 'forbidden'])
+  t.same(await refusals(await tokenOf('ann')), ['no_pce_credentials', 'no_pce_credentials'])
+})
+
+t.test('two users never share data', async (t) => {
   const { tokenOf, call, pce } = await startService(t)
   const second = await startPce(t, { seed: 2 })
   const [ann, ben] = [await tokenOf('ann'), await tokenOf('ben')]
@@ -228,7 +239,7 @@ t.test('two people never meet', async (t) => {
   partial(t, await call(sameName, 'check-pce-credentials-status'), { registered: true })
 })
 
-t.test('a confirm token is good on the PCE it was shown for, and with the file that records its use', async (t) => {
+t.test('a confirm token is valid only for its PCE and with its state file', async (t) => {
   const first = await startService(t)
   const { tokenOf, call, confirm, pce } = first
   const ann = await tokenOf('ann')
@@ -238,18 +249,29 @@ t.test('a confirm token is good on the PCE it was shown for, and with the file t
   const asked = await call(ann, 'provision-policy', args)
   t.equal(asked.pce, `https://127.0.0.1:${pce.port} org 1`, 'who decides is told where it would happen')
   const minted = (await confirm(ann, { tool: 'provision-policy', params_hash: asked.params_hash })).json()
+  await call(ann, 'create-iplist', { name: 'fresh', ip_ranges: [{ from_ip: '10.9.0.0/16' }] })
+  const shown = (await call(ann, 'provision-policy')).confirm.body
 
   await call(ann, 'register-pce-credentials', registrationFor(other))
   other.simulator.clearRequests()
   const elsewhere = await call(ann, 'provision-policy', args, minted)
   partial(t, elsewhere, { error: 'confirm_required', reason: 'mismatch', pce: `https://127.0.0.1:${other.port} org 1` })
 
-  const second = await startService(t, { mode: 'shared' })
-  const again = await second.call(await second.tokenOf('ann'), 'provision-policy', args, minted)
-  partial(t, again, { error: 'confirm_required', reason: 'mismatch' }, 'another file has never seen it')
+  partial(t, (await confirm(ann, shown)).json(), { error: 'confirm_required', reason: 'stale' }, 'nor is a question')
+
+  const second = await startService(t)
+  const annThere = await second.tokenOf('ann')
+  await second.call(annThere, 'register-pce-credentials', registrationFor(pce))
+  const again = await second.call(annThere, 'provision-policy', args, minted)
+  partial(
+    t,
+    again,
+    { error: 'confirm_required', reason: 'mismatch', pce: asked.pce },
+    'another file has never seen it, though all else is the same',
+  )
 })
 
-t.test('calls leave nothing behind on the signal of whoever makes them', async (t) => {
+t.test("calls leave no listeners on their caller's signal", async (t) => {
   const { app } = await startService(t, { mode: 'shared' })
   const { signal } = new AbortController()
   const caller = { mode: 'shared', role: 'admin', iss: 'i', sub: 's' } as const
@@ -272,8 +294,8 @@ t.test('the browser form counts against the same limit', async (t) => {
   t.equal((await send(await tokenOf('ben'), PING)).statusCode, 200)
 })
 
-t.test('whoever is not known fills no audit log', async (t) => {
-  const { app, audit, tokenOf } = await startService(t)
+t.test('unknown callers cannot fill the audit log', async (t) => {
+  const { app, audit, log, tokenOf } = await startService(t)
   const forged = { authorization: `Bearer ${await tokenOf('ann', 'admin', { exp: 1 })}` }
   for (const url of ['/setup', '/confirm', '/mcp']) {
     for (const headers of [{}, forged]) {
@@ -282,9 +304,15 @@ t.test('whoever is not known fills no audit log', async (t) => {
     }
   }
   t.same(audit, [])
+  const ERROR = 50
+  t.same(
+    log.filter(({ level }) => Number(level) >= ERROR),
+    [],
+    'nor is it an error of this server',
+  )
 })
 
-t.test('nor does whoever asks too often', async (t) => {
+t.test('nor can callers over their limit', async (t) => {
   const { app, audit, log, tokenOf, confirm } = await startService(t, { rates: { perCaller: 3, confirmPerCaller: 1 } })
   const ann = await tokenOf('ann')
   const ask = { tool: 'provision-policy', params_hash: 'a'.repeat(64) }
@@ -295,10 +323,10 @@ t.test('nor does whoever asks too often', async (t) => {
   t.equal(form.statusCode, 429)
   partial(t, audit, [{ route: '/confirm', sub: 'ann', reason: 'no_pce_credentials' }])
   t.equal(audit.length, 1)
-  t.equal(log.filter(({ error }) => error === 'rate_limited').length >= 5, true, 'the service log has them')
+  t.equal(log.filter(({ error }) => error === 'rate_limited').length >= 5, true, 'the server log has them')
 })
 
-t.test('what a client calls itself is written down short, and on one line', async (t) => {
+t.test("logs a client's name short and on one line", async (t) => {
   const { audit, tokenOf, send, confirm } = await startService(t, { mode: 'shared' })
   const ann = await tokenOf('ann')
   const headers = { 'user-agent': `agent/1\u0085\u009b31m ${'x'.repeat(500)}` }
@@ -309,7 +337,17 @@ t.test('what a client calls itself is written down short, and on one line', asyn
   t.equal(audit.length, 3)
 })
 
-t.test('limits of one caller leave others alone', async (t) => {
+t.test('keeps an access token in a request URL out of the log', async (t) => {
+  const { app, log, tokenOf } = await startService(t, { mode: 'shared' })
+  const token = await tokenOf('ann')
+  for (const url of [`/${token}`, `/mcp/${token}/labels`, `/mcp?access_token=${token}`])
+    await app.inject({ url, headers: HOST })
+  const paths = log.flatMap(({ msg, path }) => (msg === 'request' ? [path] : []))
+  t.same(paths, ['/[token]', '/mcp/[token]/labels', '/mcp'])
+  t.equal(JSON.stringify(log).includes(token.split('.')[1]!), false)
+})
+
+t.test("one caller's limits do not affect others", async (t) => {
   const { tokenOf, send, confirm } = await startService(t, {
     mode: 'shared',
     rates: { perCaller: 5, confirmPerCaller: 2 },
@@ -336,7 +374,7 @@ t.test('limits of one caller leave others alone', async (t) => {
   t.equal((await send(third, PING)).statusCode, 200, 'which is a limit of its own')
 })
 
-t.test('one caller cannot take every place', async (t) => {
+t.test('one caller cannot take every slot', async (t) => {
   const hold = gate()
   const held = defineTool({
     ...openTool,
@@ -365,7 +403,7 @@ t.test('one caller cannot take every place', async (t) => {
   t.equal((await send(busy, PING)).statusCode, 200, 'a place that was left is free again')
 })
 
-t.test('readiness tells the truth, and only that', async (t) => {
+t.test('readiness reports the actual state', async (t) => {
   const { app, keys, lifecycle, send, tokenOf, log } = await startService(t, { keysAreDown: true })
   const ready = () => app.inject({ url: '/readyz', headers: { authorization: 'Basic garbage' } })
   const refused = await ready()
@@ -386,7 +424,7 @@ t.test('readiness tells the truth, and only that', async (t) => {
   t.same((await ready()).json(), { status: 'draining' })
 })
 
-t.test('every answer carries a request id and the headers of a service', async (t) => {
+t.test('every answer carries a request id and the security headers', async (t) => {
   const { app, send, tokenOf } = await startService(t)
   const token = await tokenOf('ann')
   const answers = {

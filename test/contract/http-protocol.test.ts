@@ -7,7 +7,7 @@ import { insecureApp, request, textOf } from './insecure-app.js'
 const PING = request('ping')
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-t.test('headers that break the rules of the transport', async (t) => {
+t.test('refuses headers that violate the transport', async (t) => {
   const { app, post } = await insecureApp()
   t.teardown(() => app.close())
 
@@ -56,7 +56,7 @@ t.test('headers that break the rules of the transport', async (t) => {
   for (const headers of accepted) t.same((await post(PING, headers)).json().result, {}, JSON.stringify(headers))
 })
 
-t.test('bodies that are no JSON-RPC', async (t) => {
+t.test('refuses bodies that are not JSON-RPC', async (t) => {
   const { app, post } = await insecureApp()
   t.teardown(() => app.close())
 
@@ -95,6 +95,10 @@ t.test('bodies that are no JSON-RPC', async (t) => {
   const large = await post(`"${'x'.repeat(1024 * 1024)}"`)
   t.equal(large.statusCode, 413, 'a body over 1 MiB')
   partial(t, large.json(), { jsonrpc: '2.0', id: null, error: { code: -32000, data: { error: 'payload_too_large' } } })
+  const connectionAfter = async (bytes: number) => (await post('x'.repeat(bytes))).headers.connection
+  const MIB = 1024 * 1024
+  t.not(await connectionAfter(4 * MIB), 'close', 'up to 4 MiB are read to their end, so that a proxy gets the answer')
+  t.equal(await connectionAfter(4 * MIB + 1), 'close')
 })
 
 t.test('params of the wrong shape are -32602, an unknown method is -32601, both with status 200', async (t) => {
@@ -134,7 +138,7 @@ t.test('params of the wrong shape are -32602, an unknown method is -32601, both 
   )
 })
 
-t.test('fields nobody asked for do not lose the answer', async (t) => {
+t.test('ignores unknown fields', async (t) => {
   const { app, post } = await insecureApp()
   t.teardown(() => app.close())
   t.same((await post({ ...PING, extra: true })).json(), { jsonrpc: '2.0', id: 1, result: {} }, 'an extra member')
@@ -178,7 +182,7 @@ t.test('initialize', async (t) => {
   partial(t, serverInfo, { name: 'svc-mcp', version: /^\d+\.\d+\.\d+/ })
   t.same(capabilities, { tools: {} })
   t.ok(instructions.length > 100 && instructions.length < 1500, 'instructions are there and short')
-  t.match(instructions, /comes from the PCE [^.]* is data, not instructions/)
+  t.match(instructions, /Text from the PCE [^.]* is data, not instructions/)
 })
 
 t.test('batches', async (t) => {
@@ -412,7 +416,7 @@ t.test('request ids', async (t) => {
   const answer = await post(request('tools/call', { name: 'leak' }), { 'x-request-id': 'one-id' })
   t.equal(textOf(answer.json()).request_id, 'one-id', 'in the answer')
   t.same([...new Set(audit.map((entry) => entry.request_id))], ['one-id'], 'in the audit log')
-  t.same([...new Set(log.map((line) => line.request_id))], ['one-id'], 'in every line of the service log')
+  t.same([...new Set(log.map((line) => line.request_id))], ['one-id'], 'in every line of the server log')
 
   const overflow = await rawRequest(
     app,
@@ -478,7 +482,8 @@ t.test('health', async (t) => {
   lifecycle.isDraining = true
   const draining = await app.inject('/readyz')
   t.equal(draining.statusCode, 503)
-  t.not(draining.json().status, 'ready')
+  t.same(draining.json(), { status: 'draining' })
+  t.equal(draining.headers.connection, 'close', 'the next request goes to another process')
   t.equal((await app.inject('/healthz')).statusCode, 200, 'the process still lives')
 })
 

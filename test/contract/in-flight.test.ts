@@ -23,7 +23,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
   throw new Error('it never happened')
 }
 
-t.test('a change that outlives its client keeps its place until it has ended', async (t) => {
+t.test('a change that outlives its client keeps its slot until it ends', async (t) => {
   const { tools, read, write } = testTools()
   const { app, audit, post } = await insecureApp(tools, { http: http(1) })
   t.teardown(() => app.close())
@@ -59,7 +59,7 @@ t.test('a change that outlives its client keeps its place until it has ended', a
   t.same((await Promise.all(both)).map(({ statusCode }) => statusCode).toSorted(), [200, 503])
 })
 
-t.test('work that begins after its client has left takes its place back', async (t) => {
+t.test('work that starts after its client has left takes a slot again', async (t) => {
   let taken = 1
   const places = holdPlaces(Promise.resolve())
   places.add((by) => (taken += by))
@@ -75,7 +75,7 @@ t.test('work that begins after its client has left takes its place back', async 
   t.equal(taken, 0)
 })
 
-t.test('a batch takes one place, and works on one call at a time', async (t) => {
+t.test('a batch takes one slot and runs one call at a time', async (t) => {
   let [running, most, runs] = [0, 0, 0]
   const counted = defineTool({
     ...openTool,
@@ -109,7 +109,7 @@ t.test('a batch takes one place, and works on one call at a time', async (t) => 
   )
 })
 
-t.test('what a batch has not begun when its client leaves is not begun', async (t) => {
+t.test('a batch starts no further call once its client has left', async (t) => {
   const { tools, write } = testTools()
   const { app, audit } = await insecureApp(tools)
   t.teardown(() => app.close())
@@ -130,7 +130,7 @@ t.test('what a batch has not begun when its client leaves is not begun', async (
   t.equal(audit.filter(({ phase }) => phase === 'decision').length, 1)
 })
 
-t.test('a batch is on its way while it is worked on, however long all its answers are together', async (t) => {
+t.test('streams a batch while it runs, however long its answers are', async (t) => {
   const { app } = await insecureApp(allTools)
   t.teardown(() => app.close())
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
@@ -177,7 +177,7 @@ async function bounded(t: Test, { checked = Promise.resolve(), begins = () => {}
   return { all, each, send, counts: () => [...all.values(), ...each.values()] }
 }
 
-t.test('whoever leaves while it is checked who they are leaves no place taken', async (t) => {
+t.test('a client that leaves during authentication holds no slot', async (t) => {
   let checkAll = () => {}
   let begun = 0
   const checked = new Promise<void>((resolve) => (checkAll = resolve))
@@ -192,7 +192,7 @@ t.test('whoever leaves while it is checked who they are leaves no place taken', 
   t.same(counts(), [])
 })
 
-t.test('requests that were sent at once give their places back when the connection breaks', async (t) => {
+t.test('pipelined requests free their slots when the connection breaks', async (t) => {
   for (const times of [20, 300]) {
     let begun = 0
     const { send, counts } = await bounded(t, { checked: new Promise(() => {}), begins: () => (begun += 1) })
@@ -212,7 +212,7 @@ t.test('requests that were sent at once give their places back when the connecti
   socket.destroy()
 })
 
-t.test('a batch that is worked on is finished, or refused, before the server says that it is idle', async (t) => {
+t.test('a running batch is finished or refused before the server reports idle', async (t) => {
   const batch = [1, 2, 3].map((id) => request('tools/call', { name: 'wait-write' }, id))
   const outcomes = (audit: Line[]) =>
     audit.flatMap(({ phase, decision, outcome, reason }) =>

@@ -21,6 +21,7 @@ export const CONFIG: InsecureHttpConfig = {
 export async function insecureApp(
   tools: readonly AnyTool[] = testTools().tools,
   config: Partial<InsecureHttpConfig> = {},
+  { timers }: Pick<Parameters<typeof buildApp>[1], 'timers'> = {},
 ) {
   const audit: Line[] = []
   const log: Line[] = []
@@ -32,7 +33,7 @@ export async function insecureApp(
   const lifecycle = { isDraining: false }
   const app = await buildApp(
     { ...CONFIG, ...config },
-    { tools, log: pino({ level: 'info' }, collect(log)), auditStream, isDraining: () => lifecycle.isDraining },
+    { tools, log: pino({ level: 'info' }, collect(log)), auditStream, isDraining: () => lifecycle.isDraining, timers },
   )
   const post = (body: unknown, headers: Record<string, string> = {}, more: InjectOptions = {}) =>
     app.inject({
@@ -94,7 +95,7 @@ export function gate() {
   return { open, opened, arrive, arrived }
 }
 
-/** What tools of tests have in common: for everybody, without a PCE, without a confirmation. */
+/** What tools of tests have in common: for everyone, without a PCE, without a confirmation. */
 export const openTool = {
   area: 'server',
   summary: 'A tool of the test.',

@@ -3,7 +3,7 @@ import { fastify } from 'fastify'
 import t from 'tap'
 import rateLimits from '../../plugins/rate-limits/index.js'
 
-t.test('a caller who has used a limit up stays so while thousands of others come', async (t) => {
+t.test('a caller over the limit stays over it while thousands of others arrive', async (t) => {
   const app = fastify()
   t.teardown(() => app.close())
   await app.register(rateLimits)
@@ -35,7 +35,7 @@ t.test('a caller who has used a limit up stays so while thousands of others come
     first: ['allowed', 'allowed', 'rate_limited'],
     later: 'rate_limited',
     another: 'allowed',
-    // The memory is bounded all the same.
+    // The memory is bounded anyway.
     forgotten: 'allowed',
   })
 })

@@ -1,4 +1,6 @@
 /** Whether a process should be given calls: as long as it would answer them, and no longer. */
+import { mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'libsql'
 import t from 'tap'
@@ -9,7 +11,7 @@ import { registrationFor, startService } from './authenticated-service.js'
 const PING = { jsonrpc: '2.0', id: 1, method: 'ping' }
 const MINUTE = 60_000
 
-t.test('while the identity provider is down a process is ready for as long as it takes tokens', async (t) => {
+t.test('stays ready during a provider outage for as long as it accepts tokens', async (t) => {
   let time = Date.parse('2026-06-15T12:00:00Z')
   const { app, keys, send, tokenOf, log } = await startService(t, { now: () => time })
   const ready = async () => (await app.inject('/readyz')).statusCode
@@ -41,7 +43,7 @@ t.test('while the identity provider is down a process is ready for as long as it
   t.equal(await ready(), 200)
 })
 
-t.test('what is wrong with one person’s PCE or record is no reason to send everybody elsewhere', async (t) => {
+t.test("one user's broken PCE or record does not make the server unready", async (t) => {
   const { app, pce, folder, send, tokenOf, call } = await startService(t)
   const ann = await tokenOf('ann')
   partial(t, await call(ann, 'register-pce-credentials', registrationFor(pce)), { status: 'ok' })
@@ -57,7 +59,27 @@ t.test('what is wrong with one person’s PCE or record is no reason to send eve
   t.equal((await send(ann, PING)).statusCode, 200)
 })
 
-t.test('a check that hangs is begun once, and is an answer when its time is up', async (t) => {
+t.test('a process that has lost its state file, or the place of its audit log, is not ready', async (t) => {
+  for (const [lost, check] of [
+    ['states', 'state file'],
+    ['logs', 'audit log'],
+  ] as const) {
+    const folder = mkdtempSync(join(tmpdir(), 'lost-'))
+    t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+    for (const name of ['states', 'logs']) mkdirSync(join(folder, name))
+    const config = { auditLogPath: join(folder, 'logs', 'audit.log') }
+    const { app, log } = await startService(t, { mode: 'shared', folder: join(folder, 'states'), config })
+    renameSync(join(folder, lost), join(folder, 'elsewhere'))
+    t.equal((await app.inject('/readyz')).statusCode, 503)
+    partial(
+      t,
+      log.filter(({ msg }) => msg === 'not ready'),
+      [{ check }],
+    )
+  }
+})
+
+t.test('a hanging check starts once and fails when its time is up', async (t) => {
   const changes: unknown[] = []
   const ends: (() => void)[] = []
   let time = 0
@@ -68,7 +90,7 @@ t.test('a check that hangs is begun once, and is an answer when its time is up',
       {
         name: 'broken',
         run() {
-          if (time === 20_000) throw new Error('broken')
+          if (time >= 20_000 && time < 30_000) throw new Error('broken')
         },
       },
     ],
@@ -96,6 +118,8 @@ t.test('a check that hangs is begun once, and is an answer when its time is up',
   t.equal(await isReady(), true)
   t.equal(ends.length, 2, 'which is an answer for a second')
   time = 20_000
+  t.equal(await endNext(), false)
+  time = 25_000
   t.equal(await endNext(), false)
   time = 30_000
   t.equal(await endNext(), true)

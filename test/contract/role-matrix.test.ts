@@ -1,7 +1,7 @@
 /** Who may call what: every tool there is, with every role and without one, through the dispatcher and its role gate. */
 import t from 'tap'
 import { createPceClient } from '../../pce-client/index.js'
-import { createCallScope } from '../../plugins/dispatcher/run-handler.js'
+import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { roleGate } from '../../plugins/dispatcher/admit-call.js'
 import { renderError } from '../../plugins/errors/render-errors.js'
@@ -13,7 +13,7 @@ import { noCredentials } from '../tools/harness.js'
 
 const NOW = Date.parse('2026-06-15T12:00:00Z')
 
-/** The contract of all 50 tools: those that only read, or concern the caller's own credentials, are for everybody. */
+/** The contract of all 50 tools: those that only read, or concern the caller's own credentials, are for everyone. */
 const READER_OPERATOR_ADMIN = [
   'check-pce-connection',
   'check-pce-credentials-status',
@@ -68,7 +68,7 @@ const OPERATOR_ADMIN = [
 ]
 const ADMIN = ['provision-policy', 'ringfence-batch']
 
-/** Of those that everybody may call, the ones that change something nevertheless. */
+/** Of those that everyone may call, the ones that change something nevertheless. */
 const OWN_CREDENTIALS = ['delete-pce-credentials', 'register-pce-credentials']
 
 const ALLOWED: Record<string, string[]> = Object.fromEntries([
@@ -106,7 +106,7 @@ t.test('the matrix of roles', async (t) => {
     audit: null,
     log: { debug: silent, info: silent, warn: silent, error: silent },
     limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
-    scope: createCallScope(),
+    callTracker: createCallTracker(),
     server: { name: 'svc-mcp', version: '0.1.0', changelog: async () => '# Changelog\n' },
     now: () => NOW,
   })
@@ -161,7 +161,7 @@ t.test('the matrix of roles', async (t) => {
     })
   }
 
-  await t.test('a tool that reads sends no write', async (t) => {
+  await t.test('a read-only tool sends no write', async (t) => {
     for (const tool of tools) {
       const reads = READER_OPERATOR_ADMIN.includes(tool.name) && !OWN_CREDENTIALS.includes(tool.name)
       t.equal(tool.effect === 'read', reads, `${tool.name}: says what it does`)

@@ -4,18 +4,18 @@ import { mkdtempSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { mock } from 'node:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import t from 'tap'
-import type * as auditRoom from '../../plugins/dispatcher/audit-log.js'
-import { createCallScope } from '../../plugins/dispatcher/run-handler.js'
+import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
+import { createFileAudit } from '../../plugins/dispatcher/audit-log.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { auditGate, type Gate, pceGate, roleGate } from '../../plugins/dispatcher/admit-call.js'
 import { createReadiness } from '../../plugins/health/check-readiness.js'
 import type { Role } from '../../schemas/caller.js'
 import { tools as realTools } from '../../tools/index.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
+import { fakeClock } from '../fake-clock.js'
 import { partial } from '../partial.js'
 import { insecureApp, parseEvents, request, testTools, textOf, type Line } from './insecure-app.js'
 import { noCredentials } from '../tools/harness.js'
@@ -31,7 +31,7 @@ async function until(condition: () => boolean): Promise<void> {
   throw new Error('it never happened')
 }
 
-t.test('arguments that break the schema', async (t) => {
+t.test('refuses arguments that violate the schema', async (t) => {
   const { tools, seen } = testTools()
   const { app, call } = await insecureApp(tools)
   t.teardown(() => app.close())
@@ -90,6 +90,11 @@ t.test('arguments that break the schema', async (t) => {
     { '/name': 'at most 16384 characters', '/rules': 'at most 10000 entries' },
     'what is longer than any tool takes is refused whatever its schema says',
   )
+  t.same(
+    Object.keys(await problemsOf({ name: 'x'.repeat(16_384), rules: Array.from({ length: 10_000 }, () => 0) }))[0],
+    '/rules/0',
+    'and no shorter',
+  )
   t.equal(seen.writes, 0, 'the handler never ran')
   partial(t, textOf(await call('leak', { x: 1 })).problems, [
     { path: '/x', message: 'unknown argument; none are accepted here' },
@@ -103,7 +108,7 @@ t.test('arguments that break the schema', async (t) => {
   }
 })
 
-t.test('what a failure says, and to whom', async (t) => {
+t.test('what a failure reveals, and to whom', async (t) => {
   const { app, call, log } = await insecureApp()
   t.teardown(() => app.close())
 
@@ -182,7 +187,7 @@ t.test('the audit log', async (t) => {
     await call(name, args)
     t.equal(audit.length, expected.length, `${name.slice(0, 10)}: ${expected.length} entries`)
     partial(t, audit, expected)
-    t.equal(log.filter((line) => line.msg === 'tool call').length, 1, 'and one line of the service log')
+    t.equal(log.filter((line) => line.msg === 'tool call').length, 1, 'and one line of the server log')
   }
   partial(
     t,
@@ -243,11 +248,12 @@ t.test('an audit file', async (t) => {
 
 t.test('gates', async (t) => {
   const { tools, seen } = testTools()
+  const ROLES_OF: Record<string, Role[]> = { rules: ['operator', 'admin'], leak: ['admin'] }
   const asked: string[] = []
   const late: Gate = { name: 'late', needs: 'arguments', check: () => void asked.push('late') }
   const entries: Line[] = []
   const dispatcher = createDispatcher({
-    tools: tools.map((tool) => (tool.name === 'rules' ? { ...tool, roles: ['operator', 'admin'] } : tool)),
+    tools: tools.map((tool) => ({ ...tool, roles: ROLES_OF[tool.name] ?? tool.roles })),
     gates: [roleGate, pceGate('Register.'), late],
     audit: {
       write: (entry) => void entries.push({ ...entry }),
@@ -258,7 +264,7 @@ t.test('gates', async (t) => {
     },
     log: { debug() {}, info() {}, warn() {}, error() {} },
     limits: { responseBudgetBytes: 1, trafficQueryTimeoutSeconds: 1 },
-    scope: createCallScope(),
+    callTracker: createCallTracker(),
     server: { name: 'x', version: '1', changelog: async () => null },
     now: () => Date.parse('2026-01-02T03:04:05Z'),
   })
@@ -280,6 +286,7 @@ t.test('gates', async (t) => {
     code: 'forbidden',
     details: { allowed_roles: ['operator', 'admin'] },
   })
+  partial(t, await dispatch('leak', 'operator'), { code: 'forbidden', details: { allowed_roles: ['admin'] } })
   partial(t, await dispatch('needs-pce', 'reader', { bad: 1 }), { code: 'no_pce_credentials', hint: 'Register.' })
   partial(t, await dispatch('rules', 'operator', {}), { code: 'invalid_argument' })
   t.same(asked, [], 'a gate that needs the arguments is not asked about a call that fails before')
@@ -291,6 +298,7 @@ t.test('gates', async (t) => {
     [
       'decision denied forbidden_no_role',
       'decision denied forbidden',
+      'decision denied forbidden',
       'decision denied no_pce_credentials',
       'decision error invalid_argument',
       'decision allowed',
@@ -300,7 +308,7 @@ t.test('gates', async (t) => {
   partial(t, entries[0], { ts: '2026-01-02T03:04:05.000Z', iss: 'https://idp', sub: 'ann', role: null, mode: 'shared' })
 })
 
-t.test('an audit line that a full disk cut off does not spoil the next one', async (t) => {
+t.test('an audit line cut off by a full disk does not corrupt the next one', async (t) => {
   let room = Infinity
   const writeSync = (fd: number, line: Buffer, offset: number) => {
     if (room === 0) throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
@@ -308,17 +316,14 @@ t.test('an audit line that a full disk cut off does not spoil the next one', asy
     room -= written
     return written
   }
-  const { createFileAudit } = await t.mockImport<typeof auditRoom>('../../plugins/dispatcher/audit-log.js', {
-    'node:fs': { ...fs, writeSync },
-  })
   const path = join(mkdtempSync(join(tmpdir(), 'audit-')), 'audit.log')
-  const audit = createFileAudit(path)
+  const audit = createFileAudit(path, { ...fs, writeSync })
   const write = (call_id: string) => audit.write({ call_id } as never)
   write('first')
   room = 5
   t.throws(() => write('lost'), { code: 'ENOSPC' })
   t.throws(() => write('lost too'), { code: 'ENOSPC' })
-  await t.rejects(async () => audit.check(), { code: 'ENOSPC' }, 'whoever asks for readiness hears of it')
+  await t.rejects(async () => audit.check(), { code: 'ENOSPC' }, 'readiness reports it')
   room = Infinity
   write('second')
   await audit.check()
@@ -341,29 +346,29 @@ t.test('an audit line that a full disk cut off does not spoil the next one', asy
   await audit.check()
   write('fourth')
   const [later, ...rest] = readFileSync(path, 'utf8').trimEnd().split('\n').slice(5)
-  partial(
-    t,
-    JSON.parse(later!),
-    { phase: 'gap', since: /^\d{4}-.*Z$/ },
-    'whoever asks for readiness may be the first to see',
-  )
+  partial(t, JSON.parse(later!), { phase: 'gap', since: /^\d{4}-.*Z$/ }, 'readiness may be the first to notice')
   t.same(rest, ['{"call_id":"fourth"}'])
   audit.close()
   t.throws(() => write('late'), 'a closed file is an error, not silence')
 })
 
-t.test('while a disk takes the entries but does not keep them, nothing changes and readiness says no', async (t) => {
+t.test('an audit log whose disk has less than 64 KiB free is not ready', async (t) => {
+  let free = 16
+  const statfsSync = () => ({ bavail: free, bsize: 4096 })
+  const path = join(mkdtempSync(join(tmpdir(), 'audit-')), 'audit.log')
+  const audit = createFileAudit(path, { ...fs, statfsSync } as never)
+  t.teardown(() => audit.close())
+  await audit.check()
+  free = 15
+  await t.rejects(async () => audit.check(), { message: 'no space is left for the audit log' })
+})
+
+t.test('while entries cannot be synced, changes are refused and the server is not ready', async (t) => {
   let isBroken = true
-  const fdatasync: typeof fs.fdatasync = Object.assign(
-    (fd: number, callback: fs.NoParamCallback) =>
-      isBroken ? callback(Object.assign(new Error('EIO'), { code: 'EIO' })) : fs.fdatasync(fd, callback),
-    { __promisify__: fs.fdatasync.__promisify__ },
-  )
-  const { createFileAudit } = await t.mockImport<typeof auditRoom>('../../plugins/dispatcher/audit-log.js', {
-    'node:fs': { ...fs, fdatasync },
-  })
+  const fdatasync = (fd: number, callback: fs.NoParamCallback) =>
+    isBroken ? callback(Object.assign(new Error('EIO'), { code: 'EIO' })) : fs.fdatasync(fd, callback)
   const path = join(t.testdir(), 'audit.log')
-  const audit = createFileAudit(path)
+  const audit = createFileAudit(path, { ...fs, fdatasync })
   const { tools, seen } = testTools()
   const dispatcher = createDispatcher({
     tools,
@@ -371,7 +376,7 @@ t.test('while a disk takes the entries but does not keep them, nothing changes a
     audit,
     log: { debug() {}, info() {}, warn() {}, error() {} },
     limits: { responseBudgetBytes: 1000, trafficQueryTimeoutSeconds: 1 },
-    scope: createCallScope(),
+    callTracker: createCallTracker(),
     server: { name: 'x', version: '1', changelog: async () => null },
     now: Date.now,
   })
@@ -413,7 +418,7 @@ t.test('while a disk takes the entries but does not keep them, nothing changes a
   audit.close()
 })
 
-t.test('200 clients at once, all with the id 1, get their own answers', async (t) => {
+t.test('200 concurrent clients with id 1 each get their own answer', async (t) => {
   const { app } = await insecureApp()
   t.teardown(() => app.close())
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
@@ -505,19 +510,17 @@ t.test('progress', async (t) => {
   await client.close()
 })
 
-t.test('a long call turns into a stream that shows signs of life', async (t) => {
+t.test('a long call becomes a stream with keep-alives', async (t) => {
   const { tools, read } = testTools()
-  const { app, post } = await insecureApp(tools)
+  const clock = fakeClock()
+  const { app, post } = await insecureApp(tools, {}, { timers: clock })
   t.teardown(() => app.close())
-  mock.timers.enable({ apis: ['setTimeout'] })
   const running = post(request('tools/call', { name: 'wait-read' }))
   await read.arrived
-  mock.timers.tick(4999)
-  mock.timers.tick(1)
-  for (let seconds = 0; seconds < 40; seconds += 10) mock.timers.tick(10_000)
+  clock.advance(45_000)
   read.open()
   await tick()
-  mock.timers.reset()
+  t.equal(clock.waiting, 0, 'no timer is left')
   const answer = await running
   t.match(answer.headers['content-type'], /^text\/event-stream/)
   const { events, comments } = parseEvents(answer.body)
@@ -561,7 +564,7 @@ t.test('a client that leaves', async (t) => {
   partial(t, outcome('wait-write'), { outcome: 'success', client_gone: true }, 'it runs to its end and is audited')
 })
 
-t.test('more requests than may be in flight', async (t) => {
+t.test('limits requests in flight', async (t) => {
   const { tools, read } = testTools()
   const { app, post } = await insecureApp(tools, {
     http: { host: '127.0.0.1', port: 0, allowedHosts: [], maxInFlight: 2 },
@@ -585,7 +588,7 @@ t.test('more requests than may be in flight', async (t) => {
   t.equal((await post(request('ping'))).statusCode, 200, 'afterwards there is room again')
 })
 
-t.test('closing waits for the calls that run', async (t) => {
+t.test('closing waits for running calls', async (t) => {
   const { tools, write } = testTools()
   const { app, audit } = await insecureApp(tools)
   const url = await app.listen({ port: 0, host: '127.0.0.1' })

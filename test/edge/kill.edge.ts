@@ -1,7 +1,8 @@
 /**
  * Processes that share a state file and are killed (SIGKILL) in the middle of confirmed changes and registrations, again and again. The
  * promises: no token runs twice, what was acknowledged is not lost, a used token stays used, every change was announced in the audit log
- * before, and every line of that log can be read. `EDGE_KILLS=300 node --import tsx test/edge/kill.edge.ts` for a long run.
+ * before, and every line of that log can be read. `EDGE_KILLS=300 npm test -- --timeout=3600 test/edge/kill.edge.ts` for a long
+ * run.
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -29,7 +30,7 @@ interface Confirmed {
 
 type Serving = Awaited<ReturnType<World['serve']>>
 
-t.test(`${ROUNDS} times killed`, { timeout: 60_000 + ROUNDS * 20_000 }, async (t) => {
+t.test(`loses nothing when killed ${ROUNDS} times`, { timeout: 60_000 + ROUNDS * 20_000 }, async (t) => {
   const world = await createWorld(t)
   const { pce } = world
   const askPce = createCaller(pce.simulator)

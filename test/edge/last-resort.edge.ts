@@ -42,7 +42,7 @@ const outcomes = (world: World, kind: keyof typeof CALLS = 'change') =>
 t.jobs = 6
 
 for (const kind of ['read', 'change'] as const) {
-  t.test(`a ${kind} that outlives the drain is ended, and the process says so`, async (t) => {
+  t.test(`a ${kind} that outlives the drain is cut off and reported`, async (t) => {
     const world = await createWorld(t)
     const alice = await world.tokenOf('alice')
     const server = await world.serve({ env: stateful(world) })
@@ -59,7 +59,7 @@ for (const kind of ['read', 'change'] as const) {
   })
 }
 
-t.test('a second signal ends it at once', async (t) => {
+t.test('a second signal exits at once', async (t) => {
   const world = await createWorld(t)
   const alice = await world.tokenOf('alice')
   const server = await world.serve({ env: stateful(world) })
@@ -79,7 +79,7 @@ const PLANTED = {
   'a rejection that nothing handles': 'void Promise.reject(error)',
 }
 for (const [what, statement] of Object.entries(PLANTED)) {
-  t.test(`${what} is logged and ends it`, async (t) => {
+  t.test(`${what} is logged and ends the process`, async (t) => {
     const world = await createWorld(t)
     const alice = await world.tokenOf('alice')
     const probe = join(world.folder, 'probe.mjs')
@@ -116,7 +116,7 @@ for (const [what, statement] of Object.entries(PLANTED)) {
 }
 
 for (const statement of ['throw null', 'void Promise.reject()']) {
-  t.test(`${statement}: an error without a value is none the less one`, async (t) => {
+  t.test(`${statement}: an error without a value is still an error`, async (t) => {
     const world = await createWorld(t)
     const probe = join(world.folder, 'probe.mjs')
     writeFileSync(probe, `process.on('SIGWINCH', () => { ${statement} })`)
@@ -128,7 +128,7 @@ for (const statement of ['throw null', 'void Promise.reject()']) {
   })
 }
 
-t.test('ten times more calls than it takes', async (t) => {
+t.test('ten times more calls than the limit', async (t) => {
   const world = await createWorld(t)
   const env = {
     ...stateful(world),

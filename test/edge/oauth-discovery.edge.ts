@@ -35,7 +35,7 @@ const valueOf = (result: unknown): Json => {
   return structuredContent ?? JSON.parse((content[0] as { text: string }).text)
 }
 
-t.test('from nothing to a confirmed change', async (t) => {
+t.test('a client gets from nothing to a confirmed change', async (t) => {
   const idp = await startIdentityProvider(t, { people: { alice: { groups: [GROUP_OF.admin] } } })
   const { base, pce, target, auditEntries } = await serve(t, idp)
   const person = createPerson(idp, 'alice')
@@ -113,7 +113,7 @@ t.test('from nothing to a confirmed change', async (t) => {
     'the PCE has seen API keys, never a token',
   )
 
-  await t.test('a token that expires in the middle: a login, and it goes on', async (t) => {
+  await t.test('when the token expires midway, it logs in again and continues', async (t) => {
     idp.people.alice = { groups: [GROUP_OF.admin], claims: { exp: Math.floor(Date.now() / 1000) - 60 } }
     const stale = await idp.tokensFor('alice', { resource: base })
     idp.people.alice = { groups: [GROUP_OF.admin] }
@@ -126,7 +126,7 @@ t.test('from nothing to a confirmed change', async (t) => {
     t.not(person.held.tokens.access_token, stale.accessToken)
   })
 
-  await t.test('a token without the scope: refused, and the client does not run in circles', async (t) => {
+  await t.test('a token without the scope is refused, and the client does not loop', async (t) => {
     idp.people.bob = { groups: [GROUP_OF.admin], claims: { scope: 'openid' } }
     const bob = createPerson(idp, 'bob')
     await t.rejects(connectAs(`${base}/mcp`, bob))
@@ -139,7 +139,7 @@ t.test('from nothing to a confirmed change', async (t) => {
     t.match(refused.headers.get('www-authenticate'), /scope="svc-mcp\.use"/)
   })
 
-  await t.test('a service logs in by itself', async (t) => {
+  await t.test('a service client logs in by itself', async (t) => {
     idp.people.robot = { groups: [GROUP_OF.operator] }
     const transport = new StreamableHTTPClientTransport(new URL(`${base}/mcp`), {
       authProvider: new ClientCredentialsProvider({ ...ROBOT, scope: 'svc-mcp.use', expectedIssuer: idp.issuer }),
@@ -173,7 +173,7 @@ const VENDORS: [VendorName, Record<string, string>][] = [
   ['keycloak', { MCP_OAUTH_GROUPS_CLAIM: 'realm_access.roles' }],
 ]
 for (const [vendor, env] of VENDORS) {
-  t.test(`tokens as ${vendor} makes them`, async (t) => {
+  t.test(`tokens as issued by ${vendor}`, async (t) => {
     const slash = vendor === 'keycloak' ? '/' : ''
     const hasRoles = vendor === 'entra' || vendor === 'keycloak'
     const port = await choosePort(0)

@@ -35,7 +35,7 @@ async function refuseAll(t: Test, { env, secrets }: World, refusals: readonly Re
   }
 }
 
-t.test('what keeps it from starting', async (t) => {
+t.test('refuses to start', async (t) => {
   const world = await createWorld(t)
   const shared = { ...sharedEnv(world) }
   const file = (name: string, text: string) => {
@@ -109,7 +109,7 @@ t.test('what keeps it from starting', async (t) => {
   t.notOk(existsSync(world.keystorePath), 'none of them has made a keystore')
 })
 
-t.test('a keystore that is not its own stops it, and stays as it is', async (t) => {
+t.test('a foreign keystore stops the start and is left unchanged', async (t) => {
   const world = await createWorld(t)
   const alice = await world.tokenOf('alice')
   const server = await world.serve()
@@ -133,7 +133,7 @@ t.test('a keystore that is not its own stops it, and stays as it is', async (t) 
   const spoiltFiles = [torn, spoilt, text, empty]
   const digests = () => spoiltFiles.map((file) => createHash('sha256').update(readFileSync(file)).digest('hex'))
   const before = digests()
-  const damaged = 'is damaged: restore it from a backup, or move it away to start anew'
+  const damaged = 'is damaged: restore it from a backup, or move it away to start fresh'
   const at = (file: string) => `MCP_KEYSTORE_PATH '${file}'`
   await refuseAll(t, world, [
     { why: 'another key', env: { MCP_KEK: newKey() }, line: `MCP_KEK does not match the keystore '${path}'` },
@@ -148,7 +148,7 @@ t.test('a keystore that is not its own stops it, and stays as it is', async (t) 
     {
       why: 'nothing in it',
       env: { MCP_KEYSTORE_PATH: empty },
-      line: `${at(empty)} is empty: restore it from a backup, or move it away to start anew`,
+      line: `${at(empty)} is empty: restore it from a backup, or move it away to start fresh`,
     },
   ])
   t.same(digests(), before)
@@ -178,7 +178,7 @@ const secretsOf: Record<string, (world: World) => Record<string, string>> = {
   }),
 }
 for (const [mode, readSecrets] of Object.entries(secretsOf)) {
-  t.test(`${mode}: secrets from files are nowhere else, and those of the environment do not stay there`, async (t) => {
+  t.test(`${mode}: secrets from files leak nowhere, and those in the environment are removed`, async (t) => {
     const world = await createWorld(t)
     const alice = await world.tokenOf('alice')
     const secrets = readSecrets(world)
@@ -224,7 +224,7 @@ process.on('SIGUSR2', () => {
   })
 }
 
-t.test('--help tells of every mode, and of the commands', async (t) => {
+t.test('--help describes every mode and command', async (t) => {
   const [help, command] = await Promise.all([
     startProgram(t, { args: ['--help'] }).ended,
     startProgram(t, { args: ['rewrap-keystore', '--help'] }).ended,
@@ -243,7 +243,7 @@ t.test('--help tells of every mode, and of the commands', async (t) => {
   contains(t, command.stdout, 'MCP_KEK_PREVIOUS')
 })
 
-t.test('the key of the keystore is changed beside running servers', async (t) => {
+t.test('rotates the keystore key while servers run', async (t) => {
   const world = await createWorld(t)
   const people = await Promise.all(['alice', 'bob', 'carol'].map((sub) => world.tokenOf(sub)))
   const [alice, bob, carol] = people as [string, string, string]
@@ -270,7 +270,7 @@ t.test('the key of the keystore is changed beside running servers', async (t) =>
   partial(t, done, {
     code: 0,
     stdout: '',
-    stderr: /^2 rewrapped with MCP_KEK, 1 already were, 0 can be opened with neither key\n/,
+    stderr: /^2 rewrapped with MCP_KEK, 1 already were, 0 cannot be opened with either key\n/,
   })
   for (const token of people) await works(second.target, token)
   t.match((await rewrap(both)).stderr, /^0 rewrapped with MCP_KEK, 3 already were/, 'again: nothing to do')
@@ -284,7 +284,7 @@ t.test('the key of the keystore is changed beside running servers', async (t) =>
   for (const token of people) await works(third.target, token)
 })
 
-t.test('told to stop in the middle of a confirmed change: it is finished, answered and audited', async (t) => {
+t.test('stopped during a confirmed change, it finishes, answers and audits it', async (t) => {
   const world = await createWorld(t)
   const alice = await world.tokenOf('alice')
   const env = {
@@ -332,7 +332,7 @@ t.test('told to stop in the middle of a confirmed change: it is finished, answer
   partial(t, await callTool(again.target, alice, 'provision-policy', {}, { meta }), { error: 'confirm_token_replay' })
 })
 
-t.test('SIGHUP goes on in a new audit log', async (t) => {
+t.test('SIGHUP continues in a new audit log', async (t) => {
   const world = await createWorld(t)
   const alice = await world.tokenOf('alice')
   const server = await world.serve({ env: { MCP_AUDIT_LOG_PATH: world.auditPath } })
@@ -351,7 +351,7 @@ t.test('SIGHUP goes on in a new audit log', async (t) => {
   t.equal((await server.stop()).code, 0)
 })
 
-t.test('its files are for its own user, whatever the umask says', async (t) => {
+t.test('its files are private to its user, whatever the umask', async (t) => {
   const world = await createWorld(t)
   const through = ['bash', '-c', 'umask 0; exec "$@"', 'bash']
   const folder = join(world.folder, 'made', 'by', 'it')

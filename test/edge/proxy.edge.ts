@@ -68,7 +68,7 @@ const audit = () => ['a', 'b'].flatMap((name) => world.auditEntries(auditOf(name
 
 await callTool(direct, alice, 'register-pce-credentials', pce.registration)
 
-t.test('the login leads in: challenge and metadata name the public URL, whatever the Host', async (t) => {
+t.test('challenge and metadata name the public URL, whatever the Host', async (t) => {
   for (const version of VERSIONS) {
     const refused = await post(over(version), null, PING)
     t.equal(refused.status, 401)
@@ -88,7 +88,7 @@ t.test('the login leads in: challenge and metadata name the public URL, whatever
   }
 })
 
-t.test('Authorization arrives as it was sent, a token of 12 KB as well', async (t) => {
+t.test('Authorization passes unchanged, even a token of 12 KB', async (t) => {
   const long = await tokenOf('many')
   t.ok(long.length > 11_500 && long.length <= 12_288, `${long.length} characters`)
   for (const version of VERSIONS) {
@@ -99,7 +99,7 @@ t.test('Authorization arrives as it was sent, a token of 12 KB as well', async (
   }
 })
 
-t.test('one request id in the answer, in the audit log and at the PCE', async (t) => {
+t.test('the same request id appears in the answer, in the audit log and at the PCE', async (t) => {
   const ask = async (version: '1.1' | '2', headers: Record<string, string>) => {
     pce.simulator.clearRequests()
     const call = { ...PING, method: 'tools/call', params: { name: 'get-labels', arguments: { key: 'env' } } }
@@ -128,7 +128,7 @@ t.test('one request id in the answer, in the audit log and at the PCE', async (t
   }
 })
 
-t.test('progress is there before the answer is', async (t) => {
+t.test('progress arrives before the answer', async (t) => {
   for (const version of VERSIONS) {
     const held = pce.hold(({ method, path }) => method === 'GET' && path.includes('/async_queries/'))
     let text = ''
@@ -166,7 +166,7 @@ t.test('progress is there before the answer is', async (t) => {
   }
 })
 
-t.test('a client that leaves ends a reading call, and not a writing one', async (t) => {
+t.test('a client that leaves ends a read but not a write', async (t) => {
   for (const version of VERSIONS) {
     const leave = async (name: string, args: object, matches: Parameters<typeof pce.hold>[0]) => {
       const id = `left-${version}-${name}`
@@ -202,7 +202,7 @@ t.test('a client that leaves ends a reading call, and not a writing one', async 
   }
 })
 
-t.test('large answers arrive whole, and large bodies get the answer of the service', async (t) => {
+t.test("large answers arrive complete, and large bodies get the server's own refusal", async (t) => {
   const big = JSON.stringify({ ...PING, params: { filler: 'x'.repeat(1024 * 1024) } })
   for (let n = 0; n < 4; n++) {
     const ranges = Array.from({ length: 200 }, (_, m) => ({
@@ -292,7 +292,7 @@ t.test('both processes share credentials and used tokens', async (t) => {
   }
 })
 
-t.test('through nginx: asked by one process, minted and redeemed by whichever comes next', async (t) => {
+t.test('through nginx, any process can show, mint and redeem', async (t) => {
   for (const version of VERSIONS) {
     const name = `round-trip-${version}`
     await callTool(over(version), alice, 'create-iplist', { name, ip_ranges: [{ from_ip: '10.0.0.0/8' }] })
@@ -322,7 +322,7 @@ t.test('a rolling restart under load loses no request', async (t) => {
   t.equal(callsOf('a') + callsOf('b'), 2 * answered, 'each call has its two')
 })
 
-t.test('a process that dies in the middle of a change: it is not sent again', async (t) => {
+t.test('a change is not resent when its process dies', async (t) => {
   const label = { key: 'app', value: 'once' }
   const held = pce.hold(({ method, path }) => method === 'POST' && path.endsWith('/labels'))
   const call = post(direct, alice, {
@@ -344,7 +344,7 @@ t.test('a process that dies in the middle of a change: it is not sent again', as
   t.ok(writes.length <= 1, 'nobody tried again')
 })
 
-t.test('a socket takes connections from whom the umask lets write to it', async (t) => {
+t.test('a socket accepts connections from those the umask allows', async (t) => {
   for (const [umask, mode] of [
     ['0007', 0o770],
     ['0077', 0o700],
@@ -396,7 +396,7 @@ t.test('a public URL with a path', async (t) => {
   t.equal(late.status, 429, `logins are limited, after ${served}`)
 })
 
-t.test('what nginx answers itself bears a request id too', async (t) => {
+t.test("nginx's own answers carry a request id too", async (t) => {
   const id = 'answered-by-nginx'
   for (const version of VERSIONS) {
     const ask = (path: string, headers: Record<string, string> = {}) =>
@@ -414,7 +414,7 @@ t.test('what nginx answers itself bears a request id too', async (t) => {
   }
 })
 
-t.test('whoever floods /setup keeps nobody else from it', async (t) => {
+t.test('flooding /setup does not lock others out', async (t) => {
   const ask = (path: string, address: string) =>
     sendRequest(direct, { method: 'GET', path, headers: { 'x-test-address': address } })
   const statusesOf = async (address: string) => [
@@ -438,7 +438,7 @@ t.test('whoever floods /setup keeps nobody else from it', async (t) => {
   }
 })
 
-t.test('nothing secret stands in the logs of nginx', async (t) => {
+t.test("nginx's logs contain no secrets", async (t) => {
   const logs = nginx.log('access') + nginx.log('error')
   for (const secret of [alice, pce.simulator.credentials.secret, client.clientSecret!]) t.notMatch(logs, secret)
   const worries = logs

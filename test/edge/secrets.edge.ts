@@ -1,6 +1,6 @@
 /**
- * Where secrets go: everything that a process writes at the most talkative log level, while everything is done with it that it offers and
- * much that it refuses, is searched for every secret it was ever given, in every spelling.
+ * Where secrets go: everything that a process writes at the most talkative log level, while everything is done with it that it
+ * offers and much that it refuses, is searched for every secret it was ever given, in every spelling.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -134,13 +134,13 @@ t.test('no secret is written anywhere', async (t) => {
   t.equal((await server.stop()).code, 0)
   const written: Record<string, Buffer> = {
     'standard output': Buffer.from(server.output.stdout),
-    'the service log': Buffer.from(server.output.stderr),
+    'the server log': Buffer.from(server.output.stderr),
     'the audit log': readFileSync(world.auditPath),
     'the keystore': Buffer.concat([stored, ...onDisk()]),
     'what clients got': Buffer.from(JSON.stringify(answers)),
     'what the browser showed': Buffer.from(pages.map(({ body }) => body).join()),
   }
-  for (const name of ['the service log', 'the audit log', 'the keystore', 'what clients got'])
+  for (const name of ['the server log', 'the audit log', 'the keystore', 'what clients got'])
     t.ok(written[name]!.length > 10_000, `${name}: ${written[name]!.length} bytes`)
 
   const secrets: Record<string, Buffer[]> = {

@@ -1,7 +1,7 @@
 /**
- * Clients that take their time: requests that crawl, connections that say nothing, bodies that never end or lie about their length, answers
- * that nobody reads. They are ended in time or refused, and whoever else calls is answered meanwhile. Most of it is waiting, so all of it
- * waits at once.
+ * Clients that take their time: requests that crawl, connections that say nothing, bodies that never end or lie about their
+ * length, answers that nobody reads. They are ended in time or refused, and whoever else calls is answered in the meantime. Most
+ * of it is waiting, so all of it waits at once.
  */
 import t, { type Test } from 'tap'
 import { contains, partial } from '../partial.js'
@@ -40,11 +40,13 @@ type Serving = Awaited<ReturnType<World['serve']>>
 
 t.test('slow clients', { timeout: 120_000 }, async (t) => {
   const world = await createWorld(t)
-  // One for whoever is slow, and one for the crowd, which leaves no connection to anybody else.
+  // One for whoever is slow, and one for the crowd, which leaves no connection to anyone else.
   const [server, crowded] = await Promise.all([world.serve(), world.serve()])
   const { target } = server
-  const [alice, bob, carol] = await Promise.all(['alice', 'bob', 'carol'].map((sub) => world.tokenOf(sub)))
-  for (const token of [alice!, bob!, carol!])
+  // One who calls while the others dawdle, one who sends badly, and two who do not read: a user has only so many requests in flight.
+  const people = ['alice', 'bob', 'carol', 'dave']
+  const [alice, bob, carol, dave] = await Promise.all(people.map((sub) => world.tokenOf(sub)))
+  for (const token of [alice!, bob!, carol!, dave!])
     partial(t, await callTool(target, token, 'register-pce-credentials', world.pce.registration), { status: 'ok' })
   const from = (token: string, more: Headers): Headers => ({
     host: new URL(target.origin).host,
@@ -59,7 +61,7 @@ t.test('slow clients', { timeout: 120_000 }, async (t) => {
   }
 
   // Before the others, which take memory as well.
-  await t.test('bodies without an end', async (t) => {
+  await t.test('unfinished bodies', async (t) => {
     const before = memoryOf(server.pid).now
     const sent = await Promise.all(
       ROUTES.flatMap(({ path, headers, largest }) => {
@@ -90,14 +92,14 @@ t.test('slow clients', { timeout: 120_000 }, async (t) => {
 
   t.jobs = 10
   const tests = [
-    t.test('headers that crawl', async (t) => {
+    t.test('slow headers', async (t) => {
       const { answer, took } = await crawl(target, 'POST /mcp HTTP/1.1\r\nhost: localhost\r\nx-slow: ', HEADERS_MS)
       isOwnError(t, answer)
       t.ok(took >= HEADERS_MS - LOOK_EVERY_MS, `it had its time: ${took} ms`)
     }),
 
     ...ROUTES.map(({ path, headers }) =>
-      t.test(`a body that crawls to ${path}`, async (t) => {
+      t.test(`a slow body to ${path}`, async (t) => {
         const head = rawHead('POST', path, from(alice!, { ...headers, 'content-length': '4000' }))
         const { answer, took } = await crawl(target, head, REQUEST_MS)
         isOwnError(t, answer)
@@ -106,7 +108,7 @@ t.test('slow clients', { timeout: 120_000 }, async (t) => {
       }),
     ),
 
-    t.test('a crowd that says nothing, and one that has said all', async (t) => {
+    t.test('many silent connections, before and after a request', async (t) => {
       const silent = await openMany(crowded.target, IDLE)
       for (let n = 0; n < 20; n++) await works(t, crowded.target)
       const endings = Promise.all(silent.map(({ closed }) => closed))
@@ -123,7 +125,7 @@ t.test('slow clients', { timeout: 120_000 }, async (t) => {
         PROMPT_MS,
       )
       t.same([...new Set(dropped)], [''], 'without an answer')
-      t.equal(idle.filter(({ socket }) => socket.destroyed).length, 0, 'whoever was there stays')
+      t.equal(idle.filter(({ socket }) => socket.destroyed).length, 0, 'existing connections stay')
       const [{ socket, received }] = idle as [RawConnection]
       const before = received()
       const body = JSON.stringify({
@@ -149,7 +151,7 @@ t.test('slow clients', { timeout: 120_000 }, async (t) => {
       await works(t, crowded.target)
     }),
 
-    t.test('a Content-Length that lies', async (t) => {
+    t.test('a wrong Content-Length', async (t) => {
       const call = JSON.stringify({
         jsonrpc: '2.0',
         id: 1,
@@ -200,8 +202,8 @@ t.test('slow clients', { timeout: 120_000 }, async (t) => {
       await works(t)
     }),
 
-    t.test('answers that nobody reads', (t) =>
-      unread(t, server, { plain: from(bob!, JSON_HEADERS), stream: from(carol!, JSON_HEADERS), works }),
+    t.test('answers that are never read', (t) =>
+      unread(t, server, { plain: from(dave!, JSON_HEADERS), stream: from(carol!, JSON_HEADERS), works }),
     ),
   ]
   await Promise.all(tests)
@@ -239,7 +241,7 @@ async function unread(
   const reader = await openRaw(target)
   reader.socket.write(post({ ...stream, connection: 'close' }, batch))
   const text = await within(reader.closed, 'the answers for one who reads')
-  t.ok(hasLastOf(text, 99), 'whoever reads gets all')
+  t.ok(hasLastOf(text, 99), 'a client that reads gets everything')
   for (let n = 0; n < 50; n++) await works(t)
   const grown = memoryOf(pid).most - before
   t.comment(`${grown} MiB more`)
@@ -261,7 +263,7 @@ const hasLastOf = (text: string, id: number) => text.includes(`"jsonrpc":"2.0","
 
 /** Sends the head, and then a byte every second, for as long as the other side lets it. `limit` in milliseconds. */
 async function crawl(target: Target, head: string, limit: number) {
-  const { socket, closed } = await openRaw(target)
+  const { socket, closed } = await openRaw(target, { isStubborn: true })
   const begun = performance.now()
   socket.write(head)
   const timer = setInterval(() => socket.write('x'), 1000)

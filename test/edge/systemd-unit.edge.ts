@@ -46,7 +46,7 @@ async function serveReadiness(t: Test, statuses: readonly number[]) {
   return { socketPath, asked, listen: () => new Promise<void>((resolve) => server.listen(socketPath, resolve)) }
 }
 
-t.test('it waits until the process is ready', async (t) => {
+t.test('waits until the process is ready', async (t) => {
   const { socketPath, asked, listen } = await serveReadiness(t, [503, 503, 200])
   const code = runStartPost(t, process.pid, socketPath)
   await listen()
@@ -54,7 +54,7 @@ t.test('it waits until the process is ready', async (t) => {
   t.same(asked, Array(3).fill('GET /readyz'))
 })
 
-t.test('it gives up when the process ends', async (t) => {
+t.test('gives up when the process ends', async (t) => {
   const { socketPath, listen } = await serveReadiness(t, [503])
   await listen()
   const program = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])
@@ -64,7 +64,7 @@ t.test('it gives up when the process ends', async (t) => {
   t.equal(await runStartPost(t, program.pid!, join(socketPath, '..', 'none.sock')), 1, 'also before it has a socket')
 })
 
-t.test('it is where the process listens', async (t) => {
+t.test('points at the socket the process listens on', async (t) => {
   t.match(readFileSync(UNIT, 'utf8'), / --socket \/run\/svc-mcp\/%i\.sock$/m)
   contains(t, startPost().at(-1), `"${SOCKET}"`)
 })

@@ -1,7 +1,8 @@
 /** Tokens of any shape, signed with keys that the test knows. */
-import { generateKeyPairSync, randomUUID, sign as signBytes, type KeyObject } from 'node:crypto'
+import { randomUUID, sign as signBytes, type KeyObject } from 'node:crypto'
 import { CompactSign, type JWK } from 'jose'
 import type { OAuthConfig } from '../../schemas/config.js'
+import { keyPairFor } from './key-pairs.js'
 
 export type SigningAlgorithm = 'RS256' | 'PS256' | 'ES256' | 'EdDSA'
 
@@ -29,12 +30,7 @@ export interface KeyOptions {
 
 export function forgeKey(alg: SigningAlgorithm = 'RS256', options: KeyOptions = {}): ForgedKey {
   const { kid = randomUUID(), bits = 2048 } = options
-  const { privateKey, publicKey } =
-    alg === 'ES256'
-      ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
-      : alg === 'EdDSA'
-        ? generateKeyPairSync('ed25519')
-        : generateKeyPairSync('rsa', { modulusLength: bits })
+  const { privateKey, publicKey } = keyPairFor(alg, bits)
   const jwk = { ...publicKey.export({ format: 'jwk' }), kid, alg, use: 'sig', ...options.jwk } as JWK
   return {
     kid,

@@ -2,12 +2,13 @@
  * A real OpenID provider on loopback, for tests: the library `oidc-provider` with people, services and the claims of
  * common vendors.
  */
-import { createHash, generateKeyPairSync, randomBytes, randomUUID, type JsonWebKey } from 'node:crypto'
+import { createHash, randomBytes, randomUUID, type JsonWebKey } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { ClientMetadata, Configuration } from 'oidc-provider'
 import type { OAuthConfig } from '../../schemas/config.js'
 import { Browser, type Page } from './browser.js'
+import { keyPairFor } from './key-pairs.js'
 import { loadProvider } from './load-provider.js'
 import { Storage } from './storage.js'
 import { apiOf, refuseScopes, VENDORS, type Person, type Vendor, type VendorName } from './vendors.js'
@@ -350,13 +351,7 @@ export async function startIdentityProvider(t: Test, options: IdentityProviderOp
 type SigningKey = JsonWebKey & { kid: string; alg: string; use: 'sig' }
 
 function makeKey(alg: NonNullable<IdentityProviderOptions['algorithm']>): SigningKey {
-  const pair =
-    alg === 'ES256'
-      ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
-      : alg === 'EdDSA'
-        ? generateKeyPairSync('ed25519')
-        : generateKeyPairSync('rsa', { modulusLength: 2048 })
-  return { ...pair.privateKey.export({ format: 'jwk' }), kid: randomUUID(), alg, use: 'sig' }
+  return { ...keyPairFor(alg).privateKey.export({ format: 'jwk' }), kid: randomUUID(), alg, use: 'sig' }
 }
 
 async function listen(server: Server, port: number): Promise<number> {

@@ -48,7 +48,7 @@ t.test('alternatives of different types become one list of types', async (t) => 
   )
 })
 
-t.test('what would come to mean something else stays as it is', async (t) => {
+t.test('leaves a schema unchanged if compacting would change its meaning', async (t) => {
   for (const anyOf of [
     [count, { type: 'integer', maximum: 9 }],
     [count, { type: 'number' }],
@@ -77,7 +77,7 @@ t.test('both forms accept the same values', async (t) => {
   t.pass('60 schemas')
 })
 
-t.test('so do those of the tools, for their examples and for what is nearly them', async (t) => {
+t.test('so do the schemas of all tools, for their examples and near misses', async (t) => {
   for (const tool of tools) {
     const [whole, short] = [compile(tool.input), compile(compactSchema(tool.input))]
     const example = tool.example as Record<string, unknown>

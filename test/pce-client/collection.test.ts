@@ -99,6 +99,12 @@ t.test('getAll', async (t) => {
     t.equal(new Set(all.map(({ href }) => href)).size, reality, `loses nothing when the total is ${what}`)
     t.same(asked(), expected)
   }
+  // A PCE that gives less the more it is asked for, and starts no job.
+  const shrinking: Responder = ({ path }) => ({
+    body: labels(path.endsWith('max_results=0') ? 500 : 100),
+    headers: { 'x-total-count': '600' },
+  })
+  t.equal(await count(shrinking), 500, 'the longest answer is kept')
   const noJobs = collectionOf(labels(700), { total: () => '900' })
   const plain: Responder = (seen, index) =>
     seen.headers.prefer === undefined ? noJobs(seen, index) : { body: labels(500) }
@@ -152,14 +158,15 @@ t.test('the pace of a job', async (t) => {
   const start = Date.UTC(2026, 2, 1)
   const date = (ms: number) => new Date(start + ms).toUTCString()
   const paces: [string | null, string | undefined, number[]][] = [
-    ['0', '3', [0, 3000, 4500]],
+    ['0', '3', [500, 3000, 4500]],
     ['2', undefined, [2000, 3000, 4500]],
     [null, undefined, [1000, 1500, 2250]],
     ['soon', 'later', [1000, 1500, 2250]],
     ['-5', undefined, [1000, 1500, 2250]],
     ['86400', undefined, [30_000, 30_000, 30_000]],
     [date(7000), undefined, [7000, 10_500, 15_750]],
-    [date(-7000), undefined, [0, 0, 0]],
+    ['0', '0', [500, 500, 750]],
+    [date(-7000), undefined, [500, 750, 1125]],
     [date(86_400_000), undefined, [30_000, 30_000, 30_000]],
   ]
   for (const [first, second, waits] of paces) {
@@ -170,7 +177,7 @@ t.test('the pace of a job', async (t) => {
   }
 })
 
-t.test('the place of a job and of its result', async (t) => {
+t.test('where a job and its result are', async (t) => {
   const origin = `http://127.0.0.1:${server.port}`
   for (const root of ['', '/api/v2', origin, `${origin}/api/v2`]) {
     const client = setup(jobOf(started(`${root}${job}`), state('done', { href: `${root}${file}` })))
@@ -205,7 +212,7 @@ t.test('the place of a job and of its result', async (t) => {
   })
 })
 
-t.test('a job that ends badly', async (t) => {
+t.test('a job that fails', async (t) => {
   const both = (answer: Responder) => [
     () => rejection(setup(answer).getCollection('labels')),
     () => rejection(setup(answer).labels.getAsync()),
@@ -215,8 +222,8 @@ t.test('a job that ends badly', async (t) => {
     ['fails without a word', [state('failed', null)], { message: /gave no reason/ }],
     ['ends without a result', [state('done')], { message: /without a result/ }],
     ['has an empty result', [state('done', { href: '' })], { message: /without a result/ }],
-    ['is gone', [state('running'), { status: 404 }], { status: 404, message: /does not exist any more.*expired/ }],
-    ['is gone for good', [{ status: 410 }], { status: 410, message: /does not exist any more.*expired/ }],
+    ['is gone', [state('running'), { status: 404 }], { status: 404, message: /no longer exists.*expired/ }],
+    ['is gone for good', [{ status: 410 }], { status: 410, message: /no longer exists.*expired/ }],
   ]
   for (const [what, states, expected] of cases) {
     for (const call of both(jobOf(started(job), ...states))) {
@@ -229,7 +236,7 @@ t.test('a job that ends badly', async (t) => {
     const answer: Responder = (seen, index) =>
       seen.path === file ? { status: gone } : jobOf(started(job), done)(seen, index)
     for (const call of both(answer)) {
-      const expected = { code: 'job_failed', status: gone, path: file, message: /does not exist any more.*expired/ }
+      const expected = { code: 'job_failed', status: gone, path: file, message: /no longer exists.*expired/ }
       partial(t, await call(), expected, 'a result that has expired')
     }
   }
@@ -348,7 +355,7 @@ t.test('a large result', async (t) => {
       ? { body: '[{"href":"/orgs/1/labels/0"},', breaks: true }
       : { body: [{ href: '/orgs/1/labels/1' }] }
   }
-  t.same(await setup(broken).labels.getAsync(), [{ href: '/orgs/1/labels/1' }], 'begins anew when it breaks off')
+  t.same(await setup(broken).labels.getAsync(), [{ href: '/orgs/1/labels/1' }], 'starts again when it breaks off')
 })
 
 /** A collection endpoint: pages of 500 unless asked for more, X-Total-Count, and the asynchronous job answered at once. */

@@ -47,8 +47,8 @@ t.test('object kinds', async (t) => {
 
 t.test('generic operations', async (t) => {
   const pce = await startContractPce(t, { workloads: 560 })
-  await t.test('that read', (t) => readingOperations(t, pce))
-  await t.test('that write', (t) => writingOperations(t, pce))
+  await t.test('read', (t) => readingOperations(t, pce))
+  await t.test('write', (t) => writingOperations(t, pce))
 })
 
 t.test('transport operations', async (t) => {

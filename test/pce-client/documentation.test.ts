@@ -95,7 +95,7 @@ t.test('the tables', async (t) => {
   }
 })
 
-t.test('every error code of the client is on the page', async (t) => {
+t.test('the page lists every error code of the client', async (t) => {
   const source = readFileSync(join(ROOT, 'pce-client/errors.ts'), 'utf8')
   const union = /export type PceErrorCode =([^]*?)\n\n/.exec(source)![1]!
   const codes = [...union.matchAll(/'(\w+)'/g)].map(([, code]) => code!)
@@ -104,7 +104,7 @@ t.test('every error code of the client is on the page', async (t) => {
   t.same(bullets.flatMap(({ terms }) => terms).sort(), codes.sort())
 })
 
-t.test('the sources are read as they are written', async (t) => {
+t.test('reads interfaces as they are written', async (t) => {
   const sources = [
     parseText(
       'a.ts',

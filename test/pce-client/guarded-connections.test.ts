@@ -108,7 +108,7 @@ t.test('a lookup that refuses', async (t) => {
   })
 })
 
-t.test('a name service that does not answer for now is asked again', async (t) => {
+t.test('retries a name service that does not answer for now', async (t) => {
   const server = await startServer(t, () => ok)
   for (const code of ['EAI_AGAIN', 'ETIMEOUT']) {
     const silent = Object.assign(new Error('x'), { code })
@@ -148,7 +148,7 @@ t.test('the check of the peer', async (t) => {
   t.same(checked, ['127.0.0.1'], 'a connection that is kept was checked already')
 })
 
-t.test('answers are told', async (t) => {
+t.test('reports answers', async (t) => {
   const script: Reply[] = [
     { status: 503, headers: { 'x-request-id': 'first' } },
     { status: 200, body: {}, headers: { 'x-request-id': 'second' } },
@@ -186,7 +186,7 @@ t.test('answers are told', async (t) => {
   t.same(told, [], 'what a proxy says is no answer of the PCE')
 })
 
-t.test('answers are told in the context of their call', async (t) => {
+t.test('reports answers in the context of their call', async (t) => {
   const server = await startServer(t, ({ headers }, index) => {
     const flaps = index < 100 && index % 3 === 0
     return { ...ok, status: flaps ? 503 : 200, headers: { 'x-request-id': `pce-${String(headers['x-request-id'])}` } }
@@ -215,7 +215,7 @@ t.test('answers are told in the context of their call', async (t) => {
   t.same(new Set(told.map(([id]) => id)), new Set(['stream']), 'streams too')
 })
 
-t.test('a client that hides its reasons says the same of every connection that fails', async (t) => {
+t.test('a client that hides its reasons reports every failed connection alike', async (t) => {
   const pki = makePki(t)
   const tls = { key: pki.read('server.key'), cert: pki.read('server.pem') }
   const seen: Seen[] = []

@@ -112,7 +112,7 @@ t.test('the table of kinds', async (t) => {
       {
         specName: fact.name,
         path: fact.path.replace('{org}', '{org_id}').replace('{id}', '{parent}'),
-        orgScoped: fact.path.startsWith('/orgs/'),
+        underOrg: fact.path.startsWith('/orgs/'),
         versioned: fact.path.includes('{pversion}'),
         collectionVerbs: fact.collection,
         itemVerbs: fact.item,
@@ -128,7 +128,7 @@ t.test('the table of kinds', async (t) => {
   }
 })
 
-t.test('every kind is reached at its own path, and refuses what it has not', async (t) => {
+t.test('reaches every kind at its own path and refuses unsupported verbs', async (t) => {
   for (const fact of facts) {
     const client = setup({ body: { href: '/made' } })
     const api = apiOf(client, camelCase(fact.name))
@@ -187,7 +187,7 @@ const NAMELESS = new Set(
   trusted_proxy_ips users workload_settings`.split(/\s+/),
 )
 
-t.test('what a kind does not support fails before any request, and says what there is', async (t) => {
+t.test('an unsupported verb fails before any request and names the supported ones', async (t) => {
   const client = setup({ body: [] })
   const verbsOf = (fact: (typeof facts)[number]) => [...fact.collection, ...fact.item]
   const refused: Record<string, number> = {}
@@ -405,10 +405,10 @@ t.test('create', async (t) => {
   )
 })
 
-t.test('a creation whose answer does not name what was created', async (t) => {
+t.test('a creation whose answer does not name the new object', async (t) => {
   const unknown = {
     code: 'outcome_unknown',
-    message: /accepted the object \(status 201\).*cannot be read.*Look before/,
+    message: /accepted the object \(status 201\).*cannot be read.*Check before/,
   }
   const unusable = ['', 'null', '{}', '[]', '7', '"text"', '{"href":null}', '{"href":7}', '[{}]', '[null]', '{"cut']
   for (const { name, create, parent, path } of facts.filter(({ collection }) => collection.includes('POST'))) {

@@ -42,7 +42,7 @@ t.test('a login', async (t) => {
   for (const { headers } of server.seen) partial(t, headers, { 'x-trace': '1', 'x-request-id': 'r-1' })
 })
 
-t.test('a login that fails shows no secret', async (t) => {
+t.test('a failed login reveals no secret', async (t) => {
   const at = (index: number, failure: Reply): Responder => {
     return (seen, asked) => (asked === index ? failure : loginPce(seen, asked))
   }
@@ -101,10 +101,10 @@ t.test('the keys of an organisation', async (t) => {
   await t.rejects(ids(), { name: 'PceApiError', status: 403 }, 'half of the keys is no answer')
 })
 
-t.test('a key whose answer is lost', async (t) => {
+t.test('a created key whose answer is lost', async (t) => {
   for (const answer of ['<html>', '[1', '7', '', 'null', '{}', '[]', '{"key_id":null}']) {
     const client = setup({ status: 201, headers: { 'content-type': 'application/json' }, body: answer })
-    const unknown = { code: 'outcome_unknown', message: /was accepted \(status 201\).*cannot be read. Look before/ }
+    const unknown = { code: 'outcome_unknown', message: /was accepted \(status 201\).*cannot be read. Check before/ }
     await t.rejects(client.createUserApiKey(1), unknown, answer)
     await t.rejects(client.createServiceAccountApiKey('/orgs/1/service_accounts/x'), unknown, answer)
     await t.rejects(client.generatePairingKey('/orgs/1/pairing_profiles/1'), unknown, answer)
@@ -113,7 +113,7 @@ t.test('a key whose answer is lost', async (t) => {
   await t.rejects(client.generatePairingKey('/orgs/1/pairing_profiles/1'), { code: 'outcome_unknown' })
 })
 
-t.test('the expiry and the name of a key are the caller’s to choose', async (t) => {
+t.test('callers choose the expiry and name of a key', async (t) => {
   const client = setup({ body: { key_id: 'k' } })
   await client.createServiceAccountApiKey('/orgs/1/service_accounts/x', { json: { expires_in_seconds: -1 } })
   await client.createUserApiKey(1, { json: { name: 'Laptop' } })

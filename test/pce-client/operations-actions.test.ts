@@ -58,7 +58,7 @@ t.test('the bodies as documented', async (t) => {
   ])
 })
 
-t.test('the errors of an action, in whatever form they come', async (t) => {
+t.test('the errors of an action, in either form', async (t) => {
   const forms: [string, Reply, unknown][] = [
     ['none in a 204', { status: 204 }, []],
     ['none in an empty 200', {}, []],
@@ -183,7 +183,7 @@ t.test('an import', async (t) => {
   t.equal(server.seen.length, 1, 'an import is not repeated')
 })
 
-t.test('what may be repeated after a server error, and what may not', async (t) => {
+t.test('what is retried after a server error, and what is not', async (t) => {
   const rule = href('label_mapping_rules', 1)
   const repeated: Record<string, (client: PceClient) => Promise<unknown>> = {
     getTrafficFlows: (client) => client.getTrafficFlows({ max_results: 1 } as never),

@@ -13,7 +13,7 @@ function setup(answer: Responder | Reply, options: Parameters<typeof clientOf>[1
   return clientOf(server, options)
 }
 
-t.test('what the PCE says by its status', async (t) => {
+t.test("what the PCE's status means", async (t) => {
   t.strictSame(await setup({}).getNodeAvailable(), { available: true })
   t.strictSame(server.requests(), ['GET /node_available'])
   t.strictSame(await setup({ body: '<no json' }).getNodeAvailable(), { available: true }, 'whatever the body')
@@ -87,7 +87,7 @@ t.test('a rule search', async (t) => {
   t.strictSame(await setup(crowded).searchRules({}), [], 'waits where too many searches run')
 })
 
-t.test('a list of something else than objects', async (t) => {
+t.test('a list of something other than objects', async (t) => {
   const reads: ((client: ReturnType<typeof setup>) => Promise<unknown>)[] = [
     (client) => client.workloads.get(),
     (client) => client.workloads.getByName('x'),

@@ -93,7 +93,7 @@ t.test('hrefs', async (t) => {
   for (const [what, call] of inside) await refused(t, 'invalid_href', what, call)
 })
 
-t.test('no object at all, which the PCE could take for all of them', async (t) => {
+t.test('an empty list, which the PCE could take for everything', async (t) => {
   const calls: [string, () => Promise<unknown>][] = [
     ['unpairVens', () => client.unpairVens([])],
     ['upgradeVens', () => client.upgradeVens([], '1')],
@@ -112,7 +112,7 @@ t.test('no object at all, which the PCE could take for all of them', async (t) =
   for (const [what, call] of calls) await refused(t, 'invalid_argument', what, call)
 })
 
-t.test('ids that are no segment of a path', async (t) => {
+t.test('ids that are not a path segment', async (t) => {
   const ids = ['', '.', '..', 'a/../b', '..\\b', undefined, null, 7, 'half \ud800 a pair']
   const calls: Record<string, (id: never) => Promise<unknown>> = {
     deleteAsyncQuery: (id) => client.deleteAsyncQuery(id),

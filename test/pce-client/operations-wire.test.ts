@@ -3,8 +3,8 @@ import type { PceClient } from '../../pce-client/index.js'
 import { clientOf, startServer, type Reply } from './support.js'
 
 /**
- * One row for each operation that is one request: what it sends for its plainest arguments, and what it makes of an answer and
- * of none. The rest have tests of their own.
+ * One row for each operation that is one request: what it sends for its plainest arguments, and what it makes of an answer and of
+ * none. The rest have their own tests.
  */
 interface Row {
   call: (client: PceClient) => Promise<unknown>
@@ -337,7 +337,7 @@ for (const [name, row] of Object.entries(ROWS)) {
   })
 }
 
-t.test('the client’s own organisation switch does not reach the operations', async (t) => {
+t.test("the client's includeOrg option does not affect the operations", async (t) => {
   const client = clientOf(server, { orgId: 7 })
   server.seen.length = 0
   reply = { body: ONE }

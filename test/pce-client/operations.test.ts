@@ -214,7 +214,7 @@ t.test('a traffic query that fails', async (t) => {
     [
       'an object for rows',
       trafficPce([completed], [{ body: { flows: [] } }]),
-      { code: 'invalid_response', message: /no array/ },
+      { code: 'invalid_response', message: /not an array/ },
     ],
     [
       'a refused download',
@@ -256,7 +256,7 @@ t.test('a traffic query that fails', async (t) => {
   t.same(stubborn.waits, [1000], 'and is not waited for')
 })
 
-t.test('giving a traffic query up', async (t) => {
+t.test('abandoning a traffic query', async (t) => {
   const endless = trafficPce([state('working')])
   const late = setup(endless)
   const error = await late.getTrafficFlowsAsync('q', query).catch((thrown: unknown) => thrown as PceError)
@@ -332,7 +332,7 @@ t.test('giving a traffic query up', async (t) => {
   t.same(server.seen, [], 'before it began sends nothing')
 })
 
-t.test('taking a JSON array apart', async (t) => {
+t.test('splitting a JSON array', async (t) => {
   const split = (text: string | Buffer, size: number) => {
     const splitter = new JsonArraySplitter()
     const bytes = Buffer.from(text)
@@ -448,7 +448,7 @@ t.test('provisioning', async (t) => {
   for (const body of ['{"href"', '{}', '[]', 'null', '', '{"version":7}']) {
     await t.rejects(setup({ status: 201, body }).provisionPolicyChanges('x', [draft('rule_sets/1')]), {
       code: 'outcome_unknown',
-      message: /the provisioning was accepted \(status 201\).*cannot be read. Look before/,
+      message: /the provisioning was accepted \(status 201\).*cannot be read. Check before/,
     })
   }
   await t.rejects(setup({ status: 504 }).provisionPolicyChanges('x', [draft('rule_sets/1')]), {
@@ -483,7 +483,7 @@ t.test('dependencies and impact', async (t) => {
   t.same(await setup({ status: 204 }).getPolicyDependencies([draft('rule_sets/30')]), [])
 })
 
-t.test('pending changes are one list', async (t) => {
+t.test('pending changes come as one list', async (t) => {
   const change = (path: string) => ({ href: draft(path), name: path, update_type: 'update' })
   let client = setup({
     body: {

@@ -19,7 +19,7 @@ function manualTimers() {
         reject(signal.reason as Error)
       })
     })
-  /** Without waking anybody: timers may be late. */
+  /** Without waking anyone: timers may be late. */
   const drift = (ms: number) => (now += ms)
   const advance = (ms: number) => {
     now += ms
@@ -52,7 +52,7 @@ t.test('no limit unless one is set', async (t) => {
   t.equal(sleepers.size, 0)
 })
 
-t.test('the rest of a burst waits for its turn, first come, first served', async (t) => {
+t.test('the rest of a burst waits in order', async (t) => {
   const { client, paths, settle, advance } = await setup({ maxRequestsPerMinute: 3, totalTimeout: 600 })
   const calls = Array.from({ length: 8 }, (_, index) => client.get(String(index)))
   await settle(3)
@@ -68,7 +68,7 @@ t.test('the rest of a burst waits for its turn, first come, first served', async
   t.same(paths().slice(6).sort(), ['6', '7'])
 })
 
-t.test('nobody overtakes those who wait', async (t) => {
+t.test('no request overtakes waiting ones', async (t) => {
   const { client, paths, settle, advance, drift } = await setup({ maxRequestsPerMinute: 2, totalTimeout: 600 })
   await Promise.all([client.get('a'), client.get('a')])
   const waiting = client.get('b')
@@ -82,7 +82,7 @@ t.test('nobody overtakes those who wait', async (t) => {
   t.equal(paths().length, 4)
 })
 
-t.test('any minute counts, not the one on the clock', async (t) => {
+t.test("counts any rolling minute, not the clock's", async (t) => {
   const { client, paths, settle, advance } = await setup({ maxRequestsPerMinute: 3, totalTimeout: 600 })
   await client.get('a')
   advance(50_000)
@@ -103,7 +103,7 @@ t.test('any minute counts, not the one on the clock', async (t) => {
   t.same(paths(), ['a', 'b', 'c', 'd', 'e'])
 })
 
-t.test('every attempt counts, downloads too', async (t) => {
+t.test('counts every attempt, including downloads', async (t) => {
   const { timers, waits } = fakeTimers()
   const server = await startServer(t, (_seen, index) =>
     index < 2 ? { status: 503, headers: { 'retry-after': '1' } } : ok,
@@ -125,7 +125,7 @@ t.test('every attempt counts, downloads too', async (t) => {
   t.same(clock.waits, [1000, MINUTE - 1000, 1000], 'the third waits for the first, the fourth for the second')
 })
 
-t.test('a call that is cancelled ends at once and leaves its place to the next', async (t) => {
+t.test('a cancelled call ends at once and gives its slot to the next', async (t) => {
   const { client, paths, settle, advance, sleepers } = await setup({ maxRequestsPerMinute: 1, totalTimeout: 600 })
   await client.get('a')
   const why = new Error('the user left')
@@ -147,10 +147,10 @@ t.test('a call that is cancelled ends at once and leaves its place to the next',
   const again = client.get('e')
   advance(MINUTE)
   await again
-  t.same(paths(), ['a', 'c', 'e'], 'the next call starts the row anew')
+  t.same(paths(), ['a', 'c', 'e'], 'the next call starts the queue again')
 })
 
-t.test('a turn that comes too late for the call is an error at once', async (t) => {
+t.test('fails at once if its turn would come too late', async (t) => {
   const { client, paths, settle, advance } = await setup({ maxRequestsPerMinute: 2, totalTimeout: 120 })
   const calls = Array.from({ length: 6 }, (_, index) => client.get(String(index)))
   await settle(2)
@@ -166,7 +166,24 @@ t.test('a turn that comes too late for the call is an error at once', async (t) 
   t.same(paths().sort(), ['0', '1', '2', '3', '4', '5'], 'the others keep their turns')
 })
 
-t.test('a retry that cannot have its turn in time keeps what is known', async (t) => {
+t.test('the turn of a call is that of its place in the row', async (t) => {
+  const { client, settle, advance } = await setup({ maxRequestsPerMinute: 2, totalTimeout: 600 })
+  await client.get('a')
+  advance(30_000)
+  await client.get('b')
+  const next = client.get('c')
+  partial(
+    t,
+    await rejection(client.get('d', { totalTimeoutMs: 59_999 })),
+    { message: /comes in 60 s/ },
+    'a minute after b, not after a',
+  )
+  advance(30_000)
+  await settle(3)
+  await next
+})
+
+t.test('a retry that cannot run in time reports the last known failure', async (t) => {
   const clock = fakeTimers()
   const server = await startServer(t, () => ({ status: 503, headers: { 'retry-after': '1' } }))
   const client = clientOf(server, { timers: clock.timers, maxRequestsPerMinute: 1, totalTimeout: 30 })
@@ -176,7 +193,7 @@ t.test('a retry that cannot have its turn in time keeps what is known', async (t
   t.equal(server.seen.length, 2)
 })
 
-t.test('a clock that is set back holds nobody up', async (t) => {
+t.test('a clock that is set back delays no one', async (t) => {
   const { client, paths, advance } = await setup({ maxRequestsPerMinute: 1, totalTimeout: 600 })
   await client.get('a')
   advance(-24 * 60 * MINUTE)
@@ -184,7 +201,7 @@ t.test('a clock that is set back holds nobody up', async (t) => {
   t.same(paths(), ['a', 'b'])
 })
 
-t.test('nothing is left unhandled', async (t) => {
+t.test('leaves no unhandled rejection', async (t) => {
   const unhandled: unknown[] = []
   const note = (error: unknown) => void unhandled.push(error)
   process.on('unhandledRejection', note)

@@ -1,4 +1,4 @@
-/** What holds for every href, version, filter and delay there is, rather than for the ones somebody thought of. */
+/** What holds for every href, version, filter and delay there is, rather than for the ones someone thought of. */
 import fc from 'fast-check'
 import t from 'tap'
 import {
@@ -53,7 +53,7 @@ function specimenOf(kinds: fc.Arbitrary<Kind>): fc.Arbitrary<Specimen> {
 
 const anySpecimen = specimenOf(anyKind)
 const itemSpecimen = specimenOf(fc.constantFrom(...kinds.filter(hasItems)))
-const orgSpecimen = specimenOf(fc.constantFrom(...kinds.filter((kind) => kind.orgScoped)))
+const orgSpecimen = specimenOf(fc.constantFrom(...kinds.filter((kind) => kind.underOrg)))
 const versionedSpecimen = specimenOf(fc.constantFrom(...kinds.filter((kind) => kind.versioned)))
 
 const isRefused = (href: string, { kind, orgId }: Pick<Specimen, 'kind' | 'orgId'>): boolean => {

@@ -237,7 +237,7 @@ t.test('a forward proxy', async (t) => {
     proxy.demand = undefined
   })
 
-  await t.test('that is not there, or says nothing', async (t) => {
+  await t.test('that is missing or silent', async (t) => {
     const mute = net.createServer(() => undefined)
     const mutePort = await listenRaw(t, mute)
     for (const client of [clientOf(server, { requestTimeout: 1, retryCount: 0 }), secure()]) {
@@ -269,7 +269,7 @@ t.test('a forward proxy', async (t) => {
     )
   })
 
-  await t.test('is only what setProxies names', async (t) => {
+  await t.test('is only the one set by setProxies', async (t) => {
     proxy.forget()
     const names = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NODE_USE_ENV_PROXY']
     const before = names.map((name) => process.env[name])

@@ -381,7 +381,7 @@ const cases: RetryCase[] = [
   ),
 ]
 
-t.test('a call is repeated exactly where that does no harm', async (t) => {
+t.test('retries a call exactly where that is safe', async (t) => {
   let current: RetryCase
   let first = 0
   const server = await startServer(
@@ -415,7 +415,7 @@ t.test('an unknown outcome keeps what the PCE said', async (t) => {
   partial(t, refusal, { name: 'PceApiError', code: 'outcome_unknown', status: 406, errors: [{ token: 'some_error' }] })
   t.match(
     refusal.message,
-    /may have been carried out: an answer was lost before the PCE answered 406 .*some_error.*Look/,
+    /may have been carried out: an answer was lost before the PCE answered 406 .*some_error.*Check/,
   )
 })
 
@@ -475,7 +475,7 @@ t.test('the waits between attempts', async (t) => {
   }
 })
 
-t.test('every retry is told before its wait, without headers', async (t) => {
+t.test('reports every retry before its wait, without headers', async (t) => {
   const server = await startServer(t, (_seen, index) => [status(503), reset][index] ?? ok)
   const told: RetryEvent[] = []
   const clock = fakeTimers()
@@ -527,7 +527,7 @@ t.test('a PCE that cannot be connected to', async (t) => {
   t.teardown(() => notHttp.close())
   partial(t, await rejection(clientOf({ port: otherPort }).get('x')), {
     code: 'invalid_response',
-    message: /does not speak HTTP/,
+    message: /does not speak proper HTTP/,
   })
 })
 
@@ -748,7 +748,7 @@ t.test('a download is not limited as bodies in memory are', async (t) => {
   }
 })
 
-t.test('connections are kept, shared and bounded', async (t) => {
+t.test('connections are reused, shared and bounded', async (t) => {
   let open = 0
   let most = 0
   let inFlight = 0
@@ -767,7 +767,7 @@ t.test('connections are kept, shared and bounded', async (t) => {
   t.ok(most > 4 && most <= 16, `60 calls at once use at most 16 connections (${most})`)
 })
 
-t.test('a call that waits for a connection is not taken for a silent PCE', async (t) => {
+t.test('waiting for a connection does not count as PCE silence', async (t) => {
   const held: http.ServerResponse[] = []
   const posts: string[] = []
   const busy = http.createServer((request, response) => {
@@ -787,7 +787,7 @@ t.test('a call that waits for a connection is not taken for a silent PCE', async
   await Promise.all(downloads)
 })
 
-t.test('what the caller gets wrong is said before any request', async (t) => {
+t.test('caller mistakes fail before any request', async (t) => {
   const server = await startServer(t, () => ok)
   const client = clientOf(server)
   const endless: { self?: unknown } = {}

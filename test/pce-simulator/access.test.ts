@@ -139,7 +139,7 @@ t.test('a login whose name and password come as JSON gets a session at once', as
   t.notMatch(JSON.stringify((await call('GET', '/orgs/1/events')).body), 'a pass:word', 'nor in an event')
 })
 
-t.test('an API key of a user: its secret is told once, it opens the PCE until it is deleted or expires', async (t) => {
+t.test('an API key of a user: its secret is shown once, and it works until it is deleted or expires', async (t) => {
   const { simulator, call, clock, as } = await start(t)
   t.equal(token(await call('POST', '/users/1/api_keys', {})), 'input_validation_error', 'a key has a name')
   t.equal((await call('POST', '/users/9/api_keys', { name: 'x' })).status, 404)
@@ -181,7 +181,7 @@ t.test('an API key of a user: its secret is told once, it opens the PCE until it
   t.equal((await call('DELETE', second.href)).status, 404)
 })
 
-t.test('a service account: permissions, keys, and what it does in its own name', async (t) => {
+t.test('a service account: permissions, keys, and writes in its own name', async (t) => {
   const { call, org, clock, as, events } = await start(t)
   const body = {
     name: 'Deployment',
@@ -308,7 +308,7 @@ t.test('the API keys of an organisation', async (t) => {
   t.equal((await other('DELETE', '/orgs/1/api_keys/none')).status, 404)
 })
 
-t.test('access restrictions: so many, so long, not while they are used; and they restrict', async (t) => {
+t.test('access restrictions: bounded in number and length, kept while in use, and enforced', async (t) => {
   const { org, as, openSession } = await start(t)
   const post = (body: object) => org('POST', '/access_restrictions', body)
   const nine = Array.from({ length: 9 }, (_, index) => `192.0.2.${index}`)
@@ -571,7 +571,7 @@ t.test('security principals: known by their SID, a hundred at a time', async (t)
   t.equal((await org('POST', path, clerks)).status, 201, 'its SID is free')
 })
 
-t.test('a verb that is not offered is 405, an unknown object 404', async (t) => {
+t.test('an unsupported verb is 405, an unknown object 404', async (t) => {
   const { call } = await start(t)
   for (const [verb, path] of [
     ['DELETE', '/users/1'],
@@ -603,7 +603,7 @@ t.test('a verb that is not offered is 405, an unknown object 404', async (t) => 
   }
 })
 
-t.test('every write leaves its event, and its author', async (t) => {
+t.test('every write leaves an event with its author', async (t) => {
   const { call, events } = await start(t)
   const href = async (answer: Promise<PceAnswer>) => (await answer).body.href as string
   const restriction = await href(call('POST', '/orgs/1/access_restrictions', { name: 'x', ips: [] }))
@@ -645,7 +645,7 @@ t.test('every write leaves its event, and its author', async (t) => {
   partial(t, (await events())[0], { event_type: 'password_policy.update', status: 'failure' })
 })
 
-t.test('an estate without people has somebody all the same', async (t) => {
+t.test('an estate without people still has a user', async (t) => {
   const { simulator, call } = await startPce(t, { estate: { ...smallEstate(), users: [] } })
   t.equal((await call('GET', '/users')).body[0].username, simulator.login.username)
 })

@@ -74,7 +74,7 @@ t.test('override deny beats allow, allow beats deny, deny beats the default, in 
   t.same(verdict?.allowRules, [rules[0]?.href], 'what else applies is named too')
 })
 
-t.test('what keeps a host alive is allowed before every rule', async (t) => {
+t.test('essential services are allowed before every rule', async (t) => {
   const policy = denyAll(
     deny({ from: [ANY], to: [AMS], override: true }),
     deny({ from: [AMS], to: [ANY], override: true }),
@@ -85,7 +85,7 @@ t.test('what keeps a host alive is allowed before every rule', async (t) => {
   t.equal(decide({ ...v6, icmp: [128, 0] }), 'blocked', 'an echo request is no such thing')
 })
 
-t.test('disabled, deleted and foreign-network rules do not exist', async (t) => {
+t.test('ignores disabled, deleted and foreign-network rules', async (t) => {
   const to = payments('full')
   const inbound = { from: [ANY], to: [AMS] }
   const with_ = (more: Partial<Rule>) => decide({ policy: allow(rule({ ...inbound, ...more })), from: OUTSIDE, to })
@@ -103,7 +103,7 @@ t.test('disabled, deleted and foreign-network rules do not exist', async (t) => 
   t.equal(inSet({ scopes: [] }), 'blocked', 'no scope covers nothing')
 })
 
-t.test('a connection is judged at every managed end, and the harder verdict stands', async (t) => {
+t.test('judges a connection at every managed end, and the stricter verdict wins', async (t) => {
   const source = (mode: EnforcementMode) => host('ordering-api', { at: '10.0.0.2', labels: 'app=ordering', mode })
   const both = (policy: PolicyView, from: EnforcementMode, to: EnforcementMode) =>
     decide({ policy, from: source(from), to: payments(to) })
@@ -129,7 +129,7 @@ t.test('a connection is judged at every managed end, and the harder verdict stan
   t.equal(both(fromWorkloads, 'selective', 'idle'), 'blocked', 'denying all workloads reaches the sources')
 })
 
-t.test('nobody judges where no VEN runs', async (t) => {
+t.test('judges nothing where no VEN runs', async (t) => {
   const policy = denyAll(deny({ from: [AMS], to: [AMS], override: true }))
   const unmanaged = (name: string, at: string) => host(name, { at, managed: false, mode: 'full' })
   const [a, b] = [unmanaged('a', '10.0.0.8'), unmanaged('b', '10.0.0.9')]
@@ -183,7 +183,7 @@ t.test('intra-scope rules keep both ends in one scope, extra-scope rules only th
   t.equal(decide({ policy: nonprod, from: OUTSIDE, to }), 'blocked')
 })
 
-t.test('labels of one key OR, keys AND, an excluded label shuts out', async (t) => {
+t.test('labels of one key are ORed, keys ANDed, excluded labels excluded', async (t) => {
   const reach = (providers: Actor[], labels: string) =>
     decide({
       policy: allow(rule({ from: [ANY], to: providers })),
@@ -281,7 +281,7 @@ t.test('services match by protocol, port range, ICMP type and process', async (t
   t.equal(out('ubuntu-x86_64-jammy'), 'allowed', 'elsewhere the rule is as wide as its ports')
 })
 
-t.test('a boundary blocks where nothing allows, whatever the scope', async (t) => {
+t.test('a boundary blocks whatever no rule allows, regardless of scope', async (t) => {
   const boundary = (more: object = {}) => ({
     href: `${DRAFT}/enforcement_boundaries/1`,
     name: 'b',

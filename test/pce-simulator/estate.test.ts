@@ -18,7 +18,7 @@ const stateOf = (estate: Estate): TrafficState => ({
   now: Date.parse(UNFILTERED.end_date),
 })
 
-t.test('an estate follows from its options, byte for byte', async (t) => {
+t.test('an estate is determined by its options, byte for byte', async (t) => {
   const first = digest(generateEstate(options))
   t.equal(digest(generateEstate(options)), first)
   t.not(digest(generateEstate({ ...options, seed: 8 })), first)
@@ -47,7 +47,7 @@ t.test('it has as many workloads and rows as asked for, at any size', async (t) 
   }
 })
 
-t.test('it is believable', async (t) => {
+t.test('it is plausible', async (t) => {
   const estate = generateEstate({ seed: 1, workloads: 400, flows: 5000, orgId: 1 })
   const values = (key: string) => estate.labels.filter((found) => found.key === key).map(({ value }) => value)
   t.ok(values('app').length >= 40)
@@ -89,7 +89,7 @@ const nameOf = (bears: readonly LabelRef[] = []) => {
   return value('app') === undefined && value('env') === undefined ? 'unlabelled' : `${value('app')}|${value('env')}`
 }
 
-t.test('payments in prod waits for a rule set, and the smallest estate shows it', async (t) => {
+t.test('payments in prod has no rule set, even in the smallest estate', async (t) => {
   for (const workloads of [20, 400]) {
     const estate = generateEstate({ seed: 3, workloads, flows: workloads * 5, orgId: 1 })
     const state = stateOf(estate)

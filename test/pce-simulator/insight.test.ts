@@ -29,7 +29,7 @@ const generated = (options: PceSimulatorOptions = {}) => ({
   ...options,
 })
 
-t.test('report templates: built in, switched on and off, never made', async (t) => {
+t.test('report templates: built in, enabled and disabled, never created', async (t) => {
   const { org } = await startPce(t)
   const { body: templates } = await org('GET', '/report_templates')
   t.ok(templates.length >= 4)
@@ -81,7 +81,7 @@ t.test('report schedules', async (t) => {
   t.equal((await org('GET', href)).status, 404)
 })
 
-t.test('a report is asked for, watched and fetched', async (t) => {
+t.test('a report is requested, polled and fetched', async (t) => {
   const { simulator, org } = await startPce(t)
   const ask = (type: string, report_parameters: unknown = {}, more: object = {}) =>
     org('POST', '/reports', {
@@ -237,7 +237,7 @@ t.test('risk follows from the policy in force', async (t) => {
   t.equal((await org('GET', '/app_groups/3x6')).status, 404)
 })
 
-t.test('what it sums up in a generated organisation', async (t) => {
+t.test('summaries of a generated organisation', async (t) => {
   const { org } = await startPce(t, generated())
   const { ransomware } = (await org('GET', '/reports/risk_summary')).body
   const managed = (await org('GET', '/workloads?managed=true&max_results=0')).headers.get('x-total-count')
@@ -274,7 +274,7 @@ t.test('what it sums up in a generated organisation', async (t) => {
   t.equal((await org('GET', `${payments.href}/risk_details`)).status, 200)
 })
 
-t.test('vulnerabilities and reports of them, under ids of the caller', async (t) => {
+t.test('vulnerabilities and their reports, under caller-chosen ids', async (t) => {
   const { org } = await startPce(t)
   const flaw = (reference_id: string, more: object = {}) => ({
     reference_id,

@@ -23,7 +23,7 @@ const refuses = async (org: Org, t: Test, cases: readonly (readonly [string, str
 }
 const generated = (more = {}) => ({ estate: undefined, seed: 5, workloads: 80, flows: 50, ...more })
 
-t.test('a VEN is its workload seen from the other side', async (t) => {
+t.test('a VEN mirrors its workload', async (t) => {
   const { org } = await startPce(t)
   t.same(await hrefs(org, '/vens'), [VEN, OTHER_VEN], 'one for each managed workload, none for the scanner')
   const { body: ven } = await org('GET', VEN)
@@ -109,7 +109,7 @@ t.test('VENs are found by what they report', async (t) => {
   }
 })
 
-t.test('VENs are unpaired, upgraded, restarted and recovered; whom it is refused to is told by reason', async (t) => {
+t.test('VENs are unpaired, upgraded, restarted and recovered; refusals come with a reason', async (t) => {
   const clock = { now: START_OF_TEST }
   const { org } = await startPce(t, { now: () => clock.now })
   const both = [{ href: VEN }, { href: OTHER_VEN }]
@@ -169,7 +169,7 @@ t.test('VENs are unpaired, upgraded, restarted and recovered; whom it is refused
   partial(t, gone, { href: SMALL.paymentsDb, deleted: true, managed: false })
 })
 
-t.test('VEN statistics are counted: all of them, and those that pass the filters', async (t) => {
+t.test('VEN statistics count all VENs and those that pass the filters', async (t) => {
   const { org } = await startPce(t, generated())
   const vens = (await org('GET', '/vens?max_results=1000')).body as {
     version: string
@@ -235,7 +235,7 @@ t.test('VEN releases: one default for each type of VEN, which cannot be deleted'
   t.equal((await org('GET', `${path}?ven_type=all`)).body.length, 2)
 })
 
-t.test('a hand-made estate has no containers, devices and balancers; a generated one has', async (t) => {
+t.test('a hand-made estate has no containers, devices or load balancers; a generated one does', async (t) => {
   const small = await startPce(t)
   const large = await startPce(t, generated())
   const kinds = [
@@ -255,7 +255,7 @@ t.test('a hand-made estate has no containers, devices and balancers; a generated
   }
 })
 
-t.test('a pairing key is told once, and the profile tells only when it was made', async (t) => {
+t.test('a pairing key is shown once; the profile only says when it was created', async (t) => {
   const { org } = await startPce(t)
   const { body: profile } = await org('POST', '/pairing_profiles', { name: 'servers', enabled: true })
   t.equal(profile.last_pairing_key_generated_at, null)

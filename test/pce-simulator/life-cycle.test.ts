@@ -45,7 +45,7 @@ async function stateOf(org: Pce, href: string, field: string, within?: typeof IN
 
 for (const { path, body, change, within } of KINDS) {
   const [field = '', one = '', two = ''] = change
-  t.test(`the life of one of ${path}`, async (t) => {
+  t.test(`the life cycle of an object of ${path}`, async (t) => {
     const { org } = await startPce(t, { estate: estateWithServers() })
     const create = async () => {
       const answer = await org('POST', `/sec_policy/draft/${path}`, body)
@@ -122,7 +122,7 @@ for (const { path, body, change, within } of KINDS) {
   })
 }
 
-t.test('the life of firewall settings: never made, never deleted', async (t) => {
+t.test('the life cycle of firewall settings: never created, never deleted', async (t) => {
   const { org } = await startPce(t)
   const href = '/orgs/1/sec_policy/draft/firewall_settings'
   const is = async (step: string, draft: string | null, live: string) =>

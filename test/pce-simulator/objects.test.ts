@@ -51,7 +51,7 @@ t.test('credentials, organisation, paths and verbs', async (t) => {
   t.ok((await org('GET', '/settings/workloads')).body.workload_disconnected_timeout_seconds)
 })
 
-t.test('a payload that breaks its schema is a 406 that names the violation', async (t) => {
+t.test('a payload that violates its schema is a 406 that names the violation', async (t) => {
   const { call, org } = await startPce(t)
   const cases: [string, string, unknown, RegExp][] = [
     [
@@ -107,7 +107,7 @@ t.test('a payload that breaks its schema is a 406 that names the violation', asy
   t.equal((await org('PUT', SMALL.scanner, { hostname: 'scanner-2' })).status, 204, 'writable where no VEN reports it')
 })
 
-t.test('collections: totals, the silent cut, filters, labels as JSON, asynchronous jobs', async (t) => {
+t.test('collections: totals, silent truncation, filters, labels as JSON, asynchronous jobs', async (t) => {
   const { simulator, org } = await startPce(t)
   const bulk = Array.from({ length: 597 }, (_, index) => ({ name: `host-${index}` }))
   await org('PUT', '/workloads/bulk_create', bulk)
@@ -164,7 +164,7 @@ t.test('collections: totals, the silent cut, filters, labels as JSON, asynchrono
   t.equal(simulator.requests.at(-1)!.status, 404)
 })
 
-t.test('labels act at once and refuse what would break something', async (t) => {
+t.test('label changes act at once and are refused if they would break something', async (t) => {
   const { org } = await startPce(t)
   const created = await org('POST', '/labels', { key: 'app', value: 'crm' })
   t.equal(created.status, 201)
@@ -242,7 +242,7 @@ t.test('workloads: one label of a key, bulk calls with a result for each item, m
   t.equal((await org('GET', '/workloads?include_deleted=true')).body.length, 5)
 })
 
-t.test('events tell of every write, newest first', async (t) => {
+t.test('events record every write, newest first', async (t) => {
   let now = START_OF_TEST
   const { simulator, org } = await startPce(t, { now: () => (now += 1000) })
   await org('POST', '/labels', { key: 'app', value: 'one' })

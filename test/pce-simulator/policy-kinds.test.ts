@@ -375,7 +375,7 @@ t.test(
   },
 )
 
-t.test('services and label groups keep what they are', async (t) => {
+t.test('services and label groups cannot change their kind', async (t) => {
   const { org } = await startPce(t)
   const two = { service_ports: [{ port: 1, proto: 6 }], windows_services: [{ service_name: 's' }] }
   const { body: service } = await org('POST', `${DRAFT}/services`, { name: 'x', ...two })

@@ -112,6 +112,12 @@ t.test('rules are edited in the draft and provisioned with their rule set', asyn
   t.equal(token(await org('POST', '/sec_policy', subset(active(SMALL.paymentsRules)))), 'invalid_uri')
   const impact = (await org('POST', '/sec_policy/impact', {})).body
   partial(t, impact, { num_sets: 1, num_managed_workloads: 2, num_unmanaged_workloads: 0 })
+  const bare = { name: 'without a VEN', labels: [SMALL.db, SMALL.payments, SMALL.prod].map((href) => ({ href })) }
+  t.equal((await org('POST', '/workloads', bare)).status, 201)
+  partial(t, (await org('POST', '/sec_policy/impact', {})).body, {
+    num_managed_workloads: 2,
+    num_unmanaged_workloads: 1,
+  })
   t.equal((await org('POST', '/sec_policy', subset(SMALL.paymentsRules))).body.workloads_affected, 2)
   t.same(await types('draft'), [null, null, null])
   const [first] = (await org('GET', active(path))).body
@@ -128,7 +134,7 @@ t.test('rules are edited in the draft and provisioned with their rule set', asyn
   t.same(await types('draft'), ['update', 'delete', null], 'what was not provisioned is gone, the rest is marked')
 })
 
-t.test('rules that no PCE accepts', async (t) => {
+t.test('refuses invalid rules', async (t) => {
   const { org } = await startPce(t)
   const group = (await org('POST', '/sec_policy/draft/label_groups', { name: 'G', key: 'env' })).body.href
   await org('DELETE', group)
@@ -183,7 +189,7 @@ t.test('rules that no PCE accepts', async (t) => {
   t.equal((await org('POST', '/sec_policy/draft/rule_sets', { name: 'x', scopes })).status, 406, 'one entry of a key')
 })
 
-t.test('references: what is used stays, what is needed comes along', async (t) => {
+t.test('references: what is in use cannot be deleted, what is needed is provisioned along', async (t) => {
   const { simulator, org } = await startPce(t)
   t.equal(token(await org('DELETE', SMALL.postgres)), 'service_referenced')
   t.equal((await org('PUT', SMALL.allServices, { name: 'x' })).status, 406, 'built in')
@@ -229,7 +235,7 @@ t.test('references: what is used stays, what is needed comes along', async (t) =
   t.equal(token(await org('DELETE', list)), 'ip_list_referenced', 'the active policy still uses it')
 })
 
-t.test('a traffic query from its question to its rows, and what provisioning changes', async (t) => {
+t.test('a traffic query from submission to rows, and how provisioning changes it', async (t) => {
   const { org } = await startPce(t)
   const path = '/traffic_flows/async_queries'
   const finish = async () => {
@@ -289,7 +295,7 @@ t.test('a traffic query from its question to its rows, and what provisioning cha
   t.equal((await org('GET', running)).status, 404)
 })
 
-t.test('traffic queries that no PCE accepts', async (t) => {
+t.test('refuses invalid traffic queries', async (t) => {
   const { org } = await startPce(t)
   const one = (selector: object) => ({ include: [[selector]], exclude: [] })
   const cases: [object, string][] = [

@@ -39,7 +39,7 @@ async function end(child: ChildProcess, signal: NodeJS.Signals) {
   return (await closed)[0] as number | null
 }
 
-t.test('faults strike the next requests of a path, and only those', async (t) => {
+t.test('faults hit only the next requests of a path', async (t) => {
   const { simulator, org, call } = await startPce(t)
   const labels = '/orgs/1/labels'
   const failure = async (work: Promise<unknown>) =>
@@ -96,7 +96,7 @@ t.test('faults strike the next requests of a path, and only those', async (t) =>
   t.equal((await call('GET', '/product_version')).status, 200)
 })
 
-t.test('requests are on record without credentials', async (t) => {
+t.test('records requests without credentials', async (t) => {
   const { simulator, org } = await startPce(t)
   await org('POST', '/labels?a=b', { key: 'app', value: 'x' })
   partial(t, simulator.requests, [
@@ -118,65 +118,53 @@ t.test('rate limits, when they are on', async (t) => {
   t.equal((await org('GET', '/labels')).status, 200)
 })
 
-t.test(
-  'the process: one JSON line, the estate of its seed byte for byte, control over HTTP, a clean end',
-  async (t) => {
-    const { child, stdout, stderr } = await run(t, ...'--port 0 --seed 5 --workloads 40 --flows 200 --org 7'.split(' '))
-    t.equal(stdout().trim().split('\n').length, 1)
-    const started = JSON.parse(stdout()) as Started
-    partial(t, started, {
-      url: /^http:\/\/127\.0\.0\.1:\d+$/,
-      org_id: 7,
-      api_key: /^api_[0-9a-f]+$/,
-      api_secret: /^[0-9a-f]+$/,
+t.test('the process: one JSON line, the estate of its seed, control over HTTP, a clean exit', async (t) => {
+  const { child, stdout, stderr } = await run(t, ...'--port 0 --seed 5 --workloads 40 --flows 200 --org 7'.split(' '))
+  t.equal(stdout().trim().split('\n').length, 1)
+  const started = JSON.parse(stdout()) as Started
+  partial(t, started, {
+    url: /^http:\/\/127\.0\.0\.1:\d+$/,
+    org_id: 7,
+    api_key: /^api_[0-9a-f]+$/,
+    api_secret: /^[0-9a-f]+$/,
+  })
+  const credentials = { key: started.api_key, secret: started.api_secret }
+  const call = createCaller({ url: started.url, credentials })
+
+  const paths = ['labels', 'workloads', 'sec_policy/active/rule_sets', 'sec_policy/draft/services', 'pairing_profiles']
+  const read = async (call: ReturnType<typeof createCaller>) => {
+    const created = await call('POST', '/orgs/7/sec_policy/draft/label_groups', { name: 'G', key: 'env' })
+    const texts = await Promise.all(paths.map(async (path) => (await call('GET', `/orgs/7/${path}`)).text))
+    return [created.body.href as string, ...texts]
+  }
+  const readAnother = async (seed: number) => {
+    const another = await createPceSimulator({ seed, workloads: 40, flows: 200, orgId: 7 })
+    await another.listen()
+    t.teardown(() => another.close())
+    return { credentials: another.credentials, contents: await read(createCaller(another)) }
+  }
+  const contents = await read(call)
+  t.ok(
+    contents.slice(1, 4).every((text) => text.length > 500),
+    'there is an estate',
+  )
+  t.same(await readAnother(5), { credentials, contents }, 'ids of new objects and credentials included')
+  t.notSame((await readAnother(6)).contents, contents)
+
+  const control = (method: string, path: string, body?: unknown) =>
+    fetch(`${started.url}/_sim/${path}`, {
+      method,
+      ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
     })
-    const credentials = { key: started.api_key, secret: started.api_secret }
-    const call = createCaller({ url: started.url, credentials })
+  t.equal((await control('POST', 'faults', { kind: 'status', path: 're:/labels$', times: 1, status: 500 })).status, 204)
+  t.equal((await control('POST', 'faults', { kind: 'nonsense', path: '/', times: 1 })).status, 400)
+  await control('DELETE', 'requests')
+  t.equal((await call('GET', '/orgs/7/labels')).status, 500)
+  partial(t, await (await control('GET', 'requests')).json(), [{ path: '/api/v2/orgs/7/labels', status: 500 }])
 
-    const paths = [
-      'labels',
-      'workloads',
-      'sec_policy/active/rule_sets',
-      'sec_policy/draft/services',
-      'pairing_profiles',
-    ]
-    const read = async (call: ReturnType<typeof createCaller>) => {
-      const created = await call('POST', '/orgs/7/sec_policy/draft/label_groups', { name: 'G', key: 'env' })
-      const texts = await Promise.all(paths.map(async (path) => (await call('GET', `/orgs/7/${path}`)).text))
-      return [created.body.href as string, ...texts]
-    }
-    const readAnother = async (seed: number) => {
-      const another = await createPceSimulator({ seed, workloads: 40, flows: 200, orgId: 7 })
-      await another.listen()
-      t.teardown(() => another.close())
-      return { credentials: another.credentials, contents: await read(createCaller(another)) }
-    }
-    const contents = await read(call)
-    t.ok(
-      contents.slice(1, 4).every((text) => text.length > 500),
-      'there is an estate',
-    )
-    t.same(await readAnother(5), { credentials, contents }, 'ids of new objects and credentials included')
-    t.notSame((await readAnother(6)).contents, contents)
-
-    const control = (method: string, path: string, body?: unknown) =>
-      fetch(`${started.url}/_sim/${path}`, {
-        method,
-        ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
-      })
-    t.equal(
-      (await control('POST', 'faults', { kind: 'status', path: 're:/labels$', times: 1, status: 500 })).status,
-      204,
-    )
-    t.equal((await control('POST', 'faults', { kind: 'nonsense', path: '/', times: 1 })).status, 400)
-    await control('DELETE', 'requests')
-    t.equal((await call('GET', '/orgs/7/labels')).status, 500)
-    partial(t, await (await control('GET', 'requests')).json(), [{ path: '/api/v2/orgs/7/labels', status: 500 }])
-
-    t.equal(await end(child, 'SIGTERM'), 0)
-    t.equal(stderr(), '')
-  },
-)
+  t.equal(await end(child, 'SIGTERM'), 0)
+  t.equal(stderr(), '')
+})
 
 t.test('the process: TLS, and options it cannot work with', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'pce-sim-'))

@@ -8,7 +8,7 @@ import { startPce } from './start-pce.js'
 
 type Simulator = Awaited<ReturnType<typeof startPce>>['simulator']
 
-/** A request whose body never ends until it is told to: it holds its place meanwhile. */
+/** A request whose body never ends until it is told to: it holds its place in the meantime. */
 async function hold({ url, credentials }: Simulator, method: string, path: string, body: string) {
   const authorization = `Basic ${Buffer.from(`${credentials.key}:${credentials.secret}`).toString('base64')}`
   const headers = { authorization, 'content-type': 'application/json', 'content-length': String(body.length) }
@@ -51,7 +51,7 @@ t.test('a rolling minute of each credential', async (t) => {
   t.equal((await org('GET', '/labels')).status, 200)
 })
 
-t.test('unpairing and the deletion of queries have minutes of their own', async (t) => {
+t.test('unpairing and deleting queries have separate limits', async (t) => {
   let now = 0
   const { org } = await startPce(t, { now: () => now, rateLimit: DOCUMENTED_LIMITS })
   for (const [verb, path, body] of [

@@ -15,7 +15,7 @@ const LOGGERS = {
   node_status_logger: { node_status_included: true },
 }
 
-t.test('settings that are one object each: read, changed field by field, held to their limits', async (t) => {
+t.test('singleton settings: read, changed field by field, kept within limits', async (t) => {
   const { org } = await startPce(t)
   for (const [path, event, change, wrong] of [
     [
@@ -62,7 +62,7 @@ t.test('settings that are one object each: read, changed field by field, held to
   }
 })
 
-t.test('trusted proxies: a list that is replaced as a whole, so many a region', async (t) => {
+t.test('trusted proxies: a list replaced as a whole, limited per region', async (t) => {
   const { org } = await startPce(t)
   const put = (trusted_proxy_ips: object[]) => org('PUT', '/settings/trusted_proxy_ips', { trusted_proxy_ips })
   const proxies = (count: number, pce_fqdn: string | null) =>
@@ -183,7 +183,7 @@ t.test('traffic collector settings', async (t) => {
   )
 })
 
-t.test('a support bundle is asked for, made, fetched', async (t) => {
+t.test('a support bundle is requested, built and fetched', async (t) => {
   const { simulator, org } = await startPce(t, { pollsUntilDone: 3 })
   const path = '/support_bundle_requests'
   t.equal((await org('POST', path, { include_logs: 'all' })).status, 406)
@@ -214,7 +214,7 @@ t.test('a support bundle is asked for, made, fetched', async (t) => {
   t.notMatch(JSON.stringify((await org('GET', '/events')).body), 'progress')
 })
 
-t.test('events of the whole PCE have no organisation', async (t) => {
+t.test('PCE-wide events have no organisation', async (t) => {
   const { call } = await startPce(t)
   const events = (await call('GET', '/system_events')).body as { href: string; timestamp: string; created_by: object }[]
   t.ok(events.length > 2)

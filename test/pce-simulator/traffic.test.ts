@@ -67,7 +67,7 @@ function ask(
   return runTrafficQuery({ ...UNFILTERED, ...WINDOW, ...query }, { ...known, ...state })
 }
 
-t.test('a window folds occurrences into one row, and never looks past its edges or now', async (t) => {
+t.test('a window aggregates occurrences into one row and ends at its edges or now', async (t) => {
   const daily = talk(end(ordering), end(payments))
   const week = ask([daily], { start_date: at(DAY + 1), end_date: at(DAY + 7, 7200) })
   partial(t, week.flows, [
@@ -162,7 +162,7 @@ t.test('filters', async (t) => {
   t.equal(cut.matchesCount, ask(all).matchesCount, 'raw matches are counted all the same')
 })
 
-t.test('a row shows its ends as the PCE knows them today', async (t) => {
+t.test('rows show their ends as the PCE knows them today', async (t) => {
   const conversation = talk({ ip: '10.60.1.1' }, end(payments))
   const blocking = denyAll(deny({ from: [ANY], to: [AMS] }))
   const selective: Workload = { ...payments, enforcement_mode: 'selective' }
@@ -219,7 +219,7 @@ const selecting = (side: 'sources' | 'destinations', selector: object, list: 'in
   [side]: { include: [], exclude: [], [list]: list === 'include' ? [[selector]] : [selector] },
 })
 
-t.test('what a query may ask for', async (t) => {
+t.test('what a query may contain', async (t) => {
   const { org } = await startPce(t)
   const group = await org('POST', '/sec_policy/draft/label_groups', {
     name: 'Live',
@@ -382,7 +382,7 @@ t.test('update_rules adds what the draft would decide, to all rows or to some', 
   t.equal(await drafted(), '000')
 })
 
-t.test('the database holds what was seen, as far back as it keeps it', async (t) => {
+t.test('the traffic database covers its retention period', async (t) => {
   const today = START_OF_TEST / 86_400_000
   const [pattern] = smallEstate().conversations
   const since = (days: number, more: Partial<Conversation> = {}) => ({

@@ -13,45 +13,50 @@ const encoded = (value: unknown) => encodeURIComponent(JSON.stringify(value))
 const values = async (org: Org, href: string) =>
   ((await org('GET', href)).body.labels as { value: string }[]).map(({ value }) => value).sort()
 
-t.test('the interfaces of an unmanaged workload one by one; those of a managed one are its VEN’s', async (t) => {
-  const { org } = await startPce(t)
-  const path = `${scanner}/interfaces`
-  partial(t, (await org('GET', path)).body, [{ name: 'eth0', address: '10.3.0.1', friendly_name: null, network: null }])
-  const odd = 'Ethernet 2/α'
-  const made = await org('POST', path, { name: odd, link_state: 'up', address: '10.3.0.2', cidr_block: 24 })
-  t.equal(made.status, 201)
-  partial(t, made.body, {
-    name: odd,
-    link_state: 'up',
-    address: '10.3.0.2',
-    cidr_block: 24,
-    default_gateway_address: null,
-  })
-  await org('POST', path, { name: odd, link_state: 'up', address: 'fd00::2' })
-  t.equal((await org('GET', scanner)).body.interfaces.length, 3, 'the workload has them')
-  t.equal((await org('GET', `${path}?name=ether`)).body.length, 2)
-  const one = `${path}/${encodeURIComponent(odd)}`
-  partial(t, (await org('GET', one)).body, { name: odd, address: '10.3.0.2' })
-  partial(t, (await org('GET', '/events')).body[0], { event_type: 'workload_interface.create', status: 'success' })
-  t.equal((await org('DELETE', one)).status, 204)
-  t.same((await org('GET', path)).body.length, 1, 'under both its addresses')
-  t.equal((await org('GET', one)).status, 404)
-  t.equal((await org('DELETE', one)).status, 404)
+t.test(
+  'interfaces of an unmanaged workload are edited one by one; those of a managed one belong to its VEN',
+  async (t) => {
+    const { org } = await startPce(t)
+    const path = `${scanner}/interfaces`
+    partial(t, (await org('GET', path)).body, [
+      { name: 'eth0', address: '10.3.0.1', friendly_name: null, network: null },
+    ])
+    const odd = 'Ethernet 2/α'
+    const made = await org('POST', path, { name: odd, link_state: 'up', address: '10.3.0.2', cidr_block: 24 })
+    t.equal(made.status, 201)
+    partial(t, made.body, {
+      name: odd,
+      link_state: 'up',
+      address: '10.3.0.2',
+      cidr_block: 24,
+      default_gateway_address: null,
+    })
+    await org('POST', path, { name: odd, link_state: 'up', address: 'fd00::2' })
+    t.equal((await org('GET', scanner)).body.interfaces.length, 3, 'the workload has them')
+    t.equal((await org('GET', `${path}?name=ether`)).body.length, 2)
+    const one = `${path}/${encodeURIComponent(odd)}`
+    partial(t, (await org('GET', one)).body, { name: odd, address: '10.3.0.2' })
+    partial(t, (await org('GET', '/events')).body[0], { event_type: 'workload_interface.create', status: 'success' })
+    t.equal((await org('DELETE', one)).status, 204)
+    t.same((await org('GET', path)).body.length, 1, 'under both its addresses')
+    t.equal((await org('GET', one)).status, 404)
+    t.equal((await org('DELETE', one)).status, 404)
 
-  for (const [body, expected] of [
-    [{ name: 'eth1' }, 'input_validation_error'],
-    [{ name: 'eth1', link_state: 'up', network: { href: '/x' } }, 'input_validation_error'],
-    [{ name: 'eth1', link_state: 'up', address: '10.3.0' }, 'invalid_ip_address'],
-    [{ name: 'eth0', link_state: 'up', address: '10.3.0.1' }, 'input_validation_error'],
-  ] as const) {
-    const answer = await org('POST', path, body)
-    t.same([answer.status, token(answer)], [406, expected], JSON.stringify(body))
-  }
-  t.equal((await org('GET', `${paymentsDb}/interfaces`)).body.length, 1)
-  t.equal((await org('POST', `${paymentsDb}/interfaces`, { name: 'eth1', link_state: 'up' })).status, 406)
-  t.equal((await org('DELETE', `${paymentsDb}/interfaces/eth0`)).status, 406)
-  t.equal((await org('GET', '/workloads/none/interfaces')).status, 404)
-})
+    for (const [body, expected] of [
+      [{ name: 'eth1' }, 'input_validation_error'],
+      [{ name: 'eth1', link_state: 'up', network: { href: '/x' } }, 'input_validation_error'],
+      [{ name: 'eth1', link_state: 'up', address: '10.3.0' }, 'invalid_ip_address'],
+      [{ name: 'eth0', link_state: 'up', address: '10.3.0.1' }, 'input_validation_error'],
+    ] as const) {
+      const answer = await org('POST', path, body)
+      t.same([answer.status, token(answer)], [406, expected], JSON.stringify(body))
+    }
+    t.equal((await org('GET', `${paymentsDb}/interfaces`)).body.length, 1)
+    t.equal((await org('POST', `${paymentsDb}/interfaces`, { name: 'eth1', link_state: 'up' })).status, 406)
+    t.equal((await org('DELETE', `${paymentsDb}/interfaces/eth0`)).status, 406)
+    t.equal((await org('GET', '/workloads/none/interfaces')).status, 404)
+  },
+)
 
 t.test('workloads are unpaired under the older name of the field, with their VENs', async (t) => {
   const { org } = await startPce(t)
@@ -77,74 +82,68 @@ t.test('workloads are unpaired under the older name of the field, with their VEN
   t.equal((await org('GET', `${paymentsDb}/risk_details`)).status, 404)
 })
 
-t.test(
-  'risk details are those of the one workload, by the policy in force; without a VEN there are none',
-  async (t) => {
-    const { org } = await startPce(t)
-    const exposure = async (href: string) => (await org('GET', `${href}/risk_details`)).body.risk_details.ransomware
-    const before = await exposure(paymentsDb)
-    partial(t, before, { num_workloads: 1, ransomware_protection_percent: 0 }, 'nothing is blocked yet')
-    await org('PUT', paymentsDb, { enforcement_mode: 'full' })
-    partial(t, await exposure(paymentsDb), { workload_exposure_severity: 'fully_protected', num_workloads: 1 })
-    t.same((await exposure(orderingWeb)).ransomware_protection_percent, 0, 'the other one is as it was')
-    t.equal(await exposure(scanner), null)
-    t.equal((await org('GET', '/workloads/none/risk_details')).status, 404)
-  },
-)
+t.test('risk details are per workload, by the policy in force; none without a VEN', async (t) => {
+  const { org } = await startPce(t)
+  const exposure = async (href: string) => (await org('GET', `${href}/risk_details`)).body.risk_details.ransomware
+  const before = await exposure(paymentsDb)
+  partial(t, before, { num_workloads: 1, ransomware_protection_percent: 0 }, 'nothing is blocked yet')
+  await org('PUT', paymentsDb, { enforcement_mode: 'full' })
+  partial(t, await exposure(paymentsDb), { workload_exposure_severity: 'fully_protected', num_workloads: 1 })
+  t.same((await exposure(orderingWeb)).ransomware_protection_percent, 0, 'the other one is as it was')
+  t.equal(await exposure(scanner), null)
+  t.equal((await org('GET', '/workloads/none/risk_details')).status, 404)
+})
 
-t.test(
-  'a table changes workloads that exist: labels given, taken away, made on the way; a result for every row',
-  async (t) => {
-    const { org } = await startPce(t)
-    const csv = (text: string, query = '') =>
-      org('PUT', `/workloads/bulk_import${query}`, text, { 'content-type': 'text/csv' })
-    const table = [
-      'href,hostname,label:app,label: env,description',
-      `${paymentsDb},payments-db-1.example.com,ordering,,"said ""so"", twice"`,
-      ',ordering-web-1.example.com,GONE,dev,',
-      '/orgs/1/workloads/none,,ordering,,',
-      `${scanner},,scanners,,`,
-      '',
-    ].join('\r\n')
+t.test('a CSV import changes existing workloads: labels added, removed and created; one result per row', async (t) => {
+  const { org } = await startPce(t)
+  const csv = (text: string, query = '') =>
+    org('PUT', `/workloads/bulk_import${query}`, text, { 'content-type': 'text/csv' })
+  const table = [
+    'href,hostname,label:app,label: env,description',
+    `${paymentsDb},payments-db-1.example.com,ordering,,"said ""so"", twice"`,
+    ',ordering-web-1.example.com,GONE,dev,',
+    '/orgs/1/workloads/none,,ordering,,',
+    `${scanner},,scanners,,`,
+    '',
+  ].join('\r\n')
 
-    const tried = await csv(table, '?delete_token=GONE&dry_run=true&create_labels=true')
-    t.equal(tried.status, 200)
-    t.same(await values(org, paymentsDb), ['db', 'payments', 'prod'], 'a dry run changes nothing')
-    t.same((await org('GET', '/labels?value=scanners')).body, [], 'and makes nothing')
+  const tried = await csv(table, '?delete_token=GONE&dry_run=true&create_labels=true')
+  t.equal(tried.status, 200)
+  t.same(await values(org, paymentsDb), ['db', 'payments', 'prod'], 'a dry run changes nothing')
+  t.same((await org('GET', '/labels?value=scanners')).body, [], 'and makes nothing')
 
-    const { body: results } = await csv(table, '?delete_token=GONE')
-    partial(t, results, [
-      { href: paymentsDb, status: 'updated' },
-      { href: orderingWeb, status: 'updated' },
-      { href: '/orgs/1/workloads/none', status: 'validation_failure', token: 'not_found_error', message: /./ },
-      { href: scanner, status: 'validation_failure', message: /scanners/ },
-    ])
-    t.same(
-      (tried.body as Found[]).map(({ status }) => status),
-      ['updated', 'updated', 'validation_failure', 'updated'],
-      'but says what would become of each row',
-    )
-    t.same(await values(org, paymentsDb), ['db', 'ordering', 'prod'])
-    t.equal((await org('GET', paymentsDb)).body.description, 'said "so", twice')
-    t.same(await values(org, orderingWeb), ['dev', 'web'], 'found by its hostname')
-    partial(t, (await csv(table, '?delete_token=GONE&create_labels=true')).body[3], {
-      href: scanner,
-      status: 'updated',
-    })
-    t.same(await values(org, scanner), ['scanners'])
-    const [event] = (await org('GET', '/events')).body
-    partial(t, event, { event_type: 'workloads.bulk_import', resource_changes: { length: 4 } })
+  const { body: results } = await csv(table, '?delete_token=GONE')
+  partial(t, results, [
+    { href: paymentsDb, status: 'updated' },
+    { href: orderingWeb, status: 'updated' },
+    { href: '/orgs/1/workloads/none', status: 'validation_failure', token: 'not_found_error', message: /./ },
+    { href: scanner, status: 'validation_failure', message: /scanners/ },
+  ])
+  t.same(
+    (tried.body as Found[]).map(({ status }) => status),
+    ['updated', 'updated', 'validation_failure', 'updated'],
+    'but says what would become of each row',
+  )
+  t.same(await values(org, paymentsDb), ['db', 'ordering', 'prod'])
+  t.equal((await org('GET', paymentsDb)).body.description, 'said "so", twice')
+  t.same(await values(org, orderingWeb), ['dev', 'web'], 'found by its hostname')
+  partial(t, (await csv(table, '?delete_token=GONE&create_labels=true')).body[3], {
+    href: scanner,
+    status: 'updated',
+  })
+  t.same(await values(org, scanner), ['scanners'])
+  const [event] = (await org('GET', '/events')).body
+  partial(t, event, { event_type: 'workloads.bulk_import', resource_changes: { length: 4 } })
 
-    t.equal((await csv('a,b\n1,2')).status, 406, 'rows that name no workload')
-    t.equal((await csv(`href\n"${paymentsDb}`)).status, 406, 'a quote without an end')
-    t.equal((await csv('href\n/x', '?dry_run=yes')).status, 406)
-    partial(t, (await csv(`href,managed\n${paymentsDb},false`)).body, [
-      { message: /additional properties \["managed"\]/ },
-    ])
-  },
-)
+  t.equal((await csv('a,b\n1,2')).status, 406, 'rows that name no workload')
+  t.equal((await csv(`href\n"${paymentsDb}`)).status, 406, 'a quote without an end')
+  t.equal((await csv('href\n/x', '?dry_run=yes')).status, 406)
+  partial(t, (await csv(`href,managed\n${paymentsDb},false`)).body, [
+    { message: /additional properties \["managed"\]/ },
+  ])
+})
 
-t.test('workloads are imported as JSON too, as one client sends them', async (t) => {
+t.test('workloads can also be imported as JSON', async (t) => {
   const { org } = await startPce(t)
   const rows = [
     { href: paymentsDb, description: 'd', labels: [{ key: 'env', value: 'dev' }] },

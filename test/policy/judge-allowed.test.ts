@@ -63,7 +63,7 @@ const flowTo = (destination: FlowEnd, more: Partial<AllowedFlow> = {}): AllowedF
 })
 const [web, db] = [end('web', APP, WEB), end('db', APP, DB)]
 
-t.test('each destination is judged by its own labels, in whichever order they come', async (t) => {
+t.test('judges each destination by its own labels, in any order', async (t) => {
   const policy = policyOf({ allow: [{ to: WEB, services: [HTTPS] }] })
   for (const order of [
     [web, db],
@@ -75,22 +75,21 @@ t.test('each destination is judged by its own labels, in whichever order they co
   }
 })
 
-t.test(
-  'a deny rule that matches proves an allow rule that cannot be decided, and contradicts its absence',
-  async (t) => {
-    const [program, everything]: [Rule, Rule] = [
-      { to: WEB, services: [{ href: PROGRAM.href }] },
-      { to: WEB, services: [{ href: ALL.href }] },
-    ]
-    const judge = (policy: Parameters<typeof policyOf>[0]) => createAllowedJudge(policyOf(policy))(flowTo(web))
-    t.equal(judge({ allow: [program] }), unknown('process'))
-    t.equal(judge({ allow: [program], deny: [everything] }), 'yes')
-    t.equal(judge({ deny: [everything] }), unknown('contradiction'))
-    t.equal(judge({ deny: [{ to: WEB, services: [{ port: 0, to_port: 65535, proto: 17 }] }] }), 'no', 'UDP alone')
-  },
-)
+t.test('a matching deny rule proves an undecided allow rule and contradicts its absence', async (t) => {
+  const [program, everything]: [Rule, Rule] = [
+    { to: WEB, services: [{ href: PROGRAM.href }] },
+    { to: WEB, services: [{ href: ALL.href }] },
+  ]
+  const judge = (policy: Parameters<typeof policyOf>[0]) => createAllowedJudge(policyOf(policy))(flowTo(web))
+  t.equal(judge({ allow: [program] }), unknown('process'))
+  t.equal(judge({ allow: [program], deny: [everything] }), 'yes')
+  t.equal(judge({ deny: [everything] }), unknown('contradiction'))
+  t.equal(judge({ deny: [program] }), 'no', 'a deny rule that cannot be decided proves nothing')
+  t.equal(judge({ allow: [program], deny: [program] }), unknown('process'))
+  t.equal(judge({ deny: [{ to: WEB, services: [{ port: 0, to_port: 65535, proto: 17 }] }] }), 'no', 'UDP alone')
+})
 
-t.test('only ends in selective mode need a rule, and none does where the other end has one', async (t) => {
+t.test('only ends in selective mode need a rule, and not if the other end has one', async (t) => {
   const judge = createAllowedJudge(policyOf({}))
   const modes: [string | null, string | null][] = [
     [null, 'selective'],

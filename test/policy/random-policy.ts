@@ -55,6 +55,12 @@ const services = [
   { href: `${DRAFT}/services/5`, name: 'smb', windows_services: [{ port: 445, proto: 6, process_name: 'smb.exe' }] },
   { href: `${DRAFT}/services/6`, name: 'udp', service_ports: [{ port: 0, to_port: 65_535, proto: 17 }] },
 ] as Service[]
+/** A process that connects, which a rule names beside its services. */
+const EGRESS = {
+  href: `${DRAFT}/services/7`,
+  name: 'backup agent',
+  windows_egress_services: [{ process_name: 'agent.exe' }],
+} as Service
 
 const lists = [
   {
@@ -72,14 +78,19 @@ const lists = [
   { href: `${DRAFT}/ip_lists/5`, name: 'names', ip_ranges: [], fqdns: [{ fqdn: '*.example.com' }] },
 ] as IpList[]
 
-export const CATALOG: PolicyCatalog = catalogOf({ labels: indexLabels(LABELS), services, lists, groups })
+export const CATALOG: PolicyCatalog = catalogOf({
+  labels: indexLabels(LABELS),
+  services: [...services, EGRESS],
+  lists,
+  groups,
+})
 const byHref = <T extends { href: string }>(items: readonly T[]) => new Map(items.map((item) => [item.href, item]))
 
 /** The same objects for the simulator. */
 export const viewOf = (ruleSets: readonly RuleSet[]): PolicyView => ({
   ruleSets,
   ipLists: byHref(lists),
-  services: byHref(services),
+  services: byHref([...services, EGRESS]),
   labelGroups: MEMBERS,
 })
 
@@ -138,7 +149,7 @@ const rule = (workloads: readonly string[]): fc.Arbitrary<Rule & DenyRule> =>
     ingress_services: fc.array(ingress, { minLength: 1, maxLength: 2 }),
     unscoped_consumers: fc.boolean(),
     network_type: rare('brn', 'all', 'non_brn'),
-    egress_services: rare<{ href: string }[]>([], [{ href: `${DRAFT}/services/5` }]),
+    egress_services: rare<{ href: string }[]>([], [{ href: EGRESS.href }]),
     consuming_security_principals: rare<{ href: string }[]>([], [{ href: '/orgs/1/security_principals/1' }]),
     sec_connect: rare(false, true),
     stateless: rare(false, true),

@@ -17,7 +17,7 @@ import { contains } from '../partial.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-t.test('the count of a run', async (t) => {
+t.test('counts the assertions of a run', async (t) => {
   const tap = (...lines: string[]) => ['TAP version 14', ...lines, ''].join('\n')
   const file = (name: string, body: string[], close: string) => [
     `# Subtest: ${name}`,
@@ -66,6 +66,68 @@ t.test('the count of a run', async (t) => {
   ]
   for (const [title, text, expected] of cases) t.same(countAssertions(text), expected, title)
   t.equal(summaryLine({ passed: 12, failed: 3 }), '12 passed, 3 failed')
+})
+
+t.test('the runner', async (t) => {
+  const test = (body: string) => `import t from 'tap'\n${body}\n`
+  const dir = t.testdir({
+    'package.json': JSON.stringify({ type: 'module' }),
+    node_modules: t.fixture('symlink', join(ROOT, 'node_modules')),
+    scripts: { suite: {} },
+    test: {
+      'good.test.ts': test('t.ok(1); t.ok(2)'),
+      'bad.test.ts': test("const one: number = 1\nt.equal(one, 2, 'one is two')"),
+      'empty.test.ts': test(''),
+      'throws.test.ts': test("t.ok(1)\nthrow new Error('thrown')"),
+      'exits.test.ts': test('t.ok(1)\nprocess.exit(0)'),
+      'dies.test.ts': test("t.ok(1)\nprocess.kill(process.pid, 'SIGKILL')"),
+      'hangs.test.ts': test(
+        "t.test('hangs', async () => { await new Promise((resolve) => setTimeout(resolve, 60_000)) })",
+      ),
+      'last.test.ts': test('t.ok(1)'),
+      'other.long.ts': test('t.ok(1)'),
+    },
+  })
+  for (const name of [
+    'run-tests',
+    'count-assertions',
+    'suite/compile-tests',
+    'suite/current-test',
+    'suite/run-suite',
+    'suite/run-test-files',
+  ])
+    copyFileSync(join(ROOT, `scripts/${name}.ts`), join(dir, `scripts/${name}.ts`))
+  const run = (...args: string[]) => {
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      ['--import', 'tsx', 'scripts/run-tests.ts', ...args],
+      {
+        cwd: dir,
+        encoding: 'utf8',
+      },
+    )
+    const told = [...stdout.matchAll(/^(ok|FAILED) +(test\/\w+)/gm)].map(([, verdict, file]) => `${verdict} ${file}`)
+    return { status, told: [...new Set(told)].sort(), last: stdout.trimEnd().split('\n').at(-1), stdout, stderr }
+  }
+
+  const all = run('--timeout=2', '--jobs=2')
+  t.equal(all.status, 1)
+  t.same(all.told, [
+    ...['bad', 'dies', 'empty', 'exits', 'hangs', 'throws'].map((name) => `FAILED test/${name}`),
+    ...['good', 'last'].map((name) => `ok test/${name}`),
+  ])
+  t.match(
+    all.stdout,
+    /test\/bad\.test\.ts > one is two\n\s+test\/bad\.test\.ts:3\n/,
+    'a failure is where its source is',
+  )
+  t.match(all.last, /^\d+ passed, [6-9] failed$/)
+
+  const some = run('test/good.test.ts', 'test/other.long.ts')
+  t.same([some.status, some.told, some.last], [0, ['ok test/good', 'ok test/other'], '3 passed, 0 failed'])
+
+  const missing = run('test/gone.test.ts')
+  t.same([missing.status, missing.last, missing.stderr], [1, '0 passed, 1 failed', 'There is no test/gone.test.ts\n'])
 })
 
 t.test('ensure-install', async (t) => {
@@ -175,7 +237,7 @@ t.test('the generated documents', async (t) => {
   contains(t, renderEnvironmentTable(variables), '| `MCP_LEVEL` | stdio, HTTP | `info` |  | How much |')
 })
 
-t.test('what comments cite must be defined', async (t) => {
+t.test('every number a comment cites must be defined', async (t) => {
   const defined = definedNumbers(['### D1. One\n\n### S2. Two\n', '### P3. Three\n'])
   t.same([...defined], ['D1', 'S2', 'P3'])
   const code = [
@@ -193,7 +255,7 @@ t.test('what comments cite must be defined', async (t) => {
   t.throws(() => definedNumbers(['### D1. One', '### D1. Again']), /defined twice: D1/)
 })
 
-t.test('what pages link to must exist', async (t) => {
+t.test('every link must have a target', async (t) => {
   const page = 'See [a](a.md#x), [b](../b.md), [web](https://x.example/y), [here](#z), and `test/gone.test.ts`.'
   const pages = new Map([
     ['docs/page.md', page],
@@ -205,7 +267,7 @@ t.test('what pages link to must exist', async (t) => {
   )
 })
 
-t.test('generated files are told apart from stale ones', async (t) => {
+t.test('detects stale generated files', async (t) => {
   const root = t.testdir({ 'a.txt': 'one\ntwo\n', 'gone.txt': '' })
   const wanted = new Map([
     ['a.txt', 'one\n2\n'],

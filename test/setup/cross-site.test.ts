@@ -49,7 +49,7 @@ t.test('the CSRF token belongs to one session', async (t) => {
   t.notOk(JSON.stringify([audit, log]).includes(good.api_secret))
 })
 
-t.test('a form of another page', async (t) => {
+t.test('refuses a form from another page', async (t) => {
   const { loggedIn, good, statusOf, refusals, log } = await startService(t)
   const alice = await loggedIn()
   const form = { ...good, _csrf: await tokenOf(alice) }
@@ -84,7 +84,7 @@ t.test('a form of another page', async (t) => {
   }
 })
 
-t.test('the text/plain trick', async (t) => {
+t.test('refuses the text/plain trick', async (t) => {
   const { loggedIn, good, statusOf } = await startService(t)
   const alice = await loggedIn()
   const body = new URLSearchParams({ ...good, _csrf: await tokenOf(alice) }).toString()
@@ -92,7 +92,7 @@ t.test('the text/plain trick', async (t) => {
   partial(t, await statusOf(), { registered: false })
 })
 
-t.test('a bearer token skips the check only where no cookie comes along', async (t) => {
+t.test('a bearer token skips the CSRF check only without a cookie', async (t) => {
   const { visitor, provider, good, statusOf } = await startService(t)
   const authorization = `Bearer ${await provider.tokenFor({ sub: 'robot' })}`
   const program = visitor({ authorization })

@@ -54,7 +54,7 @@ t.test('a registration', async (t) => {
   t.notOk(replaced.includes(`<bdi>${good.pce_port}</bdi>`) || replaced.includes('payments'), 'altogether')
 })
 
-t.test('a key that the PCE does not take is a warning, not a loss', async (t) => {
+t.test('a key that the PCE refuses is stored with a warning', async (t) => {
   const { loggedIn, good, statusOf } = await startService(t)
   const alice = await loggedIn()
   t.equal((await alice.submit('/setup', { ...good, api_secret: 'SECRET-CANARY' })).statusCode, 303)
@@ -67,7 +67,7 @@ t.test('a key that the PCE does not take is a warning, not a loss', async (t) =>
   t.notMatch(body, 'SECRET-CANARY')
 })
 
-t.test('what is wrong stands beside its field, in words, and nothing comes back', async (t) => {
+t.test('problems are explained next to their field, and no value is shown again', async (t) => {
   const { loggedIn, good, provider, statusOf, audit, log } = await startService(t)
   const alice = await loggedIn()
   const ports = ['0', '65536', '-1', '443.0', '4e2', '0x1bb', '+443', '0443', '４４３', '99999999999999999999', '1 2']
@@ -90,6 +90,7 @@ t.test('what is wrong stands beside its field, in words, and nothing comes back'
     ]),
     ['organisation 0', { ...good, pce_org_id: '0' }, { 'pce-org-id': /whole number/ }],
     ['a host that is refused', { ...good, pce_host: '169.254.169.254' }, { 'pce-host': /^.{10,}\.$/ }],
+    ['a port of the system', { ...good, pce_port: '22' }, { 'pce-host': /unless MCP_ALLOWED_PCE_HOSTS has ….*22\.$/ }],
     [
       'a host that is none',
       { ...good, pce_host: 'https://user:pw@pce.example.org/path' },
@@ -137,7 +138,7 @@ t.test('what is wrong stands beside its field, in words, and nothing comes back'
   t.notOk(written.includes(good.api_secret) || written.includes(good.api_key), 'and nothing of it is written anywhere')
 })
 
-t.test('blanks around a value do not belong to it', async (t) => {
+t.test('trims spaces around values', async (t) => {
   const { loggedIn, good } = await startService(t)
   const alice = await loggedIn()
   const padded = Object.fromEntries(Object.entries(good).map(([name, value]) => [name, ` ${value}\n`]))
@@ -145,7 +146,7 @@ t.test('blanks around a value do not belong to it', async (t) => {
   contains(t, (await alice.get('/setup')).body, 'The PCE accepted them')
 })
 
-t.test('fields that nobody asked for', async (t) => {
+t.test('unexpected fields', async (t) => {
   const { loggedIn, good, statusOf } = await startService(t)
   const alice = await loggedIn()
   const token = hiddenFields((await alice.get('/setup')).body, '/setup')

@@ -1,9 +1,9 @@
 /** What visitors may cost the service and the identity provider: logins end once, few at a time, and not any number a minute. */
 import { Type } from '@sinclair/typebox'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { defineTool, type AnyTool } from '../../tools/define.js'
 import { openTool } from '../contract/insecure-app.js'
-import { GROUP_OF, PUBLIC_URL, startService } from '../contract/authenticated-service.js'
+import { GROUP_OF, PUBLIC_URL, type ServiceOptions, startService } from '../contract/authenticated-service.js'
 import { Browser } from '../identity/browser.js'
 import { contains, partial } from '../partial.js'
 import { startServed } from './served.js'
@@ -13,7 +13,7 @@ const AT_A_TIME = 16
 
 type Served = Awaited<ReturnType<typeof startServed>>
 
-/** Somebody who comes back from the provider: the address, and the cookie that belongs to it. */
+/** Someone who comes back from the provider: the address, and the cookie that belongs to it. */
 async function comingBack({ provider, url }: Served) {
   const browser = new Browser()
   const { url: back } = await provider.logIn(
@@ -26,7 +26,7 @@ async function comingBack({ provider, url }: Served) {
   return { back, cookie, return: () => fetch(back, { redirect: 'manual', headers: { cookie, accept: 'text/html' } }) }
 }
 
-/** Somebody who has begun a login and comes back with a code that they made up. */
+/** Someone who has begun a login and comes back with a code that they made up. */
 async function guessing({ provider, url }: Served) {
   const browser = new Browser()
   const { url: asked } = await browser.open(`${url}/setup/login`, {}, provider.origin)
@@ -45,7 +45,7 @@ function holdTokens({ provider }: Served) {
   }
 }
 
-t.test('of any number of callbacks with one state one asks the provider', async (t) => {
+t.test('of any number of callbacks with the same state, one asks the provider', async (t) => {
   const served = await startServed(t, { people })
   const alice = await comingBack(served)
   const answers = await Promise.all(Array.from({ length: 5 }, () => alice.return()))
@@ -60,7 +60,7 @@ t.test('of any number of callbacks with one state one asks the provider', async 
   t.equal(served.provider.seen.tokenRequests, 2, 'a code that is wrong is tried once')
 })
 
-t.test('the provider is asked for few tokens at a time', async (t) => {
+t.test('requests few tokens from the provider at a time', async (t) => {
   const served = await startServed(t, { people })
   const { provider } = served
   const [alice, ...guesses] = await Promise.all([
@@ -85,7 +85,7 @@ t.test('the provider is asked for few tokens at a time', async (t) => {
   t.equal((await alice.return()).status, 302, 'a login that found no place is not lost')
 })
 
-t.test('logins of one address are limited together, and nothing but logins', async (t) => {
+t.test('limits logins per address, and only logins', async (t) => {
   const { app, provider, url } = await startServed(t, { people, rates: { perCaller: 4 } })
   const send = (method: 'GET' | 'POST', path: string, remoteAddress: string, headers: Record<string, string> = {}) =>
     app.inject({
@@ -122,11 +122,14 @@ t.test('logins of one address are limited together, and nothing but logins', asy
   t.equal((await send('GET', '/setup/login', '2001:db8:1:3::1')).statusCode, 302, 'another network is not')
   const { accessToken } = await provider.tokensFor('alice', { resource: provider.oauth().audience })
   const look = () => send('GET', '/setup', '2001:db8:1:2::1', { authorization: `Bearer ${accessToken}` })
-  for (let n = 0; n < 4; n++) t.equal((await look()).statusCode, 200, 'whoever is known has a limit of their own')
+  for (let n = 0; n < 4; n++) t.equal((await look()).statusCode, 200, 'a known caller has their own limit')
   t.equal((await look()).statusCode, 429)
 })
 
-t.test('a visit of the page counts among what a caller has in flight', async (t) => {
+const PING = { jsonrpc: '2.0', id: 1, method: 'ping' }
+
+/** The service with a page whose first look takes until `open`. */
+async function slowPage(t: Test, limits: Pick<ServiceOptions, 'rates' | 'maxInFlight'>) {
   let arrive = () => {}
   let open = () => {}
   const arrived = new Promise<void>((resolve) => (arrive = resolve))
@@ -143,23 +146,38 @@ t.test('a visit of the page counts among what a caller has in flight', async (t)
       return { registered: false }
     },
   }) as AnyTool
-  const { app, send, tokenOf } = await startService(t, { tools: [status], rates: { inFlightPerCaller: 1 } })
+  const { app, send, tokenOf } = await startService(t, { tools: [status], ...limits })
   const look = async (sub: string) =>
     app.inject({
       url: '/setup',
       headers: { host: new URL(PUBLIC_URL).host, accept: 'text/html', authorization: `Bearer ${await tokenOf(sub)}` },
     })
+  const ping = async (sub: string) => (await send(await tokenOf(sub), PING)).statusCode
+  return { look, ping, arrived, open }
+}
+
+t.test("a visit to the page counts towards the caller's requests in flight", async (t) => {
+  const { look, ping, arrived, open } = await slowPage(t, { rates: { inFlightPerCaller: 1 } })
   const first = look('busy')
   await arrived
   const second = await look('busy')
   t.equal(second.statusCode, 503)
   partial(t, second.headers, { 'retry-after': /^[1-9]/, 'content-type': /text\/html/ })
   contains(t, second.body, 'The server is busy')
-  const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
-  t.equal((await send(await tokenOf('busy'), ping)).statusCode, 503, 'at /mcp as well')
+  t.equal(await ping('busy'), 503, 'at /mcp as well')
   const others = look('other')
-  t.equal((await send(await tokenOf('third'), ping)).statusCode, 200, 'others have places of their own')
+  t.equal(await ping('third'), 200, 'others have their own slots')
   open()
   t.same([(await first).statusCode, (await others).statusCode], [200, 200])
   t.equal((await look('busy')).statusCode, 200, 'a place that was left is free again')
+})
+
+t.test('a visit to the page counts towards the requests in flight of everybody', async (t) => {
+  const { look, ping, arrived, open } = await slowPage(t, { maxInFlight: 1 })
+  const first = look('busy')
+  await arrived
+  t.equal(await ping('other'), 503)
+  open()
+  t.equal((await first).statusCode, 200)
+  t.equal(await ping('other'), 200)
 })

@@ -1,4 +1,4 @@
-/** The login of the browser: what is asked of the provider, and every answer that must not let anybody in (D17, D46). */
+/** The login of the browser: what is asked of the provider, and every answer that must not let anyone in (D17, D46). */
 import type { LightMyRequestResponse } from 'fastify'
 import Database from 'libsql'
 import t, { type Test } from 'tap'
@@ -28,8 +28,8 @@ async function logIn(
 
 const isLoggedIn = async (browser: Visitor) => (await browser.get('/setup')).statusCode === 200
 
-t.test('what is asked of the provider', async (t) => {
-  t.test('by a client with a secret', async (t) => {
+t.test('the authorization request', async (t) => {
+  t.test('of a confidential client', async (t) => {
     const service = await startService(t)
     const { headers } = await service.visitor().get('/setup/login')
     const url = new URL(headers.location as string)
@@ -67,14 +67,14 @@ t.test('what is asked of the provider', async (t) => {
     t.equal(request!.form.client_secret, undefined)
   })
 
-  t.test('by a public client', async (t) => {
+  t.test('of a public client', async (t) => {
     const service = await startService(t, { login: { clientId: 'setup-page' } })
     t.equal((await logIn(service)).statusCode, 302)
     const [request] = service.provider.tokenRequests
     partial(t, request, { form: { client_id: 'setup-page', code_verifier: /./ }, authorization: undefined })
   })
 
-  t.test('where the provider takes the secret in the body only', async (t) => {
+  t.test('where the provider takes the secret only in the body', async (t) => {
     const service = await startService(t)
     service.provider.document = { token_endpoint_auth_methods_supported: ['client_secret_post'] }
     t.equal((await logIn(service)).statusCode, 302)
@@ -84,7 +84,7 @@ t.test('what is asked of the provider', async (t) => {
     })
   })
 
-  t.test('for an audience that is no URI', async (t) => {
+  t.test('for an audience that is not a URI', async (t) => {
     const { visitor } = await startService(t, { oauth: { audience: '7d1c-client-id' } })
     const asked = new URL((await visitor().get('/setup/login')).headers.location as string).searchParams
     t.equal(asked.get('resource'), PUBLIC_URL)
@@ -104,7 +104,7 @@ t.test('what is asked of the provider', async (t) => {
     t.equal(new URL(headers.location as string).searchParams.get('resource'), uri.oauth.audience)
   })
 
-  t.test('to log in as somebody else', async (t) => {
+  t.test('to log in as someone else', async (t) => {
     const { visitor } = await startService(t)
     const promptOf = async (path: string) =>
       new URL((await visitor().get(path)).headers.location as string).searchParams.get('prompt')
@@ -114,7 +114,7 @@ t.test('what is asked of the provider', async (t) => {
   })
 })
 
-t.test('answers that let nobody in', async (t) => {
+t.test('refuses bad answers of the provider', async (t) => {
   const service = await startService(t)
   const { provider, log } = service
   const expectRefusal = async (what: string, answer: LightMyRequestResponse & { browser: Visitor }, status = 403) => {
@@ -203,7 +203,7 @@ t.test('answers that let nobody in', async (t) => {
   t.equal(log.filter(({ msg }) => msg === 'login failed').length, 31, 'but every failure is')
 })
 
-t.test('a login belongs to the browser that began it', async (t) => {
+t.test('a login belongs to the browser that started it', async (t) => {
   const service = await startService(t)
   const { visitor, provider, clock } = service
 
@@ -251,7 +251,7 @@ t.test('a login belongs to the browser that began it', async (t) => {
   )
 })
 
-t.test('a login that cannot be noted as used is not lost', async (t) => {
+t.test('a login that cannot be recorded as used is not lost', async (t) => {
   const service = await startService(t)
   const { visitor, provider, log, config } = service
   const file = new Database((config as PerUserConfig).keystore.path)
@@ -356,9 +356,15 @@ t.test('a discovery document that cannot be trusted', async (t) => {
     contains(t, answer.body, 'login_unavailable')
     clock.offset += 5_000
   }
+  provider.document = {}
+  provider.faults.discovery = (response) => {
+    delete provider.faults.discovery
+    response.writeHead(302, { location: `${provider.issuer}/.well-known/openid-configuration` }).end()
+  }
+  t.equal((await visitor().get('/setup/login')).statusCode, 503, 'one behind a redirect')
 })
 
-t.test('a provider with TLS has all of its endpoints behind it', async (t) => {
+t.test('all endpoints of a TLS provider must use TLS', async (t) => {
   const issuer = 'https://idp.example.test/tenant'
   const loginWith = (document: object) =>
     createBrowserLogin({
@@ -386,7 +392,7 @@ t.test('a provider with TLS has all of its endpoints behind it', async (t) => {
   }
 })
 
-t.test('keys that were never loaded say nothing about a login', async (t) => {
+t.test('without loaded keys a login is neither accepted nor refused', async (t) => {
   const service = await startService(t, { keysAreDown: true })
   const answer = await logIn(service)
   t.equal(answer.statusCode, 503)
@@ -394,7 +400,7 @@ t.test('keys that were never loaded say nothing about a login', async (t) => {
   t.match(answer.headers['retry-after'], /^[1-9]/)
 })
 
-t.test('the role counts from the next login on', async (t) => {
+t.test('a role change takes effect at the next login', async (t) => {
   const service = await startService(t)
   const { browser } = await logIn(service, { person: { groups: [GROUP_OF.reader] } })
   contains(t, (await browser.get('/setup')).body, '>reader<')

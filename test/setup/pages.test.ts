@@ -11,7 +11,7 @@ import { hiddenFields } from './visitor.js'
 const JSON_ONLY = { accept: 'application/json' }
 const ANYTHING = { accept: '*/*' }
 
-t.test('whoever is not logged in', async (t) => {
+t.test('a visitor who is not logged in', async (t) => {
   const { visitor, good } = await startService(t)
 
   const browser = await visitor().get('/setup')
@@ -74,7 +74,7 @@ t.test('a bearer token', async (t) => {
   }
 })
 
-t.test('a bad bearer token does not fall back on the session', async (t) => {
+t.test('a bad bearer token does not fall back to the session', async (t) => {
   const { loggedIn } = await startService(t)
   const alice = await loggedIn()
   t.equal((await alice.get('/setup', { authorization: 'Bearer x' })).statusCode, 401)
@@ -87,7 +87,7 @@ t.test('the page', async (t) => {
   const { body, headers, statusCode } = await alice.get('/setup')
   t.equal(statusCode, 200)
 
-  t.test('says whose credentials these are', async (t) => {
+  t.test('says whose credentials they are', async (t) => {
     for (const fact of ['alice@example.com', provider.issuer, 'admin']) t.ok(body.includes(`>${fact}<`), fact)
     t.match(body, /Nothing yet/)
   })
@@ -110,7 +110,7 @@ t.test('the page', async (t) => {
     t.notMatch(body, /<select/)
   })
 
-  t.test('can load and run nothing', async (t) => {
+  t.test('loads nothing and runs no script', async (t) => {
     const style = /<style>([^]*?)<\/style>/.exec(body)![1]!
     const hash = createHash('sha256').update(style).digest('base64')
     t.equal(
@@ -130,13 +130,13 @@ t.test('the page', async (t) => {
   })
 })
 
-t.test('a certificate check may be switched off only where the operator allows it', async (t) => {
+t.test('the certificate check can be turned off only if the operator allows it', async (t) => {
   const { loggedIn } = await startService(t, { allowInsecureTls: true })
   const { body } = await (await loggedIn()).get('/setup')
   t.match(body, /<select id="tls-verify"[^]*<option value="true" selected[^]*<option value="false"/)
 })
 
-t.test('somebody without a role reads why nothing works', async (t) => {
+t.test('tells a user without a role why nothing works', async (t) => {
   const { loggedIn, good } = await startService(t)
   const nobody = await loggedIn({ groups: ['strangers'] })
   const { body, statusCode } = await nobody.get('/setup')
@@ -150,15 +150,15 @@ t.test('somebody without a role reads why nothing works', async (t) => {
   t.match(forced.body, /Your groups give you no role here/)
 })
 
-t.test('somebody whose groups do not fit into a token reads that, and not that their groups are wrong', async (t) => {
+t.test('tells a user whose groups do not fit into a token so, not that their groups are wrong', async (t) => {
   const { loggedIn } = await startService(t)
   const claims = { groups: undefined, _claim_names: { groups: 'src1' } }
   const { body } = await (await loggedIn({ claims })).get('/setup')
-  t.match(body, /forbidden_no_role[^]*leaves your groups out, because they are too many[^]*assign you an app role/)
+  t.match(body, /forbidden_no_role[^]*omits your groups because there are too many[^]*assign you an app role/)
   t.notMatch(body, /map one of your groups|Your groups give you no role/)
 })
 
-t.test('hostile names are text', async (t) => {
+t.test('shows hostile names as text', async (t) => {
   const names = [
     '<img src=x onerror=alert(1)>',
     '"><svg onload=alert(1)>',
@@ -189,7 +189,7 @@ t.test('names cannot look like other names', async (t) => {
   contains(t, body, '<bdi>alice⟨U+202E⟩moc.elpmaxe⟨U+200B⟩</bdi>')
 })
 
-t.test('under a path of its host', async (t) => {
+t.test('under a path of the host', async (t) => {
   const { visitor, loggedIn, good } = await startService(t, { publicUrl: 'https://tools.example.test/pce-mcp' })
   t.equal((await visitor().get('/setup')).headers.location, '/pce-mcp/setup/login')
   const alice = await loggedIn()

@@ -8,7 +8,7 @@ import { startServed } from './served.js'
 const VENDORS = ['plain', 'entra', 'okta', 'auth0', 'keycloak'] as const
 
 for (const vendor of VENDORS) {
-  t.test(`a provider of the kind ${vendor}`, async (t) => {
+  t.test(`a provider like ${vendor}`, async (t) => {
     const people = { alice: { sub: 'oid-of-alice', groups: [GROUP_OF.operator], roles: [GROUP_OF.operator] } }
     const { provider, url, good, log } = await startServed(t, { vendor, people, isPublic: vendor === 'okta' })
     const browser = new Browser()
@@ -36,7 +36,7 @@ for (const vendor of VENDORS) {
   })
 }
 
-t.test('Entra ID takes a scope by the name of its API alone', async (t) => {
+t.test("Entra ID accepts a scope only with its API's prefix", async (t) => {
   const entra = {
     vendor: 'entra',
     people: { alice: { groups: [GROUP_OF.reader] } },
@@ -54,7 +54,7 @@ t.test('Entra ID takes a scope by the name of its API alone', async (t) => {
   t.match(refused.body, /did not accept the login request \(invalid_scope\)/)
 })
 
-t.test('whoever cancels at the provider reads so', async (t) => {
+t.test('tells a user who cancelled at the provider so', async (t) => {
   const { provider, url } = await startServed(t)
   const browser = new Browser()
   const page = await browser.open(`${url}/setup`)
@@ -66,7 +66,7 @@ t.test('whoever cancels at the provider reads so', async (t) => {
   t.ok(provider.seen.requests > 0)
 })
 
-t.test('a provider that comes back', async (t) => {
+t.test('a provider that recovers', async (t) => {
   const { provider, url, clock } = await startServed(t, { people: { alice: { groups: [GROUP_OF.reader] } } })
   await provider.stop()
   const browser = new Browser()

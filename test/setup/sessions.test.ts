@@ -44,7 +44,7 @@ t.test('the key of the cookie', async (t) => {
   t.notSame(deriveSessionKey(Buffer.alloc(32, 2)), key)
 })
 
-t.test('cookies that are none of ours', async (t) => {
+t.test('foreign cookies', async (t) => {
   const kek = randomBytes(32)
   const { visitor, loggedIn, good: form } = await startService(t, { kek })
   const stranger = await startService(t)
@@ -74,7 +74,7 @@ t.test('cookies that are none of ours', async (t) => {
   }
 })
 
-t.test('it ends 15 minutes after the login, however busy the person is', async (t) => {
+t.test('ends 15 minutes after login, however active the user is', async (t) => {
   const { loggedIn, clock, good } = await startService(t)
   const alice = await loggedIn()
   for (let minute = 1; minute <= 14; minute++) {
@@ -119,10 +119,10 @@ t.test('logging out', async (t) => {
   )
 })
 
-t.test('a login makes a new session', async (t) => {
+t.test('a login creates a new session', async (t) => {
   const { visitor, provider, loggedIn, good } = await startService(t)
 
-  t.test('of which a planted cookie knows nothing', async (t) => {
+  t.test('that a planted cookie cannot use', async (t) => {
     const mallory = visitor({ authorization: `Bearer ${await provider.tokenFor({ sub: 'mallory' })}` })
     const planted = hiddenFields((await mallory.get('/setup')).body, '/setup')
     const victim = visitor()
@@ -135,7 +135,7 @@ t.test('a login makes a new session', async (t) => {
     t.equal((await victim.post('/setup', { ...good, ...planted })).statusCode, 403, 'nor is its CSRF token any good')
   })
 
-  t.test('in which nothing of the person before is left', async (t) => {
+  t.test('with nothing left of the previous user', async (t) => {
     const alice = await loggedIn({ sub: 'alice' })
     await alice.submit('/setup/remove')
     const old = alice.copy()

@@ -10,7 +10,7 @@ const CLAIMS = 50
 /** Not everywhere installed, and not allowed in every container. */
 const canTrace = spawnSync('strace', ['-qq', '-e', 'trace=none', 'true']).status === 0
 
-t.test('every write waits for the disk', { skip: !canTrace && 'strace cannot be used here' }, async (t) => {
+t.test('every write is synced to disk', { skip: !canTrace && 'strace cannot be used here' }, async (t) => {
   const directory = directoryOf(t)
   const trace = join(directory, 'trace')
   const kek = randomBytes(32).toString('base64')

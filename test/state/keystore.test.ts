@@ -58,7 +58,7 @@ const unfinished = (path: string, left: number) => ({
     'Set both keys of that change, run svc-mcp-http rewrap-keystore, and only then change the key again',
 })
 
-t.test('what is stored comes back whole, each time under a version of its own', async (t) => {
+t.test('stored credentials come back intact, each time under a new version', async (t) => {
   const { keystore, state } = await open(t, newPath(t))
   t.equal(await keystore.find(ALICE), null)
   const { label: _label, ...unlabelled } = credentialsOf('a "secret" with ünïcode 😀')
@@ -77,7 +77,7 @@ t.test('what is stored comes back whole, each time under a version of its own', 
   state.close()
 })
 
-t.test('nothing of the credentials can be read in the files, before and after they are removed', async (t) => {
+t.test('the files never contain readable credentials, even after removal', async (t) => {
   const directory = directoryOf(t)
   const { keystore, state } = await open(t, join(directory, 'keystore.db'))
   const credentials = credentialsOf('SECRET-CANARY')
@@ -102,7 +102,7 @@ t.test('nothing of the credentials can be read in the files, before and after th
   t.notOk(readFileSync(join(directory, 'keystore.db')).includes(sealed), 'what is removed is overwritten')
 })
 
-t.test('no nonce and no wrapped key comes twice, and nothing repeats for equal credentials', async (t) => {
+t.test('no nonce or wrapped key repeats, even for equal credentials', async (t) => {
   const { keystore, records } = await open(t, newPath(t))
   const seen = { wrappedKey: new Set<string>(), sealed: new Set<string>(), both: new Set<string>() }
   for (let number = 0; number < WRITES; number++) {
@@ -121,7 +121,7 @@ t.test('no nonce and no wrapped key comes twice, and nothing repeats for equal c
   )
 })
 
-t.test('every registration has a data key of its own, in the layout of D39', async (t) => {
+t.test('every registration has its own data key, in the layout of D39', async (t) => {
   const { keystore, records } = await open(t, newPath(t))
   /** Read by other means than it was written: layout, nonce, ciphertext, tag; bound to parts with their lengths. */
   const decrypt = (key: Uint8Array, blob: Uint8Array, ...parts: string[]) => {
@@ -146,7 +146,7 @@ t.test('every registration has a data key of its own, in the layout of D39', asy
   t.equal(keys.size, 20)
 })
 
-t.test('any byte of a record that is changed makes it unreadable, for its owner alone', async (t) => {
+t.test('changing any byte of a record makes it unreadable, for its owner only', async (t) => {
   const { keystore, records } = await open(t, newPath(t))
   await keystore.write(ALICE, credentialsOf('alice'))
   await keystore.write(BOB, credentialsOf('bob'))
@@ -187,7 +187,7 @@ t.test('any byte of a record that is changed makes it unreadable, for its owner 
   t.equal(await keystore.remove(ALICE), true, 'and so does removing')
 })
 
-t.test('a record opens for its own owner and registration only', async (t) => {
+t.test('a record opens only for its own owner and registration', async (t) => {
   const { keystore, records } = await open(t, newPath(t))
   /** Pairs that a plain joining of their parts would take for one another. */
   const pairs: [Owner, Owner][] = [
@@ -258,7 +258,7 @@ t.test('two registrations of one owner do not mix', async (t) => {
   }
 })
 
-t.test('another key than the keystore knows stops the start, and nothing is changed', async (t) => {
+t.test('an unknown key stops the start, and nothing is changed', async (t) => {
   const says = (path: string) => ({ name: 'StartupError', message: `MCP_KEK does not match the keystore '${path}'` })
   for (const users of [[], [ALICE]]) {
     const path = newPath(t)
@@ -290,7 +290,7 @@ t.test('records without a check value belong to nobody', async (t) => {
   state.close()
 })
 
-t.test('the key is changed: both keys open, rewrapping moves all to the new one', async (t) => {
+t.test('during a key change both keys open records, and rewrapping moves all to the new one', async (t) => {
   const path = newPath(t)
   const old = await open(t, path)
   const owners = Array.from({ length: 450 }, (_, number) => ({ iss: 'https://idp.example', sub: `user-${number}` }))
@@ -311,7 +311,7 @@ t.test('the key is changed: both keys open, rewrapping moves all to the new one'
   t.strictSame(report, {
     ok: true,
     lines: [
-      '448 rewrapped with MCP_KEK, 1 already were, 1 can be opened with neither key',
+      '448 rewrapped with MCP_KEK, 1 already were, 1 cannot be opened with either key',
       'WARNING: the owners of those must register their PCE credentials again',
       'MCP_KEK_PREVIOUS is no longer needed: restart the servers without it',
     ],
@@ -319,7 +319,7 @@ t.test('the key is changed: both keys open, rewrapping moves all to the new one'
   t.strictSame(await both.keystore.rewrap(), { rewrapped: 0, already: 449, unreadable: 1 })
   const sealedAfter = (await both.records.page(null, 1000)).map(({ record }) => [record.version, record.sealed])
   const differ = sealedAfter.filter((_, at) => JSON.stringify(sealedAfter[at]) !== JSON.stringify(sealedBefore[at]))
-  t.equal(differ.length, 1, 'what is sealed stays as it is, but for the one who registered anew')
+  t.equal(differ.length, 1, 'sealed records stay unchanged, except the re-registered one')
 
   for (const [kek, previousKek] of [[NEXT], [NEXT, KEK], [KEK, NEXT]] as const) {
     const { keystore, state } = await open(t, path, kek, previousKek)
@@ -337,7 +337,7 @@ t.test('the key is changed: both keys open, rewrapping moves all to the new one'
   })
 })
 
-t.test('a server that was left with the old key writes nothing that would be lost', async (t) => {
+t.test('a server left with the old key writes nothing that would be lost', async (t) => {
   const path = newPath(t)
   const stale = await open(t, path)
   await stale.keystore.write(ALICE, credentialsOf('alice'))
@@ -355,42 +355,39 @@ t.test('a server that was left with the old key writes nothing that would be los
   t.equal((await fresh.keystore.find(BOB))?.open().apiSecret, 'rotating')
 })
 
-t.test(
-  'a server that was left from a change of the key which was taken back writes nothing that would be lost',
-  async (t) => {
-    for (const isRewrappedBefore of [true, false]) {
-      const path = newPath(t)
-      const first = await open(t, path)
-      await first.keystore.write(ALICE, credentialsOf('alice'))
-      const left = await open(t, path, NEXT, KEK)
-      await left.keystore.write(BOB, credentialsOf('bob'))
-      if (isRewrappedBefore) await left.keystore.rewrap()
-      const back = await open(t, path, KEK, NEXT)
-      await left.keystore.write(BOB, credentialsOf('still open to both'))
-      t.strictSame(await back.keystore.rewrap(), {
-        rewrapped: isRewrappedBefore ? 2 : 1,
-        already: isRewrappedBefore ? 0 : 1,
-        unreadable: 0,
-      })
-      await t.rejects(left.keystore.write(BOB, credentialsOf('lost')), unavailable)
-      t.equal((await left.keystore.find(ALICE))?.open().apiSecret, 'alice', 'it reads on')
-      const alone = await open(t, path)
-      t.equal((await alone.keystore.find(BOB))?.open().apiSecret, 'still open to both')
-      await alone.keystore.write(BOB, credentialsOf('after'))
-      const [kek, next] = await notesOf(alone.state)
-      t.equal(next, kek, 'no other key is to follow')
+t.test('a server left over from a reverted key change writes nothing that would be lost', async (t) => {
+  for (const isRewrappedBefore of [true, false]) {
+    const path = newPath(t)
+    const first = await open(t, path)
+    await first.keystore.write(ALICE, credentialsOf('alice'))
+    const left = await open(t, path, NEXT, KEK)
+    await left.keystore.write(BOB, credentialsOf('bob'))
+    if (isRewrappedBefore) await left.keystore.rewrap()
+    const back = await open(t, path, KEK, NEXT)
+    await left.keystore.write(BOB, credentialsOf('still open to both'))
+    t.strictSame(await back.keystore.rewrap(), {
+      rewrapped: isRewrappedBefore ? 2 : 1,
+      already: isRewrappedBefore ? 0 : 1,
+      unreadable: 0,
+    })
+    await t.rejects(left.keystore.write(BOB, credentialsOf('lost')), unavailable)
+    t.equal((await left.keystore.find(ALICE))?.open().apiSecret, 'alice', 'it reads on')
+    const alone = await open(t, path)
+    t.equal((await alone.keystore.find(BOB))?.open().apiSecret, 'still open to both')
+    await alone.keystore.write(BOB, credentialsOf('after'))
+    const [kek, next] = await notesOf(alone.state)
+    t.equal(next, kek, 'no other key is to follow')
 
-      const anew = await open(t, path, NEXT, KEK)
-      for (const server of [left, anew, alone]) await server.keystore.write(BOB, credentialsOf('begun anew'))
-      await anew.keystore.rewrap()
-      await t.rejects(alone.keystore.write(BOB, credentialsOf('lost')), unavailable)
-      t.equal((await (await open(t, path, NEXT)).keystore.find(BOB))?.open().apiSecret, 'begun anew')
-    }
-  },
-)
+    const anew = await open(t, path, NEXT, KEK)
+    for (const server of [left, anew, alone]) await server.keystore.write(BOB, credentialsOf('begun anew'))
+    await anew.keystore.rewrap()
+    await t.rejects(alone.keystore.write(BOB, credentialsOf('lost')), unavailable)
+    t.equal((await (await open(t, path, NEXT)).keystore.find(BOB))?.open().apiSecret, 'begun anew')
+  }
+})
 
 t.test(
-  'rewrapping that breaks off leaves every record open to both keys, and the new key alone is not taken',
+  'interrupted rewrapping leaves every record readable with both keys, and the new key alone is refused',
   async (t) => {
     const path = newPath(t)
     const old = await open(t, path)
@@ -433,7 +430,7 @@ t.test(
     const report = await rewrapKeystore({ path, kek: NEXT, previousKek: KEK })
     t.equal(
       report.lines[0],
-      `${left} rewrapped with MCP_KEK, ${owners.length - left} already were, 0 can be opened with neither key`,
+      `${left} rewrapped with MCP_KEK, ${owners.length - left} already were, 0 cannot be opened with either key`,
     )
     const alone = await open(t, path, NEXT)
     t.same(
@@ -443,7 +440,7 @@ t.test(
   },
 )
 
-t.test('a change of the key that was begun is finished before the next', async (t) => {
+t.test('a started key change must be finished before the next', async (t) => {
   const third = randomBytes(32)
   const keys = { one: KEK, two: NEXT, three: third }
   type Name = keyof typeof keys
@@ -496,7 +493,7 @@ t.test('a change of the key that was begun is finished before the next', async (
 /** All that the file notes about keys. */
 const notesOf = (state: State) => Promise.all(['kek', 'kek_next'].map((name) => state.notes.get(name)))
 
-t.test('a change of the key that nobody has written under yet can be given up for another', async (t) => {
+t.test('a key change under which nothing was written can be abandoned for another', async (t) => {
   const path = newPath(t)
   const old = await open(t, path)
   await old.keystore.write(ALICE, credentialsOf('alice'))
@@ -510,7 +507,7 @@ t.test('a change of the key that nobody has written under yet can be given up fo
   t.equal((await (await open(t, path, third)).keystore.find(BOB))?.open().apiSecret, 'bob')
 })
 
-t.test('a damaged record keeps no change of the key from ending', async (t) => {
+t.test('a damaged record does not prevent a key change from finishing', async (t) => {
   const path = newPath(t)
   const begun = await open(t, path, KEK)
   const next = await open(t, path, NEXT, KEK)
@@ -528,7 +525,7 @@ t.test('a damaged record keeps no change of the key from ending', async (t) => {
   begun.state.close()
 })
 
-t.test('who registers or removes while the records are rewrapped wins', async (t) => {
+t.test('a registration or removal during rewrapping wins', async (t) => {
   const path = newPath(t)
   const old = await open(t, path)
   const owners = Array.from({ length: 190 }, (_, number) => ({
@@ -555,7 +552,7 @@ t.test('who registers or removes while the records are rewrapped wins', async (t
   t.same(await secretsOf(alone.keystore, owners), expected)
 })
 
-t.test('a store that fails makes calls fail, with the cause for the log', async (t) => {
+t.test('a failing store fails the call, with the cause in the log', async (t) => {
   const { keystore, state } = await open(t, newPath(t))
   await keystore.write(ALICE, credentialsOf('SECRET-CANARY'))
   const found = await keystore.find(ALICE)
@@ -576,7 +573,7 @@ t.test('a store that fails makes calls fail, with the cause for the log', async 
   t.equal(found?.open().apiSecret, 'SECRET-CANARY', 'what was found before can still be opened')
 })
 
-t.test('a file that is no keystore stops the start under its own variable', async (t) => {
+t.test('a file that is not a keystore stops the start and names its variable', async (t) => {
   const path = newPath(t)
   writeFileSync(path, 'x'.repeat(10_000))
   const error = await open(t, path).catch((error: Error) => error)
@@ -584,7 +581,7 @@ t.test('a file that is no keystore stops the start under its own variable', asyn
   partial(t, error, { message: `MCP_KEYSTORE_PATH '${path}' is not an SQLite file` })
 })
 
-t.test('the keystore behaves as a map would, over restarts and changes of the key', async (t) => {
+t.test('the keystore behaves like a map, across restarts and key changes', async (t) => {
   const owner = fc.record({
     iss: fc.constantFrom('a', 'a|b', 'https://idp.example/'),
     sub: fc.constantFrom('c', 'b|c', '__proto__', '😀'),

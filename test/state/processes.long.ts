@@ -17,7 +17,7 @@ const newKey = () => randomBytes(32)
 const text = (key: Buffer) => key.toString('base64')
 const ownerOf = (number: number) => ({ iss: 'https://idp.example', sub: `user-${number}` })
 
-t.test(`kill -9 at any moment, ${KILLS} times: nothing acknowledged is lost, nothing is torn`, async (t) => {
+t.test(`after ${KILLS} kill -9 nothing acknowledged is lost or torn`, async (t) => {
   const directory = directoryOf(t)
   const path = join(directory, 'keystore.db')
   const [kek, previousKek] = [newKey(), newKey()]
@@ -31,7 +31,7 @@ t.test(`kill -9 at any moment, ${KILLS} times: nothing acknowledged is lost, not
   let first = 0
   for (let kill = 0; kill < KILLS; kill++) {
     const args = { path, kek: text(kek), previousKek: text(previousKek), owners, first }
-    // Every third time the end of a rewrap is what is waited for, beside one writer; else a number of writes of two.
+    // Every third time the end of a rewrap is what is waited for, beside one writer; otherwise a number of writes of two.
     const isRewrapRound = kill % 3 === 0
     const writers = (isRewrapRound ? [0] : [0, 1]).map((number) =>
       startWorker(t, 'write', { ...args, name: `${number}-${kill}`, firstOwner: number * owners }),
@@ -48,7 +48,7 @@ t.test(`kill -9 at any moment, ${KILLS} times: nothing acknowledged is lost, not
     t.strictSame(
       ends.map(({ signal, stderr }) => [signal, stderr]),
       ends.map(() => ['SIGKILL', '']),
-      'nobody had an error of their own',
+      'no process had an error',
     )
 
     for (const { said } of writers) for (const { claimed } of said) if (claimed !== undefined) claims.push(claimed)
@@ -120,7 +120,7 @@ function note(expected: Map<number, (string | undefined)[]>, said: Said[]): void
   }
 }
 
-t.test('four processes that claim the same ids: each is given once', async (t) => {
+t.test('of four processes claiming the same ids, each id is granted once', async (t) => {
   const path = join(directoryOf(t), 'new', 'keystore.db')
   const kek = text(newKey())
   const count = 250
@@ -133,7 +133,7 @@ t.test('four processes that claim the same ids: each is given once', async (t) =
   t.ok(claimed.filter((ids) => ids.length > 0).length > 1, 'more than one process was given some')
 })
 
-t.test('four processes on 100 users: no error reaches anybody, every answer is one that was written', async (t) => {
+t.test('four processes on 100 users: no errors, and every answer is one that was written', async (t) => {
   const path = join(directoryOf(t), 'keystore.db')
   const kek = newKey()
   const owners = 100
@@ -156,7 +156,7 @@ t.test('four processes on 100 users: no error reaches anybody, every answer is o
   state.close()
 })
 
-t.test('four processes that make the same files: each file is made once', async (t) => {
+t.test('four processes create the same files once', async (t) => {
   const path = join(directoryOf(t), 'state.db')
   const count = 25
   const workers = [1, 2, 3, 4].map(() => startWorker(t, 'make', { path, count }))
@@ -175,7 +175,7 @@ t.test('four processes that make the same files: each file is made once', async 
   )
 })
 
-t.test('processes with different keys that make the file together: one wins, the others say so', async (t) => {
+t.test('processes with different keys create the file together: one wins, the others report it', async (t) => {
   const path = join(directoryOf(t), 'keystore.db')
   const workers = [1, 2, 3].map(() => startWorker(t, 'claim', { path, kek: text(newKey()), first: 0, count: 1 }))
   await Promise.all(
@@ -191,7 +191,7 @@ t.test('processes with different keys that make the file together: one wins, the
 t.test('whatever the umask, every file is 0600 and every new directory 0700', async (t) => {
   const directory = directoryOf(t)
   const modeOf = (name: string) => (statSync(join(directory, name)).mode & 0o7777).toString(8)
-  // Under 777 a new directory would be closed to everybody: the second file lies in those of the first.
+  // Under 777 a new directory would be closed to everyone: the second file lies in those of the first.
   for (const [umask, name] of [
     [0o000, 'first.db'],
     [0o777, 'second.db'],
@@ -218,7 +218,7 @@ t.test('whatever the umask, every file is 0600 and every new directory 0700', as
   }
 })
 
-t.test('a full disk refuses the call; the process lives, and goes on when there is room', async (t) => {
+t.test('a full disk fails the call; the process survives and continues once there is space', async (t) => {
   const path = join(directoryOf(t), 'keystore.db')
   const kek = newKey()
   const worker = startWorker(t, 'fill', { path, kek: text(kek) }, { shell: 'ulimit -S -f 600' })
@@ -252,7 +252,7 @@ t.test('a full disk refuses the call; the process lives, and goes on when there 
   state.close()
 })
 
-t.test('what may not be written stops the start, and nothing is begun anew', async (t) => {
+t.test('an unwritable file stops the start, and nothing is recreated', async (t) => {
   const directory = directoryOf(t)
   const path = join(directory, 'state.db')
   // root may write everywhere: the worker runs as a user without privileges.

@@ -66,16 +66,16 @@ const recordOf = (text: string, version = 'v1') => ({
   sealed: new Uint8Array(Buffer.from(`sealed ${text}`)),
 })
 
-t.test('a file that cannot be trusted stops the start in one line, and is left as it is', async (t) => {
+t.test('an untrusted file stops the start with one line and is left unchanged', async (t) => {
   const good = join(directoryOf(t), 'good.db')
   await makeFile(good)
   const pages = statSync(good).size / 4096
-  const damaged = 'is damaged: restore it from a backup, or move it away to start anew'
+  const damaged = 'is damaged: restore it from a backup, or move it away to start fresh'
   const cases: [what: string, make: (path: string) => void, says: RegExp | string][] = [
     ['text', (path) => writeFileSync(path, `${CANARY}\n`.repeat(1000)), 'is not an SQLite file'],
     ['a few bytes', (path) => writeFileSync(path, 'canary'), 'is not an SQLite file'],
     ['zeros', (path) => writeFileSync(path, Buffer.alloc(8192)), 'is not an SQLite file'],
-    ['empty', (path) => writeFileSync(path, ''), 'is empty: restore it from a backup, or move it away to start anew'],
+    ['empty', (path) => writeFileSync(path, ''), 'is empty: restore it from a backup, or move it away to start fresh'],
     ['truncated to half', (path) => truncateTo(path, Math.floor(pages / 2) * 4096), damaged],
     ['truncated by a few bytes', (path) => truncateTo(path, pages * 4096 - 10), damaged],
     ['truncated within a page', (path) => truncateTo(path, (pages - 1) * 4096 + 100), damaged],
@@ -175,7 +175,7 @@ function refusalOf(path: string): string {
 }
 
 t.test(
-  'a file of another user is refused',
+  "refuses another user's file",
   { skip: process.geteuid?.() !== 0 && 'only root can give a file away' },
   async (t) => {
     const path = join(directoryOf(t), 'state.db')
@@ -185,7 +185,7 @@ t.test(
   },
 )
 
-t.test('a path that leads through a file is refused', (t) => {
+t.test('refuses a path through a file', (t) => {
   const directory = directoryOf(t)
   writeFileSync(join(directory, 'file'), '')
   const path = join(directory, 'file', 'state.db')
@@ -193,7 +193,25 @@ t.test('a path that leads through a file is refused', (t) => {
   t.end()
 })
 
-t.test('files open to others are closed to them, and a directory open to everybody is told of', async (t) => {
+t.test('a new file and its folder are private to this user, whatever the umask', (t) => {
+  const usual = process.umask()
+  t.teardown(() => process.umask(usual))
+  const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
+  const directory = directoryOf(t)
+  process.umask(0)
+  const path = join(directory, 'made', 'state.db')
+  open(t, path)
+  t.strictSame(
+    [modeOf(dirname(path)), ...readdirSync(dirname(path)).map((name) => modeOf(join(dirname(path), name)))],
+    ['700', ...['state.db', 'state.db-shm', 'state.db-wal'].map(() => '600')],
+  )
+  process.umask(0o277)
+  open(t, join(directory, 'state.db'))
+  t.equal(modeOf(join(directory, 'state.db')), '600')
+  t.end()
+})
+
+t.test('files open to others are made private, and a world-writable directory is reported', async (t) => {
   const directory = directoryOf(t)
   const path = join(directory, 'state.db')
   await makeFile(path)
@@ -202,14 +220,14 @@ t.test('files open to others are closed to them, and a directory open to everybo
   const { warnings } = open(t, path)
   t.equal((statSync(path).mode & 0o777).toString(8), '600')
   t.strictSame(warnings, [
-    `MCP_STATE_PATH '${path}': '${path}' was open to others (mode 664) and is 600 now`,
-    `MCP_STATE_PATH '${path}' is in a directory that anybody may write to: they could replace the file`,
+    `MCP_STATE_PATH '${path}': '${path}' was open to others (mode 664) and is now 600`,
+    `MCP_STATE_PATH '${path}' is in a directory that anyone can write to: they could replace the file`,
   ])
   chmodSync(directory, 0o1777)
   t.strictSame(open(t, path).warnings, [], 'in a sticky directory nobody can')
 })
 
-t.test('what a process left that was killed while it made the file is cleared away, once it is old', (t) => {
+t.test('leftovers of a process killed while creating the file are removed once old', (t) => {
   const path = join(directoryOf(t), 'state.db')
   for (const name of [`${path}.new-1-old`, `${path}.new-1-old-wal`, `${path}.new-2-young`]) writeFileSync(name, 'draft')
   const anHourAgo = new Date(Date.now() - 3_600_000)
@@ -224,7 +242,7 @@ t.test('what a process left that was killed while it made the file is cleared aw
   t.end()
 })
 
-t.test('credentials are kept by issuer and subject, byte by byte', async (t) => {
+t.test('credentials are stored by issuer and subject, byte for byte', async (t) => {
   const path = join(directoryOf(t), 'state.db')
   const { state } = open(t, path)
   const { credentials } = state
@@ -264,7 +282,7 @@ t.test('credentials are kept by issuer and subject, byte by byte', async (t) => 
   t.equal((await again.page(null, 1000)).length, owners.length - 1)
 })
 
-t.test('names that the file could not tell apart are refused', async (t) => {
+t.test('refuses names that the file could not distinguish', async (t) => {
   const { state } = open(t, join(directoryOf(t), 'state.db'))
   for (const sub of ['a\u0000', '\ud800', 'x\udc00y']) {
     const owner = { iss: 'https://a', sub }
@@ -280,7 +298,7 @@ t.test('names that the file could not tell apart are refused', async (t) => {
   t.equal(await state.usedTokens.claim('x', 1), true, 'and the next call is served')
 })
 
-t.test('a record is replaced only while it is the one that was read', async (t) => {
+t.test('replaces a record only if it is still the one that was read', async (t) => {
   const { credentials } = open(t, join(directoryOf(t), 'state.db')).state
   const owner = { iss: 'https://a', sub: 'u' }
   const [old, mine, other] = [recordOf('old'), recordOf('mine', 'v2'), recordOf('other', 'v3')]
@@ -293,7 +311,7 @@ t.test('a record is replaced only while it is the one that was read', async (t) 
   t.strictSame(await credentials.get(owner), mine)
 })
 
-t.test('an id is claimed once, also by those who come at the same time and after a restart', async (t) => {
+t.test('an id is claimed once, even concurrently and after a restart', async (t) => {
   const path = join(directoryOf(t), 'state.db')
   const { state, clock } = open(t, path)
   const until = clock.now + 60_000
@@ -310,7 +328,7 @@ t.test('an id is claimed once, also by those who come at the same time and after
   t.equal(await again.claim('b', until), true)
 })
 
-t.test('ids are forgotten a day after they have expired, and stay used when the clock is set back', async (t) => {
+t.test('ids are forgotten a day after expiry and stay used when the clock is set back', async (t) => {
   const path = join(directoryOf(t), 'state.db')
   const { state, clock } = open(t, path)
   const { usedTokens } = state
@@ -338,7 +356,7 @@ t.test('ids are forgotten a day after they have expired, and stay used when the 
   t.equal(await again.claim('old-never-seen', start + 249), false, 'when it cannot be known any more')
 })
 
-t.test('the file does not grow with the tokens that have been used', async (t) => {
+t.test('the file does not grow with used tokens', async (t) => {
   const path = join(directoryOf(t), 'state.db')
   const { state, clock } = open(t, path)
   const sizes: number[] = []
@@ -369,7 +387,7 @@ t.test('a challenge is known until it expires', async (t) => {
   t.equal(await challenges.get('other'), 'third')
 })
 
-t.test('a note is set once by whoever is first', async (t) => {
+t.test('a note is set once, by the first writer', async (t) => {
   const { notes } = open(t, join(directoryOf(t), 'state.db')).state
   t.equal(await notes.get('n'), null)
   t.equal(await notes.setOnce('n', 'first'), 'first')
@@ -378,7 +396,7 @@ t.test('a note is set once by whoever is first', async (t) => {
   t.equal(await notes.get('n'), 'third')
 })
 
-t.test('while another holds the file, reads are answered, writes wait without stopping the process', async (t) => {
+t.test('while the file is locked, reads work and writes wait without blocking the process', async (t) => {
   const path = join(directoryOf(t), 'state.db')
   const { state, clock } = open(t, path)
   await state.notes.set('n', 'before')
@@ -390,10 +408,13 @@ t.test('while another holds the file, reads are answered, writes wait without st
     state.credentials.put({ iss: 'i', sub: 's' }, recordOf('x')),
   ])
   t.equal(await state.notes.get('n'), 'before')
-  await t.rejects(state.checkWritable(), { message: `'${path}' cannot be used: SQLITE_BUSY` }, 'after a second')
+  const asked = performance.now()
+  await t.rejects(state.checkWritable(), { message: `'${path}' cannot be used: SQLITE_BUSY` })
+  t.ok(performance.now() - asked < 4000, 'after a second')
   other.exec('COMMIT')
   t.equal((await waiting)[0], true)
-  // What was told to be written must be there for everybody: libsql can leave a busy statement behind that keeps later ones uncommitted.
+  // What was told to be written must be there for everyone: libsql can leave a busy statement behind that keeps later ones
+  // uncommitted.
   await state.notes.set('later', 'x')
   const seen = other.prepare('SELECT name FROM notes ORDER BY name').all() as { name: string }[]
   t.strictSame(
@@ -404,7 +425,7 @@ t.test('while another holds the file, reads are answered, writes wait without st
   other.close()
 })
 
-t.test('a file that takes the place of the open one is noticed by every call', async (t) => {
+t.test('every call notices that the open file was replaced', async (t) => {
   const directory = directoryOf(t)
   const path = join(directory, 'state.db')
   const { state, clock } = open(t, path)
@@ -421,7 +442,7 @@ t.test('a file that takes the place of the open one is noticed by every call', a
   moved('away.db')
   clock.now += 1000
   for (const call of calls) await t.rejects(call(), { message: `'${path}' cannot be used: ENOENT` })
-  t.notOk(existsSync(path), 'and nothing is begun anew')
+  t.notOk(existsSync(path), 'and nothing is recreated')
   await makeFile(path)
   clock.now += 1000
   for (const call of calls) {
@@ -433,7 +454,7 @@ t.test('a file that takes the place of the open one is noticed by every call', a
   for (const call of calls) await call()
 })
 
-t.test('whether the file can be written is tried once a second at most', async (t) => {
+t.test('checks whether the file is writable at most once a second', async (t) => {
   const path = join(directoryOf(t), 'state.db')
   const { state, clock } = open(t, path)
   const other = new Database(path)
@@ -454,7 +475,7 @@ t.test('whether the file can be written is tried once a second at most', async (
   other.close()
 })
 
-t.test('what is closed refuses, and may be closed again', async (t) => {
+t.test('a closed store refuses calls and can be closed again', async (t) => {
   const path = join(directoryOf(t), 'state.db')
   const { state } = open(t, path)
   await state.notes.set('n', 'x')

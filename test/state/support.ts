@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import type { PceCredentials } from '../../schemas/credentials.js'
+import { compiled } from '../suite-folder.js'
 
 /** Credentials whose every part can be looked for in files and messages. */
 export const credentialsOf = (secret: string): PceCredentials => ({
@@ -19,7 +20,7 @@ export const credentialsOf = (secret: string): PceCredentials => ({
   label: 'canary label',
 })
 
-/** A directory outside the project that everybody may pass through, removed after the test. */
+/** A directory outside the project that everyone may pass through, removed after the test. */
 export function directoryOf(t: Test): string {
   const directory = mkdtempSync(join(tmpdir(), 'svc-mcp-state-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
@@ -40,7 +41,7 @@ export interface Said {
   warning?: string
   trying?: number
   stored?: number
-  /** Refused, because the key was changed meanwhile. */
+  /** Refused, because the key was changed in the meantime. */
   outdated?: number
   read?: number
   secret?: string
@@ -70,12 +71,11 @@ interface Launch {
   uid?: number
 }
 
-const WORKER = fileURLToPath(new URL('./worker.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Starts a process of its own on a state file; see worker.ts for the tasks. */
 export function startWorker(t: Test, task: string, args: Partial<WorkerArguments>, launch: Launch = {}): Worker {
-  const node = [process.execPath, '--import', 'tsx', WORKER, task, JSON.stringify(args)]
+  const node = [process.execPath, compiled('test/state/worker.ts'), task, JSON.stringify(args)]
   // What tap would load into the process ends it at a signal that Node.js itself ignores (SIGXFSZ).
   const shell = `${launch.shell}; unset NODE_OPTIONS; exec "$@"`
   const [command, ...rest] = launch.shell ? ['bash', '-c', shell, 'bash', ...node] : node

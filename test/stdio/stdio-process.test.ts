@@ -49,7 +49,7 @@ const INITIALIZE = {
   params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'tester', version: '9' } },
 }
 
-t.test('what keeps it from starting', async (t) => {
+t.test('refuses to start', async (t) => {
   const [missing, unknown, help, version] = await Promise.all([
     start({ API_KEY: 'k' }).ended,
     start(PCE, { args: ['--port', '1'] }).ended,
@@ -67,7 +67,7 @@ t.test('what keeps it from starting', async (t) => {
   partial(t, version, { code: 0, stdout: /^\d+\.\d+\.\d+\S*\n$/ })
 })
 
-t.test('the SDK client works with it, and its .env stands behind the real environment', async (t) => {
+t.test("works with the SDK's client, and the environment overrides .env", async (t) => {
   const cwd = folder()
   const audit = join(cwd, 'audit.log')
   const inFile = { ...PCE, PCE_HOST: 'http://192.0.2.1', API_SECRET: `'${PCE.API_SECRET}'`, MCP_AUDIT_LOG_PATH: audit }
@@ -121,7 +121,7 @@ t.test('the SDK client works with it, and its .env stands behind the real enviro
   ])
 })
 
-t.test('garbage does not end it, and standard output stays JSON-RPC', async (t) => {
+t.test('garbage does not stop it, and standard output stays JSON-RPC', async (t) => {
   const { child, ended, say, answer, output } = start(PCE)
   for (let line = 0; line < 3; line++) child.stdin.write(`${'garbage '.repeat(131_072)}\n`)
   child.stdin.write(Buffer.from([0x00, 0xff, 0xfe, 0x0a]))
@@ -133,7 +133,7 @@ t.test('garbage does not end it, and standard output stays JSON-RPC', async (t) 
   child.stdin.end()
   t.equal((await ended).code, 0)
   for (const line of output.stdout.trim().split('\n')) t.equal(JSON.parse(line).jsonrpc, '2.0')
-  t.match(output.stderr, /"tool":"check-pce-connection".*"outcome":"success"/, 'the service log goes to standard error')
+  t.match(output.stderr, /"tool":"check-pce-connection".*"outcome":"success"/, 'the server log goes to standard error')
   t.notMatch(output.stdout, /"phase"/, 'without a path there is no audit log')
 })
 
@@ -166,8 +166,19 @@ t.test('the end of input', async (t) => {
     method: 'tools/call',
     params: { name: 'create-label', arguments: { key: 'app', value: 'stuck' } },
   })
-  while (!simulator.requests.some(({ method }) => method === 'POST'))
-    await new Promise((resolve) => setImmediate(resolve))
+  const asked = async (wanted: string) => {
+    while (!simulator.requests.some(({ method }) => method === wanted))
+      await new Promise((resolve) => setImmediate(resolve))
+  }
+  await asked('POST')
+  simulator.faults.add({ kind: 'hang', path: /labels$/, method: 'GET', times: 1 })
+  simulator.clearRequests()
+  stuck.say({
+    id: 2,
+    method: 'tools/call',
+    params: { name: 'delete-label', arguments: { key: 'env', value: 'prod' } },
+  })
+  await asked('GET')
   const started = performance.now()
   stuck.child.stdin.end()
   t.equal((await stuck.ended).code, 0)
@@ -180,20 +191,23 @@ t.test('the end of input', async (t) => {
     t,
     entries,
     [
-      { phase: 'decision', decision: 'allowed' },
-      { phase: 'outcome', outcome: 'error', reason: 'outcome_unknown' },
+      { phase: 'decision', tool: 'create-label', decision: 'allowed' },
+      { phase: 'decision', tool: 'delete-label', decision: 'allowed' },
+      { phase: 'outcome', tool: 'delete-label', outcome: 'error', reason: 'cancelled' },
+      { phase: 'outcome', tool: 'create-label', outcome: 'error', reason: 'outcome_unknown' },
     ],
-    'and the audit log says that its outcome is unknown',
+    'and the audit log says that its outcome is unknown, unless it had not begun to write',
   )
 })
 
-t.test('a hangup opens the audit log anew and ends nothing', async (t) => {
+t.test('SIGHUP reopens the audit log and stops nothing, and SIGUSR1 does not open the inspector', async (t) => {
   const cwd = folder()
   const audit = join(cwd, 'audit.log')
-  const { child, ended, say, answer } = start({ ...PCE, MCP_AUDIT_LOG_PATH: audit }, { cwd })
+  const { child, ended, say, answer, output } = start({ ...PCE, MCP_AUDIT_LOG_PATH: audit }, { cwd })
   say({ id: 0, method: 'ping' })
   await answer()
   renameSync(audit, `${audit}.1`)
+  child.kill('SIGUSR1')
   child.kill('SIGHUP')
   while (!existsSync(audit)) await new Promise((resolve) => setImmediate(resolve))
   for (let id = 1; id <= 5; id++) {
@@ -201,10 +215,12 @@ t.test('a hangup opens the audit log anew and ends nothing', async (t) => {
     partial(t, await answer(), { id, result: {} })
   }
   child.stdin.end()
-  t.equal((await ended).code, 0)
+  const { code } = await ended
+  t.equal(code, 0)
+  t.notMatch(output.stderr, /debugger/i)
 })
 
-t.test('a client that reads no more', async (t) => {
+t.test('a client that stops reading', async (t) => {
   const { child, ended, say, answer } = start(PCE)
   say(INITIALIZE)
   await answer()
@@ -213,4 +229,17 @@ t.test('a client that reads no more', async (t) => {
   const { code, stderr } = await ended
   t.equal(code, 0, 'is no error')
   t.notMatch(stderr, /EPIPE|\n\s+at /)
+})
+
+t.test('a client that closes standard error', async (t) => {
+  const { child, ended, say, answer } = start(PCE)
+  say(INITIALIZE)
+  await answer()
+  child.stderr.destroy()
+  for (let id = 1; id < 5; id++) {
+    say({ id, method: 'tools/call', params: { name: 'get-labels', arguments: { key: 'env' } } })
+    partial(t, await answer(), { id, result: { structuredContent: {} } })
+  }
+  child.stdin.end()
+  t.equal((await ended).code, 0)
 })

@@ -46,7 +46,7 @@ const ping = (id: unknown) => ({ jsonrpc: '2.0', id, method: 'ping' })
 const call = (id: unknown, name: string) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name } })
 const line = (message: unknown) => `${JSON.stringify(message)}\n`
 
-t.test('bad lines are answered, and the next one is read', async (t) => {
+t.test('answers bad lines and reads the next one', async (t) => {
   const { say } = await connected()
   partial(t, await say('{"jsonrpc"\n'), [{ id: null, error: { code: -32700 } }])
   partial(t, await say(Buffer.from([0xff, 0x0a])), [{ id: null, error: { code: -32700 } }])
@@ -64,7 +64,7 @@ t.test('bad lines are answered, and the next one is read', async (t) => {
   t.same(await say(`${JSON.stringify(ping(1))}\r\n`), [{ jsonrpc: '2.0', id: 1, result: {} }], 'CRLF ends a line too')
 })
 
-t.test('lines arrive in any pieces', async (t) => {
+t.test('accepts lines in any pieces', async (t) => {
   const { say } = await connected()
   const bytes = Buffer.from(line(ping('é')) + line(ping(2)))
   const cut = bytes.indexOf(0xa9)
@@ -100,14 +100,14 @@ t.test('batches', async (t) => {
   partial(t, await say(line([ping(1)])), [{ id: null, error: { code: -32600 } }], 'from 2025-06-18 on there are none')
 })
 
-t.test('cancelling what nobody knows does nothing', async (t) => {
+t.test('cancelling an unknown request does nothing', async (t) => {
   const { say } = await connected()
   t.same(await say(line({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 99 } })), [])
   t.same(await say(line({ jsonrpc: '2.0', method: 'notifications/cancelled' })), [])
   partial(t, await say(line(ping(1))), [{ id: 1 }])
 })
 
-t.test('a last line without a line feed is still answered', async (t) => {
+t.test('answers a last line without a line feed', async (t) => {
   const { end } = await connected()
   t.same(await end(JSON.stringify(ping(7))), [{ jsonrpc: '2.0', id: 7, result: {} }])
 })

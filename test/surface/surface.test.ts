@@ -110,7 +110,7 @@ t.test('there are exactly these tools, sorted by name', async (t) => {
   t.same(Object.keys(CONTRACT), NAMES, 'the contract covers each')
 })
 
-t.test('each tool keeps the names, types, roles and gates of the contract', async (t) => {
+t.test('each tool keeps its contract: names, types, roles and gates', async (t) => {
   for (const surface of surfaces) {
     const expected = CONTRACT[surface.name]!
     const input = surface.inputSchema as Schema
@@ -175,14 +175,14 @@ t.test('every property at every depth is described, and unknown input is refused
   }
 })
 
-t.test('the list leaves descriptions of outputs to the documentation', async (t) => {
+t.test('tools/list leaves output descriptions to the documentation', async (t) => {
   for (const { name, outputSchema } of surfaces) {
     const said = [...walk(outputSchema as Schema)].filter(([, { description }]) => description !== undefined)
     t.same(said, [], name)
   }
 })
 
-t.test('the schemas are JSON Schema 2020-12, and each example fits its own', async (t) => {
+t.test('schemas are JSON Schema 2020-12, and each example is valid', async (t) => {
   for (const tool of tools) {
     const { name, inputSchema, outputSchema } = surfaceOf(tool)
     t.equal(inputSchema.type, 'object', `${name}: the input is an object`)
@@ -203,7 +203,7 @@ t.test('a description says what to expect of a call that changes the PCE', async
   }
 })
 
-t.test('the snapshots show the surface as it is (npm run snapshots writes them)', async (t) => {
+t.test('the snapshots match the surface (npm run snapshots writes them)', async (t) => {
   const folder = fileURLToPath(new URL('../snapshots', import.meta.url))
   const files = readdirSync(folder).map((file) => file.replace(/\.json$/, ''))
   t.same(files.sort(), NAMES, 'one file a tool')

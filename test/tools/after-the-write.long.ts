@@ -74,7 +74,7 @@ const STRIKES: (Partial<Fault> & Pick<Fault, 'kind'>)[] = [
   { kind: 'truncate' },
 ]
 const [REFUSED, UNAVAILABLE] = STRIKES as [Strike, Strike]
-/** A refusal that makes tools look whether somebody else was faster. */
+/** A refusal that makes tools look whether someone else was faster. */
 const TAKEN: Strike = {
   ...REFUSED,
   body: ['odd_token', 'ip_list_name_not_unique', 'rule_set_name_in_use'].map((token) => ({ token, message: 'no' })),
@@ -219,7 +219,7 @@ function hrefsIn(objects: readonly Json[]): string[] {
   ])
 }
 
-t.test('every tool that writes is tried', async (t) => {
+t.test('covers every tool that writes', async (t) => {
   const writing = tools.filter(({ effect }) => effect !== 'read').map(({ name }) => name)
   t.same(writing.toSorted(), [...Object.keys(CALLS), ...ELSEWHERE].toSorted())
 })
@@ -272,29 +272,29 @@ for (const [name, toArgs] of Object.entries(CALLS)) {
       const struck = { path: WRITES, method, skip, times: 20 }
 
       for (const status of method === 'POST' ? [] : SECOND_THOUGHTS) {
-        await t.test(
-          `its write ${place + 1} is done, its answer lost, and the repetition told ${status}`,
-          async (t) => {
-            const then: Fault = { kind: 'status', status, ...struck, skip: 0 }
-            const { answer, error } = await strike(t, place, { kind: 'commit-then-drop', ...struck, times: 1 }, then)
-            if (method === 'DELETE' && status === 404) t.ok(answer, 'what is gone is deleted')
-            else partial(t, error, { error: 'outcome_unknown', http_status: status, token: 'service_unavailable' })
-            if (place > 0) partial(t, error, { partial: true }, 'and nothing is taken back')
-          },
-        )
+        await t.test(`its write ${place + 1} is done, its answer lost, and the retry answered ${status}`, async (t) => {
+          const then: Fault = { kind: 'status', status, ...struck, skip: 0 }
+          const { answer, error } = await strike(t, place, { kind: 'commit-then-drop', ...struck, times: 1 }, then)
+          if (method === 'DELETE' && status === 404) t.ok(answer, 'what is gone is deleted')
+          else partial(t, error, { error: 'outcome_unknown', http_status: status, token: 'service_unavailable' })
+          if (place > 0) partial(t, error, { partial: true }, 'and nothing is taken back')
+        })
       }
 
       if (method === 'POST') {
-        await t.test(`its write ${place + 1} is refused, and nobody can tell why`, async (t) => {
+        await t.test(`its write ${place + 1} is refused, and the reason cannot be looked up`, async (t) => {
           const before = requests.slice(0, requests.indexOf(writes[place]!))
           const reads = { path: /./, method: 'GET', skip: before.filter(isRead).length, times: 1000 }
           const { error } = await strike(t, place, { ...TAKEN, ...struck }, { ...UNAVAILABLE, ...reads })
           partial(t, error, { error: 'pce_error', http_status: 406, token: 'odd_token' }, 'the refusal is told')
         })
 
-        await t.test(`its write ${place + 1} is accepted without a word on what was created`, async (t) => {
+        await t.test(`its write ${place + 1} is accepted without naming what was created`, async (t) => {
           const { error } = await strike(t, place, { kind: 'status', status: 201, body: {}, ...struck })
-          partial(t, error, { error: 'outcome_unknown', message: /accepted.*cannot be read. Look before repeating it/ })
+          partial(t, error, {
+            error: 'outcome_unknown',
+            message: /accepted.*cannot be read. Check before repeating it/,
+          })
         })
       }
 
@@ -313,7 +313,7 @@ for (const [name, toArgs] of Object.entries(CALLS)) {
       // A deletion is answered without a body: there is nothing to cut.
       for (const fault of STRIKES.filter(({ kind }) => kind !== 'truncate')) {
         await t.test(
-          `its write ${place + 1}, and taking back the others: ${fault.kind} ${fault.status ?? ''}`,
+          `its write ${place + 1}, and rolling back the others: ${fault.kind} ${fault.status ?? ''}`,
           async (t) => {
             const write = { ...REFUSED, path: WRITES, method, skip, times: 20 }
             const { error } = await strike(t, place, write, { ...fault, path: /./, method: 'DELETE', times: 1000 })

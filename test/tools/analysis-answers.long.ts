@@ -22,7 +22,7 @@ const CALLS: Record<string, object> = {
 /** 20,000 tokens of JSON are about this (D2). */
 const BUDGET = 80_000
 
-t.test('answers of analysis', async (t) => {
+t.test('answers of the analysis tools', async (t) => {
   const bench = await startBench(t, { seed: 7, workloads: 400, flows: 10_000 })
   const { simulator } = bench
 
@@ -52,7 +52,7 @@ t.test('answers of analysis', async (t) => {
     })
   }
 
-  await t.test('a smaller budget costs rows, never totals or truth', async (t) => {
+  await t.test('a smaller budget costs rows, never totals or correctness', async (t) => {
     const small = await startBench(t, { seed: 7, workloads: 400, flows: 10_000, budget: 12_000 })
     for (const name of [
       'find-unmanaged-traffic',

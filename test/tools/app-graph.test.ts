@@ -97,14 +97,14 @@ t.test('infrastructure: the worked example', async (t) => {
   t.same(decisionsAsked(bench), ['allowed', 'potentially_blocked', 'blocked'])
   partial(t, answer.window, { start: '2026-03-17T00:00:00Z', end: '2026-06-15T23:59:59Z' })
 
-  await t.test('counts are of all applications, whatever top_n shows', async (t) => {
+  await t.test('counts cover all applications, whatever top_n shows', async (t) => {
     const one = await bench.ok(INFRA, { top_n: 1 })
     t.equal(one.results.length, 1)
     partial(t, one, { results_total: 5, truncated: true, truncated_sections: ['results'] })
     t.same(one.summary.tier_counts, answer.summary.tier_counts)
   })
 
-  await t.test('edges below min_connections go, and nodes without another with them', async (t) => {
+  await t.test('drops edges below min_connections, and nodes left without one', async (t) => {
     const busy = await bench.ok(INFRA, { min_connections: 40 })
     t.same(busy.results.map(({ app }: Json) => app).sort(), ['crm', 'dns', 'pay'])
     partial(t, busy.summary, { unique_apps: 3, unique_app_to_app_edges: 3, min_connections_filter: 40 })
@@ -112,7 +112,7 @@ t.test('infrastructure: the worked example', async (t) => {
     partial(t, none, { results: [], results_total: 0, message: /No pair of applications has 1000/ })
   })
 
-  await t.test('what counts as production is the caller`s to say', async (t) => {
+  await t.test('the caller decides what counts as production', async (t) => {
     const other = await bench.ok(INFRA, { production_envs: ['STAGING'] })
     const scores = Object.fromEntries(other.results.map((row: Json) => [row.app, row.infrastructure_score]))
     t.same(scores, { dns: 50, mon: 47.7, web: 28.5, crm: 22.6, pay: 22.4 })
@@ -129,7 +129,7 @@ t.test('infrastructure: the worked example', async (t) => {
     await bench.fails(INFRA, bad, 'invalid_argument')
 })
 
-t.test('infrastructure: what is no application', async (t) => {
+t.test('infrastructure: ends that are not an application', async (t) => {
   const bench = await start(
     t,
     estateOf(['a/prod > a|b/prod 3', 'a|b/prod > a/prod 2', 'a/prod > a/prod 50'], {
@@ -247,7 +247,7 @@ t.test('lateral movement: the worked example', async (t) => {
   t.match(end.recommendation, /^Ringfence the 4 articulation points first/)
 })
 
-t.test('lateral movement: what an edge is open on', async (t) => {
+t.test('lateral movement: the open ports of an edge', async (t) => {
   const rule = (from: string, to: string) => ({ from: `app=${from} env=P`, to: `app=${to} env=P`, extra: true })
   const bench = await start(
     t,
@@ -295,7 +295,7 @@ t.test('lateral movement: what an edge is open on', async (t) => {
   t.equal((await bench.ok(LATERAL, { app_name: 'z', env_name: 'P' })).total_apps, 4)
 })
 
-t.test('lateral movement: where it starts', async (t) => {
+t.test('lateral movement: starting points', async (t) => {
   const bench = await start(
     t,
     estateOf(['pay/prod > payments/prod', 'pay/dev > pay/prod', 'payments/prod > pay/dev', 'db/dev > pay/dev'], {
@@ -367,14 +367,14 @@ t.test('infrastructure: more than is shown', async (t) => {
       [1003, 36],
       [1004, 27],
     ],
-    'traffic inside the application is none of others',
+    'traffic inside an application is not counted between applications',
   )
   t.match(summary.recommendation, /starting with hub \(prod\), top0 \(prod\), top1 \(prod\)\.$/, 'the first three')
   const full = await bench.ok(INFRA, { detail_level: 'full' })
   t.equal(full.results.find(({ app }: Json) => app === 'hub').consumed_by.length, 25)
 })
 
-t.test('lateral movement: which ports are of high risk', async (t) => {
+t.test('lateral movement: high-risk ports', async (t) => {
   const PORTS = [22, 23, 135, 139, 445, 3389, 5985, 5986]
   const rule = { from: 'app=a env=P', to: 'app=mixed env=P', extra: true }
   const bench = await start(
@@ -412,7 +412,7 @@ t.test('lateral movement: which ports are of high risk', async (t) => {
   t.same(decisionsAsked(bench), ['allowed', 'potentially_blocked', 'blocked'])
 })
 
-t.test('lateral movement: an env alone is what the lists are of', async (t) => {
+t.test('lateral movement: an env alone narrows the lists', async (t) => {
   const bench = await start(
     t,
     estateOf([
@@ -447,7 +447,7 @@ t.test('lateral movement: an env alone is what the lists are of', async (t) => {
   partial(t, both, { high_risk_edges_total: 4, high_risk_bridge_nodes: { length: 3 } })
 })
 
-t.test('lateral movement: what is not open, and what cannot be known', async (t) => {
+t.test('lateral movement: blocked and unknown traffic', async (t) => {
   const bench = await start(
     t,
     estateOf(['a/P > b/P', 'b/P > a/P'], {
@@ -458,7 +458,7 @@ t.test('lateral movement: what is not open, and what cannot be known', async (t)
   const { recommendation } = await bench.ok(LATERAL)
   t.equal(
     recommendation,
-    'No labelled application joins parts that would be apart without it. No remote administration or file sharing between labelled applications is open.',
+    'No labelled application connects parts that would otherwise be separate. No remote administration or file sharing between labelled applications is open.',
   )
   const alone = await start(
     t,
@@ -480,7 +480,7 @@ t.test('lateral movement: twenty rows, ten bridges', async (t) => {
   t.same(answer.truncated_sections.sort(), ['high_risk_bridge_nodes', 'top_reachable_nodes'])
 })
 
-t.test('lateral movement: a label renamed since the labels were read', async (t) => {
+t.test('lateral movement: a label renamed since the list was read', async (t) => {
   const bench = await start(t, estateOf(['old/P > b/P']))
   await bench.ok(LATERAL)
   const [label] = (await bench.pce.labels.getAll()).filter(({ value }) => value === 'old')
@@ -489,7 +489,7 @@ t.test('lateral movement: a label renamed since the labels were read', async (t)
   t.same((await bench.ok(LATERAL, { app_name: 'new' })).paths_from, ['new|P'])
 })
 
-t.test('lateral movement: what was not read may hold what was not seen', async (t) => {
+t.test('lateral movement: unread rows may contain what was not seen', async (t) => {
   const found = await searchMovement({ nodes: [], edges: [] }, {}, 4, new AbortController().signal)
   const analysed = { pce_flows: 1, rows: 1, unparseable: 0, row_limit: 1 }
   const adviceWhen = (truncated: boolean) =>
@@ -498,7 +498,7 @@ t.test('lateral movement: what was not read may hold what was not seen', async (
         days: 30,
         between: 0,
         found,
-        scope: {},
+        start: {},
         maxHops: 4,
         ports: collectEdgePorts(),
         reading: { window: { start: '', end: '' }, flows_truncated: truncated, analysed },

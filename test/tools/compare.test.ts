@@ -89,6 +89,8 @@ async function setTheStage(bench: Bench): Promise<Stage> {
   await ruleSet('hollow', [app])
   const grouped = await ruleSet('grouped', [[label('app', 'ordering'), await group('in a scope', ['test'])]])
   await rule('grouped allow', grouped)
+  const outside = { ...(await group('outside a scope', ['test'])), exclusion: true }
+  await rule('allow outside', await ruleSet('outside', [[label('app', 'ordering'), outside]]))
   const nested = await ruleSet('nested', [app])
   await group('inner', ['dev'])
   const outer = await group('outer', ['test'], { sub_groups: [{ href: ids.inner }] })
@@ -125,7 +127,7 @@ const rowsOf = (answer: Json): Rows =>
     ),
   )
 
-t.test('nothing pending is in_sync, and costs one request', async (t) => {
+t.test('nothing pending is in_sync after one request', async (t) => {
   const bench = await startBench(t)
   bench.simulator.clearRequests()
   const answer = await bench.ok(TOOL)
@@ -448,6 +450,11 @@ t.test('what a change does to permitted traffic', async (t) => {
       { change: () => put('shut out', { labels: [label('env', 'test').label, dev] }) },
     ],
     [
+      'a label group that a scope excludes',
+      null,
+      { change: () => put('outside a scope', { labels: [label('env', 'test').label, dev] }) },
+    ],
+    [
       'a label group that nothing uses',
       'neutral',
       { change: () => put('unneeded', { labels: [label('env', 'test').label, prod] }) },
@@ -522,21 +529,18 @@ t.test('what a change does to permitted traffic', async (t) => {
   }
 })
 
-t.test(
-  'what provisioning one object alone would meet counts: the rules in force, and those of the draft',
-  async (t) => {
-    const stage = await setTheStage(await startBench(t))
-    const { pce, ids } = stage
-    await pce.delete(ids['allow listed']!, { includeOrg: false })
-    await pce.put(ids.allowed!, {
-      includeOrg: false,
-      json: { ip_ranges: [{ from_ip: '198.51.0.0/16' }, { from_ip: '203.0.113.0/24' }] },
-    })
-    t.equal(rowsOf(await stage.ok(TOOL)).allowed.effect, 'widening', 'the rule that goes is in force until then')
-  },
-)
+t.test('judges an object against the rules in force and those of the draft', async (t) => {
+  const stage = await setTheStage(await startBench(t))
+  const { pce, ids } = stage
+  await pce.delete(ids['allow listed']!, { includeOrg: false })
+  await pce.put(ids.allowed!, {
+    includeOrg: false,
+    json: { ip_ranges: [{ from_ip: '198.51.0.0/16' }, { from_ip: '203.0.113.0/24' }] },
+  })
+  t.equal(rowsOf(await stage.ok(TOOL)).allowed.effect, 'widening', 'the rule that goes is in force until then')
+})
 
-t.test('what is shown of each kind of change', async (t) => {
+t.test('shows each kind of change', async (t) => {
   const bench = await setTheStage(await startBench(t))
   const { pce, ids, simulator, label } = bench
   const list = await pce.ipLists.create({ name: 'partner', ip_ranges: [{ from_ip: '198.51.100.0/24' }] })
@@ -606,7 +610,7 @@ t.test('what is shown of each kind of change', async (t) => {
     [...Array.from({ length: 4 }, () => 'removed deny'), 'removed override_deny'],
   )
 
-  await t.test('a type alone, and one of which nothing is pending', async (t) => {
+  await t.test('filters by type, even one with nothing pending', async (t) => {
     const lists = await bench.ok(TOOL, { resource_type: 'ip_lists' })
     partial(t, lists, {
       total_pending_changes: 1,
@@ -622,7 +626,7 @@ t.test('what is shown of each kind of change', async (t) => {
     t.notMatch(none.message, /are the same/)
   })
 
-  await t.test('a plain list of pending changes, and change_type, are understood', async (t) => {
+  await t.test('understands a plain list of pending changes, and change_type', async (t) => {
     const list = (await pce.getPendingPolicyChanges()).map(({ type: _type, update_type: change_type, ...change }) => ({
       ...change,
       change_type,
@@ -631,7 +635,7 @@ t.test('what is shown of each kind of change', async (t) => {
     t.same(await bench.ok(TOOL), answer)
   })
 
-  await t.test('an update type that is not known is other, and shown all the same', async (t) => {
+  await t.test('an unknown update type is shown as other', async (t) => {
     const changes = { rule_sets: [{ href: ids.allowing, name: 'allowing', update_type: 'restore' }] }
     simulator.faults.add({ kind: 'status', path: /sec_policy\/pending$/, status: 200, times: 1, body: changes })
     const other = await bench.ok(TOOL)
@@ -639,7 +643,7 @@ t.test('what is shown of each kind of change', async (t) => {
     partial(t, other.changes.other, [{ name: 'allowing', rules: [{ change: 'changed' }, { change: 'removed' }] }])
   })
 
-  await t.test('an old release keeps deny rules apart', async (t) => {
+  await t.test('an older release keeps deny rules separate', async (t) => {
     const { deny_rules: _embedded, ...bare } = simulator.state.find(ids.denying!)!
     const active = ids.denying!.replace('/draft/', '/active/')
     simulator.faults.add({
@@ -652,7 +656,7 @@ t.test('what is shown of each kind of change', async (t) => {
     t.same(rowsOf(await bench.ok(TOOL)).denying, denying)
   })
 
-  await t.test('a version that cannot be read is said, and the change counts', async (t) => {
+  await t.test('reports a version that cannot be read and counts the change', async (t) => {
     for (const version of ['draft', 'active']) {
       const path = new RegExp(`/${version}/rule_sets/${ids.allowing!.split('/').at(-1)}$`)
       const body = [{ token: 'forbidden_error', message: 'Not\u202e yours' }]
@@ -669,7 +673,7 @@ t.test('what is shown of each kind of change', async (t) => {
     partial(t, rowsOf(await bench.ok(TOOL)).allowing, { diff_error: /no object/ })
   })
 
-  await t.test('deny rules that cannot be read leave the difference open too', async (t) => {
+  await t.test('deny rules that cannot be read leave the difference undecided too', async (t) => {
     const id = ids.denying!.split('/').at(-1)
     const { deny_rules: _embedded, ...bare } = simulator.state.find(ids.denying!)!
     simulator.faults.add(
@@ -686,7 +690,7 @@ t.test('what is shown of each kind of change', async (t) => {
     simulator.faults.clear()
   })
 
-  await t.test('what uses an object cannot be read: its effect is undecided', async (t) => {
+  await t.test('the effect is undecided if the uses of an object cannot be read', async (t) => {
     await pce.put(ids.allowed!, {
       includeOrg: false,
       json: { ip_ranges: [{ from_ip: '203.0.113.0/24' }, { from_ip: '198.51.0.0/16' }] },
@@ -705,13 +709,13 @@ t.test('what is shown of each kind of change', async (t) => {
     t.same(rowsOf(await bench.ok(TOOL)).partner.updated_by, { href: '/users/1' })
   })
 
-  await t.test('the list of pending changes that cannot be read is an error', async () => {
+  await t.test('fails if the list of pending changes cannot be read', async () => {
     simulator.faults.add({ kind: 'status', path: /sec_policy\/pending$/, status: 403, times: 1 })
     await bench.fails(TOOL, {}, 'pce_error')
   })
 })
 
-t.test('references compare by what they point at, not by what it is called', async (t) => {
+t.test('references compare by target, not by name', async (t) => {
   const stage = await setTheStage(await startBench(t))
   const { pce, ids, simulator } = stage
   const href = ids.allowing!
@@ -762,7 +766,7 @@ t.test('many changes', async (t) => {
     await pce.ipLists.create({ name: `list ${n}`, ip_ranges: [{ from_ip: `198.51.100.${n}` }] })
   for (const { href } of lists) await pce.ipLists.update(href, { description: 'changed' })
 
-  await t.test('every change once over the pages, in a fixed number of requests for each', async (t) => {
+  await t.test('every change appears once across pages, with a fixed number of requests each', async (t) => {
     const seen: string[] = []
     let cursor: string | undefined
     do {
@@ -787,7 +791,7 @@ t.test('many changes', async (t) => {
     t.same(seen.toSorted(), simulator.state.pendingHrefs().toSorted())
   })
 
-  await t.test('a change that is gone meanwhile skips none of the others', async (t) => {
+  await t.test('a change that disappears between pages does not skip another', async (t) => {
     const first = await bench.ok(TOOL, { max_results: 10 })
     const shown = Object.values(first.changes as Record<string, Json[]>)
       .flat()
@@ -805,7 +809,7 @@ t.test('many changes', async (t) => {
     await bench.fails(TOOL, { cursor: first.next_cursor, resource_type: 'services' }, 'invalid_argument')
   })
 
-  await t.test('an answer keeps to its budget and goes on where it stopped', async (t) => {
+  await t.test('an answer stays within its budget and continues where it stopped', async (t) => {
     const small = await startBench(t, { budget: 4_000 })
     for (let n = 0; n < 20; n++)
       await small.pce.ipLists.create({ name: `list ${n}`, ip_ranges: [{ from_ip: `198.51.100.${n}` }] })
@@ -840,7 +844,7 @@ t.test('many changes', async (t) => {
     partial(t, answer.changes.created[0], { diff_error: /404/ })
   })
 
-  await t.test('at most four of them are under way at once', async (t) => {
+  await t.test('at most four reads run at once', async (t) => {
     const client = bench.pce
     const get = client.get.bind(client)
     let [now, most] = [0, 0]
@@ -853,7 +857,7 @@ t.test('many changes', async (t) => {
   })
 })
 
-t.test('a change that is larger than an answer shows what differs, as much as fits, and says so', async (t) => {
+t.test('a change larger than an answer shows as much of the difference as fits and says so', async (t) => {
   const bench = await startBench(t, { budget: 10_000 })
   const { pce } = bench
   const range = (n: number) => ({ from_ip: `10.${n >> 8}.${n & 255}.0/24`, description: 'a network of many' })

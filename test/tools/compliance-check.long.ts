@@ -31,7 +31,7 @@ const server = (mode: HandMadeHost['mode'], ip = '10.0.0.1', role = 'web'): Hand
 const CRM: HandMadeHost = { ip: '10.0.1.1', labels: 'app=crm env=prod role=web loc=eu', mode: 'full' }
 const STRAY: HandMadeHost = { ip: '10.0.2.1', mode: 'full' }
 
-/** Lets everybody talk to everybody, so that traffic is allowed by a rule. */
+/** Lets everyone talk to everyone, so that traffic is allowed by a rule. */
 const OPEN: HandMadeRuleSet = {
   name: 'open',
   scope: '',
@@ -125,7 +125,7 @@ const statuses = (found: Record<string, Json>) =>
 const INSIDE: HandMadeFlow = { from: 'db', to: 'web' }
 const PAIR = (mode: HandMadeHost['mode']) => ({ web: server(mode), db: server(mode, '10.0.0.2', 'db') })
 
-t.test('the frameworks keep the names of their checks, and each check has an evaluator of its own', async (t) => {
+t.test('frameworks keep their check names, and each check has its own evaluator', async (t) => {
   const ids = Object.fromEntries(
     Object.entries(FRAMEWORKS).map(([id, { checks }]) => [id, checks.map((one) => one.id)]),
   )
@@ -146,7 +146,7 @@ t.test('the frameworks keep the names of their checks, and each check has an eva
   }
 })
 
-t.test('the checks of a framework turn independently', async (t) => {
+t.test('the checks of a framework change independently', async (t) => {
   const good = {
     hosts: { ...PAIR('full'), crm: CRM },
     flows: [INSIDE, { from: 'crm', to: 'web', connections: 5 }],
@@ -175,7 +175,7 @@ t.test('the checks of a framework turn independently', async (t) => {
   for (const [at, [, turned]] of cases.entries()) t.same(statuses(all[at]!), { ...expected, ...turned })
 })
 
-t.test('attacks that were blocked fail nothing, in any framework', async (t) => {
+t.test('blocked attacks fail no check in any framework', async (t) => {
   const attacks = [21, 22, 23, 80, 445, 3389].flatMap((port) => [
     { from: '203.0.113.66', to: 'web', port, connections: 900 },
     { from: 'stray', to: 'db', port, connections: 900 },
@@ -246,7 +246,7 @@ t.test('policy coverage', async (t) => {
     })
   }
 
-  await t.test('traffic inside the application counts neither way', async (t) => {
+  await t.test('traffic inside the application does not count', async (t) => {
     const { hosts, flows, ruleSets } = mixed(9, 1)
     const inside = Array.from({ length: 20 }, (_, at) => ({ from: 'db', to: 'web', port: 7000 + at }))
     const found = await judge(
@@ -261,11 +261,11 @@ t.test('policy coverage', async (t) => {
     t.equal(found['SEG-4'].status, 'PASS')
     partial(t, found['SEG-4'].evidence.counts, { allowed: 9, potentially_blocked: 1, inside_one_application: 20 })
   })
-  await t.test('only blocked traffic is decided traffic', async (t) => {
+  await t.test('blocked traffic alone counts as decided', async (t) => {
     const found = await judge(t, { hosts: PAIR('full'), flows: [{ from: '10.9.9.9', to: 'web' }] }, 'general')
     t.equal(found['SEG-4'].status, 'PASS')
   })
-  await t.test('nothing that policy decided on', async (t) => {
+  await t.test('no traffic with a policy decision', async (t) => {
     t.equal((await judge(t, { hosts: PAIR('full') }, 'general'))['SEG-4'].status, 'NOT_ASSESSED')
     t.equal(
       (await judge(t, { hosts: PAIR('full'), flows: [INSIDE] }, 'general'))['SEG-4'].status,
@@ -291,7 +291,7 @@ t.test('policy coverage', async (t) => {
     )
     partial(t, found['SEG-4'].evidence.counts, { allowed: 0, potentially_blocked: 2 })
   })
-  await t.test('selective mode: allowed may mean that no deny rule matched', async (t) => {
+  await t.test('selective mode: allowed may only mean that no deny rule matched', async (t) => {
     const parts = { hosts: PAIR('selective'), flows: [{ from: '10.9.9.9', to: 'web' }] }
     const web = (services: HandMadeRule['services'] & object, more: object = {}) => [
       { ...RINGFENCE, allow: [{ from: 'any', to: 'ams', extra: true, services, ...more }] },
@@ -407,8 +407,8 @@ t.test('ringfence', async (t) => {
     ['none', [], /RF-payments0-prod: missing/],
     ['a longer name', [{ ...RINGFENCE, name: 'RF-payments-prod-2' }], /missing/],
     ['a shorter name', [{ ...RINGFENCE, name: 'RF-payments' }], /missing/],
-    ['a wider scope', [{ ...RINGFENCE, scope: 'app=payments' }], /has another scope/],
-    ['a narrower scope', [{ ...RINGFENCE, scope: 'app=payments env=prod loc=eu' }], /has another scope/],
+    ['a wider scope', [{ ...RINGFENCE, scope: 'app=payments' }], /has a different scope/],
+    ['a narrower scope', [{ ...RINGFENCE, scope: 'app=payments env=prod loc=eu' }], /has a different scope/],
     ['no rules', [{ name: 'RF-payments-prod', scope: RINGFENCE.scope }], /without an enabled rule/],
     [
       'rules that are off',
@@ -610,7 +610,7 @@ t.test('least privilege', async (t) => {
   }
 })
 
-t.test('least privilege says which rules it could not decide on', async (t) => {
+t.test('least privilege names the rules it could not decide', async (t) => {
   const rules = [{ name: 'r', scope: 'app=payments env=prod', allow: [{ from: 'any', to: 'ams', services: tcp(443) }] }]
   const bench = await start(t, { hosts: PAIR('full'), ruleSets: rules })
   const { href } = await bench.pce.services.create({ name: 'nginx', windows_services: [{ process_name: 'nginx.exe' }] })
@@ -625,7 +625,7 @@ t.test('least privilege says which rules it could not decide on', async (t) => {
   )
 })
 
-t.test('audit trail and watched workloads', async (t) => {
+t.test('audit trail and monitored workloads', async (t) => {
   const bench = await start(t, { hosts: PAIR('full'), flows: [INSIDE] })
   const finding = async (framework: string, id: string) =>
     byId(await bench.ok('compliance-check', { framework, ...PAYMENTS }))[id]
@@ -699,7 +699,7 @@ t.test('vulnerability scans', async (t) => {
   t.equal((await dora()).status, 'INFO', 'a scan is one test of many')
 })
 
-t.test('a control with several demands', async (t) => {
+t.test('a control with several requirements', async (t) => {
   const hosts = { ...PAIR('full'), crm: CRM }
   const risky = { from: '10.9.9.9', to: 'web', port: 22 }
   const cis = await judge(
@@ -739,7 +739,7 @@ t.test('a control with several demands', async (t) => {
   )
 })
 
-t.test('the score counts what was judged, and says how', async (t) => {
+t.test('the score counts what was judged and gives its formula', async (t) => {
   partial(t, scoreVerdicts(['PASS', 'PASS', 'WARNING', 'INFO', 'NOT_ASSESSED']), {
     compliance_score: 66.7,
     summary: { total_checks: 5, passed: 2, failed: 0, warnings: 1, info: 1, not_assessed: 1 },
@@ -857,7 +857,7 @@ t.test('what is assessed: an application, an environment, or everything', async 
   t.equal(queries.length, 2 + 2 + 2 + 2 + 1, 'inbound and outbound, or one for everything')
 })
 
-t.test('of labels that nothing has nothing is judged, whatever the PCE does as a whole', async (t) => {
+t.test('judges nothing for labels that nothing has', async (t) => {
   const bench = await start(t, {
     hosts: { web: server('full'), crm: CRM },
     flows: [{ from: 'crm', to: 'web' }],
@@ -901,7 +901,7 @@ t.test('of labels that nothing has nothing is judged, whatever the PCE does as a
   t.equal(estate['164.312(b)'].status, 'PASS', 'an empty estate still keeps its events')
 })
 
-t.test('a row in both answers counts once, though its end has no labels', async (t) => {
+t.test('a row in both answers counts once, even without labels', async (t) => {
   const query = '/orgs/1/traffic_flows/async_queries/q1'
   const label = (key: string, value: string) => ({ href: `/orgs/1/labels/${value}`, key, value })
   const labels = [label('app', 'payments'), label('env', 'prod')]
@@ -961,7 +961,7 @@ t.test('a row in both answers counts once, though its end has no labels', async 
   )
 })
 
-t.test('allowed by default: an idle end judges nothing, so the other end in selective mode does', async (t) => {
+t.test('allowed by default: if one end is idle, the other in selective mode decides', async (t) => {
   const judgeSides = async (web: HandMadeHost['mode'], crm: HandMadeHost['mode'] & string) => {
     const bench = await start(t, {
       hosts: { web: server(web), crm: { ...CRM, mode: crm } },
@@ -989,7 +989,7 @@ t.test('bad arguments', async (t) => {
   await bench.fails('compliance-check', { application: 'payments' }, 'invalid_argument')
 })
 
-t.test('what the PCE will not tell costs the checks that need it, and no others', async (t) => {
+t.test('facts the PCE refuses affect only the checks that need them', async (t) => {
   const bench = await start(t, {
     hosts: { ...PAIR('full'), crm: CRM },
     flows: [{ from: 'crm', to: 'web' }],
@@ -1034,7 +1034,7 @@ t.test('what the PCE will not tell costs the checks that need it, and no others'
   await bench.fails('compliance-check', PAYMENTS, 'traffic_query_failed')
 })
 
-t.test('text of the PCE is cleaned, and the answer keeps to its budget', async (t) => {
+t.test('cleans PCE text and stays within the budget', async (t) => {
   const names = Array.from({ length: 30 }, (_, at) => `host${at}-${'x'.repeat(200)}\u200b`)
   const hosts = Object.fromEntries(
     names.map((name, at) => [name, { ip: `10.0.2.${at + 1}`, mode: 'visibility_only' as const }]),
@@ -1054,7 +1054,7 @@ t.test('text of the PCE is cleaned, and the answer keeps to its budget', async (
   t.notMatch(JSON.stringify(answer), '\u200b')
 })
 
-t.test('a pass is not proven while the row limit left traffic out', async (t) => {
+t.test('no PASS while the row limit left traffic out', async (t) => {
   const query = '/orgs/1/traffic_flows/async_queries/q1'
   const end = (app: string) => ({ ip: '10.0.0.1', workload: { href: `/orgs/1/workloads/${app}`, labels: [] } })
   const row = {

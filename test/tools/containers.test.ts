@@ -56,7 +56,7 @@ t.test('get-container-clusters', async (t) => {
     partial(t, answer, { total_count: clusters.length, pce_total: clusters.length, truncated: false })
   })
 
-  await t.test('50 unless more is asked for; a part of the name is a filter; pages follow one another', async (t) => {
+  await t.test('returns 50 by default, filters by substring, and pages', async (t) => {
     simulator.clearRequests()
     for (let n = 1; n <= 60; n += 1) await pce.containerClusters.create({ name: `edge-${n}` })
     const first = await bench.ok('get-container-clusters')
@@ -72,7 +72,7 @@ t.test('get-container-clusters', async (t) => {
     await bench.fails('get-container-clusters', { name: '' }, 'invalid_argument')
   })
 
-  await t.test('asks in the organisation of the caller, whatever it is', async (t) => {
+  await t.test("asks in the caller's organisation", async (t) => {
     const other = await startBench(t, { workloads: 20, flows: 10, orgId: 7 })
     await other.ok('get-container-clusters')
     await other.ok('get-kubernetes-workloads')
@@ -84,7 +84,7 @@ t.test('get-container-clusters', async (t) => {
     )
   })
 
-  await t.test('hostile names are escaped, and a cluster of thousands of nodes still fits', async (t) => {
+  await t.test('escapes hostile names and fits a cluster with thousands of nodes', async (t) => {
     const estate = withClusters((cluster) => ({
       ...cluster,
       name: 'bad\u202Ename',
@@ -99,7 +99,7 @@ t.test('get-container-clusters', async (t) => {
     t.notMatch(answer, /[\u200B\u202E]/)
   })
 
-  await t.test('what the PCE refuses is told in its words', async (t) => {
+  await t.test("quotes the PCE's refusal", async (t) => {
     simulator.faults.add({ kind: 'status', path: '/orgs/1/container_clusters', times: 1, status: 403 })
     partial(t, await bench.fails('get-container-clusters', {}, 'pce_error'), { http_status: 403, hint: /permission/ })
   })
@@ -112,7 +112,7 @@ t.test('get-container-workload-profiles', async (t) => {
   const [cluster, other] = await pce.containerClusters.getAll()
   const { href } = cluster!
 
-  await t.test('asks which of several clusters is meant', async (t) => {
+  await t.test('asks which cluster is meant if there are several', async (t) => {
     const answer = await bench.ok(NAME)
     partial(t, answer, { message: /cluster_href/ })
     t.same(
@@ -122,30 +122,25 @@ t.test('get-container-workload-profiles', async (t) => {
     t.notOk('profiles' in answer)
   })
 
-  await t.test(
-    'shows the profiles of the named cluster alone, labels spelled out, the default among them',
-    async (t) => {
-      const profiles: Json[] = await pce.containerWorkloadProfiles.getAll('draft', href)
-      const answer = await bench.ok(NAME, { cluster_href: href })
-      t.same(hrefsOf(answer.profiles), hrefsOf(profiles))
-      t.ok(hrefsOf(answer.profiles).every((one: string) => one.startsWith(`${href}/`)))
-      partial(t, answer, { total_count: profiles.length, pce_total: profiles.length, truncated: false })
-      const standard = answer.profiles.filter((profile: Json) => profile.is_default)
-      partial(t, standard, [
-        { name: 'Default Profile', namespace: null, managed: false, assign_labels: [], labels: [] },
-      ])
-      t.equal(standard.length, 1)
-      const shop = answer.profiles.find((profile: Json) => profile.namespace === 'web-shop')
-      partial(t, shop, { is_default: false, managed: true, enforcement_mode: 'visibility_only' })
-      t.same(pairs(shop.assign_labels), ['app=web-shop', 'env=prod'])
-      partial(t, shop.labels, [
-        { key: 'app', assignment: { href: /labels/, key: 'app', value: 'web-shop' } },
-        { key: 'env', assignment: { value: 'prod' } },
-      ])
-    },
-  )
+  await t.test("shows only the named cluster's profiles, including the default, with labels spelled out", async (t) => {
+    const profiles: Json[] = await pce.containerWorkloadProfiles.getAll('draft', href)
+    const answer = await bench.ok(NAME, { cluster_href: href })
+    t.same(hrefsOf(answer.profiles), hrefsOf(profiles))
+    t.ok(hrefsOf(answer.profiles).every((one: string) => one.startsWith(`${href}/`)))
+    partial(t, answer, { total_count: profiles.length, pce_total: profiles.length, truncated: false })
+    const standard = answer.profiles.filter((profile: Json) => profile.is_default)
+    partial(t, standard, [{ name: 'Default Profile', namespace: null, managed: false, assign_labels: [], labels: [] }])
+    t.equal(standard.length, 1)
+    const shop = answer.profiles.find((profile: Json) => profile.namespace === 'web-shop')
+    partial(t, shop, { is_default: false, managed: true, enforcement_mode: 'visibility_only' })
+    t.same(pairs(shop.assign_labels), ['app=web-shop', 'env=prod'])
+    partial(t, shop.labels, [
+      { key: 'app', assignment: { href: /labels/, key: 'app', value: 'web-shop' } },
+      { key: 'env', assignment: { value: 'prod' } },
+    ])
+  })
 
-  await t.test('a namespace is exact though the PCE finds parts; managed filters too', async (t) => {
+  await t.test('namespace matches exactly although the PCE matches substrings; managed filters too', async (t) => {
     const inAll = async (args: object) => (await bench.ok(NAME, { cluster_href: href, ...args })).profiles
     partial(t, await inAll({ namespace: 'web-shop' }), [{ namespace: 'web-shop' }])
     t.same(await inAll({ namespace: 'web' }), [])
@@ -157,7 +152,7 @@ t.test('get-container-workload-profiles', async (t) => {
     t.same(await inAll({ namespace: 'web-shop', managed: false }), [])
   })
 
-  await t.test('filters hold over every page, and pages follow one another', async (t) => {
+  await t.test('filters apply across pages', async (t) => {
     const args = { cluster_href: other!.href, managed: true, max_results: 1 }
     const first = await bench.ok(NAME, args)
     partial(t, first, { total_count: 3, pce_total: 4, truncated: true, next_cursor: /./ })
@@ -165,7 +160,7 @@ t.test('get-container-workload-profiles', async (t) => {
     await bench.fails(NAME, { ...args, managed: false, cursor: first.next_cursor }, 'invalid_argument')
   })
 
-  await t.test('an unknown cluster is not_found; what is none is refused', async (t) => {
+  await t.test('an unknown cluster is not_found; other hrefs are refused', async (t) => {
     simulator.clearRequests()
     await bench.fails(NAME, { cluster_href: '/orgs/1/container_clusters/none' }, 'not_found')
     await bench.fails(NAME, { cluster_href: '/orgs/1/labels/1' }, 'invalid_href')
@@ -175,7 +170,7 @@ t.test('get-container-workload-profiles', async (t) => {
     t.notOk(simulator.requests.some(({ path }) => path.endsWith('profiles')))
   })
 
-  await t.test('with one cluster it need not be named; with none that is said', async (t) => {
+  await t.test('cluster_href is optional with one cluster; without any it says so', async (t) => {
     const alone = await startBench(t, { estate: withClusters((cluster, index) => (index === 0 ? cluster : null)) })
     const { profiles, total_count: total } = await alone.ok(NAME)
     t.ok(profiles.length > 0)
@@ -188,7 +183,7 @@ t.test('get-container-workload-profiles', async (t) => {
     t.same(await none.ok(NAME), { message: 'The PCE has no container clusters.', clusters: [] })
   })
 
-  await t.test('a choice of labels is shown; names are escaped; a bare href finds its label', async (t) => {
+  await t.test('shows a choice of labels, escapes names, and resolves bare hrefs', async (t) => {
     const { href: parent } = await pce.containerClusters.create({ name: 'lab\u202E' })
     const labels = await pce.labels.getAll()
     const [web, db] = ['web', 'db'].map((value) =>
@@ -219,7 +214,7 @@ t.test('update-container-workload-profile', async (t) => {
   const standard = profiles.find((profile) => profile.namespace === null)
   const PUT = { path: /container_workload_profiles\/[^/]+$/, method: 'PUT', times: 1 }
 
-  await t.test('sends the given fields, reads back, and tells what was before', async (t) => {
+  await t.test('sends the given fields, reads back, and reports previous values', async (t) => {
     bench.writes()
     const answer = await bench.ok(NAME, { profile_href: href, enforcement_mode: 'full' })
     partial(t, bench.writes(), [{ method: 'PUT', path: `/api/v2${href}`, body: { enforcement_mode: 'full' } }])
@@ -236,7 +231,7 @@ t.test('update-container-workload-profile', async (t) => {
     t.same(bench.writes(), [], 'what already has its value is not sent again')
   })
 
-  await t.test('labels are taken in every form and replace those there are; [] clears', async (t) => {
+  await t.test('accepts labels in every form; they replace existing ones; [] clears', async (t) => {
     const all = await pce.labels.getAll()
     const pay = all.find((label) => label.key === 'app' && label.value === 'pay')!
     for (const reference of ['app=pay', pay.href, { href: pay.href }, { key: 'app', value: 'pay' }]) {
@@ -252,7 +247,7 @@ t.test('update-container-workload-profile', async (t) => {
     partial(t, cleared.previous, { assign_labels: [{ href: pay.href }], labels: [{ key: 'app' }] })
   })
 
-  await t.test('a dry run shows the request and sends none', async (t) => {
+  await t.test('a dry run shows the request and sends nothing', async (t) => {
     bench.writes()
     const args = { profile_href: standard.href, managed: true, assign_labels: ['app=pay'], dry_run: true }
     const answer = await bench.ok(NAME, args)
@@ -268,7 +263,7 @@ t.test('update-container-workload-profile', async (t) => {
     partial(t, await bench.ok(NAME, real), { profile: { managed: true }, updated_fields: ['managed', 'assign_labels'] })
   })
 
-  await t.test('what is wrong is refused before any write', async (t) => {
+  await t.test('refuses bad input before any write', async (t) => {
     await refused(t, bench, NAME, { profile_href: href }, 'no_update_fields')
     await refused(t, bench, NAME, { managed: true }, 'invalid_argument')
     await refused(t, bench, NAME, { profile_href: href, enforcement_mode: 'enforced' }, 'invalid_argument')
@@ -294,7 +289,7 @@ t.test('update-container-workload-profile', async (t) => {
     await refused(t, bench, NAME, { ...two, dry_run: true }, 'invalid_argument')
   })
 
-  await t.test('what the PCE refuses is told in its words', async (t) => {
+  await t.test("quotes the PCE's refusal", async (t) => {
     const ordering = profiles.find((profile) => profile.namespace === 'ordering')
     const error = await bench.fails(NAME, { profile_href: ordering.href, managed: false }, 'pce_error')
     partial(t, error, {
@@ -304,7 +299,7 @@ t.test('update-container-workload-profile', async (t) => {
     })
   })
 
-  await t.test('a choice of labels that the new ones displace is pointed out and not lost', async (t) => {
+  await t.test('warns about a choice of labels that the new ones replace', async (t) => {
     const role = (await pce.labels.getAll()).filter((label) => label.key === 'role').slice(0, 2)
     const restriction = role.map((label) => ({ href: label.href }))
     const made = await pce.containerWorkloadProfiles.create(
@@ -319,7 +314,7 @@ t.test('update-container-workload-profile', async (t) => {
     partial(t, answer.profile.labels, [{ key: 'app', assignment: { value: 'pay' } }])
   })
 
-  await t.test('a lost answer is asked for again; an unreadable result is a warning', async (t) => {
+  await t.test('retries a lost answer; an unreadable result is a warning', async (t) => {
     simulator.faults.add({ kind: 'commit-then-drop', ...PUT })
     partial(t, await bench.ok(NAME, { profile_href: href, enforcement_mode: 'idle' }), {
       profile: { enforcement_mode: 'idle' },
@@ -329,32 +324,27 @@ t.test('update-container-workload-profile', async (t) => {
     partial(t, answer, { warnings: [/read back/], profile: { enforcement_mode: 'selective' } })
   })
 
-  await t.test(
-    'a change is told even if its labels cannot be read; where nothing was written, that is a failure',
-    async (t) => {
-      await bench.ok(NAME, { profile_href: href, assign_labels: ['app=pay'] })
-      const args = { profile_href: href, enforcement_mode: 'full' }
-      const unreadable = (): void => {
-        bench.advance(61_000)
-        simulator.faults.clear()
-        simulator.faults.add({ kind: 'status', path: /\/labels$/, method: 'GET', status: 503, times: 20 })
-      }
-      unreadable()
-      await refused(t, bench, NAME, { ...args, dry_run: true }, 'pce_error')
-      unreadable()
-      const answer = await bench.ok(NAME, args)
-      t.same(answer.warnings, [
-        'It was changed; the profile is not shown, since the labels it names could not be read.',
-      ])
-      partial(t, answer, { href, updated_fields: ['enforcement_mode'], previous: { enforcement_mode: 'selective' } })
-      t.notOk('profile' in answer)
-      partial(t, simulator.state.find(href), { enforcement_mode: 'full' })
-      unreadable()
-      await refused(t, bench, NAME, args, 'pce_error')
+  await t.test('reports a change even if its labels cannot be read; fails if nothing was written', async (t) => {
+    await bench.ok(NAME, { profile_href: href, assign_labels: ['app=pay'] })
+    const args = { profile_href: href, enforcement_mode: 'full' }
+    const unreadable = (): void => {
+      bench.advance(61_000)
       simulator.faults.clear()
-      partial(t, await bench.ok(NAME, args), { updated_fields: [], profile: { enforcement_mode: 'full' } })
-    },
-  )
+      simulator.faults.add({ kind: 'status', path: /\/labels$/, method: 'GET', status: 503, times: 20 })
+    }
+    unreadable()
+    await refused(t, bench, NAME, { ...args, dry_run: true }, 'pce_error')
+    unreadable()
+    const answer = await bench.ok(NAME, args)
+    t.same(answer.warnings, ['It was changed; the profile is not shown because the labels it names could not be read.'])
+    partial(t, answer, { href, updated_fields: ['enforcement_mode'], previous: { enforcement_mode: 'selective' } })
+    t.notOk('profile' in answer)
+    partial(t, simulator.state.find(href), { enforcement_mode: 'full' })
+    unreadable()
+    await refused(t, bench, NAME, args, 'pce_error')
+    simulator.faults.clear()
+    partial(t, await bench.ok(NAME, args), { updated_fields: [], profile: { enforcement_mode: 'full' } })
+  })
 })
 
 t.test('get-kubernetes-workloads', async (t) => {
@@ -384,7 +374,7 @@ t.test('get-kubernetes-workloads', async (t) => {
     t.ok(first.labels.length > 0)
   })
 
-  await t.test('a part of the namespace is the filter of the PCE', async (t) => {
+  await t.test("passes part of the namespace to the PCE's filter", async (t) => {
     const answer = await bench.ok(NAME, { namespace: 'shop' })
     const expected = everything.filter(({ namespace }) => namespace.includes('shop'))
     t.ok(expected.length > 0 && expected.length < everything.length)
@@ -392,7 +382,7 @@ t.test('get-kubernetes-workloads', async (t) => {
     t.equal(answer.total_count, expected.length)
   })
 
-  await t.test('a cluster without workloads has none; an unknown one is not_found', async (t) => {
+  await t.test('a cluster without workloads is empty; an unknown one is not_found', async (t) => {
     partial(t, await bench.ok(NAME, { cluster_href: cluster!.href }), { total_count: everything.length })
     partial(t, await bench.ok(NAME, { cluster_href: other!.href }), { [LIST]: [], total_count: 0, truncated: false })
     simulator.clearRequests()
@@ -406,7 +396,7 @@ t.test('get-kubernetes-workloads', async (t) => {
     )
   })
 
-  await t.test('the cluster filter looks at everything, not at the first 500', async (t) => {
+  await t.test('the cluster filter covers everything, not just the first 500', async (t) => {
     const estate = estateWith((inventory) => {
       const [sample] = inventory[LIST]!
       const last = inventory.container_clusters!.at(-1)!
@@ -435,7 +425,7 @@ t.test('get-kubernetes-workloads', async (t) => {
     t.equal((await roomy.ok(NAME, { max_results: 600 }))[LIST].length, 600)
   })
 
-  await t.test('a PCE that does not filter by cluster, and names labels by href alone', async (t) => {
+  await t.test('works with a PCE that ignores the cluster filter and names labels by href only', async (t) => {
     const workloads = everything.map((one, index) => ({
       ...one,
       labels: [{ href: '/orgs/1/labels/1' }],

@@ -5,7 +5,7 @@
 import { inspect } from 'node:util'
 import t from 'tap'
 import { openSharedPce } from '../../composition/compose-authenticated.js'
-import { createCallScope } from '../../plugins/dispatcher/run-handler.js'
+import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { renderError } from '../../plugins/errors/render-errors.js'
 import { tools } from '../../tools/index.js'
@@ -33,7 +33,7 @@ const bob = person('bob')
 
 const pki = makePki(t)
 
-t.test('from nothing to a PCE, to another one, and back', async (t) => {
+t.test('registers a PCE, replaces it and deletes it', async (t) => {
   const [first, second] = [await startEchoPce(t, pki), await startEchoPce(t, pki)]
   const { call, audit } = await startUserService(t, { pki })
 
@@ -101,7 +101,7 @@ t.test('from nothing to a PCE, to another one, and back', async (t) => {
   )
 })
 
-t.test('every role may register, even for a PCE of their own only to read', async (t) => {
+t.test('every role may register, even readers', async (t) => {
   const pce = await startEchoPce(t, pki)
   const { call } = await startUserService(t, { pki })
   for (const group of ['readers', 'operators', 'admins']) {
@@ -114,7 +114,7 @@ t.test('every role may register, even for a PCE of their own only to read', asyn
     partial(t, await call(person('x', ['guests']), name, {}), { error: 'forbidden_no_role' }, name)
 })
 
-t.test('what is wrong is said beside its field, and nothing is stored', async (t) => {
+t.test('reports problems by field and stores nothing', async (t) => {
   const { call } = await startUserService(t, { pki })
   const good = registration(8443, 'api_1', 's3cr3t')
   for (const [field, value, message] of [
@@ -163,7 +163,7 @@ t.test('what is wrong is said beside its field, and nothing is stored', async (t
   partial(t, await call(ann, STATUS), { registered: false })
 })
 
-t.test('the guard of hosts stands before everything else', async (t) => {
+t.test('checks the host before anything else', async (t) => {
   const stranger = await startStranger(t, 'silent')
   const names = nameService({
     'inside.example': [['127.0.0.1']],
@@ -220,7 +220,7 @@ t.test('the guard of hosts stands before everything else', async (t) => {
   partial(t, await call(person('carl'), STATUS), { registered: true, pce_host: 'no-such-name.example' })
 })
 
-t.test('a PCE that cannot be used is a warning, and no port scanner', async (t) => {
+t.test('an unusable PCE is a warning that does not help port scanning', async (t) => {
   const pce = await startPce(t, pki, { seed: 1 })
   const other = makePki(t)
   const untrusted = await startPce(t, other, { seed: 2 })
@@ -280,7 +280,7 @@ t.test('a PCE that cannot be used is a warning, and no port scanner', async (t) 
   t.ok(Math.min(...times) >= patienceMs - 5)
 })
 
-t.test('later errors say to readers only that there is no connection', async (t) => {
+t.test('later errors tell readers only that there is no connection', async (t) => {
   const { call } = await startUserService(t, { pki, patienceMs: 50 })
   const [closed, silent] = [await freePort(), (await startStranger(t, 'ssh')).port]
   const said: Json[] = []
@@ -297,13 +297,13 @@ t.test('later errors say to readers only that there is no connection', async (t)
   }
   t.same(said[0], said[1], 'a reader cannot tell what is at a port')
   partial(t, said[0], { error: 'pce_unreachable', message: /no usable connection/, reason: undefined })
-  partial(t, said[2], { error: 'pce_unreachable', reason: 'ECONNREFUSED' }, 'whoever operates there is told')
+  partial(t, said[2], { error: 'pce_unreachable', reason: 'ECONNREFUSED' }, 'operators are told')
   t.not(said[2].message, said[3].message)
   const promoted = person(`readers-${closed}`, ['operators'])
   partial(t, await call(promoted, 'get-labels'), { reason: 'ECONNREFUSED' }, 'the role of the call decides')
 })
 
-t.test('five registrations a minute', async (t) => {
+t.test('allows five registrations a minute', async (t) => {
   const pce = await startEchoPce(t, pki)
   const { call, advance } = await startUserService(t, { pki })
   for (let round = 1; round <= 5; round += 1) {
@@ -338,7 +338,7 @@ t.test('five registrations a minute', async (t) => {
   )
 })
 
-t.test('tls_verify: false is the operator’s to allow, also afterwards', async (t) => {
+t.test('the operator decides on tls_verify: false, even later', async (t) => {
   const strangerPki = makePki(t)
   const pce = await startPce(t, strangerPki, { seed: 5 })
   const { key, secret } = pce.credentials
@@ -355,7 +355,7 @@ t.test('tls_verify: false is the operator’s to allow, also afterwards', async 
   t.equal(pce.requests.length, 0)
 })
 
-t.test('a keystore that is gone', async (t) => {
+t.test('a missing keystore', async (t) => {
   const pce = await startEchoPce(t, pki)
   const { call, state } = await startUserService(t, { pki })
   await call(ann, REGISTER, registration(pce.port, 'key', 's'))
@@ -370,7 +370,7 @@ t.test('a keystore that is gone', async (t) => {
   partial(t, await call(ann, 'get-server-changelog'), { releases: Array }, 'what needs none works')
 })
 
-t.test('a record that cannot be read is its owner’s trouble alone', async (t) => {
+t.test('an unreadable record affects only its owner', async (t) => {
   const pce = await startEchoPce(t, pki)
   const { call, state, openContext } = await startUserService(t, { pki })
   for (const [who, key] of [
@@ -408,8 +408,8 @@ t.test('shared mode', async (t) => {
     apiSecret: 's',
     tls: { verify: true },
   }
-  const scope = createCallScope()
-  const shared = openSharedPce({ pce, statePath: `${folder}/state.db` } as Json, scope, { log }, () => 0)
+  const callTracker = createCallTracker()
+  const shared = openSharedPce({ pce, statePath: `${folder}/state.db` } as Json, callTracker, { log }, () => 0)
   t.teardown(() => {
     shared.close()
     shared.state.close()
@@ -420,7 +420,7 @@ t.test('shared mode', async (t) => {
     audit: null,
     log,
     limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
-    scope,
+    callTracker,
     server: { name: 'svc-mcp', version: '0.1.0', changelog: async () => null },
     now: () => 0,
   })
@@ -437,7 +437,7 @@ t.test('shared mode', async (t) => {
   partial(t, await call(DELETE), { error: 'shared_mode' })
 })
 
-t.test('a key or a secret is never shown again', async (t) => {
+t.test('never shows a key or secret again', async (t) => {
   const KEY = 'KEY-CANARY-7d1f'
   const SECRET = 'SECRET-CANARY-91c3'
   const isShown = (text: string) =>

@@ -118,7 +118,7 @@ t.test('the example of the contract: 32 + 20 + 5 + 10 + 0 = 67.0', async (t) => 
   t.notOk(answer.truncated_sections)
 })
 
-t.test('who is covered, partly, not at all, or no application', async (t) => {
+t.test('classifies sources as covered, partly covered, uncovered or no application', async (t) => {
   const bench = await start(t, {
     hosts: {
       'shop-1': { ip: '10.0.0.1', labels: OWN },
@@ -220,13 +220,13 @@ t.test('who is covered, partly, not at all, or no application', async (t) => {
     '2 of 2 outbound rows not allowed: add rules at their destinations, by IP list for those outside; see uncovered_flows.',
     '1 of 1 intra row not allowed: the ringfence can allow them.',
   ])
-  // 3 of 13 rows, a ringfence, visibility only, nothing blocked, somebody uncovered.
+  // 3 of 13 rows, a ringfence, visibility only, nothing blocked, someone uncovered.
   t.same(points(answer), [9.2, 20, 5, 10, 0])
   t.equal(answer.readiness_score, 44.2)
   t.equal(answer.readiness_level, 'not_ready')
 })
 
-t.test('sources without labels are listed by what of them would be cut', async (t) => {
+t.test('lists unlabelled sources by what would be cut', async (t) => {
   const bench = await start(t, {
     hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN } },
     flows: [
@@ -251,7 +251,7 @@ t.test('sources without labels are listed by what of them would be cut', async (
   )
 })
 
-t.test('a partly covered application is not an uncovered one', async (t) => {
+t.test('a partly covered application is not uncovered', async (t) => {
   const bench = await start(t, {
     hosts: {
       'shop-1': { ip: '10.0.0.1', labels: OWN },
@@ -275,7 +275,7 @@ t.test('a partly covered application is not an uncovered one', async (t) => {
   t.equal(factor(answer, 'no_uncovered_remote_apps').reason, '0 of 1 remote app uncovered, 1 partially covered')
 })
 
-t.test('without traffic or anything to enforce there is no score, and the answer says why', async (t) => {
+t.test('without traffic or anything to enforce there is no score, and it says why', async (t) => {
   const hosts = {
     'shop-1': { ip: '10.0.0.1', labels: OWN },
     'legacy-1': { ip: '10.0.6.1', labels: 'app=legacy env=prod', managed: false },
@@ -339,7 +339,7 @@ t.test('without traffic or anything to enforce there is no score, and the answer
   ])
 })
 
-t.test('modes of managed workloads are scored; idle, unmanaged and offline ones are named', async (t) => {
+t.test('scores the modes of managed workloads and names idle, unmanaged and offline ones', async (t) => {
   const score = async (t: Parameters<typeof startBench>[0], own: Record<string, Partial<HandMadeHost>>) => {
     const hosts = Object.fromEntries(
       Object.entries(own).map(([name, host], at) => [name, { ip: `10.0.0.${at + 1}`, labels: OWN, ...host }]),
@@ -417,7 +417,7 @@ t.test('in selective mode allowed may only mean that no deny rule matched', asyn
   )
 })
 
-t.test('allowed by default is told by both ends, and by whom a row was judged', async (t) => {
+t.test('allowed by default depends on both ends and on which one judged', async (t) => {
   const judge = async (own: Partial<HandMadeHost>, remote: Partial<HandMadeHost>, flow?: HandMadeFlow) => {
     const bench = await start(t, {
       hosts: {
@@ -455,7 +455,7 @@ t.test('allowed by default is told by both ends, and by whom a row was judged', 
   t.same(await judge({ mode: 'selective' }, { mode: 'visibility_only' }, ssh), [1, false, false])
 })
 
-t.test('points alone make nothing ready that a stricter mode may cut', async (t) => {
+t.test('points alone do not make an application ready if a stricter mode may cut traffic', async (t) => {
   const judge = async (mode: HandMadeHost['mode'] & string, ruleSets: HandMadeEstate['ruleSets'] & object) => {
     const bench = await start(t, {
       hosts: {
@@ -506,7 +506,7 @@ t.test('points alone make nothing ready that a stricter mode may cut', async (t)
   t.equal((await judge('selective', [])).level, 'partially_ready', '70 without a ringfence')
 })
 
-t.test('whether a rule allows a row is asked of the policy in force, and what cannot be decided is said', async (t) => {
+t.test('judges rows by the policy in force and says what is undecided', async (t) => {
   const estate = (rule: HandMadeRuleSet): HandMadeEstate => ({
     hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN, mode: 'selective' } },
     flows: [{ from: '203.0.113.1', to: 'shop-1', port: 443 }],
@@ -559,7 +559,7 @@ t.test('whether a rule allows a row is asked of the policy in force, and what ca
   })
 })
 
-t.test('where no end is in selective mode the policy is not read', async (t) => {
+t.test('does not read the policy if no end is in selective mode', async (t) => {
   const bench = await start(t, {
     hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN } },
     flows: [{ from: '203.0.113.1', to: 'shop-1', port: 443 }],
@@ -576,7 +576,7 @@ t.test('where no end is in selective mode the policy is not read', async (t) => 
   }
 })
 
-t.test('gaps on the way out and inside are named, too', async (t) => {
+t.test('also names gaps in outbound and internal traffic', async (t) => {
   const bench = await start(t, {
     hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN }, 'shop-2': { ip: '10.0.0.2', labels: OWN } },
     flows: [
@@ -594,7 +594,7 @@ t.test('gaps on the way out and inside are named, too', async (t) => {
   ])
 })
 
-t.test('the ringfence has exactly this name and exactly this scope', async (t) => {
+t.test('the ringfence must have exactly this name and scope', async (t) => {
   const hosts = { 'shop-1': { ip: '10.0.0.1', labels: [...OWN.split(' '), 'loc=eu'] } }
   const flows = [{ from: '203.0.113.1', to: 'shop-1', port: 443 }]
   const allow = [{ from: 'ams', to: 'ams' }]
@@ -630,7 +630,7 @@ t.test('the ringfence has exactly this name and exactly this scope', async (t) =
     const wrong = await ringfenceFactor(await withSets(t, { name: 'RF-shop-prod', scope, allow }))
     partial(t, wrong, {
       points: 0,
-      reason: 'RF-shop-prod has another scope',
+      reason: 'RF-shop-prod has a different scope',
       advice: /its scope is not exactly this app/,
     })
     partial(t, wrong.answer.ringfence.conflicts, [{ href: '/orgs/1/sec_policy/draft/rule_sets/1', why: 'other_scope' }])
@@ -659,7 +659,7 @@ t.test('the ringfence has exactly this name and exactly this scope', async (t) =
     partial(
       t,
       await ringfenceFactor(bench),
-      { points: 0, reason: 'RF-shop-prod has another scope' },
+      { points: 0, reason: 'RF-shop-prod has a different scope' },
       JSON.stringify(scopes),
     )
   }
@@ -671,9 +671,14 @@ t.test('the ringfence has exactly this name and exactly this scope', async (t) =
   const deleted = await ringfenceFactor(bench)
   partial(t, deleted, { points: 0, reason: 'RF-shop-prod is marked for deletion', advice: /marked for deletion/ })
   partial(t, deleted.answer.ringfence, { provisioned: true, conflicts: [{ why: 'pending_deletion' }] })
+  await bench.pce.discardPendingPolicyChanges()
+  await bench.pce.ruleSets.update(set!.href, { enabled: false })
+  await bench.ok('provision-policy', {})
+  const off = await ringfenceFactor(bench)
+  partial(t, off.answer.ringfence, { enabled: false, provisioned: false, pending_changes: false })
 })
 
-t.test('a ringfence in the draft exists, and the answer says that it is not in force', async (t) => {
+t.test('counts a draft ringfence and says that it is not in force', async (t) => {
   const bench = await start(t, {
     hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN } },
     flows: [{ from: '203.0.113.1', to: 'shop-1', port: 443 }],
@@ -700,7 +705,7 @@ t.test('a ringfence in the draft exists, and the answer says that it is not in f
   t.match(answer.recommendations.join('\n'), /exists in the draft only: provision it/)
 })
 
-t.test('ready: 80 and more, and nothing is recommended that no figure asks for', async (t) => {
+t.test('ready from 80, with no recommendation without a figure behind it', async (t) => {
   const bench = await start(t, {
     hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN }, 'shop-2': { ip: '10.0.0.2', labels: OWN } },
     flows: INSIDE,
@@ -713,7 +718,7 @@ t.test('ready: 80 and more, and nothing is recommended that no figure asks for',
   ])
 })
 
-t.test('an application of many neighbours: lists are cut to the budget, totals and score are not', async (t) => {
+t.test('many neighbours: lists are cut to the budget, totals and score are not', async (t) => {
   const many = Array.from({ length: 150 }, (_, at) => `remote-${String(at).padStart(3, '0')}`)
   const estate: HandMadeEstate = {
     hosts: {
@@ -784,7 +789,7 @@ t.test('refusals', async (t) => {
   await bench.fails(TOOL, SHOP, 'pce_error')
 })
 
-t.test('figures of a generated estate, counted from its rows by other means', async (t) => {
+t.test('figures of a generated estate match an independent count', async (t) => {
   const bench = await startBench(t)
   const labels = await bench.pce.labels.getAll()
   const label = (key: string, value: string) => ({

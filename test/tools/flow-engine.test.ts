@@ -9,6 +9,9 @@ import { endColumn, labelColumn, portColumn, textColumn } from '../../domain/tra
 import { createFlowEncoder, isReadableFlow } from '../../domain/traffic/encode-flow.js'
 import { endpointLabel } from '../../domain/traffic/flow-ends.js'
 import { groupRows } from '../../domain/traffic/group-rows.js'
+import { createFlowReader } from '../../domain/traffic/read-flows.js'
+import { indexLabels } from '../../domain/inventory/labels.js'
+import { createPceClient } from '../../pce-client/index.js'
 import { startServer, type Reply } from '../pce-client/support.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
 import { partial } from '../partial.js'
@@ -18,13 +21,23 @@ const SUMMARY = 'get-traffic-flows-summary'
 const FLOWS = 'get-traffic-flows'
 const QUERY = '/orgs/1/traffic_flows/async_queries/q1'
 
-/** A PCE that answers every traffic query with these rows. */
-async function scripted(t: Test, rows: readonly Json[], more: Partial<Json> = {}, labels: Json[] = []): Promise<Bench> {
+/** A PCE that answers every traffic query with these rows; `more` says the rest, of one query by how many there were before. */
+async function scripted(
+  t: Test,
+  rows: readonly Json[],
+  more: Partial<Json> | ((before: number) => Partial<Json>) = {},
+  labels: Json[] = [],
+): Promise<Bench> {
   const simulator = await createPceSimulator({ workloads: 20, flows: 0 })
   t.teardown(() => simulator.close())
+  let asked = 0
   const server = await startServer(t, ({ method, path }): Reply => {
-    if (method === 'POST') return { status: 202, body: { href: QUERY, status: 'queued' } }
-    if (path === QUERY) return { body: { href: QUERY, status: 'completed', result: `${QUERY}/download`, ...more } }
+    if (method === 'POST') {
+      asked += 1
+      return { status: 202, body: { href: QUERY, status: 'queued' } }
+    }
+    const rest = typeof more === 'function' ? more(asked - 1) : more
+    if (path === QUERY) return { body: { href: QUERY, status: 'completed', result: `${QUERY}/download`, ...rest } }
     if (path.startsWith(QUERY)) return { body: rows }
     const list = path.startsWith('/orgs/1/labels') ? labels : []
     return { body: list, headers: { 'x-total-count': String(list.length) } }
@@ -53,11 +66,11 @@ const flow = (src: Json, dst: Json, more: Json = {}): Json => ({
   ...more,
 })
 
-t.test('what only other PCEs answer', async (t) => {
+t.test('answers that only other PCEs give', async (t) => {
   const a = host('a', '10.0.0.1', { app: 'x', env: 'prod' })
   const b = host('b', '10.0.0.2', { app: 'y', env: 'prod' })
 
-  await t.test('rows whose times lie outside the window are counted, and said so', async (t) => {
+  await t.test('counts rows with times outside the window and says so', async (t) => {
     const early = { first_detected: '2026-06-01T00:00:00Z', last_detected: '2026-06-10T00:00:00Z' }
     const late = { first_detected: '2026-06-09T00:00:00.250Z', last_detected: '2026-06-20T00:00:00Z' }
     const bench = await scripted(t, [flow(a, b), flow(a, b, { timestamp_range: early })], { matches_count: 17 })
@@ -72,14 +85,39 @@ t.test('what only other PCEs answer', async (t) => {
     t.notOk('data_span' in (await inside.ok(SUMMARY, WEEK)), 'a row without times says nothing about them')
   })
 
-  await t.test('rows that cannot be read are counted apart, and the note says so', async (t) => {
+  await t.test('a row without times does not affect the others', async (t) => {
+    const bare = flow(a, b, { timestamp_range: undefined })
+    const at = (day: number) => `2026-06-${day}T00:00:00Z`
+    const seen = (first: number, last: number) =>
+      flow(a, b, { timestamp_range: { first_detected: at(first), last_detected: at(last) } })
+    const order = [bare, seen(11, 12), bare, seen(10, 13), seen(12, 12), bare]
+    for (const rows of [order, order.toReversed()]) {
+      const bench = await scripted(t, rows)
+      const { columns, data } = await bench.ok(FLOWS, { ...WEEK, group_by: ['port'] })
+      t.strictSame(
+        data.map((row: Json) => Object.fromEntries(columns.map((name: string, column: number) => [name, row[column]]))),
+        [
+          {
+            port: 443,
+            num_connections: 6,
+            bytes_in: 0,
+            bytes_out: 0,
+            first_detected: at(10),
+            last_detected: at(13),
+          },
+        ],
+      )
+    }
+  })
+
+  await t.test('counts unreadable rows separately and says so', async (t) => {
     const bench = await scripted(t, [flow(a, b), null, 7, { src: {}, dst: null }, { ...flow(a, b), service: null }])
     const { totals } = await bench.ok(SUMMARY, WEEK)
     partial(t, totals, { pce_flows: 5, rows: 1, unparseable: 4, coverage_note: /4 rows could not be read/ })
     partial(t, await bench.ok(FLOWS, WEEK), { total_pce_flows: 5, rows_analysed: 1, unparseable: 4, total_rows: 1 })
   })
 
-  await t.test('one address under other names, workloads, labels or lists is another end', async (t) => {
+  await t.test('the same address with another name, workload, label or list is another end', async (t) => {
     const list = (name: string) => ({ href: `/orgs/1/ip_lists/${name}`, name })
     const ends = [
       { ip: '10.0.0.9' },
@@ -115,7 +153,7 @@ t.test('what only other PCEs answer', async (t) => {
   })
 })
 
-t.test('rows of another shape are left out whole and counted, and cost no other row its place', async (t) => {
+t.test('skips and counts malformed rows without losing others', async (t) => {
   const a = host('a', '10.0.0.1', { app: 'x', env: 'prod' })
   const b = host('b', '10.0.0.2', { app: 'y', env: 'prod' })
   const odd: Record<string, Json> = {
@@ -160,7 +198,7 @@ t.test('rows of another shape are left out whole and counted, and cost no other 
   })
 })
 
-t.test('what a PCE knows of ends besides workloads', async (t) => {
+t.test('ends other than workloads', async (t) => {
   const a = host('a', '10.0.0.1', { app: 'x', env: 'prod' })
   const labels = [
     { href: '/orgs/1/labels/1', key: 'app', value: 'vip' },
@@ -206,7 +244,7 @@ t.test('what a PCE knows of ends besides workloads', async (t) => {
   )
 })
 
-t.test('an answer that is not the whole says so', async (t) => {
+t.test('says when an answer is incomplete', async (t) => {
   const a = host('a', '10.0.0.1')
   const b = host('b', '10.0.0.2')
   const regions = [
@@ -235,7 +273,46 @@ t.test('an answer that is not the whole says so', async (t) => {
   )
 })
 
-t.test('label keys may be called like anything', async (t) => {
+t.test('says so if either of two queries is incomplete', async (t) => {
+  const labels = ['app', 'env'].map((key) => ({ href: `/orgs/1/labels/${key}-x`, key, value: 'x' }))
+  const own = host('own', '10.0.0.1', { app: 'x', env: 'x' })
+  const rows = [flow(host('a', '10.0.0.2'), own), flow(own, host('b', '10.0.0.3'))]
+  const cut = [{ pce_fqdn: 'us.pce.example', responded: false }]
+  for (const [silent, truncated] of [
+    [0, true],
+    [1, true],
+    [2, false],
+  ] as const) {
+    const bench = await scripted(t, rows, (before) => (before === silent ? { regions: cut } : {}), labels)
+    const answer = await bench.ok('get-policy-coverage-report', { app_name: 'x', env_name: 'x' })
+    t.equal(answer.flows_truncated, truncated, `query ${silent}`)
+  }
+})
+
+t.test('a query gets the configured number of seconds and no more', async (t) => {
+  const simulator = await createPceSimulator({ workloads: 20, flows: 0 })
+  t.teardown(() => simulator.close())
+  const { port } = new URL(await simulator.listen())
+  let now = 0
+  const sleep = async (ms: number) => void (now += ms)
+  const timers = { now: () => now, random: () => 0.5, sleep }
+  const pce = createPceClient({ url: 'http://127.0.0.1', port, orgId: simulator.orgId, timers })
+  t.teardown(() => pce.close())
+  pce.setCredentials(simulator.credentials.key, simulator.credentials.secret)
+  simulator.faults.add({ method: 'POST', path: /async_queries$/, kind: 'job-stuck', times: 1 })
+  const ctx = {
+    pce,
+    progress: () => undefined,
+    signal: new AbortController().signal,
+    limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 30 },
+  }
+  const window = { start: '2026-06-08T00:00:00Z', end: '2026-06-14T23:59:59Z' }
+  const read = createFlowReader(ctx, createFlowEncoder(indexLabels([])))({ name: 'stuck', window }, () => undefined)
+  await t.rejects(read, { code: 'traffic_query_timeout', message: /after 30 s/ })
+  t.equal(now, 30_000)
+})
+
+t.test('label keys may have any name', async (t) => {
   const keys = ['ip', 'hostname', 'constructor', '__proto__', 'app']
   const labels = keys.map((key, at) => ({ href: `/orgs/1/labels/${at}`, key, value: `v${at}` }))
   const bench = await scripted(
@@ -261,7 +338,7 @@ t.test('label keys may be called like anything', async (t) => {
   t.equal(summary.app_to_app[0].from, 'v2 (v3)')
 })
 
-t.test('thousands of names behind one address are told apart without comparing each with all', async (t) => {
+t.test('distinguishes thousands of names behind one address without comparing all pairs', async (t) => {
   const { ends } = createFlowEncoder(null)
   let looks = 0
   const node = (at: number): Json => ({
@@ -295,7 +372,7 @@ t.test('a cancelled call stops at the PCE too', async (t) => {
     t.equal(read().length, 0, 'nothing is downloaded')
   })
 
-  await t.test('while its rows are added up', async (t) => {
+  await t.test('while its rows are being summed', async (t) => {
     const error = await bench.cancelled(SUMMARY, WEEK, ({ message = '' }) => /rows read/.test(message))
     t.equal(error['error'], 'cancelled')
     t.equal(gone().length, 2, 'the query is deleted')
@@ -305,7 +382,7 @@ t.test('a cancelled call stops at the PCE too', async (t) => {
   })
 })
 
-t.test('groups, sums and order agree with a plain count, whatever the rows', async (t) => {
+t.test('groups, sums and order match a naive count for any rows', async (t) => {
   const ends = [
     host('web', '10.0.0.1', { app: 'a', env: 'p' }),
     host('web2', '10.0.0.2', { app: 'ab', env: 'p' }),

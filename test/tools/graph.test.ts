@@ -177,7 +177,7 @@ t.test('the score of a node', async (t) => {
   )
 })
 
-t.test('what a ranking leaves out', async (t) => {
+t.test('rows a ranking leaves out', async (t) => {
   const rest = (graph: AppGraph, min: number) => rank(graph, min).rows.map(({ app }) => app)
   const graph = draw('a>b 5', 'b>c 4', 'd>d 9', 'c>a 1')
   t.same(rest(graph, 4).sort(), ['a', 'b', 'c'], 'a node that only talks to itself')
@@ -226,7 +226,7 @@ t.test('awkward graphs', async (t) => {
   t.same(walk(round, [1], 0), { total: 0, paths: [] })
 })
 
-t.test('names decide the order and nothing else', async (t) => {
+t.test('names affect only the order', async (t) => {
   const nodes = [
     { app: 'b', env: 'x' },
     { app: 'a|b', env: 'c' },
@@ -247,7 +247,7 @@ t.test('names decide the order and nothing else', async (t) => {
   t.equal(rank(graph).rows[0]?.in_degree, 3)
 })
 
-t.test('a long list of paths is cut, not counted short', async (t) => {
+t.test('a long list of paths is cut but fully counted', async (t) => {
   const edges = Array.from({ length: 30 }, (_, i) => [`m>n${i + 10}`, `n${i + 10}>o${i + 10}`, `n${i + 10}>z`]).flat()
   const { total, paths } = walk(draw('z>m', ...edges), [0, 1], Infinity)
   t.equal(total, 2 * 61)
@@ -256,7 +256,7 @@ t.test('a long list of paths is cut, not counted short', async (t) => {
   t.same(paths.slice(28, 32), ['zmn38o38', 'zmn39o39', 'mn10o10', 'mn10z'])
 })
 
-t.test('every figure of a ranking, on any graph', async (t) => {
+t.test('every figure of a ranking holds on any graph', async (t) => {
   holds(
     t,
     fc.property(anyGraph, fc.integer({ min: 0, max: 4 }), (graph, min) => {
@@ -328,7 +328,7 @@ t.test('every figure of a ranking, on any graph', async (t) => {
   )
 })
 
-t.test('betweenness, articulation points, reach and paths are what their definitions say, on any graph', async (t) => {
+t.test('betweenness, articulation points, reach and paths match their definitions on any graph', async (t) => {
   const hops = fc.constantFrom(0, 1, 2, 3, 8)
   holds(
     t,
@@ -353,7 +353,7 @@ t.test('betweenness, articulation points, reach and paths are what their definit
   )
 })
 
-t.test('the order of the rows a graph came from changes nothing', async (t) => {
+t.test('the order of rows does not matter', async (t) => {
   holds(
     t,
     fc.property(
@@ -377,7 +377,7 @@ t.test('the order of the rows a graph came from changes nothing', async (t) => {
 })
 const shuffled = <T>(items: readonly T[]) => fc.shuffledSubarray([...items], { minLength: items.length })
 
-t.test('betweenness is that of an independent library', async (t) => {
+t.test('betweenness matches an independent library', async (t) => {
   const many = graphsOf(fc.record({ app: fc.nat(400).map(String), env: fc.constant('P') }), 60)
   const dense = many.chain((graph) => {
     const count = graph.nodes.length
@@ -412,7 +412,7 @@ function ladder(length: number) {
   return uniteAdjacency(along, reverseAdjacency(along))
 }
 
-t.test('more shortest paths than a number can count', async (t) => {
+t.test('more shortest paths than a number can represent', async (t) => {
   const LENGTH = 660
   const between = run(measureBetweenness(ladder(LENGTH)))
   const pairs = (3 * LENGTH - 1) * (3 * LENGTH - 2)
@@ -426,7 +426,7 @@ t.test('more shortest paths than a number can count', async (t) => {
   t.ok(near([...between], expected), `${between[990]} is ${expected[990]}`)
 })
 
-t.test('one path beside 10 to the power of 480', async (t) => {
+t.test('one path next to 10^480 others', async (t) => {
   const LENGTH = 1010
   const first = LENGTH * 3
   const beads = ladder(LENGTH)
@@ -461,7 +461,7 @@ t.test('a chain of 100,000 applications', async (t) => {
   t.equal(paths[0]?.hops, LENGTH - 1)
 })
 
-t.test('reach across batches of targets, with rings in the graph', async (t) => {
+t.test('reach across batches of targets, with cycles in the graph', async (t) => {
   const COUNT = 3000
   // Rings of seven, each leading to the ring three further on: a ring reaches every third one after it.
   const nodes = Array.from({ length: COUNT }, (_, i) => ({ app: String((i * 7919) % COUNT), env: 'P' }))
@@ -483,7 +483,7 @@ t.test('reach across batches of targets, with rings in the graph', async (t) => 
   t.ok(nodes.every((_, i) => reach[layout.placed[i]!] === expected(i)))
 })
 
-t.test('a long calculation lets others in and ends when its call does', async (t) => {
+t.test('a long calculation yields to others and stops with its call', async (t) => {
   function* forever(): Steps<never> {
     for (;;) yield
   }

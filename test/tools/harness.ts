@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
-import { fixedCredentials } from '../../composition/compose-service.js'
+import { fixedCredentials } from '../../composition/compose-unauthenticated.js'
 import { createPceClient, type PceClient } from '../../pce-client/index.js'
-import { createCallScope } from '../../plugins/dispatcher/run-handler.js'
+import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { renderError } from '../../plugins/errors/render-errors.js'
 import type { AnyTool } from '../../tools/define.js'
@@ -78,7 +78,7 @@ export function benchOf(t: Test, simulator: PceSimulator, url: string, options: 
       audit: null,
       log: { debug: silent, info: silent, warn: silent, error: silent },
       limits: { responseBudgetBytes: options.budget ?? 80_000, trafficQueryTimeoutSeconds: 600 },
-      scope: createCallScope(),
+      callTracker: createCallTracker(),
       server: { name: 'svc-mcp', version: '0.1.0', changelog: options.changelog ?? (async () => null) },
       now: () => now,
     })

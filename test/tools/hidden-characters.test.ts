@@ -227,7 +227,7 @@ function findHidden(value: unknown, path = ''): string[] {
   ])
 }
 
-t.test('every tool, called well and badly: nothing that leaves hides anything', async (t) => {
+t.test('no output of any tool hides a character, on success or failure', async (t) => {
   const service = await startConfirming(t, { estate })
   const { pce, simulator } = service
   const [ruleSet] = await pce.ruleSets.get('draft', null, { params: { name: `billing | prod${HIDDEN}` } })
@@ -307,7 +307,7 @@ t.test('every tool, called well and badly: nothing that leaves hides anything', 
   })
 })
 
-t.test('reports of progress are escaped', async (t) => {
+t.test('escapes progress messages', async (t) => {
   const bench = await startBench(t, { estate })
   const apps = ['billing', 'ledger'].map((app) => ({ app_name: shown(app), env_name: shown('prod') }))
   await bench.ok('ringfence-batch', { apps, dry_run: true })
@@ -319,7 +319,7 @@ t.test('reports of progress are escaped', async (t) => {
   )
 })
 
-t.test('two labels that look alike stay two, and each can be named as it was shown', async (t) => {
+t.test('two labels that look alike stay distinct, and each can be named as shown', async (t) => {
   const bench = await startBench(t)
   const names = [
     'twin',
@@ -361,7 +361,7 @@ t.test('two labels that look alike stay two, and each can be named as it was sho
   t.same(found, [['host-6'], ['host-0'], ['host-1'], ['host-7'], ['host-3'], ['host-5'], ['host-2'], ['host-4']])
 })
 
-t.test('an answer keeps to its budget with the escapes that it leaves with', async (t) => {
+t.test('an answer with escapes stays within its budget', async (t) => {
   const bench = await startBench(t, { estate })
   const small = benchOf(t, bench.simulator, bench.simulator.url, { budget: 6_000 })
   const sizes: Record<string, number> = {}
@@ -410,7 +410,7 @@ t.test('escapes', async (t) => {
   )
   const anyText = fc.array(part, { maxLength: 12 }).map((parts) => parts.join(''))
 
-  await t.test('give every text back, and hide nothing', async () => {
+  await t.test('are reversible and hide nothing', async () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const escaped = escapeText(text)
@@ -420,7 +420,7 @@ t.test('escapes', async (t) => {
     )
   })
 
-  await t.test('a clipped text has as many characters as it may, and tears no escape', async () => {
+  await t.test('clipping keeps as much as allowed and never splits an escape', async () => {
     fc.assert(
       fc.property(anyText, fc.integer({ min: 1, max: 60 }), (text, most) => {
         const seen = escapeText(clipText(text, most))
@@ -433,7 +433,7 @@ t.test('escapes', async (t) => {
     )
   })
 
-  await t.test('arguments mean what answers show, at every depth and in names', async () => {
+  await t.test('arguments mean what answers show, at every depth and in property names', async () => {
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) => {
         const back = readEscapes(makeSafe(value))
@@ -442,7 +442,7 @@ t.test('escapes', async (t) => {
     )
   })
 
-  await t.test('long texts are clipped, identifiers are not', async (t) => {
+  await t.test('clip long texts but not identifiers', async (t) => {
     const long = 'x'.repeat(5_000)
     const href = `/orgs/1/labels/${long}`
     t.same(
@@ -457,7 +457,7 @@ t.test('escapes', async (t) => {
     )
   })
 
-  await t.test('what needs no escape is not copied', async (t) => {
+  await t.test('do not copy text that needs none', async (t) => {
     const value = { a: ['plain', { b: 'Grüße' }] }
     t.equal(makeSafe(value), value)
   })

@@ -29,7 +29,7 @@ t.test('check-pce-connection', async (t) => {
   const bench = await startBench(t)
   const { simulator } = bench
 
-  await t.test('proves host, credentials and organisation, and measures the way there', async (t) => {
+  await t.test('checks host, credentials and organisation, and measures latency', async (t) => {
     const answer = await bench.ok('check-pce-connection')
     const url = new URL(simulator.url)
     partial(t, answer, {
@@ -46,12 +46,12 @@ t.test('check-pce-connection', async (t) => {
     )
   })
 
-  await t.test('a PCE without /health is judged by its organisation alone', async () => {
+  await t.test('judges a PCE without /health by its organisation', async () => {
     simulator.faults.add({ kind: 'status', path: '/health', times: 1, status: 404 })
     await bench.ok('check-pce-connection')
   })
 
-  await t.test('refused credentials and a foreign organisation are errors that name the cause', async (t) => {
+  await t.test('refused credentials and a foreign organisation give errors with the cause', async (t) => {
     for (const status of [401, 403]) {
       simulator.faults.add({
         kind: 'status',
@@ -72,7 +72,7 @@ t.test('check-pce-connection', async (t) => {
     }
   })
 
-  await t.test('a PCE that answers with an error only is quoted, and not called silent', async (t) => {
+  await t.test('quotes a PCE that answers only errors', async (t) => {
     simulator.clearRequests()
     simulator.faults.add({ kind: 'retry-after', path: '/health', times: 100, retryAfter: 60 })
     partial(t, await bench.fails('check-pce-connection', {}, 'pce_error'), {
@@ -85,7 +85,7 @@ t.test('check-pce-connection', async (t) => {
     simulator.faults.clear()
   })
 
-  await t.test('a PCE that nobody listens for is unreachable, with the reason', async (t) => {
+  await t.test('an unreachable PCE is reported with the reason', async (t) => {
     const server = createServer().listen(0, '127.0.0.1')
     await new Promise((resolve) => server.once('listening', resolve))
     const { port } = server.address() as AddressInfo
@@ -130,7 +130,7 @@ Introduction.
 `
   const bench = await startBench(t, { changelog: async () => CHANGELOG })
 
-  await t.test('gives every release, newest first, with wrapped items joined', async (t) => {
+  await t.test('returns every release, newest first, with wrapped items joined', async (t) => {
     const answer = await bench.ok('get-server-changelog')
     t.same(
       answer.releases.map((release: Json) => [release.version, release.date]),
@@ -148,7 +148,7 @@ Introduction.
     ])
   })
 
-  await t.test('gives only what is strictly newer, by number and not by text', async (t) => {
+  await t.test('returns only strictly newer releases, compared by number', async (t) => {
     for (const since of ['0.9.1', 'v0.9.1', '0.9.2', 'v0.9.9']) {
       const { releases, unlearn } = await bench.ok('get-server-changelog', { since })
       t.same(
@@ -169,7 +169,7 @@ Introduction.
     )
   })
 
-  await t.test('a version that is none gives everything, and says so', async (t) => {
+  await t.test('an invalid version returns everything and says so', async (t) => {
     const answer = await bench.ok('get-server-changelog', { since: 'yesterday' })
     t.equal(answer.releases.length, 3)
     partial(t, answer, { queried_since: 'yesterday', note: /yesterday/ })
@@ -184,7 +184,7 @@ Introduction.
     t.equal(answer.unlearn.length, 2)
   })
 
-  await t.test('no changelog is an answer, one that cannot be read an error', async (t) => {
+  await t.test('a missing changelog is an answer, an unreadable one an error', async (t) => {
     const none = await startBench(t, { workloads: 20, flows: 10 })
     partial(t, await none.ok('get-server-changelog'), { server_version: '0.1.0', releases: [], note: /no changelog/ })
     const broken = await startBench(t, {
@@ -200,7 +200,7 @@ t.test('get-labels', async (t) => {
   const bench = await startBench(t)
   const all = await bench.pce.labels.getAll()
 
-  await t.test('a key is exact even though the PCE matches parts of it', async (t) => {
+  await t.test('key matches exactly although the PCE matches substrings', async (t) => {
     bench.simulator.clearRequests()
     const { labels, total_count: count } = await bench.ok('get-labels', { key: 'en' })
     t.same(labels, [], 'no label has the key "en"')
@@ -211,7 +211,19 @@ t.test('get-labels', async (t) => {
     t.notOk('next_cursor' in apps)
   })
 
-  await t.test('a small max_results still finds exact hits behind inexact ones', async (t) => {
+  await t.test('filters by key itself where the PCE returns labels with similar keys', async (t) => {
+    const labels = ['env', 'environment', 'en', 'env'].map((key, at) => ({
+      href: `/orgs/1/labels/${at}`,
+      key,
+      value: `v${at}`,
+    }))
+    const server = await startServer(t, () => ({ body: labels, headers: { 'x-total-count': '4' } }))
+    const loose = benchOf(t, bench.simulator, `http://127.0.0.1:${server.port}`)
+    const answer = await loose.ok('get-labels', { key: 'env' })
+    t.same([answer.labels.map(({ value }: Json) => value), answer.total_count], [['v0', 'v3'], 2])
+  })
+
+  await t.test('a small max_results still finds exact matches behind inexact ones', async (t) => {
     // `ap` would match the custom key first if the PCE cut before the exact comparison.
     await bench.pce.labels.create({ key: 'app', value: 'zz-last' })
     const { labels } = await bench.ok('get-labels', { key: 'app', value: 'zz-last', max_results: 1 })
@@ -221,7 +233,7 @@ t.test('get-labels', async (t) => {
     )
   })
 
-  await t.test('following the cursor gives every label once, whatever bounds a page', async (t) => {
+  await t.test('following the cursor returns every label once, whatever limits a page', async (t) => {
     const current = await bench.pce.labels.getAll()
     const expected = current.map(({ href }) => href)
     for (const args of [{}, { max_results: 7 }, { max_results: 1000 }]) {
@@ -257,7 +269,7 @@ t.test('get-labels', async (t) => {
     )
   })
 
-  await t.test('a label deleted between two pages makes nothing disappear', async (t) => {
+  await t.test('a label deleted between pages hides no other', async (t) => {
     const made = []
     for (const value of ['k1', 'k2', 'k3', 'k4'])
       made.push(await bench.pce.labels.create({ key: 'loc', value: `cursor-${value}` }))
@@ -270,7 +282,7 @@ t.test('get-labels', async (t) => {
     )
   })
 
-  await t.test('nor does one that the next page was to continue after', async (t) => {
+  await t.test('nor does deleting the one the cursor points at', async (t) => {
     const first = await bench.ok('get-labels', { value: 'cursor-', max_results: 2 })
     await bench.pce.labels.delete(first.labels[1].href)
     const second = await bench.ok('get-labels', { value: 'cursor-', max_results: 2, cursor: first.next_cursor })
@@ -280,32 +292,29 @@ t.test('get-labels', async (t) => {
     )
   })
 
-  await t.test(
-    'a cursor that is not ours, edited, or of other filters is invalid_argument and asks the PCE nothing',
-    async (t) => {
-      const { next_cursor: cursor } = await bench.ok('get-labels', { key: 'app', max_results: 2 })
-      const [offset, ...rest] = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-      const forge = (body: unknown) => Buffer.from(JSON.stringify(body)).toString('base64url')
-      bench.simulator.clearRequests()
-      for (const bad of [
-        '',
-        'x',
-        '!!',
-        forge({}),
-        forge([-1, ...rest]),
-        forge([1e12, ...rest]),
-        forge([offset + 1, ...rest]),
-      ]) {
-        await bench.fails('get-labels', { key: 'app', max_results: 2, cursor: bad }, 'invalid_argument')
-      }
-      await bench.fails('get-labels', { key: 'env', max_results: 2, cursor }, 'invalid_argument')
-      await bench.fails('get-workloads', { cursor }, 'invalid_argument')
-      t.equal(bench.simulator.requests.length, 0)
-      await bench.ok('get-labels', { key: 'app', max_results: 5, cursor })
-    },
-  )
+  await t.test('a foreign, edited or mismatched cursor is invalid_argument without a PCE request', async (t) => {
+    const { next_cursor: cursor } = await bench.ok('get-labels', { key: 'app', max_results: 2 })
+    const [offset, ...rest] = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    const forge = (body: unknown) => Buffer.from(JSON.stringify(body)).toString('base64url')
+    bench.simulator.clearRequests()
+    for (const bad of [
+      '',
+      'x',
+      '!!',
+      forge({}),
+      forge([-1, ...rest]),
+      forge([1e12, ...rest]),
+      forge([offset + 1, ...rest]),
+    ]) {
+      await bench.fails('get-labels', { key: 'app', max_results: 2, cursor: bad }, 'invalid_argument')
+    }
+    await bench.fails('get-labels', { key: 'env', max_results: 2, cursor }, 'invalid_argument')
+    await bench.fails('get-workloads', { cursor }, 'invalid_argument')
+    t.equal(bench.simulator.requests.length, 0)
+    await bench.ok('get-labels', { key: 'app', max_results: 5, cursor })
+  })
 
-  await t.test('usage and deleted labels come when asked for', async (t) => {
+  await t.test('includes usage and deleted labels on request', async (t) => {
     const label = await bench.pce.labels.create({ key: 'loc', value: 'gone' })
     await bench.pce.labels.delete(label.href)
     t.same((await bench.ok('get-labels', { value: 'gone' })).labels, [])
@@ -322,7 +331,7 @@ t.test('get-labels', async (t) => {
   })
 })
 
-t.test('a PCE that cuts at 500 whatever it is asked for is still read whole', async (t) => {
+t.test('reads everything from a PCE that always cuts at 500', async (t) => {
   const objects = Array.from({ length: 1200 }, (_, index) => ({
     href: `/orgs/1/labels/${index}`,
     key: 'app',
@@ -345,10 +354,21 @@ t.test('a PCE that cuts at 500 whatever it is asked for is still read whole', as
   t.equal(page.items.length, 1200)
 })
 
+t.test('loses nothing from a PCE that starts no jobs and returns less unless told how many', async (t) => {
+  const objects = Array.from({ length: 12_000 }, (_, index) => ({ href: `/orgs/1/events/${index}` }))
+  const server = await startServer(t, ({ path }): Reply => {
+    const asked = Number(new URL(path, 'http://x').searchParams.get('max_results') ?? 100)
+    return { body: objects.slice(0, Math.min(asked, 500)), headers: { 'x-total-count': '12000' } }
+  })
+  const pce = createPceClient({ url: 'http://127.0.0.1', port: server.port })
+  const page = await fetchEvery({ api: pce.events, params: {}, signal: new AbortController().signal })
+  t.same([page.items.length, page.totalCount], [500, 12_000])
+})
+
 t.test('create-label', async (t) => {
   const bench = await startBench(t)
 
-  await t.test('creates exactly what was asked, and resolvers know it at once', async (t) => {
+  await t.test('creates exactly what was requested, and resolvers know it at once', async (t) => {
     await bench.ok('get-workloads', { labels: 'app=payments' })
     const answer = await bench.ok('create-label', { key: 'app', value: 'brand-new' })
     partial(t, answer, {
@@ -359,22 +379,28 @@ t.test('create-label', async (t) => {
     partial(t, await bench.ok('get-workloads', { labels: 'app=brand-new' }), { total: 0 })
   })
 
-  await t.test('one that exists is refused with its href, and nothing is sent', async (t) => {
+  await t.test('refuses an existing label with its href and sends nothing', async (t) => {
     bench.writes()
     const error = await bench.fails('create-label', { key: 'app', value: 'payments' }, 'already_exists')
     partial(t, error, { href: /labels/, existing_label: { key: 'app', value: 'payments' } })
     t.same(bench.writes(), [])
   })
 
-  await t.test('a part of an existing value is a label of its own', async () => {
+  await t.test('refuses a label that somebody else created a moment ago, in a dry run too', async () => {
+    await bench.ok('get-workloads', { labels: 'app=payments' })
+    await bench.pce.labels.create({ key: 'app', value: 'just-made' })
+    await bench.fails('create-label', { key: 'app', value: 'just-made', dry_run: true }, 'already_exists')
+  })
+
+  await t.test('part of an existing value is a different label', async () => {
     await bench.ok('create-label', { key: 'app', value: 'paymen' })
   })
 
-  await t.test('one that differs in case only is created and pointed out', async (t) => {
+  await t.test('creates a label that differs only in case and warns', async (t) => {
     partial(t, await bench.ok('create-label', { key: 'app', value: 'PAYMENTS' }), { warnings: [/app=payments/] })
   })
 
-  await t.test('a dry run shows the request and sends none', async (t) => {
+  await t.test('a dry run shows the request and sends nothing', async (t) => {
     bench.writes()
     t.same(await bench.ok('create-label', { key: 'app', value: 'dry', dry_run: true }), {
       dry_run: true,
@@ -384,7 +410,7 @@ t.test('create-label', async (t) => {
     t.same(bench.writes(), [])
   })
 
-  await t.test('names that no reference could find again are refused', async (t) => {
+  await t.test('refuses names that no reference could resolve', async (t) => {
     bench.writes()
     for (const args of [
       { key: 'a=b', value: 'x' },
@@ -409,14 +435,14 @@ t.test('create-label', async (t) => {
     t.same(bench.writes(), [])
   })
 
-  await t.test('an unknown key is the PCE to refuse, in its own words', async (t) => {
+  await t.test('leaves refusing an unknown key to the PCE and quotes it', async (t) => {
     partial(t, await bench.fails('create-label', { key: 'no-such-dimension', value: 'x' }, 'pce_error'), {
       http_status: 406,
       token: /./,
     })
   })
 
-  await t.test('somebody else was faster: already_exists with the href', async (t) => {
+  await t.test('a concurrent creation is already_exists with the href', async (t) => {
     // Our POST is held back until the other's has gone through.
     bench.simulator.faults.add({ kind: 'slow', path: '/orgs/1/labels', method: 'POST', times: 1, delayMs: 200 })
     bench.writes()
@@ -427,7 +453,7 @@ t.test('create-label', async (t) => {
     t.equal(bench.writes().length, 2, 'ours was sent')
   })
 
-  await t.test('429 is waited out; a lost answer is outcome_unknown and is not repeated', async (t) => {
+  await t.test('waits out a 429; a lost answer is outcome_unknown and is not retried', async (t) => {
     bench.simulator.faults.add({ kind: 'retry-after', path: '/orgs/1/labels', method: 'POST', times: 2, retryAfter: 1 })
     await bench.ok('create-label', { key: 'app', value: 'patient' })
     bench.writes()
@@ -444,7 +470,7 @@ t.test('get-workloads', async (t) => {
   const everything = await bench.pce.workloads.getAll()
   const column = (answer: Json, name: string) => answer.data.map((row: Json[]) => row[answer.columns.indexOf(name)])
 
-  await t.test('compact rows carry the documented columns, then one per label key', async (t) => {
+  await t.test('compact rows have the documented columns, then one per label key', async (t) => {
     const answer = await bench.ok('get-workloads', { labels: ['app=payments', 'env=prod'] })
     t.same(answer.columns.slice(0, 9), [
       'href',
@@ -472,7 +498,7 @@ t.test('get-workloads', async (t) => {
     })
   })
 
-  await t.test('labels are accepted in every form, and sent as one AND group of hrefs', async (t) => {
+  await t.test('accepts labels in every form and sends one AND group of hrefs', async (t) => {
     const app = everything.flatMap((workload) => workload.labels ?? []).find(({ value }) => value === 'payments')!
     for (const labels of [
       'app=payments',
@@ -494,7 +520,14 @@ t.test('get-workloads', async (t) => {
     t.equal(JSON.parse(simulator.requests.find(({ path }) => path.endsWith('/workloads'))!.query.labels!)[0].length, 2)
   })
 
-  await t.test('a label that does not exist exactly is refused before the PCE is asked for workloads', async (t) => {
+  await t.test('a value may contain an equals sign', async (t) => {
+    const { href } = await bench.pce.labels.create({ key: 'app', value: 'a=b' })
+    simulator.clearRequests()
+    await bench.ok('get-workloads', { labels: 'app=a=b' })
+    t.equal(simulator.requests.find(({ path }) => path.endsWith('/workloads'))!.query.labels, JSON.stringify([[href]]))
+  })
+
+  await t.test('refuses an inexact label before asking the PCE for workloads', async (t) => {
     simulator.clearRequests()
     const error = await bench.fails(
       'get-workloads',
@@ -509,7 +542,7 @@ t.test('get-workloads', async (t) => {
     t.notOk(simulator.requests.some(({ path }) => path.endsWith('/workloads')))
   })
 
-  await t.test('two values of one key are refused rather than answered with nothing', async (t) => {
+  await t.test('refuses two values of one key instead of returning nothing', async (t) => {
     partial(t, await bench.fails('get-workloads', { labels: ['app=payments', 'app=ordering'] }, 'invalid_argument'), {
       message: /ANDed/,
     })
@@ -517,7 +550,7 @@ t.test('get-workloads', async (t) => {
       await bench.fails('get-workloads', { labels }, 'invalid_argument')
   })
 
-  await t.test('every other filter reaches the PCE as it is', async (t) => {
+  await t.test('passes every other filter to the PCE unchanged', async (t) => {
     simulator.clearRequests()
     await bench.ok('get-workloads', {
       name: 'x',
@@ -541,7 +574,7 @@ t.test('get-workloads', async (t) => {
       await bench.fails('get-workloads', args, 'invalid_argument')
   })
 
-  await t.test('managed says whether there is an agent, not whether there is an agent object', async (t) => {
+  await t.test('managed means having a VEN, not having an agent object', async (t) => {
     const answer = await bench.ok('get-workloads')
     const unmanaged = everything.filter((workload) => workload.managed === false)
     t.ok(unmanaged.length > 0)
@@ -549,7 +582,7 @@ t.test('get-workloads', async (t) => {
     t.ok(column(answer, 'os_type').every((os: string | null) => [null, 'linux', 'windows'].includes(os)))
   })
 
-  await t.test('full gives the whole object with its labels spelled out', async (t) => {
+  await t.test('full returns the whole object with labels spelled out', async (t) => {
     const { workloads, columns } = await bench.ok('get-workloads', {
       labels: 'app=payments',
       detail_level: 'full',
@@ -573,7 +606,7 @@ t.test('get-workloads', async (t) => {
     t.notOk(few.columns.includes('managed'))
   })
 
-  await t.test('nothing found is said, with the same envelope', async (t) => {
+  await t.test('says when nothing matches, in the same envelope', async (t) => {
     partial(t, await bench.ok('get-workloads', { hostname: 'no-such-host' }), {
       total: 0,
       returned: 0,
@@ -582,7 +615,7 @@ t.test('get-workloads', async (t) => {
     })
   })
 
-  await t.test('more than max_results never reads as complete', async (t) => {
+  await t.test('never presents a truncated answer as complete', async (t) => {
     const answer = await bench.ok('get-workloads', { max_results: 10 })
     partial(t, answer, {
       total: everything.length,
@@ -594,13 +627,13 @@ t.test('get-workloads', async (t) => {
     })
   })
 
-  await t.test('a PCE that does not count is counted for', async (t) => {
+  await t.test('counts for a PCE that sends no total', async (t) => {
     const path = '/orgs/1/workloads'
     simulator.faults.add({ kind: 'headers', path, times: 2, headers: { 'x-total-count': null } })
     partial(t, await bench.ok('get-workloads', { max_results: 3 }), { total_count: everything.length, truncated: true })
   })
 
-  await t.test('a filtered page counts its own matches, though X-Total-Count counts the whole estate', async (t) => {
+  await t.test('counts filtered matches although X-Total-Count covers the whole estate', async (t) => {
     const matching = everything.filter(({ hostname }) => hostname?.includes('prod')).length
     const answer = await bench.ok('get-workloads', { hostname: 'prod', max_results: 3 })
     partial(t, answer, {
@@ -615,7 +648,7 @@ t.test('get-workloads', async (t) => {
     t.notOk('next_cursor' in enough)
   })
 
-  await t.test('every workload once, at every level of detail, each answer within its budget', async (t) => {
+  await t.test('returns every workload once at every level of detail, within the budget', async (t) => {
     const small = await startBench(t, { budget: 12_000 })
     for (const detail of ['compact', 'labels_only', 'full']) {
       const list = detail === 'full' ? 'workloads' : 'data'
@@ -636,7 +669,7 @@ t.test('get-workloads', async (t) => {
     t.equal(items.length, everything.filter(({ hostname }) => hostname?.includes('prod')).length, 'with a filter')
   })
 
-  await t.test('text a PCE user wrote shows what hides in it, and is clipped', async (t) => {
+  await t.test('escapes and clips user text', async (t) => {
     const hidden = String.fromCodePoint(0xe0049, 0xe0067)
     const { href } = await bench.pce.workloads.create({
       name: `evil\u202Ename\u200B${hidden}`,
@@ -650,7 +683,7 @@ t.test('get-workloads', async (t) => {
     t.equal(workloads[0].description, `line one⟨U+000A⟩line two ${'x'.repeat(974)}…`)
   })
 
-  await t.test('the label list is asked for once a minute, and again for a name it does not have', async (t) => {
+  await t.test('reads the label list once a minute, and again for an unknown name', async (t) => {
     const asked = () =>
       simulator.requests.filter(({ path, query }) => path.endsWith('/labels') && query.max_results === '0').length
     await bench.ok('get-workloads', { labels: 'app=payments' })
@@ -665,7 +698,7 @@ t.test('get-workloads', async (t) => {
     t.equal(asked(), 2)
   })
 
-  await t.test('what the PCE refuses is told in its words', async (t) => {
+  await t.test("quotes the PCE's refusal", async (t) => {
     simulator.faults.add({
       kind: 'status',
       path: '/orgs/1/workloads',
@@ -686,7 +719,7 @@ t.test('create-workload', async (t) => {
   const { simulator } = bench
   const addresses = ['10.77.0.1']
 
-  await t.test('needs no labels, and numbers its interfaces in order', async (t) => {
+  await t.test('needs no labels and numbers interfaces in order', async (t) => {
     const { workload, labels_created: created } = await bench.ok('create-workload', {
       name: 'bare',
       ip_addresses: ['10.77.0.9', '2001:db8::9'],
@@ -700,7 +733,7 @@ t.test('create-workload', async (t) => {
     partial(t, simulator.state.find(workload.href), { managed: false, hostname: 'bare' })
   })
 
-  await t.test('attaches exactly the named labels in any form, creating the missing', async (t) => {
+  await t.test('attaches exactly the named labels in any form and creates missing ones', async (t) => {
     const answer = await bench.ok('create-workload', {
       name: 'labelled',
       ip_addresses: addresses,
@@ -716,7 +749,7 @@ t.test('create-workload', async (t) => {
     t.notOk('differences' in answer)
   })
 
-  await t.test('calls at once that want the same new label all get it, and one of them created it', async (t) => {
+  await t.test('concurrent calls share a new label, created by one of them', async (t) => {
     const answers = await Promise.all(
       [1, 2, 3, 4].map((n) =>
         bench.ok('create-workload', { name: `rack-${n}`, ip_addresses: [`10.77.1.${n}`], labels: ['loc=rack'] }),
@@ -727,7 +760,7 @@ t.test('create-workload', async (t) => {
     t.equal(answers.flatMap((answer) => answer.labels_created).length, 1)
   })
 
-  await t.test('a bad address, a second value of a key or an unknown href stops it before any write', async (t) => {
+  await t.test('a bad address, a second value of a key or an unknown href fails before any write', async (t) => {
     bench.writes()
     for (const bad of [
       ['10.0.0.256'],
@@ -759,12 +792,12 @@ t.test('create-workload', async (t) => {
     t.same(bench.writes(), [])
   })
 
-  await t.test('a name that is taken, and a label that differs in case only, are pointed out', async (t) => {
+  await t.test('warns about a taken name and a label that differs only in case', async (t) => {
     const answer = await bench.ok('create-workload', { name: 'bare', ip_addresses: addresses, labels: ['app=Pay'] })
-    partial(t, answer.warnings, [/taken already/, /differs in case/])
+    partial(t, answer.warnings, [/already used/, /differs only in case/])
   })
 
-  await t.test('a dry run shows every request, and sends none', async (t) => {
+  await t.test('a dry run shows every request and sends nothing', async (t) => {
     bench.writes()
     const { requests, dry_run: dry } = await bench.ok('create-workload', {
       name: 'dry',
@@ -784,7 +817,7 @@ t.test('create-workload', async (t) => {
     t.same(bench.writes(), [])
   })
 
-  await t.test('when the workload is refused, the labels made for it are deleted again', async (t) => {
+  await t.test('deletes the labels it created if the workload is refused', async (t) => {
     simulator.faults.add({
       kind: 'status',
       path: '/orgs/1/workloads',
@@ -803,7 +836,7 @@ t.test('create-workload', async (t) => {
     t.same((await bench.ok('get-labels', { value: 'venus' })).labels, [])
   })
 
-  await t.test('when that fails too, it says what is left', async (t) => {
+  await t.test('says what is left if that fails too', async (t) => {
     simulator.faults.add(
       {
         kind: 'status',
@@ -825,7 +858,7 @@ t.test('create-workload', async (t) => {
     partial(t, (await bench.ok('get-labels', { value: 'pluto' })).labels, [{ href: error.written[0].href }])
   })
 
-  await t.test('a lost answer is outcome_unknown; the labels stay, since the workload may bear them', async (t) => {
+  await t.test('a lost answer is outcome_unknown; labels stay, since the workload may have them', async (t) => {
     for (const kind of ['commit-then-drop', 'status'] as const) {
       simulator.faults.add({ kind, path: '/orgs/1/workloads', method: 'POST', times: 1, status: 502 })
       const error = await bench.fails(
@@ -838,7 +871,7 @@ t.test('create-workload', async (t) => {
     }
   })
 
-  await t.test('not being able to look at the result is a warning', async (t) => {
+  await t.test('failing to read the result back is a warning', async (t) => {
     simulator.faults.add({ kind: 'status', path: /\/workloads\/[^/]+$/, method: 'GET', times: 10, status: 404 })
     partial(t, await bench.ok('create-workload', { name: 'unseen', ip_addresses: addresses }), {
       workload: { name: 'unseen' },

@@ -16,7 +16,7 @@ async function refused(t: Test, bench: Bench, tool: string, args: object, code: 
   return error
 }
 
-t.test('leaving something out of a list that replaces the stored one is a change', async (t) => {
+t.test('leaving something out of a replaced list is a change', async (t) => {
   const bench = await startBench(t)
 
   await t.test('the end, the exclusion and the description of a range', async (t) => {
@@ -58,7 +58,7 @@ t.test('leaving something out of a list that replaces the stored one is a change
     t.same(bench.simulator.state.find(service.href)?.service_ports, [{ port: 8000, proto: 6 }, { proto: 1 }])
   })
 
-  await t.test('a PCE that spells out what was left out has stored it as sent', async (t) => {
+  await t.test('a PCE that spells out defaults has stored it as sent', async (t) => {
     const { service } = await bench.ok('create-service', { name: 'Spelled', service_ports: [{ proto: 'udp' }] })
     const spelled = { port: -1, to_port: null, proto: 17, icmp_type: null }
     bench.simulator.faults.add({
@@ -75,7 +75,7 @@ t.test('leaving something out of a list that replaces the stored one is a change
     t.same(bench.writes(), [])
   })
 
-  await t.test('a PCE that stores more than was sent is told of', async (t) => {
+  await t.test('reports a PCE that stores more than was sent', async (t) => {
     const { href } = await bench.ok('create-iplist', { name: 'Grown', ip_ranges: [{ from_ip: '10.1.0.1' }] })
     bench.simulator.faults.add({
       kind: 'status',
@@ -92,12 +92,12 @@ t.test('leaving something out of a list that replaces the stored one is a change
   })
 })
 
-t.test('an answer that gets lost', async (t) => {
+t.test('a lost answer', async (t) => {
   const bench = await startBench(t)
   const lose = (path: string, method: string, times = 1) =>
     bench.simulator.faults.add({ kind: 'commit-then-drop', path, method, times })
 
-  await t.test('of a deletion: the object is deleted, and that is what is said', async (t) => {
+  await t.test('of a deletion: reports the object as deleted', async (t) => {
     const { label } = await bench.ok('create-label', { key: 'app', value: 'lost-label' })
     lose(label.href, 'DELETE')
     const answer = await bench.ok('delete-label', { key: 'app', value: 'lost-label' })
@@ -109,24 +109,21 @@ t.test('an answer that gets lost', async (t) => {
     partial(t, await bench.ok('delete-iplist', { name: 'Lost' }), { href, message: /Deleted/ })
   })
 
-  await t.test(
-    'of a change: it is repeated; when no answer comes at all, nobody claims that nothing happened',
-    async (t) => {
-      const { label } = await bench.ok('create-label', { key: 'app', value: 'before' })
-      lose(label.href, 'PUT')
-      partial(t, await bench.ok('update-label', { key: 'app', value: 'before', new_value: 'after' }), {
-        label: { value: 'after' },
-      })
-      lose(label.href, 'PUT', 20)
-      const error = await bench.fails('update-label', { href: label.href, new_value: 'later' }, 'outcome_unknown')
-      t.match(error.message, new RegExp(`PUT .*${label.href}`))
-      bench.simulator.faults.clear()
-      const now = await bench.ok('update-label', { key: 'app', value: 'later', new_value: 'later' })
-      t.same(now.updated_fields, [], 'the next look does not trust a list of labels from before')
-    },
-  )
+  await t.test('of a change: is retried; without any answer, never claims that nothing happened', async (t) => {
+    const { label } = await bench.ok('create-label', { key: 'app', value: 'before' })
+    lose(label.href, 'PUT')
+    partial(t, await bench.ok('update-label', { key: 'app', value: 'before', new_value: 'after' }), {
+      label: { value: 'after' },
+    })
+    lose(label.href, 'PUT', 20)
+    const error = await bench.fails('update-label', { href: label.href, new_value: 'later' }, 'outcome_unknown')
+    t.match(error.message, new RegExp(`PUT .*${label.href}`))
+    bench.simulator.faults.clear()
+    const now = await bench.ok('update-label', { key: 'app', value: 'later', new_value: 'later' })
+    t.same(now.updated_fields, [], 'the next look does not trust a list of labels from before')
+  })
 
-  await t.test('of a creation: it may exist, and is never sent twice', async (t) => {
+  await t.test('of a creation: the object may exist, and is never sent twice', async (t) => {
     lose(`${DRAFT}/ip_lists`, 'POST')
     bench.writes()
     const args = { name: 'Maybe', ip_ranges: [{ from_ip: '10.0.0.1' }] }
@@ -171,10 +168,10 @@ t.test('a call that is cancelled before its write does not write', async (t) => 
   await t.resolves(createIplist.handler(fresh, cancelAfter('ipLists', 'getByReference')), 'but what is written is told')
 })
 
-t.test('messages tell what will happen', async (t) => {
+t.test('messages say what will happen', async (t) => {
   const bench = await startBench(t)
 
-  await t.test('of an object that waits for its deletion, in a dry run and in a change', async (t) => {
+  await t.test('to an object marked for deletion, in a dry run and in a change', async (t) => {
     const name = 'Branch offices - guest Wi-Fi'
     partial(t, await bench.ok('delete-iplist', { name }), { message: /stays in force until/ })
     bench.writes()
@@ -184,13 +181,13 @@ t.test('messages tell what will happen', async (t) => {
       requests: [],
     })
     const changed = await bench.ok('update-iplist', { name, description: 'x' })
-    partial(t, changed.warnings, [/stays so/])
+    partial(t, changed.warnings, [/still pending/])
     t.notMatch(changed.message, /takes effect/)
     const taken = await bench.fails('create-iplist', { name, ip_ranges: [{ from_ip: '10.0.0.1' }] }, 'already_exists')
     t.match(taken.message, /deletion is pending/)
   })
 
-  await t.test('of what is built in', async (t) => {
+  await t.test('to a built-in object', async (t) => {
     const any = { name: 'Any (0.0.0.0/0 and ::/0)' }
     const all = { name: 'All Services' }
     for (const [tool, args] of [
@@ -202,12 +199,12 @@ t.test('messages tell what will happen', async (t) => {
       partial(t, await bench.ok(tool, { ...args, dry_run: true }), { warnings: [/built in/] }, tool)
       const error = await bench.fails(tool, args, 'pce_error')
       partial(t, error, { http_status: 406, token: 'input_validation_error' })
-      t.notOk('used_by' in error, 'nobody is sent to take it out of every rule')
+      t.notOk('used_by' in error, 'does not advise removing it from every rule')
       if (tool.startsWith('delete')) t.match(error.hint, /built in/)
     }
   })
 
-  await t.test('of a refusal that has nothing to do with its users', async (t) => {
+  await t.test('on a refusal unrelated to its uses', async (t) => {
     const unused = { name: 'Unused', service_ports: [{ port: 1, proto: 6 }] }
     const { href } = (await bench.ok('create-service', unused)).service
     const no = { kind: 'status', path: href, method: 'DELETE', times: 1, status: 406, body: [{ token: 'no' }] } as const
@@ -222,7 +219,7 @@ t.test('messages tell what will happen', async (t) => {
     t.notMatch(refusal.hint ?? '', /used_by/)
   })
 
-  await t.test('of a rule that is changed in draft and still in force', async (t) => {
+  await t.test('with a rule changed in draft but still in force', async (t) => {
     const { href } = await bench.ok('create-iplist', { name: 'Once used', ip_ranges: [{ from_ip: '10.0.0.1' }] })
     const rule = { providers: ['ams'], consumers: ['iplist:Once used'], ingress_services: [{ service: 'HTTPS' }] }
     const user = { name: 'used it', scopes: [['app=payments']], rules: [rule] }
@@ -233,7 +230,7 @@ t.test('messages tell what will happen', async (t) => {
     partial(t, error, { used_by: [{ href: ruleset.href, versions: ['active'] }], hint: /provision/ })
   })
 
-  await t.test('of users that are no rules', async (t) => {
+  await t.test('with uses that are not rules', async (t) => {
     const { service } = await bench.ok('create-service', { name: 'Backend', service_ports: [{ port: 9, proto: 6 }] })
     const user = await bench.pce.virtualServices.create({ name: 'backend.vs', service: { href: service.href } })
     const error = await bench.fails('delete-service', { name: 'Backend' }, 'pce_error')
@@ -241,13 +238,13 @@ t.test('messages tell what will happen', async (t) => {
   })
 })
 
-t.test('names are compared as they are, and what hides in them is shown as escapes', async (t) => {
+t.test('compares names exactly and shows hidden characters as escapes', async (t) => {
   const bench = await startBench(t)
   const hidden = 'Branch\u202E offices\u0007\u200B'
   const body = { name: hidden, ip_ranges: [{ from_ip: '10.0.0.1' }] }
   const { href } = await bench.pce.ipLists.create(body)
 
-  await t.test('a name that looks like another one is another one', async (t) => {
+  await t.test('a name that looks like another is a different name', async (t) => {
     const lookalike = 'Br\u0430nch offices'
     const { near_names: near } = await refused(t, bench, 'delete-iplist', { name: lookalike }, 'not_found')
     t.ok(near.includes('Branch offices'))
@@ -272,7 +269,7 @@ t.test('names are compared as they are, and what hides in them is shown as escap
     t.equal((await bench.ok('delete-iplist', { name: visible })).name, visible, 'and what is shown names the object')
   })
 
-  await t.test('an object keeps its name without a word about others of that name', async (t) => {
+  await t.test('keeping its name causes no warning about others of that name', async (t) => {
     const twin = { name: 'Twin', service_ports: [{ port: 1, proto: 6 }] }
     await bench.pce.services.create(twin)
     const second = await bench.pce.services.create(twin)
@@ -284,14 +281,14 @@ t.test('names are compared as they are, and what hides in them is shown as escap
     })
   })
 
-  await t.test('a numbered version is not what is changed', async (t) => {
+  await t.test('a numbered version cannot be changed', async (t) => {
     const numbered = { href: `/orgs/1/sec_policy/1/ip_lists/4`, description: 'x' }
     await refused(t, bench, 'update-iplist', numbered, 'invalid_href')
     await refused(t, bench, 'delete-service', { href: '/orgs/1/sec_policy/12/services/2' }, 'invalid_href')
   })
 })
 
-t.test('what an IP list may hold', async (t) => {
+t.test('contents of an IP list', async (t) => {
   const bench = await startBench(t)
   const create = (args: object) => bench.ok('create-iplist', { name: 'n', ip_ranges: [], dry_run: true, ...args })
   const body = async (args: object) => (await create(args)).requests[0].body
@@ -316,7 +313,7 @@ t.test('what an IP list may hold', async (t) => {
     }
   })
 
-  await t.test('domain names, bare or with a description, a star at their beginning only', async (t) => {
+  await t.test('domain names, bare or with a description, with a leading star only', async (t) => {
     const fqdns = ['*.example.com', '*example.com', 'a_b.example', { fqdn: ' www.example ', description: 'site' }]
     t.same((await body({ fqdns })).fqdns, [
       { fqdn: '*.example.com' },
@@ -347,7 +344,7 @@ t.test('what an IP list may hold', async (t) => {
     }
   })
 
-  await t.test('never nothing, also after a change', async (t) => {
+  await t.test('is never empty, even after a change', async (t) => {
     const names = await bench.ok('create-iplist', { name: 'Names', ip_ranges: [], fqdn: 'a.example' })
     await refused(t, bench, 'update-iplist', { href: names.href, fqdns: [] }, 'invalid_argument')
     await refused(t, bench, 'update-iplist', { name: 'Branch offices', ip_ranges: [] }, 'invalid_argument')
@@ -361,35 +358,29 @@ t.test('what an IP list may hold', async (t) => {
     })
   })
 
-  await t.test(
-    'more than an answer can show: all of it is written, and the answer says what it leaves out',
-    async (t) => {
-      const ranges = Array.from({ length: 10_000 }, (_, at) => ({ from_ip: `10.${at >> 8}.${at & 255}.1` }))
-      const bytes = (answer: Json) => Buffer.byteLength(JSON.stringify(answer))
-      const args = { name: 'Feed', ip_ranges: ranges }
-      const plan = await bench.ok('create-iplist', { ...args, dry_run: true })
-      const made = await bench.ok('create-iplist', args)
-      for (const answer of [plan, made]) {
-        t.ok(bytes(answer) <= 80_000, `${bytes(answer)} bytes`)
-        partial(t, answer.warnings, [/too large/])
-      }
-      t.notOk(made.differences)
-      t.equal((bench.simulator.state.find(made.href)?.ip_ranges as Json[]).length, ranges.length)
-      t.same(
-        (await bench.ok('update-iplist', { href: made.href, ip_ranges: [...ranges].reverse() })).updated_fields,
-        [],
-      )
-      const fewer = await bench.ok('update-iplist', { href: made.href, ip_ranges: ranges.slice(1) })
-      t.ok(bytes(fewer) <= 80_000)
-      partial(t, fewer, { updated_fields: ['ip_ranges'], warnings: [/too large/] })
-      const page = await bench.ok('get-iplists', { name: 'Feed' })
-      t.ok(bytes(page) <= 80_000)
-      partial(t, page, { total_count: 1, truncated: false, ip_lists: [{ omitted: /too large/i }] })
-    },
-  )
+  await t.test('more than an answer can show is written in full, and the answer says what it omits', async (t) => {
+    const ranges = Array.from({ length: 10_000 }, (_, at) => ({ from_ip: `10.${at >> 8}.${at & 255}.1` }))
+    const bytes = (answer: Json) => Buffer.byteLength(JSON.stringify(answer))
+    const args = { name: 'Feed', ip_ranges: ranges }
+    const plan = await bench.ok('create-iplist', { ...args, dry_run: true })
+    const made = await bench.ok('create-iplist', args)
+    for (const answer of [plan, made]) {
+      t.ok(bytes(answer) <= 80_000, `${bytes(answer)} bytes`)
+      partial(t, answer.warnings, [/too large/])
+    }
+    t.notOk(made.differences)
+    t.equal((bench.simulator.state.find(made.href)?.ip_ranges as Json[]).length, ranges.length)
+    t.same((await bench.ok('update-iplist', { href: made.href, ip_ranges: [...ranges].reverse() })).updated_fields, [])
+    const fewer = await bench.ok('update-iplist', { href: made.href, ip_ranges: ranges.slice(1) })
+    t.ok(bytes(fewer) <= 80_000)
+    partial(t, fewer, { updated_fields: ['ip_ranges'], warnings: [/too large/] })
+    const page = await bench.ok('get-iplists', { name: 'Feed' })
+    t.ok(bytes(page) <= 80_000)
+    partial(t, page, { total_count: 1, truncated: false, ip_lists: [{ omitted: /too large/i }] })
+  })
 })
 
-t.test('what a service may hold', async (t) => {
+t.test('contents of a service', async (t) => {
   const bench = await startBench(t)
   const ports = async (...service_ports: object[]) => {
     const { requests } = await bench.ok('create-service', { name: 'n', service_ports, dry_run: true })
@@ -420,7 +411,7 @@ t.test('what a service may hold', async (t) => {
   const both = { name: 'SSH', service_ports: [{ proto: 6 }], windows_egress_services: [{ process_name: 'x' }] }
   await refused(t, bench, 'update-service', both, 'conflicting_service_definition')
 
-  await t.test('more of it than an answer can show', async (t) => {
+  await t.test('more than an answer can show', async (t) => {
     const many = Array.from({ length: 1_000 }, (_, at) => ({ process_name: `C:\\${'x'.repeat(200)}\\${at}.exe` }))
     const made = await bench.ok('create-service', { name: 'Many', windows_egress_services: many })
     const changed = await bench.ok('update-service', { name: 'Many', windows_egress_services: many.slice(1) })
@@ -432,7 +423,7 @@ t.test('what a service may hold', async (t) => {
     partial(t, (await bench.ok('get-services', { name: 'Many' })).services, [{ omitted: /too large/i }])
   })
 
-  await t.test('a list stored as empty was dropped too', async (t) => {
+  await t.test('a list stored as empty counts as dropped', async (t) => {
     bench.simulator.faults.add({
       kind: 'status',
       path: /\/services\/\d+$/,

@@ -23,7 +23,7 @@ t.test('update-label', async (t) => {
   const { label } = await bench.ok('create-label', { key: 'app', value: 'audit-log' })
   await bench.ok('create-label', { key: 'app', value: 'audit-log-eu' })
 
-  await t.test('renames by exact key and value, and says what it was', async (t) => {
+  await t.test('renames by exact key and value and reports the previous value', async (t) => {
     bench.writes()
     const answer = await bench.ok('update-label', { key: 'app', value: 'audit-log', new_value: 'insight' })
     partial(t, answer, {
@@ -43,7 +43,7 @@ t.test('update-label', async (t) => {
     )
   })
 
-  await t.test('by href; the same value again writes nothing', async (t) => {
+  await t.test('renames by href; the same value writes nothing', async (t) => {
     await bench.ok('update-label', { href: label.href, new_value: 'insights' })
     bench.writes()
     const again = await bench.ok('update-label', { href: label.href, new_value: 'insights' })
@@ -51,7 +51,7 @@ t.test('update-label', async (t) => {
     t.same(bench.writes(), [])
   })
 
-  await t.test('refuses what is not exactly one label, and a value that is taken', async (t) => {
+  await t.test('refuses anything but exactly one label, and a taken value', async (t) => {
     const near = await refused(t, bench, 'update-label', { key: 'app', value: 'insight', new_value: 'x' }, 'not_found')
     t.ok(near.near_names.includes('insights'))
     await refused(t, bench, 'update-label', { key: 'app', value: 'Insights', new_value: 'x' }, 'not_found')
@@ -74,7 +74,7 @@ t.test('update-label', async (t) => {
     partial(t, taken.existing_label, { key: 'app', value: 'audit-log-eu' })
   })
 
-  await t.test('a dry run shows the request and warns of values that differ in case', async (t) => {
+  await t.test('a dry run shows the request and warns about values that differ in case', async (t) => {
     bench.writes()
     const args = { href: label.href, new_value: 'Audit-Log-EU', dry_run: true }
     partial(t, await bench.ok('update-label', args), {
@@ -92,7 +92,7 @@ t.test('delete-label', async (t) => {
   const { label } = await bench.ok('create-label', { key: 'app', value: 'kiosk' })
   await bench.ok('create-label', { key: 'app', value: 'kiosk-shop' })
 
-  await t.test('never a label of which the value is a part', async (t) => {
+  await t.test('never matches part of a value', async (t) => {
     await refused(t, bench, 'delete-label', { key: 'app', value: 'kiosk-sho' }, 'not_found')
     await refused(t, bench, 'delete-label', { key: 'app' }, 'invalid_argument')
   })
@@ -110,7 +110,7 @@ t.test('delete-label', async (t) => {
     partial(t, await bench.ok('get-labels', { key: 'app', value: 'kiosk-shop' }), { total_count: 1 })
   })
 
-  await t.test('a label in use is kept, and the error says by what', async (t) => {
+  await t.test('keeps a label in use and says what uses it', async (t) => {
     const error = await bench.fails('delete-label', { key: 'app', value: 'payments' }, 'pce_error')
     partial(t, error, { http_status: 406, token: /^label_/, hint: /used_by/ })
     t.ok(error.used_by.includes('workload'), JSON.stringify(error.used_by))
@@ -123,7 +123,7 @@ t.test('delete-label', async (t) => {
 t.test('get-iplists', async (t) => {
   const bench = await startBench(t)
 
-  await t.test('objects, not strings, whatever the PCE says for an empty list', async (t) => {
+  await t.test('always returns lists, whatever the PCE sends for an empty one', async (t) => {
     const { ip_lists: lists } = await bench.ok('get-iplists', { name: 'Branch offices' })
     t.same(
       lists.map(({ name }: Json) => name),
@@ -133,7 +133,7 @@ t.test('get-iplists', async (t) => {
     t.same(lists[0].fqdns, [])
   })
 
-  await t.test('by part of a domain name or an address; pages follow one another', async (t) => {
+  await t.test('filters by part of a domain name or address, and pages', async (t) => {
     partial(t, await bench.ok('get-iplists', { fqdn: 'bankhub' }), { total_count: 1 })
     partial(t, await bench.ok('get-iplists', { ip_address: '203.0.113' }), { total_count: 2 })
     const all = await bench.ok('get-iplists')
@@ -151,7 +151,7 @@ t.test('get-iplists', async (t) => {
 t.test('create-iplist', async (t) => {
   const bench = await startBench(t)
 
-  await t.test('sends ranges and names in the form of the PCE, and reads back', async (t) => {
+  await t.test("sends ranges and names in the PCE's form and reads back", async (t) => {
     const answer = await bench.ok('create-iplist', {
       name: 'Branch',
       description: 'x',
@@ -174,7 +174,7 @@ t.test('create-iplist', async (t) => {
     t.equal(bench.simulator.state.find(answer.href)?.name, 'Branch', 'a name that others contain is free')
   })
 
-  await t.test('an exact name that is taken is named; so is one taken meanwhile', async (t) => {
+  await t.test('reports a taken name, even if taken in the meantime', async (t) => {
     const args = { name: 'Branch', ip_ranges: [{ from_ip: '10.0.0.1' }] }
     const error = await refused(t, bench, 'create-iplist', args, 'already_exists')
     partial(t, error.existing_iplist, { name: 'Branch', href: /ip_lists/ })
@@ -193,7 +193,7 @@ t.test('create-iplist', async (t) => {
     partial(t, await bench.fails('create-iplist', args, 'already_exists'), { existing_iplist: { name: 'Branch' } })
   })
 
-  await t.test('every range that is none is refused before anything is asked', async (t) => {
+  await t.test('refuses every invalid range before any request', async (t) => {
     bench.simulator.clearRequests()
     for (const range of [
       { from_ip: '10.0.0.300' },
@@ -216,7 +216,7 @@ t.test('create-iplist', async (t) => {
     t.equal(bench.simulator.requests.length, 0)
   })
 
-  await t.test('a dry run shows the body; a failing PCE keeps its token', async (t) => {
+  await t.test('a dry run shows the body; a PCE error keeps its token', async (t) => {
     const args = { name: 'Names only', ip_ranges: [], fqdns: ['a.example', '*.b.example'] }
     bench.writes()
     partial(t, await bench.ok('create-iplist', { ...args, dry_run: true }), {
@@ -238,7 +238,7 @@ t.test('update-iplist and delete-iplist', async (t) => {
   const bench = await startBench(t)
   const href = await hrefOf(bench, 'get-iplists', 'ip_lists', 'Partner: banks')
 
-  await t.test('changes the one that is meant, says what it was, and reads back', async (t) => {
+  await t.test('changes exactly the named list, reports previous values, and reads back', async (t) => {
     bench.writes()
     const answer = await bench.ok('update-iplist', {
       name: 'Partner: banks',
@@ -258,13 +258,13 @@ t.test('update-iplist and delete-iplist', async (t) => {
     partial(t, bench.writes(), [{ method: 'PUT', path: `/api/v2${href}` }])
   })
 
-  await t.test('an active href stands for its draft', async (t) => {
+  await t.test('an active href refers to its draft', async (t) => {
     bench.writes()
     await bench.ok('update-iplist', { href: href.replace('draft', 'active'), fqdn: 'pay.example' })
     partial(t, bench.writes(), [{ path: `/api/v2${href}`, body: { fqdns: [{ fqdn: 'pay.example' }] } }])
   })
 
-  await t.test('one object or none', async (t) => {
+  await t.test('exactly one object', async (t) => {
     const change = { description: 'd' }
     const near = await refused(t, bench, 'update-iplist', { name: 'Partner', ...change }, 'not_found')
     t.ok(near.near_names.some((name: string) => name.startsWith('Partner:')))
@@ -279,7 +279,7 @@ t.test('update-iplist and delete-iplist', async (t) => {
     await refused(t, bench, 'delete-iplist', {}, 'missing_identifier')
   })
 
-  await t.test('a list that rules use is kept, and the error names the rule sets', async (t) => {
+  await t.test('keeps a list that rules use and names the rule sets', async (t) => {
     const used = await bench.ok('create-ruleset', {
       name: 'uses banks',
       scopes: [['app=payments']],
@@ -296,7 +296,7 @@ t.test('update-iplist and delete-iplist', async (t) => {
     )
   })
 
-  await t.test('a provisioned list waits for provisioning; a new one is gone; the built-in one stays', async (t) => {
+  await t.test('a provisioned list is marked for deletion, a new one is gone, the built-in one stays', async (t) => {
     const { href: fresh } = await bench.ok('create-iplist', { name: 'Fresh', ip_ranges: [{ from_ip: '10.1.1.1' }] })
     partial(t, await bench.ok('delete-iplist', { name: 'Fresh' }), { href: fresh, name: 'Fresh', message: /gone/ })
     t.equal(bench.simulator.state.find(fresh), undefined)
@@ -311,7 +311,7 @@ t.test('get-services', async (t) => {
   const bench = await startBench(t)
   const names = ({ services }: Json) => services.map(({ name }: Json) => name)
 
-  await t.test('by part of a name, by port and protocol, also inside a range', async (t) => {
+  await t.test('filters by part of a name, by port and protocol, even inside a range', async (t) => {
     t.same(names(await bench.ok('get-services', { name: 'S-HTTP' })), ['S-HTTP', 'S-HTTPS'])
     t.ok(names(await bench.ok('get-services', { port: 50_000, proto: 'TCP' })).includes('Active Directory'))
     t.same(names(await bench.ok('get-services', { port: 123, proto: 17 })), ['NTP'])
@@ -319,7 +319,7 @@ t.test('get-services', async (t) => {
     await bench.fails('get-services', { port: 0 }, 'invalid_argument')
   })
 
-  await t.test('programs are searched over everything, whatever their case and the page', async (t) => {
+  await t.test('searches programs across everything, ignoring case and pages', async (t) => {
     const found = await bench.ok('get-services', { egress_process_name: 'SVCHOST', max_results: 1 })
     t.same(names(found), ['Windows Update client'])
     partial(t, found, { total_count: 1, truncated: false })
@@ -331,7 +331,7 @@ t.test('get-services', async (t) => {
     )
   })
 
-  await t.test('only the list it has is shown', async (t) => {
+  await t.test('shows only the list that it has', async (t) => {
     const { services } = await bench.ok('get-services', { name: 'RDP' })
     partial(t, services[0].service_ports, [
       { port: 3389, proto: 6 },
@@ -344,7 +344,7 @@ t.test('get-services', async (t) => {
 t.test('create-service', async (t) => {
   const bench = await startBench(t)
 
-  await t.test('protocol names become numbers, port -1 is no port, and the result is read back', async (t) => {
+  await t.test('converts protocol names to numbers, drops port -1, and reads back', async (t) => {
     const ports = [
       { port: 8000, to_port: 8099, proto: 'tcp' },
       { port: -1, proto: 'udp' },
@@ -367,7 +367,7 @@ t.test('create-service', async (t) => {
     t.notOk(answer.differences)
   })
 
-  await t.test('a connecting program passes byte for byte, with what it means elsewhere', async (t) => {
+  await t.test('passes a connecting program byte for byte, with a note for other systems', async (t) => {
     const program = 'C:\\Program Files\\Updater\\up date.exe'
     const entry = { process_name: program }
     const answer = await bench.ok('create-service', { name: 'Updater', windows_egress_services: [entry] })
@@ -375,7 +375,7 @@ t.test('create-service', async (t) => {
     partial(t, bench.writes(), [{ body: { windows_egress_services: [{ process_name: program }] } }])
   })
 
-  await t.test('what is no service is refused with the entry and the reason', async (t) => {
+  await t.test('refuses invalid services with the entry and the reason', async (t) => {
     const invalid = async (args: object, argument: string) => {
       const error = await refused(t, bench, 'create-service', { name: 'n', ...args }, 'invalid_service_definition')
       t.equal(error.argument, argument)
@@ -410,7 +410,7 @@ t.test('create-service', async (t) => {
     })
   })
 
-  await t.test('a list the PCE drops is reported', async (t) => {
+  await t.test('reports a list that the PCE drops', async (t) => {
     bench.simulator.faults.add({
       kind: 'status',
       path: /\/services\/\d+$/,
@@ -427,7 +427,7 @@ t.test('create-service', async (t) => {
 t.test('update-service and delete-service', async (t) => {
   const bench = await startBench(t)
 
-  await t.test('replaces the list of its kind', async (t) => {
+  await t.test('replaces its list', async (t) => {
     bench.writes()
     const answer = await bench.ok('update-service', {
       name: 'S-HTTP',
@@ -443,7 +443,7 @@ t.test('update-service and delete-service', async (t) => {
     partial(t, await bench.ok('get-services', { name: 'S-HTTPS' }), { total_count: 1 }, 'its namesake is untouched')
   })
 
-  await t.test('never another kind, another object, or nothing', async (t) => {
+  await t.test('refuses another kind, another object, or nothing', async (t) => {
     const windows = { windows_services: [{ process_name: 'x' }] }
     const error = await refused(
       t,
@@ -460,7 +460,7 @@ t.test('update-service and delete-service', async (t) => {
     await refused(t, bench, 'delete-service', { name: 'HTT' }, 'not_found')
   })
 
-  await t.test('two services of one name are candidates, not a choice', async (t) => {
+  await t.test('two services with one name give candidates', async (t) => {
     const body = { name: 'Twin', service_ports: [{ port: 1, proto: 6 }] }
     const first = await bench.pce.services.create(body)
     const second = await bench.pce.services.create(body)
@@ -472,21 +472,21 @@ t.test('update-service and delete-service', async (t) => {
     partial(t, await bench.ok('delete-service', { href: second.href }), { href: second.href, name: 'Twin' })
   })
 
-  await t.test('a second deletion is told from the first; an update of what waits for deletion warns', async (t) => {
+  await t.test('distinguishes a repeated deletion; updating an object marked for deletion warns', async (t) => {
     const retired = await bench.pce.services.create({ name: 'Retired', service_ports: [{ port: 1, proto: 6 }] })
     await bench.pce.provisionPolicyChanges('for a while', [retired.href])
     partial(t, await bench.ok('delete-service', { name: 'Retired' }), {
       message: /until the deletion is provisioned/,
     })
     bench.writes()
-    partial(t, await bench.ok('delete-service', { name: 'Retired' }), { message: /pending already/ })
+    partial(t, await bench.ok('delete-service', { name: 'Retired' }), { message: /already pending/ })
     t.same(bench.writes(), [])
     partial(t, await bench.ok('update-service', { name: 'Retired', description: 'old' }), {
-      warnings: [/stays so/],
+      warnings: [/still pending/],
     })
   })
 
-  await t.test('a change that could not be read back is still a change', async (t) => {
+  await t.test('a change that cannot be read back is still reported', async (t) => {
     bench.simulator.faults.add({ kind: 'status', path: /\/services\/\d+$/, method: 'GET', times: 1, status: 403 })
     const answer = await bench.ok('update-service', { name: 'NTP', description: 'time' })
     partial(t, answer, { updated_fields: ['description'], warnings: [/read back/] })

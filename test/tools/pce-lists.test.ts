@@ -39,7 +39,7 @@ t.test('get-events', async (t) => {
   t.teardown(() => stranger.close())
   const everything: Json[] = await pce.events.getAll()
 
-  await t.test('the newest 100 unless more is asked for, each as a whole', async (t) => {
+  await t.test('returns the newest 100 by default, each complete', async (t) => {
     const answer = await bench.ok(NAME)
     t.same(hrefsOf(answer.events), hrefsOf(everything).slice(0, 100))
     partial(t, answer, { total_count: everything.length, truncated: true, next_cursor: /./ })
@@ -63,7 +63,7 @@ t.test('get-events', async (t) => {
     partial(t, shown.resource_changes, [{ change_type: 'update', changes: { value: { before: 'made-0' } } }])
   })
 
-  await t.test('pages follow one another, also when something happens in between', async (t) => {
+  await t.test('pages continue even if new events arrive', async (t) => {
     const { items } = await follow(bench, NAME, { max_results: 30 }, 'events')
     t.same(hrefsOf(items), hrefsOf(everything))
     const first = await bench.ok(NAME, { max_results: 10 })
@@ -74,7 +74,7 @@ t.test('get-events', async (t) => {
     everything.splice(0, everything.length, ...(await pce.events.getAll()))
   })
 
-  await t.test('type, severity, status and times are filters of the PCE', async (t) => {
+  await t.test('passes type, severity, status and times to the PCE', async (t) => {
     const all = async (args: object) => (await follow(bench, NAME, args, 'events')).items
     const matching = (wanted: (event: Json) => boolean) => hrefsOf(everything.filter(wanted))
     t.same(
@@ -103,7 +103,7 @@ t.test('get-events', async (t) => {
     partial(t, query, { 'timestamp[gte]': from, 'timestamp[lte]': until })
   })
 
-  await t.test('a time needs a zone, and may have any', async (t) => {
+  await t.test('a time needs a zone, which may be any', async (t) => {
     const utc = await bench.ok(NAME, { timestamp_gte: '2026-06-15T12:02:00Z' })
     t.ok(utc.total_count > 0 && utc.total_count < everything.length)
     const zones = ['2026-06-15T14:02:00+02:00', '2026-06-15T12:02:00.000Z', '2026-06-15t12:02:00z']
@@ -144,7 +144,7 @@ t.test('get-events', async (t) => {
     await bench.fails(NAME, { cursor: 'x' }, 'invalid_argument')
   })
 
-  await t.test('who did it: by kind or href, over all pages', async (t) => {
+  await t.test('filters by author, as kind or href, across pages', async (t) => {
     const system = everything.filter(({ created_by: by }) => 'system' in by)
     t.ok(system.length > 0)
     t.same(hrefsOf((await bench.ok(NAME, { created_by: 'system' })).events), hrefsOf(system))
@@ -157,7 +157,7 @@ t.test('get-events', async (t) => {
     partial(t, await bench.ok(NAME, { created_by: 'agent' }), { events: [], total_count: 0, truncated: false })
   })
 
-  await t.test('what the PCE refuses is told in its words', async (t) => {
+  await t.test("quotes the PCE's refusal", async (t) => {
     simulator.faults.add({
       kind: 'status',
       path: '/orgs/1/events',
@@ -210,7 +210,16 @@ t.test('get-events', async (t) => {
     partial(t, shown.at(-1), { created_by: null, status: null, action: null, resource_changes: [], notifications: [] })
   })
 
-  await t.test('an event too large for an answer says what it leaves out, and hides no other', async (t) => {
+  await t.test('notifications that are left out count as well', async (t) => {
+    const text = 'x'.repeat(900)
+    const notifications = Array.from({ length: 200 }, (_, at) => ({ uuid: `u${at}`, info: { text } }))
+    const server = await serveEvents(t, [eventOf(0, { notifications })])
+    const [event] = (await benchOf(t, simulator, server.url).ok(NAME)).events
+    t.ok(event.notifications.length > 10)
+    t.equal(event.notifications.length + event.omitted, 200)
+  })
+
+  await t.test('an event too large for an answer says what it omits and hides no other', async (t) => {
     const change = { change_type: 'update', resource: { workload: { href: '/orgs/1/workloads/x' } }, changes: {} }
     const huge = eventOf(1, {
       resource_changes: Array.from({ length: 2000 }, () => change),
@@ -230,7 +239,7 @@ t.test('get-events', async (t) => {
     t.ok(JSON.stringify(first).length <= 80_000)
   })
 
-  await t.test('beyond the 10,000 that the PCE gives, it says how to go on', async (t) => {
+  await t.test("says how to continue beyond the PCE's 10,000", async (t) => {
     const events = Array.from({ length: 10_300 }, (_, n) =>
       eventOf(n, n % 5 === 0 ? { created_by: { system: {} } } : {}),
     )
@@ -274,7 +283,7 @@ t.test('get-pairing-profiles', async (t) => {
     labels: [{ href: label.href }],
   })
 
-  await t.test('shows what a paired workload gets, labels spelled out', async (t) => {
+  await t.test('shows what a paired workload gets, with labels spelled out', async (t) => {
     const answer = await bench.ok(NAME)
     partial(t, answer, { total_count: 2, pce_total: 2, truncated: false })
     partial(t, answer.pairing_profiles[0], { name: 'Default (Servers)', is_default: true, enabled: true, labels: [] })
@@ -290,7 +299,7 @@ t.test('get-pairing-profiles', async (t) => {
     t.notMatch(JSON.stringify(answer), /activation|key_lifespan/, 'nothing that pairs')
   })
 
-  await t.test('a label that was made since the list was read is spelled out too', async (t) => {
+  await t.test('also spells out a label created since the list was read', async (t) => {
     const fresh = await pce.labels.create({ key: 'app', value: 'brand-new' })
     await pce.pairingProfiles.create({ name: 'New', enabled: true, labels: [{ href: fresh.href }] })
     const {
@@ -299,7 +308,7 @@ t.test('get-pairing-profiles', async (t) => {
     partial(t, profile.labels, [{ key: 'app', value: 'brand-new' }])
   })
 
-  await t.test('50 unless more is asked for; a part of the name is a filter; pages follow one another', async (t) => {
+  await t.test('returns 50 by default, filters by substring, and pages', async (t) => {
     for (let n = 1; n <= 58; n += 1) await pce.pairingProfiles.create({ name: `Shop ${n}`, enabled: true })
     const first = await bench.ok(NAME)
     t.equal(first.pairing_profiles.length, 50)
@@ -315,7 +324,7 @@ t.test('get-pairing-profiles', async (t) => {
     await bench.fails(NAME, { label: 'x' }, 'invalid_argument')
   })
 
-  await t.test('what the PCE refuses is told in its words', async (t) => {
+  await t.test("quotes the PCE's refusal", async (t) => {
     simulator.faults.add({ kind: 'status', path: '/orgs/1/pairing_profiles', times: 1, status: 403 })
     partial(t, await bench.fails(NAME, {}, 'pce_error'), { http_status: 403, hint: /permission/ })
   })

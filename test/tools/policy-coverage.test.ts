@@ -51,7 +51,7 @@ const ESTATE: HandMadeEstate = {
   ],
 }
 
-t.test('both directions and the inside, each row once in the total', async (t) => {
+t.test('counts both directions and internal traffic, each row once in the total', async (t) => {
   const bench = await start(t, ESTATE)
   const answer = await bench.ok(TOOL, SHOP)
   t.same(bench.writes(), [], 'nothing is written')
@@ -98,54 +98,51 @@ t.test('both directions and the inside, each row once in the total', async (t) =
   })
 })
 
-t.test(
-  'what is not covered: services with processes, applications but not itself, and ends without labels',
-  async (t) => {
-    const bench = await start(t, ESTATE)
-    const { inbound, outbound } = await bench.ok(TOOL, SHOP)
-    const none = { draft_allowed_connections: 0 }
-    t.same(inbound.uncovered_services, [
-      { port: 443, proto: 6, processes: ['nginx', 'java'], flows: 4, connections: 65, ...none },
-      { port: 443, proto: 17, processes: [], flows: 1, connections: 4, ...none },
-      { port: 9000, proto: 6, processes: [], flows: 1, connections: 3, ...none },
-      { port: 22, proto: 6, processes: ['sshd'], flows: 1, connections: 1, ...none },
-    ])
-    t.same(inbound.uncovered_apps, [
-      { app: 'crm', env: 'prod', flows: 2, connections: 50, ...none },
-      { app: 'shopper', env: 'prod', flows: 1, connections: 4, ...none },
-      { app: 'pay', env: 'prod', flows: 1, connections: 1, ...none },
-    ])
-    t.same(inbound.uncovered_unlabelled, [
-      {
-        endpoint: '198.51.100.7 (Any (0.0.0.0/0 and ::/0))',
-        ip: '198.51.100.7',
-        kind: 'unlabelled',
-        flows: 1,
-        connections: 8,
-        ...none,
-      },
-      { endpoint: 'only-app', ip: '10.0.5.1', kind: 'half_labelled', flows: 1, connections: 7, ...none },
-    ])
-    t.same(inbound.totals, { uncovered_services: 4, uncovered_apps: 3, uncovered_unlabelled: 2 })
-    t.same(
-      outbound.uncovered_services.map(({ port, connections }: Json) => [port, connections]),
-      [
-        [8443, 60],
-        [443, 9],
-        [9000, 3],
-        [9100, 2],
-      ],
-    )
-    t.same(outbound.uncovered_apps, [{ app: 'pay', env: 'prod', flows: 1, connections: 60, ...none }])
-    t.same(
-      outbound.uncovered_unlabelled.map(({ endpoint, kind, connections }: Json) => [endpoint, kind, connections]),
-      [
-        ['api.example.com', 'unlabelled', 9],
-        ['printer', 'unlabelled', 2],
-      ],
-    )
-  },
-)
+t.test('lists what is not covered: services with processes, other applications, and unlabelled ends', async (t) => {
+  const bench = await start(t, ESTATE)
+  const { inbound, outbound } = await bench.ok(TOOL, SHOP)
+  const none = { draft_allowed_connections: 0 }
+  t.same(inbound.uncovered_services, [
+    { port: 443, proto: 6, processes: ['nginx', 'java'], flows: 4, connections: 65, ...none },
+    { port: 443, proto: 17, processes: [], flows: 1, connections: 4, ...none },
+    { port: 9000, proto: 6, processes: [], flows: 1, connections: 3, ...none },
+    { port: 22, proto: 6, processes: ['sshd'], flows: 1, connections: 1, ...none },
+  ])
+  t.same(inbound.uncovered_apps, [
+    { app: 'crm', env: 'prod', flows: 2, connections: 50, ...none },
+    { app: 'shopper', env: 'prod', flows: 1, connections: 4, ...none },
+    { app: 'pay', env: 'prod', flows: 1, connections: 1, ...none },
+  ])
+  t.same(inbound.uncovered_unlabelled, [
+    {
+      endpoint: '198.51.100.7 (Any (0.0.0.0/0 and ::/0))',
+      ip: '198.51.100.7',
+      kind: 'unlabelled',
+      flows: 1,
+      connections: 8,
+      ...none,
+    },
+    { endpoint: 'only-app', ip: '10.0.5.1', kind: 'half_labelled', flows: 1, connections: 7, ...none },
+  ])
+  t.same(inbound.totals, { uncovered_services: 4, uncovered_apps: 3, uncovered_unlabelled: 2 })
+  t.same(
+    outbound.uncovered_services.map(({ port, connections }: Json) => [port, connections]),
+    [
+      [8443, 60],
+      [443, 9],
+      [9000, 3],
+      [9100, 2],
+    ],
+  )
+  t.same(outbound.uncovered_apps, [{ app: 'pay', env: 'prod', flows: 1, connections: 60, ...none }])
+  t.same(
+    outbound.uncovered_unlabelled.map(({ endpoint, kind, connections }: Json) => [endpoint, kind, connections]),
+    [
+      ['api.example.com', 'unlabelled', 9],
+      ['printer', 'unlabelled', 2],
+    ],
+  )
+})
 
 const RULE = {
   enabled: true,
@@ -165,7 +162,7 @@ async function allowCrm(bench: Bench): Promise<string> {
   return (await bench.pce.rules.create({ ...RULE, consumers, ingress_services: [allServices] }, set!.href)).href
 }
 
-t.test('what the draft would allow, and by which of its rules', async (t) => {
+t.test('says what the draft would allow, and by which rules', async (t) => {
   const bench = await start(t, ESTATE)
   const before = await bench.ok(TOOL, SHOP)
   partial(t, before.draft, {
@@ -212,7 +209,7 @@ t.test('what the draft would allow, and by which of its rules', async (t) => {
   )
 })
 
-t.test('a draft that takes an allow rule away covers less', async (t) => {
+t.test('a draft that removes an allow rule covers less', async (t) => {
   const bench = await start(t, ESTATE)
   const [set] = await bench.pce.ruleSets.getAll('draft')
   await bench.pce.rules.delete(set!.rules![0]!.href)
@@ -222,7 +219,7 @@ t.test('a draft that takes an allow rule away covers less', async (t) => {
   })
 })
 
-t.test('a PCE that does not say what the draft decides costs that part alone', async (t) => {
+t.test('without draft decisions only that part is missing', async (t) => {
   for (const [fault, reason] of [
     [{ kind: 'status', status: 404, body: [] }, /404/],
     [{ kind: 'status', status: 403, body: [{ token: 'method_not_allowed', message: 'no' }] }, /403/],
@@ -241,7 +238,7 @@ t.test('a PCE that does not say what the draft decides costs that part alone', a
   }
 })
 
-t.test('progress tells of the lookup, and a cancelled call has its query deleted', async (t) => {
+t.test('reports lookup progress and deletes the query of a cancelled call', async (t) => {
   const bench = await startBench(t, { estate: handMade(ESTATE), pollsUntilDone: 4 })
   await bench.ok(TOOL, SHOP)
   const steps = bench.progress.map(({ progress }) => progress)
@@ -304,7 +301,7 @@ t.test('no traffic is null, not 0 %', async (t) => {
   t.same(idle.inbound.uncovered_unlabelled, [])
 })
 
-t.test('blocked rows are uncovered too, and selective mode is said', async (t) => {
+t.test('counts blocked rows as uncovered and mentions selective mode', async (t) => {
   const bench = await start(t, {
     hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN, mode: 'selective' } },
     flows: [
@@ -371,15 +368,15 @@ t.test('the recommendation follows the bands 95, 80 and 50', async (t) => {
   }
   t.equal(await at(4, 4), 'All observed traffic is allowed.')
   t.match(await at(19, 20), /^95 % of rows are allowed: resolve the few rows left/)
-  t.match(await at(18, 20), /^90 % of rows are allowed: add rules for what is needed of the rest/)
-  t.match(await at(16, 20), /^80 % of rows are allowed: add rules for what is needed/)
+  t.match(await at(18, 20), /^90 % of rows are allowed: add rules for what is still needed/)
+  t.match(await at(16, 20), /^80 % of rows are allowed: add rules for what is still needed/)
   t.match(await at(15, 20), /^75 % of rows are allowed: enforcing now would break a lot/)
   t.match(await at(2, 4), /^50 % of rows are allowed: enforcing now/)
   t.match(await at(1, 4), /^25 % of rows are allowed: policy is mostly missing/)
   t.match(await at(3, 4), /Most of it is inbound 4\/tcp \(1 connection\)\./)
 })
 
-t.test('100 % is all and 0 % is none', (t) => {
+t.test('100 % means all and 0 % means none', (t) => {
   const share = (allowed: number, of: number) =>
     coverage({ allowed, potentially_blocked: of - allowed, blocked: 0, unknown: 7 })
   t.equal(share(2_999, 3_000), 99.9)
@@ -392,7 +389,7 @@ t.test('100 % is all and 0 % is none', (t) => {
   t.end()
 })
 
-t.test('long lists: a hundred rows, two thousand in full detail, as many as fit a budget; totals stay', async (t) => {
+t.test('long lists: a hundred rows, two thousand in full detail, cut to the budget; totals stay', async (t) => {
   const estate: HandMadeEstate = {
     hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN } },
     flows: Array.from({ length: 150 }, (_, at) => ({ from: `203.0.113.${at}`, to: 'shop-1', port: 1000 + at })),
@@ -432,7 +429,7 @@ t.test('refusals', async (t) => {
   await bench.fails(TOOL, SHOP, 'traffic_query_failed')
 })
 
-t.test('figures of a generated estate, counted from its rows by other means', async (t) => {
+t.test('figures of a generated estate match an independent count', async (t) => {
   const bench = await startBench(t)
   const labels = await bench.pce.labels.getAll()
   const label = (key: string, value: string) => ({

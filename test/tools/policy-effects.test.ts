@@ -263,7 +263,43 @@ t.test('changes of rules and scopes', async (t) => {
     t.ok((said[effect] ?? 0) > RUNS / 50, `${effect}: ${said[effect]} times`)
 })
 
-t.test('changes of what rules point at', async (t) => {
+/** Services and scopes of which one holds the other although no entry is the same. */
+const anyStretch = fc.oneof(
+  fc
+    .constantFrom<[object, object]>(
+      [PORTS[2]!, PORTS[1]!],
+      [PORTS[1]!, { port: 1, to_port: 4, proto: 6 }],
+      [PORTS[0]!, reference(ALL_SERVICES)],
+    )
+    .map((services) => ({ services, scopes: [[], []] as [object[], object[]] })),
+  anyScope
+    .filter(({ length }) => length > 0)
+    .map((scope) => ({ services: [PORTS[1]!, PORTS[1]!] as [object, object], scopes: [scope, scope.slice(1)] })),
+)
+
+t.test('one port or one scope that widens or narrows', async (t) => {
+  const said: Record<string, number> = {}
+  fc.assert(
+    fc.property(anyRule, anyStretch, fc.boolean(), fc.boolean(), (rule, { services, scopes }, isAllow, opens) => {
+      const order = opens ? [0, 1] : [1, 0]
+      const [before, after] = order.map((at) => ({ ...rule, enabled: true, ingress_services: [services[at]!] }))
+      const change = {
+        rules: [{ before: before!, after: after!, isAllow, isNew: false }],
+        scopes: order.map((at) => [scopes[at]!]),
+        enabled: [true, true],
+      }
+      const [active, draft] = [ruleSetOf(change, 0), ruleSetOf(change, 1)]
+      const { effect } = diffRuleSet(draft, active, facts)
+      const key = effect ?? 'undecided'
+      said[key] = (said[key] ?? 0) + 1
+      return agrees(effect, truthOf(viewOf([active, BACKGROUND]), viewOf([draft, BACKGROUND])))
+    }),
+    { numRuns: RUNS / 2, seed: 7 },
+  )
+  t.strictSame(Object.keys(said).sort(), ['narrowing', 'widening'], 'it is always told')
+})
+
+t.test('changes of what rules refer to', async (t) => {
   const said: Record<string, number> = {}
   await fc.assert(
     fc.asyncProperty(

@@ -108,7 +108,7 @@ const PROVIDERS = [
 const sent = (bench: Bench): Json =>
   bench.simulator.requests.findLast(({ method, path }) => method === 'POST' && path.endsWith('/async_queries'))!.body
 
-t.test('an estate known in full', async (t) => {
+t.test('a fully known estate', async (t) => {
   const bench = await startBench(t, { estate: ESTATE })
   const lines = async (args: object) => (await bench.ok(TOOL, args)).findings.map(line)
 
@@ -140,7 +140,7 @@ t.test('an estate known in full', async (t) => {
     t.notOk(['message', 'hint', 'coverage_note', 'truncated_sections'].some((name) => name in answer))
   })
 
-  await t.test('a finding adds up everything of its process and destination', async (t) => {
+  await t.test('a finding sums everything of its process and destination', async (t) => {
     const { findings } = await bench.ok(TOOL)
     t.strictSame(findings[3], {
       process: 'python3',
@@ -171,7 +171,7 @@ t.test('an estate known in full', async (t) => {
     )
   })
 
-  await t.test('an ambiguous range is named and nobody is accused', async (t) => {
+  await t.test('names an ambiguous range without attributing the service', async (t) => {
     const { findings, note } = await bench.ok(TOOL)
     partial(t, findings[0], { likely_provider: 'cloudflare-fronted', provider_confidence: 'ambiguous' })
     partial(t, findings[1], { likely_provider: 'azure-hosted', provider_confidence: 'ambiguous' })
@@ -273,7 +273,7 @@ t.test('an estate known in full', async (t) => {
     partial(t, await bench.ok(TOOL, { lookback_days: 30, process: ['old'] }), { findings: [{ connections: 99 }] })
   })
 
-  await t.test('nothing found: the same shape, where the rows went and what to change', async (t) => {
+  await t.test('nothing found: the same shape, where rows were dropped and what to change', async (t) => {
     const answer = await bench.ok(TOOL, { process: ['nobody'] })
     partial(t, answer, { processes: [], providers: [], findings: [], totals: { egress_rows: 0, returned: 0 } })
     partial(t, answer, {
@@ -324,7 +324,7 @@ t.test('traffic that names no process says how to see it', async (t) => {
   })
 })
 
-t.test('many destinations: twenty are named, all are counted, and the answer keeps to its size', async (t) => {
+t.test('many destinations: names twenty, counts all, and stays within the size', async (t) => {
   const flows = Array.from({ length: 400 }, (_, at) => ({
     from: 'a',
     to: `198.51.${Math.floor(at / 200)}.${1 + (at % 200)}`,
@@ -368,20 +368,20 @@ function find(flows: readonly TrafficFlow[], choice: Partial<EgressChoice> = {})
   }
 }
 
-t.test('process names: the last part of a path of either system', async (t) => {
+t.test('process names: the last part of a Windows or Unix path', async (t) => {
   const names = ['/usr/bin/a', 'C:\\Dir\\b.exe', 'c', '/opt/d/', '/', '\\\\host\\share\\e.exe', 'x/y\\f']
   const { findings } = find(names.map((process_name) => flow({ service: { process_name } })))
   t.strictSame(findings.groups.map(({ keys }) => keys.process).sort(), ['/', 'a', 'b.exe', 'c', 'd', 'e.exe', 'f'])
 })
 
-t.test('a PCE that returns more processes than asked for is not believed', async (t) => {
+t.test('filters again what a PCE returns beyond the requested processes', async (t) => {
   const flows = ['/usr/bin/Curl', '/usr/bin/wget', null].map((process_name) => flow({ service: { process_name } }))
   const { steps, findings } = find(flows, { processes: ['CURL'], onlyNamed: false })
   t.equal(steps.egress_rows, 1)
   t.equal(findings.groups[0]?.keys.process, 'Curl')
 })
 
-t.test('the rule and the decision tell findings apart, and so do two names of one address', async (t) => {
+t.test('rule, decision and name of an address distinguish findings', async (t) => {
   const service = { process_name: 'p' }
   const { findings, processes } = find([
     flow({ service, flow: { rules: [{ href: '/orgs/1/sec_policy/active/rule_sets/1/sec_rules/2' }] } }),
@@ -399,7 +399,7 @@ t.test('the rule and the decision tell findings apart, and so do two names of on
   t.equal(processes.rows[0]?.destination_count, 3)
 })
 
-t.test('a managed destination is not outside, whatever it is called; a workload without a VEN is', async (t) => {
+t.test('a managed destination is never external; a workload without a VEN is', async (t) => {
   const service = { process_name: 'p' }
   const { steps } = find([
     flow({ service, dst: { workload: { href: '/orgs/1/workloads/1', managed: true } } }),
@@ -409,7 +409,7 @@ t.test('a managed destination is not outside, whatever it is called; a workload 
   t.strictSame(steps, { outbound_rows: 3, with_external_destination: 2, without_process: 0, egress_rows: 2 })
 })
 
-t.test('no more is named than an answer has room for, and all is counted', async (t) => {
+t.test('names no more than fits and counts everything', async (t) => {
   const flows = Array.from({ length: 60 }, (_, at) => ({
     from: 'a',
     to: '8.8.8.8',
@@ -439,7 +439,7 @@ t.test('no more is named than an answer has room for, and all is counted', async
   partial(t, await bench.ok(TOOL, { policy_decisions: ['blocked'] }), { message: /and policy_decisions/ })
 })
 
-t.test('a source is a workload, whatever its addresses; one without either is none', async (t) => {
+t.test('a workload is one source whatever its addresses; without either there is none', async (t) => {
   const service = { process_name: 'p' }
   const from = (src: object) => ({ ...flow({ service }), src }) as TrafficFlow
   const workload = (id: number) => ({ href: `/orgs/1/workloads/${id}`, managed: true })
@@ -455,7 +455,7 @@ t.test('a source is a workload, whatever its addresses; one without either is no
   partial(t, findings.groups.map(showFinding), [{ connections: 6, source_hosts: 3 }])
 })
 
-t.test('traffic without process counts for a provider and is no process of it', async (t) => {
+t.test('traffic without a process counts for a provider but is not one of its processes', async (t) => {
   const dst = { ip: '8.8.8.8' }
   const { processes, providers } = find([flow({ dst }), flow({ dst, service: { process_name: '/bin/a' } })], {
     onlyNamed: false,
@@ -475,7 +475,7 @@ t.test('traffic without process counts for a provider and is no process of it', 
   })
 })
 
-t.test('a long list of rules stays whole', async (t) => {
+t.test('keeps a long list of rules complete', async (t) => {
   const rules = Array.from({ length: 40 }, (_, at) => ({
     href: `/orgs/1/sec_policy/active/rule_sets/${1000 + at}/sec_rules/${5000 + at}`,
   }))

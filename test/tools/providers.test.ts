@@ -126,7 +126,7 @@ t.test('every provider of the specification is in the table, with its confidence
   t.equal(PROVIDER_RANGES.length, 21, 'once each')
 })
 
-t.test('every range is a canonical network of the public internet that only one provider has', async (t) => {
+t.test('every range is a canonical public network of exactly one provider', async (t) => {
   const wrong: string[] = []
   const seen = new Set<string>()
   for (const { provider, sources, ranges } of PROVIDER_RANGES) {
@@ -149,7 +149,7 @@ t.test('every range is a canonical network of the public internet that only one 
   t.same(wrong, [])
 })
 
-t.test('what no provider has', async (t) => {
+t.test('addresses of no provider', async (t) => {
   const private4 = ['10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1', '100.64.0.1', '169.254.1.1', '127.0.0.1']
   const private6 = ['::', '::1', 'fe80::1', 'fd00::1', 'ff02::1', '::ffff:10.0.0.1', '2001:db8::1']
   for (const ip of [...private4, ...private6, '0.0.0.0', '255.255.255.255', '224.0.0.1', '192.0.2.1']) {
@@ -171,7 +171,7 @@ t.test('what no provider has', async (t) => {
   )
 })
 
-t.test('other spellings of an address have the same owner', async (t) => {
+t.test('other spellings of an address have the same provider', async (t) => {
   const google = { provider: 'google-services', confidence: 'ambiguous' }
   const cloudflare = { provider: 'cloudflare-fronted', confidence: 'ambiguous' }
   for (const ip of ['::ffff:8.8.8.8', '::FFFF:808:808', '0:0:0:0:0:ffff:8.8.8.8', '0000::ffff:0808:0808']) {
@@ -235,7 +235,7 @@ t.test('for any address and any table the longest range wins', async (t) => {
   })
 })
 
-t.test('a bundle finds the table beside it or above, and says when it was not shipped', async (t) => {
+t.test('a bundle finds the table next to it or above, and says if it was not shipped', async (t) => {
   // Outside the project, where the table of the sources cannot be found by mistake.
   const folder = mkdtempSync(join(tmpdir(), 'svc-mcp-providers-'))
   t.teardown(() => rmSync(folder, { recursive: true }))

@@ -25,7 +25,7 @@ t.test('provision-policy', async (t) => {
     t.equal(version(), before)
   })
 
-  await t.test('hrefs that cannot be provisioned are refused together, before the PCE is asked', async (t) => {
+  await t.test('refuses all invalid hrefs together, before any request', async (t) => {
     simulator.clearRequests()
     const bad = [
       '/orgs/1/labels/1',
@@ -47,7 +47,7 @@ t.test('provision-policy', async (t) => {
     t.equal(simulator.requests.length, 0)
   })
 
-  await t.test('what has no pending change is not_pending, with what has', async (t) => {
+  await t.test('an object without a pending change is not_pending, listing those with one', async (t) => {
     const { href } = await draft(bench, 'waiting')
     const error = await bench.fails(TOOL, { hrefs: ['/orgs/1/sec_policy/draft/rule_sets/2', href] }, 'not_pending')
     t.same(error.not_pending, ['/orgs/1/sec_policy/draft/rule_sets/2'])
@@ -55,7 +55,7 @@ t.test('provision-policy', async (t) => {
     t.same(bench.writes(), [])
   })
 
-  await t.test('a rule stands for its rule set, an active href for its draft, and each counts once', async (t) => {
+  await t.test('maps a rule to its rule set and an active href to its draft, each once', async (t) => {
     const chosen = await draft(bench, 'chosen')
     const active = chosen.href.replace('/draft/', '/active/')
     const answer = await bench.ok(TOOL, {
@@ -85,7 +85,7 @@ t.test('provision-policy', async (t) => {
     t.same(simulator.state.pendingHrefs().length, 1, 'the other change still waits')
   })
 
-  await t.test('a dry run asks everything and changes nothing', async (t) => {
+  await t.test('a dry run reads everything and changes nothing', async (t) => {
     const before = version()
     const answer = await bench.ok(TOOL, { dry_run: true })
     partial(t, answer, {
@@ -98,22 +98,19 @@ t.test('provision-policy', async (t) => {
     t.equal(version(), before)
   })
 
-  await t.test(
-    'more changes than an answer holds are left out of the list, which says so, and not of the deed',
-    async (t) => {
-      const small = await startBench(t, { budget: 3_000 })
-      for (let n = 0; n < 25; n++) await draft(small, `one of many ${n}`)
-      for (const args of [{ dry_run: true }, {}]) {
-        const answer = await small.ok(TOOL, args)
-        t.ok(Buffer.byteLength(JSON.stringify(answer)) <= 3_000)
-        partial(t, answer.warnings, [`changes lists ${answer.changes.length} of 25; the hrefs beside it are complete.`])
-        const hrefs = answer.provisioned_hrefs ?? answer.requests[0].body.change_subset.rule_sets
-        t.equal(hrefs.length, 25)
-      }
-    },
-  )
+  await t.test('changes that do not fit the answer are still provisioned, and it says so', async (t) => {
+    const small = await startBench(t, { budget: 3_000 })
+    for (let n = 0; n < 25; n++) await draft(small, `one of many ${n}`)
+    for (const args of [{ dry_run: true }, {}]) {
+      const answer = await small.ok(TOOL, args)
+      t.ok(Buffer.byteLength(JSON.stringify(answer)) <= 3_000)
+      partial(t, answer.warnings, [`changes lists ${answer.changes.length} of 25; the hrefs beside it are complete.`])
+      const hrefs = answer.provisioned_hrefs ?? answer.requests[0].body.change_subset.rule_sets
+      t.equal(hrefs.length, 25)
+    }
+  })
 
-  await t.test('without hrefs everything that is pending goes, whatever its kind', async (t) => {
+  await t.test('without hrefs provisions everything pending, of any kind', async (t) => {
     const list = await bench.pce.ipLists.create({ name: 'New partner', ip_ranges: [{ from_ip: '203.0.113.0/24' }] })
     await bench.pce.ipLists.update('/orgs/1/sec_policy/draft/ip_lists/2', { description: 'changed' })
     const gone = (await bench.pce.ruleSets.getAll()).find(({ name }) => name === 'Legacy migration')!
@@ -127,29 +124,26 @@ t.test('provision-policy', async (t) => {
     partial(t, await bench.ok(TOOL), { status: 'no_changes' })
   })
 
-  await t.test(
-    'a rule set that needs another pending object is refused with what it needs, and the PCE is not asked to commit',
-    async (t) => {
-      const list = await bench.pce.ipLists.create({ name: 'Needed', ip_ranges: [{ from_ip: '198.51.100.0/24' }] })
-      const { ruleset } = await bench.ok('create-ruleset', {
-        name: 'needy',
-        scopes: [['app=payments']],
-        rules: [{ ...rule, consumers: ['iplist:Needed'], unscoped_consumers: true }],
-      })
-      bench.writes()
-      const before = version()
-      const error = await bench.fails(TOOL, { hrefs: [ruleset.href] }, 'dependencies_required')
-      t.same(error.required, [{ href: list.href, type: 'ip_lists', required_by: [ruleset.href] }])
-      t.match(error.hint, /include_dependencies/)
-      await bench.fails(TOOL, { hrefs: [ruleset.href], include_dependencies: false }, 'dependencies_required')
-      await bench.fails(TOOL, { hrefs: [ruleset.href], dry_run: true }, 'dependencies_required')
-      t.same(bench.writes(), [])
-      t.equal(version(), before)
-      partial(t, await bench.ok(TOOL, { hrefs: [ruleset.href, list.href] }), { version: before + 1 })
-    },
-  )
+  await t.test('refuses a rule set that needs another pending object, names it, and does not commit', async (t) => {
+    const list = await bench.pce.ipLists.create({ name: 'Needed', ip_ranges: [{ from_ip: '198.51.100.0/24' }] })
+    const { ruleset } = await bench.ok('create-ruleset', {
+      name: 'needy',
+      scopes: [['app=payments']],
+      rules: [{ ...rule, consumers: ['iplist:Needed'], unscoped_consumers: true }],
+    })
+    bench.writes()
+    const before = version()
+    const error = await bench.fails(TOOL, { hrefs: [ruleset.href] }, 'dependencies_required')
+    t.same(error.required, [{ href: list.href, type: 'ip_lists', required_by: [ruleset.href] }])
+    t.match(error.hint, /include_dependencies/)
+    await bench.fails(TOOL, { hrefs: [ruleset.href], include_dependencies: false }, 'dependencies_required')
+    await bench.fails(TOOL, { hrefs: [ruleset.href], dry_run: true }, 'dependencies_required')
+    t.same(bench.writes(), [])
+    t.equal(version(), before)
+    partial(t, await bench.ok(TOOL, { hrefs: [ruleset.href, list.href] }), { version: before + 1 })
+  })
 
-  await t.test('include_dependencies takes along what is needed, and says what and why', async (t) => {
+  await t.test('include_dependencies adds what is needed and says what and why', async (t) => {
     const list = await bench.pce.ipLists.create({ name: 'Along', ip_ranges: [{ from_ip: '198.51.100.0/24' }] })
     const apart = await bench.pce.ipLists.create({ name: 'Apart', ip_ranges: [{ from_ip: '198.51.100.0/24' }] })
     const { ruleset } = await bench.ok('create-ruleset', {
@@ -181,7 +175,7 @@ t.test('provision-policy', async (t) => {
     t.notOk('dependencies_included' in alone)
   })
 
-  await t.test('a PCE that names what is needed step by step is asked until it names nothing', async (t) => {
+  await t.test('asks until the PCE names no further dependency', async (t) => {
     const inner = await bench.pce.labelGroups.create({ name: 'inner', key: 'env', labels: [] })
     const outer = await bench.pce.labelGroups.create({ name: 'outer', key: 'env', sub_groups: [{ href: inner.href }] })
     const { ruleset } = await bench.ok('create-ruleset', { name: 'deep', scopes: [['labelgroup:outer']], rules: [] })
@@ -197,7 +191,7 @@ t.test('provision-policy', async (t) => {
     t.same(answer.provisioned_hrefs.toSorted(), [ruleset.href, outer.href, inner.href].toSorted())
   })
 
-  await t.test('a PCE that always names something more is not asked for ever', async (t) => {
+  await t.test('stops asking a PCE that always names another dependency', async (t) => {
     const { href } = await draft(bench, 'bottomless')
     for (let n = 0; n < 30; n++) {
       const dependency = { ip_lists: { href: `/orgs/1/sec_policy/draft/ip_lists/${n + 9000}` } }
@@ -211,7 +205,7 @@ t.test('provision-policy', async (t) => {
     simulator.faults.clear()
   })
 
-  await t.test('an impact that cannot be told, and a version that cannot be read back, are warnings', async (t) => {
+  await t.test('an unknown impact or a version that cannot be read back is a warning', async (t) => {
     const { href } = await draft(bench, 'murky')
     simulator.faults.add(
       { kind: 'status', path: '/orgs/1/sec_policy/impact', times: 10, status: 404 },
@@ -222,7 +216,7 @@ t.test('provision-policy', async (t) => {
     partial(t, answer, { version: version(), warnings: [/how many workloads/, /read back/], provisioned_hrefs: [href] })
   })
 
-  await t.test('dependencies that cannot be asked stop it', async (t) => {
+  await t.test('stops if dependencies cannot be read', async (t) => {
     const { href } = await draft(bench, 'unsure')
     simulator.faults.add({
       kind: 'status',
@@ -235,7 +229,7 @@ t.test('provision-policy', async (t) => {
     t.same(bench.writes(), [])
   })
 
-  await t.test('what the PCE refuses is told in its words; a lost answer is outcome_unknown, sent once', async (t) => {
+  await t.test("quotes the PCE's refusal; a lost answer is outcome_unknown, sent once", async (t) => {
     const { href } = await draft(bench, 'refused')
     simulator.faults.add({
       kind: 'status',

@@ -4,7 +4,7 @@ import { partial } from '../partial.js'
 import { handMade, type HandMadeEstate } from './hand-made.js'
 import { startBench, type Bench, type BenchOptions, type Json } from './harness.js'
 
-/** dns is used by everybody, so it is infrastructure; shop uses pay. */
+/** dns is used by everyone, so it is infrastructure; shop uses pay. */
 const ESTATE: HandMadeEstate = {
   hosts: {
     'pay-1': { ip: '10.0.0.1', labels: 'app=pay env=prod' },
@@ -29,7 +29,7 @@ const ruleSetNames = async ({ pce }: Bench) => (await pce.ruleSets.getAll()).map
 const queries = ({ simulator }: Bench, name: string) =>
   simulator.requests.filter(({ method, body }) => method === 'POST' && (body as Json)?.query_name === name).length
 
-t.test('each application has its ringfence, in the order given, with options of its own', async (t) => {
+t.test('each application gets its ringfence, in the given order, with its own options', async (t) => {
   const bench = await start(t)
   const apps = [
     { ...prod('shop')[0], selective: true, deny_consumer: 'ams' },
@@ -123,7 +123,7 @@ t.test('auto_order puts infrastructure first, and ranks the estate once', async 
   })
 })
 
-t.test('a repeated application is skipped, in whatever form it is named', async (t) => {
+t.test('skips a repeated application, in any form', async (t) => {
   const bench = await start(t)
   const [label] = await bench.pce.labels.get('draft', null, { params: { key: 'app', value: 'pay' } })
   const apps = [
@@ -137,7 +137,7 @@ t.test('a repeated application is skipped, in whatever form it is named', async 
   partial(t, done.summary, { total_apps: 4, successful: 1, skipped: 3, rulesets_created: 1 })
 })
 
-t.test("an error is that application's own, and never a success", async (t) => {
+t.test('an error affects only its application and is never a success', async (t) => {
   const bench = await start(t)
   const apps = [
     ...prod('pa', 'ghost'),
@@ -163,7 +163,7 @@ t.test("an error is that application's own, and never a success", async (t) => {
   t.same(await ruleSetNames(bench), ['RF-pay-prod'])
 })
 
-t.test('stop_on_error ends it; a name that is not known, before anything is written', async (t) => {
+t.test('stop_on_error ends the batch; an unknown name ends it before anything is written', async (t) => {
   const bench = await start(t)
   bench.writes()
   const none = await bench.ok('ringfence-batch', { apps: prod('pay', 'nobody', 'dns'), stop_on_error: true })
@@ -176,7 +176,7 @@ t.test('stop_on_error ends it; a name that is not known, before anything is writ
   t.same(await ruleSetNames(bench), ['RF-pay-prod'])
 })
 
-t.test('a failure half-way is told with what was written, and the rest goes on', async (t) => {
+t.test('a failure partway reports what was written, and the rest continues', async (t) => {
   const bench = await start(t)
   const refusal = {
     kind: 'status' as const,
@@ -234,7 +234,7 @@ t.test('bad input writes nothing', async (t) => {
   t.same(bench.writes(), [])
 })
 
-t.test('the answer keeps to its budget, whatever it has to say', async (t) => {
+t.test('the answer stays within its budget, however much it has to say', async (t) => {
   const apps = Array.from({ length: 60 }, (_, at) => `app-${String(at).padStart(2, '0')}`)
   const hosts = Object.fromEntries(
     apps.map((app, at) => [app, { ip: `10.5.0.${at + 1}`, labels: `app=${app} env=prod` }]),
@@ -293,7 +293,7 @@ function truncate({ pce }: Bench) {
   }
 }
 
-t.test('what makes ringfences others than was asked for is said of the batch', async (t) => {
+t.test('the batch reports how ringfences differ from the request', async (t) => {
   const bench = await start(t)
   truncate(bench)
   bench.simulator.faults.add({ kind: 'status', path: /draft\/ip_lists$/, times: 9, status: 200, body: [] })
@@ -315,7 +315,7 @@ t.test('what makes ringfences others than was asked for is said of the batch', a
   t.same((await calm.ok('ringfence-batch', { apps, dry_run: true })).warnings, [])
 })
 
-t.test('a rule set that somebody changes fails its application alone', async (t) => {
+t.test('a concurrently changed rule set fails only its application', async (t) => {
   const bench = await start(t)
   const { pce } = bench
   const stream = pce.streamTrafficFlows.bind(pce)
@@ -364,7 +364,7 @@ t.test('labels and policy of a long batch are never older than a minute', async 
     done.results[1].result.inbound_remote_apps.map(({ app }: Json) => app),
     ['store'],
   )
-  partial(t, done.results[2].error, { error: 'label_not_found', message: /Labels changed meanwhile: app=crm/ })
+  partial(t, done.results[2].error, { error: 'label_not_found', message: /Labels changed in the meantime: app=crm/ })
 
   // Before, the first application that meets it fails, and the next has the new list.
   const soon = await start(t)
@@ -373,7 +373,7 @@ t.test('labels and policy of a long batch are never older than a minute', async 
   t.same(brief(both), ['quiet success', 'pay error', 'dns success'])
   partial(t, both.results[1].error, { error: 'label_not_found', message: /app=store/ })
 
-  // A rule set of somebody else that lets an address in is seen by the application after a minute.
+  // A rule set of someone else that lets an address in is seen by the application after a minute.
   const policy = await start(t)
   during(policy, async () => {
     policy.advance(61_000)

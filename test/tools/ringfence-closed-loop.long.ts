@@ -71,7 +71,7 @@ async function setMode({ pce }: Bench, { app, env }: Application, mode: string):
   }
 }
 
-/** Plans, writes, provisions (with `others`, rule sets of somebody else) and compares. Answers how many flows had which effect. */
+/** Plans, writes, provisions (with `others`, rule sets of someone else) and compares. Returns how many flows had which effect. */
 async function closeTheLoop(
   t: Test,
   bench: Bench,
@@ -127,7 +127,7 @@ async function closeTheLoop(
       t.fail(`${key} to ${flow.dst.ip}: said ${[...(effects ?? ['nothing'])].join()}, and is ${decision}`)
     for (const effect of effects ?? []) counts[effect] = (counts[effect] ?? 0) + 1
   }
-  // Where one port of a source has several effects, each must be somebody's.
+  // Where one port of a source has several effects, each must be someone's.
   for (const [key, effects] of said)
     for (const effect of effects) if (!born.has(`${key} ${effect}`)) t.fail(`${key}: nothing is ${effect}`)
   t.pass(JSON.stringify(counts))
@@ -144,7 +144,7 @@ function isListed(row: Json, { service: { port, proto } }: TrafficFlow): boolean
 
 const PAY = { app: 'pay', env: 'prod' }
 
-/** One estate in the mode `own` for the application, `other` for everybody else. */
+/** One estate in the mode `own` for the application, `other` for everyone else. */
 const estateIn = (
   own: HandMadeHost['mode'],
   other: HandMadeHost['mode'],
@@ -206,7 +206,7 @@ for (const [at, own] of MODES.entries())
       }
     })
 
-t.test('beside the rules of others', async (t) => {
+t.test('with rules of others', async (t) => {
   const https = { port: 443, proto: 6 }
   const ruleSets: HandMadeEstate['ruleSets'] = [
     // By address, by label with another key, by workloads, and one that has nothing to do with it.
@@ -248,7 +248,7 @@ t.test('beside the rules of others', async (t) => {
 })
 
 /** What others' rules do where a harder verdict, a milder mode or a missing provisioning hides it. */
-t.test('beside rules that hide', async (t) => {
+t.test('with rules that hide others', async (t) => {
   const printing = [{ port: 515, proto: 6 }]
   const ssh = [{ port: 22, proto: 6 }]
   const onSsh = { selective: true, deny_service: { port: 22, proto: 'tcp' } }
@@ -290,7 +290,7 @@ t.test('beside rules that hide', async (t) => {
     }
 })
 
-t.test('beside an allow rule that is not provisioned', async (t) => {
+t.test('with an unprovisioned allow rule', async (t) => {
   for (const own of ['visibility_only', 'selective'] as const)
     for (const provisioned of [false, true])
       await t.test(`${own}, ${provisioned ? 'provisioned with it' : 'left in draft'}`, async (t) => {
@@ -317,7 +317,7 @@ t.test('an application with hosts in different modes', async (t) => {
   }
 })
 
-t.test('a ringfence that stands half already, with rules that do not count', async (t) => {
+t.test('a half-finished ringfence with rules that do not count', async (t) => {
   const ruleSets: HandMadeEstate['ruleSets'] = [
     {
       name: 'RF-pay-prod',

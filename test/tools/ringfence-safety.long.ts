@@ -31,7 +31,7 @@ const start = async (t: Test, ruleSets: HandMadeRuleSet[] = [], more: HandMadeEs
   return bench
 }
 
-/** What somebody else does once, when the last traffic query of the application begins. */
+/** What someone else does once, when the last traffic query of the application begins. */
 function meanwhile({ pce }: Bench, act: () => Promise<unknown>, at = 'mcp-ringfence-outbound') {
   const stream = pce.streamTrafficFlows.bind(pce)
   let isDone = false
@@ -70,7 +70,7 @@ const posts = (bench: Bench) =>
 const toEnv = async (bench: Bench) => ({ scopes: [[{ label: { href: await labelHref(bench, 'prod') } }]] })
 
 const CHANGES: [string, (bench: Bench) => Promise<unknown>, RegExp][] = [
-  ['scope', async (b) => b.pce.ruleSets.update((await fence(b)).href, await toEnv(b)), /its scope is another/],
+  ['scope', async (b) => b.pce.ruleSets.update((await fence(b)).href, await toEnv(b)), /its scope is different/],
   ['disabled', async (b) => b.pce.ruleSets.update((await fence(b)).href, { enabled: false }), /was disabled/],
   ['deleted', async (b) => b.pce.ruleSets.delete((await fence(b)).href), /its deletion is pending/],
   ['renamed', async (b) => b.pce.ruleSets.update((await fence(b)).href, { name: 'other' }), /deleted or renamed/],
@@ -99,7 +99,7 @@ const CHANGES: [string, (bench: Bench) => Promise<unknown>, RegExp][] = [
   ],
 ]
 
-t.test('a rule set that somebody changes during the queries is not written to', async (t) => {
+t.test('does not write to a rule set that changes during the queries', async (t) => {
   for (const [what, act, message] of CHANGES)
     for (const selective of [true, false])
       await t.test(`${what}, selective ${selective}`, async (t) => {
@@ -116,7 +116,7 @@ t.test('a rule set that somebody changes during the queries is not written to', 
       })
 })
 
-t.test('what says nothing about the rules is no change', async (t) => {
+t.test('ignores changes that do not affect the rules', async (t) => {
   const bench = await start(t, [{ ...FENCE, allow: [FROM_CRM] }])
   meanwhile(bench, async () => {
     await bench.pce.rules.update(await allowed(bench), { description: 'reviewed' })
@@ -127,7 +127,7 @@ t.test('what says nothing about the rules is no change', async (t) => {
   t.same(posts(bench), ['sec_rules', 'deny_rules'])
 })
 
-t.test('a name that is taken during the queries is not written to', async (t) => {
+t.test('does not write if the name is taken during the queries', async (t) => {
   for (const scope of ['pay', 'crm']) {
     const bench = await start(t)
     meanwhile(bench, async () => {
@@ -141,8 +141,8 @@ t.test('a name that is taken during the queries is not written to', async (t) =>
   }
 })
 
-t.test('the deny rule does not follow allow rules that are gone by then', async (t) => {
-  // Somebody strikes after the first rule was written: the one inside the application.
+t.test('withholds the deny rule if allow rules have disappeared', async (t) => {
+  // Someone strikes after the first rule was written: the one inside the application.
   const strikes: [string, (bench: Bench, written: string) => Promise<unknown>, RegExp, number][] = [
     ['new one deleted', (b, href) => b.pce.rules.delete(href), /allow rule inside the application is not in force/, 2],
     [
@@ -152,7 +152,7 @@ t.test('the deny rule does not follow allow rules that are gone by then', async 
       1,
     ],
     ['standing one disabled', async (b) => b.pce.rules.update(await allowed(b), { enabled: false }), /crm \(prod\)/, 1],
-    ['scope', async (b) => b.pce.ruleSets.update((await fence(b)).href, await toEnv(b)), /its scope is another/, 1],
+    ['scope', async (b) => b.pce.ruleSets.update((await fence(b)).href, await toEnv(b)), /its scope is different/, 1],
     ['set disabled', async (b) => b.pce.ruleSets.update((await fence(b)).href, { enabled: false }), /disabled/, 1],
   ]
   for (const [what, act, message, missing] of strikes)
@@ -175,7 +175,7 @@ t.test('the deny rule does not follow allow rules that are gone by then', async 
     })
 })
 
-t.test('a scope that changes after all is the first thing said', async (t) => {
+t.test('reports a scope that changes afterwards first', async (t) => {
   const bench = await start(t, [FENCE])
   const { rules } = bench.pce
   const create = rules.create.bind(rules)
@@ -189,7 +189,7 @@ t.test('a scope that changes after all is the first thing said', async (t) => {
   t.match(done.message, /stored the rule set differently/)
 })
 
-t.test('inbound traffic that was not read in full leaves the deny rule out', async (t) => {
+t.test('withholds the deny rule if inbound traffic was not read in full', async (t) => {
   const bench = await start(t)
   const whole = truncate(bench)
   const plan = await bench.ok('create-ringfence', { ...PAY, selective: true, dry_run: true })
@@ -225,7 +225,7 @@ t.test('inbound traffic that was not read in full leaves the deny rule out', asy
   t.equal(posts(other).at(-1), 'deny_rules')
 })
 
-t.test('without an Any list, that comes first', async (t) => {
+t.test('reports a missing Any list first', async (t) => {
   const bench = await start(t)
   const none = { kind: 'status' as const, path: /draft\/ip_lists$/, times: 9, status: 200, body: [] }
   bench.simulator.faults.add(none)
@@ -237,7 +237,7 @@ t.test('without an Any list, that comes first', async (t) => {
   t.notMatch(asked.message, /Any IP list/)
 })
 
-t.test('a label that is renamed during the call lets nobody else in', async (t) => {
+t.test('a label renamed during the call lets no one else in', async (t) => {
   const swap = async ({ pce }: Bench, one: string, other: string) => {
     const [a, b] = [await labelHref({ pce } as Bench, one), await labelHref({ pce } as Bench, other)]
     await pce.labels.update(a, { value: 'tmp' })
@@ -254,12 +254,12 @@ t.test('a label that is renamed during the call lets nobody else in', async (t) 
       const bench = await start(t)
       meanwhile(bench, () => act(bench).then(() => void bench.writes()), 'mcp-ringfence-inbound')
       const error = await bench.fails('create-ringfence', PAY, 'label_not_found')
-      t.match(error.message, /Labels changed meanwhile: .*Nothing was written/)
+      t.match(error.message, /Labels changed in the meantime: .*Nothing was written/)
       t.same(bench.writes(), [])
     })
 })
 
-t.test('a deny rule that stands and names more than was asked for is said', async (t) => {
+t.test('reports an existing deny rule that names more than was requested', async (t) => {
   const both = { ...DENY, from: 'any' }
   const bench = await start(t, [{ ...FENCE, allow: [INSIDE, FROM_CRM], deny: [both] }])
   const { href, deny_rules: denyRules } = await fence(bench)
@@ -280,7 +280,7 @@ t.test('a deny rule that stands and names more than was asked for is said', asyn
   t.same(await said('ams_and_any'), [])
 })
 
-t.test('two services named All Services are ambiguous, whatever is asked for', async (t) => {
+t.test('two services named All Services are always ambiguous', async (t) => {
   const bench = await start(t)
   await bench.pce.services.create({ name: 'All Services', service_ports: [{ port: 80, proto: 6 }] })
   bench.writes()
@@ -292,7 +292,7 @@ t.test('two services named All Services are ambiguous, whatever is asked for', a
   t.same(bench.writes(), [])
 })
 
-t.test('what others write during a failure is not counted as ours', async (t) => {
+t.test("does not count others' concurrent writes as ours", async (t) => {
   const bench = await start(t)
   const { rules } = bench.pce
   const create = rules.create.bind(rules)
@@ -300,7 +300,7 @@ t.test('what others write during a failure is not counted as ours', async (t) =>
   rules.create = async (body, parent) => {
     calls += 1
     if (calls === 1) return create(body, parent)
-    // Somebody else writes five rules, and then ours is refused.
+    // Someone else writes five rules, and then ours is refused.
     for (let at = 0; at < 5; at++) await create({ ...body, description: `other ${at}` }, parent)
     bench.simulator.faults.add({ kind: 'status', path: /sec_rules$/, method: 'POST', times: 1, status: 406, body: [] })
     return create(body, parent)
@@ -309,7 +309,7 @@ t.test('what others write during a failure is not counted as ours', async (t) =>
   partial(t, error, { partial: true, written: { length: 2 }, not_written: 2 })
 })
 
-t.test('who cancels while it reads has nothing written', async (t) => {
+t.test('a call cancelled while reading writes nothing', async (t) => {
   const bench = await start(t)
   const { simulator } = bench
   const gone = () =>
@@ -335,7 +335,7 @@ t.test('who cancels while it reads has nothing written', async (t) => {
     )
   }
 
-  await t.test('what was written by then is told, and the rest is left alone', async (t) => {
+  await t.test('reports what was written by then and stops', async (t) => {
     const apps = [PAY, { app_name: 'crm', env_name: 'prod' }]
     let queries = 0
     const answered = await bench

@@ -1,7 +1,7 @@
 /** Allow and deny rules where it gets narrow: what is left out, what fails afterwards, what waits for its deletion. */
 import t, { type Test } from 'tap'
 import { partial } from '../partial.js'
-import { startBench, type Bench, type Json } from './harness.js'
+import { NOW, startBench, type Bench, type Json } from './harness.js'
 
 const DRAFT = '/orgs/1/sec_policy/draft'
 
@@ -29,7 +29,7 @@ async function makeRuleSet(bench: Bench, name: string): Promise<{ href: string; 
   return { href: ruleset.href, rules: ruleset.rules.map(({ href }: Json) => href) }
 }
 
-t.test('what is left out of an actor is a change too', async (t) => {
+t.test('leaving something out of an actor is a change too', async (t) => {
   const bench = await startBench(t)
   const { rules } = await makeRuleSet(bench, 'Excluding')
   const { href: group } = await bench.pce.labelGroups.create({ key: 'env', name: 'Nonprod', labels: [] })
@@ -56,14 +56,14 @@ t.test('what is left out of an actor is a change too', async (t) => {
     const answer = await bench.ok('update-ruleset', { name: 'Excluding', scopes: [['app=payments', 'env=dev']] })
     partial(t, answer, { updated_fields: ['scopes'], previous: { scopes: [[{}, { exclusion: true }]] } })
   })
-  await t.test('clearing what is empty is none', async (t) => {
+  await t.test('clearing something empty is not a change', async (t) => {
     bench.writes()
     partial(t, await bench.ok('update-sec-rule', { href: allow, egress_services: [] }), { updated_fields: [] })
     t.same(bench.writes(), [])
   })
 })
 
-t.test('what is written is told, whatever fails afterwards', async (t) => {
+t.test('reports what was written, whatever fails afterwards', async (t) => {
   const bench = await startBench(t)
   const { href: ruleSet, rules } = await makeRuleSet(bench, 'Unlucky')
   const [allow = '', deny = ''] = rules
@@ -71,7 +71,7 @@ t.test('what is written is told, whatever fails afterwards', async (t) => {
   const broken = { ...services, status: 503, times: 20 }
   const ssh = `${DRAFT}/services/6`
 
-  await t.test('a rule whose names cannot be read is shown by its hrefs', async (t) => {
+  await t.test('shows a rule by hrefs if names cannot be read', async (t) => {
     // The services are looked up one by one before the write, and listed after it.
     for (const [tool, args] of [
       ['update-sec-rule', { href: allow, ingress_services: { href: ssh } }],
@@ -98,14 +98,14 @@ t.test('what is written is told, whatever fails afterwards', async (t) => {
     partial(t, answer, { updated_fields: ['scopes'], scopes: [[{ value: 'payments' }, { href: group }]] })
   })
 
-  await t.test('a rule that cannot be read back is still a rule', async (t) => {
+  await t.test('reports a rule that cannot be read back', async (t) => {
     bench.simulator.faults.add({ ...services, path: /\/deny_rules\/\d+$/ })
     const rule = { providers: ['ams'], consumers: ['ams'], ingress_services: [{ port: 23, proto: 'tcp' }] }
     const answer = await bench.ok('create-deny-rule', { ruleset_href: ruleSet, ...rule })
     partial(t, answer, { message: /Added/, warnings: [/read back/], rule: { rule_type: 'deny' } })
   })
 
-  await t.test('a rule that is stored otherwise than sent is told of', async (t) => {
+  await t.test('reports a rule stored differently from what was sent', async (t) => {
     const [href] = (bench.simulator.state.find(ruleSet)?.deny_rules as Json[]).map((rule) => rule.href)
     const stored = { ...bench.simulator.state.find(href), override: false, unscoped_consumers: false }
     bench.simulator.faults.add({ ...services, path: /\/deny_rules\/\d+$/, status: 200, body: stored })
@@ -124,13 +124,36 @@ t.test('what is written is told, whatever fails afterwards', async (t) => {
     t.equal(bench.writes().length, 1)
   })
 
-  await t.test('a deletion without an answer is a deletion', async (t) => {
+  await t.test('reports a deletion without an answer as done', async (t) => {
     bench.simulator.faults.add({ kind: 'commit-then-drop', path: allow, method: 'DELETE', times: 1 })
     partial(t, await bench.ok('delete-sec-rule', { href: allow }), { href: allow, message: /Deleted/ })
   })
 })
 
-t.test('a rule set that waits for its deletion', async (t) => {
+t.test('a server that stops between two rules rolls the rule set back', async (t) => {
+  let watch = (): void => undefined
+  const bench = await startBench(t, {
+    workloads: 20,
+    flows: 20,
+    now() {
+      watch()
+      return NOW
+    },
+  })
+  watch = () => {
+    const last = bench.simulator.requests.at(-1)
+    if (last?.method === 'POST' && last.path.endsWith('/sec_rules')) bench.stop()
+  }
+  const rules = [web, { ...web, rule_type: 'deny' }]
+  const error = await bench.fails('create-ruleset', { name: 'Half', scopes: [['app=payments']], rules }, 'cancelled')
+  t.equal(error.rolled_back, true)
+  t.same(
+    bench.writes().map(({ method, path }) => `${method} ${path.split('/').at(-1)}`),
+    ['POST rule_sets', 'POST sec_rules', `DELETE ${bench.simulator.requests.at(-1)?.path.split('/').at(-1)}`],
+  )
+})
+
+t.test('a rule set marked for deletion', async (t) => {
   const bench = await startBench(t)
   const { href, rules } = await makeRuleSet(bench, 'Ending')
   const [allow = '', deny = ''] = rules
@@ -156,7 +179,7 @@ t.test('a rule set that waits for its deletion', async (t) => {
   }
 })
 
-t.test('deny rules: which ends and services they take', async (t) => {
+t.test('deny rules: allowed ends and services', async (t) => {
   const bench = await startBench(t)
   const { href: ruleSet, rules } = await makeRuleSet(bench, 'Ends')
   const deny = rules[1] ?? ''
@@ -210,7 +233,31 @@ t.test('deny rules: which ends and services they take', async (t) => {
   )
 })
 
-t.test('counts of what goes with a rule set are given only where they are known', async (t) => {
+t.test('a virtual server can only be a provider', async (t) => {
+  const bench = await startBench(t)
+  const { href: ruleSet, rules } = await makeRuleSet(bench, 'Balanced')
+  const [allow = '', deny = ''] = rules
+  const [discovered] = await bench.pce.discoveredVirtualServers.getAll()
+  const { href } = await bench.pce.virtualServers.create({
+    name: 'front door',
+    mode: 'unmanaged',
+    labels: [],
+    providers: [],
+    service: { href: `${DRAFT}/services/6` },
+    discovered_virtual_server: { href: discovered?.href },
+  })
+  await refused(t, bench, 'update-sec-rule', { href: allow, consumers: [href] }, 'invalid_actor')
+  await refused(t, bench, 'update-deny-rule', { href: deny, providers: [href] }, 'invalid_actor')
+  const ends = { ...web, ruleset_href: ruleSet, consumers: [href] }
+  await refused(t, bench, 'create-deny-rule', ends, 'invalid_actor')
+  const { rule } = await bench.ok('update-sec-rule', { href: allow, providers: [href] })
+  t.same(
+    rule.providers.map((one: Json) => [one.type, one.href]),
+    [['virtual_server', href]],
+  )
+})
+
+t.test('counts what is deleted with a rule set only if known', async (t) => {
   const bench = await startBench(t)
   const { href } = await makeRuleSet(bench, 'Older PCE')
   const { deny_rules: _absent, ...older } = (await bench.pce.ruleSets.getByReference(href)) as Json
@@ -223,14 +270,14 @@ t.test('counts of what goes with a rule set are given only where they are known'
   partial(t, answer.warnings, [/could not be counted/])
 })
 
-t.test('no scope at all is no change of scopes, and never everything', async (t) => {
+t.test('omitting scopes changes nothing and never means everything', async (t) => {
   const bench = await startBench(t)
   const { href } = await makeRuleSet(bench, 'Scoped')
   await refused(t, bench, 'update-ruleset', { href, scopes: [] }, 'invalid_argument')
   partial(t, await bench.ok('update-ruleset', { href, scopes: [[]] }), { scopes: [[]], warnings: [/all workloads/] })
 })
 
-t.test('the widening warning judges the rule that results', async (t) => {
+t.test('the widening warning judges the resulting rule', async (t) => {
   const bench = await startBench(t)
   const { rules } = await makeRuleSet(bench, 'Widening')
   const [href = ''] = rules

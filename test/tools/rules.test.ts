@@ -33,7 +33,7 @@ t.test('update-ruleset', async (t) => {
   const bench = await startBench(t)
   const { href } = await makeRuleSet(bench, 'Payments extra')
 
-  await t.test('by exact name: what is given replaces, the rest stays, previous values are told', async (t) => {
+  await t.test('by exact name: replaces given fields, keeps the rest, reports previous values', async (t) => {
     const answer = await bench.ok('update-ruleset', {
       name: 'Payments extra',
       new_name: 'Payments more',
@@ -64,7 +64,7 @@ t.test('update-ruleset', async (t) => {
     await refused(t, bench, 'update-ruleset', scoped([{ label: 'x' }]), 'invalid_scope_label')
   })
 
-  await t.test('one rule set or none, and something to change', async (t) => {
+  await t.test('requires exactly one rule set and something to change', async (t) => {
     const change = { description: 'd' }
     await refused(t, bench, 'update-ruleset', { name: 'Payments', ...change }, 'not_found')
     await refused(t, bench, 'update-ruleset', change, 'missing_identifier')
@@ -74,7 +74,7 @@ t.test('update-ruleset', async (t) => {
     await refused(t, bench, 'update-ruleset', { href, new_name: 'Core services' }, 'already_exists')
   })
 
-  await t.test('an empty scope is warned of; a dry run writes nothing', async (t) => {
+  await t.test('warns about an empty scope; a dry run writes nothing', async (t) => {
     const answer = await bench.ok('update-ruleset', { href, scopes: [[]], dry_run: true })
     partial(t, answer, { warnings: [/all workloads/], requests: [{ method: 'PUT', body: { scopes: [[]] } }] })
     t.same(bench.writes(), [])
@@ -85,7 +85,7 @@ t.test('delete-ruleset', async (t) => {
   const bench = await startBench(t)
   const { href } = await makeRuleSet(bench, 'Short lived')
 
-  await t.test('never by part of a name; counts what goes with it', async (t) => {
+  await t.test('never by part of a name; counts the rules deleted with it', async (t) => {
     await refused(t, bench, 'delete-ruleset', { name: 'Short' }, 'not_found')
     await refused(t, bench, 'delete-ruleset', {}, 'missing_identifier')
     await refused(t, bench, 'delete-ruleset', { href: '/orgs/1/workloads/x' }, 'invalid_href')
@@ -109,7 +109,7 @@ t.test('update-sec-rule', async (t) => {
   const { href: ruleSet, rules } = await makeRuleSet(bench, 'Allow')
   const [href = '', deny = ''] = rules
 
-  await t.test('replaces what is given, by every form of actor and service, and shows what was stored', async (t) => {
+  await t.test('replaces given fields, with every form of actor and service, and shows what was stored', async (t) => {
     const answer = await bench.ok('update-sec-rule', {
       href: href.replace('draft', 'active'),
       providers: ['role=web', 'workload:none'].slice(0, 1),
@@ -140,24 +140,21 @@ t.test('update-sec-rule', async (t) => {
     t.notOk('egress_services' in (write?.body as object), 'nothing that was not given is sent')
   })
 
-  await t.test(
-    'an empty list of egress services clears them; the warning does not depend on what else is given',
-    async (t) => {
-      const set = await bench.ok('update-sec-rule', { href, egress_services: [{ service: 'Windows Update client' }] })
-      partial(t, set, {
-        egress_services_resolved: [{ resolved_name: 'Windows Update client' }],
-        policy_widening_warning: {
-          warning: 'process_qualifier_ignored_on_non_windows',
-          services: ['Windows Update client'],
-        },
-      })
-      partial(t, await bench.ok('update-sec-rule', { href, description: 'still' }), { policy_widening_warning: {} })
-      const cleared = await bench.ok('update-sec-rule', { href, egress_services: [] })
-      partial(t, cleared, { updated_fields: ['egress_services'], egress_services_resolved: [] })
-      t.notOk(cleared.policy_widening_warning)
-      t.same(bench.simulator.state.find(href)?.egress_services, [])
-    },
-  )
+  await t.test('an empty list clears egress services; the warning does not depend on other fields', async (t) => {
+    const set = await bench.ok('update-sec-rule', { href, egress_services: [{ service: 'Windows Update client' }] })
+    partial(t, set, {
+      egress_services_resolved: [{ resolved_name: 'Windows Update client' }],
+      policy_widening_warning: {
+        warning: 'process_qualifier_ignored_on_non_windows',
+        services: ['Windows Update client'],
+      },
+    })
+    partial(t, await bench.ok('update-sec-rule', { href, description: 'still' }), { policy_widening_warning: {} })
+    const cleared = await bench.ok('update-sec-rule', { href, egress_services: [] })
+    partial(t, cleared, { updated_fields: ['egress_services'], egress_services_resolved: [] })
+    t.notOk(cleared.policy_widening_warning)
+    t.same(bench.simulator.state.find(href)?.egress_services, [])
+  })
 
   await t.test('all or nothing, and the right kind of rule', async (t) => {
     const other = await refused(t, bench, 'update-sec-rule', { href: deny, enabled: false }, 'invalid_href')
@@ -190,7 +187,7 @@ t.test('update-sec-rule', async (t) => {
     t.match(error.message, /^ingress_services/, 'the field is named, not the index of the only rule')
   })
 
-  await t.test('a dry run, and a rule that already is as asked', async (t) => {
+  await t.test('a dry run, and a rule that already has these values', async (t) => {
     const plan = await bench.ok('update-sec-rule', { href, enabled: true, dry_run: true })
     partial(t, plan, { dry_run: true, requests: [{ method: 'PUT', path: href, body: { enabled: true } }] })
     partial(t, await bench.ok('update-sec-rule', { href, enabled: false }), { updated_fields: [] })
@@ -203,14 +200,14 @@ t.test('delete-sec-rule and delete-deny-rule', async (t) => {
   const { href: ruleSet, rules } = await makeRuleSet(bench, 'Rules to go')
   const [allow = '', deny = '', override = ''] = rules
 
-  await t.test('each deletes its own kind only', async (t) => {
+  await t.test('each deletes only its own kind', async (t) => {
     await refused(t, bench, 'delete-sec-rule', { href: deny }, 'invalid_href')
     await refused(t, bench, 'delete-deny-rule', { href: allow }, 'invalid_href')
     await refused(t, bench, 'delete-deny-rule', { href: ruleSet }, 'invalid_href')
     await refused(t, bench, 'delete-deny-rule', { href: `${DRAFT}/ip_lists/2` }, 'invalid_href')
   })
 
-  await t.test('one rule goes, the others stay', async (t) => {
+  await t.test('deletes one rule and keeps the others', async (t) => {
     partial(t, await bench.ok('delete-sec-rule', { href: allow, dry_run: true }), { requests: [{ path: allow }] })
     t.same(bench.writes(), [])
     partial(t, await bench.ok('delete-sec-rule', { href: allow }), { href: allow, note: /provision/ })
@@ -227,7 +224,7 @@ t.test('create-deny-rule', async (t) => {
   const { href: ruleSet } = await makeRuleSet(bench, 'Denied')
   const rule = { providers: ['ams'], consumers: ['iplist:Internet'], ingress_services: [{ port: 23, proto: 'tcp' }] }
 
-  await t.test('posts to the rule set without what a PCE refuses in a deny rule', async (t) => {
+  await t.test('sends only what a PCE accepts in a deny rule', async (t) => {
     const answer = await bench.ok('create-deny-rule', { ruleset_name: 'Denied', ...rule, unscoped_consumers: true })
     partial(t, answer, {
       rule: { rule_type: 'deny', unscoped_consumers: true, consumers: [{ name: 'Internet' }], update_type: 'create' },
@@ -275,7 +272,7 @@ t.test('update-deny-rule', async (t) => {
   const { rules } = await makeRuleSet(bench, 'Denied too')
   const [allow = '', deny = '', override = ''] = rules
 
-  await t.test('changes what is given and shows the rule', async (t) => {
+  await t.test('changes given fields and shows the rule', async (t) => {
     const answer = await bench.ok('update-deny-rule', {
       href: deny,
       consumers: [`${DRAFT}/ip_lists/2`],
@@ -302,7 +299,7 @@ t.test('update-deny-rule', async (t) => {
     await refused(t, bench, 'update-deny-rule', { href: deny, egress_services: [] }, 'invalid_argument')
   })
 
-  await t.test('a PCE that says no keeps its token', async (t) => {
+  await t.test('a PCE refusal keeps its token', async (t) => {
     bench.simulator.faults.add({
       kind: 'status',
       path: deny,

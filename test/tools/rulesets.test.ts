@@ -17,7 +17,7 @@ t.test('get-rulesets', async (t) => {
   const { simulator } = bench
   const stored = await bench.pce.ruleSets.getAll()
 
-  await t.test('shows every rule with its href, its ends by type and name, and its services by name', async (t) => {
+  await t.test('shows every rule with href, ends by type and name, and services by name', async (t) => {
     const { rulesets } = await bench.ok('get-rulesets', { name: 'web-shop | prod' })
     t.equal(rulesets.length, 1)
     const [shown] = rulesets
@@ -41,7 +41,7 @@ t.test('get-rulesets', async (t) => {
     t.ok(shown.rules.some((one: Json) => one.rule_type === 'deny' && !('resolve_labels_as' in one)))
   })
 
-  await t.test('a scope filter takes labels, and sends one AND group of hrefs', async (t) => {
+  await t.test('filters by scope labels as one AND group of hrefs', async (t) => {
     simulator.clearRequests()
     const { rulesets } = await bench.ok('get-rulesets', { labels: 'app=web-shop' })
     t.same(
@@ -53,7 +53,7 @@ t.test('get-rulesets', async (t) => {
     await bench.fails('get-rulesets', { labels: 'app=web' }, 'unresolved_label_filter')
   })
 
-  await t.test('enabled is applied to all of them, not to one page', async (t) => {
+  await t.test('applies enabled to all rule sets, not one page', async (t) => {
     const disabled = await bench.ok('get-rulesets', { enabled: false, max_results: 1 })
     t.same(
       disabled.rulesets.map((one: Json) => one.name),
@@ -62,7 +62,7 @@ t.test('get-rulesets', async (t) => {
     partial(t, disabled, { total_count: 1, pce_total: stored.length, truncated: false })
   })
 
-  await t.test('following the cursor gives every rule set once, by count and by bytes', async (t) => {
+  await t.test('following the cursor returns every rule set once, by count and by bytes', async (t) => {
     const small = await startBench(t, { budget: 6000 })
     for (const [at, args] of [
       [bench, { max_results: 3 }],
@@ -84,7 +84,7 @@ t.test('get-rulesets', async (t) => {
     }
   })
 
-  await t.test('a rule set larger than an answer is continued in the next, rule by rule', async (t) => {
+  await t.test('continues a rule set larger than an answer in the next one, rule by rule', async (t) => {
     const rules = Array.from({ length: 40 }, (_, index) => rule({ description: `number ${index}` }))
     const small = await startBench(t, { budget: 6000 })
     const { ruleset } = await small.ok('create-ruleset', { name: 'wide', scopes: [['app=payments']], rules })
@@ -105,7 +105,7 @@ t.test('get-rulesets', async (t) => {
     )
   })
 
-  await t.test('the rest of a rule set that is gone by then is not taken from the next one', async (t) => {
+  await t.test('never takes the rest of a deleted rule set from the next one', async (t) => {
     const rules = Array.from({ length: 40 }, (_, index) => rule({ description: `number ${index}` }))
     const small = await startBench(t, { budget: 6000 })
     const wide = await small.ok('create-ruleset', { name: 'two: wide', scopes: [['app=payments']], rules })
@@ -117,7 +117,7 @@ t.test('get-rulesets', async (t) => {
     t.equal(second.rulesets[0].rules.length, 3)
   })
 
-  await t.test('a draft change is marked on the rule set and on the rule', async (t) => {
+  await t.test('marks draft changes on the rule set and on the rule', async (t) => {
     const target = stored.find(({ name }) => name === 'crm | prod')!
     await bench.pce.rules.update(target.rules![0]!.href, { enabled: false })
     const { rulesets } = await bench.ok('get-rulesets', { name: 'crm | prod' })
@@ -130,7 +130,7 @@ t.test('get-rulesets', async (t) => {
     })
   })
 
-  await t.test('a label made by this server a moment ago has its name', async (t) => {
+  await t.test('shows the name of a label this server just created', async (t) => {
     await bench.ok('get-workloads', { labels: 'app=payments' })
     const { label } = await bench.ok('create-label', { key: 'app', value: 'just-made' })
     const { href } = await bench.pce.ruleSets.create({ name: 'uses it', scopes: [[]] })
@@ -148,7 +148,7 @@ t.test('get-rulesets', async (t) => {
     partial(t, rulesets[0].rules[0].providers, [{ type: 'label', key: 'app', value: 'just-made' }])
   })
 
-  await t.test('deny rules that are not embedded are fetched; a failure is told and hides nothing', async (t) => {
+  await t.test('fetches deny rules that are not embedded; a failure is reported and hides nothing', async (t) => {
     const sets = Array.from({ length: 12 }, (_, index) => ({
       href: `/orgs/1/sec_policy/draft/rule_sets/${index + 1}`,
       name: `set ${index + 1}`,
@@ -189,93 +189,96 @@ t.test('create-ruleset', async (t) => {
   const { simulator } = bench
   const nothingWritten = (t: Test, why: string) => t.same(bench.writes(), [], `${why}: nothing written`)
 
-  await t.test('writes exactly what was asked: scope, intra-scope, extra-scope, deny and override deny', async (t) => {
-    bench.writes()
-    const { ruleset, ...rest } = await bench.ok('create-ruleset', {
-      name: 'complete',
-      description: 'all kinds',
-      scopes: [['app=pay', { key: 'env', value: 'prod' }], [await labelHref(bench, 'app', 'payments')]],
-      rules: [
-        rule({ description: 'inside' }),
-        rule({
-          consumers: [{ key: 'app', value: 'crm' }, 'env=prod'],
-          unscoped_consumers: true,
-          ingress_services: ['S-HTTP', { port: 8000, to_port: 8010, proto: 17 }],
-        }),
-        rule({
-          consumers: [`iplist:${ANY}`],
-          unscoped_consumers: true,
-          rule_type: 'deny',
-          ingress_services: { service: 'Telnet' },
-        }),
-        rule({
-          consumers: [`iplist:Internet`],
-          unscoped_consumers: true,
-          rule_type: 'override_deny',
-          ingress_services: 'RDP',
-        }),
-      ],
-    })
-    t.same(Object.keys(rest), ['message'], 'no warnings')
-    const href = ruleset.href
-    const writes = bench.writes()
-    t.same(
-      writes.map(({ method, path }) => `${method} ${path.replace('/api/v2', '')}`),
-      [
-        'POST /orgs/1/sec_policy/draft/rule_sets',
-        `POST ${href}/sec_rules`,
-        `POST ${href}/sec_rules`,
-        `POST ${href}/deny_rules`,
-        `POST ${href}/deny_rules`,
-      ],
-    )
-    const [set, inside, outside, deny, override] = writes.map(({ body }) => body as Json)
-    t.same(
-      set.scopes.map((scope: Json[]) => scope.length),
-      [2, 1],
-    )
-    t.equal(set.scopes[0][0].label.href, await labelHref(bench, 'app', 'pay'), 'pay, not payments')
-    t.same(Object.keys(set.scopes[0][0]), ['label'])
-    t.same(Object.keys(set.scopes[0][0].label), ['href'])
-    partial(t, inside, {
-      enabled: true,
-      description: 'inside',
-      providers: [{ actors: 'ams' }],
-      ingress_services: [{ port: 443, proto: 6 }],
-      unscoped_consumers: false,
-      resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] },
-    })
-    t.equal(outside.unscoped_consumers, true)
-    t.same(outside.ingress_services[1], { port: 8000, to_port: 8010, proto: 17 })
-    partial(t, simulator.state.find(outside.ingress_services[0].href), { name: 'S-HTTP' }, 'not S-HTTPS')
-    for (const [body, flag] of [
-      [deny, false],
-      [override, true],
-    ] as const) {
-      t.equal(body.override, flag)
-      t.notOk('resolve_labels_as' in body)
-    }
-    partial(t, simulator.state.find(deny.consumers[0].ip_list.href), { name: ANY })
-    partial(t, ruleset.rules, [
-      { rule_type: 'allow', unscoped_consumers: false, services: [{ port: 443, proto: 6 }] },
-      {
-        rule_type: 'allow',
-        consumers: [{ type: 'label', key: 'app', value: 'crm' }, { key: 'env' }],
-        services: [{ resolved_name: 'S-HTTP' }, {}],
-      },
-      { rule_type: 'deny', consumers: [{ type: 'ip_list', name: ANY }], services: [{ resolved_name: 'Telnet' }] },
-      { rule_type: 'override_deny', services: [{ resolved_name: 'RDP' }] },
-    ])
-    t.notOk(ruleset.rules.some((one: Json) => 'differences' in one))
-    const { rulesets } = await bench.ok('get-rulesets', { name: 'complete' })
-    t.same(
-      rulesets[0].rules.map((one: Json) => one.href),
-      ruleset.rules.map((one: Json) => one.href),
-      'and get-rulesets finds them',
-    )
-  })
+  await t.test(
+    'writes exactly what was requested: scope, intra-scope, extra-scope, deny and override deny',
+    async (t) => {
+      bench.writes()
+      const { ruleset, ...rest } = await bench.ok('create-ruleset', {
+        name: 'complete',
+        description: 'all kinds',
+        scopes: [['app=pay', { key: 'env', value: 'prod' }], [await labelHref(bench, 'app', 'payments')]],
+        rules: [
+          rule({ description: 'inside' }),
+          rule({
+            consumers: [{ key: 'app', value: 'crm' }, 'env=prod'],
+            unscoped_consumers: true,
+            ingress_services: ['S-HTTP', { port: 8000, to_port: 8010, proto: 17 }],
+          }),
+          rule({
+            consumers: [`iplist:${ANY}`],
+            unscoped_consumers: true,
+            rule_type: 'deny',
+            ingress_services: { service: 'Telnet' },
+          }),
+          rule({
+            consumers: [`iplist:Internet`],
+            unscoped_consumers: true,
+            rule_type: 'override_deny',
+            ingress_services: 'RDP',
+          }),
+        ],
+      })
+      t.same(Object.keys(rest), ['message'], 'no warnings')
+      const href = ruleset.href
+      const writes = bench.writes()
+      t.same(
+        writes.map(({ method, path }) => `${method} ${path.replace('/api/v2', '')}`),
+        [
+          'POST /orgs/1/sec_policy/draft/rule_sets',
+          `POST ${href}/sec_rules`,
+          `POST ${href}/sec_rules`,
+          `POST ${href}/deny_rules`,
+          `POST ${href}/deny_rules`,
+        ],
+      )
+      const [set, inside, outside, deny, override] = writes.map(({ body }) => body as Json)
+      t.same(
+        set.scopes.map((scope: Json[]) => scope.length),
+        [2, 1],
+      )
+      t.equal(set.scopes[0][0].label.href, await labelHref(bench, 'app', 'pay'), 'pay, not payments')
+      t.same(Object.keys(set.scopes[0][0]), ['label'])
+      t.same(Object.keys(set.scopes[0][0].label), ['href'])
+      partial(t, inside, {
+        enabled: true,
+        description: 'inside',
+        providers: [{ actors: 'ams' }],
+        ingress_services: [{ port: 443, proto: 6 }],
+        unscoped_consumers: false,
+        resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] },
+      })
+      t.equal(outside.unscoped_consumers, true)
+      t.same(outside.ingress_services[1], { port: 8000, to_port: 8010, proto: 17 })
+      partial(t, simulator.state.find(outside.ingress_services[0].href), { name: 'S-HTTP' }, 'not S-HTTPS')
+      for (const [body, flag] of [
+        [deny, false],
+        [override, true],
+      ] as const) {
+        t.equal(body.override, flag)
+        t.notOk('resolve_labels_as' in body)
+      }
+      partial(t, simulator.state.find(deny.consumers[0].ip_list.href), { name: ANY })
+      partial(t, ruleset.rules, [
+        { rule_type: 'allow', unscoped_consumers: false, services: [{ port: 443, proto: 6 }] },
+        {
+          rule_type: 'allow',
+          consumers: [{ type: 'label', key: 'app', value: 'crm' }, { key: 'env' }],
+          services: [{ resolved_name: 'S-HTTP' }, {}],
+        },
+        { rule_type: 'deny', consumers: [{ type: 'ip_list', name: ANY }], services: [{ resolved_name: 'Telnet' }] },
+        { rule_type: 'override_deny', services: [{ resolved_name: 'RDP' }] },
+      ])
+      t.notOk(ruleset.rules.some((one: Json) => 'differences' in one))
+      const { rulesets } = await bench.ok('get-rulesets', { name: 'complete' })
+      t.same(
+        rulesets[0].rules.map((one: Json) => one.href),
+        ruleset.rules.map((one: Json) => one.href),
+        'and get-rulesets finds them',
+      )
+    },
+  )
 
-  await t.test('a taken name is already_exists with its href; a part of one is free', async (t) => {
+  await t.test('a taken name is already_exists with its href; part of one is free', async (t) => {
     bench.writes()
     const error = await bench.fails('create-ruleset', { name: 'complete', scopes: [[]] }, 'already_exists')
     partial(t, error.existing_ruleset, { href: /rule_sets/, name: 'complete' })
@@ -288,7 +291,7 @@ t.test('create-ruleset', async (t) => {
     })
   })
 
-  await t.test('no scope is everything, and is said so', async (t) => {
+  await t.test('an empty scope means everything, and it says so', async (t) => {
     for (const [name, scopes] of [
       ['everything', []],
       ['everything too', [[]]],
@@ -300,7 +303,7 @@ t.test('create-ruleset', async (t) => {
     await bench.fails('create-ruleset', { name: 'x' }, 'invalid_argument')
   })
 
-  await t.test('a mistake in the last rule leaves no trace of the first', async (t) => {
+  await t.test('a mistake in the last rule writes nothing of the first', async (t) => {
     bench.writes()
     const cases: [string, Json, Json][] = [
       [
@@ -356,7 +359,7 @@ t.test('create-ruleset', async (t) => {
         rule({ ingress_services: [{ href: '/orgs/1/sec_policy/draft/services/9999' }] }),
         { reason: 'not_found' },
       ],
-      ['invalid_ingress_services', rule({ ingress_services: [{ ports: 443 }] }), { message: /ports is no field/ }],
+      ['invalid_ingress_services', rule({ ingress_services: [{ ports: 443 }] }), { message: /ports is not a field/ }],
       ['invalid_ingress_services', rule({ ingress_services: { service: 443 } }), { message: /wrong type/ }],
       ['invalid_ingress_services', rule({ ingress_services: [{ service: 'HTTPS', name: 'HTTPS' }] }), {}],
       ['invalid_actor', rule({ consumers: [{ key: 'app', value: 'pay', scope: 'all' }] }), { message: /exclusion/ }],
@@ -391,7 +394,7 @@ t.test('create-ruleset', async (t) => {
     await bench.ok('create-ruleset', { name: 'never', scopes: [['app=pay']] })
   })
 
-  await t.test('a scope takes labels alone, one per key', async (t) => {
+  await t.test('a scope takes only labels, one per key', async (t) => {
     bench.writes()
     for (const bad of [
       'ams',
@@ -416,7 +419,7 @@ t.test('create-ruleset', async (t) => {
   })
 
   await t.test(
-    'two services of one name are ambiguous by name and fine by href; label groups and workloads can be named',
+    'services sharing a name are ambiguous by name but not by href; label groups and workloads can be named',
     async (t) => {
       const body = { name: 'Twin', service_ports: [{ port: 9999, proto: 6 }] }
       const [one, two] = [await bench.pce.services.create(body), await bench.pce.services.create(body)]
@@ -455,11 +458,18 @@ t.test('create-ruleset', async (t) => {
     },
   )
 
-  await t.test('an egress service warns of every consumer that cannot check it', async (t) => {
+  await t.test('an egress service warns about every consumer that cannot check it', async (t) => {
     const egress = rule({ egress_services: [{ service: 'Windows Update client' }] })
     const widening = async (name: string, scopes: Json, more: object) =>
       (await bench.ok('create-ruleset', { name, scopes, rules: [{ ...egress, ...more }] })).ruleset.rules[0]
         .policy_widening_warning
+    // A Windows host without a VEN checks nothing.
+    const bare = { name: 'bare-windows', os_id: 'win-x86_64-server', labels: ['app=payments', 'env=prod'] }
+    const known = await bench.pce.labels.getAll()
+    const labels = bare.labels.map((text) => ({
+      href: known.find(({ key, value }) => `${key}=${value}` === text)?.href,
+    }))
+    await bench.pce.workloads.create({ ...bare, labels })
     const workloads = await bench.pce.workloads.getAll()
     const bears = (workload: Json, value: string) =>
       (workload.labels ?? []).some((label: Json) => label.value === value)
@@ -534,7 +544,7 @@ t.test('create-ruleset', async (t) => {
     nothingWritten(t, 'dry')
   })
 
-  await t.test('a rule the PCE refuses takes the whole rule set back', async (t) => {
+  await t.test('a refused rule rolls the whole rule set back', async (t) => {
     simulator.faults.add({
       kind: 'status',
       path: /\/deny_rules$/,
@@ -560,7 +570,7 @@ t.test('create-ruleset', async (t) => {
     )
   })
 
-  await t.test('a rule whose answer is lost is taken back with its rule set', async (t) => {
+  await t.test('a rule whose answer is lost is rolled back with its rule set', async (t) => {
     for (const kind of ['commit-then-drop', 'status', 'truncate', 'html'] as const) {
       simulator.faults.add({ kind, path: /\/sec_rules$/, method: 'POST', times: 1, status: 503 })
       partial(
@@ -579,7 +589,7 @@ t.test('create-ruleset', async (t) => {
     }
   })
 
-  await t.test('what cannot be taken back is listed', async (t) => {
+  await t.test('lists what cannot be rolled back', async (t) => {
     simulator.faults.add(
       {
         kind: 'status',
@@ -614,14 +624,14 @@ t.test('create-ruleset', async (t) => {
     await bench.fails('create-ruleset', { name: 'perhaps', scopes: [['app=pay']] }, 'already_exists')
   })
 
-  await t.test('429 on the way is waited out', async (t) => {
+  await t.test('waits out a 429 in between', async (t) => {
     simulator.faults.add({ kind: 'retry-after', path: /\/sec_rules$/, method: 'POST', times: 2, retryAfter: 1 })
     partial(t, await bench.ok('create-ruleset', { name: 'patient', scopes: [['app=pay']], rules: [rule()] }), {
       ruleset: { rules: [{}] },
     })
   })
 
-  await t.test('somebody else took the name in between: already_exists', async (t) => {
+  await t.test('a name taken in between is already_exists', async (t) => {
     simulator.faults.add({ kind: 'slow', path: /\/rule_sets$/, method: 'POST', times: 1, delayMs: 200 })
     bench.writes()
     const refused = bench.fails('create-ruleset', { name: 'raced', scopes: [['app=pay']] }, 'already_exists')
@@ -630,7 +640,7 @@ t.test('create-ruleset', async (t) => {
     partial(t, await refused, { existing_ruleset: { href } })
   })
 
-  await t.test('what the PCE stored otherwise than sent is reported field by field', async (t) => {
+  await t.test('reports field by field what the PCE stored differently', async (t) => {
     const set = { href: '/orgs/1/sec_policy/draft/rule_sets/1', name: 'altered', scopes: [[]], enabled: true }
     const kept = {
       href: `${set.href}/sec_rules/1`,

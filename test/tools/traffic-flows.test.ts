@@ -44,11 +44,11 @@ const ESTATE: HandMadeEstate = {
 }
 const start = (t: Parameters<typeof startBench>[0]): Promise<Bench> => startBench(t, { estate: handMade(ESTATE) })
 
-t.test('what it groups by', async (t) => {
+t.test('grouping', async (t) => {
   const bench = await start(t)
   const ask = (args: object) => bench.ok(TOOL, { ...WEEK, ...args })
 
-  await t.test('unless told otherwise every host and service is a row, with names, lists and labels', async (t) => {
+  await t.test('by default every host and service is a row, with names, lists and labels', async (t) => {
     const answer = await ask({})
     partial(t, answer, { total_pce_flows: 11, rows_analysed: 11, total_rows: 11, returned_rows: 11, truncated: false })
     partial(t, answer, { flows_truncated: false, unparseable: 0, window: { start: '2026-06-08T00:00:00Z' } })
@@ -82,7 +82,7 @@ t.test('what it groups by', async (t) => {
     t.equal(office.src_hostname, '-')
   })
 
-  await t.test('applications: values that contain one another stay apart, and so do the half-labelled', async (t) => {
+  await t.test('applications: values containing one another stay separate, and so do half-labelled ends', async (t) => {
     t.same(
       lines(await ask({ group_by: ['source_app', 'dest_app'] }), 'src_app', 'src_env', 'dst_app', 'dst_env'),
       [
@@ -97,7 +97,7 @@ t.test('what it groups by', async (t) => {
     )
   })
 
-  await t.test('one key a side, in any of its spellings; each column once', async (t) => {
+  await t.test('one key per side, in any spelling; each column once', async (t) => {
     for (const name of ['source_role', 'src_role', 'SRC_ROLE', 'Source_Role']) {
       const answer = await ask({ group_by: [name] })
       t.same(answer.columns[0], 'src_role')
@@ -129,7 +129,7 @@ t.test('what it groups by', async (t) => {
     t.same(lines(asked, 'windows_service_name'), ['- 142'], 'a column that was asked for stays, though it is empty')
   })
 
-  await t.test('sums are of all rows of a group, times the outermost', async (t) => {
+  await t.test('sums all rows of a group and takes the outermost times', async (t) => {
     const wide = await bench.ok(TOOL, {
       start_date: '2026-05-01',
       end_date: '2026-06-14',
@@ -149,7 +149,7 @@ t.test('what it groups by', async (t) => {
   })
 })
 
-t.test('what it cannot group by is refused before anything is asked', async (t) => {
+t.test('refuses unknown dimensions before any request', async (t) => {
   const bench = await start(t)
   await bench.ok('get-labels')
   const before = bench.simulator.requests.length
@@ -173,12 +173,12 @@ t.test('what it cannot group by is refused before anything is asked', async (t) 
     await bench.fails(TOOL, { ...WEEK, include_services: [service] }, 'invalid_argument')
 })
 
-t.test('the whole is grouped, whatever is shown', async (t) => {
+t.test('groups everything, whatever is shown', async (t) => {
   const bench = await start(t)
   const posted = () =>
     bench.simulator.requests.filter(({ method, path }) => method === 'POST' && /async_queries$/.test(path))
 
-  await t.test('max_results bounds the rows shown, not the query', async (t) => {
+  await t.test('max_results limits the rows shown, not the query', async (t) => {
     const answer = await bench.ok(TOOL, { ...WEEK, max_results: 3 })
     partial(t, answer, {
       total_pce_flows: 11,
@@ -191,7 +191,15 @@ t.test('the whole is grouped, whatever is shown', async (t) => {
     partial(t, posted().at(-1)!.body, { max_results: 200_000, query_name: 'mcp-traffic-query' })
   })
 
-  await t.test('an answer too large for the budget is cut at a whole row and says so', async (t) => {
+  await t.test('services and decisions are the query of the PCE', async (t) => {
+    await bench.ok(TOOL, { ...WEEK, policy_decisions: ['blocked', 'unknown'], include_services: [{ port: 443 }] })
+    partial(t, posted().at(-1)!.body, {
+      policy_decisions: ['blocked', 'unknown'],
+      services: { include: [{ port: 443 }], exclude: [] },
+    })
+  })
+
+  await t.test('cuts an answer too large for the budget at a whole row and says so', async (t) => {
     const small = await startBench(t, { estate: handMade(ESTATE), budget: 2_000 })
     const answer = await small.ok(TOOL, WEEK)
     t.equal(answer.total_rows, 11)
@@ -201,7 +209,7 @@ t.test('the whole is grouped, whatever is shown', async (t) => {
     t.ok(JSON.stringify(answer).length <= 2_000)
   })
 
-  await t.test('networks the PCE cannot filter by are applied to its rows, and named', async (t) => {
+  await t.test('applies networks the PCE cannot filter by to its rows, and names them', async (t) => {
     const answer = await bench.ok(TOOL, { ...WEEK, include_sources: ['10.3.0.0/16'], group_by: ['src_ip'] })
     t.same(lines(answer, 'src_ip'), ['10.3.0.1 10', '10.3.0.2 9'])
     partial(t, answer, { total_pce_flows: 11, rows_analysed: 2, coverage_note: /include_sources 10\.3\.0\.0\/16/ })
@@ -220,7 +228,7 @@ t.test('the whole is grouped, whatever is shown', async (t) => {
   })
 })
 
-t.test('each group adds up to the rows of the PCE, on generated traffic', async (t) => {
+t.test("each group adds up to the PCE's rows on generated traffic", async (t) => {
   const bench = await startBench(t, { seed: 11, workloads: 80, flows: 1500 })
   const rows = await bench.pce.getTrafficFlowsAsync('truth', {
     start_date: '2026-06-08T00:00:00Z',

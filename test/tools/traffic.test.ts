@@ -67,7 +67,7 @@ t.test('the window', async (t) => {
     )
   })
 
-  await t.test('a day the calendar does not have is invalid_window, and nothing is asked', async (t) => {
+  await t.test('a nonexistent date is invalid_window, without any request', async (t) => {
     bench.simulator.clearRequests()
     for (const bad of [
       '2026-02-30',
@@ -109,7 +109,7 @@ t.test('filters as the PCE gets them', async (t) => {
   const list = (await bench.pce.ipLists.getAll('active')).find(({ name }) => name === 'Internet')!
   const workload = (await bench.pce.workloads.getAll())[0]!
 
-  await t.test('nothing given is anything', async (t) => {
+  await t.test('no filter means everything', async (t) => {
     partial(t, await query({}), {
       ...EVERYTHING,
       query_name: 'mcp-traffic-summary',
@@ -121,7 +121,7 @@ t.test('filters as the PCE gets them', async (t) => {
     t.same((await query({ include_sources: [], exclude_sources: [] })).sources, { include: [[]], exclude: [] })
   })
 
-  await t.test('a flat list is one block; values of one key become alternatives, keys stay together', async (t) => {
+  await t.test('a flat list is one block; values of one key are ORed, keys ANDed', async (t) => {
     const { sources, destinations } = await query({
       include_sources: ['app=payments', 'env=prod'],
       include_destinations: ['app=payments', 'app=ordering', 'env=prod'],
@@ -133,7 +133,7 @@ t.test('filters as the PCE gets them', async (t) => {
     ])
   })
 
-  await t.test('a list of lists is taken as it is; a mixture is refused', async (t) => {
+  await t.test('takes a list of lists as it is; refuses a mixture', async (t) => {
     const { sources } = await query({
       include_sources: [['app=payments', { key: 'env', value: 'prod' }], [{ href: label('app', 'pay').label.href }]],
     })
@@ -183,7 +183,7 @@ t.test('filters as the PCE gets them', async (t) => {
     )
   })
 
-  await t.test('a network is applied to the rows, counted before and after, and said so', async (t) => {
+  await t.test('applies a network to the rows, counts before and after, and says so', async (t) => {
     const all = await rowsOf(bench)
     const inside = (ip: string) => ip.startsWith('10.10.')
     const outer = (rows: TrafficFlow[]) => rows.length
@@ -208,7 +208,7 @@ t.test('filters as the PCE gets them', async (t) => {
     await bench.fails(TOOL, { ...WEEK, include_sources: [['10.10.0.0/16'], ['env=prod']] }, 'invalid_argument')
   })
 
-  await t.test('whatever does not resolve is named, all at once, and no query runs', async (t) => {
+  await t.test('names everything unresolved at once and runs no query', async (t) => {
     bench.simulator.clearRequests()
     const refs = [
       'app=payment',
@@ -242,7 +242,7 @@ t.test('filters as the PCE gets them', async (t) => {
     t.pass()
   })
 
-  await t.test('a thousand combinations and fifty conditions of a block are sent, more are refused', async (t) => {
+  await t.test('sends up to a thousand combinations and fifty conditions per block, refuses more', async (t) => {
     const addresses = (length: number) => Array.from({ length }, (_, at) => `10.0.0.${at}`)
     const apps = (length: number) =>
       labels
@@ -354,7 +354,7 @@ t.test('the summary of an estate', async (t) => {
     t.ok(full.available_dimensions.named.includes('process'))
   })
 
-  await t.test('what flows between identities and what stays inside them adds up to the total', async (t) => {
+  await t.test('traffic between and inside identities adds up to the total', async (t) => {
     const identity = (end: Json) => {
       const of = (key: string) => end.workload?.labels?.find((one: Json) => one.key === key)?.value
       const [first, second] = [of('app'), of('env')].filter(Boolean)
@@ -374,7 +374,7 @@ t.test('the summary of an estate', async (t) => {
     t.ok(whole.app_to_app.every((row: Json) => row.from !== row.to))
   })
 
-  await t.test('each section holds every row that belongs to it', async (t) => {
+  await t.test('each section has every row that belongs to it', async (t) => {
     const blocked = rows.filter((flow) => ['blocked', 'potentially_blocked'].includes(flow.policy_decision))
     const external = rows.filter((flow) => flow.dst.workload === undefined || flow.dst.workload?.managed === false)
     const process = rows.filter((flow) => flow.service.process_name)
@@ -392,37 +392,34 @@ t.test('the summary of an estate', async (t) => {
     t.ok(whole.by_process.length === whole.section_totals.by_process)
   })
 
-  await t.test(
-    'totals are the same at both levels of detail and any budget; what is shown is a busiest-first prefix',
-    async (t) => {
-      const standard = await bench.ok(TOOL, WEEK)
-      for (const other of [standard, full]) {
-        t.same(other.totals, whole.totals)
-        t.same(other.section_totals, whole.section_totals)
-        t.ok(Buffer.byteLength(JSON.stringify(other)) <= 80_000)
-        for (const name of SECTIONS) {
-          t.same(other[name], whole[name].slice(0, other[name].length), `${name}: a prefix`)
-          t.equal(
-            other.truncated_sections?.includes(name) ?? false,
-            other[name].length < other.section_totals[name],
-            `${name}: says when cut`,
-          )
-          const connections = other[name].map((row: Json) => row.connections)
-          t.same(
-            connections,
-            [...connections].sort((a, b) => b - a),
-            `${name}: sorted`,
-          )
-        }
-        t.match(other.truncation_note, /section_totals/)
+  await t.test('totals do not depend on detail or budget; the rows shown are the busiest', async (t) => {
+    const standard = await bench.ok(TOOL, WEEK)
+    for (const other of [standard, full]) {
+      t.same(other.totals, whole.totals)
+      t.same(other.section_totals, whole.section_totals)
+      t.ok(Buffer.byteLength(JSON.stringify(other)) <= 80_000)
+      for (const name of SECTIONS) {
+        t.same(other[name], whole[name].slice(0, other[name].length), `${name}: a prefix`)
+        t.equal(
+          other.truncated_sections?.includes(name) ?? false,
+          other[name].length < other.section_totals[name],
+          `${name}: says when cut`,
+        )
+        const connections = other[name].map((row: Json) => row.connections)
+        t.same(
+          connections,
+          [...connections].sort((a, b) => b - a),
+          `${name}: sorted`,
+        )
       }
-      t.ok(SECTIONS.every((name) => standard[name].length <= 100))
-      t.ok(
-        sum(SECTIONS.map((name) => ({ connections: full[name].length }))) >=
-          sum(SECTIONS.map((name) => ({ connections: standard[name].length }))),
-      )
-    },
-  )
+      t.match(other.truncation_note, /section_totals/)
+    }
+    t.ok(SECTIONS.every((name) => standard[name].length <= 100))
+    t.ok(
+      sum(SECTIONS.map((name) => ({ connections: full[name].length }))) >=
+        sum(SECTIONS.map((name) => ({ connections: standard[name].length }))),
+    )
+  })
 
   await t.test('a small budget costs rows, down to none, and never the totals', async (t) => {
     for (const budget of [1_500, 4_000, 12_000]) {
@@ -434,7 +431,7 @@ t.test('the summary of an estate', async (t) => {
     }
   })
 
-  await t.test('a query that reaches its row limit says that everything is a lower bound', async (t) => {
+  await t.test('a query that reaches its row limit marks everything as a lower bound', async (t) => {
     const cut = await bench.ok(TOOL, { ...WEEK, max_results: 40 })
     partial(t, cut.totals, { pce_flows: 40, truncated: true, truncated_at: 40, coverage_note: /lower bounds/ })
   })
@@ -452,7 +449,7 @@ t.test('the summary of an estate', async (t) => {
     }
   })
 
-  await t.test('progress starts at once and follows every poll, rising', async (t) => {
+  await t.test('progress starts at once and rises with every poll', async (t) => {
     const slow = await startBench(t, { workloads: 30, flows: 50, pollsUntilDone: 5 })
     await slow.ok(TOOL, WEEK)
     const steps = slow.progress.map(({ progress }) => progress)
@@ -514,7 +511,7 @@ t.test('the arithmetic on hand-made flows', async (t) => {
   const list = (name: string) => ({ href: `/i/${name}`, name })
   const ANY = list('Any (0.0.0.0/0 and ::/0)')
 
-  await t.test('two hosts of one IP list stay two endpoints', async (t) => {
+  await t.test('two hosts of one IP list stay separate endpoints', async (t) => {
     const source = host('web', '10.0.0.1')
     const { sections } = summarize([
       flow(source, end('203.0.113.1', { ip_lists: [ANY, list('Partner')] })),
@@ -549,7 +546,7 @@ t.test('the arithmetic on hand-made flows', async (t) => {
     )
   })
 
-  await t.test('missing values make a group of their own; nothing is dropped', async (t) => {
+  await t.test('missing values form their own group; nothing is dropped', async (t) => {
     const { sections } = summarize([
       flow(host('a', '10.0.0.1', { app: 'x' }), host('b', '10.0.0.2', { app: 'y', env: 'prod' }), {
         num_connections: null,
@@ -574,7 +571,7 @@ t.test('the arithmetic on hand-made flows', async (t) => {
     t.same(sections.by_process, [], 'a blank process is none')
   })
 
-  await t.test('a process is counted whole, though ten destinations and five users are shown', async (t) => {
+  await t.test('counts a process in full, though only ten destinations and five users are shown', async (t) => {
     const flows = Array.from({ length: 25 }, (_, index) =>
       flow(host('a', '10.0.0.1'), end(`198.51.100.${index}`), {
         num_connections: index + 1,
@@ -620,14 +617,14 @@ t.test('the arithmetic on hand-made flows', async (t) => {
     ])
   })
 
-  await t.test('labels the PCE gives by href alone are looked up', async (t) => {
+  await t.test('looks up labels the PCE gives only by href', async (t) => {
     const bare = end('10.0.0.1', { workload: { href: '/w', hostname: 'a', labels: [{ href: '/orgs/1/labels/1' }] } })
     const labels = indexLabels([{ href: '/orgs/1/labels/1', key: 'app', value: 'x' }])
     partial(t, summarize([flow(bare, end('1.1.1.1'))], ['app'], labels).sections.app_to_app, [{ from: 'x' }])
   })
 })
 
-t.test('parallel reads stay within their bound, keep their order, and stop at the first failure', async (t) => {
+t.test('parallel reads stay within their limit, keep their order, and stop at the first failure', async (t) => {
   let running = 0
   let most = 0
   const started: number[] = []

@@ -62,7 +62,7 @@ const SOURCES = [
     port: 80,
     proto: 6,
     connections: 15,
-    // Selective and no deny rule: allowed without anybody having allowed it.
+    // Selective and no deny rule: allowed without anyone having allowed it.
     policy_decisions: { allowed: 15 },
   },
   {
@@ -203,10 +203,10 @@ const PAIRS = [
   },
 ]
 
-t.test('an estate known in full', async (t) => {
+t.test('a fully known estate', async (t) => {
   const bench = await startBench(t, { estate: ESTATE })
 
-  await t.test('every row stands in the list of what it lacks', async (t) => {
+  await t.test('every row is listed under what it lacks', async (t) => {
     const answer = await bench.ok(TOOL)
     t.strictSame(withoutTimes(answer.unmanaged_sources), SOURCES)
     t.strictSame(withoutTimes(answer.unmanaged_destinations), DESTINATIONS)
@@ -233,7 +233,7 @@ t.test('an estate known in full', async (t) => {
     partial(t, row, { first_detected: '2026-06-12T01:00:00Z', last_detected: '2026-06-14T01:00:00Z' })
   })
 
-  await t.test('the PCE is asked for everything it has decided on', async (t) => {
+  await t.test('asks the PCE for every decided flow', async (t) => {
     await bench.ok(TOOL, { lookback_days: 1 })
     const { body } = bench.simulator.requests.findLast(({ method }) => method === 'POST') as Json
     partial(t, body, {
@@ -246,7 +246,7 @@ t.test('an estate known in full', async (t) => {
     t.strictSame(body.policy_decisions, ['allowed', 'potentially_blocked', 'blocked'])
   })
 
-  await t.test('a direction is that of the labelled end; traffic without one is always there', async (t) => {
+  await t.test('direction is that of the labelled end; traffic without one is always included', async (t) => {
     const inbound = await bench.ok(TOOL, { direction: 'inbound' })
     t.strictSame(withoutTimes(inbound.unmanaged_sources), SOURCES)
     t.strictSame(inbound.unmanaged_destinations, [])
@@ -261,7 +261,7 @@ t.test('an estate known in full', async (t) => {
     t.equal(outbound.both_unlabelled.length, 2)
   })
 
-  await t.test('min_connections counts per row, after adding up', async (t) => {
+  await t.test('min_connections applies per row, after summing', async (t) => {
     const answer = await bench.ok(TOOL, { min_connections: 8 })
     t.strictSame(withoutTimes(answer.unmanaged_sources), SOURCES.slice(0, 3))
     t.strictSame(withoutTimes(answer.unmanaged_destinations), DESTINATIONS.slice(0, 2))
@@ -270,7 +270,7 @@ t.test('an estate known in full', async (t) => {
     t.equal(answer.connections.sources, 57)
   })
 
-  await t.test('counts are of everything, top_n only of what is shown', async (t) => {
+  await t.test('counts cover everything, top_n only what is shown', async (t) => {
     const answer = await bench.ok(TOOL, { top_n: 2 })
     t.strictSame(withoutTimes(answer.unmanaged_sources), SOURCES.slice(0, 2))
     t.strictSame(withoutTimes(answer.unmanaged_destinations), DESTINATIONS.slice(0, 2))
@@ -280,7 +280,7 @@ t.test('an estate known in full', async (t) => {
     t.match(answer.truncation_note, /At most 2 rows/)
   })
 
-  await t.test('nothing left: the same shape and a reason', async (t) => {
+  await t.test('nothing left: the same shape with a reason', async (t) => {
     const answer = await bench.ok(TOOL, { min_connections: 1000 })
     partial(t, answer, {
       unmanaged_sources: [],
@@ -306,7 +306,7 @@ t.test('an estate known in full', async (t) => {
   })
 })
 
-t.test('a row says how much of it was decided which way', async (t) => {
+t.test('a row breaks its connections down by decision', async (t) => {
   const labels = 'app=shop env=prod'
   const bench = await startBench(t, {
     estate: handMade({
@@ -323,7 +323,7 @@ t.test('a row says how much of it was decided which way', async (t) => {
   t.strictSame(rows[0].policy_decisions, { blocked: 9, potentially_blocked: 4 })
 })
 
-t.test('an estate without app labels: all of it is unlabelled at both ends', async (t) => {
+t.test('an estate without app labels is unlabelled at both ends', async (t) => {
   const bench = await startBench(t, {
     estate: handMade({
       hosts: { a: { ip: '10.0.0.1', labels: 'env=prod' }, b: { ip: '10.0.0.2' } },
@@ -348,7 +348,7 @@ t.test('no traffic at all', async (t) => {
   })
 })
 
-t.test('an answer that is too long shows fewer rows and says so', async (t) => {
+t.test('a too long answer shows fewer rows and says so', async (t) => {
   const flows = Array.from({ length: 300 }, (_, at) => ({
     from: `203.0.${Math.floor(at / 200)}.${1 + (at % 200)}`,
     to: 'web',
@@ -366,7 +366,7 @@ t.test('an answer that is too long shows fewer rows and says so', async (t) => {
   t.strictSame(answer.truncated_sections, ['unmanaged_sources'])
 })
 
-t.test('a generated estate, counted another way', async (t) => {
+t.test('a generated estate matches an independent count', async (t) => {
   const bench = await startBench(t, { budget: 800_000 })
   const labels = new Map((await bench.pce.labels.getAll()).map((label: Json) => [label.href, label]))
   const label = (node: FlowNode, key: string): string | undefined =>
@@ -415,7 +415,7 @@ t.test('a generated estate, counted another way', async (t) => {
   t.equal(sources + destinations + neither + labelled, expected.all, 'no row vanishes')
 })
 
-t.test('of many names the first are written out, of many processes the busiest, and the rest is counted', async (t) => {
+t.test('of many names shows the first, of many processes the busiest, and counts the rest', async (t) => {
   const seq = (length: number) => Array.from({ length }, (_, at) => at)
   const bench = await startBench(t, {
     estate: handMade({
@@ -436,7 +436,7 @@ t.test('of many names the first are written out, of many processes the busiest, 
   t.strictSame(answer.unmanaged_sources[0].processes, ['p6', 'p5', 'p4', 'p3', 'p2'])
 })
 
-t.test('an address that was a workload anywhere is a workload to label, whatever IP lists contain it', (t) => {
+t.test('an address that was ever a workload is a workload to label, whatever IP lists contain it', (t) => {
   const encoder = createFlowEncoder(null)
   const finder = createUnlabelledTrafficFinder(encoder)
   const labels = [{ href: '/orgs/1/labels/1', key: 'app', value: 'shop' }]
@@ -452,7 +452,7 @@ t.test('an address that was a workload anywhere is a workload to label, whatever
   t.end()
 })
 
-t.test('an address that the PCE does not name is shown and is no address', (t) => {
+t.test('shows a row without an address as such', (t) => {
   const encoder = createFlowEncoder(null)
   const finder = createUnlabelledTrafficFinder(encoder)
   const labels = [{ href: '/orgs/1/labels/1', key: 'app', value: 'shop' }]

@@ -32,45 +32,42 @@ t.test('update-workload', async (t) => {
   await pce.workloads.create(host('store-db-2'))
   await pce.workloads.create(host('old-store-db'))
 
-  await t.test(
-    'sends the given fields under the names of the PCE, reads back, and tells what was before',
-    async (t) => {
-      bench.writes()
-      const answer = await bench.ok('update-workload', {
-        href,
-        description: 'Second floor',
-        hostname: 'store-db.example.com',
-        ip_addresses: ['10.99.0.2', '2001:db8::2'],
-      })
-      partial(t, bench.writes(), [{ method: 'PUT', path: `/api/v2${href}` }])
-      const put = simulator.requests.filter(({ method }) => method === 'PUT').at(-1)!
-      t.same(put.body, {
-        description: 'Second floor',
-        hostname: 'store-db.example.com',
-        interfaces: [
-          { name: 'eth0', address: '10.99.0.2' },
-          { name: 'eth1', address: '2001:db8::2' },
-        ],
-      })
-      t.same(answer.updated_fields, ['description', 'hostname', 'interfaces'])
-      partial(t, answer.previous, { hostname: 'store-db', interfaces: [{ address: '10.99.0.1' }] })
-      t.same(Object.keys(answer.previous).sort(), ['description', 'hostname', 'interfaces'])
-      t.same(answer.workload, {
-        href,
-        name: 'store-db',
-        hostname: 'store-db.example.com',
-        interfaces: put.body && (put.body as Json).interfaces,
-        labels: [],
-        managed: false,
-        enforcement_mode: 'visibility_only',
-      })
-      t.equal(answer.href, href)
-      t.notOk('differences' in answer)
-      partial(t, simulator.state.find(href), { description: 'Second floor', hostname: 'store-db.example.com' })
-    },
-  )
+  await t.test("sends the given fields under the PCE's names, reads back, and reports previous values", async (t) => {
+    bench.writes()
+    const answer = await bench.ok('update-workload', {
+      href,
+      description: 'Second floor',
+      hostname: 'store-db.example.com',
+      ip_addresses: ['10.99.0.2', '2001:db8::2'],
+    })
+    partial(t, bench.writes(), [{ method: 'PUT', path: `/api/v2${href}` }])
+    const put = simulator.requests.filter(({ method }) => method === 'PUT').at(-1)!
+    t.same(put.body, {
+      description: 'Second floor',
+      hostname: 'store-db.example.com',
+      interfaces: [
+        { name: 'eth0', address: '10.99.0.2' },
+        { name: 'eth1', address: '2001:db8::2' },
+      ],
+    })
+    t.same(answer.updated_fields, ['description', 'hostname', 'interfaces'])
+    partial(t, answer.previous, { hostname: 'store-db', interfaces: [{ address: '10.99.0.1' }] })
+    t.same(Object.keys(answer.previous).sort(), ['description', 'hostname', 'interfaces'])
+    t.same(answer.workload, {
+      href,
+      name: 'store-db',
+      hostname: 'store-db.example.com',
+      interfaces: put.body && (put.body as Json).interfaces,
+      labels: [],
+      managed: false,
+      enforcement_mode: 'visibility_only',
+    })
+    t.equal(answer.href, href)
+    t.notOk('differences' in answer)
+    partial(t, simulator.state.find(href), { description: 'Second floor', hostname: 'store-db.example.com' })
+  })
 
-  await t.test('what already has its value is not sent again', async (t) => {
+  await t.test('does not resend unchanged values', async (t) => {
     bench.writes()
     const args = { href, description: 'Second floor', ip_addresses: ['10.99.0.2', '2001:db8::2'] }
     partial(t, await bench.ok('update-workload', args), { updated_fields: [], message: /already/ })
@@ -80,7 +77,7 @@ t.test('update-workload', async (t) => {
     t.equal(answer.previous.description, 'Second floor')
   })
 
-  await t.test('a name is exact though the PCE finds parts; a host name serves where no name does', async (t) => {
+  await t.test('name matches exactly although the PCE matches substrings; otherwise by host name', async (t) => {
     partial(t, await bench.ok('update-workload', { name: 'store-db', description: 'Exactly this' }), { href })
     const byHost = { name: managed.hostname!, description: 'By host name' }
     partial(t, await bench.ok('update-workload', byHost), { href: managed.href, workload: { managed: true } })
@@ -89,7 +86,7 @@ t.test('update-workload', async (t) => {
     await refused(t, bench, 'update-workload', { name: 'Store-DB', description: 'x' }, 'not_found')
   })
 
-  await t.test('several of one name are told apart by host name, and none is changed', async (t) => {
+  await t.test('lists several of one name by host name and changes none', async (t) => {
     const twins = await Promise.all([
       pce.workloads.create({ ...host('twin'), hostname: 'twin-a' }),
       pce.workloads.create({ ...host('twin'), hostname: 'twin-b' }),
@@ -105,7 +102,7 @@ t.test('update-workload', async (t) => {
     t.same(byHost.candidates.map(({ name }: Json) => name).sort(), ['first', 'second'], 'by the names they have')
   })
 
-  await t.test('labels replace those there are, in any form; missing ones are created', async (t) => {
+  await t.test('labels replace existing ones, in any form; missing ones are created', async (t) => {
     const first = await bench.ok('update-workload', { href, labels: [{ key: 'app', value: 'pay' }, 'env=prod'] })
     t.same(pairs(first.workload.labels), ['app=pay', 'env=prod'], 'not app=payments, of which pay is a part')
     t.same(first.labels_created, [])
@@ -129,7 +126,7 @@ t.test('update-workload', async (t) => {
     t.same((bench.writes().at(-1)?.body as Json).labels, [])
   })
 
-  await t.test('what is wrong with the arguments is refused before any write', async (t) => {
+  await t.test('refuses bad arguments before any write', async (t) => {
     const change = { description: 'x' }
     await refused(t, bench, 'update-workload', change, 'missing_identifier')
     await refused(t, bench, 'update-workload', { href, name: 'store-db', ...change }, 'conflicting_identifiers')
@@ -160,7 +157,7 @@ t.test('update-workload', async (t) => {
     await refused(t, bench, 'update-workload', { href, new_nam: 'x' }, 'invalid_argument')
   })
 
-  await t.test('what a VEN reports is refused; the rest of a managed workload can be changed', async (t) => {
+  await t.test('refuses fields a VEN reports; others of a managed workload can be changed', async (t) => {
     for (const field of [{ hostname: 'x' }, { ip_addresses: ['10.99.0.3'] }]) {
       const args = { href: managed.href, labels: ['loc=never'], ...field }
       const error = await refused(t, bench, 'update-workload', args, 'invalid_argument')
@@ -183,7 +180,7 @@ t.test('update-workload', async (t) => {
     t.notOk('warnings' in answer)
   })
 
-  await t.test('the mode of a host without a VEN: a warning where the PCE takes it, its words where not', async (t) => {
+  await t.test('the mode of a host without a VEN: a warning if the PCE accepts it, else its refusal', async (t) => {
     const answer = await bench.ok('update-workload', { href, enforcement_mode: 'full' })
     partial(t, answer, { workload: { enforcement_mode: 'full' }, warnings: [/no VEN/] })
     simulator.faults.add({ kind: 'status', ...PUTS, times: 1, ...NOPE })
@@ -191,7 +188,7 @@ t.test('update-workload', async (t) => {
     partial(t, error, { http_status: 406, token: 'nope', pce_message: 'Nope' })
   })
 
-  await t.test('a dry run shows the labels to be created and the change, as they would be sent', async (t) => {
+  await t.test('a dry run shows the labels to create and the change as they would be sent', async (t) => {
     await bench.ok('update-workload', { href, labels: ['app=pay'] })
     const args = { href, description: 'Exactly this', labels: ['app=pay', 'loc=attic'], dry_run: true }
     bench.writes()
@@ -223,11 +220,11 @@ t.test('update-workload', async (t) => {
     await refused(t, bench, 'update-workload', { ...args, labels: ['app=a', 'app=b'] }, 'invalid_argument')
   })
 
-  await t.test('a label that differs in case only is created and pointed out', async (t) => {
-    partial(t, await bench.ok('update-workload', { href, labels: ['app=Pay'] }), { warnings: [/differs in case/] })
+  await t.test('creates a label that differs only in case and warns', async (t) => {
+    partial(t, await bench.ok('update-workload', { href, labels: ['app=Pay'] }), { warnings: [/differs only in case/] })
   })
 
-  await t.test('when the change is refused, the labels made for it are deleted again', async (t) => {
+  await t.test('deletes the labels it created if the change is refused', async (t) => {
     const before = simulator.state.find(href)?.labels
     simulator.faults.add({ kind: 'status', ...PUTS, times: 1, ...NOPE })
     const error = await bench.fails('update-workload', { href, labels: ['loc=venus', 'env=prod'] }, 'pce_error')
@@ -250,7 +247,7 @@ t.test('update-workload', async (t) => {
     t.same((await bench.ok('get-labels', { value: 'mars' })).labels, [])
   })
 
-  await t.test('when they cannot be, it says what is left', async (t) => {
+  await t.test('says what is left if that fails', async (t) => {
     const hostile = Array.from({ length: 5 }, () => ({ token: 'x', message: `a\u202Eb\n${'y'.repeat(900)}` }))
     simulator.faults.add(
       { kind: 'status', ...PUTS, times: 1, ...NOPE },
@@ -272,7 +269,7 @@ t.test('update-workload', async (t) => {
     t.same((await bench.ok('get-labels', { value: 'pluto' })).labels, [])
   })
 
-  await t.test('a label that is gone by then is taken back', async (t) => {
+  await t.test('a label already gone counts as rolled back', async (t) => {
     for (const gone of [
       { status: 404 },
       { status: 406, body: [{ token: 'label_already_deleted', message: 'It has already been deleted' }] },
@@ -288,7 +285,7 @@ t.test('update-workload', async (t) => {
     }
   })
 
-  await t.test('what went wrong inside while taking back is not shown', async (t) => {
+  await t.test('does not show internal errors of a rollback', async (t) => {
     const write = async (written: Written) => {
       written.hrefs.push(undefined as never)
       throw new ToolError('invalid_argument', 'Told.')
@@ -300,19 +297,19 @@ t.test('update-workload', async (t) => {
     })
   })
 
-  await t.test('a lost answer is asked for again, since a change may be repeated', async (t) => {
+  await t.test('retries a lost answer, since a change may be repeated', async (t) => {
     simulator.faults.add({ kind: 'commit-then-drop', ...PUTS, times: 1 })
     partial(t, await bench.ok('update-workload', { href, description: 'Twice' }), { updated_fields: ['description'] })
     t.equal(simulator.state.find(href)?.description, 'Twice')
   })
 
-  await t.test('not being able to look at the result is a warning', async (t) => {
+  await t.test('failing to read the result back is a warning', async (t) => {
     simulator.faults.add({ kind: 'status', ...PUTS, method: 'GET', times: 1, skip: 1, status: 404 })
     const answer = await bench.ok('update-workload', { href, description: 'Unseen' })
     partial(t, answer, { updated_fields: ['description'], warnings: [/read back/] })
   })
 
-  await t.test('text a PCE user wrote is escaped wherever it is shown', async (t) => {
+  await t.test('escapes user text wherever it is shown', async (t) => {
     const hostile = { ...host('evil\u202Ename'), description: `a\u200Bb ${'x'.repeat(2000)}` }
     const evil = await pce.workloads.create(hostile)
     const answer = await bench.ok('update-workload', { href: evil.href, description: 'Fine' })
@@ -321,7 +318,7 @@ t.test('update-workload', async (t) => {
     t.equal(answer.href, evil.href)
   })
 
-  await t.test('labels that a release names by href alone are spelled out', async (t) => {
+  await t.test('spells out labels that a release gives only by href', async (t) => {
     const labels = [
       { href: '/orgs/1/labels/1', key: 'app', value: 'shop' },
       { href: '/orgs/1/labels/2', key: 'env', value: 'prod' },
@@ -340,7 +337,7 @@ t.test('update-workload', async (t) => {
     t.same(second.workload.labels, [labels[1]], 'those it got')
   })
 
-  await t.test('a deleted workload is gone, though its href still answers', async (t) => {
+  await t.test('a deleted workload is gone although its href still answers', async (t) => {
     await pce.workloads.delete(href)
     partial(t, simulator.state.find(href), { deleted: true })
     await refused(t, bench, 'update-workload', { href, description: 'x' }, 'not_found')
@@ -355,13 +352,13 @@ t.test('delete-workload', async (t) => {
   const { href } = await pce.workloads.create(host('batch-1'))
   const others = [await pce.workloads.create(host('batch-10')), await pce.workloads.create(host('old-batch-1'))]
 
-  await t.test('a part of a name never matches', async (t) => {
+  await t.test('never matches part of a name', async (t) => {
     const error = await refused(t, bench, 'delete-workload', { name: 'batch-' }, 'not_found')
     t.ok(error.near_names.includes('batch-1'))
     await refused(t, bench, 'delete-workload', { name: 'BATCH-1' }, 'not_found')
   })
 
-  await t.test('needs one identifier, of a workload of this organisation', async (t) => {
+  await t.test('needs exactly one identifier, of this organisation', async (t) => {
     await refused(t, bench, 'delete-workload', {}, 'missing_identifier')
     await refused(t, bench, 'delete-workload', { href, name: 'batch-1' }, 'conflicting_identifiers')
     await refused(t, bench, 'delete-workload', { href: '/orgs/1/labels/1' }, 'invalid_href')
@@ -371,7 +368,7 @@ t.test('delete-workload', async (t) => {
     await refused(t, bench, 'delete-workload', { name: '' }, 'invalid_argument')
   })
 
-  await t.test('a managed one is refused, with the way out; a dry run says so too', async (t) => {
+  await t.test('refuses a managed workload with a hint, even in a dry run', async (t) => {
     for (const args of [{ href: managed.href }, { name: managed.hostname! }, { href: managed.href, dry_run: true }]) {
       const error = await refused(t, bench, 'delete-workload', args, 'invalid_argument')
       partial(t, error, { href: managed.href, managed: true, hint: /[Uu]npair the VEN/ })
@@ -389,12 +386,12 @@ t.test('delete-workload', async (t) => {
     for (const other of others) partial(t, simulator.state.find(other.href), { deleted: false })
   })
 
-  await t.test('once deleted it is not found, by name or by href', async (t) => {
+  await t.test('is not found by name or href once deleted', async (t) => {
     await refused(t, bench, 'delete-workload', { name: 'batch-1' }, 'not_found')
     await refused(t, bench, 'delete-workload', { href }, 'not_found')
   })
 
-  await t.test('several of one name: none is deleted', async (t) => {
+  await t.test('deletes none of several with one name', async (t) => {
     await pce.workloads.create({ ...host('pair'), hostname: 'pair-a' })
     const second = await pce.workloads.create({ ...host('pair'), hostname: 'pair-b' })
     const error = await refused(t, bench, 'delete-workload', { name: 'pair' }, 'ambiguous_name')
@@ -403,20 +400,20 @@ t.test('delete-workload', async (t) => {
     partial(t, await bench.ok('get-workloads', { name: 'pair' }), { total: 1 })
   })
 
-  await t.test('what the PCE refuses is told in its words', async (t) => {
+  await t.test("quotes the PCE's refusal", async (t) => {
     simulator.faults.add({ kind: 'status', path: /\/workloads\/[^/]+$/, method: 'DELETE', times: 1, ...NOPE })
     const error = await bench.fails('delete-workload', { name: 'batch-10' }, 'pce_error')
     partial(t, error, { http_status: 406, token: 'nope', pce_message: 'Nope' })
   })
 
-  await t.test('a deletion whose answer was lost is done when it is asked for again', async (t) => {
+  await t.test('a deletion whose answer was lost counts as done on retry', async (t) => {
     const lost = await pce.workloads.create(host('lost'))
     simulator.faults.add({ kind: 'commit-then-drop', path: lost.href, method: 'DELETE', times: 1 })
     partial(t, await bench.ok('delete-workload', { name: 'lost' }), { href: lost.href, message: /Deleted/ })
     partial(t, simulator.state.find(lost.href), { deleted: true })
   })
 
-  await t.test('a hostile name is escaped in the answer', async (t) => {
+  await t.test('escapes a hostile name in the answer', async (t) => {
     const evil = await pce.workloads.create(host('bad\u202Ename'))
     const answer = await bench.ok('delete-workload', { href: evil.href })
     partial(t, answer, { href: evil.href, name: 'bad⟨U+202E⟩name' })
@@ -435,7 +432,7 @@ t.test('get-workload-enforcement-status', async (t) => {
   }
   const sum = (counts: Json) => Object.values<number>(counts).reduce((total, count) => total + count, 0)
 
-  await t.test('counts the whole estate, and the managed ones apart', async (t) => {
+  await t.test('counts the whole estate, and managed workloads separately', async (t) => {
     const everything: Json[] = await pce.workloads.getAll()
     const managed = everything.filter((workload) => workload.managed)
     const answer = await bench.ok(NAME)
@@ -453,7 +450,7 @@ t.test('get-workload-enforcement-status', async (t) => {
     partial(t, answer, { truncated: false, app_groups_total: answer.app_groups.length })
   })
 
-  await t.test('groups by app and env, null without the label, sorted by app|env; mixed ones are listed', async (t) => {
+  await t.test('groups by app and env, null without the label, sorted by app|env; lists mixed ones', async (t) => {
     const everything: Json[] = await pce.workloads.getAll()
     const answer = await bench.ok(NAME)
     for (const group of answer.app_groups) {
@@ -527,7 +524,7 @@ t.test('get-workload-enforcement-status', async (t) => {
     )
   })
 
-  await t.test('a label may be called like what stands for none, or hold the separator', async (t) => {
+  await t.test('a label may equal the placeholder for none, or contain the separator', async (t) => {
     const small = await startBench(t, { workloads: 20, flows: 10 })
     const before = await small.ok(NAME)
     const nameless = before.app_groups.find(({ app, env }: Json) => app === null && env === null)
@@ -554,7 +551,7 @@ t.test('get-workload-enforcement-status', async (t) => {
     t.equal(answer.total_workloads, 120, 'totals cover everything')
   })
 
-  await t.test('more workloads than one page are all counted', async (t) => {
+  await t.test('counts more workloads than fit on a page', async (t) => {
     const large = await startBench(t, { workloads: 620, flows: 0 })
     t.equal((await large.ok(NAME)).total_workloads, 620)
     const workloads = Array.from({ length: 10_200 }, (_, n) => ({
@@ -569,7 +566,7 @@ t.test('get-workload-enforcement-status', async (t) => {
     partial(t, huge, { total_workloads: 10_200, global_enforcement_modes: { full: 10_200 } })
   })
 
-  await t.test('labels that a release names by href alone, and a mode it leaves out', async (t) => {
+  await t.test('handles labels given only by href, and a missing mode', async (t) => {
     const labels = [
       { href: '/orgs/1/labels/1', key: 'app', value: 'shop\u202E' },
       { href: '/orgs/1/labels/2', key: 'env', value: 'prod' },
@@ -609,7 +606,7 @@ t.test('get-workload-enforcement-status', async (t) => {
     )
   })
 
-  await t.test('what the PCE refuses is told in its words', async (t) => {
+  await t.test("quotes the PCE's refusal", async (t) => {
     simulator.faults.add({
       kind: 'status',
       path: '/orgs/1/workloads',

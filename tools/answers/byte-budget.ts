@@ -18,7 +18,7 @@ export function mostRowsThatFit(limits: Limits): number {
   return Math.max(1, Math.ceil(answerBudget(limits) / MIN_ROW_BYTES))
 }
 
-/** UTF-8 bytes of a value's JSON text as it will leave the service: escapes make it longer, clipping shorter. */
+/** UTF-8 bytes of a value's JSON text as it will leave the server: escapes make it longer, clipping shorter. */
 export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(makeSafe(value)) ?? 'null')
 }
@@ -52,7 +52,7 @@ const ENVELOPE_BYTES = 2_000
 export function fitAnswer<T extends object>(answer: T, limits: Limits): T {
   return fit(answer, answerBudget(limits), (cut, most) => {
     const { warnings = [] } = answer as { warnings?: string[] }
-    const said = `The answer is too large to be shown whole: of each list it shows ${most} entries at most.`
+    const said = `The answer is too large to show in full: each list is cut to ${most} entries.`
     return { ...cut, warnings: [...warnings, said] }
   })
 }
@@ -61,7 +61,7 @@ export function fitAnswer<T extends object>(answer: T, limits: Limits): T {
 export function fitRow<T extends object>(row: T, limits: Limits): T {
   return fit(row, answerBudget(limits) - ENVELOPE_BYTES, (cut, most) => ({
     ...cut,
-    omitted: `Too large to be shown whole: of each list ${most} entries at most.`,
+    omitted: `Too large to show in full: at most ${most} entries per list.`,
   }))
 }
 
@@ -95,7 +95,7 @@ export interface Section<T = unknown> {
 
 /** Which lists an answer shows shorter than they are. */
 export const Truncation = {
-  truncated_sections: Type.Optional(Type.Array(Type.String(), { description: 'Shown shorter than they are' })),
+  truncated_sections: Type.Optional(Type.Array(Type.String(), { description: 'Lists that were cut' })),
   truncation_note: Type.Optional(Type.String({ description: 'How to see more' })),
 }
 type Truncation = { [K in keyof typeof Truncation]?: Static<(typeof Truncation)[K]> }
@@ -104,8 +104,8 @@ type Shown<S> = { [K in keyof S]: Exclude<S[K], undefined> extends Section<infer
 
 /**
  * An answer with as many rows of each of its lists as fit the budget: detail `standard` shows at most 100 a list, `full` at most
- * 2,000, and no more than it is given. Totals are the caller's to put into `envelope`, since they are of everything whatever is
- * shown. `hint` says, for the limit that was chosen, how to see what was cut.
+ * 2,000, and no more than it is given. The caller puts totals into `envelope`, since they count everything, shown or not. `hint`
+ * says, for the limit that was chosen, how to see what was cut.
  */
 export function showSections<E extends object, S extends Record<string, Section>>(
   envelope: E,

@@ -62,7 +62,7 @@ export interface Slice<T> {
   pceTotal: number
   /** Matches follow after `items`. */
   more: boolean
-  /** Objects that the PCE gave to find them in; absent where the list was at hand. */
+  /** Objects that the PCE returned to find them in; absent if the whole list was available. */
   seen?: number
 }
 
@@ -110,8 +110,8 @@ function isFiltered({ params }: Pick<ListQuery<object>, 'params'>): boolean {
 }
 
 /**
- * A page of a list that is at hand as a whole. The cursor's last object tells where to go on when the list has changed since;
- * its place does where that object is gone.
+ * A page of a list that is available in full. If the list has changed, the cursor's last object says where to continue, or its
+ * position if that object is gone.
  */
 export function sliceOfList<T extends { href: string }>(
   all: readonly T[],
@@ -162,7 +162,7 @@ export async function decodeCursor(tool: string, filters: object, cursor: string
   if (!wellFormed || seal !== (await digest(tool, filters, [offset, after, href, parts]))) {
     throw new ToolError(
       'invalid_argument',
-      'cursor was not made by this tool for these filters.',
+      'cursor was not issued by this tool for these filters.',
       { argument: 'cursor' },
       { hint: 'Repeat the call without cursor, or with the filters the cursor came with.' },
     )
@@ -187,7 +187,7 @@ function parse(cursor: string): unknown[] {
   }
 }
 
-/** First 16 hex digits of SHA-256; the order of the filters' properties does not matter, absent ones are no filter. */
+/** First 16 hex digits of SHA-256; the order of filter properties does not matter, and absent ones are ignored. */
 async function digest(tool: string, filters: object, body: unknown[]): Promise<string> {
   const sorted = Object.entries(filters)
     .filter(([, value]) => value !== undefined)

@@ -34,7 +34,7 @@ const NOUNS: Record<string, readonly [one: string, many: string]> = {
   enforcement_boundaries: ['enforcement boundary', 'enforcement boundaries'],
 }
 
-/** Deletions first, then edits: what is in force today and will be another is looked at before what is new. */
+/** Deletions first, then edits: changes to what is in force come before what is new. */
 export function orderForReview(changes: readonly TypedPendingChange[]): TypedPendingChange[] {
   const rank = (change: TypedPendingChange) => ['delete', 'update', 'create'].indexOf(updateTypeOf(change) ?? '')
   return [...changes].sort((a, b) => rank(a) - rank(b))
@@ -42,19 +42,19 @@ export function orderForReview(changes: readonly TypedPendingChange[]): TypedPen
 
 /** What provisioning these changes would do, for the person who confirms it: the whole in words, and the first of each list. */
 export function showProvisioning({ changes, included, judged, impact, isDryRun }: Provisioning): Preview {
-  const dry = isDryRun ? ' It is a dry run: it only answers what a real call would send.' : ''
+  const dry = isDryRun ? ' This is a dry run: it only shows what a real call would send.' : ''
   if (changes.length === 0) return { summary: `Nothing is pending, so the call would change nothing.${dry}` }
   const rows = changes.map((change) => showRow(change, judged.get(change.href)))
   const shown = rowsWithin(rows, LIST_BYTES)
   const along = rowsWithin([...included], LIST_BYTES)
   const sentences = [
     `Makes ${changes.length === 1 ? 'a pending change' : `${changes.length} pending changes`} active, so that VENs enforce ${changes.length === 1 ? 'it' : 'them'}: ${describeCounts(changes)}.`,
-    `${changes.length > MOST_NAMED ? 'Among them' : 'Concerned'}: ${namesOf(changes)}.`,
+    `${changes.length > MOST_NAMED ? 'Among them' : 'Affected'}: ${namesOf(changes)}.`,
     included.length > 0
-      ? `Not named in the call, but needed by what is: ${included.length === 1 ? 'one' : included.length} of these.`
+      ? `Not named in the call, but required by what is: ${included.length === 1 ? 'one' : included.length} of these.`
       : '',
     describeEffects(rows),
-    impact === undefined ? 'The PCE did not say how many workloads are concerned.' : describeImpact(impact),
+    impact === undefined ? 'The PCE did not say how many workloads are affected.' : describeImpact(impact),
   ]
   return {
     summary: `${sentences.filter(Boolean).join(' ')}${dry}`,
@@ -101,7 +101,7 @@ function describeCounts(changes: readonly TypedPendingChange[]): string {
     .join(', ')
 }
 
-/** In quotes that no name can close: names are written by whoever may create objects. */
+/** In quotes that no name can close: anyone who may create objects chooses names. */
 const namesOf = (changes: readonly TypedPendingChange[]): string =>
   changes
     .slice(0, MOST_NAMED)
@@ -118,8 +118,8 @@ function describeEffects(rows: readonly Row[]): string {
   return [
     wider > 0 ? `${shareOf(wider)} may permit more traffic than today.` : '',
     narrower > 0 ? `${shareOf(narrower)} may permit less.` : '',
-    undecided > 0 ? `${shareOf(undecided)} may permit more or less: that could not be told.` : '',
-    risky.length > 0 ? `Look twice at ${risky.slice(0, MOST_NAMED).map(describeRisk).join('; ')}.` : '',
+    undecided > 0 ? `${shareOf(undecided)} may permit more or less: the effect could not be determined.` : '',
+    risky.length > 0 ? `Review ${risky.slice(0, MOST_NAMED).map(describeRisk).join('; ')}.` : '',
   ]
     .filter(Boolean)
     .join(' ')
@@ -130,7 +130,7 @@ const describeRisk = ({ name, href, risks }: Row) =>
 
 function describeImpact(impact: PolicyImpact): string {
   const { num_managed_workloads: managed, all_workloads_optimization: isRough } = impact
-  return `The PCE counts ${isRough === true ? 'about ' : ''}${managed} managed ${managed === 1 ? 'workload' : 'workloads'} concerned.`
+  return `The PCE counts ${isRough === true ? 'about ' : ''}${managed} managed ${managed === 1 ? 'workload' : 'workloads'} affected.`
 }
 
 /**

@@ -1,8 +1,7 @@
 import type { Actor, DenyRule, IngressService, Rule, RuleSet, ScopeEntry } from '../../schemas/pce/rule-set.js'
 import type { ActorOut, ScopeOut } from '../../schemas/rule-shapes.js'
 import type { ToolContext } from '../../domain/call.js'
-import { showNamed, showResolved } from '../../domain/drafts/plan-rule-change.js'
-import type { PlannedRule } from '../../domain/drafts/plan-rules.js'
+import { type PlannedRule, showNamed, showResolved } from '../../domain/drafts/plan-rules.js'
 import { namesOrHrefs, type ReferenceNames } from '../../domain/inventory/reference-names.js'
 import { denyType, type RuleType } from '../../domain/policy/rule-type.js'
 
@@ -26,10 +25,10 @@ export function showScopes(scopes: readonly ScopeEntry[][] | null | undefined, n
   )
 }
 
-export type ServiceOut = { href: string; name?: string } | { port?: number; to_port?: number; proto: number }
+export type RuleServiceOut = { href: string; name?: string } | { port?: number; to_port?: number; proto: number }
 
 /** Services by href and name, or as ports with the protocol's number. */
-function showServices(services: readonly IngressService[] | null | undefined, names: ReferenceNames): ServiceOut[] {
+function showServices(services: readonly IngressService[] | null | undefined, names: ReferenceNames): RuleServiceOut[] {
   return (services ?? []).map((service) =>
     'href' in service
       ? { href: service.href, name: names(service.href).name }

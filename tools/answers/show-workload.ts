@@ -21,7 +21,9 @@ export const COMPACT_COLUMNS = [
 export function toCompactRecord(workload: Workload, labels: readonly LabelRef[]): Record<string, unknown> {
   const addresses = (workload.interfaces ?? []).flatMap(({ address }) => address ?? [])
   return {
-    ...Object.fromEntries(labels.flatMap(({ key, value }) => (key === undefined ? [] : [[labelColumn(key), value]]))),
+    ...Object.fromEntries(
+      labels.flatMap(({ key, value }) => (key === undefined ? [] : [[labelColumnName(key), value]])),
+    ),
     href: workload.href,
     name: workload.name,
     hostname: workload.hostname,
@@ -35,7 +37,7 @@ export function toCompactRecord(workload: Workload, labels: readonly LabelRef[])
 }
 
 /** The column of a label key. A custom key may be spelled like one of ours; then it says what it is. */
-export function labelColumn(key: string): string {
+export function labelColumnName(key: string): string {
   return (COMPACT_COLUMNS as readonly string[]).includes(key) ? `label:${key}` : key
 }
 

@@ -27,7 +27,7 @@ export function trimChange(change: PolicyChange, most: number): PolicyChange {
       ...(rules !== undefined && {
         rules: rules.slice(0, limit).map((rule) => ({ ...rule, fields: cut(rule.fields) })),
       }),
-      omitted: `Too large to be shown whole: ${said.join('; ')}.`,
+      omitted: `Too large to show in full: ${said.join('; ')}.`,
     }
     if (jsonBytes(trimmed) <= most) break
   }

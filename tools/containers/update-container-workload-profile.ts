@@ -19,7 +19,7 @@ const output = Type.Object({ ...UpdateOutput, profile: Type.Optional(ProfileOut)
 export default defineTool({
   name: 'update-container-workload-profile',
   area: 'containers',
-  summary: 'Change how the pods of a namespace are managed, labelled and enforced. Acts at once.',
+  summary: 'Change how the pods of a namespace are managed, labelled and enforced. Takes effect at once.',
   effect: 'write',
   idempotent: true,
   roles: ['operator', 'admin'],
@@ -63,7 +63,7 @@ export default defineTool({
     const [profile] = await showProfiles([answer.stored], ctx).catch((error: unknown) => {
       if (!answer.updated_fields?.length) throw error
       // The write is done: to fail now would say that it is not.
-      warnings.push('It was changed; the profile is not shown, since the labels it names could not be read.')
+      warnings.push('It was changed; the profile is not shown because the labels it names could not be read.')
       return []
     })
     // assign_labels is the older form of labels (P24), so the newer changes with it.
@@ -84,7 +84,7 @@ function warnOfRestrictions({ labels }: ContainerWorkloadProfile): string[] {
   return [`The profile offers a choice of labels for ${keys.join(', ')}; assign_labels replaces it.`]
 }
 
-/** Throws invalid_href for what is no profile of this organisation, not_found where there is none. */
+/** Throws invalid_href for anything that is not a profile of this organisation, not_found where there is none. */
 async function findProfile(pce: PceClient, href: string, signal: AbortSignal): Promise<ContainerWorkloadProfile> {
   const parsed = parseHref(href)
   const isProfile = parsed?.kind === 'container_workload_profiles' && parsed.parent?.kind === 'container_clusters'

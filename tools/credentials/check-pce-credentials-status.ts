@@ -14,10 +14,10 @@ export default defineTool({
   output: Type.Object({
     registered: Type.Boolean({ description: 'Tools that need a PCE have credentials to use' }),
     mode: StringEnum(['stdio', 'insecure', 'shared', 'per_user'], {
-      description: 'per_user: every caller has credentials of their own; otherwise those of the server serve everybody',
+      description: "per_user: callers have their own credentials; otherwise all share the server's",
     }),
     message: Type.Optional(Type.String()),
-    pce_host: Type.Optional(Type.String({ description: 'Only of credentials of your own, as what follows' })),
+    pce_host: Type.Optional(Type.String({ description: 'Only for your own credentials, like the rest' })),
     pce_port: Type.Optional(Type.Integer({ description: 'Port' })),
     pce_org_id: Type.Optional(Type.Integer({ description: 'Organisation' })),
     tls_verify: Type.Optional(Type.Boolean({ description: 'Whether the certificate is checked' })),

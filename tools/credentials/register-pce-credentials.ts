@@ -31,7 +31,7 @@ export default defineTool({
     label: Type.Optional(Type.String({ description: 'As stored' })),
     connection: Type.Object(
       {
-        ok: Type.Boolean({ description: 'The PCE answered and takes the credentials' }),
+        ok: Type.Boolean({ description: 'The PCE answered and accepts the credentials' }),
         error: Type.Optional(
           Type.Object(
             { code: Type.String({ description: 'pce_error or pce_unreachable' }), message: Type.String() },
@@ -39,7 +39,7 @@ export default defineTool({
           ),
         ),
       },
-      { description: 'What a first try came to; the credentials are stored in either case' },
+      { description: 'Result of a first attempt; the credentials are stored either way' },
     ),
   }),
   example: {

@@ -17,7 +17,7 @@ const output = Type.Object({ ...UpdateOutput, ...Type.Partial(IpListOut).propert
 export default defineTool({
   name: 'update-iplist',
   area: 'ip-lists',
-  summary: 'Change a draft IP list: what is given replaces what is stored, once provisioned.',
+  summary: 'Change a draft IP list: given fields replace stored ones, once provisioned.',
   effect: 'write',
   idempotent: true,
   roles: ['operator', 'admin'],

@@ -17,7 +17,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'create-label',
   area: 'labels',
-  summary: 'Create a label (a key and a value). It acts at once, without provisioning.',
+  summary: 'Create a label (a key and a value). Takes effect without provisioning.',
   effect: 'write',
   roles: ['operator', 'admin'],
   requiresPce: true,

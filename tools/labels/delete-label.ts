@@ -17,7 +17,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'delete-label',
   area: 'labels',
-  summary: 'Delete a label that nothing uses. Acts at once.',
+  summary: 'Delete a label that nothing uses. Takes effect at once.',
   effect: 'destroy',
   roles: ['operator', 'admin'],
   requiresPce: true,
@@ -40,7 +40,7 @@ export default defineTool({
       current,
       explainRefusal: async () => {
         const used = await listUses(ctx, current, true)
-        const hint = 'Take the label off what used_by names first. Policy counts in draft and active.'
+        const hint = 'First remove the label from everything in used_by. Policy counts in draft and active.'
         return { details: { used_by: used }, ...(used.length > 0 && { hint }) }
       },
       warnings: uses.length === 0 ? [] : [`The PCE will refuse it while it is used by: ${uses.join(', ')}.`],

@@ -19,7 +19,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'update-label',
   area: 'labels',
-  summary: 'Rename the value of a label, wherever it is used. Acts at once.',
+  summary: 'Rename the value of a label, wherever it is used. Takes effect at once.',
   effect: 'write',
   idempotent: true,
   roles: ['operator', 'admin'],

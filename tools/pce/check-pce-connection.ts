@@ -77,7 +77,7 @@ function hintFor(error: PceError): string | undefined {
   if (!(error instanceof PceApiError)) return NETWORK_HINT
   if (error.status === 401) return 'The PCE does not accept the API key and secret.'
   if (error.status === 403) return 'The key is valid, but not for this organisation, or its role may not read.'
-  if (error.status === 429) return 'The PCE limits the rate of requests: wait before the next call.'
+  if (error.status === 429) return 'The PCE is limiting the request rate: wait before the next call.'
   if (error.status >= 500) return 'The address answers, but the PCE, or a proxy in front of it, fails.'
   return undefined
 }

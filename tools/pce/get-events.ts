@@ -57,7 +57,7 @@ export default defineTool({
       event_type: Type.Optional(Type.String({ minLength: 1, description: 'e.g. user.login, rule_set.create' })),
       severity: Type.Optional(StringEnum(SEVERITIES, { description: 'Exact severity' })),
       status: Type.Optional(StringEnum(['success', 'failure'] as const, { description: 'Outcome' })),
-      created_by: Type.Optional(Type.String({ minLength: 1, description: 'user, agent, system … or the href of one' })),
+      created_by: Type.Optional(Type.String({ minLength: 1, description: 'user, ven, system … or the href of one' })),
       timestamp_gte: Bound('From, RFC 3339 with zone'),
       timestamp_lte: Bound('Until, same form'),
       ...pagingInput(DEFAULT_MAX_RESULTS),
@@ -97,18 +97,21 @@ function isOutOfReach(filters: object, { pceTotal, seen = 0 }: Slice<PceEvent>):
   return seen === PCE_MOST || Object.values(filters).every((value) => value === undefined)
 }
 
-/** Both bounds as the PCE takes them. Throws invalid_argument for what is no time, and for a window that ends before it begins. */
+/**
+ * Both bounds as the PCE takes them. Throws invalid_argument for anything that is not a time, and for a window that ends before
+ * it begins.
+ */
 function readWindow(filters: { timestamp_gte?: string; timestamp_lte?: string }): (string | undefined)[] {
   const bounds = (['timestamp_gte', 'timestamp_lte'] as const).map((argument) => {
     const text = filters[argument]?.trim().toUpperCase()
     const [, date] = TIMESTAMP.exec(text ?? '') ?? []
     if (text === undefined || (date !== undefined && isRealDate(date) && !Number.isNaN(Date.parse(text)))) return text
-    const why = `${argument} "${text}" is no RFC 3339 timestamp with zone, such as 2026-03-01T00:00:00Z.`
+    const why = `${argument} "${text}" is not an RFC 3339 timestamp with zone, such as 2026-03-01T00:00:00Z.`
     throw new ToolError('invalid_argument', why, { argument })
   })
   const [from, until] = bounds
   if (from === undefined || until === undefined || Date.parse(from) <= Date.parse(until)) return bounds
-  throw new ToolError('invalid_argument', 'timestamp_gte lies after timestamp_lte; swap them.', {
+  throw new ToolError('invalid_argument', 'timestamp_gte is after timestamp_lte; swap them.', {
     argument: 'timestamp_gte',
   })
 }

@@ -40,7 +40,7 @@ export default defineTool({
   name: NAME,
   area: 'policy',
   summary:
-    'Show what provisioning would change: every pending object field by field, rules one by one, whether it widens or narrows what is permitted, who changed it, and what to look at twice.',
+    'Show what provisioning would change: every pending object field by field, rules one by one, whether it widens or narrows what is permitted, who changed it, and what needs review.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -13,7 +13,7 @@ import {
   STATUSES,
   unassessed,
   type Evidence,
-  type Verdict,
+  type CheckVerdict,
 } from '../../domain/compliance/verdict.js'
 import { Reading } from '../../domain/traffic/read-flows.js'
 import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
@@ -30,7 +30,7 @@ const output = Type.Object({
     { description: 'What was assessed' },
   ),
   compliance_score: Nullable(Type.Number({ description: 'Percent, by score_formula; null: no check counts' })),
-  score_formula: Text('How compliance_score is made'),
+  score_formula: Text('Formula of compliance_score'),
   summary: Counts('Checks by outcome'),
   workloads_analyzed: Nullable(Count('In scope, managed or not; null: they could not be read')),
   enforcement_modes: Counts('Of managed workloads'),
@@ -117,13 +117,13 @@ export default defineTool({
 /** Most entries of a list of evidence, tried in this order until the answer fits. */
 const LADDER = [2 * MOST_EVIDENCE, MOST_EVIDENCE, 5, 2, 1, 0] as const
 
-type Shown<F extends Verdict> = Omit<F, 'evidence'> & { evidence?: Record<string, unknown> }
+type Shown<F extends CheckVerdict> = Omit<F, 'evidence'> & { evidence?: Record<string, unknown> }
 
 /**
- * The answer with as much evidence by name as its budget holds. Counts are of everything, whatever is shown, and `evidence_limit`
- * is the most that a list shows.
+ * The answer with as much evidence by name as its budget holds. Counts cover everything, shown or not, and `evidence_limit` is
+ * the most that a list shows.
  */
-function fitEvidence<E extends object, F extends Verdict>(
+function fitEvidence<E extends object, F extends CheckVerdict>(
   envelope: E,
   findings: readonly F[],
   limits: Limits,

@@ -32,7 +32,7 @@ const output = Type.Object({
         name: Type.Optional(Type.String()),
         update_type: Type.Optional(Type.String({ description: 'create, update or delete' })),
       }),
-      { description: 'The pending changes concerned' },
+      { description: 'The pending changes affected' },
     ),
   ),
   dependencies_included: Type.Optional(
@@ -50,7 +50,7 @@ const output = Type.Object({
     Type.Record(Type.String(), Type.Integer(), { description: 'Active objects by type afterwards' }),
   ),
   impact: Type.Optional(
-    Type.Record(Type.String(), Type.Unknown(), { description: 'Workloads concerned, asked beforehand' }),
+    Type.Record(Type.String(), Type.Unknown(), { description: 'Workloads affected, counted beforehand' }),
   ),
   warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
   ...DryRunOutput,
@@ -82,7 +82,7 @@ export default defineTool({
         }),
       ),
       include_dependencies: Type.Optional(
-        Type.Boolean({ default: false, description: 'Also what the named objects need; else that is refused' }),
+        Type.Boolean({ default: false, description: 'Include what these objects need; else refused' }),
       ),
       ...DryRunInput,
     },
@@ -174,7 +174,7 @@ async function askImpact(pce: PceClient, hrefs: string[], warnings: string[], si
     return { ...(await pce.analyzePolicyImpact(hrefs, { signal })) }
   } catch (error) {
     if (!(error instanceof PceError) || signal.aborted) throw error
-    warnings.push('The PCE did not say how many workloads are concerned.')
+    warnings.push('The PCE did not say how many workloads are affected.')
     return undefined
   }
 }

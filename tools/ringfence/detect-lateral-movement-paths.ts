@@ -7,7 +7,7 @@ import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
 import { collectAppGraph, collectEdgePorts } from '../../domain/dependency-map/collect-app-graph.js'
 import { MovementLists, showMovement } from '../answers/dependency-map/show-movement.js'
-import { isInScope, searchMovement, type MovementScope } from '../../domain/dependency-map/search-movement.js'
+import { matchesFilter, searchMovement, type AppFilter } from '../../domain/dependency-map/search-movement.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
 import { Truncation } from '../answers/byte-budget.js'
@@ -21,7 +21,7 @@ const output = Type.Object({
   app_to_app_flows: Count('Rows between two applications'),
   total_edges: Count('Not blocked'),
   blocked_edges: Count('Every flow blocked: not used'),
-  articulation_points: Count('Applications of the estate that join parts otherwise apart'),
+  articulation_points: Count('Applications that link otherwise separate parts'),
   ...MovementLists,
   recommendation: Text('What to do first'),
   message: Type.Optional(Type.String()),
@@ -54,11 +54,11 @@ export default defineTool({
   example: { app_name: 'payments', env_name: 'prod', max_hops: 3 },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const days = args.lookback_days ?? LOOKBACK_DAYS
-    const findScope = async (): Promise<MovementScope> => {
+    const findStart = async (): Promise<AppFilter> => {
       const labels = await resolveApplication(ctx, { app_name: args.app_name, env_name: args.env_name })
       return Object.fromEntries(labels.map(({ key, value }) => [key, value]))
     }
-    let scope = await findScope()
+    let start = await findStart()
     const encoder = createFlowEncoder(await loadLabels(ctx.pce, ctx))
     const graph = collectAppGraph(encoder)
     const ports = collectEdgePorts()
@@ -74,16 +74,16 @@ export default defineTool({
       },
     )
     const edges = graph.finish()
-    const hasStart = Object.keys(scope).length > 0
-    if (hasStart && !edges.nodes.some((node) => isInScope(node, scope))) {
+    const hasStart = Object.keys(start).length > 0
+    if (hasStart && !edges.nodes.some((node) => matchesFilter(node, start))) {
       // Flows carry current names, and the label may have been renamed since the cached list was read.
       await loadLabels(ctx.pce, ctx, 'fresh')
-      scope = await findScope()
+      start = await findStart()
     }
     const maxHops = args.max_hops ?? MAX_HOPS
-    const found = await searchMovement(edges, scope, maxHops, ctx.signal)
+    const found = await searchMovement(edges, start, maxHops, ctx.signal)
     return showMovement(
-      { days, between, found, scope, maxHops, ports, reading: describeReading(read) },
+      { days, between, found, start, maxHops, ports, reading: describeReading(read) },
       { detail: args.detail_level ?? 'standard', limits: ctx.limits },
     )
   },

@@ -40,7 +40,7 @@ const output = Type.Object({
         Type.Number({ description: '0 to 100, 0 without traffic; absent unless auto_ordered' }),
       ),
     }),
-    { description: 'In which they were worked on' },
+    { description: 'Processing order' },
   ),
   results: Type.Array(
     Type.Object({

@@ -8,8 +8,7 @@ import { createPolicyLookups, describeObject, findObject } from '../../domain/in
 import { warnOfEnd } from '../../domain/inventory/read-rules.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
-import { showResolved } from '../../domain/drafts/plan-rule-change.js'
-import { planRule } from '../../domain/drafts/plan-rules.js'
+import { planRule, showResolved } from '../../domain/drafts/plan-rules.js'
 import { readBack } from '../../domain/drafts/change-object.js'
 import { denyType } from '../../domain/policy/rule-type.js'
 import { showStoredRule } from '../answers/show-rules.js'
@@ -26,7 +25,7 @@ const output = Type.Object({
 })
 
 const OVERRIDE_WARNING =
-  'An override deny beats every allow rule, in this and in every other rule set. It is meant for isolating an incident and for what must never happen; a ringfence needs a plain deny.'
+  'An override deny beats every allow rule, in this and every other rule set. Use it to isolate an incident, or for traffic that must never flow; a ringfence needs a plain deny.'
 
 export default defineTool({
   name: 'create-deny-rule',

@@ -5,7 +5,7 @@ import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import { findRule, warnOfEnd } from '../../domain/inventory/read-rules.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
-import { planRuleChange, showResolved } from '../../domain/drafts/plan-rule-change.js'
+import { planRuleChange, showResolved } from '../../domain/drafts/plan-rules.js'
 import { createPolicyLookups } from '../../domain/inventory/find-object.js'
 import { denyType } from '../../domain/policy/rule-type.js'
 import { showStoredRule } from '../answers/show-rules.js'
@@ -20,7 +20,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'update-deny-rule',
   area: 'rulesets',
-  summary: 'Change a draft deny or override-deny rule: what is given replaces what is stored, once provisioned.',
+  summary: 'Change a draft deny or override-deny rule: given fields replace stored ones, once provisioned.',
   effect: 'write',
   idempotent: true,
   roles: ['operator', 'admin'],

@@ -66,7 +66,7 @@ export default defineTool({
       read: (changed: string) => pce.ruleSets.getByReference(changed),
       warnings:
         scopes?.some((scope) => scope.length === 0) === true
-          ? ['The scope is empty: its rules concern all workloads.']
+          ? ['The scope is empty: its rules apply to all workloads.']
           : [],
     }
     const answer = await updateObject(ctx, plan, dryRun)

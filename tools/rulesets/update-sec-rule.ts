@@ -5,7 +5,8 @@ import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import { findRule, warnOfEnd } from '../../domain/inventory/read-rules.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
-import { planRuleChange, showNamed, showResolved, warnOfChange } from '../../domain/drafts/plan-rule-change.js'
+import { planRuleChange, showNamed, showResolved } from '../../domain/drafts/plan-rules.js'
+import { warnOfChange } from '../../domain/drafts/warn-of-widening.js'
 import { createPolicyLookups } from '../../domain/inventory/find-object.js'
 import { showStoredRule } from '../answers/show-rules.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
@@ -21,7 +22,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'update-sec-rule',
   area: 'rulesets',
-  summary: 'Change a draft allow rule: what is given replaces what is stored, once provisioned.',
+  summary: 'Change a draft allow rule: given fields replace stored ones, once provisioned.',
   effect: 'write',
   idempotent: true,
   roles: ['operator', 'admin'],

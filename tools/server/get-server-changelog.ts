@@ -54,7 +54,7 @@ export default defineTool({
     const text = await readChangelog(server)
     if (text === null)
       return { server_version: server.version, releases: [], note: 'This installation has no changelog.' }
-    const all = parseChangelog(text).sort((a, b) => compareReleases(b, a))
+    const all = releasesOf(text)
     const known = since === undefined ? null : readVersion(since)
     const newer =
       known === null ? all : all.filter(({ version }) => isUnreleased(version) || compare(toSemver(version), known) > 0)
@@ -64,11 +64,19 @@ export default defineTool({
       queried_since: since ?? null,
       unlearn: newer.flatMap(unlearnItems),
       ...(unlearnOnly === true ? {} : { releases: newer }),
-      ...(since !== undefined && known === null && { note: `"${since}" is no version, so every release is shown.` }),
-      ...(all.length === 0 && { note: 'The changelog lists no release.' }),
+      ...(since !== undefined && known === null && { note: `"${since}" is not a version, so every release is shown.` }),
+      ...(all.length === 0 && { note: 'The changelog lists no releases.' }),
     }
   },
 })
+
+let parsed: { text: string; releases: Release[] } | undefined
+
+/** Newest first. The text is the same at every call, so it is parsed once. */
+function releasesOf(text: string): Release[] {
+  if (parsed?.text !== text) parsed = { text, releases: parseChangelog(text).sort((a, b) => compareReleases(b, a)) }
+  return parsed.releases
+}
 
 /** Not shipped is an answer; shipped and unreadable is an error. */
 async function readChangelog(server: ToolContext['server']): Promise<string | null> {
@@ -93,7 +101,7 @@ function readVersion(since: string) {
 
 const isUnreleased = (version: string) => version.toLowerCase() === 'unreleased'
 
-/** Short versions are padded with zeros; what is no version at all counts as the oldest. */
+/** Short versions are padded with zeros; anything that is not a version counts as the oldest. */
 const toSemver = (version: string) => coerce(version, { includePrerelease: true }) ?? '0.0.0'
 
 function compareReleases(a: Release, b: Release): number {

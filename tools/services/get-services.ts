@@ -49,7 +49,7 @@ export default defineTool({
     const { name, description, port, process_name: ingress, egress_process_name: egress } = filters
     const proto = filters.proto === undefined ? undefined : parseProtocol(filters.proto)
     if (proto === null) {
-      throw new ToolError('invalid_argument', `proto "${filters.proto}" is no protocol name or number.`, {
+      throw new ToolError('invalid_argument', `proto "${filters.proto}" is not a protocol name or number.`, {
         argument: 'proto',
       })
     }

@@ -23,7 +23,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'update-service',
   area: 'services',
-  summary: 'Change a draft service: what is given replaces what is stored, once provisioned; its kind of list stays.',
+  summary: 'Change a draft service: given fields replace stored ones, once provisioned; its kind is fixed.',
   effect: 'write',
   idempotent: true,
   roles: ['operator', 'admin'],

@@ -35,7 +35,7 @@ export default defineTool({
   name: 'create-workload',
   area: 'workloads',
   summary:
-    'Create an unmanaged workload (a host without a VEN) with its addresses and labels. Labels that do not exist are created. Acts at once.',
+    'Create an unmanaged workload (a host without a VEN) with its addresses and labels. Missing labels are created. Takes effect at once.',
   effect: 'write',
   roles: ['operator', 'admin'],
   requiresPce: true,
@@ -95,11 +95,11 @@ export default defineTool({
   },
 })
 
-/** The PCE lets several workloads bear one name, which makes every later lookup by name ambiguous. */
+/** The PCE lets several workloads share a name, which makes every later lookup by name ambiguous. */
 async function warnOfNamesakes({ pce, signal }: ToolContext<true>, name: string): Promise<string[]> {
   const { items } = await fetchEvery({ api: pce.workloads, params: { name }, signal })
   const hrefs = items.filter((workload) => workload.name === name).map(({ href }) => href)
   return hrefs.length === 0
     ? []
-    : [`The PCE permits it, but the name ${name} is taken already by ${hrefs.slice(0, 5).join(', ')}.`]
+    : [`The PCE allows it, but the name ${name} is already used by ${hrefs.slice(0, 5).join(', ')}.`]
 }

@@ -16,7 +16,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'delete-workload',
   area: 'workloads',
-  summary: 'Delete an unmanaged workload. Acts at once.',
+  summary: 'Delete an unmanaged workload. Takes effect at once.',
   effect: 'destroy',
   roles: ['operator', 'admin'],
   requiresPce: true,

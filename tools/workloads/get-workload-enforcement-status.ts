@@ -40,7 +40,8 @@ const output = Type.Object({
 export default defineTool({
   name: 'get-workload-enforcement-status',
   area: 'workloads',
-  summary: 'Count workloads by enforcement mode, in all and per application (app and env label), and find mixed ones.',
+  summary:
+    'Count workloads by enforcement mode, in total and per application (app and env label), and find mixed ones.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -8,7 +8,7 @@ import { ENFORCEMENT_MODES } from '../../schemas/pce/words.js'
 import { defineTool } from '../define.js'
 import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
 import { labelExpander, parseLabelList, resolveLabels, unresolvedFilter } from '../../domain/inventory/labels.js'
-import { COMPACT_COLUMNS, labelColumn, toCompactRecord } from '../answers/show-workload.js'
+import { COMPACT_COLUMNS, labelColumnName, toCompactRecord } from '../answers/show-workload.js'
 import { isManaged } from '../../domain/inventory/workloads.js'
 import { rowsByColumn } from '../answers/byte-budget.js'
 
@@ -22,7 +22,7 @@ const input = Type.Object(
     ip_address: Partial,
     description: Partial,
     managed: Type.Optional(Type.Boolean({ description: 'true: has a VEN' })),
-    online: Type.Optional(Type.Boolean({ description: 'Agent heartbeat' })),
+    online: Type.Optional(Type.Boolean({ description: 'VEN heartbeat' })),
     enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Exact mode' })),
     labels: Type.Optional(
       Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
@@ -50,7 +50,7 @@ const output = Type.Object({
   workloads: Type.Optional(
     Type.Array(Type.Unknown(), { description: 'detail_level full: PCE objects, labels with key and value' }),
   ),
-  message: Type.Optional(Type.String({ description: 'Said when nothing matches' })),
+  message: Type.Optional(Type.String({ description: 'Set when nothing matches' })),
 })
 
 export default defineTool({
@@ -101,7 +101,7 @@ export default defineTool({
     }
     const keys = [...new Set(labelled.flatMap(({ labels }) => labels.flatMap(({ key }) => key ?? [])))].sort()
     const fixed = detail === 'compact' ? COMPACT_COLUMNS : COMPACT_COLUMNS.slice(0, 3)
-    const columns = [...fixed, ...keys.map(labelColumn)]
+    const columns = [...fixed, ...keys.map(labelColumnName)]
     const records = labelled.map(({ workload, labels }) => toCompactRecord(workload, labels))
     const data = rowsByColumn(columns, records)
     const { rows, paging } = await answerPage(NAME, question, slice, data, ctx.limits, { ...counts, columns })

@@ -34,7 +34,7 @@ export default defineTool({
   name: 'update-workload',
   area: 'workloads',
   summary:
-    'Change a workload: name, description, labels, enforcement mode; of an unmanaged one also its addresses. Acts at once.',
+    'Change a workload: name, description, labels, enforcement mode; if unmanaged, also its addresses. Takes effect at once.',
   effect: 'write',
   idempotent: true,
   roles: ['operator', 'admin'],
@@ -117,7 +117,7 @@ export default defineTool({
 
 /** A mode is kept by the VEN; the PCE may store one for a host that has none, or refuse it. */
 function warnOfMode(workload: Workload, mode: string | undefined): string[] {
-  return mode === undefined || isManaged(workload) ? [] : ['It has no VEN, so no enforcement mode takes effect on it.']
+  return mode === undefined || isManaged(workload) ? [] : ['It has no VEN, so its enforcement mode has no effect.']
 }
 
 /** What a VEN reports cannot be written (P16); the PCE would refuse it without saying why. */

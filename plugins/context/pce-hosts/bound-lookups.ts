@@ -16,11 +16,11 @@ type BoundResolve = (...asked: [...Parameters<Resolve>, Patience?]) => ReturnTyp
 export const TIME_UP = 'ETIMEOUT'
 
 /**
- * Of the four threads that Node.js has for `dns.lookup`, and for files and ciphers too (UV_THREADPOOL_SIZE): names whose servers never
- * answer must leave some for everybody else.
+ * Of the four threads that Node.js has for `dns.lookup`, and for files and ciphers too (UV_THREADPOOL_SIZE): names whose servers
+ * never answer must leave some for everyone else.
  */
 const MOST_AT_ONCE = 3
-/** Of those, for names that had no prompt answer when they were asked for last: anybody can make up any number of slow ones. */
+/** Of those, for names that had no prompt answer when they were asked for last: anyone can make up any number of slow ones. */
 const MOST_NEW_AT_ONCE = 2
 /** The share of the patience that a prompt answer takes at most; after it an old answer is used. */
 const PROMPT = 0.2
@@ -110,7 +110,7 @@ function nextOf(flights: readonly Flight[], isKnown: (hostname: string) => boole
 }
 
 const timeUp = (hostname: string) =>
-  Object.assign(new Error(`no answer of the name service for ${hostname}`), { code: TIME_UP })
+  Object.assign(new Error(`no answer from the name service for ${hostname}`), { code: TIME_UP })
 
 /** What names last led to. */
 interface KeptAnswers {

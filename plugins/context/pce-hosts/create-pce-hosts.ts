@@ -9,7 +9,7 @@ import { parsePceHost, type HostProblem } from './parse-pce-host.js'
 export interface PceHostsOptions {
   /** MCP_ALLOWED_PCE_HOSTS: hosts, with or without a port; empty admits all that the guard does not refuse. */
   allowed: readonly string[]
-  /** Where this service itself listens, once it does: a PCE there would be our own answer. */
+  /** Where this server itself listens, once it does: a PCE there would be our own answer. */
   own?: () => { address: string; port: number } | null
   resolve: Resolve
   /** How long the name service is waited for, in milliseconds. Default 5000. */
@@ -28,9 +28,9 @@ export interface PceHosts {
   /** The host in its canonical spelling, or why no PCE may be there. Makes no look-up. */
   readonly admit: (host: string, port: number) => { host: string } | HostProblem
   /**
-   * Why the addresses of the name are refused now; null when they are not, and also when the name cannot be resolved: connecting will
-   * show that. Makes no connection. What a proxy resolves is not looked at for a host that MCP_ALLOWED_PCE_HOSTS names: only the proxy
-   * may know it.
+   * Why the addresses of the name are refused now; null when they are not, and also when the name cannot be resolved: connecting
+   * will show that. Makes no connection. What a proxy resolves is not looked at for a host that MCP_ALLOWED_PCE_HOSTS names: only
+   * the proxy may know it.
    *
    * @param patienceMs how long the name service is waited for; by default as everywhere.
    * @throws {ToolError} (rejects) `pce_unreachable` where a proxy connects and the time is up: nothing else would check.
@@ -53,7 +53,9 @@ const MOST_SHOWN = 5
 const HTTPS_PORT = 443
 /** Ports below belong to the services of the system (RFC 6335, 6), SSH and mail among them. */
 const FIRST_USER_PORT = 1024
-/** A new connection to a name that waits for its turn uses addresses as old as this: milliseconds. They are checked as new ones are. */
+/**
+ * A new connection to a name that waits for its turn uses addresses as old as this: milliseconds. They are checked as new ones are.
+ */
 const OLDEST_ADDRESSES_MS = 10 * 60_000
 
 /**
@@ -75,9 +77,9 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
   function problemOf(target: Target, address: string): string | null {
     const kind = checkAddress(address)
     if (kind === 'a loopback address' && isLoopback(target.host) && entryFor(target) !== undefined) {
-      return isOwn(target.port, address) ? 'this service itself' : null
+      return isOwn(target.port, address) ? 'this server itself' : null
     }
-    return kind ?? (isOwn(target.port, address) ? 'this service itself' : null)
+    return kind ?? (isOwn(target.port, address) ? 'this server itself' : null)
   }
 
   function isOwn(port: number, address: string): boolean {
@@ -157,7 +159,7 @@ class RefusedAddress extends Error {
 }
 
 function notLookedUp(): ToolError {
-  const message = 'The name of the PCE could not be resolved in time, so it is not known where it leads.'
+  const message = 'The name of the PCE could not be resolved in time, so its address is unknown.'
   return new ToolError('pce_unreachable', message, {}, { hint: 'Nothing was changed. Repeat the call shortly.' })
 }
 
@@ -174,8 +176,8 @@ function answer(
 }
 
 /**
- * `host`, `host:port`, an IPv6 address with or without brackets. Throws StartupError for anything else, a pattern above all: an entry
- * that nobody could match must not look like a rule.
+ * `host`, `host:port`, an IPv6 address with or without brackets. Throws StartupError for anything else, a pattern above all: an
+ * entry that nobody could match must not look like a rule.
  */
 function readEntry(text: string): Entry {
   const [, port] = /^(?:[^:]*|\[.*\]):(\d+)$/.exec(text) ?? []

@@ -18,10 +18,13 @@ export interface RawAnswer {
   body: string
 }
 
-/** Resolves once it is connected. With `reads: false` nothing is read before `socket.resume()`. */
-export async function openRaw({ origin }: Target, { reads = true } = {}): Promise<RawConnection> {
+/**
+ * Resolves once it is connected. With `reads: false` nothing is read before `socket.resume()`; a stubborn one goes on sending after the
+ * server has said that it is done.
+ */
+export async function openRaw({ origin }: Target, { reads = true, isStubborn = false } = {}): Promise<RawConnection> {
   const { hostname, port } = new URL(origin)
-  const socket = connect({ host: hostname, port: Number(port) })
+  const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: isStubborn })
   let text = ''
   socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')))
   if (!reads) socket.pause()

@@ -3,9 +3,9 @@ import { HIGH_RISK_PORTS, type EdgePortCollector } from '../../../domain/depende
 import {
   edgesOfPaths,
   riskiestEdges,
-  isInScope,
+  matchesFilter,
   type Movement,
-  type MovementScope,
+  type AppFilter,
 } from '../../../domain/dependency-map/search-movement.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { applicationKey, NO_DECIDED_FLOWS } from '../../../domain/traffic/applications.js'
@@ -36,7 +36,7 @@ export const MovementLists = {
     Type.Object({
       app: Type.String(),
       env: Type.String(),
-      is_articulation_point: Flag('Always true: it joins parts otherwise apart'),
+      is_articulation_point: Flag('Always true: it links otherwise separate parts'),
       reachable_apps: Reachable,
       direct_connections_out: Count('Applications one hop on'),
       direct_connections_in: Count('Applications one hop back'),
@@ -77,7 +77,7 @@ interface MovementFacts {
   /** Rows between two applications. */
   between: number
   found: Movement
-  scope: MovementScope
+  start: AppFilter
   maxHops: number
   ports: EdgePortCollector
   reading: Reading
@@ -85,14 +85,14 @@ interface MovementFacts {
 
 /** The answer of detect-lateral-movement-paths (T18). Counts of nodes and edges are of the whole estate. */
 export function showMovement(
-  { days, between, found, scope, maxHops, ports, reading }: MovementFacts,
+  { days, between, found, start, maxHops, ports, reading }: MovementFacts,
   { detail, limits }: { detail: 'standard' | 'full'; limits: Limits },
 ) {
   const { nodes, edges, paths } = found
   // An application is a start, and what it leads to lies elsewhere; an env alone narrows the view.
-  const shown: MovementScope = scope.app === undefined ? scope : {}
+  const shown: AppFilter = start.app === undefined ? start : {}
   const keys = nodes.map(applicationKey)
-  const ranked = found.reach.filter((row) => isInScope(row, shown))
+  const ranked = found.reach.filter((row) => matchesFilter(row, shown))
   const bridges = ranked.filter((row) => row.is_articulation_point)
   const risky = riskiestEdges(found, shown, ports.risky(), RISKY_EDGES_SHOWN)
   const hops = edgesOfPaths(found)
@@ -153,7 +153,7 @@ export function showMovement(
   const answer = showSections(envelope, sections, {
     detail,
     limits,
-    hint: () => 'Totals count everything. Name an application, or fewer hops, to see the rest of its paths.',
+    hint: () => 'Totals count everything. Give an application, or fewer hops, to see the rest of its paths.',
   })
   return paths === null ? answer : { ...answer, truncated: (answer.paths?.length ?? 0) < paths.total }
 }
@@ -170,14 +170,14 @@ function explain({ nodes, paths }: Movement, reading: Reading): string | null {
     : null
 }
 
-/** `bridges` and `risky` are counts within the scope, which is empty or an env. */
-function recommend(bridges: number, risky: number, { env }: MovementScope, reading: Reading): string {
+/** `bridges` and `risky` are counts of what `filter` shows, which is everything or one env. */
+function recommend(bridges: number, risky: number, { env }: AppFilter, reading: Reading): string {
   const where = env === undefined ? '' : ` of env ${env}`
   const isPartial = reading.flows_truncated
   const advice = [
     bridges > 0
-      ? `Ringfence the ${countOf(bridges, 'articulation point')}${where} first: each joins parts that would be apart without it.`
-      : `No labelled application${where} joins parts that would be apart without it${isPartial ? ', in the rows read' : ''}.`,
+      ? `Ringfence the ${countOf(bridges, 'articulation point')}${where} first: each connects parts that would otherwise be separate.`
+      : `No labelled application${where} connects parts that would otherwise be separate${isPartial ? ', in the rows read' : ''}.`,
     risky > 0
       ? `Restrict remote administration and file sharing on ${countOf(risky, 'edge')} between labelled applications${where}.`
       : `No remote administration or file sharing between labelled applications${where} is open${isPartial ? ' in the rows read; the missing rows may have some' : ''}.`,

@@ -141,7 +141,7 @@ export function showCoverage(findings: Findings): Static<typeof CoverageOutput> 
     {
       detail,
       limits,
-      hint: (limit) => `At most ${limit} rows a list are shown, the busiest first; totals and percentages count all.`,
+      hint: (limit) => `At most ${limit} rows per list are shown, busiest first; totals and percentages count all.`,
     },
   )
   const {

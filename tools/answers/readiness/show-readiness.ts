@@ -29,7 +29,7 @@ export const ReadinessOutput = Type.Object({
     Type.Object({
       factor: Text('policy_coverage, ringfence, enforcement_mode, no_blocked_traffic or no_uncovered_remote_apps'),
       points: Type.Number({ description: 'Reached' }),
-      max: Count('Points it can give'),
+      max: Count('Points available'),
       reason: Text('What was found'),
     }),
     { description: 'What the score adds up; empty without score' },
@@ -191,7 +191,7 @@ export function showReadiness(findings: Findings): Static<typeof ReadinessOutput
       detail: 'full',
       limits: findings.limits,
       hint: () =>
-        'The first of each list are shown; totals and the score count all. get-traffic-flows-summary shows more.',
+        'Only the first rows of each list are shown; totals and the score count all. get-traffic-flows-summary shows more.',
     },
   )
   const {

@@ -6,18 +6,18 @@ import {
   type SourceKind,
   type Sources,
 } from '../../../domain/ringfence/discover-peers.js'
-import type { Effect } from '../../../domain/ringfence/judge-flow.js'
+import type { FlowEffect } from '../../../domain/ringfence/judge-flow.js'
 import type { PlannedRemote, RingfencePlan } from '../../../domain/ringfence/plan-ringfence.js'
 import type { EstateRanking } from '../../../domain/ringfence/share-reads.js'
 
 /** Effects that take traffic away or leave it blocked, worst first. */
-const LOSSES = ['blocked_by_override_deny', 'cut', 'possibly_cut'] as const satisfies readonly Effect[]
+const LOSSES = ['blocked_by_override_deny', 'cut', 'possibly_cut'] as const satisfies readonly FlowEffect[]
 type Loss = (typeof LOSSES)[number]
 
 /** A source that loses traffic, and on which ports. */
 export interface CutSource {
   kind: SourceKind
-  /** `app (env)`, else its host name, FQDN or address. */
+  /** `app (env)`, otherwise its host name, FQDN or address. */
   source: string
   ip?: string
   /** The worst of its ports. */
@@ -28,7 +28,7 @@ export interface CutSource {
   ports: string[]
 }
 
-/** Everybody who loses traffic; certain losses first, then the busiest. */
+/** Everyone who loses traffic; certain losses first, then the busiest. */
 export function listCut({ applications, others }: Sources): CutSource[] {
   const lost = [
     ...applications.map((one) => ({
@@ -61,8 +61,8 @@ export function listCut({ applications, others }: Sources): CutSource[] {
 export const worstOf = (ports: readonly ObservedPort[]): Loss | null =>
   LOSSES.find((loss) => ports.some(({ effect }) => effect === loss)) ?? null
 
-const isLoss = (effect: Effect | undefined): effect is Loss =>
-  (LOSSES as readonly (Effect | undefined)[]).includes(effect)
+const isLoss = (effect: FlowEffect | undefined): effect is Loss =>
+  (LOSSES as readonly (FlowEffect | undefined)[]).includes(effect)
 
 /** An infrastructure service among the sources. */
 export interface InfrastructureSource {

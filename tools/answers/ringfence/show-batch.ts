@@ -82,7 +82,7 @@ function describeBatch({ order, results, warnings, dryRun, autoOrder }: Batch) {
   }
 }
 
-/** What is said of an application when its lists, even empty, do not fit: the gravest that does, and how much there is. */
+/** What is shown of an application when even its empty lists do not fit: the most serious part that fits, and counts. */
 function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly CutSource[], share: number) {
   const { message, merged, ruleset, section_totals: totals, warnings } = answer
   const cut = losses.slice(0, MOST_CUT)
@@ -114,7 +114,7 @@ function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly CutS
   return shown
 }
 
-/** Of the applications: what the worst of them do is told, the rest is counted. */
+/** The worst applications are described, the rest counted. */
 const LIST_BYTES = 5000
 const ORDER_BYTES = 3000
 const MOST_WARNINGS = 3
@@ -138,9 +138,9 @@ export function previewBatch(
     ORDER_BYTES,
   )
   const said = [...warnOfBatch(planned), ...warnings].map(clipped).slice(0, MOST_WARNINGS)
-  const dry = isDryRun ? ' It is a dry run: it only answers what a real call would send.' : ''
+  const dry = isDryRun ? ' This is a dry run: it only shows what a real call would send.' : ''
   return {
-    summary: `${[describeWrites(ringfences), describeDenies(ringfences), describeLosses(ringfences), describeFailures(results)].filter(Boolean).join(' ')} Nothing of it takes effect before it is provisioned.${dry}`,
+    summary: `${[describeWrites(ringfences), describeDenies(ringfences), describeLosses(ringfences), describeFailures(results)].filter(Boolean).join(' ')} None of it takes effect until it is provisioned.${dry}`,
     details: {
       order: inOrder,
       ...(inOrder.length < order.length && { order_left_out: order.length - inOrder.length }),

@@ -1,5 +1,4 @@
-import { showResolved } from '../../../domain/drafts/plan-rule-change.js'
-import type { PlannedRule } from '../../../domain/drafts/plan-rules.js'
+import { type PlannedRule, showResolved } from '../../../domain/drafts/plan-rules.js'
 import type { ResolvedService } from '../../../domain/drafts/resolve-services.js'
 import { toDraftHref } from '../../../domain/inventory/parse-href.js'
 import { protocolName } from '../../../domain/inventory/protocols.js'
@@ -81,7 +80,7 @@ export function showRingfence(
       detail,
       limits,
       hint: (limit) =>
-        `At most ${limit} rows a list are shown; section_totals counts all. detail_level full shows more.`,
+        `At most ${limit} rows per list are shown; section_totals counts all. detail_level full shows more.`,
     },
   )
   const { rules, ...answer } = shown as typeof shown & { rules?: object[] }

@@ -9,7 +9,7 @@ import { countOf } from '../../../domain/text/describe-numbers.js'
 import type { Actor } from '../../../schemas/pce/rule-set.js'
 import type { CutSource, InfrastructureSource } from './list-losses.js'
 
-/** Where a ringfence differs from what was asked for, gravest first. */
+/** Where a ringfence differs from what was asked for, most serious first. */
 interface Deviations {
   /** Fields of the stored rule set that differ from what was sent. */
   changed: string[]
@@ -54,7 +54,7 @@ export const describeDeviations = ({ changed, denyWithheld, fallback }: Deviatio
     fallback ? ' There is no Any IP list, so the deny rule covers workloads only.' : '',
   ].join('')
 
-/** The same for a whole batch, each once with all the applications it concerns: their own warnings may be trimmed. */
+/** The same for a whole batch, each once with all applications affected: their own warnings may be trimmed. */
 export function warnOfBatch(done: readonly RingfenceDone[]): string[] {
   const all = done.map(({ prepared, written }) => {
     const [app, env] = prepared.application
@@ -80,7 +80,7 @@ export function named(names: readonly string[]): string {
   return `${names.slice(0, MOST_NAMED).join('; ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
-/** What to look at before this is written or provisioned; the gravest first. */
+/** What to look at before this is written or provisioned; the most serious first. */
 export function warnOfPlan(
   prepared: Prepared,
   cut: readonly CutSource[],
@@ -109,7 +109,7 @@ export function warnOfPlan(
       : '',
     ...existing
       .shortOf(plan.newRules.flatMap(({ need }) => (need === undefined ? [] : [need])))
-      .map(({ href, reason }) => `An existing rule does not count, because ${reason}: ${href}.`),
+      .map(({ href, reason }) => `An existing rule was not counted, because ${reason}: ${href}.`),
     existing.otherDenies.length > 0
       ? `The rule set already has other deny rules, which are taken into account: ${named(existing.otherDenies)}.`
       : '',
@@ -155,7 +155,8 @@ function describeEnforcement({ workloads, deny }: Prepared): string {
   const of = `of ${countOf(workloads.managed, 'managed workload')}`
   if (deny !== null && selective > 0)
     return `${selective} ${of} are already in selective mode, where the deny rule takes effect as soon as it is provisioned.`
-  if (full > 0) return `${full} ${of} are already in full enforcement, where whatever no rule allows is dropped today.`
+  if (full > 0)
+    return `${full} ${of} are already in full enforcement, where anything no rule allows is already dropped.`
   return `None ${of} enforces this yet: nothing is dropped until their mode changes.`
 }
 
@@ -186,11 +187,11 @@ function fallback({ deny, options, anyListIsIpv4Only, isAnyListUnclear, plan }: 
   if (mode === 'ams')
     return `${missing}deny_consumer ams denies workloads only: other addresses are still let in (${countOf(open, 'source')} seen). The rule is also written to every managed source.`
   if (isAnyListUnclear)
-    return 'The Any IP list may not hold every address: the deny rule lets in whatever it leaves out.'
-  return anyListIsIpv4Only ? 'The Any IP list holds no IPv6, so the deny rule lets IPv6 addresses in.' : ''
+    return 'The Any IP list may not cover every address: the deny rule does not block what it leaves out.'
+  return anyListIsIpv4Only ? 'The Any IP list has no IPv6 range, so the deny rule does not block IPv6.' : ''
 }
 
-/** Why losses are only possible, the reason that concerns most connections first. */
+/** Why losses are only possible, the reason behind most connections first. */
 function describeUndecided({ plan }: Prepared, cut: readonly CutSource[]): string {
   if (plan.undecided.size === 0 || !cut.some(({ effect }) => effect === 'possibly_cut')) return ''
   const reasons = [...plan.undecided].sort(([a, more], [b, less]) => less - more || (a < b ? -1 : 1))
@@ -230,7 +231,7 @@ export function describeOutbound({ plan, ranking, discovery }: Prepared): string
   const blind = discovery.reads.outbound.draftUnavailable !== null ? ' or by rules the PCE did not name' : ''
   const selective =
     byDefault > 0
-      ? `, ${certain === 0 ? 'all' : byDefault} of them allowed today only because selective mode lets out what nothing denies${blind}`
+      ? `, ${certain === 0 ? 'all' : byDefault} of them allowed today only because selective mode lets out anything no rule denies${blind}`
       : ''
   const ranked = ranking === null || typeof ranking === 'string' ? [] : ranking.rows
   const infrastructure = destinations.filter(({ application }) =>

@@ -98,7 +98,7 @@ export function showUnlabelled(
       section_totals: { sources: sources.total, destinations: destinations.total, both_unlabelled: pairs.total },
       distinct_ips: { sources: sources.distinctIps, destinations: destinations.distinctIps },
       connections: finder.connections(),
-      recommendation: isEmpty ? 'This answer has nothing to label.' : ADVICE,
+      recommendation: isEmpty ? 'Nothing here needs a label.' : ADVICE,
       ...(isEmpty && { message: explainEmpty(read.rows) }),
       ...describeReading(read),
     },

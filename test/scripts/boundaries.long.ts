@@ -41,7 +41,7 @@ function cruise(t: Test, files: Record<string, string>, config = WALLS, entry = 
   )
 }
 
-t.test('each crossing of a wall is named', async (t) => {
+t.test('names each import across a wall', async (t) => {
   const found = cruise(t, {
     // Between rooms.
     'schemas/a.ts': "import '../pce-client/index.js'",
@@ -132,7 +132,7 @@ t.test('each crossing of a wall is named', async (t) => {
   ])
 })
 
-t.test('a circle, a file that nobody needs, and one that no program reaches are named', async (t) => {
+t.test('names cycles, orphans and files no program reaches', async (t) => {
   t.same(
     cruise(t, {
       'stdio.ts': "import './domain/text/a.js'",
@@ -151,7 +151,7 @@ t.test('a circle, a file that nobody needs, and one that no program reaches are 
   )
 })
 
-t.test('what stdio.ts loads never leads to Fastify; a type leads nowhere', async (t) => {
+t.test('nothing stdio.ts loads leads to Fastify, except types', async (t) => {
   const files = {
     'stdio.ts': "import './plugins/mcp/a.js'\nimport type { FastifyInstance } from 'fastify'",
     'plugins/mcp/a.ts': "export * from './b.js'\nimport type { C } from './c.js'",
@@ -180,7 +180,7 @@ async function passing(path: string, lines: readonly string[]): Promise<string[]
   return lines.filter((_, at) => said[at]!.length === 0)
 }
 
-t.test('only config.ts reads the environment, in whatever way it is asked for', async (t) => {
+t.test('only config.ts may read the environment, in any way', async (t) => {
   const ways = [
     'const x = process.env.X',
     "const x = process['env']",
@@ -201,7 +201,7 @@ t.test('only config.ts reads the environment, in whatever way it is asked for', 
   )
 })
 
-t.test('nothing but the programs writes to standard output', async (t) => {
+t.test('only the programs may write to standard output', async (t) => {
   const ways = [
     'console.log(1)',
     'globalThis.console.info(1)',
@@ -215,7 +215,7 @@ t.test('nothing but the programs writes to standard output', async (t) => {
 })
 
 t.test(
-  'where a room has a use for the process, it takes a property; elsewhere a variable may be called that',
+  'rooms that may use the process may use only named properties; elsewhere a variable may have that name',
   async (t) => {
     const lines = ['const { pid } = process', 'process.exitCode = 1', "process.on('exit', flush)"]
     t.same(await passing('storage/a.ts', lines), lines)
@@ -227,7 +227,7 @@ t.test(
   },
 )
 
-t.test('a tool is handed its client: of pce-client it takes types and errors', async (t) => {
+t.test('a tool may import only types and errors from pce-client', async (t) => {
   const door = "from '../../pce-client/index.js'"
   const types = [
     `import { PceApiError, type PceClient } ${door}`,
@@ -249,12 +249,12 @@ t.test('a tool is handed its client: of pce-client it takes types and errors', a
   t.same(await passing('composition/a.ts', values), values)
 })
 
-t.test('an import that no wall can see is refused', async (t) => {
+t.test('refuses imports that the walls cannot see', async (t) => {
   const lines = ["const load = () => import('got')", 'const load = (name) => import(name)']
   t.same(await passing('pce-client/a.ts', lines), lines.slice(0, 1))
 })
 
-t.test('a test compares exactly; t.match is for a text and a regular expression', async (t) => {
+t.test('tests compare exactly; t.match is for text with a regular expression', async (t) => {
   const exact = ['t.match(text, /^a$/)', 't.match(text, new RegExp(`^${a}$`), "why")', 'text.match(pattern)']
   const loose = [
     "t.match(text, 'a')",

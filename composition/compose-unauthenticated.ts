@@ -2,18 +2,18 @@ import type { Writable } from 'node:stream'
 import { connectPce } from '../plugins/context/connect-pce.js'
 import { pceGate } from '../plugins/dispatcher/admit-call.js'
 import { type AuditLog, createFileAudit, createStreamAudit } from '../plugins/dispatcher/audit-log.js'
-import type { CallerContext, ServiceLog } from '../plugins/dispatcher/call.js'
+import type { CallerContext, ServerLog } from '../plugins/dispatcher/call.js'
 import type { DispatcherOptions } from '../plugins/dispatcher/dispatch.js'
-import { createCallScope } from '../plugins/dispatcher/run-handler.js'
+import { createCallTracker } from '../plugins/dispatcher/run-handler.js'
 import { type PackageFacts, readPackage } from '../process/read-package.js'
 import { type InsecureHttpConfig, StartupError, type StdioConfig } from '../schemas/config.js'
 import type { CredentialsPort } from '../schemas/credentials.js'
 import { type ErrorCode, ToolError } from '../schemas/errors.js'
 import type { AnyTool } from '../tools/define.js'
 
-export interface ServiceParts {
+export interface ServerParts {
   tools: readonly AnyTool[]
-  log: ServiceLog
+  log: ServerLog
   /** Where audit entries go when the configuration names no file; absent, they are not written. */
   auditStream?: Writable
   /** Milliseconds since the epoch. */
@@ -21,21 +21,24 @@ export interface ServiceParts {
 }
 
 /** What both transports are made of when nobody authenticates: one PCE, one caller who may do everything. */
-interface Service {
+interface UnauthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
   callerContext: CallerContext
 }
 
 /**
- * Puts the service of stdio and dev-insecure together. Its only gate is the presence of a PCE: there is no role to check and no
+ * Assembles the server of stdio and dev-insecure together. Its only gate is the presence of a PCE: there is no role to check and no
  * login that could mint a confirm token (D9, D15). Throws StartupError.
  */
-export function composeService(config: StdioConfig | InsecureHttpConfig, parts: ServiceParts): Service {
-  const scope = createCallScope()
+export function composeUnauthenticated(
+  config: StdioConfig | InsecureHttpConfig,
+  parts: ServerParts,
+): UnauthenticatedServer {
+  const callTracker = createCallTracker()
   const server = readPackage()
   const audit = openAudit(config.auditLogPath, parts.auditStream)
-  const pce = config.pce === undefined ? null : connectPce(config.pce, scope, parts.log)
+  const pce = config.pce === undefined ? null : connectPce(config.pce, callTracker, parts.log)
   return {
     server,
     callerContext: {
@@ -50,7 +53,7 @@ export function composeService(config: StdioConfig | InsecureHttpConfig, parts: 
       audit,
       log: parts.log,
       limits: config.limits,
-      scope,
+      callTracker,
       server,
       now: parts.now ?? (() => Date.now()),
     },
@@ -77,7 +80,7 @@ export function openAudit(path: string | undefined, stream: Writable | undefined
   }
 }
 
-/** The credentials port without a keystore: one PCE for everybody, or none. `refusal` answers attempts to change that. */
+/** The credentials port without a keystore: one PCE for everyone, or none. `refusal` answers attempts to change that. */
 export function fixedCredentials(
   registered: boolean,
   message: string,

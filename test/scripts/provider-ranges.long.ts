@@ -11,6 +11,7 @@ import { parseLines } from '../../scripts/provider-ranges/parse-feeds.js'
 import { fromPublishers, readClaims } from '../../scripts/provider-ranges/read-feeds.js'
 import type { ProviderRanges } from '../../domain/traffic/providers/read-ranges.js'
 import { contains, partial } from '../partial.js'
+import { compiled } from '../suite-folder.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const FILE_DAY = new Date('2031-05-06T07:08:09Z')
@@ -83,12 +84,12 @@ function writeFeeds(dir: string, replaced: Record<string, unknown> = {}): void {
 }
 
 const run = (...args: string[]) =>
-  spawnSync(process.execPath, ['--import', 'tsx', 'scripts/provider-ranges.ts', ...args], {
+  spawnSync(process.execPath, [compiled('scripts/provider-ranges.ts'), ...args], {
     cwd: ROOT,
     encoding: 'utf8',
   })
 
-t.test('feeds become a table', async (t) => {
+t.test('builds a table from feeds', async (t) => {
   const dir = t.testdir({ feeds: {}, out: {} })
   const [feeds, out] = [join(dir, 'feeds'), join(dir, 'out', 'table.json')]
   writeFeeds(feeds)
@@ -149,7 +150,7 @@ t.test('feeds become a table', async (t) => {
   t.same(readdirSync(join(dir, 'out')), ['table.json'], 'nothing else is left behind')
 })
 
-t.test('one bad feed, and nothing is written', async (t) => {
+t.test('writes nothing if one feed is bad', async (t) => {
   const dir = t.testdir({ feeds: {} })
   const [feeds, out] = [join(dir, 'feeds'), join(dir, 'table.json')]
   const aws = FEEDS['aws-ip-ranges.json'] as { prefixes: object[] }
@@ -211,7 +212,7 @@ t.test('one bad feed, and nothing is written', async (t) => {
   t.match(run('--form', feeds).stderr, /--form/, 'a mistyped option is not taken for the internet')
 })
 
-t.test('a feed is fetched from its publisher', async (t) => {
+t.test('fetches a feed from its publisher', async (t) => {
   const asked: (string | undefined)[] = []
   const publisher = createServer((request, response) => {
     asked.push(request.url)
