@@ -22,20 +22,20 @@ const estate = (mode: 'idle' | 'visibility_only' | 'selective' | 'full', more: P
   },
 })
 
+/** What crm sends is allowed by an extra-scope rule that stands. */
+const ALREADY_ALLOWED = estate('visibility_only', {
+  flows: [{ from: 'crm-1', to: 'pay-1' }],
+  ruleSets: [
+    {
+      name: 'RF-pay-prod',
+      scope: 'app=pay env=prod',
+      allow: [{ from: 'app=crm env=prod', to: 'ams', extra: true }],
+    },
+  ],
+})
+
 t.test("existing rules that do less than the ringfence's do not count", async (t) => {
-  const bench = await start(
-    t,
-    estate('visibility_only', {
-      flows: [{ from: 'crm-1', to: 'pay-1' }],
-      ruleSets: [
-        {
-          name: 'RF-pay-prod',
-          scope: 'app=pay env=prod',
-          allow: [{ from: 'app=crm env=prod', to: 'ams', extra: true }],
-        },
-      ],
-    }),
-  )
+  const bench = await start(t, ALREADY_ALLOWED)
   const { pce, simulator } = bench
   const [ruleSet] = await pce.ruleSets.getAll()
   const rule = ruleSet!.rules![0] as Json
@@ -326,19 +326,7 @@ t.test('names outbound traffic that full enforcement would cut', async (t) => {
 })
 
 t.test('a rule that stands is told of, also where its source could be skipped', async (t) => {
-  const bench = await start(
-    t,
-    estate('visibility_only', {
-      flows: [{ from: 'crm-1', to: 'pay-1' }],
-      ruleSets: [
-        {
-          name: 'RF-pay-prod',
-          scope: 'app=pay env=prod',
-          allow: [{ from: 'app=crm env=prod', to: 'ams', extra: true }],
-        },
-      ],
-    }),
-  )
+  const bench = await start(t, ALREADY_ALLOWED)
   const plan = await bench.ok('create-ringfence', { ...PAY, skip_allowed: true, dry_run: true })
   const [{ coverage, rule }] = plan.inbound_remote_apps
   t.same([coverage, rule], ['already_allowed', 'existing'])
