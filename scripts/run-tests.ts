@@ -84,6 +84,8 @@ function sizeOf(name: string): number {
 function findTests(argument: string): string[] {
   const path = resolve(argument)
   if (!existsSync(path)) return refuse(`There is no ${argument}`)
+  if (relative(join(root, 'test'), path).startsWith('..')) return refuse(`${argument || 'The root'} is not below test/`)
+  if (statSync(path).isFile() && !path.endsWith('.ts')) return refuse(`${argument} is not a test file (.ts)`)
   return statSync(path).isDirectory() ? listTests(path) : [relative(root, path)]
 }
 

@@ -86,6 +86,7 @@ t.test('the runner', async (t) => {
       ),
       'last.test.ts': test('t.ok(1)'),
       'other.long.ts': test('t.ok(1)'),
+      'notes.md': '',
     },
   })
   for (const name of [
@@ -128,6 +129,12 @@ t.test('the runner', async (t) => {
 
   const missing = run('test/gone.test.ts')
   t.same([missing.status, missing.last, missing.stderr], [1, '0 passed, 1 failed', 'There is no test/gone.test.ts\n'])
+  for (const [path, words] of [
+    ['.', '. is not below test/\n'],
+    ['/etc/hosts', '/etc/hosts is not below test/\n'],
+    ['test/notes.md', 'test/notes.md is not a test file (.ts)\n'],
+  ] as const)
+    t.same([run(path).status, run(path).stderr], [1, words])
 })
 
 t.test('ensure-install', async (t) => {
