@@ -3,11 +3,35 @@ import { applicationColumns, applicationId, applicationIds, type Application } f
 import { textColumn, portColumn, endColumn, protocolNameColumn, type Column } from '../traffic/columns.js'
 import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
 import { groupRows } from '../traffic/group-rows.js'
-import type { AppEdge } from './lay-out-graph.js'
+import type { AppGraph } from './lay-out-graph.js'
 
-/** An edge with its connections by policy decision. */
-export interface DecidedEdge extends AppEdge {
-  decisions: Record<string, number>
+/** The connections of edges by policy decision: one entry of each array per edge and decision that occurs, in order of appearance. */
+export interface EdgeDecisions {
+  /** By number. */
+  readonly edge: Uint32Array
+  /** A place in `names`. */
+  readonly decision: Uint32Array
+  readonly connections: Float64Array
+  /** `unknown` where the PCE gave none. */
+  readonly names: readonly string[]
+}
+
+/** Applications and the traffic between them, with its policy decisions. */
+export interface DecidedGraph extends AppGraph {
+  readonly decisions: EdgeDecisions
+}
+
+/** The connections by decision of these edges, given by number. */
+export function decisionsOf(
+  { edge, decision, connections, names }: EdgeDecisions,
+  wanted: Iterable<number>,
+): Map<number, Record<string, number>> {
+  const found = new Map(Array.from(wanted, (number) => [number, {}]))
+  for (const [at, number] of edge.entries()) {
+    const decisions = found.get(number)
+    if (decisions !== undefined) decisions[names[decision[at]!]!] = connections[at]!
+  }
+  return found
 }
 
 /** Traffic between applications, row by row. */
@@ -15,7 +39,7 @@ interface AppGraphCollector {
   /** The number of the edge that the row belongs to; null unless its ends are two different applications. */
   readonly add: (row: FlowRow) => number | null
   /** The nodes, and the edges by number: each ordered pair once, with its connections by decision (T11, T17). */
-  finish(): { nodes: Application[]; edges: DecidedEdge[] }
+  finish(): DecidedGraph
 }
 
 export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
@@ -40,17 +64,20 @@ export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
       return current.edge
     },
     finish() {
-      const edges = Array.from({ length: pairs.size }, (_, edge): DecidedEdge => ({
-        from: pairs.value(edge, 'from'),
-        to: pairs.value(edge, 'to'),
-        connections: pairs.connections(edge),
-        decisions: {},
-      }))
-      for (let number = 0; number < decided.size; number++) {
-        const { decisions } = edges[decided.value(number, 'edge')] as DecidedEdge
-        decisions[decided.value(number, 'decision') ?? 'unknown'] = decided.connections(number)
+      const edges = {
+        from: Uint32Array.from({ length: pairs.size }, (_, edge) => pairs.value(edge, 'from')),
+        to: Uint32Array.from({ length: pairs.size }, (_, edge) => pairs.value(edge, 'to')),
+        connections: Float64Array.from({ length: pairs.size }, (_, edge) => pairs.connections(edge)),
       }
-      return { nodes, edges }
+      const texts = Array.from({ length: decided.size }, (_, group) => decided.value(group, 'decision') ?? 'unknown')
+      const names = [...new Set(texts)]
+      const decisions = {
+        edge: Uint32Array.from(texts, (_, group) => decided.value(group, 'edge')),
+        decision: Uint32Array.from(texts, (text) => names.indexOf(text)),
+        connections: Float64Array.from(texts, (_, group) => decided.connections(group)),
+        names,
+      }
+      return { nodes, edges, decisions }
     },
   }
 }

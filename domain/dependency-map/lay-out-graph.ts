@@ -1,17 +1,33 @@
 import { compareTexts } from '../text/compare-texts.js'
 import { applicationKey, type Application } from '../traffic/applications.js'
 
-/** Traffic from one node to another, both as places in the list of nodes. */
-export interface AppEdge {
-  from: number
-  to: number
-  connections: number
+/**
+ * Traffic from one node to another, both as places in the list of nodes: one entry of each array per edge. An estate has ten times
+ * as many edges as applications, and several callers may ask at once.
+ */
+export interface AppEdges {
+  readonly from: Uint32Array
+  readonly to: Uint32Array
+  readonly connections: Float64Array
 }
 
 /** Distinct nodes, and at most one edge for an ordered pair of them. Edges of a node to itself are ignored (T11). */
 export interface AppGraph {
-  nodes: readonly Application[]
-  edges: readonly AppEdge[]
+  readonly nodes: readonly Application[]
+  readonly edges: AppEdges
+}
+
+/** The edges for which `isKept` holds, by number. */
+export function filterEdges({ from, to, connections }: AppEdges, isKept: (edge: number) => boolean): AppEdges {
+  const kept = new Uint32Array(from.length)
+  let count = 0
+  for (let edge = 0; edge < from.length; edge++) if (isKept(edge)) kept[count++] = edge
+  const numbers = kept.subarray(0, count)
+  return {
+    from: numbers.map((edge) => from[edge]!),
+    to: numbers.map((edge) => to[edge]!),
+    connections: Float64Array.from(numbers, (edge) => connections[edge]!),
+  }
 }
 
 /**
@@ -40,11 +56,11 @@ export function layOutGraph({ nodes, edges }: AppGraph): GraphLayout {
   const placed = new Uint32Array(nodes.length)
   given.forEach((place, node) => (placed[place] = node))
 
-  const real = edges.filter(({ from, to }) => from !== to)
+  const real = filterEdges(edges, (edge) => edges.from[edge] !== edges.to[edge])
   const outgoing = buildAdjacency(
     nodes.length,
-    Uint32Array.from(real, ({ from }) => placed[from]!),
-    Uint32Array.from(real, ({ to }) => placed[to]!),
+    real.from.map((node) => placed[node]!),
+    real.to.map((node) => placed[node]!),
   )
   const incoming = reverseAdjacency(outgoing)
   const neighbours = uniteAdjacency(outgoing, incoming)

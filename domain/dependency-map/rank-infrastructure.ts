@@ -1,6 +1,6 @@
 import type { Steps } from '../text/pace-work.js'
 import { applicationKey } from '../traffic/applications.js'
-import { degreeOf, layOutGraph, type Adjacency, type AppEdge, type AppGraph } from './lay-out-graph.js'
+import { degreeOf, filterEdges, layOutGraph, type Adjacency, type AppGraph } from './lay-out-graph.js'
 import { measureBetweenness } from './measure-betweenness.js'
 
 /** Default env values of production, in any case (T17). */
@@ -50,13 +50,14 @@ interface InfrastructureRanking {
 
 /** Ranks applications by how far they are infrastructure for others (T17). */
 export function* rankInfrastructure(graph: AppGraph, options: InfrastructureOptions): Steps<InfrastructureRanking> {
-  const { given, edges, ...kept } = keepBusyEdges(graph, options.minConnections)
-  const layout = layOutGraph({ nodes: kept.nodes, edges })
+  const { given, ...kept } = keepBusyEdges(graph, options.minConnections)
+  const { edges } = kept
+  const layout = layOutGraph(kept)
   const { nodes, incoming, outgoing, placed } = layout
   const [inbound, outbound] = [new Float64Array(nodes.length), new Float64Array(nodes.length)]
-  for (const { from, to, connections } of edges) {
-    outbound[placed[from]!]! += connections
-    inbound[placed[to]!]! += connections
+  for (const [edge, connections] of edges.connections.entries()) {
+    outbound[placed[edges.from[edge]!]!]! += connections
+    inbound[placed[edges.to[edge]!]!]! += connections
   }
   const betweenness = yield* measureBetweenness(layout.neighbours)
   const measures = nodes.map((_, node) => ({
@@ -99,7 +100,7 @@ export function* rankInfrastructure(graph: AppGraph, options: InfrastructureOpti
   const count = (tier: Tier) => rows.filter((row) => row.tier === tier).length
   return {
     rows,
-    edges: edges.length,
+    edges: edges.from.length,
     tier_counts: {
       core_infrastructure: count('Core Infrastructure'),
       shared_service: count('Shared Service'),
@@ -109,16 +110,22 @@ export function* rankInfrastructure(graph: AppGraph, options: InfrastructureOpti
 }
 
 /** The edges with enough connections between two nodes, and the nodes they join; `given` are these nodes' places in `graph`. */
-function keepBusyEdges({ nodes, edges }: AppGraph, minConnections: number): AppGraph & { given: number[] } {
-  const busy = edges.filter(({ from, to, connections }) => from !== to && connections >= minConnections)
-  const given = [...new Set(busy.flatMap(({ from, to }) => [from, to]))]
-  const places = new Map(given.map((node, place) => [node, place]))
-  const renumber = ({ from, to, connections }: AppEdge) => ({
-    from: places.get(from)!,
-    to: places.get(to)!,
-    connections,
-  })
-  return { given, nodes: given.map((node) => nodes[node]!), edges: busy.map(renumber) }
+function keepBusyEdges({ nodes, edges }: AppGraph, minConnections: number): AppGraph & { given: Uint32Array } {
+  const busy = filterEdges(
+    edges,
+    (edge) => edges.from[edge] !== edges.to[edge] && edges.connections[edge]! >= minConnections,
+  )
+  const joined = new Uint8Array(nodes.length)
+  for (const ends of [busy.from, busy.to]) for (const node of ends) joined[node] = 1
+  const given = Uint32Array.from(nodes.keys()).filter((node) => joined[node] === 1)
+  const places = new Uint32Array(nodes.length)
+  for (const [place, node] of given.entries()) places[node] = place
+  const renumber = (ends: Uint32Array) => ends.map((node) => places[node]!)
+  return {
+    given,
+    nodes: Array.from(given, (node) => nodes[node]!),
+    edges: { from: renumber(busy.from), to: renumber(busy.to), connections: busy.connections },
+  }
 }
 
 const pick = (keys: readonly string[], { starts, targets }: Adjacency, node: number) =>

@@ -2,8 +2,8 @@ import { compareTexts } from '../text/compare-texts.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
 import { applicationKey, type Application } from '../traffic/applications.js'
 import { pickTop } from '../traffic/group-tables.js'
-import type { DecidedEdge } from './collect-app-graph.js'
-import { layOutGraph, type GraphLayout } from './lay-out-graph.js'
+import type { DecidedGraph, EdgeDecisions } from './collect-app-graph.js'
+import { filterEdges, layOutGraph, type AppEdges, type GraphLayout } from './lay-out-graph.js'
 import { rankReach, type ReachRow } from './rank-reach.js'
 
 /** Where to start: one application, all applications of an app or env label, or nowhere. */
@@ -14,8 +14,9 @@ export interface AppFilter {
 
 export interface Movement {
   nodes: readonly Application[]
-  /** All edges, by number. */
-  edges: readonly DecidedEdge[]
+  /** All of them. */
+  edges: AppEdges
+  decisions: EdgeDecisions
   /** Edges whose every flow is blocked; no path uses them. */
   blockedEdges: number
   /** Of the whole graph, the farthest reach first. */
@@ -26,15 +27,18 @@ export interface Movement {
 
 /** What can be reached from where, over edges that are not blocked. Rejects with the signal's reason when cancelled. */
 export async function searchMovement(
-  { nodes, edges }: { nodes: Application[]; edges: DecidedEdge[] },
+  { nodes, edges, decisions }: DecidedGraph,
   filter: AppFilter,
   maxHops: number,
   signal: AbortSignal,
 ): Promise<Movement> {
-  const usable = edges.filter(({ decisions }) => Object.keys(decisions).some((decision) => decision !== 'blocked'))
+  const isOpen = new Uint8Array(edges.from.length)
+  const blocked = decisions.names.indexOf('blocked')
+  for (const [at, edge] of decisions.edge.entries()) if (decisions.decision[at] !== blocked) isOpen[edge] = 1
+  const usable = filterEdges(edges, (edge) => isOpen[edge] === 1)
   const layout = layOutGraph({ nodes, edges: usable })
   const reach = await workInTurns(rankReach(layout), signal)
-  const base = { nodes, edges, blockedEdges: edges.length - usable.length, reach }
+  const base = { nodes, edges, decisions, blockedEdges: edges.from.length - usable.from.length, reach }
   if (filter.app === undefined && filter.env === undefined) return { ...base, paths: null }
   const starts = nodes.flatMap((node, at) => (matchesFilter(node, filter) ? [at] : []))
   const { paths, total } = await workInTurns(findPaths(layout, starts, maxHops), signal)
@@ -54,14 +58,12 @@ export function riskiestEdges(
   connections: ReadonlyMap<number, number>,
   limit: number,
 ): { total: number; edges: number[] } {
-  const risky = [...connections].filter(([number]) => {
-    const { from, to } = edges[number]!
-    return matchesFilter(nodes[from]!, filter) || matchesFilter(nodes[to]!, filter)
-  })
-  const keyAt = (node: number) => applicationKey(nodes[node]!)
+  const endsOf = (edge: number) => [nodes[edges.from[edge]!]!, nodes[edges.to[edge]!]!] as const
+  const risky = [...connections].filter(([edge]) => endsOf(edge).some((end) => matchesFilter(end, filter)))
+  const keysOf = (place: number) => endsOf(risky[place]![0]).map(applicationKey) as [string, string]
   const compareEdges = (a: number, b: number) => {
-    const [one, other] = [edges[risky[a]![0]]!, edges[risky[b]![0]]!]
-    return compareTexts(keyAt(one.from), keyAt(other.from)) || compareTexts(keyAt(one.to), keyAt(other.to))
+    const [one, other] = [keysOf(a), keysOf(b)]
+    return compareTexts(one[0], other[0]) || compareTexts(one[1], other[1])
   }
   const { total, top } = pickTop(risky.length, limit, 0, (at) => risky[at]![1], compareEdges)
   return { total, edges: top.map((at) => risky[at]![0]) }
@@ -75,8 +77,8 @@ export function edgesOfPaths({ nodes, edges, paths }: Movement): number[] {
   for (const { path } of paths?.found ?? [])
     for (let hop = 1; hop < path.length; hop++) wanted.set(idOf(path[hop - 1]!, path[hop]!), -1)
   if (wanted.size === 0) return []
-  for (const [number, { from, to }] of edges.entries()) {
-    const id = idOf(from, to)
+  for (const [number, from] of edges.from.entries()) {
+    const id = idOf(from, edges.to[number]!)
     if (wanted.has(id)) wanted.set(id, number)
   }
   return [...wanted.values()]

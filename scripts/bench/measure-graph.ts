@@ -2,15 +2,16 @@ import { findArticulationPoints } from '../../domain/dependency-map/find-compone
 import { countReachable } from '../../domain/dependency-map/rank-reach.js'
 import { layOutGraph, type AppGraph } from '../../domain/dependency-map/lay-out-graph.js'
 import { measureBetweenness } from '../../domain/dependency-map/measure-betweenness.js'
+import { rankInfrastructure } from '../../domain/dependency-map/rank-infrastructure.js'
 import { workInTurns } from '../../domain/text/pace-work.js'
 
 export interface GraphFigures {
   nodes: number
   edges: number
-  /** Milliseconds until the answer, and of processor time. */
-  betweennessMs: number
+  /** The whole ranking: milliseconds until the answer, and of processor time. */
+  rankingMs: number
   cpuMs: number
-  /** The longest time, in milliseconds, that anything else in the process had to wait in the meantime. */
+  /** The longest time, in milliseconds, that anything else in the process has to wait for betweenness, its longest part. */
   longestBlockMs: number
   /** Milliseconds each. */
   layoutMs: number
@@ -25,27 +26,29 @@ export async function measureGraph(nodes = 5000, edges = 50_000): Promise<GraphF
   const graph = drawGraph(nodes, edges)
   const { signal } = new AbortController()
   const [layout, layoutMs] = await time(() => Promise.resolve(layOutGraph(graph)))
+  const options = { minConnections: 1, productionEnvs: ['prod'] }
   const processor = process.cpuUsage()
-  const watch = watchEventLoop()
-  const [, betweennessMs] = await time(() => workInTurns(measureBetweenness(layout.neighbours), signal))
-  const longestBlockMs = await watch.stop()
+  const [, rankingMs] = await time(() => workInTurns(rankInfrastructure(graph, options), signal))
   const { user, system } = process.cpuUsage(processor)
+  const watch = watchEventLoop()
+  await workInTurns(measureBetweenness(layout.neighbours), signal)
+  const longestBlockMs = await watch.stop()
   const [, reachMs] = await time(() => workInTurns(countReachable(layout.outgoing), signal))
   const [, articulationMs] = await time(() => workInTurns(findArticulationPoints(layout.neighbours), signal))
   const cpuMs = (user + system) / 1000
-  return { nodes, edges, betweennessMs, cpuMs, longestBlockMs, layoutMs, reachMs, articulationMs }
+  return { nodes, edges, rankingMs, cpuMs, longestBlockMs, layoutMs, reachMs, articulationMs }
 }
 
 /** The lines of the report, against the targets of the two graph tools. */
 export function describeGraph(figures: GraphFigures): string[] {
-  const { nodes, edges, betweennessMs, cpuMs, longestBlockMs, layoutMs, reachMs, articulationMs } = figures
+  const { nodes, edges, rankingMs, cpuMs, longestBlockMs, layoutMs, reachMs, articulationMs } = figures
   const verdict = (met: boolean) => (met ? 'met' : 'MISSED')
   const ms = (value: number) => value.toFixed(0).padStart(7)
   return [
     `Graph measures of ${nodes} applications and ${edges} edges, in the process that serves`,
-    `  betweenness                 ${ms(betweennessMs)} ms    target below 10000: ${verdict(betweennessMs < 10_000)}`,
-    `    processor time            ${ms(cpuMs)} ms`,
-    `    longest wait of others    ${ms(longestBlockMs)} ms    target below 50: ${verdict(longestBlockMs < 50)}`,
+    `  ranking of infrastructure   ${ms(rankingMs)} ms`,
+    `    processor time            ${ms(cpuMs)} ms    target at most 3000: ${verdict(cpuMs <= 3000)}`,
+    `  longest wait of others      ${ms(longestBlockMs)} ms    target below 50: ${verdict(longestBlockMs < 50)}`,
     `  reach of every node         ${ms(reachMs)} ms    target below 2000: ${verdict(reachMs < 2000)}`,
     `  articulation points         ${ms(articulationMs)} ms`,
     `  layout                      ${ms(layoutMs)} ms`,
@@ -91,7 +94,11 @@ function drawGraph(nodes: number, edges: number): AppGraph {
   }
   return {
     nodes: Array.from({ length: nodes }, (_, place) => ({ app: `app-${place}`, env: 'prod' })),
-    edges: Array.from(pairs, (pair) => ({ from: Math.floor(pair / nodes), to: pair % nodes, connections: 1 })),
+    edges: {
+      from: Uint32Array.from(pairs, (pair) => Math.floor(pair / nodes)),
+      to: Uint32Array.from(pairs, (pair) => pair % nodes),
+      connections: new Float64Array(pairs.size).fill(1),
+    },
   }
 }
 

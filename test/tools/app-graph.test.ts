@@ -1,8 +1,9 @@
 /** identify-infrastructure-services and detect-lateral-movement-paths, on estates whose right answers are known in full. */
 import t, { type Test } from 'tap'
-import { collectEdgePorts } from '../../domain/dependency-map/collect-app-graph.js'
+import { collectAppGraph, collectEdgePorts } from '../../domain/dependency-map/collect-app-graph.js'
 import { searchMovement } from '../../domain/dependency-map/search-movement.js'
 import { showMovement } from '../../tools/answers/dependency-map/show-movement.js'
+import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { partial } from '../partial.js'
 import { handMade, type HandMadeEstate, type HandMadeFlow, type HandMadeHost } from './hand-made.js'
 import { startBench, type Bench, type Json } from './harness.js'
@@ -490,7 +491,12 @@ t.test('lateral movement: a label renamed since the list was read', async (t) =>
 })
 
 t.test('lateral movement: unread rows may contain what was not seen', async (t) => {
-  const found = await searchMovement({ nodes: [], edges: [] }, {}, 4, new AbortController().signal)
+  const found = await searchMovement(
+    collectAppGraph(createFlowEncoder(null)).finish(),
+    {},
+    4,
+    new AbortController().signal,
+  )
   const analysed = { pce_flows: 1, rows: 1, unparseable: 0, row_limit: 1 }
   const adviceWhen = (truncated: boolean) =>
     showMovement(

@@ -3,9 +3,25 @@
  * nothing with the code it judges.
  */
 import type { Application } from '../../domain/traffic/applications.js'
-import type { AppGraph } from '../../domain/dependency-map/lay-out-graph.js'
+import type { Adjacency, AppGraph } from '../../domain/dependency-map/lay-out-graph.js'
 
 type Matrix = boolean[][]
+
+/** A graph as it is drawn, edge by edge. */
+export interface DrawnGraph {
+  nodes: Application[]
+  edges: { from: number; to: number; connections: number }[]
+}
+
+/** The same graph in columns. */
+export const inColumns = ({ nodes, edges }: DrawnGraph): AppGraph => ({
+  nodes,
+  edges: {
+    from: Uint32Array.from(edges, ({ from }) => from),
+    to: Uint32Array.from(edges, ({ to }) => to),
+    connections: Float64Array.from(edges, ({ connections }) => connections),
+  },
+})
 
 export const keyOf = ({ app, env }: Application) => `${app}|${env}`
 
@@ -16,13 +32,13 @@ export function compareNodes(a: Application, b: Application): number {
   return a.app === b.app ? 0 : a.app < b.app ? -1 : 1
 }
 
-export function directed({ nodes, edges }: AppGraph): Matrix {
+export function directed({ nodes, edges }: DrawnGraph): Matrix {
   const matrix = nodes.map(() => nodes.map(() => false))
   for (const { from, to } of edges) if (from !== to) matrix[from]![to] = true
   return matrix
 }
 
-export const undirected = (graph: AppGraph): Matrix => {
+export const undirected = (graph: DrawnGraph): Matrix => {
   const along = directed(graph)
   return along.map((row, from) => row.map((is, to) => is || along[to]![from]!))
 }
@@ -61,6 +77,41 @@ export function betweenness(matrix: Matrix): number[] {
   return sums.map((sum) => (count <= 2 ? 0 : sum / ((count - 1) * (count - 2))))
 }
 
+/**
+ * Betweenness after Brandes, as plainly as it can be written: every node asks all its neighbours at every step, in ascending order.
+ * Counts of paths beyond 2^500 are not its business.
+ */
+export function plainBetweenness({ starts, targets }: Adjacency): Float64Array {
+  const count = starts.length - 1
+  const sums = new Float64Array(count)
+  const neighbours = Array.from(sums, (_, node) => [...targets.subarray(starts[node], starts[node + 1])])
+  for (let source = 0; source < count; source++) {
+    const depth = new Int32Array(count).fill(-1)
+    depth[source] = 0
+    const order = [source]
+    for (const node of order) {
+      for (const other of neighbours[node]!) {
+        if (depth[other] !== -1) continue
+        depth[other] = depth[node]! + 1
+        order.push(other)
+      }
+    }
+    const paths = new Float64Array(count)
+    paths[source] = 1
+    for (const node of order.slice(1))
+      for (const other of neighbours[node]!) if (depth[other]! < depth[node]!) paths[node]! += paths[other]!
+    const perPath = new Float64Array(count)
+    for (const node of order.slice(1).reverse()) {
+      let below = 0
+      for (const other of neighbours[node]!) if (depth[other]! > depth[node]!) below += perPath[other]!
+      const dependency = below * paths[node]!
+      perPath[node] = (1 + dependency) / paths[node]!
+      sums[node]! += dependency
+    }
+  }
+  return sums.map((sum) => sum / ((count - 1) * (count - 2)))
+}
+
 /** Components of an undirected graph without one of its nodes. */
 function countComponents(matrix: Matrix, without: number): number {
   const left = [...matrix.keys()].filter((node) => node !== without)
@@ -80,7 +131,7 @@ export const reach = (matrix: Matrix): number[] =>
   distances(matrix).map((row) => row.filter((far) => far > 0 && far < Infinity).length)
 
 /** All that `findPaths` should find, in its order and not cut: the first of the shortest paths to every node near enough. */
-export function paths(graph: AppGraph, starts: readonly number[], maxHops: number): number[][] {
+export function paths(graph: DrawnGraph, starts: readonly number[], maxHops: number): number[][] {
   const matrix = directed(graph)
   const far = distances(matrix)
   const compare = (a: number[], b: number[]) => {

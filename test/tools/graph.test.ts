@@ -8,27 +8,31 @@ import {
   buildAdjacency,
   reverseAdjacency,
   uniteAdjacency,
-  layOutGraph,
-  type AppGraph,
+  layOutGraph as layOut,
 } from '../../domain/dependency-map/lay-out-graph.js'
 import { countReachable, rankReach } from '../../domain/dependency-map/rank-reach.js'
 import { findArticulationPoints } from '../../domain/dependency-map/find-components.js'
 import { findPaths } from '../../domain/dependency-map/search-movement.js'
 import { measureBetweenness } from '../../domain/dependency-map/measure-betweenness.js'
 import {
-  rankInfrastructure,
+  rankInfrastructure as rankColumns,
   scoreInfrastructure,
   type InfrastructureRow,
 } from '../../domain/dependency-map/rank-infrastructure.js'
 import { workInTurns, type Steps } from '../../domain/text/pace-work.js'
 import { partial } from '../partial.js'
 import * as brute from './graph-brute-force.js'
+import { inColumns, type DrawnGraph } from './graph-brute-force.js'
 
 // Its types promise a default export that the package, a CommonJS one, does not have.
 const libraryBetweenness = createRequire(import.meta.url)('graphology-metrics/centrality/betweenness') as (
   graph: UndirectedGraph,
   options: { getEdgeWeight: null },
 ) => Record<string, number>
+
+const layOutGraph = (graph: DrawnGraph) => layOut(inColumns(graph))
+const rankInfrastructure = (graph: DrawnGraph, options: Parameters<typeof rankColumns>[1]) =>
+  rankColumns(inColumns(graph), options)
 
 /** A calculation without giving way. */
 function run<T>(steps: Steps<T>): T {
@@ -39,7 +43,7 @@ function run<T>(steps: Steps<T>): T {
 }
 
 /** `a>b 5`: five connections from a to b. A node is in P, unless it is written `a/Staging`. */
-function draw(...edges: string[]): AppGraph {
+function draw(...edges: string[]): DrawnGraph {
   const names: string[] = []
   const place = (name: string) => (names.includes(name) ? names.indexOf(name) : names.push(name) - 1)
   const drawn = edges.map((edge) => {
@@ -60,8 +64,9 @@ const ESTATE = draw(
 const CHAIN = draw('a>b', 'b>c', 'c>d', 'd>e', 'e>f', 'g>b')
 
 const PRODUCTION = { minConnections: 1, productionEnvs: ['prod', 'production', 'P'] }
-const rank = (graph: AppGraph, minConnections = 1) => run(rankInfrastructure(graph, { ...PRODUCTION, minConnections }))
-const walk = (graph: AppGraph, starts: readonly number[], maxHops: number) => {
+const rank = (graph: DrawnGraph, minConnections = 1) =>
+  run(rankInfrastructure(graph, { ...PRODUCTION, minConnections }))
+const walk = (graph: DrawnGraph, starts: readonly number[], maxHops: number) => {
   const { paths, total } = run(findPaths(layOutGraph(graph), starts, maxHops))
   return { total, paths: paths.map(({ path }) => path.map((node) => graph.nodes[node]!.app).join('')) }
 }
@@ -71,7 +76,7 @@ const anyNode = fc.record({
   app: fc.constantFrom('a', 'a|b', 'b', 'ab', 'A'),
   env: fc.constantFrom('c', 'b|c', 'prod'),
 })
-const graphsOf = (node: fc.Arbitrary<Application>, mostNodes: number): fc.Arbitrary<AppGraph> =>
+const graphsOf = (node: fc.Arbitrary<Application>, mostNodes: number): fc.Arbitrary<DrawnGraph> =>
   fc
     .uniqueArray(node, { maxLength: mostNodes, size: 'max', selector: ({ app, env }) => JSON.stringify([app, env]) })
     .chain((nodes) => {
@@ -178,7 +183,7 @@ t.test('the score of a node', async (t) => {
 })
 
 t.test('rows a ranking leaves out', async (t) => {
-  const rest = (graph: AppGraph, min: number) => rank(graph, min).rows.map(({ app }) => app)
+  const rest = (graph: DrawnGraph, min: number) => rank(graph, min).rows.map(({ app }) => app)
   const graph = draw('a>b 5', 'b>c 4', 'd>d 9', 'c>a 1')
   t.same(rest(graph, 4).sort(), ['a', 'b', 'c'], 'a node that only talks to itself')
   t.same(rest(graph, 5).sort(), ['a', 'b'], 'the bound is kept')
@@ -361,7 +366,7 @@ t.test('the order of rows does not matter', async (t) => {
       ([graph, nodes, edges]) => {
         const place = (old: number) => nodes.indexOf(graph.nodes[old]!)
         const moved = edges.map(({ from, to, connections }) => ({ from: place(from), to: place(to), connections }))
-        const answers = ({ nodes, edges }: AppGraph, starts: number[]) => {
+        const answers = ({ nodes, edges }: DrawnGraph, starts: number[]) => {
           const layout = layOutGraph({ nodes, edges })
           const { paths, total } = run(findPaths(layout, starts, 3))
           const named = paths.map(({ path }) => path.map((node) => nodes[node]))
@@ -398,6 +403,50 @@ t.test('betweenness matches an independent library', async (t) => {
       const { neighbours, placed } = layOutGraph(graph)
       const ours = run(measureBetweenness(neighbours))
       return graph.nodes.every((_, place) => Math.abs(ours[placed[place]!]! - expected[place]!) < 1e-9)
+    }),
+    100,
+  )
+})
+
+t.test('betweenness to the last bit, whichever side a level is reached from', async (t) => {
+  const COUNT = 300
+  const node = fc.nat(COUNT - 1)
+  /** Hubs, chains, clusters and stray edges, so that levels are small and large in all orders. */
+  const shape = fc.array(
+    fc.oneof(
+      fc.record({ kind: fc.constant('hub'), at: node, length: fc.integer({ min: 1, max: COUNT - 1 }) }),
+      fc.record({ kind: fc.constant('chain'), at: node, length: fc.integer({ min: 1, max: 60 }) }),
+      fc.record({ kind: fc.constant('cluster'), at: node, length: fc.integer({ min: 2, max: 40 }) }),
+      fc.record({ kind: fc.constant('edge'), at: node, length: fc.integer({ min: 1, max: COUNT - 1 }) }),
+    ),
+    { maxLength: 30, size: 'max' },
+  )
+  const draw = (parts: { kind: string; at: number; length: number }[]) => {
+    const pairs = new Set<number>()
+    const join = (from: number, to: number) => {
+      const [a, b] = [from % COUNT, to % COUNT]
+      if (a !== b) pairs.add(Math.min(a, b) * COUNT + Math.max(a, b))
+    }
+    for (const { kind, at, length } of parts) {
+      if (kind === 'edge') join(at, at + length)
+      for (let i = 0; kind === 'hub' && i < length; i++) join(at, at + 7 * i)
+      for (let i = 0; kind === 'chain' && i < length; i++) join(at + 11 * i, at + 11 * (i + 1))
+      for (let i = 0; kind === 'cluster' && i < length; i++) for (let j = 0; j < i; j++) join(at + i, at + j)
+    }
+    const all = [...pairs]
+    const along = buildAdjacency(
+      COUNT,
+      Uint32Array.from(all, (pair) => Math.floor(pair / COUNT)),
+      Uint32Array.from(all, (pair) => pair % COUNT),
+    )
+    return uniteAdjacency(along, reverseAdjacency(along))
+  }
+  const bits = (figures: Float64Array) => Buffer.from(figures.buffer).toString('base64')
+  holds(
+    t,
+    fc.property(shape, (parts) => {
+      const neighbours = draw(parts)
+      return bits(run(measureBetweenness(neighbours))) === bits(brute.plainBetweenness(neighbours))
     }),
     100,
   )

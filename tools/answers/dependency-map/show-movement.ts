@@ -1,5 +1,9 @@
 import { Type } from '@sinclair/typebox'
-import { HIGH_RISK_PORTS, type EdgePortCollector } from '../../../domain/dependency-map/collect-app-graph.js'
+import {
+  decisionsOf,
+  HIGH_RISK_PORTS,
+  type EdgePortCollector,
+} from '../../../domain/dependency-map/collect-app-graph.js'
 import {
   edgesOfPaths,
   riskiestEdges,
@@ -96,22 +100,21 @@ export function showMovement(
   const bridges = ranked.filter((row) => row.is_articulation_point)
   const risky = riskiestEdges(found, shown, ports.risky(), RISKY_EDGES_SHOWN)
   const hops = edgesOfPaths(found)
-  const portsOf = ports.of(new Set([...risky.edges, ...hops]), PORTS_SHOWN)
-  const showEdge = (number: number) => {
-    const { from, to, connections, decisions } = edges[number]!
-    return {
-      from: keys[from]!,
-      to: keys[to]!,
-      connections,
-      ...portsOf.get(number)!,
-      policy_decisions: decisions,
-    }
-  }
+  const shownEdges = new Set([...risky.edges, ...hops])
+  const portsOf = ports.of(shownEdges, PORTS_SHOWN)
+  const decided = decisionsOf(found.decisions, shownEdges)
+  const showEdge = (number: number) => ({
+    from: keys[edges.from[number]!]!,
+    to: keys[edges.to[number]!]!,
+    connections: edges.connections[number]!,
+    ...portsOf.get(number)!,
+    policy_decisions: decided.get(number)!,
+  })
   const message = explain(found, reading)
   const envelope = {
     lookback_days: days,
     total_apps: nodes.length,
-    total_edges: edges.length - found.blockedEdges,
+    total_edges: edges.from.length - found.blockedEdges,
     blocked_edges: found.blockedEdges,
     app_to_app_flows: between,
     articulation_points: found.reach.filter((row) => row.is_articulation_point).length,
