@@ -26,7 +26,7 @@ export function decisionsOf(
   { edge, decision, connections, names }: EdgeDecisions,
   wanted: Iterable<number>,
 ): Map<number, Record<string, number>> {
-  const found = new Map(Array.from(wanted, (number) => [number, {}]))
+  const found = new Map<number, Record<string, number>>(Array.from(wanted, (number) => [number, {}]))
   for (const [at, number] of edge.entries()) {
     const decisions = found.get(number)
     if (decisions !== undefined) decisions[names[decision[at]!]!] = connections[at]!
