@@ -194,7 +194,7 @@ const LIBRARIES = {
   ghtml: ['^plugins/setup/(?!index\\.ts$)'],
   got: ['^pce-client/'],
   hpagent: ['^pce-client/'],
-  'ipaddr.js': ['^domain/', '^plugins/context/(?!index\\.ts$)', SIMULATOR],
+  'ipaddr.js': ['^domain/', '^plugins/(context|client-address)/(?!index\\.ts$)', SIMULATOR],
   libsql: ['^storage/'],
   'longest-prefix-match': ['^domain/'],
   'lru-cache': ['^plugins/context/(?!index\\.ts$)', '^pce-simulator/estate/generate\\.ts$'],

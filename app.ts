@@ -2,7 +2,8 @@ import type { Writable } from 'node:stream'
 import { fastify, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { composeAuthenticated, type AuthenticatedServer } from './composition/compose-authenticated.js'
 import { composeUnauthenticated } from './composition/compose-unauthenticated.js'
-import accessTokensGate, { accessTokens, authMetadata, remoteBlockOf } from './plugins/auth/index.js'
+import accessTokensGate, { accessTokens, authMetadata } from './plugins/auth/index.js'
+import clientAddress from './plugins/client-address/index.js'
 import confirm from './plugins/confirm/index.js'
 import context from './plugins/context/index.js'
 import dispatcher from './plugins/dispatcher/index.js'
@@ -51,7 +52,7 @@ async function buildInsecure(config: InsecureHttpConfig, deps: AppDeps): Promise
     await open.register(mcp, {
       info: { name, version },
       tools: deps.tools,
-      contextOf: () => composed.callerContext,
+      contextOf: (request) => ({ ...composed.callerContext, ...addressOfClient(request) }),
       timers: deps.timers,
     })
     answerUnknownPaths(open)
@@ -152,7 +153,10 @@ async function registerSetup(
       // What a form starts is finished; nothing can cancel it.
       const { signal } = new AbortController()
       const call = { name, arguments: args, route: '/setup', requestId: request.id, signal, progress: () => {} }
-      const callerContext = await composed.openContext(identity, request.headers['user-agent'])
+      const callerContext = await composed.openContext(identity, {
+        client: request.headers['user-agent'],
+        ...addressOfClient(request),
+      })
       const work = app.dispatcher.dispatch(call, callerContext)
       request.heldPlaces?.keepUntil(work)
       return work
@@ -164,6 +168,8 @@ async function registerSetup(
     }),
   })
 }
+
+const addressOfClient = ({ clientAddress }: FastifyRequest) => (clientAddress === null ? {} : { clientAddress })
 
 function answerUnknownPaths(app: FastifyInstance): void {
   app.setNotFoundHandler(() => {
@@ -179,7 +185,7 @@ function addressOf(app: FastifyInstance | null): { address: string; port: number
 /** The caller of a request. Strangers at a public page of /setup count as one for each network address. */
 const callerOf = (request: FastifyRequest) =>
   keyOf(request.identity ?? request.setupVisit?.identity ?? nobodyAt(request))
-const nobodyAt = (request: FastifyRequest): Owner => ({ iss: '', sub: remoteBlockOf(request) })
+const nobodyAt = ({ clientNetwork }: FastifyRequest): Owner => ({ iss: '', sub: clientNetwork })
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 
 /** Slow headers or a slow body must not hold a connection: milliseconds. */
@@ -245,6 +251,7 @@ async function createApp(
     done(null, payload)
   })
   await app.register(requestId)
+  await app.register(clientAddress, http)
   await app.register(securityHeaders, { isPublicHttps: http.publicUrl?.startsWith('https:') ?? false })
   await app.register(errors)
   await app.register(health, { isDraining, checks })

@@ -21,6 +21,7 @@ import {
   readHosts,
   readInteger,
   readList,
+  readProxies,
   type Environment,
 } from './read-values.js'
 
@@ -140,10 +141,12 @@ function warnOfAnyHost(env: Environment): string[] {
 }
 
 function readListen(env: Environment, listen: ListenOptions) {
+  const trustedProxies = readProxies(env, 'MCP_TRUSTED_PROXIES')
   return {
     ...listen,
     allowedHosts: readHosts(env, 'MCP_ALLOWED_HOSTS'),
     maxInFlight: readInteger(env, 'MCP_MAX_IN_FLIGHT', { min: 0, max: 100_000, otherwise: 256 }),
+    ...(trustedProxies && { trustedProxies }),
   }
 }
 

@@ -1,5 +1,5 @@
-import { isIPv6 } from 'node:net'
-import { StartupError } from '../schemas/config.js'
+import { isIP, isIPv6 } from 'node:net'
+import { StartupError, type TrustedProxies } from '../schemas/config.js'
 
 /** Variables by name. An empty value counts as unset: compose files and shells leave those behind. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -58,4 +58,25 @@ export function readHosts(env: Environment, name: string): string[] {
   const bad = hosts.find((host) => !isIPv6(host) && (/[\s/\\?#@]/.test(host) || !URL.canParse(`http://${host}`)))
   if (bad !== undefined) throw new StartupError(`${name} takes hosts like mcp.example.com, not '${bad}'`)
   return hosts
+}
+
+/** A comma-separated list of addresses, networks and the word `unix`; undefined where it is not set. Throws StartupError. */
+export function readProxies(env: Environment, name: string): TrustedProxies | undefined {
+  const entries = readList(env, name)
+  if (entries.length === 0) return undefined
+  const networks = entries.filter((entry) => entry !== 'unix').map((entry) => readNetwork(entry, name))
+  return { networks, unix: entries.includes('unix') }
+}
+
+function readNetwork(entry: string, name: string): { address: string; prefix: number } {
+  const [address = '', length, ...rest] = entry.split('/')
+  const bits = isIP(address) === 4 ? 32 : 128
+  const prefix = length === undefined ? bits : /^\d{1,3}$/.test(length) ? Number(length) : NaN
+  if (isIP(address) === 0 || address.includes('%') || rest.length > 0 || !(prefix <= bits))
+    throw new StartupError(
+      `${name} takes addresses such as 10.0.0.7, networks such as 10.0.0.0/24, and unix, not '${entry}'`,
+    )
+  // Whoever connects could then claim to be anyone.
+  if (prefix === 0) throw new StartupError(`${name} must not trust every address: '${entry}'`)
+  return { address, prefix }
 }

@@ -34,6 +34,8 @@ export interface AuditEntry extends AuditFacts {
   transport: 'stdio' | 'http'
   /** `name/version` of the MCP client where it has said so. */
   client?: string
+  /** Where the client is: by the socket, or by a trusted proxy; absent over stdio, and on a Unix socket whose peer is not trusted. */
+  client_address?: string
   pce_host?: string
   duration_ms?: number
   /** The client went away, or cancelled, before the outcome; what was written stays written. */

@@ -128,12 +128,22 @@ export interface SharedConfig extends AuthenticatedConfig {
 /** Which PCE mode authenticated HTTP runs in. */
 export type PceMode = (PerUserConfig | SharedConfig)['mode']
 
+/** Whose X-Forwarded-For is believed (MCP_TRUSTED_PROXIES). */
+export interface TrustedProxies {
+  /** Addresses without a zone, with the length of their prefix in bits: 32 or 128 for a single one. */
+  networks: readonly { address: string; prefix: number }[]
+  /** Whether the peer of a Unix socket is trusted. */
+  unix: boolean
+}
+
 export interface HttpListen {
   host: string
   port: number
   socket?: string
   publicUrl?: string
   allowedHosts: string[]
+  /** Absent, X-Forwarded-For is ignored. */
+  trustedProxies?: TrustedProxies
   maxInFlight: number
 }
 

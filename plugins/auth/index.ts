@@ -5,7 +5,6 @@ import type { OAuthConfig } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
 import { ProtectedResource } from '../../schemas/http.js'
 import {
-  addressBlock,
   describeResource,
   discoveryUrl,
   explainRefusal,
@@ -59,9 +58,6 @@ declare module 'fastify' {
   }
 }
 
-/** Where a request comes from, as far as limits tell addresses apart. What a proxy says about it is not asked. */
-export const remoteBlockOf = ({ raw }: FastifyRequest): string => addressBlock(raw.socket.remoteAddress)
-
 /**
  * The check of access tokens, as decorators of the whole app: the provider's keys are loaded from the moment the app is
  * ready, and an app starts without them too. Nobody is refused by this plugin alone.
@@ -81,14 +77,14 @@ export const accessTokens = fp<AccessTokensOptions>(
     const terms = { metadataUrl: metadataUrl(publicUrl), scope: oauth.requestedScope ?? oauth.requiredScope }
     const countRefusal = app.createLimit({
       max: refusedTokensPerAddress,
-      keyOf: remoteBlockOf,
+      keyOf: ({ clientNetwork }) => clientNetwork,
     })
 
     /** Every refusal has its line (S12); missing tokens are how every client begins. */
     function refusalOf(error: unknown, request: FastifyRequest): unknown {
       if (!(error instanceof InvalidTokenError)) return error
       const level = error.error === null ? 'info' : 'warn'
-      request.log[level]({ address: request.raw.socket.remoteAddress }, `${error.name}: ${error.reason}`)
+      request.log[level]({ client_address: request.clientAddress }, `${error.name}: ${error.reason}`)
       return explainRefusal(error)
     }
 
@@ -133,7 +129,7 @@ export const accessTokens = fp<AccessTokensOptions>(
     })
     done()
   },
-  { name: 'access-tokens', dependencies: ['errors', 'rate-limits'] },
+  { name: 'access-tokens', dependencies: ['errors', 'rate-limits', 'client-address'] },
 )
 
 /**

@@ -97,6 +97,7 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
       requestId: request.id,
       caller: context?.caller ?? { ...options.ownerOf(request) },
       ...(context?.client !== undefined && { client: context.client }),
+      ...(request.clientAddress !== null && { clientAddress: request.clientAddress }),
       ...asked.get(request),
     }
   }

@@ -52,6 +52,7 @@ export interface MintFacts {
   /** As far as it is known: a body that cannot be read is refused before the role of its sender is. */
   caller: Partial<Caller>
   client?: string
+  clientAddress?: string
   tool?: string
   paramsHash?: string
   jti?: string
@@ -59,7 +60,7 @@ export interface MintFacts {
 
 /** The one audit entry of a request for a token; `reason` null where it was granted (D25). */
 export function describeMint(facts: MintFacts, reason: ErrorCode | null, now: number): AuditEntry {
-  const { requestId, caller, client, tool, paramsHash, jti } = facts
+  const { requestId, caller, client, clientAddress, tool, paramsHash, jti } = facts
   return {
     ts: new Date(now).toISOString(),
     phase: 'decision',
@@ -74,6 +75,7 @@ export function describeMint(facts: MintFacts, reason: ErrorCode | null, now: nu
     mode: caller.mode ?? 'unknown',
     transport: 'http',
     ...(client !== undefined && { client }),
+    ...(clientAddress !== undefined && { client_address: clientAddress }),
     ...(paramsHash !== undefined && { params_hash: paramsHash }),
     ...(jti !== undefined && { confirm_jti: jti }),
   }

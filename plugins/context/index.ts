@@ -5,8 +5,8 @@ import type { Identity } from '../../schemas/caller.js'
 type CallerContext = Parameters<FastifyInstance['dispatcher']['dispatch']>[1]
 
 export interface ContextOptions {
-  /** Role, credentials and PCE client of an authenticated caller, and the client it uses. Called once for each request. */
-  openContext: (identity: Identity, client?: string) => Promise<CallerContext>
+  /** Role, credentials and PCE client of an authenticated caller, and where it calls from. Called once for each request. */
+  openContext: (identity: Identity, origin: { client?: string; clientAddress?: string }) => Promise<CallerContext>
 }
 
 declare module 'fastify' {
@@ -24,10 +24,12 @@ export default fp<ContextOptions>(
   (app, { openContext }, done) => {
     app.decorateRequest('callerContext', null)
     app.addHook('preHandler', async (request) => {
-      const { identity, headers } = request
-      if (identity !== null) request.callerContext = await openContext(identity, headers['user-agent'])
+      const { identity, headers, clientAddress } = request
+      if (identity === null) return
+      const origin = { client: headers['user-agent'], ...(clientAddress !== null && { clientAddress }) }
+      request.callerContext = await openContext(identity, origin)
     })
     done()
   },
-  { name: 'context', dependencies: ['auth', 'dispatcher'] },
+  { name: 'context', dependencies: ['auth', 'client-address', 'dispatcher'] },
 )

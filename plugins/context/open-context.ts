@@ -17,13 +17,19 @@ export interface CallerPce {
 export type FindPce = (identity: Identity, role: Role | null) => Promise<CallerPce>
 
 /** The context of one caller over HTTP: who calls, with which role, on which PCE. */
-export interface OpenedContext extends CallerPce {
+export interface OpenedContext extends CallerPce, Origin {
   caller: Caller
   /** Why the caller has no role, where there is more to say than that the groups give none. */
   roleProblem?: ToolError
   transport: 'http'
+}
+
+/** What a request says of the program that sent it. */
+export interface Origin {
   /** As the User-Agent names it. */
   client?: string
+  /** Where it is; absent on a Unix socket whose peer is not trusted. */
+  clientAddress?: string
 }
 
 /** The contexts of authenticated callers, created for every request: a changed group or key counts at once. */
@@ -31,14 +37,14 @@ export function createContextOpener(
   mode: Mode,
   roles: RoleMapping,
   findPce: FindPce,
-): (identity: Identity, client?: string) => Promise<OpenedContext> {
-  return async (identity, client) => {
+): (identity: Identity, origin?: Origin) => Promise<OpenedContext> {
+  return async (identity, origin = {}) => {
     const role = mapRole(identity, roles)
     const { iss, sub } = identity
     return {
       caller: { mode, role, iss, sub },
       transport: 'http',
-      client,
+      ...origin,
       ...(role === null && { roleProblem: explainNoRole(identity) }),
       ...(await findPce(identity, role)),
     }

@@ -18,6 +18,8 @@ export interface CallerContext {
   credentials: CredentialsPort
   /** `name/version` of the MCP client where it has said so. */
   client?: string
+  /** Where the client is, over HTTP: by the socket, or by a trusted proxy. */
+  clientAddress?: string
 }
 
 /** One tool call as a transport hands it over. */

@@ -42,6 +42,7 @@ export function recordCall(
     transport: callerContext.transport,
     ...(callerContext.transport === 'http' && { route: call.route ?? '/mcp' }),
     ...(callerContext.client !== undefined && { client: cleanClient(callerContext.client) }),
+    ...(callerContext.clientAddress !== undefined && { client_address: callerContext.clientAddress }),
     ...(tool?.requiresPce === true &&
       callerContext.pce !== null && { pce_host: callerContext.pce.origin.replace(/^\w+:\/\//, '') }),
   }

@@ -54,6 +54,8 @@ export class RequestLog extends LogController {
       method,
       path: showPath(url),
       status: reply.statusCode,
+      // Absent where no hook has run: what the router refuses, and what comes over a Unix socket without a trusted proxy.
+      ...(request.clientAddress && { client_address: request.clientAddress }),
       ms: Math.round(reply.elapsedTime * 1000) / 1000,
     }
     if (error) reply.log.warn({ ...facts, err: error }, 'request failed')

@@ -206,7 +206,8 @@ export default async function setup(
     // Refusals of unknown senders go to the server log only: auditing each would let anyone fill the audit log's disk.
     if (identity === undefined) return
     const route = request.routeOptions.url ?? '/setup'
-    const form = { reason, route, requestId: request.id, client: request.headers['user-agent'] }
+    const { id: requestId, clientAddress } = request
+    const form = { reason, route, requestId, client: request.headers['user-agent'], clientAddress }
     try {
       await options.audit(describeRefusedForm(form, identity, options.roleOf(identity), now()))
     } catch (err) {

@@ -49,6 +49,7 @@ export interface RefusedForm {
   requestId: string
   /** What the browser calls itself. */
   client?: string
+  clientAddress: string | null
 }
 
 /** The audit entry of a form that never became a tool call (D25). `now` in milliseconds since the epoch. */
@@ -58,7 +59,7 @@ export function describeRefusedForm(
   role: Role | null,
   now: number,
 ): AuditEntry {
-  const { reason, route, requestId, client } = form
+  const { reason, route, requestId, client, clientAddress } = form
   const tool = FORMS.find(({ path }) => path === route)?.tool
   return {
     ts: new Date(now).toISOString(),
@@ -74,6 +75,7 @@ export function describeRefusedForm(
     mode: 'per_user',
     transport: 'http',
     ...(client !== undefined && { client }),
+    ...(clientAddress !== null && { client_address: clientAddress }),
   }
 }
 

@@ -108,6 +108,12 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
       'Comma-separated hosts accepted in Host and Origin, in addition to loopback names, the bind host and the host of MCP_PUBLIC_URL',
   },
   {
+    name: 'MCP_TRUSTED_PROXIES',
+    appliesTo: 'HTTP',
+    meaning:
+      'Comma-separated addresses and networks of the proxies whose X-Forwarded-For gives the address of the client, for limits, log and audit; unix trusts whoever connects to the Unix socket; if unset, the header is ignored',
+  },
+  {
     name: 'MCP_MAX_IN_FLIGHT',
     appliesTo: 'HTTP',
     meaning: 'Concurrent requests; further ones get 503 immediately; 0 turns the limit off',

@@ -1,6 +1,7 @@
 import { fastify, type FastifyInstance, type InjectOptions } from 'fastify'
 import { pino } from 'pino'
 import auth, { accessTokens, authMetadata } from '../../plugins/auth/index.js'
+import clientAddress from '../../plugins/client-address/index.js'
 import errors from '../../plugins/errors/index.js'
 import rateLimits from '../../plugins/rate-limits/index.js'
 import requestId, { requestIdOf, RequestLog } from '../../plugins/request-id/index.js'
@@ -76,6 +77,7 @@ export async function authApp(t: Test, oauth: OAuthConfig, options: AuthAppOptio
     genReqId: requestIdOf,
   })
   await app.register(requestId)
+  await app.register(clientAddress, {})
   await app.register(securityHeaders, { isPublicHttps: true })
   await app.register(errors)
   await app.register(rateLimits)

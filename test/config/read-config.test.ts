@@ -407,6 +407,28 @@ t.test('dev-insecure', (t) => {
     'a.example',
     'b.example:8443',
   ])
+  t.equal(insecure().http.trustedProxies, undefined)
+  t.equal(insecure({ MCP_TRUSTED_PROXIES: ' , ' }).http.trustedProxies, undefined)
+  t.same(insecure({ MCP_TRUSTED_PROXIES: ' 10.0.0.7, fd00::/8,unix,::ffff:10.1.0.0/112 ' }).http.trustedProxies, {
+    networks: [
+      { address: '10.0.0.7', prefix: 32 },
+      { address: 'fd00::', prefix: 8 },
+      { address: '::ffff:10.1.0.0', prefix: 112 },
+    ],
+    unix: true,
+  })
+  t.same(insecure({ MCP_TRUSTED_PROXIES: 'unix' }).http.trustedProxies, { networks: [], unix: true })
+  const misread = ['proxy.example', '10.0.0.0/33', '::/129', '10.0.0/8', '10.0.0.0/8/8', '10.0.0.0/', '10.0.0.7:80']
+  for (const bad of [...misread, '10.0.0.0/-1', '[::1]', 'fe80::1%eth0', 'loopback', 'true', '*', '127.1'])
+    t.throws(() => insecure({ MCP_TRUSTED_PROXIES: `10.0.0.7,${bad}` }), {
+      name: 'StartupError',
+      message: `MCP_TRUSTED_PROXIES takes addresses such as 10.0.0.7, networks such as 10.0.0.0/24, and unix, not '${bad}'`,
+    })
+  for (const all of ['0.0.0.0/0', '::/0', '10.0.0.0/0'])
+    t.throws(
+      () => insecure({ MCP_TRUSTED_PROXIES: all }),
+      new StartupError(`MCP_TRUSTED_PROXIES must not trust every address: '${all}'`),
+    )
   partial(
     t,
     insecure({ MCP_OAUTH_ISSUER: 'https://idp' }).warnings,

@@ -7,6 +7,7 @@ import https from 'node:https'
 import { writeFileSync } from 'node:fs'
 import type { AddressInfo, Socket } from 'node:net'
 import t from 'tap'
+import clientAddress from '../../plugins/client-address/index.js'
 import context from '../../plugins/context/index.js'
 import { createPcePool } from '../../plugins/context/find-pce.js'
 import { createUserPces } from '../../plugins/context/user-pces.js'
@@ -118,6 +119,7 @@ t.test('the context of a request', async (t) => {
       { name: 'auth' },
     ),
   )
+  await app.register(clientAddress, {})
   await app.register(stub('dispatcher'))
   await app.register(async (secured) => {
     await secured.register(context, {

@@ -46,6 +46,7 @@ Object.assign(world.env, {
   MCP_OAUTH_CLIENT_ID: client.clientId,
   MCP_OAUTH_CLIENT_SECRET: client.clientSecret,
   MCP_RESPONSE_BUDGET_BYTES: '800000',
+  MCP_TRUSTED_PROXIES: 'unix',
 })
 
 const socketOf = (name: string) => join(world.folder, `${name}.sock`)
@@ -96,6 +97,20 @@ t.test('Authorization passes unchanged, even a token of 12 KB', async (t) => {
     const spoilt = `${alice.slice(0, -2)}${alice.endsWith('AA') ? 'BB' : 'AA'}`
     t.equal((await post(over(version), spoilt, PING)).status, 401)
     t.equal((await post(over(version), null, PING, { headers: { authorization: `bearer ${alice}` } })).status, 200)
+  }
+})
+
+t.test('the audit log names the client as nginx sees it, whatever the client claims', async (t) => {
+  const call = { ...PING, method: 'tools/call', params: { name: 'get-labels', arguments: { key: 'env' } } }
+  const headers = { 'x-test-address': '203.0.113.50', 'x-forwarded-for': '6.6.6.6', 'x-real-ip': '6.6.6.6' }
+  for (const version of VERSIONS) {
+    const answer = await post(over(version), alice, call, { headers })
+    t.equal(answer.status, 200)
+    const id = answer.headers['x-request-id']
+    t.same(
+      audit().flatMap(({ request_id, client_address }) => (request_id === id ? [client_address] : [])),
+      ['203.0.113.50', '203.0.113.50'],
+    )
   }
 })
 
