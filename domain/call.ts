@@ -58,4 +58,9 @@ export interface Preview {
   summary: string
   /** Beside the summary in confirm_required; a few kilobytes at most. */
   details?: Record<string, unknown>
+  /**
+   * A digest of what is shown, as far as it is the call's doing: changes whenever what the call would write does, and not with counts
+   * that move by themselves (D75). At most 128 characters.
+   */
+  boundTo: string
 }

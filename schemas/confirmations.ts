@@ -23,24 +23,13 @@ export interface ConfirmingContext {
 export interface Question {
   /** Milliseconds since the epoch. */
   expiresAt: number
-  /** Names what was shown, without saying what it was; absent where nothing is kept. 64 hex digits. */
+  /** Names what was shown, without saying what it was; absent where nothing could be shown. 64 hex digits. */
   challenge?: string
-}
-
-/** What a call would change, beyond what its arguments say. */
-export interface Binding {
-  /** Changes whenever what the call would change does. At most 128 characters. */
-  digest: string
-  /**
-   * Whether a token that carries no digest is refused: the arguments alone do not say what would happen, and nobody was asked about
-   * it. False where they do, and the digest only makes the approval stricter.
-   */
-  isRequired: boolean
 }
 
 /** What a confirm token says of the call that it lets run. */
 export interface Approval {
-  /** The digest of what was shown, as the tool's `boundTo` gave it. */
+  /** The digest of what was shown (`Preview.boundTo`). */
   boundTo: string
   paramsHash: string
 }
@@ -81,8 +70,9 @@ export interface Confirmations {
    */
   describe(context: ConfirmingContext, tool: string, paramsHash: string): ConfirmedCall
   /**
-   * Keeps what the caller has been shown, so that a token minted for the call within its lifetime carries it. `boundTo` null keeps
-   * nothing. Rejects with ToolError `confirm_unavailable`.
+   * Keeps what the caller has been shown, so that a token minted for the call within its lifetime carries it. `boundTo` null: nothing
+   * could be shown, and nothing is kept. A caller has a bounded number of open questions; the one that ends first makes room. Rejects
+   * with ToolError `confirm_unavailable`.
    */
   ask(call: ConfirmedCall, boundTo: string | null): Promise<Question>
   /**
@@ -94,9 +84,10 @@ export interface Confirmations {
   read(token: unknown, call: ConfirmedCall): TokenReading
   /**
    * Uses the token up: of all attempts in any number of processes exactly one ever resolves with `spent`, and then that is on the
-   * disk. Any other outcome leaves it as it was. `findBinding` looks up what the call would change now; what it rejects with comes
-   * through, unless the token turns out to have been used. Rejects with ToolError `confirm_unavailable` when the store does not
-   * answer, and with the reason of `signal` where that is aborted before the token is claimed.
+   * disk. Any other outcome leaves it as it was. `findBinding` looks up the digest of what the call would do now, which may take longer
+   * than a token lives (D76); what it rejects with comes through, unless the token turns out to have been used. A token that carries
+   * no digest is `stale`: nobody was shown what the call does (D75). Rejects with ToolError `confirm_unavailable` when the store does
+   * not answer, and with the reason of `signal` where that is aborted before the token is claimed.
    */
-  spend(token: SignedToken, findBinding: () => Promise<Binding | null>, signal?: AbortSignal): Promise<Spending>
+  spend(token: SignedToken, findBinding: () => Promise<string>, signal?: AbortSignal): Promise<Spending>
 }

@@ -5,6 +5,9 @@ export const DryRunInput = {
   dry_run: Type.Optional(Type.Boolean({ description: 'Plan only' })),
 }
 
+/** What a confirmed dry run is bound to: it writes nothing, so nothing that moves meanwhile makes it another one (D75). */
+export const DRY_RUN_BINDING = 'dry run'
+
 /** A request as it would be sent: the path below /api/v2, and the JSON body. A part the PCE has yet to name stands in braces. */
 export const PlannedRequest = Type.Object({
   method: Type.String(),

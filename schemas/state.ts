@@ -39,10 +39,17 @@ export interface UsedTokens {
   isUsed(id: string): Promise<boolean>
 }
 
+/** Whose question it is and of which call: 64 hex digits each. */
+export interface ChallengeKey {
+  owner: string
+  call: string
+}
+
 /** What callers have been asked to confirm, for as long as a token for it would live. */
 export interface Challenges {
-  put(key: string, boundTo: string, expiresAt: number): Promise<void>
-  get(key: string): Promise<string | null>
+  /** Beyond what one owner, or all of them, may have open, the challenges that expire first are forgotten. */
+  put(key: ChallengeKey, boundTo: string, expiresAt: number): Promise<void>
+  get(key: ChallengeKey): Promise<string | null>
 }
 
 /** Small facts about the file itself. */

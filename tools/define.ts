@@ -1,6 +1,5 @@
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { Role } from '../schemas/caller.js'
-import type { Binding } from '../schemas/confirmations.js'
 import type { Preview, ToolContext } from '../domain/call.js'
 
 export type ToolEffect = 'read' | 'write' | 'destroy'
@@ -41,14 +40,14 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   handler(args: Static<I>, ctx: ToolContext<P>): Promise<Static<O>>
   /**
    * For a tool that asks for confirmation: what the call would do, in words for the person who decides, with facts. Only reads, and
-   * throws what the handler may throw.
+   * throws what the handler may throw. A tool without one shows its dry run (D77).
    */
   preview?(args: Static<I>, ctx: ToolContext<P>): Promise<Preview>
   /**
-   * For a tool that asks for confirmation: what the call would change, where its arguments do not say it all; null where they do.
-   * Only reads, and cheaply: it runs again at every redemption (D21). Throws what the handler may throw.
+   * The `boundTo` that the preview would have now: it runs at every redemption (D21), in place of the whole preview. Only reads, and
+   * throws what the handler may throw.
    */
-  boundTo?(args: Static<I>, ctx: ToolContext<P>): Promise<Binding | null>
+  boundTo?(args: Static<I>, ctx: ToolContext<P>): Promise<string>
 }
 
 export type ToolSpec<I extends TObject = TObject, O extends TSchema = TSchema, P extends boolean = boolean> = Readonly<
@@ -60,7 +59,7 @@ export interface AnyTool extends Omit<ToolSpec, 'handler' | 'example' | 'preview
   readonly example: object
   handler(args: never, ctx: never): Promise<unknown>
   preview?(args: never, ctx: never): Promise<Preview>
-  boundTo?(args: never, ctx: never): Promise<Binding | null>
+  boundTo?(args: never, ctx: never): Promise<string>
 }
 
 /** Ties the handler's types to the schemas. Adds nothing at run time. */

@@ -5,6 +5,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { ChangeSubset, PolicyDependency } from '../../schemas/pce/policy.js'
 import { CHANGE_SUBSET_TYPES, type ChangeSubsetType } from '../../schemas/pce/words.js'
 import { parseHref, toDraftHref } from '../inventory/parse-href.js'
+import { requireApproved } from './require-approved.js'
 import { countOf } from '../text/describe-numbers.js'
 
 /** Pending changes an error names at most. */
@@ -167,15 +168,9 @@ export function chosenNow(
 }
 
 /**
- * A check before a confirmed change: throws confirm_required {reason: stale, params_hash} unless the changes are those that were
- * approved. `approved` is undefined if no set of changes was shown. The confirm token is spent by then.
+ * Throws confirm_required {reason: stale, params_hash} unless the changes are those that were approved (`requireApproved`).
  */
 export function refuseUnapproved(approved: Approval | undefined, changes: readonly TypedPendingChange[]): void {
-  if (approved === undefined || approved.boundTo === digestChanges(changes)) return
-  throw new ToolError(
-    'confirm_required',
-    'The pending changes have changed since the call was confirmed. Nothing was provisioned.',
-    { reason: 'stale', params_hash: approved.paramsHash },
-    { hint: 'Call again without a token to see what would be provisioned now, and confirm that.' },
-  )
+  const text = 'The pending changes have changed since the call was confirmed. Nothing was provisioned.'
+  requireApproved(approved, digestChanges(changes), text)
 }

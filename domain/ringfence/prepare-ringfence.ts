@@ -14,7 +14,6 @@ import { createPolicyLookups, type PolicyLookups } from '../inventory/find-objec
 import { coverFamilies } from '../policy/addresses.js'
 import type { PolicySnapshot } from '../policy/load-snapshot.js'
 import { isUnknown } from '../policy/three-valued.js'
-import { lookbackWindow } from '../traffic/traffic-window.js'
 import { findOwnRuleSet, readExisting, ringfenceName, type Existing } from './find-existing.js'
 import { discoverFlows, type Discovery, type InboundFlow } from './discover-peers.js'
 import { planRingfence, withholdDeny, type RingfencePlan } from './plan-ringfence.js'
@@ -116,14 +115,7 @@ export async function prepareRingfence(
   )
   // In selective mode, "allowed" does not tell what goes on in full enforcement.
   const needsRules = selective !== true && [...modes.values()].includes('selective')
-  const discovery = await discoverFlows(
-    ctx,
-    labels,
-    application,
-    lookbackWindow(ctx.now(), lookbackDays),
-    modes,
-    needsRules,
-  )
+  const discovery = await discoverFlows(ctx, labels, application, shared.window, modes, needsRules)
   refuseRenamedSources(ctx.pce, discovery.inbound, labels)
   const complete = planRingfence({
     application,
@@ -190,6 +182,12 @@ async function resolveDenyServices(lookups: PolicyLookups, asked: ServiceReferen
 function refuseRenamed(pce: PceClient, application: readonly Label[], labels: LabelIndex): void {
   for (const { href, key, value } of application)
     if (labels.get(href)?.value !== value) throw renamed(pce, `${key}=${value}`)
+}
+
+/** Throws label_not_found if a label of what was planned some time ago is no longer the same one in `labels`. */
+export function refuseRelabelled(pce: PceClient, { application, discovery }: Prepared, labels: LabelIndex): void {
+  refuseRenamed(pce, application, labels)
+  refuseRenamedSources(pce, discovery.inbound, labels)
 }
 
 /**

@@ -122,17 +122,53 @@ export async function runBatch(
     else if (isStopped || signal.aborted) outcomes.push({ ...names, status: 'skipped', reason: 'stopped' })
     else {
       progress({ progress: at, message: `Application ${at + 1} of ${order.length}: ${entry.app} (${entry.env}).` })
-      try {
-        outcomes.push({ ...names, status: 'success', done: await work(entry) })
-      } catch (error) {
-        if (!(error instanceof ToolError) && !(error instanceof PceError))
-          log.warn({ err: error, ...names }, 'ringfence failed')
-        outcomes.push({ ...names, status: 'error', error: describeError(error) })
-        isStopped ||= stopOnError
-      }
+      const outcome = await attempt(names, log, () => work(entry))
+      outcomes.push(outcome)
+      isStopped ||= stopOnError && outcome.status === 'error'
     }
   }
   return outcomes
+}
+
+/**
+ * Writes what `runBatch` planned, one application after the other, with the same rules for what follows a failure. Nothing else
+ * is planned here: what was shown is what is written (D75).
+ */
+export async function writeBatch(
+  { signal, log, progress }: Pick<ToolContext, 'signal' | 'log' | 'progress'>,
+  planned: readonly BatchOutcome[],
+  { stopOnError }: { stopOnError: boolean },
+  write: (prepared: Prepared) => Promise<RingfenceWritten>,
+): Promise<BatchOutcome[]> {
+  const outcomes: BatchOutcome[] = []
+  let isStopped = false
+  for (const [at, outcome] of planned.entries()) {
+    const names = { app: outcome.app, env: outcome.env }
+    if (outcome.status !== 'success') outcomes.push(outcome)
+    else if (isStopped || signal.aborted) outcomes.push({ ...names, status: 'skipped', reason: 'stopped' })
+    else {
+      const { prepared } = outcome.done
+      progress({ progress: at, message: `Writing ${at + 1} of ${planned.length}: ${names.app} (${names.env}).` })
+      const done = await attempt(names, log, async () => ({ prepared, written: await write(prepared) }))
+      outcomes.push(done)
+      isStopped ||= stopOnError && done.status === 'error'
+    }
+  }
+  return outcomes
+}
+
+async function attempt(
+  names: { app: string; env: string },
+  log: ToolContext['log'],
+  work: () => Promise<RingfenceDone>,
+): Promise<BatchOutcome> {
+  try {
+    return { ...names, status: 'success', done: await work() }
+  } catch (error) {
+    if (!(error instanceof ToolError) && !(error instanceof PceError))
+      log.warn({ err: error, ...names }, 'ringfence failed')
+    return { ...names, status: 'error', error: describeError(error) }
+  }
 }
 
 /** Whether anything of an application was written. */

@@ -15,6 +15,8 @@ export interface Shared {
   /** At most 60 s old when asked for. */
   labels(): Promise<LabelIndex>
   lookbackDays: number
+  /** Of all traffic that is read. */
+  window: TrafficWindow
   /** Read again with each new label list. */
   policy(): Promise<PolicyRead>
   /** A sentence instead if the estate could not be ranked: the ranking is only advice, no reason to fail. */
@@ -32,6 +34,7 @@ export function shareReads(ctx: Context, lookbackDays: number): Shared {
   return {
     labels,
     lookbackDays,
+    window,
     async policy() {
       const index = await labels()
       if (policy?.labels !== index) policy = { labels: index, read: readPolicy(ctx, index) }

@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { ConfirmConfig } from '../../schemas/config.js'
 import type { Confirmations, ConfirmedCall, SignedToken } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
-import type { Challenges, UsedTokens } from '../../schemas/state.js'
+import type { ChallengeKey, Challenges, UsedTokens } from '../../schemas/state.js'
 import { createTokenCodec, deriveKeys } from './token-codec.js'
 import { paramsHash } from './params-hash.js'
 
@@ -89,17 +89,17 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
       // A used token stays used, even if it has expired or the policy has changed since, not least by the call it was used for.
       if (await isUsed(token)) return 'replayed'
       if (isExpired(token)) return 'expired'
+      if (token.boundTo === undefined) return 'stale'
       let isStale: boolean
       try {
-        const binding = await findBinding()
-        isStale = token.boundTo === undefined ? binding?.isRequired === true : binding?.digest !== token.boundTo
+        isStale = (await findBinding()) !== token.boundTo
       } catch (error) {
         // Another call may have used it in the meantime, and made what could not be found.
         if (await isUsed(token)) return 'replayed'
         throw error
       }
+      // Time is judged once, above: to look up a large plan again takes longer than a token lives (D76).
       if (isStale) return (await isUsed(token)) ? 'replayed' : 'stale'
-      if (isExpired(token)) return 'expired'
       // A client that is gone will not learn the outcome, and must be able to use the token again.
       signal?.throwIfAborted()
       return (await attempt(() => usedTokens.claim(token.jti, token.expiresAt))) ? 'spent' : 'replayed'
@@ -108,16 +108,15 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
 }
 
 /** Of fixed length and unique to the call, whatever a `sub` contains. */
-const keyOf = ({ owner, tool, paramsHash: hash, pce }: ConfirmedCall) =>
-  createHash('sha256')
-    .update(JSON.stringify([owner.iss, owner.sub, tool, hash, pce ?? null]))
-    .digest('hex')
+const keyOf = ({ owner, tool, paramsHash: hash, pce }: ConfirmedCall): ChallengeKey => ({
+  owner: digest([owner.iss, owner.sub]),
+  call: digest([owner.iss, owner.sub, tool, hash, pce ?? null]),
+})
 
 /** Reveals nothing about the set to those who do not know it. */
-const challengeOf = (call: ConfirmedCall, set: string) =>
-  createHash('sha256')
-    .update(JSON.stringify([keyOf(call), set]))
-    .digest('hex')
+const challengeOf = (call: ConfirmedCall, set: string) => digest([keyOf(call).call, set])
+
+const digest = (facts: readonly unknown[]) => createHash('sha256').update(JSON.stringify(facts)).digest('hex')
 
 const isSame = (given: string, expected: string) => {
   const [a, b] = [Buffer.from(given), Buffer.from(expected)]

@@ -1,7 +1,9 @@
 import type { Confirmations, ConfirmedCall, ConfirmReason } from '../../schemas/confirmations.js'
+import type { Preview } from '../../domain/call.js'
 import { type ErrorDetails, ToolError } from '../../schemas/errors.js'
 import { convert } from '../errors/convert.js'
 import type { Gate, ValidSubject } from './admit-call.js'
+import { previewArguments, previewDryRun, takesDryRun } from './preview-call.js'
 
 const MESSAGES: Record<ConfirmReason, string> = {
   missing: 'This call needs a confirm token. Nothing was changed.',
@@ -16,7 +18,7 @@ const HINT =
   'Show the summary to the person who decides. If they agree, POST `confirm.body` to `confirm.url` with the access token of this call, then repeat the same call with the confirm_token of the answer as params._meta.confirm_token.'
 
 /**
- * The confirm gate (S15, D19, D20, D21): lets a tool that asks for it run once for each token that its caller had minted for this
+ * The confirm gate (S15, D19, D20, D21, D75): lets a tool that asks for it run once for each token that its caller had minted for this
  * tool and these arguments. Other calls get `confirm_required {params_hash, reason, summary, confirm, …}` with what the call
  * would do, a repeated token gets `confirm_token_replay {params_hash}`. Throws `confirm_unavailable` where used tokens cannot be
  * recorded, and `invalid_argument` for arguments that have no hash.
@@ -40,13 +42,24 @@ export const confirmGate = (confirmations: Confirmations, url: string): Gate => 
     const spending = await confirmations.spend(token, () => findBinding(subject), subject.context.signal)
     if (spending === 'replayed') throw replayed(call)
     if (spending !== 'spent') throw await askFor(spending, subject, call, confirmations, url)
-    const { boundTo } = token
-    if (boundTo !== undefined) subject.approve({ boundTo, paramsHash })
+    // Only a token that carries one is ever spent.
+    subject.approve({ boundTo: token.boundTo as string, paramsHash })
   },
 })
 
-const findBinding = async ({ tool, args, context }: ValidSubject) =>
-  (await tool.boundTo?.(args as never, context as never)) ?? null
+/** What the call would do now, as a digest; the whole preview for a tool that has no shorter way. */
+const findBinding = async ({ tool, args, context }: ValidSubject): Promise<string> =>
+  tool.boundTo === undefined
+    ? (await preview({ tool, args, context })).boundTo
+    : tool.boundTo(args as never, context as never)
+
+/** The tool's own preview, else its dry run, else its arguments (D77). */
+async function preview({ tool, args, context }: Pick<ValidSubject, 'tool' | 'args' | 'context'>): Promise<Preview> {
+  if (tool.preview !== undefined) return tool.preview(args as never, context as never)
+  if (!takesDryRun(tool)) return previewArguments(tool, args)
+  const answer = await tool.handler({ ...args, dry_run: true } as never, context as never)
+  return previewDryRun(answer as Record<string, unknown>, args['dry_run'] === true)
+}
 
 function replayed({ paramsHash }: ConfirmedCall): ToolError {
   return new ToolError('confirm_token_replay', 'This confirm token was used before; the call did not run again.', {
@@ -83,17 +96,14 @@ async function askFor(
 }
 
 /**
- * What the call would do, and what a token for it is bound to. The binding is read first, so that anything that changes during
- * the preview makes the token stale instead of slipping in unseen. If the preview fails nothing is bound, since nothing can be
- * shown, and the answer says why; it still carries the hash. Throws only when the client has gone.
+ * What the call would do, and what a token for it is bound to. If the preview fails nothing is bound, since nothing can be shown,
+ * and the answer says why; it still carries the hash. Throws only when the client has gone.
  */
 async function look(subject: ValidSubject): Promise<{ boundTo: string | null; shown: ErrorDetails }> {
-  const { tool, args, context } = subject
+  const { context } = subject
   try {
-    const binding = await findBinding(subject)
-    const preview = await tool.preview?.(args as never, context as never)
-    const shown = preview === undefined ? {} : { ...preview.details, summary: preview.summary }
-    return { boundTo: binding?.digest ?? null, shown }
+    const { summary, details, boundTo } = await preview(subject)
+    return { boundTo, shown: { ...details, summary } }
   } catch (thrown) {
     if (context.signal.aborted) throw thrown
     const { code, message, hint, details } = convert(thrown)

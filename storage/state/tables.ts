@@ -1,5 +1,12 @@
 import type { Owner } from '../../schemas/caller.js'
-import type { Challenges, CredentialRecords, Notes, SealedCredentials, UsedTokens } from '../../schemas/state.js'
+import type {
+  ChallengeKey,
+  Challenges,
+  CredentialRecords,
+  Notes,
+  SealedCredentials,
+  UsedTokens,
+} from '../../schemas/state.js'
 import type { Queries, Sql, Value } from './run-queries.js'
 
 /** 'SVMC': says in bytes 68 to 71 of the file whose it is. */
@@ -145,19 +152,31 @@ function forget(sql: Sql, expiredBefore: number): void {
   sql.run('INSERT OR REPLACE INTO notes VALUES (?, ?)', FORGOTTEN, String(until))
 }
 
+/** Open questions of one owner: more than anyone can read before they expire. */
+export const MOST_CHALLENGES_PER_OWNER = 100
+/** Open questions in the file. */
+export const MOST_CHALLENGES = 10_000
+
 /** What callers have been asked to confirm, in the file (schemas/state.ts). `now` in milliseconds since the epoch. */
 export function challenges({ read, write }: Queries, now: () => number): Challenges {
+  // The owner comes first, so that the primary key finds all challenges of one.
+  const rowKey = ({ owner, call }: ChallengeKey) => checkText(`${owner}:${call}`)
+  const latest = (where: string) => `SELECT key FROM challenges ${where} ORDER BY expires_at DESC LIMIT -1 OFFSET ?`
   return {
     put: (key, boundTo, expiresAt) =>
       write((sql) => {
         const expired = 'SELECT key FROM challenges WHERE expires_at <= ? LIMIT ?'
         sql.run(`DELETE FROM challenges WHERE key IN (${expired})`, now(), CLEARED)
-        sql.run('INSERT OR REPLACE INTO challenges VALUES (?, ?, ?)', checkText(key), checkText(boundTo), expiresAt)
+        sql.run('DELETE FROM challenges WHERE key = ?', rowKey(key))
+        const own = `DELETE FROM challenges WHERE key IN (${latest('WHERE key > ? AND key < ?')})`
+        sql.run(own, `${key.owner}:`, `${key.owner};`, MOST_CHALLENGES_PER_OWNER - 1)
+        sql.run(`DELETE FROM challenges WHERE key IN (${latest('')})`, MOST_CHALLENGES - 1)
+        sql.run('INSERT INTO challenges VALUES (?, ?, ?)', rowKey(key), checkText(boundTo), expiresAt)
       }),
     get: (key) =>
       read((sql) => {
         const found = 'SELECT bound_to FROM challenges WHERE key = ? AND expires_at > ?'
-        return sql.one<{ bound_to: string }>(found, checkText(key), now())?.bound_to ?? null
+        return sql.one<{ bound_to: string }>(found, rowKey(key), now())?.bound_to ?? null
       }),
   }
 }

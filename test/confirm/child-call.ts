@@ -7,6 +7,9 @@ export const CHILD_CALL: ConfirmedCall = {
   paramsHash: 'c'.repeat(64),
 }
 
+/** The digest of what its caller was shown. */
+export const SHOWN = 'what was shown'
+
 export const childConfig = {
   config: { hmacKey: Buffer.alloc(32, 5), ttlSeconds: 120 },
   audience: 'https://mcp.example.test',

@@ -279,17 +279,18 @@ t.test('only what was confirmed runs', async (t) => {
     await stale(t, token)
   })
 
-  await t.test('a token for something never shown provisions only what its arguments name', async (t) => {
+  await t.test('a token for something never shown runs nothing, whatever its arguments name', async (t) => {
     const named = await bench.draft('Blind')
-    const fresh = { change_description: 'never asked' }
-    const blind = await bench.mint(TOOL, sha256(JSON.stringify(fresh)))
-    await stale(t, blind.confirm_token, fresh)
-    const hash = sha256(JSON.stringify({ hrefs: [named.href] }))
-    const minted = await bench.mint(TOOL, hash)
-    const along = { hrefs: [named.href], include_dependencies: true }
-    const open = await bench.mint(TOOL, sha256(JSON.stringify(along)))
-    await stale(t, open.confirm_token, along)
-    partial(t, await bench.call(TOOL, { hrefs: [named.href] }, { token: minted.confirm_token }), { ok: true })
+    for (const args of [
+      { change_description: 'never asked' },
+      { hrefs: [named.href], include_dependencies: true },
+      { hrefs: [named.href] },
+      { dry_run: true },
+    ]) {
+      const { confirm_token: token } = await bench.mint(TOOL, sha256(JSON.stringify(args)))
+      t.type(token, 'string', '/confirm issues one for any hash')
+      await stale(t, token, args)
+    }
   })
 
   await t.test('an expired challenge does not count', async (t) => {
@@ -451,7 +452,7 @@ t.test('only what was confirmed runs', async (t) => {
     partial(t, await bench.call(TOOL, args, { token: good }), { ok: true, provisioned_hrefs: [shown, String] })
 
     const batch = await bench.call('ringfence-batch', { apps: [{ app_name: 'payments', env_name: 'prod' }] })
-    t.same(Object.keys(batch.confirm.body), ['tool', 'params_hash'], 'where the arguments say it all, nothing is added')
+    t.match(batch.confirm.body.challenge, /^[0-9a-f]{64}$/)
     partial(t, await bench.confirm({ confirm: { body: { ...batch.confirm.body, challenge: none.challenge } } }), {
       error: 'confirm_required',
     })
@@ -660,8 +661,9 @@ t.test('when something fails', async (t) => {
       example: {},
       async boundTo() {
         if (leaves) client.abort()
-        return { digest: 'always the same', isRequired: true }
+        return 'always the same'
       },
+      preview: async () => ({ summary: 'Fine.', boundTo: 'always the same' }),
       async handler() {
         runs += 1
         return {}
@@ -705,6 +707,7 @@ t.test('when something fails', async (t) => {
       preview: async () => ({
         summary: 'Fine.',
         details: { error: 'none', reason: 'none', params_hash: 'x', confirm: 1, more: 2 },
+        boundTo: 'always the same',
       }),
     })
     const bench = await startConfirming(t, { tools: [broken, plain, rude] })
@@ -712,10 +715,15 @@ t.test('when something fails', async (t) => {
     partial(t, asked, { error: 'confirm_required', params_hash: EMPTY, preview_error: { error: 'internal' } })
     t.notOk(JSON.stringify(asked).includes('secret'))
     const { confirm_token: token } = await bench.mint('broken', EMPTY)
-    partial(t, await bench.call('broken', {}, { token }), { ok: true, done: true })
+    partial(t, await bench.call('broken', {}, { token }), { reason: 'stale' }, 'what nobody was shown does not run')
     const unseen = await bench.call('plain', {})
-    partial(t, unseen, { error: 'confirm_required', params_hash: EMPTY })
-    t.notOk('summary' in unseen)
+    partial(t, unseen, {
+      error: 'confirm_required',
+      params_hash: EMPTY,
+      summary: 'Runs Plain (plain) without arguments. It cannot show beforehand what it will change.',
+    })
+    const { confirm_token: open } = await bench.confirm(unseen)
+    partial(t, await bench.call('plain', {}, { token: open }), { ok: true, done: true })
     partial(t, await bench.call('rude', {}), {
       error: 'confirm_required',
       reason: 'missing',
@@ -754,11 +762,11 @@ t.test("the audit log also names the PCE's answers to previews", async (t) => {
     example: {},
     async boundTo() {
       note()
-      return { digest: 'always the same', isRequired: true }
+      return 'always the same'
     },
     async preview() {
       note()
-      return { summary: 'Fine.' }
+      return { summary: 'Fine.', boundTo: 'always the same' }
     },
     async handler() {
       note()
@@ -772,9 +780,9 @@ t.test("the audit log also names the PCE's answers to previews", async (t) => {
     .filter(({ route }) => route === '/mcp')
     .map(({ phase, upstream_request_ids: ids }) => [phase, ids])
   t.same(noted, [
-    ['decision', ['pce-1', 'pce-2']],
-    ['decision', ['pce-3']],
-    ['outcome', ['pce-3', 'pce-4']],
+    ['decision', ['pce-1']],
+    ['decision', ['pce-2']],
+    ['outcome', ['pce-2', 'pce-3']],
   ])
 })
 

@@ -25,10 +25,11 @@ export function memoryState(now: () => number): MemoryState {
       isUsed: (id) => attempt('isUsed', () => used.has(id)),
     },
     challenges: {
-      put: (key, boundTo, expiresAt) => attempt('put', () => void asked.set(key, { boundTo, expiresAt })),
-      get: (key) =>
+      put: ({ owner, call }, boundTo, expiresAt) =>
+        attempt('put', () => void asked.set(`${owner}:${call}`, { boundTo, expiresAt })),
+      get: ({ owner, call }) =>
         attempt('get', () => {
-          const found = asked.get(key)
+          const found = asked.get(`${owner}:${call}`)
           return found !== undefined && found.expiresAt > now() ? found.boundTo : null
         }),
     },

@@ -13,7 +13,7 @@ import type { State } from '../../schemas/state.js'
 import { partial } from '../partial.js'
 import { compiled } from '../suite-folder.js'
 import { NOW } from '../tools/harness.js'
-import { CHILD_CALL, childConfig } from './child-call.js'
+import { CHILD_CALL, childConfig, SHOWN } from './child-call.js'
 import { startConfirming } from './harness.js'
 
 const PROCESSES = 4
@@ -43,6 +43,7 @@ function open(path: string, now: () => number): { state: State; confirmations: C
 
 async function mintMany(path: string, count: number): Promise<string[]> {
   const { state, confirmations } = open(path, () => NOW)
+  await confirmations.ask(CHILD_CALL, SHOWN)
   const minted = await Promise.all(Array.from({ length: count }, () => confirmations.mint(CHILD_CALL)))
   state.close()
   return minted.map(({ token }) => token)
@@ -170,14 +171,18 @@ t.test('a forgotten used token stays used when the clock is set back', async (t)
   const spend = async (token: string) => {
     const reading = confirmations.read(token, CHILD_CALL)
     if (reading.state !== 'signed') throw new Error(reading.state)
-    return confirmations.spend(reading.token, () => Promise.resolve(null))
+    return confirmations.spend(reading.token, () => Promise.resolve(SHOWN))
   }
-  const { token } = await confirmations.mint(CHILD_CALL)
+  const mint = async () => {
+    await confirmations.ask(CHILD_CALL, SHOWN)
+    return (await confirmations.mint(CHILD_CALL)).token
+  }
+  const token = await mint()
   t.equal(await spend(token), 'spent')
   clock.now += 24 * 60 * 60 * 1000
   t.equal(await spend(token), 'replayed')
   clock.now += 24 * 60 * 60 * 1000
-  t.equal(await spend((await confirmations.mint(CHILD_CALL)).token), 'spent', 'clears the old one away')
+  t.equal(await spend(await mint()), 'spent', 'clears the old one away')
   t.equal(await spend(token), 'expired')
   clock.now = NOW + 60_000
   t.equal(await spend(token), 'replayed')
@@ -250,15 +255,15 @@ const COMMANDS: fc.Arbitrary<Command>[] = [
       model.tokens.push({ token, owner, set, expiresAt, isUsed: false })
     }),
   ),
-  fc.tuple(fc.nat(), fc.constantFrom(...OWNERS), fc.boolean()).map(([which, owner, isRequired]) =>
-    command(`${owner} redeems token ${which}, ${isRequired ? 'bound' : 'free'}`, async (model, { service }) => {
+  fc.tuple(fc.nat(), fc.constantFrom(...OWNERS)).map(([which, owner]) =>
+    command(`${owner} redeems token ${which}`, async (model, { service }) => {
       const known = model.tokens[which % Math.max(1, model.tokens.length)]
       if (known === undefined) return
       const reading = service.confirmations.read(known.token, callOf(owner))
       if (known.owner !== owner) return same(reading.state, 'mismatch')
       if (reading.state !== 'signed') throw new Error(reading.state)
-      const outcome = await service.confirmations.spend(reading.token, async () => ({ digest: model.set, isRequired }))
-      const isStale = known.set === null ? isRequired : known.set !== model.set
+      const outcome = await service.confirmations.spend(reading.token, async () => model.set)
+      const isStale = known.set !== model.set
       const expected = known.isUsed
         ? 'replayed'
         : known.expiresAt <= model.now

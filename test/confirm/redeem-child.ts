@@ -7,7 +7,7 @@ import { appendFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { createConfirmations } from '../../plugins/confirm/create-confirmations.js'
 import { openState } from '../../storage/state/open-state.js'
-import { CHILD_CALL, childConfig } from './child-call.js'
+import { CHILD_CALL, childConfig, SHOWN } from './child-call.js'
 
 const [statePath = '', effectsPath = '', instant = ''] = process.argv.slice(2)
 const now = () => Number(instant)
@@ -17,7 +17,7 @@ const confirmations = createConfirmations({ ...childConfig, usedTokens, challeng
 async function redeem(token: string): Promise<string> {
   const reading = confirmations.read(token, CHILD_CALL)
   if (reading.state !== 'signed') return reading.state
-  const outcome = await confirmations.spend(reading.token, () => Promise.resolve(null))
+  const outcome = await confirmations.spend(reading.token, () => Promise.resolve(SHOWN))
   if (outcome === 'spent') appendFileSync(effectsPath, `${reading.token.jti}\n`)
   return outcome
 }

@@ -290,7 +290,8 @@ t.test('a token', async (t) => {
   })
 
   t.test('is spent once', async (t) => {
-    const spend = () => confirmations.spend({ jti: 'f'.repeat(32), expiresAt: clock.now + 1000 }, async () => null)
+    const minted = { jti: 'f'.repeat(32), expiresAt: clock.now + 1000, boundTo: 'shown' }
+    const spend = () => confirmations.spend(minted, async () => 'shown')
     t.same((await Promise.all(Array.from({ length: 100 }, spend))).toSorted(), [
       ...Array<string>(99).fill('replayed'),
       'spent',
@@ -308,10 +309,12 @@ t.test('a token', async (t) => {
       [3_600_000, 'expired'],
     ] as const) {
       clock.now = NOW
-      const minted = confirmations.read((await confirmations.mint(CALL)).token, CALL)
+      const timed = { ...CALL, paramsHash: 'd'.repeat(64) }
+      await confirmations.ask(timed, 'shown')
+      const minted = confirmations.read((await confirmations.mint(timed)).token, timed)
       clock.now = NOW + after
       if (minted.state !== 'signed') return t.fail('not signed')
-      t.equal(await confirmations.spend(minted.token, async () => null), outcome, `${after} ms later`)
+      t.equal(await confirmations.spend(minted.token, async () => 'shown'), outcome, `${after} ms later`)
     }
     clock.now = NOW + 999
     const late = confirmations.read((await confirmations.mint(CALL)).token, CALL)
@@ -319,18 +322,19 @@ t.test('a token', async (t) => {
     clock.now = NOW
   })
 
-  t.test('is not spent if it expires during the check', async (t) => {
-    const minted = { jti: 'e'.repeat(32), expiresAt: NOW + 1000 }
+  t.test('is in time when it arrives, however long the check takes', async (t) => {
+    const minted = { jti: 'e'.repeat(32), expiresAt: NOW + 1000, boundTo: 'shown' }
     const slowly = async () => {
-      clock.now = NOW + 1000
-      return null
+      clock.now = NOW + 600_000
+      return 'shown'
     }
-    t.equal(await confirmations.spend(minted, slowly), 'expired')
+    t.equal(await confirmations.spend(minted, slowly), 'spent')
+    const late = { ...minted, jti: '9'.repeat(32) }
+    t.equal(await confirmations.spend(late, slowly), 'expired', 'but not later')
     clock.now = NOW
-    t.equal(await confirmations.spend(minted, async () => null), 'spent')
   })
 
-  t.test('is bound to what was shown, if anything was', async (t) => {
+  t.test('is bound to what was shown, and worth nothing where nothing was', async (t) => {
     const asked = { ...CALL, paramsHash: 'c'.repeat(64) }
     partial(t, await confirmations.ask(asked, 'set one'), { expiresAt: NOW + 120_000, challenge: /^[0-9a-f]{64}$/ })
     const bound = await confirmations.mint(asked)
@@ -345,15 +349,13 @@ t.test('a token', async (t) => {
       t.notOk('set' in decode((await confirmations.mint(other)).token.split('.')[1] ?? ''), 'nobody else')
     const reading = confirmations.read(bound.token, asked)
     if (reading.state !== 'signed') return t.fail('not signed')
-    const spend = (binding: { digest: string; isRequired: boolean } | null) =>
-      confirmations.spend(reading.token, async () => binding)
-    t.equal(await spend({ digest: 'set two', isRequired: true }), 'stale')
-    t.equal(await spend({ digest: 'set two', isRequired: false }), 'stale')
-    t.equal(await spend(null), 'stale')
-    t.equal(await spend({ digest: 'set one', isRequired: true }), 'spent')
-    t.equal(await spend({ digest: 'set two', isRequired: true }), 'replayed', 'used comes before stale')
+    const spend = (digest: string) => confirmations.spend(reading.token, async () => digest)
+    t.equal(await spend('set two'), 'stale')
+    t.equal(await spend(''), 'stale')
+    t.equal(await spend('set one'), 'spent')
+    t.equal(await spend('set two'), 'replayed', 'used comes before stale')
     clock.now = NOW + 500_000
-    t.equal(await spend({ digest: 'set one', isRequired: true }), 'replayed', 'and before expired')
+    t.equal(await spend('set one'), 'replayed', 'and before expired')
     clock.now = NOW + 120_000
     t.notOk(
       'set' in decode((await confirmations.mint(asked)).token.split('.')[1] ?? ''),
@@ -362,8 +364,7 @@ t.test('a token', async (t) => {
     clock.now = NOW
 
     const unbound = { jti: 'd'.repeat(32), expiresAt: NOW + 1000 }
-    t.equal(await confirmations.spend(unbound, async () => ({ digest: 'x', isRequired: true })), 'stale')
-    t.equal(await confirmations.spend(unbound, async () => ({ digest: 'x', isRequired: false })), 'spent')
+    t.equal(await confirmations.spend(unbound, () => Promise.reject(new Error('no look is needed'))), 'stale')
   })
 
   t.test('of concurrent challenges is issued for the one named', async (t) => {
@@ -378,7 +379,7 @@ t.test('a token', async (t) => {
   })
 
   t.test('survives a failed check, unless it was used in the meantime', async (t) => {
-    const kept = { jti: '1'.repeat(32), expiresAt: NOW + 1000 }
+    const kept = { jti: '1'.repeat(32), expiresAt: NOW + 1000, boundTo: 'then' }
     const lost = new ToolError('pce_unreachable', 'away')
     await t.rejects(
       confirmations.spend(kept, () => Promise.reject(lost)),
@@ -387,24 +388,24 @@ t.test('a token', async (t) => {
     const usedMeanwhile = (digest: string | null) => async () => {
       await state.usedTokens.claim(kept.jti, kept.expiresAt)
       if (digest === null) throw lost
-      return { digest, isRequired: true }
+      return digest
     }
     t.equal(await confirmations.spend(kept, usedMeanwhile(null)), 'replayed')
     const other = { ...kept, jti: '2'.repeat(32), boundTo: 'then' }
     const claimOther = async () => {
       await state.usedTokens.claim(other.jti, other.expiresAt)
-      return { digest: 'now', isRequired: true }
+      return 'now'
     }
     t.equal(await confirmations.spend(other, claimOther), 'replayed')
   })
 
   t.test('that cannot be recorded is not spent', async (t) => {
-    const minted = { jti: '3'.repeat(32), expiresAt: NOW + 1000 }
+    const minted = { jti: '3'.repeat(32), expiresAt: NOW + 1000, boundTo: 'shown' }
     const unavailable = { code: 'confirm_unavailable' }
     for (const method of ['isUsed', 'claim'] as const) {
       state.fail = method
       let looked = false
-      const look = async () => ((looked = true), null)
+      const look = async () => ((looked = true), 'shown')
       await t.rejects(confirmations.spend(minted, look), unavailable, method)
       t.equal(looked, method === 'claim')
     }
@@ -414,7 +415,7 @@ t.test('a token', async (t) => {
     await t.rejects(confirmations.ask(CALL, 'x'), unavailable)
     await confirmations.ask(CALL, null)
     state.fail = null
-    t.equal(await confirmations.spend(minted, async () => null), 'spent')
+    t.equal(await confirmations.spend(minted, async () => 'shown'), 'spent')
   })
 })
 

@@ -291,7 +291,8 @@ t.test('refuses names that the file could not distinguish', async (t) => {
     await t.rejects(state.credentials.put({ iss: sub, sub: 'a' }, recordOf('x')), RangeError)
     await t.rejects(state.credentials.remove(owner), RangeError)
     await t.rejects(state.usedTokens.claim(sub, 1), RangeError)
-    await t.rejects(state.challenges.put(sub, 'x', 1), RangeError)
+    await t.rejects(state.challenges.put({ owner: 'o', call: sub }, 'x', 1), RangeError)
+    await t.rejects(state.challenges.put({ owner: sub, call: 'c' }, 'x', 1), RangeError)
   }
   for (const expiresAt of [NaN, Infinity, 1.5]) await t.rejects(state.usedTokens.claim('x', expiresAt), RangeError)
   t.strictSame(await state.credentials.page(null, 10), [])
@@ -364,7 +365,7 @@ t.test('the file does not grow with used tokens', async (t) => {
     for (let number = 0; number < 120; number++) {
       clock.now += DAY / 120
       await state.usedTokens.claim(`token-${day}-${number}`, clock.now + 120_000)
-      await state.challenges.put(`challenge-${day}-${number}`, 'x'.repeat(64), clock.now + 120_000)
+      await state.challenges.put({ owner: 'o', call: `${day}-${number}` }, 'x'.repeat(64), clock.now + 120_000)
     }
     new Database(path).exec('PRAGMA wal_checkpoint(TRUNCATE)')
     sizes.push(statSync(path).size)
@@ -376,15 +377,46 @@ t.test('a challenge is known until it expires', async (t) => {
   const path = join(directoryOf(t), 'state.db')
   const { state, clock } = open(t, path)
   const { challenges } = state
-  t.equal(await challenges.get('k'), null)
-  await challenges.put('k', 'first', clock.now + 1000)
-  await challenges.put('k', 'second', clock.now + 2000)
-  await challenges.put('other', 'third', clock.now + 3000)
+  const [k, other] = [
+    { owner: 'o', call: 'k' },
+    { owner: 'o', call: 'other' },
+  ]
+  t.equal(await challenges.get(k), null)
+  await challenges.put(k, 'first', clock.now + 1000)
+  await challenges.put(k, 'second', clock.now + 2000)
+  await challenges.put(other, 'third', clock.now + 3000)
   clock.now += 1999
-  t.equal(await open(t, path, clock).state.challenges.get('k'), 'second')
+  t.equal(await open(t, path, clock).state.challenges.get(k), 'second')
   clock.now += 1
-  t.equal(await challenges.get('k'), null)
-  t.equal(await challenges.get('other'), 'third')
+  t.equal(await challenges.get(k), null)
+  t.equal(await challenges.get(other), 'third')
+})
+
+t.test('open challenges are bounded, for each owner and in all; what expires first makes room', async (t) => {
+  const path = join(directoryOf(t), 'state.db')
+  const { state, clock } = open(t, path)
+  const { challenges } = state
+  const countOf = (where = '') =>
+    (new Database(path).prepare(`SELECT count(*) AS n FROM challenges ${where}`).get() as { n: number }).n
+  await challenges.put({ owner: 'ann', call: 'hers' }, 'kept', clock.now + 500_000)
+  for (let n = 0; n < 150; n++) await challenges.put({ owner: 'bob', call: `${n}` }, 'x', clock.now + 1000 + n)
+  t.equal(countOf(`WHERE key LIKE 'bob:%'`), 100)
+  t.equal(await challenges.get({ owner: 'bob', call: '49' }), null)
+  t.equal(await challenges.get({ owner: 'bob', call: '50' }), 'x')
+  await challenges.put({ owner: 'bob', call: '149' }, 'y', clock.now + 2000)
+  t.equal(countOf(`WHERE key LIKE 'bob:%'`), 100, 'one that is asked again takes its own place')
+  t.equal(await challenges.get({ owner: 'bob', call: '50' }), 'x')
+  t.equal(await challenges.get({ owner: 'ann', call: 'hers' }), 'kept', 'and nobody else loses any')
+
+  const fill = new Database(path)
+  fill.exec('BEGIN')
+  const insert = fill.prepare('INSERT INTO challenges VALUES (?, ?, ?)')
+  for (let n = countOf(); n < 10_000; n++) insert.run(`o${n}:c`, 'x', clock.now + 10_000 + n)
+  fill.exec('COMMIT')
+  await challenges.put({ owner: 'ann', call: 'another' }, 'y', clock.now + 500_000)
+  t.equal(countOf(), 10_000)
+  t.equal(await challenges.get({ owner: 'bob', call: '50' }), null, 'the one that would have expired first')
+  t.equal(await challenges.get({ owner: 'bob', call: '51' }), 'x')
 })
 
 t.test('a note is set once, by the first writer', async (t) => {

@@ -41,7 +41,13 @@ export function orderForReview(changes: readonly TypedPendingChange[]): TypedPen
 }
 
 /** What provisioning these changes would do, for the person who confirms it: the whole in words, and the first of each list. */
-export function showProvisioning({ changes, included, judged, impact, isDryRun }: Provisioning): Preview {
+export function showProvisioning({
+  changes,
+  included,
+  judged,
+  impact,
+  isDryRun,
+}: Provisioning): Omit<Preview, 'boundTo'> {
   const dry = isDryRun ? ' This is a dry run: it only shows what a real call would send.' : ''
   if (changes.length === 0) return { summary: `Nothing is pending, so the call would change nothing.${dry}` }
   const rows = changes.map((change) => showRow(change, judged.get(change.href)))

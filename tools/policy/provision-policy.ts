@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { PceError, type PceClient, type TypedPendingChange } from '../../pce-client/index.js'
 import { Nullable } from '../../schemas/common.js'
-import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
+import { DRY_RUN_BINDING, DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import type { PolicyVersion } from '../../schemas/pce/policy.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
@@ -91,29 +91,28 @@ export default defineTool({
   output,
   example: { change_description: 'Open payments to the web tier' },
   async boundTo(args, ctx) {
-    if (args.dry_run === true) return null
-    const { chosen } = await chooseChanges(args, ctx)
-    // With hrefs alone the arguments say which objects, and the digest beside them that these have not been edited since.
-    const isOpen = args.hrefs === undefined || args.include_dependencies === true
-    return { digest: digestChanges(chosen), isRequired: isOpen }
+    return args.dry_run === true ? DRY_RUN_BINDING : digestChanges((await chooseChanges(args, ctx)).chosen)
   },
   async preview(args, ctx) {
+    // What is bound is read before it is judged, so that a change in the meantime makes the token stale.
     const { chosen, included } = await chooseChanges(args, ctx)
     const changes = orderForReview(chosen)
     const hrefs = changes.map(({ href }) => toDraftHref(href))
-    return showProvisioning({
+    const isDryRun = args.dry_run === true
+    const shown = showProvisioning({
       changes,
       included,
       judged: await judgePending(ctx, changes),
       impact: hrefs.length === 0 ? undefined : await askImpact(ctx.pce, hrefs, [], ctx.signal),
-      isDryRun: args.dry_run === true,
+      isDryRun,
     })
+    return { ...shown, boundTo: isDryRun ? DRY_RUN_BINDING : digestChanges(chosen) }
   },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { change_description: description = DEFAULT_DESCRIPTION, dry_run: dryRun } = args
     const { pce, signal } = ctx
     const { chosen, included } = await chooseChanges(args, ctx)
-    refuseUnapproved(ctx.approved, chosen)
+    if (dryRun !== true) refuseUnapproved(ctx.approved, chosen)
     if (chosen.length === 0)
       return { message: 'Nothing is pending; draft and active policy are the same.', status: 'no_changes' }
 

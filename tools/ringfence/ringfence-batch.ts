@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Flag, StringEnum, Text } from '../../schemas/common.js'
-import { DryRunInput } from '../../schemas/dry-run.js'
+import { DRY_RUN_BINDING, DryRunInput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
 import { ServicesInput } from '../../schemas/rule-shapes.js'
 import { defineTool } from '../define.js'
@@ -8,10 +8,17 @@ import type { ToolContext } from '../../domain/call.js'
 import { lookbackDays } from '../../domain/traffic/traffic-window.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { refuseHidden } from '../../domain/drafts/create-named.js'
-import { orderBatch, resolveBatch, hasWritten, runBatch } from '../../domain/ringfence/run-batch.js'
-import { prepareRingfence, type Prepared, DENY_CONSUMERS } from '../../domain/ringfence/prepare-ringfence.js'
+import { digestWrites } from '../../domain/ringfence/digest-writes.js'
+import { orderBatch, resolveBatch, hasWritten, runBatch, writeBatch } from '../../domain/ringfence/run-batch.js'
+import {
+  prepareRingfence,
+  refuseRelabelled,
+  type Prepared,
+  DENY_CONSUMERS,
+} from '../../domain/ringfence/prepare-ringfence.js'
 import { previewBatch, showBatch, type Batch } from '../answers/ringfence/show-batch.js'
-import { reportRising, shareReads } from '../../domain/ringfence/share-reads.js'
+import { requireApproved } from '../../domain/policy/require-approved.js'
+import { reportRising, type Shared, shareReads } from '../../domain/ringfence/share-reads.js'
 import { type RingfenceWritten, writePrepared } from '../../domain/ringfence/write-ringfence.js'
 
 const DEFAULT_DAYS = 30
@@ -95,17 +102,35 @@ export default defineTool({
   output,
   example: { apps: [{ app_name: 'payments', env_name: 'prod' }], dry_run: true },
   async preview(args, outer) {
-    const { order, results, warnings } = await workThrough(args, outer, null)
-    return previewBatch(outer, { order, results, warnings, isDryRun: args.dry_run === true })
+    const { order, results, warnings, shared } = await workThrough(args, outer, null)
+    const isDryRun = args.dry_run === true
+    const boundTo = isDryRun ? DRY_RUN_BINDING : digestWrites(shared.window, results)
+    return { ...previewBatch(outer, { order, results, warnings, isDryRun }), boundTo }
+  },
+  async boundTo(args, outer) {
+    if (args.dry_run === true) return DRY_RUN_BINDING
+    const { results, shared } = await workThrough(args, outer, null)
+    return digestWrites(shared.window, results)
   },
   async handler(args, outer): Promise<Static<typeof output>> {
-    const { dry_run: dryRun = false, auto_order: autoOrder = false } = args
-    const { signal, beforeWriting } = outer
+    const { dry_run: dryRun = false, auto_order: autoOrder = false, stop_on_error: stopOnError = false } = args
+    const { pce, signal, beforeWriting, approved } = outer
     // What is begun is finished, so writing looks at nothing but the end of the server.
-    const write = (prepared: Prepared) => writePrepared({ pce: outer.pce, signal }, prepared)
-    const batch = await workThrough(args, outer, dryRun ? null : write)
-    if (!batch.results.some(hasWritten)) beforeWriting.throwIfAborted()
-    return showBatch(outer, { ...batch, dryRun, autoOrder })
+    const write = (prepared: Prepared) => writePrepared({ pce, signal }, prepared)
+    const isConfirmed = approved !== undefined
+    const batch = await workThrough(args, outer, dryRun || isConfirmed ? null : write)
+    let { results } = batch
+    if (isConfirmed && !dryRun) {
+      // All is planned before the first write, because all of it was shown (D75).
+      const text = 'What the batch would write has changed since it was confirmed. Nothing was written.'
+      requireApproved(approved, digestWrites(batch.shared.window, results), text)
+      results = await writeBatch(batch.planning, results, { stopOnError }, async (prepared) => {
+        refuseRelabelled(pce, prepared, await batch.shared.labels())
+        return write(prepared)
+      })
+    }
+    if (!results.some(hasWritten)) beforeWriting.throwIfAborted()
+    return showBatch(outer, { order: batch.order, results, warnings: batch.warnings, dryRun, autoOrder })
   },
 })
 
@@ -114,7 +139,7 @@ async function workThrough(
   args: Static<typeof input>,
   outer: ToolContext<true>,
   write: ((prepared: Prepared) => Promise<RingfenceWritten>) | null,
-): Promise<Pick<Batch, 'order' | 'results' | 'warnings'>> {
+): Promise<Pick<Batch, 'order' | 'results' | 'warnings'> & { planning: ToolContext<true>; shared: Shared }> {
   const { apps, lookback_days: days = DEFAULT_DAYS, dry_run: isDryRun = false } = args
   const { auto_order: autoOrder = false, stop_on_error: stopOnError = false } = args
   for (const { ruleset_name: name } of apps) if (name !== undefined) refuseHidden({ ruleset_name: name })
@@ -130,5 +155,5 @@ async function workThrough(
     planning.signal.throwIfAborted()
     return { prepared, written: write === null ? null : await write(prepared) }
   })
-  return { order, results, warnings }
+  return { order, results, warnings, planning, shared }
 }

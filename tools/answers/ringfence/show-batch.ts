@@ -128,7 +128,7 @@ type Context = Pick<ToolContext<true>, 'pce' | 'limits'>
 export function previewBatch(
   ctx: Context,
   { order, results, warnings, isDryRun }: Pick<Batch, 'order' | 'results' | 'warnings'> & { isDryRun: boolean },
-): Preview {
+): Omit<Preview, 'boundTo'> {
   const planned = results.flatMap((outcome) => (outcome.status === 'success' ? [outcome.done] : []))
   const ringfences = planned.map(({ prepared }) => prepared)
   const rows = results.map((outcome) => describe(ctx, outcome))

@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto'
+import type { Preview } from '../../domain/call.js'
+import { clipText } from '../../domain/text/escape-text.js'
+import { DRY_RUN_BINDING } from '../../schemas/dry-run.js'
+import { titleOf, type AnyTool } from '../../tools/define.js'
+
+/** Whether a tool can show its plan. */
+export const takesDryRun = ({ input }: Pick<AnyTool, 'input'>): boolean => 'dry_run' in input.properties
+
+/** So that the whole is a few kilobytes. */
+const MOST_LISTED = 10
+const LONGEST_TEXT = 600
+/** What a dry run says of its writes; everything else in it may move by itself, such as counts of connections (D75). */
+const BOUND = ['href', 'requests', 'previous', 'rules_removed'] as const
+
+/** What a tool without a preview of its own would do, by its own dry run (D77). `isDryRun`: that is all that was asked for. */
+export function previewDryRun(answer: Record<string, unknown>, isDryRun: boolean): Preview {
+  const { message, previous, effect } = answer
+  const [requests, warnings] = [listOf(answer['requests']), listOf(answer['warnings'])]
+  const dry = isDryRun ? ' This is a dry run: it only shows what a real call would send.' : ''
+  const bound = BOUND.map((field) => [field, answer[field] ?? null])
+  return {
+    summary: `${typeof message === 'string' ? clipText(message, LONGEST_TEXT) : 'The dry run does not say what the call would do.'}${dry}`,
+    details: {
+      requests_total: requests.length,
+      requests: requests.slice(0, MOST_LISTED).map(shortenFields),
+      ...(previous !== undefined && { previous: shortenFields(previous) }),
+      ...(effect !== undefined && { effect }),
+      ...(warnings.length > 0 && {
+        warnings_total: warnings.length,
+        warnings: warnings.slice(0, MOST_LISTED).map(shorten),
+      }),
+    },
+    boundTo: isDryRun ? DRY_RUN_BINDING : createHash('sha256').update(JSON.stringify(bound)).digest('hex'),
+  }
+}
+
+/** What can be said of a call that has no dry run: its arguments, by name alone, because a value may be a secret (D77). */
+export function previewArguments(tool: AnyTool, args: Record<string, unknown>): Preview {
+  const names = Object.keys(args)
+  const given = names.length === 0 ? 'without arguments' : `with ${names.join(', ')} as given`
+  return {
+    summary: `Runs ${titleOf(tool)} (${tool.name}) ${given}. It cannot show beforehand what it will change.`,
+    boundTo: 'arguments',
+  }
+}
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+
+/** A value as it is where that is short, otherwise the beginning of its text. */
+function shorten(value: unknown): unknown {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null')
+  return text.length <= LONGEST_TEXT ? value : clipText(text, LONGEST_TEXT)
+}
+
+const shortenFields = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null
+    ? Object.fromEntries(Object.entries(value).map(([field, inner]) => [field, shorten(inner)]))
+    : shorten(value)
