@@ -67,7 +67,7 @@ export async function composeAuthenticated(
     : openUserPces(config, callTracker, parts, now))
   const { state } = pces
   try {
-    const audit = openAudit(config.auditLogPath, parts.auditStream)
+    const audit = openAudit(config.auditLogPath, parts)
     const { usedTokens, challenges } = state
     const confirmations = createConfirmations({
       config: config.confirm,

@@ -37,7 +37,7 @@ export function composeUnauthenticated(
 ): UnauthenticatedServer {
   const callTracker = createCallTracker()
   const server = readPackage()
-  const audit = openAudit(config.auditLogPath, parts.auditStream)
+  const audit = openAudit(config.auditLogPath, parts)
   const pce = config.pce === undefined ? null : connectPce(config.pce, callTracker, parts.log)
   return {
     server,
@@ -71,10 +71,13 @@ function credentialsOf(config: StdioConfig | InsecureHttpConfig): CredentialsPor
   })
 }
 
-export function openAudit(path: string | undefined, stream: Writable | undefined): AuditLog | null {
+/** The audit log of the configuration; null without one. Throws StartupError where its file cannot be opened. */
+export function openAudit(path: string | undefined, { auditStream: stream, log }: ServerParts): AuditLog | null {
   if (path === undefined) return stream === undefined ? null : createStreamAudit(stream)
   try {
-    return createFileAudit(path)
+    return createFileAudit(path, undefined, (what) =>
+      log.warn({}, `the file of the audit log was ${what}: entries go to a new one at its path`),
+    )
   } catch (error) {
     throw new StartupError(`MCP_AUDIT_LOG_PATH '${path}' cannot be written: ${(error as NodeJS.ErrnoException).code}`)
   }

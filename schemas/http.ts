@@ -5,10 +5,11 @@ export const Liveness = Type.Object({ status: Type.Literal('ok') })
 
 /**
  * Body of `GET /readyz`: 200 with `ready`; 503 with `draining` once the process has been told to stop, or `unavailable` while
- * something it needs does not work.
+ * something it needs does not work: `check` names what that is, and nothing more, since anyone may ask.
  */
 export const HealthStatus = Type.Object({
   status: Type.Union([Type.Literal('ready'), Type.Literal('draining'), Type.Literal('unavailable')]),
+  check: Type.Optional(Type.String()),
 })
 
 /** Body of GET /.well-known/oauth-protected-resource (RFC 9728, 2). */

@@ -24,7 +24,7 @@ export interface AuditLog {
 /** What an audit file does with its disk. */
 export interface Disk extends Pick<
   typeof fs,
-  'closeSync' | 'fdatasyncSync' | 'fstatSync' | 'openSync' | 'readSync' | 'statfsSync' | 'statSync'
+  'accessSync' | 'closeSync' | 'fdatasyncSync' | 'fstatSync' | 'openSync' | 'readSync' | 'statfsSync' | 'statSync'
 > {
   fdatasync(fd: number, done: fs.NoParamCallback): void
   writeSync(fd: number, bytes: Buffer, offset: number): number
@@ -37,8 +37,17 @@ const LEAST_ROOM = 64 * 1024
  * Appends to a file, created readable by its owner only. Every entry is one synchronous write, so that it is with the operating
  * system before the tool runs. Throws at once when the file cannot be opened. After a failure, the first entry that can be written again,
  * and synced where it was the sync that failed, comes after a line that says since when entries may be missing.
+ *
+ * Every entry and every check first asks, with one stat, whether the file is still the one at its path: one that was moved or deleted is
+ * replaced by a new one there (D81).
+ *
+ * @param noticed told when that has happened.
  */
-export function createFileAudit(path: string, disk: Disk = fs): AuditLog {
+export function createFileAudit(
+  path: string,
+  disk: Disk = fs,
+  noticed: (what: 'moved' | 'deleted') => void = () => {},
+): AuditLog {
   let file = openLogFile(path, disk)
   let torn = endsInside(path, disk)
   let failedSince: string | null = null
@@ -46,8 +55,32 @@ export function createFileAudit(path: string, disk: Disk = fs): AuditLog {
   let failedSyncs = 0
 
   function append(entry: object): void {
+    const problem = follow()
+    // What was moved has its entries under another name; what was deleted keeps nothing.
+    if (problem !== null && file.isDeleted()) throw failed(problem)
     if (failedSince !== null && !isUnsynced) appendGap(failedSince)
     appendLine(entry)
+  }
+
+  /** Returns why there is no file at the path, or none that can be written; null when there is one and it is ours. */
+  function follow(): Error | null {
+    if (!file.isRegular) return null
+    try {
+      if (file.isAt(path)) return null
+      const [isDeleted, since] = [file.isDeleted(), file.since]
+      // Where entries were lost with the deleted file, the new one says so.
+      if (isDeleted && (failedSince === null || since < failedSince)) failedSince = since
+      moveOn()
+      noticed(isDeleted ? 'deleted' : 'moved')
+      return null
+    } catch (error) {
+      return error as Error
+    }
+  }
+
+  function failed(error: Error): Error {
+    noteFailure()
+    return error
   }
 
   function appendGap(since: string): void {
@@ -81,49 +114,57 @@ export function createFileAudit(path: string, disk: Disk = fs): AuditLog {
 
   async function sync(): Promise<void> {
     const before = failedSyncs
+    let isLost: boolean
     try {
-      await file.sync()
+      isLost = await file.sync()
     } catch (error) {
       noteFailedSync()
       throw error
     }
+    if (isLost) throw failed(new Error('the file of the audit log was deleted'))
     // Of several syncs at a time the operating system tells only one that entries are lost.
     if (failedSyncs !== before) throw new Error('another sync of the audit log has failed in the meantime')
     isUnsynced = false
+  }
+
+  /** Goes on in the file that is at the path now, or in a new one. */
+  function moveOn(): void {
+    const old = file
+    const next = openLogFile(path, disk)
+    try {
+      torn = endsInside(path, disk)
+    } catch (error) {
+      next.retire()
+      throw error
+    }
+    file = next
+    try {
+      // A later sync covers the entries of the old file as well.
+      old.syncNow()
+    } catch (cause) {
+      // A disk that is broken permanently must not keep the log from moving to another.
+      noteFailedSync()
+      throw new Error('The new file is in use; entries of the old one may not be on the disk.', { cause })
+    } finally {
+      old.retire()
+    }
   }
 
   return {
     write: append,
     sync,
     async check() {
+      const problem = follow()
+      if (problem !== null) throw problem
       if (isUnsynced) await sync()
       if (failedSince !== null) appendGap(failedSince)
-      // Pipes and devices have no room to run out of; the file itself may have been moved away for rotation.
-      if (!disk.fstatSync(file.fd).isFile()) return
+      // Pipes and devices have no room to run out of.
+      if (!file.isRegular) return
+      disk.accessSync(path, fs.constants.W_OK)
       const { bavail, bsize } = disk.statfsSync(dirname(path))
       if (bavail * bsize < LEAST_ROOM) throw new Error('no space is left for the audit log')
     },
-    reopen() {
-      const old = file
-      const next = openLogFile(path, disk)
-      try {
-        torn = endsInside(path, disk)
-      } catch (error) {
-        next.retire()
-        throw error
-      }
-      file = next
-      try {
-        // A later sync covers the entries of the old file as well.
-        old.syncNow()
-      } catch (cause) {
-        // A disk that is broken permanently must not keep the log from moving to another.
-        noteFailedSync()
-        throw new Error('The new file is in use; entries of the old one may not be on the disk.', { cause })
-      } finally {
-        old.retire()
-      }
-    },
+    reopen: moveOn,
     close: () => file.retire(),
   }
 }
@@ -151,8 +192,19 @@ function endsInside(path: string, disk: Disk): boolean {
 /** A file that is open for appending. */
 interface LogFile {
   readonly fd: number
-  /** Resolves when what was written so far is on the disk; at once for a pipe or a device, which have nothing to sync. */
-  sync(): Promise<void>
+  /** False for a pipe or a device, which nobody rotates. */
+  readonly isRegular: boolean
+  /** When the first of its entries can have been written. */
+  readonly since: string
+  /** Whether it is the one at the path. Throws where that cannot be looked up. */
+  readonly isAt: (path: string) => boolean
+  /** Whether it has no name any more: what is written to it is lost. */
+  readonly isDeleted: () => boolean
+  /**
+   * Resolves when what was written so far is on the disk, at once for a pipe or a device, which have nothing to sync: with whether the file
+   * was deleted by then, so that all of it is lost.
+   */
+  sync(): Promise<boolean>
   /** The same, before anything else happens. */
   syncNow(): void
   /** Closes it as soon as no sync of it runs: the number of a descriptor that is closed may be another file's a moment later. */
@@ -170,6 +222,9 @@ function openLogFile(path: string, disk: Disk): LogFile {
   // Opening a pipe, or writing to it, blocks the whole process until it has a reader, unless opened non-blocking. Files never
   // block like that.
   const fd = disk.openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600)
+  const own = disk.fstatSync(fd, { bigint: true })
+  const isRegular = own.isFile()
+  const isDeleted = () => isRegular && disk.fstatSync(fd).nlink === 0
   let syncs = 0
   let isRetired = false
   const closeWhenDone = () => {
@@ -177,12 +232,19 @@ function openLogFile(path: string, disk: Disk): LogFile {
   }
   return {
     fd,
+    isRegular,
+    // Some file systems do not know when a file was made.
+    since: new Date(own.birthtimeMs > 0n ? Math.min(Number(own.birthtimeMs), Date.now()) : Date.now()).toISOString(),
+    isAt(path) {
+      const there = disk.statSync(path, { bigint: true, throwIfNoEntry: false })
+      return there?.ino === own.ino && there.dev === own.dev
+    },
+    isDeleted,
     async sync() {
       syncs += 1
       try {
-        await syncData(fd)
-      } catch (error) {
-        ignoreUnsyncable(error)
+        await syncData(fd).catch(ignoreUnsyncable)
+        return isDeleted()
       } finally {
         syncs -= 1
         closeWhenDone()

@@ -21,13 +21,13 @@ const FRESH_MS = 1000
 const PATIENCE_MS = 3000
 
 /**
- * Whether every check passes. Concurrent callers share one run of the checks, and while one check hangs no new run starts: after
- * the time limit the answer is no, at once, until that check has ended.
+ * The first check that fails, null when every one passes. Concurrent callers share one run of the checks, and while one check hangs no
+ * new run starts: after the time limit it has failed, at once, until it has ended.
  */
-export function createReadiness(checks: readonly HealthCheck[], ports: ReadinessPorts): () => Promise<boolean> {
+export function createReadiness(checks: readonly HealthCheck[], ports: ReadinessPorts): () => Promise<Failure> {
   const { changed, now = () => performance.now(), patienceMs = PATIENCE_MS } = ports
   let wasReady = true
-  let last: { at: number; isRunning: boolean; answer: Promise<boolean> } | undefined
+  let last: { at: number; isRunning: boolean; answer: Promise<Failure> } | undefined
 
   function begin() {
     let current = ''
@@ -56,10 +56,11 @@ export function createReadiness(checks: readonly HealthCheck[], ports: Readiness
     return round
   }
 
-  function tell(failure: Failure): boolean {
+  function tell(failure: Failure): Failure {
     const isReady = failure === null
     if (isReady !== wasReady) changed(failure)
-    return (wasReady = isReady)
+    wasReady = isReady
+    return failure
   }
 
   return () => {

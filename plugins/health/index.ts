@@ -10,11 +10,11 @@ export interface HealthOptions {
 }
 
 /**
- * `/healthz` says that the process lives, `/readyz` whether it takes new work: a body without details, which are in the log. Never
- * asks for authorization (S18).
+ * `/healthz` says that the process lives, `/readyz` whether it takes new work, and by its name the check that failed; why is in the
+ * log. Never asks for authorization (S18).
  */
 export default function health(app: FastifyInstance, { isDraining, checks }: HealthOptions, done: () => void): void {
-  const isReady = createReadiness(checks, {
+  const findFailure = createReadiness(checks, {
     changed: (failed) =>
       failed === null
         ? app.log.info('ready again')
@@ -26,7 +26,8 @@ export default function health(app: FastifyInstance, { isDraining, checks }: Hea
     { logLevel: 'warn', schema: { response: { 200: HealthStatus, 503: HealthStatus } } },
     async (_request, reply) => {
       if (isDraining()) return reply.code(503).send({ status: 'draining' })
-      return (await isReady()) ? { status: 'ready' } : reply.code(503).send({ status: 'unavailable' })
+      const failed = await findFailure()
+      return failed === null ? { status: 'ready' } : reply.code(503).send({ status: 'unavailable', check: failed.name })
     },
   )
   done()

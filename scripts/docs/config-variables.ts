@@ -81,7 +81,7 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     name: 'MCP_AUDIT_LOG_PATH',
     appliesTo: 'stdio, HTTP',
     meaning:
-      'File for audit entries, reopened on SIGHUP; if unset, HTTP writes them to standard output and stdio writes none',
+      'File for audit entries, reopened on SIGHUP and when it was moved or deleted; if unset, HTTP writes them to standard output and stdio writes none',
   },
   {
     name: 'MCP_RESPONSE_BUDGET_BYTES',

@@ -194,20 +194,98 @@ t.test('appends on a new line after a file cut off in the middle of one', (t) =>
   t.end()
 })
 
-t.test('keeps writing to a moved file until told to reopen', async (t) => {
+t.test('a file that was moved is followed by a new one at the next entry', async (t) => {
   const path = join(t.testdir(), 'audit.log')
-  const audit = createFileAudit(path)
+  const noticed: string[] = []
+  const audit = createFileAudit(path, fs, (what) => noticed.push(what))
   write(audit, 'here')
   fs.renameSync(path, `${path}.1`)
-  write(audit, 'there')
+  write(audit, 'anew')
   await audit.sync()
   await audit.check()
-  t.same(idsIn(`${path}.1`), ['here', 'there'])
-  t.notOk(fs.existsSync(path))
+  t.same(idsIn(`${path}.1`), ['here'])
+  t.same(idsIn(path), ['anew'], 'nothing is lost, so there is no gap')
+  t.equal(fs.statSync(path).mode & 0o777, 0o600)
+  fs.renameSync(path, `${path}.2`)
+  fs.writeFileSync(path, '{"call_id":"of a rotation"}\n')
+  await audit.check()
   audit.reopen()
-  write(audit, 'anew')
-  t.same(idsIn(path), ['anew'])
-  t.same(idsIn(`${path}.1`), ['here', 'there'])
+  write(audit, 'there')
+  t.same(idsIn(path), ['of a rotation', 'there'], 'as by a rotation that makes the new file itself')
+  t.same(noticed, ['moved', 'moved'], 'each is told once, and what SIGHUP says then is no news')
+  audit.close()
+})
+
+t.test('a file that was deleted is replaced at the next entry or check, and the new one notes the gap', async (t) => {
+  const path = join(t.testdir(), 'audit.log')
+  const noticed: string[] = []
+  const audit = createFileAudit(path, fs, (what) => noticed.push(what))
+  const before = new Date().toISOString()
+  write(audit, 'lost')
+  fs.rmSync(path)
+  write(audit, 'kept')
+  const [gap, ...rest] = linesIn(path)
+  partial(t, gap!, { phase: 'gap', since: /^\d{4}-.*Z$/ })
+  t.ok(gap!.since! <= before, 'from the first entry that the deleted file can have had')
+  t.same(
+    rest.map(({ call_id }) => call_id),
+    ['kept'],
+  )
+  fs.rmSync(path)
+  await audit.check()
+  t.same(
+    linesIn(path).map(({ phase }) => phase),
+    ['gap'],
+    'with nothing to write as well',
+  )
+  await audit.check()
+  t.equal(linesIn(path).length, 1, 'once')
+  t.same(noticed, ['deleted', 'deleted'])
+
+  write(audit, 'decision')
+  fs.rmSync(path)
+  await t.rejects(audit.sync(), /deleted/, 'an entry that went with the file is not safe')
+  await audit.check()
+  await audit.sync()
+  t.same(
+    linesIn(path).map(({ phase }) => phase),
+    ['gap'],
+  )
+  audit.close()
+})
+
+t.test('without a place for a new file, a moved one goes on and a deleted one takes nothing', async (t) => {
+  const folder = t.testdir({ logs: {} })
+  const [path, place] = [join(folder, 'logs', 'audit.log'), join(folder, 'logs')]
+  const audit = createFileAudit(path)
+  fs.renameSync(place, `${place}.1`)
+  write(audit, 'moved with its folder')
+  await t.rejects(async () => audit.check(), { code: 'ENOENT' }, 'but it is not ready')
+  t.same(idsIn(join(`${place}.1`, 'audit.log')), ['moved with its folder'])
+  fs.rmSync(`${place}.1`, { recursive: true })
+  t.throws(() => write(audit, 'nowhere'), { code: 'ENOENT' })
+  await t.rejects(async () => audit.check(), { code: 'ENOENT' })
+  fs.mkdirSync(path, { recursive: true })
+  t.throws(() => write(audit, 'into a folder'), { code: 'EISDIR' })
+  fs.rmdirSync(path)
+  write(audit, 'again')
+  partial(t, linesIn(path), [{ phase: 'gap', since: String }, { call_id: 'again' }])
+  await audit.check()
+  audit.close()
+})
+
+t.test('a file that cannot be written any more fails the check', async (t) => {
+  const path = join(t.testdir(), 'audit.log')
+  const readOnly = { on: false }
+  const audit = createFileAudit(path, {
+    ...fs,
+    accessSync() {
+      if (readOnly.on) throw Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' })
+    },
+  })
+  await audit.check()
+  readOnly.on = true
+  await t.rejects(async () => audit.check(), { code: 'EROFS' }, 'before an entry had to find out')
   audit.close()
 })
 

@@ -1,5 +1,5 @@
 /** Whether a process should be given calls: as long as it would answer them, and no longer. */
-import { mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'libsql'
@@ -70,7 +70,9 @@ t.test('a process that has lost its state file, or the place of its audit log, i
     const config = { auditLogPath: join(folder, 'logs', 'audit.log') }
     const { app, log } = await startService(t, { mode: 'shared', folder: join(folder, 'states'), config })
     renameSync(join(folder, lost), join(folder, 'elsewhere'))
-    t.equal((await app.inject('/readyz')).statusCode, 503)
+    const answer = await app.inject('/readyz')
+    t.equal(answer.statusCode, 503)
+    t.same(answer.json(), { status: 'unavailable', check })
     partial(
       t,
       log.filter(({ msg }) => msg === 'not ready'),
@@ -79,11 +81,42 @@ t.test('a process that has lost its state file, or the place of its audit log, i
   }
 })
 
+t.test('a deleted audit file is made again without a signal, by a call or by the next look at /readyz', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'deleted-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const auditLogPath = join(folder, 'audit.log')
+  const { app, log, tokenOf, call } = await startService(t, { mode: 'shared', folder, config: { auditLogPath } })
+  const lines = () =>
+    readFileSync(auditLogPath, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { phase: string; tool?: string })
+  const ann = await tokenOf('ann')
+  await call(ann, 'get-labels')
+  rmSync(auditLogPath)
+  partial(t, await call(ann, 'create-label', { key: 'app', value: 'kept' }), { label: { value: 'kept' } })
+  t.same(
+    lines().map(({ phase, tool }) => [phase, tool]),
+    [
+      ['gap', undefined],
+      ['decision', 'create-label'],
+      ['outcome', 'create-label'],
+    ],
+  )
+  rmSync(auditLogPath)
+  t.equal((await app.inject('/readyz')).statusCode, 200)
+  t.same(
+    lines().map(({ phase }) => phase),
+    ['gap'],
+  )
+  t.equal(log.filter(({ msg }) => /audit log was deleted/.test(String(msg))).length, 2, 'the operator is told')
+})
+
 t.test('a hanging check starts once and fails when its time is up', async (t) => {
   const changes: unknown[] = []
   const ends: (() => void)[] = []
   let time = 0
-  const isReady = createReadiness(
+  const findFailure = createReadiness(
     [
       { name: 'quick', run: () => {} },
       { name: 'slow', run: () => new Promise((end) => ends.push(end)) },
@@ -96,6 +129,7 @@ t.test('a hanging check starts once and fails when its time is up', async (t) =>
     ],
     { now: () => time, patienceMs: 20, changed: (failed) => changes.push(failed) },
   )
+  const isReady = async () => (await findFailure()) === null
   const asked = Array.from({ length: 50 }, () => isReady())
   time = 5000
   asked.push(isReady())

@@ -380,8 +380,10 @@ t.test('while entries cannot be synced, changes are refused and the server is no
     server: { name: 'x', version: '1', changelog: async () => null },
     now: Date.now,
   })
-  const isReady = () =>
-    createReadiness([{ name: 'audit log', run: () => audit.check() }], { changed() {}, patienceMs: 60_000 })()
+  const isReady = async () => {
+    const checks = [{ name: 'audit log', run: () => audit.check() }]
+    return (await createReadiness(checks, { changed() {}, patienceMs: 60_000 })()) === null
+  }
   const call = async (name: string, args: object) => {
     const result = await dispatcher.dispatch(
       { name, arguments: { ...args }, requestId: 'r', signal: new AbortController().signal, progress() {} },
