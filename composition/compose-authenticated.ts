@@ -6,6 +6,7 @@ import { createUserPces, setupUrlOf } from '../plugins/context/user-pces.js'
 import { auditGate, pceGate, roleGate, type CallerGate } from '../plugins/dispatcher/admit-call.js'
 import type { CallerContext } from '../plugins/dispatcher/call.js'
 import { confirmGate } from '../plugins/dispatcher/confirm-gate.js'
+import { deriveCursorKey } from '../plugins/dispatcher/cursor-keys.js'
 import type { DispatcherOptions } from '../plugins/dispatcher/dispatch.js'
 import { createRouteAudit, type AuditRoute } from '../plugins/dispatcher/record-call.js'
 import { createCallTracker, type CallTracker } from '../plugins/dispatcher/run-handler.js'
@@ -86,6 +87,8 @@ export async function composeAuthenticated(
         audit,
         log,
         limits: config.limits,
+        // Every replica has this key, so each accepts the cursors of the others.
+        cursorKey: deriveCursorKey(config.confirm.hmacKey),
         callTracker,
         server,
         now,

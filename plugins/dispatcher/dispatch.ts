@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { makeSafe } from '../../domain/text/escape-text.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { AnyTool } from '../../tools/define.js'
@@ -47,7 +48,7 @@ interface Run {
  * so by reading under `beforeWriting`): half a change to policy is worse than a complete one whose client is gone.
  */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  const { audit, log } = options
+  const { audit, log, cursorKey = randomBytes(32) } = options
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   const hasConfirmGate = options.gates.some(({ name }) => name === 'confirm')
   const running = new Set<Run>()
@@ -89,7 +90,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     try {
       const { signals, release } = signalsOf(tool, call.signal, run.controller)
       run.release = release
-      const context = toolContextOf(call, callerContext, signals, options)
+      const context = toolContextOf(call, callerContext, signals, { ...options, cursorKey })
       const { note } = record
       const admit = () => admitCall({ tool, call, callerContext, note }, context, options.gates, validateArguments)
       // Only what is shown before a confirmation is looked up at the PCE.

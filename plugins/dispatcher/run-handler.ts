@@ -8,6 +8,7 @@ import type { ToolContext } from '../../domain/call.js'
 import { convert, type ServiceError } from '../errors/convert.js'
 import { ERROR_TABLE } from '../errors/table.js'
 import type { CallerContext, ToolCall, ServerLog } from './call.js'
+import { cursorKeyOf } from './cursor-keys.js'
 import type { Problem } from './validate-arguments.js'
 
 export type Dispatched = { ok: true; value: object } | { ok: false; error: ServiceError }
@@ -15,6 +16,8 @@ export type Dispatched = { ok: true; value: object } | { ok: false; error: Servi
 export interface HandlerPorts {
   log: ServerLog
   limits: Limits
+  /** Signs cursors, 32 bytes; absent: a random one, whose cursors end with the process (D79). */
+  cursorKey?: Uint8Array
   callTracker: CallTracker
   server: ToolContext['server']
   /** Milliseconds since the epoch. */
@@ -75,7 +78,7 @@ export function toolContextOf(
   call: ToolCall,
   callerContext: CallerContext,
   signals: CallSignals,
-  ports: HandlerPorts,
+  ports: HandlerPorts & { cursorKey: Uint8Array },
 ): ToolContext {
   const facts = { request_id: call.requestId, tool: call.name }
   return {
@@ -85,6 +88,7 @@ export function toolContextOf(
     requestId: call.requestId,
     ...signals,
     limits: ports.limits,
+    cursorKey: cursorKeyOf(ports.cursorKey, callerContext),
     now: ports.now,
     progress: (update) => call.progress(makeSafe(update)),
     server: ports.server,

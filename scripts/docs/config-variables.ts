@@ -191,7 +191,7 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
   {
     name: 'MCP_CONFIRM_HMAC_KEY',
     appliesTo: 'authenticated HTTP',
-    meaning: 'Base64 of the 32 random bytes that sign confirm tokens (openssl rand -base64 32)',
+    meaning: 'Base64 of the 32 random bytes from which the keys of confirm tokens and cursors are derived (openssl rand -base64 32)',
     secret: true,
     required: 'authenticated HTTP',
   },

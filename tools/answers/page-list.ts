@@ -1,3 +1,4 @@
+import type { ToolContext } from '../../domain/call.js'
 import type { Limits } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
 import { MAX_PAGE } from '../../schemas/paging.js'
@@ -21,29 +22,30 @@ export async function answerPage<T extends { href: string }, R>(
   filters: object,
   slice: Slice<T>,
   rows: readonly R[],
-  limits: Limits,
+  ctx: CursorContext,
   envelope: object = {},
 ): Promise<{ rows: R[]; paging: Paging }> {
   const pagingAfter = async (kept: number): Promise<Paging> => {
     const more = slice.more || kept < rows.length
     const next = { offset: slice.start + kept, after: slice.items[kept - 1]?.href ?? null, within: null }
+    const cursor = more ? await encodeCursor(ctx, tool, filters, next) : undefined
     return {
       total_count: slice.totalCount,
       pce_total: slice.pceTotal,
       truncated: more,
-      ...(more ? { next_cursor: await encodeCursor(tool, filters, next) } : {}),
+      ...(cursor !== undefined && { next_cursor: cursor }),
     }
   }
   // A cursor carries an href, so its size is that of any other row's, near enough; a few bytes are kept for the difference.
-  const cursorSample = await encodeCursor(tool, filters, {
-    offset: 1_000_000,
+  const cursorSample = await encodeCursor(ctx, tool, filters, {
+    offset: MAX_OFFSET,
     after: slice.items[0]?.href ?? null,
     within: null,
   })
   const kept = countRowsThatFit(
     rows,
     { ...envelope, ...(await pagingAfter(0)), next_cursor: `${cursorSample}${' '.repeat(64)}` },
-    limits,
+    ctx.limits,
   )
   return { rows: rows.slice(0, kept), paging: await pagingAfter(kept) }
 }
@@ -141,30 +143,54 @@ export interface Position {
 
 const FIRST_PAGE: Position = { offset: 0, after: null, within: null }
 
-/** No PCE holds more; a larger offset never came from us. */
-const MAX_OFFSET = 1_000_000
+/** Further than anyone pages: the PCE has no offset, so that a page costs all objects before it. */
+const MAX_OFFSET = 250_000
+
+/** Whose cursors: what is signed with, and how large an answer is. */
+export type CursorContext = Pick<ToolContext, 'cursorKey' | 'limits'>
 
 /**
- * An opaque cursor. A digest ties it to the tool and the filters it was made for, so that a cursor of another question
- * cannot silently skip objects of this one, and an edited one is refused.
+ * An opaque cursor, signed for this caller, tool and filters (D79), so that one of another question cannot silently skip objects
+ * of this one, and none can be made up. Undefined beyond the last position that is accepted.
  */
-export async function encodeCursor(tool: string, filters: object, position: Position): Promise<string> {
+export async function encodeCursor(
+  { cursorKey }: Pick<CursorContext, 'cursorKey'>,
+  tool: string,
+  filters: object,
+  position: Position,
+): Promise<string | undefined> {
   const { offset, after, within } = position
+  if (!isCount(offset)) return undefined
   const body = [offset, after, within?.href ?? null, within?.parts ?? 0]
-  return Buffer.from(JSON.stringify([...body, await digest(tool, filters, body)])).toString('base64url')
+  const seal = await crypto.subtle.sign('HMAC', await keyOf(cursorKey), textOf(tool, filters, body))
+  return Buffer.from(JSON.stringify([...body, Buffer.from(seal).toString('base64url')])).toString('base64url')
 }
 
-/** The position a cursor stands for; the first page without one. Throws invalid_argument for anything but our own cursor. */
-export async function decodeCursor(tool: string, filters: object, cursor: string | undefined): Promise<Position> {
+/** The position a cursor stands for; the first page without one. Throws invalid_argument for anything but the caller's own cursor. */
+export async function decodeCursor(
+  { cursorKey }: Pick<CursorContext, 'cursorKey'>,
+  tool: string,
+  filters: object,
+  cursor: string | undefined,
+): Promise<Position> {
   if (cursor === undefined) return FIRST_PAGE
   const [offset, after, href, parts, seal] = parse(cursor)
-  const wellFormed = isCount(offset) && isCount(parts) && isHrefOrNull(after) && isHrefOrNull(href)
-  if (!wellFormed || seal !== (await digest(tool, filters, [offset, after, href, parts]))) {
+  const wellFormed =
+    isCount(offset) && isCount(parts) && isHrefOrNull(after) && isHrefOrNull(href) && typeof seal === 'string'
+  const isOurs =
+    wellFormed &&
+    (await crypto.subtle.verify(
+      'HMAC',
+      await keyOf(cursorKey),
+      Buffer.from(seal, 'base64url'),
+      textOf(tool, filters, [offset, after, href, parts]),
+    ))
+  if (!isOurs) {
     throw new ToolError(
       'invalid_argument',
-      'cursor was not issued by this tool for these filters.',
+      'cursor was not issued to you by this tool for these arguments.',
       { argument: 'cursor' },
-      { hint: 'Repeat the call without cursor, or with the filters the cursor came with.' },
+      { hint: 'Repeat the call without cursor, or with the arguments the cursor came with.' },
     )
   }
   return { offset, after, within: href === null ? null : { href, parts } }
@@ -187,13 +213,13 @@ function parse(cursor: string): unknown[] {
   }
 }
 
-/** First 16 hex digits of SHA-256; the order of filter properties does not matter, and absent ones are ignored. */
-async function digest(tool: string, filters: object, body: unknown[]): Promise<string> {
+const keyOf = (key: Uint8Array) =>
+  crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify'])
+
+/** What is signed; the order of filter properties does not matter, and absent ones are ignored. */
+function textOf(tool: string, filters: object, body: unknown[]): Uint8Array {
   const sorted = Object.entries(filters)
     .filter(([, value]) => value !== undefined)
     .sort(([a], [b]) => (a < b ? -1 : 1))
-  const bytes = new TextEncoder().encode(JSON.stringify([tool, sorted, body]))
-  return Buffer.from(await crypto.subtle.digest('SHA-256', bytes))
-    .toString('hex')
-    .slice(0, 16)
+  return new TextEncoder().encode(JSON.stringify([tool, sorted, body]))
 }

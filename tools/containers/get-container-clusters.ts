@@ -46,9 +46,10 @@ export default defineTool({
   ),
   output,
   example: {},
-  async handler(args, { pce, limits, signal }): Promise<Static<typeof output>> {
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { pce, limits, signal } = ctx
     const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, ...filters } = args
-    const position = await decodeCursor(NAME, filters, cursor)
+    const position = await decodeCursor(ctx, NAME, filters, cursor)
     const slice = await fetchSlice(
       { api: pce.containerClusters, params: filters, signal },
       position,
@@ -56,7 +57,7 @@ export default defineTool({
       limits,
     )
     const shown = slice.items.map(showCluster)
-    const { rows, paging } = await answerPage(NAME, filters, slice, shown, limits, { container_clusters: [] })
+    const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { container_clusters: [] })
     return { container_clusters: rows, ...paging }
   },
 })

@@ -49,7 +49,7 @@ export default defineTool({
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { cursor, max_results: maxResults, ...filters } = args
     const { pce, limits, signal } = ctx
-    const position = await decodeCursor(NAME, filters, cursor)
+    const position = await decodeCursor(ctx, NAME, filters, cursor)
     const { cluster_href: href, namespace, managed } = filters
     const clusters =
       href === undefined
@@ -69,7 +69,7 @@ export default defineTool({
     const query = { api: pce.containerWorkloadProfiles, parent: cluster.href, params: {}, signal }
     const slice = await fetchSlice(query, position, maxResults, limits, wanted)
     const shown = await showProfiles(slice.items, ctx)
-    const { rows, paging } = await answerPage(NAME, filters, slice, shown, limits, { profiles: [] })
+    const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { profiles: [] })
     return { profiles: rows, ...paging }
   },
 })

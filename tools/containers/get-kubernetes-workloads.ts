@@ -51,7 +51,7 @@ export default defineTool({
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, ...filters } = args
     const { pce, limits, signal } = ctx
-    const position = await decodeCursor(NAME, filters, cursor)
+    const position = await decodeCursor(ctx, NAME, filters, cursor)
     const { cluster_href: href, namespace } = filters
     const cluster =
       href === undefined ? undefined : await findByHref(pce, 'container_clusters', href.trim(), 'draft', signal)
@@ -63,7 +63,7 @@ export default defineTool({
     const borne = slice.items.flatMap((workload) => workload.labels ?? [])
     const expand = await labelExpander(pce, borne, ctx)
     const shown = slice.items.map((workload) => showKubernetesWorkload(workload, expand))
-    const { rows, paging } = await answerPage(NAME, filters, slice, shown, limits, { kubernetes_workloads: [] })
+    const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { kubernetes_workloads: [] })
     return { kubernetes_workloads: rows, ...paging }
   },
 })

@@ -34,12 +34,13 @@ export default defineTool({
   ),
   output,
   example: { name: 'partner' },
-  async handler(args, { pce, limits, signal }): Promise<Static<typeof output>> {
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { pce, limits, signal } = ctx
     const { cursor, max_results: maxResults, ...filters } = args
-    const position = await decodeCursor(NAME, filters, cursor)
+    const position = await decodeCursor(ctx, NAME, filters, cursor)
     const slice = await fetchSlice({ api: pce.ipLists, params: filters, signal }, position, maxResults, limits)
     const shown = slice.items.map((item) => fitRow(showIpList(item), limits))
-    const { rows, paging } = await answerPage(NAME, filters, slice, shown, limits, { ip_lists: [] })
+    const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { ip_lists: [] })
     return { ip_lists: rows, ...paging }
   },
 })

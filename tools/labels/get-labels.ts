@@ -45,13 +45,14 @@ export default defineTool({
     ...PagingOutput,
   }),
   example: { key: 'app' },
-  async handler(args, { pce, limits, signal }) {
+  async handler(args, ctx) {
+    const { pce, limits, signal } = ctx
     const { cursor, max_results: maxResults, ...filters } = args
-    const position = await decodeCursor(NAME, filters, cursor)
+    const position = await decodeCursor(ctx, NAME, filters, cursor)
     // The PCE matches both as substrings. Exactness of the key is ours to apply, to every hit and before any page is cut.
     const exactKey = filters.key === undefined ? undefined : (label: Label) => label.key === filters.key
     const slice = await fetchSlice({ api: pce.labels, params: filters, signal }, position, maxResults, limits, exactKey)
-    const { rows, paging } = await answerPage(NAME, filters, slice, slice.items.map(showListedLabel), limits, {
+    const { rows, paging } = await answerPage(NAME, filters, slice, slice.items.map(showListedLabel), ctx, {
       labels: [],
     })
     return { labels: rows, ...paging }

@@ -66,11 +66,12 @@ export default defineTool({
   ),
   output,
   example: { event_type: 'user.login', max_results: 20 },
-  async handler(args, { pce, limits, signal }): Promise<Static<typeof output>> {
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { pce, limits, signal } = ctx
     const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, ...filters } = args
     const [from, until] = readWindow(filters)
     const creator = filters.created_by === undefined ? undefined : readCreator(filters.created_by.trim())
-    const position = await decodeCursor(NAME, filters, cursor)
+    const position = await decodeCursor(ctx, NAME, filters, cursor)
     const params = {
       event_type: filters.event_type,
       severity: filters.severity,
@@ -83,7 +84,7 @@ export default defineTool({
     const note = `The PCE gives the newest ${PCE_MOST} at most; go further back with timestamp_lte.`
     const notes = isOutOfReach(filters, slice) ? { note } : {}
     const shown = slice.items.map((event) => showEvent(event, limits))
-    const { rows, paging } = await answerPage(NAME, filters, slice, shown, limits, { events: [], ...notes })
+    const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { events: [], ...notes })
     return { events: rows, ...paging, ...notes }
   },
 })

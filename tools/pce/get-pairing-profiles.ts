@@ -47,12 +47,12 @@ export default defineTool({
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, ...filters } = args
     const { pce, limits, signal } = ctx
-    const position = await decodeCursor(NAME, filters, cursor)
+    const position = await decodeCursor(ctx, NAME, filters, cursor)
     const slice = await fetchSlice({ api: pce.pairingProfiles, params: filters, signal }, position, maxResults, limits)
     const given = slice.items.flatMap((profile) => profile.labels ?? [])
     const expand = await labelExpander(pce, given, ctx)
     const shown = slice.items.map((profile) => showPairingProfile(profile, expand))
-    const { rows, paging } = await answerPage(NAME, filters, slice, shown, limits, { pairing_profiles: [] })
+    const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { pairing_profiles: [] })
     return { pairing_profiles: rows, ...paging }
   },
 })

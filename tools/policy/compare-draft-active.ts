@@ -61,7 +61,7 @@ export default defineTool({
     ctx,
   ): Promise<Static<typeof output>> {
     const filters = { resource_type: filter }
-    const position = await decodeCursor(NAME, filters, cursor)
+    const position = await decodeCursor(ctx, NAME, filters, cursor)
     const pending = (await ctx.pce.getPendingPolicyChanges({ signal: ctx.signal })).map(withUpdateType)
     const wanted = pending.filter(({ type }) => filter === 'all' || type === filter)
     const count = (kind: string) => wanted.filter(({ update_type: updateType }) => updateType === kind).length
@@ -84,7 +84,7 @@ export default defineTool({
     const most = answerBudget(ctx.limits) - ENVELOPE_BYTES
     const described = (await describeChanges(ctx, slice.items)).map((change) => trimChange(change, most))
     const changes: Record<string, typeof described> = { created: [], updated: [], deleted: [] }
-    const { rows, paging } = await answerPage(NAME, filters, slice, described, ctx.limits, { ...facts, changes })
+    const { rows, paging } = await answerPage(NAME, filters, slice, described, ctx, { ...facts, changes })
     for (const [at, row] of rows.entries()) (changes[groupOf(slice.items[at])] ??= []).push(row)
     const { truncated, next_cursor: next } = paging
     return { ...facts, changes, truncated, ...(next !== undefined && { next_cursor: next }) }

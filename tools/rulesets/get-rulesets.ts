@@ -1,5 +1,4 @@
 import { Type, type Static } from '@sinclair/typebox'
-import type { Limits } from '../../schemas/config.js'
 import { LabelReference } from '../../schemas/label-reference.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
@@ -11,6 +10,7 @@ import { loadReferenceNames } from '../../domain/inventory/reference-names.js'
 import { answerBudget, countRowsThatFit, jsonBytes, mostRowsThatFit } from '../answers/byte-budget.js'
 import {
   answerPage,
+  type CursorContext,
   decodeCursor,
   encodeCursor,
   fetchSlice,
@@ -69,7 +69,7 @@ export default defineTool({
   example: { name: 'payments' },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { cursor, max_results: maxResults, ...filters } = args
-    const position = await decodeCursor(NAME, filters, cursor)
+    const position = await decodeCursor(ctx, NAME, filters, cursor)
     const labels = await resolveLabels(ctx.pce, parseLabelList(filters.labels), ctx, unresolvedFilter)
     const { name, description, enabled } = filters
     const params = { name, description, labels: labels.length > 0 ? [labels.map(({ href }) => href)] : undefined }
@@ -85,7 +85,7 @@ export default defineTool({
       ctx,
     )
     const shown = complete.map(({ ruleSet, error }) => showRuleSet(ruleSet, names, error))
-    const { rulesets, paging } = await pageRuleSets(NAME, filters, position, slice, shown, ctx.limits)
+    const { rulesets, paging } = await pageRuleSets(NAME, filters, position, slice, shown, ctx)
     return { rulesets, ...paging }
   },
 })
@@ -119,14 +119,15 @@ async function pageRuleSets<T extends { href: string }, R extends ShownRuleSet>(
   position: Position,
   slice: Slice<T>,
   ruleSets: readonly R[],
-  limits: Limits,
+  ctx: CursorContext,
 ): Promise<{ rulesets: (R & { rules_from?: number })[]; paging: Paging }> {
+  const { limits } = ctx
   const [first, ...rest] = ruleSets
-  if (first === undefined) return finish(await answerPage(tool, filters, slice, ruleSets, limits))
+  if (first === undefined) return finish(await answerPage(tool, filters, slice, ruleSets, ctx))
   const from = position.within?.href === first.href ? position.within.parts : 0
   const opened = from === 0 ? first : { ...first, rules: first.rules.slice(from), rules_from: from }
   if (jsonBytes(opened) + ENVELOPE_BYTES <= answerBudget(limits)) {
-    return finish(await answerPage(tool, filters, slice, [opened, ...rest], limits, { rulesets: [] }))
+    return finish(await answerPage(tool, filters, slice, [opened, ...rest], ctx, { rulesets: [] }))
   }
   const kept = countRowsThatFit(opened.rules, [{ ...opened, rules: [] }, ' '.repeat(ENVELOPE_BYTES)], limits)
   const whole = kept === opened.rules.length
@@ -134,13 +135,14 @@ async function pageRuleSets<T extends { href: string }, R extends ShownRuleSet>(
     ? { offset: slice.start + 1, after: first.href, within: null }
     : { offset: slice.start, after: position.after, within: { href: first.href, parts: from + kept } }
   const more = !whole || slice.more || ruleSets.length > 1
+  const cursor = more ? await encodeCursor(ctx, tool, filters, next) : undefined
   return {
     rulesets: [{ ...opened, rules: opened.rules.slice(0, kept) }],
     paging: {
       total_count: slice.totalCount,
       pce_total: slice.pceTotal,
       truncated: more,
-      ...(more ? { next_cursor: await encodeCursor(tool, filters, next) } : {}),
+      ...(cursor !== undefined && { next_cursor: cursor }),
     },
   }
 }

@@ -43,9 +43,10 @@ export default defineTool({
   ),
   output,
   example: { port: 443, proto: 'tcp' },
-  async handler(args, { pce, limits, signal }): Promise<Static<typeof output>> {
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { pce, limits, signal } = ctx
     const { cursor, max_results: maxResults, ...filters } = args
-    const position = await decodeCursor(NAME, filters, cursor)
+    const position = await decodeCursor(ctx, NAME, filters, cursor)
     const { name, description, port, process_name: ingress, egress_process_name: egress } = filters
     const proto = filters.proto === undefined ? undefined : parseProtocol(filters.proto)
     if (proto === null) {
@@ -61,7 +62,7 @@ export default defineTool({
     const query = { api: pce.services, params: { name, description, port, proto }, signal }
     const slice = await fetchSlice(query, position, maxResults, limits, ownFilter)
     const shown = slice.items.map((item) => fitRow(showService(item), limits))
-    const { rows, paging } = await answerPage(NAME, filters, slice, shown, limits, { services: [] })
+    const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { services: [] })
     return { services: rows, ...paging }
   },
 })

@@ -68,7 +68,7 @@ export default defineTool({
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { cursor, max_results: maxResults, detail_level: detail = 'compact', ...filters } = args
     const question = { ...filters, detail }
-    const position = await decodeCursor(NAME, question, cursor)
+    const position = await decodeCursor(ctx, NAME, question, cursor)
     const labels = await resolveLabels(ctx.pce, parseLabelList(filters.labels), ctx, unresolvedFilter)
     refuseTwoValues(labels)
     const params = {
@@ -91,12 +91,12 @@ export default defineTool({
     const labelled = slice.items.map((workload) => ({ workload, labels: (workload.labels ?? []).map(expand) }))
     const counts = { total: slice.totalCount, returned: 0, pce_truncated: slice.totalCount > (maxResults ?? MAX_PAGE) }
     if (slice.items.length === 0) {
-      const { paging } = await answerPage(NAME, question, slice, [], ctx.limits)
+      const { paging } = await answerPage(NAME, question, slice, [], ctx)
       return { ...counts, ...paging, message: 'No workload matches.' }
     }
     if (detail === 'full') {
       const objects = labelled.map(({ workload, labels }) => ({ ...workload, labels, managed: isManaged(workload) }))
-      const { rows, paging } = await answerPage(NAME, question, slice, objects, ctx.limits, counts)
+      const { rows, paging } = await answerPage(NAME, question, slice, objects, ctx, counts)
       return { ...counts, ...paging, returned: rows.length, workloads: rows }
     }
     const keys = [...new Set(labelled.flatMap(({ labels }) => labels.flatMap(({ key }) => key ?? [])))].sort()
@@ -104,7 +104,7 @@ export default defineTool({
     const columns = [...fixed, ...keys.map(labelColumnName)]
     const records = labelled.map(({ workload, labels }) => toCompactRecord(workload, labels))
     const data = rowsByColumn(columns, records)
-    const { rows, paging } = await answerPage(NAME, question, slice, data, ctx.limits, { ...counts, columns })
+    const { rows, paging } = await answerPage(NAME, question, slice, data, ctx, { ...counts, columns })
     return { ...counts, ...paging, returned: rows.length, columns, data: rows }
   },
 })
