@@ -87,6 +87,8 @@ export const UNCERTAIN = {
     token: 'unmanaged_container_workload_profile_labels',
     message: 'Labels cannot be assigned to an unmanaged container workload profile',
   },
+  /** P70: may a label be deleted that a container profile only offers as a choice? False would refuse it. */
+  restrictionLeavesLabelDeletable: true,
   /** P24: cluster_mode of a cluster that no Kubelink has joined yet. */
   newClusterMode: 'legacy',
   /** P13: enforcement_instructions_request, of one device and of several. */
@@ -116,6 +118,8 @@ export const UNCERTAIN = {
   refuseDisabledTemplates: true,
   /** P13, P30: a result that has expired; 410 is known from one client's tests only. */
   expiredResultStatus: 404,
+  /** P71: an `Accept` of any type, which is what many clients send, takes a download as JSON; false would give them CSV. */
+  anyTypeMeansJson: true,
   /** P11: `update_rules` is answered with 202, or 204. */
   updateRulesStatus: 202,
   /** P13: `offset` and `limit` of `update_rules` choose the rows whose rules are worked out; one client sends them. */

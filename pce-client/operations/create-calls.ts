@@ -146,13 +146,14 @@ export interface Download<Of> {
 
 /**
  * A file as a stream: however large, and without a deadline of its own unless the caller sets one, since a transfer that goes on
- * is not a failure. A transfer that breaks off is begun again by the retry policy.
+ * is not a failure. A transfer that breaks off is begun again by the retry policy. `accept`: the type of file to ask for, whatever it is
+ * by default.
  */
-export function createDownload<Of>(http: Http, pathOf: (of: Of) => string): Download<Of> {
+export function createDownload<Of>(http: Http, pathOf: (of: Of) => string, accept = '*/*'): Download<Of> {
   async function download(of: Of, { sink, ...options }: Partial<DownloadOptions> = {}) {
     const pieces: Uint8Array[] = []
     let bytes = 0
-    const headers = { accept: '*/*', ...options.headers }
+    const headers = { accept, ...options.headers }
     await http.stream(
       pathOf(of),
       { ...below(options), headers, streamed: true },

@@ -171,7 +171,8 @@ export function createTrafficQueryOperations(
     async deleteAsyncQuery(uuid, options) {
       await calls.delete(pathOf(uuid), options)
     },
-    downloadAsyncQuery: createDownload(calls.http, (uuid: string) => `${pathOf(uuid)}/download`),
+    // Not asked for JSON, a PCE writes CSV (P71).
+    downloadAsyncQuery: createDownload(calls.http, (uuid: string) => `${pathOf(uuid)}/download`, 'application/json'),
     async updateAsyncQueryRules(uuid, data = {}, options) {
       await calls.put(`${pathOf(uuid)}/update_rules`, data, options)
     },

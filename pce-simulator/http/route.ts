@@ -27,6 +27,8 @@ export interface Answer {
   json?: unknown
   /** A JSON array sent in pieces, for results too large for one string. */
   rows?: Iterable<unknown>
+  /** A text sent in pieces, line by line. */
+  lines?: { type: string; of: Iterable<string> }
   /** A file, as it is. */
   file?: { type: string; content: string | Buffer }
   headers?: Record<string, string>

@@ -11,7 +11,8 @@ const CHUNK_CHARACTERS = 64 * 1024
 export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
   void reply.code(answer.status)
   for (const [name, value] of Object.entries(answer.headers ?? {})) void reply.header(name, value)
-  if (answer.rows) return sendRows(request, reply, answer.rows)
+  if (answer.rows) return sendPieces(request, reply, 'application/json', serialiseRows(answer.rows))
+  if (answer.lines) return sendPieces(request, reply, answer.lines.type, answer.lines.of)
   if (answer.file) return reply.header('content-type', answer.file.type).send(answer.file.content)
   if (answer.json === undefined) return reply.send()
   // Hashing bytes is several times cheaper than hashing a string of the same length.
@@ -25,9 +26,14 @@ export function sendErrors(reply: FastifyReply, status: number, errors: readonly
 }
 
 /** A result of 200,000 flows is some 200 MB of text: it never exists as one string. */
-function sendRows(request: FastifyRequest, reply: FastifyReply, rows: Iterable<unknown>): FastifyReply {
-  void reply.header('content-type', 'application/json')
-  const body = Readable.from(serialiseRows(rows), { objectMode: false, highWaterMark: CHUNK_CHARACTERS })
+function sendPieces(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  type: string,
+  pieces: Iterable<string>,
+): FastifyReply {
+  void reply.header('content-type', type)
+  const body = Readable.from(inChunks(pieces), { objectMode: false, highWaterMark: CHUNK_CHARACTERS })
   if (!/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))) return reply.send(body)
   void reply.header('content-encoding', 'gzip')
   const gzip = createGzip({ level: constants.Z_BEST_SPEED })
@@ -37,15 +43,22 @@ function sendRows(request: FastifyRequest, reply: FastifyReply, rows: Iterable<u
 }
 
 function* serialiseRows(rows: Iterable<unknown>): Generator<string> {
-  let chunk = '['
-  let separator = ''
+  let before = '['
   for (const row of rows) {
-    chunk += separator + JSON.stringify(row)
-    separator = ','
+    yield before + JSON.stringify(row)
+    before = ','
+  }
+  yield before === '[' ? '[]' : ']'
+}
+
+function* inChunks(pieces: Iterable<string>): Generator<string> {
+  let chunk = ''
+  for (const piece of pieces) {
+    chunk += piece
     if (chunk.length >= CHUNK_CHARACTERS) {
       yield chunk
       chunk = ''
     }
   }
-  yield `${chunk}]`
+  if (chunk !== '') yield chunk
 }

@@ -6,6 +6,7 @@ import { CLOSED, EXTERNAL_DATA, Name, Shape } from '../validate/shape.js'
 import type { Entry } from '../store/policy-store.js'
 import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
+import { assignedLabels } from '../inventory/container-workload-profile.js'
 import { findPolicyUsage, labelsBorneBy, usedWithin, type PartOf } from './find-usage.js'
 import { SETTINGS_SCOPES } from './firewall-scopes.js'
 import type { PlainKind } from './plain-kind.js'
@@ -45,7 +46,7 @@ export const label: PlainKind = {
     if (current.deleted === true) {
       throw notAcceptable('label_already_deleted', 'Cannot delete a label that has already been deleted')
     }
-    refuseUsed(findUsage(world, current.href))
+    refuseUsed({ ...findUsage(world, current.href), ...heldByProfiles(world, current.href) })
     return { deleted: true }
   },
 
@@ -83,6 +84,15 @@ function refuseUsed(usage: ReturnType<typeof findUsage>): void {
     throw notAcceptable('label_still_has_associated_agent_info', 'Label is still assigned to a workload')
   }
   if (Object.values(usage).includes(true)) throw notAcceptable(labelInUse.token, labelInUse.message)
+}
+
+/** A profile that lets a choice of labels be made does not keep one of them; the labels it assigns it does (P70). */
+function heldByProfiles(world: World, href: string): { container_workload_profile?: boolean } {
+  if (!UNCERTAIN.restrictionLeavesLabelDeletable) return {}
+  const profiles = world.store('container_workload_profiles').live()
+  return {
+    container_workload_profile: profiles.some((profile) => assignedLabels(profile).some((one) => one.href === href)),
+  }
 }
 
 /** Where a label is used: in the draft, in the active policy (P31), or on what is not versioned. */

@@ -41,14 +41,14 @@ const OPTIONAL = {
 }
 const CREATE = new Shape(
   'sec_policy_rule_sets_post',
-  Type.Object({ name: Name, scopes: Type.Array(Scope, { minItems: 1 }), ...OPTIONAL }, CLOSED),
+  Type.Object({ name: Name, scopes: Type.Array(Scope), ...OPTIONAL }, CLOSED),
 )
 const UPDATE = new Shape(
   'sec_policy_rule_sets_put',
   Type.Object(
     {
       name: Type.Optional(Name),
-      scopes: Type.Optional(Type.Array(Scope, { minItems: 1 })),
+      scopes: Type.Optional(Type.Array(Scope)),
       update_type: Type.Optional(OneOf('create', 'update', 'delete')),
       ...OPTIONAL,
     },

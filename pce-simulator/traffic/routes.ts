@@ -11,6 +11,7 @@ import { UNCERTAIN } from '../uncertain.js'
 import { measureDatabase } from './measure-database.js'
 import { TrafficQueryRun, readTrafficState } from './query-run.js'
 import { ALL_ROWS, type RuleWindow, type TrafficQuery } from './traffic-query.js'
+import { writeCsv } from './write-csv.js'
 import { readSynchronousQuery, readTrafficQuery } from './validate-query.js'
 
 const CANCEL = new Shape(
@@ -63,7 +64,8 @@ export const trafficRoutes: Route[] = [
         handle: (call) => {
           const run = find(call)
           run.requireResult()
-          return { status: 200, rows: run.rows() }
+          if (acceptsJson(call.headers.accept)) return { status: 200, rows: run.rows() }
+          return { status: 200, lines: { type: 'text/csv', of: writeCsv(run.rows()) } }
         },
       },
     },
@@ -117,6 +119,12 @@ function readRuleWindow(query: URLSearchParams): RuleWindow {
     return Number(text)
   }
   return { offset: whole('offset', 0), limit: whole('limit', Infinity) }
+}
+
+/** What names JSON, or any type at all; a request without the header takes CSV (P71). */
+function acceptsJson(accept: string | undefined): boolean {
+  const types = (accept ?? '').split(',').map((type) => type.split(';', 1)[0]!.trim().toLowerCase())
+  return types.some((type) => type === 'application/json' || (UNCERTAIN.anyTypeMeansJson && type === '*/*'))
 }
 
 function find({ world, path }: Call): TrafficQuery {

@@ -19,22 +19,27 @@ const FILE = Buffer.from([0x25, 0x50, 0x44, 0x46, 0x00, 0xff, 0xfe, 0x80, 0x0d, 
 
 interface Case {
   path: string
+  accept: string
   bytes: (client: PceClient, options?: RequestOptions) => Promise<Uint8Array>
   sunk: (client: PceClient, options: DownloadOptions) => Promise<{ bytes: number }>
 }
 const CASES: Record<string, Case> = {
   downloadAsyncQuery: {
     path: `/orgs/1/traffic_flows/async_queries/${UUID}/download`,
+    // For any other, a PCE writes CSV (P71).
+    accept: 'application/json',
     bytes: (client, options) => client.downloadAsyncQuery(UUID, options),
     sunk: (client, options) => client.downloadAsyncQuery(UUID, options),
   },
   downloadReport: {
     path: `/orgs/1/reports/${UUID}/download`,
+    accept: '*/*',
     bytes: (client, options) => client.downloadReport(`/orgs/1/reports/${UUID}`, options),
     sunk: (client, options) => client.downloadReport({ href: `/orgs/1/reports/${UUID}` }, options),
   },
   downloadLabelMappingResults: {
     path: `/orgs/1/label_mapping_rules/run/${UUID}/download`,
+    accept: '*/*',
     bytes: (client, options) => client.downloadLabelMappingResults(UUID, options),
     sunk: (client, options) => client.downloadLabelMappingResults(UUID, options),
   },
@@ -54,14 +59,14 @@ function collecting(): DownloadSink & { begun: number; taken: () => Buffer } {
   return sink
 }
 
-for (const [name, { path, bytes, sunk }] of Object.entries(CASES)) {
+for (const [name, { path, accept, bytes, sunk }] of Object.entries(CASES)) {
   t.test(name, async (t) => {
     const client = setup({ body: FILE, headers: { 'content-type': 'application/pdf' } })
     const file = await bytes(client)
     t.ok(file instanceof Uint8Array, 'gives bytes')
     t.same(Buffer.from(file), FILE, 'unchanged')
     t.strictSame(server.requests(), [`GET ${path}`])
-    t.equal(server.seen[0]?.headers.accept, '*/*', 'asks for whatever the file is')
+    t.equal(server.seen[0]?.headers.accept, accept, 'says what it takes')
     await bytes(client, { headers: { accept: 'text/csv' }, params: { a: 1 } })
     partial(t, server.seen[1], { path: `${path}?a=1`, headers: { accept: 'text/csv' } }, 'takes request options')
 

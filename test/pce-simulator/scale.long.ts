@@ -55,7 +55,7 @@ t.test('50,000 workloads and 200,000 flows: pages, totals, filters, and a downlo
   let most = before
   let bytes = 0
   let largest = 0
-  const sent = get(`${pce.url}/api/v2${href}/download`, { headers: { authorization } })
+  const sent = get(`${pce.url}/api/v2${href}/download`, { headers: { authorization, accept: 'application/json' } })
   const [answer] = (await once(sent, 'response')) as [IncomingMessage]
   answer.on('data', ({ length }: Buffer) => {
     bytes += length
