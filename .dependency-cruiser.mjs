@@ -197,7 +197,7 @@ const LIBRARIES = {
   'ipaddr.js': ['^domain/', '^plugins/(context|client-address)/(?!index\\.ts$)', SIMULATOR],
   libsql: ['^storage/'],
   'longest-prefix-match': ['^domain/'],
-  'lru-cache': ['^plugins/context/(?!index\\.ts$)', '^pce-simulator/estate/generate\\.ts$'],
+  'lru-cache': ['^plugins/(context|setup)/(?!index\\.ts$)', '^pce-simulator/estate/generate\\.ts$'],
   'openid-client': ['^plugins/setup/(?!index\\.ts$)'],
   pino: ['^process/'],
   semver: ['^tools/'],

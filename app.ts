@@ -145,6 +145,7 @@ async function registerSetup(
     allowInsecureTls: config.userPce.allowInsecureTls,
     audit: composed.auditRoute,
     usedTokens: composed.state.usedTokens,
+    checkState: () => composed.state.checkWritable(),
     now: composed.dispatcher.now,
     authenticate: (request, reply) => app.authenticate(request, reply),
     verifyToken: (token, request) => app.verifyToken(token, request),

@@ -1,4 +1,5 @@
 import { hkdfSync, randomUUID, timingSafeEqual } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import type { Identity } from '../../schemas/caller.js'
 import type { UsedTokens } from '../../schemas/state.js'
 import type { Notice } from './forms.js'
@@ -110,6 +111,32 @@ export function takeLogin(
   const login = pending.find((one) => isSame(one.state, state))
   if (login === undefined || login.until <= now) return null
   return { login, others: pending.filter((one) => one !== login) }
+}
+
+/** Logins that were tried in this process, so that each asks the provider once. Logins that succeeded are recorded for all processes. */
+export interface TriedLogins {
+  /** Whether it is the first try of the login with this state. */
+  add(state: string): boolean
+}
+
+/** A login that was forgotten, because so many others were tried after it, can ask the provider once more, and is refused there. */
+const MOST_TRIED = 10_000
+
+/** @param now milliseconds. */
+export function rememberTriedLogins(now: () => number): TriedLogins {
+  const tried = new LRUCache<string, true>({
+    max: MOST_TRIED,
+    ttl: LOGIN_SECONDS * 1000,
+    ttlResolution: 0,
+    perf: { now },
+  })
+  return {
+    add(state) {
+      if (tried.has(state)) return false
+      tried.set(state, true)
+      return true
+    },
+  }
 }
 
 function isSame(a: string, b: string): boolean {

@@ -22,6 +22,7 @@ import {
   readSession,
   readSessionData,
   keepEndedSessions,
+  rememberTriedLogins,
   SESSION_SECONDS,
 } from './browser-session.js'
 import { CSRF_FIELD, STATUS_TOOL } from './form-fields.js'
@@ -173,8 +174,9 @@ export default async function setup(
 
   function addLoginRoutes(client: LoginOptions) {
     const login = createBrowserLogin({ ...client, issuer, publicUrl, fetch: options.fetch ?? fetch, now })
-    const { groupsOfRole, limitCaller, usedTokens } = options
-    const ports = { login, groupsOfRole, ended, usedTokens, runExchange: boundExchanges(), now }
+    const { groupsOfRole, limitCaller, usedTokens, checkState } = options
+    const [tried, runExchange] = [rememberTriedLogins(now), boundExchanges()]
+    const ports = { login, groupsOfRole, ended, usedTokens, tried, checkState, runExchange, now }
     app.get('/setup/login', { onRequest: limitCaller }, async (request, reply) => {
       const again = (request.query as { again?: unknown }).again === '1'
       return reply.redirect(await beginLogin(dataOf(request), again, ports))

@@ -2,13 +2,23 @@ import { type Identity, type Role, ROLES } from '../../schemas/caller.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { UsedTokens } from '../../schemas/state.js'
 import type { BrowserLogin, RunExchange } from './browser-login.js'
-import { addLogin, beginSession, type EndedSessions, type SessionData, takeLogin } from './browser-session.js'
+import {
+  addLogin,
+  beginSession,
+  type EndedSessions,
+  type SessionData,
+  takeLogin,
+  type TriedLogins,
+} from './browser-session.js'
 
 interface LoginPorts {
   login: BrowserLogin
   groupsOfRole: Readonly<Record<Role, readonly string[]>>
   ended: EndedSessions
   usedTokens: UsedTokens
+  tried: TriedLogins
+  /** Rejects when nothing could be recorded now. */
+  checkState: () => Promise<void>
   runExchange: RunExchange
   /** Milliseconds since the epoch. */
   now: () => number
@@ -24,23 +34,29 @@ export async function beginLogin(session: SessionData, again: boolean, { login }
 /**
  * Ends a login with the query that the browser brought back: checks that it was started here, fetches the access token, has it checked,
  * and keeps who it names in a new session. The token itself is kept nowhere. Rejects with ToolError `login_failed`,
- * `login_unavailable` or `keys_unavailable`, and the login cannot be tried again; with `overloaded`, and with `login_unavailable` where the
- * login could not be claimed, nothing was started, and it can.
+ * `login_unavailable` or `keys_unavailable`, and the login cannot be tried again; with `overloaded`, and with `login_unavailable` where
+ * nothing can be recorded, nothing was started, and it can.
+ *
+ * Until it has succeeded a login lives in the cookie and in the memory of this process: anyone can begin one, and come back from it with
+ * a code that they made up (D82).
  */
 export async function completeLogin(
   session: SessionData,
   query: string,
   verifyToken: (token: string) => Promise<Identity>,
-  { login, groupsOfRole, ended, usedTokens, runExchange, now }: LoginPorts,
+  { login, groupsOfRole, ended, usedTokens, tried, checkState, runExchange, now }: LoginPorts,
 ): Promise<Identity> {
   const taken = takeLogin(session.pendingLogins, new URLSearchParams(query).get('state'), now())
   if (taken === null) throw unknownLogin()
   return runExchange(async () => {
-    // A copy of the cookie still holds the login: only this record knows that it was used.
-    const isFirst = await usedTokens.claim(`setup-login:${taken.login.state}`, taken.login.until).catch(rejectUnclaimed)
+    const { state, until } = taken.login
+    await checkState().catch(rejectUnrecorded)
     session.pendingLogins = taken.others
-    if (!isFirst) throw usedLogin()
+    // A copy of the cookie still holds the login. That it was used in another process is for the provider to know: a code works once
+    // (RFC 6749, 4.1.2).
+    if (!tried.add(state)) throw usedLogin()
     const identity = await verifyForPerson(await login.finish(query, taken.login), verifyToken)
+    if (!(await usedTokens.claim(`setup-login:${state}`, until).catch(rejectUnclaimed))) throw usedLogin()
     await endLogin(session, ended)
     session.logIn(beginSession(keepDecidingGroups(identity, groupsOfRole), now()))
     return identity
@@ -64,14 +80,22 @@ const unknownLogin = () =>
 const usedLogin = () =>
   new ToolError('login_failed', 'This login was already used.', {}, { hint: 'Start again, unless you are logged in.' })
 
+const rejectUnrecorded = (cause: StateError) =>
+  cannotRecord(cause, 'Your login is not lost: reload this page in a minute. If it stays like this, tell the operator.')
+
+const rejectUnclaimed = (cause: StateError) =>
+  cannotRecord(cause, 'Log in again in a minute. If it stays like this, tell the operator.')
+
+type StateError = Error & { cause?: { code?: unknown } }
+
 /** The reason is a code such as SQLITE_FULL, for the log. */
-function rejectUnclaimed(cause: Error & { cause?: { code?: unknown } }): never {
+function cannotRecord(cause: StateError, hint: string): never {
   const code = cause.cause?.code
   throw new ToolError(
     'login_unavailable',
     'This server cannot record that the login was used, so it did not complete it.',
     { reason: typeof code === 'string' ? code : 'state' },
-    { cause, hint: 'Your login is not lost: reload this page in a minute. If it stays like this, tell the operator.' },
+    { cause, hint },
   )
 }
 

@@ -43,6 +43,8 @@ export interface SetupOptions<Request, Reply> {
   limitCaller: (request: Request) => Promise<void>
   /** Where logins that were used and sessions that were ended are remembered, for every process. */
   usedTokens: UsedTokens
+  /** Rejects when nothing could be recorded there now. */
+  checkState: () => Promise<void>
   fetch?: Fetch
   /** Milliseconds since the epoch. */
   now?: () => number

@@ -1,10 +1,13 @@
 /** What visitors may cost the service and the identity provider: logins end once, few at a time, and not any number a minute. */
 import { Type } from '@sinclair/typebox'
+import Database from 'libsql'
 import t, { type Test } from 'tap'
 import { defineTool, type AnyTool } from '../../tools/define.js'
 import { openTool } from '../contract/insecure-app.js'
 import { GROUP_OF, PUBLIC_URL, type ServiceOptions, startService } from '../contract/authenticated-service.js'
 import { Browser } from '../identity/browser.js'
+import { startIdentityProvider } from '../identity/identity-provider.js'
+import type { PerUserConfig } from '../../schemas/config.js'
 import { contains, partial } from '../partial.js'
 import { startServed } from './served.js'
 
@@ -83,6 +86,46 @@ t.test('requests few tokens from the provider at a time', async (t) => {
     Array<number>(AT_A_TIME).fill(403),
   )
   t.equal((await alice.return()).status, 302, 'a login that found no place is not lost')
+})
+
+t.test('a login leaves nothing on the disk until it has succeeded', async (t) => {
+  const served = await startServed(t, { people })
+  const file = new Database((served.config as PerUserConfig).keystore.path)
+  t.teardown(() => file.close())
+  const rows = () => (file.prepare('SELECT count(*) AS n FROM used_tokens').get() as { n: number }).n
+  for (let n = 0; n < 20; n++) {
+    const guess = await guessing(served)
+    t.same([(await guess()).status, (await guess()).status], [403, 403])
+  }
+  t.equal(rows(), 0, 'anyone can begin one, and come back from it')
+  const alice = await comingBack(served)
+  t.equal((await alice.return()).status, 302)
+  t.equal(rows(), 1)
+  t.equal((await alice.return()).status, 403)
+})
+
+t.test('limits logins per client, also behind a proxy', async (t) => {
+  const http = {
+    host: '127.0.0.1',
+    port: 0,
+    publicUrl: PUBLIC_URL,
+    allowedHosts: [],
+    maxInFlight: 256,
+    trustedProxies: { networks: [{ address: '127.0.0.1', prefix: 32 }], unix: false },
+  }
+  const provider = await startIdentityProvider(t, { people })
+  const { app } = await startService(t, {
+    rates: { perCaller: 4 },
+    config: { http, oauth: provider.oauth(), login: provider.allowRedirects([`${PUBLIC_URL}/setup/callback`]) },
+  })
+  const start = async (client: string) => {
+    const headers = { host: new URL(PUBLIC_URL).host, accept: 'text/html', 'x-forwarded-for': client }
+    return (await app.inject({ url: '/setup/login', headers })).statusCode
+  }
+  const flood = []
+  for (let n = 0; n < 300; n++) flood.push(await start('198.51.100.1'))
+  t.same(flood, [...Array<number>(4).fill(302), ...Array<number>(296).fill(429)])
+  t.equal(await start('198.51.100.2'), 302, 'nobody else is locked out')
 })
 
 t.test('limits logins per address, and only logins', async (t) => {

@@ -259,7 +259,9 @@ t.test('a login that cannot be recorded as used is not lost', async (t) => {
   const browser = visitor()
   const query = provider.comeBack((await browser.get('/setup/login')).headers.location as string).toString()
 
-  file.exec("CREATE TRIGGER refuse BEFORE INSERT ON used_tokens BEGIN SELECT RAISE(ABORT, 'refused'); END")
+  const refuse = (table: string) =>
+    file.exec(`CREATE TRIGGER refuse_${table} BEFORE INSERT ON ${table} BEGIN SELECT RAISE(ABORT, 'refused'); END`)
+  for (const table of ['used_tokens', 'notes']) refuse(table)
   for (let n = 0; n < 2; n++) {
     const answer = await browser.get(`/setup/callback?${query}`)
     t.equal(answer.statusCode, 503)
@@ -272,8 +274,15 @@ t.test('a login that cannot be recorded as used is not lost', async (t) => {
     log.filter(({ msg }) => msg === 'login failed'),
     [{ error: 'login_unavailable', reason: /^SQLITE_/ }, {}],
   )
-  file.exec('DROP TRIGGER refuse')
-  t.equal((await browser.get(`/setup/callback?${query}`)).statusCode, 302)
+  file.exec('DROP TRIGGER refuse_notes')
+  service.clock.offset += 1000
+  const lost = await browser.get(`/setup/callback?${query}`)
+  t.equal(lost.statusCode, 503, 'where only the record itself fails, nobody is logged in')
+  t.match(lost.body, /Nobody can log in right now[^]*Log in again in a minute[^]*login_unavailable/)
+  t.notOk(await isLoggedIn(browser))
+  file.exec('DROP TRIGGER refuse_used_tokens')
+  const again = provider.comeBack((await browser.get('/setup/login')).headers.location as string).toString()
+  t.equal((await browser.get(`/setup/callback?${again}`)).statusCode, 302)
   t.ok(await isLoggedIn(browser))
 })
 
