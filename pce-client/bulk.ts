@@ -2,7 +2,7 @@ import type { ActionError } from '../schemas/pce/ven.js'
 import type { Reference } from '../schemas/pce/reference.js'
 import { PceError } from './errors.js'
 import type { BulkVerb } from './kinds.js'
-import type { TracedResponse } from './transport.js'
+import { isRecord, type TracedResponse } from './transport.js'
 import type { BulkResultItem } from './types.js'
 
 /** The PCE takes no more objects in one bulk call (P48). */
@@ -26,31 +26,43 @@ export function inChunks<T>(items: readonly T[], size = CHUNK): T[][] {
 
 /**
  * The items of a bulk answer in one form. The PCE has two: `{href, status, token?, message?}` for every input of a creation or an
- * update, `{href, errors}` for the failures alone of a deletion. An item without a good status and without errors becomes one
- * error (P12).
+ * update, `{href, errors}` for the failures alone of a deletion, where an item with empty `errors` is none. Any other item without
+ * a good status and without errors becomes one error (P12).
  *
- * @throws {PceError} `outcome_unknown` when the answer is not a list: the call was accepted, but not what became of its items.
+ * @param sent how many objects the call named.
+ * @throws {PceError} `outcome_unknown` when the answer is not a list, or fewer results than objects where each has one: the call was
+ *   accepted, but not what became of its items.
  */
-export function toBulkResults(verb: BulkVerb, answer: TracedResponse): BulkResultItem[] {
-  const results = rawItems(verb, answer).map(toResult)
+export function toBulkResults(verb: BulkVerb, answer: TracedResponse, sent: number): BulkResultItem[] {
+  const items = rawItems(verb, answer)
+  if (verb !== 'delete') {
+    if (items.length >= sent) return items.map(toResult)
+    throw unclear(verb, answer, `its answer has ${items.length} results for ${sent} objects`)
+  }
+  const failures = items.filter(({ errors }) => !Array.isArray(errors) || errors.length > 0).map(toResult)
   // A repeated deletion no longer finds what the lost first attempt has deleted already.
-  return verb === 'delete' && answer.repeated
-    ? results.filter(({ errors }) => errors[0]?.token !== 'not_found_error')
-    : results
+  return answer.repeated ? failures.filter(({ errors }) => errors[0]?.token !== 'not_found_error') : failures
 }
 
+/** A deletion that answers nothing, or `{errors: []}` as the actions do, has no failure to tell (P63). */
 function rawItems(verb: BulkVerb, answer: TracedResponse): RawItem[] {
   let body: unknown
   try {
-    body = answer.json<unknown>() ?? []
+    body = answer.json<unknown>()
   } catch {
-    body = undefined
+    throw unclear(verb, answer, 'its answer is not a list of results')
   }
-  if (Array.isArray(body) && body.every((item) => typeof item === 'object' && item !== null)) return body as RawItem[]
-  throw new PceError(
-    'outcome_unknown',
-    `bulk_${verb} was accepted (status ${answer.status}), but its answer is not a list of results`,
-  )
+  if (verb === 'delete') {
+    if (body === undefined || body === null) return []
+    if (isRecord(body) && Array.isArray(body.errors) && body.errors.length === 0) return []
+  }
+  if (Array.isArray(body) && body.every(isRecord)) return body as RawItem[]
+  throw unclear(verb, answer, 'its answer is not a list of results')
+}
+
+function unclear(verb: BulkVerb, { status }: TracedResponse, why: string): PceError {
+  const text = `bulk_${verb} was accepted (status ${status}), but ${why}. Check before repeating it.`
+  return new PceError('outcome_unknown', text)
 }
 
 function toResult({ href, status, token, message, errors }: RawItem): BulkResultItem {

@@ -44,6 +44,8 @@ export interface CallState {
   connected: boolean
   /** An earlier attempt may have been carried out. */
   mayHaveHappened: boolean
+  /** An earlier attempt ended in a 500, which the PCE may say after it has done what it was asked. */
+  failedInside: boolean
   /** The answer of an earlier attempt was lost on its way back: narrower than that it may have happened, which a 503 leaves open too. */
   answerLost: boolean
   /** Why this client ended the attempt itself. Node reports only a closed connection then. */
@@ -149,6 +151,7 @@ export function openCall(
     waitMs: 0,
     connected: false,
     mayHaveHappened: false,
+    failedInside: false,
     answerLost: false,
     ended: undefined,
   }

@@ -78,6 +78,7 @@ export function decideRetry(settings: ClientSettings, state: CallState, failure:
   // Only a rejected request (429) is known not to have been carried out.
   if (outcome !== 429 && (state.connected || outcome !== 'lost')) state.mayHaveHappened = true
   if (outcome === 'lost' ? state.connected : isLostBehindGateway(outcome)) state.answerLost = true
+  if (outcome === 500) state.failedInside = true
   state.waitMs = wait
   // The attempt is over: a cancellation during the wait must not count its connection.
   state.connected = false

@@ -123,9 +123,9 @@ function requestHeaders(method: string, options: SendOptions, settings: ClientSe
   return own
 }
 
-/** D23: a repeated DELETE that finds nothing has done its work the first time. */
+/** D23: a repeated DELETE that finds nothing has done its work the first time, unless that was refused unread (429). */
 function isDoneAlready(error: PceError, state: CallState): boolean {
-  return state.method === 'DELETE' && state.attempts >= 2 && error instanceof PceApiError && error.isGone
+  return state.method === 'DELETE' && state.mayHaveHappened && error instanceof PceApiError && error.isGone
 }
 
 /** The answer of a call as its caller sees it. */

@@ -1,6 +1,7 @@
 import type { CallState } from './call-state.js'
 import { ADDRESS_REFUSED } from './connect.js'
 import { PceApiError, PceError, type PceApiErrorItem } from './errors.js'
+import { isRecord } from './transport.js'
 import { isLostBehindGateway, readRetryAfter, type FailedAttempt } from './retry-policy.js'
 
 /** An error answer as it came, decoded. */
@@ -94,9 +95,14 @@ function toApiError(answer: ErrorAnswer, state: CallState): PceApiError {
   })
 }
 
-/** Whatever a repetition is told, the attempt whose answer was lost may have been carried out. */
-function mayBeDone(status: number, { answerLost, nature }: CallState): boolean {
-  return answerLost || isLostBehindGateway(status) || (!nature.repeatable && status >= 500)
+/**
+ * Whatever a repetition is told, the attempt whose answer was lost may have been carried out. A 500 can come after the work was
+ * done, so it leaves open what it was about (D71), as does a 503 or 429 that follows one: these refuse only themselves.
+ */
+function mayBeDone(status: number, { answerLost, failedInside, nature }: CallState): boolean {
+  if (answerLost || isLostBehindGateway(status)) return true
+  if (status === 429) return failedInside
+  return status >= 500 && (status !== 503 || failedInside || !nature.repeatable)
 }
 
 type Explanation = Pick<PceError, 'code' | 'reason'> & { why: string }
@@ -204,8 +210,4 @@ function describeApiErrors(status: number, statusText: string, errors: readonly 
 
 function clip(text: string, length: number): string {
   return text.length > length ? `${text.slice(0, length - 1)}…` : text
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
 }

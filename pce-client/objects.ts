@@ -35,7 +35,7 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
   async getByReference(reference: ReferenceLike, options: RequestOptions = {}): Promise<T> {
     requireVerb(this.#kind, 'GET', this.#kind.single === true ? 'collection' : 'item', 'read by reference')
     const href = checkHref(this.#kind, this.#orgId, reference)
-    return bodyOf<T>(await this.#http.send('GET', href, below(options)))
+    return bodyOf<T>(await this.#http.send('GET', href, below(options)), href, this.#kind.single !== true)
   }
 
   async getByName(
@@ -76,7 +76,7 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
   ): Promise<Page<T>> {
     const endpoint = this.#collection(policyVersion, parent)
     if (this.#kind.single !== true) return getPage<T>(this.#http, endpoint, options)
-    return { items: [bodyOf<T>(await this.#http.send('GET', endpoint, below(options)))], totalCount: null }
+    return { items: [bodyOf<T>(await this.#http.send('GET', endpoint, below(options)), endpoint)], totalCount: null }
   }
 
   async getAll(
@@ -168,7 +168,7 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
     try {
       for (const chunk of inChunks(items)) {
         const answer = await this.#http.send('PUT', endpoint, { ...below(options), json: chunk })
-        results.push(...toBulkResults(verb, answer))
+        results.push(...toBulkResults(verb, answer, chunk.length))
       }
     } catch (error) {
       if (error instanceof PceError) error.completed = results

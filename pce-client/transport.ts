@@ -32,18 +32,33 @@ export interface Http {
   closeIdle(): void
 }
 
-/** The objects of an answer; null and nothing count as none. @throws {PceError} `invalid_response` for anything else. */
+/** An object as JSON has it: no list, not null. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * The objects of an answer (P62): an empty body, `null` or a status without one does not say that there are none (D70).
+ *
+ * @throws {PceError} `invalid_response` for anything but a list of objects.
+ */
 export function listOf<T>(answer: TracedResponse, endpoint: string): T[] {
-  const body = answer.json<unknown>() ?? []
-  if (Array.isArray(body) && body.every((item) => typeof item === 'object' && item !== null)) return body as T[]
+  const body = answer.json<unknown>()
+  if (Array.isArray(body) && body.every(isRecord)) return body as T[]
   throw new PceError('invalid_response', `${endpoint}: the PCE answered something other than a list of objects`)
 }
 
-/** The object of an answer. @throws {PceError} `invalid_response` when there is none. */
-export function bodyOf<T>(answer: TracedResponse): T {
-  const body = answer.json<T | undefined>()
-  if (typeof body === 'object' && body !== null) return body
-  throw new PceError('invalid_response', 'the PCE answered without the object')
+/**
+ * The object of an answer.
+ *
+ * @param identified the object is one of many, so it has its own `href`.
+ * @throws {PceError} `invalid_response` for anything else: a list, nothing, an error in the object's place.
+ */
+export function bodyOf<T>(answer: TracedResponse, endpoint: string, identified = false): T {
+  const body = answer.json<unknown>()
+  const isError = isRecord(body) && body.href === undefined && ('error' in body || 'errors' in body)
+  if (isRecord(body) && !isError && (!identified || hasHref(body))) return body as T
+  throw new PceError('invalid_response', `${endpoint}: the PCE answered without the object`)
 }
 
 /** How the body of a creating POST was sent: one object, one as a list of one, or a list. */

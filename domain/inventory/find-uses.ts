@@ -52,7 +52,10 @@ export async function loadPolicyUsers(pce: PceClient, signal: AbortSignal): Prom
 /** Every use of an object, by active policy or by the draft. */
 export function findUses({ ruleSets, boundaries, others }: PolicyUsers, href: string): Use[] {
   const wanted = toDraftHref(href)
-  const elsewhere = others.some((other) => toDraftHref(other.href) !== wanted && pointsAt(other, wanted))
+  // The firewall settings may be without an href of their own (P12).
+  const elsewhere = others.some(({ href: own, ...other }: Partial<PceObject>) => {
+    return (own === undefined || toDraftHref(own) !== wanted) && pointsAt(other, wanted)
+  })
   return [
     ...ruleSets.flatMap((ruleSet) => usesOf(ruleSet, wanted)),
     ...boundaries

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { PceClient, TypedPendingChange } from '../../pce-client/index.js'
+import { PceError, type PceClient, type TypedPendingChange } from '../../pce-client/index.js'
 import type { Approval } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { ChangeSubset, PolicyDependency } from '../../schemas/pce/policy.js'
@@ -118,8 +118,13 @@ function incomplete(required: Dependency[]): ToolError {
   )
 }
 
-/** Each required object once, with everything that needs it. */
+/**
+ * Each required object once, with everything that needs it. Throws invalid_response for dependencies of another shape: taking them
+ * for none would provision an incomplete set.
+ */
 function toRequired(dependencies: readonly PolicyDependency[]): Dependency[] {
+  if (!dependencies.every(isDependency))
+    throw new PceError('invalid_response', 'The PCE answered dependencies of a shape that is not known.')
   const required = new Map<string, Dependency>()
   for (const { dependency, required_by: requiredBy } of dependencies) {
     const needing = Object.values(requiredBy ?? {}).flatMap((references) => references.map(({ href }) => href))
@@ -130,6 +135,17 @@ function toRequired(dependencies: readonly PolicyDependency[]): Dependency[] {
     }
   }
   return [...required.values()]
+}
+
+/** `{dependency: {type: {href}}, required_by: {type: [{href}]}}` (P27); what needs it may be left out. */
+function isDependency({ dependency, required_by: requiredBy }: Partial<PolicyDependency>): boolean {
+  const values = (object: unknown) =>
+    typeof object === 'object' && object !== null && !Array.isArray(object) ? Object.values(object) : null
+  const isReference = (value: unknown) => typeof (value as { href?: unknown } | null)?.href === 'string'
+  const needed: unknown[] = values(dependency) ?? []
+  const needing: unknown[] | null = values(requiredBy ?? {})
+  if (needed.length === 0 || !needed.every(isReference) || needing === null) return false
+  return needing.every((references) => Array.isArray(references) && references.every(isReference))
 }
 
 /**

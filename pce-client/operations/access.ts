@@ -117,7 +117,7 @@ export function createLoginOperations(calls: Calls): LoginOperations {
           headers: { ...options.headers, authorization: basicAuthorization(username, password) },
         },
       )
-      const token = bodyOf<{ auth_token?: unknown }>(authenticated).auth_token
+      const token = bodyOf<{ auth_token?: unknown }>(authenticated, '/login_users/authenticate').auth_token
       if (typeof token !== 'string' || token === '') {
         throw new PceError('invalid_response', 'the PCE accepted the login without a session token')
       }

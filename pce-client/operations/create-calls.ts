@@ -41,7 +41,7 @@ export function createCalls(http: Http, settings: ClientSettings): Calls {
       if (Array.isArray(references)) return references.map((reference: ReferenceLike) => href(kind, reference))
       throw new PceError('invalid_argument', `expected a list of hrefs of ${kind.specName}`)
     },
-    get: async <T>(path: string, options: RequestOptions | undefined) => bodyOf<T>(await get(path, options)),
+    get: async <T>(path: string, options: RequestOptions | undefined) => bodyOf<T>(await get(path, options), path),
     list: async <T>(path: string, options: RequestOptions | undefined) => listOf<T>(await get(path, options), path),
     post: (path, body, options) => write('POST', path, body, options),
     put: (path, body, options) => write('PUT', path, body, options),

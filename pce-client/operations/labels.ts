@@ -75,7 +75,8 @@ export function createLabelMappingOperations(calls: Calls): LabelMappingOperatio
     async bulkUpdateLabelMappingRules(rules, options) {
       if (rules.length === 0) throw new PceError('invalid_argument', 'update: name at least one rule')
       const body = rules.map((change) => ({ ...change, href: rule(change) }))
-      return toBulkResults('update', await calls.put(`${base}/update`, body, options))
+      const answer = await calls.put(`${base}/update`, body, options)
+      return answer.text.trim() === '' ? [] : toBulkResults('update', answer, body.length)
     },
     async runLabelMappingRules(data, options) {
       checkList('workloads', KINDS.workloads, data.workloads)

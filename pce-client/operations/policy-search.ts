@@ -1,6 +1,7 @@
 import type { PolicyVersionSelector } from '../../schemas/common.js'
 import type { CheckedRule, FoundRule, PolicyCheck, RuleSearchQuery, SearchRuleType } from '../../schemas/pce/policy.js'
 import { PceError } from '../errors.js'
+import { isRecord } from '../transport.js'
 import type { RequestOptions } from '../types.js'
 import { versionSegment, type Calls } from './create-calls.js'
 
@@ -45,27 +46,26 @@ export function createPolicySearchOperations({ org, get, list, post }: Calls): P
     },
     async searchRules(query, policyVersion = 'draft', options) {
       const path = `${base}/${versionSegment(policyVersion)}/rule_search`
-      return flatten((await post(path, query, options)).json<unknown>() ?? [])
+      return flatten((await post(path, query, options)).json<unknown>())
     },
   }
 }
 
 /** A type of rule that this client does not know is kept; `counts`, beside the lists, is none. */
 function flatten(answer: unknown): FoundRule[] {
-  if (typeof answer !== 'object' || answer === null) {
-    throw new PceError('invalid_response', 'the PCE answered a rule search with something other than rules')
-  }
-  if (Array.isArray(answer))
-    return (answer as unknown[]).filter(isRule).map((rule) => ({ ...rule, rule_type: typeOf(rule) }))
-  return Object.entries(answer as Record<string, unknown>).flatMap(([type, rules]) =>
-    Array.isArray(rules)
-      ? (rules as unknown[]).filter(isRule).map((rule) => ({ ...rule, rule_type: type as SearchRuleType }))
-      : [],
+  if (Array.isArray(answer)) return rulesOf(answer).map((rule) => ({ ...rule, rule_type: typeOf(rule) }))
+  const lists = isRecord(answer) && answer.error === undefined ? Object.entries(answer) : refuse()
+  return lists.flatMap(([type, rules]) =>
+    Array.isArray(rules) ? rulesOf(rules).map((rule) => ({ ...rule, rule_type: type as SearchRuleType })) : [],
   )
 }
 
-function isRule(rule: unknown): rule is FoundRule {
-  return typeof rule === 'object' && rule !== null
+function rulesOf(list: unknown[]): FoundRule[] {
+  return list.every(isRecord) ? (list as unknown as FoundRule[]) : refuse()
+}
+
+function refuse(): never {
+  throw new PceError('invalid_response', 'the PCE answered a rule search with something other than rules')
 }
 
 /** The type of a rule in a plain list: where it lives, and for deny rules whether it overrides. */

@@ -1,7 +1,5 @@
 import type { PolicyVersionSelector } from '../../schemas/common.js'
 import type {
-  PendingChange,
-  PendingChanges,
   PolicyDependency,
   PolicyImpact,
   PolicyVersion,
@@ -11,7 +9,7 @@ import type {
 } from '../../schemas/pce/policy.js'
 import { type ChangeSubsetType, CHANGE_SUBSET_TYPES } from '../../schemas/pce/words.js'
 import { PceError } from '../errors.js'
-import { bodyOf, listOf } from '../transport.js'
+import { bodyOf, isRecord, listOf } from '../transport.js'
 import type { RequestOptions } from '../types.js'
 import { below, versionSegment, madeBy, saidBy, type Calls } from './create-calls.js'
 
@@ -55,7 +53,7 @@ export function createPolicyOperations({ http, org, post, settings }: Calls): Po
   async function pending(options: RequestOptions, maxResults?: number): Promise<TypedPendingChange[]> {
     const params = maxResults === undefined ? options.params : { ...options.params, max_results: maxResults }
     const answer = await http.send('GET', `${base}/pending`, below({ ...options, params }))
-    return flatten(answer.json<PendingChanges | PendingChange[] | undefined>() ?? {})
+    return flatten(answer.json<unknown>())
   }
 
   return {
@@ -76,22 +74,48 @@ export function createPolicyOperations({ http, org, post, settings }: Calls): Po
       return listOf<PolicyDependency>(await post(endpoint, body, options), endpoint)
     },
     async analyzePolicyImpact(hrefs, options) {
-      return bodyOf<PolicyImpact>(await post(`${base}/impact`, { change_subset: subsetOf(hrefs) }, options))
+      const endpoint = `${base}/impact`
+      return bodyOf<PolicyImpact>(await post(endpoint, { change_subset: subsetOf(hrefs) }, options), endpoint)
     },
   }
 }
 
 /**
  * The buckets as one list; an answer that is a plain list has its types in the hrefs. A type this client does not know is kept:
- * hiding a pending change would be a wrong answer.
+ * hiding a pending change would be a wrong answer. So would be to read "none" out of an answer that does not say it: only `{}`
+ * does (D70, P64).
+ *
+ * @throws {PceError} `invalid_response` for anything in it that is not a change with an href.
  */
-function flatten(answer: PendingChanges | PendingChange[]): TypedPendingChange[] {
-  const typed = (type: string, bucket: PendingChange[] | PendingChange) =>
-    (Array.isArray(bucket) ? bucket : [bucket])
-      .filter((change) => typeof change === 'object' && change !== null)
-      .map((change) => ({ ...change, type: type as ChangeSubsetType }))
-  if (!Array.isArray(answer)) return Object.entries(answer).flatMap(([type, bucket]) => typed(type, bucket))
-  return answer.flatMap((change) => typed(/\/sec_policy\/draft\/([a-z_]+)/.exec(change?.href)?.[1] ?? '', change))
+function flatten(answer: unknown): TypedPendingChange[] {
+  const changes = Array.isArray(answer)
+    ? (answer as unknown[]).map((change) => toChange(change, typeInHref(change)))
+    : Object.entries(isRecord(answer) ? answer : refusePending()).flatMap(([type, bucket]) => {
+        // Null stands for an empty list (P43).
+        const list = Array.isArray(bucket) ? (bucket as unknown[]) : bucket === null ? [] : [bucket]
+        return list.map((change) => toChange(change, type))
+      })
+  return changes.length > 0 || (isRecord(answer) && Object.keys(answer).length === 0) ? changes : refusePending()
+}
+
+function toChange(change: unknown, type: string): TypedPendingChange {
+  if (!isRecord(change) || typeof change.href !== 'string') return refusePending()
+  const { name, ...rest } = change
+  if (typeof (name ?? '') !== 'string') return refusePending()
+  // Some objects have no name (P43); a change without one is known by its href.
+  return { ...(rest as { href: string }), ...(typeof name === 'string' && { name }), type: type as ChangeSubsetType }
+}
+
+function typeInHref(change: unknown): string {
+  const href = isRecord(change) ? String(change.href) : ''
+  return /\/sec_policy\/draft\/([a-z_]+)/.exec(href)?.[1] ?? ''
+}
+
+function refusePending(): never {
+  throw new PceError(
+    'invalid_response',
+    'the PCE answered something other than its pending changes: they are not known',
+  )
 }
 
 /** Taking draft changes back, and going back to an earlier policy (S9, P36, P59). */

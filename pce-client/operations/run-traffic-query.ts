@@ -4,7 +4,7 @@ import { messageOf, resultHref, sleep } from '../async-job.js'
 import { PceError, PceIntegerError, PceApiError } from '../errors.js'
 import { readCallTimeout, type ClientSettings } from '../settings.js'
 import { JsonArraySplitter } from '../split-json-array.js'
-import type { Http } from '../transport.js'
+import { isRecord, type Http } from '../transport.js'
 import type { StreamTrafficOptions, TrafficQueryProgress } from '../types.js'
 
 const DEFAULT_DEADLINE_SECONDS = 600
@@ -93,8 +93,8 @@ export async function pollUntilDone(
     run.remainingMs()
     run.signal.throwIfAborted()
     const answer = await http.send('GET', href, run.request)
-    const query = answer.json<AsyncTrafficQuery | undefined>()
-    if (query === undefined) throw new PceError('invalid_response', `GET ${href}: the PCE answered without the query`)
+    const query = answer.json<unknown>()
+    if (!isQuery(query)) throw new PceError('invalid_response', `GET ${href}: the PCE answered without the query`)
     run.report({ phase: 'polling', status: query.status, matchesCount: query.matches_count })
 
     if (query.status === 'failed') throw queryFailed(href, answer.status, messageOf(query.result))
@@ -110,6 +110,11 @@ export async function pollUntilDone(
   }
 }
 
+/** What it has to say is how far it is. */
+function isQuery(answer: unknown): answer is AsyncTrafficQuery {
+  return isRecord(answer) && typeof answer.status === 'string'
+}
+
 /** `matches_count` may be final only after the download. The rows are there, so a failure to re-read costs nothing. */
 export async function readAgain(
   http: Http,
@@ -118,8 +123,8 @@ export async function readAgain(
   run: TrafficRun,
 ): Promise<AsyncTrafficQuery> {
   try {
-    const again = (await http.send('GET', href, run.request)).json<AsyncTrafficQuery | undefined>()
-    return again ?? query
+    const again = (await http.send('GET', href, run.request)).json<unknown>()
+    return isQuery(again) ? again : query
   } catch (error) {
     if (run.signal.aborted) throw error
     return query
@@ -208,7 +213,7 @@ export async function addDraftDecisions(
       run.signal.throwIfAborted()
       waited += wait
       const answer = await http.send('GET', href, run.request)
-      const status = lookupStatus(answer.json<{ rules?: unknown } | undefined>()?.rules)
+      const status = lookupStatus(answer.json<{ rules?: unknown } | null | undefined>()?.rules)
       run.report({ phase: 'draft', status: status ?? 'working' })
       if (status === 'completed' || status === 'done') return null
       if (status === 'failed') return 'the PCE could not look up the draft rules'

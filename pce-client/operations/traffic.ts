@@ -93,7 +93,7 @@ async function submit(
     json: { query_name: queryName, ...trafficQuery, max_results: trafficQuery.max_results ?? MAX_TRAFFIC_ROWS },
   })
   const { location } = answer.headers
-  const href = answer.json<Partial<AsyncTrafficQuery> | undefined>()?.href ?? location
+  const href = answer.json<Partial<AsyncTrafficQuery> | null | undefined>()?.href ?? location
   if (typeof href !== 'string')
     throw new PceError('invalid_response', 'the PCE accepted a traffic query without saying where it is')
   run.report({ phase: 'submitted' })

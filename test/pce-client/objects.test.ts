@@ -3,7 +3,7 @@ import type { PceError } from '../../pce-client/index.js'
 import { KINDS, type Kind, type KindAttribute } from '../../pce-client/kinds.js'
 import type { ObjectApi } from '../../pce-client/types.js'
 import { partial } from '../partial.js'
-import { clientOf, startServer, type Reply, type Responder } from './support.js'
+import { clientOf, rejection, startServer, type Reply, type Responder } from './support.js'
 
 /** The object kinds as the PCE documents them: attribute, path, single?, collection verbs, item verbs, parent, bulk, id, create body. */
 const FACTS = `
@@ -371,13 +371,35 @@ t.test('get', async (t) => {
     client = setup({ body: [], headers: { 'x-total-count': odd } })
     t.equal((await client.labels.getPage()).totalCount, null, `a total of "${odd}" is none`)
   }
-  t.same(await setup({ body: 'null' }).labels.get(), [], 'null is an empty list')
-  await t.rejects(setup({ body: { not: 'a list' } }).labels.get(), { code: 'invalid_response' })
+  for (const nothing of [
+    { body: 'null' },
+    { body: '' },
+    { status: 204 },
+    { body: { not: 'a list' } },
+    { body: [[]] },
+  ]) {
+    const refused = { name: 'PceError', code: 'invalid_response' }
+    await t.rejects(setup(nothing).labels.get(), refused, `${JSON.stringify(nothing)} is not an empty list`)
+    await t.rejects(setup(nothing).labels.getAll(), refused)
+    await t.rejects(setup(nothing).labels.getAsync(), refused)
+  }
   t.same(await setup({ body: { ike: 1 } }).firewallSettings.get(81), [{ ike: 1 }], 'a single object is a list of one')
   t.equal(server.seen[0]?.path, '/orgs/1/sec_policy/81/firewall_settings')
   const rules = '/orgs/1/sec_policy/active/rule_sets/30/sec_rules'
   await setup().rules.get('active', '/orgs/1/sec_policy/draft/rule_sets/30')
   t.same(server.requests(), [`GET ${rules}`], 'a parent is looked at in the version asked for')
+})
+
+t.test('one object is not a list, nothing or an error in its place', async (t) => {
+  const refused = { name: 'PceError', code: 'invalid_response' }
+  for (const body of ['', 'null', '[]', '[{"href":"/orgs/1/labels/1"}]', '7', '{"error":"busy"}', '{"errors":[]}']) {
+    await t.rejects(setup({ body }).labels.getByReference('/orgs/1/labels/1'), refused, `a label: ${body}`)
+    await t.rejects(setup({ body }).firewallSettings.getByReference({}), refused, `settings: ${body}`)
+    await t.rejects(setup({ body }).firewallSettings.get(), refused)
+    await t.rejects(setup({ body }).getRiskSummary(), refused, `a report: ${body}`)
+  }
+  await t.rejects(setup({ body: {} }).labels.getByReference('/orgs/1/labels/1'), refused, 'a label without its href')
+  t.same(await setup({ body: { ike: 1 } }).firewallSettings.getByReference({}), { ike: 1 }, 'settings need none')
 })
 
 t.test('create', async (t) => {
@@ -485,6 +507,27 @@ t.test('bulk operations', async (t) => {
     ],
     'report every item in one form',
   )
+
+  for (const body of ['', 'null', [], [{ href: href(1), status: 'updated' }]]) {
+    const both = [{ href: href(1) }, { href: href(2) }]
+    const unknown = { name: 'PceError', code: 'outcome_unknown' }
+    await t.rejects(setup({ body }).workloads.bulkCreate([{}, {}]), unknown, `${JSON.stringify(body)} tells too little`)
+    await t.rejects(setup({ body }).workloads.bulkUpdate(both), unknown)
+  }
+  const short: Responder = (seen, index) => (index === 1 ? { body: [] } : echo(seen, index))
+  const some = await rejection(setup(short).workloads.bulkCreate(Array.from({ length: 1500 }, () => ({}))))
+  t.equal(some.completed?.length, 1000, 'and what came before it is kept')
+  for (const reply of [
+    { body: '' },
+    { status: 204 },
+    { body: { errors: [] } },
+    { body: [{ href: href(1), errors: [] }] },
+  ])
+    t.same(
+      await setup(reply).workloads.bulkDelete([href(1)]),
+      [],
+      `${JSON.stringify(reply)} is a deletion without failures`,
+    )
 
   const lost = [{ href: href(1), errors: [{ token: 'not_found_error', message: 'Not found' }] }]
   client = setup({ body: lost })

@@ -97,7 +97,7 @@ t.test('the keys of an organisation', async (t) => {
   client = setup(cut)
   t.equal((await ids({ params: { type: 'user', max_results: 500 } })).length, 500, 'unless the caller sets its length')
   t.equal(server.seen.length, 1)
-  client = setup((seen) => (seen.path.includes('type=user') ? { body: null } : { status: 403 }))
+  client = setup((seen) => (seen.path.includes('type=user') ? { body: [] } : { status: 403 }))
   await t.rejects(ids(), { name: 'PceApiError', status: 403 }, 'half of the keys is no answer')
 })
 

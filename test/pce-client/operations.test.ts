@@ -200,6 +200,9 @@ t.test('a traffic query that fails', async (t) => {
       trafficPce([state('completed', { result: 'https://evil.example/x' })]),
       { code: 'invalid_response' },
     ],
+    ...['null', '7', '[]', '{}', '', '{"status":7}'].map((body): [string, Responder, object] => {
+      return [`a poll of ${body}`, trafficPce([{ body }]), { name: 'PceError', code: 'invalid_response' }]
+    }),
     ['a lost query', trafficPce([{ status: 404 }]), { name: 'PceApiError', status: 404 }],
     [
       'truncated rows',
@@ -458,6 +461,52 @@ t.test('provisioning', async (t) => {
   t.equal(server.seen.length, 1, 'is never repeated when it may have happened')
 })
 
+t.test('pending changes', async (t) => {
+  const href = draft('ip_lists/12')
+  t.strictSame(await setup({ body: {} }).getPendingPolicyChanges(), [], 'there are none where the PCE says {}')
+  const odd = ['', 'null', '7', '"none"', '[]', '[null]', '[7]', '[[]]', '[{}]', '{"x":1}', '{"x":null}', '{"x":[]}']
+  const buckets = [
+    '7',
+    '"a"',
+    'true',
+    '[null]',
+    '[7]',
+    '[[]]',
+    '[{}]',
+    '{}',
+    '[{"href":7}]',
+    `[{"href":"${href}"},null]`,
+  ]
+  const unnamed = [`{"ip_lists":[{"href":"${href}","name":7}]}`, `{"error":{"token":"busy"}}`, '{"errors":[]}']
+  for (const body of [...odd, ...buckets.map((bucket) => `{"ip_lists":${bucket}}`), ...unnamed]) {
+    const refused = { name: 'PceError', code: 'invalid_response' }
+    await t.rejects(setup({ body }).getPendingPolicyChanges(), refused, `${body} does not say that there are none`)
+  }
+  await t.rejects(setup({ status: 204 }).getPendingPolicyChanges(), { code: 'invalid_response' })
+
+  const change = { href, name: 'a', update_type: 'update' }
+  const typed = [{ ...change, type: 'ip_lists' }]
+  t.strictSame(await setup({ body: { ip_lists: [change] } }).getPendingPolicyChanges(), typed)
+  t.strictSame(
+    await setup({ body: { ip_lists: [change], services: [], rule_sets: null } }).getPendingPolicyChanges(),
+    typed,
+  )
+  t.strictSame(await setup({ body: { ip_lists: change } }).getPendingPolicyChanges(), typed, 'one in place of a list')
+  t.strictSame(
+    await setup({ body: [change] }).getPendingPolicyChanges(),
+    typed,
+    'a plain list has the types in its hrefs',
+  )
+  const nameless = { body: { ip_lists: [{ ...change, name: null }] } }
+  t.strictSame(
+    await setup(nameless).getPendingPolicyChanges(),
+    [{ href, update_type: 'update', type: 'ip_lists' }],
+    'null is no name',
+  )
+  const [later] = await setup({ body: { novel_things: [change] } }).getPendingPolicyChanges()
+  t.strictSame(later, { ...change, type: 'novel_things' }, 'a type of a later release is kept')
+})
+
 t.test('dependencies and impact', async (t) => {
   const answer = [
     {
@@ -469,6 +518,7 @@ t.test('dependencies and impact', async (t) => {
   const subset = { rule_sets: [{ href: draft('rule_sets/30') }] }
   t.same(await client.getPolicyDependencies([draft('rule_sets/30')]), answer)
   await client.getPolicyDependencies([draft('rule_sets/30')], 'draft', { json: { operation: 'revert' } })
+  respond = () => ({ body: { num_sets: 1, num_managed_workloads: 2, num_unmanaged_workloads: 0 } })
   await client.analyzePolicyImpact([draft('rule_sets/30')])
   t.same(server.requests(), [
     'POST /orgs/1/sec_policy/draft/dependencies',
@@ -480,7 +530,7 @@ t.test('dependencies and impact', async (t) => {
     { operation: 'revert', change_subset: subset },
     { change_subset: subset },
   ])
-  t.same(await setup({ status: 204 }).getPolicyDependencies([draft('rule_sets/30')]), [])
+  await t.rejects(setup({ status: 204 }).getPolicyDependencies([draft('rule_sets/30')]), { code: 'invalid_response' })
 })
 
 t.test('pending changes come as one list', async (t) => {

@@ -350,11 +350,22 @@ const cases: RetryCase[] = [
       code: 'outcome_unknown',
     },
   ]),
-  ...[429, 500, 503].flatMap((code): RetryCase[] => [
+  ...[429, 503].flatMap((code): RetryCase[] => [
     { method: 'PUT', replies: [status(code)], requests: 6, code: 'api_error' },
-    { method: 'PUT', replies: [status(code), status(406)], requests: 2, code: 'api_error' },
     { method: 'DELETE', replies: [status(code)], requests: 6, code: 'api_error' },
   ]),
+  ...[429, 500, 503].map((code): RetryCase => {
+    return { method: 'PUT', replies: [status(code), status(406)], requests: 2, code: 'api_error' }
+  }),
+  // A PCE may fail after it has done what it was asked; who came later finds nothing to delete.
+  ...(['PUT', 'DELETE'] as const).flatMap((method): RetryCase[] => [
+    { method, replies: [status(500)], requests: 6, code: 'outcome_unknown' },
+    { method, replies: [status(500), status(503)], requests: 6, code: 'outcome_unknown' },
+    { method, replies: [status(500), status(429)], requests: 6, code: 'outcome_unknown' },
+  ]),
+  { method: 'DELETE', replies: [status(429), status(404)], requests: 2, code: 'api_error' },
+  { method: 'DELETE', replies: [status(500), status(404)], requests: 2, code: null },
+  { method: 'GET', replies: [status(500)], requests: 6, code: 'api_error' },
   { method: 'GET', replies: [reset], requests: 6, code: 'unreachable' },
   { method: 'GET', replies: [status(503)], requests: 6, code: 'api_error' },
   { method: 'GET', replies: [status(429)], requests: 6, code: 'api_error' },
