@@ -61,7 +61,15 @@ export class PceError extends Error {
     this.reason = facts.reason
     this.hrefs = facts.hrefs
   }
+
+  /** The PCE has done what was asked, though its answer does not show the result: an `outcome_unknown` that is known to be done. */
+  get isAccepted(): boolean {
+    return this.reason === ANSWER_UNREADABLE
+  }
 }
+
+/** The `reason` of a write that the PCE has accepted, with a 2xx whose body says nothing usable. */
+export const ANSWER_UNREADABLE = 'ANSWER_UNREADABLE'
 
 /** One entry of the PCE's error body (`[{token, message}]`), clipped. `token` is empty where the PCE named none. */
 export interface PceApiErrorItem {

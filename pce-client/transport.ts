@@ -1,4 +1,4 @@
-import { PceError } from './errors.js'
+import { ANSWER_UNREADABLE, PceError } from './errors.js'
 import type { PceResponse, RequestOptions } from './types.js'
 
 /** Request options, and what only this client's own operations may set. */
@@ -81,7 +81,7 @@ export function createdOf<T>(answer: TracedResponse, endpoint: string, creation:
     cause = error
   }
   const text = `POST ${endpoint}: the PCE accepted the object (status ${answer.status}), but its answer cannot be read. Check before repeating it.`
-  throw new PceError('outcome_unknown', text, { cause })
+  throw new PceError('outcome_unknown', text, { cause, reason: ANSWER_UNREADABLE })
 }
 
 function hasHref(made: unknown): boolean {

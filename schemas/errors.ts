@@ -39,6 +39,8 @@ export const ERROR_CODES = [
   'dependencies_required',
   'pce_error',
   'pce_unreachable',
+  'pce_answer_too_large',
+  'invalid_response',
   'outcome_unknown',
   'traffic_query_failed',
   'traffic_query_timeout',

@@ -5,6 +5,7 @@ import type { PceObject } from '../../schemas/pce/reference.js'
 import type { ToolContext } from '../call.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { withDetails } from '../inventory/pce-errors.js'
+import { explainFailedWrite } from './look-again.js'
 import { findDifferences, type Difference } from '../policy/compare-stored.js'
 
 /** A change of one object, with everything in it resolved. */
@@ -80,7 +81,9 @@ export async function updateObject<T extends PceObject>(
     return answer(`Would change ${what}: ${fields.join(', ')}.`, { dry_run: true, requests, previous }, current)
   }
   signal.throwIfAborted()
-  await pce.put(href, { json: sent, includeOrg: false })
+  await pce.put(href, { json: sent, includeOrg: false }).catch(async (error: unknown) => {
+    throw await explainFailedWrite(pce, error, { what, href, current, body: sent })
+  })
   let stored = { ...current, ...sent }
   let differences: Difference[] = []
   try {
@@ -141,7 +144,9 @@ export async function deleteObject(
   try {
     await pce.delete(href, { includeOrg: false })
   } catch (error) {
-    if (!(error instanceof PceApiError) || error.status !== 406 || explainRefusal === undefined) throw error
+    const isRefused = error instanceof PceApiError && error.status === 406 && !error.isGone
+    if (!isRefused || error.code === 'outcome_unknown' || explainRefusal === undefined)
+      throw await explainFailedWrite(pce, error, { what, href, current, body: null })
     const why = await explainRefusal().catch(() => undefined)
     throw why === undefined ? error : withDetails(error, why.details, why.hint)
   }

@@ -1,4 +1,4 @@
-import { PceApiError, type PceClient } from '../../pce-client/index.js'
+import { PceApiError, PceError, type PceClient } from '../../pce-client/index.js'
 import type { PlannedRequest } from '../../schemas/dry-run.js'
 import { ToolError, type ErrorDetails } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
@@ -58,10 +58,12 @@ async function ensureLabel(
   try {
     return { label: await pce.labels.create({ key, value }), created: true }
   } catch (error) {
-    if (error instanceof PceApiError && error.status === 406) {
+    // Accepted with an answer that cannot be read: it exists, and its key and value tell which it is (D72).
+    const isAccepted = error instanceof PceError && error.isAccepted
+    if (isAccepted || (error instanceof PceApiError && error.status === 406)) {
       const index = await loadLabels(pce, context, 'fresh').catch(() => undefined)
       const existing = index?.find(key, value)
-      if (existing !== undefined) return { label: existing, created: false }
+      if (existing !== undefined) return { label: existing, created: isAccepted }
     }
     throw error
   } finally {

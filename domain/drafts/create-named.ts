@@ -1,6 +1,6 @@
-import { PceApiError, type PceClient } from '../../pce-client/index.js'
+import { PceApiError, PceError, type PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
-import { fetchEvery } from '../inventory/fetch-every.js'
+import { fetchEvery, type ListQuery } from '../inventory/fetch-every.js'
 import { apiOf, nounOf, type NamedKind, type NamedObject, type ObjectOf } from '../inventory/find-object.js'
 import { hidesCharacters } from '../text/escape-text.js'
 
@@ -36,8 +36,28 @@ export async function refuseTakenName(
 }
 
 /**
+ * The object that a POST has made whose answer cannot be read: the one that has exactly the name it was given. It exists (D72), so
+ * that to fail would be wrong; but no other may be taken for it. Throws `error` where there is none or several of that name, or
+ * where they cannot be read, and for any error that is not about such an answer.
+ */
+export async function findCreated<K extends NamedKind>(
+  error: unknown,
+  pce: PceClient,
+  kind: K,
+  name: string,
+  signal: AbortSignal,
+): Promise<ObjectOf<K>> {
+  if (!(error instanceof PceError) || !error.isAccepted) throw error
+  const query = { api: apiOf(pce, kind), params: { name }, signal } as unknown as ListQuery<NamedObject>
+  const { items } = await fetchEvery(query).catch(() => ({ items: [] }))
+  const [created, ...others] = items.filter((object) => object.name === name)
+  if (created === undefined || others.length > 0) throw error
+  return created as ObjectOf<K>
+}
+
+/**
  * Creates a draft object; a name that someone else took after our lookup is already_exists with its href, or the PCE's refusal
- * where that object cannot be looked up.
+ * where that object cannot be looked up. One that was created, though the PCE's answer does not show it, is found by its name.
  */
 export async function createNamed<K extends UniqueKind>(
   pce: PceClient,
@@ -54,7 +74,7 @@ export async function createNamed<K extends UniqueKind>(
         throw found instanceof ToolError ? found : error
       })
     }
-    throw error
+    return findCreated(error, pce, kind, body.name, signal)
   }
 }
 

@@ -58,6 +58,9 @@ export function codeOf(error: PceError): ErrorCode {
       return 'pce_unreachable'
     case 'aborted':
       return 'cancelled'
+    case 'body_too_large':
+      return 'pce_answer_too_large'
+    case 'invalid_response':
     case 'traffic_query_failed':
     case 'traffic_query_timeout':
       return error.code

@@ -1,7 +1,7 @@
 import type { PolicyVersionSelector } from '../../schemas/common.js'
 import type { ActionError } from '../../schemas/pce/ven.js'
 import type { ImportResult } from '../../schemas/pce/workload.js'
-import { PceError } from '../errors.js'
+import { ANSWER_UNREADABLE, PceError } from '../errors.js'
 import type { Kind } from '../kinds.js'
 import { checkHref } from '../endpoint.js'
 import type { ClientSettings } from '../settings.js'
@@ -123,7 +123,7 @@ function bodyOr(answer: TracedResponse, what: string, empty: unknown): unknown {
 
 function unreadable({ status }: TracedResponse, what: string, cause?: unknown): PceError {
   const text = `${what} was accepted (status ${status}), but its answer cannot be read. Check before repeating it.`
-  return new PceError('outcome_unknown', text, { cause })
+  return new PceError('outcome_unknown', text, { cause, reason: ANSWER_UNREADABLE })
 }
 
 /** Takes a download piece by piece, so that it is never held as a whole. */

@@ -98,12 +98,17 @@ function flatten(answer: unknown): TypedPendingChange[] {
   return changes.length > 0 || (isRecord(answer) && Object.keys(answer).length === 0) ? changes : refusePending()
 }
 
+/** Beside its href a change may have these texts; null is as good as absent (P43). */
+const TEXTS: readonly string[] = ['name', 'update_type', 'change_type', 'updated_at']
+
 function toChange(change: unknown, type: string): TypedPendingChange {
   if (!isRecord(change) || typeof change.href !== 'string') return refusePending()
-  const { name, ...rest } = change
-  if (typeof (name ?? '') !== 'string') return refusePending()
-  // Some objects have no name (P43); a change without one is known by its href.
-  return { ...(rest as { href: string }), ...(typeof name === 'string' && { name }), type: type as ChangeSubsetType }
+  const fields = Object.entries(change).filter(([field, value]) => {
+    if (field === 'updated_by') return isRecord(value) && typeof value.href === 'string'
+    if (!TEXTS.includes(field) || value === null) return !TEXTS.includes(field)
+    return typeof value === 'string' || refusePending()
+  })
+  return { ...(Object.fromEntries(fields) as { href: string }), type: type as ChangeSubsetType }
 }
 
 function typeInHref(change: unknown): string {

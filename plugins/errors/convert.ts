@@ -22,8 +22,8 @@ const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
   not_found: 'not_found',
   ambiguous_name: 'ambiguous_name',
   invalid_href: 'invalid_href',
-  body_too_large: 'pce_error',
-  invalid_response: 'pce_error',
+  body_too_large: 'pce_answer_too_large',
+  invalid_response: 'invalid_response',
 }
 
 /** What a person can do about an HTTP status of the PCE; 404 and 406 explain themselves by token and message. */

@@ -83,6 +83,18 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
     level: 'info',
   },
   pce_error: { status: 502, message: 'The PCE refused the request.', level: 'warn' },
+  pce_answer_too_large: {
+    status: 502,
+    message: "The PCE's answer is larger than this server takes.",
+    hint: 'Ask for less: narrower filters, fewer results or a shorter window.',
+    level: 'warn',
+  },
+  invalid_response: {
+    status: 502,
+    message: 'The PCE answered something that this server does not understand.',
+    hint: 'Nothing is concluded from it. Check what answers at the address of the PCE; check-pce-connection says more.',
+    level: 'warn',
+  },
   pce_unreachable: {
     status: 502,
     message: 'The PCE did not answer.',

@@ -139,17 +139,7 @@ export default defineTool({
       const pending = await pce.getPendingPolicyChanges({ signal })
       refuseUnapproved(ctx.approved, chosenNow(chosen, pending, args.hrefs === undefined))
     }
-    const version = await pce.provisionPolicyChanges(description, targets)
-    const stored = await readBack(pce, version, warnings)
-    const answer = {
-      message: `Provisioned ${countOf(targets.length, 'object')} as policy version ${stored.version}.`,
-      ...common,
-      version: stored.version,
-      workloads_affected: stored.workloads_affected ?? null,
-      href: stored.href,
-      commit_message: stored.commit_message ?? null,
-      object_counts: stored.object_counts ?? {},
-    }
+    const answer = { ...(await provision(pce, description, targets, warnings)), ...common }
     return { ...answer, ...fitChanges(chosen, answer, warnings, ctx.limits) }
   },
 })
@@ -175,6 +165,30 @@ async function askImpact(pce: PceClient, hrefs: string[], warnings: string[], si
     if (!(error instanceof PceError) || signal.aborted) throw error
     warnings.push('The PCE did not say how many workloads are affected.')
     return undefined
+  }
+}
+
+/** Provisions and says what became of it. After the PCE has accepted it, nothing that it answers makes it undone (D72). */
+async function provision(pce: PceClient, description: string, targets: string[], warnings: string[]) {
+  const what = `Provisioned ${countOf(targets.length, 'object')}`
+  let accepted: PolicyVersion
+  try {
+    accepted = await pce.provisionPolicyChanges(description, targets)
+  } catch (error) {
+    if (!(error instanceof PceError) || !error.isAccepted) throw error
+    warnings.push("The policy was provisioned; the PCE's answer cannot be read, so its version is not known.")
+    return { message: `${what}.` }
+  }
+  const stored = await readBack(pce, accepted, warnings)
+  const { version, workloads_affected: affected, commit_message: message, object_counts: counts } = stored
+  const isKnown = Number.isInteger(version)
+  return {
+    message: `${what}${isKnown ? ` as policy version ${version}` : ''}.`,
+    ...(isKnown && { version }),
+    workloads_affected: Number.isInteger(affected) ? affected : null,
+    href: stored.href,
+    commit_message: typeof message === 'string' ? message : null,
+    object_counts: Object.fromEntries(Object.entries(counts ?? {}).filter(([, count]) => Number.isInteger(count))),
   }
 }
 

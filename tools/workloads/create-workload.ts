@@ -15,7 +15,7 @@ import {
 import { fetchEvery } from '../../domain/inventory/fetch-every.js'
 import { loadLabels, type LabelOutput } from '../../domain/inventory/labels.js'
 import { readBack } from '../../domain/drafts/change-object.js'
-import { refuseHidden } from '../../domain/drafts/create-named.js'
+import { findCreated, refuseHidden } from '../../domain/drafts/create-named.js'
 import { showWrittenWorkload } from '../answers/show-workload.js'
 import { writeWithRollback } from '../../domain/drafts/write-with-rollback.js'
 import { DifferencesOut } from '../../schemas/update-output.js'
@@ -80,7 +80,10 @@ export default defineTool({
         const labels = await writePlannedLabels(ctx, plan, written, created)
         const body = toBody(labels.map(({ href }) => href))
         ctx.signal.throwIfAborted()
-        return { body, labels, workload: await ctx.pce.workloads.create(body) }
+        const workload = await ctx.pce.workloads
+          .create(body)
+          .catch((error: unknown) => findCreated(error, ctx.pce, 'workloads', name, ctx.signal))
+        return { body, labels, workload }
       },
     })
     const read = await readBack(workload, () => ctx.pce.workloads.getByReference(workload.href))

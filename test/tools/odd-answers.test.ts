@@ -1,0 +1,280 @@
+/**
+ * A PCE that answers something else than it should. Before a write that stops the call with a clear error; after it, what is
+ * certain is reported. The relay passes everything to a simulator and may replace what comes back.
+ */
+import http from 'node:http'
+import t, { type Test } from 'tap'
+import { listen } from '../pce-client/support.js'
+import { partial } from '../partial.js'
+import { benchOf, startBench, type Bench, type Json } from './harness.js'
+
+interface Answer {
+  status: number
+  body: string
+}
+
+/** What comes back in place of the simulator's answer; undefined leaves it. Called when the simulator has done its work. */
+type Twist = (request: { method: string; path: string }, answer: Answer) => Answer | undefined
+
+/** A bench whose PCE is a simulator behind a relay with a twist. */
+async function startTwisted(t: Test): Promise<Bench & { twist: (twist?: Twist) => void; direct: Bench }> {
+  const direct = await startBench(t)
+  const { simulator } = direct
+  let twisted: Twist | undefined
+  const relay = http.createServer((request, response) => {
+    const pieces: Buffer[] = []
+    request.on('data', (piece: Buffer) => pieces.push(piece))
+    request.on('end', () => {
+      const { method = '', url = '' } = request
+      const { 'accept-encoding': _packed, ...headers } = request.headers
+      const upstream = http.request(`${simulator.url}${url}`, { method, headers }, (answer) => {
+        const back: Buffer[] = []
+        answer.on('data', (piece: Buffer) => back.push(piece))
+        answer.on('end', () => {
+          const real = { status: answer.statusCode ?? 0, body: Buffer.concat(back).toString() }
+          const path = url.replace(/^\/api\/v2/, '').replace(/\?.*/, '')
+          const shown = twisted?.({ method, path }, real) ?? real
+          const { 'content-length': _length, ...kept } = answer.headers
+          const type = shown === real ? {} : { 'content-type': 'application/json' }
+          response.writeHead(shown.status, { ...kept, ...type }).end(shown.body)
+        })
+      })
+      upstream.on('error', () => response.destroy())
+      upstream.end(Buffer.concat(pieces))
+    })
+  })
+  const bench = benchOf(t, simulator, `http://127.0.0.1:${await listen(t, relay)}`)
+  return { ...bench, direct, twist: (twist) => (twisted = twist) }
+}
+
+const json = (status: number, body: unknown): Answer => ({ status, body: JSON.stringify(body) })
+/** Replaces the answers of one kind of request. */
+const on =
+  (method: string, path: RegExp, answer: (real: Answer) => Answer): Twist =>
+  (request, real) =>
+    request.method === method && path.test(request.path) ? answer(real) : undefined
+
+t.test('pending changes of an odd shape', async (t) => {
+  const bench = await startTwisted(t)
+  await bench.ok('create-iplist', { name: 'branch', ip_ranges: [{ from_ip: '192.0.2.0/24' }] })
+  for (const body of ['{"x":1}', '7', '[null]', '{"ip_lists":7}', '', 'null', '[]', '{"error":"busy"}']) {
+    bench.twist(on('GET', /\/sec_policy\/pending$/, () => ({ status: 200, body })))
+    for (const [tool, args] of [
+      ['compare-draft-active', {}],
+      ['provision-policy', {}],
+      ['provision-policy', { hrefs: ['/orgs/1/sec_policy/draft/ip_lists/1'] }],
+    ] as const) {
+      const { message } = await bench.fails(tool, args, 'invalid_response')
+      t.match(message, /something other than its pending changes/, `${tool}: ${body}`)
+    }
+  }
+  t.same(bench.writes().length, 1, 'and nothing is provisioned')
+  bench.twist(on('GET', /\/sec_policy\/pending$/, () => json(200, {})))
+  partial(t, await bench.ok('compare-draft-active'), { status: 'in_sync' })
+})
+
+t.test('dependencies of an odd shape', async (t) => {
+  const bench = await startTwisted(t)
+  await bench.ok('create-iplist', { name: 'branch', ip_ranges: [{ from_ip: '192.0.2.0/24' }] })
+  bench.writes()
+  const href = '/orgs/1/sec_policy/draft/ip_lists/1'
+  for (const body of [
+    null,
+    {},
+    [[]],
+    [{}],
+    [{ dependency: null }],
+    [{ dependency: { ip_lists: [{ href }] } }],
+    [{ dependency: { ip_lists: { href } }, required_by: { rule_sets: { href } } }],
+    [{ dependency: { firewall_settings: [] } }],
+    [{ dependency: { ip_lists: { href } }, required_by: [] }],
+  ]) {
+    bench.twist(on('POST', /\/dependencies$/, () => json(200, body)))
+    const { message } = await bench.fails('provision-policy', {}, 'invalid_response')
+    t.match(message, /dependencies/, JSON.stringify(body))
+  }
+  t.same(bench.writes(), [], 'stop before the write')
+})
+
+t.test('firewall settings of an odd shape leave open who uses an object', async (t) => {
+  const bench = await startTwisted(t)
+  const { href }: Json = await bench.ok('create-iplist', { name: 'branch', ip_ranges: [{ from_ip: '192.0.2.0/24' }] })
+  await bench.ok('provision-policy')
+  await bench.ok('update-iplist', { name: 'branch', ip_ranges: [{ from_ip: '192.0.2.0/25' }] })
+  const judged = async () => (await bench.ok('compare-draft-active')).changes.updated[0]
+  const expected = await judged()
+  for (const body of [{ ike: 1 }, {}]) {
+    bench.twist(on('GET', /\/firewall_settings$/, () => json(200, body)))
+    t.same(await judged(), expected, `without an href they are settings: ${JSON.stringify(body)}`)
+  }
+  for (const body of [[], [{ href }], null, 7]) {
+    bench.twist(on('GET', /\/firewall_settings$/, () => json(200, body)))
+    const { effect: _effect, ...rest } = expected
+    t.same(await judged(), rest, `without an effect: ${JSON.stringify(body)}`)
+  }
+})
+
+t.test('a pending change without a name', async (t) => {
+  const bench = await startTwisted(t)
+  await bench.ok('create-iplist', { name: 'branch', ip_ranges: [{ from_ip: '192.0.2.0/24' }] })
+  const nameless = (real: Answer) => {
+    const buckets = JSON.parse(real.body) as Record<string, Json[]>
+    for (const change of Object.values(buckets).flat())
+      Object.assign(change, { name: null, updated_by: null, caps: null, updated_at: null })
+    return json(200, buckets)
+  }
+  bench.twist(on('GET', /\/sec_policy\/pending$/, nameless))
+  partial(t, await bench.ok('compare-draft-active'), { total_pending_changes: 1 })
+  const answer = await bench.ok('provision-policy')
+  t.equal(answer.changes.length, 1)
+  t.notOk('name' in answer.changes[0])
+  t.same(bench.simulator.state.pendingHrefs(), [])
+})
+
+t.test('what was accepted with an answer that cannot be read is done', async (t) => {
+  const bench = await startTwisted(t)
+  const unreadable = ['', 'null', '[]', '{', '7', '{}']
+  const range = [{ from_ip: '192.0.2.7' }]
+  const CREATIONS: [tool: string, path: RegExp, args: (name: string) => object][] = [
+    ['create-label', /\/labels$/, (value) => ({ key: 'app', value })],
+    ['create-iplist', /\/ip_lists$/, (name) => ({ name, ip_ranges: range })],
+    ['create-service', /\/services$/, (name) => ({ name, service_ports: [{ port: 1, proto: 'tcp' }] })],
+    ['create-ruleset', /\/rule_sets$/, (name) => ({ name, scopes: [['app=odd-0']], rules: [] })],
+    ['create-workload', /\/workloads$/, (name) => ({ name, ip_addresses: ['10.250.0.2'], labels: [] })],
+  ]
+  const hrefIn = (answer: Json): string => answer.href ?? Object.values<Json>(answer).find((part) => part?.href).href
+  for (const [tool, path, args] of CREATIONS) {
+    for (const [n, body] of unreadable.entries()) {
+      bench.twist(on('POST', path, () => ({ status: 201, body })))
+      const answer = await bench.ok(tool, args(`odd-${n}`))
+      const stored: Json = bench.simulator.state.find(hrefIn(answer))
+      t.ok([stored?.name, stored?.value].includes(`odd-${n}`), `${tool} found what it had made: ${body}`)
+    }
+  }
+
+  await t.test('but not by a name that another has, nor by a list that cannot be read', async (t) => {
+    await bench.direct.pce.workloads.create({ name: 'twin', hostname: 'twin' })
+    bench.twist(on('POST', /\/workloads$/, () => ({ status: 201, body: '' })))
+    const twin = { name: 'twin', ip_addresses: ['10.250.0.3'], labels: [] }
+    const { message } = await bench.fails('create-workload', twin, 'outcome_unknown')
+    t.match(message, /accepted the object \(status 201\)/)
+    bench.twist((request, real) => {
+      if (request.method === 'POST') return { status: 201, body: '' }
+      return /\/ip_lists$/.test(request.path) && real.body.includes('lost') ? { status: 200, body: '{' } : undefined
+    })
+    await bench.fails('create-iplist', { name: 'lost', ip_ranges: [{ from_ip: '192.0.2.9' }] }, 'outcome_unknown')
+  })
+
+  await t.test('provisioning too', async (t) => {
+    for (const body of unreadable) {
+      bench.twist()
+      await bench.ok('create-iplist', { name: `to go [${body}]`, ip_ranges: [{ from_ip: '192.0.2.7' }] })
+      bench.twist(on('POST', /\/sec_policy$/, () => ({ status: 201, body })))
+      const answer = await bench.ok('provision-policy')
+      partial(t, answer, { message: /^Provisioned \d+ objects?\.$/, warnings: [/version is not known/] })
+      t.notOk('version' in answer)
+      t.same(bench.simulator.state.pendingHrefs(), [], 'has happened')
+    }
+    bench.twist()
+    await bench.ok('create-iplist', { name: 'last', ip_ranges: [{ from_ip: '192.0.2.7' }] })
+    const odd = {
+      href: '/orgs/1/sec_policy/7',
+      version: null,
+      workloads_affected: 'some',
+      object_counts: { a: 'x', b: 2 },
+    }
+    bench.twist((request) =>
+      /\/sec_policy(\/\d+)?$/.test(request.path) ? json(201, { ...odd, commit_message: 7 }) : undefined,
+    )
+    const answer = await bench.ok('provision-policy')
+    partial(t, answer, { message: 'Provisioned 1 object.', workloads_affected: null, commit_message: null })
+    t.same(answer.object_counts, { b: 2 })
+  })
+})
+
+t.test('a PUT or DELETE that is done, and answered by 500 at every attempt', async (t) => {
+  const bench = await startTwisted(t)
+  const list = (name: string) => bench.direct.ok('create-iplist', { name, ip_ranges: [{ from_ip: '192.0.2.0/24' }] })
+  const { href } = await list('branch')
+  const { href: second } = await list('second')
+  const failing = (method: string) => on(method, /\/ip_lists\/\d+$/, () => json(500, []))
+  const change = { name: 'branch', description: 'new' }
+
+  bench.twist(failing('PUT'))
+  const done = await bench.fails('update-iplist', change, 'outcome_unknown')
+  partial(t, done, { href, http_status: 500, read_back: { state: 'as_sent' }, hint: /the change was made/ })
+  t.equal((bench.simulator.state.find(href) as Json).description, 'new')
+
+  bench.simulator.faults.add({ kind: 'status', method: 'PUT', path: href, times: 6, status: 500 })
+  bench.twist()
+  const undone = await bench.fails('update-iplist', { ...change, description: 'newer' }, 'outcome_unknown')
+  partial(t, undone, {
+    read_back: { state: 'unchanged', differences: [{ field: 'description', sent: 'newer', stored: 'new' }] },
+    hint: /nothing was changed so far/,
+  })
+
+  // Someone else changes it between the look before the write and the one after it.
+  let hasFailed = false
+  bench.twist((request, real) => {
+    if (request.path !== href) return undefined
+    if (request.method === 'PUT') {
+      hasFailed = true
+      return json(500, [])
+    }
+    return hasFailed ? json(200, { ...(JSON.parse(real.body) as object), description: 'of someone else' }) : undefined
+  })
+  const other = await bench.fails('update-iplist', { name: 'branch', description: 'newest' }, 'outcome_unknown')
+  partial(t, other, { read_back: { state: 'differs', differences: [{ stored: 'of someone else' }] } })
+
+  bench.twist((request) =>
+    request.method === 'PUT' || (request.method === 'GET' && request.path === second) ? json(500, []) : undefined,
+  )
+  const unread = await bench.fails('update-iplist', { name: 'second', description: 'new' }, 'outcome_unknown')
+  partial(t, unread, { read_back: { state: 'unreadable' } })
+
+  bench.twist(failing('DELETE'))
+  const gone = await bench.fails('delete-iplist', { name: 'branch' }, 'outcome_unknown')
+  partial(t, gone, { href, read_back: { state: 'gone' }, hint: /does not exist any more/ })
+  t.equal(bench.simulator.state.find(href), undefined)
+
+  bench.twist()
+  await bench.ok('provision-policy')
+  bench.twist(failing('DELETE'))
+  const marked = await bench.fails('delete-iplist', { name: 'second' }, 'outcome_unknown')
+  partial(t, marked, { read_back: { state: 'deletion_pending' } })
+
+  const { href: third } = await list('third')
+  bench.simulator.faults.add({ kind: 'status', method: 'DELETE', path: third, times: 6, status: 500 })
+  bench.twist()
+  partial(t, await bench.fails('delete-iplist', { name: 'third' }, 'outcome_unknown'), {
+    read_back: { state: 'still_there' },
+  })
+})
+
+t.test('the loser of a race', async (t) => {
+  const bench = await startTwisted(t)
+  const { pce } = bench.direct
+  const range = { ip_ranges: [{ from_ip: '192.0.2.1' }] }
+  const RACES: [tool: string, args: object, make: () => Promise<Json>][] = [
+    ['delete-iplist', { name: 'l' }, () => pce.ipLists.create({ name: 'l', ...range })],
+    ['delete-label', { key: 'app', value: 'l' }, () => pce.labels.create({ key: 'app', value: 'l' })],
+    ['delete-workload', { name: 'w' }, () => pce.workloads.create({ name: 'w', hostname: 'w' })],
+    ['update-iplist', { name: 'u', description: 'x' }, () => pce.ipLists.create({ name: 'u', ...range })],
+  ]
+  for (const [tool, args, make] of RACES) {
+    const { href: path }: Json = await make()
+    const method = tool.startsWith('delete') ? 'DELETE' : 'PUT'
+    bench.simulator.faults.add({ kind: 'status', method, path, times: 1, status: 404 })
+    const lost = await bench.fails(tool, args, 'not_found')
+    partial(t, lost, { href: path, http_status: 404, message: /deleted in the meantime/ })
+  }
+  const label = (value: string) => ({ key: 'app', value })
+  const { href: both }: Json = await pce.labels.create(label('both'))
+  const body = [{ token: 'label_already_deleted', message: 'x' }]
+  bench.simulator.faults.add({ kind: 'status', method: 'DELETE', path: both, times: 1, status: 406, body })
+  partial(t, await bench.fails('delete-label', label('both'), 'not_found'), { href: both, token: body[0]?.token })
+  const { href: repeated }: Json = await pce.labels.create(label('repeated'))
+  bench.simulator.faults.add({ kind: 'commit-then-drop', method: 'DELETE', path: repeated, times: 1 })
+  await bench.ok('delete-label', label('repeated'))
+  t.pass('a repetition that finds nothing has done its work the first time')
+})
