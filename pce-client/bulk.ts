@@ -56,7 +56,7 @@ function rawItems(verb: BulkVerb, answer: TracedResponse): RawItem[] {
     if (body === undefined || body === null) return []
     if (isRecord(body) && Array.isArray(body.errors) && body.errors.length === 0) return []
   }
-  if (Array.isArray(body) && body.every(isRecord)) return body as RawItem[]
+  if (Array.isArray(body) && body.every(isRecord)) return body
   throw unclear(verb, answer, 'its answer is not a list of results')
 }
 
