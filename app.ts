@@ -96,7 +96,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
     await secured.register(context, { openContext: composed.openContext })
     await secured.register(mcp, {
       info: { name, version },
-      tools: deps.tools,
+      tools: composed.dispatcher.tools,
       contextOf: ({ callerContext }) => callerContext!,
       charge,
       timers: deps.timers,
@@ -106,7 +106,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
       confirming.addHook('onRequest', (request) => chargeMint(request))
       await confirming.register(confirm, {
         confirmations: composed.confirmations,
-        tools: deps.tools,
+        tools: composed.dispatcher.tools,
         contextOf: ({ callerContext }) => callerContext,
         checkCall: (tool, { callerContext }) => composed.checkCall(tool, callerContext!),
         ownerOf: ({ identity }) => identity,
@@ -153,7 +153,15 @@ async function registerSetup(
     callTool: async (name, args, identity, request) => {
       // What a form starts is finished; nothing can cancel it.
       const { signal } = new AbortController()
-      const call = { name, arguments: args, route: '/setup', requestId: request.id, signal, progress: () => {} }
+      const call = {
+        name,
+        arguments: args,
+        route: '/setup',
+        byHand: true,
+        requestId: request.id,
+        signal,
+        progress: () => {},
+      }
       const callerContext = await composed.openContext(identity, {
         client: request.headers['user-agent'],
         ...addressOfClient(request),

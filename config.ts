@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
-import { readCommon, readPce } from './config/read-every-mode.js'
+import { readCommon, readPce, warnOfConfirmTools } from './config/read-every-mode.js'
 import { checkAddressAndOAuth, readAuthenticated, readInsecure, readMode } from './config/read-http.js'
 import { readSecretFiles, SECRETS, SECRETS_OF } from './config/read-secrets.js'
 import { missingOf, type Environment } from './config/read-values.js'
@@ -49,7 +49,7 @@ export function readConfig(
   const env = readSecretFiles(given, SECRETS_OF.environment, readFile)
   const missing = missingOf(env, ['PCE_HOST', 'API_KEY', 'API_SECRET'])
   if (missing.length > 0) throw new StartupError(`Missing required env vars: ${missing.join(', ')}`)
-  const warnings: string[] = []
+  const warnings = warnOfConfirmTools(env)
   return { mode: 'stdio', pce: readPce(env, warnings), ...readCommon(env, warnings) }
 }
 

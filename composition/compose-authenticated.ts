@@ -18,6 +18,7 @@ import type { State } from '../schemas/state.js'
 import { openKeystoreFile } from '../storage/keystore/open-keystore.js'
 import { openState } from '../storage/state/open-state.js'
 import type { AnyTool } from '../tools/define.js'
+import { requireConfirmations } from './require-confirmations.js'
 import { fixedCredentials, openAudit, type ServerParts } from './compose-unauthenticated.js'
 
 /** Where the callers' PCEs come from in one of the two modes. */
@@ -58,7 +59,8 @@ export async function composeAuthenticated(
   config: PerUserConfig | SharedConfig,
   parts: AuthenticatedParts,
 ): Promise<AuthenticatedServer> {
-  const { tools, log } = parts
+  const { log } = parts
+  const tools = requireConfirmations(parts.tools, config.confirm.tools)
   const { publicUrl } = config.http
   const now = parts.now ?? (() => Date.now())
   const callTracker = createCallTracker()

@@ -18,6 +18,14 @@ export function readCommon(env: Environment, warnings: readonly string[]) {
   return { logLevel, limits, warnings, ...(env.MCP_AUDIT_LOG_PATH && { auditLogPath: env.MCP_AUDIT_LOG_PATH }) }
 }
 
+/** What an operator should know who asks for confirmations where nobody logs in (D9). */
+export const warnOfConfirmTools = (env: Environment): string[] =>
+  env.MCP_CONFIRM_TOOLS
+    ? [
+        'MCP_CONFIRM_TOOLS is ignored: without a login nobody can confirm a call, and every tool runs when it is called.',
+      ]
+    : []
+
 /**
  * The PCE of the environment; PCE_HOST, API_KEY and API_SECRET must be set. Adds to `warnings` where the operator should know.
  * Throws StartupError for malformed values.

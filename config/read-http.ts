@@ -11,7 +11,7 @@ import {
   type RoleMapping,
   type SharedConfig,
 } from '../schemas/config.js'
-import { readCommon, readPce, readPceConnection } from './read-every-mode.js'
+import { readCommon, readPce, readPceConnection, warnOfConfirmTools } from './read-every-mode.js'
 import { readKey, readPreviousKey } from './read-secrets.js'
 import {
   checkUrl,
@@ -74,6 +74,7 @@ export function readInsecure(env: Environment, listen: ListenOptions): InsecureH
   const ignored = ['MCP_OAUTH_ISSUER', 'MCP_OAUTH_JWKS_URL', 'MCP_OAUTH_AUDIENCE'].filter((name) => env[name])
   if (ignored.length > 0)
     warnings.push(`MCP_DEV_INSECURE=1: nobody is authenticated; ${ignored.join(', ')} set but ignored.`)
+  warnings.push(...warnOfConfirmTools(env))
   if (env.MCP_PUBLIC_URL) checkUrl(env, 'MCP_PUBLIC_URL')
   const missing = missingOf(env, ['API_KEY', 'API_SECRET'])
   if (env.PCE_HOST && missing.length > 0) throw new StartupError(`Missing required env vars: ${missing.join(', ')}`)
@@ -91,6 +92,7 @@ export function readAuthenticated(env: Environment, listen: ListenOptions): PerU
   const warnings: string[] = []
   const hmacKey = readKey(env, 'MCP_CONFIRM_HMAC_KEY')
   const previousHmacKey = readPreviousKey(env, 'MCP_CONFIRM_HMAC_KEY_PREVIOUS', hmacKey)
+  const confirmed = [...new Set(readList(env, 'MCP_CONFIRM_TOOLS'))]
   const authenticated = {
     http: { ...readListen(env, listen), publicUrl: env.MCP_PUBLIC_URL!.replace(/\/+$/, '') },
     oauth: readOAuth(env),
@@ -100,6 +102,7 @@ export function readAuthenticated(env: Environment, listen: ListenOptions): PerU
       hmacKey,
       ...(previousHmacKey && { previousHmacKey }),
       ttlSeconds: readInteger(env, 'MCP_CONFIRM_TTL_SECONDS', { min: 1, max: 3600, otherwise: 120 }),
+      ...(confirmed.length > 0 && { tools: confirmed }),
     },
   }
   if (mode === 'shared') {

@@ -69,6 +69,8 @@ export interface ConfirmConfig {
   /** Still accepted, never used to sign. */
   previousHmacKey?: Buffer
   ttlSeconds: number
+  /** Names of tools that ask for confirmation beside those that always do; checked against the tools at start-up. */
+  tools?: readonly string[]
 }
 
 /** Per minute unless said otherwise; 0 for no limit. */

@@ -31,6 +31,8 @@ export interface ToolCall {
   confirmToken?: unknown
   /** Where the call came from, when not from /mcp. */
   route?: string
+  /** A person made it on a page of ours, which is the confirmation that the confirm gate would ask for (D77). */
+  byHand?: boolean
   requestId: string
   /** Aborted when the client cancels the call or is gone. */
   signal: AbortSignal

@@ -191,7 +191,8 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
   {
     name: 'MCP_CONFIRM_HMAC_KEY',
     appliesTo: 'authenticated HTTP',
-    meaning: 'Base64 of the 32 random bytes from which the keys of confirm tokens and cursors are derived (openssl rand -base64 32)',
+    meaning:
+      'Base64 of the 32 random bytes from which the keys of confirm tokens and cursors are derived (openssl rand -base64 32)',
     secret: true,
     required: 'authenticated HTTP',
   },
@@ -206,6 +207,12 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     appliesTo: 'authenticated HTTP',
     meaning: 'Lifetime of a confirm token in seconds, 1 to 3600',
     default: '120',
+  },
+  {
+    name: 'MCP_CONFIRM_TOOLS',
+    appliesTo: 'authenticated HTTP',
+    meaning:
+      'Comma-separated tools that need a confirm token too, beside provision-policy and ringfence-batch, such as update-workload; who may call one may confirm it',
   },
   {
     name: 'MCP_MAX_IN_FLIGHT_PER_CALLER',

@@ -289,6 +289,7 @@ t.test('per_user, with every variable', (t) => {
       MCP_ROLE_GROUPS_ADMIN: ',a1',
       MCP_ROLE_DEFAULT: 'reader',
       MCP_CONFIRM_TTL_SECONDS: '60',
+      MCP_CONFIRM_TOOLS: 'update-workload, delete-ruleset,update-workload',
       MCP_KEK_PREVIOUS: other,
       MCP_CONFIRM_HMAC_KEY_PREVIOUS: other,
       MCP_RATE_LIMIT_PER_MINUTE: '0',
@@ -312,7 +313,11 @@ t.test('per_user, with every variable', (t) => {
       groupsClaims: ['groups', 'roles', 'https://example.com/groups'],
     },
     roles: { groups: { reader: ['r1', 'r2'], operator: ['o1'], admin: ['a1'] }, otherwise: 'reader' },
-    confirm: { ttlSeconds: 60, previousHmacKey: Buffer.alloc(32, 8) },
+    confirm: {
+      ttlSeconds: 60,
+      previousHmacKey: Buffer.alloc(32, 8),
+      tools: ['update-workload', 'delete-ruleset'],
+    },
     rates: { perCaller: 0, confirmPerCaller: 1, refusedTokensPerAddress: 2 },
     keystore: { path: '/k.db', previousKek: Buffer.alloc(32, 8) },
     userPce: {

@@ -1,0 +1,21 @@
+import { StartupError } from '../schemas/config.js'
+import type { AnyTool } from '../tools/define.js'
+
+/**
+ * The tools, of which those that the operator names ask for confirmation as well (MCP_CONFIRM_TOOLS; D77). Throws StartupError for a
+ * name that is no tool's and for a tool that only reads, all of them in one line.
+ */
+export function requireConfirmations(tools: readonly AnyTool[], names: readonly string[] = []): readonly AnyTool[] {
+  const byName = new Map(tools.map((tool) => [tool.name, tool]))
+  const unknown = names.filter((name) => !byName.has(name))
+  const reading = names.filter((name) => byName.get(name)?.effect === 'read')
+  const faults = [
+    ...(unknown.length > 0 ? [`there is no tool ${listed(unknown)}`] : []),
+    ...(reading.length > 0 ? [`${listed(reading)} only reads, so there is nothing to confirm`] : []),
+  ]
+  if (faults.length > 0)
+    throw new StartupError(`MCP_CONFIRM_TOOLS names tools that cannot be confirmed: ${faults.join('; ')}`)
+  return tools.map((tool) => (names.includes(tool.name) ? { ...tool, requiresConfirm: true } : tool))
+}
+
+const listed = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ')

@@ -1,0 +1,147 @@
+/** MCP_CONFIRM_TOOLS: the tools that an operator wants confirmed beside provision-policy and ringfence-batch. */
+import t from 'tap'
+import { readConfig } from '../../config.js'
+import { startService as startSetup } from '../setup/service.js'
+import { startService, type Json } from '../contract/authenticated-service.js'
+import { partial } from '../partial.js'
+
+const confirmOf = (tools: readonly string[]) => ({ hmacKey: Buffer.alloc(32, 9), ttlSeconds: 120, tools })
+
+t.test('a tool that does not exist, or only reads, stops the start', async (t) => {
+  const start = (tools: string[]) => startService(t, { mode: 'shared', config: { confirm: confirmOf(tools) } })
+  const refused = (tools: string[], message: string) =>
+    t.rejects(start(tools), {
+      name: 'StartupError',
+      message: `MCP_CONFIRM_TOOLS names tools that cannot be confirmed: ${message}`,
+    })
+  await refused(['update-workloads'], "there is no tool 'update-workloads'")
+  await refused(['get-labels', 'update-workload'], "'get-labels' only reads, so there is nothing to confirm")
+  await refused(
+    ['x', 'get-labels', 'y'],
+    "there is no tool 'x', 'y'; 'get-labels' only reads, so there is nothing to confirm",
+  )
+})
+
+t.test('where nobody can confirm, a warning says so', async (t) => {
+  const pce = { PCE_HOST: 'pce.example.com', API_KEY: 'k', API_SECRET: 's', MCP_CONFIRM_TOOLS: 'update-workload' }
+  const ignored = /^MCP_CONFIRM_TOOLS is ignored: without a login nobody can confirm a call/
+  partial(t, readConfig('stdio', pce).warnings, [ignored])
+  const listen = { host: '127.0.0.1', port: 0 }
+  partial(t, readConfig('http', { ...pce, MCP_DEV_INSECURE: '1' }, listen).warnings, [ignored])
+})
+
+t.test('an added tool', async (t) => {
+  const tools = ['update-workload', 'delete-label', 'provision-policy', 'create-ringfence']
+  const service = await startService(t, { mode: 'shared', config: { confirm: confirmOf(tools) } })
+  const { simulator } = service.pce
+  const [ann, olga, rita] = await Promise.all(
+    (['admin', 'operator', 'reader'] as const).map((role) => service.tokenOf(role, role)),
+  )
+  const writes = () => {
+    const reading = /\/(?:async_queries|dependencies|impact)(?:\/|$)/
+    const found = simulator.requests.filter(({ method, path }) => method !== 'GET' && !reading.test(path))
+    simulator.clearRequests()
+    return found.map(({ method, path }) => `${method} ${path}`)
+  }
+  const confirm = async (token: string, asked: Json): Promise<string> =>
+    (await service.confirm(token, asked.confirm.body)).json().confirm_token
+  const { workloads } = await service.call(olga!, 'get-workloads', {
+    managed: true,
+    max_results: 2,
+    detail_level: 'full',
+  })
+  const [first] = workloads
+  const args = { href: first.href, description: 'Moved' }
+
+  await t.test('says in its description that it is confirmed', async (t) => {
+    const list = await service.send(olga!, { jsonrpc: '2.0', id: 1, method: 'tools/list' })
+    const asking = list
+      .json<Json>()
+      .result.tools.filter(({ description }: Json) => /first call answers confirm_required/.test(description))
+    t.same(
+      asking.map(({ name }: Json) => name),
+      ['create-ringfence', 'delete-label', 'provision-policy', 'ringfence-batch', 'update-workload'],
+    )
+  })
+
+  await t.test('shows its dry run, and whoever may call it may confirm it', async (t) => {
+    writes()
+    const asked = await service.call(olga!, 'update-workload', args)
+    partial(t, asked, {
+      error: 'confirm_required',
+      reason: 'missing',
+      summary: /^Would change the workload .*: description\.$/,
+      requests_total: 1,
+      requests: [{ method: 'PUT', path: first.href, body: { description: 'Moved' } }],
+      previous: { description: first.description ?? null },
+      confirm: { body: { tool: 'update-workload', challenge: /^[0-9a-f]{64}$/ } },
+    })
+    t.same(writes(), [])
+    partial(t, (await service.confirm(rita!, asked.confirm.body)).json(), { error: 'forbidden' })
+    const token = await confirm(olga!, asked)
+    partial(
+      t,
+      await service.call(olga!, 'update-workload', { ...args, description: 'Other' }, { confirm_token: token }),
+      {
+        reason: 'mismatch',
+      },
+    )
+    partial(t, await service.call(olga!, 'update-workload', args, { confirm_token: token }), {
+      updated_fields: ['description'],
+    })
+    t.same(writes(), [`PUT /api/v2${first.href}`])
+    partial(t, await service.call(olga!, 'update-workload', args, { confirm_token: token }), {
+      error: 'confirm_token_replay',
+    })
+  })
+
+  await t.test('is stale once the dry run is another one, or was never shown', async (t) => {
+    const renamed = { href: first.href, description: 'Again' }
+    const asked = await service.call(olga!, 'update-workload', renamed)
+    const token = await confirm(olga!, asked)
+    const other = await service.call(ann!, 'update-workload', { ...args, description: 'By somebody else' })
+    await service.call(
+      ann!,
+      'update-workload',
+      { ...args, description: 'By somebody else' },
+      {
+        confirm_token: await confirm(ann!, other),
+      },
+    )
+    writes()
+    const stale = await service.call(olga!, 'update-workload', renamed, { confirm_token: token })
+    partial(t, stale, { reason: 'stale', previous: { description: 'By somebody else' } })
+    const { confirm_token: blind } = (
+      await service.confirm(olga!, { tool: 'delete-label', params_hash: 'a'.repeat(64) })
+    ).json()
+    t.type(blind, 'string')
+    const asking = await service.call(olga!, 'delete-label', { key: 'app', value: 'nope' })
+    partial(t, asking, { error: 'confirm_required', preview_error: { error: 'not_found' } })
+    t.same(writes(), [])
+  })
+
+  await t.test('that has no dry run shows which arguments it is given, and none of their values', async (t) => {
+    const names = ['register-pce-credentials', 'delete-pce-credentials']
+    const { call, provider, loggedIn, good, statusOf, confirm: mint } = await startSetup(t, { confirmTools: names })
+    const token = await provider.tokenFor({ sub: 'alice' })
+    const registration = { ...good, pce_port: Number(good.pce_port), pce_org_id: Number(good.pce_org_id) }
+    const asked = await call(token, 'register-pce-credentials', registration)
+    partial(t, asked, {
+      error: 'confirm_required',
+      summary:
+        'Runs Register PCE Credentials (register-pce-credentials) with pce_host, pce_port, pce_org_id, api_key, api_secret as given. It cannot show beforehand what it will change.',
+    })
+    t.notOk(JSON.stringify(asked).includes(good.api_secret))
+    partial(t, await statusOf('alice'), { registered: false })
+
+    const alice = await loggedIn({ sub: 'alice' })
+    t.equal((await alice.submit('/setup', good)).statusCode, 303)
+    partial(t, await statusOf('alice'), { registered: true }, 'the form is in the hand of the person who would confirm')
+
+    const removing = await call(token, 'delete-pce-credentials')
+    partial(t, removing, { summary: /^Runs Delete PCE Credentials \(delete-pce-credentials\) without arguments\./ })
+    const { confirm_token: confirmed } = (await mint(token, removing.confirm.body)).json()
+    t.notOk('error' in (await call(token, 'delete-pce-credentials', {}, { confirm_token: confirmed })))
+    partial(t, await statusOf('alice'), { registered: false })
+  })
+})
