@@ -5,10 +5,10 @@ const LONGEST_SENTENCE = 4_000
 /**
  * Characters that a model reads but a person does not see, or that reverse the text around them: controls (line ends and tabs
  * among them), format characters such as zero-width and bidirectional marks and the tag block, variation selectors and other
- * characters that no font draws, halves of surrogate pairs; and the first character of anything that looks like one of our own
- * escapes.
+ * characters that no font draws, private and unassigned ones, the blank Braille pattern, halves of surrogate pairs; and the first character
+ * of anything that looks like one of our own escapes.
  */
-const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|⟨(?=U\+[0-9A-F]{4,6}⟩)/gu
+const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|⟨(?=U\+[0-9A-F]{4,6}⟩)/gu
 const ESCAPE = /⟨U\+([0-9A-F]{4,6})⟩/g
 /** What is left of an escape, or of a surrogate pair, when a text is cut in the middle of it. */
 const TORN_END = /(?:⟨(?:U(?:\+[0-9A-F]{0,6})?)?|[\uD800-\uDBFF])$/

@@ -289,3 +289,17 @@ t.test('bodies', async (t) => {
     client: 'lightMyRequest',
   })
 })
+
+t.test('what a PCE says of an error hides nothing on the page', async (t) => {
+  const { loggedIn, good, pce } = await startService(t)
+  const alice = await loggedIn()
+  await alice.submit('/setup', good)
+  const hidden = '\u202E\u{E0041}\u200B\u{F0041}\u2800'
+  const body = [{ token: `refused${hidden}`, message: `Not for you${hidden}` }]
+  pce.simulator.faults.add({ kind: 'status', path: /./, times: 1, status: 403, body })
+  await alice.submit('/setup/test')
+  const page = (await alice.get('/setup')).body
+  const shown = '⟨U+202E⟩⟨U+E0041⟩⟨U+200B⟩⟨U+F0041⟩⟨U+2800⟩'
+  contains(t, page, `refused${shown}: Not for you${shown}`)
+  t.notMatch(page, /[\u202E\u200B\u2800\u{E0041}\u{F0041}]/u)
+})

@@ -12,13 +12,13 @@ import { startConfirming } from '../confirm/harness.js'
 import { parseEvents } from '../contract/insecure-app.js'
 import { benchOf, startBench, WEEK, type Json } from './harness.js'
 
-/** Turns the text around, hides a letter in the tag block, takes no room, rings a bell, ends the line. */
-const HIDDEN = '\u202E\u{E0041}\u200B\u0007\n'
-const SHOWN = '⟨U+202E⟩⟨U+E0041⟩⟨U+200B⟩⟨U+0007⟩⟨U+000A⟩'
+/** Turns the text around, hides a letter in the tag block, takes no room, rings a bell, ends the line, is private, means nothing, is blank. */
+const HIDDEN = '\u202E\u{E0041}\u200B\u0007\n\u{F0041}\uFFFE\u2800'
+const SHOWN = '⟨U+202E⟩⟨U+E0041⟩⟨U+200B⟩⟨U+0007⟩⟨U+000A⟩⟨U+F0041⟩⟨U+FFFE⟩⟨U+2800⟩'
 /** Written out apart from the code under test. Halves of surrogate pairs are matched under `u` only where they stand alone. */
 const NEVER =
   // eslint-disable-next-line no-control-regex, no-misleading-character-class -- the point of the expression
-  /[\u0000-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u180E\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFE00-\uFE0F\uFEFF\uFFF9-\uFFFB\uD800-\uDFFF\u{E0000}-\u{E01EF}]/u
+  /[\u0000-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u180E\u200B-\u200F\u2028-\u202E\u2060-\u206F\u2800\uE000-\uF8FF\uFE00-\uFE0F\uFEFF\uFFF9-\uFFFB\uFFFE\uFFFF\uD800-\uDFFF\u{E0000}-\u{E01EF}\u{F0000}-\u{10FFFF}]/u
 
 /** Free text of the estate, by the names of its properties. */
 const WRITTEN_BY_PEOPLE = new Set([
