@@ -1,5 +1,6 @@
 import type { ChangeSubsetType } from '../schemas/pce/words.js'
 import type { VersionedObject } from '../schemas/pce/reference.js'
+import { addUser } from './access/add-user.js'
 import { seedAccess } from './access/index.js'
 import { BIRTH, allServices, anyIpList, birthOf } from './built-in-objects.js'
 import { defaultFirewallSettings } from './kinds/firewall-settings.js'
@@ -40,6 +41,7 @@ export function createWorld(estate: Estate, options: PceSimulatorOptions): World
       key: options.key ?? `api_${ids.hex('api-key', 16)}`,
       secret: options.secret ?? ids.hex('api-secret', 64),
     },
+    keys: [],
     login: { username, password: options.password ?? ids.hex('password', 32) },
     user,
     ids,
@@ -65,6 +67,7 @@ export function createWorld(estate: Estate, options: PceSimulatorOptions): World
   seedSettings(world)
   seedInventory(world, estate)
   seedInsight(world)
+  world.keys = (options.users ?? []).map((given) => addUser(world, given))
   const lastChange = world.policy.entries('rule_sets').reduce((last, { draft }) => maxOf(last, draft.updated_at), BIRTH)
   addVersion(world, 'Initial policy', 0, [], lastChange)
   return world

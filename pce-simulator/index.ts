@@ -17,7 +17,8 @@ import { trafficRoutes } from './traffic/routes.js'
 
 export type { Fault, FaultControl } from './http/inject-faults.js'
 export type { RecordedRequest } from './http/record-requests.js'
-export type { PceSimulator, PceSimulatorOptions } from './options.js'
+export { ROLES } from './access/role.js'
+export type { GivenRole, PceSimulator, PceSimulatorOptions, RoleKey } from './options.js'
 export type { Conversation, Estate } from './model.js'
 
 const findRoute = createFindRoute([
@@ -33,7 +34,8 @@ const findRoute = createFindRoute([
 
 /**
  * A policy compute engine that behaves: REST API v2 over real HTTP, stateful, in memory, with a believable estate. It shares no
- * code with the client it is used to test. Rejects when the options cannot be met (TLS material that does not parse).
+ * code with the client it is used to test. Rejects when the options cannot be met: TLS material that does not parse, a role or a
+ * label of `users` that does not exist.
  */
 export async function createPceSimulator(options: PceSimulatorOptions = {}): Promise<PceSimulator> {
   const { seed = 1, workloads = 400, flows = 20_000, orgId = 1 } = options
@@ -57,6 +59,7 @@ export async function createPceSimulator(options: PceSimulatorOptions = {}): Pro
     },
     orgId: world.orgId,
     credentials: world.credentials,
+    keys: world.keys,
     login: world.login,
     requests,
     clearRequests: () => void (requests.length = 0),

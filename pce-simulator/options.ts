@@ -16,6 +16,8 @@ export interface PceSimulatorOptions {
   secret?: string
   /** Of the estate's first user, to log in with; default follows from the seed. */
   password?: string
+  /** Further users, each with one role and an API key of its own; whoever it is may read everything (P72). Default none. */
+  users?: readonly GivenRole[]
   /** PEM texts; given, the simulator speaks https. */
   tls?: { cert: string; key: string }
   /** Milliseconds since the epoch; default Date.now. */
@@ -49,6 +51,8 @@ export interface PceSimulator {
   readonly url: string
   readonly orgId: number
   readonly credentials: { key: string; secret: string }
+  /** The keys of `users`, in their order. */
+  readonly keys: readonly RoleKey[]
   /** The estate's first user, who may log in. */
   readonly login: { username: string; password: string }
   /** Every request since the start or the last `clearRequests`, oldest first; the last 10,000 are kept. */
@@ -64,6 +68,18 @@ export interface PceSimulator {
     readonly policyVersion: number
   }
   close(): Promise<void>
+}
+
+/** A role of P28 and what it is limited to: labels by key and value, one of a key; none means everything. */
+export interface GivenRole {
+  role: string
+  scope?: Readonly<Record<string, string>>
+}
+
+/** The API key of a user with that role. */
+export interface RoleKey extends GivenRole {
+  key: string
+  secret: string
 }
 
 /** What a PCE allows; each limit is off unless it is given (P48). */

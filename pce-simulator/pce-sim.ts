@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 /**
  * svc-mcp-pce-sim: the simulator alone. Standard output carries one JSON line with its address and credentials once it listens;
- * everything else goes to standard error.
+ * everything else goes to standard error: how to connect, as lines for a shell or an .env file.
  */
 import { readFileSync } from 'node:fs'
 import { Command, InvalidArgumentError } from 'commander'
-import { createPceSimulator } from './index.js'
+import { createPceSimulator, ROLES, type GivenRole } from './index.js'
 
 interface Options {
   port: number
@@ -17,6 +17,7 @@ interface Options {
   key?: string
   secret?: string
   password?: string
+  role: GivenRole[]
   tlsCert?: string
   tlsKey?: string
 }
@@ -32,11 +33,18 @@ const program = new Command('svc-mcp-pce-sim')
   .option('--key <key>', 'API key (default: follows from the seed)')
   .option('--secret <secret>', 'API secret (default: follows from the seed)')
   .option('--password <password>', 'of the first user, who may log in (default: follows from the seed)')
+  .option(
+    '--role <role>',
+    `a further user with this role and an API key, for instance read_only or ruleset_manager:app=payments,env=prod; ` +
+      `repeat it for more. What a role may not write is refused with 403. Roles: ${ROLES.join(', ')}`,
+    collectRoles,
+    [],
+  )
   .option('--tls-cert <file>', 'PEM certificate: speak https')
   .option('--tls-key <file>', 'PEM private key of the certificate')
   .allowExcessArguments(false)
   .parse()
-const { tlsCert, tlsKey, org, ...options } = program.opts<Options>()
+const { tlsCert, tlsKey, org, role: users, ...options } = program.opts<Options>()
 
 if ((tlsCert === undefined) !== (tlsKey === undefined)) program.error('error: --tls-cert and --tls-key go together')
 if ((options.key === undefined) !== (options.secret === undefined))
@@ -44,14 +52,28 @@ if ((options.key === undefined) !== (options.secret === undefined))
 
 try {
   const tls = tlsCert && tlsKey ? { cert: readFileSync(tlsCert, 'utf8'), key: readFileSync(tlsKey, 'utf8') } : undefined
-  const simulator = await createPceSimulator({ ...options, orgId: org, ...(tls ? { tls } : {}) })
+  const simulator = await createPceSimulator({ ...options, users, orgId: org, ...(tls ? { tls } : {}) })
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => void simulator.close().then(() => process.exit(0)))
   }
   const url = await simulator.listen()
-  const { key, secret } = simulator.credentials
-  const { username, password } = simulator.login
-  const facts = { url, org_id: simulator.orgId, api_key: key, api_secret: secret, username, password }
+  const { orgId, credentials, keys } = simulator
+  const address = connectTo(url)
+  process.stderr.write(
+    [{ role: 'owner', ...credentials }, ...keys]
+      .map((user) => `${describeConnection(address, orgId, user)}\n`)
+      .join('\n'),
+  )
+  const facts = {
+    url,
+    pce_host: address.host,
+    pce_port: address.port,
+    org_id: orgId,
+    api_key: credentials.key,
+    api_secret: credentials.secret,
+    ...simulator.login,
+    users: keys.map(({ role, scope, key, secret }) => ({ role, scope, api_key: key, api_secret: secret })),
+  }
   process.stdout.write(`${JSON.stringify(facts)}\n`)
 } catch (error) {
   program.error(`error: ${error instanceof Error ? error.message : String(error)}`)
@@ -65,4 +87,42 @@ function integer(least: number, most: number): (text: string) => number {
     }
     return value
   }
+}
+
+/** `role` or `role:key=value,key=value`. */
+function collectRoles(text: string, before: GivenRole[]): GivenRole[] {
+  const [, role, labels] = /^(\w+)(?::([^=,]+=[^=,]+(?:,[^=,]+=[^=,]+)*))?$/.exec(text) ?? []
+  if (role === undefined) {
+    throw new InvalidArgumentError('It must be a role, or a role and labels: ruleset_manager:app=payments,env=prod.')
+  }
+  const scope = Object.fromEntries((labels?.split(',') ?? []).map((label) => label.split('=') as [string, string]))
+  return [...before, { role, scope }]
+}
+
+/** Where to connect to: an address that means every interface is reached as this machine. */
+function connectTo(url: string): { host: string; port: number } {
+  const { protocol, hostname, port } = new URL(url)
+  const host = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' }[hostname] ?? hostname
+  return { host: `${protocol}//${host}`, port: Number(port || (protocol === 'https:' ? 443 : 80)) }
+}
+
+function describeConnection(
+  { host, port }: { host: string; port: number },
+  orgId: number,
+  { role, scope = {}, key, secret }: GivenRole & { key: string; secret: string },
+): string {
+  const labels = Object.entries(scope).map((label) => label.join('='))
+  return [
+    `# ${role}${labels.length > 0 ? ` of ${labels.join()}` : ''}`,
+    `export PCE_HOST=${host}`,
+    `export PCE_PORT=${port}`,
+    `export PCE_ORG_ID=${orgId}`,
+    `export API_KEY=${quote(key)}`,
+    `export API_SECRET=${quote(secret)}`,
+  ].join('\n')
+}
+
+/** A value for a shell and an .env file. */
+function quote(value: string): string {
+  return /^[\w.:/-]*$/.test(value) ? value : `'${value}'`
 }

@@ -2,7 +2,7 @@ import type { PolicyVersion } from '../schemas/pce/policy.js'
 import type { ChangeSubsetType } from '../schemas/pce/words.js'
 import type { PceObject } from '../schemas/pce/reference.js'
 import type { Json, Conversation } from './model.js'
-import type { PceSimulatorOptions } from './options.js'
+import type { PceSimulatorOptions, RoleKey } from './options.js'
 import type { TrafficRows } from './policy/run-traffic-query.js'
 import type { Progress } from './status/progress.js'
 import type { EventLog } from './store/event-log.js'
@@ -37,6 +37,8 @@ export interface World {
     Pick<PceSimulatorOptions, 'tls' | 'rateLimit' | 'supercluster'>
   orgId: number
   credentials: { key: string; secret: string }
+  /** The keys of the further users that the options ask for. */
+  keys: RoleKey[]
   /** The first user's way to log in. */
   login: { username: string; password: string }
   /** Whose request is handled: a user, or a service account by its name. */

@@ -3,7 +3,7 @@ import type { PlainKind } from '../kinds/plain-kind.js'
 import { invalidUri } from '../refusal.js'
 import { orgPath, type World } from '../world.js'
 
-const ROLES = [
+export const ROLES = [
   'owner',
   'admin',
   'read_only',

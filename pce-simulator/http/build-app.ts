@@ -1,4 +1,5 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { requireRight } from '../access/authorize.js'
 import { type FaultControl, injectFaults } from './inject-faults.js'
 import { Refusal, invalidInput, methodNotAllowed, notFound } from '../refusal.js'
 import type { World } from '../world.js'
@@ -90,6 +91,7 @@ function run(
     fault: request.fault,
   }
   try {
+    if (action.event && request.caller) requireRight(call, action.event)
     if ((call.verb === 'POST' || call.verb === 'PUT') && call.body === undefined && !action.emptyBody) {
       throw invalidInput(`No payload provided for ${call.verb} request`)
     }

@@ -219,8 +219,9 @@ t.test('a service account: permissions, keys, and writes in its own name', async
   })
 
   const account = as(api_key.auth_username, api_key.secret)
-  const label = (await account('POST', '/orgs/1/labels', { key: 'app', value: 'deployed' })).body
-  t.same(label.created_by, { href }, 'it is the author of what it writes')
+  const scopes = [[{ label: { href: SMALL.payments } }]]
+  const own = (await account('POST', '/orgs/1/sec_policy/draft/rule_sets', { name: 'deployed', scopes })).body
+  t.same(own.created_by, { href }, 'it is the author of what it writes')
   partial(t, (await events())[0]!.created_by, { service_account: { href, name: 'Deployment' } })
   t.same((await org('POST', '/labels', { key: 'app', value: 'mine' })).body.created_by, { href: '/users/1' })
   t.equal((await org('GET', href)).body.api_keys[0].last_login_on, new Date(START_OF_TEST).toISOString())

@@ -5,6 +5,7 @@ import { request as httpsRequest } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseEnv } from 'node:util'
 import t from 'tap'
 import { createCaller } from './call-pce.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
@@ -15,6 +16,9 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 interface Started {
   url: string
+  pce_host: string
+  pce_port: number
+  users: { role: string; scope: Record<string, string>; api_key: string; api_secret: string }[]
   org_id: number
   api_key: string
   api_secret: string
@@ -124,6 +128,9 @@ t.test('the process: one JSON line, the estate of its seed, control over HTTP, a
   const started = JSON.parse(stdout()) as Started
   partial(t, started, {
     url: /^http:\/\/127\.0\.0\.1:\d+$/,
+    pce_host: 'http://127.0.0.1',
+    pce_port: Number(new URL(started.url).port),
+    users: [],
     org_id: 7,
     api_key: /^api_[0-9a-f]+$/,
     api_secret: /^[0-9a-f]+$/,
@@ -163,7 +170,65 @@ t.test('the process: one JSON line, the estate of its seed, control over HTTP, a
   partial(t, await (await control('GET', 'requests')).json(), [{ path: '/api/v2/orgs/7/labels', status: 500 }])
 
   t.equal(await end(child, 'SIGTERM'), 0)
-  t.equal(stderr(), '')
+  t.same(parseEnv(stderr()), {
+    PCE_HOST: 'http://127.0.0.1',
+    PCE_PORT: String(started.pce_port),
+    PCE_ORG_ID: '7',
+    API_KEY: started.api_key,
+    API_SECRET: started.api_secret,
+  })
+})
+
+t.test('the process: users of other roles, and how to connect as each, ready to paste', async (t) => {
+  const roles = ['--role', 'read_only', '--role', 'ruleset_manager:app=payments,env=prod']
+  const { child, stdout, stderr } = await run(t, ...'--workloads 40 --flows 200'.split(' '), ...roles)
+  while (stderr().split('API_SECRET').length < 4) await once(child.stderr, 'data')
+  const started = JSON.parse(stdout()) as Started
+  const [reader, manager] = started.users
+  t.same(
+    started.users.map(({ role, scope }) => [role, scope]),
+    [
+      ['read_only', {}],
+      ['ruleset_manager', { app: 'payments', env: 'prod' }],
+    ],
+  )
+  const blocks = stderr().trim().split('\n\n')
+  t.same(
+    blocks.map((block) => block.split('\n', 1)[0]),
+    ['# owner', '# read_only', '# ruleset_manager of app=payments,env=prod'],
+  )
+  for (const [at, key] of [started, reader!, manager!].entries()) {
+    const pasted = execFileSync('sh', ['-c', `${blocks[at]}\nenv`], {
+      env: { PATH: process.env['PATH'] },
+      encoding: 'utf8',
+    })
+    const env = parseEnv(pasted)
+    t.same(parseEnv(blocks[at]!), {
+      PCE_HOST: 'http://127.0.0.1',
+      PCE_PORT: String(started.pce_port),
+      PCE_ORG_ID: '1',
+      API_KEY: key.api_key,
+      API_SECRET: key.api_secret,
+    })
+    t.equal(env['API_SECRET'], key.api_secret, 'in a shell as well')
+    const credentials = { key: env['API_KEY']!, secret: env['API_SECRET']! }
+    const call = createCaller({ url: `${env['PCE_HOST']}:${env['PCE_PORT']}`, credentials })
+    const { status } = await call('POST', '/orgs/1/labels', { key: 'app', value: `of ${at}` })
+    t.equal(status, at === 0 ? 201 : 403)
+    t.equal((await call('GET', '/orgs/1/labels')).status, 200)
+  }
+
+  for (const [given, message] of [
+    ['king', /There is no role king; the roles are owner, admin, read_only/],
+    ['read_only:app', /must be a role, or a role and labels/],
+    ['ruleset_manager:app=none', /The estate has no label app=none/],
+  ] as const) {
+    const refused = await run(t, '--workloads', '40', '--flows', '200', '--role', given)
+    t.equal(refused.stdout(), '')
+    partial(t, refused.stderr(), message)
+  }
+  const help = execFileSync(process.execPath, ['scripts/pce-sim.mjs', '--help'], { cwd: ROOT, encoding: 'utf8' })
+  partial(t, help.replace(/\s+/g, ' '), /--role <role> .* read_only, global_object_provisioner, /)
 })
 
 t.test('the process: TLS, and options it cannot work with', async (t) => {
