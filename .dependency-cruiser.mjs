@@ -155,6 +155,12 @@ const ROOMS = [
     why: 'A program: options, configuration, listen, drain.',
   },
   {
+    name: 'worker.ts',
+    files: '^worker\\.ts$',
+    may: ['^plugins/dispatcher/', '^tools/index\\.ts$'],
+    why: 'What a worker thread loads: the tools and what runs them.',
+  },
+  {
     name: 'stdio.ts',
     files: '^stdio\\.ts$',
     may: ['^config\\.ts$', '^composition/', '^process/', '^plugins/(dispatcher|mcp)/', '^tools/index\\.ts$', SCHEMAS],
@@ -200,10 +206,11 @@ const LIBRARIES = {
   'lru-cache': ['^plugins/(context|setup)/(?!index\\.ts$)', '^pce-simulator/estate/generate\\.ts$'],
   'openid-client': ['^plugins/setup/(?!index\\.ts$)'],
   pino: ['^process/'],
+  piscina: ['^plugins/dispatcher/heavy/'],
   semver: ['^tools/'],
 }
 
-const PROGRAMS = '^((stdio|http)\\.ts|pce-client/index\\.ts)$'
+const PROGRAMS = '^((stdio|http|worker)\\.ts|pce-client/index\\.ts)$'
 const DECLARATIONS = '\\.d\\.ts$'
 
 const OURS = '^(?!\\.\\./)(?!node_modules/)'

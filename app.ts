@@ -23,6 +23,8 @@ import type { AnyTool } from './tools/define.js'
 
 interface AppDeps extends AppBasis {
   tools: readonly AnyTool[]
+  /** What worker threads load to run heavy tools; absent, they run in this thread. */
+  worker?: URL
   /** Where audit entries go when no file is configured. */
   auditStream?: Writable
   /** Milliseconds since the epoch. */
@@ -45,6 +47,7 @@ async function buildInsecure(config: InsecureHttpConfig, deps: AppDeps): Promise
   const composed = composeUnauthenticated(config, deps)
   const { name, version } = composed.server
   const app = await createApp(config, deps, [])
+  app.addHook('onClose', () => composed.close())
   await app.register(dispatcher, composed.dispatcher)
   await app.register(async (open) => {
     await open.register(originGuard, config.http)

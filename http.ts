@@ -27,6 +27,9 @@ const SPARE_MS = 750
 /** Where it listens by default. */
 const LOOPBACK = { host: '127.0.0.1', port: 8080 }
 
+/** What worker threads load. */
+const WORKER = new URL('./worker.js', import.meta.url)
+
 const BANNER = [
   '*******************************************************************************',
   '*  WARNING: starting without auth (MCP_DEV_INSECURE=1).                       *',
@@ -86,7 +89,7 @@ function readPort(value: string): number {
 async function serve(config: HttpConfig): Promise<void> {
   const log = createLogger(config.logLevel)
   let isDraining = false
-  const app = await buildApp(config, { tools, log, auditStream: process.stdout, isDraining: () => isDraining })
+  const app = await buildApp(config, { tools, worker: WORKER, log, auditStream: process.stdout, isDraining: () => isDraining })
   const closeSilent = trackSilentConnections(app.server)
   reopenOnHangup(app.dispatcher.audit, log)
   let withdraw: Listening['withdraw'] = () => Promise.resolve()

@@ -21,6 +21,9 @@ const FINISH_MS = 1200
 /** What calls that are aborted then have left to say so and to be audited. */
 const LAST_WORDS_MS = 300
 
+/** What worker threads load. */
+const WORKER = new URL('./worker.js', import.meta.url)
+
 const HELP = `Usage: svc-mcp [--help | --version]
 
 MCP server for a policy compute engine, over standard input and output. An MCP client starts it.
@@ -52,7 +55,7 @@ function answerOptions(): boolean {
 async function serve(config: StdioConfig): Promise<void> {
   const log = createLogger(config.logLevel)
   for (const warning of config.warnings) log.warn(warning)
-  const composed = composeUnauthenticated(config, { tools, log })
+  const composed = composeUnauthenticated(config, { tools, log, worker: WORKER })
   const { name, version } = composed.server
   const { callerContext } = composed
   const dispatcher = createDispatcher(composed.dispatcher)

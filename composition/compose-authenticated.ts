@@ -19,7 +19,7 @@ import { openKeystoreFile } from '../storage/keystore/open-keystore.js'
 import { openState } from '../storage/state/open-state.js'
 import type { AnyTool } from '../tools/define.js'
 import { requireConfirmations } from './require-confirmations.js'
-import { fixedCredentials, openAudit, type ServerParts } from './compose-unauthenticated.js'
+import { fixedCredentials, openAudit, threadTools, type ServerParts } from './compose-unauthenticated.js'
 
 /** Where the callers' PCEs come from in one of the two modes. */
 interface PceSource {
@@ -48,7 +48,7 @@ export interface AuthenticatedServer {
   readonly checkCall: (tool: AnyTool, callerContext: CallerContext) => void
   /** What must work before this process is given calls. */
   checks: readonly { name: string; run: () => void | Promise<void> }[]
-  close(): void
+  close(): Promise<void>
 }
 
 /**
@@ -72,6 +72,7 @@ export async function composeAuthenticated(
   try {
     const audit = openAudit(config.auditLogPath, parts)
     const { usedTokens, challenges } = state
+    const heavy = threadTools(config, { ...parts, tools, server, now })
     const confirmations = createConfirmations({
       config: config.confirm,
       // A token is only valid where its use is recorded: neither with another state file nor with a new one that replaces a lost
@@ -84,7 +85,7 @@ export async function composeAuthenticated(
     return {
       server,
       dispatcher: {
-        tools,
+        tools: heavy.tools,
         gates: [roleGate, pces.gate, auditGate(audit), confirmGate(confirmations, `${publicUrl}/confirm`)],
         audit,
         log,
@@ -108,9 +109,10 @@ export async function composeAuthenticated(
         { name: 'state file', run: () => state.checkWritable() },
         { name: 'audit log', run: () => audit?.check() },
       ],
-      close() {
+      async close() {
         pces.close()
         state.close()
+        await heavy.close()
       },
     }
   } catch (error) {

@@ -4,6 +4,7 @@ import { pceGate } from '../plugins/dispatcher/admit-call.js'
 import { type AuditLog, createFileAudit, createStreamAudit } from '../plugins/dispatcher/audit-log.js'
 import type { CallerContext, ServerLog } from '../plugins/dispatcher/call.js'
 import type { DispatcherOptions } from '../plugins/dispatcher/dispatch.js'
+import { createHeavyCalls, type HeavyCalls } from '../plugins/dispatcher/heavy/heavy-calls.js'
 import { createCallTracker } from '../plugins/dispatcher/run-handler.js'
 import { type PackageFacts, readPackage } from '../process/read-package.js'
 import { type InsecureHttpConfig, StartupError, type StdioConfig } from '../schemas/config.js'
@@ -14,6 +15,8 @@ import type { AnyTool } from '../tools/define.js'
 export interface ServerParts {
   tools: readonly AnyTool[]
   log: ServerLog
+  /** What worker threads load to run heavy tools; absent, they run in this thread. */
+  worker?: URL
   /** Where audit entries go when the configuration names no file; absent, they are not written. */
   auditStream?: Writable
   /** Milliseconds since the epoch. */
@@ -25,6 +28,8 @@ interface UnauthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
   callerContext: CallerContext
+  /** Ends the worker threads. */
+  close(): Promise<void>
 }
 
 /**
@@ -39,8 +44,11 @@ export function composeUnauthenticated(
   const server = readPackage()
   const audit = openAudit(config.auditLogPath, parts)
   const pce = config.pce === undefined ? null : connectPce(config.pce, callTracker, parts.log)
+  const now = parts.now ?? (() => Date.now())
+  const heavy = threadTools(config, { ...parts, server, now })
   return {
     server,
+    close: () => heavy.close(),
     callerContext: {
       caller: { mode: config.mode, role: 'admin', iss: null, sub: null },
       transport: config.mode === 'stdio' ? 'stdio' : 'http',
@@ -48,16 +56,31 @@ export function composeUnauthenticated(
       credentials: credentialsOf(config),
     },
     dispatcher: {
-      tools: parts.tools,
+      tools: heavy.tools,
       gates: [pceGate('Start the server with PCE_HOST, API_KEY and API_SECRET.')],
       audit,
       log: parts.log,
       limits: config.limits,
       callTracker,
       server,
-      now: parts.now ?? (() => Date.now()),
+      now,
     },
   }
+}
+
+/** The tools, with the calls of heavy ones in threads where there is something for a thread to load. */
+export function threadTools(
+  { heavy }: Pick<StdioConfig, 'heavy'>,
+  {
+    tools,
+    worker,
+    server,
+    log,
+    now,
+  }: Required<Pick<ServerParts, 'tools' | 'log' | 'now'>> & Pick<ServerParts, 'worker'> & { server: PackageFacts },
+): HeavyCalls {
+  if (worker === undefined) return { tools, close: () => Promise.resolve() }
+  return createHeavyCalls(tools, { ...heavy, worker, server, log, now })
 }
 
 function credentialsOf(config: StdioConfig | InsecureHttpConfig): CredentialsPort {

@@ -1,4 +1,4 @@
-import { StartupError, type Limits, type PceFromEnvironment } from '../schemas/config.js'
+import { StartupError, type HeavyConfig, type Limits, type PceFromEnvironment } from '../schemas/config.js'
 import { readBoolean, readInteger, type Environment } from './read-values.js'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
@@ -15,7 +15,21 @@ export function readCommon(env: Environment, warnings: readonly string[]) {
       otherwise: 600,
     }),
   }
-  return { logLevel, limits, warnings, ...(env.MCP_AUDIT_LOG_PATH && { auditLogPath: env.MCP_AUDIT_LOG_PATH }) }
+  return {
+    logLevel,
+    limits,
+    heavy: readHeavy(env),
+    warnings,
+    ...(env.MCP_AUDIT_LOG_PATH && { auditLogPath: env.MCP_AUDIT_LOG_PATH }),
+  }
+}
+
+/** One caller has all places here; the authenticated modes share them out. Throws StartupError. */
+function readHeavy(env: Environment): HeavyConfig {
+  const max = readInteger(env, 'MCP_HEAVY_CALLS', { min: 1, max: 64, otherwise: 4 })
+  const queue = readInteger(env, 'MCP_HEAVY_QUEUE', { min: 0, max: 1000, otherwise: 16 })
+  const memoryMb = readInteger(env, 'MCP_HEAVY_MEMORY_MIB', { min: 64, max: 16_384, otherwise: 512 })
+  return { max, perCaller: max, queue, queuePerCaller: queue, memoryMb }
 }
 
 /** What an operator should know who asks for confirmations where nobody logs in (D9). */

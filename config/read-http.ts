@@ -108,7 +108,7 @@ export function readAuthenticated(env: Environment, listen: ListenOptions): PerU
   if (mode === 'shared') {
     const pce = readPce(env, warnings)
     const statePath = env.MCP_STATE_PATH || './data/state.db'
-    return { mode, pce, statePath, ...authenticated, ...readCommon(env, warnings) }
+    return { mode, pce, statePath, ...authenticated, ...readShared(env, warnings) }
   }
   const ignored = ['PCE_HOST', 'API_KEY', 'API_SECRET'].filter((name) => env[name])
   if (ignored.length > 0)
@@ -131,8 +131,15 @@ export function readAuthenticated(env: Environment, listen: ListenOptions): PerU
     },
     ...(login && { login }),
     ...authenticated,
-    ...readCommon(env, warnings),
+    ...readShared(env, warnings),
   }
+}
+
+/** As `readCommon`, with places for heavy calls that no caller can take all of. Throws StartupError. */
+function readShared(env: Environment, warnings: readonly string[]) {
+  const { heavy, ...common } = readCommon(env, warnings)
+  const perCaller = readInteger(env, 'MCP_HEAVY_CALLS_PER_CALLER', { min: 1, max: 64, otherwise: 2 })
+  return { ...common, heavy: { ...heavy, perCaller, queuePerCaller: Math.ceil(heavy.queue / 2) } }
 }
 
 /** Warnings for operators whose users may register any host. */

@@ -25,9 +25,29 @@ export type PceClient = PceTransport & NamedOperations & ObjectApis
  */
 export function createPceClient(options: PceClientOptions): PceClient {
   const settings = readSettings(options)
-  const http = createLazyHttp(settings)
+  return assembleClient(createLazyHttp(settings), settings)
+}
+
+interface Parts {
+  http: Http
+  settings: ClientSettings
+}
+
+const parts = new WeakMap<PceClient, Parts>()
+
+/** A client whose requests go through `http`. */
+export function assembleClient(http: Http, settings: ClientSettings): PceClient {
   const objects = createObjectApis(http, settings)
-  return Object.assign(createTransport(http, settings), createOperations(http, settings, objects), objects)
+  const client = Object.assign(createTransport(http, settings), createOperations(http, settings, objects), objects)
+  parts.set(client, { http, settings })
+  return client
+}
+
+/** What a client was made of. Throws TypeError for one that was not made here. */
+export function partsOf(client: PceClient): Parts {
+  const found = parts.get(client)
+  if (found === undefined) throw new TypeError('not a client of this package')
+  return found
 }
 
 function createTransport(http: Http, settings: ClientSettings): PceTransport {

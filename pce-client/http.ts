@@ -8,7 +8,7 @@ import { createHooks } from './hooks.js'
 import { asError, toPceError } from './map-failure.js'
 import type { ClientSettings } from './settings.js'
 import { streamBody } from './stream-body.js'
-import type { TracedResponse, Http, SendOptions } from './transport.js'
+import { createResponse, type TracedResponse, type Http, type SendOptions } from './transport.js'
 
 /**
  * The got instance of one client and the one way through it. Connections are recreated when proxies or TLS settings change;
@@ -79,10 +79,12 @@ export function createHttp(settings: ClientSettings): Http {
         wire?.destroy()
       })
       const response = await request
-      return createResponse(response.statusCode, response.headers, response.body, state)
+      const { statusCode: status, headers: given, body: text } = response
+      return createResponse({ status, headers: given, text, repeated: state.mayHaveHappened }, state)
     } catch (failure) {
       const error = failure instanceof PceError ? failure : toPceError(asError(failure), state)
-      if (isDoneAlready(error, state)) return createResponse(204, {}, '', state)
+      if (isDoneAlready(error, state))
+        return createResponse({ status: 204, headers: {}, text: '', repeated: state.mayHaveHappened }, state)
       throw error
     } finally {
       call.close()
@@ -126,27 +128,4 @@ function requestHeaders(method: string, options: SendOptions, settings: ClientSe
 /** D23: a repeated DELETE that finds nothing has done its work the first time, unless that was refused unread (429). */
 function isDoneAlready(error: PceError, state: CallState): boolean {
   return state.method === 'DELETE' && state.mayHaveHappened && error instanceof PceApiError && error.isGone
-}
-
-/** The answer of a call as its caller sees it. */
-function createResponse(
-  status: number,
-  headers: TracedResponse['headers'],
-  text: string,
-  { method, path, mayHaveHappened }: CallState,
-): TracedResponse {
-  return {
-    status,
-    headers,
-    text,
-    repeated: mayHaveHappened,
-    json<T>(): T {
-      if (text.trim() === '') return undefined as T
-      try {
-        return JSON.parse(text) as T
-      } catch {
-        throw new PceError('invalid_response', `${method} ${path}: the answer is not valid JSON (status ${status})`)
-      }
-    },
-  }
 }

@@ -37,6 +37,25 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The answer to a request, as its caller sees it. */
+export function createResponse(
+  answer: Omit<TracedResponse, 'json'>,
+  { method, path }: { method: string; path: string },
+): TracedResponse {
+  const { status, text } = answer
+  return {
+    ...answer,
+    json<T>(): T {
+      if (text.trim() === '') return undefined as T
+      try {
+        return JSON.parse(text) as T
+      } catch {
+        throw new PceError('invalid_response', `${method} ${path}: the answer is not valid JSON (status ${status})`)
+      }
+    },
+  }
+}
+
 /**
  * The objects of an answer (P62): an empty body, `null` or a status without one does not say that there are none (D70).
  *

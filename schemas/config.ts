@@ -23,10 +23,25 @@ export interface Limits {
   trafficQueryTimeoutSeconds: number
 }
 
+/** Calls of heavy tools, which run in worker threads (D61). */
+export interface HeavyConfig {
+  /** At a time: so many threads. */
+  max: number
+  /** Of these, one caller's. */
+  perCaller: number
+  /** Calls that wait for a place. */
+  queue: number
+  /** Of these, one caller's. */
+  queuePerCaller: number
+  /** Heap of one thread, in MiB. */
+  memoryMb: number
+}
+
 interface CommonConfig {
   logLevel: string
   auditLogPath?: string
   limits: Limits
+  heavy: HeavyConfig
   /** Sentences for the operator, shown once at start-up. */
   warnings: readonly string[]
 }

@@ -51,6 +51,8 @@ export const ERROR_CODES = [
   'audit_unavailable',
   'rate_limited',
   'overloaded',
+  'busy',
+  'analysis_failed',
   'unauthorized',
   'keys_unavailable',
   'form_expired',

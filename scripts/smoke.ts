@@ -23,6 +23,7 @@ const SHIPPED = [
   'package.json',
   'dist/stdio.js',
   'dist/http.js',
+  'dist/worker.js',
   'dist/pce-simulator/pce-sim.js',
   'dist/pce-client/index.js',
   'dist/pce-client/index.d.ts',

@@ -8,7 +8,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 // Below the package, so that its dependencies and its package.json are found from there.
 const FOLDER = join(ROOT, 'node_modules', '.cache', `svc-mcp-test-${process.pid}`)
 /** Native code is found beside the package, and what a program loads later stays later. */
-const NOT_BUNDLED = ['libsql', 'sodium-native', 'pino', 'got', 'hpagent']
+const NOT_BUNDLED = ['libsql', 'sodium-native', 'pino', 'got', 'hpagent', 'piscina']
 // Not `import.meta.url`, which the suite replaces by the URL of this file.
 const BANNER = [
   "import * as fromModule from 'node:module'",
@@ -19,8 +19,13 @@ const BANNER = [
 ].join('\n')
 const bundled = new Map<string, string>()
 
-/** The path of `<name>.ts` bundled from the sources as they are now; made with the first call of this process that asks for it. */
+/** The path of `<name>.ts` bundled from the sources as they are now, with what its threads load beside it; made with the first call of this process that asks for it. */
 export function bundleProgram(name: 'http' | 'stdio'): string {
+  bundle('worker')
+  return bundle(name)
+}
+
+function bundle(name: 'http' | 'stdio' | 'worker'): string {
   const known = bundled.get(name)
   if (known !== undefined) return known
   if (bundled.size === 0) process.once('exit', () => rmSync(FOLDER, { recursive: true, force: true }))

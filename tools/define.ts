@@ -33,6 +33,8 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   roles: readonly Role[]
   requiresPce: P
   requiresConfirm: boolean
+  /** Its cost grows with the estate or its traffic, so it runs in a worker thread (D61). */
+  isHeavy?: true
   input: I
   output: O
   /** Arguments that work against the simulator's estate; docs and contract tests use them. */

@@ -146,6 +146,18 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
     hint: 'Repeat the request shortly.',
     level: 'warn',
   },
+  busy: {
+    status: 503,
+    message: 'All places for calls that compute much are taken.',
+    hint: 'Repeat the call after retry_after_seconds; light calls are answered meanwhile.',
+    level: 'warn',
+  },
+  analysis_failed: {
+    status: 500,
+    message: 'The call broke off.',
+    hint: 'Ask for less: a shorter window, fewer rows or a filter.',
+    level: 'warn',
+  },
   unauthorized: { status: 401, message: 'A valid access token is required.', level: 'info' },
   keys_unavailable: {
     status: 503,

@@ -97,6 +97,32 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     default: '600',
   },
   {
+    name: 'MCP_HEAVY_CALLS',
+    appliesTo: 'stdio, HTTP',
+    meaning:
+      'Calls that analyse traffic or the whole policy, at a time, 1 to 64; each runs in a worker thread of its own. Two for each core are plenty',
+    default: '4',
+  },
+  {
+    name: 'MCP_HEAVY_CALLS_PER_CALLER',
+    appliesTo: 'authenticated HTTP',
+    meaning: 'Of these, how many one caller may run at a time',
+    default: '2',
+  },
+  {
+    name: 'MCP_HEAVY_QUEUE',
+    appliesTo: 'stdio, HTTP',
+    meaning:
+      'Such calls that may wait, for up to a minute, when all places are taken (over authenticated HTTP one caller may fill half of the queue); others get `busy` with retry_after_seconds',
+    default: '16',
+  },
+  {
+    name: 'MCP_HEAVY_MEMORY_MIB',
+    appliesTo: 'stdio, HTTP',
+    meaning: 'Heap of one such call in MiB, 64 to 16384; a call that needs more fails with `analysis_failed`, and no other with it',
+    default: '512',
+  },
+  {
     name: 'MCP_DEV_INSECURE',
     appliesTo: 'HTTP',
     meaning: '1 disables authentication and allows any bind address; never in production',

@@ -13,6 +13,7 @@ export const CONFIG: InsecureHttpConfig = {
   mode: 'insecure',
   logLevel: 'info',
   limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
+  heavy: { max: 2, perCaller: 2, queue: 4, queuePerCaller: 4, memoryMb: 512 },
   warnings: [],
   http: { host: '127.0.0.1', port: 0, allowedHosts: [], maxInFlight: 256 },
 }
@@ -21,7 +22,7 @@ export const CONFIG: InsecureHttpConfig = {
 export async function insecureApp(
   tools: readonly AnyTool[] = testTools().tools,
   config: Partial<InsecureHttpConfig> = {},
-  { timers }: Pick<Parameters<typeof buildApp>[1], 'timers'> = {},
+  { timers, worker }: Pick<Parameters<typeof buildApp>[1], 'timers' | 'worker'> = {},
 ) {
   const audit: Line[] = []
   const log: Line[] = []
@@ -33,7 +34,7 @@ export async function insecureApp(
   const lifecycle = { isDraining: false }
   const app = await buildApp(
     { ...CONFIG, ...config },
-    { tools, log: pino({ level: 'info' }, collect(log)), auditStream, isDraining: () => lifecycle.isDraining, timers },
+    { tools, log: pino({ level: 'info' }, collect(log)), auditStream, isDraining: () => lifecycle.isDraining, timers, worker },
   )
   const post = (body: unknown, headers: Record<string, string> = {}, more: InjectOptions = {}) =>
     app.inject({

@@ -25,6 +25,7 @@ export default defineTool({
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  isHeavy: true,
   input: Type.Object(
     {
       app_name: Type.String({ minLength: 1, description: 'app label or value' }),

@@ -29,6 +29,7 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  isHeavy: true,
   input: Type.Object(
     {
       app_name: Type.String({ minLength: 1, description: 'app label or value' }),

@@ -38,6 +38,7 @@ export default defineTool({
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  isHeavy: true,
   input: Type.Object(
     {
       app_name: Type.Optional(Type.String({ minLength: 1, description: 'Start: app label' })),

@@ -98,6 +98,7 @@ export default defineTool({
   roles: ['admin'],
   requiresPce: true,
   requiresConfirm: true,
+  isHeavy: true,
   input,
   output,
   example: { apps: [{ app_name: 'payments', env_name: 'prod' }], dry_run: true },

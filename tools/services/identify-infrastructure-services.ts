@@ -46,6 +46,7 @@ export default defineTool({
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  isHeavy: true,
   input: Type.Object(
     {
       lookback_days: lookbackDays(LOOKBACK_DAYS),

@@ -26,6 +26,7 @@ export default defineTool({
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  isHeavy: true,
   input: Type.Object(
     {
       lookback_days: lookbackDays(DEFAULT_DAYS),

@@ -25,6 +25,7 @@ export default defineTool({
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  isHeavy: true,
   input: Type.Object(
     {
       ...trafficInput('As in get-traffic-flows'),

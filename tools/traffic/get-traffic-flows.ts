@@ -19,6 +19,7 @@ export default defineTool({
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  isHeavy: true,
   input: Type.Object(
     {
       ...trafficInput(FILTER_FORMS),

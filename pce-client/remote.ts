@@ -1,0 +1,324 @@
+/**
+ * One client in two threads: the one that computes parses the answers, the one that holds the connections makes the requests. So the
+ * credentials, the guards of the addresses, the pacing and the retries stay where they are, and whatever an answer costs to parse is
+ * no concern of the thread that serves everybody.
+ */
+import { AsyncResource } from 'node:async_hooks'
+import type { MessagePort } from 'node:worker_threads'
+import { assembleClient, partsOf, type PceClient } from './client.js'
+import { PceApiError, PceError, PceIntegerError, type PceErrorCode } from './errors.js'
+import { readSettings } from './settings.js'
+import { createResponse, type BodySink, type Http, type SendOptions, type TracedResponse } from './transport.js'
+
+/** Where the PCE of a remote client is; nothing of it is secret. */
+export interface RemoteAddress {
+  origin: string
+  version: string
+  orgId: string
+}
+
+/** A request that may have changed something at the PCE. */
+export interface SentWrite {
+  method: string
+  /** Below `/api/<version>`, as it was asked for. */
+  endpoint: string
+  /** Undefined while there is no answer; the code of the error where it failed. */
+  outcome: 'done' | PceErrorCode | undefined
+}
+
+/** The other thread's requests, as long as it makes some. */
+export interface ServedClient {
+  address: RemoteAddress
+  /** The writes it has asked for, in their order. */
+  writes: readonly SentWrite[]
+  /** Takes no further request, and resolves with the writes once each of them has an outcome. */
+  settleWrites(): Promise<readonly SentWrite[]>
+  /** Ends what is under way and closes the port. */
+  close(): void
+}
+
+/** A request of the other thread; `taken` where it has taken a parcel. */
+interface Running {
+  controller: AbortController
+  readonly taken: () => void
+}
+
+type PlainOptions = Omit<SendOptions, 'signal'>
+
+/** To the thread with the connections. `id` names a request. */
+type Request =
+  | { id: number; act: 'send'; method: string; endpoint: string; options: PlainOptions }
+  | { id: number; act: 'stream'; endpoint: string; options: PlainOptions }
+  | { id: number; act: 'abort' }
+  | { id: number; act: 'taken' }
+
+/** And back. */
+type Reply =
+  | { id: number; is: 'answer'; answer: Omit<TracedResponse, 'json'> }
+  | { id: number; is: 'begin' }
+  | { id: number; is: 'end' }
+  | { id: number; is: 'piece'; piece: Uint8Array }
+  | { id: number; is: 'error'; error: PlainError }
+
+/** Pieces of a streamed body travel together: bytes. A message costs as much as several kilobytes do. */
+const PARCEL_BYTES = 256 * 1024
+/** Parcels on their way, so that a slow taker slows the download. */
+const MOST_UNDER_WAY = 4
+
+/** Makes the requests of the client that `connectRemoteClient` has at the other end of the port, in the caller's async context. */
+export function serveClient(client: PceClient, port: MessagePort): ServedClient {
+  const { http, settings } = partsOf(client)
+  const { origin, version, orgId } = settings.address
+  const running = new Map<number, Running>()
+  const writes: SentWrite[] = []
+  const sending = new Set<Promise<unknown>>()
+  const reply = (message: Reply, transfer: ArrayBuffer[] = []) => port.postMessage(message, transfer)
+
+  async function answer(request: Request): Promise<void> {
+    const { id } = request
+    if (request.act === 'abort') return running.get(id)?.controller.abort(new Error('given up by the other thread'))
+    if (request.act === 'taken') return running.get(id)?.taken()
+    const controller = new AbortController()
+    running.set(id, { controller, taken: () => {} })
+    const options = { ...request.options, signal: controller.signal }
+    try {
+      if (request.act === 'send') {
+        const { status, headers, text, repeated } = await send(request.method, request.endpoint, options)
+        reply({ id, is: 'answer', answer: { status, headers, text, repeated } })
+      } else {
+        const sink = createParcels((message, transfer) => reply({ id, ...message }, transfer), controller.signal)
+        running.set(id, { controller, taken: () => sink.taken() })
+        await http.stream(request.endpoint, options, sink)
+        await sink.flush()
+        reply({ id, is: 'end' })
+      }
+    } catch (error) {
+      reply({ id, is: 'error', error: toPlain(error) })
+    } finally {
+      running.delete(id)
+    }
+  }
+
+  async function send(method: string, endpoint: string, options: SendOptions): Promise<TracedResponse> {
+    const answering = http.send(method, endpoint, options)
+    if (method === 'GET') return answering
+    const write: SentWrite = { method, endpoint, outcome: undefined }
+    writes.push(write)
+    const settled = answering.then(
+      () => (write.outcome = 'done'),
+      (error: unknown) => (write.outcome = error instanceof PceError ? error.code : 'outcome_unknown'),
+    )
+    sending.add(settled)
+    void settled.finally(() => sending.delete(settled))
+    return answering
+  }
+
+  // Messages arrive outside of any call; whose requests these are is known by the context of this one.
+  port.on(
+    'message',
+    AsyncResource.bind((request: Request) => void answer(request)),
+  )
+  return {
+    address: { origin, version, orgId },
+    writes,
+    async settleWrites() {
+      port.close()
+      await Promise.all([...sending])
+      return writes
+    },
+    close() {
+      port.close()
+      for (const { controller } of running.values()) controller.abort(new Error('the other thread has ended'))
+    },
+  }
+}
+
+type Parcel = { is: 'begin' } | { is: 'piece'; piece: Uint8Array }
+
+/** Collects a body into parcels, and waits while too many are on their way. */
+function createParcels(
+  post: (parcel: Parcel, transfer?: ArrayBuffer[]) => void,
+  signal: AbortSignal,
+): BodySink & { readonly flush: () => Promise<void>; readonly taken: () => void } {
+  let pieces: Buffer[] = []
+  let size = 0
+  let underWay = 0
+  let goOn: (() => void) | undefined
+  const resume = () => {
+    goOn?.()
+    goOn = undefined
+  }
+  signal.addEventListener('abort', resume, { once: true })
+
+  async function flush(): Promise<void> {
+    if (size === 0) return
+    const parcel = new Uint8Array(size)
+    let at = 0
+    for (const piece of pieces) {
+      parcel.set(piece, at)
+      at += piece.length
+    }
+    pieces = []
+    size = 0
+    underWay += 1
+    post({ is: 'piece', piece: parcel }, [parcel.buffer])
+    while (underWay >= MOST_UNDER_WAY && !signal.aborted) await new Promise<void>((resolve) => (goOn = resolve))
+  }
+
+  return {
+    begin() {
+      pieces = []
+      size = 0
+      post({ is: 'begin' })
+    },
+    async take(piece: Buffer) {
+      pieces.push(piece)
+      size += piece.length
+      if (size >= PARCEL_BYTES) await flush()
+    },
+    flush,
+    taken: () => {
+      underWay -= 1
+      resume()
+    },
+  }
+}
+
+/**
+ * A client whose requests the other end of the port makes (`serveClient`). It has no credentials, so its setters change nothing.
+ * Throws as `createPceClient` for an address that is none.
+ */
+export function connectRemoteClient({ origin, version, orgId }: RemoteAddress, port: MessagePort): PceClient {
+  const { port: given, protocol } = new URL(origin)
+  const settings = readSettings({
+    url: origin,
+    // A URL drops the port that its scheme has by default.
+    port: given === '' ? (protocol === 'http:' ? 80 : 443) : given,
+    version,
+    orgId,
+  })
+  return assembleClient(createRemoteHttp(port), settings)
+}
+
+interface Pending {
+  method: string
+  path: string
+  sink?: BodySink
+  /** Pieces are taken one after the other. */
+  turn: Promise<void>
+  resolve(answer: TracedResponse | undefined): void
+  reject(error: Error): void
+}
+
+function createRemoteHttp(port: MessagePort): Http {
+  const pending = new Map<number, Pending>()
+  let last = 0
+  const post = (request: Request) => port.postMessage(request)
+
+  port.on('message', (reply: Reply) => {
+    const { id } = reply
+    const one = pending.get(id)
+    if (one === undefined) return
+    const { sink } = one
+    if (reply.is === 'answer') one.resolve(createResponse(reply.answer, one))
+    else if (reply.is === 'error') one.reject(fromPlain(reply.error))
+    else {
+      const step = () => {
+        if (reply.is === 'begin') return sink?.begin()
+        if (reply.is === 'end') return one.resolve(undefined)
+        return sink?.take(Buffer.from(reply.piece.buffer))
+      }
+      one.turn = one.turn.then(step).then(() => {
+        if (reply.is === 'piece' && pending.has(id)) post({ id, act: 'taken' })
+      })
+      one.turn.catch((error: Error) => {
+        // What the sink throws ends the download and is its owner's error.
+        if (pending.has(id)) post({ id, act: 'abort' })
+        one.reject(error)
+      })
+    }
+  })
+
+  function ask(
+    { signal, json, ...options }: SendOptions,
+    request: { act: 'send'; method: string; endpoint: string } | { act: 'stream'; endpoint: string },
+    sink?: BodySink,
+  ): Promise<TracedResponse | undefined> {
+    const id = ++last
+    const method = request.act === 'send' ? request.method : 'GET'
+    // Written here, so that the other thread only sends it.
+    const text = json === undefined ? options.text : JSON.stringify(json)
+    return new Promise<TracedResponse | undefined>((resolve, reject) => {
+      if (signal?.aborted === true)
+        return reject(new PceError('aborted', 'the call was cancelled', { cause: signal.reason }))
+      // What becomes of a request that is under way, only the other thread can tell.
+      const cancel = () => post({ id, act: 'abort' })
+      signal?.addEventListener('abort', cancel, { once: true })
+      const end = () => {
+        signal?.removeEventListener('abort', cancel)
+        pending.delete(id)
+      }
+      pending.set(id, {
+        method,
+        path: request.endpoint,
+        sink,
+        turn: Promise.resolve(),
+        resolve(answer) {
+          end()
+          resolve(answer)
+        },
+        reject(error) {
+          end()
+          reject(error)
+        },
+      })
+      post({ id, ...request, options: { ...options, ...(text !== undefined && { text }) } })
+    })
+  }
+
+  return {
+    send: async (method, endpoint, options = {}) => (await ask(options, { act: 'send', method, endpoint }))!,
+    stream: async (endpoint, options, sink) => void (await ask(options, { act: 'stream', endpoint }, sink)),
+    closeIdle: () => {},
+  }
+}
+
+/** An error of this client as plain data. */
+interface PlainError {
+  is: 'PceApiError' | 'PceIntegerError' | 'PceError'
+  code: PceErrorCode
+  message: string
+  reason?: string
+  hrefs?: readonly string[]
+  completed?: PceError['completed']
+  status?: number
+  method?: string
+  path?: string
+  errors?: PceApiError['errors']
+  retryAfter?: number | null
+  requestId?: string
+}
+
+function toPlain(error: unknown): PlainError {
+  if (!(error instanceof PceError)) return { is: 'PceError', code: 'unreachable', message: 'the request failed' }
+  const { code, message, reason, hrefs, completed } = error
+  const base = { code, message, reason, hrefs, completed }
+  if (error instanceof PceIntegerError) return { ...base, is: 'PceIntegerError' }
+  if (!(error instanceof PceApiError)) return { ...base, is: 'PceError' }
+  const { status, method, path, errors, retryAfter, requestId } = error
+  return { ...base, is: 'PceApiError', status, method, path, errors, retryAfter, requestId }
+}
+
+function fromPlain(plain: PlainError): PceError {
+  const { code, message, reason, hrefs, completed, status = 0, method = '', path = '' } = plain
+  const { errors, retryAfter, requestId } = plain
+  const facts = { reason, hrefs }
+  const error =
+    plain.is === 'PceIntegerError'
+      ? new PceIntegerError(message)
+      : plain.is === 'PceApiError'
+        ? new PceApiError(message, { status, method, path, errors, retryAfter, requestId, code }, facts)
+        : new PceError(code, message, facts)
+  error.completed = completed
+  return error
+}

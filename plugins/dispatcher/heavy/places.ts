@@ -1,0 +1,111 @@
+import { ToolError } from '../../../schemas/errors.js'
+
+export interface PlacesOptions {
+  /** Calls that run at a time. */
+  max: number
+  /** Of these, one caller's. */
+  perCaller: number
+  /** Calls that wait. */
+  queue: number
+  /** Of these, one caller's. */
+  queuePerCaller: number
+  /** How long a call waits at most, in milliseconds. */
+  waitMs: number
+  /** Milliseconds since the epoch. */
+  now: () => number
+}
+
+/** Where calls that cost much wait for each other. */
+export interface Places {
+  /**
+   * Resolves with the function that gives the place back. Rejects with `busy {retry_after_seconds}` where no place is to be had in
+   * time, and with the signal's reason when that is aborted. `queued` hears how many calls are ahead of one that has to wait.
+   */
+  enter(caller: string, signal: AbortSignal, queued: (ahead: number) => void): Promise<() => void>
+}
+
+/** How long a call is taken to last before any has ended: milliseconds. */
+const FIRST_GUESS_MS = 10_000
+/** Weight of the call that ended last in the mean of their durations. */
+const LATEST = 0.2
+const LONGEST_ADVICE_SECONDS = 60
+
+interface Waiting {
+  caller: string
+  admit(): void
+}
+
+/** First come, first served, but for callers who have all the places that one caller may have: these let others pass. */
+export function createPlaces({ max, perCaller, queue, queuePerCaller, waitMs, now }: PlacesOptions): Places {
+  const runningOf = new Map<string, number>()
+  let running = 0
+  let meanMs = FIRST_GUESS_MS
+  let waiting: Waiting[] = []
+
+  const isFree = (caller: string) => running < max && (runningOf.get(caller) ?? 0) < perCaller
+
+  function take(caller: string): () => void {
+    const begun = now()
+    running += 1
+    runningOf.set(caller, (runningOf.get(caller) ?? 0) + 1)
+    let isOver = false
+    return () => {
+      if (isOver) return
+      isOver = true
+      running -= 1
+      const left = (runningOf.get(caller) ?? 1) - 1
+      if (left === 0) runningOf.delete(caller)
+      else runningOf.set(caller, left)
+      meanMs += LATEST * (now() - begun - meanMs)
+      admitNext()
+    }
+  }
+
+  function admitNext(): void {
+    // Each one that is admitted takes a place, so the question is asked anew for each.
+    for (const one of [...waiting]) if (isFree(one.caller)) one.admit()
+  }
+
+  function busy(message: string, ahead: number): ToolError {
+    const seconds = Math.ceil(((ahead + 1) * meanMs) / max / 1000)
+    const retryAfter = Math.min(Math.max(seconds, 1), LONGEST_ADVICE_SECONDS)
+    return new ToolError('busy', message, { retry_after_seconds: retryAfter })
+  }
+
+  return {
+    enter(caller, signal, queued) {
+      if (signal.aborted) return Promise.reject(signal.reason as Error)
+      if (isFree(caller)) return Promise.resolve(take(caller))
+      const own = waiting.filter((one) => one.caller === caller).length
+      if (own >= queuePerCaller)
+        return Promise.reject(busy(`You have ${own} calls waiting for a place already.`, waiting.length))
+      if (waiting.length >= queue)
+        return Promise.reject(busy('Too many calls are waiting for a place.', waiting.length))
+      return new Promise((resolve, reject) => {
+        const leave = () => {
+          clearTimeout(timer)
+          signal.removeEventListener('abort', giveUp)
+          waiting = waiting.filter((one) => one !== entry)
+        }
+        const giveUp = () => {
+          leave()
+          reject(signal.reason as Error)
+        }
+        const timer = setTimeout(() => {
+          const ahead = waiting.indexOf(entry)
+          leave()
+          reject(busy(`No place was free within ${waitMs / 1000} s.`, ahead))
+        }, waitMs)
+        const entry: Waiting = {
+          caller,
+          admit() {
+            leave()
+            resolve(take(caller))
+          },
+        }
+        signal.addEventListener('abort', giveUp, { once: true })
+        queued(waiting.push(entry) - 1)
+      })
+    },
+  }
+}
