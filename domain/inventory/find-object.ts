@@ -4,7 +4,7 @@ import type { PceObject } from '../../schemas/pce/reference.js'
 import { fetchEvery } from './fetch-every.js'
 import type { LabelIndex } from './labels.js'
 import { parseHref, toActiveHref, toDraftHref } from './parse-href.js'
-import { nearNames } from '../text/compare-texts.js'
+import { canBeName, nearNames } from '../text/compare-texts.js'
 
 /** Kinds that tools find by href or exact name, by the path segment of their hrefs. */
 const KINDS = {
@@ -87,6 +87,8 @@ async function findByName<K extends NamedKind>(
   policyVersion: Version,
   signal: AbortSignal,
 ): Promise<ObjectOf<K>> {
+  // Not asked for: an address that long is refused before anybody looks for a name.
+  if (!canBeName(name)) throw noneNamed(kind, name, [])
   const api = apiOf(pce, kind) as unknown as ObjectApi<NamedObject>
   const fields = kind === 'workloads' ? (['name', 'hostname'] as const) : (['name'] as const)
   const seen: NamedObject[] = []
@@ -104,8 +106,11 @@ async function findByName<K extends NamedKind>(
     name,
     candidates.flatMap((item) => item.name ?? item.hostname ?? []),
   )
-  const details = { kind, name, near_names: near }
-  throw new ToolError('not_found', `No ${nounOf(kind)} is named exactly "${name}".`, details)
+  throw noneNamed(kind, name, near)
+}
+
+function noneNamed(kind: NamedKind, name: string, near: string[]): ToolError {
+  return new ToolError('not_found', `No ${nounOf(kind)} is named exactly "${name}".`, { kind, name, near_names: near })
 }
 
 /** By href, in the wanted version. Throws not_found, or invalid_href for another kind's or organisation's. */

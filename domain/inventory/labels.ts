@@ -89,13 +89,18 @@ function sameButForCase(label: Label, key: string, value: string): boolean {
 /** The forms a label is named in (T3): `"key=value"`, an href, `{key, value}` or `{href}`. */
 export type LabelReference = string | { key?: string; value?: string; href?: string }
 
-/** A reference that names no label, with what would: values of its key (at most 50, most similar first), or a sentence. */
+/**
+ * A reference that names no label, with what would: values of its key (at most 50, most similar first), or a sentence. Found out
+ * when it is read, since most callers only want to know that there is no label.
+ */
 export interface UnresolvedLabel {
-  ref: string
-  valid: string[] | string
+  readonly ref: string
+  readonly valid: string[] | string
 }
 
 const MAX_VALID_VALUES = 50
+/** References that an error explains; many wrong ones have one reason. */
+const MOST_EXPLAINED = 20
 /** Characters of a reference that errors repeat. */
 const MAX_SHOWN = 300
 const FIELDS = new Set(['key', 'value', 'href'])
@@ -153,7 +158,14 @@ function findPair(index: LabelIndex, ref: string, key: string, value: string): L
   const label = index.find(key, value)
   if (label !== undefined) return label
   const values = index.values(key)
-  if (values.length > 0) return { ref, valid: nearNames(value, values, MAX_VALID_VALUES) }
+  if (values.length > 0) {
+    return {
+      ref,
+      get valid() {
+        return nearNames(value, values, MAX_VALID_VALUES)
+      },
+    }
+  }
   return { ref, valid: `No label has the key "${key}". Keys: ${index.keys().join(', ')}.` }
 }
 
@@ -179,19 +191,26 @@ export async function resolveLabels(
   let results = attempt(await loadLabels(pce, context))
   if (results.some(isUnresolved)) results = attempt(await loadLabels(pce, context, 'fresh'))
   const unresolved = results.filter(isUnresolved)
-  if (unresolved.length > 0) throw fail(unresolved)
+  if (unresolved.length > 0) throw fail(explainFirst(unresolved))
   return results.filter((result): result is Label => !isUnresolved(result))
 }
 
+/** What there is instead, for the first of them; the others have an empty list. */
+function explainFirst(unresolved: readonly UnresolvedLabel[]): UnresolvedLabel[] {
+  return unresolved.map(({ ref }, at) => ({ ref, valid: at < MOST_EXPLAINED ? unresolved[at]!.valid : [] }))
+}
+
 /** The error for a filter that names something nonexistent: leaving it out would widen the answer. */
-export function unresolvedFilter(unresolved: readonly UnresolvedLabel[]): ToolError {
+export function unresolvedFilter(unresolved: readonly UnresolvedLabel[], mostValues = MAX_VALID_VALUES): ToolError {
+  const refs = unresolved.map(({ ref }) => ref)
+  const more = refs.length > MOST_EXPLAINED ? ` and ${refs.length - MOST_EXPLAINED} more` : ''
+  const explained = unresolved.slice(0, MOST_EXPLAINED).map(({ ref, valid }) => {
+    return [ref, Array.isArray(valid) ? valid.slice(0, mostValues) : valid] as const
+  })
   return new ToolError(
     'unresolved_label_filter',
-    `No match for: ${unresolved.map(({ ref }) => ref).join(', ')}. Nothing was queried, because leaving a filter out would widen the answer.`,
-    {
-      unresolved: unresolved.map(({ ref }) => ref),
-      valid_values: Object.fromEntries(unresolved.map(({ ref, valid }) => [ref, valid])),
-    },
+    `No match for: ${refs.slice(0, MOST_EXPLAINED).join(', ')}${more}. Nothing was queried, because leaving a filter out would widen the answer.`,
+    { unresolved: refs, valid_values: Object.fromEntries(explained) },
     { hint: 'Values are exact and case-sensitive; get-labels lists them.' },
   )
 }

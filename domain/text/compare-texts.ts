@@ -14,17 +14,47 @@ function sortText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
+/** No name at a PCE is longer, so nothing longer is a misspelt one. */
+const LONGEST_NAME = 255
+/** Candidates that are looked at, and of these the ones that are compared letter by letter: a hint is not worth more (D73). */
+const MOST_CANDIDATES = 5000
+const MOST_COMPARED = 300
+
+/** False for what is longer than any name: there is nothing of that name, nor like it. */
+export function canBeName(wanted: string): boolean {
+  return wanted.length <= LONGEST_NAME
+}
+
 /**
- * The candidates most like what was asked for, best first: those that contain it (or are contained), then by edit distance, case
- * ignored. For "did you mean" lists only; nothing is ever resolved by similarity.
+ * The candidates most like what was asked for, best first: those that contain it, then by edit distance, case ignored. None for a
+ * text longer than any name; of many candidates only the first, and of these the likeliest by their length and beginning. For "did
+ * you mean" lists only; nothing is ever resolved by similarity.
  */
 export function nearNames(wanted: string, candidates: Iterable<string>, limit = 5): string[] {
+  if (!canBeName(wanted)) return []
   const target = wanted.toLowerCase()
-  return [...new Set(candidates)]
+  return likeliest(target, candidates)
     .map((name) => ({ name, score: unlikeness(target, name.toLowerCase()) }))
     .sort((a, b) => a.score - b.score || (a.name < b.name ? -1 : 1))
     .slice(0, limit)
     .map(({ name }) => name)
+}
+
+function likeliest(target: string, candidates: Iterable<string>): string[] {
+  const names = new Set<string>()
+  for (const name of candidates) {
+    if (names.size >= MOST_CANDIDATES) break
+    if (name.length <= LONGEST_NAME) names.add(name)
+  }
+  if (names.size <= MOST_COMPARED) return [...names]
+  const ranked = [...names].map((name) => {
+    const lower = name.toLowerCase()
+    const isPart = target.length > 1 && lower.includes(target)
+    const otherBeginning = lower[0] === target[0] ? 0 : 3
+    return { name, rank: isPart ? 0 : 1 + Math.abs(lower.length - target.length) + otherBeginning }
+  })
+  ranked.sort((a, b) => a.rank - b.rank)
+  return ranked.slice(0, MOST_COMPARED).map(({ name }) => name)
 }
 
 function unlikeness(target: string, name: string): number {

@@ -53,12 +53,7 @@ export async function resolveTrafficFilters(
   const first = await attempt(await loadLabels(pce, context))
   const built = 'unresolved' in first ? await attempt(await loadLabels(pce, context, 'fresh')) : first
   if (!('unresolved' in built)) return built
-  throw unresolvedFilter(
-    built.unresolved.map(({ ref, valid }) => ({
-      ref,
-      valid: Array.isArray(valid) ? valid.slice(0, MAX_VALID_VALUES) : valid,
-    })),
-  )
+  throw unresolvedFilter(built.unresolved, MAX_VALID_VALUES)
 }
 
 async function build(
