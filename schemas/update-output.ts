@@ -24,6 +24,14 @@ export const UpdateOutput = {
   ...DryRunOutput,
 }
 
+/** What a dry run of a change of enforcement mode says of it (D78). */
+export const EffectOut = Type.Optional(
+  Type.Unsafe<object>({
+    type: 'object',
+    description: 'Dry run of another mode: from, to, and the observed traffic that would be cut',
+  }),
+)
+
 /** What every tool that deletes one object answers. */
 export const DeleteOutput = {
   message: UpdateOutput.message,

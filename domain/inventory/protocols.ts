@@ -22,3 +22,7 @@ export function portName({ port, proto }: { port: number | null; proto: number |
   const protocol = proto === null ? 'unknown' : protocolName(proto)
   return port === null || port === 0 ? protocol : `${port}/${protocol}`
 }
+
+/** What VENs keep open whatever the policy, and rules need not name: DHCP, and neighbour discovery of IPv6. */
+export const isEssential = ({ port, proto }: { port: number | null; proto: number | null }): boolean =>
+  proto === 58 || (proto === 17 && (port === 67 || port === 68))

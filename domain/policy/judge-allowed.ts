@@ -47,7 +47,7 @@ export function createAllowedJudge(policy: PolicySnapshot | null): JudgeAllowed 
  * Rules, matched against any number of destinations. Rules that name providers by label alone are prepared once per set of
  * labels, because an estate has few of these and many workloads; only the rest are prepared per destination.
  */
-function compileByDestination(rules: readonly PlacedRule[], policy: PolicySnapshot) {
+export function compileByDestination(rules: readonly PlacedRule[], policy: PolicySnapshot) {
   const byLabels = rules.filter(({ rule }) => !namesSingleEnds(rule))
   const bySingleEnds = rules.filter(({ rule }) => namesSingleEnds(rule))
   const ofLabels = new Map<string, RuleMatch>()

@@ -201,7 +201,7 @@ export function listUncovered(encoder: FlowEncoder) {
 }
 
 /** `app (env)`, otherwise the host: two hosts without labels stay two. */
-function nameEnd(end: FlowEnd): string {
+export function nameEnd(end: FlowEnd): string {
   const application = applicationOf(end)
   return application === null ? endpointLabel(end) : `${application.app} (${application.env})`
 }

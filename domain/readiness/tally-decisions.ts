@@ -135,7 +135,7 @@ export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Wor
       { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
       labels: LabelIndex,
     ): Promise<WeaklyAllowed> {
-      const policy = doubtful.size === 0 ? null : await readPolicy(pce, signal, labels)
+      const policy = doubtful.size === 0 ? null : await readPolicyInForce(pce, signal, labels)
       return workInTurns(judge(policy), signal)
     },
   }
@@ -143,7 +143,12 @@ export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Wor
 
 const judgesNothing = (mode: string | null) => mode === null || mode === 'idle'
 
-async function readPolicy(pce: PceClient, signal: AbortSignal, labels: LabelIndex): Promise<PolicySnapshot | null> {
+/** The policy in force with its deny rules; null where it cannot be read. Rejects when cancelled. */
+export async function readPolicyInForce(
+  pce: PceClient,
+  signal: AbortSignal,
+  labels: LabelIndex,
+): Promise<PolicySnapshot | null> {
   try {
     return await withDenyRules({ pce, signal }, await loadSnapshot({ pce, signal }, 'active', labels))
   } catch (error) {

@@ -1,3 +1,4 @@
+import { isEssential } from '../inventory/protocols.js'
 import { always, anyOf, both, isUnknown, not, settle, unknown, type Answer } from '../policy/three-valued.js'
 import type { RuleAnswers, Versions } from './read-surroundings.js'
 
@@ -317,9 +318,6 @@ function draftSaysOverride(flow: ObservedFlow): Answer {
 
 const saysOverride = (draft: string | null) => draft?.endsWith('override_deny') === true
 const isEnforcing = (mode: EndMode) => mode === 'selective' || mode === 'full'
-
-/** What VENs keep open whatever the policy, and rules need not name: DHCP, and neighbour discovery of IPv6. */
-const isEssential = ({ proto, port }: ObservedFlow) => proto === 58 || (proto === 17 && (port === 67 || port === 68))
 
 /** A draft decision in the words of `policy_decision`. */
 function wordOf(draft: string | null): string | null {

@@ -5,22 +5,29 @@ import { DryRunInput } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
 import type { Label } from '../../schemas/pce/label.js'
-import { ENFORCEMENT_MODES } from '../../schemas/pce/words.js'
-import { UpdateOutput } from '../../schemas/update-output.js'
+import { ENFORCEMENT_MODES, type EnforcementMode } from '../../schemas/pce/words.js'
+import { EffectOut, UpdateOutput } from '../../schemas/update-output.js'
 import { WorkloadLabelsInput } from '../../schemas/workload-shapes.js'
 import { defineTool } from '../define.js'
+import type { ToolContext } from '../../domain/call.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
-import { resolveLabels } from '../../domain/inventory/labels.js'
+import { judgeModeChange } from '../../domain/readiness/judge-mode-change.js'
+import { withLabels } from '../../domain/traffic/applications.js'
+import type { FlowEnd } from '../../domain/traffic/flow-ends.js'
+import { hasLabels } from '../../domain/traffic/read-both-ways.js'
+import { loadLabels, resolveLabels } from '../../domain/inventory/labels.js'
 import { parseHref } from '../../domain/inventory/parse-href.js'
+import { showModeChange } from '../answers/readiness/show-mode-change.js'
 import { ProfileOut, showProfiles } from '../answers/show-profile.js'
 
-const output = Type.Object({ ...UpdateOutput, profile: Type.Optional(ProfileOut) })
+const output = Type.Object({ ...UpdateOutput, effect: EffectOut, profile: Type.Optional(ProfileOut) })
 
 export default defineTool({
   name: 'update-container-workload-profile',
   area: 'containers',
-  summary: 'Change how the pods of a namespace are managed, labelled and enforced. Takes effect at once.',
-  effect: 'write',
+  summary:
+    'Change how pods of a namespace are managed, labelled, enforced. At once; a mode can cut traffic: dry_run first.',
+  effect: 'destroy',
   idempotent: true,
   roles: ['operator', 'admin'],
   requiresPce: true,
@@ -68,14 +75,42 @@ export default defineTool({
     })
     // assign_labels is the older form of labels (P24), so the newer changes with it.
     const before = previous && 'assign_labels' in previous ? { ...previous, labels: current.labels } : previous
+    const judged = dryRun === true ? await judgeProfile(ctx, current, { managed, mode }) : null
+    warnings.unshift(...(judged?.warnings ?? []))
     return {
       ...withoutStored(answer),
       ...(warnings.length > 0 && { warnings }),
       ...(before && { previous: before }),
       ...(profile && { profile }),
+      ...(judged && { effect: judged.effect }),
     }
   },
 })
+
+/** What another mode of its pods, or managing them at all, would cut; null where neither changes. */
+async function judgeProfile(
+  ctx: ToolContext<true>,
+  current: ContainerWorkloadProfile,
+  { managed, mode }: { managed: boolean | undefined; mode: EnforcementMode | undefined },
+) {
+  const to = mode ?? current.enforcement_mode
+  const from = current.managed === true ? (current.enforcement_mode ?? null) : null
+  if (to === undefined || to === from || (managed ?? current.managed) !== true) return null
+  const index = await loadLabels(ctx.pce, ctx)
+  const given = (current.labels ?? []).flatMap((entry) => ('assignment' in entry ? [entry.assignment] : []))
+  const labels = [...new Set([...given, ...(current.assign_labels ?? [])].map(({ href }) => href))].flatMap(
+    (href) => index.get(href) ?? [],
+  )
+  const change = { from, to }
+  if (labels.length === 0) return showModeChange(change, UNLABELLED)
+  const ends = { filter: withLabels(labels), isOwn: (end: FlowEnd) => hasLabels(end, labels) }
+  const named = labels.map(({ key, value }) => `${key}=${value}`).join(', ')
+  const scope = `The traffic read is that of everything with ${named}, as the profile labels its pods.`
+  return showModeChange(change, await judgeModeChange({ ...ctx, signal: ctx.beforeWriting }, ends, change), [scope])
+}
+
+const UNLABELLED =
+  'The profile assigns no labels, so the traffic of its pods cannot be told from other traffic, and what would be cut is not known.'
 
 /** What assign_labels writes is a label per key; a choice of labels is more than it can say. */
 function warnOfRestrictions({ labels }: ContainerWorkloadProfile): string[] {

@@ -6,7 +6,7 @@ import { LabelOut } from '../../schemas/label-reference.js'
 import { NewName } from '../../schemas/new-name.js'
 import { ENFORCEMENT_MODES } from '../../schemas/pce/words.js'
 import type { Workload } from '../../schemas/pce/workload.js'
-import { UpdateOutput } from '../../schemas/update-output.js'
+import { EffectOut, UpdateOutput } from '../../schemas/update-output.js'
 import { WorkloadLabelsInput, WorkloadOut } from '../../schemas/workload-shapes.js'
 import { defineTool } from '../define.js'
 import { checkAddresses } from '../../domain/inventory/parse-addresses.js'
@@ -19,7 +19,10 @@ import {
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
 import { loadLabels, type LabelOutput } from '../../domain/inventory/labels.js'
 import { refuseHidden } from '../../domain/drafts/create-named.js'
+import { showModeChange } from '../answers/readiness/show-mode-change.js'
 import { showWrittenWorkload } from '../answers/show-workload.js'
+import { judgeModeChange } from '../../domain/readiness/judge-mode-change.js'
+import type { FlowEnd } from '../../domain/traffic/flow-ends.js'
 import { isManaged } from '../../domain/inventory/workloads.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 import { writeWithRollback } from '../../domain/drafts/write-with-rollback.js'
@@ -27,6 +30,7 @@ import { writeWithRollback } from '../../domain/drafts/write-with-rollback.js'
 const output = Type.Object({
   ...UpdateOutput,
   workload: Type.Optional(WorkloadOut),
+  effect: EffectOut,
   labels_created: Type.Optional(Type.Array(LabelOut, { description: 'Labels that did not exist before' })),
 })
 
@@ -34,8 +38,8 @@ export default defineTool({
   name: 'update-workload',
   area: 'workloads',
   summary:
-    'Change a workload: name, description, labels, enforcement mode; if unmanaged, also its addresses. Takes effect at once.',
-  effect: 'write',
+    'Change a workload: name, description, labels, mode; addresses if unmanaged. At once; a mode can cut traffic: dry_run first.',
+  effect: 'destroy',
   idempotent: true,
   roles: ['operator', 'admin'],
   requiresPce: true,
@@ -57,7 +61,7 @@ export default defineTool({
           description: 'Replaces all interfaces; unmanaged only',
         }),
       ),
-      labels: WorkloadLabelsInput('Replaces all, one per key; [] clears; missing ones are created'),
+      labels: WorkloadLabelsInput('Replaces all, one per key; [] clears; new ones are created'),
       ...DryRunInput,
     },
     { additionalProperties: false },
@@ -96,7 +100,18 @@ export default defineTool({
       const answer = await updateObject(ctx, { ...plan, body }, true)
       const creations = labels === undefined ? [] : labelRequests(pce.orgId, labels)
       const requests = [...creations, ...(answer.requests ?? [])]
-      return { ...withoutStored(answer), requests, workload: showWrittenWorkload(current, known) }
+      const shown = { ...withoutStored(answer), requests, workload: showWrittenWorkload(current, known) }
+      const from = current.enforcement_mode ?? null
+      if (mode === undefined || mode === from || !isManaged(current)) return shown
+      const { href: own } = current
+      const ends = {
+        filter: { include: [[{ workload: { href: own } }]], exclude: [] },
+        isOwn: ({ workload }: FlowEnd) => workload === own,
+      }
+      const change = { from, to: mode }
+      const traffic = await judgeModeChange({ ...ctx, signal: ctx.beforeWriting }, ends, change)
+      const { effect, warnings } = showModeChange(change, traffic)
+      return { ...shown, effect, warnings: [...warnings, ...(shown.warnings ?? [])] }
     }
     const created: LabelOutput[] = []
     const { answer, attached } = await writeWithRollback(pce, {

@@ -1,0 +1,60 @@
+import type { ModeChange } from '../../../domain/policy/judge-mode.js'
+import { type ModeChangeTraffic, MODE_CHANGE_DAYS } from '../../../domain/readiness/judge-mode-change.js'
+import { countOf } from '../../../domain/text/describe-numbers.js'
+import { coverageNote, describeReading } from '../../../domain/traffic/read-flows.js'
+
+const MOST_PEERS = 20
+const MOST_PORTS = 10
+
+/** What a dry run says of a change of enforcement mode (D78). `scope` says whose traffic was read, where that is not plain. */
+export function showModeChange(change: ModeChange, traffic: ModeChangeTraffic | string, scope: string[] = []) {
+  const head = { ...change, takes_effect: 'at once, without provisioning' }
+  if (typeof traffic === 'string') {
+    return { effect: { ...head, traffic: null, note: [traffic, ...scope].join(' ') }, warnings: [traffic] }
+  }
+  const { reads, connections, losses, undecided } = traffic
+  const { window, flows_truncated: isTruncated, analysed } = describeReading(...reads)
+  const shown = losses
+    .slice(0, MOST_PEERS)
+    .map(({ ports, ...loss }) => ({ ...loss, ports: ports.slice(0, MOST_PORTS) }))
+  const notes = [
+    ...scope,
+    `Judged by the policy in force and the traffic of the last ${MODE_CHANGE_DAYS} days; traffic that was not seen then, and drafts that are not provisioned, are not judged.`,
+    analysed.rows === 0 ? 'No traffic was seen, which says nothing about what would be cut.' : '',
+    connections.possibly_cut > 0 ? `possibly_cut is ${undecided}.` : '',
+    ...new Set(reads.map(coverageNote)),
+  ]
+  return {
+    effect: {
+      ...head,
+      traffic: {
+        window,
+        flows_truncated: isTruncated,
+        rows: analysed.rows,
+        connections,
+        would_be_cut: shown,
+        would_be_cut_total: losses.length,
+      },
+      note: notes.filter(Boolean).join(' '),
+    },
+    warnings: [warn(change, traffic, analysed.rows, isTruncated)],
+  }
+}
+
+/** The most serious of it in a sentence. */
+function warn(
+  { to }: ModeChange,
+  { connections, losses }: ModeChangeTraffic,
+  rows: number,
+  isTruncated: boolean,
+): string {
+  const { cut, possibly_cut: possibly, blocked } = connections
+  if (to === 'idle' || to === 'visibility_only') {
+    return `${to} enforces nothing: whatever policy blocks here would pass${blocked > 0 ? `, such as ${countOf(blocked, 'connection')} blocked now` : ''}.`
+  }
+  if (rows === 0) return `Mode ${to} takes effect at once, and no traffic was seen to judge it by.`
+  if (cut + possibly === 0) return `Mode ${to} takes effect at once; none of the traffic that was seen would be cut.`
+  const least = isTruncated ? 'at least ' : ''
+  const peers = countOf(new Set(losses.map(({ peer }) => peer)).size, 'peer')
+  return `Mode ${to} takes effect at once: of the traffic that was seen, ${least}${countOf(cut, 'connection')} would be cut and ${possibly} possibly, with ${peers}.`
+}
