@@ -1,5 +1,4 @@
 import levenshtein from 'fastest-levenshtein'
-import { readEscapes } from '../../domain/text/escape-text.js'
 import type { AuditFacts } from '../../schemas/audit.js'
 import type { Approval } from '../../schemas/confirmations.js'
 import { type ErrorDetails, ToolError } from '../../schemas/errors.js'
@@ -27,8 +26,8 @@ export interface Admitted {
 }
 
 /**
- * Asks the gates in their order (T2), with the check of the arguments between those that need none and those that do. An escape
- * in them is its character from here on; gates that compare calls look at what the client sent.
+ * Asks the gates in their order (T2), with the check of the arguments between those that need none and those that do. Gates that
+ * compare calls look at what the client sent.
  * Returns the arguments with their defaults and the context of the handler; throws RefusedCall.
  */
 export async function admitCall(
@@ -48,7 +47,7 @@ export async function admitCall(
       if (checking !== undefined) await checking
     }
     asked = 'arguments'
-    const args = validateArguments(subject.tool, readEscapes(subject.call.arguments))
+    const args = validateArguments(subject.tool, subject.call.arguments)
     const approve = (approval: Approval) => (approved = approval)
     for (const gate of gates) {
       if (gate.needs !== 'arguments' || (gate.onlyConfirmed === true && !subject.tool.requiresConfirm)) continue

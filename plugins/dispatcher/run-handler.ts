@@ -9,7 +9,7 @@ import { convert, type ServiceError } from '../errors/convert.js'
 import { ERROR_TABLE } from '../errors/table.js'
 import type { CallerContext, ToolCall, ServerLog } from './call.js'
 import { cursorKeyOf } from './cursor-keys.js'
-import type { Problem } from './validate-arguments.js'
+import type { Problem } from './find-oversized.js'
 
 export type Dispatched = { ok: true; value: object } | { ok: false; error: ServiceError }
 

@@ -5,18 +5,21 @@ import { Value } from '@sinclair/typebox/value'
 import levenshtein from 'fastest-levenshtein'
 import { ToolError } from '../../schemas/errors.js'
 import { PATTERN_MEANINGS } from '../../schemas/new-name.js'
+import { readEscapes } from '../../domain/text/escape-text.js'
 import type { AnyTool } from '../../tools/define.js'
+import { findOversized, type Problem } from './find-oversized.js'
 
 const inputs = new WeakMap<AnyTool, TypeCheck<TSchema>>()
 const outputs = new WeakMap<AnyTool, TypeCheck<TSchema>>()
 
 /**
- * The arguments with the schema's defaults filled in, on a copy. Throws ToolError `invalid_argument {problems: [{path, message}]}`
- * that names every bad path. Schemas are compiled at their first use.
+ * The arguments with the schema's defaults filled in, on a copy; an escape in them is its character from here on (D27). Throws ToolError
+ * `invalid_argument {problems: [{path, message}]}` that names every bad path. Schemas are compiled at their first use.
  */
-export function validateArguments(tool: AnyTool, args: Record<string, unknown>): Record<string, unknown> {
+export function validateArguments(tool: AnyTool, sent: Record<string, unknown>): Record<string, unknown> {
   const check = compiled(inputs, tool, tool.input)
-  refuse(tool, findOversized(args))
+  refuse(tool, findOversized(sent, tool.input))
+  const args = readEscapes(sent)
   // structuredClone keeps an own `__proto__` an ordinary, unknown name.
   const copy = Value.Default(tool.input, structuredClone(args)) as Record<string, unknown>
   if (check.Check(copy)) return copy
@@ -45,12 +48,6 @@ function compiled(cache: WeakMap<AnyTool, TypeCheck<TSchema>>, tool: AnyTool, sc
 }
 
 const inWords = (problem: Problem) => `${problem.path || 'arguments'}: ${problem.message}`
-
-export interface Problem {
-  /** JSON pointer into the arguments (RFC 6901); empty for the arguments themselves. */
-  path: string
-  message: string
-}
 
 const MOST_PROBLEMS = 50
 /** Of what the client called something; longer names are no typing errors. */
@@ -91,6 +88,16 @@ function messageOf(error: ValueError): string {
       return 'required'
     case ValueErrorType.ObjectAdditionalProperties:
       return unknownName(error)
+    case ValueErrorType.StringMinLength:
+      return 'must not be empty'
+    case ValueErrorType.ArrayMinItems:
+      return `at least ${error.schema.minItems} ${error.schema.minItems === 1 ? 'entry' : 'entries'}`
+    case ValueErrorType.IntegerMinimum:
+    case ValueErrorType.NumberMinimum:
+      return `must be at least ${error.schema.minimum}`
+    case ValueErrorType.IntegerMaximum:
+    case ValueErrorType.NumberMaximum:
+      return `must be at most ${error.schema.maximum}`
     case ValueErrorType.StringPattern:
       return PATTERN_MEANINGS.get(String(error.schema.pattern)) ?? error.message.replace(/^E/, 'e')
     default:
@@ -132,26 +139,6 @@ function describeSchema(schema: TSchema): string {
 function typeName(value: unknown): string {
   if (value === null) return 'null'
   return Array.isArray(value) ? 'array' : typeof value
-}
-
-/** Characters of one text, and entries of one list, that an argument may have where its schema names no lower limit. */
-const MOST_CHARACTERS = 16_384
-const MOST_ENTRIES = 10_000
-
-/** Texts and lists longer than any tool has a use for. One limit for all keeps a limit out of every property that models read. */
-export function findOversized(value: unknown, path = ''): Problem[] {
-  if (typeof value === 'string') {
-    const excess = value.length > MOST_CHARACTERS
-    return excess ? [{ path, message: `at most ${MOST_CHARACTERS} characters` }] : []
-  }
-  if (typeof value !== 'object' || value === null) return []
-  if (Array.isArray(value) && value.length > MOST_ENTRIES) return [{ path, message: `at most ${MOST_ENTRIES} entries` }]
-  return Object.entries(value).flatMap(([name, inner]) => findOversized(inner, `${path}/${escapePointer(name)}`))
-}
-
-/** A name inside a JSON pointer (RFC 6901, 3). */
-function escapePointer(name: string): string {
-  return name.slice(0, 200).replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
 /** TypeBox leaves Unsafe schemas to their author; ours are string enumerations (`StringEnum`) and objects that a resolver reads. */

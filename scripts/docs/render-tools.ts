@@ -1,4 +1,5 @@
 import type { TSchema } from '@sinclair/typebox'
+import { mostCharacters, mostEntries } from '../../plugins/dispatcher/find-oversized.js'
 import { describe, titleOf, type AnyTool } from '../../tools/define.js'
 import { renderTable } from './markdown.js'
 
@@ -18,8 +19,16 @@ export function renderToolTable(tools: readonly AnyTool[], pagePath: string): st
 /** The page with the arguments, an example and the answer of every tool. */
 export function renderToolPage(tools: readonly AnyTool[]): string {
   const sections = tools.map(renderTool)
-  return `# Tools\n\n<!-- Generated from tools/index.ts by \`npm run docs\`. -->\n\n${sections.join('\n\n')}\n`
+  return `# Tools\n\n<!-- Generated from tools/index.ts by \`npm run docs\`. -->\n\n${LIMITS}\n\n${sections.join('\n\n')}\n`
 }
+
+const LIMITS = [
+  'Every text and every list of the arguments has a limit. Where none is given below, a text has at most',
+  `${mostCharacters('name')} characters if it is a name, a key, a value or an href, ${mostCharacters('description')} if it is a description,`,
+  `${mostCharacters('process_name')} if it names a process or a Windows service, ${mostCharacters('cursor')} if it is a cursor, and`,
+  `${mostCharacters('')} otherwise; a list has at most ${mostEntries()} entries. What is longer is refused with \`invalid_argument\`, which`,
+  'names the argument and its limit, before anything else looks at it. An escape such as `⟨U+202E⟩` counts as one character.',
+].join('\n')
 
 function renderTool(tool: AnyTool): string {
   const facts = [
@@ -105,8 +114,9 @@ function typeOf(schema: TSchema): string {
   return typeof schema.type === 'string' ? schema.type : 'any'
 }
 
-/** What a caller can run into: bounds of numbers and lists. Lengths of strings are left to the schema. */
+/** What a caller can run into, where the schema says it; what holds for all arguments is said once for all of them. */
 function limitsOf(schema: TSchema): string {
+  if (schema.type === 'string') return range(undefined, schema.maxLength, ' characters')
   if (schema.type === 'array') return range(schema.minItems, schema.maxItems, ' entries')
   return range(schema.minimum, schema.maximum, '')
 }

@@ -52,9 +52,9 @@ t.test('refuses arguments that violate the schema', async (t) => {
   t.same(
     await problemsOf({ name: '', mode: 'on', limit: 99, rules: [{ providers: 'ams' }, {}, 5] }),
     {
-      '/name': 'expected string length greater or equal to 1',
+      '/name': 'must not be empty',
       '/mode': 'expected one of "visibility_only", "full"',
-      '/limit': 'expected integer to be less or equal to 10',
+      '/limit': 'must be at most 10',
       '/rules/0/providers': 'expected array, got string',
       '/rules/1/providers': 'required',
       '/rules/2': 'expected object, got number',
@@ -86,16 +86,27 @@ t.test('refuses arguments that violate the schema', async (t) => {
     '/__proto__': /unknown argument/,
   })
   t.same(
-    await problemsOf({ name: 'x'.repeat(16_385), rules: Array.from({ length: 10_001 }, () => 0) }),
-    { '/name': 'at most 16384 characters', '/rules': 'at most 10000 entries' },
-    'what is longer than any tool takes is refused whatever its schema says',
+    await problemsOf({ name: 'x'.repeat(256), rules: Array.from({ length: 201 }, () => 0) }),
+    { '/name': 'at most 255 characters', '/rules': 'at most 200 entries' },
+    'what is longer than a PCE takes is refused where the schema says nothing',
   )
   t.same(
-    Object.keys(await problemsOf({ name: 'x'.repeat(16_384), rules: Array.from({ length: 10_000 }, () => 0) }))[0],
+    Object.keys(await problemsOf({ name: 'x'.repeat(255), rules: Array.from({ length: 200 }, () => 0) }))[0],
     '/rules/0',
     'and no shorter',
   )
-  t.equal(seen.writes, 0, 'the handler never ran')
+  t.same(await problemsOf({ name: '⟨U+202E⟩'.repeat(256), rules: [] }), { '/name': 'at most 255 characters' })
+  t.equal((await call('rules', { name: '⟨U+202E⟩'.repeat(255), rules: [] })).result.isError, undefined)
+  const before = seen.writes
+  const deep = JSON.parse(`${'['.repeat(40)}${']'.repeat(40)}`) as unknown
+  t.same(await problemsOf({ name: 'x', rules: deep }), {
+    [`/rules${'/0'.repeat(15)}`]: 'nested more than 16 levels deep',
+  })
+  t.same(
+    await problemsOf({ name: 'x', rules: [], more: Object.fromEntries(Array.from({ length: 101 }, (_, n) => [n, 0])) }),
+    { '/more': 'at most 100 properties' },
+  )
+  t.equal(seen.writes, before, 'the handler never ran')
   partial(t, textOf(await call('leak', { x: 1 })).problems, [
     { path: '/x', message: 'unknown argument; none are accepted here' },
   ])

