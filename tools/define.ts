@@ -33,8 +33,11 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   roles: readonly Role[]
   requiresPce: P
   requiresConfirm: boolean
-  /** Its cost grows with the estate or its traffic, so it runs in a worker thread (D61). */
-  isHeavy?: true
+  /**
+   * Its cost grows with the estate or its traffic, so it runs in a worker thread (D61): every call of it, or those with arguments
+   * like these.
+   */
+  isHeavy?: true | ((args: Static<I>) => boolean)
   input: I
   output: O
   /** Arguments that work against the simulator's estate; docs and contract tests use them. */
@@ -57,8 +60,9 @@ export type ToolSpec<I extends TObject = TObject, O extends TSchema = TSchema, P
 >
 
 /** A tool with its argument types erased: what the list, the dispatcher and the transports work with. */
-export interface AnyTool extends Omit<ToolSpec, 'handler' | 'example' | 'preview' | 'boundTo'> {
+export interface AnyTool extends Omit<ToolSpec, 'handler' | 'example' | 'preview' | 'boundTo' | 'isHeavy'> {
   readonly example: object
+  readonly isHeavy?: true | ((args: never) => boolean)
   handler(args: never, ctx: never): Promise<unknown>
   preview?(args: never, ctx: never): Promise<Preview>
   boundTo?(args: never, ctx: never): Promise<string>

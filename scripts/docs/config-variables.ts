@@ -119,7 +119,8 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
   {
     name: 'MCP_HEAVY_MEMORY_MIB',
     appliesTo: 'stdio, HTTP',
-    meaning: 'Heap of one such call in MiB, 64 to 16384; a call that needs more fails with `analysis_failed`, and no other with it',
+    meaning:
+      'Heap of one such call in MiB, 64 to 16384; a call that needs more fails with `analysis_failed`, and no other with it',
     default: '512',
   },
   {

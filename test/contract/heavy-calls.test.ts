@@ -161,6 +161,12 @@ t.test('reports and log lines arrive in order, before the answer', async (t) => 
   )
 })
 
+t.test('a tool that is heavy with some arguments runs in a thread with those alone', async (t) => {
+  const { call } = await start(t)
+  t.equal(textOf(await call('sometimes', { deep: true })).message, 'in a thread')
+  for (const args of [{}, { deep: false }]) t.equal(textOf(await call('sometimes', args)).message, 'here')
+})
+
 t.test('a caller who leaves ends a thread that listens, and one that does not', async (t) => {
   const { url, audit, call } = await start(t, { max: 1, perCaller: 1, queue: 0, queuePerCaller: 0 })
   for (const name of ['waits', 'spins']) {

@@ -1,3 +1,4 @@
+import { isMainThread } from 'node:worker_threads'
 import { Type } from '@sinclair/typebox'
 import type { ToolContext } from '../../domain/call.js'
 import { defineTool } from '../../tools/define.js'
@@ -27,8 +28,21 @@ const abortOf = (signal: AbortSignal) =>
     else signal.addEventListener('abort', () => resolve(signal.reason as Error))
   })
 
+/** Heavy with some arguments only. */
+const sometimes = defineTool({
+  ...openTool,
+  effect: 'read',
+  ...plain,
+  name: 'sometimes',
+  isHeavy: ({ deep }) => deep === true,
+  input: Type.Object({ deep: Type.Optional(Type.Boolean()) }, { additionalProperties: false }),
+  output: Type.Object({ message: Type.String() }),
+  handler: () => Promise.resolve({ message: isMainThread ? 'here' : 'in a thread' }),
+})
+
 /** Heavy tools that do what no tool should. A thread finds them in `heavy-worker.ts`. */
 export const heavyTools = [
+  sometimes,
   tool('outgrows', plain, async () => {
     const kept: object[] = []
     for (;;) kept.push({ text: `${kept.length}`.repeat(10) })

@@ -32,6 +32,9 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  // It reads the traffic that another mode would cut.
+  isHeavy: ({ dry_run: dryRun, enforcement_mode: mode, managed }) =>
+    dryRun === true && (mode !== undefined || managed === true),
   input: Type.Object(
     {
       profile_href: Type.String({ description: 'Of get-container-workload-profiles' }),

@@ -44,6 +44,8 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  // It reads the traffic that another mode would cut.
+  isHeavy: ({ dry_run: dryRun, enforcement_mode: mode }) => dryRun === true && mode !== undefined,
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'The workload, or name' })),

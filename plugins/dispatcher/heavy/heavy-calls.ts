@@ -59,9 +59,12 @@ export function createHeavyCalls(tools: readonly AnyTool[], options: HeavyCallsO
 
   return {
     tools: tools.map((tool) => {
-      if (tool.isHeavy !== true) return tool
+      const { isHeavy } = tool
+      if (isHeavy === undefined) return tool
       const acts = ACTS.filter((act) => tool[act] !== undefined)
-      return { ...tool, ...Object.fromEntries(acts.map((act) => [act, inThread(tool, act)])) }
+      const run = (act: Act) => async (args: never, context: ToolContext) =>
+        isHeavy === true || isHeavy(args) ? inThread(tool, act)(args, context) : tool[act]!(args, context as never)
+      return { ...tool, ...Object.fromEntries(acts.map((act) => [act, run(act)])) }
     }),
     async close() {
       await (await starting)?.destroy()
@@ -72,7 +75,10 @@ export function createHeavyCalls(tools: readonly AnyTool[], options: HeavyCallsO
 function enter(places: Places, context: ToolContext): Promise<() => void> {
   const { caller, beforeWriting } = context
   const queued = (ahead: number) =>
-    context.progress({ progress: 0, message: ahead === 0 ? 'Waiting for a place.' : `Waiting for a place, ${ahead} ahead.` })
+    context.progress({
+      progress: 0,
+      message: ahead === 0 ? 'Waiting for a place.' : `Waiting for a place, ${ahead} ahead.`,
+    })
   return places.enter(JSON.stringify([caller.iss, caller.sub]), beforeWriting, queued)
 }
 
