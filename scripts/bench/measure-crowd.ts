@@ -1,0 +1,204 @@
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { Agent, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { startPce } from './start-pce.js'
+import { startProvider } from './start-provider.js'
+import { startServer } from './start-server.js'
+import { percentile } from './statistics.js'
+
+const ROWS = 200_000
+const GROUP = 'bench'
+const WINDOW = { start_date: '2026-06-08', end_date: '2026-06-14' }
+/** Between two looks at the server: milliseconds. */
+const HEALTH_EVERY_MS = 20
+const LABELS_EVERY_MS = 50
+/** The whole has ended by then: a PCE that drips is given up after two minutes. */
+const PATIENCE_MS = 240_000
+
+/** Who does what at the same time; each is a caller of their own. */
+const CROWD: readonly { who: string; many: number; calls: readonly { name: string; args: object }[] }[] = [
+  { who: '200,000 flows', many: 5, calls: [{ name: 'get-traffic-flows-summary', args: WINDOW }] },
+  { who: 'infrastructure', many: 5, calls: [{ name: 'identify-infrastructure-services', args: { lookback_days: 7 } }] },
+  {
+    who: 'hostile PCE',
+    many: 1,
+    calls: ['get-workloads', 'get-iplists', 'get-services', 'get-events'].flatMap((name) =>
+      Array.from({ length: name === 'get-events' ? 1 : 12 }, () => ({ name, args: {} })),
+    ),
+  },
+  {
+    who: 'longest arguments',
+    many: 1,
+    calls: [
+      { name: 'get-workloads', args: { labels: Array.from({ length: 50 }, (_, at) => `app=${'x'.repeat(240)}${at}`) } },
+      { name: 'create-ringfence', args: { app_name: 'x'.repeat(255), env_name: 'y'.repeat(255), dry_run: true } },
+      {
+        name: 'ringfence-batch',
+        args: {
+          dry_run: true,
+          apps: Array.from({ length: 100 }, (_, at) => ({ app_name: `${'x'.repeat(250)}${at}`, env_name: 'prod' })),
+        },
+      },
+    ],
+  },
+]
+
+export interface CrowdFigures {
+  /** Milliseconds at the 99th percentile, and how many were measured, each while the crowd was there. */
+  healthP99: number
+  healthCalls: number
+  labelsP99: number
+  labelsCalls: number
+  /** Resident memory of the server at its highest: MiB. */
+  memory: number
+  seconds: number
+  /** What the calls of each part of the crowd ended with: how many, by error code, or `ok`. */
+  outcomes: Readonly<Record<string, Readonly<Record<string, number>>>>
+  /** Calls, of the crowd and of the looks, that ended without an answer. */
+  lost: number
+}
+
+/** One server for everybody at once: what the calls that cost much do to those that cost little. */
+export async function measureCrowd(): Promise<CrowdFigures> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-bench-'))
+  const provider = await startProvider(GROUP)
+  const pce = await startPce('serve-flows.ts', [String(ROWS)])
+  const server = await startServer(directory, 'crowd', (url) => ({
+    MCP_PCE_MODE: 'shared',
+    MCP_PUBLIC_URL: url,
+    ...provider.environment,
+    MCP_ROLE_GROUPS_ADMIN: GROUP,
+    MCP_CONFIRM_HMAC_KEY: Buffer.alloc(32, 1).toString('base64'),
+    MCP_STATE_PATH: join(directory, 'state.db'),
+    MCP_RATE_LIMIT_PER_MINUTE: '0',
+    PCE_HOST: 'http://127.0.0.1',
+    PCE_PORT: pce.port,
+    API_KEY: 'api_bench',
+    API_SECRET: 'bench',
+  }))
+  try {
+    return await watchCrowd(server.url, server.process.pid!, (sub) => provider.tokenFor(sub))
+  } finally {
+    server.process.kill()
+    pce.stop()
+    provider.close()
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function watchCrowd(url: string, pid: number, tokenFor: (sub: string) => Promise<string>): Promise<CrowdFigures> {
+  let lost = 0
+  const outcomes: Record<string, Record<string, number>> = {}
+  const crowd = await Promise.all(
+    CROWD.flatMap(({ who, many, calls }) =>
+      Array.from({ length: many }, async (_, at) => ({ who, calls, token: await tokenFor(`${who} ${at}`) })),
+    ),
+  )
+  const onlooker = await tokenFor('onlooker')
+  // Everything that a first call loads is there.
+  await callTool(url, onlooker, 'get-labels', { key: 'env' })
+
+  const started = performance.now()
+  let isOver = false
+  const everyone = Promise.all(
+    crowd.flatMap(({ who, calls, token }) =>
+      calls.map(async ({ name, args }) => {
+        const outcome = await callTool(url, token, name, args).catch(() => 'lost')
+        if (outcome === 'lost') lost += 1
+        const counts = (outcomes[who] ??= {})
+        counts[outcome] = (counts[outcome] ?? 0) + 1
+      }),
+    ),
+  ).then(() => (isOver = true))
+
+  let memory = 0
+  const look = async (everyMs: number, act: () => Promise<unknown>) => {
+    const times: number[] = []
+    const running: Promise<void>[] = []
+    while (!isOver && performance.now() - started < PATIENCE_MS) {
+      const begun = performance.now()
+      const one = act().then(
+        () => void times.push(performance.now() - begun),
+        () => void (lost += 1),
+      )
+      running.push(one)
+      memory = Math.max(memory, residentMib(pid))
+      await wait(everyMs)
+    }
+    await Promise.all(running)
+    return times
+  }
+  const [health, labels] = await Promise.all([
+    look(HEALTH_EVERY_MS, () => send(url, 'GET', '/healthz', {})),
+    look(LABELS_EVERY_MS, async () => {
+      if ((await callTool(url, onlooker, 'get-labels', { key: 'env' })) !== 'ok') throw new Error('no labels')
+    }),
+  ])
+  await Promise.race([everyone, wait(1000)])
+  if (!isOver) lost += 1
+  return {
+    healthP99: percentile(health, 99),
+    healthCalls: health.length,
+    labelsP99: percentile(labels, 99),
+    labelsCalls: labels.length,
+    memory,
+    seconds: (performance.now() - started) / 1000,
+    outcomes,
+    lost,
+  }
+}
+
+const residentMib = (pid: number) =>
+  Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
+
+/** `ok`, or the code of the error. */
+async function callTool(url: string, token: string, name: string, args: object): Promise<string> {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } })
+  const text = await send(url, 'POST', '/mcp', { authorization: `Bearer ${token}` }, body)
+  const code = /\\"error\\":\\"([a-z_]+)\\"/.exec(text)?.[1]
+  if (code === undefined && !text.includes('"result"')) throw new Error(`no answer to ${name}: ${text.slice(0, 200)}`)
+  return code ?? 'ok'
+}
+
+/** The body of an answer, over a connection of its own. */
+function send(
+  url: string,
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body?: string,
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const agent = new Agent({ keepAlive: false })
+    const accept = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+    const sent = request(`${url}${path}`, { method, agent, headers: { ...accept, ...headers } }, (response) => {
+      const pieces: Buffer[] = []
+      response.on('data', (piece: Buffer) => pieces.push(piece))
+      response.on('end', () => resolve(Buffer.concat(pieces).toString('utf8')))
+      response.on('error', reject)
+    })
+    sent.on('error', reject)
+    sent.end(body)
+  })
+}
+
+/** The lines of the report, against the targets. */
+export function describeCrowd(figures: CrowdFigures): string[] {
+  const { healthP99, labelsP99, memory, seconds, outcomes, lost, healthCalls, labelsCalls } = figures
+  const verdict = (met: boolean) => (met ? 'met' : 'MISSED')
+  const list = (counts: Readonly<Record<string, number>>) =>
+    Object.entries(counts)
+      .map(([outcome, many]) => `${many} ${outcome}`)
+      .join(', ')
+  return [
+    `Everybody at once, ${seconds.toFixed(0)} s: five callers read 200,000 flows, five rank the infrastructure, a PCE is hostile, arguments are long`,
+    `  /healthz, new connections   ${healthP99.toFixed(0).padStart(7)} ms p99 of ${healthCalls}   target at most 100: ${verdict(healthP99 <= 100)}`,
+    `  get-labels of another caller${labelsP99.toFixed(0).padStart(7)} ms p99 of ${labelsCalls}   target at most 300: ${verdict(labelsP99 <= 300)}`,
+    `  memory of the process       ${memory.toFixed(0).padStart(7)} MiB   target below 1024: ${verdict(memory < 1024)}`,
+    ...Object.entries(outcomes).map(([who, counts]) => `  ${who.padEnd(28)} ${list(counts)}`),
+    `  calls without an answer     ${String(lost).padStart(7)}   target 0: ${verdict(lost === 0)}`,
+  ]
+}
