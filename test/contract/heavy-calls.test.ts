@@ -29,7 +29,7 @@ async function startPce(t: Test) {
   // Its clock stands still, because new traffic would be a difference between two answers.
   const started = Date.now()
   const paces = { pollsUntilDone: 1, retryAfter: 0, now: () => started }
-  const simulator = await createPceSimulator({ seed: 5, workloads: 60, flows: 500, ...paces })
+  const simulator = await createPceSimulator({ flows: 500, ...paces })
   t.teardown(() => simulator.close())
   const { protocol, hostname, port } = new URL(await simulator.listen())
   const config: NonNullable<InsecureHttpConfig['pce']> = {
@@ -85,11 +85,14 @@ t.test('a thread answers as the thread of everybody would', async (t) => {
     t.same([one!.result.isError, other!.result.isError], [isError || undefined, isError || undefined], name)
     t.same(comparable(one!), comparable(other!), name)
   }
+  const managed = await answerOf(here!, 'get-workloads', { managed: true, max_results: 1, detail_level: 'full' })
+  const [{ href, enforcement_mode: mode }] = textOf(managed).workloads
   await Promise.all([
     ...heavy.map(({ name, example, effect }) =>
       compare(name, effect === 'read' ? example : { ...example, dry_run: true }),
     ),
     compare('create-ringfence', { app_name: 'no-such-app', env_name: 'prod' }, true),
+    compare('update-workload', { href, enforcement_mode: mode === 'full' ? 'selective' : 'full', dry_run: true }),
   ])
   const sent = pce.simulator.requests
   const ids = new Set(sent.map(({ headers }) => headers['x-request-id']))
