@@ -6,6 +6,7 @@ import { describeFlows } from './bench/describe-flows.js'
 import { measureAuthenticated } from './bench/measure-authenticated.js'
 import { measureCalls } from './bench/measure-calls.js'
 import { measureConfirm } from './bench/measure-confirm.js'
+import { describeCrowd, measureCrowd } from './bench/measure-crowd.js'
 import { measureFlows } from './bench/measure-flows.js'
 import { describeGraph, measureGraph } from './bench/measure-graph.js'
 import { describeKeystore, measureKeystore } from './bench/measure-keystore.js'
@@ -93,6 +94,8 @@ console.log(
 console.log(`\n${describeFlows(await measureFlows()).join('\n')}`)
 
 console.log(`\n${describeGraph(await measureGraph()).join('\n')}`)
+
+console.log(`\n${describeCrowd(await measureCrowd()).join('\n')}`)
 
 console.log(`\n${describeSimulator(await measureSimulator()).join('\n')}`)
 
