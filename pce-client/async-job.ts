@@ -3,7 +3,7 @@ import { PceApiError, PceError } from './errors.js'
 import { parseRetryAfter } from './retry-policy.js'
 import type { ClientSettings } from './settings.js'
 import { JsonArraySplitter } from './split-json-array.js'
-import { listOf, type TracedResponse, type Http, type SendOptions } from './transport.js'
+import { isRecord, listOf, notObjects, type TracedResponse, type Http, type SendOptions } from './transport.js'
 import type { CollectionOptions, CollectionProgress } from './types.js'
 
 const FIRST_WAIT_MS = 1000
@@ -78,7 +78,10 @@ export async function getListAsync<T>(
           items = []
         }
         const take = (chunk: Buffer) => {
-          for (const batch of splitter.push(chunk)) for (const item of batch) items.push(item as T)
+          for (const batch of splitter.push(chunk)) {
+            if (!batch.every(isRecord)) throw notObjects(endpoint)
+            for (const item of batch) items.push(item as T)
+          }
         }
         await http.stream(result, { ...request, streamed: true }, { begin, take })
         splitter.end()

@@ -64,8 +64,11 @@ export function createResponse(
 export function listOf<T>(answer: TracedResponse, endpoint: string): T[] {
   const body = answer.json<unknown>()
   if (Array.isArray(body) && body.every(isRecord)) return body as T[]
-  throw new PceError('invalid_response', `${endpoint}: the PCE answered something other than a list of objects`)
+  throw notObjects(endpoint)
 }
+
+export const notObjects = (endpoint: string) =>
+  new PceError('invalid_response', `${endpoint}: the PCE answered something other than a list of objects`)
 
 /**
  * The object of an answer.

@@ -122,7 +122,9 @@ export function createLoginOperations(calls: Calls): LoginOperations {
         throw new PceError('invalid_response', 'the PCE accepted the login without a session token')
       }
       const headers = { ...options.headers, authorization: `Token token=${token}` }
-      return calls.get<LoginSession>('/users/login', { ...options, params: undefined, headers })
+      const session = await calls.get<LoginSession>('/users/login', { ...options, params: undefined, headers })
+      if (typeof session.session_token === 'string' && session.session_token !== '') return session
+      throw new PceError('invalid_response', 'the PCE answered the login without a session')
     },
     async verifyLdapConnection(ldapHref, options) {
       const path = `${calls.href(KINDS.ldapConfigs, ldapHref)}/verify_connection`

@@ -371,3 +371,12 @@ function collectionOf(
     return { body: all.slice(0, Math.min(Number(wanted), cap)), headers: headersOfPage }
   }
 }
+
+t.test('a job whose file holds something other than objects', async (t) => {
+  for (const body of [[null], [[]], [{ href: '/orgs/1/labels/1' }, 7]]) {
+    const odd: Responder = (seen, index) =>
+      seen.path === file ? { body } : jobOf(started(job), state('done', { href: file }))(seen, index)
+    const answer = await rejection(setup(odd).labels.getAsync())
+    t.equal(answer.code, 'invalid_response', JSON.stringify(body))
+  }
+})

@@ -55,6 +55,8 @@ t.test('a failed login reveals no secret', async (t) => {
     ['a token that expired', at(1, { status: 401 }), { name: 'PceApiError', status: 401 }, 2],
     ['a token that is no header', at(0, { body: { auth_token: `${TOKEN}\n` } }), { code: 'invalid_argument' }, 1],
     ['no session', at(1, {}), { code: 'invalid_response' }, 2],
+    ['a session without its token', at(1, { body: { x: 1 } }), { code: 'invalid_response' }, 2],
+    ['a session with an empty token', at(1, { body: { session_token: '' } }), { code: 'invalid_response' }, 2],
   ]
   const events: unknown[] = []
   for (const [name, pce, expected, requests] of failures) {
