@@ -101,10 +101,14 @@ const STARTING_PUTS = new Set([
   'assign_labels',
 ])
 
+/** Removals of more than one object. */
+const ONCE = ['/sec_policy/pending', '/sec_policy/delete', '/label_mapping_rules/delete']
+
 /**
  * D23 by method and path: GET, PUT and DELETE of one object, bulk_update and bulk_delete may be repeated; what creates or starts
  * something may not, whatever its verb. Discarding all pending changes (DELETE sec_policy/pending) or reverting some (PUT
- * sec_policy/delete) is not an operation on one object: a repetition would also undo edits made in between.
+ * sec_policy/delete) is not an operation on one object: a repetition would also undo edits made in between. Nor is deleting several label
+ * mapping rules: a repetition is refused for what the first has deleted, as if nothing had been done (D85).
  */
 export function classifyRequest(method: string, path: string): RequestNature {
   if (method === 'GET' || method === 'HEAD') return { repeatable: true, writes: false }
@@ -112,6 +116,6 @@ export function classifyRequest(method: string, path: string): RequestNature {
   if (path.endsWith(LOGIN)) return { repeatable: false, writes: false }
   if (method === 'POST')
     return READING_POSTS.has(last) ? { repeatable: true, writes: false } : { repeatable: false, writes: true }
-  const isDiscard = path.endsWith('/sec_policy/pending') || path.endsWith('/sec_policy/delete')
-  return { repeatable: !isDiscard && !(method === 'PUT' && STARTING_PUTS.has(last)), writes: true }
+  const isOnce = ONCE.some((end) => path.endsWith(end))
+  return { repeatable: !isOnce && !(method === 'PUT' && STARTING_PUTS.has(last)), writes: true }
 }

@@ -5,7 +5,7 @@ import { ANSWER_UNREADABLE, PceError } from '../errors.js'
 import type { Kind } from '../kinds.js'
 import { checkHref } from '../endpoint.js'
 import type { ClientSettings } from '../settings.js'
-import { bodyOf, listOf, type TracedResponse, type Http, type SendOptions } from '../transport.js'
+import { bodyOf, isRecord, listOf, type TracedResponse, type Http, type SendOptions } from '../transport.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
 
 /** How the named operations send: with whole paths, and with the caller's own fields over the ones made here. */
@@ -84,11 +84,11 @@ export function saidBy(answer: TracedResponse, what: string): Record<string, unk
 export function errorsOf(answer: TracedResponse, what: string): ActionError[] {
   const body = bodyOr(answer, what, {})
   const errors: unknown = Array.isArray(body) ? body : ((body as { errors?: unknown } | null)?.errors ?? [])
-  if (!Array.isArray(errors)) throw unreadable(answer, what)
-  return (errors as RawError[]).map((error) => ({
-    token: error?.token ?? '',
-    message: error?.message ?? '',
-    hrefs: hrefsOf(error?.hrefs),
+  if (!Array.isArray(errors) || !errors.every(isRecord)) throw unreadable(answer, what)
+  return (errors as RawError[]).map(({ token, message, hrefs }) => ({
+    token: token ?? '',
+    message: message ?? '',
+    hrefs: hrefsOf(hrefs),
   }))
 }
 

@@ -55,6 +55,7 @@ export function createPolicySearchOperations({ org, get, list, post }: Calls): P
 function flatten(answer: unknown): FoundRule[] {
   if (Array.isArray(answer)) return rulesOf(answer).map((rule) => ({ ...rule, rule_type: typeOf(rule) }))
   const lists = isRecord(answer) && answer.error === undefined ? Object.entries(answer) : refuse()
+  if (lists.length > 0 && !lists.some(([, rules]) => Array.isArray(rules))) refuse()
   return lists.flatMap(([type, rules]) =>
     Array.isArray(rules) ? rulesOf(rules).map((rule) => ({ ...rule, rule_type: type as SearchRuleType })) : [],
   )

@@ -151,3 +151,15 @@ t.test('a synchronous traffic query', async (t) => {
   )
   t.equal(server.seen.length, 1)
 })
+
+t.test('answers with nothing in them that was asked for', async (t) => {
+  for (const body of [{ x: 1 }, { sec_rules: 7 }, { counts: {} }]) {
+    const call = setup({ body }).searchRules({})
+    await t.rejects(call, { code: 'invalid_response' }, `a rule search: ${JSON.stringify(body)}`)
+  }
+  t.strictSame(await setup({ body: { sec_rules: [], counts: {} } }).searchRules({}), [])
+  for (const body of [[null], [[]], [7], { errors: [null] }]) {
+    const call = setup({ body }).venRemoteAction(['/orgs/1/vens/1'], 'restart')
+    await t.rejects(call, { code: 'outcome_unknown' }, `an action: ${JSON.stringify(body)}`)
+  }
+})

@@ -378,11 +378,13 @@ const cases: RetryCase[] = [
     { method: 'POST', path, replies: [{ status: 201, body: {}, breaks: true }], requests: 1, code: 'outcome_unknown' },
     { method: 'POST', path, replies: [status(406)], requests: 1, code: 'api_error' },
   ]),
-  ...['workloads/bulk_create', 'vens/remote_action', 'sec_policy/delete'].flatMap((path): RetryCase[] => [
-    { method: 'PUT', path, replies: [status(429), ok], requests: 2, code: null },
-    { method: 'PUT', path, replies: [reset], requests: 1, code: 'outcome_unknown' },
-    { method: 'PUT', path, replies: [status(503)], requests: 1, code: 'outcome_unknown' },
-  ]),
+  ...['workloads/bulk_create', 'vens/remote_action', 'sec_policy/delete', 'label_mapping_rules/delete'].flatMap(
+    (path): RetryCase[] => [
+      { method: 'PUT', path, replies: [status(429), ok], requests: 2, code: null },
+      { method: 'PUT', path, replies: [reset], requests: 1, code: 'outcome_unknown' },
+      { method: 'PUT', path, replies: [status(503)], requests: 1, code: 'outcome_unknown' },
+    ],
+  ),
   { method: 'DELETE', path: 'sec_policy/pending', replies: [reset], requests: 1, code: 'outcome_unknown' },
   ...['sec_policy/impact', 'sec_policy/draft/dependencies', 'sec_policy/draft/rule_search'].flatMap(
     (path): RetryCase[] => [
