@@ -1,3 +1,4 @@
+import { BOUNDS } from './bound-answers.js'
 import { endpointOfLocation } from './endpoint.js'
 import { PceApiError, PceError } from './errors.js'
 import { parseRetryAfter } from './retry-policy.js'
@@ -16,7 +17,7 @@ const CLEAN_UP_MS = 5000
 
 /** What becomes of a collection's two possible answers: the list at once, or the file that its job has written. */
 interface Reader<T> {
-  direct(answer: TracedResponse): T
+  direct(answer: TracedResponse): T | Promise<T>
   file(endpoint: string, request: SendOptions): Promise<T>
 }
 
@@ -54,8 +55,8 @@ export async function getCollection(
 }
 
 /**
- * The objects of `getCollection`. The file is parsed while it arrives, so that the limit on bodies held in memory does not
- * limit how many objects there may be.
+ * The objects of `getCollection`. The file is parsed while it arrives, so that its text is never held, and taken within the bounds
+ * of what is collected (D74).
  */
 export async function getListAsync<T>(
   http: Http,
@@ -71,10 +72,10 @@ export async function getListAsync<T>(
     {
       direct: (answer) => listOf<T>(answer, endpoint),
       file: async (result, request) => {
-        let splitter = new JsonArraySplitter()
+        let splitter = new JsonArraySplitter(BOUNDS.collected)
         let items: T[] = []
         const begin = () => {
-          splitter = new JsonArraySplitter()
+          splitter = new JsonArraySplitter(BOUNDS.collected)
           items = []
         }
         const take = (chunk: Buffer) => {
@@ -83,7 +84,7 @@ export async function getListAsync<T>(
             for (const item of batch) items.push(item as T)
           }
         }
-        await http.stream(result, { ...request, streamed: true }, { begin, take })
+        await http.stream(result, request, { begin, take })
         splitter.end()
         return items
       },

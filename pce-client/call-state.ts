@@ -2,14 +2,12 @@ import { setMaxListeners } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import { tooManyBytes } from './bound-answers.js'
 import { PceError } from './errors.js'
 import { classifyRequest, type RequestNature } from './retry-policy.js'
 import { readCallTimeout, type ClientSettings } from './settings.js'
 import type { SendOptions } from './transport.js'
 import type { AnswerFacts } from './types.js'
-
-/** Bodies that are held in memory end here; streamed ones do not. */
-export const MAX_BODY_BYTES = 32 * 1024 * 1024
 
 /** What one call knows across its attempts. Travels in got's `context`, where the hooks find it. */
 export interface CallState {
@@ -87,7 +85,7 @@ export function watchAttempt(
   request.once('response', (response: IncomingMessage) => {
     clearTimeout(headersTimer)
     noteAnswer(response, state)
-    if (Number(response.headers['content-length'] ?? 0) > limits.maxBytes) end(bodyTooLarge(), false)
+    if (Number(response.headers['content-length'] ?? 0) > limits.maxBytes) end(tooManyBytes(limits.maxBytes), false)
     if (limits.idleMs === Infinity) return
     request.setTimeout(limits.idleMs, () => {
       end(
@@ -104,15 +102,6 @@ function noteAnswer({ statusCode = 0, headers }: IncomingMessage, { answers, via
   const requestId = headers['x-request-id']
   const isUsable = typeof requestId === 'string' && /^[!-~]{1,128}$/.test(requestId)
   answers.push({ status: statusCode, ...(isUsable && { requestId }) })
-}
-
-/** What to say when an answer does not fit. */
-export function bodyTooLarge(): PceError {
-  const megabytes = MAX_BODY_BYTES / 1024 / 1024
-  return new PceError(
-    'body_too_large',
-    `the answer is larger than ${megabytes} MiB; narrow it with filters or max_results`,
-  )
 }
 
 /** The state of a call, tied to the caller's signal and to the call's deadline until it is closed. */
@@ -173,7 +162,7 @@ export function openCall(
     signal.addEventListener('abort', cancel, { once: true })
   }
   // Last: what is no signal throws above, and would leave the timer behind.
-  const isBounded = options.streamed !== true || options.totalTimeoutMs !== undefined
+  const isBounded = options.withoutDeadline !== true || options.totalTimeoutMs !== undefined
   const deadline = isBounded ? setTimeout(end, totalTimeoutMs) : undefined
   const close = () => {
     clearTimeout(deadline)

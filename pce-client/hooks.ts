@@ -1,5 +1,3 @@
-import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
 import type {
   AfterResponseHook,
   BeforeErrorHook,
@@ -9,7 +7,8 @@ import type {
   RequestError,
   RetryFunction,
 } from 'got'
-import { bodyTooLarge, MAX_BODY_BYTES, type CallState } from './call-state.js'
+import type { CallState } from './call-state.js'
+import { decodeBody } from './decode-body.js'
 import { PceError } from './errors.js'
 import { outcomeOf, toPceError, type Failure } from './map-failure.js'
 import { isLostBehindGateway, parseRetryAfter, waitBeforeRetry } from './retry-policy.js'
@@ -46,7 +45,7 @@ export function createHooks(settings: ClientSettings): PceHooks {
       const { statusCode, headers } = response
       refuseProxyAnswer(statusCode, stateOf(response.request.options))
       try {
-        if (Buffer.isBuffer(response.body)) response.body = await decode(response.body, headers['content-encoding'])
+        response.body = await decodeBody(response.rawBody as Buffer, headers['content-encoding'])
         if (statusCode < 400) refuseForeignAnswer(statusCode, headers['content-type'])
       } catch (error) {
         // The status says more than a body that cannot be read.
@@ -131,19 +130,5 @@ function failureOf(error: RequestError): Failure {
     statusText: response.statusMessage ?? '',
     headers: response.headers,
     body: typeof response.body === 'string' ? response.body : '',
-  }
-}
-
-/** got leaves bodies packed (`decompress: false`): only here can unpacking be bounded, against compression bombs. */
-async function decode(body: Buffer, encoding: string | undefined): Promise<string> {
-  if (encoding !== undefined && encoding !== 'identity' && !/^(?:x-)?gzip$/i.test(encoding)) {
-    throw new PceError('invalid_response', 'the answer has a content encoding that was not asked for')
-  }
-  if (encoding === undefined || encoding === 'identity') return body.toString('utf8')
-  try {
-    return (await promisify(gunzip)(body, { maxOutputLength: MAX_BODY_BYTES })).toString('utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw bodyTooLarge()
-    throw new PceError('invalid_response', 'the compressed answer is damaged')
   }
 }

@@ -1,6 +1,7 @@
 import type { ClientRequest } from 'node:http'
 import got, { type Got } from 'got'
-import { MAX_BODY_BYTES, bodyTooLarge, watchAttempt, openCall, type CallState } from './call-state.js'
+import { BOUNDS, tooManyBytes } from './bound-answers.js'
+import { watchAttempt, openCall, type CallState } from './call-state.js'
 import { createAgents, type Agents } from './connect.js'
 import { resolveEndpoint } from './endpoint.js'
 import { PceApiError, PceError } from './errors.js'
@@ -26,6 +27,7 @@ export function createHttp(settings: ClientSettings): Http {
   })
   const buffering = streaming.extend({
     decompress: false,
+    responseType: 'buffer',
     retry: { limit: settings.retryCount, calculateDelay: hooks.calculateDelay },
     hooks: {
       beforeRetry: [hooks.beforeRetry],
@@ -67,7 +69,7 @@ export function createHttp(settings: ClientSettings): Http {
         context: { call: state },
       })
       state.stop = () => request.cancel()
-      const limits = { idleMs: settings.idleTimeoutMs, maxBytes: MAX_BODY_BYTES }
+      const limits = { idleMs: settings.idleTimeoutMs, maxBytes: BOUNDS.body.bytes }
       let wire: ClientRequest | undefined
       void request.on('request', (current: ClientRequest) => {
         wire = current
@@ -75,11 +77,13 @@ export function createHttp(settings: ClientSettings): Http {
       })
       void request.on('downloadProgress', ({ transferred }) => {
         if (transferred <= limits.maxBytes) return
-        state.ended ??= { error: bodyTooLarge(), retry: false }
+        state.ended ??= { error: tooManyBytes(limits.maxBytes), retry: false }
         wire?.destroy()
       })
       const response = await request
-      const { statusCode: status, headers: given, body: text } = response
+      const { statusCode: status, headers: given } = response
+      // `afterResponse` has decoded it.
+      const text = response.body as unknown as string
       return createResponse({ status, headers: given, text, repeated: state.mayHaveHappened }, state)
     } catch (failure) {
       const error = failure instanceof PceError ? failure : toPceError(asError(failure), state)

@@ -215,7 +215,7 @@ function refuse({ specName, collectionVerbs, itemVerbs, bulk }: Kind, what: stri
 /** A page of a collection with the total beside it. @throws {PceError} `invalid_response` when it is not a list. */
 export async function getPage<T>(http: Http, endpoint: string, options: RequestOptions = {}): Promise<Page<T>> {
   const answer = await http.send('GET', endpoint, { ...options, includeOrg: false })
-  return { items: listOf<T>(answer, endpoint), totalCount: totalOf(answer) }
+  return { items: await listOf<T>(answer, endpoint), totalCount: totalOf(answer) }
 }
 
 /**

@@ -1,4 +1,6 @@
+import { BOUNDS, tooDeep, tooLarge, tooManyBytes, tooManyElements } from './bound-answers.js'
 import { PceError } from './errors.js'
+import { createTurns } from './take-turns.js'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -11,17 +13,29 @@ const CLOSE_OBJECT = 0x7d
 /** Elements are parsed together in batches of at least this much text: one parse per element would cost twice the time. */
 const BATCH_BYTES = 256 * 1024
 
-/** An element larger than this is no row of a result. */
-const MAX_ELEMENT_BYTES = 8 * 1024 * 1024
+/** How much of a list is taken, in all. */
+export interface ListBounds {
+  rows?: number
+  bytes?: number
+  elements?: number
+}
 
 /**
  * Takes a JSON array apart while it arrives, so that neither its text nor its parsed whole is ever held: bytes are scanned
  * for the commas between elements, aware of strings and escapes, and the text between two of them is parsed in batches.
  * Pieces may end anywhere, inside a UTF-8 sequence or an escape too.
  *
- * @throws {PceError} `invalid_response` for text that is no JSON array, is damaged, or ends too early.
+ * @throws {PceError} `invalid_response` for text that is no JSON array, is damaged, or ends too early; `body_too_large`, naming the
+ *   bound, for more than `bounds`, for a row larger than any row, and for what is nested too deeply.
  */
 export class JsonArraySplitter {
+  readonly #bounds: ListBounds
+  #rows = 0
+  #bytes = 0
+  /** Of all batches, and of those before the one that is being read. */
+  #elements = 0
+  #elementsBefore = 0
+
   #state: 'before' | 'inside' | 'after' = 'before'
   /** Nesting below the array itself. */
   #depth = 0
@@ -33,8 +47,15 @@ export class JsonArraySplitter {
   /** A batch has ended at a comma, so an element must follow. */
   #isContinued = false
 
+  constructor(bounds: ListBounds = {}) {
+    this.#bounds = bounds
+  }
+
   /** The batches that this piece completes. */
   push(chunk: Buffer): unknown[][] {
+    const { bytes = Infinity, elements = Infinity } = this.#bounds
+    this.#bytes += chunk.length
+    if (this.#bytes > bytes) throw tooManyBytes(bytes)
     const batches: unknown[][] = []
     let start = this.#state === 'before' ? this.#skipOpening(chunk) : 0
     if (this.#state === 'inside') start = this.#scan(chunk, start, batches)
@@ -43,6 +64,7 @@ export class JsonArraySplitter {
     } else if (this.#state === 'inside' && start < chunk.length) {
       this.#keep(chunk.subarray(start))
     }
+    if (this.#elements > elements) throw tooManyElements(elements)
     return batches
   }
 
@@ -66,6 +88,7 @@ export class JsonArraySplitter {
     let inString = this.#inString
     let escaped = this.#escaped
     let depth = this.#depth
+    let elements = this.#elements
     let start = from
     for (let at = from; at < chunk.length; at += 1) {
       const byte = chunk[at]
@@ -77,13 +100,19 @@ export class JsonArraySplitter {
         inString = true
       } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
         depth += 1
+        elements += 1
+        if (depth >= BOUNDS.depth) throw tooDeep()
       } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
         depth -= 1
         if (depth < 0) {
+          this.#elements = elements
           this.#closeArray(chunk.subarray(start, at), batches)
           return at + 1
         }
-      } else if (byte === COMMA && depth === 0 && this.#pendingBytes + at - start >= BATCH_BYTES) {
+      } else if (byte === COMMA) {
+        elements += 1
+        if (depth !== 0 || this.#pendingBytes + at - start < BATCH_BYTES) continue
+        this.#elements = elements
         batches.push(this.#parse(chunk.subarray(start, at), true))
         this.#isContinued = true
         start = at + 1
@@ -92,6 +121,7 @@ export class JsonArraySplitter {
     this.#inString = inString
     this.#escaped = escaped
     this.#depth = depth
+    this.#elements = elements
     return start
   }
 
@@ -104,10 +134,14 @@ export class JsonArraySplitter {
   #keep(rest: Buffer): void {
     this.#pending.push(rest)
     this.#pendingBytes += rest.length
-    if (this.#pendingBytes > BATCH_BYTES + MAX_ELEMENT_BYTES) throw damaged('an element is too large')
+    if (this.#pendingBytes > BATCH_BYTES + BOUNDS.row.bytes)
+      throw tooLarge(`has a row that is too large, above ${BOUNDS.row.bytes / 1024 / 1024} MiB`)
   }
 
   #parse(tail: Buffer, mustHoldElements: boolean): unknown[] {
+    const { rows: mostRows = Infinity } = this.#bounds
+    if (this.#elements - this.#elementsBefore > BOUNDS.row.elements) throw tooManyElements(BOUNDS.row.elements)
+    this.#elementsBefore = this.#elements
     const text =
       this.#pending.length === 0 ? tail.toString('utf8') : Buffer.concat([...this.#pending, tail]).toString('utf8')
     this.#pending = []
@@ -119,8 +153,32 @@ export class JsonArraySplitter {
       throw damaged('it is not valid JSON')
     }
     if (mustHoldElements && elements.length === 0) throw damaged('an element is missing')
+    this.#rows += elements.length
+    if (this.#rows > mostRows) throw tooLarge(`has more than ${mostRows.toLocaleString('en')} rows`)
     return elements
   }
+}
+
+const SLICE_CHARACTERS = 256 * 1024
+
+/**
+ * A list whose text is large, parsed in short turns: in one, JSON.parse of 32 MiB would keep everybody waiting for half a second.
+ *
+ * @throws {PceError} `invalid_response`, as the splitter.
+ */
+export async function parseListInTurns(text: string): Promise<unknown[]> {
+  const splitter = new JsonArraySplitter()
+  const endTurn = createTurns()
+  const items: unknown[] = []
+  for (let at = 0; at < text.length;) {
+    // The two halves of a surrogate pair are one character in UTF-8.
+    const end = at + SLICE_CHARACTERS + (/[\uD800-\uDBFF]/.test(text[at + SLICE_CHARACTERS - 1] ?? '') ? 1 : 0)
+    for (const batch of splitter.push(Buffer.from(text.slice(at, end)))) for (const item of batch) items.push(item)
+    at = end
+    await endTurn()
+  }
+  splitter.end()
+  return items
 }
 
 function isSpace(byte: number | undefined): boolean {

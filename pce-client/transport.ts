@@ -1,11 +1,16 @@
+import { inLargePlace, LARGE_BODY } from './take-turns.js'
+import { parseListInTurns } from './split-json-array.js'
 import { ANSWER_UNREADABLE, PceError } from './errors.js'
 import type { PceResponse, RequestOptions } from './types.js'
 
 /** Request options, and what only this client's own operations may set. */
 export interface SendOptions extends RequestOptions {
   retryCount?: number
-  /** The body has no deadline unless `totalTimeoutMs` is given: the caller's signal and the idle time-out bound it. */
-  streamed?: boolean
+  /**
+   * The call ends by its signal alone unless `totalTimeoutMs` is given: rows of a traffic query, whose deadline that signal is, and
+   * files that the caller of this client downloads.
+   */
+  withoutDeadline?: boolean
   /** A body that is no JSON; sent as it is, instead of `json`. */
   text?: string
 }
@@ -61,8 +66,9 @@ export function createResponse(
  *
  * @throws {PceError} `invalid_response` for anything but a list of objects.
  */
-export function listOf<T>(answer: TracedResponse, endpoint: string): T[] {
-  const body = answer.json<unknown>()
+export async function listOf<T>(answer: TracedResponse, endpoint: string): Promise<T[]> {
+  const isLarge = answer.text.length > LARGE_BODY
+  const body = isLarge ? await inLargePlace(() => parseListInTurns(answer.text)) : answer.json<unknown>()
   if (Array.isArray(body) && body.every(isRecord)) return body as T[]
   throw notObjects(endpoint)
 }

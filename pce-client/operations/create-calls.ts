@@ -1,6 +1,7 @@
 import type { PolicyVersionSelector } from '../../schemas/common.js'
 import type { ActionError } from '../../schemas/pce/ven.js'
 import type { ImportResult } from '../../schemas/pce/workload.js'
+import { BOUNDS, tooManyBytes } from '../bound-answers.js'
 import { ANSWER_UNREADABLE, PceError } from '../errors.js'
 import type { Kind } from '../kinds.js'
 import { checkHref } from '../endpoint.js'
@@ -145,8 +146,9 @@ export interface Download<Of> {
 }
 
 /**
- * A file as a stream: however large, and without a deadline of its own unless the caller sets one, since a transfer that goes on
- * is not a failure. A transfer that breaks off is begun again by the retry policy. `accept`: the type of file to ask for, whatever it is
+ * A file as a stream: however large into a sink, otherwise within the bounds of what is collected; and without a deadline of its own
+ * unless the caller sets one, since a transfer that goes on is not a failure. A transfer that breaks off is begun again by the retry
+ * policy. `accept`: the type of file to ask for, whatever it is
  * by default.
  */
 export function createDownload<Of>(http: Http, pathOf: (of: Of) => string, accept = '*/*'): Download<Of> {
@@ -156,7 +158,7 @@ export function createDownload<Of>(http: Http, pathOf: (of: Of) => string, accep
     const headers = { accept, ...options.headers }
     await http.stream(
       pathOf(of),
-      { ...below(options), headers, streamed: true },
+      { ...below(options), headers, withoutDeadline: true },
       {
         begin: () => {
           pieces.length = 0
@@ -166,6 +168,7 @@ export function createDownload<Of>(http: Http, pathOf: (of: Of) => string, accep
         take: (chunk) => {
           bytes += chunk.length
           if (sink !== undefined) return sink.take(chunk)
+          if (bytes > BOUNDS.collected.bytes) throw tooManyBytes(BOUNDS.collected.bytes)
           pieces.push(chunk)
         },
       },

@@ -3,7 +3,7 @@ import type { AsyncTrafficQuery, TrafficFlow } from '../../schemas/pce/traffic.j
 import { messageOf, resultHref, sleep } from '../async-job.js'
 import { PceError, PceIntegerError, PceApiError } from '../errors.js'
 import { readCallTimeout, type ClientSettings } from '../settings.js'
-import { JsonArraySplitter } from '../split-json-array.js'
+import { JsonArraySplitter, type ListBounds } from '../split-json-array.js'
 import { isRecord, type Http } from '../transport.js'
 import type { StreamTrafficOptions, TrafficQueryProgress } from '../types.js'
 
@@ -146,6 +146,7 @@ function queryFailed(path: string, status: number, why: string): PceApiError {
  * Downloads the rows of a finished query and hands them over in batches. A download that broke off starts again at its first
  * byte; the result is a stored file, so the rows that were handed over already are passed by.
  *
+ * @param bounds what was asked for: a PCE that sends more rows is not listened to any longer.
  * @param deliver gets a batch and the number of rows handed over with it.
  * @throws {PceError} as every call; `invalid_response` for a result that is damaged or incomplete.
  */
@@ -153,18 +154,19 @@ export async function downloadFlows(
   http: Http,
   endpoint: string,
   run: TrafficRun,
+  bounds: ListBounds,
   deliver: (flows: TrafficFlow[], total: number) => Promise<void>,
 ): Promise<{ flows: number; unparseable: number }> {
-  let splitter = new JsonArraySplitter()
+  let splitter = new JsonArraySplitter(bounds)
   let taken = 0
   let position = 0
   let flows = 0
   await http.stream(
     endpoint,
-    { ...run.request, streamed: true },
+    { ...run.request, withoutDeadline: true },
     {
       begin: () => {
-        splitter = new JsonArraySplitter()
+        splitter = new JsonArraySplitter(bounds)
         position = 0
       },
       take: async (chunk) => {

@@ -1,5 +1,6 @@
 import type { AsyncTrafficQuery, TrafficDatabaseMetrics, TrafficFlow } from '../../schemas/pce/traffic.js'
 import { MAX_SYNCHRONOUS_TRAFFIC_ROWS, MAX_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
+import { BOUNDS } from '../bound-answers.js'
 import { endpointOfLocation } from '../endpoint.js'
 import { PceError } from '../errors.js'
 import { integerIn, type ClientSettings } from '../settings.js'
@@ -40,7 +41,15 @@ export interface TrafficOperations {
 }
 
 export function createTrafficOperations(http: Http, settings: ClientSettings): TrafficOperations {
-  async function streamTrafficFlows(queryName: string, trafficQuery: TrafficQuery, options: StreamTrafficOptions) {
+  async function streamFlows(
+    queryName: string,
+    asked: TrafficQuery,
+    options: StreamTrafficOptions,
+    bytes?: number,
+  ): Promise<TrafficQueryOutcome> {
+    // The PCE requires max_results, which the specification's TrafficQuery leaves out.
+    const trafficQuery = { ...asked, max_results: asked.max_results ?? MAX_TRAFFIC_ROWS }
+    const bounds = { rows: trafficQuery.max_results, bytes }
     const run = beginTrafficRun(settings, options)
     let href: string | undefined
     try {
@@ -48,7 +57,8 @@ export function createTrafficOperations(http: Http, settings: ClientSettings): T
       const { query, result } = await pollUntilDone(http, settings, href, run)
       const draft = options.draftDecisions === true ? await addDraftDecisions(http, settings, href, run) : undefined
       run.report({ phase: 'downloading', status: query.status, matchesCount: query.matches_count })
-      const counts = await downloadFlows(http, endpointOfLocation(settings.address, result), run, (flows, total) =>
+      const endpoint = endpointOfLocation(settings.address, result)
+      const counts = await downloadFlows(http, endpoint, run, bounds, (flows, total) =>
         deliver(options, run, query, flows, total),
       )
       const final = await readAgain(http, href, query, run)
@@ -64,13 +74,13 @@ export function createTrafficOperations(http: Http, settings: ClientSettings): T
   }
 
   return {
-    streamTrafficFlows,
+    streamTrafficFlows: (queryName, trafficQuery, options) => streamFlows(queryName, trafficQuery, options),
     async getTrafficFlowsAsync(queryName, trafficQuery, options = {}) {
       const all: TrafficFlow[] = []
       const onFlows = (flows: TrafficFlow[]) => {
         for (const flow of flows) all.push(flow)
       }
-      await streamTrafficFlows(queryName, trafficQuery, { ...options, onFlows })
+      await streamFlows(queryName, trafficQuery, { ...options, onFlows }, BOUNDS.collected.bytes)
       return all
     },
   }
@@ -89,8 +99,7 @@ async function submit(
   const answer = await http.send('POST', endpoint, {
     ...run.request,
     headers: { ...run.request.headers, prefer: 'respond-async' },
-    // The PCE requires max_results, which the specification's TrafficQuery leaves out.
-    json: { query_name: queryName, ...trafficQuery, max_results: trafficQuery.max_results ?? MAX_TRAFFIC_ROWS },
+    json: { query_name: queryName, ...trafficQuery },
   })
   const { location } = answer.headers
   const href = answer.json<Partial<AsyncTrafficQuery> | null | undefined>()?.href ?? location
@@ -161,7 +170,7 @@ export function createTrafficQueryOperations(
       const rows = trafficQuery.max_results ?? MAX_SYNCHRONOUS_TRAFFIC_ROWS
       const body = { ...query, max_results: integerIn('max_results', rows, 0, MAX_SYNCHRONOUS_TRAFFIC_ROWS) }
       try {
-        return listOf<TrafficFlow>(await calls.post(path, body, options), path)
+        return await listOf<TrafficFlow>(await calls.post(path, body, options), path)
       } catch (error) {
         if (!(error instanceof PceError) || error.code !== 'body_too_large') throw error
         return getTrafficFlowsAsync(name ?? 'traffic analysis', body, options)

@@ -95,7 +95,7 @@ export function createVenOperations(calls: Calls): VenOperations {
       calls.hrefs(KINDS.vens, venHrefs)
       const path = `${base}/statistics`
       const body = { property_counts: VEN_PROPERTIES.map((property) => ({ property })) }
-      const counts = listOf<VenPropertyCounts>(await calls.post(path, body, options), path)
+      const counts = await listOf<VenPropertyCounts>(await calls.post(path, body, options), path)
       return Object.fromEntries(counts.map((count) => [count.property, count]))
     },
   }

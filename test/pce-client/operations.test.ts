@@ -32,6 +32,7 @@ const query: TrafficQuery = {
   max_results: 1000,
 }
 const { max_results: _limit, ...unlimited } = query
+const wide = { ...query, max_results: 30_000 }
 const flow = (index: number): TrafficFlow => ({
   src: { ip: `10.0.${index >> 8}.${index & 255}` },
   dst: { ip: '10.9.9.9', fqdn: 'naïve "quoted" \\ [{,}]' },
@@ -131,7 +132,7 @@ t.test('a streamed traffic query', async (t) => {
   )
   const batches: number[] = []
   let busy = false
-  const outcome = await client.streamTrafficFlows('q', query, {
+  const outcome = await client.streamTrafficFlows('q', wide, {
     onFlows: async (rows) => {
       t.notOk(busy, 'hands over one batch at a time')
       busy = true
@@ -157,11 +158,11 @@ t.test('a streamed traffic query', async (t) => {
       ],
     ),
   )
-  const rows = await broken.getTrafficFlowsAsync('q', query)
+  const rows = await broken.getTrafficFlowsAsync('q', wide)
   t.ok(JSON.stringify(rows) === text, 'a download that breaks off goes on without losing or repeating a row')
 
   const full = setup(trafficPce([completed], [{ body: many }]))
-  const failing = full.streamTrafficFlows('q', query, {
+  const failing = full.streamTrafficFlows('q', wide, {
     onFlows: () => {
       throw new RangeError('no room')
     },
@@ -171,7 +172,7 @@ t.test('a streamed traffic query', async (t) => {
   const unread = setup(trafficPce([completed, { status: 404 }]))
   partial(
     t,
-    await unread.streamTrafficFlows('q', query, { onFlows: () => undefined }),
+    await unread.streamTrafficFlows('q', wide, { onFlows: () => undefined }),
     { matchesCount: 42, flows: 3 },
     'the rows count even if the query is gone',
   )
@@ -322,7 +323,7 @@ t.test('abandoning a traffic query', async (t) => {
         },
       },
     )
-    const call = client.streamTrafficFlows('q', query, {
+    const call = client.streamTrafficFlows('q', wide, {
       signal: controller.signal,
       onFlows: () => void (moment === 'delivering' && stop()),
     })

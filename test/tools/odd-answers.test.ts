@@ -278,3 +278,10 @@ t.test('the loser of a race', async (t) => {
   await bench.ok('delete-label', label('repeated'))
   t.pass('a repetition that finds nothing has done its work the first time')
 })
+
+t.test('an answer that is too large says so by its own code, and which bound', async (t) => {
+  const bench = await startTwisted(t)
+  bench.twist(on('GET', /\/labels$/, () => ({ status: 200, body: `[${'{},'.repeat(2_100_000)}{}]` })))
+  const error = await bench.fails('get-labels', {}, 'pce_answer_too_large')
+  partial(t, error, { message: /has more than 2,000,000 elements/, hint: /narrower filters/ })
+})

@@ -1,0 +1,92 @@
+import { PceError } from './errors.js'
+
+/**
+ * How much of an answer this process takes (D74). Bounds on bytes are for what is held in memory, after it was unpacked; elements are
+ * objects, lists and the values between their commas, since a few bytes of text make an object of many.
+ */
+export const BOUNDS = {
+  /** One answer. */
+  body: { bytes: 32 * 1024 * 1024, elements: 2_000_000 },
+  /** What a collection's job has written, and the rows of a traffic query that are collected. */
+  collected: { bytes: 256 * 1024 * 1024, elements: 10_000_000, rows: 500_000 },
+  /** One row of a list. */
+  row: { bytes: 8 * 1024 * 1024, elements: 1_000_000 },
+  /** Lists and objects inside each other; the PCE's own have about ten. */
+  depth: 100,
+} as const
+
+/** What to say when an answer does not fit. `what` names the bound: "is larger than 32 MiB". */
+export function tooLarge(what: string): PceError {
+  return new PceError('body_too_large', `the answer ${what}; narrow it with filters or max_results`)
+}
+
+export function tooManyBytes(most: number): PceError {
+  return tooLarge(`is larger than ${most / 1024 / 1024} MiB`)
+}
+
+export function tooManyElements(most: number): PceError {
+  return tooLarge(`has more than ${most.toLocaleString('en')} elements`)
+}
+
+export function tooDeep(): PceError {
+  return tooLarge(`is nested more than ${BOUNDS.depth} levels deep`)
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const OPEN_ARRAY = 0x5b
+const CLOSE_ARRAY = 0x5d
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+
+/**
+ * Counts the elements and the depth of a JSON text while it arrives, before anything is made of it: 31 KB of gzip can hold 32 MB of
+ * `[{},{},…`, which would become 2 GB of objects. Says nothing about whether the text is JSON; a text of another kind is not counted.
+ */
+export class JsonMeter {
+  #elements = 0
+  #depth = 0
+  #inString = false
+  #escaped = false
+  /** Undefined before the first character. */
+  #isJson: boolean | undefined
+
+  /** @throws {PceError} `body_too_large`, naming the bound. */
+  take(chunk: Buffer): void {
+    let at = this.#isJson === undefined ? this.#begin(chunk) : 0
+    if (this.#isJson !== true) return
+    let [inString, escaped, depth, elements] = [this.#inString, this.#escaped, this.#depth, this.#elements]
+    for (; at < chunk.length; at += 1) {
+      const byte = chunk[at]
+      if (inString) {
+        if (escaped) escaped = false
+        else if (byte === QUOTE) inString = false
+        else if (byte === BACKSLASH) escaped = true
+      } else if (byte === QUOTE) {
+        inString = true
+      } else if (byte === COMMA) {
+        elements += 1
+      } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+        elements += 1
+        depth += 1
+        if (depth > BOUNDS.depth) throw tooDeep()
+      } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
+        depth -= 1
+      }
+    }
+    this.#inString = inString
+    this.#escaped = escaped
+    this.#depth = depth
+    this.#elements = elements
+    if (elements > BOUNDS.body.elements) throw tooManyElements(BOUNDS.body.elements)
+  }
+
+  /** Index of the first character that is no blank. */
+  #begin(chunk: Buffer): number {
+    let at = 0
+    while (at < chunk.length && chunk[at]! <= 0x20) at += 1
+    if (at < chunk.length) this.#isJson = chunk[at] === OPEN_ARRAY || chunk[at] === OPEN_OBJECT
+    return at
+  }
+}

@@ -1,0 +1,69 @@
+import { promisify } from 'node:util'
+import { createGunzip, gunzip } from 'node:zlib'
+import { BOUNDS, JsonMeter, tooManyBytes } from './bound-answers.js'
+import { PceError } from './errors.js'
+import { createTurns, inLargePlace, LARGE_BODY } from './take-turns.js'
+
+const SLICE_BYTES = 256 * 1024
+
+/**
+ * The text of a body as it came over the wire. It is within the bounds of one answer: got leaves bodies packed (`decompress: false`),
+ * because only here can unpacking be bounded.
+ *
+ * @throws {PceError} `body_too_large`, naming the bound; `invalid_response` for an encoding that was not asked for, or damaged.
+ */
+export async function decodeBody(body: Buffer, encoding: string | undefined): Promise<string> {
+  const isPacked = encoding !== undefined && encoding !== 'identity'
+  if (isPacked && !/^(?:x-)?gzip$/i.test(encoding)) {
+    throw new PceError('invalid_response', 'the answer has a content encoding that was not asked for')
+  }
+  const small = isPacked ? await unpackSmall(body) : body.length <= LARGE_BODY ? body : undefined
+  if (small === undefined) return inLargePlace(() => (isPacked ? unpackLarge(body) : readLarge(body)))
+  new JsonMeter().take(small)
+  return small.toString('utf8')
+}
+
+/** Undefined for a body that is large once it is unpacked. */
+async function unpackSmall(body: Buffer): Promise<Buffer | undefined> {
+  try {
+    return await promisify(gunzip)(body, { maxOutputLength: LARGE_BODY })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return undefined
+    throw damaged()
+  }
+}
+
+/** Counted while it is unpacked, so that a bomb is put down long before it has its full size. */
+async function unpackLarge(body: Buffer): Promise<string> {
+  const stream = createGunzip({ chunkSize: SLICE_BYTES })
+  stream.end(body)
+  const meter = new JsonMeter()
+  const pieces: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const piece of stream as AsyncIterable<Buffer>) {
+      bytes += piece.length
+      if (bytes > BOUNDS.body.bytes) throw tooManyBytes(BOUNDS.body.bytes)
+      meter.take(piece)
+      pieces.push(piece)
+    }
+  } catch (error) {
+    throw error instanceof PceError ? error : damaged()
+  }
+  return Buffer.concat(pieces).toString('utf8')
+}
+
+async function readLarge(body: Buffer): Promise<string> {
+  if (body.length > BOUNDS.body.bytes) throw tooManyBytes(BOUNDS.body.bytes)
+  const meter = new JsonMeter()
+  const endTurn = createTurns()
+  for (let at = 0; at < body.length; at += SLICE_BYTES) {
+    meter.take(body.subarray(at, at + SLICE_BYTES))
+    await endTurn()
+  }
+  return body.toString('utf8')
+}
+
+function damaged(): PceError {
+  return new PceError('invalid_response', 'the compressed answer is damaged')
+}
