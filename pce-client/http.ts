@@ -83,7 +83,7 @@ export function createHttp(settings: ClientSettings): Http {
       const response = await request
       const { statusCode: status, headers: given } = response
       // `afterResponse` has decoded it.
-      const text = response.body as unknown as string
+      const text = response.body
       return createResponse({ status, headers: given, text, repeated: state.mayHaveHappened }, state)
     } catch (failure) {
       const error = failure instanceof PceError ? failure : toPceError(asError(failure), state)
