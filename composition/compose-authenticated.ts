@@ -3,7 +3,7 @@ import { createConfirmations } from '../plugins/confirm/create-confirmations.js'
 import { connectPce } from '../plugins/context/connect-pce.js'
 import { createContextOpener, mapRole, type FindPce } from '../plugins/context/open-context.js'
 import { createUserPces, setupUrlOf } from '../plugins/context/user-pces.js'
-import { auditGate, pceGate, roleGate, type CallerGate } from '../plugins/dispatcher/admit-call.js'
+import { auditGate, pceGate, provenGate, roleGate, type CallerGate } from '../plugins/dispatcher/admit-call.js'
 import type { CallerContext } from '../plugins/dispatcher/call.js'
 import { confirmGate } from '../plugins/dispatcher/confirm-gate.js'
 import { deriveCursorKey } from '../plugins/dispatcher/cursor-keys.js'
@@ -86,7 +86,7 @@ export async function composeAuthenticated(
       server,
       dispatcher: {
         tools: heavy.tools,
-        gates: [roleGate, pces.gate, auditGate(audit), confirmGate(confirmations, `${publicUrl}/confirm`)],
+        gates: [roleGate, pces.gate, auditGate(audit), provenGate, confirmGate(confirmations, `${publicUrl}/confirm`)],
         audit,
         log,
         limits: config.limits,

@@ -10,6 +10,8 @@ export interface CallerPce {
   pce: PceClient | null
   /** Why `pce` is null, where the reason is not simply missing credentials. */
   pceProblem?: ToolError
+  /** Asked before a call goes to the PCE: rejects with ToolError where that has never answered this caller and does not now. */
+  provePce?: (signal: AbortSignal) => Promise<void>
   credentials: CredentialsPort
 }
 

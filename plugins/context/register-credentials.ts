@@ -1,11 +1,10 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
-import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import type { Owner } from '../../schemas/caller.js'
-import type { ConnectionReport, CredentialFacts, Keystore, PceCredentials } from '../../schemas/credentials.js'
+import type { CredentialFacts, Keystore, PceCredentials } from '../../schemas/credentials.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Connect, ContextLog } from './find-pce.js'
 import type { PceHosts } from './pce-hosts/create-pce-hosts.js'
+import { type ProvenPces, tryConnection } from './prove-pce.js'
 
 export interface RegistrationPorts {
   keystore: Pick<Keystore, 'write'>
@@ -20,6 +19,7 @@ export interface RegistrationPorts {
   isTlsChecked: (isWanted: boolean) => boolean
   /** How long a failing connection takes to report, in milliseconds. */
   patienceMs: number
+  proven: ProvenPces
   log: ContextLog
 }
 
@@ -44,6 +44,7 @@ export async function registerCredentials(ports: RegistrationPorts, owner: Owner
   await keystore.write(owner, credentials)
   ports.dropClient(owner)
   const { report, cause } = await tryConnection(client, ports.patienceMs)
+  if (report.ok) ports.proven.add(owner, credentials)
   if (cause !== undefined) {
     const { message } = cause as Error
     log.info({ sub: owner.sub, pce_host: facts.host, reason: message }, 'no PCE answered during a registration')
@@ -132,42 +133,5 @@ export function limitRegistrations(now: () => number): (owner: Owner) => void {
       )
     }
     starts.set(key, [...recent, at])
-  }
-}
-
-/** Whatever answers so is certainly a PCE, and its owner needs to know; any other answer would describe a stranger's network. */
-const EXPLAINED: Record<number, string> = {
-  401: 'The PCE does not accept the API key and secret.',
-  403: 'The PCE knows the key, but the key is not for this organisation or may not read its settings.',
-}
-const UNREACHABLE =
-  'No PCE could be reached at this address. Check host, port, certificate and network; check-pce-connection tries again.'
-
-/**
- * Tries the PCE once: its health and a request under the organisation. Anything that goes wrong but a 401 or 403 (no such name,
- * refused, filtered, no TLS, an unknown certificate, no PCE) gives the same words after the same time, so that a registration is of
- * no use as a port scanner (D48).
- *
- * @param ms how long a failure takes, and the longest a success may take.
- * @returns the report, and for the log why it failed.
- */
-async function tryConnection(client: PceClient, ms: number): Promise<{ report: ConnectionReport; cause?: unknown }> {
-  const done = new AbortController()
-  const timeUp = new AbortController()
-  const deadline = wait(ms, undefined, { signal: done.signal })
-    .then(() => timeUp.abort())
-    .catch(() => undefined)
-  try {
-    await client.mustConnect({ signal: timeUp.signal })
-    return { report: { ok: true } }
-  } catch (cause) {
-    const explained = cause instanceof PceApiError ? EXPLAINED[cause.status] : undefined
-    if (explained !== undefined)
-      return { report: { ok: false, error: { code: 'pce_error', message: explained } }, cause }
-    await deadline
-    return { report: { ok: false, error: { code: 'pce_unreachable', message: UNREACHABLE } }, cause }
-  } finally {
-    done.abort()
-    client.close()
   }
 }

@@ -15,6 +15,7 @@ import {
   type PceEndpoint,
 } from './find-pce.js'
 import type { FindPce } from './open-context.js'
+import { createProver, rememberProven } from './prove-pce.js'
 import { createPceHosts, type PceHosts, type PceHostsOptions } from './pce-hosts/create-pce-hosts.js'
 import {
   credentialFacts,
@@ -62,7 +63,9 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
   const hosts = createPceHosts({ allowed: allowedHosts, own, resolve, isProxied })
   const inspect = inspectAgain(hosts.inspect, now)
   const pool = createPcePool(now)
-  const places = new WeakMap<PceClient, PceEndpoint>()
+  const places = new WeakMap<PceClient, PceEndpoint & { connectOnce: () => PceClient }>()
+  const proven = rememberProven()
+  const prove = createProver(proven, patienceMs)
   const connect = createConnect(config, { hosts, places }, setupUrl, parts)
   const findPce = createPceFinder({ keystore, pool, connect, log })
   const credentialsOf = createCredentials(setupUrl, {
@@ -74,6 +77,7 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
     allowsInsecureTls: allowInsecureTls,
     isTlsChecked: (isWanted) => isTlsChecked(config.userPce, isWanted),
     patienceMs,
+    proven,
     log,
   })
 
@@ -96,7 +100,8 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
       const place = found.pce === null ? undefined : places.get(found.pce)
       const pceProblem = isProxied && place ? await findProblem(place) : null
       const refused = pceProblem === null ? {} : { pce: null, pceProblem }
-      return { ...found, ...refused, credentials: credentialsOf(owner) }
+      const provePce = place && ((signal: AbortSignal) => prove(owner, place, place.connectOnce, signal))
+      return { ...found, ...refused, ...(provePce && { provePce }), credentials: credentialsOf(owner) }
     },
     close: () => pool.close(),
   }
@@ -143,7 +148,7 @@ function notConnected(problem: string, setupUrl: string): ToolError {
  */
 function createConnect(
   { userPce }: UserPcesConfig,
-  { hosts, places }: { hosts: PceHosts; places: WeakMap<PceClient, PceEndpoint> },
+  { hosts, places }: { hosts: PceHosts; places: WeakMap<PceClient, PceEndpoint & { connectOnce: () => PceClient }> },
   setupUrl: string,
   { callTracker, log }: UserPcesParts,
 ): Connect {
@@ -163,7 +168,7 @@ function createConnect(
   const { clientCertFile: _cert, clientKeyFile: _key, ...withoutClient } = tls
   const shown = userPce.allowedHosts.length > 0 ? tls : withoutClient
 
-  return (credentials: PceCredentials, { once = false, isTerse = false } = {}): PceClient => {
+  const connect: Connect = (credentials: PceCredentials, { once = false, isTerse = false } = {}): PceClient => {
     const { host, port, orgId, apiKey, apiSecret, tlsVerify } = credentials
     const admitted = hosts.admit(host, port)
     if ('problem' in admitted) throw notConnected(admitted.problem, setupUrl)
@@ -179,7 +184,8 @@ function createConnect(
     const guarded = { ...hosts.guard(admitted.host, port), hideReasons: isTerse, ...(once && { retryCount: 0 }) }
     try {
       const client = connectPce(pce, callTracker, log, guarded)
-      places.set(client, { host: admitted.host, port })
+      const connectOnce = () => connect(credentials, { once: true, isTerse })
+      places.set(client, { host: admitted.host, port, connectOnce })
       return client
     } catch (error) {
       if (!(error instanceof StartupError)) throw error
@@ -190,4 +196,5 @@ function createConnect(
       )
     }
   }
+  return connect
 }

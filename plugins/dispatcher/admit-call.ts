@@ -139,6 +139,14 @@ export const pceGate = (hint: string, details: ErrorDetails = {}): CallerGate =>
   },
 })
 
+/** No call goes to a place that has not shown itself to be a PCE (D84). Throws what `CallerContext.provePce` rejects with. */
+export const provenGate: Gate = {
+  name: 'proof',
+  needs: 'arguments',
+  check: ({ tool, callerContext, context }) =>
+    tool.requiresPce ? callerContext.provePce?.(context.signal) : undefined,
+}
+
 /**
  * Refuses changes while their decision could not be written anyway (D25), with `audit_unavailable`. It comes before the
  * confirm gate, so that such a call spends no token. A log that fails only at the entry itself is noticed there.

@@ -14,6 +14,8 @@ export interface CallerContext {
   pce: PceClient | null
   /** Why `pce` is null, where the reason is not simply that there are no credentials: what the PCE gate then says. */
   pceProblem?: ToolError
+  /** Asked before a call goes to the PCE: rejects with ToolError where that has never answered this caller and does not now. */
+  provePce?: (signal: AbortSignal) => Promise<void>
   /** The caller's own PCE credentials. */
   credentials: CredentialsPort
   /** `name/version` of the MCP client where it has said so. */

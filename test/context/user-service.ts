@@ -13,7 +13,7 @@ import { createContextOpener } from '../../plugins/context/open-context.js'
 import { createStreamAudit } from '../../plugins/dispatcher/audit-log.js'
 import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
-import { roleGate } from '../../plugins/dispatcher/admit-call.js'
+import { provenGate, roleGate } from '../../plugins/dispatcher/admit-call.js'
 import { renderError } from '../../plugins/errors/render-errors.js'
 import type { Identity } from '../../schemas/caller.js'
 import type { RoleMapping, UserPceConfig } from '../../schemas/config.js'
@@ -113,7 +113,7 @@ export async function startUserService(t: Test, options: UserServiceOptions = {}
   })
   const dispatcher = createDispatcher({
     tools: options.tools ?? tools,
-    gates: [roleGate, userPceGate(PUBLIC_URL)],
+    gates: [roleGate, userPceGate(PUBLIC_URL), provenGate],
     audit: createStreamAudit(stream),
     log: serviceLog,
     limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },

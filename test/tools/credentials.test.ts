@@ -296,7 +296,7 @@ t.test('later errors tell readers only that there is no connection', async (t) =
     said.push({ error, message: message.replaceAll(String(port), 'PORT'), reason })
   }
   t.same(said[0], said[1], 'a reader cannot tell what is at a port')
-  partial(t, said[0], { error: 'pce_unreachable', message: /no usable connection/, reason: undefined })
+  partial(t, said[0], { error: 'pce_unreachable', message: /No PCE could be reached/, reason: undefined })
   partial(t, said[2], { error: 'pce_unreachable', reason: 'ECONNREFUSED' }, 'operators are told')
   t.not(said[2].message, said[3].message)
   const promoted = person(`readers-${closed}`, ['operators'])

@@ -1,0 +1,127 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
+import { PceApiError, type PceClient } from '../../pce-client/index.js'
+import type { Owner } from '../../schemas/caller.js'
+import type { ConnectionReport } from '../../schemas/credentials.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { PceEndpoint } from './find-pce.js'
+
+/** Which places have answered which user as a PCE, in this process. */
+export interface ProvenPces {
+  readonly has: (owner: Owner, place: PceEndpoint) => boolean
+  readonly add: (owner: Owner, place: PceEndpoint) => void
+}
+
+/** One that was forgotten is tried once more. */
+const MOST_PROVEN = 10_000
+
+export function rememberProven(): ProvenPces {
+  const proven = new LRUCache<string, true>({ max: MOST_PROVEN })
+  return {
+    has: (owner, place) => proven.get(keyOf(owner, place)) === true,
+    add: (owner, place) => void proven.set(keyOf(owner, place), true),
+  }
+}
+
+const keyOf = ({ iss, sub }: Owner, { host, port }: PceEndpoint) => JSON.stringify([iss, sub, host, port])
+
+/** A client for a single try of the place. */
+type ConnectOnce = () => PceClient
+
+/**
+ * Lets a call go on to a place that has answered its user as a PCE. A place that never has is tried first, as a registration tries it:
+ * once, and with one outcome for everything that can be wrong, so that the time a call takes says nothing of a stranger's network (D84).
+ * Calls at the same time share one try.
+ *
+ * @param ms how long a try takes that fails.
+ * @returns rejects with ToolError `pce_unreachable`, or `pce_error {http_status}` for a key that is refused, and as `signal` says.
+ */
+export function createProver(
+  proven: ProvenPces,
+  ms: number,
+): (owner: Owner, place: PceEndpoint, connect: ConnectOnce, signal: AbortSignal) => Promise<void> {
+  const trying = new Map<string, Promise<ToolError | null>>()
+
+  async function tryPlace(owner: Owner, place: PceEndpoint, connect: ConnectOnce): Promise<ToolError | null> {
+    const { report, cause } = await tryConnection(connect(), ms)
+    if (report.error === undefined) {
+      proven.add(owner, place)
+      return null
+    }
+    const { code, message } = report.error
+    if (!(cause instanceof PceApiError)) return new ToolError('pce_unreachable', message)
+    if (code === 'pce_error') return new ToolError('pce_error', message, { http_status: cause.status })
+    // Only the client of someone who operates a PCE says why.
+    const { reason } = cause
+    return reason === undefined
+      ? new ToolError('pce_unreachable', message)
+      : new ToolError('pce_unreachable', cause.message, { reason })
+  }
+
+  return async (owner, place, connect, signal) => {
+    if (proven.has(owner, place)) return
+    const key = keyOf(owner, place)
+    let attempt = trying.get(key)
+    if (attempt === undefined) {
+      attempt = tryPlace(owner, place, connect).finally(() => trying.delete(key))
+      trying.set(key, attempt)
+    }
+    const problem = await orAborted(attempt, signal)
+    if (problem !== null) throw problem
+  }
+}
+
+/** Rejects with the reason of the signal as soon as it is aborted; the work goes on. */
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted()
+  let stop = () => {}
+  const aborted = new Promise<never>((_resolve, reject) => {
+    stop = () => reject(signal.reason as Error)
+    signal.addEventListener('abort', stop, { once: true })
+  })
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+/** Whatever answers so is certainly a PCE, and its owner needs to know; any other answer would describe a stranger's network. */
+const EXPLAINED: Record<number, string> = {
+  401: 'The PCE does not accept the API key and secret.',
+  403: 'The PCE knows the key, but the key is not for this organisation or may not read its settings.',
+}
+const UNREACHABLE =
+  'No PCE could be reached at this address. Check host, port, certificate and network; check-pce-connection tries again.'
+
+/**
+ * Tries the PCE once: its health and a request under the organisation. Anything that goes wrong but a 401 or 403 (no such name,
+ * refused, filtered, no TLS, an unknown certificate, no PCE) gives the same words after the same time, so that neither a registration
+ * nor a call is of any use as a port scanner (D48, D84).
+ *
+ * @param ms how long a failure takes, and the longest a success may take.
+ * @returns the report, and for the log why it failed.
+ */
+export async function tryConnection(
+  client: PceClient,
+  ms: number,
+): Promise<{ report: ConnectionReport; cause?: unknown }> {
+  const done = new AbortController()
+  const timeUp = new AbortController()
+  const deadline = wait(ms, undefined, { signal: done.signal })
+    .then(() => timeUp.abort())
+    .catch(() => undefined)
+  try {
+    await client.mustConnect({ signal: timeUp.signal })
+    return { report: { ok: true } }
+  } catch (cause) {
+    const explained = cause instanceof PceApiError ? EXPLAINED[cause.status] : undefined
+    if (explained !== undefined)
+      return { report: { ok: false, error: { code: 'pce_error', message: explained } }, cause }
+    await deadline
+    return { report: { ok: false, error: { code: 'pce_unreachable', message: UNREACHABLE } }, cause }
+  } finally {
+    done.abort()
+    client.close()
+  }
+}
