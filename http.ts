@@ -89,7 +89,13 @@ function readPort(value: string): number {
 async function serve(config: HttpConfig): Promise<void> {
   const log = createLogger(config.logLevel)
   let isDraining = false
-  const app = await buildApp(config, { tools, worker: WORKER, log, auditStream: process.stdout, isDraining: () => isDraining })
+  const app = await buildApp(config, {
+    tools,
+    worker: WORKER,
+    log,
+    auditStream: process.stdout,
+    isDraining: () => isDraining,
+  })
   const closeSilent = trackSilentConnections(app.server)
   reopenOnHangup(app.dispatcher.audit, log)
   let withdraw: Listening['withdraw'] = () => Promise.resolve()

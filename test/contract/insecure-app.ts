@@ -34,7 +34,14 @@ export async function insecureApp(
   const lifecycle = { isDraining: false }
   const app = await buildApp(
     { ...CONFIG, ...config },
-    { tools, log: pino({ level: 'info' }, collect(log)), auditStream, isDraining: () => lifecycle.isDraining, timers, worker },
+    {
+      tools,
+      log: pino({ level: 'info' }, collect(log)),
+      auditStream,
+      isDraining: () => lifecycle.isDraining,
+      timers,
+      worker,
+    },
   )
   const post = (body: unknown, headers: Record<string, string> = {}, more: InjectOptions = {}) =>
     app.inject({
