@@ -32,7 +32,8 @@ t.test('where nobody can confirm, a warning says so', async (t) => {
 
 t.test('an added tool', async (t) => {
   const tools = ['update-workload', 'delete-label', 'provision-policy', 'create-ringfence']
-  const service = await startService(t, { mode: 'shared', config: { confirm: confirmOf(tools) } })
+  const estate = { pollsUntilDone: 1, retryAfter: 0 }
+  const service = await startService(t, { mode: 'shared', estate, config: { confirm: confirmOf(tools) } })
   const { simulator } = service.pce
   const [ann, olga, rita] = await Promise.all(
     (['admin', 'operator', 'reader'] as const).map((role) => service.tokenOf(role, role)),
@@ -118,6 +119,21 @@ t.test('an added tool', async (t) => {
     const asking = await service.call(olga!, 'delete-label', { key: 'app', value: 'nope' })
     partial(t, asking, { error: 'confirm_required', preview_error: { error: 'not_found' } })
     t.same(writes(), [])
+  })
+
+  await t.test('that has a preview shows that: create-ringfence is bound as a batch is', async (t) => {
+    const args = { app_name: 'payments', env_name: 'prod', ruleset_name: 'Confirmed' }
+    writes()
+    const asked = await service.call(olga!, 'create-ringfence', args)
+    partial(t, asked, { error: 'confirm_required', summary: /^Writes 1 new rule set and \d+ rules? into the draft, / })
+    t.same(writes(), [])
+    const confirmed = await service.call(olga!, 'create-ringfence', args, {
+      confirm_token: await confirm(olga!, asked),
+    })
+    partial(t, confirmed, { ruleset: { name: 'Confirmed' }, merged: false })
+    t.equal(writes().length, 1 + asked.applications[0].rules)
+    const again = await service.call(olga!, 'create-ringfence', args)
+    t.match(again.summary, /^Nothing would be written\./)
   })
 
   await t.test('that has no dry run shows which arguments it is given, and none of their values', async (t) => {

@@ -10,6 +10,7 @@ import { buildApp } from '../../app.js'
 import type { Role } from '../../schemas/caller.js'
 import type { PerUserConfig, SharedConfig } from '../../schemas/config.js'
 import { tools as allTools } from '../../tools/index.js'
+import { parseEvents } from './insecure-app.js'
 import type { AnyTool } from '../../tools/define.js'
 import { claimsFor, forgeKey } from '../identity/forge.js'
 import { startKeyServer } from '../identity/key-server.js'
@@ -179,7 +180,9 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
   /** The structured answer of a tool, or its error body. */
   const call = async (token: string, name: string, args: object = {}, meta?: object): Promise<Json> => {
     const params = { name, arguments: args, ...(meta && { _meta: meta }) }
-    const answer = (await send(token, { jsonrpc: '2.0', id: 1, method: 'tools/call', params })).json()
+    const { payload } = await send(token, { jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    // An answer that takes its time is a stream of events.
+    const answer: Json = payload.startsWith('{') ? JSON.parse(payload) : parseEvents(payload).events.at(-1)!.data
     return answer.result?.structuredContent ?? JSON.parse(answer.result?.content[0].text ?? JSON.stringify(answer))
   }
   const confirm = (token: string | null, body: unknown, headers: Record<string, string> = {}) =>

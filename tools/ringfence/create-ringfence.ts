@@ -1,11 +1,15 @@
-import { Type } from '@sinclair/typebox'
+import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../../schemas/common.js'
-import { DryRunInput } from '../../schemas/dry-run.js'
+import { DRY_RUN_BINDING, DryRunInput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
 import type { Label } from '../../schemas/pce/label.js'
 import { RingfenceOutput } from '../../schemas/ringfence.js'
 import { ServicesInput } from '../../schemas/rule-shapes.js'
 import { defineTool } from '../define.js'
+import type { ToolContext } from '../../domain/call.js'
+import { requireApproved } from '../../domain/policy/require-approved.js'
+import { digestWrites } from '../../domain/ringfence/digest-writes.js'
+import { previewBatch } from '../answers/ringfence/show-batch.js'
 import { Reading } from '../../domain/traffic/read-flows.js'
 import { lookbackDays } from '../../domain/traffic/traffic-window.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
@@ -19,6 +23,26 @@ import { Truncation } from '../answers/byte-budget.js'
 
 const DEFAULT_DAYS = 30
 
+const input = Type.Object(
+  {
+    app_name: Type.String({ minLength: 1, description: 'app label or value' }),
+    env_name: Type.String({ minLength: 1, description: 'env label or value' }),
+    lookback_days: lookbackDays(DEFAULT_DAYS),
+    ruleset_name: Type.Optional(NewName('Default RF-<app>-<env>')),
+    selective: Type.Optional(Type.Boolean({ default: false, description: 'Also deny all other inbound' })),
+    skip_allowed: Type.Optional(Type.Boolean({ default: false, description: 'No rule where all is allowed' })),
+    deny_service: Type.Optional(ServicesInput('{port, proto, to_port?}, {service} or {href}; default All Services')),
+    deny_consumer: Type.Optional(
+      StringEnum(DENY_CONSUMERS, { default: 'any', description: 'Any address, workloads, both' }),
+    ),
+    detail_level: Type.Optional(
+      StringEnum(['standard', 'full'] as const, { default: 'standard', description: 'Rows per list' }),
+    ),
+    ...DryRunInput,
+  },
+  { additionalProperties: false },
+)
+
 export default defineTool({
   name: 'create-ringfence',
   area: 'ringfence',
@@ -30,45 +54,41 @@ export default defineTool({
   requiresPce: true,
   requiresConfirm: false,
   isHeavy: true,
-  input: Type.Object(
-    {
-      app_name: Type.String({ minLength: 1, description: 'app label or value' }),
-      env_name: Type.String({ minLength: 1, description: 'env label or value' }),
-      lookback_days: lookbackDays(DEFAULT_DAYS),
-      ruleset_name: Type.Optional(NewName('Default RF-<app>-<env>')),
-      selective: Type.Optional(Type.Boolean({ default: false, description: 'Also deny all other inbound' })),
-      skip_allowed: Type.Optional(Type.Boolean({ default: false, description: 'No rule where all is allowed' })),
-      deny_service: Type.Optional(ServicesInput('{port, proto, to_port?}, {service} or {href}; default All Services')),
-      deny_consumer: Type.Optional(
-        StringEnum(DENY_CONSUMERS, { default: 'any', description: 'Any address, workloads, both' }),
-      ),
-      detail_level: Type.Optional(
-        StringEnum(['standard', 'full'] as const, { default: 'standard', description: 'Rows per list' }),
-      ),
-      ...DryRunInput,
-    },
-    { additionalProperties: false },
-  ),
+  input,
   output: Type.Object({ ...RingfenceOutput, ...Reading, ...Truncation }),
   example: { app_name: 'payments', env_name: 'prod', dry_run: true },
-  async handler({ app_name: app, env_name: env, ...args }, outer) {
-    const {
-      lookback_days: days = DEFAULT_DAYS,
-      dry_run: dryRun = false,
-      detail_level: detail = 'standard',
-      ...options
-    } = args
-    if (options.ruleset_name !== undefined) refuseHidden({ ruleset_name: options.ruleset_name })
-    const ctx = reportRising(outer)
-    const { pce, limits } = ctx
-    // Reading takes minutes; a call that is cancelled meanwhile must write nothing.
-    const planning = { ...ctx, signal: outer.beforeWriting }
-    // Before a write, a renamed label would be the wrong one.
-    await loadLabels(pce, planning, 'fresh')
-    const application = (await resolveApplication(planning, { app_name: app, env_name: env })) as [Label, Label]
-    const prepared = await prepareRingfence(planning, application, options, shareReads(planning, days), dryRun)
-    planning.signal.throwIfAborted()
-    const written = dryRun ? null : await writePrepared(ctx, prepared)
-    return showRingfence(prepared, written, { detail, limits, orgId: pce.orgId })
+  async preview(args, outer) {
+    const { order, results, boundTo } = await plan(args, outer)
+    return { ...previewBatch(outer, { order, results, warnings: [], isDryRun: args.dry_run === true }), boundTo }
+  },
+  async boundTo(args, outer) {
+    return args.dry_run === true ? DRY_RUN_BINDING : (await plan(args, outer)).boundTo
+  },
+  async handler(args, outer) {
+    const { pce, limits, signal, approved } = outer
+    const { prepared, boundTo } = await plan(args, outer)
+    outer.beforeWriting.throwIfAborted()
+    const text = 'What the ringfence would write has changed since it was confirmed. Nothing was written.'
+    requireApproved(approved, boundTo, text)
+    const written = args.dry_run === true ? null : await writePrepared({ pce, signal }, prepared)
+    return showRingfence(prepared, written, { detail: args.detail_level ?? 'standard', limits, orgId: pce.orgId })
   },
 })
+
+/** Everything that the call would do, before anything is written; `boundTo` is the digest of it (D75). */
+async function plan(args: Static<typeof input>, outer: ToolContext<true>) {
+  const { app_name: app, env_name: env, lookback_days: days = DEFAULT_DAYS, dry_run: isDryRun = false } = args
+  const { detail_level: _shown, app_name: _app, env_name: _env, lookback_days: _days, dry_run: _dry, ...options } = args
+  if (options.ruleset_name !== undefined) refuseHidden({ ruleset_name: options.ruleset_name })
+  // Reading takes minutes; a call that is cancelled meanwhile must write nothing.
+  const planning = { ...reportRising(outer), signal: outer.beforeWriting }
+  // Before a write, a renamed label would be the wrong one.
+  await loadLabels(planning.pce, planning, 'fresh')
+  const application = (await resolveApplication(planning, { app_name: app, env_name: env })) as [Label, Label]
+  const shared = shareReads(planning, days)
+  const prepared = await prepareRingfence(planning, application, options, shared, isDryRun)
+  const names = { app: application[0].value, env: application[1].value }
+  const results = [{ ...names, status: 'success' as const, done: { prepared, written: null } }]
+  const boundTo = isDryRun ? DRY_RUN_BINDING : digestWrites(shared.window, results)
+  return { prepared, order: [{ ...names, state: 'ready' as const, application, options }], results, boundTo }
+}
