@@ -176,6 +176,18 @@ t.test('what was accepted with an answer that cannot be read is done', async (t)
       t.same(bench.simulator.state.pendingHrefs(), [], 'has happened')
     }
     bench.twist()
+    await bench.ok('create-iplist', { name: 'still to go', ip_ranges: [{ from_ip: '192.0.2.7' }] })
+    bench.simulator.faults.add({
+      kind: 'status',
+      method: 'POST',
+      path: /\/sec_policy$/,
+      times: 1,
+      status: 201,
+      body: {},
+    })
+    await bench.fails('provision-policy', {}, 'outcome_unknown')
+    t.equal(bench.simulator.state.pendingHrefs().length, 1, 'unless it is still pending')
+    await bench.ok('provision-policy')
     await bench.ok('create-iplist', { name: 'last', ip_ranges: [{ from_ip: '192.0.2.7' }] })
     const odd = {
       href: '/orgs/1/sec_policy/7',

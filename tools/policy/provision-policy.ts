@@ -15,6 +15,8 @@ import { fitChanges, orderForReview, showProvisioning } from '../answers/show-pr
 import { requireObject } from '../../domain/drafts/change-object.js'
 
 const DEFAULT_DESCRIPTION = 'Provisioned via MCP'
+/** For a look at what a provisioning with an unreadable answer has done. */
+const LOOK_MS = 10_000
 
 const output = Type.Object({
   message: Type.String({ description: 'What happened' }),
@@ -168,14 +170,18 @@ async function askImpact(pce: PceClient, hrefs: string[], warnings: string[], si
   }
 }
 
-/** Provisions and says what became of it. After the PCE has accepted it, nothing that it answers makes it undone (D72). */
+/**
+ * Provisions and says what became of it. Once the PCE has accepted it, nothing that it answers makes it undone (D72): where the answer
+ * cannot be read, it is done if none of it is pending any more.
+ */
 async function provision(pce: PceClient, description: string, targets: string[], warnings: string[]) {
   const what = `Provisioned ${countOf(targets.length, 'object')}`
   let accepted: PolicyVersion
   try {
     accepted = await pce.provisionPolicyChanges(description, targets)
   } catch (error) {
-    if (!(error instanceof PceError) || !error.isAccepted) throw error
+    const isDone = error instanceof PceError && error.isAccepted && (await isNonePending(pce, targets))
+    if (!isDone) throw error
     warnings.push("The policy was provisioned; the PCE's answer cannot be read, so its version is not known.")
     return { message: `${what}.` }
   }
@@ -190,6 +196,12 @@ async function provision(pce: PceClient, description: string, targets: string[],
     commit_message: typeof message === 'string' ? message : null,
     object_counts: Object.fromEntries(Object.entries(counts ?? {}).filter(([, count]) => Number.isInteger(count))),
   }
+}
+
+/** False too where that cannot be read. */
+async function isNonePending(pce: PceClient, hrefs: readonly string[]): Promise<boolean> {
+  const pending = await pce.getPendingPolicyChanges({ totalTimeoutMs: LOOK_MS }).catch(() => undefined)
+  return pending !== undefined && !pending.some(({ href }) => hrefs.includes(toDraftHref(href)))
 }
 
 /** The first answer may lack the counts (P27). It is provisioned by now, so a failed look is a warning only. */
