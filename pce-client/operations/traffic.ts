@@ -80,8 +80,14 @@ export function createTrafficOperations(http: Http, settings: ClientSettings): T
       const onFlows = (flows: TrafficFlow[]) => {
         for (const flow of flows) all.push(flow)
       }
-      await streamFlows(queryName, trafficQuery, { ...options, onFlows }, BOUNDS.collected.bytes)
-      return all
+      const { unparseable } = await streamFlows(
+        queryName,
+        trafficQuery,
+        { ...options, onFlows },
+        BOUNDS.collected.bytes,
+      )
+      if (all.length > 0 || unparseable === 0) return all
+      throw new PceError('invalid_response', `none of the ${unparseable} rows that the PCE answered is a flow`)
     },
   }
 }

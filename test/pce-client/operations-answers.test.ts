@@ -158,6 +158,13 @@ t.test('answers with nothing in them that was asked for', async (t) => {
     await t.rejects(call, { code: 'invalid_response' }, `a rule search: ${JSON.stringify(body)}`)
   }
   t.strictSame(await setup({ body: { sec_rules: [], counts: {} } }).searchRules({}), [])
+  const query = '/orgs/1/traffic_flows/async_queries/1'
+  const download = setup(({ path }) => {
+    if (path.endsWith('/download')) return { body: [null, {}] }
+    return { body: { href: query, status: 'completed', result: `${query}/download` } }
+  })
+  const none = { code: 'invalid_response', message: 'none of the 2 rows that the PCE answered is a flow' }
+  await t.rejects(download.getTrafficFlowsAsync('x', {} as never), none, 'flows')
   for (const body of [[null], [[]], [7], { errors: [null] }]) {
     const call = setup({ body }).venRemoteAction(['/orgs/1/vens/1'], 'restart')
     await t.rejects(call, { code: 'outcome_unknown' }, `an action: ${JSON.stringify(body)}`)
