@@ -1,0 +1,165 @@
+/**
+ * Every kind of call under every fault: nothing is written twice, nothing that failed is reported as done or as not there, nothing
+ * that was done is reported as failed, and whatever is thrown is a PceError of a known code.
+ */
+import t, { type Test } from 'tap'
+import { PceApiError, PceError } from '../../pce-client/index.js'
+import { startContractPce, type ContractPce } from './contract/start-contract-pce.js'
+import { CALLS, type Call } from './faults/calls.js'
+import { FAULTS } from './faults/faults.js'
+import { startGateway, type Gateway, type Strike } from './faults/faulty-gateway.js'
+import { clientOf } from './support.js'
+
+const LEAST_FAULTS = 1000
+const AT_ONCE = 8
+/** The requests of one call that a fault begins at. */
+const MOST_POSITIONS = 5
+
+const CODES = new Set([
+  'api_error',
+  'outcome_unknown',
+  'unreachable',
+  'deadline',
+  'job_failed',
+  'traffic_query_failed',
+  'traffic_query_timeout',
+  'body_too_large',
+  'invalid_response',
+])
+
+let runs = 0
+const unhandled: unknown[] = []
+const note = (reason: unknown) => void unhandled.push(reason)
+process.on('unhandledRejection', note)
+t.teardown(() => process.off('unhandledRejection', note))
+
+interface Outcome {
+  result?: unknown
+  error?: unknown
+  /** The requests that reached the gateway, those that a fault struck, and the writes that the PCE carried out. */
+  requests: number
+  struck: number
+  writes: { line: string; body: string }[]
+}
+
+interface Bench {
+  pce: ContractPce
+  gateway: Gateway
+}
+
+async function run({ pce, gateway }: Bench, call: Call, strike: Strike | null): Promise<Outcome> {
+  const number = ++runs
+  const given = (await call.arrange?.(pce, number)) as never
+  const { key, secret } = pce.simulator.credentials
+  const client = clientOf(gateway, { requestTimeout: 1, idleTimeout: 0.3 })
+  client.setCredentials(key, secret)
+  gateway.begin(strike)
+  const ended = await call.act(client, given, number).then(
+    (result) => ({ result }),
+    (error: unknown) => ({ error }),
+  )
+  client.close()
+  return { ...ended, requests: gateway.requests(), struck: gateway.struck(), writes: gateway.handledWrites() }
+}
+
+/** What is not true of an outcome, given the outcome of the same call without a fault. */
+function judge(call: Call, clean: Outcome, { fault }: Strike, outcome: Outcome): string[] {
+  const { error } = outcome
+  // A query or job that failed is deleted, so that the PCE is rid of it.
+  const writes = outcome.writes.filter(({ line }) => call.asks !== true || !line.startsWith('DELETE '))
+  const isWrite = writesOf(call, clean)
+  const distinct = new Set(writes.map(({ line, body }) => `${line} ${body}`)).size
+  const wrong: string[] = []
+  if ((call.repeatable === true || call.computes === true ? distinct : writes.length) > clean.writes.length)
+    wrong.push(`was carried out ${writes.length} times: ${writes.map(({ line }) => line).join(', ')}`)
+  if (!('error' in outcome)) {
+    if (isWrite && writes.length < clean.writes.length) wrong.push('reported as done, but was not')
+    if (!saysTheSame(call, clean, outcome) && !(fault.misshapes === true && call.open === true))
+      wrong.push(`resolved with something else: ${clip(outcome.result)}`)
+    return wrong
+  }
+  if (!(error instanceof PceError)) return [...wrong, `threw no PceError: ${String((error as Error).stack ?? error)}`]
+  if (!CODES.has(error.code)) wrong.push(`threw the code ${error.code}`)
+  if (isWrite && writes.length > 0 && error.code !== 'outcome_unknown' && fault.deniesHandling !== true)
+    wrong.push(`was done, but is reported as ${error.code}: ${error.message}`)
+  if (!isWrite && call.asks !== true && error.code === 'outcome_unknown')
+    wrong.push('a read cannot have changed anything')
+  if (error instanceof PceApiError && error.isGone) wrong.push(`reported as not there: ${error.message}`)
+  return wrong
+}
+
+/** A read answers what it answers without a fault, a write something of the same shape. */
+function saysTheSame(call: Call, clean: Outcome, { result }: Outcome): boolean {
+  const show = (value: unknown) => {
+    if (call.shows !== undefined) return call.shows(value as never)
+    return writesOf(call, clean) ? shapeOf(value) : value
+  }
+  return JSON.stringify(show(result)) === JSON.stringify(show(clean.result))
+}
+
+const writesOf = (call: Call, clean: Outcome) => clean.writes.length > 0 && call.asks !== true && call.computes !== true
+
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(shapeOf)
+  if (typeof value !== 'object' || value === null) return typeof value
+  return Object.keys(value).sort()
+}
+
+const clip = (value: unknown) => String(JSON.stringify(value)).slice(0, 200)
+
+/** A simulator and the gateway in front of it, which end with their work and not with the test. */
+async function withBench<T>(t: Test, work: (bench: Bench) => Promise<T>): Promise<T> {
+  const ends: (() => unknown)[] = []
+  const scope = { teardown: (end: () => unknown) => void ends.push(end), fail: t.fail.bind(t) } as unknown as Test
+  try {
+    const pce = await startContractPce(scope)
+    const gateway = await startGateway(scope, Number(new URL(pce.simulator.url).port))
+    return await work({ pce, gateway })
+  } finally {
+    for (const end of ends.reverse()) await end()
+  }
+}
+
+interface Report {
+  clean: Outcome
+  faults: number
+  wrong: string[]
+}
+
+const tryEveryFault = (t: Test, call: Call) =>
+  withBench(t, async (bench): Promise<Report> => {
+    const clean = await run(bench, call, null)
+    if ('error' in clean) return { clean, faults: 0, wrong: [`without a fault: ${String(clean.error)}`] }
+    const report: Report = { clean, faults: 0, wrong: [] }
+    for (let from = 0; from < Math.min(clean.requests, MOST_POSITIONS); from++) {
+      for (const fault of FAULTS) {
+        for (const once of fault.stalls === true ? [true] : [true, false]) {
+          const strike = { fault, from, once }
+          const outcome = await run(bench, call, strike)
+          report.faults += outcome.struck > 0 ? 1 : 0
+          const where = `${fault.name}, ${once ? 'at' : 'from'} request ${from + 1}${once ? '' : ' on'}`
+          report.wrong.push(...judge(call, clean, strike, outcome).map((what) => `${where}: ${what}`))
+        }
+      }
+    }
+    return report
+  })
+
+t.test('every kind of call under every fault', async (t) => {
+  const names = Object.keys(CALLS)
+  const reports = new Map<string, Report>()
+  const left = [...names]
+  const worker = async () => {
+    for (let name = left.shift(); name !== undefined; name = left.shift())
+      reports.set(name, await tryEveryFault(t, CALLS[name]!))
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, worker))
+  let faults = 0
+  for (const [name, report] of reports) {
+    t.strictSame(report.wrong, [], `${name}: ${report.faults} faults`)
+    faults += report.faults
+  }
+  t.ok(faults >= LEAST_FAULTS, `${faults} faults in ${names.length} kinds of calls`)
+  t.comment(`${faults} faults in ${reports.size} kinds of calls`)
+  t.strictSame(unhandled, [], 'no rejection is left unhandled')
+})
