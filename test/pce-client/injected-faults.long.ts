@@ -12,6 +12,8 @@ import { clientOf } from './support.js'
 
 const LEAST_FAULTS = 1000
 const AT_ONCE = 8
+/** Connections to it are refused. */
+const NOBODY_LISTENS = 1
 /** The requests of one call that a fault begins at. */
 const MOST_POSITIONS = 5
 
@@ -47,11 +49,11 @@ interface Bench {
   gateway: Gateway
 }
 
-async function run({ pce, gateway }: Bench, call: Call, strike: Strike | null): Promise<Outcome> {
+async function run({ pce, gateway }: Bench, call: Call, strike: Strike | null, port = gateway.port): Promise<Outcome> {
   const number = ++runs
   const given = (await call.arrange?.(pce, number)) as never
   const { key, secret } = pce.simulator.credentials
-  const client = clientOf(gateway, { requestTimeout: 1, idleTimeout: 0.3 })
+  const client = clientOf({ port }, { requestTimeout: 1, idleTimeout: 0.3 })
   client.setCredentials(key, secret)
   gateway.begin(strike)
   const ended = await call.act(client, given, number).then(
@@ -108,11 +110,11 @@ function shapeOf(value: unknown): unknown {
 const clip = (value: unknown) => String(JSON.stringify(value)).slice(0, 200)
 
 /** A simulator and the gateway in front of it, which end with their work and not with the test. */
-async function withBench<T>(t: Test, work: (bench: Bench) => Promise<T>): Promise<T> {
+async function withBench<T>(t: Test, { workloads }: Call, work: (bench: Bench) => Promise<T>): Promise<T> {
   const ends: (() => unknown)[] = []
   const scope = { teardown: (end: () => unknown) => void ends.push(end), fail: t.fail.bind(t) } as unknown as Test
   try {
-    const pce = await startContractPce(scope)
+    const pce = await startContractPce(scope, workloads === undefined ? {} : { workloads })
     const gateway = await startGateway(scope, Number(new URL(pce.simulator.url).port))
     return await work({ pce, gateway })
   } finally {
@@ -127,10 +129,13 @@ interface Report {
 }
 
 const tryEveryFault = (t: Test, call: Call) =>
-  withBench(t, async (bench): Promise<Report> => {
+  withBench(t, call, async (bench): Promise<Report> => {
     const clean = await run(bench, call, null)
     if ('error' in clean) return { clean, faults: 0, wrong: [`without a fault: ${String(clean.error)}`] }
-    const report: Report = { clean, faults: 0, wrong: [] }
+    const report: Report = { clean, faults: 1, wrong: [] }
+    const { error } = await run(bench, call, null, NOBODY_LISTENS)
+    if (!(error instanceof PceError) || error.code !== 'unreachable')
+      report.wrong.push(`nobody listens: ${error instanceof Error ? error.message : 'a success'}`)
     for (let from = 0; from < Math.min(clean.requests, MOST_POSITIONS); from++) {
       for (const fault of FAULTS) {
         for (const once of fault.stalls === true ? [true] : [true, false]) {

@@ -14,6 +14,8 @@ export interface Call {
   computes?: true
   /** Nobody knows what its answer looks like, so that any body may be one. */
   open?: true
+  /** How many workloads the estate needs: every run may use one up. */
+  workloads?: number
   /** What is compared of a result of a read; all of it by default. */
   shows?: (result: never) => unknown
 }
@@ -89,6 +91,13 @@ const normalRelease = async (pce: ContractPce) =>
   (await pce.ask<{ release: string; default: boolean }[]>('GET', `${ORG}/software/ven/releases`)).find(
     (release) => release.default,
   )!
+/** One that every run can unpair: the last of those that are left. */
+const pairedVen = async (pce: ContractPce) =>
+  (await pce.list(`${ORG}/vens?max_results=5000`)).findLast(({ status }) => status === 'active')!
+const policyEnds = async (pce: ContractPce) => {
+  const [one, other] = await pce.list(`${ORG}/workloads?managed=true`)
+  return { src_workload: one!.href, dst_workload: other!.href, port: '443', protocol: '6' }
+}
 const device = first(`${ORG}/network_devices`)
 
 /** Every kind of call that the client offers. */
@@ -358,6 +367,69 @@ export const CALLS: Record<string, Call> = {
   downloadLabelMappingResults: {
     arrange: mappingRun,
     act: async (client, of: Made) => Buffer.from(await client.downloadLabelMappingResults(idOf(of))).toString(),
+    open: true,
+  },
+  getLabelGroupMemberOf: {
+    arrange: async (pce, run) => {
+      const inner = await group(pce, run)
+      await pce.ask('POST', `${DRAFT}/label_groups`, {
+        name: `outer ${run}`,
+        key: 'app',
+        sub_groups: [{ href: inner.href }],
+      })
+      return inner
+    },
+    act: (client, of: Made) => client.getLabelGroupMemberOf(of),
+    shows: (groups: Json[]) => groups.length,
+  },
+  assignLabelMappingLabels: {
+    arrange: mappingRun,
+    act: (client, of: Made) => client.assignLabelMappingLabels(idOf(of)),
+  },
+  unpairVens: {
+    arrange: pairedVen,
+    act: (client, of: Made) => client.unpairVens([of]),
+    workloads: 300,
+  },
+  unpairWorkloads: {
+    arrange: async (pce) => ({ href: (await pairedVen(pce)).href.replace('/vens/', '/workloads/') }),
+    act: (client, of: Made) => client.unpairWorkloads([of]),
+    workloads: 300,
+  },
+  bulkImportWorkloads: {
+    arrange: workload,
+    act: (client, { href }: Made) => client.bulkImportWorkloads([{ href, description: 'imported' }]),
+    open: true,
+  },
+  deleteServiceAccountApiKey: {
+    arrange: async (pce, run) => {
+      const { href } = await account(pce, run)
+      return { account: href, ...(await pce.ask<Made>('POST', `${href}/api_keys`, { expires_in_seconds: 3600 })) }
+    },
+    act: (client, { account: of, href }: Made & { account: string }) =>
+      client.deleteServiceAccountApiKey(of, idOf({ href })),
+    repeatable: true,
+  },
+  deleteOrgApiKey: {
+    arrange: make('/users/1/api_keys', (run) => ({ name: `made ${run}` })),
+    act: (client, of: Made) => client.deleteOrgApiKey(idOf(of)),
+    repeatable: true,
+  },
+  multiEnforcementInstructionsApplied: {
+    act: (client) => client.multiEnforcementInstructionsApplied({ all_devices: true }),
+  },
+  checkPolicy: {
+    arrange: policyEnds,
+    act: (client, params: Record<string, string>) => client.checkPolicy('active', { params }),
+    open: true,
+  },
+  getPolicyAllow: {
+    arrange: policyEnds,
+    act: (client, params: Record<string, string>) => client.getPolicyAllow('active', { params }),
+  },
+  getWorkloadRiskDetails: {
+    arrange: first(`${ORG}/workloads?managed=true`),
+    act: (client, of: Made) => client.getWorkloadRiskDetails(of),
     open: true,
   },
   getProductVersion: { act: (client) => client.getProductVersion(), open: true },
