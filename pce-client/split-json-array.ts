@@ -13,6 +13,9 @@ const CLOSE_OBJECT = 0x7d
 /** Elements are parsed together in batches of at least this much text: one parse per element would cost twice the time. */
 const BATCH_BYTES = 256 * 1024
 
+/** Longer than this the text between the first keys of two rows is not: bytes. */
+const LONGEST_SEAM = 64
+
 /** How much of a list is taken, in all. */
 export interface ListBounds {
   rows?: number
@@ -46,9 +49,17 @@ export class JsonArraySplitter {
   #pendingBytes = 0
   /** A batch has ended at a comma, so an element must follow. */
   #isContinued = false
+  /**
+   * What stands between two rows, from the bracket that closes one to the first key of the next, as the end of the first batch showed
+   * it: most lists hold rows of one shape, and looking for this is many times faster than looking at every byte. Null where it has
+   * misled, or must not be used.
+   */
+  #seam: Buffer | null | undefined
 
   constructor(bounds: ListBounds = {}) {
     this.#bounds = bounds
+    // Who bounds the elements of the whole has to see each.
+    if (bounds.elements !== undefined) this.#seam = null
   }
 
   /** The batches that this piece completes. */
@@ -58,7 +69,8 @@ export class JsonArraySplitter {
     if (this.#bytes > bytes) throw tooManyBytes(bytes)
     const batches: unknown[][] = []
     let start = this.#state === 'before' ? this.#skipOpening(chunk) : 0
-    if (this.#state === 'inside') start = this.#scan(chunk, start, batches)
+    if (this.#state === 'inside')
+      start = this.#seam ? this.#leap(chunk, start, batches) : this.#scan(chunk, start, batches)
     if (this.#state === 'after') {
       if (!isBlank(chunk, start)) throw damaged('there is text after the array')
     } else if (this.#state === 'inside' && start < chunk.length) {
@@ -70,6 +82,8 @@ export class JsonArraySplitter {
 
   /** To be called when the text has ended. */
   end(): void {
+    // What a leap has not found is still to be told apart: an array that did not end, or something after it.
+    if (this.#state === 'inside' && this.#seam) this.#scanAgain(Buffer.alloc(0), 0, [])
     if (this.#state !== 'after') throw damaged(this.#state === 'before' ? 'it is empty' : 'it ends too early')
   }
 
@@ -81,6 +95,54 @@ export class JsonArraySplitter {
     if (chunk[at] !== OPEN_ARRAY) throw damaged('it is not an array')
     this.#state = 'inside'
     return at + 1
+  }
+
+  /**
+   * As `#scan`, from seam to seam. A text that ends at a seam is JSON only where no string or bracket is open, so one that parses is a
+   * batch; at the first that does not, the bytes are looked at one by one again.
+   */
+  #leap(chunk: Buffer, from: number, batches: unknown[][]): number {
+    const seam = this.#seam!
+    let start = from
+    for (;;) {
+      const at = chunk.indexOf(seam, Math.max(start, start + BATCH_BYTES - this.#pendingBytes))
+      if (at === -1) break
+      // The seam begins with the bracket that closes the last row of the batch.
+      const comma = chunk.indexOf(COMMA, at)
+      const batch = this.#tryParse(chunk.subarray(start, comma))
+      if (batch === undefined) return this.#scanAgain(chunk, start, batches)
+      batches.push(batch)
+      this.#isContinued = true
+      start = comma + 1
+    }
+    const end = lastPrinted(chunk, start)
+    if (end !== -1 && chunk[end] === CLOSE_ARRAY) {
+      const last = this.#tryParse(chunk.subarray(start, end))
+      if (last !== undefined) {
+        if (last.length === 0) throw damaged('an element is missing')
+        batches.push(last)
+        this.#state = 'after'
+        return end + 1
+      }
+    }
+    // No seam for so long: rows of another shape.
+    return this.#pendingBytes + chunk.length - start > 4 * BATCH_BYTES ? this.#scanAgain(chunk, start, batches) : start
+  }
+
+  /** What was not looked at yet, byte by byte from here on. Index as of `#scan`. */
+  #scanAgain(chunk: Buffer, from: number, batches: unknown[][]): number {
+    this.#seam = null
+    const held = this.#pendingBytes
+    const text = Buffer.concat([...this.#pending, chunk.subarray(from)])
+    this.#pending = []
+    this.#pendingBytes = 0
+    const start = this.#scan(text, 0, batches)
+    if (this.#state === 'after' && !isBlank(text, start)) throw damaged('there is text after the array')
+    if (this.#state === 'after') return chunk.length
+    if (start >= held) return from + start - held
+    // The rest of what was held comes before what this chunk leaves.
+    this.#keep(text.subarray(start, held))
+    return from
   }
 
   /** Index of the first byte that belongs to no batch yet. The loop sees every byte of the result: its state is local for speed. */
@@ -116,6 +178,15 @@ export class JsonArraySplitter {
         batches.push(this.#parse(chunk.subarray(start, at), true))
         this.#isContinued = true
         start = at + 1
+        if (this.#seam === undefined) {
+          this.#seam = seamAt(chunk, at)
+          if (this.#seam === undefined) continue
+          // Between two rows nothing is open.
+          this.#depth = 0
+          this.#inString = false
+          this.#escaped = false
+          return this.#leap(chunk, start, batches)
+        }
       }
     }
     this.#inString = inString
@@ -139,24 +210,47 @@ export class JsonArraySplitter {
   }
 
   #parse(tail: Buffer, mustHoldElements: boolean): unknown[] {
-    const { rows: mostRows = Infinity } = this.#bounds
     if (this.#elements - this.#elementsBefore > BOUNDS.row.elements) throw tooManyElements(BOUNDS.row.elements)
     this.#elementsBefore = this.#elements
+    const elements = this.#tryParse(tail)
+    if (elements === undefined) throw damaged('it is not valid JSON')
+    if (mustHoldElements && elements.length === 0) throw damaged('an element is missing')
+    return elements
+  }
+
+  /** The elements of what is held and this, and then nothing is held; undefined for what is no JSON, and then it still is. */
+  #tryParse(tail: Buffer): unknown[] | undefined {
+    const { rows: mostRows = Infinity } = this.#bounds
     const text =
       this.#pending.length === 0 ? tail.toString('utf8') : Buffer.concat([...this.#pending, tail]).toString('utf8')
-    this.#pending = []
-    this.#pendingBytes = 0
     let elements: unknown[]
     try {
       elements = JSON.parse(`[${text}]`) as unknown[]
     } catch {
-      throw damaged('it is not valid JSON')
+      return undefined
     }
-    if (mustHoldElements && elements.length === 0) throw damaged('an element is missing')
+    this.#pending = []
+    this.#pendingBytes = 0
     this.#rows += elements.length
     if (this.#rows > mostRows) throw tooLarge(`has more than ${mostRows.toLocaleString('en')} rows`)
     return elements
   }
+}
+
+/** What stands between two rows around a comma: `},{"src":`, with its blanks. Undefined where it is not an object on both sides. */
+function seamAt(chunk: Buffer, comma: number): Buffer | undefined {
+  let begin = comma - 1
+  while (begin > 0 && isSpace(chunk[begin])) begin -= 1
+  const around = chunk.subarray(begin, begin + LONGEST_SEAM).toString('latin1')
+  const seam = /^\}\s*,\s*\{\s*"[A-Za-z0-9_]+"\s*:/.exec(around)?.[0]
+  return seam === undefined ? undefined : Buffer.from(seam, 'latin1')
+}
+
+/** Index of the last byte that is no blank; -1 for none. */
+function lastPrinted(chunk: Buffer, from: number): number {
+  let at = chunk.length - 1
+  while (at >= from && isSpace(chunk[at])) at -= 1
+  return at >= from ? at : -1
 }
 
 const SLICE_CHARACTERS = 256 * 1024

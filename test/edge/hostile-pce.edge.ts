@@ -9,12 +9,13 @@ import { callTool } from './support/call-tool.js'
 import { memoryOf } from './support/raw-connection.js'
 
 const MIB = 1024 * 1024
-/** Of each bomb at a time, by one caller. */
+/** Calls that fetch each bomb at a time. */
 const AT_ONCE = 12
 /** What the whole process may hold: MiB. */
 const MOST_MEMORY = 1024
 /** How long somebody else may wait for a light call: milliseconds. */
 const PROMPT_MS = 5000
+const WINDOW = { start_date: '2026-06-08', end_date: '2026-06-14' }
 const QUERY = '/orgs/1/traffic_flows/async_queries/1'
 const JOB = '/orgs/1/jobs/1'
 
@@ -29,14 +30,15 @@ const BOMBS: Readonly<Record<string, Buffer>> = {
 }
 const ROW = JSON.stringify({ src: { ip: '10.0.0.1' }, dst: { ip: '10.0.0.2' }, service: { port: 1, proto: 6 } })
 
-/** Registers as any PCE does; every collection that is read from it does harm. */
-async function startHostile(t: Test, { cert, key }: { cert: string; key: string }) {
+/** Registers as any PCE does; every collection that is read from it does harm, but the labels where it has some. */
+async function startHostile(t: Test, { cert, key }: { cert: string; key: string }, hasLabels: boolean) {
   const server: Server = createServer({ cert, key }, (request, response) => {
     const path = request.url!.replace(/^\/api\/v2/, '').split('?', 1)[0]!
     const name = path.split('/').at(-1)!
     request.resume()
     response.setHeader('content-type', 'application/json')
-    if (request.method === 'POST')
+    if (hasLabels && name === 'labels') response.setHeader('x-total-count', '0').end('[]')
+    else if (request.method === 'POST')
       response.writeHead(202, { location: QUERY }).end(JSON.stringify({ href: QUERY, status: 'queued' }))
     else if (path === QUERY)
       response.end(JSON.stringify({ href: QUERY, status: 'completed', result: `${QUERY}/download` }))
@@ -47,7 +49,8 @@ async function startHostile(t: Test, { cert, key }: { cert: string; key: string 
     else if (name === 'labels' && request.headers.prefer === 'respond-async')
       response.writeHead(202, { location: JOB, 'retry-after': '0' }).end()
     else if (name === 'labels') response.setHeader('x-total-count', 10_000_000).end('[]')
-    else if (name in BOMBS && !path.includes('/settings/')) response.setHeader('content-encoding', 'gzip').end(BOMBS[name])
+    else if (name in BOMBS && !path.includes('/settings/'))
+      response.setHeader('content-encoding', 'gzip').end(BOMBS[name])
     else response.end('{}')
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -70,14 +73,15 @@ function endless(response: ServerResponse, line: string): void {
 
 t.test('a PCE that answers to do harm', { timeout: 300_000 }, async (t) => {
   const world = await createWorld(t)
-  const port = await startHostile(t, world.certificate)
+  const ports = await Promise.all([false, true].map((hasLabels) => startHostile(t, world.certificate, hasLabels)))
   const { target, pid } = await world.serve()
-  const [victim, attacker, ...others] = await Promise.all(
-    ['victim', 'attacker', 'second', 'third'].map((sub) => world.tokenOf(sub)),
+  const bombs = ['get-workloads', 'get-iplists', 'get-services']
+  const [victim, streaming, ...attackers] = await Promise.all(
+    ['victim', 'streaming', ...bombs, 'job'].map((sub) => world.tokenOf(sub)),
   )
   await callTool(target, victim!, 'register-pce-credentials', world.pce.registration)
-  for (const token of [attacker!, ...others]) {
-    const hostile = { ...world.pce.registration, pce_port: port, pce_org_id: 1 }
+  for (const token of [streaming!, ...attackers]) {
+    const hostile = { ...world.pce.registration, pce_port: ports[token === streaming ? 1 : 0], pce_org_id: 1 }
     const { status } = await callTool(target, token, 'register-pce-credentials', hostile)
     t.equal(status, 'ok')
   }
@@ -94,17 +98,19 @@ t.test('a PCE that answers to do harm', { timeout: 300_000 }, async (t) => {
   }
   const ended = async (token: string, name: string, args: object = {}) =>
     [name, (await callTool(target, token, name, args)).error] as const
-  const bombs = ['get-workloads', 'get-iplists', 'get-services']
   const attack = Promise.all([
-    ...bombs.flatMap((name) => Array.from({ length: AT_ONCE }, () => ended(attacker!, name))),
-    ended(others[0]!, 'get-labels'),
-    ended(others[1]!, 'get-traffic-flows-summary', { start_date: '2026-06-08', end_date: '2026-06-14' }),
+    ...bombs.flatMap((name, at) => Array.from({ length: AT_ONCE }, () => ended(attackers[at]!, name))),
+    ended(streaming!, 'get-traffic-flows-summary', WINDOW),
+    // Its labels come from a job.
+    ended(attackers.at(-1)!, 'find-unmanaged-traffic'),
   ]).finally(() => (isOver = true))
   const [outcomes] = await Promise.all([attack, watch()])
   const seen = [...new Set(outcomes.map((pair) => pair.join(' ')))].toSorted()
   t.same(
     seen,
-    [...bombs, 'get-labels', 'get-traffic-flows-summary'].map((name) => `${name} pce_answer_too_large`).toSorted(),
+    [...bombs, 'get-traffic-flows-summary', 'find-unmanaged-traffic']
+      .map((name) => `${name} pce_answer_too_large`)
+      .toSorted(),
   )
   t.comment(`slowest call of the victim ${slowest.toFixed(0)} ms, ${memoryOf(pid).most.toFixed(0)} MiB at most`)
   t.ok(slowest < PROMPT_MS, `the victim waited ${slowest.toFixed(0)} ms`)

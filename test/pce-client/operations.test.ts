@@ -353,6 +353,33 @@ t.test('splitting a JSON array', async (t) => {
   const big = Array.from({ length: 3000 }, (_, index) => ({ index, text: 'x'.repeat(500), more: ['"', '\\'] }))
   t.ok(JSON.stringify(split(JSON.stringify(big), 16_384)) === JSON.stringify(big), 'across its batches')
 
+  // From batch to batch it leaps from one seam between rows to the next; rows that hold such a seam themselves, change their shape or
+  // are damaged must not mislead it.
+  const plain = (index: number) => ({ src: { ip: `10.0.0.${index}` }, labels: ['a', 'b'], index })
+  const shapes: Record<string, (index: number) => unknown> = {
+    plain,
+    'with rows inside': (index) => ({ src: index, labels: [{ src: 1 }, { src: 2 }], text: 'x},{"src":"y"]' }),
+    'of lists': () => [{ src: 1 }, { src: 2 }],
+    'that change': (index) => (index < 9000 ? plain(index) : index % 3 === 0 ? index : { index, src: [{ src: 1 }] }),
+  }
+  for (const [shape, rowOf] of Object.entries(shapes)) {
+    const rows = Array.from({ length: 30_000 }, (_, index) => rowOf(index))
+    for (const indent of [undefined, 1]) {
+      const text = JSON.stringify(rows, null, indent)
+      const isSame = (given: string, size: number) => JSON.stringify(split(given, size)) === JSON.stringify(rows)
+      for (const size of [10_000, 65_536, 300_000, text.length])
+        t.ok(isSame(`${text} \n`, size), `rows ${shape}, in pieces of ${size} bytes`)
+      const damaged = {
+        'cut off': text.slice(0, Math.floor(text.length / 2)),
+        'that ends in the middle': `${JSON.stringify(rows.slice(0, 15_000), null, indent)},${JSON.stringify(rows.slice(15_000), null, indent).slice(1)}`,
+        'with something after it': `${text} x`,
+        'with a comma at its end': `${text.slice(0, -1)},]`,
+      }
+      for (const [how, given] of Object.entries(damaged))
+        t.throws(() => split(given, 65_536), { name: 'PceError', code: 'invalid_response' }, `rows ${shape}, ${how}`)
+    }
+  }
+
   const malformed = [
     '',
     '  ',
