@@ -31,6 +31,8 @@ const WAIT_MS = 60_000
 const GRACE_MS = 3000
 /** A thread without work ends: it holds some 30 MiB. Milliseconds. */
 const IDLE_MS = 60_000
+/** Below the thread that serves everybody: where the cores are busy, that one goes first (nice, as far as the system has it for threads). */
+const NICE = 10
 /** Of the changes that a broken call had sent, the answer names so many. */
 const MOST_WRITES_SHOWN = 50
 
@@ -93,6 +95,7 @@ async function createPool({ worker, max, memoryMb, log }: HeavyCallsOptions): Pr
     // A thread that waits for its next task by blocking would not close what the last one left.
     atomics: 'disabled',
     resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 32 },
+    niceIncrement: NICE,
     env: {},
     execArgv: [],
   })
