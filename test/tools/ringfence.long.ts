@@ -647,15 +647,17 @@ t.test('a failure partway reports exactly what exists, cuts no traffic, and the 
         const code = strike.status === 406 ? 'pce_error' : 'outcome_unknown'
         const error = await bench.fails('create-ringfence', { ...PAY, selective: true }, code)
         bench.simulator.faults.clear()
-        t.equal(bench.writes().length, place + 1, 'nothing is written after the failure, and nothing twice')
+        // A rule set whose answer cannot be read is found by its name, a rule has none: the next write fails.
+        const failed = place === 0 && strike.kind === 'truncate' ? 1 : place
+        t.equal(bench.writes().length, failed + 1, 'nothing is written after the failure, and nothing twice')
         const stored = await draft(bench)
         const stands =
           stored === null ? [] : [stored, ...stored.rules, ...stored.deny_rules].map(({ href }: Json) => href)
         const named = (list: Json[] = []) => list.map(({ href }) => href)
         const happened = ['commit-then-drop', 'truncate'].includes(strike.kind) ? 1 : 0
-        t.equal(stands.length, place + happened)
-        t.equal(error.partial, place > 0 ? true : undefined)
-        t.equal(named(error.written).length, place)
+        t.equal(stands.length, failed + happened)
+        t.equal(error.partial, failed > 0 ? true : undefined)
+        t.equal(named(error.written).length, failed)
         t.ok(named(error.written).every((href) => stands.includes(href)))
         if ('stands' in error) {
           t.same(named(error.stands).sort(), stands.sort())
