@@ -181,6 +181,7 @@ const LIBRARIES = {
   '@fastify/rate-limit': ['^plugins/rate-limits/index\\.ts$'],
   '@fastify/secure-session': ['^plugins/setup/index\\.ts$'],
   '@modelcontextprotocol/sdk': ['^plugins/mcp/(?!index\\.ts$)'],
+  '@streamparser/json': ['^pce-client/'],
   '@sinclair/typebox': [
     SCHEMAS,
     '^domain/',

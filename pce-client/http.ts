@@ -7,8 +7,10 @@ import { resolveEndpoint } from './endpoint.js'
 import { PceApiError, PceError } from './errors.js'
 import { createHooks } from './hooks.js'
 import { asError, toPceError } from './map-failure.js'
+import { parseInTurns } from './parse-in-turns.js'
 import type { ClientSettings } from './settings.js'
 import { streamBody } from './stream-body.js'
+import { inLargePlace, LARGE_BODY } from './take-turns.js'
 import { createResponse, type TracedResponse, type Http, type SendOptions } from './transport.js'
 
 /**
@@ -84,7 +86,10 @@ export function createHttp(settings: ClientSettings): Http {
       const { statusCode: status, headers: given } = response
       // `afterResponse` has decoded it.
       const text = response.body
-      return createResponse({ status, headers: given, text, repeated: state.mayHaveHappened }, state)
+      // A large list is parsed when it is asked for (`listOf`).
+      const isLarge = options.unparsed !== true && text.length > LARGE_BODY && !/^\s*\[/.test(text)
+      const parsed = isLarge ? await inLargePlace(() => parseInTurns(text)) : undefined
+      return createResponse({ status, headers: given, text, repeated: state.mayHaveHappened }, state, parsed)
     } catch (failure) {
       const error = failure instanceof PceError ? failure : toPceError(asError(failure), state)
       if (isDoneAlready(error, state))

@@ -83,7 +83,10 @@ export function serveClient(client: PceClient, port: MessagePort): ServedClient 
     const options = { ...request.options, signal: controller.signal }
     try {
       if (request.act === 'send') {
-        const { status, headers, text, repeated } = await send(request.method, request.endpoint, options)
+        const { status, headers, text, repeated } = await send(request.method, request.endpoint, {
+          ...options,
+          unparsed: true,
+        })
         reply({ id, is: 'answer', answer: { status, headers, text, repeated } })
       } else {
         const sink = createParcels((message, transfer) => reply({ id, ...message }, transfer), controller.signal)

@@ -1,6 +1,5 @@
 import { BOUNDS, tooDeep, tooLarge, tooManyBytes, tooManyElements } from './bound-answers.js'
 import { PceError } from './errors.js'
-import { createTurns } from './take-turns.js'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -21,6 +20,8 @@ export interface ListBounds {
   rows?: number
   bytes?: number
   elements?: number
+  /** Of one row. */
+  rowBytes?: number
 }
 
 /**
@@ -205,8 +206,9 @@ export class JsonArraySplitter {
   #keep(rest: Buffer): void {
     this.#pending.push(rest)
     this.#pendingBytes += rest.length
-    if (this.#pendingBytes > BATCH_BYTES + BOUNDS.row.bytes)
-      throw tooLarge(`has a row that is too large, above ${BOUNDS.row.bytes / 1024 / 1024} MiB`)
+    const { rowBytes = BOUNDS.row.bytes } = this.#bounds
+    if (this.#pendingBytes > BATCH_BYTES + rowBytes)
+      throw tooLarge(`has a row that is too large, above ${rowBytes / 1024 / 1024} MiB`)
   }
 
   #parse(tail: Buffer, mustHoldElements: boolean): unknown[] {
@@ -251,28 +253,6 @@ function lastPrinted(chunk: Buffer, from: number): number {
   let at = chunk.length - 1
   while (at >= from && isSpace(chunk[at])) at -= 1
   return at >= from ? at : -1
-}
-
-const SLICE_CHARACTERS = 256 * 1024
-
-/**
- * A list whose text is large, parsed in short turns: in one, JSON.parse of 32 MiB would keep everybody waiting for half a second.
- *
- * @throws {PceError} `invalid_response`, as the splitter.
- */
-export async function parseListInTurns(text: string): Promise<unknown[]> {
-  const splitter = new JsonArraySplitter()
-  const endTurn = createTurns()
-  const items: unknown[] = []
-  for (let at = 0; at < text.length;) {
-    // The two halves of a surrogate pair are one character in UTF-8.
-    const end = at + SLICE_CHARACTERS + (/[\uD800-\uDBFF]/.test(text[at + SLICE_CHARACTERS - 1] ?? '') ? 1 : 0)
-    for (const batch of splitter.push(Buffer.from(text.slice(at, end)))) for (const item of batch) items.push(item)
-    at = end
-    await endTurn()
-  }
-  splitter.end()
-  return items
 }
 
 function isSpace(byte: number | undefined): boolean {

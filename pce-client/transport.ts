@@ -1,5 +1,5 @@
 import { inLargePlace, LARGE_BODY } from './take-turns.js'
-import { parseListInTurns } from './split-json-array.js'
+import { parseListInTurns } from './parse-in-turns.js'
 import { ANSWER_UNREADABLE, PceError } from './errors.js'
 import type { PceResponse, RequestOptions } from './types.js'
 
@@ -13,6 +13,8 @@ export interface SendOptions extends RequestOptions {
   withoutDeadline?: boolean
   /** A body that is no JSON; sent as it is, instead of `json`. */
   text?: string
+  /** Nobody in this thread asks for the JSON of the answer, so it is not parsed beforehand, however large it is. */
+  unparsed?: boolean
 }
 
 export interface TracedResponse extends PceResponse {
@@ -42,21 +44,24 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The answer to a request, as its caller sees it. */
+/** The answer to a request, as its caller sees it. `parsed`: what it says, where somebody has looked already; null for no JSON. */
 export function createResponse(
   answer: Omit<TracedResponse, 'json'>,
   { method, path }: { method: string; path: string },
+  parsed?: { value: unknown } | null,
 ): TracedResponse {
   const { status, text } = answer
   return {
     ...answer,
     json<T>(): T {
+      if (parsed) return parsed.value as T
       if (text.trim() === '') return undefined as T
       try {
-        return JSON.parse(text) as T
+        if (parsed === undefined) return JSON.parse(text) as T
       } catch {
-        throw new PceError('invalid_response', `${method} ${path}: the answer is not valid JSON (status ${status})`)
+        // As what was found to be none.
       }
+      throw new PceError('invalid_response', `${method} ${path}: the answer is not valid JSON (status ${status})`)
     },
   }
 }

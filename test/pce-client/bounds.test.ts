@@ -101,6 +101,30 @@ t.test('a large list', async (t) => {
     await t.rejects((await setup(t, plain(damaged))).labels.get(), { code: 'invalid_response' })
 })
 
+t.test('a large object, and a list with a large row', async (t) => {
+  const rules = Array.from({ length: 40_000 }, (_, n) => ({
+    href: `/orgs/1/x/${n}`,
+    text: `😀 "${n}" \\`,
+    at: [n, null, true],
+  }))
+  const set = { href: '/orgs/1/sec_policy/draft/rule_sets/1', name: 'large', rules, deny_rules: [] }
+  const cases: [string, object, (client: Awaited<ReturnType<typeof setup>>) => Promise<unknown>][] = [
+    ['an object', set, (client) => client.ruleSets.getByReference(set.href)],
+    ['the answer of any request', set, async (client) => (await client.get('x')).json()],
+    ['a list', [{ ...set, rules: [] }, set], (client) => client.ruleSets.get()],
+  ]
+  for (const [what, value, call] of cases) {
+    const text = JSON.stringify(value)
+    t.ok(text.length > 2 * MIB)
+    let read: unknown
+    const longest = await longestParse(async () => (read = await call(await setup(t, plain(text)))))
+    t.ok(JSON.stringify(read) === text, `${what} is the same`)
+    t.ok(longest < MIB, `${what} is parsed in turns, at most ${longest} characters in one`)
+    for (const damaged of [text.slice(0, -1), `${text}]`, text.replace('"name":', '"name"')])
+      await t.rejects(call(await setup(t, plain(damaged))), { code: 'invalid_response' }, `${what}, damaged`)
+  }
+})
+
 /** A PCE whose job or traffic query has a result that never ends. */
 async function startEndless(t: Test, piece: () => string) {
   let sent = 0
