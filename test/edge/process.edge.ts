@@ -332,21 +332,28 @@ t.test('stopped during a confirmed change, it finishes, answers and audits it', 
   partial(t, await callTool(again.target, alice, 'provision-policy', {}, { meta }), { error: 'confirm_token_replay' })
 })
 
-t.test('SIGHUP continues in a new audit log', async (t) => {
+t.test('a rotated audit log continues in a new file, at once with SIGHUP', async (t) => {
   const world = await createWorld(t)
   const alice = await world.tokenOf('alice')
   const server = await world.serve({ env: { MCP_AUDIT_LOG_PATH: world.auditPath } })
   const call = (id: string) =>
     callTool(server.target, alice, 'get-server-changelog', {}, { headers: { 'x-request-id': id } })
-  await call('before')
-  const rotated = `${world.auditPath}.1`
-  renameSync(world.auditPath, rotated)
-  await call('between')
+  const [first, second] = [`${world.auditPath}.1`, `${world.auditPath}.2`]
+  await call('one')
+  renameSync(world.auditPath, first)
   server.child.kill('SIGHUP')
   await found(() => existsSync(world.auditPath), 'a new file is there')
-  await call('after')
-  t.same(idsIn(world, rotated), ['before', 'before', 'between', 'between'])
-  t.same(idsIn(world, world.auditPath), ['after', 'after'])
+  await call('two')
+  renameSync(world.auditPath, second)
+  await call('three')
+  t.same(
+    [first, second, world.auditPath].map((path) => idsIn(world, path)),
+    [
+      ['one', 'one'],
+      ['two', 'two'],
+      ['three', 'three'],
+    ],
+  )
   t.equal(statSync(world.auditPath).mode & 0o777, 0o600)
   t.equal((await server.stop()).code, 0)
 })
