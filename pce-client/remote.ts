@@ -7,6 +7,7 @@ import { AsyncResource } from 'node:async_hooks'
 import type { MessagePort } from 'node:worker_threads'
 import { assembleClient, partsOf, type PceClient } from './client.js'
 import { PceApiError, PceError, PceIntegerError, type PceErrorCode } from './errors.js'
+import { classifyRequest } from './retry-policy.js'
 import { readSettings } from './settings.js'
 import { createResponse, type BodySink, type Http, type SendOptions, type TracedResponse } from './transport.js'
 
@@ -60,6 +61,10 @@ type Reply =
   | { id: number; is: 'piece'; piece: Uint8Array }
   | { id: number; is: 'error'; error: PlainError }
 
+/** Whether a request changes more than the queries and jobs that the client starts and cleans up by itself. */
+const isChange = (method: string, endpoint: string) =>
+  classifyRequest(method, endpoint).writes && !/\/(?:async_queries|jobs)(?:\/|$)/.test(endpoint)
+
 /** Pieces of a streamed body travel together: bytes. A message costs as much as several kilobytes do. */
 const PARCEL_BYTES = 256 * 1024
 /** Parcels on their way, so that a slow taker slows the download. */
@@ -104,7 +109,7 @@ export function serveClient(client: PceClient, port: MessagePort): ServedClient 
 
   async function send(method: string, endpoint: string, options: SendOptions): Promise<TracedResponse> {
     const answering = http.send(method, endpoint, options)
-    if (method === 'GET') return answering
+    if (!isChange(method, endpoint)) return answering
     const write: SentWrite = { method, endpoint, outcome: undefined }
     writes.push(write)
     const settled = answering.then(
@@ -190,8 +195,15 @@ function createParcels(
 /**
  * A client whose requests the other end of the port makes (`serveClient`). It has no credentials, so its setters change nothing.
  * Throws as `createPceClient` for an address that is none.
+ *
+ * @param arrived told the bytes of whatever arrives, before it is handed on; what it throws fails the request. Not called any more once
+ *   a change has been sent, which has to be brought to its end.
  */
-export function connectRemoteClient({ origin, version, orgId }: RemoteAddress, port: MessagePort): PceClient {
+export function connectRemoteClient(
+  { origin, version, orgId }: RemoteAddress,
+  port: MessagePort,
+  arrived: (bytes: number) => void = () => {},
+): PceClient {
   const { port: given, protocol } = new URL(origin)
   const settings = readSettings({
     url: origin,
@@ -200,7 +212,7 @@ export function connectRemoteClient({ origin, version, orgId }: RemoteAddress, p
     version,
     orgId,
   })
-  return assembleClient(createRemoteHttp(port), settings)
+  return assembleClient(createRemoteHttp(port, arrived), settings)
 }
 
 interface Pending {
@@ -213,22 +225,33 @@ interface Pending {
   reject(error: Error): void
 }
 
-function createRemoteHttp(port: MessagePort): Http {
+function createRemoteHttp(port: MessagePort, arrived: (bytes: number) => void): Http {
   const pending = new Map<number, Pending>()
   let last = 0
+  let hasChanged = false
   const post = (request: Request) => port.postMessage(request)
+  const look = (bytes: number) => {
+    if (!hasChanged) arrived(bytes)
+  }
 
   port.on('message', (reply: Reply) => {
     const { id } = reply
     const one = pending.get(id)
     if (one === undefined) return
     const { sink } = one
-    if (reply.is === 'answer') one.resolve(createResponse(reply.answer, one))
-    else if (reply.is === 'error') one.reject(fromPlain(reply.error))
+    if (reply.is === 'answer') {
+      try {
+        look(reply.answer.text.length)
+        one.resolve(createResponse(reply.answer, one))
+      } catch (error) {
+        one.reject(error as Error)
+      }
+    } else if (reply.is === 'error') one.reject(fromPlain(reply.error))
     else {
       const step = () => {
         if (reply.is === 'begin') return sink?.begin()
         if (reply.is === 'end') return one.resolve(undefined)
+        look(reply.piece.length)
         return sink?.take(Buffer.from(reply.piece.buffer))
       }
       one.turn = one.turn.then(step).then(() => {
@@ -249,6 +272,7 @@ function createRemoteHttp(port: MessagePort): Http {
   ): Promise<TracedResponse | undefined> {
     const id = ++last
     const method = request.act === 'send' ? request.method : 'GET'
+    hasChanged ||= isChange(method, request.endpoint)
     // Written here, so that the other thread only sends it.
     const text = json === undefined ? options.text : JSON.stringify(json)
     return new Promise<TracedResponse | undefined>((resolve, reject) => {

@@ -1,18 +1,14 @@
-/** Heavy tools in worker threads (D61): the same answers, and nobody suffers but the call itself. */
+/** Heavy tools in worker threads (D61): whatever becomes of a call, nobody suffers but the call itself. */
 import { request as httpRequest } from 'node:http'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
-import type { InsecureHttpConfig } from '../../schemas/config.js'
-import { createPceSimulator } from '../../pce-simulator/index.js'
-import { tools } from '../../tools/index.js'
 import { partial } from '../partial.js'
 import { compiled } from '../suite-folder.js'
-import { heavyTools } from './heavy-tools.js'
+import { heavyTools, startPce } from './heavy-tools.js'
 import { insecureApp, parseEvents, request, testTools, textOf, type Line } from './insecure-app.js'
 
-const HEAVY = { max: 2, perCaller: 2, queue: 4, queuePerCaller: 4, memoryMb: 64 }
+const HEAVY = { max: 2, perCaller: 2, queue: 6, queuePerCaller: 6, memoryMb: 64 }
 const OWN = pathToFileURL(compiled('test/contract/heavy-worker.ts'))
-const REAL = pathToFileURL(compiled('worker.ts'))
 
 /** The server with the tools of heavy-tools.ts and some light ones, and a simulated PCE. */
 async function start(t: Test, heavy: Partial<typeof HEAVY> = {}) {
@@ -23,24 +19,6 @@ async function start(t: Test, heavy: Partial<typeof HEAVY> = {}) {
   t.teardown(() => served.app.close())
   const url = await served.app.listen({ port: 0, host: '127.0.0.1' })
   return { ...served, url, simulator: pce.simulator }
-}
-
-async function startPce(t: Test) {
-  // Its clock stands still, because new traffic would be a difference between two answers.
-  const started = Date.now()
-  const paces = { pollsUntilDone: 1, retryAfter: 0, now: () => started }
-  const simulator = await createPceSimulator({ flows: 500, ...paces })
-  t.teardown(() => simulator.close())
-  const { protocol, hostname, port } = new URL(await simulator.listen())
-  const config: NonNullable<InsecureHttpConfig['pce']> = {
-    url: `${protocol}//${hostname}`,
-    port,
-    orgId: String(simulator.orgId),
-    apiKey: simulator.credentials.key,
-    apiSecret: simulator.credentials.secret,
-    tls: { verify: true },
-  }
-  return { simulator, config }
 }
 
 /** A call over a connection of its own. `said` resolves once the tool has reported what it does, `leave` breaks the connection. */
@@ -70,69 +48,27 @@ async function until(condition: () => boolean): Promise<void> {
   }
 }
 
-t.test('a thread answers as the thread of everybody would', async (t) => {
-  const pce = await startPce(t)
-  const [inThread, here] = await Promise.all(
-    [REAL, undefined].map((worker) =>
-      insecureApp(tools, { pce: pce.config, heavy: { ...HEAVY, queue: 20, queuePerCaller: 20 } }, { worker }),
-    ),
-  )
-  for (const { app } of [inThread!, here!]) t.teardown(() => app.close())
-  const heavy = tools.filter(({ isHeavy }) => isHeavy === true)
-  t.ok(heavy.length > 10)
-  const compare = async (name: string, args: object, isError = false) => {
-    const [one, other] = await Promise.all([inThread!, here!].map((app) => answerOf(app, name, args)))
-    t.same([one!.result.isError, other!.result.isError], [isError || undefined, isError || undefined], name)
-    t.same(comparable(one!), comparable(other!), name)
-  }
-  const managed = await answerOf(here!, 'get-workloads', { managed: true, max_results: 1, detail_level: 'full' })
-  const [{ href, enforcement_mode: mode }] = textOf(managed).workloads
-  await Promise.all([
-    ...heavy.map(({ name, example, effect }) =>
-      compare(name, effect === 'read' ? example : { ...example, dry_run: true }),
-    ),
-    compare('create-ringfence', { app_name: 'no-such-app', env_name: 'prod' }, true),
-    compare('update-workload', { href, enforcement_mode: mode === 'full' ? 'selective' : 'full', dry_run: true }),
-  ])
-  const sent = pce.simulator.requests
-  const ids = new Set(sent.map(({ headers }) => headers['x-request-id']))
-  t.ok(ids.size >= 2 * heavy.length && !ids.has(undefined), 'each request carries the id of its call')
-})
-
-type Answer = Parameters<typeof textOf>[0] & { result: { isError?: boolean } }
-
-/** An answer that takes its time is a stream. */
-async function answerOf({ post }: Awaited<ReturnType<typeof insecureApp>>, name: string, args: object) {
-  const { body } = await post(request('tools/call', { name, arguments: args }))
-  return (body.startsWith('{') ? JSON.parse(body) : parseEvents(body).events.at(-1)!.data) as Answer
-}
-
-/** Without what differs from call to call: the request id, the seal of a cursor, and the time that passes meanwhile. */
-const comparable = (answer: Answer) =>
-  JSON.parse(
-    answer.result.content[0]!.text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'then').replace(
-      /"request_id":"[^"]+"/,
-      '"request_id":""',
-    ),
-  )
-
 t.test('a call that breaks its thread fails alone', async (t) => {
   const { call, log } = await start(t)
   const failing = async (name: string) => textOf(await call(name))
-  const [outgrown, died, thrown, echoed] = await Promise.all([
+  const [outgrown, stuffed, died, asked, thrown, echoed] = await Promise.all([
     failing('outgrows'),
+    failing('reads-too-much'),
     failing('dies'),
+    failing('asks-and-dies'),
     failing('throws'),
     call('echo', { text: 'still here' }),
   ])
   partial(t, outgrown, { error: 'analysis_failed', reason: 'out_of_memory', message: /more than the 64 MiB/ })
+  partial(t, stuffed, { error: 'analysis_failed', reason: 'out_of_memory', message: outgrown.message })
   partial(t, died, { error: 'analysis_failed', reason: 'thread_ended', message: /Nothing was changed/ })
+  partial(t, asked, { error: 'analysis_failed', reason: 'thread_ended' }, 'a query at the PCE is no change')
   partial(t, thrown, { error: 'internal' })
   t.notMatch(thrown.message, /of the inside/)
   const logged = log.find((line: Line) => line.msg === 'tool failed') as { err: { stack: string } }
   t.match(logged.err.stack, /TypeError: of the inside\n.*heavy-tools/, 'the log has it, with its stack')
   t.equal(textOf(echoed).text, 'still here')
-  partial(t, textOf(await call('reports')), { message: /^\S+ insecure svc-mcp$/ })
+  partial(t, await failing('reports'), { message: /^\S+ insecure svc-mcp$/ })
 })
 
 t.test('what had been written when the thread died is told', async (t) => {

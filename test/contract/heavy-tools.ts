@@ -1,6 +1,9 @@
 import { isMainThread } from 'node:worker_threads'
 import { Type } from '@sinclair/typebox'
+import type { Test } from 'tap'
 import type { ToolContext } from '../../domain/call.js'
+import { createPceSimulator } from '../../pce-simulator/index.js'
+import type { InsecureHttpConfig } from '../../schemas/config.js'
 import { defineTool } from '../../tools/define.js'
 import { openTool } from './insecure-app.js'
 
@@ -20,6 +23,16 @@ const tool = <P extends boolean>(
     handler: async (_args, ctx: ToolContext<P>) => ({ message: await run(ctx) }),
   })
 
+const QUERY = {
+  start_date: '2026-06-08T00:00:00Z',
+  end_date: '2026-06-14T23:59:59Z',
+  sources: { include: [[]], exclude: [] },
+  destinations: { include: [[]], exclude: [] },
+  services: { include: [], exclude: [] },
+  sources_destinations_query_op: 'and' as const,
+  policy_decisions: [],
+  exclude_workloads_from_ip_list_query: true,
+}
 const plain = { requiresPce: false } as const
 const writing = { requiresPce: true, effect: 'write' } as const
 const abortOf = (signal: AbortSignal) =>
@@ -43,9 +56,12 @@ const sometimes = defineTool({
 /** Heavy tools that do what no tool should. A thread finds them in `heavy-worker.ts`. */
 export const heavyTools = [
   sometimes,
+  // Little by little: a single allocation that does not fit ends the process.
   tool('outgrows', plain, async () => {
-    const kept: object[] = []
-    for (;;) kept.push({ text: `${kept.length}`.repeat(10) })
+    for (let kept: object = {}, size = 0; ; size++) kept = { kept, text: `${size}`.repeat(10) }
+  }),
+  tool('reads-too-much', { requiresPce: true }, async ({ pce }) => {
+    for (const kept: unknown[] = []; ;) kept.push(await pce.workloads.getAll())
   }),
   tool('dies', plain, () => process.exit(3)),
   tool('spins', plain, async (ctx) => {
@@ -62,6 +78,10 @@ export const heavyTools = [
     ctx.log.info({ step: 50 }, 'all steps done')
     return `${ctx.requestId} ${ctx.caller.mode} ${ctx.server.name}`
   }),
+  tool('asks-and-dies', { requiresPce: true }, async ({ pce }) => {
+    await pce.streamTrafficFlows('q', QUERY, { onFlows: () => {} })
+    return process.exit(3)
+  }),
   tool('writes-and-dies', writing, async ({ pce }) => {
     await pce.labels.create({ key: 'app', value: 'first' })
     await pce.labels.create({ key: 'app', value: 'second' })
@@ -76,3 +96,22 @@ export const heavyTools = [
     return 'both are written'
   }),
 ]
+
+/** A simulated PCE whose jobs are done at once, and the configuration of a server for it. */
+export async function startPce(t: Test) {
+  // Its clock stands still, because new traffic would be a difference between two answers.
+  const started = Date.now()
+  const paces = { pollsUntilDone: 1, retryAfter: 0, now: () => started }
+  const simulator = await createPceSimulator({ flows: 500, ...paces })
+  t.teardown(() => simulator.close())
+  const { protocol, hostname, port } = new URL(await simulator.listen())
+  const config: NonNullable<InsecureHttpConfig['pce']> = {
+    url: `${protocol}//${hostname}`,
+    port,
+    orgId: String(simulator.orgId),
+    apiKey: simulator.credentials.key,
+    apiSecret: simulator.credentials.secret,
+    tls: { verify: true },
+  }
+  return { simulator, config }
+}

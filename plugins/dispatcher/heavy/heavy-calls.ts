@@ -7,6 +7,7 @@ import { ToolError } from '../../../schemas/errors.js'
 import type { AnyTool } from '../../../tools/define.js'
 import { convert } from '../../errors/convert.js'
 import type { ServerLog } from '../call.js'
+import { HARD_LIMIT, outOfMemory } from './guard-heap.js'
 import type { Act, FromThread, ThreadTask, ToThread } from './messages.js'
 import { createPlaces, type Places } from './places.js'
 
@@ -94,7 +95,7 @@ async function createPool({ worker, max, memoryMb, log }: HeavyCallsOptions): Pr
     idleTimeout: IDLE_MS,
     // A thread that waits for its next task by blocking would not close what the last one left.
     atomics: 'disabled',
-    resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 32 },
+    resourceLimits: { maxOldGenerationSizeMb: memoryMb * HARD_LIMIT, maxYoungGenerationSizeMb: 32 },
     niceIncrement: NICE,
     env: {},
     execArgv: [],
@@ -120,7 +121,7 @@ async function runInThread(pool: Piscina, work: Work, options: HeavyCallsOptions
   const transferList = [channel.port2, ...(wire === null ? [] : [wire.port2])]
   const kill = new AbortController()
   const release = passOnAborts(work, channel.port1, kill, served)
-  const task: ThreadTask = taskOf(work, options.server, { pce, control: channel.port2 })
+  const task: ThreadTask = taskOf(work, options, { pce, control: channel.port2 })
   const outcome = new Promise<unknown>((resolve, reject) => {
     channel.port1.on('message', (message: FromThread) => {
       if (message.is === 'progress') context.progress(message.update)
@@ -145,7 +146,7 @@ async function runInThread(pool: Piscina, work: Work, options: HeavyCallsOptions
 
 function taskOf(
   { tool, act, args, context }: Work,
-  { name, version }: HeavyCallsOptions['server'],
+  { server: { name, version }, memoryMb }: HeavyCallsOptions,
   ports: Pick<ThreadTask, 'pce' | 'control'>,
 ): ThreadTask {
   const { caller, requestId, limits, approved, cursorKey } = context
@@ -160,6 +161,7 @@ function taskOf(
     ...(approved !== undefined && { approved }),
     clockOffset: context.now() - Date.now(),
     server: { name, version },
+    memoryMb,
     ...ports,
   }
 }
@@ -229,6 +231,8 @@ async function explain(
   }
   const { signal, beforeWriting } = context
   if (isAborted && beforeWriting.aborted) return (signal.aborted ? signal.reason : beforeWriting.reason) as ToolError
-  const reason = isTooLarge ? 'out_of_memory' : 'thread_ended'
-  return new ToolError('analysis_failed', `The call broke off because ${why}. Nothing was changed.`, { reason })
+  if (isTooLarge) return outOfMemory(memoryMb)
+  return new ToolError('analysis_failed', `The call broke off because ${why}. Nothing was changed.`, {
+    reason: 'thread_ended',
+  })
 }

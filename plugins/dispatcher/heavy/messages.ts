@@ -15,6 +15,8 @@ export interface ThreadTask extends Pick<ToolContext, 'caller' | 'requestId' | '
   /** What the clock of the call is ahead of this machine's: milliseconds. */
   clockOffset: number
   server: { name: string; version: string }
+  /** What the call may use of the heap, in MiB. */
+  memoryMb: number
   /** Null for a caller without a PCE. */
   pce: { address: RemoteAddress; port: MessagePort } | null
   /** Carries `ToThread` and `FromThread`. */

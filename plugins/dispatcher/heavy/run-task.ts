@@ -3,6 +3,7 @@ import type { ToolContext } from '../../../domain/call.js'
 import { ToolError } from '../../../schemas/errors.js'
 import type { AnyTool } from '../../../tools/define.js'
 import { convert } from '../../errors/convert.js'
+import { createHeapGuard } from './guard-heap.js'
 import type { FromThread, ThreadTask, ToThread } from './messages.js'
 
 /**
@@ -28,7 +29,7 @@ export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) 
 }
 
 function contextOf(task: ThreadTask, post: (message: FromThread) => void): ToolContext {
-  const { control, pce, caller, requestId, limits, approved, cursorKey, clockOffset, server } = task
+  const { control, pce, caller, requestId, limits, approved, cursorKey, clockOffset, server, memoryMb } = task
   const controllers = { signal: new AbortController(), beforeWriting: new AbortController() }
   control.on('message', ({ abort, reason }: ToThread) => {
     const { code, message, details, hint } = reason
@@ -38,7 +39,7 @@ function contextOf(task: ThreadTask, post: (message: FromThread) => void): ToolC
     post({ is: 'log', level, facts, message })
   const refuse = () => Promise.reject(new Error('credentials are not managed in a thread'))
   return {
-    pce: pce === null ? null : connectRemoteClient(pce.address, pce.port),
+    pce: pce === null ? null : connectRemoteClient(pce.address, pce.port, createHeapGuard(memoryMb)),
     caller,
     requestId,
     limits,
