@@ -56,9 +56,12 @@ const sometimes = defineTool({
 /** Heavy tools that do what no tool should. A thread finds them in `heavy-worker.ts`. */
 export const heavyTools = [
   sometimes,
-  // Little by little: a single allocation that does not fit ends the process.
-  tool('outgrows', plain, async () => {
-    for (let kept: object = {}, size = 0; ; size++) kept = { kept, text: `${size}`.repeat(10) }
+  tool('outgrows', plain, async ({ signal }) => {
+    for (let kept: object = {}, size = 0; ; size++) {
+      kept = { kept, text: `${size}`.repeat(10) }
+      if (size % 10_000 === 0) await new Promise((resolve) => setImmediate(resolve))
+      signal.throwIfAborted()
+    }
   }),
   tool('reads-too-much', { requiresPce: true }, async ({ pce }) => {
     for (const kept: unknown[] = []; ;) kept.push(await pce.workloads.getAll())

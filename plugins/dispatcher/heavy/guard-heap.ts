@@ -5,17 +5,18 @@ import { ToolError } from '../../../schemas/errors.js'
 const MIB = 1024 * 1024
 /** Objects made of a text take some times its length. */
 const TIMES_TEXT = 8
-/** How far the heap may grow for a moment, before V8's own limit: `HARD_LIMIT` times what a call may use. */
+/** How far the heap may grow for a moment: this share of V8's own limit. */
 const SHORT_OF_HARD = 0.9
 
 /**
- * V8's limit for a thread, over what a call may use. Reaching it must stay rare: V8 ends a thread that grows into it little by little,
- * but the whole process when a single allocation does not fit any more.
+ * V8's limit for a thread, in times of what a call may use. It is the last resort and must stay out of reach: the process may end with
+ * the thread that reaches it (on Node.js 24 at times, on any where a single allocation does not fit).
  */
-export const HARD_LIMIT = 2
+export const HARD_LIMIT = 4
 
 /**
- * Looks at the heap of this thread whenever the PCE has sent something, since that is what an analysis grows by.
+ * Looks at the heap of this thread. To be asked whenever the PCE has sent something, since that is what an analysis grows by, and now
+ * and then.
  *
  * @returns a function that takes the bytes of what is about to be parsed and throws `analysis_failed {reason: 'out_of_memory'}` where
  *   more than `limitMib` is in use after a garbage collection.

@@ -6,6 +6,9 @@ import { convert } from '../../errors/convert.js'
 import { createHeapGuard } from './guard-heap.js'
 import type { FromThread, ThreadTask, ToThread } from './messages.js'
 
+/** Between two looks at the heap where nothing arrives: milliseconds. */
+const LOOK_EVERY_MS = 100
+
 /**
  * What a thread runs for each task: one function of one tool, with a context whose ports lead back to the thread that serves the
  * callers. The outcome goes there over the control port, after every report of progress. Never rejects; the other side closes the
@@ -16,20 +19,40 @@ export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) 
   return async (task) => {
     const { control, args } = task
     const post = (message: FromThread) => control.postMessage(message)
+    const guard = createHeapGuard(task.memoryMb)
+    const { context, abort } = contextOf(task, post, guard)
+    let outgrown: unknown
+    const timer = setInterval(() => {
+      try {
+        guard(0)
+      } catch (error) {
+        outgrown = error
+        abort(error)
+      }
+    }, LOOK_EVERY_MS)
+    // What has begun to write is brought to its end.
+    if (byName.get(task.tool)?.effect !== 'read') clearInterval(timer)
     try {
       const tool = byName.get(task.tool)
       if (tool?.[task.act] === undefined) throw new Error(`${task.tool} has no ${task.act}`)
-      post({ is: 'result', value: await tool[task.act]!(args as never, contextOf(task, post) as never) })
-    } catch (thrown) {
+      post({ is: 'result', value: await tool[task.act]!(args as never, context as never) })
+    } catch (caught) {
+      const thrown = outgrown ?? caught
       const error = convert(thrown)
       const stack = error.code === 'internal' ? String((thrown as Error | null)?.stack ?? thrown) : undefined
       post({ is: 'error', error, ...(stack !== undefined && { stack }) })
+    } finally {
+      clearInterval(timer)
     }
   }
 }
 
-function contextOf(task: ThreadTask, post: (message: FromThread) => void): ToolContext {
-  const { control, pce, caller, requestId, limits, approved, cursorKey, clockOffset, server, memoryMb } = task
+function contextOf(
+  task: ThreadTask,
+  post: (message: FromThread) => void,
+  guard: (bytes: number) => void,
+): { context: ToolContext; abort: (reason: unknown) => void } {
+  const { control, pce, caller, requestId, limits, approved, cursorKey, clockOffset, server } = task
   const controllers = { signal: new AbortController(), beforeWriting: new AbortController() }
   control.on('message', ({ abort, reason }: ToThread) => {
     const { code, message, details, hint } = reason
@@ -38,8 +61,8 @@ function contextOf(task: ThreadTask, post: (message: FromThread) => void): ToolC
   const log = (level: keyof ToolContext['log']) => (facts: object, message: string) =>
     post({ is: 'log', level, facts, message })
   const refuse = () => Promise.reject(new Error('credentials are not managed in a thread'))
-  return {
-    pce: pce === null ? null : connectRemoteClient(pce.address, pce.port, createHeapGuard(memoryMb)),
+  const context: ToolContext = {
+    pce: pce === null ? null : connectRemoteClient(pce.address, pce.port, guard),
     caller,
     requestId,
     limits,
@@ -53,4 +76,8 @@ function contextOf(task: ThreadTask, post: (message: FromThread) => void): ToolC
     credentials: { status: refuse, register: refuse, remove: refuse },
     server: { ...server, changelog: () => Promise.resolve(null) },
   }
+  const abort = (reason: unknown) => {
+    for (const controller of Object.values(controllers)) controller.abort(reason)
+  }
+  return { context, abort }
 }
