@@ -11,8 +11,8 @@ const HEAVY = { max: 2, perCaller: 2, queue: 6, queuePerCaller: 6, memoryMb: 64 
 const OWN = pathToFileURL(compiled('test/contract/heavy-worker.ts'))
 
 /** The server with the tools of heavy-tools.ts and some light ones, and a simulated PCE. */
-async function start(t: Test, heavy: Partial<typeof HEAVY> = {}) {
-  const pce = await startPce(t)
+async function start(t: Test, heavy: Partial<typeof HEAVY> = {}, pollsUntilDone = 1) {
+  const pce = await startPce(t, { pollsUntilDone })
   const light = testTools()
   const config = { heavy: { ...HEAVY, ...heavy }, pce: pce.config }
   const served = await insecureApp([...heavyTools, ...light.tools], config, { worker: OWN })
@@ -138,6 +138,17 @@ t.test('a change that has begun is completed without its client', async (t) => {
     method === 'POST' ? [(body as { value?: string }).value] : [],
   )
   t.same(written, ['third', 'fourth'])
+})
+
+t.test('a server that stops tells its threads, which clean up at the PCE', async (t) => {
+  const { app, call, simulator } = await start(t, {}, 1000)
+  const isSeen = (verb: string) => () =>
+    simulator.requests.some(({ method, path }) => method === verb && path.includes('/async_queries'))
+  const answering = call('asks')
+  await until(isSeen('POST'))
+  app.dispatcher.abortAll()
+  partial(t, textOf(await answering), { error: 'cancelled' })
+  t.ok(isSeen('DELETE')(), 'its query is deleted')
 })
 
 t.test('calls wait for a place, within bounds', async (t) => {

@@ -81,6 +81,10 @@ export const heavyTools = [
     ctx.log.info({ step: 50 }, 'all steps done')
     return `${ctx.requestId} ${ctx.caller.mode} ${ctx.server.name}`
   }),
+  tool('asks', { requiresPce: true }, async ({ pce, signal }) => {
+    await pce.streamTrafficFlows('q', QUERY, { onFlows: () => {}, signal })
+    return 'answered'
+  }),
   tool('asks-and-dies', { requiresPce: true }, async ({ pce }) => {
     await pce.streamTrafficFlows('q', QUERY, { onFlows: () => {} })
     return process.exit(3)
@@ -101,10 +105,10 @@ export const heavyTools = [
 ]
 
 /** A simulated PCE whose jobs are done at once, and the configuration of a server for it. */
-export async function startPce(t: Test) {
+export async function startPce(t: Test, { pollsUntilDone = 1 } = {}) {
   // Its clock stands still, because new traffic would be a difference between two answers.
   const started = Date.now()
-  const paces = { pollsUntilDone: 1, retryAfter: 0, now: () => started }
+  const paces = { pollsUntilDone, retryAfter: 0, now: () => started }
   const simulator = await createPceSimulator({ flows: 500, ...paces })
   t.teardown(() => simulator.close())
   const { protocol, hostname, port } = new URL(await simulator.listen())
