@@ -14,7 +14,7 @@ import { runSuite } from './suite/run-suite.js'
 const HELP = `npm test [-- [--timeout=SECONDS] [--jobs=N] [FILE or FOLDER ...]]
 
   --timeout=SECONDS  how long one file may take (120)
-  --jobs=N           processes that run files side by side (4)
+  --jobs=N           processes that run files side by side (5)
 `
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -57,7 +57,7 @@ function readArguments() {
   const number = { type: 'string' } as const
   const options = {
     timeout: { ...number, default: '120' },
-    jobs: { ...number, default: '4' },
+    jobs: { ...number, default: '5' },
     help: { type: 'boolean', short: 'h' },
   } as const
   try {
