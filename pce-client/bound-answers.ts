@@ -1,4 +1,5 @@
 import { PceError } from './errors.js'
+import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.js'
 
 /**
  * How much of an answer this process takes (D74). Bounds on bytes are for what is held in memory, after it was unpacked; elements are
@@ -31,14 +32,6 @@ export function tooManyElements(most: number): PceError {
 export function tooDeep(): PceError {
   return tooLarge(`is nested more than ${BOUNDS.depth} levels deep`)
 }
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COMMA = 0x2c
-const OPEN_ARRAY = 0x5b
-const CLOSE_ARRAY = 0x5d
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
 
 /**
  * Counts the elements and the depth of a JSON text while it arrives, before anything is made of it: 31 KB of gzip can hold 32 MB of

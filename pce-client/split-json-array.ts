@@ -1,13 +1,6 @@
 import { BOUNDS, tooDeep, tooLarge, tooManyBytes, tooManyElements } from './bound-answers.js'
 import { PceError } from './errors.js'
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COMMA = 0x2c
-const OPEN_ARRAY = 0x5b
-const CLOSE_ARRAY = 0x5d
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
+import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.js'
 
 /** Elements are parsed together in batches of at least this much text: one parse per element would cost twice the time. */
 const BATCH_BYTES = 256 * 1024

@@ -1,0 +1,8 @@
+/** The bytes that give a JSON text its structure (RFC 8259, section 2): in UTF-8 none of them is part of another character. */
+export const QUOTE = 0x22
+export const BACKSLASH = 0x5c
+export const COMMA = 0x2c
+export const OPEN_ARRAY = 0x5b
+export const CLOSE_ARRAY = 0x5d
+export const OPEN_OBJECT = 0x7b
+export const CLOSE_OBJECT = 0x7d
