@@ -166,9 +166,11 @@ export async function resolveGrouping(
   throw new ToolError('unknown_group_by', `Traffic cannot be grouped by ${unknown.join(', ')}.`, {
     unknown,
     valid: [
-      ...Object.keys(NAMED_DIMENSIONS),
-      ...labels.keys().flatMap((key) => [`source_${key}`, `destination_${key}`]),
-      ...Object.keys(RAW_COLUMNS),
+      ...new Set([
+        ...Object.keys(NAMED_DIMENSIONS),
+        ...labels.keys().flatMap((key) => [`source_${key}`, `destination_${key}`]),
+        ...Object.keys(RAW_COLUMNS),
+      ]),
     ],
   })
 }

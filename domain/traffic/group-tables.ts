@@ -120,8 +120,8 @@ export function createMeasures(): MeasureTable {
         connections: at(group, CONNECTIONS),
         bytes_in: at(group, BYTES_IN),
         bytes_out: at(group, BYTES_OUT),
-        first_detected: toTime(at(group, FIRST)),
-        last_detected: toTime(at(group, LAST)),
+        first_detected: at(group, ROWS) === 0 ? null : toTime(at(group, FIRST)),
+        last_detected: at(group, ROWS) === 0 ? null : toTime(at(group, LAST)),
       },
     }),
   }

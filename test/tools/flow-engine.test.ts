@@ -260,7 +260,11 @@ t.test('says when an answer is incomplete', async (t) => {
     flows_truncated: true,
     analysed: { note: /us\.pce\.example/ },
   })
+  const both = { truncated: true, flows_truncated: true }
+  partial(t, await half.ok('get-traffic-flows', WEEK), both, 'what is cut at the PCE is not complete here')
+  partial(t, await half.ok('identify-infrastructure-services', {}), both)
   const whole = await scripted(t, [flow(a, b)], { regions: regions.slice(0, 1), flows_count: 1 })
+  partial(t, await whole.ok('get-traffic-flows', WEEK), { truncated: false, flows_truncated: false })
   partial(t, (await whole.ok(SUMMARY, WEEK)).totals, { truncated: false, coverage_note: undefined })
   const cut = await scripted(t, [flow(a, b)], { flows_count: 900 })
   partial(t, (await cut.ok(SUMMARY, WEEK)).totals, { truncated: true, coverage_note: /counted 900 rows and sent 1/ })

@@ -159,6 +159,7 @@ t.test('refuses unknown dimensions before any request', async (t) => {
     'unknown_group_by',
   )
   t.same(body.unknown, ['source_owner', 'constructor'])
+  t.equal(new Set(body.valid).size, body.valid.length, 'no name is offered twice')
   t.ok(['source_app', 'port', 'source_role', 'dst_fqdn', 'matched_rules'].every((name) => body.valid.includes(name)))
   t.notOk(bench.simulator.requests.slice(before).some(({ method }) => method === 'POST'))
   for (const group_by of [[], [''], [7]]) {
@@ -225,6 +226,7 @@ t.test('groups everything, whatever is shown', async (t) => {
       data: [],
       message: /No flows/,
     })
+    t.notOk('data_span' in empty, 'nothing was seen, so not in 1970 either')
   })
 })
 

@@ -32,7 +32,7 @@ const output = Type.Object({
   ),
   results: Type.Array(InfrastructureResult, { description: 'Highest score first' }),
   results_total: Total,
-  truncated: Flag('Fewer results than there are'),
+  truncated: Flag('Results are not shown, or flows_truncated'),
   message: Type.Optional(Type.String()),
   ...Reading,
   ...Truncation,

@@ -89,7 +89,7 @@ export function showInfrastructure(
       hint: () => 'results_total and tier_counts count all applications; raise top_n or min_connections to see others.',
     },
   )
-  return { ...answer, truncated: answer.results.length < rows.length }
+  return { ...answer, truncated: reading.flows_truncated || answer.results.length < rows.length }
 }
 
 function showRow(

@@ -67,7 +67,7 @@ export const MovementLists = {
     ),
   ),
   paths_total: Type.Optional(Total),
-  truncated: Type.Optional(Flag('Fewer paths than there are')),
+  truncated: Type.Optional(Flag('Paths are not shown, or flows_truncated')),
   path_edges: Type.Optional(Edges('Edges of these paths')),
 }
 
@@ -158,7 +158,8 @@ export function showMovement(
     limits,
     hint: () => 'Totals count everything. Give an application, or fewer hops, to see the rest of its paths.',
   })
-  return paths === null ? answer : { ...answer, truncated: (answer.paths?.length ?? 0) < paths.total }
+  if (paths === null) return answer
+  return { ...answer, truncated: reading.flows_truncated || (answer.paths?.length ?? 0) < paths.total }
 }
 
 const all = <T>(rows: readonly T[]) => ({ rows, total: rows.length })

@@ -9,7 +9,7 @@ export const FlowTableOutput = Type.Object({
   total_pce_flows: Type.Integer({ description: 'Rows the PCE returned' }),
   total_rows: Type.Integer({ description: 'Number of groups' }),
   returned_rows: Type.Integer({ description: 'Groups shown, busiest first' }),
-  truncated: Type.Boolean({ description: 'Not all groups are shown' }),
+  truncated: Type.Boolean({ description: 'Groups are not shown, or flows_truncated' }),
   flows_truncated: Type.Boolean({ description: 'Row limit reached: counts are lower bounds' }),
   columns: Type.Array(Type.String(), { description: 'Group keys, then sums' }),
   data: Type.Array(Type.Array(Type.Union([Type.String(), Type.Number(), Type.Null()])), {
@@ -60,7 +60,7 @@ export function showFlowTable({ read, names, groups, total, keepsEmpty }: FlowTa
     total_pce_flows: read.pceFlows,
     total_rows: total,
     returned_rows: rows.length,
-    truncated: false,
+    truncated: read.truncated,
     flows_truncated: read.truncated,
     columns,
     rows_analysed: read.rows,
@@ -72,5 +72,6 @@ export function showFlowTable({ read, names, groups, total, keepsEmpty }: FlowTa
     ...(total === 0 && { message: 'No flows in the window.' }),
   }
   const fitting = rows.slice(0, countRowsThatFit(rows, envelope, limits))
-  return { ...envelope, returned_rows: fitting.length, truncated: fitting.length < total, data: fitting }
+  const truncated = read.truncated || fitting.length < total
+  return { ...envelope, returned_rows: fitting.length, truncated, data: fitting }
 }
