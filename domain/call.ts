@@ -33,8 +33,8 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
   readonly beforeWriting: AbortSignal
   readonly log: ToolLog
   readonly limits: Limits
-  /** Signs the cursors of this caller on this PCE (D79): 32 bytes that never appear in an answer. */
-  readonly cursorKey: Uint8Array
+  /** Signs the cursors of this caller on this PCE (D79): 32 bytes that never appear in an answer. Most calls need none. */
+  cursorKey(): Uint8Array
   /** Milliseconds since the epoch. */
   now(): number
   /** Never throws; a client that did not ask for progress gets none. */

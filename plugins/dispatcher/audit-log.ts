@@ -38,8 +38,8 @@ const LEAST_ROOM = 64 * 1024
  * system before the tool runs. Throws at once when the file cannot be opened. After a failure, the first entry that can be written again,
  * and synced where it was the sync that failed, comes after a line that says since when entries may be missing.
  *
- * Every entry and every check first asks, with one stat, whether the file is still the one at its path: one that was moved or deleted is
- * replaced by a new one there (D81).
+ * Every check, and the first entry of every turn of the event loop, asks with one stat whether the file is still the one at its path: one
+ * that was moved or deleted is replaced by a new one there (D81).
  *
  * @param noticed told when that has happened.
  */
@@ -53,9 +53,11 @@ export function createFileAudit(
   let failedSince: string | null = null
   let isUnsynced = false
   let failedSyncs = 0
+  let isFollowed = false
+  const endTurn = () => (isFollowed = false)
 
   function append(entry: object): void {
-    const problem = follow()
+    const problem = isFollowed ? null : follow()
     // What was moved has its entries under another name; what was deleted keeps nothing.
     if (problem !== null && file.isDeleted()) throw failed(problem)
     if (failedSince !== null && !isUnsynced) appendGap(failedSince)
@@ -66,7 +68,10 @@ export function createFileAudit(
   function follow(): Error | null {
     if (!file.isRegular) return null
     try {
-      if (file.isAt(path)) return null
+      if (file.isAt(path)) {
+        noteFollowed()
+        return null
+      }
       const [isDeleted, since] = [file.isDeleted(), file.since]
       // Where entries were lost with the deleted file, the new one says so.
       if (isDeleted && (failedSince === null || since < failedSince)) failedSince = since
@@ -76,6 +81,13 @@ export function createFileAudit(
     } catch (error) {
       return error as Error
     }
+  }
+
+  /** A stat costs as much as the entry: what is written in the same turn of the event loop does without (D81). */
+  function noteFollowed(): void {
+    if (isFollowed) return
+    isFollowed = true
+    setImmediate(endTurn)
   }
 
   function failed(error: Error): Error {

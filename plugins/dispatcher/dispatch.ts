@@ -49,6 +49,7 @@ interface Run {
  */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { audit, log, cursorKey = randomBytes(32) } = options
+  const ports = { ...options, cursorKey }
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   const hasConfirmGate = options.gates.some(({ name }) => name === 'confirm')
   const running = new Set<Run>()
@@ -90,7 +91,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     try {
       const { signals, release } = signalsOf(tool, call.signal, run.controller)
       run.release = release
-      const context = toolContextOf(call, callerContext, signals, { ...options, cursorKey })
+      const context = toolContextOf(call, callerContext, signals, ports)
       const { note } = record
       const admit = () => admitCall({ tool, call, callerContext, note }, context, options.gates, validateArguments)
       // Only what is shown before a confirmation is looked up at the PCE.

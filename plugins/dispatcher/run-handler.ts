@@ -88,7 +88,7 @@ export function toolContextOf(
     requestId: call.requestId,
     ...signals,
     limits: ports.limits,
-    cursorKey: cursorKeyOf(ports.cursorKey, callerContext),
+    cursorKey: () => cursorKeyOf(ports.cursorKey, callerContext),
     now: ports.now,
     progress: (update) => call.progress(makeSafe(update)),
     server: ports.server,

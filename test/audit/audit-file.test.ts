@@ -200,6 +200,7 @@ t.test('a file that was moved is followed by a new one at the next entry', async
   const audit = createFileAudit(path, fs, (what) => noticed.push(what))
   write(audit, 'here')
   fs.renameSync(path, `${path}.1`)
+  await tick()
   write(audit, 'anew')
   await audit.sync()
   await audit.check()
@@ -223,6 +224,7 @@ t.test('a file that was deleted is replaced at the next entry or check, and the 
   const before = new Date().toISOString()
   write(audit, 'lost')
   fs.rmSync(path)
+  await tick()
   write(audit, 'kept')
   const [gap, ...rest] = linesIn(path)
   partial(t, gap!, { phase: 'gap', since: /^\d{4}-.*Z$/ })
@@ -251,6 +253,27 @@ t.test('a file that was deleted is replaced at the next entry or check, and the 
     linesIn(path).map(({ phase }) => phase),
     ['gap'],
   )
+  audit.close()
+})
+
+t.test('asks for the file once in each turn of the event loop, and at every check', async (t) => {
+  const path = join(t.testdir(), 'audit.log')
+  let asked = 0
+  const audit = createFileAudit(path, {
+    ...fs,
+    statSync: ((...args: Parameters<typeof fs.statSync>) => {
+      asked++
+      return fs.statSync(...args)
+    }) as typeof fs.statSync,
+  })
+  asked = 0
+  for (const id of [1, 2, 3]) write(audit, id)
+  t.equal(asked, 1)
+  await audit.check()
+  t.equal(asked, 2)
+  await tick()
+  write(audit, 4)
+  t.equal(asked, 3)
   audit.close()
 })
 

@@ -76,7 +76,7 @@ t.test('a cursor', async (t) => {
       port,
     } = service.pce
     const context = { caller, pce: { origin: `https://127.0.0.1:${port}`, orgId: String(orgId) } } as CallerContext
-    const cursorKey = cursorKeyOf(deriveCursorKey(service.config.confirm.hmacKey), context)
+    const cursorKey = () => cursorKeyOf(deriveCursorKey(service.config.confirm.hmacKey), context)
     const at = (offset: number) =>
       encodeCursor({ cursorKey }, 'get-labels', { key: 'app' }, { offset, after: null, within: null })
     const last = (await at(250_000))!

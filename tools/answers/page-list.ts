@@ -162,7 +162,7 @@ export async function encodeCursor(
   const { offset, after, within } = position
   if (!isCount(offset)) return undefined
   const body = [offset, after, within?.href ?? null, within?.parts ?? 0]
-  const seal = await crypto.subtle.sign('HMAC', await keyOf(cursorKey), textOf(tool, filters, body))
+  const seal = await crypto.subtle.sign('HMAC', await keyOf(cursorKey()), textOf(tool, filters, body))
   return Buffer.from(JSON.stringify([...body, Buffer.from(seal).toString('base64url')])).toString('base64url')
 }
 
@@ -181,7 +181,7 @@ export async function decodeCursor(
     wellFormed &&
     (await crypto.subtle.verify(
       'HMAC',
-      await keyOf(cursorKey),
+      await keyOf(cursorKey()),
       Buffer.from(seal, 'base64url'),
       textOf(tool, filters, [offset, after, href, parts]),
     ))

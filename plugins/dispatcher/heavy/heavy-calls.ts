@@ -149,7 +149,7 @@ function taskOf(
   { server: { name, version }, memoryMb }: HeavyCallsOptions,
   ports: Pick<ThreadTask, 'pce' | 'control'>,
 ): ThreadTask {
-  const { caller, requestId, limits, approved, cursorKey } = context
+  const { caller, requestId, limits, approved } = context
   return {
     tool: tool.name,
     act,
@@ -157,7 +157,7 @@ function taskOf(
     caller,
     requestId,
     limits,
-    cursorKey,
+    cursorKey: context.cursorKey(),
     ...(approved !== undefined && { approved }),
     clockOffset: context.now() - Date.now(),
     server: { name, version },

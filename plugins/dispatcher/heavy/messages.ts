@@ -8,7 +8,9 @@ import type { ServiceError } from '../../errors/convert.js'
 export type Act = keyof Pick<AnyTool, 'handler' | 'preview' | 'boundTo'>
 
 /** One call as a thread is given it. */
-export interface ThreadTask extends Pick<ToolContext, 'caller' | 'requestId' | 'limits' | 'approved' | 'cursorKey'> {
+export interface ThreadTask extends Pick<ToolContext, 'caller' | 'requestId' | 'limits' | 'approved'> {
+  /** What `ToolContext.cursorKey` returns. */
+  cursorKey: Uint8Array
   tool: string
   act: Act
   args: unknown

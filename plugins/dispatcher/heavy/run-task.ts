@@ -66,7 +66,7 @@ function contextOf(
     caller,
     requestId,
     limits,
-    cursorKey,
+    cursorKey: () => cursorKey,
     ...(approved !== undefined && { approved }),
     signal: controllers.signal.signal,
     beforeWriting: controllers.beforeWriting.signal,
