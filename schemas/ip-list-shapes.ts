@@ -6,8 +6,8 @@ import { TextOrObject } from './label-reference.js'
 export const IpRangeInput = Type.Object(
   {
     from_ip: Type.String({ minLength: 1, description: 'Address or CIDR' }),
-    to_ip: Type.Optional(Type.String({ minLength: 1, description: 'Last of a range' })),
-    description: Type.Optional(Type.String({ description: 'Free text' })),
+    to_ip: Type.Optional(Type.String({ minLength: 1, description: 'Last' })),
+    description: Type.Optional(Type.String({ description: 'Text' })),
     exclusion: Type.Optional(Type.Boolean({ default: false, description: 'All but this' })),
   },
   { additionalProperties: false },
@@ -20,8 +20,8 @@ export type FqdnReference = Static<typeof FqdnReference>
 
 /** The names of an IP list, in the one form of the contract and in the list form the PCE has. */
 export const FqdnInput = {
-  fqdn: Type.Optional(Type.String({ minLength: 1, description: 'Domain name or *.example.com' })),
-  fqdns: Type.Optional(Type.Array(FqdnReference, { maxItems: 1000, description: 'Several, or {fqdn, description}' })),
+  fqdn: Type.Optional(Type.String({ minLength: 1, description: 'Or *.example.com' })),
+  fqdns: Type.Optional(Type.Array(FqdnReference, { maxItems: 1000, description: 'Texts or {fqdn, description}' })),
 }
 
 /** An IP list in answers. */

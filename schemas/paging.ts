@@ -5,8 +5,8 @@ export const MAX_PAGE = 10_000
 
 /** Input properties every list tool takes (D2). */
 export const PagingInput = {
-  max_results: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PAGE, description: 'Per answer' })),
-  cursor: Type.Optional(Type.String({ description: 'next_cursor, same filters' })),
+  max_results: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PAGE, description: 'Page size' })),
+  cursor: Type.Optional(Type.String({ description: 'next_cursor' })),
 }
 
 /** As PagingInput, for tools whose answers are short unless more is asked for. */

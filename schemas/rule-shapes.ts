@@ -82,14 +82,12 @@ export const ServicesInput = (description: string) => {
 export const ActorsInput = (description: string) => Type.Array(ActorInput, { minItems: 1, maxItems: 100, description })
 /** What a rule says, in the words of its callers. */
 export const RuleParts = {
-  providers: ActorsInput(
-    'Destinations: ams (all workloads), key=value, iplist:NAME, labelgroup:NAME, workload:NAME, href, {key, value, exclusion?}',
-  ),
-  consumers: ActorsInput('Sources, same forms'),
-  ingress_services: ServicesInput('{port, proto: tcp|udp, to_port?}, {service: NAME} or {href}; "All Services" is all'),
+  providers: ActorsInput('Destinations: ams, key=value, iplist:NAME, href …'),
+  consumers: ActorsInput('Sources'),
+  ingress_services: ServicesInput('{port, proto, to_port?}, {service: NAME} or {href}'),
   egress_services: ServicesInput('Windows programs of the consumer: {service} or {href}; allow only'),
-  unscoped_consumers: Type.Boolean({ default: false, description: 'Also consumers outside the scope' }),
-  description: Type.String({ description: 'Free text' }),
+  unscoped_consumers: Type.Boolean({ default: false, description: 'Beyond the scope' }),
+  description: Type.String({ description: 'Text' }),
 }
 
 /** A rule to create. */
@@ -100,9 +98,7 @@ export const RuleInput = Type.Object(
     ingress_services: RuleParts.ingress_services,
     egress_services: Type.Optional(RuleParts.egress_services),
     unscoped_consumers: Type.Optional(RuleParts.unscoped_consumers),
-    rule_type: Type.Optional(
-      StringEnum(RULE_TYPES, { default: 'allow', description: 'override_deny beats any allow' }),
-    ),
+    rule_type: Type.Optional(StringEnum(RULE_TYPES, { default: 'allow', description: 'override_deny beats allow' })),
     description: Type.Optional(RuleParts.description),
   },
   { additionalProperties: false },
@@ -111,9 +107,9 @@ export const RuleInput = Type.Object(
 /** Fields that replace those of a rule. A default would change what the caller did not mention. */
 export const RuleChangeInput = {
   enabled: Type.Optional(Type.Boolean({ description: 'In force' })),
-  providers: Type.Optional(ActorsInput('Destinations, as in create-ruleset')),
+  providers: Type.Optional(ActorsInput('Destinations')),
   consumers: Type.Optional(ActorsInput('Sources')),
-  ingress_services: Type.Optional(ServicesInput('{port, proto, to_port?}, {service} or {href}')),
-  unscoped_consumers: Type.Optional(Type.Boolean({ description: 'Also consumers outside the scope' })),
+  ingress_services: Type.Optional(ServicesInput('As in create-ruleset')),
+  unscoped_consumers: Type.Optional(Type.Boolean({ description: 'Beyond the scope' })),
   description: Type.Optional(RuleParts.description),
 }

@@ -1,7 +1,7 @@
 import { Type, type Static, type TProperties } from '@sinclair/typebox'
 import { Nullable } from './common.js'
 
-const Proto = Type.Union([Type.Integer(), Type.String()], { description: 'Name or number' })
+const Proto = Type.Union([Type.Integer(), Type.String()], { description: 'Or number' })
 const Int = (description: string) => Type.Optional(Type.Integer({ description }))
 const Text = (description: string) => Type.Optional(Type.String({ description }))
 const Entries = <T extends TProperties>(properties: T, description: string) =>
@@ -13,12 +13,12 @@ const Entries = <T extends TProperties>(properties: T, description: string) =>
  */
 export const ServiceListsInput = {
   service_ports: Entries(
-    { port: Int('Absent: all'), to_port: Int('Last of a range'), proto: Proto },
-    'On any OS; for ICMP also icmp_type, icmp_code',
+    { port: Int('Absent: all'), to_port: Int('Last'), proto: Proto },
+    'For ICMP also icmp_type, icmp_code',
   ),
   windows_services: Entries(
     {
-      process_name: Text('Program, literally'),
+      process_name: Text('Program'),
       service_name: Text('Service'),
       port: Int('Port'),
       to_port: Int('Last'),

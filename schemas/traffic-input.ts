@@ -22,9 +22,9 @@ const services = (description: string) =>
       Type.Object(
         {
           port: Type.Optional(Type.Integer({ description: 'Port' })),
-          to_port: Type.Optional(Type.Integer({ description: 'Last port' })),
-          proto: Type.Optional(Type.Union([Type.String(), Type.Integer()], { description: 'Name, number' })),
-          process_name: Type.Optional(Type.String({ description: 'Part of path' })),
+          to_port: Type.Optional(Type.Integer({ description: 'Last' })),
+          proto: Type.Optional(Type.Union([Type.String(), Type.Integer()], { description: 'Or number' })),
+          process_name: Type.Optional(Type.String({ description: 'Part' })),
           windows_service_name: Type.Optional(Type.String({ description: 'Name' })),
         },
         { additionalProperties: false },
@@ -38,16 +38,16 @@ export const DecisionsInput = Type.Optional(Type.Array(StringEnum(POLICY_DECISIO
 
 /** How ends of flows are named; the tool that says it in full is the one others refer to. */
 export const FILTER_FORMS =
-  'key=value, {key, value}, iplist:NAME, labelgroup:NAME, workload:NAME, href, IP, CIDR. Same key or kind ORed, others ANDed; lists inside are ORed blocks'
+  'key=value, iplist:NAME, href, IP, CIDR … Same key or kind ORed, others ANDed; inner lists are ORed blocks'
 
 /** Arguments of every tool that runs a traffic query of the caller's making (T6, T7); `forms`: of references. */
 export const trafficInput = (forms: string) => ({
-  start_date: Type.String({ description: 'YYYY-MM-DD, ISO timestamp or epoch; UTC' }),
-  end_date: Type.String({ description: 'Same; a bare date to its end' }),
+  start_date: Type.String({ description: 'Date or time' }),
+  end_date: Type.String({ description: 'Inclusive' }),
   include_sources: include(forms),
-  exclude_sources: exclude('Any match excludes'),
-  include_destinations: include('Also host names (FQDN)'),
-  exclude_destinations: exclude('Any match excludes'),
+  exclude_sources: exclude('Any match'),
+  include_destinations: include('Also FQDN'),
+  exclude_destinations: exclude('Any match'),
   include_services: services('Any of these'),
   exclude_services: services('None of these'),
   policy_decisions: DecisionsInput,

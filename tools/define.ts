@@ -86,8 +86,8 @@ export function titleOf(tool: Pick<AnyTool, 'name' | 'title'>): string {
 /** The description clients show their model: the summary and, for tools that change state, what to expect of the call. */
 export function describe(tool: Pick<AnyTool, 'summary' | 'effect' | 'requiresConfirm'>): string {
   if (tool.effect === 'read') return tool.summary
-  const confirm = tool.requiresConfirm ? ' Over authenticated HTTP the first call answers confirm_required.' : ''
-  return `${tool.summary} Changes PCE state; may need approval: do not retry.${confirm}`
+  const confirm = tool.requiresConfirm ? ' May answer confirm_required first.' : ''
+  return `${tool.summary} Changes PCE state: do not retry.${confirm}`
 }
 
 /** MCP tool annotations, derived so that no tool can claim something its gate does not know. */

@@ -10,7 +10,7 @@ export function listTool(tool: AnyTool): Tool {
     name: tool.name,
     title: titleOf(tool),
     description: describe(tool),
-    inputSchema: compactSchema(withoutLengths(tool.input)),
+    inputSchema: compactSchema(withoutBounds(tool.input)),
     outputSchema: shareParts(compactSchema(typesOnly(tool.output)) as Record<string, unknown>),
     annotations: annotationsOf(tool),
   }
@@ -72,12 +72,16 @@ function mergeTypes(alternatives: readonly unknown[]): Schema | null {
 }
 
 /** The same schema without some keywords, at every depth. Properties that are called like one of them stay. */
-function without(schema: unknown, drops: (keyword: string, value: unknown) => boolean, isMap = false): unknown {
+function without(
+  schema: unknown,
+  drops: (keyword: string, value: unknown, part: object) => boolean,
+  isMap = false,
+): unknown {
   if (Array.isArray(schema)) return schema.map((one) => without(one, drops))
   if (typeof schema !== 'object' || schema === null) return schema
   return Object.fromEntries(
     Object.entries(schema).flatMap(([name, value]) => {
-      if (!isMap && drops(name, value)) return []
+      if (!isMap && drops(name, value, schema)) return []
       const isPropertyMap = !isMap && (name === 'properties' || name === 'patternProperties')
       return [[name, without(value, drops, isPropertyMap)]]
     }),
@@ -87,14 +91,22 @@ function without(schema: unknown, drops: (keyword: string, value: unknown) => bo
 /** Outputs are typed at every depth; what their fields mean is in docs/tools.md, since it would be a fifth of the list. */
 const typesOnly = (schema: unknown): unknown => without(schema, (keyword) => keyword === 'description')
 
-const LENGTHS = ['minLength', 'maxLength', 'maxItems', 'pattern']
+const BOUNDS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum', 'pattern']
 
 /**
- * What a model needs to write arguments. How long a text or list may be is checked here and named in the error; in a list that is
- * read with every conversation such bounds, which hardly anyone meets, are a twentieth. So is a default of false.
+ * What a model needs to write arguments. How long a text or list and how large a number may be is checked here and named in the
+ * error; in a list that is read with every conversation such bounds, which hardly anyone meets, are a tenth. So are a default of
+ * false, those of free text, which nobody has to know to leave them out, and that unknown properties are refused, which is said of
+ * the arguments as a whole.
  */
-const withoutLengths = (schema: unknown): unknown =>
-  without(schema, (keyword, value) => LENGTHS.includes(keyword) || (keyword === 'default' && value === false))
+const withoutBounds = (schema: object): unknown =>
+  without(
+    schema,
+    (keyword, value, part) =>
+      BOUNDS.includes(keyword) ||
+      (keyword === 'additionalProperties' && part !== schema) ||
+      (keyword === 'default' && (value === false || (typeof value === 'string' && !('enum' in part)))),
+  )
 
 /** Shorter parts than this are not worth the two references and the definition. */
 const MIN_BYTES = 90

@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
+import { measureList } from '../../scripts/bench/measure-list.js'
 import { surfaceOf } from '../../scripts/tool-surface.js'
 import { tools } from '../../tools/index.js'
 import { partial } from '../partial.js'
@@ -166,10 +167,11 @@ const SELF_EXPLANATORY = new Set(
 t.test('every property at every depth is described, and unknown input is refused at every depth', async (t) => {
   for (const { name, inputSchema } of surfaces) {
     t.same(undescribed(inputSchema), [], `${name}: input`)
-    t.same(openObjects(inputSchema), [], `${name}: objects that would take unknown properties beside their own`)
+    t.equal(inputSchema.additionalProperties, false, `${name}: the list says that unknown arguments are refused`)
   }
-  // The list of tools leaves the descriptions of outputs to the documentation, which is made from these schemas.
-  for (const { name, output } of tools) {
+  // The list of tools leaves what is refused below the arguments to the error, and the descriptions of outputs to the documentation.
+  for (const { name, input, output } of tools) {
+    t.same(openObjects(input), [], `${name}: objects that would take unknown properties beside their own`)
     const unclear = undescribed(output as Schema).filter((path) => !SELF_EXPLANATORY.has(path.split('.').at(-1)!))
     t.same(unclear, [], `${name}: output`)
   }
@@ -180,6 +182,13 @@ t.test('tools/list leaves output descriptions to the documentation', async (t) =
     const said = [...walk(outputSchema as Schema)].filter(([, { description }]) => description !== undefined)
     t.same(said, [], name)
   }
+})
+
+t.test('the list of tools stays within what every conversation can afford', async (t) => {
+  const sizes = measureList()
+  const total = (part: 'model' | 'whole') => sizes.reduce((sum, size) => sum + size[part], 0)
+  t.ok(total('model') <= 40 * 1024, `names, descriptions and input schemas: ${total('model')} bytes`)
+  t.ok(total('whole') <= 120 * 1024, `whole entries: ${total('whole')} bytes`)
 })
 
 t.test('schemas are JSON Schema 2020-12, and each example is valid', async (t) => {

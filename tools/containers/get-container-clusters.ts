@@ -32,14 +32,14 @@ const output = Type.Object({
 export default defineTool({
   name: NAME,
   area: 'containers',
-  summary: 'List container clusters (Kubernetes, OpenShift) that are linked to the PCE.',
+  summary: 'Container clusters (Kubernetes, OpenShift).',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
   input: Type.Object(
     {
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Part of it' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Part' })),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },

@@ -29,17 +29,16 @@ const output = Type.Object({
 export default defineTool({
   name: NAME,
   area: 'containers',
-  summary:
-    'List the container workload profiles of a cluster: per namespace, how its pods are managed and labelled. With one cluster, cluster_href may be left out.',
+  summary: 'Container workload profiles: how the pods of each namespace of a cluster are managed and labelled.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
   input: Type.Object(
     {
-      cluster_href: Type.Optional(Type.String({ description: 'Cluster' })),
-      namespace: Type.Optional(Type.String({ minLength: 1, description: 'Exact namespace' })),
-      managed: Type.Optional(Type.Boolean({ description: 'Managed ones or the others' })),
+      cluster_href: Type.Optional(Type.String({ description: 'Needed if several' })),
+      namespace: Type.Optional(Type.String({ minLength: 1, description: 'Name' })),
+      managed: Type.Optional(Type.Boolean({ description: 'Or not' })),
       ...PagingInput,
     },
     { additionalProperties: false },

@@ -33,15 +33,15 @@ const output = Type.Object({
 export default defineTool({
   name: NAME,
   area: 'containers',
-  summary: 'List Kubernetes workloads (deployments and the like) that clusters report.',
+  summary: 'Kubernetes workloads (deployments etc.).',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
   input: Type.Object(
     {
-      cluster_href: Type.Optional(Type.String({ description: 'Of this cluster only' })),
-      namespace: Type.Optional(Type.String({ minLength: 1, description: 'Part of it' })),
+      cluster_href: Type.Optional(Type.String({ description: 'Cluster' })),
+      namespace: Type.Optional(Type.String({ minLength: 1, description: 'Part' })),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },

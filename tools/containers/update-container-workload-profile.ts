@@ -25,8 +25,7 @@ const output = Type.Object({ ...UpdateOutput, effect: EffectOut, profile: Type.O
 export default defineTool({
   name: 'update-container-workload-profile',
   area: 'containers',
-  summary:
-    'Change how pods of a namespace are managed, labelled, enforced. At once; a mode can cut traffic: dry_run first.',
+  summary: 'Change how pods of a namespace are managed, labelled, enforced. At once; a mode can cut traffic.',
   effect: 'destroy',
   idempotent: true,
   roles: ['operator', 'admin'],
@@ -37,10 +36,10 @@ export default defineTool({
     dryRun === true && (mode !== undefined || managed === true),
   input: Type.Object(
     {
-      profile_href: Type.String({ description: 'Of get-container-workload-profiles' }),
+      profile_href: Type.String({ description: 'From get-container-workload-profiles' }),
       managed: Type.Optional(Type.Boolean({ description: 'Manage its pods' })),
       enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Mode of its pods' })),
-      assign_labels: WorkloadLabelsInput('Replaces; "key=value" or object, one per key; [] clears'),
+      assign_labels: WorkloadLabelsInput('Replaces; one per key; [] clears'),
       ...DryRunInput,
     },
     { additionalProperties: false },

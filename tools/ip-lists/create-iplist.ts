@@ -22,15 +22,15 @@ const output = Type.Object({
 export default defineTool({
   name: 'create-iplist',
   area: 'ip-lists',
-  summary: 'Create a draft IP list of addresses, networks and domain names for rules.',
+  summary: 'Create an IP list of addresses, networks and domain names.',
   effect: 'write',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
   input: Type.Object(
     {
-      name: NewName('Unique name'),
-      description: Type.Optional(Type.String({ description: 'Free text' })),
+      name: NewName('New name'),
+      description: Type.Optional(Type.String({ description: 'Text' })),
       ip_ranges: Type.Array(IpRangeInput, { maxItems: 10_000, description: 'May be [] with fqdns' }),
       ...FqdnInput,
       ...DryRunInput,

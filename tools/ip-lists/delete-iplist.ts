@@ -11,7 +11,7 @@ const output = Type.Object({ ...DeleteOutput, name: Type.Optional(Type.String())
 export default defineTool({
   name: 'delete-iplist',
   area: 'ip-lists',
-  summary: 'Delete an IP list that no rule uses; it stays in force until that is provisioned.',
+  summary: 'Delete an IP list that no rule uses.',
   effect: 'destroy',
   roles: ['operator', 'admin'],
   requiresPce: true,
@@ -19,7 +19,7 @@ export default defineTool({
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'Or name' })),
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Name' })),
       ...DryRunInput,
     },
     { additionalProperties: false },

@@ -7,7 +7,7 @@ import { fitRow } from '../answers/byte-budget.js'
 import { showIpList } from '../answers/show-policy-objects.js'
 
 const NAME = 'get-iplists'
-const Part = Type.Optional(Type.String({ minLength: 1, description: 'Part of it' }))
+const Part = Type.Optional(Type.String({ minLength: 1, description: 'Part' }))
 
 const output = Type.Object({
   ip_lists: Type.Array(IpListOut, { description: 'This page' }),
@@ -17,7 +17,7 @@ const output = Type.Object({
 export default defineTool({
   name: NAME,
   area: 'ip-lists',
-  summary: 'List draft IP lists: addresses and domain names for rules.',
+  summary: 'Draft IP lists: addresses and domain names.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -17,7 +17,7 @@ const output = Type.Object({ ...UpdateOutput, ...Type.Partial(IpListOut).propert
 export default defineTool({
   name: 'update-iplist',
   area: 'ip-lists',
-  summary: 'Change a draft IP list: given fields replace stored ones, once provisioned.',
+  summary: 'Change an IP list: given fields replace stored ones.',
   effect: 'write',
   idempotent: true,
   roles: ['operator', 'admin'],
@@ -26,10 +26,10 @@ export default defineTool({
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'Or name' })),
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Name' })),
       new_name: Type.Optional(NewName('Rename')),
-      description: Type.Optional(Type.String({ description: 'Free text' })),
-      ip_ranges: Type.Optional(Type.Array(IpRangeInput, { maxItems: 10_000, description: 'All ranges' })),
+      description: Type.Optional(Type.String({ description: 'Text' })),
+      ip_ranges: Type.Optional(Type.Array(IpRangeInput, { maxItems: 10_000, description: 'All' })),
       ...FqdnInput,
       ...DryRunInput,
     },

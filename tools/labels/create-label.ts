@@ -17,14 +17,14 @@ const output = Type.Object({
 export default defineTool({
   name: 'create-label',
   area: 'labels',
-  summary: 'Create a label (a key and a value). Takes effect without provisioning.',
+  summary: 'Create a label (key and value), at once.',
   effect: 'write',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
   input: Type.Object(
     {
-      key: NewLabelKey('Existing label key (dimension), e.g. app'),
+      key: NewLabelKey('Existing key, e.g. app'),
       value: NewName('New value'),
       ...DryRunInput,
     },

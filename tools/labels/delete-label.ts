@@ -17,15 +17,15 @@ const output = Type.Object({
 export default defineTool({
   name: 'delete-label',
   area: 'labels',
-  summary: 'Delete a label that nothing uses. Takes effect at once.',
+  summary: 'Delete a label that nothing uses, at once.',
   effect: 'destroy',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
   input: Type.Object(
     {
-      key: Type.String({ minLength: 1, description: 'Exact key' }),
-      value: Type.String({ minLength: 1, description: 'Exact value' }),
+      key: Type.String({ minLength: 1, description: 'Key' }),
+      value: Type.String({ minLength: 1, description: 'Value' }),
       ...DryRunInput,
     },
     { additionalProperties: false },

@@ -9,18 +9,17 @@ const NAME = 'get-labels'
 export default defineTool({
   name: NAME,
   area: 'labels',
-  summary:
-    'List labels, all or those of a key and value. A label is a key (role, app, env, loc …) with a value, attached to workloads.',
+  summary: 'Labels: a key (role, app, env, loc …) with a value, attached to workloads.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
   input: Type.Object(
     {
-      key: Type.Optional(Type.String({ minLength: 1, description: 'Exact key, e.g. app' })),
-      value: Type.Optional(Type.String({ minLength: 1, description: 'Part of it' })),
-      include_deleted: Type.Optional(Type.Boolean({ description: 'Deleted labels too' })),
-      usage: Type.Optional(Type.Boolean({ description: 'Add where each label is used' })),
+      key: Type.Optional(Type.String({ minLength: 1, description: 'Exact key' })),
+      value: Type.Optional(Type.String({ minLength: 1, description: 'Part' })),
+      include_deleted: Type.Optional(Type.Boolean({ description: 'Also deleted' })),
+      usage: Type.Optional(Type.Boolean({ description: 'Add where used' })),
       ...PagingInput,
     },
     { additionalProperties: false },

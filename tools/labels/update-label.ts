@@ -19,7 +19,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'update-label',
   area: 'labels',
-  summary: 'Rename the value of a label, wherever it is used. Takes effect at once.',
+  summary: 'Rename the value of a label wherever it is used, at once.',
   effect: 'write',
   idempotent: true,
   roles: ['operator', 'admin'],
@@ -28,8 +28,8 @@ export default defineTool({
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'Or key and value' })),
-      key: Type.Optional(Type.String({ description: 'Exact key' })),
-      value: Type.Optional(Type.String({ description: 'Exact current value' })),
+      key: Type.Optional(Type.String({ description: 'Key' })),
+      value: Type.Optional(Type.String({ description: 'Current value' })),
       new_value: NewName('New value'),
       ...DryRunInput,
     },

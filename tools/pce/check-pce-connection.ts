@@ -10,8 +10,7 @@ const NETWORK_HINT = 'Check host, port, TLS settings and proxy.'
 export default defineTool({
   name: 'check-pce-connection',
   area: 'pce',
-  summary:
-    'Check that the PCE answers and accepts the credentials and the organisation. Fails with the cause when it does not.',
+  summary: 'Check that the PCE answers and accepts credentials and organisation.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

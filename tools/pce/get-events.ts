@@ -47,7 +47,7 @@ const output = Type.Object({
 export default defineTool({
   name: NAME,
   area: 'pce',
-  summary: 'List audit events of the PCE, newest first: who changed what and when, logins, VEN problems.',
+  summary: 'Audit events, newest first: who changed what, logins, VEN problems.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -55,11 +55,11 @@ export default defineTool({
   input: Type.Object(
     {
       event_type: Type.Optional(Type.String({ minLength: 1, description: 'e.g. user.login, rule_set.create' })),
-      severity: Type.Optional(StringEnum(SEVERITIES, { description: 'Exact severity' })),
+      severity: Type.Optional(StringEnum(SEVERITIES, { description: 'Severity' })),
       status: Type.Optional(StringEnum(['success', 'failure'] as const, { description: 'Outcome' })),
-      created_by: Type.Optional(Type.String({ minLength: 1, description: 'user, ven, system … or the href of one' })),
+      created_by: Type.Optional(Type.String({ minLength: 1, description: 'user, ven, system … or href' })),
       timestamp_gte: Bound('From, RFC 3339 with zone'),
-      timestamp_lte: Bound('Until, same form'),
+      timestamp_lte: Bound('Until'),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },

@@ -30,14 +30,14 @@ const output = Type.Object({
 export default defineTool({
   name: NAME,
   area: 'pce',
-  summary: 'List pairing profiles: what a workload gets when its VEN is installed.',
+  summary: 'Pairing profiles: what a workload gets with its VEN.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
   input: Type.Object(
     {
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Part of it' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Part' })),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },

@@ -40,7 +40,7 @@ export default defineTool({
   name: NAME,
   area: 'policy',
   summary:
-    'Show what provisioning would change: every pending object field by field, rules one by one, whether it widens or narrows what is permitted, who changed it, and what needs review.',
+    'What provisioning would change, field by field and rule by rule: whether it widens or narrows, by whom, what needs review.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -49,7 +49,7 @@ export default defineTool({
   input: Type.Object(
     {
       resource_type: Type.Optional(
-        StringEnum([...CHANGE_SUBSET_TYPES, 'all'] as const, { default: 'all', description: 'Only this type' }),
+        StringEnum([...CHANGE_SUBSET_TYPES, 'all'] as const, { default: 'all', description: 'Type' }),
       ),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },

@@ -56,7 +56,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'compliance-check',
   area: 'policy',
-  summary: 'Judge an application, environment or estate by a security framework, with evidence.',
+  summary: 'Judge an application, environment or all by a security framework, with evidence.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -20,7 +20,7 @@ const DEFAULT_DAYS = 30
 export default defineTool({
   name: NAME,
   area: 'policy',
-  summary: 'Score how ready an application is for enforcement, with what would be cut and what to do next.',
+  summary: 'How ready an application is for enforcement, what would be cut, what to do next.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -28,8 +28,8 @@ export default defineTool({
   isHeavy: true,
   input: Type.Object(
     {
-      app_name: Type.String({ minLength: 1, description: 'app label or value' }),
-      env_name: Type.String({ minLength: 1, description: 'env, same forms' }),
+      app_name: Type.String({ minLength: 1, description: 'app label' }),
+      env_name: Type.String({ minLength: 1, description: 'env label' }),
       lookback_days: lookbackDays(DEFAULT_DAYS),
     },
     { additionalProperties: false },

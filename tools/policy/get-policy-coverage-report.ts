@@ -18,8 +18,7 @@ const DEFAULT_DAYS = 30
 export default defineTool({
   name: 'get-policy-coverage-report',
   area: 'policy',
-  summary:
-    "Report how much of an application's traffic policy allows, by direction, what it does not, and what the draft would allow.",
+  summary: "How much of an application's traffic policy allows, by direction, what it does not, what the draft would.",
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -27,13 +26,13 @@ export default defineTool({
   isHeavy: true,
   input: Type.Object(
     {
-      app_name: Type.String({ minLength: 1, description: 'app label or value' }),
-      env_name: Type.String({ minLength: 1, description: 'env, same forms' }),
+      app_name: Type.String({ minLength: 1, description: 'app label' }),
+      env_name: Type.String({ minLength: 1, description: 'env label' }),
       lookback_days: lookbackDays(DEFAULT_DAYS),
       detail_level: Type.Optional(
         StringEnum(['standard', 'full'] as const, {
           default: 'standard',
-          description: 'standard: 100 rows a list',
+          description: 'full: more rows',
         }),
       ),
     },

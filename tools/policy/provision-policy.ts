@@ -61,8 +61,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'provision-policy',
   area: 'policy',
-  summary:
-    'Make pending draft policy active, so that VENs enforce it: the named objects, or everything that is pending.',
+  summary: 'Make pending draft policy active, so that VENs enforce it.',
   effect: 'destroy',
   roles: ['admin'],
   requiresPce: true,
@@ -73,18 +72,18 @@ export default defineTool({
         Type.Array(Type.String(), {
           minItems: 1,
           maxItems: 1000,
-          description: 'Draft objects; a rule stands for its rule set. Omit for ALL pending changes',
+          description: 'Draft objects; a rule is its rule set. Omit for ALL pending changes',
         }),
       ),
       change_description: Type.Optional(
         Type.String({
           maxLength: 255,
           default: DEFAULT_DESCRIPTION,
-          description: 'Commit message for the audit trail',
+          description: 'For the audit trail',
         }),
       ),
       include_dependencies: Type.Optional(
-        Type.Boolean({ default: false, description: 'Include what these objects need; else refused' }),
+        Type.Boolean({ default: false, description: 'Also what they need; else refused' }),
       ),
       ...DryRunInput,
     },

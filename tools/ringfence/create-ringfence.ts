@@ -25,18 +25,18 @@ const DEFAULT_DAYS = 30
 
 const input = Type.Object(
   {
-    app_name: Type.String({ minLength: 1, description: 'app label or value' }),
-    env_name: Type.String({ minLength: 1, description: 'env label or value' }),
+    app_name: Type.String({ minLength: 1, description: 'app label' }),
+    env_name: Type.String({ minLength: 1, description: 'env label' }),
     lookback_days: lookbackDays(DEFAULT_DAYS),
     ruleset_name: Type.Optional(NewName('Default RF-<app>-<env>')),
-    selective: Type.Optional(Type.Boolean({ default: false, description: 'Also deny all other inbound' })),
-    skip_allowed: Type.Optional(Type.Boolean({ default: false, description: 'No rule where all is allowed' })),
-    deny_service: Type.Optional(ServicesInput('{port, proto, to_port?}, {service} or {href}; default All Services')),
+    selective: Type.Optional(Type.Boolean({ default: false, description: 'Deny other inbound' })),
+    skip_allowed: Type.Optional(Type.Boolean({ default: false, description: 'No rule for allowed sources' })),
+    deny_service: Type.Optional(ServicesInput('As in create-ruleset; default All Services')),
     deny_consumer: Type.Optional(
       StringEnum(DENY_CONSUMERS, { default: 'any', description: 'Any address, workloads, both' }),
     ),
     detail_level: Type.Optional(
-      StringEnum(['standard', 'full'] as const, { default: 'standard', description: 'Rows per list' }),
+      StringEnum(['standard', 'full'] as const, { default: 'standard', description: 'full: more rows' }),
     ),
     ...DryRunInput,
   },
@@ -47,7 +47,7 @@ export default defineTool({
   name: 'create-ringfence',
   area: 'ringfence',
   summary:
-    'Write the draft ringfence of an application from its traffic: allow inside and from each source application; selective denies the rest. Says who would be cut: dry_run first.',
+    'Draft the ringfence of an application from its traffic: allow inside and from each source application; selective denies the rest.',
   effect: 'write',
   idempotent: true,
   roles: ['operator', 'admin'],

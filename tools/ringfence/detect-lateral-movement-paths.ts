@@ -32,8 +32,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'detect-lateral-movement-paths',
   area: 'ringfence',
-  summary:
-    'Where an intruder could go: applications that bridge others, how far each reaches, shortest paths from a start.',
+  summary: 'Where an intruder could go: applications that bridge others, reach of each, shortest paths.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -41,8 +40,8 @@ export default defineTool({
   isHeavy: true,
   input: Type.Object(
     {
-      app_name: Type.Optional(Type.String({ minLength: 1, description: 'Start: app label' })),
-      env_name: Type.Optional(Type.String({ minLength: 1, description: 'Start: env label' })),
+      app_name: Type.Optional(Type.String({ minLength: 1, description: 'Start' })),
+      env_name: Type.Optional(Type.String({ minLength: 1, description: 'Start' })),
       lookback_days: lookbackDays(LOOKBACK_DAYS),
       max_hops: Type.Optional(Type.Integer({ minimum: 1, maximum: 10, default: MAX_HOPS, description: 'Of a path' })),
       detail_level: Type.Optional(

@@ -69,7 +69,7 @@ const input = Type.Object(
     apps: Type.Array(
       Type.Object(
         {
-          app_name: Type.String({ minLength: 1, description: 'As in create-ringfence' }),
+          app_name: Type.String({ minLength: 1, description: 'app label' }),
           env_name: Type.String({ minLength: 1, description: 'env label' }),
           selective: Type.Optional(Type.Boolean({ description: 'Deny the rest' })),
           skip_allowed: Type.Optional(Type.Boolean({ description: 'No rule for allowed sources' })),
@@ -79,10 +79,10 @@ const input = Type.Object(
         },
         { additionalProperties: false },
       ),
-      { minItems: 1, maxItems: 100, description: 'Repeated ones are skipped' },
+      { minItems: 1, maxItems: 100, description: 'As in create-ringfence' },
     ),
     auto_order: Type.Optional(Type.Boolean({ default: false, description: 'Infrastructure first' })),
-    stop_on_error: Type.Optional(Type.Boolean({ default: false, description: 'Skip the rest after an error' })),
+    stop_on_error: Type.Optional(Type.Boolean({ default: false, description: 'Skip the rest' })),
     lookback_days: lookbackDays(DEFAULT_DAYS),
     ...DryRunInput,
   },
@@ -92,7 +92,7 @@ const input = Type.Object(
 export default defineTool({
   name: 'ringfence-batch',
   area: 'ringfence',
-  summary: 'create-ringfence for several applications in turn; each has its own result or error.',
+  summary: 'create-ringfence for several applications in turn.',
   effect: 'write',
   idempotent: true,
   roles: ['admin'],

@@ -30,7 +30,7 @@ const OVERRIDE_WARNING =
 export default defineTool({
   name: 'create-deny-rule',
   area: 'rulesets',
-  summary: 'Add a deny or override-deny rule to a draft rule set. It blocks once provisioned.',
+  summary: 'Add a deny or override-deny rule to a rule set.',
   effect: 'write',
   roles: ['operator', 'admin'],
   requiresPce: true,
@@ -38,11 +38,11 @@ export default defineTool({
   input: Type.Object(
     {
       ruleset_href: Type.Optional(Type.String({ description: 'Or ruleset_name' })),
-      ruleset_name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name' })),
-      providers: ActorsInput('Destinations, as in create-ruleset'),
+      ruleset_name: Type.Optional(Type.String({ minLength: 1, description: 'Name' })),
+      providers: ActorsInput('Destinations'),
       consumers: RuleParts.consumers,
-      ingress_services: ServicesInput('{port, proto, to_port?}, {service} or {href}'),
-      override_deny: Type.Optional(Type.Boolean({ default: false, description: 'Beats every allow rule' })),
+      ingress_services: ServicesInput('As in create-ruleset'),
+      override_deny: Type.Optional(Type.Boolean({ default: false, description: 'Beats any allow' })),
       unscoped_consumers: Type.Optional(RuleParts.unscoped_consumers),
       description: Type.Optional(RuleParts.description),
       ...DryRunInput,

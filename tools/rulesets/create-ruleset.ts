@@ -50,20 +50,20 @@ const RuleSetCreated = Type.Object({
 export default defineTool({
   name: 'create-ruleset',
   area: 'rulesets',
-  summary: 'Create a draft rule set with its rules, all or nothing. It takes effect only when provisioned.',
+  summary: 'Create a rule set with its rules, all or nothing.',
   effect: 'write',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
   input: Type.Object(
     {
-      name: NewName('Unique name'),
-      description: Type.Optional(Type.String({ description: 'Free text' })),
+      name: NewName('New name'),
+      description: Type.Optional(Type.String({ description: 'Text' })),
       scopes: Type.Array(Type.Array(ActorInput, { maxItems: 20 }), {
         maxItems: 100,
-        description: 'Each inner list is one scope of ANDed labels. [] or [[]] is all workloads',
+        description: 'Lists of ANDed labels; [[]] is all workloads',
       }),
-      rules: Type.Optional(Type.Array(RuleInput, { maxItems: 200, description: 'Created in order' })),
+      rules: Type.Optional(Type.Array(RuleInput, { maxItems: 200, description: 'In order' })),
       ...DryRunInput,
     },
     { additionalProperties: false },

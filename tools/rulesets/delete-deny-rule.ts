@@ -14,7 +14,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'delete-deny-rule',
   area: 'rulesets',
-  summary: 'Delete one draft deny or override-deny rule. What it blocks may flow once provisioned.',
+  summary: 'Delete a deny or override-deny rule: what it blocks may flow once provisioned.',
   effect: 'destroy',
   roles: ['operator', 'admin'],
   requiresPce: true,

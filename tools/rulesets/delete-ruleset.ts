@@ -21,7 +21,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'delete-ruleset',
   area: 'rulesets',
-  summary: 'Delete a rule set with all its rules; it stays in force until that is provisioned.',
+  summary: 'Delete a rule set with its rules.',
   effect: 'destroy',
   roles: ['operator', 'admin'],
   requiresPce: true,
@@ -29,7 +29,7 @@ export default defineTool({
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'Or name' })),
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Name' })),
       ...DryRunInput,
     },
     { additionalProperties: false },

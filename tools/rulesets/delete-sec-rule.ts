@@ -13,7 +13,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'delete-sec-rule',
   area: 'rulesets',
-  summary: 'Delete one draft allow rule. What only it allows is cut once provisioned.',
+  summary: 'Delete an allow rule: what only it allows is cut once provisioned.',
   effect: 'destroy',
   roles: ['operator', 'admin'],
   requiresPce: true,

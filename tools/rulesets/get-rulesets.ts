@@ -46,19 +46,19 @@ const output = Type.Object({
 export default defineTool({
   name: NAME,
   area: 'rulesets',
-  summary: 'List draft rule sets with scopes, allow, deny and override-deny rules, and the hrefs to change them.',
+  summary: 'Draft rule sets with scopes and allow, deny, override-deny rules.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
   input: Type.Object(
     {
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Part of it' })),
-      description: Type.Optional(Type.String({ minLength: 1, description: 'Part of it' })),
-      enabled: Type.Optional(Type.Boolean({ description: 'Enabled or disabled ones only' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Part' })),
+      description: Type.Optional(Type.String({ minLength: 1, description: 'Part' })),
+      enabled: Type.Optional(Type.Boolean({ description: 'In force' })),
       labels: Type.Optional(
         Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
-          description: 'Labels of the scope: "key=value", hrefs, or a list',
+          description: 'Of the scope: one or a list',
         }),
       ),
       ...PagingInput,

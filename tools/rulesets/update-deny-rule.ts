@@ -20,7 +20,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'update-deny-rule',
   area: 'rulesets',
-  summary: 'Change a draft deny or override-deny rule: given fields replace stored ones, once provisioned.',
+  summary: 'Change a deny or override-deny rule: given fields replace stored ones.',
   effect: 'write',
   idempotent: true,
   roles: ['operator', 'admin'],

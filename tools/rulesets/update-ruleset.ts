@@ -24,7 +24,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'update-ruleset',
   area: 'rulesets',
-  summary: 'Change a draft rule set, not its rules; in force once provisioned.',
+  summary: 'Change a rule set, not its rules.',
   effect: 'write',
   idempotent: true,
   roles: ['operator', 'admin'],
@@ -33,15 +33,15 @@ export default defineTool({
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'Or name' })),
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Name' })),
       new_name: Type.Optional(NewName('Rename')),
-      description: Type.Optional(Type.String({ description: 'Free text' })),
+      description: Type.Optional(Type.String({ description: 'Text' })),
       enabled: Type.Optional(Type.Boolean({ description: 'In force' })),
       scopes: Type.Optional(
         Type.Array(Type.Array(ActorInput, { maxItems: 20 }), {
           minItems: 1,
           maxItems: 100,
-          description: 'All scopes; [[]] is all workloads',
+          description: 'All; [[]] is all workloads',
         }),
       ),
       ...DryRunInput,

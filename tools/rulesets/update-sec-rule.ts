@@ -22,7 +22,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'update-sec-rule',
   area: 'rulesets',
-  summary: 'Change a draft allow rule: given fields replace stored ones, once provisioned.',
+  summary: 'Change an allow rule: given fields replace stored ones.',
   effect: 'write',
   idempotent: true,
   roles: ['operator', 'admin'],

@@ -36,15 +36,15 @@ const output = Type.Object({
 export default defineTool({
   name: 'get-server-changelog',
   area: 'server',
-  summary: 'What changed in this server: releases newer than a version, and habits to unlearn. Needs no PCE.',
+  summary: 'What changed in this server, and habits to unlearn.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: false,
   requiresConfirm: false,
   input: Type.Object(
     {
-      since: Type.Optional(Type.String({ description: 'Release you know, e.g. 0.2.0; omit for all' })),
-      unlearn_only: Type.Optional(Type.Boolean({ default: false, description: 'Leave the releases out' })),
+      since: Type.Optional(Type.String({ description: 'Release you know, e.g. 0.2.0' })),
+      unlearn_only: Type.Optional(Type.Boolean({ default: false, description: 'No releases' })),
     },
     { additionalProperties: false },
   ),

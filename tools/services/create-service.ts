@@ -26,15 +26,15 @@ const output = Type.Object({
 export default defineTool({
   name: 'create-service',
   area: 'services',
-  summary: 'Create a draft service for rules, from exactly one of the three lists.',
+  summary: 'Create a service from exactly one of the three lists.',
   effect: 'write',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
   input: Type.Object(
     {
-      name: NewName('Unique name'),
-      description: Type.Optional(Type.String({ description: 'Free text' })),
+      name: NewName('New name'),
+      description: Type.Optional(Type.String({ description: 'Text' })),
       ...ServiceListsInput,
       ...DryRunInput,
     },

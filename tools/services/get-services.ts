@@ -20,23 +20,23 @@ const output = Type.Object({
 export default defineTool({
   name: NAME,
   area: 'services',
-  summary: 'List draft services: ports, protocols and Windows programs for rules.',
+  summary: 'Draft services: ports, protocols, Windows programs.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
   input: Type.Object(
     {
-      name: Part('Part of it'),
-      description: Part('Part of it'),
-      port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535, description: 'Also inside a range' })),
+      name: Part('Part'),
+      description: Part('Part'),
+      port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535, description: 'Or its range' })),
       proto: Type.Optional(
         Type.Union([Type.String(), Type.Integer({ minimum: 0, maximum: 255 })], {
-          description: 'tcp, udp or number',
+          description: 'Or number',
         }),
       ),
-      process_name: Part('Part of a listening program'),
-      egress_process_name: Part('Part of a connecting program'),
+      process_name: Part('Part; listening'),
+      egress_process_name: Part('Part; connecting'),
       ...PagingInput,
     },
     { additionalProperties: false },

@@ -41,7 +41,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'identify-infrastructure-services',
   area: 'services',
-  summary: 'Rank applications by how much others depend on them: core infrastructure, shared service or standard.',
+  summary: 'Rank applications by how much others depend on them: core infrastructure, shared service, standard.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -51,7 +51,7 @@ export default defineTool({
     {
       lookback_days: lookbackDays(LOOKBACK_DAYS),
       min_connections: Type.Optional(Type.Integer({ minimum: 0, default: 1, description: 'Of an edge' })),
-      top_n: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: TOP_N, description: 'Results shown' })),
+      top_n: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: TOP_N, description: 'Shown' })),
       production_envs: Type.Optional(
         Type.Array(Type.String({ minLength: 1 }), {
           minItems: 1,

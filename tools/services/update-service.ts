@@ -23,7 +23,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'update-service',
   area: 'services',
-  summary: 'Change a draft service: given fields replace stored ones, once provisioned; its kind is fixed.',
+  summary: 'Change a service: given fields replace stored ones; its kind is fixed.',
   effect: 'write',
   idempotent: true,
   roles: ['operator', 'admin'],
@@ -32,9 +32,9 @@ export default defineTool({
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'Or name' })),
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Name' })),
       new_name: Type.Optional(NewName('Rename')),
-      description: Type.Optional(Type.String({ description: 'Free text' })),
+      description: Type.Optional(Type.String({ description: 'Text' })),
       ...ServiceListsInput,
       ...DryRunInput,
     },

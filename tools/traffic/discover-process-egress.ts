@@ -21,7 +21,7 @@ export default defineTool({
   name: 'discover-process-egress',
   area: 'traffic',
   summary:
-    'Which processes talk to destinations outside this PCE, the likely provider of each, and whether policy permits it.',
+    'Which processes talk to destinations outside this PCE, the likely provider of each, whether policy permits it.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -30,24 +30,20 @@ export default defineTool({
   input: Type.Object(
     {
       lookback_days: lookbackDays(DEFAULT_DAYS),
-      start_date: Type.Optional(Type.String({ description: 'Overrides lookback_days' })),
+      start_date: Type.Optional(Type.String({ description: 'Overrides lookback' })),
       end_date: Type.Optional(Type.String({ description: 'Default today' })),
-      process: Type.Optional(Type.Array(Type.String(), { maxItems: 100, description: 'Parts of paths, any case' })),
+      process: Type.Optional(Type.Array(Type.String(), { maxItems: 100, description: 'Parts of paths' })),
       include_sources: Type.Optional(
         Type.Array(Type.Union([...LabelReference.anyOf, Type.Array(LabelReference)]), {
           maxItems: 200,
           description: 'As in get-traffic-flows',
         }),
       ),
-      include_inbound: Type.Optional(
-        Type.Boolean({ default: false, description: "Also the destination's own records" }),
-      ),
-      only_named_processes: Type.Optional(
-        Type.Boolean({ default: true, description: 'false: also flows without process' }),
-      ),
+      include_inbound: Type.Optional(Type.Boolean({ default: false, description: "Also destinations' records" })),
+      only_named_processes: Type.Optional(Type.Boolean({ default: true, description: 'false: also without process' })),
       policy_decisions: DecisionsInput,
       limit: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 1000, default: DEFAULT_FINDINGS, description: 'Findings shown' }),
+        Type.Integer({ minimum: 1, maximum: 1000, default: DEFAULT_FINDINGS, description: 'Shown' }),
       ),
       max_results: Type.Optional(
         Type.Integer({ minimum: 1, maximum: MAX_TRAFFIC_ROWS, default: MAX_TRAFFIC_ROWS, description: 'Of the query' }),

@@ -15,7 +15,7 @@ const DEFAULT_ROWS = 50
 export default defineTool({
   name: 'find-unmanaged-traffic',
   area: 'traffic',
-  summary: 'Find traffic of the whole estate whose source, destination or both have no app label, busiest first.',
+  summary: 'Traffic whose source, destination or both have no app label, busiest first.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -27,7 +27,7 @@ export default defineTool({
       direction: Type.Optional(
         StringEnum(['inbound', 'outbound', 'both'] as const, {
           default: 'both',
-          description: 'As the labelled end sees it',
+          description: 'Of the labelled end',
         }),
       ),
       min_connections: Type.Optional(Type.Integer({ minimum: 0, default: 1, description: 'Per row' })),

@@ -19,8 +19,7 @@ const DEFAULT_IDENTITY = ['app', 'env']
 export default defineTool({
   name: 'get-traffic-flows-summary',
   area: 'traffic',
-  summary:
-    'Summarise observed traffic: by process, to external destinations, blocked, and between applications, with totals.',
+  summary: 'Summarise traffic: by process, to external destinations, blocked, between applications, with totals.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -34,7 +33,7 @@ export default defineTool({
           minimum: 1,
           maximum: MAX_TRAFFIC_ROWS,
           default: MAX_TRAFFIC_ROWS,
-          description: 'Rows the PCE may return',
+          description: 'Of the query',
         }),
       ),
       identity_labels: Type.Optional(
@@ -42,7 +41,7 @@ export default defineTool({
           minItems: 1,
           maxItems: 10,
           default: DEFAULT_IDENTITY,
-          description: 'Label keys of app_to_app',
+          description: 'Keys of app_to_app',
         }),
       ),
       detail_level: Type.Optional(

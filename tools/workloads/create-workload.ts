@@ -35,20 +35,20 @@ export default defineTool({
   name: 'create-workload',
   area: 'workloads',
   summary:
-    'Create an unmanaged workload (a host without a VEN) with its addresses and labels. Missing labels are created. Takes effect at once.',
+    'Create an unmanaged workload (a host without a VEN) with addresses and labels; missing labels are created. At once.',
   effect: 'write',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
   input: Type.Object(
     {
-      name: NewName('Name, also the host name'),
+      name: NewName('Also its host name'),
       ip_addresses: Type.Array(Type.String(), {
         minItems: 1,
         maxItems: 100,
-        description: 'IPv4 or IPv6; one interface each',
+        description: 'IPv4 or IPv6',
       }),
-      labels: WorkloadLabelsInput('{key, value}, "key=value" or href; one per key'),
+      labels: WorkloadLabelsInput('One per key'),
       ...DryRunInput,
     },
     { additionalProperties: false },

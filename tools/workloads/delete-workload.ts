@@ -16,15 +16,15 @@ const output = Type.Object({
 export default defineTool({
   name: 'delete-workload',
   area: 'workloads',
-  summary: 'Delete an unmanaged workload. Takes effect at once.',
+  summary: 'Delete an unmanaged workload, at once.',
   effect: 'destroy',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
   input: Type.Object(
     {
-      href: Type.Optional(Type.String({ description: 'The workload, or name' })),
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name or host name' })),
+      href: Type.Optional(Type.String({ description: 'Or name' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Or host name' })),
       ...DryRunInput,
     },
     { additionalProperties: false },

@@ -40,16 +40,15 @@ const output = Type.Object({
 export default defineTool({
   name: 'get-workload-enforcement-status',
   area: 'workloads',
-  summary:
-    'Count workloads by enforcement mode, in total and per application (app and env label), and find mixed ones.',
+  summary: 'Count workloads by enforcement mode, in all and per application; find mixed ones.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
   input: Type.Object(
     {
-      app_name: Type.Optional(Type.String({ minLength: 1, description: 'app label or value' })),
-      env_name: Type.Optional(Type.String({ minLength: 1, description: 'env label or value' })),
+      app_name: Type.Optional(Type.String({ minLength: 1, description: 'app label' })),
+      env_name: Type.Optional(Type.String({ minLength: 1, description: 'env label' })),
     },
     { additionalProperties: false },
   ),

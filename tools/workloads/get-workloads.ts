@@ -13,7 +13,7 @@ import { isManaged } from '../../domain/inventory/workloads.js'
 import { rowsByColumn } from '../answers/byte-budget.js'
 
 const NAME = 'get-workloads'
-const Partial = Type.Optional(Type.String({ minLength: 1, description: 'Part of it' }))
+const Partial = Type.Optional(Type.String({ minLength: 1, description: 'Part' }))
 
 const input = Type.Object(
   {
@@ -21,18 +21,18 @@ const input = Type.Object(
     hostname: Partial,
     ip_address: Partial,
     description: Partial,
-    managed: Type.Optional(Type.Boolean({ description: 'true: has a VEN' })),
+    managed: Type.Optional(Type.Boolean({ description: 'Has a VEN' })),
     online: Type.Optional(Type.Boolean({ description: 'VEN heartbeat' })),
-    enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Exact mode' })),
+    enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Mode' })),
     labels: Type.Optional(
       Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
-        description: 'Labels a workload must all have: "key=value", hrefs, or a list',
+        description: 'One or a list, ANDed',
       }),
     ),
     detail_level: Type.Optional(
       StringEnum(['compact', 'full', 'labels_only'] as const, {
         default: 'compact',
-        description: 'full: whole PCE objects',
+        description: 'full: PCE objects',
       }),
     ),
     ...PagingInput,
@@ -56,8 +56,7 @@ const output = Type.Object({
 export default defineTool({
   name: NAME,
   area: 'workloads',
-  summary:
-    'List workloads (servers, laptops, unmanaged hosts) with addresses, enforcement mode and labels. Filters are ANDed.',
+  summary: 'Workloads (servers, laptops, unmanaged hosts) with addresses, enforcement mode, labels.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

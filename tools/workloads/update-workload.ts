@@ -38,7 +38,7 @@ export default defineTool({
   name: 'update-workload',
   area: 'workloads',
   summary:
-    'Change a workload: name, description, labels, mode; addresses if unmanaged. At once; a mode can cut traffic: dry_run first.',
+    'Change a workload: name, description, labels, mode; addresses if unmanaged. At once; a mode can cut traffic.',
   effect: 'destroy',
   idempotent: true,
   roles: ['operator', 'admin'],
@@ -48,11 +48,11 @@ export default defineTool({
   isHeavy: ({ dry_run: dryRun, enforcement_mode: mode }) => dryRun === true && mode !== undefined,
   input: Type.Object(
     {
-      href: Type.Optional(Type.String({ description: 'The workload, or name' })),
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name or host name' })),
+      href: Type.Optional(Type.String({ description: 'Or name' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Or host name' })),
       new_name: Type.Optional(NewName('Rename')),
-      description: Type.Optional(Type.String({ description: 'Free text' })),
-      hostname: Type.Optional(NewName('Host name; unmanaged only')),
+      description: Type.Optional(Type.String({ description: 'Text' })),
+      hostname: Type.Optional(NewName('If unmanaged')),
       enforcement_mode: Type.Optional(
         StringEnum(ENFORCEMENT_MODES, { description: 'full blocks what no rule allows' }),
       ),
@@ -60,10 +60,10 @@ export default defineTool({
         Type.Array(Type.String(), {
           minItems: 1,
           maxItems: 100,
-          description: 'Replaces all interfaces; unmanaged only',
+          description: 'All; if unmanaged',
         }),
       ),
-      labels: WorkloadLabelsInput('Replaces all, one per key; [] clears; new ones are created'),
+      labels: WorkloadLabelsInput('All, one per key; [] clears; new ones are created'),
       ...DryRunInput,
     },
     { additionalProperties: false },
