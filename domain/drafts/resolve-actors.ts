@@ -3,12 +3,14 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { Actor, ScopeEntry } from '../../schemas/pce/rule-set.js'
 import { isNamedKind, type NamedKind, type NamedObject, type PolicyLookups } from '../inventory/find-object.js'
 import {
+  adviseOn,
   describeReference,
   isLabelReference,
   isUnresolved,
   looksLikeLabel,
   resolveLabel,
   type LabelReference,
+  type UnresolvedLabel,
 } from '../inventory/labels.js'
 import { parseHref, toDraftHref } from '../inventory/parse-href.js'
 import { withDetails } from '../inventory/pce-errors.js'
@@ -97,18 +99,24 @@ async function identify(lookups: PolicyLookups, reference: LabelReference, place
 
 function findLabel(lookups: PolicyLookups, reference: LabelReference, place: ActorPlace): Label {
   if (typeof reference === 'string' && !looksLikeLabel(reference)) {
-    throw invalid(
-      reference,
-      place,
-      'Use "ams", "key=value", "iplist:<name>", "labelgroup:<name>", "workload:<name>" or an href.',
-    )
+    const forms = 'Use "ams", "key=value", "iplist:<name>", "labelgroup:<name>", "workload:<name>" or an href.'
+    throw invalid(reference, place, adviseKey(lookups, reference) ?? forms)
   }
   const found = resolveLabel(lookups.labels, reference)
   if (!isUnresolved(found)) return found
-  throw new ToolError('label_not_found', `No label matches ${found.ref} exactly.`, {
-    label: found.ref,
-    valid_values: found.valid,
-  })
+  throw noSuchLabel(found)
+}
+
+function noSuchLabel(unresolved: UnresolvedLabel): ToolError {
+  const text = `No label matches ${unresolved.ref} exactly. ${adviseOn(unresolved)}`.trimEnd()
+  return new ToolError('label_not_found', text, { label: unresolved.ref, valid_values: unresolved.valid })
+}
+
+/** How to write what looks like the bare value of a label; undefined where no label has it. */
+function adviseKey(lookups: PolicyLookups, text: string): string | undefined {
+  const keys = lookups.labels.keysOf(trimBlanks(text))
+  const found = keys.length === 0 ? undefined : resolveLabel(lookups.labels, text)
+  return found !== undefined && isUnresolved(found) ? adviseOn(found) : undefined
 }
 
 /** What to say of an object that `splitExclusion` does not accept. */
@@ -189,13 +197,12 @@ async function resolveEntry(lookups: PolicyLookups, reference: ActorReference): 
     return { label_group: toGroup(await lookups.byHref('label_groups', text)), ...exclusion }
   }
   const isLabel = (typeof named === 'object' && named.href === undefined) || looksLikeLabel(text)
-  if (!isLabel) throw cannotScope(reference, 'A scope takes labels and label groups only.')
+  if (!isLabel) {
+    throw cannotScope(reference, adviseKey(lookups, text) ?? 'A scope takes labels and label groups only.')
+  }
   const label = resolveLabel(lookups.labels, named)
   if (!isUnresolved(label)) return { label, ...exclusion }
-  throw new ToolError('label_not_found', `No label matches ${label.ref} exactly.`, {
-    label: label.ref,
-    valid_values: label.valid,
-  })
+  throw noSuchLabel(label)
 }
 
 function toGroup(group: { href: string; key?: string; name?: string | null }) {

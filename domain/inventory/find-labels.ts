@@ -34,10 +34,19 @@ export function findLabel(index: LabelIndex, { href, key, value }: LabelIdentity
   }
   const label = index.find(key, value)
   if (label !== undefined) return label
-  const near = index.values(key).length > 0 ? nearNames(value, index.values(key)) : []
-  const keys = near.length === 0 ? { keys: index.keys().slice(0, MAX_KEYS) } : {}
-  throw new ToolError('not_found', `No label is exactly ${key}=${value}.`, { key, value, near_names: near, ...keys })
+  const near = nearNames(value, index.values(key))
+  const keys = index.values(key).length === 0 ? { keys: index.keys().slice(0, MAX_KEYS) } : {}
+  throw new ToolError(
+    'not_found',
+    `No label is exactly ${key}=${value}.`,
+    { key, value, near_names: near, ...keys },
+    hintWithout(near, key),
+  )
 }
+
+/** What to do where nothing similar can be named. */
+const hintWithout = (near: readonly string[], key: string) =>
+  near.length > 0 ? {} : { hint: `No ${key} label has a similar value; get-labels lists them.` }
 
 function findByHref(index: LabelIndex, href: string, orgId: string): Label {
   const parsed = parseHref(href)
@@ -77,12 +86,12 @@ export async function resolveApplication(
   if (at === -1) return found.filter((label) => label !== undefined)
   const { argument, key, text } = asked[at] as (typeof asked)[number]
   const near = text.startsWith('/') ? [] : nearNames(splitLabel(text)?.value ?? text, index.values(key))
-  throw new ToolError('not_found', `No ${key} label is exactly "${text}".`, {
-    argument,
-    key,
-    value: text,
-    near_names: near,
-  })
+  throw new ToolError(
+    'not_found',
+    `No ${key} label is exactly "${text}".`,
+    { argument, key, value: text, near_names: near },
+    hintWithout(near, key),
+  )
 }
 
 function find(index: LabelIndex, key: string, text: string): Label | undefined {

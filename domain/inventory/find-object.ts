@@ -19,6 +19,15 @@ const KINDS = {
 } as const satisfies Record<string, { api: keyof PceClient; noun: string }>
 export type NamedKind = keyof typeof KINDS
 
+/** The tools that list these kinds. */
+const LISTERS: Partial<Record<NamedKind, string>> = {
+  ip_lists: 'get-iplists',
+  services: 'get-services',
+  rule_sets: 'get-rulesets',
+  workloads: 'get-workloads',
+  container_clusters: 'get-container-clusters',
+}
+
 /** The object that a client's API of a kind answers with. */
 export type ObjectOf<K extends NamedKind> = PceClient[(typeof KINDS)[K]['api']] extends ObjectApi<infer T> ? T : never
 
@@ -110,7 +119,14 @@ async function findByName<K extends NamedKind>(
 }
 
 function noneNamed(kind: NamedKind, name: string, near: string[]): ToolError {
-  return new ToolError('not_found', `No ${nounOf(kind)} is named exactly "${name}".`, { kind, name, near_names: near })
+  const lister = LISTERS[kind]
+  const isFar = near.length === 0 && lister !== undefined
+  return new ToolError(
+    'not_found',
+    `No ${nounOf(kind)} is named exactly "${name}".`,
+    { kind, name, near_names: near },
+    isFar ? { hint: `Nothing has a similar name; ${lister} lists them.` } : {},
+  )
 }
 
 /** By href, in the wanted version. Throws not_found, or invalid_href for another kind's or organisation's. */

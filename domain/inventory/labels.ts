@@ -2,7 +2,7 @@ import type { PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Label, LabelRef } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../call.js'
-import { nearNames } from '../text/compare-texts.js'
+import { likestNames, nearNames } from '../text/compare-texts.js'
 import { trimBlanks } from '../text/escape-text.js'
 
 /** Every label of an organisation, indexed for lookup. */
@@ -101,6 +101,8 @@ export interface UnresolvedLabel {
 const MAX_VALID_VALUES = 50
 /** References that an error explains; many wrong ones have one reason. */
 const MOST_EXPLAINED = 20
+/** Of these, the ones whose advice stands in the message too. */
+const MOST_ADVISED = 5
 /** Characters of a reference that errors repeat. */
 const MAX_SHOWN = 300
 const FIELDS = new Set(['key', 'value', 'href'])
@@ -162,7 +164,7 @@ function findPair(index: LabelIndex, ref: string, key: string, value: string): L
     return {
       ref,
       get valid() {
-        return nearNames(value, values, MAX_VALID_VALUES)
+        return likestNames(value, values, MAX_VALID_VALUES)
       },
     }
   }
@@ -171,9 +173,28 @@ function findPair(index: LabelIndex, ref: string, key: string, value: string): L
 
 function explainBareText(index: LabelIndex, text: string): string {
   const keys = index.keysOf(text)
-  return keys.length > 0
-    ? `Write key=value: ${keys.map((key) => `${key}=${text}`).join(' or ')}.`
-    : 'Write a label as key=value or as its href.'
+  if (keys.length > 0) return `Write key=value: ${orList(keys.map((key) => `${key}=${text}`))}.`
+  const near = nearNames(text, new Set(index.keys().flatMap((key) => index.values(key))), MOST_MEANT)
+  const labels = near.flatMap((value) => index.keysOf(value).map((key) => `${key}=${value}`))
+  const meant = labels.length === 0 ? '.' : `; did you mean ${orList(labels.slice(0, MOST_MEANT))}?`
+  return `Write a label as key=value or as its href${meant}`
+}
+
+const orList = (texts: readonly string[]) => texts.join(' or ')
+
+/** Names that a "did you mean" offers. */
+const MOST_MEANT = 3
+
+/** What would have been right in place of a reference, as a sentence; empty where nothing is near. */
+export function adviseOn({ ref, valid }: UnresolvedLabel): string {
+  if (typeof valid === 'string') return valid
+  const pair = splitLabel(ref)
+  // Values stand without their key; other references are complete.
+  const near =
+    pair === null
+      ? nearNames(ref, valid, MOST_MEANT)
+      : nearNames(pair.value, valid, MOST_MEANT).map((value) => `${pair.key}=${value}`)
+  return near.length === 0 ? '' : `Did you mean ${orList(near)}?`
 }
 
 /**
@@ -204,26 +225,39 @@ function explainFirst(unresolved: readonly UnresolvedLabel[]): UnresolvedLabel[]
 export function unresolvedFilter(unresolved: readonly UnresolvedLabel[], mostValues = MAX_VALID_VALUES): ToolError {
   const refs = unresolved.map(({ ref }) => ref)
   const more = refs.length > MOST_EXPLAINED ? ` and ${refs.length - MOST_EXPLAINED} more` : ''
-  const explained = unresolved.slice(0, MOST_EXPLAINED).map(({ ref, valid }) => {
+  const explained = unresolved.slice(0, MOST_EXPLAINED)
+  const valid = explained.map(({ ref, valid }) => {
     return [ref, Array.isArray(valid) ? valid.slice(0, mostValues) : valid] as const
   })
+  const advice = explained.slice(0, MOST_ADVISED).flatMap((one) => {
+    const said = adviseOn(one)
+    return said === '' ? [] : `${refs.length > 1 ? `${one.ref}: ` : ''}${said} `
+  })
+  const isOfLabels = refs.some((ref) => !/^(?:iplist|labelgroup|workload):/u.test(ref))
   return new ToolError(
     'unresolved_label_filter',
-    `No match for: ${refs.slice(0, MOST_EXPLAINED).join(', ')}${more}. Nothing was queried, because leaving a filter out would widen the answer.`,
-    { unresolved: refs, valid_values: Object.fromEntries(explained) },
-    { hint: 'Values are exact and case-sensitive; get-labels lists them.' },
+    `No match for: ${refs.slice(0, MOST_EXPLAINED).join(', ')}${more}. ${advice.join('')}Nothing was queried, because leaving a filter out would widen the answer.`,
+    { unresolved: refs, valid_values: Object.fromEntries(valid) },
+    isOfLabels ? { hint: 'Values are exact and case-sensitive; get-labels lists them.' } : {},
   )
 }
 
 /**
  * The `labels` filter in the forms that callers send: one reference, a list of them, or a list as JSON text (the older form).
- * Throws invalid_argument for JSON that is not a flat list of references.
+ * Throws invalid_argument for JSON that is not a flat list of references, and for an empty list: that would be no filter.
  */
 export function parseLabelList(labels: string | readonly LabelReference[] | undefined): LabelReference[] {
   if (labels === undefined) return []
-  if (typeof labels !== 'string') return [...labels]
-  if (!labels.trimStart().startsWith('[')) return [labels]
-  const list = parseJson(labels)
+  const list = typeof labels === 'string' ? listFromText(labels) : labels
+  if (list.length > 0) return [...list]
+  const text = 'labels is empty, which would be no filter. Leave it out to list everything.'
+  throw new ToolError('invalid_argument', text, { argument: 'labels' })
+}
+
+function listFromText(text: string): LabelReference[] {
+  if (text.trim() === '') return []
+  if (!text.trimStart().startsWith('[')) return [text]
+  const list = parseJson(text)
   if (Array.isArray(list) && list.every(isLabelReference)) return list
   throw new ToolError('invalid_argument', 'labels is neither a label reference nor a JSON list of them.', {
     argument: 'labels',

@@ -27,10 +27,10 @@ export function canBeName(wanted: string): boolean {
 
 /**
  * The candidates most like what was asked for, best first: those that contain it, then by edit distance, case ignored. None for a
- * text longer than any name; of many candidates only the first, and of these the likeliest by their length and beginning. For "did
- * you mean" lists only; nothing is ever resolved by similarity.
+ * text longer than any name; of many candidates only the first, and of these the likeliest by their length and beginning. For lists
+ * of what there is; nothing is ever resolved by similarity.
  */
-export function nearNames(wanted: string, candidates: Iterable<string>, limit = 5): string[] {
+export function likestNames(wanted: string, candidates: Iterable<string>, limit: number): string[] {
   if (!canBeName(wanted)) return []
   const target = wanted.toLowerCase()
   return likeliest(target, candidates)
@@ -39,6 +39,28 @@ export function nearNames(wanted: string, candidates: Iterable<string>, limit = 
     .slice(0, limit)
     .map(({ name }) => name)
 }
+
+/** As `likestNames`, but only those that may have been meant, for "did you mean": a far one misleads more than none. */
+export function nearNames(wanted: string, candidates: Iterable<string>, limit = 5): string[] {
+  return likestNames(wanted, candidates, MOST_COMPARED)
+    .filter((name) => isNear(wanted.toLowerCase(), name.toLowerCase()))
+    .slice(0, limit)
+}
+
+/** Shorter texts are parts of too much. */
+const LEAST_PART = 3
+
+/** One holds most of the other, or every fourth letter of the longer one is wrong at most (two that changed places count as one). */
+function isNear(target: string, name: string): boolean {
+  if (target.length >= LEAST_PART && name.includes(target)) return true
+  const isMost = target.startsWith(name) || 2 * name.length >= target.length
+  if (name.length >= LEAST_PART && isMost && target.includes(name)) return true
+  const apart = distance(target, name)
+  const isSwap = apart === 2 && sortLetters(target) === sortLetters(name)
+  return isSwap || apart <= Math.max(1, Math.floor(Math.max(target.length, name.length) / 4))
+}
+
+const sortLetters = (text: string) => [...text].sort().join('')
 
 function likeliest(target: string, candidates: Iterable<string>): string[] {
   const names = new Set<string>()

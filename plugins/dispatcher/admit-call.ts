@@ -1,8 +1,8 @@
-import levenshtein from 'fastest-levenshtein'
 import type { AuditFacts } from '../../schemas/audit.js'
 import type { Approval } from '../../schemas/confirmations.js'
 import { type ErrorDetails, ToolError } from '../../schemas/errors.js'
 import type { ToolContext } from '../../domain/call.js'
+import { nearNames } from '../../domain/text/compare-texts.js'
 import type { AnyTool } from '../../tools/define.js'
 import { ERROR_TABLE } from '../errors/table.js'
 import type { AuditLog } from './audit-log.js'
@@ -60,10 +60,29 @@ export async function admitCall(
   }
 }
 
-/** The refusal of an unknown tool name, with the nearest known one. */
+/** First words of tool names, and what else callers say for them. */
+const VERBS: Record<string, readonly string[]> = {
+  get: ['list', 'show', 'find', 'search', 'fetch', 'read', 'query', 'describe', 'view'],
+  create: ['add', 'new', 'make'],
+  update: ['change', 'edit', 'modify', 'set', 'patch'],
+  delete: ['remove', 'drop'],
+}
+
+/** The tool that was meant, if a near one is known: the same thing is done with something of a similar name. */
+function nearestTool(name: string, known: readonly string[]): string | undefined {
+  const words = name.replaceAll(/([a-z])(?=[A-Z])|_/g, '$1-').toLowerCase()
+  const [first = '', ...rest] = words.split('-')
+  const verb = first in VERBS ? first : Object.keys(VERBS).find((one) => VERBS[one]?.includes(first))
+  if (verb === undefined) return nearNames(words, known, 1)[0]
+  const nouns = known.flatMap((tool) => (tool.startsWith(`${verb}-`) ? tool.slice(verb.length + 1) : []))
+  const [noun] = nearNames(rest.join('-'), nouns, 1)
+  return noun === undefined ? undefined : `${verb}-${noun}`
+}
+
+/** The refusal of an unknown tool name, with a known one that is near. */
 export function refuseUnknown(name: string, known: readonly string[]): RefusedCall {
   const shown = name.slice(0, 128)
-  const nearest = known.length === 0 ? undefined : levenshtein.closest(shown, known)
+  const nearest = nearestTool(shown, known)
   const meant = nearest === undefined ? '' : ` Did you mean '${nearest}'?`
   return new RefusedCall('lookup', new ToolError('unknown_tool', `There is no tool '${shown}'.${meant}`))
 }

@@ -2,9 +2,9 @@ import { type TSchema, TypeRegistry } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import { Value } from '@sinclair/typebox/value'
-import levenshtein from 'fastest-levenshtein'
 import { ToolError } from '../../schemas/errors.js'
 import { PATTERN_MEANINGS } from '../../schemas/new-name.js'
+import { nearNames } from '../../domain/text/compare-texts.js'
 import { readEscapes } from '../../domain/text/escape-text.js'
 import type { AnyTool } from '../../tools/define.js'
 import { findOversized, type Problem } from './find-oversized.js'
@@ -118,9 +118,14 @@ function unknownName(error: ValueError): string {
     .slice(error.path.lastIndexOf('/') + 1)
     .replaceAll('~1', '/')
     .replaceAll('~0', '~')
-  const known = Object.keys((error.schema as { properties?: object }).properties ?? {})
+  const { properties = {}, required = [] } = error.schema as { properties?: object; required?: string[] }
+  const known = Object.keys(properties)
   if (known.length === 0) return 'unknown argument; none are accepted here'
-  return `unknown argument; did you mean '${levenshtein.closest(name.slice(0, LONGEST_NAME), known)}'? Known: ${known.join(', ')}`
+  const near = nearNames(name, known)
+  // Of several that a part of their name stands for, the one that cannot be left out.
+  const whole = near.filter((candidate) => candidate.includes(name.toLowerCase()))
+  const meant = whole.find((candidate) => required.includes(candidate)) ?? near[0]
+  return `unknown argument${meant === undefined ? '.' : `; did you mean '${meant}'?`} Known: ${known.join(', ')}`
 }
 
 const typeOf = (schema: TSchema) => (typeof schema.type === 'string' ? schema.type : '')

@@ -150,7 +150,7 @@ t.test('an error affects only its application and is never a success', async (t)
     t,
     done.results.map(({ error }: Json) => error),
     [
-      { error: 'not_found', argument: 'app_name', near_names: ['pay', 'crm', 'dns', 'shop', 'ghost'] },
+      { error: 'not_found', argument: 'app_name', near_names: ['pay'] },
       { error: 'no_workloads', message: /ghost/ },
       { error: 'invalid_deny_service', reason: 'not_found' },
       undefined,
