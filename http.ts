@@ -5,11 +5,11 @@ import closeWithGrace from 'close-with-grace'
 import { Command, InvalidArgumentError } from 'commander'
 import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.js'
-import { createLogger } from './process/create-logger.js'
+import { alwaysSaid, createLogger, takeWarnings } from './process/create-logger.js'
 import { endCalls, reopenOnHangup } from './process/end-calls.js'
 import { listen, type Listening, trackSilentConnections } from './process/listen.js'
 import { readPackage } from './process/read-package.js'
-import { rewrapKeystore } from './composition/rewrap-keystore.js'
+import { rewrapKeystore, type CommandReport } from './composition/rewrap-keystore.js'
 import { readConfig, readEnvironment } from './config.js'
 import { StartupError, type HttpConfig, type ListenOptions } from './schemas/config.js'
 import { tools } from './tools/index.js'
@@ -30,13 +30,9 @@ const LOOPBACK = { host: '127.0.0.1', port: 8080 }
 /** What worker threads load. */
 const WORKER = new URL('./worker.js', import.meta.url)
 
-const BANNER = [
-  '*******************************************************************************',
-  '*  WARNING: starting without auth (MCP_DEV_INSECURE=1).                       *',
-  '*  Anyone who can reach this port can read and change policy on the PCE.      *',
-  '*  Do not use this in production.                                             *',
-  '*******************************************************************************',
-]
+const BANNER =
+  'Starting without auth (MCP_DEV_INSECURE=1): ANYONE who can reach this port can read and change policy on the PCE. ' +
+  'Do not use this in production.'
 
 const HELP = `
 The configuration comes from the environment and from a .env file in the working directory:
@@ -46,6 +42,10 @@ The configuration comes from the environment and from a .env file in the working
   development     MCP_DEV_INSECURE=1: nobody is authenticated
 Secrets may come from files: MCP_KEK_FILE=/run/secrets/kek. docs/configuration.md lists every variable with its default.`
 
+/** For what is said before the configuration is read, and by commands. */
+const startLog = createLogger('info')
+takeWarnings(startLog)
+
 const program = new Command('svc-mcp-http')
   .description('MCP server for a policy compute engine, over Streamable HTTP at /mcp.')
   .version(readPackage().version)
@@ -54,6 +54,7 @@ const program = new Command('svc-mcp-http')
   .option('--socket <path>', 'listen on a Unix socket instead')
   .allowExcessArguments(false)
   .addHelpText('after', HELP)
+  .configureOutput({ outputError: (text) => startLog.fatal(text.replace(/^error: /, '').trim()) })
   .action((options: ListenOptions) => serve(readConfig('http', readEnvironment(), options)))
 program
   .command('rewrap-keystore')
@@ -66,17 +67,21 @@ program
 try {
   await program.parseAsync()
 } catch (error) {
-  if (!(error instanceof StartupError)) throw error
-  say(error.message)
+  if (error instanceof StartupError) startLog.fatal(error.message)
+  else startLog.fatal({ err: error }, 'unexpected error, not started')
   process.exit(1)
 }
 
-/** Prints what was done. Throws StartupError when there is nothing to rewrap. */
+/** Says what was done. Throws StartupError when there is nothing to rewrap. */
 async function rewrap(): Promise<void> {
   const config = readConfig('http', readEnvironment(), LOOPBACK)
   if (config.mode !== 'per_user') throw new StartupError('Only per_user mode has a keystore')
-  const { ok, lines } = await rewrapKeystore(config.keystore)
-  for (const line of lines) say(line)
+  report(await rewrapKeystore(config.keystore))
+}
+
+/** What a command has done, as lines of the log; the exit code says whether all of it. */
+function report({ ok, lines }: CommandReport): void {
+  for (const { level, text } of lines) startLog[level](text)
   if (!ok) process.exitCode = 1
 }
 
@@ -88,6 +93,9 @@ function readPort(value: string): number {
 
 async function serve(config: HttpConfig): Promise<void> {
   const log = createLogger(config.logLevel)
+  const starting = alwaysSaid(log)
+  const { name, version } = readPackage()
+  starting.info({ version, node: process.version, mode: config.mode }, `${name} ${version} is starting`)
   let isDraining = false
   const app = await buildApp(config, {
     tools,
@@ -112,11 +120,11 @@ async function serve(config: HttpConfig): Promise<void> {
       if (!isTold) throw new Error('stopped after an unexpected error')
     },
   )
-  if (config.mode === 'insecure') for (const line of BANNER) say(line)
-  for (const warning of config.warnings) say(`WARNING: ${warning}`)
+  if (config.mode === 'insecure') starting.warn(BANNER)
+  for (const warning of config.warnings) starting.warn(warning)
   const listening = await listen(app, config.http)
   withdraw = listening.withdraw
-  say(`svc-mcp ${readPackage().version} is listening on ${listening.where}`)
+  starting.info({ version }, `${name} ${version} is listening on ${listening.where}`)
 }
 
 /** Finishes running calls. Throws Error, so that the process exits 1, when some had to be cut off. */
@@ -128,8 +136,4 @@ async function drain(app: FastifyInstance, closeSilent: () => void, milliseconds
   const isFinished = await endCalls(app.dispatcher, { finish: milliseconds, lastWords: LAST_WORDS_MS })
   await Promise.race([closed, wait(LAST_WORDS_MS)])
   if (!isFinished) throw new Error('calls were still running at the end of the drain and were cut off')
-}
-
-function say(line: string): void {
-  process.stderr.write(`${line}\n`)
 }

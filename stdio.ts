@@ -5,7 +5,7 @@ import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promis
 import { parseArgs } from 'node:util'
 import closeWithGrace from 'close-with-grace'
 import { composeUnauthenticated } from './composition/compose-unauthenticated.js'
-import { createLogger } from './process/create-logger.js'
+import { alwaysSaid, createLogger, takeWarnings } from './process/create-logger.js'
 import { endCalls, reopenOnHangup } from './process/end-calls.js'
 import { readPackage } from './process/read-package.js'
 import { readConfig, readEnvironment } from './config.js'
@@ -31,11 +31,14 @@ It needs PCE_HOST, API_KEY and API_SECRET in the environment or in a .env file i
 PCE_PORT defaults to 443 and PCE_ORG_ID to 1.
 `
 
+const startLog = createLogger('info')
+takeWarnings(startLog)
+
 try {
   if (!answerOptions()) await serve(readConfig('stdio', readEnvironment()))
 } catch (error) {
-  if (!(error instanceof StartupError)) throw error
-  process.stderr.write(`${error.message}\n`)
+  if (error instanceof StartupError) startLog.fatal(error.message)
+  else startLog.fatal({ err: error }, 'unexpected error, not started')
   process.exit(1)
 }
 
@@ -54,7 +57,7 @@ function answerOptions(): boolean {
 
 async function serve(config: StdioConfig): Promise<void> {
   const log = createLogger(config.logLevel)
-  for (const warning of config.warnings) log.warn(warning)
+  for (const warning of config.warnings) alwaysSaid(log).warn(warning)
   const composed = composeUnauthenticated(config, { tools, log, worker: WORKER })
   const { name, version } = composed.server
   const { callerContext } = composed

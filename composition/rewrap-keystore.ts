@@ -3,9 +3,9 @@ import { StartupError, type PerUserConfig } from '../schemas/config.js'
 import { ToolError } from '../schemas/errors.js'
 import { openKeystoreFile } from '../storage/keystore/open-keystore.js'
 
-/** What the command has to say. `ok` false: it stopped half-way and may be run again. */
-export interface RewrapReport {
-  lines: string[]
+/** What a command has to say to the operator, as lines of the log. `ok` false: it stopped half-way and may be run again. */
+export interface CommandReport {
+  lines: { level: 'info' | 'warn' | 'error'; text: string }[]
   ok: boolean
 }
 
@@ -18,24 +18,27 @@ export interface RewrapReport {
 export async function rewrapKeystore(
   config: PerUserConfig['keystore'],
   now: () => number = () => Date.now(),
-): Promise<RewrapReport> {
+): Promise<CommandReport> {
   if (lstatSync(config.path, { throwIfNoEntry: false }) === undefined) {
     throw new StartupError(`MCP_KEYSTORE_PATH '${config.path}' does not exist: there is nothing to rewrap`)
   }
-  const lines: string[] = []
-  const { state, keystore } = await openKeystoreFile(config, { now, warn: (line) => lines.push(`WARNING: ${line}`) })
+  const lines: CommandReport['lines'] = []
+  const say = (level: 'info' | 'warn' | 'error', text: string) => void lines.push({ level, text })
+  const { state, keystore } = await openKeystoreFile(config, { now, warn: (line) => say('warn', line) })
   try {
     const { rewrapped, already, unreadable } = await keystore.rewrap()
-    lines.push(
+    say(
+      'info',
       `${rewrapped} rewrapped with MCP_KEK, ${already} already were, ${unreadable} cannot be opened with either key`,
     )
-    if (unreadable > 0) lines.push('WARNING: the owners of those must register their PCE credentials again')
-    if (config.previousKek) lines.push('MCP_KEK_PREVIOUS is no longer needed: restart the servers without it')
+    if (unreadable > 0) say('warn', 'The owners of those must register their PCE credentials again')
+    if (config.previousKek) say('info', 'MCP_KEK_PREVIOUS is no longer needed: restart the servers without it')
     return { lines, ok: true }
   } catch (error) {
     if (!(error instanceof ToolError)) throw error
     const reason = error.cause instanceof Error ? error.cause.message : error.message
-    lines.push(`Stopped halfway: ${reason}`, 'Keep both keys and run this again; every record opens with one of them')
+    say('error', `Stopped halfway: ${reason}`)
+    say('error', 'Keep both keys and run this again; every record opens with one of them')
     return { lines, ok: false }
   } finally {
     state.close()

@@ -10,6 +10,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import t from 'tap'
 import { bundleProgram } from '../bundle-program.js'
 import { createPceSimulator, type PceSimulator } from '../../pce-simulator/index.js'
+import { listeningOn } from '../log-lines.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const NOW = Date.parse('2026-06-15T12:00:00Z')
@@ -246,7 +247,7 @@ async function overHttp(children: ChildProcess[]): Promise<Seat> {
     let log = ''
     child.stderr.on('data', (chunk: Buffer) => {
       log += chunk.toString()
-      const [listening] = /http:\/\/\S+\/mcp/.exec(log) ?? []
+      const listening = listeningOn(log)
       if (listening !== undefined) resolve(listening)
     })
     child.once('exit', () => reject(new Error(`the server ended: ${log}`)))

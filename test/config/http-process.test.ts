@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { bundleProgram } from '../bundle-program.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
+import { linesOf, listeningOn, messagesOf } from '../log-lines.js'
 import { contains, partial } from '../partial.js'
 
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
@@ -29,7 +30,7 @@ function start(args: string[], env: Record<string, string> = {}) {
   const listening = new Promise<string>((resolve, reject) => {
     child.stderr.on('data', (chunk: Buffer) => {
       output.stderr += chunk.toString()
-      const where = /listening on (\S+)\n/.exec(output.stderr)?.[1]
+      const where = listeningOn(output.stderr)
       if (where !== undefined) resolve(where)
     })
     ended.then(() => reject(new Error(output.stderr)), reject)
@@ -40,12 +41,12 @@ function start(args: string[], env: Record<string, string> = {}) {
 
 t.test('refuses to start', async (t) => {
   const cases: [string, string[], Record<string, string>, RegExp][] = [
-    ['a foreign address', ['--host', '0.0.0.0'], {}, /^Refusing to bind '0\.0\.0\.0' without MCP_DEV_INSECURE=1\n$/],
+    ['a foreign address', ['--host', '0.0.0.0'], {}, /^Refusing to bind '0\.0\.0\.0' without MCP_DEV_INSECURE=1$/],
     [
       'no login',
       [],
       {},
-      /^Missing required OAuth env vars: MCP_PUBLIC_URL, MCP_OAUTH_ISSUER, MCP_OAUTH_JWKS_URL, MCP_OAUTH_AUDIENCE\n$/,
+      /^Missing required OAuth env vars: MCP_PUBLIC_URL, MCP_OAUTH_ISSUER, MCP_OAUTH_JWKS_URL, MCP_OAUTH_AUDIENCE$/,
     ],
     ['an unknown option', ['--prot', '1'], { MCP_DEV_INSECURE: '1' }, /unknown option '--prot'/],
     ['a word too many', ['serve'], { MCP_DEV_INSECURE: '1' }, /too many arguments/],
@@ -54,7 +55,7 @@ t.test('refuses to start', async (t) => {
       'an address that is not ours',
       ['--host', '192.0.2.1'],
       { MCP_DEV_INSECURE: '1' },
-      /Cannot listen on 192\.0\.2\.1:8080: EADDRNOTAVAIL\n$/,
+      /Cannot listen on 192\.0\.2\.1:8080: EADDRNOTAVAIL$/,
     ],
     [
       'a CA file that is not there',
@@ -67,7 +68,9 @@ t.test('refuses to start', async (t) => {
   for (const [index, { code, stdout, stderr }] of ends.entries()) {
     const [why, , , message] = cases[index]!
     t.equal(code, 1, `${why}: exit 1`)
-    partial(t, stderr, message, why)
+    const last = linesOf(stderr).at(-1)!
+    t.equal(last.level, 60, 'the last line of the log')
+    partial(t, last.msg, message, why)
     t.equal(stdout, '', 'standard output stays empty')
     t.notMatch(stderr, /secret-canary|\n\s+at /, 'no secret, no stack')
   }
@@ -94,7 +97,16 @@ t.test('a server that is told to stop finishes its running calls', async (t) => 
   })
   const url = await listening
   t.match(url, /^http:\/\/127\.0\.0\.1:\d+\/mcp$/, 'it says where it listens, with the real port')
-  t.match(output.stderr, /without auth[\s\S]*production/, 'and warns that anybody is let in')
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+  const [first, warning, , last] = linesOf(output.stderr)
+  partial(
+    t,
+    first,
+    { level: 30, version, mode: 'insecure', msg: `svc-mcp ${version} is starting` },
+    'the first line has the version',
+  )
+  partial(t, warning, { level: 40, msg: /without auth.*production/ }, 'and warns that anybody is let in')
+  t.same([last!.level, last!.msg], [30, `svc-mcp ${version} is listening on ${url}`])
   const { origin, port } = new URL(url)
 
   simulator.faults.add({ kind: 'slow', path: /labels$/, method: 'POST', times: 1, delayMs: 1500 })
@@ -118,8 +130,9 @@ t.test('a server that is told to stop finishes its running calls', async (t) => 
   t.equal(ready.status, 503, 'it is not ready for more')
   const answer = (await (await call).json()) as { result: { isError?: boolean } }
   t.notOk(answer.result.isError, 'the call under way is answered')
-  const { code, stdout } = await ended
+  const { code, stdout, stderr } = await ended
   t.equal(code, 0, 'and the process ends well, with a silent connection still open')
+  t.equal(messagesOf(stderr).includes('stopping'), true, 'with nothing but lines of the log on standard error')
   const entries = stdout
     .trim()
     .split('\n')
@@ -240,7 +253,11 @@ t.test('reports a keystore that was newly created', async (t) => {
   const within = join(path, 'volume', 'keystore.db')
   const { code, stderr } = await start(['--port', '0'], { ...env, MCP_KEYSTORE_PATH: within }).ended
   t.equal(code, 1)
-  t.match(stderr, /^MCP_KEYSTORE_PATH '[^']*' cannot be reached: ENOTDIR\n$/, 'a folder that cannot be made')
+  t.match(
+    messagesOf(stderr).at(-1),
+    /^MCP_KEYSTORE_PATH '[^']*' cannot be reached: ENOTDIR$/,
+    'a folder that cannot be made',
+  )
 })
 
 t.test('a Unix socket', async (t) => {

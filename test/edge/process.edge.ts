@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { linesOf, messagesOf } from '../log-lines.js'
 import { contains, partial } from '../partial.js'
 import { createWorld, newKey, sharedEnv, type World } from './support/authenticated-world.js'
 import { callTool, mintFor } from './support/call-tool.js'
@@ -18,17 +19,18 @@ const AT_ONCE = 4
 interface Refusal extends Pick<StartOptions, 'args'> {
   why: string
   env?: Record<string, string | undefined>
-  /** The whole of standard error. */
+  /** The message of the last line of the log. */
   line: string
 }
 
-/** Every one ends with 1 and this one line, and prints no secret. */
+/** Every one ends with 1 and says this in the last line of its log, and prints no secret. */
 async function refuseAll(t: Test, { env, secrets }: World, refusals: readonly Refusal[]) {
   for (let at = 0; at < refusals.length; at += AT_ONCE) {
     await Promise.all(
       refusals.slice(at, at + AT_ONCE).map(async ({ why, args = ['--port', '0'], env: more = {}, line }) => {
         const { code, stdout, stderr } = await startProgram(t, { args, env: { ...env, ...more } }).ended
-        t.same({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `${line}\n` }, why)
+        const last = linesOf(stderr).at(-1)
+        t.same([code, stdout, last?.level, last?.msg], [1, '', 60, line], why)
         for (const secret of [...Object.values(secrets), more.MCP_KEK ?? secrets.kek]) t.notMatch(stderr, secret)
       }),
     )
@@ -255,10 +257,11 @@ t.test('rotates the keystore key while servers run', async (t) => {
   const works = async (target: Target, token: string) =>
     partial(t, await callTool(target, token, 'get-labels', { key: 'env' }), { labels: Array })
 
-  partial(t, await rewrap({}), {
-    code: 1,
-    stderr: `MCP_KEYSTORE_PATH '${world.keystorePath}' does not exist: there is nothing to rewrap\n`,
-  })
+  const early = await rewrap({})
+  t.same(
+    [early.code, messagesOf(early.stderr)],
+    [1, [`MCP_KEYSTORE_PATH '${world.keystorePath}' does not exist: there is nothing to rewrap`]],
+  )
   const first = await world.serve()
   await callTool(first.target, alice, 'register-pce-credentials', world.pce.registration)
   await callTool(first.target, bob, 'register-pce-credentials', world.pce.registration)
@@ -270,16 +273,17 @@ t.test('rotates the keystore key while servers run', async (t) => {
   partial(t, done, {
     code: 0,
     stdout: '',
-    stderr: /^2 rewrapped with MCP_KEK, 1 already were, 0 cannot be opened with either key\n/,
+    stderr: /"msg":"2 rewrapped with MCP_KEK, 1 already were, 0 cannot be opened with either key"/,
   })
   for (const token of people) await works(second.target, token)
-  t.match((await rewrap(both)).stderr, /^0 rewrapped with MCP_KEK, 3 already were/, 'again: nothing to do')
+  t.match((await rewrap(both)).stderr, /"msg":"0 rewrapped with MCP_KEK, 3 already were/, 'again: nothing to do')
   t.equal((await second.stop()).code, 0)
 
-  partial(t, await startProgram(t, { args: ['--port', '0'], env: world.env }).ended, {
-    code: 1,
-    stderr: `MCP_KEK does not match the keystore '${world.keystorePath}'\n`,
-  })
+  const refused = await startProgram(t, { args: ['--port', '0'], env: world.env }).ended
+  t.same(
+    [refused.code, messagesOf(refused.stderr).at(-1)],
+    [1, `MCP_KEK does not match the keystore '${world.keystorePath}'`],
+  )
   const third = await world.serve({ env: alone })
   for (const token of people) await works(third.target, token)
 })

@@ -1,7 +1,8 @@
 /** The log of the programs: what never gets into it, whoever writes the line. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
-import { createLogger } from '../../process/create-logger.js'
+import { alwaysSaid, createLogger } from '../../process/create-logger.js'
+import { describeLine } from '../../process/describe-line.js'
 import { partial } from '../partial.js'
 
 t.test('fields that are named like secrets are blanked, those of a logged error as well', async (t) => {
@@ -20,4 +21,39 @@ t.test('fields that are named like secrets are blanked, those of a logged error 
   t.equal(lines.length, 1)
   partial(t, JSON.parse(lines[0]!), { msg: 'done', tool: 'get-labels', ...blank, err: { message: 'failed', ...blank } })
   t.equal(lines[0]!.includes('canary'), false)
+})
+
+t.test('how a start goes is said at any level', async (t) => {
+  for (const level of ['silent', 'error', 'trace']) {
+    const lines: string[] = []
+    const log = createLogger(level, { write: (line) => lines.push(line) })
+    alwaysSaid(log).info({ version: '1.2.3' }, 'starting')
+    t.same(
+      lines.map((line) => ({ ...(JSON.parse(line) as object), time: null })),
+      [{ level: 30, time: null, version: '1.2.3', msg: 'starting' }],
+      level,
+    )
+  }
+})
+
+t.test('a line at a terminal', async (t) => {
+  const time = '2026-06-15T12:00:01.234Z'
+  const cases: [object | string, string][] = [
+    [
+      { level: 30, time, msg: 'request', path: '/mcp', ms: 3.5, client: 'a b' },
+      '12:00:01 INFO  request path=/mcp ms=3.5 client="a b"\n',
+    ],
+    [{ level: 60, time, msg: 'first\nsecond' }, '12:00:01 FATAL first\nsecond\n'],
+    [
+      { level: 50, time, msg: 'failed', err: { message: 'why', stack: 'Error: why\n    at here' } },
+      '12:00:01 ERROR failed\n    Error: why\n        at here\n',
+    ],
+    [
+      { level: 40, time, msg: 'odd \u001b[2J\u202e', name: '\u001b]0;x' },
+      '12:00:01 WARN  odd \uFFFD[2J\uFFFD name="\\u001b]0;x"\n',
+    ],
+    ['no line of ours\n', 'no line of ours\n'],
+  ]
+  for (const [line, shown] of cases)
+    t.equal(describeLine(typeof line === 'string' ? line : JSON.stringify(line)), shown)
 })

@@ -311,9 +311,9 @@ t.test('during a key change both keys open records, and rewrapping moves all to 
   t.strictSame(report, {
     ok: true,
     lines: [
-      '448 rewrapped with MCP_KEK, 1 already were, 1 cannot be opened with either key',
-      'WARNING: the owners of those must register their PCE credentials again',
-      'MCP_KEK_PREVIOUS is no longer needed: restart the servers without it',
+      { level: 'info', text: '448 rewrapped with MCP_KEK, 1 already were, 1 cannot be opened with either key' },
+      { level: 'warn', text: 'The owners of those must register their PCE credentials again' },
+      { level: 'info', text: 'MCP_KEK_PREVIOUS is no longer needed: restart the servers without it' },
     ],
   })
   t.strictSame(await both.keystore.rewrap(), { rewrapped: 0, already: 449, unreadable: 1 })
@@ -429,7 +429,7 @@ t.test(
     )
     const report = await rewrapKeystore({ path, kek: NEXT, previousKek: KEK })
     t.equal(
-      report.lines[0],
+      report.lines[0]!.text,
       `${left} rewrapped with MCP_KEK, ${owners.length - left} already were, 0 cannot be opened with either key`,
     )
     const alone = await open(t, path, NEXT)

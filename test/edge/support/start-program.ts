@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bundleProgram } from '../../bundle-program.js'
+import { listeningOn } from '../../log-lines.js'
 
 interface Test {
   teardown(fn: () => unknown): void
@@ -57,7 +58,7 @@ export function startProgram(t: Test, options: StartOptions = {}): Program {
   const listening = new Promise<string>((resolve, reject) => {
     child.stderr.on('data', (chunk: Buffer) => {
       output.stderr += chunk.toString()
-      const where = /listening on (\S+)\n/.exec(output.stderr)?.[1]
+      const where = listeningOn(output.stderr)
       if (where !== undefined) resolve(where)
     })
     ended.then(({ code }) => reject(new Error(`it ended with ${code}: ${output.stderr}`)), reject)

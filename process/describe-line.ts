@@ -1,0 +1,30 @@
+const NAMES: Record<number, string> = { 10: 'TRACE', 20: 'DEBUG', 30: 'INFO', 40: 'WARN', 50: 'ERROR', 60: 'FATAL' }
+
+interface LogLine {
+  level: number
+  time: string
+  msg?: string
+  err?: { message?: string; stack?: string }
+  [fact: string]: unknown
+}
+
+/**
+ * A line of the log as a person reads it at a terminal: time, level, message, then the facts as `name=value`, and the stack of an error
+ * below. Characters that could steer the terminal are replaced. What is no such line comes back as it is.
+ */
+export function describeLine(line: string): string {
+  let read: LogLine
+  try {
+    read = JSON.parse(line) as LogLine
+  } catch {
+    return line
+  }
+  const { level, time, msg = '', err, ...facts } = read
+  const told = Object.entries(facts).map(([name, value]) => ` ${name}=${show(value)}`)
+  const cause = err === undefined ? '' : `\n    ${(err.stack ?? err.message ?? show(err)).replaceAll('\n', '\n    ')}`
+  const text = `${time.slice(11, 19)} ${(NAMES[level] ?? String(level)).padEnd(5)} ${msg}${told.join('')}${cause}\n`
+  return text.replace(/[^\P{C}\n]/gu, '\uFFFD')
+}
+
+const show = (value: unknown) =>
+  typeof value === 'string' && /^[\w.:/@-]+$/.test(value) ? value : JSON.stringify(value)
