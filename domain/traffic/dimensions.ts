@@ -30,57 +30,131 @@ const RAW_COLUMNS: Record<string, (encoder: FlowEncoder) => Column<string | numb
   draft_policy_decision: (encoder) => textColumn(encoder, 'draftDecision'),
 }
 
-/** The named dimensions and the columns each stands for (T8). */
-const NAMED_DIMENSIONS: Record<string, readonly string[]> = {
-  process: ['process_name'],
-  service_name: ['windows_service_name'],
-  user: ['user_name'],
-  source: ['src_ip', 'src_hostname'],
-  source_app: ['src_app', 'src_env'],
-  destination: ['dst_ip', 'dst_hostname', 'dst_fqdn'],
-  dest_app: ['dst_app', 'dst_env'],
-  fqdn: ['dst_fqdn'],
-  ip_list: ['src_ip_lists', 'dst_ip_lists'],
-  port: ['port'],
-  proto: ['proto'],
-  policy: ['policy_decision'],
-  rule: ['matched_rules'],
-  direction: ['flow_direction'],
+/** A name that traffic can be grouped by. */
+export interface Dimension {
+  /** Columns of the answer; empty for those that the labels of a PCE decide. */
+  columns: readonly string[]
+  meaning: string
+  /** Other words for it, which are accepted as well. */
+  synonyms: readonly string[]
 }
+
+const own = (column: string, meaning: string, ...synonyms: string[]): [string, Dimension] => [
+  column,
+  { columns: [column], meaning, synonyms },
+]
+const several = (name: string, columns: string[], meaning: string, ...synonyms: string[]): [string, Dimension] => [
+  name,
+  { columns, meaning, synonyms },
+]
+/** A column of one end, `src_ip`; the end also goes by its longer names. */
+const ofEnd = (column: string, meaning: string, ...synonyms: string[]): [string, Dimension] => {
+  const [, end, rest] = /^(src|dst)_(.+)$/.exec(column) ?? []
+  return own(
+    column,
+    meaning,
+    ...(end === 'src' ? ['source'] : ['dest', 'destination']).map((side) => `${side}_${rest}`),
+    ...synonyms,
+  )
+}
+
+/**
+ * What traffic can be grouped by (T8): a column goes by the name that it has in answers, several at once by a name of their own.
+ * Whatever else people and tools call the same is a synonym.
+ */
+export const DIMENSIONS: Readonly<Record<string, Dimension>> = Object.fromEntries([
+  several('source', ['src_ip', 'src_hostname'], 'Source: address and host name', 'src'),
+  several('destination', ['dst_ip', 'dst_hostname', 'dst_fqdn'], 'Destination: address and names', 'dest', 'dst'),
+  several('source_app', ['src_app', 'src_env'], 'Application of the source: its app and env labels'),
+  several('dest_app', ['dst_app', 'dst_env'], 'Application of the destination', 'destination_app'),
+  several('ip_list', ['src_ip_lists', 'dst_ip_lists'], 'IP lists that contain the ends', 'ip_lists', 'iplist'),
+  several('service', ['port', 'proto'], 'Port and protocol'),
+  several('labels', [], 'All labels of both ends'),
+  ofEnd('src_ip', 'Address of the source'),
+  ofEnd('src_hostname', 'Host name of the source, if the PCE has a workload for it'),
+  ofEnd('src_fqdn', 'Domain name of the source'),
+  ofEnd('src_ip_lists', 'IP lists that contain the source'),
+  ofEnd('dst_ip', 'Address of the destination'),
+  ofEnd('dst_hostname', 'Host name of the destination, if the PCE has a workload for it'),
+  ofEnd('dst_fqdn', 'Domain name of the destination', 'fqdn'),
+  ofEnd('dst_ip_lists', 'IP lists that contain the destination'),
+  own('port', 'Port of the destination; 0 for protocols without ports', 'dst_port', 'dest_port', 'destination_port'),
+  own('proto', 'tcp, udp, icmp …, otherwise the IANA number', 'protocol'),
+  own('policy_decision', 'What the active policy decides', 'policy', 'policy_decisions', 'decision'),
+  own('process_name', 'Program at the end that reported the flow, with its path', 'process'),
+  own('windows_service_name', 'Windows service of that program', 'service_name', 'windows_service'),
+  own('user_name', 'User of that program', 'user', 'username'),
+  own('flow_direction', 'End that reported the flow: outbound is the source, inbound the destination', 'direction'),
+  own('state', 'State of the connections'),
+  own('matched_rules', 'Rules that the PCE names', 'rule', 'rules', 'matched_rule'),
+  own('draft_policy_decision', 'What the draft policy decides, where the PCE says', 'draft_decision'),
+])
+
+/** The names of the contract that come with available_dimensions; each is a dimension or a synonym of one. */
+const NAMED =
+  'dest_app destination direction fqdn ip_list policy port process proto rule service_name source source_app user'.split(
+    ' ',
+  )
+
+/** Sums that every answer has. Asked for as a column, they are there already. */
+export const SUM_COLUMNS = ['num_connections', 'bytes_in', 'bytes_out', 'first_detected', 'last_detected'] as const
+const SUMS = new Set<string>([...SUM_COLUMNS, 'connections'])
+
+const SYNONYMS = new Map(
+  Object.entries(DIMENSIONS).flatMap(([name, { synonyms }]) => synonyms.map((synonym) => [synonym, name] as const)),
+)
 
 const LABEL = /^(source|src|destination|dest|dst)_(.+)$/isu
 
 /**
- * The names of the columns that dimensions stand for, each once, in the order first named: a named dimension, a raw column, or a
- * label as source_<key>, src_<key>, destination_<key>, dest_<key> or dst_<key>, whose key is one of `labelKeys` (any case). Named
- * dimensions win over labels of the same name. `unknown` lists what is none of these.
+ * The names of the columns that dimensions stand for, each once, in the order first named: those of `DIMENSIONS`, or a label as
+ * src_<key>, dst_<key> or both as <key>, which is one of `labelKeys` (any case). Names of the contract win over labels of the same
+ * name, and these over other synonyms. `unknown` lists what is none of these.
  */
 function columnNames(
   dimensions: readonly string[],
   labelKeys: readonly string[],
 ): { names: string[]; unknown: string[] } {
   const names = new Set<string>()
-  const unknown: string[] = []
+  const unknown = new Set<string>()
   for (const dimension of dimensions) {
-    const text = dimension.trim().toLowerCase()
-    const label = labelName(dimension.trim(), labelKeys)
-    if (Object.hasOwn(NAMED_DIMENSIONS, text)) for (const name of NAMED_DIMENSIONS[text] ?? []) names.add(name)
-    else if (Object.hasOwn(RAW_COLUMNS, text)) names.add(text)
-    else if (label !== undefined) names.add(label)
-    else unknown.push(dimension)
+    const columns = columnsNamed(dimension.trim(), labelKeys)
+    if (columns === null) unknown.add(dimension)
+    else for (const column of columns) names.add(column)
   }
-  return { names: [...names], unknown }
+  return { names: [...names], unknown: [...unknown] }
 }
+
+function columnsNamed(wanted: string, labelKeys: readonly string[]): readonly string[] | null {
+  const text = wanted.toLowerCase()
+  if (text === 'labels') return labelColumns(labelKeys)
+  const name = Object.hasOwn(DIMENSIONS, text) ? text : SYNONYMS.get(text)
+  const columns = name === undefined ? null : (DIMENSIONS[name]?.columns ?? null)
+  if (name === text || NAMED.includes(text)) return columns
+  const label = labelName(wanted, labelKeys)
+  if (label !== undefined) return [label]
+  const key = keyNamed(wanted, labelKeys)
+  if (key !== undefined) return labelColumns([key])
+  return SUMS.has(text) ? [] : columns
+}
+
+const keyNamed = (wanted: string, keys: readonly string[]): string | undefined =>
+  keys.find((known) => known === wanted) ?? keys.find((known) => known.toLowerCase() === wanted.toLowerCase())
+
+/** The columns of these labels at both ends. */
+const labelColumns = (keys: readonly string[]): string[] =>
+  (['src', 'dst'] as const).flatMap((side) => keys.map((key) => labelColumnName(side, key)))
 
 function labelName(dimension: string, keys: readonly string[]): string | undefined {
   const [, side = '', wanted = ''] = LABEL.exec(dimension) ?? []
-  const key =
-    keys.find((known) => known === wanted) ?? keys.find((known) => known.toLowerCase() === wanted.toLowerCase())
-  if (key === undefined) return undefined
-  const isSource = side.toLowerCase().startsWith('s')
-  const name = `${isSource ? 'src' : 'dst'}_${key}`
-  // A label key may share its name with a column of the row (`ip`); it then goes by its long name.
-  return Object.hasOwn(RAW_COLUMNS, name) ? `${isSource ? 'source' : 'destination'}_${key}` : name
+  const key = keyNamed(wanted, keys)
+  return key === undefined ? undefined : labelColumnName(side.toLowerCase().startsWith('s') ? 'src' : 'dst', key)
+}
+
+/** A label key may share its name with a column of the row (`ip`); it then goes by its long name. */
+function labelColumnName(side: 'src' | 'dst', key: string): string {
+  const name = `${side}_${key}`
+  return Object.hasOwn(RAW_COLUMNS, name) ? `${side === 'src' ? 'source' : 'destination'}_${key}` : name
 }
 
 /** The columns of these names, as `columnNames` gives them. */
@@ -105,7 +179,9 @@ export function createDimensionWatch(encoder: FlowEncoder): {
   see(row: FlowRow): void
   available(): AvailableDimensions
 } {
-  const columns = Object.entries(columnsOf(encoder, [...new Set(Object.values(NAMED_DIMENSIONS).flat())]))
+  const columns = Object.entries(
+    columnsOf(encoder, [...new Set(NAMED.flatMap((name) => columnsNamed(name, []) ?? []))]),
+  )
   const missing = new Map(columns)
   /** 1 at the numbers of ends whose labels have been seen. */
   let seen = new Uint8Array(1024)
@@ -127,11 +203,9 @@ export function createDimensionWatch(encoder: FlowEncoder): {
       look(row.dst)
     },
     available: () => ({
-      named: Object.keys(NAMED_DIMENSIONS)
-        .filter((name) => NAMED_DIMENSIONS[name]?.some((column) => !missing.has(column)))
-        .sort(),
+      named: NAMED.filter((name) => columnsNamed(name, [])?.some((column) => !missing.has(column))),
       labels: [...labels].sort(),
-      usage: 'Group by a named dimension, or by a label as source_<key> or destination_<key>.',
+      usage: 'group_by of get-traffic-flows takes any of these, and a label of one end as src_<key> or dst_<key>.',
     }),
   }
 }
@@ -142,16 +216,18 @@ export const DEFAULT_GROUPING = [
   'destination',
   'port',
   'proto',
-  'policy',
-  'process',
-  'service_name',
-  'user',
+  'policy_decision',
+  'process_name',
+  'windows_service_name',
+  'user_name',
   'ip_list',
+  'labels',
 ] as const
 
 /**
  * The columns that a caller's dimensions stand for, and the label list they were looked up in. Without dimensions: the default ones
- * and every label key of both sides. Throws unknown_group_by {unknown, valid}, after trying a fresh label list.
+ * and every label key of both sides. Throws unknown_group_by {unknown, valid: each dimension once, by its own name}, after trying a
+ * fresh label list.
  */
 export async function resolveGrouping(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -165,21 +241,10 @@ export async function resolveGrouping(
   if (unknown.length === 0) return { labels, names }
   throw new ToolError('unknown_group_by', `Traffic cannot be grouped by ${unknown.join(', ')}.`, {
     unknown,
-    valid: [
-      ...new Set([
-        ...Object.keys(NAMED_DIMENSIONS),
-        ...labels.keys().flatMap((key) => [`source_${key}`, `destination_${key}`]),
-        ...Object.keys(RAW_COLUMNS),
-      ]),
-    ],
+    valid: [...new Set([...Object.keys(DIMENSIONS), ...labelColumns(labels.keys())])],
   })
 }
 
 function resolve(labels: LabelIndex, dimensions: readonly string[] | undefined) {
-  const keys = labels.keys()
-  if (dimensions !== undefined) return columnNames(dimensions, keys)
-  return columnNames(
-    [...DEFAULT_GROUPING, ...['src', 'dst'].flatMap((side) => keys.map((key) => `${side}_${key}`))],
-    keys,
-  )
+  return columnNames(dimensions ?? DEFAULT_GROUPING, labels.keys())
 }

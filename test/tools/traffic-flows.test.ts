@@ -1,5 +1,6 @@
 /** get-traffic-flows: groupings of small estates whose right answer is known, and what it says of its completeness. */
 import t from 'tap'
+import tool from '../../tools/traffic/get-traffic-flows.js'
 import { partial } from '../partial.js'
 import { handMade, type HandMadeEstate } from './hand-made.js'
 import { startBench, WEEK, type Bench, type Json } from './harness.js'
@@ -129,6 +130,42 @@ t.test('grouping', async (t) => {
     t.same(lines(asked, 'windows_service_name'), ['- 142'], 'a column that was asked for stays, though it is empty')
   })
 
+  await t.test('a column goes by the name it has in answers, and by what other tools call it', async (t) => {
+    const columnsFor = async (...names: string[]) => (await ask({ group_by: names })).columns.slice(0, -5)
+    const { columns } = await ask({})
+    t.same(await columnsFor(...columns), columns.slice(0, -5), 'what an answer calls its columns can be asked for')
+    for (const [column, ...words] of [
+      ['process_name', 'process'],
+      ['windows_service_name', 'service_name'],
+      ['user_name', 'user'],
+      ['policy_decision', 'policy', 'decision', 'Policy_Decisions'],
+      ['proto', 'protocol'],
+      ['port', 'dst_port', 'destination_port'],
+      ['matched_rules', 'rule', 'matched_rule'],
+      ['flow_direction', 'direction'],
+      ['src_ip', 'source_ip'],
+      ['dst_hostname', 'dest_hostname', 'destination_hostname'],
+      ['dst_fqdn', 'fqdn'],
+    ] as const)
+      for (const word of [column, ...words]) t.same(await columnsFor(word), [column], word)
+    t.same(await columnsFor('service'), ['port', 'proto'])
+    t.same(await columnsFor('ip_lists'), ['src_ip_lists', 'dst_ip_lists'])
+    t.same(await columnsFor('app'), ['src_app', 'dst_app'], 'a label key alone is meant for both ends')
+    t.equal((await columnsFor('labels')).join(' '), 'src_app src_env src_role dst_app dst_env dst_role')
+    t.same((await ask({ group_by: ['connections'] })).data, [
+      [142, 1100, 2200, '2026-06-14T01:00:00Z', '2026-06-14T01:00:00Z'],
+    ])
+  })
+
+  await t.test('whatever the description and the summary name as a dimension is one', async (t) => {
+    const description = String(tool.input.properties.group_by.description)
+    const told = description.replace('Default ', '').replace('. Also ', ', ').replaceAll('KEY', 'app').split(', ')
+    await ask({ group_by: told })
+    const { available_dimensions: available } = await bench.ok('get-traffic-flows-summary', WEEK)
+    await ask({ group_by: [...available.named, ...available.labels] })
+    t.same([told.length, available.labels], [17, ['app', 'env', 'role']])
+  })
+
   await t.test('sums all rows of a group and takes the outermost times', async (t) => {
     const wide = await bench.ok(TOOL, {
       start_date: '2026-05-01',
@@ -159,8 +196,13 @@ t.test('refuses unknown dimensions before any request', async (t) => {
     'unknown_group_by',
   )
   t.same(body.unknown, ['source_owner', 'constructor'])
-  t.equal(new Set(body.valid).size, body.valid.length, 'no name is offered twice')
-  t.ok(['source_app', 'port', 'source_role', 'dst_fqdn', 'matched_rules'].every((name) => body.valid.includes(name)))
+  t.same(
+    body.valid.join(' '),
+    'source destination source_app dest_app ip_list service labels src_ip src_hostname src_fqdn src_ip_lists dst_ip dst_hostname ' +
+      'dst_fqdn dst_ip_lists port proto policy_decision process_name windows_service_name user_name flow_direction state ' +
+      'matched_rules draft_policy_decision src_app src_env src_role dst_app dst_env dst_role',
+    'each dimension once, by one name',
+  )
   t.notOk(bench.simulator.requests.slice(before).some(({ method }) => method === 'POST'))
   for (const group_by of [[], [''], [7]]) {
     const refused = group_by.length === 0 || group_by[0] === 7 ? 'invalid_argument' : 'unknown_group_by'

@@ -10,6 +10,8 @@ import { resolveTrafficFilters, parseTrafficServices } from '../../domain/traffi
 import { parseTrafficWindow } from '../../domain/traffic/traffic-window.js'
 
 const MAX_ROWS_SHOWN = 500
+/** What else is often asked for, in the description; the error of an unknown one names them all. */
+const FURTHER = ['source_app', 'dest_app', 'src_KEY', 'dst_KEY', 'dst_fqdn', 'flow_direction', 'matched_rules']
 
 export default defineTool({
   name: 'get-traffic-flows',
@@ -27,7 +29,7 @@ export default defineTool({
         Type.Array(Type.String(), {
           minItems: 1,
           maxItems: 40,
-          description: `Default ${DEFAULT_GROUPING.join(', ')}, labels. Also source_app, dest_app, fqdn, rule, direction, source_KEY, destination_KEY, columns`,
+          description: `Default ${DEFAULT_GROUPING.join(', ')}. Also ${FURTHER.join(', ')}`,
         }),
       ),
       max_results: Type.Optional(
@@ -49,7 +51,7 @@ export default defineTool({
     start_date: '2026-01-01',
     end_date: '2026-01-07',
     include_destinations: ['app=payments', 'env=prod'],
-    group_by: ['source_app', 'port', 'proto', 'policy'],
+    group_by: ['source_app', 'port', 'proto', 'policy_decision'],
   },
   async handler(args, ctx): Promise<Static<typeof FlowTableOutput>> {
     const window = parseTrafficWindow(args.start_date, args.end_date)

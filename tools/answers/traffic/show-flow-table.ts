@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { Limits } from '../../../schemas/config.js'
 import { countRowsThatFit, rowsByColumn } from '../byte-budget.js'
+import { SUM_COLUMNS } from '../../../domain/traffic/dimensions.js'
 import { coverageNote, dataSpan, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import type { Group } from '../../../domain/traffic/group-rows.js'
 
@@ -40,12 +41,10 @@ interface FlowTable {
   keepsEmpty: boolean
 }
 
-const SUMS = ['num_connections', 'bytes_in', 'bytes_out', 'first_detected', 'last_detected']
-
 /** The answer of get-traffic-flows: as many groups as fit the byte budget. Missing keys are `-` (T8), missing times null. */
 export function showFlowTable({ read, names, groups, total, keepsEmpty }: FlowTable, limits: Limits) {
   const used = keepsEmpty ? names : names.filter((name) => groups.some(({ keys }) => keys[name] !== null))
-  const columns = [...used, ...SUMS]
+  const columns = [...used, ...SUM_COLUMNS]
   const rows = rowsByColumn(
     columns,
     groups.map(({ keys, measures: { connections, ...sums } }) => ({
