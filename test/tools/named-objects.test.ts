@@ -316,7 +316,20 @@ t.test('get-services', async (t) => {
     t.ok(names(await bench.ok('get-services', { port: 50_000, proto: 'TCP' })).includes('Active Directory'))
     t.same(names(await bench.ok('get-services', { port: 123, proto: 17 })), ['NTP'])
     await bench.fails('get-services', { proto: 'tpc' }, 'invalid_argument')
-    await bench.fails('get-services', { port: 0 }, 'invalid_argument')
+    for (const port of [-1, 65_536]) await bench.fails('get-services', { port }, 'invalid_argument')
+  })
+
+  await t.test('finds port 0, for which the PCE cannot be asked, alone and in a range', async (t) => {
+    const ports = (service_ports: object[]) => ({ service_ports }) as Json
+    await bench.pce.services.create({ name: 'zero', ...ports([{ port: 0, proto: 6 }]) })
+    await bench.pce.services.create({ name: 'from zero', ...ports([{ port: 0, to_port: 1023, proto: 17 }]) })
+    const all = await bench.pce.services.getAll()
+    bench.simulator.clearRequests()
+    const found = await bench.ok('get-services', { port: 0 })
+    t.same(names(found), ['zero', 'from zero'], 'not All Services, whose port is -1')
+    partial(t, found, { total_count: 2, pce_total: all.length, truncated: false })
+    t.same(names(await bench.ok('get-services', { port: 0, proto: 'udp' })), ['from zero'])
+    t.notOk(bench.simulator.requests.some(({ query }) => 'port' in query))
   })
 
   await t.test('searches programs across everything, ignoring case and pages', async (t) => {

@@ -2,6 +2,8 @@ import { Type, type Static } from '@sinclair/typebox'
 import { Nullable } from '../../schemas/common.js'
 import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { ContainerCluster } from '../../schemas/pce/container-cluster.js'
+import { ExactInput, Part } from '../../schemas/search-filters.js'
+import { matchExactly } from '../../domain/inventory/match-exactly.js'
 import { defineTool } from '../define.js'
 import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
 
@@ -39,7 +41,8 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Part' })),
+      name: Part(),
+      ...ExactInput,
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },
@@ -48,16 +51,14 @@ export default defineTool({
   example: {},
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { pce, limits, signal } = ctx
-    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, ...filters } = args
-    const position = await decodeCursor(ctx, NAME, filters, cursor)
-    const slice = await fetchSlice(
-      { api: pce.containerClusters, params: filters, signal },
-      position,
-      maxResults,
-      limits,
-    )
+    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, ...question } = args
+    const { exact, ...filters } = question
+    const position = await decodeCursor(ctx, NAME, question, cursor)
+    const ownFilter = matchExactly<ContainerCluster>(exact, filters, { name: ({ name }) => [name] })
+    const query = { api: pce.containerClusters, params: filters, signal }
+    const slice = await fetchSlice(query, position, maxResults, limits, ownFilter)
     const shown = slice.items.map(showCluster)
-    const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { container_clusters: [] })
+    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { container_clusters: [] })
     return { container_clusters: rows, ...paging }
   },
 })

@@ -3,6 +3,8 @@ import { Nullable } from '../../schemas/common.js'
 import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { KubernetesWorkload } from '../../schemas/pce/container-cluster.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
+import { ExactInput, Part } from '../../schemas/search-filters.js'
+import { allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { defineTool } from '../define.js'
 import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
 import { labelExpander } from '../../domain/inventory/labels.js'
@@ -41,7 +43,8 @@ export default defineTool({
   input: Type.Object(
     {
       cluster_href: Type.Optional(Type.String({ description: 'Cluster' })),
-      namespace: Type.Optional(Type.String({ minLength: 1, description: 'Part' })),
+      namespace: Part(),
+      ...ExactInput,
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },
@@ -49,21 +52,24 @@ export default defineTool({
   output,
   example: {},
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, ...filters } = args
+    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, ...question } = args
     const { pce, limits, signal } = ctx
-    const position = await decodeCursor(ctx, NAME, filters, cursor)
-    const { cluster_href: href, namespace } = filters
+    const position = await decodeCursor(ctx, NAME, question, cursor)
+    const { cluster_href: href, namespace, exact } = question
     const cluster =
       href === undefined ? undefined : await findByHref(pce, 'container_clusters', href.trim(), 'draft', signal)
     const params = { namespace, container_clusters: cluster && [cluster.href] }
     // The PCE's filter takes hrefs, but what it does with one is not documented beyond that; the comparison is ours.
-    const ownFilter = cluster && ((workload: KubernetesWorkload) => workload.container_cluster?.href === cluster.href)
+    const ownFilter = allOf<KubernetesWorkload>(
+      cluster && ((workload) => workload.container_cluster?.href === cluster.href),
+      matchExactly(exact, { namespace }, { namespace: (workload) => [workload.namespace] }),
+    )
     const query = { api: pce.kubernetesWorkloads, params, signal }
     const slice = await fetchSlice(query, position, maxResults, limits, ownFilter)
     const borne = slice.items.flatMap((workload) => workload.labels ?? [])
     const expand = await labelExpander(pce, borne, ctx)
     const shown = slice.items.map((workload) => showKubernetesWorkload(workload, expand))
-    const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { kubernetes_workloads: [] })
+    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { kubernetes_workloads: [] })
     return { kubernetes_workloads: rows, ...paging }
   },
 })

@@ -1,13 +1,15 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { IpListOut } from '../../schemas/ip-list-shapes.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
+import type { IpList } from '../../schemas/pce/ip-list.js'
+import { ExactInput, Part } from '../../schemas/search-filters.js'
+import { addressFilter, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { defineTool } from '../define.js'
 import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
 import { fitRow } from '../answers/byte-budget.js'
 import { showIpList } from '../answers/show-policy-objects.js'
 
 const NAME = 'get-iplists'
-const Part = Type.Optional(Type.String({ minLength: 1, description: 'Part' }))
 
 const output = Type.Object({
   ip_lists: Type.Array(IpListOut, { description: 'This page' }),
@@ -24,10 +26,11 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      name: Part,
-      description: Part,
-      fqdn: Part,
-      ip_address: Part,
+      name: Part(),
+      description: Part(),
+      fqdn: Part(),
+      ip_address: Part(),
+      ...ExactInput,
       ...PagingInput,
     },
     { additionalProperties: false },
@@ -36,11 +39,23 @@ export default defineTool({
   example: { name: 'partner' },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { pce, limits, signal } = ctx
-    const { cursor, max_results: maxResults, ...filters } = args
-    const position = await decodeCursor(ctx, NAME, filters, cursor)
-    const slice = await fetchSlice({ api: pce.ipLists, params: filters, signal }, position, maxResults, limits)
+    const { cursor, max_results: maxResults, ...question } = args
+    const { exact, ...filters } = question
+    const position = await decodeCursor(ctx, NAME, question, cursor)
+    const ownFilter = matchExactly<IpList>(exact, filters, {
+      name: ({ name }) => [name],
+      description: ({ description }) => [description],
+      fqdn: ({ fqdns }) => (fqdns ?? []).map(({ fqdn }) => fqdn),
+      ip_address: ({ ip_ranges: ranges }) => (ranges ?? []).flatMap(({ from_ip: from, to_ip: to }) => [from, to]),
+    })
+    const query = {
+      api: pce.ipLists,
+      params: { ...filters, ip_address: addressFilter(exact, filters.ip_address) },
+      signal,
+    }
+    const slice = await fetchSlice(query, position, maxResults, limits, ownFilter)
     const shown = slice.items.map((item) => fitRow(showIpList(item), limits))
-    const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { ip_lists: [] })
+    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { ip_lists: [] })
     return { ip_lists: rows, ...paging }
   },
 })

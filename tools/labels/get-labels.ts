@@ -1,6 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { Label } from '../../schemas/pce/label.js'
+import { ExactInput, Part } from '../../schemas/search-filters.js'
+import { allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { defineTool } from '../define.js'
 import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
 
@@ -17,9 +19,10 @@ export default defineTool({
   input: Type.Object(
     {
       key: Type.Optional(Type.String({ minLength: 1, description: 'Exact key' })),
-      value: Type.Optional(Type.String({ minLength: 1, description: 'Part' })),
+      value: Part(),
       include_deleted: Type.Optional(Type.Boolean({ description: 'Also deleted' })),
       usage: Type.Optional(Type.Boolean({ description: 'Add where used' })),
+      ...ExactInput,
       ...PagingInput,
     },
     { additionalProperties: false },
@@ -46,12 +49,17 @@ export default defineTool({
   example: { key: 'app' },
   async handler(args, ctx) {
     const { pce, limits, signal } = ctx
-    const { cursor, max_results: maxResults, ...filters } = args
-    const position = await decodeCursor(ctx, NAME, filters, cursor)
+    const { cursor, max_results: maxResults, ...question } = args
+    const { exact, ...filters } = question
+    const position = await decodeCursor(ctx, NAME, question, cursor)
     // The PCE matches both as substrings. Exactness of the key is ours to apply, to every hit and before any page is cut.
-    const exactKey = filters.key === undefined ? undefined : (label: Label) => label.key === filters.key
-    const slice = await fetchSlice({ api: pce.labels, params: filters, signal }, position, maxResults, limits, exactKey)
-    const { rows, paging } = await answerPage(NAME, filters, slice, slice.items.map(showListedLabel), ctx, {
+    const ownFilter = allOf<Label>(
+      matchExactly(true, filters, { key: ({ key }) => [key] }),
+      matchExactly(exact, filters, { value: ({ value }) => [value] }),
+    )
+    const query = { api: pce.labels, params: filters, signal }
+    const slice = await fetchSlice(query, position, maxResults, limits, ownFilter)
+    const { rows, paging } = await answerPage(NAME, question, slice, slice.items.map(showListedLabel), ctx, {
       labels: [],
     })
     return { labels: rows, ...paging }

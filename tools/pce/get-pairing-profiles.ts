@@ -4,6 +4,8 @@ import { LabelOut } from '../../schemas/label-reference.js'
 import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { PairingProfile } from '../../schemas/pce/ven.js'
+import { ExactInput, Part } from '../../schemas/search-filters.js'
+import { matchExactly } from '../../domain/inventory/match-exactly.js'
 import { defineTool } from '../define.js'
 import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
 import { labelExpander } from '../../domain/inventory/labels.js'
@@ -37,7 +39,8 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Part' })),
+      name: Part(),
+      ...ExactInput,
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },
@@ -45,14 +48,17 @@ export default defineTool({
   output,
   example: {},
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, ...filters } = args
+    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, ...question } = args
     const { pce, limits, signal } = ctx
-    const position = await decodeCursor(ctx, NAME, filters, cursor)
-    const slice = await fetchSlice({ api: pce.pairingProfiles, params: filters, signal }, position, maxResults, limits)
+    const { exact, ...filters } = question
+    const position = await decodeCursor(ctx, NAME, question, cursor)
+    const ownFilter = matchExactly<PairingProfile>(exact, filters, { name: ({ name }) => [name] })
+    const query = { api: pce.pairingProfiles, params: filters, signal }
+    const slice = await fetchSlice(query, position, maxResults, limits, ownFilter)
     const given = slice.items.flatMap((profile) => profile.labels ?? [])
     const expand = await labelExpander(pce, given, ctx)
     const shown = slice.items.map((profile) => showPairingProfile(profile, expand))
-    const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { pairing_profiles: [] })
+    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { pairing_profiles: [] })
     return { pairing_profiles: rows, ...paging }
   },
 })

@@ -2,9 +2,11 @@ import { Type, type Static } from '@sinclair/typebox'
 import { LabelReference } from '../../schemas/label-reference.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import { ExactInput, Part } from '../../schemas/search-filters.js'
 import { RuleOut, ScopeOut } from '../../schemas/rule-shapes.js'
 import { defineTool } from '../define.js'
 import { parseLabelList, resolveLabels, unresolvedFilter } from '../../domain/inventory/labels.js'
+import { allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { loadDenyRules } from '../../domain/inventory/read-rules.js'
 import { loadReferenceNames } from '../../domain/inventory/reference-names.js'
 import { answerBudget, countRowsThatFit, jsonBytes, mostRowsThatFit } from '../answers/byte-budget.js'
@@ -53,8 +55,9 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Part' })),
-      description: Type.Optional(Type.String({ minLength: 1, description: 'Part' })),
+      name: Part(),
+      description: Part(),
+      ...ExactInput,
       enabled: Type.Optional(Type.Boolean({ description: 'In force' })),
       labels: Type.Optional(
         Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
@@ -68,14 +71,21 @@ export default defineTool({
   output,
   example: { name: 'payments' },
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { cursor, max_results: maxResults, ...filters } = args
-    const position = await decodeCursor(ctx, NAME, filters, cursor)
+    const { cursor, max_results: maxResults, ...question } = args
+    const { exact, ...filters } = question
+    const position = await decodeCursor(ctx, NAME, question, cursor)
     const labels = await resolveLabels(ctx.pce, parseLabelList(filters.labels), ctx, unresolvedFilter)
     const { name, description, enabled } = filters
     const params = { name, description, labels: labels.length > 0 ? [labels.map(({ href }) => href)] : undefined }
     const limit = Math.min(maxResults ?? Infinity, Math.ceil(mostRowsThatFit(ctx.limits) / ROWS_PER_RULE_SET))
     // The PCE has no filter for `enabled` (P9).
-    const ownFilter = enabled === undefined ? undefined : (ruleSet: RuleSet) => ruleSet.enabled === enabled
+    const ownFilter = allOf<RuleSet>(
+      enabled === undefined ? undefined : (ruleSet) => ruleSet.enabled === enabled,
+      matchExactly(exact, filters, {
+        name: (ruleSet) => [ruleSet.name],
+        description: (ruleSet) => [ruleSet.description],
+      }),
+    )
     const query = { api: ctx.pce.ruleSets, params, signal: ctx.signal }
     const slice = await fetchSlice(query, position, limit, ctx.limits, ownFilter)
     const complete = await loadDenyRules(ctx.pce, slice.items, ctx.signal)
@@ -85,7 +95,7 @@ export default defineTool({
       ctx,
     )
     const shown = complete.map(({ ruleSet, error }) => showRuleSet(ruleSet, names, error))
-    const { rulesets, paging } = await pageRuleSets(NAME, filters, position, slice, shown, ctx)
+    const { rulesets, paging } = await pageRuleSets(NAME, question, position, slice, shown, ctx)
     return { rulesets, ...paging }
   },
 })

@@ -2,15 +2,16 @@ import { Type, type Static } from '@sinclair/typebox'
 import { ToolError } from '../../schemas/errors.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { Service } from '../../schemas/pce/service.js'
+import { ExactInput, Part } from '../../schemas/search-filters.js'
 import { ServiceOut } from '../../schemas/service-shapes.js'
 import { defineTool } from '../define.js'
 import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
 import { fitRow } from '../answers/byte-budget.js'
+import { allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { parseProtocol } from '../../domain/inventory/protocols.js'
 import { showService } from '../answers/show-policy-objects.js'
 
 const NAME = 'get-services'
-const Part = (what: string) => Type.Optional(Type.String({ minLength: 1, description: what }))
 
 const output = Type.Object({
   services: Type.Array(ServiceOut, { description: 'This page' }),
@@ -27,16 +28,17 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      name: Part('Part'),
-      description: Part('Part'),
-      port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535, description: 'Or its range' })),
+      name: Part(),
+      description: Part(),
+      port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535, description: 'Or its range' })),
       proto: Type.Optional(
         Type.Union([Type.String(), Type.Integer({ minimum: 0, maximum: 255 })], {
           description: 'Or number',
         }),
       ),
-      process_name: Part('Part; listening'),
-      egress_process_name: Part('Part; connecting'),
+      process_name: Part('listening'),
+      egress_process_name: Part('connecting'),
+      ...ExactInput,
       ...PagingInput,
     },
     { additionalProperties: false },
@@ -45,8 +47,9 @@ export default defineTool({
   example: { port: 443, proto: 'tcp' },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { pce, limits, signal } = ctx
-    const { cursor, max_results: maxResults, ...filters } = args
-    const position = await decodeCursor(ctx, NAME, filters, cursor)
+    const { cursor, max_results: maxResults, ...question } = args
+    const { exact, ...filters } = question
+    const position = await decodeCursor(ctx, NAME, question, cursor)
     const { name, description, port, process_name: ingress, egress_process_name: egress } = filters
     const proto = filters.proto === undefined ? undefined : parseProtocol(filters.proto)
     if (proto === null) {
@@ -54,24 +57,35 @@ export default defineTool({
         argument: 'proto',
       })
     }
-    // The PCE cannot search programs (P9), so these run over everything it finds.
-    const ownFilter =
-      ingress === undefined && egress === undefined
-        ? undefined
-        : (service: Service) => names(service, ingress, listeners) && names(service, egress, connecting)
-    const query = { api: pce.services, params: { name, description, port, proto }, signal }
+    const ownFilter = allOf<Service>(
+      matchExactly(exact, filters, EXACT),
+      // The PCE cannot search programs (P9), nor for port 0 (P66), so these run over everything it finds.
+      ingress === undefined ? undefined : (service) => names(listeners(service), ingress),
+      egress === undefined ? undefined : (service) => names(connecting(service), egress),
+      port === 0 ? hasPortZero : undefined,
+    )
+    const query = { api: pce.services, params: { name, description, port: port || undefined, proto }, signal }
     const slice = await fetchSlice(query, position, maxResults, limits, ownFilter)
     const shown = slice.items.map((item) => fitRow(showService(item), limits))
-    const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { services: [] })
+    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { services: [] })
     return { services: rows, ...paging }
   },
 })
 
-const listeners = (service: Service) => [service, ...(service.windows_services ?? [])]
-const connecting = (service: Service) => service.windows_egress_services ?? []
+const listeners = (service: Service) => [service, ...(service.windows_services ?? [])].map(programOf)
+const connecting = (service: Service) => (service.windows_egress_services ?? []).map(programOf)
+const programOf = (entry: object) => (entry as { process_name?: string | null }).process_name
 
-function names(service: Service, part: string | undefined, where: (service: Service) => object[]): boolean {
-  if (part === undefined) return true
-  const programs = where(service).map((entry) => (entry as { process_name?: unknown }).process_name)
-  return programs.some((program) => typeof program === 'string' && program.toLowerCase().includes(part.toLowerCase()))
+const EXACT = {
+  name: ({ name }: Service) => [name],
+  description: ({ description }: Service) => [description],
+  process_name: listeners,
+  egress_process_name: connecting,
 }
+
+const names = (programs: readonly (string | null | undefined)[], part: string) =>
+  programs.some((program) => program?.toLowerCase().includes(part.toLowerCase()))
+
+/** Port 0 alone or as the start of a range. All ports are -1 (P18). */
+const hasPortZero = ({ service_ports: ports, windows_services: windows }: Service) =>
+  [...(ports ?? []), ...(windows ?? [])].some((entry) => (entry as { port?: number | null }).port === 0)

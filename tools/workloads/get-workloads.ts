@@ -4,6 +4,9 @@ import { ToolError } from '../../schemas/errors.js'
 import { LabelReference } from '../../schemas/label-reference.js'
 import { MAX_PAGE, PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { Label } from '../../schemas/pce/label.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import { ExactInput, Part } from '../../schemas/search-filters.js'
+import { addressFilter, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { ENFORCEMENT_MODES } from '../../schemas/pce/words.js'
 import { defineTool } from '../define.js'
 import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
@@ -13,14 +16,14 @@ import { isManaged } from '../../domain/inventory/workloads.js'
 import { rowsByColumn } from '../answers/byte-budget.js'
 
 const NAME = 'get-workloads'
-const Partial = Type.Optional(Type.String({ minLength: 1, description: 'Part' }))
 
 const input = Type.Object(
   {
-    name: Partial,
-    hostname: Partial,
-    ip_address: Partial,
-    description: Partial,
+    name: Part(),
+    hostname: Part(),
+    ip_address: Part(),
+    description: Part(),
+    ...ExactInput,
     managed: Type.Optional(Type.Boolean({ description: 'Has a VEN' })),
     online: Type.Optional(Type.Boolean({ description: 'VEN heartbeat' })),
     enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Mode' })),
@@ -65,22 +68,26 @@ export default defineTool({
   output,
   example: { labels: ['app=payments', 'env=prod'] },
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { cursor, max_results: maxResults, detail_level: detail = 'compact', ...filters } = args
-    const question = { ...filters, detail }
+    const { cursor, max_results: maxResults, detail_level: detail = 'compact', ...asked } = args
+    const question = { ...asked, detail }
+    const { exact, ...filters } = asked
     const position = await decodeCursor(ctx, NAME, question, cursor)
     const labels = await resolveLabels(ctx.pce, parseLabelList(filters.labels), ctx, unresolvedFilter)
     refuseTwoValues(labels)
     const params = {
       ...filters,
+      ip_address: addressFilter(exact, filters.ip_address),
       labels: labels.length > 0 ? [labels.map(({ href }) => href)] : undefined,
       include: 'labels',
     }
-    const slice = await fetchSlice(
-      { api: ctx.pce.workloads, params, signal: ctx.signal },
-      position,
-      maxResults,
-      ctx.limits,
-    )
+    const ownFilter = matchExactly<Workload>(exact, filters, {
+      name: ({ name }) => [name],
+      hostname: ({ hostname }) => [hostname],
+      ip_address: ({ interfaces, public_ip: ip }) => [ip, ...(interfaces ?? []).map(({ address }) => address)],
+      description: ({ description }) => [description],
+    })
+    const query = { api: ctx.pce.workloads, params, signal: ctx.signal }
+    const slice = await fetchSlice(query, position, maxResults, ctx.limits, ownFilter)
 
     const expand = await labelExpander(
       ctx.pce,

@@ -1,0 +1,10 @@
+import { Type } from '@sinclair/typebox'
+
+/** A filter that finds what contains a text, unless `exact` is set. */
+export const Part = (of?: string) =>
+  Type.Optional(Type.String({ minLength: 1, description: of === undefined ? 'Part' : `Part; ${of}` }))
+
+/** Of every list tool that has such filters. */
+export const ExactInput = {
+  exact: Type.Optional(Type.Boolean({ description: 'Whole, not part' })),
+}
