@@ -1,9 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import autocannon from 'autocannon'
+import { inScratch, type Scratch } from './in-scratch.js'
 import { startProvider } from './start-provider.js'
-import { startServer, type StartedServer } from './start-server.js'
+import { startServer } from './start-server.js'
 import { median } from './statistics.js'
 
 const CONNECTIONS = 20
@@ -38,47 +37,46 @@ export interface AuthenticatedRates {
  * are off), caller context and audit, for a score of callers. Both servers run at once and are measured in turn.
  */
 export async function measureAuthenticated(): Promise<AuthenticatedRates> {
-  const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-bench-'))
   const provider = await startProvider(GROUP)
-  const servers: StartedServer[] = []
   try {
-    const insecure = await startServer(directory, 'insecure', () => ({ MCP_DEV_INSECURE: '1' }))
-    servers.push(insecure)
-    const authenticated = await startServer(directory, 'authenticated', (url) => ({
-      MCP_PCE_MODE: 'shared',
-      MCP_PUBLIC_URL: url,
-      ...provider.environment,
-      MCP_ROLE_GROUPS_READER: GROUP,
-      MCP_CONFIRM_HMAC_KEY: Buffer.alloc(32, 1).toString('base64'),
-      MCP_STATE_PATH: join(directory, 'state.db'),
-      MCP_RATE_LIMIT_PER_MINUTE: '0',
-      MCP_MAX_IN_FLIGHT_PER_CALLER: '0',
-      PCE_HOST: 'https://pce.invalid',
-      API_KEY: 'api_bench',
-      API_SECRET: 'bench',
-    }))
-    servers.push(authenticated)
-    const tokens = await Promise.all(
-      Array.from({ length: CALLERS }, (_, index) => provider.tokenFor(`caller-${index}`)),
-    )
-    for (const { url } of servers) await load(url, tokens)
-    const rounds = []
-    for (let round = 0; round < ROUNDS; round++) {
-      rounds.push({ bare: await load(insecure.url, tokens), ours: await load(authenticated.url, tokens) })
-    }
-    return {
-      insecure: median(rounds.map(({ bare }) => bare.rate)),
-      authenticated: median(rounds.map(({ ours }) => ours.rate)),
-      insecureP99: median(rounds.map(({ bare }) => bare.p99)),
-      authenticatedP99: median(rounds.map(({ ours }) => ours.p99)),
-      ratio: median(rounds.map(({ bare, ours }) => ours.rate / bare.rate)),
-      p99More: median(rounds.map(({ bare, ours }) => ours.p99 - bare.p99)),
-      failures: rounds.reduce((sum, { bare, ours }) => sum + bare.failures + ours.failures, 0),
-    }
+    return await inScratch((scratch) => measureBoth(scratch, provider))
   } finally {
-    for (const server of servers) server.process.kill()
     provider.close()
-    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function measureBoth(
+  scratch: Scratch,
+  provider: Awaited<ReturnType<typeof startProvider>>,
+): Promise<AuthenticatedRates> {
+  const insecure = await startServer(scratch, 'insecure', () => ({ MCP_DEV_INSECURE: '1' }))
+  const authenticated = await startServer(scratch, 'authenticated', (url) => ({
+    MCP_PCE_MODE: 'shared',
+    MCP_PUBLIC_URL: url,
+    ...provider.environment,
+    MCP_ROLE_GROUPS_READER: GROUP,
+    MCP_CONFIRM_HMAC_KEY: Buffer.alloc(32, 1).toString('base64'),
+    MCP_STATE_PATH: join(scratch.directory, 'state.db'),
+    MCP_RATE_LIMIT_PER_MINUTE: '0',
+    MCP_MAX_IN_FLIGHT_PER_CALLER: '0',
+    PCE_HOST: 'https://pce.invalid',
+    API_KEY: 'api_bench',
+    API_SECRET: 'bench',
+  }))
+  const tokens = await Promise.all(Array.from({ length: CALLERS }, (_, index) => provider.tokenFor(`caller-${index}`)))
+  for (const { url } of [insecure, authenticated]) await load(url, tokens)
+  const rounds = []
+  for (let round = 0; round < ROUNDS; round++) {
+    rounds.push({ bare: await load(insecure.url, tokens), ours: await load(authenticated.url, tokens) })
+  }
+  return {
+    insecure: median(rounds.map(({ bare }) => bare.rate)),
+    authenticated: median(rounds.map(({ ours }) => ours.rate)),
+    insecureP99: median(rounds.map(({ bare }) => bare.p99)),
+    authenticatedP99: median(rounds.map(({ ours }) => ours.p99)),
+    ratio: median(rounds.map(({ bare, ours }) => ours.rate / bare.rate)),
+    p99More: median(rounds.map(({ bare, ours }) => ours.p99 - bare.p99)),
+    failures: rounds.reduce((sum, { bare, ours }) => sum + bare.failures + ours.failures, 0),
   }
 }
 

@@ -1,8 +1,7 @@
-import { spawn, type ChildProcess } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import autocannon from 'autocannon'
+import { inScratch, type Scratch } from './in-scratch.js'
 import { startServer } from './start-server.js'
 import { median } from './statistics.js'
 
@@ -33,14 +32,12 @@ export interface CallRates {
  * tools/call through this server (file logging and audit on) beside the two yardsticks, each in a separate process and measured
  * in turn within every round, so that a slow minute of the machine hits all three.
  */
-export async function measureCalls(): Promise<CallRates> {
-  const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-bench-'))
-  const children: ChildProcess[] = []
-  try {
-    const ours = await startOurs(directory, children)
+export function measureCalls(): Promise<CallRates> {
+  return inScratch(async (scratch) => {
+    const { url: ours } = await startServer(scratch, 'service', () => ({ MCP_DEV_INSECURE: '1' }))
     const result = await resultOf(ours)
-    const bareRoute = await startBare('bare-route.mjs', result, children)
-    const bareSdk = await startBare('bare-sdk.mjs', result, children)
+    const bareRoute = await startBare('bare-route.mjs', result, scratch)
+    const bareSdk = await startBare('bare-sdk.mjs', result, scratch)
     for (const url of [bareRoute, bareSdk, ours]) await load(url)
     const rounds = []
     for (let round = 0; round < ROUNDS; round++) {
@@ -54,10 +51,7 @@ export async function measureCalls(): Promise<CallRates> {
       toBareSdk: median(rounds.map((round) => round.ours.rate / round.bareSdk.rate)),
       failures: rounds.flatMap((round) => Object.values(round)).reduce((sum, { failures }) => sum + failures, 0),
     }
-  } finally {
-    for (const child of children) child.kill()
-    await rm(directory, { recursive: true, force: true })
-  }
+  })
 }
 
 async function load(url: string): Promise<{ rate: number; failures: number }> {
@@ -72,17 +66,11 @@ async function load(url: string): Promise<{ rate: number; failures: number }> {
   return { rate: run['2xx'] / run.duration, failures: run.errors + run.non2xx }
 }
 
-async function startOurs(directory: string, children: ChildProcess[]): Promise<string> {
-  const { url, process } = await startServer(directory, 'service', () => ({ MCP_DEV_INSECURE: '1' }))
-  children.push(process)
-  return url
-}
-
-async function startBare(file: string, result: unknown, children: ChildProcess[]): Promise<string> {
+async function startBare(file: string, result: unknown, { end }: Scratch): Promise<string> {
   const child = spawn(process.execPath, [join('scripts/bench', file), JSON.stringify(result)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  children.push(child)
+  end(child)
   for await (const chunk of child.stdout) return String(chunk).trim()
   throw new Error(`${file} ended without listening`)
 }

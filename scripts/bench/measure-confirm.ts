@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { inScratch, type Scratch } from './in-scratch.js'
 import { startPce } from './start-pce.js'
 import { startProvider } from './start-provider.js'
-import { startServer, type StartedServer } from './start-server.js'
+import { startServer } from './start-server.js'
 import { median } from './statistics.js'
 
 const CALLERS = 20
@@ -33,50 +32,51 @@ export interface ConfirmRates {
  * fsync, durable claim, one request to the PCE. Limits are off. Needs a build.
  */
 export async function measureConfirm(): Promise<ConfirmRates> {
-  const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-bench-'))
   const provider = await startProvider('bench')
   const pce = await startPce('serve-empty-pce.mjs')
-  let server: StartedServer | undefined
   try {
-    server = await startServer(directory, 'confirm', (url) => ({
-      ...provider.environment,
-      MCP_PCE_MODE: 'shared',
-      MCP_PUBLIC_URL: url,
-      MCP_ROLE_GROUPS_ADMIN: 'bench',
-      MCP_CONFIRM_HMAC_KEY: Buffer.alloc(32, 1).toString('base64'),
-      MCP_STATE_PATH: join(directory, 'confirm.db'),
-      MCP_RATE_LIMIT_PER_MINUTE: '0',
-      MCP_CONFIRM_RATE_PER_MINUTE: '0',
-      MCP_MAX_IN_FLIGHT_PER_CALLER: '0',
-      PCE_HOST: 'http://127.0.0.1',
-      PCE_PORT: pce.port,
-      API_KEY: 'api_bench',
-      API_SECRET: 'bench',
-    }))
-    const { url } = server
-    const callers = await Promise.all(
-      Array.from({ length: CALLERS }, async (_, index) =>
-        createCaller(url, await provider.tokenFor(`caller-${index}`)),
-      ),
-    )
-    const mint = (caller: Caller) => caller.mint()
-    const roundTrip = async (caller: Caller) => caller.redeem(await caller.mint())
-    await load(callers, roundTrip)
-    const rounds = []
-    for (let round = 0; round < ROUNDS; round++)
-      rounds.push({ mints: await load(callers, mint), trips: await load(callers, roundTrip) })
-    return {
-      mints: median(rounds.map(({ mints }) => mints.rate)),
-      roundTrips: median(rounds.map(({ trips }) => trips.rate)),
-      p50: median(rounds.map(({ trips }) => trips.p50)),
-      p99: median(rounds.map(({ trips }) => trips.p99)),
-      failures: rounds.reduce((sum, { mints, trips }) => sum + mints.failures + trips.failures, 0),
-    }
+    return await inScratch((scratch) => measureTrips(scratch, provider, pce.port))
   } finally {
-    server?.process.kill()
     pce.stop()
     provider.close()
-    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function measureTrips(
+  scratch: Scratch,
+  provider: Awaited<ReturnType<typeof startProvider>>,
+  pcePort: string,
+): Promise<ConfirmRates> {
+  const { url } = await startServer(scratch, 'confirm', (url) => ({
+    ...provider.environment,
+    MCP_PCE_MODE: 'shared',
+    MCP_PUBLIC_URL: url,
+    MCP_ROLE_GROUPS_ADMIN: 'bench',
+    MCP_CONFIRM_HMAC_KEY: Buffer.alloc(32, 1).toString('base64'),
+    MCP_STATE_PATH: join(scratch.directory, 'confirm.db'),
+    MCP_RATE_LIMIT_PER_MINUTE: '0',
+    MCP_CONFIRM_RATE_PER_MINUTE: '0',
+    MCP_MAX_IN_FLIGHT_PER_CALLER: '0',
+    PCE_HOST: 'http://127.0.0.1',
+    PCE_PORT: pcePort,
+    API_KEY: 'api_bench',
+    API_SECRET: 'bench',
+  }))
+  const callers = await Promise.all(
+    Array.from({ length: CALLERS }, async (_, index) => createCaller(url, await provider.tokenFor(`caller-${index}`))),
+  )
+  const mint = (caller: Caller) => caller.mint()
+  const roundTrip = async (caller: Caller) => caller.redeem(await caller.mint())
+  await load(callers, roundTrip)
+  const rounds = []
+  for (let round = 0; round < ROUNDS; round++)
+    rounds.push({ mints: await load(callers, mint), trips: await load(callers, roundTrip) })
+  return {
+    mints: median(rounds.map(({ mints }) => mints.rate)),
+    roundTrips: median(rounds.map(({ trips }) => trips.rate)),
+    p50: median(rounds.map(({ trips }) => trips.p50)),
+    p99: median(rounds.map(({ trips }) => trips.p99)),
+    failures: rounds.reduce((sum, { mints, trips }) => sum + mints.failures + trips.failures, 0),
   }
 }
 

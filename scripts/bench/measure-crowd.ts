@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { inScratch } from './in-scratch.js'
 import { startPce } from './start-pce.js'
 import { startProvider } from './start-provider.js'
 import { startServer } from './start-server.js'
@@ -64,29 +63,28 @@ export interface CrowdFigures {
 
 /** One server for everybody at once: what the calls that cost much do to those that cost little. */
 export async function measureCrowd(): Promise<CrowdFigures> {
-  const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-bench-'))
   const provider = await startProvider(GROUP)
   const pce = await startPce('serve-flows.ts', [String(ROWS)])
-  const server = await startServer(directory, 'crowd', (url) => ({
-    MCP_PCE_MODE: 'shared',
-    MCP_PUBLIC_URL: url,
-    ...provider.environment,
-    MCP_ROLE_GROUPS_ADMIN: GROUP,
-    MCP_CONFIRM_HMAC_KEY: Buffer.alloc(32, 1).toString('base64'),
-    MCP_STATE_PATH: join(directory, 'state.db'),
-    MCP_RATE_LIMIT_PER_MINUTE: '0',
-    PCE_HOST: 'http://127.0.0.1',
-    PCE_PORT: pce.port,
-    API_KEY: 'api_bench',
-    API_SECRET: 'bench',
-  }))
   try {
-    return await watchCrowd(server.url, server.process.pid!, (sub) => provider.tokenFor(sub))
+    return await inScratch(async (scratch) => {
+      const server = await startServer(scratch, 'crowd', (url) => ({
+        MCP_PCE_MODE: 'shared',
+        MCP_PUBLIC_URL: url,
+        ...provider.environment,
+        MCP_ROLE_GROUPS_ADMIN: GROUP,
+        MCP_CONFIRM_HMAC_KEY: Buffer.alloc(32, 1).toString('base64'),
+        MCP_STATE_PATH: join(scratch.directory, 'state.db'),
+        MCP_RATE_LIMIT_PER_MINUTE: '0',
+        PCE_HOST: 'http://127.0.0.1',
+        PCE_PORT: pce.port,
+        API_KEY: 'api_bench',
+        API_SECRET: 'bench',
+      }))
+      return watchCrowd(server.url, server.pid, (sub) => provider.tokenFor(sub))
+    })
   } finally {
-    server.process.kill()
     pce.stop()
     provider.close()
-    await rm(directory, { recursive: true, force: true })
   }
 }
 

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openKeystoreFile } from '../../storage/keystore/open-keystore.js'
+import { inScratch } from './in-scratch.js'
 
 const USERS = 10_000
 const LOOK_UPS = 20_000
@@ -29,11 +28,10 @@ export interface KeystorePaces {
 }
 
 /** Fills a keystore with 10,000 users and looks them up at random, in this process, as a server does. Takes about 15 s. */
-export async function measureKeystore(): Promise<KeystorePaces> {
-  const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-bench-'))
-  const config = { path: join(directory, 'keystore.db'), kek: randomBytes(32) }
-  const now = () => Date.now()
-  try {
+export function measureKeystore(): Promise<KeystorePaces> {
+  return inScratch(async ({ directory }) => {
+    const config = { path: join(directory, 'keystore.db'), kek: randomBytes(32) }
+    const now = () => Date.now()
     const filling = await openKeystoreFile(config, { now })
     const write = await pace(USERS, (number) => filling.keystore.write(ownerOf(number), CREDENTIALS))
     filling.state.close()
@@ -47,9 +45,7 @@ export async function measureKeystore(): Promise<KeystorePaces> {
     const claim = await pace(CLAIMS, (number) => state.usedTokens.claim(`token-${number}`, now() + 120_000))
     state.close()
     return { users: USERS, open, write, find, findAndOpen, claim }
-  } finally {
-    await rm(directory, { recursive: true, force: true })
-  }
+  })
 }
 
 /** The lines of `npm run bench`. */

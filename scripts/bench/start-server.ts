@@ -1,20 +1,21 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { openSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { choosePort } from '../choose-port.js'
+import type { Scratch } from './in-scratch.js'
 
 export interface StartedServer {
   url: string
-  process: ChildProcess
+  pid: number
 }
 
 /**
- * Starts the built server with its log and its audit log in files, and waits until it is ready. `environment` is given the URL that
+ * Starts the built server with its log, its audit log and its state in the scratch directory, and waits until it is ready. `environment` is given the URL that
  * it will have. Throws Error when it does not come up.
  */
 export async function startServer(
-  directory: string,
+  { directory, end }: Scratch,
   name: string,
   environment: (url: string) => Record<string, string>,
 ): Promise<StartedServer> {
@@ -29,15 +30,15 @@ export async function startServer(
       ...environment(url),
     },
   })
+  end(process)
   for (let attempt = 0; attempt < 100; attempt++) {
     if (process.exitCode !== null) break
     const ready = await fetch(`${url}/readyz`).then(
       (response) => response.ok,
       () => false,
     )
-    if (ready) return { url, process }
+    if (ready) return { url, pid: process.pid! }
     await wait(50)
   }
-  process.kill()
   throw new Error('the server did not become ready; was it built? (npm run build)')
 }

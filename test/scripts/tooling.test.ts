@@ -1,11 +1,13 @@
 /** What the project's own commands promise: counting, installing, generating, and adding everything up. */
-import { spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
+import { inScratch } from '../../scripts/bench/in-scratch.js'
 import { countAssertions, summaryLine } from '../../scripts/count-assertions.js'
 import { definedNumbers, findBrokenLinks, findDangling } from '../../scripts/docs/check-citations.js'
 import { renderTable, replaceSection } from '../../scripts/docs/markdown.js'
@@ -323,6 +325,26 @@ t.test('.ci/run adds up every suite and fails when one of them failed or died', 
   // The install passed; a suite without a count, one that exits non-zero without a failure, the packages and the demo count as one failure
   // each.
   t.same(runIn(bad, 'exit 1'), { status: 1, lastLine: '11 passed, 5 failed' })
+})
+
+t.test('a measurement waits for the end of its processes before it removes what they write', async (t) => {
+  const writeOn = `process.on('SIGTERM', () => {})
+    let file = 0
+    setInterval(() => require('fs').writeFileSync(process.argv[1] + '/' + file++, ''))
+    setTimeout(process.exit, 5000)
+    console.log('ready')`
+  let written = ''
+  let writer: ChildProcess | undefined
+  const result = await inScratch(async ({ directory, end }) => {
+    written = directory
+    writer = spawn(process.execPath, ['-e', writeOn, directory], { stdio: ['ignore', 'pipe', 'inherit'] })
+    end(writer)
+    await once(writer.stdout!, 'data')
+    return 'measured'
+  })
+  t.equal(result, 'measured')
+  t.equal(writer?.signalCode, 'SIGKILL')
+  t.notOk(existsSync(written))
 })
 
 t.test(
