@@ -13,7 +13,7 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci
 COPY . .
 # People run the simulator on their own machine; the image serves a real PCE.
-RUN npm run build && rm -r dist/pce-simulator
+RUN npm run build && rm -r dist/pce-simulator dist/*/pce-simulator
 
 FROM node:${NODE_VERSION}-slim AS modules
 WORKDIR /app

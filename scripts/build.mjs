@@ -1,42 +1,202 @@
-// `npm run build`: compiles what is shipped into a fresh dist/, bundles the stdio program, makes the programs executable.
-import { spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, readFileSync, rmSync } from 'node:fs'
+/**
+ * `npm run build`: compiles what is shipped into a folder of its own below dist/, named for the content of what it was made from; then
+ * lets the files that package.json names lead there, each replaced in one step. So dist/ is complete at every moment, a build that
+ * is interrupted changes nothing, and a program that is running keeps the parts that it loads later (D106). Does nothing when dist/
+ * is current. Says what it does on standard error, because `npm pack --json` promises JSON on standard output.
+ */
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join, posix, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
-const { bin, dependencies } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
-
-rmSync(`${root}dist`, { recursive: true, force: true })
-const tsc = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json']
-const { status } = spawnSync(process.execPath, tsc, { cwd: root, stdio: 'inherit' })
-if (status !== 0) process.exit(status ?? 1)
-
-// Data that the programs read when they first need it.
+const NOT_SHIPPED = new Set(['dist', 'docs', 'data', 'node_modules', 'scripts', 'test', 'test-artifacts'])
+/** Data that the programs read when they first need it. */
 const DATA = ['domain/traffic/providers/provider-ranges.json']
-for (const file of DATA) copyFileSync(`${root}${file}`, `${root}dist/${file}`)
-
+/** What decides, beside the sources and the data, how a build comes out. */
+const RECIPE = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/build.mjs']
 // A person waits for the stdio program at every start of their client, and most of that wait is Node finding and reading some
 // 600 small modules. One file takes about a third of the time (`npm run bench`). What is only needed later stays apart. The same
 // for what a worker thread loads, which somebody waits for too.
+const BUNDLED = ['stdio', 'worker']
 const LOADED_LATER = ['got', 'hpagent', 'piscina']
+/** How long a build stays after it was replaced: programs that run from it load parts of it late. */
+const KEPT_MS = 7 * 24 * 60 * 60 * 1000
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const dist = join(root, 'dist')
+const { bin, exports, dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 for (const name of LOADED_LATER) if (!(name in dependencies)) throw new Error(`${name} is not a dependency any more`)
-for (const program of ['stdio', 'worker']) {
-  await build({
-    absWorkingDir: root,
-    entryPoints: [`${program}.ts`],
-    outdir: 'dist',
-    chunkNames: `${program}/[name]-[hash]`,
-    bundle: true,
-    splitting: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20.19',
-    external: LOADED_LATER,
-    // CommonJS packages inside an ES module still ask for Node's own modules by require.
-    banner: { js: "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);" },
-    logLevel: 'warning',
-  })
+
+const sources = listSources()
+const id = hashOf([...sources, ...DATA, ...RECIPE])
+const home = join(dist, id)
+const doors = doorsTo(id)
+
+if (existsSync(home) && [...doors].every(([path, text]) => readIfThere(join(root, path)) === text)) {
+  say(`dist/ is current (${id}).`)
+} else {
+  const started = Date.now()
+  say('Building …')
+  if (!existsSync(home)) await compileInto(home)
+  openDoors()
+  say(`Built in ${((Date.now() - started) / 1000).toFixed(1)} s.`)
+}
+sweep()
+
+/** Compiles everything beside `folder` and gives it that name when it is whole. */
+async function compileInto(folder) {
+  const scratch = join(dist, `.unfinished-${process.pid}`)
+  rmSync(scratch, { recursive: true, force: true })
+  mkdirSync(scratch, { recursive: true })
+  const common = { absWorkingDir: root, platform: 'node', format: 'esm', target: 'node20.19', logLevel: 'warning' }
+  const declared = emitDeclarations(scratch)
+  const bundles = BUNDLED.map((program) =>
+    build({
+      ...common,
+      entryPoints: [`${program}.ts`],
+      outdir: scratch,
+      chunkNames: `${program}/[name]-[hash]`,
+      bundle: true,
+      splitting: true,
+      external: LOADED_LATER,
+      // CommonJS packages inside an ES module still ask for Node's own modules by require.
+      banner: { js: "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);" },
+    }),
+  )
+  const rest = sources.filter((path) => !BUNDLED.includes(path.replace(/\.ts$/, '')))
+  await Promise.all([...bundles, build({ ...common, entryPoints: rest, outdir: scratch, outbase: '.' })])
+  for (const file of DATA) cpSync(join(root, file), join(scratch, file))
+  await declared
+  try {
+    renameSync(scratch, folder)
+  } catch (error) {
+    // Another build of the same sources was done first.
+    if (!existsSync(folder)) throw error
+    rmSync(scratch, { recursive: true, force: true })
+  }
 }
 
-for (const program of Object.values(bin)) chmodSync(`${root}${program}`, 0o755)
+/** The types of the PCE client, which other programs import. Ends this process when they do not check. */
+async function emitDeclarations(folder) {
+  const tsc = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json', '--outDir', folder]
+  // Standard output of tsc, where it reports, goes to ours for errors.
+  const [status] = await once(spawn(process.execPath, tsc, { cwd: root, stdio: ['ignore', 2, 2] }), 'exit')
+  if (status === 0) return
+  rmSync(folder, { recursive: true, force: true })
+  process.exit(status ?? 1)
+}
+
+/** The files that package.json names, by path, with the text that leads to the build `target`. */
+function doorsTo(target) {
+  const leadIn = (path) => {
+    const there = posix.relative(posix.dirname(path), posix.join('dist', target, posix.relative('dist', path)))
+    return there.startsWith('.') ? there : `./${there}`
+  }
+  const programs = Object.values(bin).map((path) => [path, `#!/usr/bin/env node\nimport '${leadIn(path)}'\n`])
+  const modules = Object.values(exports).flatMap(({ types, default: code }) => {
+    // The declarations too are named by the code they belong to.
+    const text = `export * from '${leadIn(posix.normalize(code))}'\n`
+    return [code, types].map((path) => [posix.normalize(path), text])
+  })
+  return new Map([...programs, ...modules])
+}
+
+/** Replaces each door in one step; whichever of them has been replaced, each leads to a whole build. */
+function openDoors() {
+  const before = new Set([...doors.keys()].map(buildBehind).filter((name) => name !== undefined && name !== id))
+  for (const name of before) if (existsSync(join(dist, name))) utimesSync(join(dist, name), new Date(), new Date())
+  // npm packs the whole of dist/, and it must be this build alone.
+  const packed = [`dist/${id}/**`, ...doors.keys()].map((path) => `!${path.slice('dist'.length)}`)
+  replaceFile('dist/.npmignore', ['*', '!*/', ...packed, ''].join('\n'))
+  for (const [path, text] of doors) replaceFile(path, text, Object.values(bin).includes(path) ? 0o755 : 0o644)
+}
+
+function replaceFile(path, text, mode = 0o644) {
+  const fresh = join(dist, `.unfinished-${process.pid}`)
+  mkdirSync(dirname(join(root, path)), { recursive: true })
+  writeFileSync(fresh, text)
+  chmodSync(fresh, mode)
+  renameSync(fresh, join(root, path))
+}
+
+/** The name of the build that a door leads to now. */
+function buildBehind(path) {
+  return /'(?:\.{1,2}\/)+([\da-f]{12})\//.exec(readIfThere(join(root, path)) ?? '')?.[1]
+}
+
+/** Removes what builds that died have left, and what nobody can be running from any more, also of an older layout. */
+function sweep() {
+  const paths = [...doors.keys()]
+  const kept = new Set([...paths, ...paths.map(dirname), `dist/${id}`, 'dist/.npmignore'])
+  for (const folder of new Set(paths.map(dirname))) {
+    for (const name of readdirSync(join(root, folder))) {
+      if (kept.has(`${folder}/${name}`)) continue
+      const path = join(root, folder, name)
+      const [, maker] = /^\.unfinished-(\d+)$/.exec(name) ?? []
+      if (maker === undefined ? Date.now() - statSync(path).mtimeMs < KEPT_MS : isRunning(Number(maker))) continue
+      // In two steps, so that no build is ever found half removed under its name.
+      const doomed = join(dist, `.unfinished-${process.pid}`)
+      if (path !== doomed) renameSync(path, doomed)
+      rmSync(doomed, { recursive: true, force: true })
+    }
+  }
+}
+
+function isRunning(pid) {
+  if (pid === process.pid) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error.code === 'EPERM'
+  }
+}
+
+/** Every source that is shipped, relative to the root, with `/` between folders. */
+function listSources() {
+  const isSource = (name) => name.endsWith('.ts') && !name.endsWith('.d.ts')
+  return readdirSync(root, { withFileTypes: true })
+    .flatMap((entry) => {
+      if (entry.isFile()) return isSource(entry.name) ? [entry.name] : []
+      if (!entry.isDirectory() || entry.name.startsWith('.') || NOT_SHIPPED.has(entry.name)) return []
+      const inside = readdirSync(join(root, entry.name), { recursive: true, encoding: 'utf8' })
+      return inside.filter(isSource).map((name) => [entry.name, ...name.split(sep)].join('/'))
+    })
+    .sort()
+}
+
+function hashOf(paths) {
+  const hash = createHash('sha256')
+  for (const path of paths) {
+    const content = readFileSync(join(root, path))
+    hash.update(`${path}\0${content.length}\0`).update(content)
+  }
+  return hash.digest('hex').slice(0, 12)
+}
+
+function readIfThere(path) {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+function say(line) {
+  process.stderr.write(`${line}\n`)
+}

@@ -1,5 +1,5 @@
 /**
- * `npm run check`: types (also of what is shipped), lint, format, walls, generated documents and tool snapshots, each as a named
+ * `npm run check`: types (also those of the PCE client alone, as they are shipped), lint, format, walls, generated documents and tool snapshots, each as a named
  * step. All of them run, so that one round shows everything; the output of a step is shown where it failed. Ends with `N passed, N
  * failed`.
  */
@@ -16,7 +16,7 @@ const walls = (config: string) => [
 ]
 const STEPS: readonly [name: string, program: readonly string[], remedy: string][] = [
   ['types', [...tsc, '-p', 'tsconfig.json'], 'the types must check'],
-  ['build', [...tsc, '-p', 'tsconfig.build.json', '--noEmit'], 'what is shipped must build, with declarations'],
+  ['client', [...tsc, '-p', 'tsconfig.build.json', '--noEmit'], 'the PCE client must build with its declarations'],
   [
     'lint',
     ['node_modules/eslint/bin/eslint.js', '--max-warnings=0', '.'],

@@ -1,10 +1,10 @@
 /**
- * `npm run smoke`: what someone who installs the package gets. Packs a fresh build, installs the tarball with production modules
- * only into an empty folder, and talks to its programs there. Ends with `N passed, N failed`.
+ * `npm run smoke`: what someone who installs the package gets. Packs it, which builds it; installs the tarball into an empty project,
+ * and uses the programs and the client there. Ends with `N passed, N failed`.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -12,28 +12,40 @@ import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { satisfies } from 'semver'
 import { summaryLine } from './count-assertions.js'
+import { findBrokenLinks } from './docs/check-citations.js'
 
 const SHIPPED = [
-  'CHANGELOG.md',
-  'LICENSE',
   'README.md',
+  'LICENSE',
+  'CHANGELOG.md',
+  'SECURITY.md',
   '.env.example',
-  'docs/tools.md',
   'package.json',
+  'docs/tools.md',
   'dist/stdio.js',
   'dist/http.js',
-  'dist/worker.js',
   'dist/pce-simulator/pce-sim.js',
   'dist/pce-client/index.js',
   'dist/pce-client/index.d.ts',
-  'dist/domain/traffic/providers/provider-ranges.json',
+  'dist/BUILD/worker.js',
+  'dist/BUILD/pce-client/index.d.ts',
+  'dist/BUILD/domain/traffic/providers/provider-ranges.json',
 ]
-const NEVER_SHIPPED = /(^|\/)(test|scripts|node_modules|\.ci)\/|\.test\.|(^|\/)\.env$|\.(pem|key|db|log)$/
+const NEVER_SHIPPED = /(^|\/)(test|scripts|node_modules|\.ci)\/|\.test\.|(^|\/)\.env$|\.(pem|key|db|log)$|(?<!\.d)\.ts$/
+/** What `engines` promises, whatever this script runs on. */
+const OLDEST_NODE = '20.19.0'
+/** A project that imports the client, with its types. */
+const CONSUMER = `
+import { createPceClient, type PceClientOptions } from 'svc-mcp/pce-client'
+const options: PceClientOptions = { url: 'https://pce.example.com', port: 8443 }
+console.log(typeof createPceClient(options).get)
+`
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const scratch = mkdtempSync(join(tmpdir(), 'svc-mcp-smoke-'))
-const installed = join(scratch, 'package')
+const program = (name: string) => join(scratch, 'node_modules/.bin', name)
 const environment = {
   PATH: process.env.PATH ?? '',
   PCE_HOST: 'https://127.0.0.1:1',
@@ -43,28 +55,52 @@ const environment = {
 }
 const counts = { passed: 0, failed: 0 }
 
-await step('npm run build', () => void run('npm', ['run', '--silent', 'build'], root))
-await step('the package holds what it should and nothing else', () => {
-  const [{ filename, files }] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', scratch], root)) as [
-    { filename: string; files: { path: string }[] },
-  ]
-  const paths = files.map(({ path }) => path)
+await step('npm pack builds', () => {
+  run('npm', ['pack', '--silent', '--pack-destination', scratch], root)
+  const { stderr } = spawnSync('npm', ['run', '--silent', 'build'], { cwd: root, encoding: 'utf8' })
+  if (!stderr.includes('dist/ is current')) throw new Error(stderr)
+})
+await step('the package holds what it should and nothing else, and its pages link to what is there', () => {
+  const [{ files }] = JSON.parse(run('npm', ['pack', '--json', '--dry-run'], root)) as [{ files: { path: string }[] }]
+  const paths = files.map(({ path }) => path.replace(/^dist\/[\da-f]{12}\//, 'dist/BUILD/'))
   const missing = SHIPPED.filter((path) => !paths.includes(path))
   const surplus = paths.filter((path) => NEVER_SHIPPED.test(path))
   if (missing.length + surplus.length > 0)
     throw new Error(`missing: ${missing.join(', ')}; surplus: ${surplus.join(', ')}`)
-  run('tar', ['-xzf', filename], scratch)
+  const pages = new Map(
+    paths.filter((path) => path.endsWith('.md')).map((path) => [path, readFileSync(join(root, path), 'utf8')]),
+  )
+  // Pages name tests and sources too; those are in the repository.
+  const isSource = (path: string) => path.startsWith('test/') || path.endsWith('.ts')
+  const broken = findBrokenLinks(pages, (path) => isSource(path) || paths.some((known) => known.startsWith(path)))
+  if (broken.length > 0) throw new Error(broken.join(', '))
 })
-await step('it installs with production modules only', () => {
-  mkdirSync(installed, { recursive: true })
-  for (const file of ['package-lock.json', '.npmrc']) copyFileSync(join(root, file), join(installed, file))
-  run('npm', ['ci', '--omit=dev', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], installed)
+await step(`it installs into an empty project, and nothing there needs more than Node.js ${OLDEST_NODE}`, () => {
+  const [tarball] = readdirSync(scratch)
+  writeFileSync(join(scratch, 'package.json'), JSON.stringify({ name: 'project', version: '1.0.0', type: 'module' }))
+  const { status, stderr } = spawnSync('npm', ['install', '--prefer-offline', '--no-audit', `./${tarball}`], {
+    cwd: scratch,
+    encoding: 'utf8',
+  })
+  if (status !== 0 || stderr.includes('EBADENGINE')) throw new Error(stderr)
+  const { packages } = JSON.parse(readFileSync(join(scratch, 'node_modules/.package-lock.json'), 'utf8')) as {
+    packages: Record<string, { version: string; engines?: { node?: string } }>
+  }
+  const choosy = Object.entries(packages).filter(([, { engines }]) => !satisfies(OLDEST_NODE, engines?.node ?? '*'))
+  if (choosy.length > 0) throw new Error(choosy.map(([path, { engines }]) => `${path}: ${engines?.node}`).join(', '))
+})
+await step('its client can be imported, with its types', () => {
+  writeFileSync(join(scratch, 'consumer.ts'), CONSUMER)
+  const options = ['--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2023', '--lib', 'es2023,dom']
+  run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...options, 'consumer.ts'], scratch)
+  const said = run(process.execPath, ['consumer.js'], scratch)
+  if (said !== 'function\n') throw new Error(said)
 })
 await step('stdio answers initialize and tools/list, and ends with its input', async () => {
   const transport = new StdioClientTransport({
-    command: process.execPath,
-    args: ['dist/stdio.js'],
-    cwd: installed,
+    command: program('svc-mcp'),
+    args: [],
+    cwd: scratch,
     env: environment,
     stderr: 'ignore',
   })
@@ -77,8 +113,8 @@ await step('stdio answers initialize and tools/list, and ends with its input', a
   if (strays.length > 0) throw new Error(`not JSON-RPC on standard output: ${strays[0]!.message}`)
 })
 await step('HTTP answers /healthz and tools/list, and ends on SIGTERM', async () => {
-  const child = spawn(process.execPath, ['dist/http.js', '--port', '0'], {
-    cwd: installed,
+  const child = spawn(program('svc-mcp-http'), ['--port', '0'], {
+    cwd: scratch,
     env: { ...environment, MCP_DEV_INSECURE: '1' },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
@@ -98,8 +134,10 @@ await step('HTTP answers /healthz and tools/list, and ends on SIGTERM', async ()
   }
 })
 await step('the simulator says where it listens, answers there, and ends on SIGTERM', async () => {
-  const program = ['dist/pce-simulator/pce-sim.js', '--workloads', '20', '--flows', '10']
-  const child = spawn(process.execPath, program, { cwd: installed, stdio: ['ignore', 'pipe', 'ignore'] })
+  const child = spawn(program('svc-mcp-pce-sim'), ['--workloads', '20', '--flows', '10'], {
+    cwd: scratch,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
   try {
     const { url } = JSON.parse(await readFirstLine(child.stdout)) as { url: string }
     const answer = await fetch(`${url}/api/v2/node_available`)

@@ -7,7 +7,7 @@ const HEADING = /^### ([DPST]\d+)\. /gm
 const COMMENT = /^\s*(?:\/\*|\*|\/\/).*|\s\/\/ .*|\/\*\*.*?\*\//
 const LINK = /\]\(([^)#:\s]+)(?:#[^)]*)?\)/g
 const TEST_PATH = /\btest\/[\w./-]*\w\/?/g
-const CITATION = /(?<![\w.+/-])[DPST]\d{1,2}(?![\w-])/g
+const CITATION = /(?<![\w.+/-])[DPST]1?\d{1,2}(?![\w-])/g
 
 /** The numbers that the pages define, each once. Throws Error for one that is defined twice. */
 export function definedNumbers(pages: readonly string[]): Set<string> {

@@ -251,7 +251,7 @@ t.test('every number a comment cites must be defined', async (t) => {
   t.same([...defined], ['D1', 'S2', 'P3'])
   const code = [
     '/** Why (D1, P4). */',
-    'const SHA = "P5" // S2, S6',
+    'const SHA = "P5" // S2, S6, D106',
     '/*',
     ' * T7: as P-256 and D800 are not',
     ' */',
@@ -260,7 +260,7 @@ t.test('every number a comment cites must be defined', async (t) => {
     ['a.ts', code],
     ['b.md', 'See P3 and D8.'],
   ])
-  t.same(findDangling(sources, defined), ['a.ts:1: P4', 'a.ts:2: S6', 'a.ts:4: T7', 'b.md:1: D8'])
+  t.same(findDangling(sources, defined), ['a.ts:1: P4', 'a.ts:2: S6', 'a.ts:2: D106', 'a.ts:4: T7', 'b.md:1: D8'])
   t.throws(() => definedNumbers(['### D1. One', '### D1. Again']), /defined twice: D1/)
 })
 

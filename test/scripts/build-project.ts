@@ -1,0 +1,94 @@
+/** A project that is small and has every part the build knows: the real `scripts/build.mjs` makes its dist/. */
+import { spawn, spawnSync } from 'node:child_process'
+import { copyFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const PACKAGE = {
+  name: 'small',
+  version: '1.0.0',
+  type: 'module',
+  bin: { small: 'dist/stdio.js', sim: 'dist/pce-simulator/pce-sim.js' },
+  exports: { './pce-client': { types: './dist/pce-client/index.d.ts', default: './dist/pce-client/index.js' } },
+  files: ['dist'],
+  scripts: { prepack: 'node scripts/build.mjs' },
+  dependencies: { got: '1', hpagent: '1', piscina: '1' },
+}
+/** Says which build it is of, then, once it is asked to, loads a part of it and lets that say the same. */
+const PROGRAM = [
+  '#!/usr/bin/env node',
+  "import { release } from './tools/release.js'",
+  'console.log(release)',
+  "process.stdin.once('data', async () => {",
+  "  const { later } = await import('./tools/later.js')",
+  '  console.log(later)',
+  '  process.exit(0)',
+  '})',
+  '',
+].join('\n')
+
+export interface SmallProject {
+  dir: string
+  /** Gives the sources another content. */
+  release(name: string): void
+  /** Runs the build to its end; `node` are options of Node.js itself. */
+  build(node?: string[], env?: NodeJS.ProcessEnv): { status: number | null; signal: string | null; said: string }
+  /** What each way into dist/ says of itself, in the order program, simulator, client. */
+  releases(): string[]
+  /** Starts the program; `late` has it load the part that it loads late, and answers what that says. */
+  start(): Promise<{ early: string; late(): Promise<string> }>
+}
+
+export function makeProject(t: Test): SmallProject {
+  const dir = t.testdir({
+    node_modules: t.fixture('symlink', join(ROOT, 'node_modules')),
+    'package.json': JSON.stringify(PACKAGE),
+    'package-lock.json': '{}',
+    scripts: {},
+    'stdio.ts': PROGRAM,
+    'worker.ts': "export { release } from './tools/release.js'\n",
+    tools: { 'release.ts': '', 'later.ts': "export { release as later } from './release.js'\n" },
+    'pce-simulator': { 'pce-sim.ts': "import { release } from '../tools/release.js'\nconsole.log(release)\n" },
+    'pce-client': { 'index.ts': "export { release } from '../tools/release.js'\n" },
+    domain: { traffic: { providers: { 'provider-ranges.json': '{}' } } },
+  })
+  for (const name of ['scripts/build.mjs', 'tsconfig.json', 'tsconfig.build.json'])
+    copyFileSync(join(ROOT, name), join(dir, name))
+  const run = (...args: string[]) => spawnSync(process.execPath, args, { cwd: dir, encoding: 'utf8', input: '' })
+  const release = (name: string) =>
+    writeFileSync(join(dir, 'tools/release.ts'), `export const release: string = '${name}'\n`)
+  release('one')
+  return {
+    dir,
+    release,
+    build(node = [], env = {}) {
+      const { status, signal, stdout, stderr } = spawnSync(process.execPath, [...node, 'scripts/build.mjs'], {
+        cwd: dir,
+        encoding: 'utf8',
+        env: { ...process.env, ...env },
+      })
+      return { status, signal, said: stdout + stderr }
+    },
+    releases: () =>
+      [
+        run('dist/stdio.js'),
+        run('dist/pce-simulator/pce-sim.js'),
+        run('--eval', "import('./dist/pce-client/index.js').then(({ release }) => console.log(release))"),
+      ].map(({ stdout, stderr }) => (stderr === '' ? stdout.trim() : stderr)),
+    async start() {
+      const child = spawn(process.execPath, ['dist/stdio.js'], { cwd: dir, stdio: ['pipe', 'pipe', 'inherit'] })
+      t.teardown(() => child.kill())
+      const lines = child.stdout.setEncoding('utf8')[Symbol.asyncIterator]() as AsyncIterator<string>
+      const next = async () => ((await lines.next()) as { value?: string }).value?.trim() ?? 'ended'
+      return {
+        early: await next(),
+        late: () => {
+          child.stdin.write('now\n')
+          return next()
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,121 @@
+/** What `npm run build` promises to whoever runs programs from dist/, and to the package. */
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { makeProject } from './build-project.js'
+
+/** Kills its own process when it is about to make change number KILL_AT to the disk. */
+const KILL_SELF = `
+import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+let changes = 0
+const at = Number(process.env.KILL_AT)
+for (const name of ['mkdirSync', 'writeFileSync', 'chmodSync', 'cpSync', 'renameSync', 'rmSync', 'utimesSync']) {
+  const real = fs[name]
+  fs[name] = (...args) => {
+    changes += 1
+    if (changes === at) process.kill(process.pid, 'SIGKILL')
+    return real(...args)
+  }
+}
+syncBuiltinESMExports()
+`
+
+t.test('a build', async (t) => {
+  const project = makeProject(t)
+  const at = (...names: string[]) => join(project.dir, 'dist', ...names)
+  const builds = () => readdirSync(at()).filter((name) => /^[\da-f]{12}$/.test(name))
+
+  const first = project.build()
+  t.same([first.status, first.said.replace(/[\d.]+ s/, 'N s')], [0, 'Building …\nBuilt in N s.\n'])
+  t.same(project.releases(), ['one', 'one', 'one'])
+  t.equal(existsSync(at(builds()[0]!, 'pce-client', 'index.d.ts')), true, 'with the types of the client')
+  t.equal(existsSync(at(builds()[0]!, 'domain/traffic/providers/provider-ranges.json')), true, 'with its data')
+
+  await t.test('is skipped while it is current', async (t) => {
+    t.same(project.build(), { status: 0, signal: null, said: `dist/ is current (${builds()[0]}).\n` })
+  })
+
+  await t.test('replaces what new programs run, and leaves running ones what they load later', async (t) => {
+    const running = await project.start()
+    project.release('two')
+    t.equal(project.build().status, 0)
+    t.same(project.releases(), ['two', 'two', 'two'])
+    t.same([running.early, await running.late()], ['one', 'one'])
+  })
+
+  await t.test('is packed alone, and made by packing', async (t) => {
+    project.release('three')
+    const { status, stdout, stderr } = spawnSync('npm', ['pack', '--dry-run', '--json'], {
+      cwd: project.dir,
+      encoding: 'utf8',
+    })
+    t.equal(status, 0, stderr)
+    t.same(project.releases(), ['three', 'three', 'three'])
+    const [{ files }] = JSON.parse(stdout) as [{ files: { path: string }[] }]
+    const [, current] = /'\.\/(\w+)\//.exec(readFileSync(at('stdio.js'), 'utf8'))!
+    t.same(
+      files.map(({ path }) => path.replace(`dist/${current}/`, 'CURRENT/')).sort(),
+      [
+        'CURRENT/domain/traffic/providers/provider-ranges.json',
+        ...['js', 'd.ts'].map((kind) => `CURRENT/pce-client/index.${kind}`),
+        'CURRENT/pce-simulator/pce-sim.js',
+        ...readdirSync(at(current!, 'stdio')).map((name) => `CURRENT/stdio/${name}`),
+        ...['stdio', 'tools/later', 'tools/release', 'worker'].map((name) => `CURRENT/${name}.js`),
+        'CURRENT/tools/release.d.ts',
+        ...['js', 'd.ts'].map((kind) => `dist/pce-client/index.${kind}`),
+        ...['dist/pce-simulator/pce-sim.js', 'dist/stdio.js', 'package.json'],
+      ].sort(),
+    )
+  })
+
+  await t.test('stays a week after it was replaced, and what a dead build has left goes at once', async (t) => {
+    const [, current] = /'\.\/(\w+)\//.exec(readFileSync(at('stdio.js'), 'utf8'))!
+    const [old, recent] = builds().filter((name) => name !== current)
+    const days = (count: number) => new Date(Date.now() - count * 86_400_000)
+    utimesSync(at(old!), days(8), days(8))
+    utimesSync(at(recent!), days(6), days(6))
+    const { pid } = spawnSync('true')
+    writeFileSync(at(`.unfinished-${pid}`), '')
+    writeFileSync(at(`.unfinished-${process.pid}`), '')
+    t.equal(project.build().status, 0)
+    t.same(
+      readdirSync(at()),
+      ['.npmignore', `.unfinished-${process.pid}`, current, recent, 'pce-client', 'pce-simulator', 'stdio.js'].sort(),
+    )
+  })
+
+  await t.test('that does not check changes nothing', async (t) => {
+    const before = readdirSync(at())
+    writeFileSync(join(project.dir, 'pce-client/index.ts'), "export const release: number = 'three'\n")
+    const { status, said } = project.build()
+    t.equal(status, 2)
+    t.match(said, /pce-client\/index\.ts.*TS2322/)
+    t.same(readdirSync(at()), before)
+    t.same(project.releases(), ['three', 'three', 'three'])
+  })
+})
+
+t.test('a build that is killed breaks no program, and the next one is whole', async (t) => {
+  const project = makeProject(t)
+  const hook = join(project.dir, 'kill-self.mjs')
+  writeFileSync(hook, KILL_SELF)
+  t.equal(project.build().status, 0)
+  const known = new Set(['one'])
+  let change = 1
+  while (true) {
+    const name = `killed at ${change}`
+    project.release(name)
+    known.add(name)
+    const { status, signal } = project.build(['--import', hook], { KILL_AT: String(change) })
+    const strange = project.releases().filter((release) => !known.has(release))
+    t.same(strange, [], `${name}: every way in leads to a whole build`)
+    if (status === 0) break
+    t.equal(signal, 'SIGKILL', name)
+    change++
+  }
+  // The folder is made and named; .npmignore and each way in is written, given its mode and renamed.
+  t.equal(change > 20, true, `${change - 1} changes`)
+  t.same(project.releases(), Array(3).fill(`killed at ${change}`))
+})
