@@ -14,9 +14,11 @@ import { parseFolder } from './docs/read-interfaces.js'
 import { renderClientSections } from './docs/render-client.js'
 import { renderEnvironmentFile, renderEnvironmentTable } from './docs/render-environment.js'
 import { renderToolPage, renderToolTable } from './docs/render-tools.js'
+import { renderVocabulary } from './docs/render-vocabulary.js'
 import { syncFiles } from './sync-files.js'
 
 const TOOL_PAGE = 'docs/tools.md'
+const VOCABULARY_PAGE = 'docs/vocabulary.md'
 const CLIENT_PAGE = 'docs/pce-client.md'
 const CONFIGURATION_PAGE = 'docs/configuration.md'
 const NOT_OURS = new Set(['node_modules', 'dist', 'test-artifacts', 'snapshots'])
@@ -27,6 +29,7 @@ const clientSections = renderClientSections(KINDS, parseFolder(join(root, 'pce-c
 const wanted = new Map([
   ['README.md', replaceSection(read('README.md'), 'tools', renderToolTable(tools, TOOL_PAGE))],
   [TOOL_PAGE, renderToolPage(tools)],
+  [VOCABULARY_PAGE, renderVocabulary(tools)],
   [
     CLIENT_PAGE,
     Object.entries(clientSections).reduce(

@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { TrafficQuery } from '../../schemas/pce/traffic.js'
 import { MAX_TRAFFIC_ROWS, type PolicyDecision } from '../../schemas/pce/words.js'
+import { TrafficCounts } from '../../schemas/traffic-counts.js'
 import type { ToolContext } from '../call.js'
 import { isReadableFlow, type FlowEncoder, type FlowRow } from './encode-flow.js'
 import { createMeasures, type Measures } from './group-tables.js'
@@ -136,24 +137,19 @@ function toQuery(request: FlowRequest, rowLimit: number): TrafficQuery {
 
 /** How complete an answer about traffic is. Every tool that runs a traffic query answers this (D4). */
 export const Reading = {
-  window: Type.Object({ start: Type.String(), end: Type.String() }, { description: 'Queried, UTC' }),
-  flows_truncated: Type.Boolean({ description: 'Row limit reached or a region silent: counts are lower bounds' }),
+  window: TrafficCounts.window,
+  flows_truncated: TrafficCounts.flows_truncated,
   analysed: Type.Object(
     {
-      pce_flows: Type.Integer({ description: 'Rows the PCE returned' }),
-      rows: Type.Integer({ description: 'Rows analysed' }),
-      unparseable: Type.Integer({ description: 'Rows left out' }),
-      row_limit: Type.Integer({ description: 'Of the query' }),
-      raw_observations: Type.Optional(Type.Integer({ description: 'Before aggregation' })),
-      data_span: Type.Optional(
-        Type.Object(
-          { first_detected: Type.String(), last_detected: Type.String() },
-          { description: 'When outside the window' },
-        ),
-      ),
-      note: Type.Optional(Type.String()),
+      pce_flows: TrafficCounts.pce_flows,
+      rows: TrafficCounts.rows,
+      unparseable: TrafficCounts.unparseable,
+      row_limit: TrafficCounts.row_limit,
+      raw_observations: TrafficCounts.raw_observations,
+      data_span: TrafficCounts.data_span,
+      note: TrafficCounts.coverage_note,
     },
-    { description: 'Basis of the answer' },
+    { description: 'Basis of the answer; several queries together' },
   ),
 }
 export type Reading = { [K in keyof typeof Reading]: Static<(typeof Reading)[K]> }

@@ -23,7 +23,11 @@ const output = Type.Object({
   status: Type.Optional(Type.String()),
   change_description: Type.Optional(Type.String({ description: 'As sent' })),
   version: Type.Optional(Type.Integer({ description: 'New policy version' })),
-  workloads_affected: Type.Optional(Nullable(Type.Integer({ description: 'null: not computed yet' }))),
+  workloads_affected: Type.Optional(
+    Nullable(
+      Type.Integer({ description: 'Workloads that the PCE counted afterwards; null, or 0 at first: not counted yet' }),
+    ),
+  ),
   href: Type.Optional(Type.String()),
   commit_message: Type.Optional(Nullable(Type.String({ description: 'As stored' }))),
   changes: Type.Optional(
@@ -52,7 +56,10 @@ const output = Type.Object({
     Type.Record(Type.String(), Type.Integer(), { description: 'Active objects by type afterwards' }),
   ),
   impact: Type.Optional(
-    Type.Record(Type.String(), Type.Unknown(), { description: 'Workloads affected, counted beforehand' }),
+    Type.Record(Type.String(), Type.Unknown(), {
+      description:
+        'What the PCE expected beforehand, by kind: num_managed_workloads have a VEN, which enforces; num_unmanaged_workloads are only named in rules',
+    }),
   ),
   warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
   ...DryRunOutput,

@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Flag, StringEnum, Text, Total } from '../../schemas/common.js'
+import { TrafficCounts } from '../../schemas/traffic-counts.js'
 import { defineTool } from '../define.js'
 import { describeReading, Reading, createFlowReader } from '../../domain/traffic/read-flows.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
@@ -18,7 +19,7 @@ const TOP_N = 20
 const output = Type.Object({
   summary: Type.Object(
     {
-      total_flows_analyzed: Count('Rows'),
+      total_flows_analyzed: TrafficCounts.rows,
       app_to_app_flows: Count('Rows between two applications'),
       lookback_days: Type.Integer(),
       unique_apps: Count('With an edge left'),

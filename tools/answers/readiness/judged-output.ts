@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { DECISION_MEANINGS } from '../../../schemas/traffic-counts.js'
 import { Count, Flag, Nullable, StringEnum, Text } from '../../../schemas/common.js'
 
 /** Null where there is nothing to divide by. */
@@ -9,17 +10,17 @@ export const CoveredConnections = Percent('The same of connections')
 /** The four decisions of policy, each with a count. */
 export const ByDecision = Type.Object(
   {
-    allowed: Count('Allowed'),
-    potentially_blocked: Count('Enforcement would block them'),
-    blocked: Count('Blocked already'),
-    unknown: Count('No VEN judged them: in no total or percentage'),
+    allowed: Count(DECISION_MEANINGS.allowed),
+    potentially_blocked: Count(DECISION_MEANINGS.potentially_blocked),
+    blocked: Count(DECISION_MEANINGS.blocked),
+    unknown: Count(DECISION_MEANINGS.unknown),
   },
   { description: 'Rows by what the active policy decides' },
 )
 
 /** What both reports say about an application's rows as a whole. */
 export const Judged = {
-  total_flows: Count('Rows, each once; unknown left out'),
+  total_flows: Count('Rows that policy decided on, each once: analysed.rows without those that are unknown'),
   total_connections: Count('Of these rows'),
   allowed_by_default_possible: Flag('Selective mode: some rows may have no allow rule'),
 }

@@ -4,6 +4,7 @@ import { firstByName } from '../../../domain/traffic/group-tables.js'
 import { findProvider } from '../../../domain/traffic/providers/find-provider.js'
 import { Reading, describeReading, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import { Count, Counts, Flag, Nullable, StringEnum, Text, Total } from '../../../schemas/common.js'
+import { TrafficCounts, TrafficSums } from '../../../schemas/traffic-counts.js'
 import type { Limits } from '../../../schemas/config.js'
 import { Truncation, showSections } from '../byte-budget.js'
 
@@ -15,7 +16,7 @@ const confidence = { description: 'likely: its own services; ambiguous: shared b
 export const EgressOutput = Type.Object({
   totals: Type.Object(
     {
-      pce_flows: Count('Rows the PCE returned'),
+      pce_flows: TrafficCounts.pce_flows,
       egress_rows: Count('Rows counted as egress'),
       distinct_processes: Count('Named ones'),
       findings: Total,
@@ -26,7 +27,7 @@ export const EgressOutput = Type.Object({
     { description: 'Of everything, shown or not' },
   ),
   examined: Counts('Rows left after each step'),
-  coverage_note: Type.Optional(Text('What the counts leave out')),
+  coverage_note: TrafficCounts.coverage_note,
   processes: Type.Array(
     Type.Object({
       process: text,
@@ -55,9 +56,7 @@ export const EgressOutput = Type.Object({
       proto: text,
       policy_decision: Text('Of the active policy'),
       permitted_today: Flag('Allowed, maybe only as no deny rule matched'),
-      connections: count,
-      bytes_in: count,
-      bytes_out: count,
+      ...TrafficSums,
       first_detected: Nullable(text),
       last_detected: Nullable(text),
       process_runs_on: Text('source, or destination for its own records'),

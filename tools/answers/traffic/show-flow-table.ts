@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { TrafficCounts } from '../../../schemas/traffic-counts.js'
 import type { Limits } from '../../../schemas/config.js'
 import { countRowsThatFit, rowsByColumn } from '../byte-budget.js'
 import { SUM_COLUMNS } from '../../../domain/traffic/dimensions.js'
@@ -7,23 +8,21 @@ import type { Group } from '../../../domain/traffic/group-rows.js'
 
 /** What get-traffic-flows answers (T23): rows as arrays in the order of `columns` (T9). */
 export const FlowTableOutput = Type.Object({
-  total_pce_flows: Type.Integer({ description: 'Rows the PCE returned' }),
-  total_rows: Type.Integer({ description: 'Number of groups' }),
+  total_pce_flows: TrafficCounts.pce_flows,
+  total_rows: Type.Integer({ description: 'Groups there are: rows of data, shown or not' }),
   returned_rows: Type.Integer({ description: 'Groups shown, busiest first' }),
   truncated: Type.Boolean({ description: 'Groups are not shown, or flows_truncated' }),
-  flows_truncated: Type.Boolean({ description: 'Row limit reached: counts are lower bounds' }),
-  columns: Type.Array(Type.String(), { description: 'Group keys, then sums' }),
+  flows_truncated: TrafficCounts.flows_truncated,
+  columns: Type.Array(Type.String(), { description: 'What group_by asked for, then sums' }),
   data: Type.Array(Type.Array(Type.Union([Type.String(), Type.Number(), Type.Null()])), {
     description: 'By columns; "-" is a missing key',
   }),
-  rows_analysed: Type.Integer({ description: 'Rows grouped' }),
-  unparseable: Type.Integer({ description: 'Rows left out as unreadable' }),
-  raw_observations: Type.Optional(Type.Integer({ description: 'Before aggregation' })),
-  coverage_note: Type.Optional(Type.String({ description: 'What the counts leave out' })),
-  window: Type.Object({ start: Type.String(), end: Type.String() }, { description: 'Queried' }),
-  data_span: Type.Optional(
-    Type.Object({ first_detected: Type.String(), last_detected: Type.String() }, { description: 'When outside it' }),
-  ),
+  rows_analysed: TrafficCounts.rows,
+  unparseable: TrafficCounts.unparseable,
+  raw_observations: TrafficCounts.raw_observations,
+  coverage_note: TrafficCounts.coverage_note,
+  window: TrafficCounts.window,
+  data_span: TrafficCounts.data_span,
   message: Type.Optional(Type.String()),
 })
 

@@ -7,6 +7,7 @@ import {
   type Sections,
 } from '../../../domain/traffic/summarize-flows.js'
 import { Nullable } from '../../../schemas/common.js'
+import { TrafficCounts, TrafficSums } from '../../../schemas/traffic-counts.js'
 import type { Limits } from '../../../schemas/config.js'
 import { showSections } from '../byte-budget.js'
 
@@ -18,11 +19,9 @@ const service = {
   proto: Type.String(),
   policy: Type.String(),
 }
-/** Bytes are into and out of the destination; times are UTC. */
+/** Times are UTC. */
 const measures = {
-  connections: Type.Integer(),
-  bytes_in: Type.Integer(),
-  bytes_out: Type.Integer(),
+  ...TrafficSums,
   first_detected: Nullable(Type.String()),
   last_detected: Nullable(Type.String()),
 }
@@ -31,17 +30,15 @@ const measures = {
 export const TrafficSummaryOutput = Type.Object({
   totals: Type.Object(
     {
-      rows: integer('Aggregated rows counted'),
-      connections: Type.Integer(),
-      bytes_in: Type.Integer(),
-      bytes_out: Type.Integer(),
+      rows: TrafficCounts.rows,
+      ...TrafficSums,
       distinct_processes: Type.Integer(),
-      pce_flows: integer('Rows the PCE returned'),
-      unparseable: integer('Rows left out as unreadable'),
-      truncated_at: integer('Row limit of the query'),
-      truncated: Type.Boolean({ description: 'Limit reached: all counts are lower bounds' }),
-      raw_observations: Type.Optional(integer('Before the PCE aggregated; never a row count')),
-      coverage_note: Type.Optional(string('What the counts leave out')),
+      pce_flows: TrafficCounts.pce_flows,
+      unparseable: TrafficCounts.unparseable,
+      truncated_at: TrafficCounts.row_limit,
+      truncated: TrafficCounts.flows_truncated,
+      raw_observations: TrafficCounts.raw_observations,
+      coverage_note: TrafficCounts.coverage_note,
     },
     { description: 'Of the whole result, shown or not' },
   ),
@@ -108,13 +105,8 @@ export const TrafficSummaryOutput = Type.Object({
     },
     { description: 'What traffic can be grouped by' },
   ),
-  window: Type.Object({ start: Type.String(), end: Type.String() }, { description: 'Queried' }),
-  data_span: Type.Optional(
-    Type.Object(
-      { first_detected: Type.String(), last_detected: Type.String() },
-      { description: 'When rows reach outside the window' },
-    ),
-  ),
+  window: TrafficCounts.window,
+  data_span: TrafficCounts.data_span,
   truncated_sections: Type.Optional(Type.Array(Type.String(), { description: 'Shown shorter than section_totals' })),
   truncation_note: Type.Optional(string('How to see more')),
 })

@@ -1,0 +1,48 @@
+import { Type } from '@sinclair/typebox'
+import { Count } from './common.js'
+import type { PolicyDecision } from './pce/words.js'
+
+/** What the policy decisions of the PCE mean (P52). */
+export const DECISION_MEANINGS: Readonly<Record<PolicyDecision, string>> = {
+  allowed: 'Allowed by the active policy; for a workload in selective mode maybe only as no deny rule matched',
+  potentially_blocked: 'No rule allows it, and nobody enforces that yet: blocked once the workload does',
+  blocked: 'Blocked by a workload that enforces',
+  unknown: 'Nobody decided, as on idle workloads: in no total and no percentage of what is allowed',
+}
+
+/** Completeness of an answer about traffic, the same words in every tool (D4). */
+export const TrafficCounts = {
+  window: Type.Object(
+    { start: Type.String(), end: Type.String() },
+    { description: 'What the PCE was asked for: UTC, both ends included' },
+  ),
+  pce_flows: Count('Rows the PCE returned; each adds up the connections of one pair of ends on one port'),
+  rows: Count(
+    'Rows counted, whatever their decision: pce_flows without unparseable ones and those a filter leaves out here',
+  ),
+  unparseable: Count('Rows in a form that the PCE does not document: counted nowhere else'),
+  row_limit: Count('Most rows that a query could return'),
+  raw_observations: Type.Optional(
+    Count('Observations that the PCE added up to its rows; a number of neither rows nor connections'),
+  ),
+  coverage_note: Type.Optional(Type.String({ description: 'What the counts leave out, and why' })),
+  data_span: Type.Optional(
+    Type.Object(
+      { first_detected: Type.String(), last_detected: Type.String() },
+      {
+        description:
+          'Times of the first and last row, where outside the window: the PCE adds up before it cuts to the window',
+      },
+    ),
+  ),
+  flows_truncated: Type.Boolean({
+    description: 'Row limit reached, rows missing or a region silent: all counts are lower bounds',
+  }),
+}
+
+/** The sums of a row, wherever rows are shown. */
+export const TrafficSums = {
+  connections: Count('Sum of the connections of its rows'),
+  bytes_in: Count('Into the destination'),
+  bytes_out: Count('Out of the destination'),
+}

@@ -1,0 +1,105 @@
+import type { TSchema } from '@sinclair/typebox'
+import { DIMENSIONS } from '../../domain/traffic/dimensions.js'
+import { INSTRUCTIONS } from '../../plugins/mcp/instructions.js'
+import { DECISION_MEANINGS } from '../../schemas/traffic-counts.js'
+import type { AnyTool } from '../../tools/define.js'
+import { renderTable } from './markdown.js'
+
+/** Fields of answers that are easily taken for one another, by subject; what each means is in the schemas of the tools. */
+const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
+  'How much there is': (
+    'total_count pce_total pce_truncated returned truncated next_cursor section_totals truncated_sections ' +
+    'truncation_note flows_truncated'
+  ).split(' '),
+  'What was read of traffic': (
+    'window data_span pce_flows total_pce_flows rows rows_analysed total_flows_analyzed flows_analysed unparseable ' +
+    'raw_observations row_limit truncated_at coverage_note'
+  ).split(' '),
+  'What was counted in it': (
+    'total_flows total_connections total_rows returned_rows connections bytes_in bytes_out flows policy_decisions by_decision ' +
+    'coverage_percentage connection_coverage_percentage permitted_today allowed_by_default_possible'
+  ).split(' '),
+  Provisioning: 'impact workloads_affected total_pending_changes total_unfiltered update_type object_counts'.split(' '),
+}
+
+/** The page of words: what arguments and answers call things, made from where each is typed. */
+export function renderVocabulary(tools: readonly AnyTool[]): string {
+  const dimensions = Object.entries(DIMENSIONS).map(([name, { columns, meaning, synonyms }]) => [
+    code(name),
+    columns.length === 1 && columns[0] === name ? '' : columns.map(code).join(', '),
+    synonyms.map(code).join(', '),
+    meaning,
+  ])
+  const fields = fieldsOf(tools)
+  return (
+    [
+      '# Vocabulary',
+      '<!-- Generated from the schemas of the tools by `npm run docs`. -->',
+      'Names of arguments and answers mean the same in every tool. [tools.md](tools.md) has them all; here are those that several tools share,\nand those that are easily taken for one another.',
+      '## What every conversation is told',
+      'A client shows its model these lines once (the `instructions` of MCP), so that no tool has to repeat them.',
+      INSTRUCTIONS.map((line) => `> ${line}`).join('\n>\n'),
+      '## What traffic is grouped by',
+      'A column goes by the name that it has in answers. `src_KEY` and `dst_KEY` are the label of that key at one end, and the key alone is\nboth.',
+      renderTable(['Name', 'Stands for', 'Also taken', 'Meaning'], dimensions),
+      '## Policy decisions',
+      renderTable(
+        ['Decision', 'Meaning'],
+        Object.entries(DECISION_MEANINGS).map(([decision, meaning]) => [code(decision), meaning]),
+      ),
+      '## Fields of answers',
+      ...Object.entries(SUBJECTS).flatMap(([subject, names]) => [
+        `### ${subject}`,
+        renderTable(
+          ['Field', 'Meaning', 'In'],
+          names.flatMap((name) => renderField(name, fields)),
+        ),
+      ]),
+    ].join('\n\n') + '\n'
+  )
+}
+
+interface Field {
+  name: string
+  path: string
+  meaning: string
+  tool: string
+}
+
+/** One row for each meaning of a field. Throws where no tool says what it is. */
+function renderField(name: string, fields: readonly Field[]): string[][] {
+  const found = fields.filter((field) => field.name === name)
+  if (found.length === 0) throw new Error(`no tool answers ${name}, or none says what it is`)
+  return [...new Set(found.map(({ meaning }) => meaning))].map((meaning) => {
+    const places = found.filter((field) => field.meaning === meaning)
+    const paths = [...new Set(places.map(({ path }) => code(path)))]
+    const names = [...new Set(places.map(({ tool }) => `[${tool}](tools.md#${tool})`))]
+    return [
+      paths.length > MOST_PATHS ? `${code(name)} in ${paths.length} places` : paths.join(', '),
+      meaning,
+      names.length > MOST_TOOLS ? `${names.length} tools` : names.join(', '),
+    ]
+  })
+}
+
+const MOST_PATHS = 3
+const MOST_TOOLS = 4
+
+const fieldsOf = (tools: readonly AnyTool[]): Field[] =>
+  tools.flatMap((tool) =>
+    [...fieldsIn(tool.output, '')].flatMap(([path, meaning]) =>
+      meaning === undefined ? [] : [{ name: path.split('.').at(-1) ?? '', path, meaning, tool: tool.name }],
+    ),
+  )
+
+function* fieldsIn(schema: TSchema, path: string): Generator<[string, string | undefined]> {
+  for (const [name, property] of Object.entries((schema.properties ?? {}) as Record<string, TSchema>)) {
+    const inner = path === '' ? name : `${path}.${name}`
+    yield [inner, property.description]
+    yield* fieldsIn(property, inner)
+  }
+  if (schema.items !== undefined) yield* fieldsIn(schema.items as TSchema, `${path}[]`)
+  for (const choice of (schema.anyOf ?? []) as TSchema[]) yield* fieldsIn(choice, path)
+}
+
+const code = (text: string) => `\`${text}\``
