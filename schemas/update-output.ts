@@ -13,7 +13,7 @@ export const DifferencesOut = Type.Optional(
   ),
 )
 
-/** What every tool that changes one object answers, beside the object as it is now. */
+/** What every tool that changes one object answers, beside the object as it is now or, after a dry run, would be. */
 export const UpdateOutput = {
   message: Type.String({ description: 'What happened' }),
   href: Type.Optional(Type.String()),

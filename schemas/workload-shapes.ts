@@ -17,8 +17,9 @@ export const WorkloadOut = Type.Object(
     labels: Type.Array(LabelOut, { description: 'Its labels' }),
     managed: Type.Optional(Type.Boolean()),
     enforcement_mode: Type.Optional(Type.String()),
+    description: Type.Optional(Type.String()),
   },
-  { description: 'As the PCE stored it' },
+  { description: 'As the PCE stored it, or a dry run would' },
 )
 export type WorkloadOut = Static<typeof WorkloadOut>
 

@@ -32,7 +32,7 @@ interface UpdateAnswer<T> {
   warnings?: string[]
   dry_run?: boolean
   requests?: PlannedRequest[]
-  /** The object as it is now: read back after a write, unchanged after a dry run. Not part of the answer in this form. */
+  /** The object as it is now, read back after a write; after a dry run as it would be. Not part of the answer in this form. */
   stored: T
 }
 
@@ -52,7 +52,7 @@ export function requireFields(body: Record<string, unknown>, offered: readonly s
 /**
  * Sends the fields that differ from what is stored and reads the object back: which fields were sent, what they were before,
  * and what the PCE made of them. An object that already has these values is left alone, and with it its draft state. `dryRun` shows the
- * request instead.
+ * request instead, and the object with what it would change.
  */
 export async function updateObject<T extends PceObject>(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -78,7 +78,11 @@ export async function updateObject<T extends PceObject>(
   const previous = Object.fromEntries(fields.map((field) => [field, current[field] ?? null]))
   if (dryRun === true) {
     const requests = [{ method: 'PUT', path: href, body: sent }]
-    return answer(`Would change ${what}: ${fields.join(', ')}.`, { dry_run: true, requests, previous }, current)
+    return answer(
+      `Would change ${what}: ${fields.join(', ')}.`,
+      { dry_run: true, requests, previous },
+      { ...current, ...sent },
+    )
   }
   signal.throwIfAborted()
   await pce.put(href, { json: sent, includeOrg: false }).catch(async (error: unknown) => {

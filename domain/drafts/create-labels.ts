@@ -126,10 +126,13 @@ function isName(text: string): boolean {
   return text !== '' && text === text.trim() && !hidesCharacters(text) && text.length <= 255
 }
 
-/** The labels' hrefs in plan order, with a placeholder for each label still to be created. */
-export function plannedHrefs(plan: LabelPlan): string[] {
-  const placeholder = ({ key, value }: { key: string; value: string }) => `{href of ${key}=${value}}`
-  return plan.entries.map((entry) => ('existing' in entry ? entry.existing.href : placeholder(entry.missing)))
+/** The labels in plan order, with a placeholder for the href of each that is still to be created. */
+export function plannedLabels(plan: LabelPlan): LabelOutput[] {
+  return plan.entries.map((entry) => {
+    if ('existing' in entry) return entry.existing
+    const { key, value } = entry.missing
+    return { href: `{href of ${key}=${value}}`, key, value }
+  })
 }
 
 /** The requests that create what a plan lacks. */

@@ -53,7 +53,7 @@ export interface LabelOutput {
 }
 
 /** A label as answers show it. */
-export function showLabel({ href, key, value }: Label): LabelOutput {
+export function showLabel({ href, key, value }: LabelOutput): LabelOutput {
   return { href, key, value }
 }
 

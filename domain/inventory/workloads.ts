@@ -21,6 +21,9 @@ interface ModeGroup {
   workload_count: number
   unmanaged_count: number
   enforcement_modes: Modes
+  /** Of those with a VEN, where that is not all of them. */
+  managed_modes?: Modes
+  /** More than one mode among those with a VEN: without one a mode means nothing. */
   is_mixed: boolean
 }
 
@@ -32,7 +35,7 @@ const UNLABELED = 'unlabeled'
 export function countModes(workloads: readonly Workload[], expand: (label: LabelRef) => LabelRef) {
   const all: Modes = {}
   const managed: Modes = {}
-  const groups = new Map<string, ModeGroup>()
+  const groups = new Map<string, Required<ModeGroup>>()
   let offline = 0
   for (const workload of workloads) {
     const mode = workload.enforcement_mode ?? UNKNOWN
@@ -49,11 +52,16 @@ export function countModes(workloads: readonly Workload[], expand: (label: Label
     const group = groups.get(id) ?? newGroup(app, env)
     groups.set(id, group)
     group.workload_count += 1
-    if (!hasAgent) group.unmanaged_count += 1
     add(group.enforcement_modes, mode)
-    group.is_mixed = Object.keys(group.enforcement_modes).length > 1
+    if (hasAgent) add(group.managed_modes, mode)
+    else group.unmanaged_count += 1
+    group.is_mixed = Object.keys(group.managed_modes).length > 1
   }
-  const sorted = [...groups.values()].sort((a, b) => compare(sortKey(a), sortKey(b)))
+  const sorted = [...groups.values()]
+    .sort((a, b) => compare(sortKey(a), sortKey(b)))
+    .map(({ managed_modes: modes, ...group }): ModeGroup => {
+      return group.unmanaged_count === 0 ? group : { ...group, managed_modes: modes }
+    })
   return {
     total_workloads: workloads.length,
     global_enforcement_modes: all,
@@ -63,8 +71,9 @@ export function countModes(workloads: readonly Workload[], expand: (label: Label
   }
 }
 
-function newGroup(app: string | null, env: string | null): ModeGroup {
-  return { app, env, workload_count: 0, unmanaged_count: 0, enforcement_modes: {}, is_mixed: false }
+function newGroup(app: string | null, env: string | null): Required<ModeGroup> {
+  const modes = { enforcement_modes: {}, managed_modes: {} }
+  return { app, env, workload_count: 0, unmanaged_count: 0, ...modes, is_mixed: false }
 }
 
 function valueOf(labels: readonly LabelRef[], key: string): string | null {

@@ -254,7 +254,7 @@ t.test('update-container-workload-profile', async (t) => {
     partial(t, answer, {
       dry_run: true,
       previous: { managed: false },
-      profile: { managed: false, is_default: true },
+      profile: { managed: true, is_default: true },
       requests: [{ method: 'PUT', path: standard.href, body: { managed: true, assign_labels: [{ href: /labels/ }] } }],
     })
     t.notOk('updated_fields' in answer)

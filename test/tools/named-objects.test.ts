@@ -81,7 +81,8 @@ t.test('update-label', async (t) => {
       dry_run: true,
       requests: [{ method: 'PUT', path: label.href, body: { value: 'Audit-Log-EU' } }],
       warnings: [/audit-log-eu/],
-      label: { value: 'insights' },
+      label: { value: 'Audit-Log-EU' },
+      previous_value: 'insights',
     })
     t.same(bench.writes(), [])
   })

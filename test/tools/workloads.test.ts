@@ -4,6 +4,7 @@ import { ToolError } from '../../schemas/errors.js'
 import { writeWithRollback, type Written } from '../../domain/drafts/write-with-rollback.js'
 import { partial } from '../partial.js'
 import { startServer, type Reply } from '../pce-client/support.js'
+import { handMade } from './hand-made.js'
 import { benchOf, startBench, type Bench, type Json } from './harness.js'
 
 /** A refusal that leaves no trace at the PCE. */
@@ -61,6 +62,7 @@ t.test('update-workload', async (t) => {
       labels: [],
       managed: false,
       enforcement_mode: 'visibility_only',
+      description: 'Second floor',
     })
     t.equal(answer.href, href)
     t.notOk('differences' in answer)
@@ -202,7 +204,7 @@ t.test('update-workload', async (t) => {
       { method: 'PUT', path: href, body: { labels: [{ href: labels[0].href }, { href: '{href of loc=attic}' }] } },
     ])
     t.same(pairs(answer.previous.labels), ['app=pay'])
-    t.same(pairs(answer.workload.labels), ['app=pay'], 'the workload as it is')
+    t.same(pairs(answer.workload.labels), ['app=pay', 'loc=attic'], 'the workload as it would be')
     t.notOk('updated_fields' in answer)
 
     const { dry_run: _dry, ...real } = args
@@ -457,14 +459,15 @@ t.test('get-workload-enforcement-status', async (t) => {
       const members = everything.filter(
         (workload) => label(workload, 'app') === group.app && label(workload, 'env') === group.env,
       )
-      const modes = tally(members)
+      const managed = members.filter((workload) => workload.managed)
       t.same(group, {
         app: group.app,
         env: group.env,
         workload_count: members.length,
-        unmanaged_count: members.filter((workload) => !workload.managed).length,
-        enforcement_modes: modes,
-        is_mixed: Object.keys(modes).length > 1,
+        unmanaged_count: members.length - managed.length,
+        enforcement_modes: tally(members),
+        ...(managed.length < members.length && { managed_modes: tally(managed) }),
+        is_mixed: Object.keys(tally(managed)).length > 1,
       })
     }
     const keys = answer.app_groups.map(({ app, env }: Json) => `${app ?? 'unlabeled'}|${env ?? 'unlabeled'}`)
@@ -477,9 +480,35 @@ t.test('get-workload-enforcement-status', async (t) => {
     t.ok(mixed.length > 0)
     t.same(
       answer.mixed_enforcement_apps,
-      mixed.map(({ app, env, enforcement_modes: modes }: Json) => ({ app, env, modes })),
+      mixed.map(({ app, env, enforcement_modes: modes, managed_modes }: Json) => ({
+        app,
+        env,
+        modes: managed_modes ?? modes,
+      })),
     )
     t.equal(answer.mixed_count, mixed.length)
+  })
+
+  await t.test('a host without a VEN has no mode that could be mixed', async (t) => {
+    const hosts = {
+      a1: { ip: '10.0.0.1', labels: 'app=a env=prod', mode: 'full' },
+      a2: { ip: '10.0.0.2', labels: 'app=a env=prod', managed: false },
+      b1: { ip: '10.0.0.3', labels: 'app=b env=prod', mode: 'full' },
+      b2: { ip: '10.0.0.4', labels: 'app=b env=prod', mode: 'selective' },
+      b3: { ip: '10.0.0.5', labels: 'app=b env=prod', managed: false },
+    } as const
+    const answer = await (await startBench(t, { estate: handMade({ hosts }) })).ok(NAME)
+    t.same(answer.mixed_enforcement_apps, [{ app: 'b', env: 'prod', modes: { full: 1, selective: 1 } }])
+    t.equal(answer.mixed_count, 1)
+    t.same(answer.app_groups[0], {
+      app: 'a',
+      env: 'prod',
+      workload_count: 2,
+      unmanaged_count: 1,
+      enforcement_modes: { full: 1, visibility_only: 1 },
+      managed_modes: { full: 1 },
+      is_mixed: false,
+    })
   })
 
   await t.test('app and env are ANDed and exact, in every form', async (t) => {

@@ -1,8 +1,8 @@
-import type { Label, LabelRef } from '../../schemas/pce/label.js'
+import type { LabelRef } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { WorkloadOut } from '../../schemas/workload-shapes.js'
 import { isManaged, osType } from '../../domain/inventory/workloads.js'
-import { showLabel } from '../../domain/inventory/labels.js'
+import { showLabel, type LabelOutput } from '../../domain/inventory/labels.js'
 
 /** Columns of the compact form, before the label keys (T23). */
 export const COMPACT_COLUMNS = [
@@ -42,9 +42,9 @@ export function labelColumnName(key: string): string {
 }
 
 /** A workload after a write; `known` gives key and value of labels that the PCE shows by href alone. */
-export function showWrittenWorkload(workload: Workload, known: readonly Label[]): WorkloadOut {
+export function showWrittenWorkload(workload: Workload, known: readonly LabelOutput[]): WorkloadOut {
   const byHref = new Map(known.map((label) => [label.href, label]))
-  const mode = workload.enforcement_mode
+  const { enforcement_mode: mode, description } = workload
   return {
     href: workload.href,
     name: workload.name ?? '',
@@ -55,5 +55,6 @@ export function showWrittenWorkload(workload: Workload, known: readonly Label[])
       .map(showLabel),
     managed: isManaged(workload),
     ...(mode !== undefined && { enforcement_mode: mode }),
+    ...(description != null && { description }),
   }
 }

@@ -15,7 +15,7 @@ import { judgeModeChange } from '../../domain/readiness/judge-mode-change.js'
 import { withLabels } from '../../domain/traffic/applications.js'
 import type { FlowEnd } from '../../domain/traffic/flow-ends.js'
 import { hasLabels } from '../../domain/traffic/read-both-ways.js'
-import { loadLabels, resolveLabels } from '../../domain/inventory/labels.js'
+import { adviseOn, loadLabels, resolveLabels } from '../../domain/inventory/labels.js'
 import { parseHref } from '../../domain/inventory/parse-href.js'
 import { showModeChange } from '../answers/readiness/show-mode-change.js'
 import { ProfileOut, showProfiles } from '../answers/show-profile.js'
@@ -69,13 +69,14 @@ export default defineTool({
     }
     const { previous, ...answer } = await updateObject(ctx, plan, dryRun)
     const warnings = [...(answer.warnings ?? [])]
-    const [profile] = await showProfiles([answer.stored], ctx).catch((error: unknown) => {
+    // assign_labels is the older form of labels (P24), so the newer changes with it.
+    const planned = dryRun === true && labels !== undefined ? { labels: labels.map(assignment) } : {}
+    const [profile] = await showProfiles([{ ...answer.stored, ...planned }], ctx).catch((error: unknown) => {
       if (!answer.updated_fields?.length) throw error
       // The write is done: to fail now would say that it is not.
       warnings.push('It was changed; the profile is not shown because the labels it names could not be read.')
       return []
     })
-    // assign_labels is the older form of labels (P24), so the newer changes with it.
     const before = previous && 'assign_labels' in previous ? { ...previous, labels: current.labels } : previous
     const judged = dryRun === true ? await judgeProfile(ctx, current, { managed, mode }) : null
     warnings.unshift(...(judged?.warnings ?? []))
@@ -88,6 +89,8 @@ export default defineTool({
     }
   },
 })
+
+const assignment = ({ href, key, value }: Label) => ({ key, assignment: { href, key, value } })
 
 /** What another mode of its pods, or managing them at all, would cut; null where neither changes. */
 async function judgeProfile(
@@ -138,7 +141,9 @@ async function findProfile(pce: PceClient, href: string, signal: AbortSignal): P
 }
 
 function unresolved(missing: readonly { ref: string; valid: string[] | string }[]): ToolError {
-  const text = `No label matches exactly: ${missing.map(({ ref }) => ref).join(', ')}. Nothing was changed.`
+  const advice = missing.map((one) => adviseOn(one)).filter((said) => said !== '')
+  const refs = missing.map(({ ref }) => ref).join(', ')
+  const text = [`No label matches exactly: ${refs}.`, ...advice, 'Nothing was changed.'].join(' ')
   const valid = Object.fromEntries(missing.map(({ ref, valid }) => [ref, valid]))
   return new ToolError('label_not_found', text, { unresolved: missing.map(({ ref }) => ref), valid_values: valid })
 }

@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DryRunInput } from '../../schemas/dry-run.js'
+import { ToolError } from '../../schemas/errors.js'
 import { LabelOut } from '../../schemas/label-reference.js'
 import { NewName } from '../../schemas/new-name.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
@@ -19,7 +20,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'update-label',
   area: 'labels',
-  summary: 'Rename the value of a label wherever it is used, at once.',
+  summary: 'Rename a label wherever it is used, or change its external id. At once.',
   effect: 'write',
   idempotent: true,
   roles: ['operator', 'admin'],
@@ -30,24 +31,32 @@ export default defineTool({
       href: Type.Optional(Type.String({ description: 'Or key and value' })),
       key: Type.Optional(Type.String({ description: 'Key' })),
       value: Type.Optional(Type.String({ description: 'Current value' })),
-      new_value: NewName('New value'),
+      new_value: Type.Optional(NewName('New value')),
+      external_data_set: Type.Optional(Type.String({ description: 'Source it is from' })),
+      external_data_reference: Type.Optional(Type.String({ description: 'Its id there' })),
       ...DryRunInput,
     },
     { additionalProperties: false },
   ),
   output,
   example: { key: 'app', value: 'ordering', new_value: 'order-entry' },
-  async handler({ href, key, value, new_value: next, dry_run: dryRun }, ctx): Promise<Static<typeof output>> {
-    refuseHidden({ new_value: next })
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { href, key, value, new_value: asked, dry_run: dryRun, ...source } = args
+    if (asked === undefined && Object.keys(source).length === 0) {
+      const text = 'new_value is required unless external_data_set or external_data_reference changes.'
+      throw new ToolError('invalid_argument', text, { argument: 'new_value' })
+    }
+    if (asked !== undefined) refuseHidden({ new_value: asked })
     const index = await loadLabels(ctx.pce, ctx, 'fresh')
     const current = findLabel(index, { href, key, value }, ctx.pce.orgId)
+    const next = asked ?? current.value
     const taken = index.find(current.key, next)
     if (taken !== undefined && taken.href !== current.href) throw labelExists(taken)
-    const warning = warnOfCaseVariants(index, current.key, next, current.href)
+    const warning = asked === undefined ? undefined : warnOfCaseVariants(index, current.key, asked, current.href)
     const plan = {
       what: `the label ${current.key}=${current.value}`,
       current,
-      body: { value: next },
+      body: { value: asked, ...source },
       read: (changed: string) => ctx.pce.labels.getByReference(changed),
       warnings: warning === undefined ? [] : [warning],
     }

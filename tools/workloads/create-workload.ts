@@ -9,7 +9,7 @@ import { findDifferences, listDifferences } from '../../domain/policy/compare-st
 import {
   labelRequests,
   planWorkloadLabels,
-  plannedHrefs,
+  plannedLabels,
   writePlannedLabels,
 } from '../../domain/drafts/create-labels.js'
 import { fetchEvery } from '../../domain/inventory/fetch-every.js'
@@ -68,7 +68,7 @@ export default defineTool({
     const shownWarnings = warnings.length > 0 ? { warnings } : {}
     if (dryRun === true) {
       const path = `/orgs/${ctx.pce.orgId}/workloads`
-      const create = { method: 'POST', path, body: toBody(plannedHrefs(plan)) }
+      const create = { method: 'POST', path, body: toBody(plannedLabels(plan).map(({ href }) => href)) }
       const requests = [...labelRequests(ctx.pce.orgId, plan), create]
       return { dry_run: true, message: `Would create the workload ${name}.`, requests, ...shownWarnings }
     }

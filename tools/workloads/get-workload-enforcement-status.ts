@@ -25,13 +25,16 @@ const output = Type.Object({
       workload_count: Type.Integer({ description: 'Workloads' }),
       unmanaged_count: Type.Integer({ description: 'Of these without a VEN' }),
       enforcement_modes: Modes,
-      is_mixed: Type.Boolean({ description: 'More than one mode' }),
+      managed_modes: Type.Optional(
+        Type.Record(Type.String(), Type.Integer(), { description: 'Of those with a VEN, where not all have one' }),
+      ),
+      is_mixed: Type.Boolean({ description: 'More than one mode among those with a VEN' }),
     }),
     { description: 'By app and env' },
   ),
   app_groups_total: Type.Integer({ description: 'Groups there are' }),
   mixed_enforcement_apps: Type.Array(Type.Object({ app: Value('app'), env: Value('env'), modes: Modes }), {
-    description: 'Groups with more than one mode',
+    description: 'Groups that are mixed, and the modes with a VEN',
   }),
   mixed_count: Type.Integer({ description: 'Groups with more than one mode' }),
   truncated: Type.Boolean({ description: 'Groups are left out; name an app or env' }),
@@ -62,7 +65,11 @@ export default defineTool({
     const borne = items.flatMap((workload) => workload.labels ?? [])
     const { groups, ...totals } = countModes(items, await labelExpander(ctx.pce, borne, ctx))
     const mixed = groups.filter(({ is_mixed: isMixed }) => isMixed)
-    const mixedRows = mixed.map(({ app, env, enforcement_modes: modes }) => ({ app, env, modes }))
+    const mixedRows = mixed.map(({ app, env, enforcement_modes: all, managed_modes: modes = all }) => ({
+      app,
+      env,
+      modes,
+    }))
     const facts = { ...totals, app_groups_total: groups.length, mixed_count: mixed.length }
     const keptMixed = countRowsThatFit(mixedRows, facts, ctx.limits)
     const kept = countRowsThatFit(groups, [facts, mixedRows.slice(0, keptMixed), ' '.repeat(200)], ctx.limits)

@@ -13,7 +13,7 @@ import { checkAddresses } from '../../domain/inventory/parse-addresses.js'
 import {
   labelRequests,
   planWorkloadLabels,
-  plannedHrefs,
+  plannedLabels,
   writePlannedLabels,
 } from '../../domain/drafts/create-labels.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
@@ -98,11 +98,12 @@ export default defineTool({
     }
     const known = (current.labels ?? []).flatMap((label) => index.get(label.href) ?? [])
     if (dryRun === true) {
-      const body = toBody(labels === undefined ? [] : plannedHrefs(labels))
+      const body = toBody(labels === undefined ? [] : plannedLabels(labels).map((label) => label.href))
       const answer = await updateObject(ctx, { ...plan, body }, true)
       const creations = labels === undefined ? [] : labelRequests(pce.orgId, labels)
       const requests = [...creations, ...(answer.requests ?? [])]
-      const shown = { ...withoutStored(answer), requests, workload: showWrittenWorkload(current, known) }
+      const planned = labels === undefined ? known : plannedLabels(labels)
+      const shown = { ...withoutStored(answer), requests, workload: showWrittenWorkload(answer.stored, planned) }
       const from = current.enforcement_mode ?? null
       if (mode === undefined || mode === from || !isManaged(current)) return shown
       const { href: own } = current
