@@ -193,7 +193,7 @@ const LIBRARIES = {
   'close-with-grace': ['^(http|stdio)\\.ts$'],
   commander: ['^http\\.ts$', '^pce-simulator/pce-sim\\.ts$'],
   'fast-jwt': ['^plugins/(auth|confirm)/(?!index\\.ts$)'],
-  'fastest-levenshtein': ['^domain/', '^plugins/dispatcher/(?!index\\.ts$)'],
+  'fastest-levenshtein': ['^config/', '^domain/', '^plugins/dispatcher/(?!index\\.ts$)'],
   fastify: [DOORS, '^app\\.ts$', '^http\\.ts$', SIMULATOR],
   'fastify-plugin': [DOORS],
   'find-my-way': [SIMULATOR],

@@ -1,60 +1,139 @@
 import { readFileSync } from 'node:fs'
-import { parseEnv } from 'node:util'
+import { checkEnds, checkNames, checkQuotes } from './config/check-names.js'
+import { readDotEnv } from './config/read-dotenv.js'
 import { readCommon, readPce, warnOfConfirmTools } from './config/read-every-mode.js'
-import { checkAddressAndOAuth, readAuthenticated, readInsecure, readMode } from './config/read-http.js'
-import { readSecretFiles, SECRETS, SECRETS_OF } from './config/read-secrets.js'
-import { missingOf, type Environment } from './config/read-values.js'
-import { StartupError, type Config, type HttpConfig, type ListenOptions, type StdioConfig } from './schemas/config.js'
+import { findAtGates, readAuthenticated, readInsecure, readMode, unknownMode } from './config/read-http.js'
+import { readSecretFiles, SECRETS, SECRETS_OF, type SecretName } from './config/read-secrets.js'
+import { missingOf, readSwitch, type Environment, type Findings, type Reading } from './config/read-values.js'
+import {
+  inWords,
+  StartupError,
+  type Config,
+  type Fault,
+  type HttpConfig,
+  type ListenOptions,
+  type StdioConfig,
+} from './schemas/config.js'
+
+/** The variables that were given, and what was found while they were collected. */
+export interface Given extends Findings {
+  readonly env: Environment
+}
 
 /**
  * The environment of the process over that of a `.env` file in the working directory, where there is one. The only place that
- * reads either; what is secret does not stay in the environment, where diagnostics and child processes would find it. Throws
- * StartupError when there is a file that cannot be read.
+ * reads either; what is secret does not stay in the environment, where diagnostics and child processes would find it.
  */
-export function readEnvironment(): Environment {
-  let text = ''
-  try {
-    text = readFileSync('.env', 'utf8')
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code !== 'ENOENT') throw new StartupError(`Cannot read .env: ${code}`)
-  }
+export function readEnvironment(): Given {
+  const file = readLocalFile()
   const set = Object.entries(process.env).filter(([, value]) => value !== '')
   for (const name of SECRETS) delete process.env[name]
-  return { ...parseEnv(text), ...Object.fromEntries(set) }
+  return { ...file, env: { ...file.env, ...Object.fromEntries(set) } }
+}
+
+function readLocalFile(): Given {
+  try {
+    const { variables, faults, warnings } = readDotEnv(readFileSync('.env'))
+    return { env: variables, faults, warnings }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { env: {}, faults: [], warnings: [] }
+    const problem = `Cannot read .env: ${inWords(error)}`
+    return {
+      env: {},
+      faults: [{ problem, remedy: 'Make it a file that the user of this server may read, or remove it.' }],
+      warnings: [],
+    }
+  }
 }
 
 const readText = (path: string) => readFileSync(path, 'utf8')
 
+export interface ReadOptions<C extends Config> {
+  /** For secrets in files: returns the text or throws what node:fs throws. */
+  readFile?: (path: string) => string
+  /** What was found while the environment was collected. */
+  found?: Findings
+  /**
+   * What else would stop a server with this configuration, so that it is told together with everything else. Settings that have a fault of
+   * their own are at their defaults, or empty.
+   */
+  check?: (config: C) => Fault[]
+}
+
 /**
- * The configuration of one program, or StartupError with the line for standard error. The startup gates of HTTP run in the order of
- * D8.
- *
- * @param readFile for secrets in files; returns the text or throws what node:fs throws.
+ * The configuration of one program, or StartupError with everything that is wrong with it. What the startup gates of HTTP find comes
+ * first, in the order of D8.
  */
-export function readConfig(transport: 'stdio', env: Environment): StdioConfig
+export function readConfig(transport: 'stdio', env: Environment, options?: ReadOptions<StdioConfig>): StdioConfig
 export function readConfig(
   transport: 'http',
   env: Environment,
   listen: ListenOptions,
-  readFile?: (path: string) => string,
+  options?: ReadOptions<HttpConfig>,
 ): HttpConfig
 export function readConfig(
   transport: 'stdio' | 'http',
-  given: Environment,
-  listen?: ListenOptions,
-  readFile = readText,
+  env: Environment,
+  ...more: [ReadOptions<StdioConfig>?] | [ListenOptions, ReadOptions<HttpConfig>?]
 ): Config {
-  if (transport === 'http') return readHttp(given, listen!, readFile)
-  const env = readSecretFiles(given, SECRETS_OF.environment, readFile)
-  const missing = missingOf(env, ['PCE_HOST', 'API_KEY', 'API_SECRET'])
-  if (missing.length > 0) throw new StartupError(`Missing required env vars: ${missing.join(', ')}`)
-  const warnings = warnOfConfirmTools(env)
-  return { mode: 'stdio', pce: readPce(env, warnings), ...readCommon(env, warnings) }
+  if (transport === 'http') return readHttp(env, ...(more as [ListenOptions, ReadOptions<HttpConfig>?]))
+  return readStdio(env, ...(more as [ReadOptions<StdioConfig>?]))
 }
 
-function readHttp(env: Environment, listen: ListenOptions, readFile: (path: string) => string): HttpConfig {
-  if (env.MCP_DEV_INSECURE === '1') return readInsecure(readSecretFiles(env, SECRETS_OF.environment, readFile), listen)
-  checkAddressAndOAuth(env, listen)
-  return readAuthenticated(readSecretFiles(env, SECRETS_OF[readMode(env)], readFile), listen)
+function readStdio(given: Environment, options: ReadOptions<StdioConfig> = {}): StdioConfig {
+  const reading = readFiles(begin(given, options), SECRETS_OF.environment, options)
+  const missing = missingOf(reading.env, ['PCE_HOST', 'API_KEY', 'API_SECRET'])
+  const gates: Fault[] = []
+  if (missing.length > 0)
+    gates.push({
+      problem: `Missing required env vars: ${missing.join(', ')}`,
+      remedy: 'Set them where the MCP client starts this program, or in a file .env in its working directory.',
+    })
+  warnOfConfirmTools(reading)
+  return finish(gates, reading, { mode: 'stdio', pce: readPce(reading), ...readCommon(reading) }, options)
+}
+
+function readHttp(given: Environment, listen: ListenOptions, options: ReadOptions<HttpConfig> = {}): HttpConfig {
+  const bare = begin(given, options)
+  const mode = readMode(bare.env)
+  if (readSwitch(bare, 'MCP_DEV_INSECURE', false)) {
+    const reading = readFiles(bare, SECRETS_OF.environment, options)
+    const gates = mode === null ? [unknownMode(bare.env)] : []
+    return finish(gates, reading, readInsecure(reading, listen), options)
+  }
+  // Where the mode is not known, what every mode needs is still told.
+  const assumed = mode ?? 'shared'
+  const reading = readFiles(bare, SECRETS_OF[assumed], options)
+  const gates = findAtGates(reading.env, mode, listen)
+  return finish(gates, reading, readAuthenticated(reading, assumed, listen), mode === null ? {} : options)
+}
+
+/** Looks at the variables as such: at their names, and at the quotes around their values. */
+function begin(given: Environment, { found }: Pick<ReadOptions<never>, 'found'>): Reading {
+  const findings = { faults: [...(found?.faults ?? [])], warnings: [...(found?.warnings ?? [])] }
+  checkNames(given, findings)
+  return { env: checkQuotes(given, findings), ...findings }
+}
+
+/** Adds the secrets of the mode that are in files. */
+function readFiles(
+  reading: Reading,
+  secrets: readonly SecretName[],
+  { readFile = readText }: Pick<ReadOptions<never>, 'readFile'>,
+): Reading {
+  const env = readSecretFiles(reading.env, secrets, readFile, reading)
+  checkEnds(env, reading)
+  return { ...reading, env }
+}
+
+/** Throws StartupError with every fault. */
+function finish<C extends Config>(
+  gates: readonly Fault[],
+  { faults }: Reading,
+  config: C,
+  { check }: ReadOptions<C>,
+): C {
+  const all = [...gates, ...faults, ...(check?.(config) ?? [])]
+  if (all.length > 0) throw new StartupError(...all)
+  return config
 }

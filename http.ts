@@ -2,13 +2,15 @@
 import './process/refuse-inspector.js'
 import { setTimeout as wait } from 'node:timers/promises'
 import closeWithGrace from 'close-with-grace'
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.js'
 import { alwaysSaid, createLogger, takeWarnings } from './process/create-logger.js'
 import { endCalls, reopenOnHangup } from './process/end-calls.js'
 import { listen, type Listening, trackSilentConnections } from './process/listen.js'
 import { readPackage } from './process/read-package.js'
+import { tellWhyNotStarted } from './process/tell-faults.js'
+import { findHttpFaults } from './composition/find-http-faults.js'
 import { rewrapKeystore, type CommandReport } from './composition/rewrap-keystore.js'
 import { readConfig, readEnvironment } from './config.js'
 import { StartupError, type HttpConfig, type ListenOptions } from './schemas/config.js'
@@ -51,11 +53,14 @@ const program = new Command('svc-mcp-http')
   .version(readPackage().version)
   .option('--host <host>', 'address to listen on', LOOPBACK.host)
   .option('--port <port>', 'port to listen on; 0 picks a free one', readPort, LOOPBACK.port)
-  .option('--socket <path>', 'listen on a Unix socket instead')
+  .addOption(new Option('--socket <path>', 'listen on a Unix socket instead').conflicts(['host', 'port']))
   .allowExcessArguments(false)
   .addHelpText('after', HELP)
-  .configureOutput({ outputError: (text) => startLog.fatal(text.replace(/^error: /, '').trim()) })
-  .action((options: ListenOptions) => serve(readConfig('http', readEnvironment(), options)))
+  .configureOutput({
+    outputError: (text) =>
+      startLog.fatal({ remedy: 'svc-mcp-http --help shows the options.' }, text.replace(/^error: /, '').trim()),
+  })
+  .action((options: ListenOptions) => serve(readSettings(options)))
 program
   .command('rewrap-keystore')
   .description(
@@ -67,15 +72,25 @@ program
 try {
   await program.parseAsync()
 } catch (error) {
-  if (error instanceof StartupError) startLog.fatal(error.message)
-  else startLog.fatal({ err: error }, 'unexpected error, not started')
+  tellWhyNotStarted(startLog, error, 'svc-mcp-http --help shows what each mode needs')
   process.exit(1)
+}
+
+/** Throws StartupError with everything that is wrong. */
+function readSettings(listen: ListenOptions): HttpConfig {
+  const { env, ...found } = readEnvironment()
+  return readConfig('http', env, listen, { found, check: (config) => findHttpFaults(config, tools) })
 }
 
 /** Says what was done. Throws StartupError when there is nothing to rewrap. */
 async function rewrap(): Promise<void> {
-  const config = readConfig('http', readEnvironment(), LOOPBACK)
-  if (config.mode !== 'per_user') throw new StartupError('Only per_user mode has a keystore')
+  const { env, ...found } = readEnvironment()
+  const config = readConfig('http', env, LOOPBACK, { found })
+  if (config.mode !== 'per_user')
+    throw new StartupError({
+      problem: 'Only per_user mode has a keystore',
+      remedy: 'Run this with the settings of the servers whose keystore it is.',
+    })
   report(await rewrapKeystore(config.keystore))
 }
 

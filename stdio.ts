@@ -4,10 +4,11 @@ import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import closeWithGrace from 'close-with-grace'
-import { composeUnauthenticated } from './composition/compose-unauthenticated.js'
+import { composeUnauthenticated, findFileFaults } from './composition/compose-unauthenticated.js'
 import { alwaysSaid, createLogger, takeWarnings } from './process/create-logger.js'
 import { endCalls, reopenOnHangup } from './process/end-calls.js'
 import { readPackage } from './process/read-package.js'
+import { tellWhyNotStarted } from './process/tell-faults.js'
 import { readConfig, readEnvironment } from './config.js'
 import { createDispatcher, type Dispatcher } from './plugins/dispatcher/dispatch.js'
 import { createMcpServer } from './plugins/mcp/create-server.js'
@@ -35,11 +36,16 @@ const startLog = createLogger('info')
 takeWarnings(startLog)
 
 try {
-  if (!answerOptions()) await serve(readConfig('stdio', readEnvironment()))
+  if (!answerOptions()) await serve(readSettings())
 } catch (error) {
-  if (error instanceof StartupError) startLog.fatal(error.message)
-  else startLog.fatal({ err: error }, 'unexpected error, not started')
+  tellWhyNotStarted(startLog, error, 'svc-mcp --help shows what it needs')
   process.exit(1)
+}
+
+/** Throws StartupError with everything that is wrong. */
+function readSettings(): StdioConfig {
+  const { env, ...found } = readEnvironment()
+  return readConfig('stdio', env, { found, check: findFileFaults })
 }
 
 /** True when the command line asked for words instead of a server. Throws StartupError for options that do not exist. */
@@ -51,7 +57,10 @@ function answerOptions(): boolean {
     else if (version === true) process.stdout.write(`${readPackage().version}\n`)
     return help === true || version === true
   } catch (error) {
-    throw new StartupError((error as Error).message)
+    throw new StartupError({
+      problem: (error as Error).message.replace(/\. To specify.*$/s, ''),
+      remedy: 'svc-mcp takes no options but --help and --version; its settings are environment variables.',
+    })
   }
 }
 

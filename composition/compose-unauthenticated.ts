@@ -1,13 +1,20 @@
 import type { Writable } from 'node:stream'
-import { connectPce } from '../plugins/context/connect-pce.js'
+import { connectPce, findPceFaults } from '../plugins/context/connect-pce.js'
 import { pceGate } from '../plugins/dispatcher/admit-call.js'
-import { type AuditLog, createFileAudit, createStreamAudit } from '../plugins/dispatcher/audit-log.js'
+import { type AuditLog, checkAuditPath, createFileAudit, createStreamAudit } from '../plugins/dispatcher/audit-log.js'
 import type { CallerContext, ServerLog } from '../plugins/dispatcher/call.js'
 import type { DispatcherOptions } from '../plugins/dispatcher/dispatch.js'
 import { createHeavyCalls, type HeavyCalls } from '../plugins/dispatcher/heavy/heavy-calls.js'
 import { createCallTracker } from '../plugins/dispatcher/run-handler.js'
 import { type PackageFacts, readPackage } from '../process/read-package.js'
-import { type InsecureHttpConfig, StartupError, type StdioConfig } from '../schemas/config.js'
+import {
+  type Config,
+  type Fault,
+  type InsecureHttpConfig,
+  inWords,
+  StartupError,
+  type StdioConfig,
+} from '../schemas/config.js'
 import type { CredentialsPort } from '../schemas/credentials.js'
 import { type ErrorCode, ToolError } from '../schemas/errors.js'
 import type { AnyTool } from '../tools/define.js'
@@ -102,9 +109,31 @@ export function openAudit(path: string | undefined, { auditStream: stream, log }
       log.warn({}, `the file of the audit log was ${what}: entries go to a new one at its path`),
     )
   } catch (error) {
-    throw new StartupError(`MCP_AUDIT_LOG_PATH '${path}' cannot be written: ${(error as NodeJS.ErrnoException).code}`)
+    throw new StartupError(auditFault(path, error))
   }
 }
+
+/**
+ * What would stop a server with this configuration in every mode: files that cannot be read or written. Found without changing anything,
+ * so that it can be told together with the faults of the settings.
+ */
+export function findFileFaults(config: Config): Fault[] {
+  const means = config.mode === 'per_user' ? config.userPce : config.pce
+  const ofPce = means === undefined ? [] : findPceFaults(means)
+  const { auditLogPath: path } = config
+  if (path === undefined) return ofPce
+  try {
+    checkAuditPath(path)
+    return ofPce
+  } catch (error) {
+    return [...ofPce, auditFault(path, error)]
+  }
+}
+
+const auditFault = (path: string, error: unknown): Fault => ({
+  problem: `MCP_AUDIT_LOG_PATH '${path}' cannot be written: ${inWords(error)}`,
+  remedy: 'Give the path of a file, or of none yet, in a folder that the user of this server can write to.',
+})
 
 /** The credentials port without a keystore: one PCE for everyone, or none. `refusal` answers attempts to change that. */
 export function fixedCredentials(

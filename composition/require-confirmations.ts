@@ -3,7 +3,7 @@ import type { AnyTool } from '../tools/define.js'
 
 /**
  * The tools, of which those that the operator names ask for confirmation as well (MCP_CONFIRM_TOOLS; D77). Throws StartupError for a
- * name that is no tool's and for a tool that only reads, all of them in one line.
+ * name that is no tool's and for a tool that only reads, all of them together.
  */
 export function requireConfirmations(tools: readonly AnyTool[], names: readonly string[] = []): readonly AnyTool[] {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
@@ -14,7 +14,10 @@ export function requireConfirmations(tools: readonly AnyTool[], names: readonly 
     ...(reading.length > 0 ? [`${listed(reading)} only reads, so there is nothing to confirm`] : []),
   ]
   if (faults.length > 0)
-    throw new StartupError(`MCP_CONFIRM_TOOLS names tools that cannot be confirmed: ${faults.join('; ')}`)
+    throw new StartupError({
+      problem: `MCP_CONFIRM_TOOLS names tools that cannot be confirmed: ${faults.join('; ')}`,
+      remedy: 'Write names of tools that change something, with commas: docs/tools.md lists them.',
+    })
   return tools.map((tool) => (names.includes(tool.name) ? { ...tool, requiresConfirm: true } : tool))
 }
 

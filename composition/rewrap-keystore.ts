@@ -13,14 +13,17 @@ export interface CommandReport {
  * The command `svc-mcp-http rewrap-keystore`: the second step of changing MCP_KEK. First all servers are restarted with the new key as
  * MCP_KEK and the old one as MCP_KEK_PREVIOUS; then this runs beside them, once; then MCP_KEK_PREVIOUS can go.
  *
- * @throws {StartupError} (rejects) in one line when there is no keystore to work on, or neither key is its key.
+ * @throws {StartupError} (rejects) when there is no keystore to work on, or neither key is its key.
  */
 export async function rewrapKeystore(
   config: PerUserConfig['keystore'],
   now: () => number = () => Date.now(),
 ): Promise<CommandReport> {
   if (lstatSync(config.path, { throwIfNoEntry: false }) === undefined) {
-    throw new StartupError(`MCP_KEYSTORE_PATH '${config.path}' does not exist: there is nothing to rewrap`)
+    throw new StartupError({
+      problem: `MCP_KEYSTORE_PATH '${config.path}' does not exist: there is nothing to rewrap`,
+      remedy: 'Give the path that the servers have, and run this on a machine that has the file.',
+    })
   }
   const lines: CommandReport['lines'] = []
   const say = (level: 'info' | 'warn' | 'error', text: string) => void lines.push({ level, text })

@@ -1,71 +1,84 @@
-import { StartupError, type HeavyConfig, type Limits, type PceFromEnvironment } from '../schemas/config.js'
-import { readBoolean, readInteger, type Environment } from './read-values.js'
+import { isIPv6 } from 'node:net'
+import type { HeavyConfig, Limits, PceFromEnvironment } from '../schemas/config.js'
+import { isLoopback, readChoice, readInteger, readSwitch, shown, type Reading } from './read-values.js'
 
-const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-/** What both programs read. `warnings` go to the operator at start-up. Throws StartupError. */
-export function readCommon(env: Environment, warnings: readonly string[]) {
-  const logLevel = env.MCP_LOG_LEVEL || 'info'
-  if (!LOG_LEVELS.includes(logLevel)) throw new StartupError(`MCP_LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}`)
+/** What both programs read. */
+export function readCommon(reading: Reading) {
+  const { env, warnings } = reading
   const limits: Limits = {
-    responseBudgetBytes: readInteger(env, 'MCP_RESPONSE_BUDGET_BYTES', { min: 1000, max: 800_000, otherwise: 80_000 }),
-    trafficQueryTimeoutSeconds: readInteger(env, 'MCP_TRAFFIC_QUERY_TIMEOUT_SECONDS', {
+    responseBudgetBytes: readInteger(reading, 'MCP_RESPONSE_BUDGET_BYTES', {
+      min: 1000,
+      max: 800_000,
+      otherwise: 80_000,
+    }),
+    trafficQueryTimeoutSeconds: readInteger(reading, 'MCP_TRAFFIC_QUERY_TIMEOUT_SECONDS', {
       min: 1,
       max: 3600,
       otherwise: 600,
     }),
   }
   return {
-    logLevel,
+    logLevel: readChoice(reading, 'MCP_LOG_LEVEL', LOG_LEVELS, 'info'),
     limits,
-    heavy: readHeavy(env),
+    heavy: readHeavy(reading),
     warnings,
     ...(env.MCP_AUDIT_LOG_PATH && { auditLogPath: env.MCP_AUDIT_LOG_PATH }),
   }
 }
 
-/** One caller has all places here; the authenticated modes share them out. Throws StartupError. */
-function readHeavy(env: Environment): HeavyConfig {
-  const max = readInteger(env, 'MCP_HEAVY_CALLS', { min: 1, max: 64, otherwise: 4 })
-  const queue = readInteger(env, 'MCP_HEAVY_QUEUE', { min: 0, max: 1000, otherwise: 16 })
-  const memoryMb = readInteger(env, 'MCP_HEAVY_MEMORY_MIB', { min: 64, max: 16_384, otherwise: 512 })
+/** One caller has all places here; the authenticated modes share them out. */
+function readHeavy(reading: Reading): HeavyConfig {
+  const max = readInteger(reading, 'MCP_HEAVY_CALLS', { min: 1, max: 64, otherwise: 4 })
+  const queue = readInteger(reading, 'MCP_HEAVY_QUEUE', { min: 0, max: 1000, otherwise: 16 })
+  const memoryMb = readInteger(reading, 'MCP_HEAVY_MEMORY_MIB', { min: 64, max: 16_384, otherwise: 512 })
   return { max, perCaller: max, queue, queuePerCaller: queue, memoryMb }
 }
 
 /** What an operator should know who asks for confirmations where nobody logs in (D9). */
-export const warnOfConfirmTools = (env: Environment): string[] =>
-  env.MCP_CONFIRM_TOOLS
-    ? [
-        'MCP_CONFIRM_TOOLS is ignored: without a login nobody can confirm a call, and every tool runs when it is called.',
-      ]
-    : []
+export function warnOfConfirmTools({ env, warnings }: Reading): void {
+  if (env.MCP_CONFIRM_TOOLS)
+    warnings.push(
+      'MCP_CONFIRM_TOOLS is ignored: without a login nobody can confirm a call, and every tool runs when it is called.',
+    )
+}
 
-/**
- * The PCE of the environment; PCE_HOST, API_KEY and API_SECRET must be set. Adds to `warnings` where the operator should know.
- * Throws StartupError for malformed values.
- */
-export function readPce(env: Environment, warnings: string[]): PceFromEnvironment {
+/** The PCE of the environment. That PCE_HOST, API_KEY or API_SECRET is missing is a fault of the caller's to tell. */
+export function readPce(reading: Reading): PceFromEnvironment {
+  const { env, warnings } = reading
+  const port = readPcePort(reading)
+  if (/^api_/.test(env.API_SECRET ?? '') && !/^api_/.test(env.API_KEY ?? ''))
+    warnings.push('API_SECRET begins with api_, as the API_KEY of a PCE does: the two may have changed places.')
   return {
-    url: env.PCE_HOST!,
-    port: readPcePort(env),
-    orgId: String(readInteger(env, 'PCE_ORG_ID', { min: 1, max: Number.MAX_SAFE_INTEGER, otherwise: 1 })),
-    apiKey: env.API_KEY!,
-    apiSecret: env.API_SECRET!,
-    ...readPceConnection(env, warnings),
+    url: env.PCE_HOST ?? '',
+    port,
+    orgId: String(readInteger(reading, 'PCE_ORG_ID', { min: 1, max: Number.MAX_SAFE_INTEGER, otherwise: 1 })),
+    apiKey: env.API_KEY ?? '',
+    apiSecret: env.API_SECRET ?? '',
+    ...readPceConnection(reading),
   }
 }
 
-/** How a PCE is reached in any mode, with anyone's key (D10). Throws StartupError for malformed values. */
-export function readPceConnection(env: Environment, warnings: string[]): Pick<PceFromEnvironment, 'tls' | 'proxyUrl'> {
-  const verify = readBoolean(env, 'PCE_TLS_VERIFY', true)
+/** How a PCE is reached in any mode, with anyone's key (D10). */
+export function readPceConnection(reading: Reading): Pick<PceFromEnvironment, 'tls' | 'proxyUrl'> {
+  const { env, faults, warnings } = reading
+  const verify = readSwitch(reading, 'PCE_TLS_VERIFY', true)
   if (!verify)
     warnings.push(
       "PCE_TLS_VERIFY=false: the PCE's certificate is not verified, so anyone on the network path can impersonate it.",
     )
+  if (!verify && env.PCE_CA_FILE) warnings.push('PCE_CA_FILE is not used, because PCE_TLS_VERIFY=false.')
   if (env.PCE_CLIENT_KEY_FILE && !env.PCE_CLIENT_CERT_FILE)
-    throw new StartupError('PCE_CLIENT_KEY_FILE requires PCE_CLIENT_CERT_FILE')
-  if (env.PCE_PROXY_URL && !/^https?:\/\/[^/]/i.test(env.PCE_PROXY_URL))
-    throw new StartupError('PCE_PROXY_URL must be an http or https URL')
+    faults.push({
+      problem: 'PCE_CLIENT_KEY_FILE requires PCE_CLIENT_CERT_FILE',
+      remedy: 'Set PCE_CLIENT_CERT_FILE to the certificate of that key, or unset PCE_CLIENT_KEY_FILE.',
+    })
+  if (env.PCE_PROXY_URL && env.PCE_PROXY_URL !== '\0' && !/^https?:\/\/[^/]/i.test(env.PCE_PROXY_URL))
+    faults.push({
+      problem: 'PCE_PROXY_URL must be an http or https URL',
+      remedy: 'Write it with its scheme, such as PCE_PROXY_URL=http://proxy.example.com:3128',
+    })
   return {
     tls: {
       verify,
@@ -77,18 +90,54 @@ export function readPceConnection(env: Environment, warnings: string[]): Pick<Pc
   }
 }
 
+const DEFAULT_PORT = 443
+
 /** A port in the address counts when PCE_PORT is not set, and must agree with it when it is. */
-function readPcePort(env: Environment): string {
-  const address = env.PCE_HOST!
-  const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(address) ? address : `https://${address}`
-  const url = URL.canParse(withScheme) ? new URL(withScheme) : null
-  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
-    throw new StartupError('PCE_HOST must be a host or an http(s) URL, without user name and password')
+function readPcePort(reading: Reading): string {
+  const { env, faults } = reading
+  const written = readPceHost(reading)
+  if (!env.PCE_PORT) return String(written ?? DEFAULT_PORT)
+  if (/^(tcp|udp):\/\//.test(env.PCE_PORT)) {
+    const remedy = `It is ${shown(env.PCE_PORT)}, as Kubernetes sets it for a service named pce: give the pod enableServiceLinks: false.`
+    faults.push({ problem: 'PCE_PORT must be a whole number from 1 to 65535', remedy })
+    return String(DEFAULT_PORT)
   }
-  const written = /^[^/?#]*:(\d+)(?:[/?#]|$)/.exec(withScheme.slice(withScheme.indexOf('//') + 2))?.[1]
-  const port = String(readInteger(env, 'PCE_PORT', { min: 1, max: 65_535, otherwise: Number(written ?? 443) }))
-  if (written !== undefined && Number(written) !== Number(port)) {
-    throw new StartupError(`PCE_HOST names port ${written}, but PCE_PORT is ${port}`)
-  }
-  return port
+  const before = faults.length
+  const port = readInteger(reading, 'PCE_PORT', { min: 1, max: 65_535, otherwise: DEFAULT_PORT })
+  if (faults.length === before && written !== undefined && written !== port)
+    faults.push({ problem: `PCE_HOST names port ${written}, but PCE_PORT is ${port}`, remedy: 'Keep one of the two.' })
+  return String(port)
+}
+
+/** Checks the address of the PCE; returns the port in it. */
+function readPceHost({ env, faults, warnings }: Reading): number | undefined {
+  const address = env.PCE_HOST ?? ''
+  if (address.trim() === '') return undefined
+  const fault = (problem: string, remedy: string) => void faults.push({ problem: `PCE_HOST ${problem}`, remedy })
+  const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+.-]*):\/\/)?(.*)$/is.exec(address.trim()) ?? []
+  const example = 'such as PCE_HOST=pce.example.com or PCE_HOST=https://pce.example.com:8443'
+  if (scheme !== undefined && !/^https?$/i.test(scheme))
+    return fault('must be a host or an http(s) URL', `Its scheme is ${shown(scheme)}: write https, ${example}`)
+  if (/^https?(:\/?|\/\/)/i.test(rest))
+    return fault('must be a host or an http(s) URL', `Its scheme is misspelt: write https:// with both slashes.`)
+  const [, authority = '', path = ''] = /^([^/?#\\]*)(.*)$/s.exec(rest) ?? []
+  if (address.includes('@'))
+    return fault(
+      'must be a host or an http(s) URL, without user name and password',
+      'The key goes to API_KEY and API_SECRET: leave out everything before the host.',
+    )
+  const url = `${scheme ?? 'https'}://${authority}`
+  if (isIPv6(authority))
+    return fault('must be a host or an http(s) URL', `Put brackets around an IPv6 address: PCE_HOST=[${authority}]`)
+  if (/\s/.test(authority) || !URL.canParse(url))
+    return fault('must be a host or an http(s) URL', `It is ${shown(address)}: write one, ${example}`)
+  if (path !== '' && path !== '/')
+    return fault(
+      'must not contain a path',
+      `The API is always at /api of the host: write PCE_HOST=${scheme === undefined ? authority : url}`,
+    )
+  if (scheme?.toLowerCase() === 'http' && !isLoopback(new URL(url).hostname))
+    warnings.push('PCE_HOST begins with http://: the API key goes over the network unencrypted.')
+  const port = /:(\d+)$/.exec(authority)?.[1]
+  return port === undefined ? undefined : Number(port)
 }

@@ -1,28 +1,32 @@
 import { ROLES, type Role } from '../schemas/caller.js'
-import {
-  StartupError,
-  type BrowserLoginConfig,
-  type InsecureHttpConfig,
-  type ListenOptions,
-  type OAuthConfig,
-  type PceMode,
-  type PerUserConfig,
-  type RateLimits,
-  type RoleMapping,
-  type SharedConfig,
+import type {
+  BrowserLoginConfig,
+  Fault,
+  InsecureHttpConfig,
+  ListenOptions,
+  OAuthConfig,
+  PceMode,
+  PerUserConfig,
+  RateLimits,
+  RoleMapping,
+  SharedConfig,
 } from '../schemas/config.js'
+import { unreadIn } from './check-names.js'
 import { readCommon, readPce, readPceConnection, warnOfConfirmTools } from './read-every-mode.js'
 import { readKey, readPreviousKey } from './read-secrets.js'
 import {
   checkUrl,
   isLoopback,
   missingOf,
-  readBoolean,
+  readChoice,
   readHosts,
   readInteger,
   readList,
   readProxies,
+  readSwitch,
+  shown,
   type Environment,
+  type Reading,
 } from './read-values.js'
 
 const OAUTH_VARIABLES = ['MCP_PUBLIC_URL', 'MCP_OAUTH_ISSUER', 'MCP_OAUTH_JWKS_URL', 'MCP_OAUTH_AUDIENCE']
@@ -32,113 +36,179 @@ const SCOPE_TOKEN = /^[\x21\x23-\x5B\x5D-\x7E]+$/
 const MOST_PER_MINUTE = 1_000_000
 
 /**
- * The startup gates of HTTP without MCP_DEV_INSECURE=1 that need no secret: where it listens, then the OAuth variables (S16, D8).
- * Throws StartupError with the specification's words.
+ * What the startup gates of HTTP without MCP_DEV_INSECURE=1 find, in their order (S16, D8): where it listens, the OAuth variables, the
+ * mode, the variables it needs, the keys. Each `problem` is in the specification's words.
  */
-export function checkAddressAndOAuth(env: Environment, { host, socket }: ListenOptions): void {
+export function findAtGates(env: Environment, mode: PceMode | null, { host, socket }: ListenOptions): Fault[] {
+  const faults: Fault[] = []
   if (socket === undefined && !isLoopback(host))
-    throw new StartupError(`Refusing to bind '${host}' without MCP_DEV_INSECURE=1`)
+    faults.push({
+      problem: `Refusing to bind '${host}' without MCP_DEV_INSECURE=1`,
+      remedy: 'Listen on 127.0.0.1 (the default) or a --socket, behind a proxy that terminates TLS.',
+    })
   const missing = missingOf(env, OAUTH_VARIABLES)
-  if (missing.length > 0) throw new StartupError(`Missing required OAuth env vars: ${missing.join(', ')}`)
+  if (missing.length > 0)
+    faults.push({
+      problem: `Missing required OAuth env vars: ${missing.join(', ')}`,
+      remedy: missing.length === OAUTH_VARIABLES.length ? remedyWithoutMode(env) : REMEDY_OF_OAUTH,
+    })
+  if (mode === null) faults.push(unknownMode(env))
+  if (mode === 'shared') faults.push(...findMissingPce(env))
+  if (mode === 'per_user' && !env.MCP_KEK)
+    faults.push({
+      problem: 'MCP_KEK env var is required',
+      remedy:
+        'Make it once with openssl rand -base64 32, and keep it: it encrypts the stored PCE keys, which are lost without it.',
+    })
+  if (!env.MCP_CONFIRM_HMAC_KEY)
+    faults.push({
+      problem: 'MCP_CONFIRM_HMAC_KEY env var is required',
+      remedy: 'Make it once with openssl rand -base64 32; all processes of this server need the same one.',
+    })
+  return faults
 }
 
-/** The gates that follow: the mode, the variables it needs, and the form of the URLs. Throws StartupError; returns the mode. */
-function checkModeAndKeys(env: Environment): PceMode {
-  const mode = readMode(env)
-  if (mode === 'shared') {
-    if (!env.PCE_HOST) throw new StartupError('MCP_PCE_MODE=shared requires PCE_HOST env var')
-    const missing = missingOf(env, ['API_KEY', 'API_SECRET'])
-    if (missing.length > 0) {
-      const plural = missing.length > 1 ? 's' : ''
-      throw new StartupError(`MCP_PCE_MODE=shared requires ${missing.join(', ')} env var${plural}`)
-    }
-  }
-  for (const key of mode === 'shared' ? ['MCP_CONFIRM_HMAC_KEY'] : ['MCP_KEK', 'MCP_CONFIRM_HMAC_KEY'])
-    if (!env[key]) throw new StartupError(`${key} env var is required`)
-  for (const url of ['MCP_PUBLIC_URL', 'MCP_OAUTH_ISSUER', 'MCP_OAUTH_JWKS_URL']) checkUrl(env, url)
-  return mode
+const REMEDY_OF_OAUTH =
+  'They say who may log in: docs/authenticated-http.md has their values for Entra ID, Okta, Auth0 and Keycloak.'
+
+/** No login at all is configured: whoever tries the server out has not heard of the mode for that. */
+function remedyWithoutMode(env: Environment): string {
+  const trying = 'To try it on this machine without a login, set MCP_DEV_INSECURE=1, never in production'
+  if (!env.PCE_HOST) return `${trying}; otherwise docs/authenticated-http.md says what they are.`
+  return `PCE_HOST is set, and over HTTP a login comes with it. ${trying}; for one PCE key behind a login set MCP_PCE_MODE=shared.`
 }
 
-/** Throws StartupError for a mode that does not exist (D11). */
-export function readMode(env: Environment): PceMode {
-  const named = env.MCP_PCE_MODE || 'per_user'
-  const mode = PCE_MODES.find((known) => known === named)
-  if (mode === undefined) throw new StartupError(`MCP_PCE_MODE '${named}' is unknown: use ${PCE_MODES.join(' or ')}`)
-  return mode
-}
-
-/** HTTP for development, without authentication. Throws StartupError. */
-export function readInsecure(env: Environment, listen: ListenOptions): InsecureHttpConfig {
-  readMode(env)
-  const warnings: string[] = []
-  const ignored = ['MCP_OAUTH_ISSUER', 'MCP_OAUTH_JWKS_URL', 'MCP_OAUTH_AUDIENCE'].filter((name) => env[name])
-  if (ignored.length > 0)
-    warnings.push(`MCP_DEV_INSECURE=1: nobody is authenticated; ${ignored.join(', ')} set but ignored.`)
-  warnings.push(...warnOfConfirmTools(env))
-  if (env.MCP_PUBLIC_URL) checkUrl(env, 'MCP_PUBLIC_URL')
+function findMissingPce(env: Environment): Fault[] {
+  const remedy = 'In this mode one PCE key from the environment serves everybody: set PCE_HOST, API_KEY and API_SECRET.'
   const missing = missingOf(env, ['API_KEY', 'API_SECRET'])
-  if (env.PCE_HOST && missing.length > 0) throw new StartupError(`Missing required env vars: ${missing.join(', ')}`)
+  const vars = missing.length > 1 ? 'env vars' : 'env var'
+  return [
+    ...(env.PCE_HOST ? [] : [{ problem: 'MCP_PCE_MODE=shared requires PCE_HOST env var', remedy }]),
+    ...(missing.length === 0
+      ? []
+      : [{ problem: `MCP_PCE_MODE=shared requires ${missing.join(', ')} ${vars}`, remedy }]),
+  ]
+}
+
+/** D11. */
+export const unknownMode = ({ MCP_PCE_MODE: named = '' }: Environment): Fault => ({
+  problem: `MCP_PCE_MODE '${named}' is unknown: use ${PCE_MODES.join(' or ')}`,
+  remedy: 'per_user: every user has a PCE key; shared: one PCE key from the environment serves everybody.',
+})
+
+/** Null for a mode that does not exist (D11). */
+export function readMode(env: Environment): PceMode | null {
+  const named = env.MCP_PCE_MODE || 'per_user'
+  return PCE_MODES.find((known) => known === named) ?? null
+}
+
+/** HTTP for development, without authentication. */
+export function readInsecure(reading: Reading, listen: ListenOptions): InsecureHttpConfig {
+  const { env, faults, warnings } = reading
+  const ignored = unreadIn('insecure', env).filter((name) => name !== 'MCP_CONFIRM_TOOLS')
+  if (ignored.length > 0)
+    warnings.push(
+      `MCP_DEV_INSECURE=1: nobody is authenticated; ${ignored.join(', ')} set but ignored. For logins, unset MCP_DEV_INSECURE.`,
+    )
+  warnOfConfirmTools(reading)
+  checkPublicUrl(reading)
+  const missing = missingOf(env, ['API_KEY', 'API_SECRET'])
+  if (env.PCE_HOST && missing.length > 0)
+    faults.unshift({
+      problem: `Missing required env vars: ${missing.join(', ')}`,
+      remedy: 'PCE_HOST is set, so its key is needed too; without PCE_HOST the server starts and has no PCE.',
+    })
+  if (!env.PCE_HOST && missing.length < 2)
+    warnings.push('PCE_HOST is not set, so there is no PCE for the API key: tools that need one will say so.')
   return {
     mode: 'insecure',
-    http: { ...readListen(env, listen), ...(env.MCP_PUBLIC_URL && { publicUrl: env.MCP_PUBLIC_URL }) },
-    ...(env.PCE_HOST && { pce: readPce(env, warnings) }),
-    ...readCommon(env, warnings),
+    http: { ...readListen(reading, listen), ...(env.MCP_PUBLIC_URL && { publicUrl: env.MCP_PUBLIC_URL }) },
+    ...(env.PCE_HOST && { pce: readPce(reading) }),
+    ...readCommon(reading),
   }
 }
 
-/** HTTP with bearer tokens, once `checkAddressAndOAuth` has passed. Throws StartupError. */
-export function readAuthenticated(env: Environment, listen: ListenOptions): PerUserConfig | SharedConfig {
-  const mode = checkModeAndKeys(env)
-  const warnings: string[] = []
-  const hmacKey = readKey(env, 'MCP_CONFIRM_HMAC_KEY')
-  const previousHmacKey = readPreviousKey(env, 'MCP_CONFIRM_HMAC_KEY_PREVIOUS', hmacKey)
-  const confirmed = [...new Set(readList(env, 'MCP_CONFIRM_TOOLS'))]
+/** HTTP with bearer tokens. What is missing stays empty: `findAtGates` tells it. */
+export function readAuthenticated(
+  reading: Reading,
+  mode: PceMode,
+  listen: ListenOptions,
+): PerUserConfig | SharedConfig {
+  const { env, warnings } = reading
+  checkPublicUrl(reading)
+  checkUrl(reading, 'MCP_OAUTH_ISSUER')
+  checkUrl(reading, 'MCP_OAUTH_JWKS_URL')
+  const ignored = unreadIn(mode, env)
+  if (ignored.length > 0) {
+    const whose = mode === 'shared' ? 'one PCE key serves everybody' : 'every user registers a PCE key'
+    warnings.push(`MCP_PCE_MODE=${mode}: ${whose}; ${ignored.join(', ')} set but ignored.`)
+  }
+  const hmacKey = readKey(reading, 'MCP_CONFIRM_HMAC_KEY')
+  const previousHmacKey = readPreviousKey(reading, 'MCP_CONFIRM_HMAC_KEY_PREVIOUS', hmacKey)
+  const confirmed = [...new Set(readList(reading, 'MCP_CONFIRM_TOOLS'))]
   const authenticated = {
-    http: { ...readListen(env, listen), publicUrl: env.MCP_PUBLIC_URL!.replace(/\/+$/, '') },
-    oauth: readOAuth(env),
-    roles: readRoles(env, warnings),
-    rates: readRates(env),
+    http: { ...readListen(reading, listen), publicUrl: (env.MCP_PUBLIC_URL ?? '').replace(/\/+$/, '') },
+    oauth: readOAuth(reading),
+    roles: readRoles(reading),
+    rates: readRates(reading),
     confirm: {
       hmacKey,
       ...(previousHmacKey && { previousHmacKey }),
-      ttlSeconds: readInteger(env, 'MCP_CONFIRM_TTL_SECONDS', { min: 1, max: 3600, otherwise: 120 }),
+      ttlSeconds: readInteger(reading, 'MCP_CONFIRM_TTL_SECONDS', { min: 1, max: 3600, otherwise: 120 }),
       ...(confirmed.length > 0 && { tools: confirmed }),
     },
   }
   if (mode === 'shared') {
-    const pce = readPce(env, warnings)
+    const pce = readPce(reading)
     const statePath = env.MCP_STATE_PATH || './data/state.db'
-    return { mode, pce, statePath, ...authenticated, ...readShared(env, warnings) }
+    return { mode, pce, statePath, ...authenticated, ...readShared(reading) }
   }
-  const ignored = ['PCE_HOST', 'API_KEY', 'API_SECRET'].filter((name) => env[name])
-  if (ignored.length > 0)
-    warnings.push(`MCP_PCE_MODE=per_user: every user registers a PCE key; ${ignored.join(', ')} set but ignored.`)
-  const allowInsecureTls = readBoolean(env, 'MCP_ALLOW_INSECURE_PCE_TLS', false)
+  const allowInsecureTls = readSwitch(reading, 'MCP_ALLOW_INSECURE_PCE_TLS', false)
   if (allowInsecureTls)
     warnings.push('MCP_ALLOW_INSECURE_PCE_TLS=1: users may register a PCE whose certificate is not verified.')
-  const allowedHosts = readHosts(env, 'MCP_ALLOWED_PCE_HOSTS')
+  const allowedHosts = readHosts(reading, 'MCP_ALLOWED_PCE_HOSTS')
   if (allowedHosts.length === 0) warnings.push(...warnOfAnyHost(env))
-  const kek = readKey(env, 'MCP_KEK')
-  const previousKek = readPreviousKey(env, 'MCP_KEK_PREVIOUS', kek)
-  const login = readLogin(env)
+  const kek = readKey(reading, 'MCP_KEK')
+  if (env.MCP_KEK && kek.equals(hmacKey))
+    warnings.push(
+      'MCP_KEK and MCP_CONFIRM_HMAC_KEY are the same key: whoever learns one has both. Give the second one a key of its own.',
+    )
+  const previousKek = readPreviousKey(reading, 'MCP_KEK_PREVIOUS', kek)
+  const login = readLogin(reading)
   return {
     mode,
     keystore: { path: env.MCP_KEYSTORE_PATH || './data/keystore.db', kek, ...(previousKek && { previousKek }) },
     userPce: {
       allowedHosts,
       allowInsecureTls,
-      ...readPceConnection(env, warnings),
+      ...readPceConnection(reading),
     },
     ...(login && { login }),
     ...authenticated,
-    ...readShared(env, warnings),
+    ...readShared(reading),
   }
 }
 
-/** As `readCommon`, with places for heavy calls that no caller can take all of. Throws StartupError. */
-function readShared(env: Environment, warnings: readonly string[]) {
-  const { heavy, ...common } = readCommon(env, warnings)
-  const perCaller = readInteger(env, 'MCP_HEAVY_CALLS_PER_CALLER', { min: 1, max: 64, otherwise: 2 })
+/** Where clients would look for the server if its own routes were part of its address. */
+const OWN_ROUTE = /\/(mcp|setup|confirm)\/*$/
+
+function checkPublicUrl(reading: Reading): void {
+  const { env, faults } = reading
+  const url = env.MCP_PUBLIC_URL ?? ''
+  const before = faults.length
+  checkUrl(reading, 'MCP_PUBLIC_URL')
+  const route = OWN_ROUTE.exec(url)?.[1]
+  if (faults.length > before || route === undefined) return
+  faults.push({
+    problem: `MCP_PUBLIC_URL must not end in /${route}, which the server adds itself`,
+    remedy: `Write its base: MCP_PUBLIC_URL=${url.replace(OWN_ROUTE, '')}`,
+  })
+}
+
+/** As `readCommon`, with places for heavy calls that no caller can take all of. */
+function readShared(reading: Reading) {
+  const { heavy, ...common } = readCommon(reading)
+  const perCaller = readInteger(reading, 'MCP_HEAVY_CALLS_PER_CALLER', { min: 1, max: 64, otherwise: 2 })
   return { ...common, heavy: { ...heavy, perCaller, queuePerCaller: Math.ceil(heavy.queue / 2) } }
 }
 
@@ -150,33 +220,41 @@ function warnOfAnyHost(env: Environment): string[] {
   return [...(env.PCE_PROXY_URL ? [proxied] : []), ...(env.PCE_CLIENT_CERT_FILE ? [unshown] : [])]
 }
 
-function readListen(env: Environment, listen: ListenOptions) {
-  const trustedProxies = readProxies(env, 'MCP_TRUSTED_PROXIES')
+function readListen(reading: Reading, listen: ListenOptions) {
+  const trustedProxies = readProxies(reading, 'MCP_TRUSTED_PROXIES')
   return {
     ...listen,
-    allowedHosts: readHosts(env, 'MCP_ALLOWED_HOSTS'),
-    maxInFlight: readInteger(env, 'MCP_MAX_IN_FLIGHT', { min: 0, max: 100_000, otherwise: 256 }),
+    allowedHosts: readHosts(reading, 'MCP_ALLOWED_HOSTS'),
+    maxInFlight: readInteger(reading, 'MCP_MAX_IN_FLIGHT', { min: 0, max: 100_000, otherwise: 256 }),
     ...(trustedProxies && { trustedProxies }),
   }
 }
 
-/** How access tokens are checked; the URLs were checked before. Throws StartupError. */
-function readOAuth(env: Environment): OAuthConfig {
+/** How access tokens are checked; the URLs are checked elsewhere. */
+function readOAuth(reading: Reading): OAuthConfig {
+  const { env, faults } = reading
   const requiredScope = env.MCP_OAUTH_REQUIRED_SCOPE || 'svc-mcp.use'
   const requestedScope = env.MCP_OAUTH_REQUEST_SCOPE
   for (const [name, scope] of Object.entries({
     MCP_OAUTH_REQUIRED_SCOPE: requiredScope,
     MCP_OAUTH_REQUEST_SCOPE: requestedScope || requiredScope,
   })) {
-    if (!SCOPE_TOKEN.test(scope)) throw new StartupError(`${name} must be a single scope without whitespace`)
+    if (!SCOPE_TOKEN.test(scope) && env[name])
+      faults.push({
+        problem: `${name} must be a single scope without whitespace`,
+        remedy: `It is ${shown(scope)}: write one scope, such as ${name}=svc-mcp.use`,
+      })
   }
-  const audience = env.MCP_OAUTH_AUDIENCE!
-  if (/^\s|\s$|\p{Cc}/u.test(audience))
-    throw new StartupError('MCP_OAUTH_AUDIENCE must not begin or end with whitespace or contain control characters')
-  const more = readList(env, 'MCP_OAUTH_GROUPS_CLAIM')
+  const audience = env.MCP_OAUTH_AUDIENCE ?? ''
+  if (audience.trim() !== '' && /^\s|\s$|\p{Cc}/u.test(audience))
+    faults.push({
+      problem: 'MCP_OAUTH_AUDIENCE must not begin or end with whitespace or contain control characters',
+      remedy: `It is ${shown(audience)}: write it exactly as it is in the aud of the tokens.`,
+    })
+  const more = readList(reading, 'MCP_OAUTH_GROUPS_CLAIM')
   return {
-    issuer: env.MCP_OAUTH_ISSUER!,
-    jwksUrl: env.MCP_OAUTH_JWKS_URL!,
+    issuer: env.MCP_OAUTH_ISSUER ?? '',
+    jwksUrl: env.MCP_OAUTH_JWKS_URL ?? '',
     audience,
     requiredScope,
     ...(requestedScope && { requestedScope }),
@@ -184,17 +262,13 @@ function readOAuth(env: Environment): OAuthConfig {
   }
 }
 
-/**
- * Roles by group. A mapping that nobody can match is allowed, with a warning. Throws StartupError for a role that does not exist.
- */
-function readRoles(env: Environment, warnings: string[]): RoleMapping {
-  const listOf = (role: Role) => readList(env, `MCP_ROLE_GROUPS_${role.toUpperCase()}`)
+/** Roles by group. A mapping that nobody can match is allowed, with a warning. */
+function readRoles(reading: Reading): RoleMapping {
+  const { env, warnings } = reading
+  const listOf = (role: Role) => readList(reading, `MCP_ROLE_GROUPS_${role.toUpperCase()}`)
   const groups = { reader: listOf('reader'), operator: listOf('operator'), admin: listOf('admin') }
-  const named = env.MCP_ROLE_DEFAULT || null
-  const otherwise = ROLES.find((role) => role === named) ?? null
-  if (named !== null && otherwise === null)
-    throw new StartupError(`MCP_ROLE_DEFAULT must be one of ${ROLES.join(', ')}`)
-  if (otherwise === null && ROLES.every((role) => groups[role].length === 0)) {
+  const otherwise = readChoice(reading, 'MCP_ROLE_DEFAULT', ROLES, null)
+  if (!env.MCP_ROLE_DEFAULT && ROLES.every((role) => groups[role].length === 0)) {
     warnings.push(
       'No MCP_ROLE_GROUPS_READER, _OPERATOR or _ADMIN and no MCP_ROLE_DEFAULT: every caller gets forbidden_no_role.',
     )
@@ -202,21 +276,29 @@ function readRoles(env: Environment, warnings: string[]): RoleMapping {
   return { groups, otherwise }
 }
 
-/** Throws StartupError. */
-function readRates(env: Environment): RateLimits {
+function readRates(reading: Reading): RateLimits {
   const perMinute = (name: string, otherwise: number) =>
-    readInteger(env, name, { min: 0, max: MOST_PER_MINUTE, otherwise })
+    readInteger(reading, name, { min: 0, max: MOST_PER_MINUTE, otherwise })
   return {
-    inFlightPerCaller: readInteger(env, 'MCP_MAX_IN_FLIGHT_PER_CALLER', { min: 0, max: 100_000, otherwise: 32 }),
+    inFlightPerCaller: readInteger(reading, 'MCP_MAX_IN_FLIGHT_PER_CALLER', { min: 0, max: 100_000, otherwise: 32 }),
     perCaller: perMinute('MCP_RATE_LIMIT_PER_MINUTE', 600),
     confirmPerCaller: perMinute('MCP_CONFIRM_RATE_PER_MINUTE', 10),
     refusedTokensPerAddress: perMinute('MCP_REFUSED_TOKENS_PER_MINUTE', 30),
   }
 }
 
-/** The client of the browser login; undefined without MCP_OAUTH_CLIENT_ID. Throws StartupError for a secret without a client. */
-function readLogin(env: Environment): BrowserLoginConfig | undefined {
+/** The client of the browser login; undefined without MCP_OAUTH_CLIENT_ID. */
+function readLogin({ env, faults, warnings }: Reading): BrowserLoginConfig | undefined {
   const { MCP_OAUTH_CLIENT_ID: clientId, MCP_OAUTH_CLIENT_SECRET: clientSecret } = env
-  if (!clientId && clientSecret) throw new StartupError('MCP_OAUTH_CLIENT_SECRET requires MCP_OAUTH_CLIENT_ID')
-  return clientId ? { clientId, ...(clientSecret && { clientSecret }) } : undefined
+  if (clientId) return { clientId, ...(clientSecret && { clientSecret }) }
+  if (clientSecret)
+    faults.push({
+      problem: 'MCP_OAUTH_CLIENT_SECRET requires MCP_OAUTH_CLIENT_ID',
+      remedy: 'Set MCP_OAUTH_CLIENT_ID to the client whose secret it is.',
+    })
+  else
+    warnings.push(
+      'No MCP_OAUTH_CLIENT_ID: nobody can log in to /setup with a browser. Users can register a PCE key only with register-pce-credentials, where a model sees it.',
+    )
+  return undefined
 }

@@ -1,5 +1,5 @@
-import { StartupError, type PceMode } from '../schemas/config.js'
-import type { Environment } from './read-values.js'
+import { inWords, type PceMode } from '../schemas/config.js'
+import type { Environment, Findings, Reading } from './read-values.js'
 
 /** Variables that may also come from a file, the way container platforms provide secrets: NAME_FILE holds the path. */
 export const SECRETS = [
@@ -13,7 +13,7 @@ export const SECRETS = [
   // It may name a user and a password.
   'PCE_PROXY_URL',
 ] as const
-type SecretName = (typeof SECRETS)[number]
+export type SecretName = (typeof SECRETS)[number]
 
 /** The secrets that each mode reads; files for others are not opened. */
 export const SECRETS_OF: Record<'environment' | PceMode, readonly SecretName[]> = {
@@ -30,48 +30,98 @@ export const SECRETS_OF: Record<'environment' | PceMode, readonly SecretName[]> 
 }
 
 /**
- * The environment with every secret of `names` that a NAME_FILE points to. The file may end in one line break.
+ * The environment with every secret of `names` that a NAME_FILE points to. The file may end in one line break. A fault where both NAME and
+ * NAME_FILE are set, or the file cannot be read or is empty; never with its content.
  *
  * @param readFile returns the text of a file or throws what node:fs throws.
- * @throws {StartupError} when both NAME and NAME_FILE are set, or the file cannot be read or is empty; never with its content.
  */
 export function readSecretFiles(
   env: Environment,
   names: readonly SecretName[],
   readFile: (path: string) => string,
+  { faults }: Findings,
 ): Environment {
   const found: Record<string, string> = {}
   for (const name of names) {
     const path = env[`${name}_FILE`]
     if (!path) continue
-    if (env[name]) throw new StartupError(`${name} and ${name}_FILE are both set: keep one`)
-    let text: string
-    try {
-      text = readFile(path)
-    } catch (error) {
-      throw new StartupError(`Cannot read ${name}_FILE '${path}': ${(error as NodeJS.ErrnoException).code ?? 'failed'}`)
+    if (env[name]) {
+      faults.push({
+        problem: `${name} and ${name}_FILE are both set: keep one`,
+        remedy: `Delete ${name} to take what the file contains.`,
+      })
+      continue
     }
-    const value = text.replace(/\r?\n$/, '')
-    if (value === '') throw new StartupError(`${name}_FILE '${path}' is empty`)
-    found[name] = value
+    const value = readSecretFile(`${name}_FILE '${path}'`, path, readFile, faults)
+    // What is there but cannot be used is not missing as well.
+    found[name] = value ?? UNREADABLE
   }
   return Object.keys(found).length === 0 ? env : { ...env, ...found }
 }
 
-/** Strict base64 of 32 bytes (S21). The value itself is never part of a message. Throws StartupError. */
-export function readKey(env: Environment, name: string): Buffer {
-  const value = env[name] ?? ''
-  const bytes = Buffer.from(value, 'base64')
-  if (bytes.length !== 32 || bytes.toString('base64') !== value)
-    throw new StartupError(`${name} must be base64 of 32 random bytes`)
-  if (bytes.every((byte) => byte === 0)) throw new StartupError(`${name} must be 32 random bytes, not zeros`)
-  return bytes
+/** Stands for a secret whose file has a fault of its own. */
+const UNREADABLE = '\0'
+
+function readSecretFile(
+  which: string,
+  path: string,
+  readFile: (path: string) => string,
+  faults: Findings['faults'],
+): string | null {
+  let text: string
+  try {
+    text = readFile(path)
+  } catch (error) {
+    faults.push({
+      problem: `Cannot read ${which}: ${inWords(error)}`,
+      remedy: 'Give the path of a file that holds the secret alone and that the user of this server may read.',
+    })
+    return null
+  }
+  const value = text.replace(/\r?\n$/, '')
+  if (value !== '') return value
+  faults.push({ problem: `${which} is empty`, remedy: 'Write the secret into the file, and nothing else.' })
+  return null
 }
 
-/** The key that was in use before: absent where the variable is not set. Throws StartupError, also when it equals `current`. */
-export function readPreviousKey(env: Environment, name: string, current: Buffer): Buffer | undefined {
-  if (!env[name]) return undefined
-  const previous = readKey(env, name)
-  if (previous.equals(current)) throw new StartupError(`${name} is the same key as ${name.replace('_PREVIOUS', '')}`)
+const MAKE_KEY = 'openssl rand -base64 32'
+
+/** Strict base64 of 32 bytes (S21). The value itself is never part of a message. Zeros where it is missing or has a fault. */
+export function readKey({ env, faults }: Reading, name: string): Buffer {
+  const value = env[name] ?? ''
+  const bytes = Buffer.from(value, 'base64')
+  const isKey = bytes.length === 32 && bytes.toString('base64') === value
+  if (isKey && bytes.some((byte) => byte !== 0)) return bytes
+  if (value !== '' && value !== UNREADABLE)
+    faults.push(
+      isKey
+        ? { problem: `${name} must be 32 random bytes, not zeros`, remedy: `Make one with ${MAKE_KEY}` }
+        : {
+            problem: `${name} must be base64 of 32 random bytes`,
+            remedy: `${describeKey(value)} Make one with ${MAKE_KEY}`,
+          },
+    )
+  return Buffer.alloc(32)
+}
+
+/** What a key looks like that is none, in words that do not tell any of it. */
+function describeKey(value: string): string {
+  if (/^[0-9a-f]{64}$/i.test(value)) return 'It looks like hexadecimal digits, and base64 is meant.'
+  if (/\s/.test(value)) return 'It contains whitespace or a line break.'
+  if (/^[\w-]{43}=?$/.test(value) && /[-_]/.test(value))
+    return 'It looks like base64url, which has - and _ in place of + and /.'
+  return `It has ${value.length} characters, and such a key has 44.`
+}
+
+/** The key that was in use before: absent where the variable is not set. That it equals `current` is a fault. */
+export function readPreviousKey(reading: Reading, name: string, current: Buffer): Buffer | undefined {
+  if (!reading.env[name]) return undefined
+  const previous = readKey(reading, name)
+  const now = name.replace('_PREVIOUS', '')
+  if (previous.equals(current) && previous.some((byte) => byte !== 0))
+    reading.faults.push({
+      problem: `${name} is the same key as ${now}`,
+      remedy: `${now} takes the new key and ${name} the old one; without a change of keys, delete ${name}.`,
+    })
   return previous
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import type { LookupFunction } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { PceError, PceIntegerError } from './errors.js'
@@ -199,6 +199,8 @@ export function readTlsFiles(
 function readPem(what: string, path: string, block: string): string {
   let text: string
   try {
+    // Reading a pipe that nobody writes to would never end.
+    if (!statSync(path).isFile()) throw Object.assign(new Error('no file'), { code: 'not a regular file' })
     text = readFileSync(path, 'utf8')
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? 'unreadable'

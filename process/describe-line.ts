@@ -4,13 +4,14 @@ interface LogLine {
   level: number
   time: string
   msg?: string
+  remedy?: string
   err?: { message?: string; stack?: string }
   [fact: string]: unknown
 }
 
 /**
- * A line of the log as a person reads it at a terminal: time, level, message, then the facts as `name=value`, and the stack of an error
- * below. Characters that could steer the terminal are replaced. What is no such line comes back as it is.
+ * A line of the log as a person reads it at a terminal: time, level, message, then the facts as `name=value`, and below these what to
+ * do about it and the stack of an error. Characters that could steer the terminal are replaced. What is no such line comes back as it is.
  */
 export function describeLine(line: string): string {
   let read: LogLine
@@ -19,10 +20,11 @@ export function describeLine(line: string): string {
   } catch {
     return line
   }
-  const { level, time, msg = '', err, ...facts } = read
+  const { level, time, msg = '', remedy, err, ...facts } = read
   const told = Object.entries(facts).map(([name, value]) => ` ${name}=${show(value)}`)
   const cause = err === undefined ? '' : `\n    ${(err.stack ?? err.message ?? show(err)).replaceAll('\n', '\n    ')}`
-  const text = `${time.slice(11, 19)} ${(NAMES[level] ?? String(level)).padEnd(5)} ${msg}${told.join('')}${cause}\n`
+  const advice = remedy === undefined ? '' : `\n    ${remedy}`
+  const text = `${time.slice(11, 19)} ${(NAMES[level] ?? String(level)).padEnd(5)} ${msg}${told.join('')}${advice}${cause}\n`
   return text.replace(/[^\P{C}\n]/gu, '\uFFFD')
 }
 

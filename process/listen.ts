@@ -1,7 +1,9 @@
+import { accessSync, constants, statSync } from 'node:fs'
 import { link, lstat, rm, stat } from 'node:fs/promises'
 import type { Server as HttpServer, IncomingMessage } from 'node:http'
 import { type AddressInfo, connect, type Server, type Socket } from 'node:net'
-import { type HttpListen, StartupError } from '../schemas/config.js'
+import { dirname } from 'node:path'
+import { type Fault, type HttpListen, inWords, StartupError } from '../schemas/config.js'
 
 interface Listener {
   server: Server
@@ -18,7 +20,7 @@ export interface Listening {
   withdraw: () => Promise<void>
 }
 
-/** Listens on the Unix socket, otherwise on host and port. Throws StartupError when the address is taken or not ours. */
+/** Listens on the Unix socket, otherwise on host and port. Rejects with StartupError when the address is taken or not ours. */
 export async function listen(app: Listener, { host, port, socket }: HttpListen): Promise<Listening> {
   try {
     if (socket !== undefined) return await listenOnSocket(app, socket)
@@ -27,9 +29,54 @@ export async function listen(app: Listener, { host, port, socket }: HttpListen):
     const where = `http://${shown}:${(app.server.address() as AddressInfo).port}/mcp`
     return { where, withdraw: () => Promise.resolve() }
   } catch (error) {
-    throw new StartupError(
-      `Cannot listen on ${socket ?? `${host}:${port}`}: ${(error as NodeJS.ErrnoException).code ?? 'failed'}`,
-    )
+    const remedy = socket === undefined ? remedyOfPort(error, host, port) : remedyOfSocket(error, socket)
+    throw new StartupError({ problem: `Cannot listen on ${socket ?? `${host}:${port}`}: ${inWords(error)}`, remedy })
+  }
+}
+
+function remedyOfPort(error: unknown, host: string, port: number): string {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'EADDRINUSE':
+      return `Give another port with --port, or end the program that has ${port}; --port 0 takes any that is free.`
+    case 'EACCES':
+    case 'EPERM':
+      return 'Ports below 1024 are kept for privileged users: give one above with --port.'
+    default:
+      return `Give an address of this machine with --host, such as 127.0.0.1, not '${host}'.`
+  }
+}
+
+function remedyOfSocket(error: unknown, socket: string): string {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'EADDRINUSE':
+      return 'Another server listens there, or a file that is no socket has the name: end or remove it, or give another --socket.'
+    case 'EINVAL':
+    case 'ENAMETOOLONG':
+      return `Give --socket a shorter path: the system takes about ${LONGEST_SOCKET} characters.`
+    default:
+      return REMEDY_OF_FOLDER(dirname(socket))
+  }
+}
+
+const REMEDY_OF_FOLDER = (folder: string) =>
+  `Make the folder '${folder}', with write access for the user of this server, or give another --socket.`
+
+/** Of a name in the file system that can be listened on, with what our own adds to it: characters. */
+const LONGEST_SOCKET = 95
+
+/**
+ * What would keep a server from listening on the Unix socket, as far as that shows before: so that it can be told together with other
+ * faults. Undefined where nothing does.
+ */
+export function findSocketFault(socket: string): Fault | undefined {
+  const folder = dirname(socket)
+  try {
+    if (!statSync(folder).isDirectory()) throw Object.assign(new Error('no folder'), { code: 'ENOTDIR' })
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    return undefined
+  } catch (error) {
+    const problem = `Cannot listen on ${socket}: ${inWords(error)} on the folder '${folder}'`
+    return { problem, remedy: REMEDY_OF_FOLDER(folder) }
   }
 }
 

@@ -172,7 +172,54 @@ export type HttpConfig = InsecureHttpConfig | PerUserConfig | SharedConfig
 /** A tagged union, so that a key exists only in the mode that needs it. */
 export type Config = StdioConfig | HttpConfig
 
-/** Raised while reading the configuration; `message` is the exact line for standard error, the process exits 1. */
+/** One thing that keeps a program from starting. */
+export interface Fault {
+  /** What is wrong, and of which setting: one line. Where the specification has words for it, exactly those. */
+  problem: string
+  /** What to do, or to write instead: one line. */
+  remedy: string
+}
+
+/**
+ * Raised at start-up; the process exits 1. `message` is the text for standard error: every fault that was found, each on a line of its own
+ * with its remedy indented below it.
+ */
 export class StartupError extends Error {
   override readonly name = 'StartupError'
+  readonly faults: readonly Fault[]
+
+  constructor(...faults: readonly Fault[]) {
+    super(faults.map(({ problem, remedy }) => `${problem}\n  ${remedy}`).join('\n'))
+    this.faults = faults
+  }
+}
+
+/** What the codes of the system say to people. */
+const SYSTEM_WORDS: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EADDRINUSE: 'another program listens there',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  EDQUOT: 'the quota is used up',
+  EINVAL: 'the system does not take it',
+  EIO: 'the disk fails',
+  EISDIR: 'it is a folder',
+  ELOOP: 'its symbolic links lead in a circle',
+  EMFILE: 'too many files are open',
+  ENAMETOOLONG: 'the name is too long',
+  ENOENT: 'there is no such file or folder',
+  ENOSPC: 'no space is left on the device',
+  ENOTDIR: 'a part of the path is a file, not a folder',
+  ENOTFOUND: 'no name service knows the name',
+  ENXIO: 'it is a pipe or device that nobody reads',
+  EPERM: 'the system does not permit it',
+  EROFS: 'the file system is read-only',
+  ESTALE: 'the network mount is gone',
+}
+
+/** An error of the system for people, its code included: `permission denied (EACCES)`. Never its text, which may say more. */
+export function inWords(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException
+  if (typeof code !== 'string') return 'failed'
+  const words = SYSTEM_WORDS[code]
+  return words === undefined ? code : `${words} (${code})`
 }

@@ -1,5 +1,5 @@
 import { createPceClient, PceError, type PceClient, type PceClientOptions } from '../../pce-client/index.js'
-import { StartupError, type PceFromEnvironment } from '../../schemas/config.js'
+import { inWords, StartupError, type Fault, type PceFromEnvironment } from '../../schemas/config.js'
 
 /** Which call the code of the moment works for. */
 export interface CurrentCall {
@@ -27,27 +27,77 @@ export function connectPce(
   more: Pick<PceClientOptions, 'lookup' | 'checkPeer' | 'hideReasons' | 'retryCount'> = {},
 ): PceClient {
   const { url, port, orgId } = pce
-  try {
-    const client = createPceClient({
-      ...more,
-      url,
-      port,
-      orgId,
-      requestId: call.requestId,
-      onRetry: (event) => log.warn({ request_id: call.requestId(), ...event }, 'PCE request retried'),
-      onAnswer: call.noteAnswer,
-    })
-    const { verify, caFile, clientCertFile, clientKeyFile } = pce.tls
-    const cert =
-      clientCertFile !== undefined && clientKeyFile !== undefined
-        ? ([clientCertFile, clientKeyFile] as const)
-        : clientCertFile
-    client.setCredentials(pce.apiKey, pce.apiSecret)
-    client.setTlsSettings(verify && (caFile ?? true), cert)
-    if (pce.proxyUrl !== undefined) client.setProxies(pce.proxyUrl, pce.proxyUrl)
-    return client
-  } catch (error) {
-    if (error instanceof PceError) throw new StartupError(`The PCE settings cannot be used: ${error.message}`)
-    throw error
+  const options: PceClientOptions = {
+    ...more,
+    url,
+    port,
+    orgId,
+    requestId: call.requestId,
+    onRetry: (event) => log.warn({ request_id: call.requestId(), ...event }, 'PCE request retried'),
+    onAnswer: call.noteAnswer,
   }
+  const client = createOrRefuse(options)
+  client.setCredentials(pce.apiKey, pce.apiSecret)
+  const faults = equip(client, pce)
+  if (faults.length > 0) throw new StartupError(...faults)
+  return client
+}
+
+/**
+ * What is wrong with the certificates and the proxy for PCEs, so that it can be told together with other faults. The files are read;
+ * nothing is connected.
+ */
+export const findPceFaults = (means: Means): Fault[] => equip(createPceClient({ url: 'pce.invalid' }), means)
+
+type Means = Pick<PceFromEnvironment, 'tls' | 'proxyUrl'>
+
+function createOrRefuse(options: PceClientOptions): PceClient {
+  try {
+    return createPceClient(options)
+  } catch (error) {
+    throw new StartupError(toFault(error, 'PCE_HOST', 'Write a host, or a URL such as https://pce.example.com:8443.'))
+  }
+}
+
+/** Gives a client its certificates and its proxy; returns what of them cannot be used, each by its variable. */
+function equip(client: PceClient, { tls, proxyUrl }: Means): Fault[] {
+  const { verify, caFile, clientCertFile: cert, clientKeyFile: key } = tls
+  const trusted = verify && (caFile ?? true)
+  const pair = cert !== undefined && key !== undefined ? ([cert, key] as const) : cert
+  const attempt = (run: () => void, variable: string, remedy: string): Fault[] => {
+    try {
+      run()
+      return []
+    } catch (error) {
+      return [toFault(error, variable, remedy)]
+    }
+  }
+  const ofTrust = attempt(() => client.setTlsSettings(trusted), 'PCE_CA_FILE', REMEDIES.ca)
+  const isTrustUsable = ofTrust.length === 0
+  const files = key === undefined ? 'PCE_CLIENT_CERT_FILE' : 'PCE_CLIENT_CERT_FILE, PCE_CLIENT_KEY_FILE'
+  return [
+    ...ofTrust,
+    ...(pair === undefined
+      ? []
+      : attempt(() => client.setTlsSettings(isTrustUsable ? trusted : true, pair), files, REMEDIES.pair)),
+    ...(proxyUrl === undefined
+      ? []
+      : attempt(() => client.setProxies(proxyUrl, proxyUrl), 'PCE_PROXY_URL', REMEDIES.proxy)),
+  ]
+}
+
+const REMEDIES = {
+  ca: "Give a PEM file with the certificates of the CAs that signed the PCE's certificate.",
+  pair: 'Give PEM files: the certificate, and its own private key without a passphrase, in the same file or in PCE_CLIENT_KEY_FILE.',
+  proxy:
+    'Write the URL of the proxy, such as http://proxy.example.com:3128; in a user name or password % is written %25.',
+}
+
+/** Throws what no setting is to blame for. */
+function toFault(error: unknown, variable: string, remedy: string): Fault {
+  if (!(error instanceof PceError)) throw error
+  const { message, reason } = error
+  const isOfSystem = reason !== undefined && message.endsWith(`: ${reason}`)
+  const said = isOfSystem ? `${message.slice(0, -reason.length)}${inWords({ code: reason })}` : message
+  return { problem: `${variable}: ${said}`, remedy }
 }

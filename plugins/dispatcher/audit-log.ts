@@ -181,6 +181,14 @@ export function createFileAudit(
   }
 }
 
+/** Throws what node:fs throws where the file could be neither opened nor made; opens and makes nothing. */
+export function checkAuditPath(path: string): void {
+  const there = fs.statSync(path, { throwIfNoEntry: false })
+  if (there?.isDirectory() === true) throw Object.assign(new Error('a folder'), { code: 'EISDIR' })
+  if (there === undefined) fs.accessSync(dirname(path), fs.constants.W_OK | fs.constants.X_OK)
+  else fs.accessSync(path, fs.constants.W_OK)
+}
+
 /** Whether the last line of the file was cut off: by a full disk, or by the end of the process that wrote it. */
 function endsInside(path: string, disk: Disk): boolean {
   const file = disk.statSync(path)

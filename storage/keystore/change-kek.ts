@@ -23,7 +23,7 @@ interface KeystoreFile {
  * A rotation that was begun is finished before the next: while records are left under one of its two keys, a start without that key is
  * refused, since their owners would be told that what they have stored is damaged.
  *
- * @throws {StartupError} (rejects) in one line. Nothing is written then.
+ * @throws {StartupError} (rejects) Nothing is written then.
  */
 export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
   const id = await readOrClaim(keys, file)
@@ -31,7 +31,11 @@ export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
   const isKnown = (kekId: string | null) => kekId !== null && keys.find(kekId) !== undefined
   if (!isKnown(id) && !isKnown(next)) {
     const also = keys.ids.length > 1 ? ', and neither does MCP_KEK_PREVIOUS' : ''
-    throw new StartupError(`MCP_KEK does not match the keystore '${file.path}'${also}`)
+    throw new StartupError({
+      problem: `MCP_KEK does not match the keystore '${file.path}'${also}`,
+      remedy:
+        'Set the key with which it was made; without that key nothing in it can be read, and MCP_KEYSTORE_PATH has to name a new file.',
+    })
   }
   if (!isKnown(id)) throw unfinished(file, await countUnder(id, file))
   if (next !== null && !isKnown(next)) {
@@ -89,17 +93,21 @@ function unfinished({ path }: KeystoreFile, left: number): StartupError {
     left > 0
       ? `${left} of its records need a key that is neither MCP_KEK nor MCP_KEK_PREVIOUS`
       : 'no record needs the old key any more, but a server that still has it may write one'
-  return new StartupError(
-    `The last change of MCP_KEK is not finished in the keystore '${path}': ${why}. ` +
-      'Set both keys of that change, run svc-mcp-http rewrap-keystore, and only then change the key again',
-  )
+  return new StartupError({
+    problem: `The last change of MCP_KEK is not finished in the keystore '${path}': ${why}`,
+    remedy: 'Set both keys of that change, run svc-mcp-http rewrap-keystore, and only then change the key again.',
+  })
 }
 
 async function orRefuse<T>({ path }: KeystoreFile, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (cause) {
-    throw new StartupError(`MCP_KEYSTORE_PATH '${path}' cannot be used`, { cause })
+    const code = (cause as { code?: string }).code ?? (cause as Error).message
+    throw new StartupError({
+      problem: `MCP_KEYSTORE_PATH '${path}' cannot be used: ${code}`,
+      remedy: 'Check the disk and what else uses the file.',
+    })
   }
 }
 

@@ -98,7 +98,7 @@ const IF_NEW =
 
 /**
  * Opens the file at MCP_KEYSTORE_PATH, or makes it, and the keystore in it. `now` in milliseconds since the epoch; `warn` takes lines for
- * the operator. Rejects with StartupError in one line.
+ * the operator. Rejects with StartupError.
  */
 export async function openKeystoreFile(
   { path, kek, previousKek }: PerUserConfig['keystore'],

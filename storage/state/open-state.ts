@@ -46,7 +46,7 @@ const LOCK_WAIT_AT_START_MS = 15_000
  * Opens the one SQLite file of the server, or creates it if there is none (D24). An existing file is never replaced: one that is
  * damaged, foreign or from a newer version stops the start.
  *
- * @throws {StartupError} in one line with the variable, the path and what is wrong; never with content.
+ * @throws {StartupError} with the variable, the path and what is wrong; never with content.
  */
 export function openState(path: string, { now, variable, warn = () => {}, ifNew }: StateOptions): State {
   const place: Place = { path: resolve(path), variable, warn }
@@ -86,25 +86,37 @@ function connect(place: Place): Queries {
     db?.close()
     if (error instanceof StartupError) throw error
     const code = codeOf(error)
-    if (code === 'SQLITE_NOTADB') return refuse(place, 'is not an SQLite file')
-    if (code.startsWith('SQLITE_CORRUPT')) return refuse(place, DAMAGED)
-    return refuse(place, `cannot be opened for writing: ${code}`)
+    if (code === 'SQLITE_NOTADB') return refuse(place, 'is not an SQLite file', ELSEWHERE)
+    if (code.startsWith('SQLITE_CORRUPT')) return refuse(place, ...DAMAGED)
+    if (code.startsWith('SQLITE_BUSY'))
+      return refuse(
+        place,
+        `is in use: another process has not let go of it for ${LOCK_WAIT_AT_START_MS / 1000} s`,
+        'End the program that holds it, perhaps a backup or an SQLite shell.',
+      )
+    return refuse(place, `cannot be opened for writing: ${code}`, 'Check the disk and the permissions of the file.')
   }
 }
 
+const ELSEWHERE = 'It is left as it is: give the path of another file, which will be made.'
+
 /** Whose file it is comes first: nothing may be written to a foreign one. */
 function checkIdentity(place: Place, db: Database.Database): void {
-  if (pragma(db, 'application_id') !== APPLICATION_ID) refuse(place, 'is an SQLite file of another program')
+  if (pragma(db, 'application_id') !== APPLICATION_ID) refuse(place, 'is an SQLite file of another program', ELSEWHERE)
   const version = pragma(db, 'user_version') as number
   if (version > SCHEMA_VERSION) {
-    refuse(place, `was written by a newer version of this server (schema ${version}, known ${SCHEMA_VERSION})`)
+    refuse(
+      place,
+      `was written by a newer version of this server (schema ${version}, known ${SCHEMA_VERSION})`,
+      'Run that version again, or restore the backup from before its first start.',
+    )
   }
-  if (version !== SCHEMA_VERSION) refuse(place, DAMAGED)
+  if (version !== SCHEMA_VERSION) refuse(place, ...DAMAGED)
 }
 
 /** Milliseconds for 10,000 users, so it is done at every start. */
 function checkWhole(place: Place, db: Database.Database): void {
-  if (isCutOff(place) || pragma(db, 'quick_check') !== 'ok') refuse(place, DAMAGED)
+  if (isCutOff(place) || pragma(db, 'quick_check') !== 'ok') refuse(place, ...DAMAGED)
 }
 
 function pragma(db: Database.Database, name: string): unknown {

@@ -15,9 +15,9 @@ import {
   type Stats,
   statSync,
 } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import Database from 'libsql'
-import { StartupError } from '../../schemas/config.js'
+import { type Fault, inWords, StartupError } from '../../schemas/config.js'
 import { CREATE_FILE } from './tables.js'
 
 /** What SQLite keeps beside the file, by the ends of their names. */
@@ -42,19 +42,46 @@ export const nameOfPlace = ({ variable, path }: Pick<Place, 'variable' | 'path'>
  * group's to every file of a volume at every mount (D41). Only names are looked at: opening and closing the file here would drop
  * the locks that another connection of this process holds on it (POSIX).
  *
- * @throws {StartupError} in one line.
+ * @throws {StartupError}
  */
 export function checkPlace(place: Place): boolean {
-  const file = lookAt(place, place.path)
-  const companions = COMPANIONS.map((end) => ({ path: place.path + end, stats: lookAt(place, place.path + end) }))
-  if (file === null) {
-    const orphan = companions.find(({ stats }) => stats !== null && stats.size > 0)
-    // Looked at again, since another process may have made the file in between.
-    if (orphan && lookAt(place, place.path) !== null) return checkPlace(place)
-    if (orphan) refuse(place, `is missing, but '${orphan.path}' is there: restore the file, or move both away`)
-    return false
+  const found = inspectPlace(place)
+  for (const { path, stats } of found) if ((stats.mode & 0o077) !== 0) closeToOthers(place, path, stats.mode)
+  return found.some(({ path }) => path === place.path)
+}
+
+/**
+ * What would keep the file from being opened or made, as far as that shows without changing anything: so that it can be told together
+ * with other faults. Undefined where nothing does.
+ */
+export function findPlaceFault(path: string, variable: string): Fault | undefined {
+  const place = { path: resolve(path), variable, warn: () => {} }
+  try {
+    if (inspectPlace(place).length === 0) checkRoom(place)
+    return undefined
+  } catch (error) {
+    if (error instanceof StartupError) return error.faults[0]
+    throw error
   }
-  if (file.size === 0) refuse(place, 'is empty: restore it from a backup, or move it away to start fresh')
+}
+
+interface Found {
+  path: string
+  stats: Stats
+}
+
+/** The file and its companions, those that there are. Throws StartupError for anything that must not be opened. */
+function inspectPlace(place: Place): Found[] {
+  const file = lookAt(place, place.path)
+  const companions = COMPANIONS.flatMap((end) => lookAt(place, place.path + end) ?? [])
+  if (file === null) {
+    const orphan = companions.find(({ stats }) => stats.size > 0)
+    // Looked at again, since another process may have made the file in between.
+    if (orphan && lookAt(place, place.path) !== null) return inspectPlace(place)
+    if (orphan) refuse(place, `is missing, but '${orphan.path}' is there`, 'Restore the file, or move both away.')
+    return []
+  }
+  if (file.stats.size === 0) refuse(place, 'is empty', RESTORE)
   for (const [path, bits] of [
     [place.path, constants.R_OK | constants.W_OK],
     [dirname(place.path), constants.W_OK | constants.X_OK],
@@ -62,13 +89,36 @@ export function checkPlace(place: Place): boolean {
     try {
       accessSync(path, bits)
     } catch (error) {
-      refuse(place, `cannot be written: ${codeOf(error)} on '${path}'`)
+      refuse(place, `cannot be written: ${inWords(error)} on '${path}'`, remedyOf(error, path, place))
     }
   }
-  return true
+  return [file, ...companions]
 }
 
-export const DAMAGED = 'is damaged: restore it from a backup, or move it away to start fresh'
+/** Throws StartupError where the folder of a file that is to be made cannot take it. */
+function checkRoom(place: Place): void {
+  const folder = nearestFolder(dirname(place.path))
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    refuse(place, `cannot be created: ${inWords(error)} on '${folder}'`, remedyOf(error, folder, place))
+  }
+}
+
+/** The folder, or the one above it that there is. */
+const nearestFolder = (folder: string): string =>
+  statSync(folder, { throwIfNoEntry: false }) === undefined ? nearestFolder(dirname(folder)) : folder
+
+function remedyOf(error: unknown, path: string, { variable }: Place): string {
+  if (codeOf(error) === 'EROFS') return `Set ${variable} to a file on a volume that can be written to.`
+  if (!/^E(ACCES|PERM)$/.test(codeOf(error))) return `Set ${variable} to a file in a folder that can be written to.`
+  const user = process.geteuid?.()
+  const who = user === undefined ? 'the user of this server' : `user ${user}, who runs this server,`
+  return `Give ${who} write access to '${path}', or set ${variable} to a file elsewhere.`
+}
+
+const RESTORE = 'Restore it from a backup, or move it away to start fresh.'
+export const DAMAGED = ['is damaged', RESTORE] as const
 
 /** Whether the file ends within a page and has no log that would complete it. SQLite itself takes the missing bytes for zeros. */
 export function isCutOff({ path }: Place): boolean {
@@ -77,40 +127,60 @@ export function isCutOff({ path }: Place): boolean {
 }
 
 /** Throws StartupError. */
-export function refuse(place: Place, what: string): never {
-  throw new StartupError(`${nameOfPlace(place)} ${what}`)
+export function refuse(place: Place, what: string, remedy: string): never {
+  throw new StartupError({ problem: `${nameOfPlace(place)} ${what}`, remedy })
 }
 
 /** The code of an error of the system or of SQLite; never its text. */
 export const codeOf = (error: unknown): string => (error as { code?: string }).code ?? 'failed'
 
 /** The file of this name, or null. Throws StartupError for anything that must not be used. */
-function lookAt(place: Place, path: string): Stats | null {
-  const which = path === place.path ? '' : `has a companion '${path}' that `
+function lookAt(place: Place, path: string): Found | null {
+  const isCompanion = path !== place.path
+  const no = (what: string, remedy: string) =>
+    refuse(
+      place,
+      isCompanion ? `has a companion '${path}' that ${what}` : what,
+      isCompanion ? 'SQLite makes it itself: remove it.' : remedy,
+    )
   let stats: Stats
   try {
     stats = lstatSync(path)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return null
-    return refuse(place, `cannot be reached: ${codeOf(error)}`)
+    return refuse(
+      place,
+      `cannot be reached: ${inWords(error)}`,
+      `Set ${place.variable} to a file whose folders exist and can be entered.`,
+    )
   }
-  if (stats.isSymbolicLink()) refuse(place, `${which}is a symbolic link: give the path of the file itself`)
-  if (stats.isDirectory()) refuse(place, `${which}is a directory: give the path of a file in it`)
-  if (!stats.isFile()) refuse(place, `${which}is not a regular file`)
+  if (stats.isSymbolicLink()) no('is a symbolic link', 'Give the path of the file itself.')
+  if (stats.isDirectory())
+    no('is a directory', `Give the path of a file in it: ${place.variable}=${join(path, SUGGESTED)}`)
+  if (!stats.isFile())
+    no('is not a regular file', 'Pipes and devices will not do: give the path of a file, or of none yet.')
   const user = process.geteuid?.()
-  if (user !== undefined && stats.uid !== user) {
-    refuse(place, `${which}belongs to user ${stats.uid}, not to user ${user}, who runs this server`)
-  }
-  if ((stats.mode & 0o077) !== 0) closeToOthers(place, path, stats.mode)
-  return stats
+  if (user !== undefined && stats.uid !== user)
+    no(
+      `belongs to user ${stats.uid}, not to user ${user}, who runs this server`,
+      `Run the server as user ${stats.uid}, or give the file to user ${user} with chown.`,
+    )
+  return { path, stats }
 }
+
+/** What the file is called by default. */
+const SUGGESTED = 'state.db'
 
 function closeToOthers(place: Place, path: string, mode: number): void {
   try {
     chmodSync(path, 0o600)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return
-    refuse(place, `can be read or written by others, and that cannot be changed: ${codeOf(error)} on '${path}'`)
+    refuse(
+      place,
+      `can be read or written by others, and that cannot be changed: ${inWords(error)} on '${path}'`,
+      `Take it away from others with chmod 600 '${path}'.`,
+    )
   }
   place.warn(`${nameOfPlace(place)}: '${path}' was open to others (mode ${(mode & 0o777).toString(8)}) and is now 600`)
 }
@@ -129,7 +199,7 @@ export function warnOfDirectory(place: Place): void {
  * that start together one makes the file that all of them use.
  *
  * @returns the first directory that had to be made for it, null where none had; undefined when another process was faster.
- * @throws {StartupError} in one line.
+ * @throws {StartupError}
  */
 export function createFile(place: Place): string | null | undefined {
   const directory = dirname(place.path)
@@ -152,7 +222,9 @@ export function createFile(place: Place): string | null | undefined {
     return madeDirectory
   } catch (error) {
     if (checkPlace(place)) return undefined
-    return refuse(place, `cannot be created: ${codeOf(error)}`)
+    checkRoom(place)
+    const folder = nearestFolder(directory)
+    return refuse(place, `cannot be created: ${inWords(error)} in '${folder}'`, remedyOf(error, folder, place))
   }
 }
 

@@ -55,22 +55,21 @@ t.test('refuses to start', async (t) => {
       'an address that is not ours',
       ['--host', '192.0.2.1'],
       { MCP_DEV_INSECURE: '1' },
-      /Cannot listen on 192\.0\.2\.1:8080: EADDRNOTAVAIL$/,
+      /^Cannot listen on 192\.0\.2\.1:8080: this machine has no such address \(EADDRNOTAVAIL\)$/,
     ],
     [
       'a CA file that is not there',
       ['--port', '0'],
       { MCP_DEV_INSECURE: '1', PCE_HOST: 'x', API_KEY: 'k', API_SECRET: 'secret-canary', PCE_CA_FILE: '/nowhere.pem' },
-      /^The PCE settings cannot be used: .*\/nowhere\.pem/,
+      /^PCE_CA_FILE: cannot read the CA bundle \/nowhere\.pem: there is no such file or folder \(ENOENT\)$/,
     ],
   ]
   const ends = await Promise.all(cases.map(([, args, env]) => start(args, env).ended))
   for (const [index, { code, stdout, stderr }] of ends.entries()) {
     const [why, , , message] = cases[index]!
     t.equal(code, 1, `${why}: exit 1`)
-    const last = linesOf(stderr).at(-1)!
-    t.equal(last.level, 60, 'the last line of the log')
-    partial(t, last.msg, message, why)
+    const [first] = linesOf(stderr).filter(({ level }) => level === 60)
+    partial(t, first, { msg: message, remedy: String }, why)
     t.equal(stdout, '', 'standard output stays empty')
     t.notMatch(stderr, /secret-canary|\n\s+at /, 'no secret, no stack')
   }
@@ -254,8 +253,8 @@ t.test('reports a keystore that was newly created', async (t) => {
   const { code, stderr } = await start(['--port', '0'], { ...env, MCP_KEYSTORE_PATH: within }).ended
   t.equal(code, 1)
   t.match(
-    messagesOf(stderr).at(-1),
-    /^MCP_KEYSTORE_PATH '[^']*' cannot be reached: ENOTDIR$/,
+    messagesOf(stderr).at(-2),
+    /^MCP_KEYSTORE_PATH '[^']*' cannot be reached: a part of the path is a file, not a folder \(ENOTDIR\)$/,
     'a folder that cannot be made',
   )
 })

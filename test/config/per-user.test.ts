@@ -32,7 +32,7 @@ t.test('each mode reads only the files of its own secrets', (t) => {
       if (files[path] === undefined) throw Object.assign(new Error('no such file'), { code: 'ENOENT' })
       return files[path]
     }
-    return { config: readConfig('http', env, LOOPBACK, readFile), asked: asked.toSorted() }
+    return { config: readConfig('http', env, LOOPBACK, { readFile }), asked: asked.toSorted() }
   }
   /** Every secret of the other mode names a file that is not there. */
   const shared = read({
@@ -56,7 +56,7 @@ t.test('each mode reads only the files of its own secrets', (t) => {
     ...COMMON,
     MCP_KEK_FILE: '/key',
     MCP_KEK_PREVIOUS_FILE: '/other',
-    MCP_CONFIRM_HMAC_KEY: KEY,
+    MCP_CONFIRM_HMAC_KEY: OTHER,
     MCP_OAUTH_CLIENT_ID: 'setup',
     MCP_OAUTH_CLIENT_SECRET_FILE: '/word',
     API_KEY_FILE: '/nowhere/key',
@@ -68,22 +68,28 @@ t.test('each mode reads only the files of its own secrets', (t) => {
     mode: 'per_user',
     keystore: { kek: Buffer.alloc(32, 7), previousKek: Buffer.alloc(32, 8) },
     login: { clientId: 'setup', clientSecret: 'a word' },
-    warnings: [/^PCE_PROXY_URL without MCP_ALLOWED_PCE_HOSTS/],
+    warnings: [
+      /every user registers a PCE key; API_KEY_FILE, API_SECRET_FILE set but ignored\.$/,
+      /^PCE_PROXY_URL without MCP_ALLOWED_PCE_HOSTS/,
+    ],
   })
   t.same(perUser.asked, ['/key', '/other', '/proxy', '/word'])
   for (const name of ['MCP_KEK', 'MCP_KEK_PREVIOUS', 'MCP_OAUTH_CLIENT_SECRET', 'MCP_CONFIRM_HMAC_KEY_PREVIOUS']) {
-    const env = { ...COMMON, MCP_KEK: KEY, MCP_CONFIRM_HMAC_KEY: KEY, MCP_OAUTH_CLIENT_ID: 'setup' }
+    const env = { ...COMMON, MCP_KEK: KEY, MCP_CONFIRM_HMAC_KEY: OTHER, MCP_OAUTH_CLIENT_ID: 'setup' }
     const { [name]: _left, ...others } = env as Env
-    t.throws(() => read({ ...others, [`${name}_FILE`]: '/nowhere/x' }), {
-      message: `Cannot read ${name}_FILE '/nowhere/x': ENOENT`,
-    })
+    const problem = `Cannot read ${name}_FILE '/nowhere/x': there is no such file or folder (ENOENT)`
+    t.throws(() => read({ ...others, [`${name}_FILE`]: '/nowhere/x' }), { name: 'StartupError', faults: [{ problem }] })
   }
   t.end()
 })
 
 t.test('warns at start-up about the consequences of user-chosen PCEs', (t) => {
   const warningsOf = (env: Env) =>
-    readConfig('http', { ...COMMON, MCP_KEK: KEY, MCP_CONFIRM_HMAC_KEY: KEY, ...env }, LOOPBACK).warnings
+    readConfig(
+      'http',
+      { ...COMMON, MCP_OAUTH_CLIENT_ID: 'setup', MCP_KEK: KEY, MCP_CONFIRM_HMAC_KEY: OTHER, ...env },
+      LOOPBACK,
+    ).warnings
   const proxied =
     'PCE_PROXY_URL without MCP_ALLOWED_PCE_HOSTS: the proxy resolves the host names users register, so it must refuse internal addresses itself.'
   const unshown = 'PCE_CLIENT_CERT_FILE is presented only to the hosts in MCP_ALLOWED_PCE_HOSTS, and that is not set.'
@@ -93,6 +99,10 @@ t.test('warns at start-up about the consequences of user-chosen PCEs', (t) => {
   t.same(warningsOf(both), [proxied, unshown])
   t.same(warningsOf({ ...both, MCP_ALLOWED_PCE_HOSTS: ' , ' }), [proxied, unshown], 'blank entries name nobody')
   t.same(warningsOf({ ...both, MCP_ALLOWED_PCE_HOSTS: 'pce.example.com' }), [])
-  t.same(warningsOf({ ...both, ...SHARED, API_KEY: 'k', API_SECRET: 's' }), [], 'the operator chooses the PCE')
+  t.same(
+    warningsOf({ ...both, ...SHARED, API_KEY: 'k', API_SECRET: 's' }),
+    ['MCP_PCE_MODE=shared: one PCE key serves everybody; MCP_OAUTH_CLIENT_ID, MCP_KEK set but ignored.'],
+    'the operator chooses the PCE',
+  )
   t.end()
 })

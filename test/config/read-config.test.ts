@@ -4,6 +4,7 @@ import { readConfig, readEnvironment } from '../../config.js'
 import { CONFIG_VARIABLES } from '../../scripts/docs/config-variables.js'
 import { StartupError, type InsecureHttpConfig } from '../../schemas/config.js'
 import { partial } from '../partial.js'
+import { problemsOf } from './problems-of.js'
 
 type Env = Record<string, string>
 
@@ -16,7 +17,11 @@ const OAUTH = {
   MCP_OAUTH_AUDIENCE: 'api://svc-mcp',
 }
 const KEY = Buffer.alloc(32, 7).toString('base64')
-const KEYS = { MCP_KEK: KEY, MCP_CONFIRM_HMAC_KEY: KEY }
+const HMAC_KEY = Buffer.alloc(32, 9).toString('base64')
+const KEYS = { MCP_KEK: KEY, MCP_CONFIRM_HMAC_KEY: HMAC_KEY }
+const NO_KEYS = ['MCP_KEK env var is required', 'MCP_CONFIRM_HMAC_KEY env var is required']
+const NO_OAUTH =
+  'Missing required OAuth env vars: MCP_PUBLIC_URL, MCP_OAUTH_ISSUER, MCP_OAUTH_JWKS_URL, MCP_OAUTH_AUDIENCE'
 
 const without = (env: Env, ...names: string[]) =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)))
@@ -28,7 +33,11 @@ t.test('stdio reports everything missing, and nothing else, in one line', (t) =>
     [{ ...PCE, API_SECRET: '' }, 'Missing required env vars: API_SECRET'],
     [{ ...PCE, API_KEY: '  ' }, 'Missing required env vars: API_KEY'],
   ]
-  for (const [env, message] of cases) t.throws(() => readConfig('stdio', env), new StartupError(message))
+  for (const [env, problem] of cases)
+    t.same(
+      problemsOf(() => readConfig('stdio', env)),
+      [problem],
+    )
   partial(t, readConfig('stdio', PCE), {
     mode: 'stdio',
     logLevel: 'info',
@@ -42,7 +51,7 @@ t.test('stdio reports everything missing, and nothing else, in one line', (t) =>
 t.test('secrets do not stay in the environment of the process', (t) => {
   t.teardown(() => ['API_SECRET', 'PCE_HOST'].forEach((name) => delete process.env[name]))
   Object.assign(process.env, { API_SECRET: 'secret-canary', PCE_HOST: 'pce.example.com' })
-  partial(t, readEnvironment(), { API_SECRET: 'secret-canary', PCE_HOST: 'pce.example.com' })
+  partial(t, readEnvironment().env, { API_SECRET: 'secret-canary', PCE_HOST: 'pce.example.com' })
   t.equal(process.env.API_SECRET, undefined)
   t.equal(process.env.PCE_HOST, 'pce.example.com', 'everything else does')
   t.end()
@@ -60,7 +69,7 @@ t.test('malformed values name their variable and never a secret', (t) => {
     [{ PCE_HOST: 'https://me:secret-canary@pce.example.com' }, /^PCE_HOST/],
     [{ PCE_HOST: 'ftp://pce.example.com' }, /^PCE_HOST/],
     [{ PCE_HOST: 'not a host' }, /^PCE_HOST/],
-    [{ PCE_TLS_VERIFY: 'no' }, 'PCE_TLS_VERIFY must be true or false'],
+    [{ PCE_TLS_VERIFY: 'no' }, 'PCE_TLS_VERIFY must be 1 or 0 (true and false will do)'],
     [{ PCE_CLIENT_KEY_FILE: '/k' }, 'PCE_CLIENT_KEY_FILE requires PCE_CLIENT_CERT_FILE'],
     [{ PCE_PROXY_URL: 'proxy:3128' }, /^PCE_PROXY_URL/],
     [{ MCP_LOG_LEVEL: 'loud' }, /^MCP_LOG_LEVEL/],
@@ -73,9 +82,10 @@ t.test('malformed values name their variable and never a secret', (t) => {
       readConfig('stdio', { ...PCE, ...env })
       t.fail(`${JSON.stringify(env)} was accepted`)
     } catch (error) {
-      t.type(error, StartupError)
-      partial(t, (error as Error).message, message, JSON.stringify(env))
-      t.notMatch((error as Error).message, 'secret-canary')
+      if (!(error instanceof StartupError)) throw error
+      partial(t, error.faults[0]!.problem, message, JSON.stringify(env))
+      t.equal(error.faults.length, 1)
+      t.notMatch(error.message, 'secret-canary')
     }
   }
   partial(t, readConfig('stdio', { ...PCE, PCE_PORT: '65535', MCP_RESPONSE_BUDGET_BYTES: '800000' }), {
@@ -93,7 +103,7 @@ t.test('the PCE address', (t) => {
     'a port in the address counts when PCE_PORT is not set',
   )
   t.equal(portOf({ PCE_HOST: 'pce.example.com:8443', PCE_PORT: '8443' }), '8443')
-  t.equal(portOf({ PCE_HOST: 'https://pce.example.com/login?x=1:2', PCE_PORT: '8443' }), '8443')
+  t.equal(portOf({ PCE_HOST: 'https://pce.example.com/', PCE_PORT: '8443' }), '8443')
   t.equal(portOf({ PCE_HOST: '[::1]', PCE_PORT: '8443' }), '8443')
   t.equal(portOf({ PCE_HOST: 'http://127.0.0.1:4000' }), '4000')
   t.equal(portOf({ PCE_PORT: '' }), '443', 'an empty value is none')
@@ -115,33 +125,50 @@ t.test('the PCE address', (t) => {
 t.test('HTTP without MCP_DEV_INSECURE=1: the start-up gates in order', (t) => {
   const shared = { MCP_PCE_MODE: 'shared' }
   const all = { ...OAUTH, ...KEYS }
-  const cases: [Env, string, Partial<typeof LOOPBACK>?][] = [
+  const cases: [Env, string | string[], Partial<typeof LOOPBACK>?][] = [
     [all, "Refusing to bind '0.0.0.0' without MCP_DEV_INSECURE=1", { host: '0.0.0.0' }],
-    [{}, "Refusing to bind '::' without MCP_DEV_INSECURE=1", { host: '::' }],
-    [{}, "Refusing to bind '0' without MCP_DEV_INSECURE=1", { host: '0' }],
-    [{}, "Refusing to bind 'localhost.evil' without MCP_DEV_INSECURE=1", { host: 'localhost.evil' }],
-    [{}, "Refusing to bind '192.168.1.5' without MCP_DEV_INSECURE=1", { host: '192.168.1.5' }],
-    [{}, "Refusing to bind '127.0.0.1.evil' without MCP_DEV_INSECURE=1", { host: '127.0.0.1.evil' }],
-    [{ MCP_DEV_INSECURE: 'true' }, "Refusing to bind '10.0.0.1' without MCP_DEV_INSECURE=1", { host: '10.0.0.1' }],
-    [
-      { MCP_PCE_MODE: 'hybrid' },
-      'Missing required OAuth env vars: MCP_PUBLIC_URL, MCP_OAUTH_ISSUER, MCP_OAUTH_JWKS_URL, MCP_OAUTH_AUDIENCE',
-    ],
+    [{}, ["Refusing to bind '::' without MCP_DEV_INSECURE=1", NO_OAUTH, ...NO_KEYS], { host: '::' }],
+    [{}, ["Refusing to bind '0' without MCP_DEV_INSECURE=1", NO_OAUTH, ...NO_KEYS], { host: '0' }],
     [
       {},
-      'Missing required OAuth env vars: MCP_PUBLIC_URL, MCP_OAUTH_ISSUER, MCP_OAUTH_JWKS_URL, MCP_OAUTH_AUDIENCE',
-      { host: '::1' },
+      ["Refusing to bind 'localhost.evil' without MCP_DEV_INSECURE=1", NO_OAUTH, ...NO_KEYS],
+      { host: 'localhost.evil' },
     ],
+    [{}, ["Refusing to bind '192.168.1.5' without MCP_DEV_INSECURE=1", NO_OAUTH, ...NO_KEYS], { host: '192.168.1.5' }],
+    [
+      {},
+      ["Refusing to bind '127.0.0.1.evil' without MCP_DEV_INSECURE=1", NO_OAUTH, ...NO_KEYS],
+      { host: '127.0.0.1.evil' },
+    ],
+    [
+      { MCP_DEV_INSECURE: 'yes' },
+      [
+        "Refusing to bind '10.0.0.1' without MCP_DEV_INSECURE=1",
+        NO_OAUTH,
+        ...NO_KEYS,
+        'MCP_DEV_INSECURE must be 1 or 0 (true and false will do)',
+      ],
+      { host: '10.0.0.1' },
+    ],
+    [{ MCP_PCE_MODE: 'hybrid' }, [NO_OAUTH, "MCP_PCE_MODE 'hybrid' is unknown: use per_user or shared", NO_KEYS[1]!]],
+    [{}, [NO_OAUTH, ...NO_KEYS], { host: '::1' }],
     [
       without(all, 'MCP_OAUTH_JWKS_URL', 'MCP_PUBLIC_URL'),
       'Missing required OAuth env vars: MCP_PUBLIC_URL, MCP_OAUTH_JWKS_URL',
     ],
-    [{ ...OAUTH, MCP_PCE_MODE: 'hybrid' }, "MCP_PCE_MODE 'hybrid' is unknown: use per_user or shared"],
-    [{ ...OAUTH, ...shared }, 'MCP_PCE_MODE=shared requires PCE_HOST env var'],
-    [{ ...OAUTH, ...shared, PCE_HOST: 'x' }, 'MCP_PCE_MODE=shared requires API_KEY, API_SECRET env vars'],
-    [{ ...OAUTH, ...shared, ...PCE, API_KEY: '' }, 'MCP_PCE_MODE=shared requires API_KEY env var'],
+    [{ ...all, MCP_PCE_MODE: 'hybrid' }, "MCP_PCE_MODE 'hybrid' is unknown: use per_user or shared"],
+    [
+      { ...OAUTH, ...shared },
+      [
+        'MCP_PCE_MODE=shared requires PCE_HOST env var',
+        'MCP_PCE_MODE=shared requires API_KEY, API_SECRET env vars',
+        NO_KEYS[1]!,
+      ],
+    ],
+    [{ ...all, ...shared, PCE_HOST: 'x' }, 'MCP_PCE_MODE=shared requires API_KEY, API_SECRET env vars'],
+    [{ ...all, ...shared, ...PCE, API_KEY: '' }, 'MCP_PCE_MODE=shared requires API_KEY env var'],
     [{ ...OAUTH, ...shared, ...PCE }, 'MCP_CONFIRM_HMAC_KEY env var is required'],
-    [OAUTH, 'MCP_KEK env var is required'],
+    [OAUTH, NO_KEYS],
     [{ ...OAUTH, MCP_KEK: KEY }, 'MCP_CONFIRM_HMAC_KEY env var is required'],
     [{ ...all, MCP_PUBLIC_URL: 'http://mcp.example.com' }, 'MCP_PUBLIC_URL must be an https URL, or http on loopback'],
     [{ ...all, MCP_OAUTH_JWKS_URL: 'http://idp/jwks' }, 'MCP_OAUTH_JWKS_URL must be an https URL, or http on loopback'],
@@ -192,7 +219,7 @@ t.test('HTTP without MCP_DEV_INSECURE=1: the start-up gates in order', (t) => {
     [{ ...all, MCP_KEK_PREVIOUS: 'short' }, 'MCP_KEK_PREVIOUS must be base64 of 32 random bytes'],
     [{ ...all, MCP_KEK_PREVIOUS: KEY }, 'MCP_KEK_PREVIOUS is the same key as MCP_KEK'],
     [
-      { ...all, MCP_CONFIRM_HMAC_KEY_PREVIOUS: KEY },
+      { ...all, MCP_CONFIRM_HMAC_KEY_PREVIOUS: HMAC_KEY },
       'MCP_CONFIRM_HMAC_KEY_PREVIOUS is the same key as MCP_CONFIRM_HMAC_KEY',
     ],
     [{ ...all, MCP_OAUTH_CLIENT_SECRET: 's' }, 'MCP_OAUTH_CLIENT_SECRET requires MCP_OAUTH_CLIENT_ID'],
@@ -200,10 +227,17 @@ t.test('HTTP without MCP_DEV_INSECURE=1: the start-up gates in order', (t) => {
       { ...all, MCP_ALLOWED_PCE_HOSTS: 'https://pce' },
       "MCP_ALLOWED_PCE_HOSTS takes hosts like mcp.example.com, not 'https://pce'",
     ],
-    [{ ...all, MCP_ALLOW_INSECURE_PCE_TLS: 'yes' }, 'MCP_ALLOW_INSECURE_PCE_TLS must be true or false'],
+    [
+      { ...all, MCP_ALLOW_INSECURE_PCE_TLS: 'yes' },
+      'MCP_ALLOW_INSECURE_PCE_TLS must be 1 or 0 (true and false will do)',
+    ],
   ]
   for (const [env, message, listen] of cases) {
-    t.throws(() => readConfig('http', env, { ...LOOPBACK, ...listen }), new StartupError(message), message)
+    t.same(
+      problemsOf(() => readConfig('http', env, { ...LOOPBACK, ...listen })),
+      [message].flat(),
+      JSON.stringify(env),
+    )
   }
   partial(
     t,
@@ -229,7 +263,7 @@ t.test('per_user, with defaults', (t) => {
     rates: { inFlightPerCaller: 32, perCaller: 600, confirmPerCaller: 10, refusedTokensPerAddress: 30 },
     keystore: { path: './data/keystore.db' },
     userPce: { allowInsecureTls: false, tls: { verify: true } },
-    warnings: [/every caller gets forbidden_no_role/],
+    warnings: [/every caller gets forbidden_no_role/, /^No MCP_OAUTH_CLIENT_ID: nobody can log in to \/setup/],
   })
   if (config.mode !== 'per_user') return t.end()
   t.same(config.oauth.groupsClaims, ['groups', 'roles'])
@@ -239,7 +273,8 @@ t.test('per_user, with defaults', (t) => {
   t.same(config.userPce.allowedHosts, [])
   t.notOk('login' in config)
 
-  const warningsWith = (env: Env) => readConfig('http', { ...OAUTH, ...KEYS, ...env }, LOOPBACK).warnings
+  const warningsWith = (env: Env) =>
+    readConfig('http', { ...OAUTH, ...KEYS, MCP_OAUTH_CLIENT_ID: 'setup', ...env }, LOOPBACK).warnings
   for (const role of ['READER', 'OPERATOR', 'ADMIN'])
     t.same(warningsWith({ [`MCP_ROLE_GROUPS_${role}`]: 'staff' }), [], 'a group with a role is enough')
   partial(t, warningsWith({ MCP_ROLE_GROUPS_ADMIN: ' ,' }), [/every caller gets forbidden_no_role/])
@@ -251,9 +286,9 @@ t.test('takes URLs literally or refuses them', (t) => {
   const all = { ...OAUTH, ...KEYS, MCP_ROLE_DEFAULT: 'reader' }
   for (const name of URLS) {
     const refuse = (value: string, message: string) =>
-      t.throws(
-        () => readConfig('http', { ...all, [name]: value }, LOOPBACK),
-        new StartupError(message),
+      t.same(
+        problemsOf(() => readConfig('http', { ...all, [name]: value }, LOOPBACK)),
+        [message],
         JSON.stringify(value),
       )
     for (const blank of [' ', '\t', '\n', '\u00a0', '\u0000']) {
@@ -349,7 +384,7 @@ t.test('shared', (t) => {
 t.test('secrets from files', (t) => {
   const files: Record<string, string> = {
     '/kek': `${KEY}\n`,
-    '/hmac': `${KEY}\r\n`,
+    '/hmac': `${HMAC_KEY}\r\n`,
     '/two': `${KEY}\n\n`,
     '/empty': '\n',
     '/secret': 'secret-canary',
@@ -358,25 +393,38 @@ t.test('secrets from files', (t) => {
     if (files[path] === undefined) throw Object.assign(new Error('secret-canary'), { code: 'ENOENT' })
     return files[path]
   }
-  const read = (env: Env) => readConfig('http', { ...OAUTH, ...env }, LOOPBACK, readFile)
+  const read = (env: Env) => readConfig('http', { ...OAUTH, ...env }, LOOPBACK, { readFile })
   const config = read({ MCP_KEK_FILE: '/kek', MCP_CONFIRM_HMAC_KEY_FILE: '/hmac' })
-  partial(t, config, { keystore: { kek: Buffer.alloc(32, 7) }, confirm: { hmacKey: Buffer.alloc(32, 7) } })
+  partial(t, config, { keystore: { kek: Buffer.alloc(32, 7) }, confirm: { hmacKey: Buffer.alloc(32, 9) } })
   const cases: [Env, string][] = [
     [{ MCP_KEK_FILE: '/kek' }, 'MCP_CONFIRM_HMAC_KEY env var is required'],
-    [{ MCP_KEK_FILE: '/kek', MCP_KEK: KEY }, 'MCP_KEK and MCP_KEK_FILE are both set: keep one'],
-    [{ MCP_KEK_FILE: '/none', MCP_CONFIRM_HMAC_KEY: KEY }, "Cannot read MCP_KEK_FILE '/none': ENOENT"],
+    [{ MCP_KEK_FILE: '/kek', ...KEYS }, 'MCP_KEK and MCP_KEK_FILE are both set: keep one'],
+    [
+      { MCP_KEK_FILE: '/none', MCP_CONFIRM_HMAC_KEY: HMAC_KEY },
+      "Cannot read MCP_KEK_FILE '/none': there is no such file or folder (ENOENT)",
+    ],
     [{ MCP_KEK_FILE: '/empty', MCP_CONFIRM_HMAC_KEY: KEY }, "MCP_KEK_FILE '/empty' is empty"],
     [{ MCP_KEK_FILE: '/two', MCP_CONFIRM_HMAC_KEY: KEY }, 'MCP_KEK must be base64 of 32 random bytes'],
     [{ MCP_KEK_FILE: '/secret', MCP_CONFIRM_HMAC_KEY: KEY }, 'MCP_KEK must be base64 of 32 random bytes'],
   ]
-  for (const [env, message] of cases) t.throws(() => read(env), new StartupError(message), message)
-  t.throws(
-    () => readConfig('http', { MCP_KEK_FILE: '/none' }, { ...LOOPBACK, host: '0.0.0.0' }, readFile),
-    /^Error: Refusing to bind|Refusing to bind/,
-    'the gates before the keys come first',
+  for (const [env, message] of cases)
+    t.same(
+      problemsOf(() => read(env)),
+      [message],
+    )
+  t.same(
+    problemsOf(() =>
+      readConfig('http', { ...OAUTH, MCP_KEK_FILE: '/none' }, { ...LOOPBACK, host: '::' }, { readFile }),
+    ),
+    [
+      "Refusing to bind '::' without MCP_DEV_INSECURE=1",
+      'MCP_CONFIRM_HMAC_KEY env var is required',
+      "Cannot read MCP_KEK_FILE '/none': there is no such file or folder (ENOENT)",
+    ],
+    'the gates come first',
   )
   const insecure = { MCP_DEV_INSECURE: '1', PCE_HOST: 'x', API_KEY: 'k', API_SECRET_FILE: '/secret' }
-  partial(t, readConfig('http', insecure, LOOPBACK, readFile), { pce: { apiSecret: 'secret-canary' } })
+  partial(t, readConfig('http', insecure, LOOPBACK, { readFile }), { pce: { apiSecret: 'secret-canary' } })
   t.end()
 })
 
@@ -391,9 +439,9 @@ t.test('dev-insecure', (t) => {
   )
   t.equal(insecure().pce, undefined, 'not even a PCE')
   partial(t, insecure(PCE).pce, { url: 'pce.example.com' })
-  t.throws(
-    () => insecure({ PCE_HOST: 'x' }),
-    new StartupError('Missing required env vars: API_KEY, API_SECRET'),
+  t.same(
+    problemsOf(() => insecure({ PCE_HOST: 'x' })),
+    ['Missing required env vars: API_KEY, API_SECRET'],
     'half a PCE is a mistake',
   )
   t.throws(() => insecure({ MCP_PCE_MODE: 'hybrid' }), /MCP_PCE_MODE 'hybrid'.*per_user or shared/)
@@ -425,14 +473,14 @@ t.test('dev-insecure', (t) => {
   t.same(insecure({ MCP_TRUSTED_PROXIES: 'unix' }).http.trustedProxies, { networks: [], unix: true })
   const misread = ['proxy.example', '10.0.0.0/33', '::/129', '10.0.0/8', '10.0.0.0/8/8', '10.0.0.0/', '10.0.0.7:80']
   for (const bad of [...misread, '10.0.0.0/-1', '[::1]', 'fe80::1%eth0', 'loopback', 'true', '*', '127.1'])
-    t.throws(() => insecure({ MCP_TRUSTED_PROXIES: `10.0.0.7,${bad}` }), {
-      name: 'StartupError',
-      message: `MCP_TRUSTED_PROXIES takes addresses such as 10.0.0.7, networks such as 10.0.0.0/24, and unix, not '${bad}'`,
-    })
+    t.same(
+      problemsOf(() => insecure({ MCP_TRUSTED_PROXIES: `10.0.0.7,${bad}` })),
+      [`MCP_TRUSTED_PROXIES takes addresses such as 10.0.0.7, networks such as 10.0.0.0/24, and unix, not '${bad}'`],
+    )
   for (const all of ['0.0.0.0/0', '::/0', '10.0.0.0/0'])
-    t.throws(
-      () => insecure({ MCP_TRUSTED_PROXIES: all }),
-      new StartupError(`MCP_TRUSTED_PROXIES must not trust every address: '${all}'`),
+    t.same(
+      problemsOf(() => insecure({ MCP_TRUSTED_PROXIES: all })),
+      [`MCP_TRUSTED_PROXIES must not trust every address: '${all}'`],
     )
   partial(
     t,

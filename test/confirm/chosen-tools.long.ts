@@ -12,7 +12,7 @@ t.test('a tool that does not exist, or only reads, stops the start', async (t) =
   const refused = (tools: string[], message: string) =>
     t.rejects(start(tools), {
       name: 'StartupError',
-      message: `MCP_CONFIRM_TOOLS names tools that cannot be confirmed: ${message}`,
+      faults: [{ problem: `MCP_CONFIRM_TOOLS names tools that cannot be confirmed: ${message}` }],
     })
   await refused(['update-workloads'], "there is no tool 'update-workloads'")
   await refused(['get-labels', 'update-workload'], "'get-labels' only reads, so there is nothing to confirm")

@@ -388,7 +388,7 @@ t.test('an invalid entry in MCP_ALLOWED_PCE_HOSTS stops the start and never wide
   for (const entry of ['*.example.com', '.example.com', '-pce.example.com', 'pce.example.com:x'])
     t.throws(
       () => hostsOf({ allowed: ['pce.example.com', entry] }),
-      { name: 'StartupError', message: `MCP_ALLOWED_PCE_HOSTS: '${entry}' is not a host` },
+      { name: 'StartupError', faults: [{ problem: `MCP_ALLOWED_PCE_HOSTS: '${entry}' is not a host` }] },
       entry,
     )
 })

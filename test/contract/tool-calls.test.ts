@@ -223,7 +223,7 @@ t.test('an audit log that cannot be written', async (t) => {
   )
   t.rejects(
     insecureApp(tools, { auditLogPath: '/nowhere/audit.log' }),
-    /MCP_AUDIT_LOG_PATH '\/nowhere\/audit.log' cannot be written: ENOENT/,
+    /MCP_AUDIT_LOG_PATH '\/nowhere\/audit.log' cannot be written: there is no such file or folder \(ENOENT\)/,
   )
 })
 

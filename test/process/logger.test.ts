@@ -44,6 +44,7 @@ t.test('a line at a terminal', async (t) => {
       '12:00:01 INFO  request path=/mcp ms=3.5 client="a b"\n',
     ],
     [{ level: 60, time, msg: 'first\nsecond' }, '12:00:01 FATAL first\nsecond\n'],
+    [{ level: 60, time, msg: 'a fault', remedy: 'Mend it.' }, '12:00:01 FATAL a fault\n    Mend it.\n'],
     [
       { level: 50, time, msg: 'failed', err: { message: 'why', stack: 'Error: why\n    at here' } },
       '12:00:01 ERROR failed\n    Error: why\n        at here\n',

@@ -50,12 +50,16 @@ const isUnreadable = ({ open }: StoredCredentials) => {
 const unavailable = { name: 'ToolError', code: 'keystore_unavailable' }
 const unfinished = (path: string, left: number) => ({
   name: 'StartupError',
-  message:
-    `The last change of MCP_KEK is not finished in the keystore '${path}': ` +
-    (left > 0
-      ? `${left} of its records need a key that is neither MCP_KEK nor MCP_KEK_PREVIOUS. `
-      : 'no record needs the old key any more, but a server that still has it may write one. ') +
-    'Set both keys of that change, run svc-mcp-http rewrap-keystore, and only then change the key again',
+  faults: [
+    {
+      problem:
+        `The last change of MCP_KEK is not finished in the keystore '${path}': ` +
+        (left > 0
+          ? `${left} of its records need a key that is neither MCP_KEK nor MCP_KEK_PREVIOUS`
+          : 'no record needs the old key any more, but a server that still has it may write one'),
+      remedy: 'Set both keys of that change, run svc-mcp-http rewrap-keystore, and only then change the key again.',
+    },
+  ],
 })
 
 t.test('stored credentials come back intact, each time under a new version', async (t) => {
@@ -259,7 +263,10 @@ t.test('two registrations of one owner do not mix', async (t) => {
 })
 
 t.test('an unknown key stops the start, and nothing is changed', async (t) => {
-  const says = (path: string) => ({ name: 'StartupError', message: `MCP_KEK does not match the keystore '${path}'` })
+  const says = (path: string) => ({
+    name: 'StartupError',
+    faults: [{ problem: `MCP_KEK does not match the keystore '${path}'` }],
+  })
   for (const users of [[], [ALICE]]) {
     const path = newPath(t)
     const first = await open(t, path)
@@ -268,7 +275,7 @@ t.test('an unknown key stops the start, and nothing is changed', async (t) => {
     await t.rejects(open(t, path, NEXT), says(path))
     await t.rejects(open(t, path, NEXT, randomBytes(32)), {
       name: 'StartupError',
-      message: `MCP_KEK does not match the keystore '${path}', and neither does MCP_KEK_PREVIOUS`,
+      faults: [{ problem: `MCP_KEK does not match the keystore '${path}', and neither does MCP_KEK_PREVIOUS` }],
     })
     await t.rejects(rewrapKeystore({ path, kek: NEXT }), says(path))
     t.strictSame(await first.records.page(null, 10), before)
@@ -333,7 +340,7 @@ t.test('during a key change both keys open records, and rewrapping moves all to 
   await t.rejects(open(t, path, KEK), { name: 'StartupError' }, 'the old key alone is no longer the keystore’s')
   await t.rejects(rewrapKeystore({ path: `${path}.not`, kek: KEK }), {
     name: 'StartupError',
-    message: `MCP_KEYSTORE_PATH '${path}.not' does not exist: there is nothing to rewrap`,
+    faults: [{ problem: `MCP_KEYSTORE_PATH '${path}.not' does not exist: there is nothing to rewrap` }],
   })
 })
 
@@ -578,7 +585,7 @@ t.test('a file that is not a keystore stops the start and names its variable', a
   writeFileSync(path, 'x'.repeat(10_000))
   const error = await open(t, path).catch((error: Error) => error)
   t.type(error, StartupError)
-  partial(t, error, { message: `MCP_KEYSTORE_PATH '${path}' is not an SQLite file` })
+  partial(t, error, { faults: [{ problem: `MCP_KEYSTORE_PATH '${path}' is not an SQLite file` }] })
 })
 
 t.test('the keystore behaves like a map, across restarts and key changes', async (t) => {

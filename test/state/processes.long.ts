@@ -269,19 +269,27 @@ t.test('an unwritable file stops the start, and nothing is recreated', async (t)
   t.strictSame(await run(path), [{ opened: true }])
 
   spawnSync('chmod', ['400', path])
-  partial(t, await run(path), [{ refused: `MCP_STATE_PATH '${path}' cannot be written: EACCES on '${path}'` }])
+  partial(t, await run(path), [
+    { refused: `MCP_STATE_PATH '${path}' cannot be written: permission denied (EACCES) on '${path}'` },
+  ])
   spawnSync('chmod', ['600', path])
 
   spawnSync('chmod', ['500', directory])
-  partial(t, await run(path), [{ refused: `MCP_STATE_PATH '${path}' cannot be written: EACCES on '${directory}'` }])
+  partial(t, await run(path), [
+    { refused: `MCP_STATE_PATH '${path}' cannot be written: permission denied (EACCES) on '${directory}'` },
+  ])
   const other = join(directory, 'other.db')
-  partial(t, await run(other), [{ refused: `MCP_STATE_PATH '${other}' cannot be created: EACCES` }])
+  partial(t, await run(other), [
+    { refused: `MCP_STATE_PATH '${other}' cannot be created: permission denied (EACCES) on '${directory}'` },
+  ])
   spawnSync('chmod', ['700', directory])
 
   mkdirSync(join(directory, 'closed'), { mode: 0o000 })
   give(join(directory, 'closed'))
   const hidden = join(directory, 'closed', 'state.db')
-  partial(t, await run(hidden), [{ refused: `MCP_STATE_PATH '${hidden}' cannot be reached: EACCES` }])
+  partial(t, await run(hidden), [
+    { refused: `MCP_STATE_PATH '${hidden}' cannot be reached: permission denied (EACCES)` },
+  ])
   t.strictSame(await run(path), [{ opened: true }])
   t.strictSame(
     readdirSync(directory).filter((name) => !/-(wal|shm)$/.test(name)),

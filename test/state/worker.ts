@@ -175,6 +175,6 @@ try {
   process.exit(0)
 } catch (error) {
   if (!(error instanceof StartupError)) throw error
-  say({ refused: error.message })
+  say({ refused: error.faults[0]?.problem })
   process.exit(1)
 }

@@ -60,7 +60,10 @@ t.test('refuses to start', async (t) => {
   t.same([missing.code, missing.stdout], [1, ''])
   t.same(
     messagesOf(missing.stderr),
-    ['Missing required env vars: PCE_HOST, API_SECRET'],
+    [
+      'Missing required env vars: PCE_HOST, API_SECRET',
+      'Not started. svc-mcp --help shows what it needs, docs/configuration.md every setting.',
+    ],
     'one line names all that is missing',
   )
   partial(t, unknown, { code: 1, stdout: '', stderr: /--port/ })

@@ -182,7 +182,11 @@ function answer(
 function readEntry(text: string): Entry {
   const [, port] = /^(?:[^:]*|\[.*\]):(\d+)$/.exec(text) ?? []
   const parsed = parsePceHost(text, Number(port ?? 0))
-  if ('problem' in parsed) throw new StartupError(`MCP_ALLOWED_PCE_HOSTS: '${text}' is not a host`)
+  if ('problem' in parsed)
+    throw new StartupError({
+      problem: `MCP_ALLOWED_PCE_HOSTS: '${text}' is not a host`,
+      remedy: 'Write whole host names or addresses, each with or without a port; there are no patterns.',
+    })
   return { host: parsed.host, port: port === undefined ? null : Number(port) }
 }
 

@@ -1,0 +1,46 @@
+import { resolve } from 'node:path'
+import { findSocketFault } from '../process/listen.js'
+import { StartupError, type Fault, type HttpConfig } from '../schemas/config.js'
+import { findPlaceFault } from '../storage/state/place-file.js'
+import type { AnyTool } from '../tools/define.js'
+import { findFileFaults } from './compose-unauthenticated.js'
+import { requireConfirmations } from './require-confirmations.js'
+
+/**
+ * What would stop a server with this configuration on this machine: its files, its socket, the tools that it names. Found without changing
+ * anything, so that it can be told together with the faults of the settings; what shows only when a file is opened is told then.
+ */
+export function findHttpFaults(config: HttpConfig, tools: readonly AnyTool[]): Fault[] {
+  const { socket } = config.http
+  const ofSocket = socket === undefined ? undefined : findSocketFault(socket)
+  return [
+    ...findFileFaults(config),
+    ...(ofSocket === undefined ? [] : [ofSocket]),
+    ...(config.mode === 'insecure' ? [] : findStateFaults(config)),
+    ...(config.mode === 'insecure' ? [] : findToolFaults(tools, config.confirm.tools)),
+  ]
+}
+
+function findStateFaults(config: Exclude<HttpConfig, { mode: 'insecure' }>): Fault[] {
+  const [path, variable] =
+    config.mode === 'shared' ? [config.statePath, 'MCP_STATE_PATH'] : [config.keystore.path, 'MCP_KEYSTORE_PATH']
+  if (config.auditLogPath !== undefined && resolve(config.auditLogPath) === resolve(path))
+    return [
+      {
+        problem: `MCP_AUDIT_LOG_PATH and ${variable} are the same file '${path}'`,
+        remedy: 'Give each a file of its own.',
+      },
+    ]
+  const fault = findPlaceFault(path, variable)
+  return fault === undefined ? [] : [fault]
+}
+
+function findToolFaults(tools: readonly AnyTool[], names: readonly string[] | undefined): readonly Fault[] {
+  try {
+    requireConfirmations(tools, names)
+    return []
+  } catch (error) {
+    if (error instanceof StartupError) return error.faults
+    throw error
+  }
+}

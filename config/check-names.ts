@@ -1,0 +1,80 @@
+import { SECRETS } from './read-secrets.js'
+import { withoutLogin, type Environment, type Findings } from './read-values.js'
+import { isKnown, misspelt, triedFor, VARIABLES } from './variables.js'
+
+/** Names that are ours by their beginning, in whatever letters. */
+const OURS = /^(?:MCP|PCE)_/i
+
+/**
+ * Finds the variables that nothing reads: what is nearly a known name is a fault, since the setting that was meant would be missing, and
+ * everything else a warning, since platforms set variables of their own (Kubernetes: PCE_SERVICE_HOST).
+ */
+export function checkNames(env: Environment, { faults, warnings }: Findings): void {
+  const unknown = Object.keys(env).filter((name) => env[name] && OURS.test(name) && !isKnown(name))
+  const others: string[] = []
+  for (const name of unknown.sort()) {
+    const meant = misspelt(name)
+    if (meant === null) others.push(name)
+    else faults.push({ problem: `${name} is no variable of this server`, remedy: remedyOf(name, meant) })
+  }
+  if (others.length === 0) return
+  const named = others.map((name) => {
+    const meant = triedFor(name)
+    return meant === undefined ? name : `${name} (perhaps ${meant}?)`
+  })
+  warnings.push(`Nothing here reads ${named.join(', ')}: set by a platform, or a name from elsewhere.`)
+}
+
+function remedyOf(name: string, meant: string): string {
+  if (name.toUpperCase() === `${meant}_FILE`) return `${meant} takes no file: write its value there.`
+  return `It is nearly ${meant}: rename it, or unset it if it is another program's.`
+}
+
+const QUOTES = ["''", '""', '``', '“”', '‘’', '„“', '«»']
+
+/**
+ * The environment without the quotes that stand around whole values, each of which is a fault: `docker --env-file`, a pod's manifest or a
+ * client's settings pass them on as part of the value.
+ */
+export function checkQuotes(env: Environment, { faults }: Findings): Environment {
+  const quoted = Object.entries(env).filter(
+    ([name, value]) =>
+      isKnown(name) && value !== undefined && value.length > 1 && QUOTES.includes(value[0]! + value.at(-1)!),
+  )
+  for (const [name, value] of quoted) {
+    const isSecret = SECRETS.some((secret) => secret === name)
+    const instead = isSecret ? 'leave them out.' : `write ${name}=${withoutLogin(value!.slice(1, -1))}`
+    faults.push({
+      problem: `${name} is in quotes, which are part of its value here`,
+      remedy: `Only shells and .env files take quotes away: ${instead}`,
+    })
+  }
+  if (quoted.length === 0) return env
+  return { ...env, ...Object.fromEntries(quoted.map(([name, value]) => [name, value!.slice(1, -1)])) }
+}
+
+/** Values that are compared or sent as they are, so that whitespace at their ends, which nobody sees, would count. */
+const LITERAL = ['PCE_HOST', 'API_KEY', 'API_SECRET', 'MCP_OAUTH_CLIENT_ID', 'MCP_OAUTH_CLIENT_SECRET']
+
+/** Faults for values that begin or end with whitespace or have a control character in them; values themselves are never told. */
+export function checkEnds(env: Environment, { faults }: Findings): void {
+  for (const name of LITERAL) {
+    const value = env[name] ?? ''
+    if (value.trim() !== '' && value !== '\0' && /^\s|\s$|\p{Cc}/u.test(value))
+      faults.push({
+        problem: `${name} begins or ends with whitespace, or contains a control character`,
+        remedy: 'Write it without: copying adds one easily, and so does a file with Windows line ends.',
+      })
+  }
+}
+
+const withFiles = (names: readonly string[]) => new Set(names.flatMap((name) => [name, `${name}_FILE`]))
+const UNREAD = {
+  insecure: withFiles([...VARIABLES.authenticated, ...VARIABLES.perUser, ...VARIABLES.shared]),
+  per_user: withFiles(['PCE_HOST', 'PCE_PORT', 'PCE_ORG_ID', 'API_KEY', 'API_SECRET', ...VARIABLES.shared]),
+  shared: withFiles(VARIABLES.perUser),
+}
+
+/** Variables that are set and that this mode does not read. */
+export const unreadIn = (mode: keyof typeof UNREAD, env: Environment): string[] =>
+  Object.keys(env).filter((name) => UNREAD[mode].has(name) && env[name])

@@ -1,0 +1,121 @@
+import { distance } from 'fastest-levenshtein'
+import { SECRETS } from './read-secrets.js'
+
+/** Every variable by who reads it, as docs/configuration.md has it. */
+export const VARIABLES = {
+  everywhere: [
+    'PCE_HOST',
+    'PCE_PORT',
+    'PCE_ORG_ID',
+    'API_KEY',
+    'API_SECRET',
+    'PCE_CA_FILE',
+    'PCE_CLIENT_CERT_FILE',
+    'PCE_CLIENT_KEY_FILE',
+    'PCE_TLS_VERIFY',
+    'PCE_PROXY_URL',
+    'MCP_LOG_LEVEL',
+    'MCP_AUDIT_LOG_PATH',
+    'MCP_RESPONSE_BUDGET_BYTES',
+    'MCP_TRAFFIC_QUERY_TIMEOUT_SECONDS',
+    'MCP_HEAVY_CALLS',
+    'MCP_HEAVY_QUEUE',
+    'MCP_HEAVY_MEMORY_MIB',
+  ],
+  http: ['MCP_DEV_INSECURE', 'MCP_ALLOWED_HOSTS', 'MCP_TRUSTED_PROXIES', 'MCP_MAX_IN_FLIGHT', 'MCP_PUBLIC_URL'],
+  authenticated: [
+    'MCP_HEAVY_CALLS_PER_CALLER',
+    'MCP_OAUTH_ISSUER',
+    'MCP_OAUTH_JWKS_URL',
+    'MCP_OAUTH_AUDIENCE',
+    'MCP_OAUTH_REQUIRED_SCOPE',
+    'MCP_OAUTH_REQUEST_SCOPE',
+    'MCP_OAUTH_GROUPS_CLAIM',
+    'MCP_ROLE_GROUPS_READER',
+    'MCP_ROLE_GROUPS_OPERATOR',
+    'MCP_ROLE_GROUPS_ADMIN',
+    'MCP_ROLE_DEFAULT',
+    'MCP_PCE_MODE',
+    'MCP_CONFIRM_HMAC_KEY',
+    'MCP_CONFIRM_HMAC_KEY_PREVIOUS',
+    'MCP_CONFIRM_TTL_SECONDS',
+    'MCP_CONFIRM_TOOLS',
+    'MCP_MAX_IN_FLIGHT_PER_CALLER',
+    'MCP_RATE_LIMIT_PER_MINUTE',
+    'MCP_CONFIRM_RATE_PER_MINUTE',
+    'MCP_REFUSED_TOKENS_PER_MINUTE',
+  ],
+  perUser: [
+    'MCP_KEK',
+    'MCP_KEK_PREVIOUS',
+    'MCP_KEYSTORE_PATH',
+    'MCP_ALLOWED_PCE_HOSTS',
+    'MCP_ALLOW_INSECURE_PCE_TLS',
+    'MCP_OAUTH_CLIENT_ID',
+    'MCP_OAUTH_CLIENT_SECRET',
+  ],
+  shared: ['MCP_STATE_PATH'],
+} as const satisfies Record<string, readonly string[]>
+
+const NAMES: readonly string[] = Object.values(VARIABLES).flat()
+const KNOWN: ReadonlySet<string> = new Set([...NAMES, ...SECRETS.map((name) => `${name}_FILE`)])
+
+/** Whether some program reads a variable of this name, in some mode. */
+export const isKnown = (name: string): boolean => KNOWN.has(name)
+
+/** Letters that may be wrong in a name which is still taken for a misspelt one; fewer in short names. */
+const MOST_WRONG = 2
+const PREFIX = 4
+
+/** Kubernetes sets such variables for every service, whose name they begin with: PCE_SERVICE_HOST, PCE_PORT_443_TCP_ADDR. */
+const OF_A_SERVICE = /_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
+
+/**
+ * The known name that a name which nothing reads nearly is: in other letters, misspelt, or with a `_FILE` that this variable does not
+ * have. Null for any other, which may be a platform's.
+ */
+export function misspelt(name: string): string | null {
+  const upper = name.toUpperCase()
+  if (isKnown(upper)) return upper
+  const withoutFile = upper.replace(/_FILE$/, '')
+  if (isKnown(withoutFile)) return withoutFile
+  if (OF_A_SERVICE.test(upper)) return null
+  const prefix = upper.slice(0, PREFIX)
+  const near = [...KNOWN]
+    .filter((known) => known.startsWith(prefix))
+    .map((known) => ({ known, wrong: distance(known, upper) }))
+    .filter(({ known, wrong }) => wrong <= mostWrong(known, upper))
+    .sort((one, other) => one.wrong - other.wrong)
+  return near[0]?.known ?? null
+}
+
+/** Two letters that have changed places count as one. */
+function mostWrong(known: string, name: string): number {
+  const isShuffled = known.length === name.length && lettersOf(known) === lettersOf(name)
+  return isShuffled ? MOST_WRONG : Math.min(MOST_WRONG, Math.floor((known.length - PREFIX) / 3))
+}
+
+const lettersOf = (name: string) => [...name].sort().join('')
+
+/** Names that people try because other programs have them. */
+const TRIED: Readonly<Record<string, string>> = {
+  MCP_HOST: '--host',
+  MCP_PORT: '--port',
+  MCP_MODE: 'MCP_PCE_MODE',
+  MCP_ISSUER: 'MCP_OAUTH_ISSUER',
+  MCP_AUDIENCE: 'MCP_OAUTH_AUDIENCE',
+  MCP_CLIENT_ID: 'MCP_OAUTH_CLIENT_ID',
+  PCE_API_KEY: 'API_KEY',
+  PCE_API_SECRET: 'API_SECRET',
+  PCE_KEY: 'API_KEY',
+  PCE_SECRET: 'API_SECRET',
+  PCE_URL: 'PCE_HOST',
+  PCE_FQDN: 'PCE_HOST',
+  PCE_CA_BUNDLE: 'PCE_CA_FILE',
+}
+
+/** What may have been meant by a name that nothing reads and that is no misspelt one: what does that here, or undefined. */
+export function triedFor(name: string): string | undefined {
+  const longer = NAMES.filter((known) => known.startsWith(`${name}_`))
+  return TRIED[name] ?? (longer.length === 1 ? longer[0] : undefined)
+}
