@@ -1,10 +1,12 @@
 import { Type } from '@sinclair/typebox'
+import { OPEN_FIELDS } from './synonyms.js'
 
 /**
  * A reference in text, or as an object whose form its resolver checks. The resolver can say what would have been right there;
  * written out in every place it may stand, the form would be a third of what a model reads of some tools.
  */
-export const TextOrObject = <T extends object>() => Type.Union([Type.String(), Type.Unsafe<T>({ type: 'object' })])
+export const TextOrObject = <T extends object>(fields: readonly (keyof T & string)[] = []) =>
+  Type.Union([Type.String(), Type.Unsafe<T>({ type: 'object', [OPEN_FIELDS]: fields })])
 
 /** A label in any of its forms: `"key=value"`, an href, `{key, value}` or `{href}`. */
 export const LabelReference = TextOrObject<{ key?: string; value?: string; href?: string }>()

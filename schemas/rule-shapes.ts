@@ -74,7 +74,7 @@ export interface ServiceObject {
 
 /** A list of services; one service stands for a list of one, and a string for a service's name (T5). */
 export const ServicesInput = (description: string) => {
-  const one = TextOrObject<ServiceObject>()
+  const one = TextOrObject<ServiceObject>(['port', 'to_port', 'proto', 'href', 'service'])
   return Type.Union([Type.Array(one, { maxItems: 100 }), ...one.anyOf], { description })
 }
 

@@ -17,7 +17,8 @@ import { withDetails } from '../inventory/pce-errors.js'
 import { trimBlanks } from '../text/escape-text.js'
 
 /** An end of a rule as callers name it (T4). */
-export type ActorReference = string | { key?: string; value?: string; href?: string; exclusion?: boolean }
+export type ActorReference =
+  string | { key?: string; value?: string; href?: string; exclusion?: boolean; type?: string; name?: string }
 
 /** One end of one rule: which actors it may hold depends on both (P20, P21). */
 interface ActorPlace {
@@ -62,9 +63,11 @@ export async function resolveActors(
 }
 
 async function resolveActor(lookups: PolicyLookups, reference: ActorReference, place: ActorPlace): Promise<Actor> {
-  const { named, exclusion } = splitExclusion(reference)
+  const { named, name, exclusion } = splitExclusion(reference)
   if (named === null) throw invalid(reference, place, ACTOR_OBJECT)
   const actor = await identify(lookups, named, place)
+  const actual = nameOf(actor)
+  if (name !== undefined && name !== actual) throw invalid(reference, place, `This is "${actual}", not "${name}".`)
   if (exclusion && actor.label === undefined && actor.label_group === undefined) {
     throw invalid(reference, place, 'Only labels and label groups can be excluded.')
   }
@@ -123,13 +126,29 @@ function adviseKey(lookups: PolicyLookups, text: string): string | undefined {
 export const ACTOR_OBJECT = 'An object is {key, value} or {href}, optionally with exclusion: true or false.'
 
 /**
- * A reference apart from its `exclusion`; `named` is null when it does not have the right form, which the input schemas do not
- * check.
+ * A reference apart from its `exclusion`, and from the type and name that answers give beside an href (D101). `named` is null when it does
+ * not have the right form, which the input schemas do not check; the name is for the caller to compare.
  */
-export function splitExclusion(reference: ActorReference): { named: LabelReference | null; exclusion: boolean } {
+export function splitExclusion(reference: ActorReference): {
+  named: LabelReference | null
+  name?: string
+  exclusion: boolean
+} {
   if (typeof reference === 'string') return { named: reference, exclusion: false }
-  const { exclusion = false, ...named } = reference
-  return { named: typeof exclusion === 'boolean' && isLabelReference(named) ? named : null, exclusion }
+  const { exclusion = false, type, name, ...rest } = reference
+  const isAllWorkloads = type === 'ams' && name === undefined && Object.keys(rest).length === 0
+  const named = isAllWorkloads ? 'ams' : isLabelReference(rest) ? rest : null
+  const isWell =
+    typeof exclusion === 'boolean' &&
+    [type, name].every((text) => text === undefined || (typeof text === 'string' && (isAllWorkloads || 'href' in rest)))
+  return { named: isWell ? named : null, ...(name !== undefined && { name }), exclusion }
+}
+
+/** As `toActor` puts it beside the href. */
+function nameOf(actor: Actor): string {
+  const named: { href: string; name?: string | null } | undefined =
+    actor.ip_list ?? actor.label_group ?? actor.workload ?? actor.virtual_service ?? actor.virtual_server
+  return named?.name ?? ''
 }
 
 function toActor(kind: NamedKind, { href, name, hostname }: NamedObject): Actor {
@@ -183,7 +202,7 @@ export async function resolveScopes(
 }
 
 async function resolveEntry(lookups: PolicyLookups, reference: ActorReference): Promise<ScopeEntry> {
-  const { named, exclusion: excluded } = splitExclusion(reference)
+  const { named, name, exclusion: excluded } = splitExclusion(reference)
   if (named === null) throw cannotScope(reference, ACTOR_OBJECT)
   const exclusion = excluded ? { exclusion: true } : {}
   const text = typeof named === 'string' ? trimBlanks(named) : (named.href ?? '')
@@ -194,7 +213,10 @@ async function resolveEntry(lookups: PolicyLookups, reference: ActorReference): 
     }
   }
   if (parseHref(text)?.kind === 'label_groups') {
-    return { label_group: toGroup(await lookups.byHref('label_groups', text)), ...exclusion }
+    const group = toGroup(await lookups.byHref('label_groups', text))
+    if (name !== undefined && name !== group.name)
+      throw cannotScope(reference, `This is "${group.name}", not "${name}".`)
+    return { label_group: group, ...exclusion }
   }
   const isLabel = (typeof named === 'object' && named.href === undefined) || looksLikeLabel(text)
   if (!isLabel) {

@@ -111,7 +111,14 @@ async function resolveOne(lookups: PolicyLookups, reference: ServiceReference, f
     entry.service !== undefined,
     entry.port !== undefined || entry.to_port !== undefined || entry.proto !== undefined,
   ].filter(Boolean).length
-  if (forms !== 1) throw fail(ONE_FORM)
+  // Answers give the name beside the href, so they come back together.
+  const isEcho = entry.href !== undefined && entry.service !== undefined && forms === 2
+  if (forms !== 1 && !isEcho) throw fail(ONE_FORM)
+  if (isEcho) {
+    const { service } = (await resolveOne(lookups, { href: entry.href }, fail)) as { service: Service }
+    if (service.name === entry.service) return { service }
+    throw fail(`${entry.href} is "${service.name}", not "${entry.service}". ${ONE_FORM}`)
+  }
   try {
     if (entry.href !== undefined) return { service: (await lookups.byHref('services', entry.href)) as Service }
     if (entry.service !== undefined) return { service: await byName(lookups, trimBlanks(entry.service)) }

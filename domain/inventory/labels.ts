@@ -86,7 +86,7 @@ function sameButForCase(label: Label, key: string, value: string): boolean {
   return label.key.toLowerCase() === key.toLowerCase() && label.value.toLowerCase() === value.toLowerCase()
 }
 
-/** The forms a label is named in (T3): `"key=value"`, an href, `{key, value}` or `{href}`. */
+/** The forms a label is named in (T3): `"key=value"`, an href, `{key, value}`, `{href}`, or all three as answers give them. */
 export type LabelReference = string | { key?: string; value?: string; href?: string }
 
 /**
@@ -143,12 +143,14 @@ export function resolveLabel(index: LabelIndex, reference: LabelReference): Labe
     return pair === null ? { ref, valid: explainBareText(index, text) } : findPair(index, ref, pair.key, pair.value)
   }
   const { key, value, href } = isLabelReference(reference) ? reference : {}
-  if (href !== undefined && key === undefined && value === undefined) {
-    return index.get(href) ?? { ref, valid: 'No label has this href.' }
+  if (href !== undefined) {
+    // Answers give all three, so they come back together; which one was meant must not be a guess.
+    const label = index.get(href)
+    if (label === undefined) return { ref, valid: 'No label has this href.' }
+    const agrees = (key ?? label.key) === label.key && (value ?? label.value) === label.value
+    return agrees ? label : { ref, valid: `This is ${label.key}=${label.value}; give {key, value} or {href}.` }
   }
-  if (href !== undefined || key === undefined || value === undefined) {
-    return { ref, valid: 'Give {key, value} or {href}, not both.' }
-  }
+  if (key === undefined || value === undefined) return { ref, valid: 'Give {key, value} or {href}.' }
   return findPair(index, ref, key, value)
 }
 

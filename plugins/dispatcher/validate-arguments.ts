@@ -7,19 +7,22 @@ import { PATTERN_MEANINGS } from '../../schemas/new-name.js'
 import { nearNames } from '../../domain/text/compare-texts.js'
 import { readEscapes } from '../../domain/text/escape-text.js'
 import type { AnyTool } from '../../tools/define.js'
+import { readSynonyms } from './read-synonyms.js'
 import { findOversized, type Problem } from './find-oversized.js'
 
 const inputs = new WeakMap<AnyTool, TypeCheck<TSchema>>()
 const outputs = new WeakMap<AnyTool, TypeCheck<TSchema>>()
 
 /**
- * The arguments with the schema's defaults filled in, on a copy; an escape in them is its character from here on (D27). Throws ToolError
- * `invalid_argument {problems: [{path, message}]}` that names every bad path. Schemas are compiled at their first use.
+ * The arguments in the words of the schema (D101) and with its defaults filled in, on a copy; an escape in them is its character from
+ * here on (D27). Throws ToolError `invalid_argument {problems: [{path, message}]}` that names every bad path. Schemas are compiled at
+ * their first use.
  */
 export function validateArguments(tool: AnyTool, sent: Record<string, unknown>): Record<string, unknown> {
   const check = compiled(inputs, tool, tool.input)
-  refuse(tool, findOversized(sent, tool.input))
-  const args = readEscapes(sent)
+  const named = readSynonyms(sent, tool.input)
+  refuse(tool, findOversized(named, tool.input))
+  const args = readEscapes(named)
   // structuredClone keeps an own `__proto__` an ordinary, unknown name.
   const copy = Value.Default(tool.input, structuredClone(args)) as Record<string, unknown>
   if (check.Check(copy)) return copy

@@ -2,6 +2,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { DIMENSIONS } from '../../domain/traffic/dimensions.js'
 import { INSTRUCTIONS } from '../../plugins/mcp/instructions.js'
 import { DECISION_MEANINGS } from '../../schemas/traffic-counts.js'
+import { FIELD_SYNONYMS, VALUE_SYNONYMS } from '../../schemas/synonyms.js'
 import type { AnyTool } from '../../tools/define.js'
 import { renderTable } from './markdown.js'
 
@@ -42,6 +43,15 @@ export function renderVocabulary(tools: readonly AnyTool[]): string {
       '## What traffic is grouped by',
       'A column goes by the name that it has in answers. `src_KEY` and `dst_KEY` are the label of that key at one end, and the key alone is\nboth.',
       renderTable(['Name', 'Stands for', 'Also taken', 'Meaning'], dimensions),
+      '## Arguments by other names',
+      'A tool that has an argument of the second name takes it by the first as well, unless it has several of those; the same holds inside rules\nand services. Values of enumerations may be written in any case, with spaces or hyphens.',
+      renderTable(
+        ['Also taken', 'For'],
+        [
+          ...Object.entries(FIELD_SYNONYMS),
+          ...Object.entries(VALUE_SYNONYMS).map(([word, value]) => [word, [value]] as const),
+        ].map(([word, names]) => [code(word), names.map(code).join(', ')]),
+      ),
       '## Policy decisions',
       renderTable(
         ['Decision', 'Meaning'],

@@ -546,7 +546,7 @@ t.test('get-workload-enforcement-status', async (t) => {
     await bench.fails(NAME, { app_name: '/orgs/1/labels/99999' }, 'not_found')
     await bench.fails(NAME, { app_name: '  ' }, 'not_found')
     await bench.fails(NAME, { app_name: '' }, 'invalid_argument')
-    await bench.fails(NAME, { app: 'payments' }, 'invalid_argument')
+    await bench.fails(NAME, { application: 'payments' }, 'invalid_argument')
     t.notOk(
       simulator.requests.some(({ path }) => path.endsWith('/workloads')),
       'no workload was asked for',

@@ -1,0 +1,63 @@
+/**
+ * What arguments are also called: the words that answers, other tools and the PCE have for the same. A tool that has an argument of the
+ * first name takes it as that argument, unless this one is given as well; where it has arguments of several of the names on the right, the
+ * word could mean either and stays unknown.
+ */
+export const FIELD_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
+  app: ['app_name'],
+  env: ['env_name'],
+  start: ['start_date', 'timestamp_gte'],
+  start_date: ['timestamp_gte'],
+  since: ['start_date', 'timestamp_gte'],
+  end: ['end_date', 'timestamp_lte'],
+  end_date: ['timestamp_lte'],
+  until: ['end_date', 'timestamp_lte'],
+  days: ['lookback_days'],
+  next_cursor: ['cursor'],
+  top_n: ['limit'],
+  limit: ['top_n'],
+  min_connections_filter: ['min_connections'],
+  direction_filter: ['direction'],
+  flow_direction: ['direction'],
+  decision: ['policy_decisions'],
+  policy_decision: ['policy_decisions'],
+  policy: ['policy_decisions'],
+  columns: ['group_by'],
+  dimensions: ['group_by'],
+  sources: ['include_sources', 'consumers'],
+  destinations: ['include_destinations', 'providers'],
+  services: ['include_services', 'ingress_services'],
+  process: ['process_name'],
+  process_name: ['process'],
+  service_name: ['windows_service_name', 'service'],
+  windows_service_name: ['service_name'],
+  resolved_name: ['service'],
+  name: ['service'],
+  protocol: ['proto'],
+  override: ['override_deny'],
+  filter: ['resource_type'],
+  mode: ['enforcement_mode'],
+  labels: ['assign_labels'],
+  commit_message: ['change_description'],
+  href: ['profile_href', 'ruleset_href'],
+}
+
+/** Values of enumerations that other tools, the PCE's interface or people spell otherwise; case, spaces and hyphens do not matter. */
+export const VALUE_SYNONYMS: Readonly<Record<string, string>> = {
+  rulesets: 'rule_sets',
+  iplists: 'ip_lists',
+  labelgroups: 'label_groups',
+  visibility: 'visibility_only',
+  full_enforcement: 'full',
+  selective_enforcement: 'selective',
+  emergency: 'emerg',
+  critical: 'crit',
+  error: 'err',
+  warn: 'warning',
+  informational: 'info',
+  succeeded: 'success',
+  failed: 'failure',
+}
+
+/** On a schema of an open object: the names of its fields, which the schema does not give. */
+export const OPEN_FIELDS = Symbol('fields of an open object')
