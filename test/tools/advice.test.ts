@@ -38,7 +38,7 @@ t.test('suggestions', async (t) => {
   await t.test('an unknown argument is told a near one, the required one first, or none', async (t) => {
     const rule = { ruleset_name: 'x', providers: ['ams'], consumers: ['ams'] }
     for (const [tool, args, expected] of [
-      ['create-deny-rule', { ...rule, rule_services: ['HTTPS'] }, 'ingress_services'],
+      ['create-deny-rule', { ...rule, service: ['HTTPS'] }, 'ingress_services'],
       ['create-ruleset', { name: 'x', scopes: [], rules: [{ ...rule, service: 'HTTPS' }] }, 'ingress_services'],
       ['get-workloads', { host_name: 'x' }, 'hostname'],
       ['get-workloads', { colour: 'red' }, null],
