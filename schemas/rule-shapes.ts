@@ -48,7 +48,7 @@ export const RuleOut = Type.Object(
     href: Type.String(),
     enabled: Type.Boolean(),
     description: Nullable(Type.String()),
-    resolve_labels_as: Type.Optional(Type.Object({})),
+    resolve_labels_as: Type.Optional(Type.Object({}, { description: 'Absent: workloads on both sides' })),
     consumers: Type.Array(ActorOut),
     providers: Type.Array(ActorOut),
     ingress_services: Type.Array(Type.Object({}), { description: '{href, name} or {port, to_port?, proto}' }),
@@ -72,10 +72,12 @@ export interface ServiceObject {
   service?: string
 }
 
+/** One service in any of its forms. */
+export const ServiceInput = TextOrObject<ServiceObject>(['port', 'to_port', 'proto', 'href', 'service'])
+
 /** A list of services; one service stands for a list of one, and a string for a service's name (T5). */
 export const ServicesInput = (description: string) => {
-  const one = TextOrObject<ServiceObject>(['port', 'to_port', 'proto', 'href', 'service'])
-  return Type.Union([Type.Array(one, { maxItems: 100 }), ...one.anyOf], { description })
+  return Type.Union([Type.Array(ServiceInput, { maxItems: 100 }), ...ServiceInput.anyOf], { description })
 }
 
 /** One end of a rule. */

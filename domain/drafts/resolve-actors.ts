@@ -24,7 +24,8 @@ export type ActorReference =
 interface ActorPlace {
   /** Where several rules are given; absent for the one rule of a call. */
   ruleIndex?: number
-  side: 'providers' | 'consumers'
+  /** `actor`: either of both, for a search. */
+  side: 'providers' | 'consumers' | 'actor'
   deny: boolean
 }
 

@@ -8,7 +8,7 @@ import { TCP, UDP, parseProtocol } from '../inventory/protocols.js'
 import { trimBlanks } from '../text/escape-text.js'
 
 /** A service as callers name it (T5): a name, or an object of exactly one of three forms. */
-type ServiceReference = string | ServiceEntry
+export type ServiceReference = string | ServiceEntry
 interface ServiceEntry {
   port?: number
   to_port?: number
@@ -77,6 +77,19 @@ export async function resolveEgressServices(
   }
   if (rule.deny && services.length > 0) throw unsupportedInDeny(services, rule)
   return services
+}
+
+/** One service that is only looked for. Throws invalid_argument {argument} for anything malformed, unknown or ambiguous. */
+export function resolveService(
+  lookups: PolicyLookups,
+  reference: ServiceReference,
+  argument: string,
+): Promise<ResolvedService> {
+  return resolveOne(
+    lookups,
+    reference,
+    (message, details = {}) => new ToolError('invalid_argument', `${argument}: ${message}`, { argument, ...details }),
+  )
 }
 
 function refuseMisplaced(services: readonly Service[], rule: RuleContext): void {

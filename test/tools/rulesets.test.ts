@@ -53,6 +53,83 @@ t.test('get-rulesets', async (t) => {
     await bench.fails('get-rulesets', { labels: 'app=web' }, 'unresolved_label_filter')
   })
 
+  await t.test('finds rules by an end, a service or an href, over all rule sets and both kinds of rules', async (t) => {
+    const own = await startBench(t, { workloads: 40, flows: 0 })
+    const rdp = { port: 3389, proto: 'tcp' }
+    await own.ok('create-iplist', { name: 'Vendors', ip_ranges: [{ from_ip: '192.0.2.0/24' }] })
+    await own.ok('create-service', { name: 'Remote desktop', service_ports: [rdp] })
+    await own.ok('create-service', { name: 'High ports', service_ports: [{ port: 3000, to_port: 4000, proto: 'tcp' }] })
+    const make = async (name: string, rules: object[]) =>
+      (await own.ok('create-ruleset', { name, scopes: [['app=payments', 'env=prod']], rules })).ruleset
+    const one = await make('find one', [
+      rule({ consumers: ['iplist:Vendors'], ingress_services: [{ service: 'Remote desktop' }] }),
+      rule({ ingress_services: [rdp] }),
+      rule({ consumers: ['iplist:Vendors'], rule_type: 'deny', ingress_services: [HTTPS] }),
+    ])
+    const two = await make('find two', [
+      rule({ providers: ['app=crm'], ingress_services: [{ service: 'High ports' }] }),
+      rule({ providers: [{ key: 'app', value: 'crm', exclusion: true }] }),
+    ])
+    const all = (await own.ok('get-rulesets', {})).total_count
+    /** `set: rules by their place`, and the counts that the answer states. */
+    const find = async (args: object): Promise<string[]> => {
+      const { rulesets, total_count: count, pce_total: total, truncated } = await own.ok('get-rulesets', args)
+      t.same([count, total, truncated], [rulesets.length, all, false], 'every rule set was looked at')
+      return rulesets.map((shown: Json) => {
+        const made = [one, two].find(({ href }) => href === shown.href)
+        const places = shown.rules.map(({ href }: Json) => made?.rules.findIndex((each: Json) => each.href === href))
+        t.equal(shown.rules_matching, shown.rules.length)
+        if (made !== undefined) t.equal(shown.rules_total, made.rules.length)
+        return `${shown.name}: ${places.join(' ')}`
+      })
+    }
+    t.same(await find({ actor: 'iplist:Vendors' }), ['find one: 0 2'])
+    const { ip_lists: lists } = await own.ok('get-iplists', { name: 'Vendors' })
+    t.same(await find({ actor: lists[0].href.replace('draft', 'active') }), ['find one: 0 2'], 'in either version')
+    const crm = (await find({ actor: 'app=crm' })).filter((text) => text.startsWith('find'))
+    t.same(crm, ['find two: 0 1'], 'as a provider, excluded or not')
+    t.same(await find({ service: 'Remote desktop' }), ['find one: 0'], 'by its exact name')
+    t.same(await find({ actor: 'iplist:Vendors', service: 'Remote desktop' }), ['find one: 0'], 'of one rule')
+    t.same(await find({ actor: 'app=crm', service: { service: 'Remote desktop' } }), [], 'not of two rules')
+    const covered = (await find({ service: rdp })).filter((text) => text.startsWith('find'))
+    t.same(covered, ['find one: 0 1', 'find two: 0'], 'whatever covers the port')
+
+    const found = await own.ok('get-rulesets', { href: one.href })
+    t.same(
+      [found.rulesets.length, found.rulesets[0].rules.length, 'rules_matching' in found.rulesets[0], found.total_count],
+      [1, 3, false, 1],
+    )
+    const single = await own.ok('get-rulesets', { href: one.rules[2].href })
+    t.same(
+      single.rulesets.map((set: Json) => [set.name, set.rules_total, set.rules.map(({ href }: Json) => href)]),
+      [['find one', 3, [one.rules[2].href]]],
+      'a rule by its href, with its rule set',
+    )
+    await own.fails('get-rulesets', { href: one.href, name: 'find' }, 'conflicting_identifiers')
+    await own.fails('get-rulesets', { href: '/orgs/1/labels/1' }, 'invalid_href')
+    await own.fails('get-rulesets', { href: `${one.href}99` }, 'not_found')
+    partial(t, await own.fails('get-rulesets', { actor: 'iplist:Vendor' }, 'not_found'), { near_names: ['Vendors'] })
+    const bare = await own.fails('get-rulesets', { actor: 'crm' }, 'invalid_actor')
+    t.equal(bare.message, '"crm" cannot be used in actor. Write key=value: app=crm.')
+    const far = await own.fails('get-rulesets', { service: 'Remote Desktop' }, 'invalid_argument')
+    partial(t, far, { argument: 'service', reason: 'not_found', near_names: ['Remote desktop'] })
+    await own.fails('get-rulesets', { service: { port: 3389 } }, 'invalid_argument')
+  })
+
+  await t.test('says how labels are resolved only where it is not the usual', async (t) => {
+    const { rulesets } = await bench.ok('get-rulesets', {})
+    const rules = rulesets.flatMap((one: Json) => one.rules)
+    t.ok(rules.length > 20)
+    t.notOk(rules.some((one: Json) => 'resolve_labels_as' in one))
+    const { href } = await bench.pce.ruleSets.create({ name: 'virtual', scopes: [[]] })
+    const resolve_labels_as = { providers: ['virtual_services'], consumers: ['workloads'] }
+    const ends = { providers: [{ actors: 'ams' as const }], consumers: [{ actors: 'ams' as const }] }
+    const parts = { enabled: true, ingress_services: [{ port: 1, proto: 6 }], resolve_labels_as }
+    await bench.pce.rules.create({ ...ends, ...parts }, href)
+    t.same((await bench.ok('get-rulesets', { href })).rulesets[0].rules[0].resolve_labels_as, resolve_labels_as)
+    await bench.pce.ruleSets.delete(href)
+  })
+
   await t.test('applies enabled to all rule sets, not one page', async (t) => {
     const disabled = await bench.ok('get-rulesets', { enabled: false, max_results: 1 })
     t.same(

@@ -48,7 +48,7 @@ export function showRule(rule: Rule | DenyRule, type: RuleType, names: Reference
     href: rule.href,
     enabled: rule.enabled,
     description: rule.description ?? null,
-    ...('resolve_labels_as' in rule && rule.resolve_labels_as ? { resolve_labels_as: rule.resolve_labels_as } : {}),
+    ...resolutionOf(rule),
     consumers: showActors(rule.consumers, names),
     providers: showActors(rule.providers, names),
     ingress_services: showServices(rule.ingress_services, names),
@@ -58,12 +58,25 @@ export function showRule(rule: Rule | DenyRule, type: RuleType, names: Reference
   }
 }
 
+/** How the labels of an allow rule are resolved, where it is not to workloads alone. */
+function resolutionOf(rule: Rule | DenyRule): Partial<Pick<Rule, 'resolve_labels_as'>> {
+  const given = (rule as Partial<Rule>).resolve_labels_as
+  const isUsual = (kinds?: readonly string[]) => kinds?.length === 1 && kinds[0] === 'workloads'
+  if (!given || (isUsual(given.providers) && isUsual(given.consumers))) return {}
+  return { resolve_labels_as: given }
+}
+
+/** Which rules of a rule set are shown; absent: all. */
+type RuleTest = (rule: Rule | DenyRule) => boolean
+
 /** A rule set with its allow and deny rules in one list; `denyError` says why the deny rules are missing from it. */
-export function showRuleSet(ruleSet: RuleSet, names: ReferenceNames, denyError?: string) {
-  const rules = [
-    ...(ruleSet.rules ?? []).map((rule) => showRule(rule, 'allow', names)),
-    ...(ruleSet.deny_rules ?? []).map((rule) => showRule(rule, denyType(rule), names)),
+export function showRuleSet(ruleSet: RuleSet, names: ReferenceNames, denyError?: string, isWanted?: RuleTest) {
+  const all = [
+    ...(ruleSet.rules ?? []).map((rule) => ({ rule, type: 'allow' as const })),
+    ...(ruleSet.deny_rules ?? []).map((rule) => ({ rule, type: denyType(rule) })),
   ]
+  const wanted = isWanted === undefined ? all : all.filter(({ rule }) => isWanted(rule))
+  const rules = wanted.map(({ rule, type }) => showRule(rule, type, names))
   return {
     href: ruleSet.href,
     name: ruleSet.name,
@@ -72,7 +85,8 @@ export function showRuleSet(ruleSet: RuleSet, names: ReferenceNames, denyError?:
     scopes: showScopes(ruleSet.scopes, names),
     ...(ruleSet.update_type != null && { update_type: ruleSet.update_type }),
     ...(denyError !== undefined && { deny_rules_error: denyError }),
-    rules_total: rules.length,
+    rules_total: all.length,
+    ...(isWanted !== undefined && { rules_matching: rules.length }),
     rules,
   }
 }

@@ -1,11 +1,18 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { ToolError } from '../../schemas/errors.js'
 import { LabelReference } from '../../schemas/label-reference.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
-import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import { ExactInput, Part } from '../../schemas/search-filters.js'
-import { RuleOut, ScopeOut } from '../../schemas/rule-shapes.js'
+import { ActorInput, RuleOut, ScopeOut, ServiceInput } from '../../schemas/rule-shapes.js'
 import { defineTool } from '../define.js'
-import { parseLabelList, resolveLabels, unresolvedFilter } from '../../domain/inventory/labels.js'
+import type { ToolContext } from '../../domain/call.js'
+import type { ActorReference } from '../../domain/drafts/resolve-actors.js'
+import type { ServiceReference } from '../../domain/drafts/resolve-services.js'
+import { createRuleTest } from '../../domain/drafts/search-rules.js'
+import { createPolicyLookups, findByHref } from '../../domain/inventory/find-object.js'
+import { parseHref, toDraftHref } from '../../domain/inventory/parse-href.js'
+import { loadLabels, parseLabelList, resolveLabels, unresolvedFilter } from '../../domain/inventory/labels.js'
 import { allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { loadDenyRules } from '../../domain/inventory/read-rules.js'
 import { loadReferenceNames } from '../../domain/inventory/reference-names.js'
@@ -26,6 +33,10 @@ const NAME = 'get-rulesets'
 /** A rule set takes at least this many times the shortest row, so that no more deny rules are fetched than can be shown. */
 const ROWS_PER_RULE_SET = 8
 
+const LabelsInput = Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
+  description: 'Of the scope: one or a list',
+})
+
 const output = Type.Object({
   rulesets: Type.Array(
     Type.Object({
@@ -37,6 +48,9 @@ const output = Type.Object({
       update_type: Type.Optional(Type.String({ description: 'Pending draft change' })),
       deny_rules_error: Type.Optional(Type.String({ description: 'Why deny rules are missing' })),
       rules_total: Type.Integer({ description: 'Rules it has' }),
+      rules_matching: Type.Optional(
+        Type.Integer({ description: 'Those of actor, service or href; the others are not shown' }),
+      ),
       rules_from: Type.Optional(Type.Integer({ description: 'Continued: earlier rules were on earlier pages' })),
       rules: Type.Array(RuleOut, { description: 'Allow rules, then deny rules' }),
     }),
@@ -59,11 +73,10 @@ export default defineTool({
       description: Part(),
       ...ExactInput,
       enabled: Type.Optional(Type.Boolean({ description: 'In force' })),
-      labels: Type.Optional(
-        Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
-          description: 'Of the scope: one or a list',
-        }),
-      ),
+      labels: Type.Optional(LabelsInput),
+      href: Type.Optional(Type.String({ description: 'Rule set or rule' })),
+      actor: Type.Optional(Type.Union([...ActorInput.anyOf], { description: 'At either end of a rule' })),
+      service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Named, or a port covered' })),
       ...PagingInput,
     },
     { additionalProperties: false },
@@ -72,43 +85,118 @@ export default defineTool({
   example: { name: 'payments' },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { cursor, max_results: maxResults, ...question } = args
-    const { exact, ...filters } = question
+    const { exact, href, actor, service, ...filters } = question
+    if (href !== undefined && Object.keys(filters).length > 0) {
+      const text = `href is one rule set; leave out ${Object.keys(filters).join(', ')}.`
+      throw new ToolError('conflicting_identifiers', text, { arguments: ['href', ...Object.keys(filters)] })
+    }
     const position = await decodeCursor(ctx, NAME, question, cursor)
-    const labels = await resolveLabels(ctx.pce, parseLabelList(filters.labels), ctx, unresolvedFilter)
-    const { name, description, enabled } = filters
-    const params = { name, description, labels: labels.length > 0 ? [labels.map(({ href }) => href)] : undefined }
+    const isWanted = await createTest(ctx, { href, actor, service })
     const limit = Math.min(maxResults ?? Infinity, Math.ceil(mostRowsThatFit(ctx.limits) / ROWS_PER_RULE_SET))
-    // The PCE has no filter for `enabled` (P9).
-    const ownFilter = allOf<RuleSet>(
-      enabled === undefined ? undefined : (ruleSet) => ruleSet.enabled === enabled,
-      matchExactly(exact, filters, {
-        name: (ruleSet) => [ruleSet.name],
-        description: (ruleSet) => [ruleSet.description],
-      }),
-    )
-    const query = { api: ctx.pce.ruleSets, params, signal: ctx.signal }
-    const slice = await fetchSlice(query, position, limit, ctx.limits, ownFilter)
-    const complete = await loadDenyRules(ctx.pce, slice.items, ctx.signal)
+    const errors = new Map<string, string>()
+    const complete = async (ruleSets: readonly RuleSet[]) => {
+      const loaded = await loadDenyRules(ctx.pce, ruleSets, ctx.signal)
+      for (const { ruleSet, error } of loaded) if (error !== undefined) errors.set(ruleSet.href, error)
+      return loaded.map(({ ruleSet }) => ruleSet)
+    }
+    const hasWanted = isWanted && ((ruleSet: RuleSet) => rulesOf(ruleSet).some(isWanted) || errors.has(ruleSet.href))
+    const slice =
+      href === undefined
+        ? await findRuleSets(ctx, { exact, ...filters }, { position, limit }, hasWanted, complete)
+        : await sliceOfOne(ctx, href, hasWanted, complete)
+    const found = isWanted === undefined ? await complete(slice.items) : slice.items
     const names = await loadReferenceNames(
       ctx.pce,
-      complete.map(({ ruleSet }) => referring(ruleSet)),
+      found.map((ruleSet) => referring(ruleSet, isWanted)),
       ctx,
     )
-    const shown = complete.map(({ ruleSet, error }) => showRuleSet(ruleSet, names, error))
+    const shown = found.map((ruleSet) => showRuleSet(ruleSet, names, errors.get(ruleSet.href), isWanted))
     const { rulesets, paging } = await pageRuleSets(NAME, question, position, slice, shown, ctx)
     return { rulesets, ...paging }
   },
 })
 
-/** The parts of a rule set that point at other objects. */
-function referring({ scopes, rules, deny_rules: denyRules }: RuleSet) {
-  const ends = [...(rules ?? []), ...(denyRules ?? [])].map((rule) => [
-    rule.providers,
-    rule.consumers,
-    rule.ingress_services,
-    rule.egress_services,
-  ])
-  return [scopes, ends]
+type Ctx = ToolContext<true>
+type RuleSetTest = (ruleSet: RuleSet) => boolean
+/** Rule sets with their deny rules, which not every release embeds. */
+type Complete = (ruleSets: readonly RuleSet[]) => Promise<RuleSet[]>
+
+const rulesOf = ({ rules, deny_rules: denyRules }: RuleSet) => [...(rules ?? []), ...(denyRules ?? [])]
+
+/** The rules that are asked for: what names the actor and the service, and the one rule of a rule's href. Undefined: all. */
+async function createTest(
+  ctx: Ctx,
+  { href, actor, service }: { href?: string; actor?: ActorReference; service?: ServiceReference },
+) {
+  const { kind } = parseHref(href?.trim() ?? '') ?? {}
+  const draft = kind === 'sec_rules' || kind === 'deny_rules' ? toDraftHref((href as string).trim()) : undefined
+  const isMeant = draft === undefined ? undefined : (rule: Rule | DenyRule) => rule.href === draft
+  if (actor === undefined && service === undefined) return isMeant
+  const lookups = createPolicyLookups(ctx.pce, await loadLabels(ctx.pce, ctx), 'draft', ctx.signal)
+  return allOf(isMeant, await createRuleTest(ctx.pce, lookups, { actor, service }, ctx.signal))
+}
+
+/** The rule set of an href, or of a rule's. Throws invalid_href and not_found. */
+async function sliceOfOne(
+  { pce, signal }: Ctx,
+  href: string,
+  test: RuleSetTest | undefined,
+  complete: Complete,
+): Promise<Slice<RuleSet>> {
+  const parent = parseHref(href.trim())?.parent
+  const isRule = parent?.kind === 'rule_sets'
+  const ruleSet = await findByHref(pce, 'rule_sets', isRule ? parent.href : href.trim(), 'draft', signal)
+  const [whole] = await complete([ruleSet])
+  if (isRule && !rulesOf(whole as RuleSet).some((rule) => rule.href === toDraftHref(href.trim()))) {
+    throw new ToolError('not_found', `The rule set ${ruleSet.name} has no rule with the href ${href.trim()}.`, { href })
+  }
+  const items = test === undefined || test(whole as RuleSet) ? [whole as RuleSet] : []
+  return { items, start: 0, totalCount: items.length, pceTotal: 1, more: false }
+}
+
+interface Filters {
+  exact?: boolean
+  name?: string
+  description?: string
+  enabled?: boolean
+  labels?: Static<typeof LabelsInput>
+}
+
+/** A page of the rule sets that pass the filters. The PCE has none for `enabled` (P9) and for what rules name. */
+async function findRuleSets(
+  ctx: Ctx,
+  { exact, enabled, labels: asked, ...filters }: Filters,
+  { position, limit }: { position: Position; limit: number },
+  test: RuleSetTest | undefined,
+  complete: Complete,
+): Promise<Slice<RuleSet>> {
+  const { ruleSets: api } = ctx.pce
+  const labels = await resolveLabels(ctx.pce, parseLabelList(asked), ctx, unresolvedFilter)
+  const params = { ...filters, labels: labels.length > 0 ? [labels.map(({ href }) => href)] : undefined }
+  const ownFilter = allOf<RuleSet>(
+    enabled === undefined ? undefined : (ruleSet) => ruleSet.enabled === enabled,
+    matchExactly(exact, filters, {
+      name: (ruleSet) => [ruleSet.name],
+      description: (ruleSet) => [ruleSet.description],
+    }),
+    test,
+  )
+  const withDenyRules: Pick<typeof api, 'getPage' | 'getAll'> = {
+    getPage: async (...args) => {
+      const page = await api.getPage(...args)
+      return { ...page, items: await complete(page.items) }
+    },
+    getAll: async (...args) => complete(await api.getAll(...args)),
+  }
+  const query = { api: test === undefined ? api : withDenyRules, params, signal: ctx.signal }
+  return fetchSlice(query, position, limit, ctx.limits, ownFilter)
+}
+
+/** The parts of a rule set that point at other objects, as far as it is shown. */
+function referring(ruleSet: RuleSet, isWanted: ((rule: Rule | DenyRule) => boolean) | undefined) {
+  const shown = isWanted === undefined ? rulesOf(ruleSet) : rulesOf(ruleSet).filter(isWanted)
+  const ends = shown.map((rule) => [rule.providers, rule.consumers, rule.ingress_services, rule.egress_services])
+  return [ruleSet.scopes, ends]
 }
 
 interface ShownRuleSet {
