@@ -61,7 +61,7 @@ export function readPce(reading: Reading): PceFromEnvironment {
 }
 
 /** How a PCE is reached in any mode, with anyone's key (D10). */
-export function readPceConnection(reading: Reading): Pick<PceFromEnvironment, 'tls' | 'proxyUrl'> {
+export function readPceConnection(reading: Reading): Pick<PceFromEnvironment, 'tls' | 'proxyUrl' | 'bounds'> {
   const { env, faults, warnings } = reading
   const verify = readSwitch(reading, 'PCE_TLS_VERIFY', true)
   if (!verify)
@@ -87,6 +87,11 @@ export function readPceConnection(reading: Reading): Pick<PceFromEnvironment, 't
       ...(env.PCE_CLIENT_KEY_FILE && { clientKeyFile: env.PCE_CLIENT_KEY_FILE }),
     },
     ...(env.PCE_PROXY_URL && { proxyUrl: env.PCE_PROXY_URL }),
+    bounds: {
+      answerMib: readInteger(reading, 'MCP_PCE_ANSWER_MIB', { min: 1, max: 256, otherwise: 32 }),
+      listMib: readInteger(reading, 'MCP_PCE_LIST_MIB', { min: 1, max: 4096, otherwise: 256 }),
+      timeoutSeconds: readInteger(reading, 'MCP_PCE_TIMEOUT_SECONDS', { min: 5, max: 3600, otherwise: 120 }),
+    },
   }
 }
 

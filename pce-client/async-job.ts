@@ -1,4 +1,3 @@
-import { BOUNDS } from './bound-answers.js'
 import { endpointOfLocation } from './endpoint.js'
 import { PceApiError, PceError } from './errors.js'
 import { parseRetryAfter } from './retry-policy.js'
@@ -72,10 +71,10 @@ export async function getListAsync<T>(
     {
       direct: (answer) => listOf<T>(answer, endpoint),
       file: async (result, request) => {
-        let splitter = new JsonArraySplitter(BOUNDS.collected)
+        let splitter = new JsonArraySplitter(settings.bounds.collected)
         let items: T[] = []
         const begin = () => {
-          splitter = new JsonArraySplitter(BOUNDS.collected)
+          splitter = new JsonArraySplitter(settings.bounds.collected)
           items = []
         }
         const take = (chunk: Buffer) => {

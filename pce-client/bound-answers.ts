@@ -1,17 +1,44 @@
 import { PceError } from './errors.js'
 import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.js'
 
+const MIB = 1024 * 1024
+
+/** What the owner of a client sets: MiB of text, after it was unpacked. */
+export interface AnswerSizes {
+  /** Of one answer. Default 32. */
+  maxAnswerMib: number
+  /** Of a list that the PCE has written in a job or a query, where all of it is collected. Default 256. */
+  maxListMib: number
+}
+
 /**
- * How much of an answer this process takes (D74). Bounds on bytes are for what is held in memory, after it was unpacked; elements are
- * objects, lists and the values between their commas, since a few bytes of text make an object of many.
+ * How much of an answer is taken (D74). Bounds on bytes are for what is held in memory, after it was unpacked; elements are
+ * objects, lists and the values between their commas, since a few bytes of text make an object of many: they and rows grow with the
+ * bytes.
  */
-export const BOUNDS = {
+export interface AnswerBounds {
   /** One answer. */
-  body: { bytes: 32 * 1024 * 1024, elements: 2_000_000 },
-  /** What a collection's job has written, and the rows of a traffic query that are collected. */
-  collected: { bytes: 256 * 1024 * 1024, elements: 10_000_000, rows: 500_000 },
+  body: { bytes: number; elements: number }
+  /** What a collection's job has written, the rows of a traffic query that are collected, and a file that is downloaded into memory. */
+  collected: { bytes: number; elements: number; rows: number }
+}
+
+export function boundsOf({ maxAnswerMib, maxListMib }: AnswerSizes): AnswerBounds {
+  const share = maxListMib / 256
+  return {
+    body: { bytes: maxAnswerMib * MIB, elements: Math.ceil((maxAnswerMib / 32) * 2_000_000) },
+    collected: {
+      bytes: maxListMib * MIB,
+      elements: Math.ceil(share * 10_000_000),
+      rows: Math.ceil(share * 500_000),
+    },
+  }
+}
+
+/** What no estate needs more of. */
+export const BOUNDS = {
   /** One row of a list. */
-  row: { bytes: 8 * 1024 * 1024, elements: 1_000_000 },
+  row: { bytes: 8 * MIB, elements: 1_000_000 },
   /** Lists and objects inside each other; the PCE's own have about ten. */
   depth: 100,
 } as const
@@ -22,7 +49,7 @@ export function tooLarge(what: string): PceError {
 }
 
 export function tooManyBytes(most: number): PceError {
-  return tooLarge(`is larger than ${most / 1024 / 1024} MiB`)
+  return tooLarge(`is larger than ${most / MIB} MiB`)
 }
 
 export function tooManyElements(most: number): PceError {
@@ -38,12 +65,17 @@ export function tooDeep(): PceError {
  * `[{},{},…`, which would become 2 GB of objects. Says nothing about whether the text is JSON; a text of another kind is not counted.
  */
 export class JsonMeter {
+  readonly #most: number
   #elements = 0
   #depth = 0
   #inString = false
   #escaped = false
   /** Undefined before the first character. */
   #isJson: boolean | undefined
+
+  constructor(mostElements: number) {
+    this.#most = mostElements
+  }
 
   /** @throws {PceError} `body_too_large`, naming the bound. */
   take(chunk: Buffer): void {
@@ -72,7 +104,7 @@ export class JsonMeter {
     this.#escaped = escaped
     this.#depth = depth
     this.#elements = elements
-    if (elements > BOUNDS.body.elements) throw tooManyElements(BOUNDS.body.elements)
+    if (elements > this.#most) throw tooManyElements(this.#most)
   }
 
   /** Index of the first character that is no blank. */

@@ -1,25 +1,28 @@
 import { promisify } from 'node:util'
 import { createGunzip, gunzip } from 'node:zlib'
-import { BOUNDS, JsonMeter, tooManyBytes } from './bound-answers.js'
+import { type AnswerBounds, JsonMeter, tooManyBytes } from './bound-answers.js'
 import { PceError } from './errors.js'
 import { createTurns, inLargePlace, LARGE_BODY } from './take-turns.js'
 
 const SLICE_BYTES = 256 * 1024
 
+/** Of one answer. */
+type Bounds = AnswerBounds['body']
+
 /**
- * The text of a body as it came over the wire. It is within the bounds of one answer: got leaves bodies packed (`decompress: false`),
+ * The text of a body as it came over the wire, within the bounds: got leaves bodies packed (`decompress: false`),
  * because only here can unpacking be bounded.
  *
  * @throws {PceError} `body_too_large`, naming the bound; `invalid_response` for an encoding that was not asked for, or damaged.
  */
-export async function decodeBody(body: Buffer, encoding: string | undefined): Promise<string> {
+export async function decodeBody(body: Buffer, encoding: string | undefined, bounds: Bounds): Promise<string> {
   const isPacked = encoding !== undefined && encoding !== 'identity'
   if (isPacked && !/^(?:x-)?gzip$/i.test(encoding)) {
     throw new PceError('invalid_response', 'the answer has a content encoding that was not asked for')
   }
   const small = isPacked ? await unpackSmall(body) : body.length <= LARGE_BODY ? body : undefined
-  if (small === undefined) return inLargePlace(() => (isPacked ? unpackLarge(body) : readLarge(body)))
-  new JsonMeter().take(small)
+  if (small === undefined) return inLargePlace(() => (isPacked ? unpackLarge(body, bounds) : readLarge(body, bounds)))
+  new JsonMeter(bounds.elements).take(small)
   return small.toString('utf8')
 }
 
@@ -34,16 +37,16 @@ async function unpackSmall(body: Buffer): Promise<Buffer | undefined> {
 }
 
 /** Counted while it is unpacked, so that a bomb is put down long before it has its full size. */
-async function unpackLarge(body: Buffer): Promise<string> {
+async function unpackLarge(body: Buffer, bounds: Bounds): Promise<string> {
   const stream = createGunzip({ chunkSize: SLICE_BYTES })
   stream.end(body)
-  const meter = new JsonMeter()
+  const meter = new JsonMeter(bounds.elements)
   const pieces: Buffer[] = []
   let bytes = 0
   try {
     for await (const piece of stream as AsyncIterable<Buffer>) {
       bytes += piece.length
-      if (bytes > BOUNDS.body.bytes) throw tooManyBytes(BOUNDS.body.bytes)
+      if (bytes > bounds.bytes) throw tooManyBytes(bounds.bytes)
       meter.take(piece)
       pieces.push(piece)
     }
@@ -53,9 +56,9 @@ async function unpackLarge(body: Buffer): Promise<string> {
   return Buffer.concat(pieces).toString('utf8')
 }
 
-async function readLarge(body: Buffer): Promise<string> {
-  if (body.length > BOUNDS.body.bytes) throw tooManyBytes(BOUNDS.body.bytes)
-  const meter = new JsonMeter()
+async function readLarge(body: Buffer, bounds: Bounds): Promise<string> {
+  if (body.length > bounds.bytes) throw tooManyBytes(bounds.bytes)
+  const meter = new JsonMeter(bounds.elements)
   const endTurn = createTurns()
   for (let at = 0; at < body.length; at += SLICE_BYTES) {
     meter.take(body.subarray(at, at + SLICE_BYTES))

@@ -45,7 +45,7 @@ export function createHooks(settings: ClientSettings): PceHooks {
       const { statusCode, headers } = response
       refuseProxyAnswer(statusCode, stateOf(response.request.options))
       try {
-        response.body = await decodeBody(response.rawBody, headers['content-encoding'])
+        response.body = await decodeBody(response.rawBody, headers['content-encoding'], settings.bounds.body)
         if (statusCode < 400) refuseForeignAnswer(statusCode, headers['content-type'])
       } catch (error) {
         // The status says more than a body that cannot be read.

@@ -1,6 +1,6 @@
 import type { ClientRequest } from 'node:http'
 import got, { type Got } from 'got'
-import { BOUNDS, tooManyBytes } from './bound-answers.js'
+import { tooManyBytes } from './bound-answers.js'
 import { watchAttempt, openCall, type CallState } from './call-state.js'
 import { createAgents, type Agents } from './connect.js'
 import { resolveEndpoint } from './endpoint.js'
@@ -71,7 +71,7 @@ export function createHttp(settings: ClientSettings): Http {
         context: { call: state },
       })
       state.stop = () => request.cancel()
-      const limits = { idleMs: settings.idleTimeoutMs, maxBytes: BOUNDS.body.bytes }
+      const limits = { idleMs: settings.idleTimeoutMs, maxBytes: settings.bounds.body.bytes }
       let wire: ClientRequest | undefined
       void request.on('request', (current: ClientRequest) => {
         wire = current

@@ -5,14 +5,15 @@
  */
 import { AsyncResource } from 'node:async_hooks'
 import type { MessagePort } from 'node:worker_threads'
+import type { AnswerSizes } from './bound-answers.js'
 import { assembleClient, partsOf, type PceClient } from './client.js'
 import { PceApiError, PceError, PceIntegerError, type PceErrorCode } from './errors.js'
 import { classifyRequest } from './retry-policy.js'
 import { readSettings } from './settings.js'
 import { createResponse, type BodySink, type Http, type SendOptions, type TracedResponse } from './transport.js'
 
-/** Where the PCE of a remote client is; nothing of it is secret. */
-export interface RemoteAddress {
+/** Where the PCE of a remote client is, and how much of its answers is taken; nothing of it is secret. */
+export interface RemoteAddress extends AnswerSizes {
   origin: string
   version: string
   orgId: string
@@ -127,7 +128,7 @@ export function serveClient(client: PceClient, port: MessagePort): ServedClient 
     AsyncResource.bind((request: Request) => void answer(request)),
   )
   return {
-    address: { origin, version, orgId },
+    address: { origin, version, orgId, ...settings.sizes },
     writes,
     async settleWrites() {
       port.close()
@@ -200,7 +201,7 @@ function createParcels(
  *   a change has been sent, which has to be brought to its end.
  */
 export function connectRemoteClient(
-  { origin, version, orgId }: RemoteAddress,
+  { origin, version, orgId, maxAnswerMib, maxListMib }: RemoteAddress,
   port: MessagePort,
   arrived: (bytes: number) => void = () => {},
 ): PceClient {
@@ -211,6 +212,8 @@ export function connectRemoteClient(
     port: given === '' ? (protocol === 'http:' ? 80 : 443) : given,
     version,
     orgId,
+    maxAnswerMib,
+    maxListMib,
   })
   return assembleClient(createRemoteHttp(port, arrived), settings)
 }

@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import type { LookupFunction } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { type AnswerBounds, type AnswerSizes, boundsOf } from './bound-answers.js'
 import { PceError, PceIntegerError } from './errors.js'
 import { createPacer, type Pacer } from './pace-requests.js'
 import type { AnswerFacts, PceClientOptions, RetryEvent, Timers } from './types.js'
@@ -20,6 +21,8 @@ export interface ClientSettings {
   readonly retryCount: number
   readonly totalTimeoutMs: number
   readonly idleTimeoutMs: number
+  readonly sizes: AnswerSizes
+  readonly bounds: AnswerBounds
   readonly timers: Timers
   readonly onRetry: ((event: RetryEvent) => void) | undefined
   readonly onAnswer: ((facts: AnswerFacts) => void) | undefined
@@ -36,6 +39,10 @@ export interface ClientSettings {
 
 /** The longest time that a timer of Node can wait; one set for longer ends at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+/** An answer is held as one text, and Node has none of 512 MiB. */
+const LARGEST_ANSWER_MIB = 256
+const LARGEST_LIST_MIB = 4096
 
 const REAL_TIMERS: Timers = {
   now: () => Date.now(),
@@ -54,7 +61,7 @@ const REAL_TIMERS: Timers = {
  * they may be digits in a string here; what the specification calls an integer must be one.
  *
  * @throws {PceIntegerError} for a port outside 1..65535, an organisation below 1, a negative retry count, a time-out that is
- *   not a whole number of seconds above 0 or longer than a timer can wait, a rate below 1.
+ *   not a whole number of seconds above 0 or longer than a timer can wait, a rate below 1, a size that is too small or too large.
  * @throws {PceError} `invalid_argument` for an address or a version that cannot be one.
  */
 export function readSettings(options: PceClientOptions): ClientSettings {
@@ -62,6 +69,10 @@ export function readSettings(options: PceClientOptions): ClientSettings {
   const orgId = integerIn('orgId', digits(options.orgId) ?? 1, 1)
   const timers = options.timers ?? REAL_TIMERS
   const rate = options.maxRequestsPerMinute
+  const sizes = {
+    maxAnswerMib: integerIn('maxAnswerMib', options.maxAnswerMib ?? 32, 1, LARGEST_ANSWER_MIB),
+    maxListMib: integerIn('maxListMib', options.maxListMib ?? 256, 1, LARGEST_LIST_MIB),
+  }
   return {
     address: {
       ...parseOrigin(options.url, port),
@@ -72,6 +83,8 @@ export function readSettings(options: PceClientOptions): ClientSettings {
     requestTimeoutMs: readTimeout(options.requestTimeout ?? 30),
     totalTimeoutMs: duration('totalTimeout', options.totalTimeout ?? 120) * 1000,
     idleTimeoutMs: duration('idleTimeout', options.idleTimeout ?? 60) * 1000,
+    sizes,
+    bounds: boundsOf(sizes),
     timers,
     pacer: rate === undefined ? undefined : createPacer(integerIn('maxRequestsPerMinute', rate, 1), timers),
     onRetry: options.onRetry,

@@ -21,6 +21,10 @@ export interface PceClientOptions {
   totalTimeout?: number
   /** Seconds a streamed body may stay silent. Default 60. */
   idleTimeout?: number
+  /** MiB of one answer, unpacked; more is `body_too_large`. 1 to 256, default 32. */
+  maxAnswerMib?: number
+  /** MiB of a list or file that is read in pieces and collected: the result of a job, traffic flows, a download. 1 to 4096, default 256. */
+  maxListMib?: number
   /**
    * Requests, retries included, that may start within any minute; the others wait their turn. No limit by default. The PCE refuses
    * more than 500 (P48), so stay below, and below your share where several clients use one API key.
@@ -108,7 +112,7 @@ export interface CollectionOptions extends RequestOptions {
 export interface PceResponse {
   status: number
   headers: Record<string, string | string[] | undefined>
-  /** Raw text, at most 32 MiB. */
+  /** Raw text, at most `maxAnswerMib`. */
   text: string
   /** The parsed JSON; undefined for an empty body. Throws PceError when the text is not JSON. */
   json<T = unknown>(): T

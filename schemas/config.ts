@@ -15,6 +15,18 @@ export interface PceFromEnvironment {
     clientKeyFile?: string
   }
   proxyUrl?: string
+  /** Absent: as the client has it by default. */
+  bounds?: PceBounds
+}
+
+/** How much of what a PCE answers is taken, and how long it may take (D74). */
+export interface PceBounds {
+  /** One answer, unpacked: MiB. */
+  answerMib: number
+  /** A list that is collected from a job, or a file: MiB. */
+  listMib: number
+  /** One request with its retries and waits. */
+  timeoutSeconds: number
 }
 
 export interface Limits {
@@ -111,6 +123,7 @@ export interface UserPceConfig {
   allowInsecureTls: boolean
   tls: { verify: boolean; caFile?: string; clientCertFile?: string; clientKeyFile?: string }
   proxyUrl?: string
+  bounds?: PceBounds
 }
 
 interface AuthenticatedConfig extends CommonConfig {

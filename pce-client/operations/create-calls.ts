@@ -1,7 +1,7 @@
 import type { PolicyVersionSelector } from '../../schemas/common.js'
 import type { ActionError } from '../../schemas/pce/ven.js'
 import type { ImportResult } from '../../schemas/pce/workload.js'
-import { BOUNDS, tooManyBytes } from '../bound-answers.js'
+import { tooManyBytes } from '../bound-answers.js'
 import { ANSWER_UNREADABLE, PceError } from '../errors.js'
 import type { Kind } from '../kinds.js'
 import { checkHref } from '../endpoint.js'
@@ -151,7 +151,12 @@ export interface Download<Of> {
  * policy. `accept`: the type of file to ask for, whatever it is
  * by default.
  */
-export function createDownload<Of>(http: Http, pathOf: (of: Of) => string, accept = '*/*'): Download<Of> {
+export function createDownload<Of>(
+  { http, settings }: Calls,
+  pathOf: (of: Of) => string,
+  accept = '*/*',
+): Download<Of> {
+  const most = settings.bounds.collected.bytes
   async function download(of: Of, { sink, ...options }: Partial<DownloadOptions> = {}) {
     const pieces: Uint8Array[] = []
     let bytes = 0
@@ -168,7 +173,7 @@ export function createDownload<Of>(http: Http, pathOf: (of: Of) => string, accep
         take: (chunk) => {
           bytes += chunk.length
           if (sink !== undefined) return sink.take(chunk)
-          if (bytes > BOUNDS.collected.bytes) throw tooManyBytes(BOUNDS.collected.bytes)
+          if (bytes > most) throw tooManyBytes(most)
           pieces.push(chunk)
         },
       },

@@ -89,7 +89,7 @@ export function createLabelMappingOperations(calls: Calls): LabelMappingOperatio
     async assignLabelMappingLabels(jobUuid, data = {}, options) {
       await calls.put(`${job(jobUuid)}/assign_labels`, data, options)
     },
-    downloadLabelMappingResults: createDownload(calls.http, (uuid: string) => `${job(uuid)}/download`),
+    downloadLabelMappingResults: createDownload(calls, (uuid: string) => `${job(uuid)}/download`),
   }
 }
 

@@ -16,10 +16,7 @@ export interface ReportOperations {
 
 export function createReportOperations(calls: Calls): ReportOperations {
   return {
-    downloadReport: createDownload(
-      calls.http,
-      (report: ReferenceLike) => `${calls.href(KINDS.reports, report)}/download`,
-    ),
+    downloadReport: createDownload(calls, (report: ReferenceLike) => `${calls.href(KINDS.reports, report)}/download`),
   }
 }
 

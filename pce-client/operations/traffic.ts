@@ -1,6 +1,5 @@
 import type { AsyncTrafficQuery, TrafficDatabaseMetrics, TrafficFlow } from '../../schemas/pce/traffic.js'
 import { MAX_SYNCHRONOUS_TRAFFIC_ROWS, MAX_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
-import { BOUNDS } from '../bound-answers.js'
 import { endpointOfLocation } from '../endpoint.js'
 import { PceError } from '../errors.js'
 import { integerIn, type ClientSettings } from '../settings.js'
@@ -84,7 +83,7 @@ export function createTrafficOperations(http: Http, settings: ClientSettings): T
         queryName,
         trafficQuery,
         { ...options, onFlows },
-        BOUNDS.collected.bytes,
+        settings.bounds.collected.bytes,
       )
       if (all.length > 0 || unparseable === 0) return all
       throw new PceError('invalid_response', `none of the ${unparseable} rows that the PCE answered is a flow`)
@@ -136,7 +135,7 @@ async function deleteQuery(http: Http, href: string, { requestId, headers }: Str
 export interface TrafficQueryOperations {
   /**
    * Returns the flows of a query in one answer, at most 100,000 of them. A query that takes long times out at the PCE. An answer
-   * too large to be held as text (32 MiB) is asked for again as `getTrafficFlowsAsync` does it, which streams.
+   * too large to be held as text is asked for again as `getTrafficFlowsAsync` does it, which streams.
    *
    * @deprecated since v1.0.0 of the specification: `getTrafficFlowsAsync` has no such limits.
    * @throws {PceIntegerError} for `max_results` outside 0..100000.
@@ -187,7 +186,7 @@ export function createTrafficQueryOperations(
       await calls.delete(pathOf(uuid), options)
     },
     // Not asked for JSON, a PCE writes CSV (P71).
-    downloadAsyncQuery: createDownload(calls.http, (uuid: string) => `${pathOf(uuid)}/download`, 'application/json'),
+    downloadAsyncQuery: createDownload(calls, (uuid: string) => `${pathOf(uuid)}/download`, 'application/json'),
     async updateAsyncQueryRules(uuid, data = {}, options) {
       await calls.put(`${pathOf(uuid)}/update_rules`, data, options)
     },

@@ -26,12 +26,17 @@ export function connectPce(
   log: RetryLog,
   more: Pick<PceClientOptions, 'lookup' | 'checkPeer' | 'hideReasons' | 'retryCount'> = {},
 ): PceClient {
-  const { url, port, orgId } = pce
+  const { url, port, orgId, bounds } = pce
   const options: PceClientOptions = {
     ...more,
     url,
     port,
     orgId,
+    ...(bounds && {
+      maxAnswerMib: bounds.answerMib,
+      maxListMib: bounds.listMib,
+      totalTimeout: bounds.timeoutSeconds,
+    }),
     requestId: call.requestId,
     onRetry: (event) => log.warn({ request_id: call.requestId(), ...event }, 'PCE request retried'),
     onAnswer: call.noteAnswer,

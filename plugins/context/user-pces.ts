@@ -152,8 +152,8 @@ function createConnect(
   setupUrl: string,
   { callTracker, log }: UserPcesParts,
 ): Connect {
-  const { tls, proxyUrl } = userPce
-  const common = { tls, ...(proxyUrl !== undefined && { proxyUrl }) }
+  const { tls, proxyUrl, bounds } = userPce
+  const common = { tls, ...(proxyUrl !== undefined && { proxyUrl }), ...(bounds && { bounds }) }
   const nobody: PceFromEnvironment = {
     ...common,
     url: 'pce.invalid',

@@ -86,7 +86,7 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
   pce_answer_too_large: {
     status: 502,
     message: "The PCE's answer is larger than this server takes.",
-    hint: 'Ask for less: narrower filters, fewer results or a shorter window.',
+    hint: 'Ask for less: narrower filters, fewer results or a shorter window. An operator may raise MCP_PCE_ANSWER_MIB, or MCP_PCE_LIST_MIB for long lists.',
     level: 'warn',
   },
   invalid_response: {

@@ -97,6 +97,27 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     default: '600',
   },
   {
+    name: 'MCP_PCE_ANSWER_MIB',
+    appliesTo: 'stdio, HTTP',
+    meaning:
+      'Largest answer of a PCE that is taken, in MiB after decompression, 1 to 256; a larger one ends with `pce_answer_too_large`',
+    default: '32',
+  },
+  {
+    name: 'MCP_PCE_LIST_MIB',
+    appliesTo: 'stdio, HTTP',
+    meaning:
+      'The same for lists that a PCE writes in a job because they are long, 1 to 4096; 256 MiB hold some 50,000 workloads',
+    default: '256',
+  },
+  {
+    name: 'MCP_PCE_TIMEOUT_SECONDS',
+    appliesTo: 'stdio, HTTP',
+    meaning:
+      'Seconds for one request to a PCE with its retries and waits, 5 to 3600; then the call ends with `pce_unreachable`',
+    default: '120',
+  },
+  {
     name: 'MCP_HEAVY_CALLS',
     appliesTo: 'stdio, HTTP',
     meaning:

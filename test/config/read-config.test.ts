@@ -45,6 +45,10 @@ t.test('stdio reports everything missing, and nothing else, in one line', (t) =>
     pce: { url: 'pce.example.com', port: '443', orgId: '1', apiKey: 'api_1', tls: { verify: true } },
     warnings: [],
   })
+  const boundsWith = (env: Env) => readConfig('stdio', { ...PCE, ...env }).pce.bounds
+  t.same(boundsWith({}), { answerMib: 32, listMib: 256, timeoutSeconds: 120 })
+  const largest = { MCP_PCE_ANSWER_MIB: '256', MCP_PCE_LIST_MIB: '4096', MCP_PCE_TIMEOUT_SECONDS: '3600' }
+  t.same(boundsWith(largest), { answerMib: 256, listMib: 4096, timeoutSeconds: 3600 })
   t.end()
 })
 
@@ -76,6 +80,12 @@ t.test('malformed values name their variable and never a secret', (t) => {
     [{ MCP_RESPONSE_BUDGET_BYTES: '800001' }, /^MCP_RESPONSE_BUDGET_BYTES/],
     [{ MCP_RESPONSE_BUDGET_BYTES: '-1' }, /^MCP_RESPONSE_BUDGET_BYTES/],
     [{ MCP_TRAFFIC_QUERY_TIMEOUT_SECONDS: '0' }, /^MCP_TRAFFIC_QUERY_TIMEOUT_SECONDS/],
+    [{ MCP_PCE_ANSWER_MIB: '0' }, 'MCP_PCE_ANSWER_MIB must be a whole number from 1 to 256'],
+    [{ MCP_PCE_ANSWER_MIB: '257' }, /^MCP_PCE_ANSWER_MIB/],
+    [{ MCP_PCE_LIST_MIB: '0.5' }, 'MCP_PCE_LIST_MIB must be a whole number from 1 to 4096'],
+    [{ MCP_PCE_LIST_MIB: '4097' }, /^MCP_PCE_LIST_MIB/],
+    [{ MCP_PCE_TIMEOUT_SECONDS: '4' }, 'MCP_PCE_TIMEOUT_SECONDS must be a whole number from 5 to 3600'],
+    [{ MCP_PCE_TIMEOUT_SECONDS: '3601' }, /^MCP_PCE_TIMEOUT_SECONDS/],
   ]
   for (const [env, message] of cases) {
     try {
@@ -337,6 +347,9 @@ t.test('per_user, with every variable', (t) => {
       MCP_OAUTH_CLIENT_SECRET: 's',
       PCE_CA_FILE: '/ca',
       PCE_PROXY_URL: 'http://proxy:3128',
+      MCP_PCE_ANSWER_MIB: '1',
+      MCP_PCE_LIST_MIB: '2',
+      MCP_PCE_TIMEOUT_SECONDS: '5',
     },
     LOOPBACK,
   )
@@ -360,6 +373,7 @@ t.test('per_user, with every variable', (t) => {
       allowInsecureTls: true,
       tls: { verify: true, caFile: '/ca' },
       proxyUrl: 'http://proxy:3128',
+      bounds: { answerMib: 1, listMib: 2, timeoutSeconds: 5 },
     },
     login: { clientId: 'setup', clientSecret: 's' },
     warnings: [/PCE_HOST, API_KEY, API_SECRET set but ignored/, /MCP_ALLOW_INSECURE_PCE_TLS/],

@@ -8,7 +8,7 @@ import type { InjectOptions } from 'fastify'
 import { pino } from 'pino'
 import { buildApp } from '../../app.js'
 import type { Role } from '../../schemas/caller.js'
-import type { PerUserConfig, SharedConfig } from '../../schemas/config.js'
+import type { PceBounds, PerUserConfig, SharedConfig } from '../../schemas/config.js'
 import { tools as allTools } from '../../tools/index.js'
 import { parseEvents } from './insecure-app.js'
 import type { AnyTool } from '../../tools/define.js'
@@ -37,6 +37,7 @@ export interface ServiceOptions {
   config?: Partial<PerUserConfig> | Partial<SharedConfig>
   rates?: Partial<PerUserConfig['rates']>
   maxInFlight?: number
+  bounds?: PceBounds
   /** Of the PCE of shared mode, and the first one of per_user mode. */
   estate?: PceSimulatorOptions
   folder?: string
@@ -81,7 +82,7 @@ export const registrationFor = ({ simulator, port }: { simulator: PceSimulator; 
 })
 
 export async function startService(t: Test, options: ServiceOptions = {}) {
-  const { mode = 'per_user', tools = allTools } = options
+  const { mode = 'per_user', tools = allTools, bounds } = options
   const pce = await startPce(t, options.estate)
   const key = forgeKey('ES256')
   const keys = await startKeyServer(t, key)
@@ -125,6 +126,7 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
             allowedHosts: ['127.0.0.1'],
             allowInsecureTls: false,
             tls: { verify: true, caFile: pki().path },
+            bounds,
           },
           ...(options.config as Partial<PerUserConfig>),
         }
@@ -139,6 +141,7 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
             apiKey: pce.simulator.credentials.key,
             apiSecret: pce.simulator.credentials.secret,
             tls: { verify: true, caFile: pki().path },
+            bounds,
           },
           ...(options.config as Partial<SharedConfig>),
         }

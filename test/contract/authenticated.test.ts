@@ -126,6 +126,19 @@ t.test('does not read a body before its sender is authenticated', async (t) => {
   t.match(answer, /^HTTP\/1\.1 401 /)
 })
 
+t.test('what is taken of the PCE of a user, and how long it may take, is for the operator to say', async (t) => {
+  const bounds = { answerMib: 1, listMib: 1, timeoutSeconds: 1 }
+  const { tokenOf, call, pce } = await startService(t, { bounds, estate: { workloads: 400 } })
+  const token = await tokenOf('ann')
+  await call(token, 'register-pce-credentials', registrationFor(pce))
+  partial(t, await call(token, 'get-workloads', { max_results: 500 }), {
+    error: 'pce_answer_too_large',
+    message: /is larger than 1 MiB/,
+  })
+  pce.simulator.faults.add({ kind: 'hang', path: /\/events/, times: 1 })
+  partial(t, await call(token, 'get-events'), { error: 'pce_unreachable', message: /not done within 1 s/ })
+})
+
 t.test('a user gets from nothing to a confirmed change', async (t) => {
   const { tokenOf, call, confirm, pce, audit, log } = await startService(t)
   const token = await tokenOf('ann')

@@ -11,6 +11,7 @@ import { bundleProgram } from '../bundle-program.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
 import { messagesOf } from '../log-lines.js'
 import { partial } from '../partial.js'
+import { type Reply, startServer } from '../pce-client/support.js'
 
 const PROGRAM = bundleProgram('stdio')
 const children: ChildProcess[] = []
@@ -139,6 +140,46 @@ t.test('garbage does not stop it, and standard output stays JSON-RPC', async (t)
   for (const line of output.stdout.trim().split('\n')) t.equal(JSON.parse(line).jsonrpc, '2.0')
   t.match(output.stderr, /"tool":"check-pce-connection".*"outcome":"success"/, 'the server log goes to standard error')
   t.notMatch(output.stdout, /"phase"/, 'without a path there is no audit log')
+})
+
+t.test('takes as much of a PCE as MCP_PCE_ANSWER_MIB and MCP_PCE_LIST_MIB say, in its threads as well', async (t) => {
+  const blank = (mib: number): Reply => ({
+    headers: { 'content-type': 'application/json' },
+    body: `[${' '.repeat(mib * 1024 * 1024)}]`,
+  })
+  const { port } = await startServer(t, ({ path, headers: { prefer } }): Reply => {
+    if (path.includes('/datafiles/')) return blank(2)
+    if (path.includes('/jobs/')) return { body: { status: 'done', result: { href: '/orgs/1/datafiles/1' } } }
+    if (prefer === 'respond-async') return { status: 202, headers: { location: '/orgs/1/jobs/1', 'retry-after': '0' } }
+    // Of events there is only one answer; of whole lists nothing, so that the job is asked.
+    return path.includes('/events') ? blank(1) : { headers: { 'x-total-count': '9' }, body: [] }
+  })
+  const env = { ...PCE, PCE_HOST: 'http://127.0.0.1', PCE_PORT: String(port), PCE_ORG_ID: '1' }
+  const outcomesWith = async (bounds: Record<string, string>) => {
+    const { child, say, answer } = start({ ...env, ...bounds })
+    const outcomes = []
+    for (const [name, args] of [
+      ['get-events', {}],
+      ['get-workloads', { labels: ['app=a'] }],
+      ['get-policy-coverage-report', { app_name: 'a', env_name: 'b' }],
+    ] as const) {
+      say({ id: name, method: 'tools/call', params: { name, arguments: args } })
+      outcomes.push(JSON.parse((await answer()).result.content[0].text))
+    }
+    child.stdin.end()
+    return outcomes
+  }
+  const hint = /MCP_PCE_ANSWER_MIB, or MCP_PCE_LIST_MIB for long lists/
+  partial(t, await outcomesWith({ MCP_PCE_ANSWER_MIB: '1', MCP_PCE_LIST_MIB: '2' }), [
+    { error: 'pce_answer_too_large', message: /is larger than 1 MiB/, hint },
+    { error: 'pce_answer_too_large', message: /is larger than 2 MiB/, hint },
+    { error: 'pce_answer_too_large', message: /is larger than 2 MiB/, hint },
+  ])
+  partial(t, await outcomesWith({ MCP_PCE_ANSWER_MIB: '2', MCP_PCE_LIST_MIB: '3' }), [
+    { events: [] },
+    { error: 'unresolved_label_filter' },
+    { error: 'not_found' },
+  ])
 })
 
 t.test('the end of input', async (t) => {
