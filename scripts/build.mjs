@@ -2,7 +2,7 @@
  * `npm run build`: compiles what is shipped into a folder of its own below dist/, named for the content of what it was made from; then
  * lets the files that package.json names lead there, each replaced in one step. So dist/ is complete at every moment, a build that
  * is interrupted changes nothing, and a program that is running keeps the parts that it loads later (D106). Does nothing when dist/
- * is current. Says what it does on standard error, because `npm pack --json` promises JSON on standard output.
+ * is current, and with `--quiet` does not say so. Says what it does on standard error, because `npm pack --json` promises JSON on standard output.
  */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -48,7 +48,7 @@ const home = join(dist, id)
 const doors = doorsTo(id)
 
 if (existsSync(home) && [...doors].every(([path, text]) => readIfThere(join(root, path)) === text)) {
-  say(`dist/ is current (${id}).`)
+  if (!process.argv.includes('--quiet')) say(`dist/ is current (${id}).`)
 } else {
   const started = Date.now()
   say('Building …')

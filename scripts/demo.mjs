@@ -5,10 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { endWithNpm } from './end-with-npm.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 
 run(process.execPath, ['scripts/ensure-install.mjs'])
-run(npm, ['run', '--silent', 'build'])
+run(process.execPath, ['scripts/build.mjs', '--quiet'])
 
 const demo = spawn(process.execPath, ['--import', 'tsx', 'scripts/demo.ts', ...process.argv.slice(2)], {
   cwd: root,

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { Command, InvalidArgumentError } from 'commander'
 import { createPceSimulator } from '../pce-simulator/index.js'
 import { printClientLines } from './demo/client-lines.js'
-import { say } from './demo/print.js'
+import { tell } from './demo/print.js'
 import { choosePort } from './choose-port.js'
 import { startServer, type PceEnvironment } from './demo/start-server.js'
 import { tellStory } from './demo/story.js'
@@ -19,7 +19,11 @@ const { once, port } = new Command('demo')
   .parse()
   .opts<{ once: boolean; port: number }>()
 
-const simulator = await createPceSimulator({ seed: 7, workloads: 400, flows: 20_000 })
+const ESTATE = { seed: 7, workloads: 400, flows: 20_000 }
+tell(
+  `Starting a simulated PCE (${ESTATE.workloads} workloads, ${ESTATE.flows.toLocaleString('en')} flows) and svc-mcp …`,
+)
+const simulator = await createPceSimulator(ESTATE)
 const pceUrl = new URL(await simulator.listen({ port: 0 }))
 const pce: PceEnvironment = {
   PCE_HOST: `${pceUrl.protocol}//${pceUrl.hostname}`,
@@ -53,9 +57,11 @@ try {
 }
 
 if (once) await stop(0)
+console.log()
+tell('Now your own client. Everything stays up until Ctrl-C; one line or file each:')
 printClientLines(url, root, pce)
 console.log()
-say(`The server listens on ${url}/mcp, the simulated PCE on ${pceUrl.origin}. Ctrl-C ends both.`)
+tell(`svc-mcp is at ${url}/mcp, the simulated PCE at ${pceUrl.origin}. Ctrl-C ends both.`)
 
 function parsePort(text: string): number {
   const value = Number(text)

@@ -5,16 +5,19 @@ type Style = Parameters<typeof styleText>[0]
 const colours = process.stdout.isTTY && process.env.NO_COLOR === undefined
 const style = (format: Style, text: string) => (colours ? styleText(format, text) : text)
 
-const WIDTH = 96
+/** Of the narrowest terminal that people still use. */
+const WIDTH = 80
 
 /** A chapter of the story: its number, what happens, and why a security engineer would care. */
 export function chapter(number: number, title: string, why: string): void {
   console.log(`\n${style('bold', `${number}. ${title}`)}\n${style('dim', wrap(why, '   '))}`)
 }
 
-/** What the client asked. */
+/** What the client asked: on one line where it fits, otherwise as JSON over several. */
 export function asked(tool: string, args: object): void {
-  console.log(`   ${style('cyan', '→')} ${style('cyan', tool)} ${shorten(JSON.stringify(args), WIDTH - tool.length)}`)
+  const short = Object.keys(args).length === 0 ? '' : ` ${inline(args)}`
+  const fits = `   → ${tool}${short}`.length <= WIDTH
+  console.log(`   ${style('cyan', `→ ${tool}`)}${fits ? short : `\n     ${layOut(args, 5)}`}`)
 }
 
 /** What came back, in a sentence. */
@@ -27,6 +30,11 @@ export function say(text: string): void {
   console.log(wrap(text, '     '))
 }
 
+/** A line of its own: how far things are before there is a story, and what it has shown. */
+export function tell(text: string): void {
+  console.log(wrap(text, ''))
+}
+
 /** Rows under a header, columns as wide as their widest cell; a column whose header starts with `#` is right-aligned. */
 export function table(header: string[], rows: string[][]): void {
   const names = header.map((name) => name.replace(/^#/, ''))
@@ -37,14 +45,15 @@ export function table(header: string[], rows: string[][]): void {
         header[column]?.startsWith('#') === true ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!),
       )
       .join('  ')
+      .trimEnd()
   console.log(`     ${style('dim', line(names))}`)
   for (const row of rows) console.log(`     ${emphasise(line(row))}`)
 }
 
-/** A block to copy, indented so that it can be selected whole. */
-export function block(title: string, text: string): void {
-  console.log(`\n   ${style('bold', title)}\n`)
-  for (const row of text.split('\n')) console.log(`     ${row}`)
+/** A block to copy under its title: a text as it is, or an object as JSON. */
+export function block(title: string, content: string | object): void {
+  const text = typeof content === 'string' ? content : layOut(content, 3)
+  console.log(`\n${style('bold', title)}\n   ${text}`)
 }
 
 const emphasise = (row: string) =>
@@ -52,7 +61,31 @@ const emphasise = (row: string) =>
     style(decision === 'allowed' ? 'green' : 'yellow', decision),
   )
 
-const shorten = (text: string, width: number) => (text.length <= width ? text : `${text.slice(0, width - 1)}…`)
+/** JSON on one line, with a space after each comma and colon. */
+function inline(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(inline).join(', ')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const fields = Object.entries(value).map(([key, field]) => `${JSON.stringify(key)}: ${inline(field)}`)
+  return `{${fields.join(', ')}}`
+}
+
+/** JSON in lines that fit, for a place `column` characters into a line; what does not fit is broken at its own commas. */
+function layOut(value: unknown, column: number, indent = column): string {
+  const whole = inline(value)
+  // One column is for the comma that may follow.
+  if (column + whole.length < WIDTH) return whole
+  const pad = ' '.repeat(indent)
+  if (typeof value !== 'object' || value === null) return `\n${pad}${whole}`
+  const parts = Array.isArray(value)
+    ? value.map((item) => layOut(item, indent + 2))
+    : Object.entries(value).map(([key, field]) => {
+        const name = `${JSON.stringify(key)}:`
+        const rest = layOut(field, indent + 3 + name.length, indent + 2)
+        return rest.startsWith('\n') ? name + rest : `${name} ${rest}`
+      })
+  const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}']
+  return `${open}\n${parts.map((part) => `${pad}  ${part}`).join(',\n')}\n${pad}${close}`
+}
 
 function wrap(text: string, indent: string): string {
   const lines: string[] = []

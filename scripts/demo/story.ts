@@ -1,25 +1,26 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { answered, asked, chapter, say, table } from './print.js'
+import { answered, asked, chapter, say, table, tell } from './print.js'
 import type { PceEnvironment } from './start-server.js'
 
 const APP = 'payments'
 const ENV = 'prod'
 const NEW_APP = 'fraud-check'
-const CONSUMERS = ['ordering', 'web-shop', NEW_APP]
+const CALLERS = ['ordering', 'web-shop', NEW_APP]
 
-interface Edge {
-  from: string
-  to: string
-  policy: string
+/** The traffic of one source, told apart by its labels. */
+interface Source {
+  app: string
+  env: string
+  decision: string
   connections: number
 }
 
-interface Summary {
-  totals: { rows: number; connections: number; truncated: boolean }
-  app_to_app: Edge[]
-  window: { start: string; end: string }
+interface Flows {
+  columns: string[]
+  data: (string | number | null)[][]
+  truncated: boolean
 }
 
 interface Plan {
@@ -30,103 +31,86 @@ interface Plan {
 
 /** Plays the conversation; throws Error when a call of it fails, since a demonstration must not hide that. */
 export async function tellStory(stage: { url: string; stdioProgram: string; pce: PceEnvironment }): Promise<void> {
+  tell('→ is a call that an assistant makes, ← what it gets back.')
   const client = new Client({ name: 'svc-mcp-demo', version: '1' })
   await client.connect(new StreamableHTTPClientTransport(new URL(stage.url)))
 
-  chapter(
-    1,
-    'Connect',
-    'An MCP client opens the server over Streamable HTTP and asks whether the PCE behind it answers.',
-  )
-  const server = client.getServerVersion()
-  answered(`${server?.name} ${server?.version} at ${stage.url}`)
-  const connection = await call<{ pce_host: string; org_id: string; version?: string; latency_ms: number }>(
+  chapter(1, 'Connect', 'An MCP client opens the server over HTTP and asks whether the PCE behind it answers.')
+  const connection = await call<{ org_id: string; version?: string; latency_ms: number }>(
     client,
     'check-pce-connection',
     {},
   )
-  answered(
-    `PCE ${connection.version ?? ''} on ${connection.pce_host}, organisation ${connection.org_id}: connected in ${connection.latency_ms} ms`,
-  )
-
-  chapter(2, 'What can it do?', 'Every tool says whether it only reads, writes, or is destructive.')
+  answered(`PCE ${connection.version ?? ''}, organisation ${connection.org_id}, answers in ${connection.latency_ms} ms`)
   const { tools } = await client.listTools()
+  answered(countByEffect(tools))
+
+  chapter(
+    2,
+    `Who talks to ${APP}?`,
+    `The traffic of the last week to the application ${APP} (label app=${APP}) in production (label env=${ENV}), by the labels of its source, with what the active policy decides about it.`,
+  )
+  const before = await whoTalksTo(client)
   table(
-    ['tool', 'effect', 'title'],
-    tools.map((tool) => [tool.name, effectOf(tool.annotations), tool.annotations?.title ?? '']),
+    ['source app', 'source env', 'policy decision', '#connections'],
+    before.map(({ app, env, decision, connections }) => [app, env, decision, connections.toLocaleString('en')]),
+  )
+  say(
+    `A dash: the source has no such label. potentially_blocked: no rule allows it; it still flows, and will be cut once ${APP} is enforced.`,
   )
 
   chapter(
     3,
-    `Who talks to ${APP}?`,
-    'The flows of the last week, from application to application, with what the active policy decides about each.',
-  )
-  const before = await whoTalksTo(client)
-  showEdges(before)
-
-  chapter(
-    4,
     'Write the policy, as a draft',
-    `A new service, ${NEW_APP}, is about to call ${APP}. It gets a label; then a rule set lets it, ordering and web-shop in, and lets ${APP} talk to itself. Names resolve exactly, everything resolves before anything is written.`,
+    `A new application, ${NEW_APP}, is about to call ${APP}. It gets a label. Then a rule set lets it, ordering and web-shop in, and lets the workloads of ${APP} ("ams", all of its scope) talk to each other. Everything is resolved before anything is written.`,
   )
-  const label = await call<{ label: { href: string } }>(client, 'create-label', { key: 'app', value: NEW_APP })
-  answered(`label app=${NEW_APP} is ${label.label.href}`)
+  await call(client, 'create-label', { key: 'app', value: NEW_APP })
+  answered(`The label app=${NEW_APP} exists. Labels take effect at once.`)
   const created = await call<{ ruleset: { href: string; name: string; rules: unknown[] } }>(client, 'create-ruleset', {
     name: `${APP} | ${ENV}`,
-    description: `Who may reach ${APP} in ${ENV}`,
     scopes: [[`app=${APP}`, `env=${ENV}`]],
     rules: [
-      { providers: ['ams'], consumers: ['ams'], ingress_services: [{ service: 'All Services' }] },
-      ...CONSUMERS.map((app) => ({
+      { providers: ['ams'], consumers: ['ams'], ingress_services: ['All Services'] },
+      {
         providers: ['ams'],
-        consumers: [`app=${app}`, `env=${ENV}`],
-        ingress_services: [{ service: 'All Services' }],
+        consumers: [...CALLERS.map((app) => `app=${app}`), `env=${ENV}`],
         unscoped_consumers: true,
-      })),
+        ingress_services: ['All Services'],
+      },
     ],
   })
   answered(
-    `rule set "${created.ruleset.name}" with ${created.ruleset.rules.length} rules is ${created.ruleset.href}, in draft`,
+    `The rule set "${created.ruleset.name}" with ${created.ruleset.rules.length} rules is a draft. Nothing is enforced yet.`,
   )
+
+  chapter(
+    4,
+    'What is pending?',
+    'A dry run of provisioning says what would take effect, and on how many workloads. It changes nothing.',
+  )
+  const plan = await call<Plan>(client, 'provision-policy', { dry_run: true })
+  const pending = plan.changes.map(({ type, name, href, update_type }) => `${update_type} ${type} "${name ?? href}"`)
+  answered(`Pending: ${pending.join(', ')}. ${plan.impact?.num_managed_workloads ?? 0} workloads would get new rules.`)
 
   chapter(
     5,
-    'What is pending?',
-    'A dry run of provisioning shows what would take effect and how many workloads it affects. It changes nothing.',
-  )
-  const plan = await call<Plan>(client, 'provision-policy', { dry_run: true })
-  answered(plan.message)
-  table(
-    ['pending', 'change', 'name'],
-    plan.changes.map((change) => [change.type, change.update_type ?? '', change.name ?? change.href]),
-  )
-  say(`${plan.impact?.num_managed_workloads ?? 0} managed workloads would get new rules.`)
-
-  chapter(
-    6,
     'Provision',
-    'The draft becomes active policy. Over authenticated HTTP this step needs a single-use confirm token.',
+    'The draft becomes active policy. Where people log in (authenticated HTTP), this call needs a single-use confirm token.',
   )
-  const provisioned = await call<{ version: number; workloads_affected: number | null; message: string }>(
-    client,
-    'provision-policy',
-    {
-      hrefs: [created.ruleset.href],
-      change_description: `Ringfence ${APP} in ${ENV}`,
-    },
+  const provisioned = await call<{ version: number; workloads_affected: number | null }>(client, 'provision-policy', {
+    hrefs: [created.ruleset.href],
+    change_description: `Who may reach ${APP} in ${ENV}`,
+  })
+  answered(
+    `Policy version ${provisioned.version} is active; ${provisioned.workloads_affected ?? 0} workloads have new rules.`,
   )
-  answered(`policy version ${provisioned.version} is active, ${provisioned.workloads_affected ?? 0} workloads affected`)
 
-  chapter(
-    7,
-    'The same question again',
-    'The same week and the same flows, decided by the policy that is active now. What has changed:',
-  )
+  chapter(6, 'The same question again', 'The same flows, decided by the policy that is active now. What has changed:')
   const after = await whoTalksTo(client)
-  showChange(before, after)
+  const opened = showChange(before, after)
   await client.close()
 
-  chapter(8, 'And over stdio', 'The same server as a subprocess, the way a desktop client runs it.')
+  chapter(7, 'The same over stdio', 'A desktop client starts the server as a subprocess: no port, no login.')
   const desktop = new Client({ name: 'svc-mcp-demo-desktop', version: '1' })
   await desktop.connect(
     new StdioClientTransport({
@@ -136,51 +120,55 @@ export async function tellStory(stage: { url: string; stdioProgram: string; pce:
       stderr: 'ignore',
     }),
   )
-  const rulesets = await call<{ rulesets: { name: string; rules: unknown[] }[]; total_count: number }>(
-    desktop,
-    'get-rulesets',
-    { name: `${APP} | ${ENV}` },
-  )
-  answered(`${rulesets.total_count} rule set of that name, with ${rulesets.rulesets[0]?.rules.length} rules`)
+  const { rulesets } = await call<{ rulesets: { name: string; rules: unknown[] }[] }>(desktop, 'get-rulesets', {
+    name: `${APP} | ${ENV}`,
+    exact: true,
+  })
+  answered(`"${rulesets[0]?.name}" with ${rulesets[0]?.rules.length} rules: both transports see one PCE.`)
   await desktop.close()
+
+  console.log()
+  tell(
+    `Shown: who talks to ${APP} in ${ENV}; a rule set written as a draft, previewed and provisioned; the same traffic decided anew, with ${opened.length} more sources allowed (${opened.join(', ')}). Over HTTP and over stdio.`,
+  )
 }
 
-async function whoTalksTo(client: Client): Promise<Summary> {
+/** The sources of traffic to the application, busiest first. */
+async function whoTalksTo(client: Client): Promise<Source[]> {
   const day = (offset: number) => new Date(Date.now() - offset * 86_400_000).toISOString().slice(0, 10)
-  const summary = await call<Summary>(client, 'get-traffic-flows-summary', {
+  const { columns, data, truncated } = await call<Flows>(client, 'get-traffic-flows', {
     start_date: day(7),
     end_date: day(0),
     include_destinations: [`app=${APP}`, `env=${ENV}`],
+    group_by: ['src_app', 'src_env', 'policy_decision'],
   })
-  answered(
-    `${summary.totals.connections} connections in ${summary.totals.rows} flows, ${summary.totals.truncated ? 'cut at the PCE limit' : 'none left out'}`,
-  )
-  return summary
+  const cell = (row: Flows['data'][number], name: string) => row[columns.indexOf(name)]
+  const sources = data.map((row) => ({
+    app: String(cell(row, 'src_app')),
+    env: String(cell(row, 'src_env')),
+    decision: String(cell(row, 'policy_decision')),
+    connections: Number(cell(row, 'num_connections')),
+  }))
+  const total = sources.reduce((sum, { connections }) => sum + connections, 0).toLocaleString('en')
+  answered(`${total} connections from ${sources.length} sources, ${truncated ? 'cut at a limit' : 'none left out'}`)
+  return sources
 }
 
-function showEdges(summary: Summary): void {
+/** Shows the sources whose traffic is decided otherwise now, then how many there are of the others; the applications among the former. */
+function showChange(before: readonly Source[], after: readonly Source[]): string[] {
+  const now = new Map(after.map((source) => [`${source.app} ${source.env}`, source.decision]))
+  const rows = before.map((source) => ({ ...source, now: now.get(`${source.app} ${source.env}`) ?? 'gone' }))
+  const changed = rows.filter((row) => row.decision !== row.now)
   table(
-    ['from', 'policy decision', '#connections'],
-    summary.app_to_app.map((edge) => [edge.from, edge.policy, String(edge.connections)]),
+    ['source app', 'source env', 'before', 'now'],
+    changed.map((row) => [row.app, row.env, row.decision, row.now]),
   )
-}
-
-/** Sources whose verdict the policy has changed, then how many it has left alone. */
-function showChange(before: Summary, after: Summary): void {
-  const decisions = (summary: Summary, from: string) =>
-    [...new Set(summary.app_to_app.filter((edge) => edge.from === from).map((edge) => edge.policy))].sort().join(', ')
-  const sources = [...new Set(before.app_to_app.map((edge) => edge.from))]
-  const rows = sources.map((from) => [from, decisions(before, from), decisions(after, from)] as const)
-  const changed = rows.filter(([, was, is]) => was !== is)
-  table(
-    ['from', 'before', 'now'],
-    changed.map((row) => [...row]),
-  )
-  const same = rows.filter(([, was, is]) => was === is)
-  const kept = same.filter(([, , is]) => is === 'allowed').length
+  const same = rows.filter((row) => row.decision === row.now)
+  const kept = same.filter((row) => row.now === 'allowed').length
   say(
-    `${kept} more were allowed before and still are; ${same.length - kept} that nobody asked for stay potentially blocked.`,
+    `As before: ${kept} sources that other rules allow, and ${same.length - kept} that no rule allows. ${NEW_APP} has not called yet.`,
   )
+  return changed.map((row) => row.app)
 }
 
 async function call<T>(client: Client, name: string, args: Record<string, unknown>): Promise<T> {
@@ -190,7 +178,9 @@ async function call<T>(client: Client, name: string, args: Record<string, unknow
   return result.structuredContent as T
 }
 
-function effectOf(annotations: { readOnlyHint?: boolean; destructiveHint?: boolean } | undefined): string {
-  if (annotations?.readOnlyHint === true) return 'reads'
-  return annotations?.destructiveHint === true ? 'destructive' : 'writes'
+function countByEffect(tools: { annotations?: { readOnlyHint?: boolean; destructiveHint?: boolean } }[]): string {
+  const reading = tools.filter(({ annotations }) => annotations?.readOnlyHint === true).length
+  const destructive = tools.filter(({ annotations }) => annotations?.destructiveHint === true).length
+  const rest = tools.length - reading - destructive
+  return `${tools.length} tools, each marked for its effect: ${reading} read, ${rest} write, ${destructive} delete or change what is enforced`
 }
