@@ -1,6 +1,7 @@
 /**
- * `npm run docs`: writes the generated parts of README.md and docs/ and the whole of .env.example; `--check` only says what is stale.
- * Either way it fails where a comment cites a decision or fact that no page defines, and where a page links to what is not there.
+ * `npm run docs`: writes the generated parts of docs/ and the whole of .env.example; `--check` only says what is stale.
+ * Either way it fails where a comment cites a decision or fact that no page defines, where a page links to what is not there, and where
+ * a page has a command that no test runs.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,11 +10,12 @@ import { KINDS } from '../pce-client/kinds.js'
 import { CONFIG_VARIABLES } from './docs/config-variables.js'
 import { tools } from '../tools/index.js'
 import { CITED_PAGES, definedNumbers, findBrokenLinks, findDangling } from './docs/check-citations.js'
+import { findUntestedCommands } from './docs/find-commands.js'
 import { replaceSection } from './docs/markdown.js'
 import { parseFolder } from './docs/read-interfaces.js'
 import { renderClientSections } from './docs/render-client.js'
 import { renderEnvironmentFile, renderEnvironmentTable } from './docs/render-environment.js'
-import { renderToolPage, renderToolTable } from './docs/render-tools.js'
+import { renderToolPage } from './docs/render-tools.js'
 import { renderVocabulary } from './docs/render-vocabulary.js'
 import { syncFiles } from './sync-files.js'
 
@@ -27,7 +29,6 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const clientSections = renderClientSections(KINDS, parseFolder(join(root, 'pce-client')))
 const wanted = new Map([
-  ['README.md', replaceSection(read('README.md'), 'tools', renderToolTable(tools, TOOL_PAGE))],
   [TOOL_PAGE, renderToolPage(tools)],
   [VOCABULARY_PAGE, renderVocabulary(tools)],
   [
@@ -47,7 +48,10 @@ const dangling = findDangling(sources, definedNumbers(CITED_PAGES.map(read)))
 for (const citation of dangling) console.error(`${citation} is cited and defined nowhere in ${CITED_PAGES.join(', ')}`)
 const broken = findBrokenLinks(sources, (path) => existsSync(join(root, path)))
 for (const link of broken) console.error(`${link} does not exist`)
-process.exit(isFresh && dangling.length + broken.length === 0 ? 0 : 1)
+const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+const untested = findUntestedCommands(sources, new Set(Object.keys(scripts)))
+for (const command of untested) console.error(command)
+process.exit(isFresh && dangling.length + broken.length + untested.length === 0 ? 0 : 1)
 
 /** Every text that may cite, by its path below the root. */
 function sourcesBelow(folder: string): Map<string, string> {

@@ -25,7 +25,7 @@ const files = positionals.length === 0 ? listTests(join(root, 'test')) : positio
 const sizes = new Map(files.map((name) => [name, sizeOf(name)]))
 files.sort((one, other) => sizes.get(other)! - sizes.get(one)!)
 
-console.log(`Node.js ${process.version}`)
+console.log(`Node.js ${process.version}, ${files.length} ${files.length === 1 ? 'file' : 'files'}`)
 const started = Date.now()
 const suite = await compileSuite(root)
 process.on('exit', () => suite.remove())
@@ -50,6 +50,10 @@ const counts = await runSuite(
 console.log(
   `${Math.round((Date.now() - started) / 1000)} s${counts.skipped === 0 ? '' : `, ${counts.skipped} skipped`}`,
 )
+if (positionals.length === 0 && counts.failed === 0)
+  console.log(
+    'Shown: every tool and both transports against a simulated PCE. `npm run test:long` and `test:edge` are the slow proofs.',
+  )
 console.log(summaryLine(counts))
 process.exit(counts.failed === 0 ? 0 : 1)
 

@@ -5,10 +5,10 @@ import { renderTable } from './markdown.js'
 
 const EFFECTS = { read: 'reads', write: 'writes', destroy: 'destructive' } as const
 
-/** The table of README: one row a tool, linked to its section on the page of all tools. */
-export function renderToolTable(tools: readonly AnyTool[], pagePath: string): string {
+/** All tools at a glance: one row each, linked to its section on the same page. */
+function renderToolTable(tools: readonly AnyTool[]): string {
   const rows = tools.map((tool) => [
-    `[\`${tool.name}\`](${pagePath}#${tool.name})`,
+    `[\`${tool.name}\`](#${tool.name})`,
     tool.summary,
     tool.roles.join(', '),
     tool.requiresConfirm ? `${EFFECTS[tool.effect]}; confirmed over authenticated HTTP` : EFFECTS[tool.effect],
@@ -16,10 +16,10 @@ export function renderToolTable(tools: readonly AnyTool[], pagePath: string): st
   return renderTable(['Tool', 'What it does', 'Roles', 'Effect'], rows)
 }
 
-/** The page with the arguments, an example and the answer of every tool. */
+/** The page of all tools: a table, then the arguments, an example and the answer of each. */
 export function renderToolPage(tools: readonly AnyTool[]): string {
-  const sections = tools.map(renderTool)
-  return `# Tools\n\n<!-- Generated from tools/index.ts by \`npm run docs\`. -->\n\n${LIMITS}\n\n${sections.join('\n\n')}\n`
+  const source = '<!-- Generated from tools/index.ts by `npm run docs`. -->'
+  return `${['# Tools', source, renderToolTable(tools), LIMITS, ...tools.map(renderTool)].join('\n\n')}\n`
 }
 
 const LIMITS = [

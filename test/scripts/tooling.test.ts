@@ -10,9 +10,10 @@ import t from 'tap'
 import { inScratch } from '../../scripts/bench/in-scratch.js'
 import { countAssertions, summaryLine } from '../../scripts/count-assertions.js'
 import { definedNumbers, findBrokenLinks, findDangling } from '../../scripts/docs/check-citations.js'
+import { findCommands, findUntestedCommands } from '../../scripts/docs/find-commands.js'
 import { renderTable, replaceSection } from '../../scripts/docs/markdown.js'
 import { renderEnvironmentFile, renderEnvironmentTable } from '../../scripts/docs/render-environment.js'
-import { renderToolPage, renderToolTable } from '../../scripts/docs/render-tools.js'
+import { renderToolPage } from '../../scripts/docs/render-tools.js'
 import { syncFiles } from '../../scripts/sync-files.js'
 import { defineTool } from '../../tools/define.js'
 import { contains } from '../partial.js'
@@ -216,12 +217,8 @@ t.test('the generated documents', async (t) => {
   t.throws(() => replaceSection(text, 'y', ''), /generated:y/, 'a section that is not there')
   t.throws(() => replaceSection(text + text, 'x', ''), 'a section that is there twice')
 
-  contains(
-    t,
-    renderToolTable([specimen], 'docs/tools.md'),
-    '| [`get-things`](docs/tools.md#get-things) | List things \\| all of them. | reader, admin | reads |',
-  )
   const page = renderToolPage([specimen])
+  contains(t, page, '| [`get-things`](#get-things) | List things \\| all of them. | reader, admin | reads |')
   contains(t, page, '## get-things')
   contains(t, page, '| `kind` | `"a" \\| "b"` | yes | `"a"` | Which |', 'an enumeration with its default')
   contains(t, page, '| `rules` | `(string \\| object)[]` |  |  | Rules; at most 5 entries |', 'a list with its bound')
@@ -274,6 +271,41 @@ t.test('every link must have a target', async (t) => {
     findBrokenLinks(pages, (path) => path === 'docs/a.md'),
     ['docs/page.md: b.md', 'docs/page.md: test/gone.test.ts'],
   )
+})
+
+t.test('every command of a page must be run by a test, or say why not', async (t) => {
+  // Put together here, because a key between quotes in a test counts as run.
+  const at = (anchor: string) => `docs/page.md#${anchor}`
+  const fenced = (language: string, ...lines: string[]) => [`\`\`\`${language}`, ...lines, '```', '']
+  const page = [
+    ...['# The Page', '', ...fenced('sh', 'one'), '## Start `it`: now', '', '<!-- not run: no engine -->'],
+    ...[...fenced('bash', 'two \\', '  more'), ...fenced('ts', 'three'), ...fenced('sh', '# four'), '`npm run gone`'],
+  ].join('\n')
+  t.same(findCommands('docs/page.md', page), [
+    { key: at('the-page'), text: 'one' },
+    { key: at('start-it-now'), text: 'two \\\n  more', notRun: 'no engine' },
+    { key: at('start-it-now:2'), text: '# four' },
+  ])
+  const named = (...anchors: string[]) => anchors.map((anchor) => `run('${at(anchor)}')`).join('\n')
+  const wrongWith = (test: string) =>
+    findUntestedCommands(
+      new Map([
+        ['docs/page.md', page.replace('gone', 'test')],
+        ['test/a.test.ts', test],
+      ]),
+      new Set(['test']),
+    )
+  const remedy = (anchor: string) =>
+    `${at(anchor)}: no test runs this block. Name '${at(anchor)}' in one that does, or write <!-- not run: why --> above it`
+  t.same(wrongWith(''), [remedy('the-page'), remedy('start-it-now:2')])
+  t.same(wrongWith(named('the-page', 'start-it-now:2')), [])
+  t.same(wrongWith(named('the-page', 'start-it-now', 'start-it-now:2', 'gone')), [
+    `${at('start-it-now')}: says that it is not run, but test/a.test.ts runs it`,
+    `test/a.test.ts: there is no block '${at('gone')}'`,
+  ])
+  t.same(findUntestedCommands(new Map([['a.md', '`npm run gone` `npm test -- x`']]), new Set(['test'])), [
+    "a.md: package.json has no script 'gone'",
+  ])
 })
 
 t.test('detects stale generated files', async (t) => {

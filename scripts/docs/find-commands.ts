@@ -1,0 +1,90 @@
+/** One fenced block of shell on a page. */
+export interface CommandBlock {
+  /** `README.md#try-it`: the page and the heading above the block; a second block there ends in `:2`. */
+  key: string
+  /** What stands between the fences, as a reader pastes it. */
+  text: string
+  /** Why no test runs it, from the comment above it. */
+  notRun?: string
+}
+
+const SHELLS = new Set(['sh', 'bash', 'shell', 'console', 'zsh'])
+const NPM_SCRIPT = /`npm (?:run (?:--silent )?([\w:-]+)|(test)\b)/g
+
+/** The shell blocks of a page in order. A comment `<!-- not run: reason -->` may stand directly above one. */
+export function findCommands(path: string, page: string): CommandBlock[] {
+  const found: CommandBlock[] = []
+  const times = new Map<string, number>()
+  let heading = ''
+  let comment = ''
+  let open: { fence: string; shell: boolean; lines: string[] } | undefined
+  for (const line of page.split('\n')) {
+    if (open !== undefined) {
+      if (line.trim() !== open.fence) {
+        open.lines.push(line)
+        continue
+      }
+      if (open.shell) {
+        const time = (times.get(heading) ?? 0) + 1
+        times.set(heading, time)
+        const [, notRun] = /^<!-- not run: (.+) -->$/.exec(comment) ?? []
+        const key = `${path}#${heading}${time === 1 ? '' : `:${time}`}`
+        found.push({ key, text: open.lines.join('\n'), ...(notRun !== undefined && { notRun }) })
+      }
+      open = undefined
+      comment = ''
+      continue
+    }
+    const [, fence, language] = /^\s*(```+)\s*([\w-]*)/.exec(line) ?? []
+    const [, title] = /^#+ (.+)$/.exec(line) ?? []
+    if (fence !== undefined) open = { fence, shell: SHELLS.has(language!), lines: [] }
+    else if (title !== undefined) heading = anchorOf(title)
+    else if (line.trim() !== '') comment = line.trim()
+  }
+  return found
+}
+
+/**
+ * What is wrong about the commands of all pages, a line each: a block that no test names (as `'README.md#try-it'`) and that does not
+ * say why, a name in a test for which there is no block, and a script of npm that does not exist.
+ *
+ * @param files texts by path: pages and tests.
+ */
+export function findUntestedCommands(files: ReadonlyMap<string, string>, scripts: ReadonlySet<string>): string[] {
+  const pages = [...files].filter(([path]) => path.endsWith('.md'))
+  const blocks = pages.flatMap(([path, text]) => findCommands(path, text))
+  const named = new Map<string, string>()
+  for (const [path, text] of files) {
+    if (!path.startsWith('test/') || !path.endsWith('.ts')) continue
+    for (const [, key] of text.matchAll(/'([\w./@-]+\.md#[\w-]*(?::\d+)?)'/g)) named.set(key!, path)
+  }
+  const known = new Set(blocks.map(({ key }) => key))
+  return [
+    ...blocks
+      .filter(({ key, notRun }) => notRun === undefined && !named.has(key))
+      .map(
+        ({ key }) =>
+          `${key}: no test runs this block. Name '${key}' in one that does, or write <!-- not run: why --> above it`,
+      ),
+    ...blocks
+      .filter(({ key, notRun }) => notRun !== undefined && named.has(key))
+      .map(({ key }) => `${key}: says that it is not run, but ${named.get(key)} runs it`),
+    ...[...named].filter(([key]) => !known.has(key)).map(([key, path]) => `${path}: there is no block '${key}'`),
+    ...pages.flatMap(([path, text]) =>
+      [...text.matchAll(NPM_SCRIPT)]
+        .map(([, script, test]) => script ?? test!)
+        .filter((script) => !scripts.has(script))
+        .map((script) => `${path}: package.json has no script '${script}'`),
+    ),
+  ]
+}
+
+/** The anchor that GitHub gives a heading. */
+function anchorOf(title: string): string {
+  const plain = title.replaceAll(/[`*]|\[|\]\([^)]*\)/g, '')
+  return plain
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(/\s/g, '-')
+}

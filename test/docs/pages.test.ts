@@ -1,0 +1,120 @@
+/** What the pages say, held against the server: commands that need no server of ours, settings, messages. */
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { readConfig } from '../../config.js'
+import { createPceSimulator } from '../../pce-simulator/index.js'
+import type { InsecureHttpConfig } from '../../schemas/config.js'
+import { tools } from '../../tools/index.js'
+import { bundleProgram } from '../bundle-program.js'
+import { startService } from '../contract/authenticated-service.js'
+import { insecureApp, textOf } from '../contract/insecure-app.js'
+import { freePort } from '../free-port.js'
+import { emptyFolder, pretend, readPage, startCommand } from './commands.js'
+
+const LISTEN = { host: '127.0.0.1', port: 8080 }
+
+t.test('a rolling restart goes on only when the process before serves', async (t) => {
+  const restart = async (t: Test, body: string) => {
+    const systemctl = pretend(t, 'systemctl', body)
+    const key = 'docs/authenticated-http.md#several-processes'
+    const { code } = await startCommand(t, key, { cwd: emptyFolder(t), env: { PATH: systemctl.path } }).ended
+    return { code, calls: systemctl.calls() }
+  }
+  t.same(await restart(t, 'true'), {
+    code: 0,
+    calls: [
+      ['restart', 'svc-mcp@1'],
+      ['restart', 'svc-mcp@2'],
+    ],
+  })
+  t.same(await restart(t, 'false'), { code: 1, calls: [['restart', 'svc-mcp@1']] })
+})
+
+t.test('the settings of every identity provider are taken', async (t) => {
+  const page = readPage('docs/authenticated-http.md')
+  const blocks = [...page.matchAll(/^### (.+)\n\n```ini\n([\s\S]*?)```/gm)]
+  t.same(
+    blocks.map(([, vendor]) => vendor),
+    ['Microsoft Entra ID', 'Okta', 'Auth0', 'Keycloak'],
+  )
+  const key = Buffer.alloc(32, 7).toString('base64')
+  for (const [, vendor, text] of blocks) {
+    const settings = text!
+      .trim()
+      .split('\n')
+      .map((line) => {
+        const [name, ...value] = line.split('=')
+        return [name!, value.join('=').replaceAll(/<[^>]+>/g, 'contoso')]
+      })
+    const rest = {
+      MCP_PUBLIC_URL: 'https://mcp.example.com',
+      MCP_KEK: key,
+      MCP_CONFIRM_HMAC_KEY: key.replace('B', 'C'),
+    }
+    const config = readConfig('http', { ...rest, ...Object.fromEntries(settings) }, LISTEN)
+    t.equal(config.mode, 'per_user', vendor!)
+  }
+})
+
+t.test('every message of the troubleshooting table is what the server says', async (t) => {
+  const [section] = /## Troubleshooting\n[\s\S]*?(?=\n## )/.exec(readPage('README.md'))!
+  const messages = [...section.matchAll(/^\| `(.+?)` \|/gm)].map(([, message]) => message!)
+  const simulator = await createPceSimulator({ seed: 1, workloads: 20, flows: 10 })
+  const { port } = new URL(await simulator.listen({ port: 0 }))
+  const service = await startService(t)
+  t.teardown(() => simulator.close())
+  const good = {
+    MCP_DEV_INSECURE: '1',
+    PCE_HOST: 'http://127.0.0.1',
+    PCE_PORT: port,
+    API_KEY: simulator.credentials.key,
+    API_SECRET: simulator.credentials.secret,
+  }
+  const refusal = (run: () => unknown): string => {
+    try {
+      run()
+    } catch (error) {
+      return (error as Error).message
+    }
+    return 'nothing was refused'
+  }
+  const ask = async (env: object, name = 'check-pce-connection', args: object = {}) => {
+    const config = readConfig('http', { ...good, ...env }, LISTEN) as InsecureHttpConfig
+    const { app, call } = await insecureApp(tools, config)
+    t.teardown(() => app.close())
+    return JSON.stringify(textOf(await call(name, args)))
+  }
+  const asked = [
+    refusal(() => readConfig('stdio', {})),
+    refusal(() => readConfig('http', {}, LISTEN)),
+    await listenWhereSomebodyIs(t),
+    await ask({ PCE_PORT: String(await freePort()) }),
+    await ask({ PCE_HOST: 'https://127.0.0.1', PCE_PORT: String(service.pce.port) }),
+    await ask({ API_SECRET: 'wrong' }),
+    await ask({ PCE_ORG_ID: '7' }),
+    await ask({}, 'create-ruleset', { name: 'x', scopes: [['app=paymnts']] }),
+    JSON.stringify(await service.call(await service.tokenOf('new'), 'get-labels')),
+    JSON.stringify(await service.call(await service.tokenOf('guest', null), 'get-labels')),
+  ]
+  t.equal(messages.length, 10)
+  for (const [index, message] of messages.entries()) {
+    const inOrder = message.split('…').map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+    t.match(asked[index], new RegExp(inOrder.join('.*')))
+  }
+})
+
+/** What svc-mcp-http says on a port that is taken, as if that were 8080. */
+async function listenWhereSomebodyIs(t: Test): Promise<string> {
+  const somebody = createServer().listen(0, '127.0.0.1')
+  await once(somebody, 'listening')
+  t.teardown(() => somebody.close())
+  const { port } = somebody.address() as AddressInfo
+  const { stderr } = spawnSync(process.execPath, [bundleProgram('http'), '--port', String(port)], {
+    cwd: emptyFolder(t),
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH, MCP_DEV_INSECURE: '1' },
+  })
+  return stderr.replaceAll(String(port), '8080')
+}
