@@ -6,6 +6,7 @@ import accessTokensGate, { accessTokens, authMetadata } from './plugins/auth/ind
 import clientAddress from './plugins/client-address/index.js'
 import confirm from './plugins/confirm/index.js'
 import context from './plugins/context/index.js'
+import { readAllowed } from './plugins/context/pce-hosts/create-pce-hosts.js'
 import dispatcher from './plugins/dispatcher/index.js'
 import errors, { answerClientError, answerHttpError } from './plugins/errors/index.js'
 import health, { type HealthOptions } from './plugins/health/index.js'
@@ -145,6 +146,7 @@ async function registerSetup(
     ...(login && { login: { ...login, scope: oauth.requestedScope ?? oauth.requiredScope, audience: oauth.audience } }),
     groupsOfRole: config.roles.groups,
     roleOf: composed.roleOf,
+    offeredPces: readAllowed(config.userPce.allowedHosts),
     allowInsecureTls: config.userPce.allowInsecureTls,
     audit: composed.auditRoute,
     usedTokens: composed.state.usedTokens,

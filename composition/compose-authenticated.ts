@@ -154,9 +154,9 @@ async function openUserPces(
   { log, listensAt }: Pick<AuthenticatedParts, 'log' | 'listensAt'>,
   now: () => number,
 ): Promise<PceSource> {
-  const { state, keystore } = await openKeystoreFile(config.keystore, { now, warn: (line) => log.warn({}, line) })
+  const { state, ...stores } = await openKeystoreFile(config.keystore, { now, warn: (line) => log.warn({}, line) })
   try {
-    const { find, close } = createUserPces(config, { keystore, callTracker, log, now, own: listensAt })
+    const { find, close } = createUserPces(config, { ...stores, callTracker, log, now, own: listensAt })
     return { state, find, gate: userPceGate(config.http.publicUrl), close }
   } catch (error) {
     state.close()

@@ -142,5 +142,10 @@ export function fixedCredentials(
   refusal: { code: ErrorCode; message: string },
 ): CredentialsPort {
   const refuse = () => Promise.reject(new ToolError(refusal.code, refusal.message))
-  return { status: () => Promise.resolve({ registered, message }), register: refuse, remove: refuse }
+  return {
+    status: () => Promise.resolve({ registered, message }),
+    register: refuse,
+    noteCheck: () => Promise.resolve(),
+    remove: refuse,
+  }
 }

@@ -22,19 +22,34 @@ export interface ConnectionReport {
   error?: { code: string; message: string }
 }
 
+/** When the PCE was last tried with stored credentials, and what came of it. */
+export interface LastCheck {
+  /** Milliseconds since the epoch. */
+  at: number
+  ok: boolean
+  /** Why not, in words of ours: no text of the PCE. */
+  message?: string
+}
+
 /** The PCE credentials of one caller, for the tools that manage them. */
 export interface CredentialsPort {
   /**
-   * What the caller has. `facts` only where the caller has credentials of their own. Rejects with ToolError
-   * `credentials_unreadable` or `keystore_unavailable`.
+   * What the caller has. `facts` only where the caller has credentials of their own, `lastCheck` where these have been tried. Rejects with
+   * ToolError `credentials_unreadable` or `keystore_unavailable`.
    */
-  status(): Promise<{ registered: boolean; message: string; facts?: CredentialFacts }>
+  status(): Promise<{ registered: boolean; message: string; facts?: CredentialFacts; lastCheck?: LastCheck }>
   /**
-   * Stores the credentials in place of earlier ones, then tries the PCE with them (D18). Rejects with ToolError `invalid_argument`
-   * with `problems` for a host that the policy does not admit, `shared_mode`, or `keystore_unavailable`; in all these cases nothing
-   * is stored.
+   * Stores the caller's first credentials, then tries the PCE with them (D18). Where others are stored the PCE is tried first, and only
+   * what it accepts takes their place (D110); `replaceAnyway` stores as for the first time. Rejects with ToolError `pce_error` or
+   * `pce_unreachable` with `kept: true` for what it does not accept, `invalid_argument` with `problems` for a host that the policy does
+   * not admit, `shared_mode`, or `keystore_unavailable`; in all these cases nothing is stored.
    */
-  register(credentials: PceCredentials): Promise<{ facts: CredentialFacts; connection: ConnectionReport }>
+  register(
+    credentials: PceCredentials,
+    options?: { replaceAnyway?: boolean },
+  ): Promise<{ facts: CredentialFacts; connection: ConnectionReport }>
+  /** Remembers how a try of the caller's PCE went; `problem` says why it failed. Never rejects. */
+  noteCheck(problem?: string): Promise<void>
   /** Resolves with whether there was something to remove. Rejects with ToolError `shared_mode` or `keystore_unavailable`. */
   remove(): Promise<boolean>
 }
@@ -45,6 +60,14 @@ export interface StoredCredentials {
   version: string
   /** Decrypts at every call. Throws ToolError `credentials_unreadable`. */
   readonly open: () => PceCredentials
+}
+
+/** The last check of each user's credentials, beside them. Everything rejects when the store cannot be used. */
+export interface LastChecks {
+  /** Null where these credentials, by the version of their registration, have not been tried. */
+  readonly find: (owner: Owner, version: string) => Promise<LastCheck | null>
+  readonly put: (owner: Owner, version: string, check: LastCheck) => Promise<void>
+  readonly remove: (owner: Owner) => Promise<void>
 }
 
 /** The encrypted credentials of all users. Everything rejects with ToolError `keystore_unavailable` when the store cannot be used. */

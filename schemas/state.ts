@@ -56,6 +56,8 @@ export interface Challenges {
 export interface Notes {
   get(name: string): Promise<string | null>
   set(name: string, value: string): Promise<void>
+  /** Resolves with whether it was there. */
+  remove(name: string): Promise<boolean>
   /** Writes `value` only where there is none yet; of several processes one succeeds. Resolves with what stands there now. */
   setOnce(name: string, value: string): Promise<string>
 }

@@ -26,6 +26,8 @@ export interface ContextLog {
 export interface FoundPce {
   pce: PceClient | null
   pceProblem?: ToolError
+  /** Names the registration that `pce` was made from. */
+  version?: string
 }
 
 /**
@@ -50,7 +52,8 @@ export function createPceFinder(ports: {
       // A reader may register any address, as everyone may, but operates nothing there (D48).
       const isTerse = role === 'reader'
       const variant = `${isTerse ? 'terse' : 'full'} ${record.version}`
-      return { pce: pool.clientOf(owner, variant, () => connect(record.open(), { isTerse })) }
+      const pce = pool.clientOf(owner, variant, () => connect(record.open(), { isTerse }))
+      return { pce, version: record.version }
     } catch (error) {
       if (error instanceof ToolError) return { pce: null, pceProblem: error }
       log.error({ err: error }, 'looking up the PCE credentials of a caller failed')

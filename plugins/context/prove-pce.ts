@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import type { Owner } from '../../schemas/caller.js'
-import type { ConnectionReport } from '../../schemas/credentials.js'
+import type { ConnectionReport, CredentialsPort } from '../../schemas/credentials.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { PceEndpoint } from './find-pce.js'
 
@@ -28,22 +28,30 @@ const keyOf = ({ iss, sub }: Owner, { host, port }: PceEndpoint) => JSON.stringi
 /** A client for a single try of the place. */
 type ConnectOnce = () => PceClient
 
+type NoteCheck = CredentialsPort['noteCheck']
+
 /**
  * Lets a call go on to a place that has answered its user as a PCE. A place that never has is tried first, as a registration tries it:
  * once, and with one outcome for everything that can be wrong, so that the time a call takes says nothing of a stranger's network (D84).
  * Calls at the same time share one try.
  *
  * @param ms how long a try takes that fails.
- * @returns rejects with ToolError `pce_unreachable`, or `pce_error {http_status}` for a key that is refused, and as `signal` says.
+ * @returns `note` is told once how a try went, and why it failed. Rejects with ToolError `pce_unreachable`, or `pce_error {http_status}` for a key that is refused, and as `signal` says.
  */
 export function createProver(
   proven: ProvenPces,
   ms: number,
-): (owner: Owner, place: PceEndpoint, connect: ConnectOnce, signal: AbortSignal) => Promise<void> {
+): (owner: Owner, place: PceEndpoint, connect: ConnectOnce, note: NoteCheck, signal: AbortSignal) => Promise<void> {
   const trying = new Map<string, Promise<ToolError | null>>()
 
-  async function tryPlace(owner: Owner, place: PceEndpoint, connect: ConnectOnce): Promise<ToolError | null> {
+  async function tryPlace(
+    owner: Owner,
+    place: PceEndpoint,
+    connect: ConnectOnce,
+    note: NoteCheck,
+  ): Promise<ToolError | null> {
     const { report, cause } = await tryConnection(connect(), ms)
+    await note(report.error?.message)
     if (report.error === undefined) {
       proven.add(owner, place)
       return null
@@ -58,12 +66,12 @@ export function createProver(
       : new ToolError('pce_unreachable', cause.message, { reason })
   }
 
-  return async (owner, place, connect, signal) => {
+  return async (owner, place, connect, note, signal) => {
     if (proven.has(owner, place)) return
     const key = keyOf(owner, place)
     let attempt = trying.get(key)
     if (attempt === undefined) {
-      attempt = tryPlace(owner, place, connect).finally(() => trying.delete(key))
+      attempt = tryPlace(owner, place, connect, note).finally(() => trying.delete(key))
       trying.set(key, attempt)
     }
     const problem = await orAborted(attempt, signal)
@@ -91,8 +99,7 @@ const EXPLAINED: Record<number, string> = {
   401: 'The PCE does not accept the API key and secret.',
   403: 'The PCE knows the key, but the key is not for this organisation or may not read its settings.',
 }
-const UNREACHABLE =
-  'No PCE could be reached at this address. Check host, port, certificate and network; check-pce-connection tries again.'
+const UNREACHABLE = 'No PCE could be reached at this address. Check host, port, certificate and network.'
 
 /**
  * Tries the PCE once: its health and a request under the organisation. Anything that goes wrong but a 401 or 403 (no such name,

@@ -1,13 +1,23 @@
 import { LRUCache } from 'lru-cache'
+import { PceApiError } from '../../pce-client/index.js'
 import type { Owner } from '../../schemas/caller.js'
-import type { CredentialFacts, Keystore, PceCredentials } from '../../schemas/credentials.js'
-import { ToolError } from '../../schemas/errors.js'
+import type {
+  ConnectionReport,
+  CredentialFacts,
+  Keystore,
+  LastChecks,
+  PceCredentials,
+} from '../../schemas/credentials.js'
+import { type ErrorCode, ToolError } from '../../schemas/errors.js'
 import type { Connect, ContextLog } from './find-pce.js'
 import type { PceHosts } from './pce-hosts/create-pce-hosts.js'
 import { type ProvenPces, tryConnection } from './prove-pce.js'
 
 export interface RegistrationPorts {
-  keystore: Pick<Keystore, 'write'>
+  keystore: Pick<Keystore, 'find' | 'write'>
+  lastChecks: Pick<LastChecks, 'put'>
+  /** Milliseconds since the epoch. */
+  now: () => number
   hosts: Pick<PceHosts, 'admit' | 'inspect'>
   connect: Connect
   /** Lets the client of the credentials before go. */
@@ -24,10 +34,17 @@ export interface RegistrationPorts {
 }
 
 /**
- * Stores the credentials of a caller and tries the PCE with them (D18). Rejects with ToolError `invalid_argument {problems}`,
- * `rate_limited`, `pce_unreachable` or `keystore_unavailable`; in all these cases nothing is stored.
+ * Stores the credentials of a caller and tries the PCE with them (D18). Where the caller has others that can be read, the PCE is tried
+ * first, and only credentials that it accepts take their place, unless `replaceAnyway` (D110). Rejects with ToolError `pce_error` or
+ * `pce_unreachable` with `kept: true` where it does not accept them, `invalid_argument {problems}`, `rate_limited`, `pce_unreachable` or
+ * `keystore_unavailable`; in all these cases nothing is stored.
  */
-export async function registerCredentials(ports: RegistrationPorts, owner: Owner, given: PceCredentials) {
+export async function registerCredentials(
+  ports: RegistrationPorts,
+  owner: Owner,
+  given: PceCredentials,
+  replaceAnyway: boolean,
+): Promise<{ facts: CredentialFacts; connection: ConnectionReport }> {
   const { keystore, hosts, log } = ports
   const problems = checkCredentials(given, ports.allowsInsecureTls)
   const admitted = hosts.admit(given.host, given.port)
@@ -41,15 +58,59 @@ export async function registerCredentials(ports: RegistrationPorts, owner: Owner
   const facts = credentialFacts(credentials, ports)
   // Before anything is stored: credentials that the server cannot make a client of are of no use to anyone.
   const client = ports.connect(credentials, { once: true })
-  await keystore.write(owner, credentials)
-  ports.dropClient(owner)
+  const mustWork = !replaceAnyway && (await hasReadable(keystore, owner))
+  const store = async () => {
+    const version = await keystore.write(owner, credentials)
+    ports.dropClient(owner)
+    return version
+  }
+
+  const storedFirst = mustWork ? null : await store()
   const { report, cause } = await tryConnection(client, ports.patienceMs)
-  if (report.ok) ports.proven.add(owner, credentials)
   if (cause !== undefined) {
     const { message } = cause as Error
     log.info({ sub: owner.sub, pce_host: facts.host, reason: message }, 'no PCE answered during a registration')
   }
+  if (report.error !== undefined && mustWork) throw keptOthers(report.error, cause)
+  const version = storedFirst ?? (await store())
+  if (report.ok) ports.proven.add(owner, credentials)
+  await noteCheck(ports, owner, version, report.error?.message)
   return { facts, connection: report }
+}
+
+/** Whether the caller has credentials that could still serve. Rejects with ToolError `keystore_unavailable`. */
+async function hasReadable(keystore: Pick<Keystore, 'find'>, owner: Owner): Promise<boolean> {
+  const record = await keystore.find(owner)
+  try {
+    record?.open()
+    return record !== null
+  } catch {
+    return false
+  }
+}
+
+/** The caller's own status is left alone: it says what was tried, and that what was registered before stays. */
+function keptOthers({ code, message }: NonNullable<ConnectionReport['error']>, cause: unknown): ToolError {
+  const status = code === 'pce_error' && cause instanceof PceApiError ? { http_status: cause.status } : {}
+  return new ToolError(
+    code as ErrorCode,
+    `${message} Nothing was stored, and your registered credentials stay in use.`,
+    { kept: true, ...status },
+    { hint: 'Correct the entry, or repeat it with replace_anyway: true to store it without an answer of the PCE.' },
+  )
+}
+
+/** Remembers how a try of the PCE went, for its owner to see; where that cannot be written it is only missing there. */
+export async function noteCheck(
+  { lastChecks, now, log }: Pick<RegistrationPorts, 'lastChecks' | 'now' | 'log'>,
+  owner: Owner,
+  version: string,
+  problem: string | undefined,
+): Promise<void> {
+  const check = { at: now(), ok: problem === undefined, ...(problem !== undefined && { message: problem }) }
+  await lastChecks
+    .put(owner, version, check)
+    .catch((err: unknown) => log.info({ err }, 'the last check of credentials was not recorded'))
 }
 
 function refusal(problems: readonly FieldProblem[]): ToolError {

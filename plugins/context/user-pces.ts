@@ -3,7 +3,7 @@ import { isIPv6 } from 'node:net'
 import type { PceClient } from '../../pce-client/index.js'
 import type { Owner } from '../../schemas/caller.js'
 import { StartupError, type PceFromEnvironment, type PerUserConfig } from '../../schemas/config.js'
-import type { CredentialsPort, Keystore, PceCredentials } from '../../schemas/credentials.js'
+import type { CredentialsPort, Keystore, LastChecks, PceCredentials } from '../../schemas/credentials.js'
 import { ToolError } from '../../schemas/errors.js'
 import { connectPce, type CurrentCall, type RetryLog } from './connect-pce.js'
 import {
@@ -12,6 +12,7 @@ import {
   inspectAgain,
   type Connect,
   type ContextLog,
+  type FoundPce,
   type PceEndpoint,
 } from './find-pce.js'
 import type { FindPce } from './open-context.js'
@@ -20,12 +21,14 @@ import { createPceHosts, type PceHosts, type PceHostsOptions } from './pce-hosts
 import {
   credentialFacts,
   limitRegistrations,
+  noteCheck,
   registerCredentials,
   type RegistrationPorts,
 } from './register-credentials.js'
 
 export interface UserPcesParts {
   keystore: Keystore
+  lastChecks: LastChecks
   callTracker: CurrentCall
   log: ContextLog & RetryLog
   /** Milliseconds since the epoch. */
@@ -56,7 +59,7 @@ export const setupUrlOf = (publicUrl: string): string => `${publicUrl}/setup`
  * pooled by caller and version of the credentials. Throws StartupError for TLS files and a proxy that no client can use.
  */
 export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): UserPces {
-  const { keystore, log, now, own, resolve = lookUp, patienceMs = PATIENCE_MS } = parts
+  const { keystore, lastChecks, log, now, own, resolve = lookUp, patienceMs = PATIENCE_MS } = parts
   const setupUrl = setupUrlOf(config.http.publicUrl)
   const { allowedHosts, allowInsecureTls, proxyUrl } = config.userPce
   const isProxied = proxyUrl !== undefined
@@ -70,6 +73,8 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
   const findPce = createPceFinder({ keystore, pool, connect, log })
   const credentialsOf = createCredentials(setupUrl, {
     keystore,
+    lastChecks,
+    now,
     hosts,
     connect,
     dropClient: (owner) => pool.drop(owner),
@@ -96,12 +101,16 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
     async find({ iss, sub }, role) {
       const owner = { iss, sub }
       // Without a role no tool runs, so no key is taken out of the keystore for it.
-      const found = role === null ? { pce: null } : await findPce(owner, role)
+      const { version, ...found }: FoundPce = role === null ? { pce: null } : await findPce(owner, role)
+      const credentials = credentialsOf(owner, version)
       const place = found.pce === null ? undefined : places.get(found.pce)
       const pceProblem = isProxied && place ? await findProblem(place) : null
       const refused = pceProblem === null ? {} : { pce: null, pceProblem }
-      const provePce = place && ((signal: AbortSignal) => prove(owner, place, place.connectOnce, signal))
-      return { ...found, ...refused, ...(provePce && { provePce }), credentials: credentialsOf(owner) }
+      const provePce =
+        place &&
+        ((signal: AbortSignal) =>
+          prove(owner, place, place.connectOnce, (problem) => credentials.noteCheck(problem), signal))
+      return { ...found, ...refused, ...(provePce && { provePce }), credentials }
     },
     close: () => pool.close(),
   }
@@ -116,10 +125,10 @@ const isTlsChecked = ({ tls, allowInsecureTls }: UserPcesConfig['userPce'], isWa
 /** The credentials port of every caller of a per_user server, over one keystore (D18). */
 function createCredentials(
   setupUrl: string,
-  ports: RegistrationPorts & { keystore: Keystore },
-): (owner: Owner) => CredentialsPort {
-  const { keystore } = ports
-  return (owner) => ({
+  ports: RegistrationPorts & { keystore: Keystore; lastChecks: LastChecks },
+): (owner: Owner, version: string | undefined) => CredentialsPort {
+  const { keystore, lastChecks, log } = ports
+  return (owner, version) => ({
     async status() {
       const record = await keystore.find(owner)
       if (record === null) {
@@ -127,12 +136,21 @@ function createCredentials(
         return { registered: false, message }
       }
       const facts = credentialFacts(record.open(), ports)
-      return { registered: true, message: 'Your own PCE credentials are registered.', facts }
+      const lastCheck = await lastChecks.find(owner, record.version).catch(() => null)
+      const message = 'Your own PCE credentials are registered.'
+      return { registered: true, message, facts, ...(lastCheck !== null && { lastCheck }) }
     },
-    register: (credentials) => registerCredentials(ports, owner, credentials),
+    register: (credentials, { replaceAnyway = false } = {}) =>
+      registerCredentials(ports, owner, credentials, replaceAnyway),
+    async noteCheck(problem) {
+      if (version !== undefined) await noteCheck(ports, owner, version, problem)
+    },
     async remove() {
       const isRemoved = await keystore.remove(owner)
       ports.dropClient(owner)
+      await lastChecks
+        .remove(owner)
+        .catch((err: unknown) => log.info({ err }, 'the last check of removed credentials stays'))
       return isRemoved
     },
   })

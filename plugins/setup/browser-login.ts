@@ -2,10 +2,13 @@ import {
   authorizationCodeGrant,
   buildAuthorizationUrl,
   calculatePKCECodeChallenge,
+  type Configuration,
+  type IDToken,
   randomNonce,
   randomPKCECodeVerifier,
   randomState,
 } from 'openid-client'
+import { clipText } from '../../domain/text/escape-text.js'
 import { ToolError } from '../../schemas/errors.js'
 import { LOGIN_SECONDS, type PendingLogin } from './browser-session.js'
 import { explainLoginFailure, type Fetch, discoverProvider } from './find-provider.js'
@@ -14,8 +17,8 @@ import type { LoginOptions } from './ports.js'
 export interface BrowserLogin {
   /** Where to send the browser, and what its answer will be checked against. `again` makes the provider ask for the password. */
   start(again: boolean): Promise<{ url: string; pending: PendingLogin }>
-  /** The access token for the query that the browser came back with. */
-  finish(query: string, pending: PendingLogin): Promise<string>
+  /** The access token for the query that the browser came back with, and what the provider calls the person, if it says. */
+  finish(query: string, pending: PendingLogin): Promise<{ token: string; name?: string }>
 }
 
 /**
@@ -35,7 +38,7 @@ export function createBrowserLogin(
       const [state, nonce, verifier] = [randomState(), randomNonce(), randomPKCECodeVerifier()]
       const url = buildAuthorizationUrl(configuration, {
         redirect_uri: redirectUri,
-        scope: `openid ${options.scope}`,
+        scope: `openid ${knowsNames(configuration) ? 'profile ' : ''}${options.scope}`,
         ...resource,
         // Providers older than RFC 8707 ask for the audience by this name; the others ignore it.
         audience,
@@ -54,12 +57,27 @@ export function createBrowserLogin(
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier }
       try {
         const answer = await authorizationCodeGrant(configuration, url, checks, resource)
-        return answer.access_token
+        const name = readName(answer.claims())
+        return { token: answer.access_token, ...(name !== undefined && { name }) }
       } catch (error) {
         throw explainLoginFailure(error)
       }
     },
   }
+}
+
+/** Asked for only where the provider announces it: others may refuse a scope that they do not know (RFC 6749, 3.3). */
+const knowsNames = (provider: Configuration): boolean =>
+  provider.serverMetadata().scopes_supported?.includes('profile') === true
+
+/** The cookie of the session has room for this many characters. */
+const LONGEST_NAME = 100
+
+/** The first of these claims that is a name (OpenID Connect Core, 5.1). */
+function readName(claims: IDToken | undefined): string | undefined {
+  const names = [claims?.name, claims?.preferred_username, claims?.email]
+  const found = names.find((name): name is string => typeof name === 'string' && name.trim() !== '')
+  return found === undefined ? undefined : clipText(found.trim(), LONGEST_NAME)
 }
 
 /**

@@ -57,6 +57,7 @@ interface Person {
   id: string
   iss: string
   sub: string
+  name?: string
   groups: string[]
   overage: boolean
   /** Milliseconds since the epoch. */
@@ -64,9 +65,10 @@ interface Person {
 }
 
 export function beginSession(identity: Identity, now: number): Person {
-  const { iss, sub, groups, hasGroupsOverage } = identity
+  const { iss, sub, name, groups, hasGroupsOverage } = identity
   const until = now + SESSION_SECONDS * 1000
-  return { id: randomUUID(), iss, sub, groups: [...groups], overage: hasGroupsOverage, until }
+  const named = name === undefined ? {} : { name }
+  return { id: randomUUID(), iss, sub, ...named, groups: [...groups], overage: hasGroupsOverage, until }
 }
 
 /**
@@ -79,7 +81,8 @@ export async function readSession(
 ): Promise<Identity | null> {
   if (person === undefined || person.iss !== issuer || person.until <= now) return null
   if (await ended.has(person.id)) return null
-  return { iss: issuer, sub: person.sub, groups: person.groups, hasGroupsOverage: person.overage }
+  const { sub, name, groups, overage } = person
+  return { iss: issuer, sub, groups, hasGroupsOverage: overage, ...(name !== undefined && { name }) }
 }
 
 /** A login that was started in this browser: what the identity provider's answer is checked against. Kept in the session cookie. */

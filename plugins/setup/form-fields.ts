@@ -13,7 +13,12 @@ export interface FormField {
   name: string
   label: string
   hint: string
-  kind: 'text' | 'number' | 'secret' | 'choice'
+  /** `tick` is a box; the form shows it only where there is something to insist on. */
+  kind: 'text' | 'number' | 'secret' | 'choice' | 'tick'
+  /** What it is about: the parts of the form. */
+  part: 'pce' | 'key'
+  /** What the page may show again after an error, and fill in before the first (D110). */
+  isKept?: boolean
   /** Said beside the field when it is left empty. */
   missing?: string
   /** Said beside the field when what was entered is of no use, where the check has only technical words for it. */
@@ -25,8 +30,10 @@ export const FORM_FIELDS: readonly FormField[] = [
   {
     name: 'pce_host',
     label: 'PCE host',
-    hint: 'Name or address, such as pce.example.com.',
+    hint: 'Host name or IP address, such as pce.example.com.',
     kind: 'text',
+    part: 'pce',
+    isKept: true,
     missing: 'Enter the host name or address of your PCE.',
     wrong: 'Enter a host name or address, without a path or user name.',
   },
@@ -35,6 +42,8 @@ export const FORM_FIELDS: readonly FormField[] = [
     label: 'Port',
     hint: 'Usually 443 or 8443.',
     kind: 'number',
+    part: 'pce',
+    isKept: true,
     missing: 'Enter the port of your PCE.',
     wrong: 'Enter a whole number from 1 to 65535.',
   },
@@ -43,40 +52,62 @@ export const FORM_FIELDS: readonly FormField[] = [
     label: 'Organisation ID',
     hint: 'Usually 1.',
     kind: 'number',
-    missing: 'Enter the number of your organisation.',
+    part: 'pce',
+    isKept: true,
+    missing: 'Enter the ID of your organisation.',
     wrong: 'Enter a whole number, 1 or more.',
   },
   {
-    name: 'label',
-    label: 'Name (optional)',
-    hint: 'Your own name for them, such as “production”.',
-    kind: 'text',
-    wrong: 'Enter a short name.',
+    name: 'tls_verify',
+    label: 'Certificate check',
+    hint: 'Without it, anyone on the network path can read your key.',
+    kind: 'choice',
+    part: 'pce',
+    isKept: true,
+    wrong: 'Choose one of the two options.',
   },
   {
     name: 'api_key',
     label: 'API key',
-    hint: 'The part that begins with api_.',
+    hint: 'Begins with api_.',
     kind: 'text',
+    part: 'key',
     missing: 'Enter the API key.',
     wrong: 'Enter the API key as the PCE showed it.',
   },
   {
     name: 'api_secret',
     label: 'API secret',
-    hint: 'The PCE shows it once, when you create the key.',
+    hint: 'The PCE shows it only once, when the key is created.',
     kind: 'secret',
+    part: 'key',
     missing: 'Enter the API secret.',
     wrong: 'Enter the API secret as the PCE showed it.',
   },
   {
-    name: 'tls_verify',
-    label: 'Certificate of the PCE',
-    hint: 'Without the check, anyone on the network path can read your key.',
-    kind: 'choice',
-    wrong: 'Choose one of the two options.',
+    name: 'label',
+    label: 'Name (optional)',
+    hint: 'For your own use, such as “production”.',
+    kind: 'text',
+    part: 'key',
+    isKept: true,
+    wrong: 'Enter a short name.',
+  },
+  {
+    name: 'replace_anyway',
+    label: 'Replace the registered key all the same',
+    hint: 'Your tools will fail until the PCE accepts the new one.',
+    kind: 'tick',
+    part: 'key',
+    wrong: 'Tick the box or leave it.',
   },
 ]
+
+/** What the fields that are kept hold, by name. */
+export type FormValues = Readonly<Record<string, string>>
+
+/** Where almost every PCE is. */
+export const USUAL_VALUES: FormValues = { pce_port: '443', pce_org_id: '1' }
 
 const WHOLE_NUMBER = /^(0|[1-9]\d{0,14})$/
 const KINDS = new Map(FORM_FIELDS.map(({ name, kind }) => [name, kind]))
@@ -99,8 +130,52 @@ export function readForm(fields: Readonly<Record<string, unknown>>): Record<stri
 function readValue(name: string, text: string): unknown {
   const kind = KINDS.get(name)
   if (kind === 'number' && WHOLE_NUMBER.test(text)) return Number(text)
-  if (kind === 'choice' && (text === 'true' || text === 'false')) return text === 'true'
+  if ((kind === 'choice' || kind === 'tick') && (text === 'true' || text === 'false')) return text === 'true'
   return text
+}
+
+/** A PCE that the operator lets users register. */
+export interface OfferedPce {
+  host: string
+  /** Null for any. */
+  port: number | null
+}
+
+/** As the choice shows and sends it. */
+export const nameOfPce = ({ host, port }: OfferedPce): string =>
+  port === null ? host : `${host.includes(':') ? `[${host}]` : host}:${port}`
+
+/** The arguments with the port of the PCE that was chosen, where the choice has one: then nobody is asked for it. */
+export function fillInPort(
+  args: Readonly<Record<string, unknown>>,
+  offered: readonly OfferedPce[],
+): Record<string, unknown> {
+  const chosen = offered.find((pce) => pce.port !== null && nameOfPce(pce) === args.pce_host)
+  return chosen === undefined ? { ...args } : { ...args, pce_host: chosen.host, pce_port: chosen.port }
+}
+
+/** The longest name there is (RFC 1035, 2.3.4), and longer than any other value. */
+const LONGEST_KEPT = 253
+/** An API key, a secret that was pasted into the wrong field, a URL with a password. */
+const LIKE_A_SECRET = /api_|[0-9a-z]{32}|@/i
+
+/**
+ * What of a refused form stands in its fields again: where the PCE is, never a key, not even one in the wrong field. What looks like one is
+ * left out.
+ */
+export function keepValues(fields: Readonly<Record<string, unknown>>): FormValues {
+  const entered = ({ name }: FormField) => (typeof fields[name] === 'string' ? fields[name].trim() : '')
+  const secrets = FORM_FIELDS.filter(({ name }) => name === 'api_key' || name === 'api_secret').map(entered)
+  const isSafe = (value: string) =>
+    value.length <= LONGEST_KEPT &&
+    !LIKE_A_SECRET.test(value) &&
+    !secrets.some((secret) => secret.length >= 3 && value.includes(secret))
+  return Object.fromEntries(
+    FORM_FIELDS.flatMap((field) => {
+      const value = entered(field)
+      return field.isKept === true && isSafe(value) ? [[field.name, value]] : []
+    }),
+  )
 }
 
 export interface FieldErrors {

@@ -14,6 +14,8 @@ import type { ToolAnswer } from './ports.js'
 export interface FormOutcome {
   notice: Notice | null
   errors: FieldErrors | null
+  /** The PCE did not accept what was to replace a registered key; whoever insists may still store it. */
+  canInsist?: boolean
   /** The page is shown in answer to the form itself, with the status of the error; otherwise the browser is sent to a fresh one. */
   staysHere: boolean
 }
@@ -66,6 +68,15 @@ function describeRefusedRegistration(
   const errors = error.code === 'invalid_argument' ? findFieldErrors(error.details, sent) : null
   if (errors !== null && errors.fields.size + errors.others.length > 0) return { notice: null, errors, staysHere: true }
   const message = withoutValues(error.message, sent)
+  if (error.details.kept === true) {
+    const text = `${message} Correct the entry, or tick the box at the end of the form to store it all the same.`
+    return {
+      notice: notice('bad', 'The new key was not accepted', text),
+      errors: null,
+      canInsist: true,
+      staysHere: true,
+    }
+  }
   return { notice: noticeOf('Nothing was stored.', { ...error, message }), errors: null, staysHere: true }
 }
 
@@ -74,24 +85,24 @@ function describeRegistration(value: object): Notice {
   const { connection } = value as { connection?: { ok: boolean; error?: { message: string } } }
   if (connection?.ok === false) {
     const reason = connection.error?.message ?? 'It did not answer.'
-    return notice('warning', 'Your credentials are stored, but they could not be used with the PCE yet.', reason)
+    return notice('warning', 'Your PCE credentials are stored, but do not work yet.', reason)
   }
   const tried = connection?.ok === true ? 'The PCE accepted them.' : ''
-  return notice('good', 'Your PCE credentials are stored.', `${tried} All tools of your role are available now.`.trim())
+  return notice('good', 'Your PCE credentials are stored.', `${tried} All tools of your role are ready to use.`.trim())
 }
 
 function describeRemoval(value: object): Notice {
   const { status } = value as { status?: string }
   return status === 'noop'
     ? notice('warning', 'There were no credentials to remove.')
-    : notice('good', 'Your PCE credentials have been removed.', 'Tools that need a PCE no longer work for you.')
+    : notice('good', 'Your PCE credentials have been removed.', 'Revoke the API key in the PCE console as well.')
 }
 
 function describeTest(answer: ToolAnswer): Notice {
   if (!answer.ok) return noticeOf('The PCE could not be used.', answer.error)
   const { version, latency_ms: latency } = answer.value as { version?: string; latency_ms?: number }
   const release = version === undefined ? '' : ` It runs release ${version}.`
-  const time = latency === undefined ? '' : ` It took ${latency} ms.`
+  const time = latency === undefined ? '' : ` The answer took ${latency} ms.`
   return notice('good', 'The PCE answered and accepts your credentials.', `${release}${time}`.trim())
 }
 

@@ -25,7 +25,7 @@ import {
   rememberTriedLogins,
   SESSION_SECONDS,
 } from './browser-session.js'
-import { CSRF_FIELD, STATUS_TOOL } from './form-fields.js'
+import { CSRF_FIELD, fillInPort, type FormValues, keepValues, REGISTER_TOOL, STATUS_TOOL } from './form-fields.js'
 import { type Form, FORMS, type FormOutcome } from './forms.js'
 import { renderLoggedOutPage } from './page-layout.js'
 import { beginLogin, completeLogin, endLogin } from './log-in.js'
@@ -76,7 +76,7 @@ export default async function setup(
   app.setErrorHandler(sendRefusal)
 
   app.get('/setup', { onRequest: admitOrLogIn }, (request, reply) =>
-    showSetup(request, reply, { notice: dataOf(request).takeNotice(), errors: null }),
+    showSetup(request, reply, { notice: dataOf(request).takeNotice(), errors: null }, null),
   )
   for (const form of FORMS) {
     const handler = (request: FastifyRequest, reply: FastifyReply) => submit(form, request, reply)
@@ -135,14 +135,19 @@ export default async function setup(
   async function submit(form: Form, request: FastifyRequest, reply: FastifyReply) {
     const { accept } = request.headers
     const visit = visitOf(request)
-    const args = form.readArguments((request.body as Record<string, unknown> | null | undefined) ?? {})
+    const fields = (request.body as Record<string, unknown> | null | undefined) ?? {}
+    const args = fillInPort(form.readArguments(fields), options.offeredPces)
     if (form.isLimited) await options.limitPceTries?.(request)
     visit.isDispatched = true
     const answer = await visitorOf(request).call(form.tool, args)
     if (answer.ok ? asksForJson(accept) : !asksForHtml(accept)) return sendJson(answer, request, reply)
     const outcome = form.describe(answer, args)
     if (outcome.staysHere && !answer.ok) {
-      return showSetup(request, announce(describeError(answer.error, request.id), reply), outcome)
+      const entered = form.tool === REGISTER_TOOL ? keepValues(fields) : null
+      const refusal = describeError(answer.error, request.id)
+      // What to correct is in the form: the gateway and its proxies did nothing wrong, whatever the PCE said.
+      const shown = outcome.canInsist === true ? { ...refusal, status: 400 } : refusal
+      return showSetup(request, announce(shown, reply), outcome, entered)
     }
     if (!isProgram(request)) dataOf(request).leaveNotice(outcome.notice)
     return reply.redirect(`${basePath}/setup`, 303)
@@ -151,13 +156,17 @@ export default async function setup(
   async function showSetup(
     request: FastifyRequest,
     reply: FastifyReply,
-    outcome: Pick<FormOutcome, 'notice' | 'errors'>,
+    outcome: Pick<FormOutcome, 'notice' | 'errors' | 'canInsist'>,
+    entered: FormValues | null,
   ): Promise<FastifyReply> {
     const visitor = visitorOf(request)
     const page = renderSetupPage({
       ...outcome,
       visitor,
+      entered,
       status: await visitor.call(STATUS_TOOL, {}),
+      now: now(),
+      offeredPces: options.offeredPces,
       csrfToken: reply.generateCsrf({ userInfo: ownerOf(visitor.identity) }),
       basePath,
       allowInsecureTls: options.allowInsecureTls,

@@ -55,7 +55,8 @@ export async function completeLogin(
     // A copy of the cookie still holds the login. That it was used in another process is for the provider to know: a code works once
     // (RFC 6749, 4.1.2).
     if (!tried.add(state)) throw usedLogin()
-    const identity = await verifyForPerson(await login.finish(query, taken.login), verifyToken)
+    const { token, name } = await login.finish(query, taken.login)
+    const identity = { ...(await verifyForPerson(token, verifyToken)), ...(name !== undefined && { name }) }
     if (!(await usedTokens.claim(`setup-login:${state}`, until).catch(rejectUnclaimed))) throw usedLogin()
     await endLogin(session, ended)
     session.logIn(beginSession(keepDecidingGroups(identity, groupsOfRole), now()))

@@ -3,6 +3,7 @@ import type { Identity, Role } from '../../schemas/caller.js'
 import type { UsedTokens } from '../../schemas/state.js'
 import type { ServiceError } from '../errors/convert.js'
 import type { Fetch } from './find-provider.js'
+import type { OfferedPce } from './form-fields.js'
 
 /** What the composition wires to this room. `Request` and `Reply` are the web framework's. */
 export interface SetupOptions<Request, Reply> {
@@ -15,6 +16,8 @@ export interface SetupOptions<Request, Reply> {
   login?: LoginOptions
   groupsOfRole: Readonly<Record<Role, readonly string[]>>
   roleOf: (identity: Identity) => Role | null
+  /** The PCEs that users may register; empty where any host may be tried. */
+  offeredPces: readonly OfferedPce[]
   /** Whether users may go without the check of the PCE's certificate. */
   allowInsecureTls: boolean
   /**

@@ -39,7 +39,7 @@ export const wrongType = () =>
   )
 
 export const unauthorized = () =>
-  new ToolError('unauthorized', 'You are not logged in, or your login has expired: it lasts 15 minutes.')
+  new ToolError('unauthorized', 'You are not logged in, or your login has expired. It lasts 15 minutes.')
 
 /** What is known of a refused form; nothing of what was sent. */
 export interface RefusedForm {

@@ -1,33 +1,61 @@
 import { html } from 'ghtml'
-import { CSRF_FIELD, type FieldErrors, FORM_FIELDS, type FormField } from './form-fields.js'
+import {
+  CSRF_FIELD,
+  type FieldErrors,
+  FORM_FIELDS,
+  type FormField,
+  type FormValues,
+  nameOfPce,
+  type OfferedPce,
+} from './form-fields.js'
 
 export interface RegistrationForm {
   action: string
   csrfToken: string
   errors: FieldErrors | null
+  /** What the fields hold to begin with: where the PCE is, never a key (D110). */
+  values: FormValues
+  /** The PCEs to choose from; empty where any host may be entered. */
+  offeredPces: readonly OfferedPce[]
   /** Whether the operator lets users go without the check of the PCE's certificate. */
   allowInsecureTls: boolean
+  /** Whether to offer to store what the PCE does not accept. */
+  canInsist: boolean
   submitLabel: string
 }
 
-const WIDTHS: Record<string, string> = { pce_host: 'most', pce_port: 'least', pce_org_id: 'half', label: 'half' }
+const WIDTHS: Record<string, string> = { pce_host: 'large', pce_port: 'small', pce_org_id: 'small' }
 /** Password managers must neither fill a login of their own into these fields nor keep what is entered. */
 const NOT_A_LOGIN = 'data-1p-ignore data-bwignore data-lpignore="true" data-form-type="other"'
+const PARTS = { pce: 'Your PCE', key: 'Your API key' }
 
-/** The form that registers or replaces. Its fields are always empty: no value ever comes back from the server. */
+/** The form that registers or replaces. No key ever comes back from the server. */
 export function renderRegistrationForm(form: RegistrationForm): string {
-  const fields = FORM_FIELDS.map((field) => {
-    const error = form.errors?.fields.get(field.name)
-    return field.kind === 'choice' ? renderChoice(field, form.allowInsecureTls, error) : renderField(field, error)
+  const parts = Object.entries(PARTS).map(([part, title]) => {
+    const fields = FORM_FIELDS.filter((field) => field.part === part).map((field) => renderControl(field, form))
+    return html`<fieldset>
+      <legend>${title}</legend>
+      <div class="fields">!${fields.join('')}</div>
+    </fieldset>`
   })
   return html`<form method="post" action="${form.action}" autocomplete="off">
     <input type="hidden" name="${CSRF_FIELD}" value="${form.csrfToken}" />
-    <div class="fields">!${fields.join('')}</div>
+    !${parts.join('')}
     <div class="buttons"><button class="primary" type="submit">${form.submitLabel}</button></div>
   </form>`
 }
 
-function renderField(field: FormField, error: string | undefined): string {
+function renderControl(field: FormField, form: RegistrationForm): string {
+  const { name, kind } = field
+  const error = form.errors?.fields.get(name)
+  if (kind === 'tick') return form.canInsist || error !== undefined ? renderTick(field, error) : ''
+  if (name === 'pce_host' && form.offeredPces.length > 0) return renderHosts(field, form, error)
+  if (name === 'pce_port' && form.offeredPces.length > 0) return renderPort(field, form, error)
+  if (kind === 'choice') return renderCertificateCheck(field, form, error)
+  return renderField(field, form.values[name], error)
+}
+
+function renderField(field: FormField, value: string | undefined, error: string | undefined): string {
   const { name, kind, missing } = field
   const id = idOf(name)
   return renderFrame(
@@ -37,6 +65,7 @@ function renderField(field: FormField, error: string | undefined): string {
       id="${id}"
       name="${name}"
       type="${kind === 'secret' ? 'password' : 'text'}"
+      !${value === undefined || value === '' ? '' : html`value="${value}"`}
       autocomplete="${kind === 'secret' ? 'new-password' : 'off'}"
       autocapitalize="none"
       autocorrect="off"
@@ -49,27 +78,73 @@ function renderField(field: FormField, error: string | undefined): string {
   )
 }
 
+/** The hosts of the operator's list: nobody has to know them by heart, or finds out by refusals which they are. */
+function renderHosts(field: FormField, { offeredPces, values }: RegistrationForm, error: string | undefined): string {
+  const options = [...new Map(offeredPces.map((pce) => [nameOfPce(pce), pce])).values()]
+  const { pce_host: host = '', pce_port: port } = values
+  const isAt = (pce: OfferedPce) => nameOfPce(pce) === host || (pce.host === host && String(pce.port) === port)
+  const selected = options.find(isAt) ?? options.find((pce) => pce.host === host && pce.port === null)
+  const mustChoose = selected === undefined && options.length > 1
+  const rendered = options.map(
+    (pce) => html`<option value="${nameOfPce(pce)}" !${pce === selected ? 'selected' : ''}>${nameOfPce(pce)}</option>`,
+  )
+  return renderFrame(
+    { ...field, hint: 'Allowed by your operator.' },
+    error,
+    html`<select id="${idOf(field.name)}" name="${field.name}" required !${describedBy(field.name, error)}>
+      !${mustChoose ? '<option value="" selected>Choose…</option>' : ''} !${rendered.join('')}
+    </select>`,
+  )
+}
+
+/** A PCE of the list may have its port there. */
+function renderPort(field: FormField, { offeredPces, values }: RegistrationForm, error: string | undefined): string {
+  const withPort = offeredPces.filter(({ port }) => port !== null)
+  if (withPort.length === 0) return renderField(field, values.pce_port, error)
+  if (withPort.length === offeredPces.length && error === undefined) return ''
+  const { missing: _missing, ...rest } = field
+  return renderField({ ...rest, hint: 'Where the list has none.' }, values.pce_port, error)
+}
+
 /** Where the operator allows no choice, none is offered. */
-function renderChoice(field: FormField, isOffered: boolean, error: string | undefined): string {
+function renderCertificateCheck(
+  field: FormField,
+  { allowInsecureTls: isOffered, values }: RegistrationForm,
+  error: string | undefined,
+): string {
   const { name } = field
   if (!isOffered && error === undefined) return html`<input type="hidden" name="${name}" value="true" />`
+  const isOff = isOffered && values[name] === 'false'
   return renderFrame(
     field,
     error,
     html`<select id="${idOf(name)}" name="${name}" !${describedBy(name, error)}>
-      <option value="true" selected>Check it (recommended)</option>
-      !${isOffered ? '<option value="false">Do not check it</option>' : ''}
+      <option value="true" !${isOff ? '' : 'selected'}>On (recommended)</option>
+      !${isOffered ? html`<option value="false" !${isOff ? 'selected' : ''}>Off</option>` : ''}
     </select>`,
   )
+}
+
+function renderTick({ name, label, hint }: FormField, error: string | undefined): string {
+  const id = idOf(name)
+  return html`<div class="field tick ${error === undefined ? '' : 'invalid'}">
+    !${renderError(name, error)}
+    <input id="${id}" name="${name}" type="checkbox" value="true" !${describedBy(name, error)} />
+    <label for="${id}">${label}</label>
+    <p class="hint" id="${id}-hint">${hint}</p>
+  </div>`
 }
 
 function renderFrame({ name, label, hint }: FormField, error: string | undefined, control: string): string {
   return html`<div class="field ${WIDTHS[name] ?? ''} ${error === undefined ? '' : 'invalid'}">
     <label for="${idOf(name)}">${label}</label>
     <p class="hint" id="${idOf(name)}-hint">${hint}</p>
-    !${error === undefined ? '' : html`<p class="error" id="${idOf(name)}-error">${error}</p>`} !${control}
+    !${renderError(name, error)} !${control}
   </div>`
 }
+
+const renderError = (name: string, error: string | undefined) =>
+  error === undefined ? '' : html`<p class="error" id="${idOf(name)}-error">${error}</p>`
 
 function describedBy(name: string, error: string | undefined): string {
   const id = idOf(name)

@@ -1,7 +1,14 @@
 import { html } from 'ghtml'
 import { clipText, escapeText } from '../../domain/text/escape-text.js'
 import type { Role } from '../../schemas/caller.js'
-import { CSRF_FIELD, type FieldErrors, FORM_FIELDS } from './form-fields.js'
+import {
+  CSRF_FIELD,
+  type FieldErrors,
+  FORM_FIELDS,
+  type FormValues,
+  type OfferedPce,
+  USUAL_VALUES,
+} from './form-fields.js'
 import type { Notice } from './forms.js'
 import { layOut, renderNotice } from './page-layout.js'
 import type { ToolAnswer, Visitor } from './ports.js'
@@ -14,6 +21,13 @@ interface SetupPage {
   notice: Notice | null
   /** Of a registration that was refused. */
   errors: FieldErrors | null
+  /** What its fields hold again; null where none was refused. */
+  entered: FormValues | null
+  /** Whether to offer to store what the PCE has not accepted. */
+  canInsist?: boolean
+  /** Milliseconds since the epoch. */
+  now: number
+  offeredPces: readonly OfferedPce[]
   csrfToken: string
   /** Path in front of every link, where a proxy serves this server under one. */
   basePath: string
@@ -28,19 +42,19 @@ const LONGEST_SHOWN = 300
 export function renderSetupPage(page: SetupPage): string {
   const { visitor, status, notice, errors } = page
   return layOut({
-    title: errors === null ? 'Your PCE credentials' : 'Error: your PCE credentials',
+    title: page.entered === null ? 'Your PCE credentials' : 'Error: your PCE credentials',
     corner: page.canLogOut ? '<button class="quiet" type="submit" form="logout-form">Log out</button>' : '',
     body: html`
       <div>
         <h1>Your PCE credentials</h1>
         <p class="lead">
-          Tools that you call through this server reach the PCE with your own API key. It is stored encrypted and used
-          for your calls only.
+          This server calls the PCE with your own API key, so the PCE sees who changed what. The key is stored encrypted
+          and used for your calls only.
         </p>
         !${renderVisitor(visitor)}
       </div>
       !${errors === null ? '' : renderErrors(errors)} !${notice === null ? '' : renderNotice(notice)}
-      !${renderStatusCard(visitor.role, status)} !${renderRegistration(page)}
+      !${renderStatusCard(visitor.role, status, page.now)} !${renderRegistration(page)}
     `,
     forms: renderOtherForms(page),
   })
@@ -49,11 +63,14 @@ export function renderSetupPage(page: SetupPage): string {
 /** What a provider says of a person: no name can be made to look like another one. It still has to be encoded. */
 const show = (text: string) => escapeText(clipText(text, LONGEST_SHOWN))
 
-const renderVisitor = ({ identity, role }: Visitor) =>
-  html`<p class="who">
-    You are <b><bdi>${show(identity.sub)}</bdi></b> <span class="badge plain">${role ?? 'no role'}</span><br />
-    <span class="hint">logged in at <bdi>${show(identity.iss)}</bdi></span>
+function renderVisitor({ identity, role }: Visitor): string {
+  const { name, sub, iss } = identity
+  const account = name === undefined || name === sub ? '' : html`<bdi>${show(sub)}</bdi> · `
+  return html`<p class="who">
+    You are <b><bdi>${show(name ?? sub)}</bdi></b> <span class="badge plain">${role ?? 'no role'}</span><br />
+    <span class="hint">!${account}logged in at <bdi>${show(iss)}</bdi></span>
   </p>`
+}
 
 /** Every field error once more, as a link to its field. */
 function renderErrors({ fields, others }: FieldErrors): string {
@@ -66,7 +83,7 @@ function renderErrors({ fields, others }: FieldErrors): string {
     {
       kind: 'bad',
       title: 'Nothing was stored',
-      text: 'Enter all values again: this page never shows them.',
+      text: 'Correct these, and enter the API key and secret again: this page never shows them.',
     },
     html`<ul>
       !${[...entries, ...rest].join('')}
@@ -76,11 +93,14 @@ function renderErrors({ fields, others }: FieldErrors): string {
 
 /** A replacement is folded away, unless it is what the person is busy with. */
 function renderRegistration(page: SetupPage): string {
-  const { visitor, status, errors } = page
+  const { visitor, status, entered, canInsist = false } = page
   if (visitor.role === null) return ''
   const isReplacement = status.ok && (status.value as CredentialStatus).registered
+  const known = isReplacement ? valuesOf(status.value as CredentialStatus) : USUAL_VALUES
   const form = renderRegistrationForm({
     ...page,
+    canInsist,
+    values: entered ?? known,
     action: `${page.basePath}/setup`,
     submitLabel: isReplacement ? 'Replace the credentials' : 'Store the credentials',
   })
@@ -91,7 +111,7 @@ function renderRegistration(page: SetupPage): string {
     </section>`
   }
   return html`<section class="card" aria-label="Replace the credentials">
-    <details !${errors === null ? '' : 'open'}>
+    <details !${entered === null ? '' : 'open'}>
       <summary>Replace the credentials</summary>
       !${ADVICE} !${form}
     </details>
@@ -99,8 +119,23 @@ function renderRegistration(page: SetupPage): string {
 }
 
 const ADVICE = html`<p class="hint">
-  Create an API key in the PCE console under your own user. This page never shows it again.
+  Create an API key for your own user in the PCE console and enter both parts of it. This page never shows them again.
 </p>`
+
+/** A new key is mostly for the same PCE. */
+const valuesOf = ({
+  pce_host: host,
+  pce_port: port,
+  pce_org_id: org,
+  tls_verify: tls,
+  label = '',
+}: CredentialStatus) => ({
+  pce_host: String(host),
+  pce_port: String(port),
+  pce_org_id: String(org),
+  tls_verify: String(tls),
+  label,
+})
 
 /** They stand last, so that the registration is the first form of the page for whatever looks for one; their buttons name them. */
 function renderOtherForms({ basePath, csrfToken, canLogOut, visitor }: SetupPage): string {
@@ -120,10 +155,11 @@ interface CredentialStatus {
   pce_org_id?: number | string
   tls_verify?: boolean
   label?: string
+  last_check?: { at: string; ok: boolean; message?: string }
 }
 
 /** What is registered for this person, or why that is not known, in the words of the refused tool. */
-function renderStatusCard(role: Role | null, status: ToolAnswer): string {
+function renderStatusCard(role: Role | null, status: ToolAnswer, now: number): string {
   const title = role === null ? 'No role' : 'Registered credentials'
   if (!status.ok) {
     const { code, message, hint } = status.error
@@ -131,17 +167,24 @@ function renderStatusCard(role: Role | null, status: ToolAnswer): string {
     return renderCard(title, 'bad', code, role === null ? reason + NO_ROLE : reason)
   }
   const value = status.value as CredentialStatus
-  return value.registered
-    ? renderCard(title, 'good', 'Registered', renderFacts(value))
-    : renderCard(title, 'plain', 'Nothing yet', NOTHING_YET)
+  if (!value.registered) return renderCard(title, 'plain', 'None', NOTHING_YET)
+  const [kind, badge] =
+    value.last_check === undefined
+      ? ['plain', 'Not tried yet']
+      : value.last_check.ok
+        ? ['good', 'Working']
+        : ['bad', 'Not working']
+  return renderCard(title, kind, badge, renderFacts(value, now))
 }
 
 const NO_ROLE = html`<p>
-  You are logged in, but you have no role: no tool runs for you, and there is nothing to register. A new role takes
-  effect once you log out and in again.
+  Without a role no tool runs for you, so there is nothing to register. A new role takes effect when you log out and in
+  again.
 </p>`
 
-const NOTHING_YET = html`<p>Until you register a key, tools that need a PCE answer <code>no_pce_credentials</code>.</p>`
+const NOTHING_YET = html`<p>
+  Until you register a key, every tool that needs a PCE answers <code>no_pce_credentials</code>.
+</p>`
 
 const renderCard = (title: string, kind: string, badge: string, content: string) =>
   html`<section class="card" aria-labelledby="status">
@@ -153,13 +196,16 @@ const renderCard = (title: string, kind: string, badge: string, content: string)
   </section>`
 
 /** The buttons belong to forms at the end of the page. Removing takes a second click, which needs no script either. */
-const renderFacts = (value: CredentialStatus) =>
-  html`<dl>!${factsOf(value).map(renderFact).join('')}</dl>
+const renderFacts = (value: CredentialStatus, now: number) =>
+  html`<dl>!${factsOf(value).map(renderFact).join('')} !${renderLastCheck(value, now)}</dl>
     <div class="buttons">
       <button type="submit" form="test-form">Test the connection</button>
       <details>
         <summary>Remove…</summary>
-        <p>Your key is deleted at once; tools that need a PCE then no longer work for you.</p>
+        <p>
+          Your key is deleted from this server at once, and tools that need a PCE stop working for you. Revoke it in the
+          PCE console as well.
+        </p>
         <div class="buttons">
           <button class="danger" type="submit" form="remove-form">Remove my credentials</button>
         </div>
@@ -178,7 +224,33 @@ function factsOf(value: CredentialStatus): [string, string][] {
     ['Port', port],
     ['Organisation ID', org],
     ['Certificate', tls === undefined ? undefined : tls ? 'checked' : 'not checked'],
-    ['API key, secret', 'stored encrypted, never shown'],
+    ['API key', 'stored encrypted, never shown'],
   ]
   return facts.flatMap(([name, fact]) => (fact === undefined || fact === '' ? [] : [[name, String(fact)]]))
+}
+
+/** When the PCE was last tried with them, and what it said. */
+function renderLastCheck({ last_check: check }: CredentialStatus, now: number): string {
+  if (check === undefined) return ''
+  const { at, ok, message = 'The PCE could not be used.' } = check
+  return html`<dt>Last check</dt>
+    <dd>
+      ${ok ? 'The PCE accepted the key' : message}<br />
+      <span class="hint"
+        ><time datetime="${at}">${WHEN.format(new Date(at))} UTC</time>, ${describeAge(now - Date.parse(at))}</span
+      >
+    </dd>`
+}
+
+const WHEN = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
+const AGO = new Intl.RelativeTimeFormat('en')
+const MINUTE_MS = 60_000
+
+/** How long ago, in the largest unit that gives one or more. */
+function describeAge(ms: number): string {
+  const minutes = Math.floor(ms / MINUTE_MS)
+  if (minutes < 1) return 'just now'
+  if (minutes < 60) return AGO.format(-minutes, 'minute')
+  const hours = Math.floor(minutes / 60)
+  return hours < 24 ? AGO.format(-hours, 'hour') : AGO.format(-Math.floor(hours / 24), 'day')
 }

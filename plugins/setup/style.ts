@@ -55,17 +55,24 @@ dd { margin: 0; overflow-wrap: anywhere; }
 .good.notice { color: var(--good); background: var(--good-back); }
 .warning.notice { color: var(--warning); background: var(--warning-back); }
 .bad.notice { color: var(--bad); background: var(--bad-back); }
-.fields { display: grid; gap: 1.125rem 1rem; margin-top: 1rem; }
-.field { min-width: 0; }
-label, legend { font-weight: 600; display: block; padding: 0; }
+.fields { display: grid; gap: 1.125rem 1rem; margin-top: 0.875rem; }
+.field { min-width: 0; display: flex; flex-direction: column; }
+.field > :is(input, select) { margin-top: auto; }
+.field > .hint { padding-bottom: 0.375rem; }
+label, legend { font-weight: 600; display: block; }
 .hint { color: var(--soft); font-size: 0.9375rem; margin: 0.125rem 0 0; }
 h2 + .hint, summary + .hint { margin-top: 0.375rem; }
-.error { color: var(--bad); font-weight: 600; margin: 0.25rem 0 0; }
+fieldset { border: 0; margin: 1.5rem 0 0; padding: 0; min-width: 0; }
+legend { font-size: 1.0625rem; padding: 0 0 0.375rem; border-bottom: 1px solid var(--line); width: 100%; }
+.error { color: var(--bad); font-weight: 600; margin: 0 0 0.375rem; }
 .error::before { content: "\\26A0\\FE0E\\00A0"; }
 input, select {
-  width: 100%; margin-top: 0.375rem; padding: 0.625rem 0.75rem; min-height: 2.875rem; font: inherit; color: inherit;
+  width: 100%; padding: 0.625rem 0.75rem; min-height: 2.875rem; font: inherit; color: inherit;
   background: var(--field); border: 1px solid var(--edge); border-radius: 0.5rem;
 }
+.tick { display: grid; grid-template-columns: 1.5rem minmax(0, 1fr); column-gap: 0.75rem; align-items: center; }
+.tick > .error, .tick > .hint { grid-column: 2; padding: 0; }
+.tick > input { width: 1.5rem; height: 1.5rem; min-height: 0; margin: 0; grid-column: 1; accent-color: var(--brand); }
 [aria-invalid="true"] { border-color: var(--bad); border-width: 2px; }
 .field.invalid { border-left: 0.25rem solid var(--bad); padding-left: 0.75rem; }
 :focus-visible { outline: 3px solid var(--focus); outline-offset: 2px; }
@@ -91,12 +98,10 @@ details[open] > summary { margin-bottom: 0.75rem; }
 .foot { color: var(--soft); font-size: 0.875rem; }
 @media (min-width: 34rem) {
   .card { padding: 1.5rem; }
-  .fields { grid-template-columns: repeat(6, minmax(0, 1fr)); }
-  .field { grid-column: span 6; }
-  .field.half { grid-column: span 3; }
-  .field.most { grid-column: span 4; }
-  .field.least { grid-column: span 2; }
-  .field.invalid, .field.most:has(+ .invalid) { grid-column: span 6; }
+  .fields { grid-template-columns: repeat(10, minmax(0, 1fr)); }
+  .field { grid-column: 1 / -1; }
+  .fields:not(:has(> .invalid)) > .large { grid-column: span 4; }
+  .fields:not(:has(> .invalid)) > .small { grid-column: span 3; }
 }
 @media (max-width: 25rem) {
   dl { grid-template-columns: minmax(0, 1fr); gap: 0; }

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Owner } from '../../schemas/caller.js'
 import type { PerUserConfig } from '../../schemas/config.js'
-import type { Keystore, PceCredentials } from '../../schemas/credentials.js'
+import type { Keystore, LastChecks, PceCredentials } from '../../schemas/credentials.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { CredentialRecords, Notes, SealedCredentials, State } from '../../schemas/state.js'
 import { openState } from '../state/open-state.js'
 import { checkKek, isNewKey, mayPut, rewrap, type RewrapCounts } from './change-kek.js'
 import { identifyKeys, type Keys, openCredentials, seal } from './envelope.js'
+import { lastChecks } from './last-checks.js'
 
 const OUTDATED = 'MCP_KEK of the keystore has changed since this server started: restart it with the new key'
 
@@ -91,6 +92,7 @@ async function orUnavailable<T>(work: () => Promise<T>): Promise<T> {
 export interface KeystoreFile {
   state: State
   keystore: RewrappableKeystore
+  lastChecks: LastChecks
 }
 
 const IF_NEW =
@@ -107,7 +109,8 @@ export async function openKeystoreFile(
   const state = openState(path, { now, variable: 'MCP_KEYSTORE_PATH', warn, ifNew: IF_NEW })
   try {
     const { credentials: records, notes } = state
-    return { state, keystore: await openKeystore({ records, notes, kek, previousKek, path }) }
+    const keystore = await openKeystore({ records, notes, kek, previousKek, path })
+    return { state, keystore, lastChecks: lastChecks(notes) }
   } catch (error) {
     state.close()
     throw error

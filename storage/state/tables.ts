@@ -187,6 +187,7 @@ export function notes({ read, write }: Queries): Notes {
     get: (name) => read((sql) => readNote(sql, name)),
     set: (name, value) =>
       write((sql) => void sql.run('INSERT OR REPLACE INTO notes VALUES (?, ?)', checkText(name), checkText(value))),
+    remove: (name) => write((sql) => sql.run('DELETE FROM notes WHERE name = ?', checkText(name)) > 0),
     setOnce: (name, value) =>
       write((sql) => {
         sql.run('INSERT OR IGNORE INTO notes VALUES (?, ?)', checkText(name), checkText(value))

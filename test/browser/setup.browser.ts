@@ -27,7 +27,9 @@ async function consent(page: Page, url: string): Promise<void> {
 }
 
 async function fill(page: Page, fields: Record<string, string>): Promise<void> {
-  for (const [name, value] of Object.entries(fields)) await page.fill(`[name=${name}]`, value)
+  const { pce_host: host, ...rest } = fields
+  if (host !== undefined) await page.selectOption('[name=pce_host]', host)
+  for (const [name, value] of Object.entries(rest)) await page.fill(`[name=${name}]`, value)
 }
 
 const textOf = async (page: Page) => (await page.locator('main').innerText()).replace(/\s+/g, ' ')
@@ -46,7 +48,7 @@ t.test('a person registers, replaces, tests and removes a key', async (t) => {
   const { context, page, watch } = await open(url)
   await logIn(page, url, 'alice')
   t.equal(page.url(), `${url}/setup`)
-  t.match(await textOf(page), /You are alice@example\.com operator .*Registered credentials Nothing yet/)
+  t.match(await textOf(page), /You are alice operator alice@example\.com · logged in at .*Registered credentials None/)
   await picture(page, 'setup-desktop-1-nothing-yet')
 
   const [cookie] = (await context.cookies(url)).filter(({ name }) => name.startsWith('__Host-'))
@@ -55,24 +57,25 @@ t.test('a person registers, replaces, tests and removes a key', async (t) => {
 
   t.test('the browser itself rejects an empty form', async (t) => {
     await page.getByRole('button', { name: 'Store the credentials' }).click()
-    t.equal(await page.evaluate('document.activeElement.id'), 'pce-host', 'and says at which field')
+    t.equal(await page.evaluate('document.activeElement.id'), 'api-key', 'and says at which field')
     t.equal(page.url(), `${url}/setup`)
   })
 
   t.test('a refusal is shown next to its field, and focus moves to the message', async (t) => {
     const secret = 'SECRET-CANARY-of-the-browser'
-    await fill(page, { ...good, pce_host: '169.254.169.254', pce_port: '70000', api_secret: secret })
+    await fill(page, { ...good, pce_port: '70000', api_key: 'a:b', api_secret: secret })
     await page.getByRole('button', { name: 'Store the credentials' }).click()
     t.match(await page.title(), /^Error: /)
     contains(t, await page.evaluate('document.activeElement.className'), 'notice bad', 'the summary has the focus')
     t.match(await textOf(page), /Nothing was stored .*Port: .*whole number from 1 to 65535\./)
     t.notMatch(await page.content(), secret, 'nothing comes back')
-    t.equal(await page.inputValue('[name=pce_port]'), '')
+    t.equal(await page.inputValue('[name=pce_port]'), '70000', 'but for where the PCE is')
+    t.same([await page.inputValue('[name=api_key]'), await page.inputValue('[name=api_secret]')], ['', ''])
     t.equal(await page.getAttribute('[name=pce_port]', 'aria-invalid'), 'true')
     await picture(page, 'setup-desktop-2-errors')
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
-    t.equal(await page.evaluate('document.activeElement.name'), 'pce_host', 'a link of the summary leads to its field')
+    t.equal(await page.evaluate('document.activeElement.name'), 'pce_port', 'a link of the summary leads to its field')
   })
 
   t.test('a registration', async (t) => {
@@ -80,7 +83,10 @@ t.test('a person registers, replaces, tests and removes a key', async (t) => {
     await page.keyboard.press('Enter')
     await page.waitForURL(`${url}/setup`)
     await page.getByText('Your PCE credentials are stored.').waitFor()
-    t.match(await textOf(page), /The PCE accepted them\..*Registered Name payments PCE host 127\.0\.0\.1/)
+    t.match(
+      await textOf(page),
+      /The PCE accepted them\..*Working Name payments PCE host 127\.0\.0\.1 .*Last check The PCE accepted the key .* UTC, just now/,
+    )
     t.notMatch(await page.content(), new RegExp(`${good.api_secret}|${good.api_key}`))
     await picture(page, 'setup-desktop-3-registered')
     await page.reload()
@@ -92,12 +98,24 @@ t.test('a person registers, replaces, tests and removes a key', async (t) => {
     t.match(await textOf(page), /The PCE answered and accepts your credentials\./)
   })
 
-  t.test('replacing the key', async (t) => {
+  t.test('replacing the key with a mistyped one', async (t) => {
     await page.getByText('Replace the credentials').first().click()
-    await fill(page, { ...good, api_secret: 'wrong', label: '' })
+    t.equal(await page.inputValue('[name=label]'), 'payments', 'where the PCE is need not be entered again')
+    await page.fill('[name=api_key]', good.api_key)
+    await page.fill('[name=api_secret]', 'wrong')
     await page.getByRole('button', { name: 'Replace the credentials' }).click()
-    t.match(await textOf(page), /stored, but they could not be used with the PCE yet\./)
-    await picture(page, 'setup-desktop-4-warning')
+    t.match(await textOf(page), /The new key was not accepted .* your registered credentials stay in use\. .*Working/)
+    t.equal(await page.inputValue('[name=pce_port]'), good.pce_port)
+    await picture(page, 'setup-desktop-4-refused-key')
+  })
+
+  t.test('insisting on it', async (t) => {
+    await page.fill('[name=api_key]', good.api_key)
+    await page.fill('[name=api_secret]', 'wrong')
+    await page.getByLabel('Replace the registered key all the same').check()
+    await page.getByRole('button', { name: 'Replace the credentials' }).click()
+    t.match(await textOf(page), /stored, but do not work yet\. .*Not working/)
+    await picture(page, 'setup-desktop-4-not-working')
   })
 
   t.test('removing the key', async (t) => {
@@ -105,7 +123,7 @@ t.test('a person registers, replaces, tests and removes a key', async (t) => {
     await page.getByText('Remove…').click()
     await picture(page, 'setup-desktop-5-remove')
     await page.getByRole('button', { name: 'Remove my credentials' }).click()
-    t.match(await textOf(page), /Your PCE credentials have been removed\..*Nothing yet/)
+    t.match(await textOf(page), /Your PCE credentials have been removed\..*None/)
   })
 
   t.test('logging out', async (t) => {
@@ -147,8 +165,6 @@ t.test('without any script', async (t) => {
 })
 
 t.test('on a phone, and in the dark', async (t) => {
-  const { url, good } = await startServed(t, { people: PEOPLE })
-  const { open, picture } = await openBrowser(t)
   const looks = {
     phone: { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 },
     'phone-dark': { viewport: { width: 390, height: 844 }, isMobile: true, colorScheme: 'dark' },
@@ -156,6 +172,11 @@ t.test('on a phone, and in the dark', async (t) => {
     desktop: {},
     'high-contrast': { forcedColors: 'active' },
   } as const
+  // Somebody else each time: nobody may register as often as all of them together.
+  const personFor = (name: string) => ({ ...PEOPLE.alice, sub: `${name}@example.com` })
+  const people = Object.fromEntries(Object.keys(looks).map((name) => [name, personFor(name)]))
+  const { url, good } = await startServed(t, { people })
+  const { open, picture } = await openBrowser(t)
   for (const [name, look] of Object.entries(looks)) {
     const { page, watch, context } = await open(url, look)
     const check = async (state: string) => {
@@ -165,7 +186,7 @@ t.test('on a phone, and in the dark', async (t) => {
       t.strictSame(small, [], 'everything to press is large enough')
       if (name !== 'high-contrast') t.strictSame(faint, [], 'all text can be read')
     }
-    await logIn(page, url, 'alice')
+    await logIn(page, url, name)
     await check('empty')
     await fill(page, { ...good, pce_port: '70000', label: 'x'.repeat(100) })
     await page.getByRole('button', { name: 'Store the credentials' }).click()
@@ -175,6 +196,12 @@ t.test('on a phone, and in the dark', async (t) => {
     await page.getByText('Remove…').click()
     await page.getByText('Replace the credentials').first().click()
     await check('registered')
+    if (name === 'phone' || name === 'desktop-dark') {
+      await fill(page, { api_key: good.api_key, api_secret: 'wrong' })
+      await page.getByRole('button', { name: 'Replace the credentials' }).click()
+      await check('refused-key')
+      await page.getByText('Remove…').click()
+    }
     await page.getByRole('button', { name: 'Remove my credentials' }).click()
     await page.getByRole('button', { name: 'Log out' }).click()
     await check('logged-out')
@@ -240,9 +267,9 @@ t.test('everything has an accessible name and a keyboard order', async (t) => {
     'pce_host',
     'pce_port',
     'pce_org_id',
-    'label',
     'api_key',
     'api_secret',
+    'label',
     'Store the credentials',
   ])
   await fill(page, { ...good, pce_port: '70000' })
@@ -361,7 +388,7 @@ t.test('another site cannot act as the logged-in user', async (t) => {
   t.notMatch(await framed!.content().catch(() => ''), /Your PCE credentials/, 'nor show it in a frame')
 
   await page.reload()
-  t.match(await textOf(page), /Registered/, 'nothing was removed')
+  t.match(await textOf(page), /Working/, 'nothing was removed')
   const refused = log.filter(({ msg }) => msg === 'form refused')
   t.ok(refused.length >= 3, 'and the log tells of it')
 })
@@ -374,12 +401,12 @@ t.test('an expired login', async (t) => {
   await fill(page, good)
   clock.offset += 15 * 60_000
   await page.getByRole('button', { name: 'Store the credentials' }).click()
-  t.match(await textOf(page), /Please log in .*it lasts 15 minutes/)
+  t.match(await textOf(page), /Please log in .*It lasts 15 minutes/)
   await picture(page, 'setup-desktop-7-login-over')
   clock.offset = 0
   await page.getByRole('link', { name: 'Log in' }).click()
   await consent(page, url)
-  t.match(await textOf(page), /Nothing yet/, 'one click leads back, and nothing was stored')
+  t.match(await textOf(page), /None/, 'one click leads back, and nothing was stored')
   t.ok(provider.seen.requests > 0)
 })
 

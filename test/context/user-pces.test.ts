@@ -514,7 +514,8 @@ t.test('through a proxy', async (t) => {
 })
 
 t.test('broken operator settings fail at start-up', async (t) => {
-  const parts = { keystore: {} as never, callTracker: createCallTracker(), log: {} as never, now: () => 0 }
+  const stores = { keystore: {} as never, lastChecks: {} as never }
+  const parts = { ...stores, callTracker: createCallTracker(), log: {} as never, now: () => 0 }
   const compose = (more: object) =>
     createUserPces(
       {

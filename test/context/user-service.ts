@@ -98,6 +98,7 @@ export async function startUserService(t: Test, options: UserServiceOptions = {}
     },
     {
       keystore,
+      lastChecks: file.lastChecks,
       callTracker,
       log: serviceLog,
       now,

@@ -21,8 +21,10 @@ t.test('a registration', async (t) => {
   t.notMatch((await alice.get('/setup')).body, /credentials are stored\./, 'once')
 
   const { pce_host, pce_port, pce_org_id } = good
+  const { last_check: lastCheck, ...status } = await statusOf('alice')
+  partial(t, lastCheck, { at: String, ok: true })
   t.strictSame(
-    await statusOf('alice'),
+    status,
     {
       registered: true,
       mode: 'per_user',
@@ -62,80 +64,205 @@ t.test('a key that the PCE refuses is stored with a warning', async (t) => {
   const { body } = await alice.get('/setup')
   t.match(
     body,
-    /class="notice warning" role="alert"[^]*stored, but they could not be used with the PCE[^]*does not accept the API key/,
+    /class="notice warning" role="alert"[^]*stored, but do not work yet[^]*does not accept the API key[^]*Not working/,
   )
   t.notMatch(body, 'SECRET-CANARY')
 })
 
-t.test('problems are explained next to their field, and no value is shown again', async (t) => {
-  const { loggedIn, good, provider, statusOf, audit, log } = await startService(t)
-  const alice = await loggedIn()
-  const ports = ['0', '65536', '-1', '443.0', '4e2', '0x1bb', '+443', '0443', '４４３', '99999999999999999999', '1 2']
-  const cases: [string, Record<string, string>, Record<string, RegExp>][] = [
-    [
-      'nothing entered',
-      Object.fromEntries(Object.keys(good).map((name) => [name, ' '])),
-      {
-        'pce-host': /Enter the host name or address of your PCE\./,
-        'pce-port': /Enter the port of your PCE\./,
-        'pce-org-id': /Enter the number of your organisation\./,
-        'api-key': /Enter the API key\./,
-        'api-secret': /Enter the API secret\./,
-      },
-    ],
-    ...ports.map((port): (typeof cases)[number] => [
-      `port ${port}`,
-      { ...good, pce_port: port },
-      { 'pce-port': /whole number from 1 to 65535\./ },
-    ]),
-    ['organisation 0', { ...good, pce_org_id: '0' }, { 'pce-org-id': /whole number/ }],
-    ['a host that is refused', { ...good, pce_host: '169.254.169.254' }, { 'pce-host': /^.{10,}\.$/ }],
-    ['a port of the system', { ...good, pce_port: '22' }, { 'pce-host': /unless MCP_ALLOWED_PCE_HOSTS has ….*22\.$/ }],
-    [
-      'a host that is none',
-      { ...good, pce_host: 'https://user:pw@pce.example.org/path' },
-      { 'pce-host': /^.{10,}\.$/ },
-    ],
-    [
-      'a check that is no choice',
-      { ...good, tls_verify: 'maybe' },
-      { 'tls-verify': /Choose one of the two options\./ },
-    ],
-    ['a check that is not offered', { ...good, tls_verify: 'false' }, { 'tls-verify': /operator does not allow/ }],
-    ['a name that is too long', { ...good, label: 'x'.repeat(101) }, { label: /At most 100 characters\./ }],
-    ['a key with a colon', { ...good, api_key: 'api_key:secret' }, { 'api-key': /contains no colon/ }],
-    [
-      'much at once',
-      { ...good, pce_host: '127.0.0.1.', pce_org_id: '0', api_key: 'a:b' },
-      { 'pce-org-id': /whole number/, 'api-key': /contains no colon/ },
-    ],
-  ]
-  for (const [what, fields, expected] of cases) {
-    const { body, statusCode, headers } = await alice.submit('/setup', fields)
-    t.equal(statusCode, 400, what)
-    t.match(headers['content-security-policy'], /^default-src 'none'; style-src 'sha256-/)
-    t.match(body, /<title>Error: /)
-    t.match(body, /role="alert" tabindex="-1" autofocus[^]*Nothing was stored/, 'a summary takes the focus')
-    const wrong = [...body.matchAll(/<p class="error" id="([^"]*)-error">([^<]*)</g)].map(([, id, text]) => [id, text])
-    t.strictSame(wrong.map(([id]) => id).sort(), Object.keys(expected).sort())
-    for (const [id, text] of wrong) {
-      partial(t, text, expected[id!]!)
-      t.ok(body.includes(`<a href="#${id}">`), 'the summary leads to the field')
-      t.match(body, new RegExp(`id="${id}"[^>]*aria-invalid="true" aria-describedby="${id}-error ${id}-hint"`))
+t.test(
+  'problems are explained next to their field, and of the values only those that are no secret come back',
+  async (t) => {
+    const { loggedIn, statusOf, audit, log, ...service } = await startService(t, { allowedHosts: [] })
+    const good = { ...service.good, pce_host: 'pce.example.org' }
+    const alice = await loggedIn()
+    const ports = ['0', '65536', '-1', '443.0', '4e2', '0x1bb', '+443', '0443', '４４３', '99999999999999999999', '1 2']
+    const cases: [string, Record<string, string>, Record<string, RegExp>][] = [
+      [
+        'nothing entered',
+        Object.fromEntries(Object.keys(good).map((name) => [name, ' '])),
+        {
+          'pce-host': /Enter the host name or address of your PCE\./,
+          'pce-port': /Enter the port of your PCE\./,
+          'pce-org-id': /Enter the ID of your organisation\./,
+          'api-key': /Enter the API key\./,
+          'api-secret': /Enter the API secret\./,
+        },
+      ],
+      ...ports.map((port): (typeof cases)[number] => [
+        `port ${port}`,
+        { ...good, pce_port: port },
+        { 'pce-port': /whole number from 1 to 65535\./ },
+      ]),
+      ['organisation 0', { ...good, pce_org_id: '0' }, { 'pce-org-id': /whole number/ }],
+      ['a host that is refused', { ...good, pce_host: '169.254.169.254' }, { 'pce-host': /^.{10,}\.$/ }],
+      [
+        'a port of the system',
+        { ...good, pce_port: '22' },
+        { 'pce-host': /^Port 22 is not allowed for a PCE: use 443, or 1024 and above\.$/ },
+      ],
+      [
+        'a host that is none',
+        { ...good, pce_host: 'https://user:pw@pce.example.org/path' },
+        { 'pce-host': /^.{10,}\.$/ },
+      ],
+      [
+        'a check that is no choice',
+        { ...good, tls_verify: 'maybe' },
+        { 'tls-verify': /Choose one of the two options\./ },
+      ],
+      ['a check that is not offered', { ...good, tls_verify: 'false' }, { 'tls-verify': /operator does not allow/ }],
+      ['a name that is too long', { ...good, label: 'x'.repeat(101) }, { label: /At most 100 characters\./ }],
+      ['a key with a colon', { ...good, api_key: 'api_key:secret' }, { 'api-key': /contains no colon/ }],
+      [
+        'much at once',
+        { ...good, pce_host: 'pce.example.org.', pce_org_id: '0', api_key: 'a:b' },
+        { 'pce-org-id': /whole number/, 'api-key': /contains no colon/ },
+      ],
+    ]
+    for (const [what, fields, expected] of cases) {
+      const { body, statusCode, headers } = await alice.submit('/setup', fields)
+      t.equal(statusCode, 400, what)
+      t.match(headers['content-security-policy'], /^default-src 'none'; style-src 'sha256-/)
+      t.match(body, /<title>Error: /)
+      t.match(body, /role="alert" tabindex="-1" autofocus[^]*Nothing was stored/, 'a summary takes the focus')
+      const wrong = [...body.matchAll(/<p class="error" id="([^"]*)-error">([^<]*)</g)].map(([, id, text]) => [
+        id,
+        text,
+      ])
+      t.strictSame(wrong.map(([id]) => id).sort(), Object.keys(expected).sort())
+      for (const [id, text] of wrong) {
+        partial(t, text, expected[id!]!)
+        t.ok(body.includes(`<a href="#${id}">`), 'the summary leads to the field')
+        t.match(body, new RegExp(`id="${id}"[^>]*aria-invalid="true" aria-describedby="${id}-error ${id}-hint"`))
+      }
+      const kept = ({ pce_host: host, pce_port: port, pce_org_id: org, label = '' }: Record<string, string>) => ({
+        pce_host: host?.includes('@') ? '' : host?.trim(),
+        pce_port: port?.trim(),
+        pce_org_id: org?.trim(),
+        label: label.length > 99 ? '' : label,
+        api_key: '',
+        api_secret: '',
+      })
+      t.same(valuesIn(body), kept(fields))
+      for (const name of ['api_key', 'api_secret'] as const)
+        t.notOk(fields[name]!.trim() !== '' && body.includes(fields[name]!), `${name} does not come back`)
     }
-    const inputs = [...body.matchAll(/<input[^>]*>/g)].map(([tag]) => tag).filter((tag) => !tag.includes('hidden'))
+    partial(t, await statusOf(), { registered: false })
+    const written = JSON.stringify([audit, log])
     t.notOk(
-      inputs.some((tag) => /\svalue=/.test(tag)),
-      'no field has a value',
+      written.includes(good.api_secret) || written.includes(good.api_key),
+      'and nothing of it is written anywhere',
     )
-    for (const value of Object.values(fields)) {
-      if (value.length > 5)
-        t.notOk(body.replaceAll(provider.issuer, '').includes(value), `${value.slice(0, 20)} does not come back`)
+  },
+)
+
+/** What the fields of the registration hold that people can see, by name. */
+function valuesIn(body: string): Record<string, string> {
+  const tags = [...body.matchAll(/<input[^>]*>/g)].map(([tag]) => tag).filter((tag) => !tag.includes('type="hidden"'))
+  return Object.fromEntries(
+    tags.map((tag) => [/name="([^"]*)"/.exec(tag)![1]!, /\svalue="([^"]*)"/.exec(tag)?.[1] ?? '']),
+  )
+}
+
+t.test('a key in the wrong field is not shown again either', async (t) => {
+  const { loggedIn, good } = await startService(t, { allowedHosts: [] })
+  const alice = await loggedIn()
+  const secret = 'b1946ac92492d2347c6235b4d2611184b1946ac92492d2347c6235b4d2611184'
+  const misplaced: Record<string, string>[] = [
+    { pce_host: 'api_1f2e3d4c5b6a79881' },
+    { pce_host: secret },
+    { pce_port: secret.slice(0, 32) },
+    { pce_org_id: `1 ${secret}` },
+    { label: `key ${good.api_key}`, pce_port: '0' },
+    { pce_host: good.api_secret, pce_port: '0' },
+    { pce_host: `https://u:${secret.slice(0, 8)}@pce.example.org` },
+  ]
+  for (const fields of misplaced) {
+    const { statusCode, body } = await alice.submit('/setup', { ...good, tls_verify: 'maybe', ...fields })
+    t.equal(statusCode, 400)
+    for (const [name, value] of Object.entries(fields)) {
+      if (value !== '0') t.notOk(body.includes(value), `${name}: ${value}`)
     }
+    t.equal(body.includes(good.api_secret), false)
   }
-  partial(t, await statusOf(), { registered: false })
-  const written = JSON.stringify([audit, log])
-  t.notOk(written.includes(good.api_secret) || written.includes(good.api_key), 'and nothing of it is written anywhere')
+})
+
+t.test('the usual port and organisation stand in the form, and what is registered where it is replaced', async (t) => {
+  const { loggedIn, good } = await startService(t)
+  const alice = await loggedIn()
+  const keyless = { api_key: '', api_secret: '' }
+  t.same(valuesIn((await alice.get('/setup')).body), { pce_port: '443', pce_org_id: '1', label: '', ...keyless })
+  await alice.submit('/setup', { ...good, label: 'payments' })
+  const { body } = await alice.get('/setup')
+  t.same(valuesIn(body), { pce_port: good.pce_port, pce_org_id: good.pce_org_id, label: 'payments', ...keyless })
+  t.match(body, /<option value="127\.0\.0\.1" selected>/)
+})
+
+t.test('a mistyped key does not take the place of one that works', async (t) => {
+  const { loggedIn, good, statusOf, audit } = await startService(t)
+  const alice = await loggedIn()
+  await alice.submit('/setup', { ...good, label: 'payments' })
+  t.notMatch((await alice.get('/setup')).body, /name="replace_anyway"/, 'there is nothing to insist on yet')
+  const before = await statusOf()
+
+  const refused = await alice.submit('/setup', { ...good, api_secret: 'SECRET-CANARY', label: 'new' })
+  t.equal(refused.statusCode, 400, 'an error of the form, not of a gateway that a proxy would answer for')
+  t.match(
+    refused.body,
+    /role="alert"[^]*The new key was not accepted<[^]*The PCE does not accept the API key and secret\. Nothing was stored, and your registered credentials stay in use\. Correct the entry, or tick the box/,
+  )
+  t.match(refused.body, /<details open>\s*<summary>Replace the credentials/)
+  t.match(refused.body, /<input\s+id="replace-anyway"\s+name="replace_anyway"\s+type="checkbox"\s+value="true"/)
+  t.same(valuesIn(refused.body).label, 'new')
+  t.notMatch(refused.body, 'SECRET-CANARY')
+  t.same(await statusOf(), before)
+  const outcomes = audit.filter(({ tool, phase }) => tool === 'register-pce-credentials' && phase === 'outcome')
+  partial(t, outcomes.at(-1), { outcome: 'error', reason: 'pce_error', route: '/setup' })
+
+  const insisted = { ...good, api_secret: 'SECRET-CANARY', label: 'new', replace_anyway: 'true' }
+  t.equal((await alice.submit('/setup', insisted)).statusCode, 303)
+  t.match((await alice.get('/setup')).body, /stored, but do not work yet[^]*Not working[^]*<bdi>new<\/bdi>/)
+})
+
+t.test('where the operator lists the PCEs, they are offered', async (t) => {
+  const optionsIn = (body: string) =>
+    [...body.matchAll(/<option value="([^"]*)"\s*(selected)?/g)].map(([, ...at]) => at)
+  const { loggedIn, good, pce } = await startService(t, {
+    allowedHosts: ['pce.example.org', '127.0.0.1', '[fd00::1]:8443', 'pce.example.org'],
+  })
+  const alice = await loggedIn()
+  const { body } = await alice.get('/setup')
+  t.same(optionsIn(body), [
+    ['', 'selected'],
+    ['pce.example.org', undefined],
+    ['127.0.0.1', undefined],
+    ['[fd00::1]:8443', undefined],
+  ])
+  t.match(body, /id="pce-port-hint">Where the list has none\.</)
+  t.notMatch(body, /<input\s+id="pce-port"[^>]*required/)
+
+  const wrong = await alice.submit('/setup', { ...good, pce_org_id: '0' })
+  t.equal(wrong.statusCode, 400)
+  t.match(wrong.body, /<option value="127\.0\.0\.1" selected>/, 'an error keeps the choice')
+  const elsewhere = await alice.submit('/setup', {
+    ...good,
+    pce_host: '[fd00::1]:8443',
+    pce_port: '443',
+    pce_org_id: '0',
+  })
+  t.match(elsewhere.body, /<option value="\[fd00::1\]:8443" selected>/)
+  t.notMatch(elsewhere.body, /id="pce-host-error"|id="pce-port-error"/, 'whose port is in the list')
+
+  const fixed = await startService(t, { allowedHosts: [`127.0.0.1:${pce.port}`] })
+  const bob = await fixed.loggedIn({ sub: 'bob' })
+  const page = (await bob.get('/setup')).body
+  t.same(optionsIn(page), [[`127.0.0.1:${pce.port}`, undefined]])
+  t.notMatch(page, /name="pce_port"/, 'nobody is asked for a port that is known')
+  const { pce_port: _port, ...rest } = good
+  const answer = await bob.submit('/setup', { ...rest, pce_host: `127.0.0.1:${pce.port}` })
+  t.equal(answer.statusCode, 303)
+  partial(t, await fixed.statusOf('bob'), { registered: true, pce_host: '127.0.0.1', pce_port: pce.port })
+  t.match((await bob.get('/setup')).body, /<option value="127\.0\.0\.1:\d+" selected>/)
 })
 
 t.test('trims spaces around values', async (t) => {
@@ -182,7 +309,7 @@ t.test('removing', async (t) => {
   await alice.submit('/setup', good)
   t.equal((await alice.submit('/setup/remove')).statusCode, 303)
   partial(t, await statusOf(), { registered: false })
-  t.match((await alice.get('/setup')).body, /credentials have been removed[^]*Nothing yet/)
+  t.match((await alice.get('/setup')).body, /credentials have been removed[^]*None/)
   t.equal((await alice.submit('/setup/remove')).statusCode, 303, 'twice is no error')
   t.match((await alice.get('/setup')).body, /no credentials to remove/)
   t.equal(audit.filter(({ tool, phase }) => tool === 'delete-pce-credentials' && phase === 'outcome').length, 2)
@@ -201,7 +328,10 @@ t.test('testing the connection', async (t) => {
   )
   await alice.submit('/setup', good)
   await alice.submit('/setup/test')
-  t.match((await alice.get('/setup')).body, /The PCE answered and accepts your credentials[^]*It took \d+ ms/)
+  t.match(
+    (await alice.get('/setup')).body,
+    /The PCE answered and accepts your credentials[^]*The answer took \d+ ms[^]*Working[^]*The PCE accepted the key[^]*just now/,
+  )
   pce.simulator.faults.add({ kind: 'status', path: /./, status: 403, times: 9 })
   await alice.submit('/setup/test')
   t.match((await alice.get('/setup')).body, /class="notice bad" role="alert"[^]*The PCE could not be used/)

@@ -104,6 +104,13 @@ t.test('the authorization request', async (t) => {
     t.equal(new URL(headers.location as string).searchParams.get('resource'), uri.oauth.audience)
   })
 
+  t.test('for names, where the provider has them', async (t) => {
+    const service = await startService(t)
+    service.provider.document = { scopes_supported: ['openid', 'profile', 'email'] }
+    const asked = new URL((await service.visitor().get('/setup/login')).headers.location as string).searchParams
+    t.equal(asked.get('scope'), 'openid profile svc-mcp.use')
+  })
+
   t.test('to log in as someone else', async (t) => {
     const { visitor } = await startService(t)
     const promptOf = async (path: string) =>
@@ -415,4 +422,23 @@ t.test('a role change takes effect at the next login', async (t) => {
   contains(t, (await browser.get('/setup')).body, '>reader<')
   await logIn(service, { browser, person: { groups: [GROUP_OF.admin] } })
   contains(t, (await browser.get('/setup')).body, '>admin<')
+})
+
+t.test('the page calls people by their name, and says whose account it is', async (t) => {
+  const service = await startService(t)
+  const cases: [Record<string, unknown>, string, string][] = [
+    [{ name: 'Alice Ahrens', email: 'a@example.com' }, 'Alice Ahrens', '<bdi>alice</bdi> · logged in at'],
+    [{ name: ' ', preferred_username: 'alice@example.com' }, 'alice@example.com', '<bdi>alice</bdi> · logged in at'],
+    [{ name: 7, email: 'a@example.com' }, 'a@example.com', '<bdi>alice</bdi> · logged in at'],
+    [{ name: 'alice' }, 'alice', 'logged in at'],
+    [{}, 'alice', 'logged in at'],
+    [{ name: '<b>root\u202E</b>' }, '&#60;b&#62;root⟨U+202E⟩&#60;/b&#62;', '<bdi>alice</bdi> · logged in at'],
+    [{ name: 'ä'.repeat(5000) }, `${'ä'.repeat(99)}…`, '<bdi>alice</bdi> · logged in at'],
+  ]
+  for (const [claims, name, account] of cases) {
+    service.provider.idToken = claims
+    const { body } = await (await service.loggedIn({ sub: 'alice' })).get('/setup')
+    const who = /You are <b><bdi>([^]*?)<\/bdi><\/b>[^]*?<span class="hint"\s*>([^]*?)<bdi>http/.exec(body)!
+    t.same([who[1], who[2]!.replace(/\s+/g, ' ').trim()], [name, account], JSON.stringify(claims).slice(0, 60))
+  }
 })

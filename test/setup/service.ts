@@ -20,6 +20,8 @@ export interface ServiceOptions {
   /** Null for a service without browser login. */
   login?: { clientId: string; clientSecret?: string } | null
   allowInsecureTls?: boolean
+  /** MCP_ALLOWED_PCE_HOSTS; that of the simulated PCE unless told. */
+  allowedHosts?: readonly string[]
   kek?: Buffer
   keysAreDown?: boolean
   oauth?: Partial<PerUserConfig['oauth']>
@@ -49,6 +51,9 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
       keystore: { path: join(folder, 'keystore.db'), kek: options.kek ?? randomBytes(32) },
       ...(options.allowInsecureTls && {
         userPce: { allowedHosts: ['127.0.0.1'], allowInsecureTls: true, tls: { verify: true } },
+      }),
+      ...(options.allowedHosts && {
+        userPce: { allowedHosts: options.allowedHosts, allowInsecureTls: false, tls: { verify: true } },
       }),
     },
   })

@@ -22,10 +22,23 @@ export default defineTool({
     pce_org_id: Type.Optional(Type.Integer({ description: 'Organisation' })),
     tls_verify: Type.Optional(Type.Boolean({ description: 'Whether the certificate is checked' })),
     label: Type.Optional(Type.String({ description: 'Your name for them' })),
+    last_check: Type.Optional(
+      Type.Object(
+        {
+          at: Type.String({ description: 'UTC' }),
+          ok: Type.Boolean({ description: 'The PCE accepted them' }),
+          message: Type.Optional(Type.String({ description: 'Why not' })),
+        },
+        {
+          description:
+            'When the PCE was last tried with them: at registration, at the first call, by check-pce-connection',
+        },
+      ),
+    ),
   }),
   example: {},
   async handler(_args, { credentials, caller }) {
-    const { registered, message, facts } = await credentials.status()
+    const { registered, message, facts, lastCheck } = await credentials.status()
     return {
       registered,
       mode: caller.mode,
@@ -37,6 +50,7 @@ export default defineTool({
         tls_verify: facts.tlsVerify,
         ...(facts.label !== undefined && { label: facts.label }),
       }),
+      ...(lastCheck !== undefined && { last_check: { ...lastCheck, at: new Date(lastCheck.at).toISOString() } }),
     }
   },
 })

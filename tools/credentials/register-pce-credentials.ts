@@ -19,6 +19,7 @@ export default defineTool({
       api_secret: Type.String({ description: 'Secret' }),
       tls_verify: Type.Optional(Type.Boolean({ description: 'Default true' })),
       label: Type.Optional(Type.String({ description: 'Name' })),
+      replace_anyway: Type.Optional(Type.Boolean({ description: 'Even if the PCE refuses them' })),
     },
     { additionalProperties: false },
   ),
@@ -39,7 +40,7 @@ export default defineTool({
           ),
         ),
       },
-      { description: 'Result of a first attempt; the credentials are stored either way' },
+      { description: 'Result of trying them' },
     ),
   }),
   example: {
@@ -50,7 +51,7 @@ export default defineTool({
     api_secret: 'the-secret-the-pce-showed-once',
   },
   async handler(args, { credentials }) {
-    const { facts, connection } = await credentials.register({
+    const given = {
       host: args.pce_host,
       port: args.pce_port,
       orgId: args.pce_org_id,
@@ -58,7 +59,8 @@ export default defineTool({
       apiSecret: args.api_secret,
       tlsVerify: args.tls_verify ?? true,
       ...(args.label !== undefined && { label: args.label }),
-    })
+    }
+    const { facts, connection } = await credentials.register(given, { replaceAnyway: args.replace_anyway ?? false })
     const { host, port, orgId, label } = facts
     const outcome = connection.ok
       ? 'the PCE accepts them'

@@ -40,10 +40,14 @@ export default defineTool({
       await pce.get('settings/workloads', inTime())
       const latency = ctx.now() - askedAt
       const version = await askVersion(pce, inTime())
+      await ctx.credentials.noteCheck()
       return { connected: true, ...where, ...(version !== undefined && { version }), latency_ms: latency }
     } catch (error) {
       if (!(error instanceof PceError)) throw error
-      throw withDetails(error, { connected: false, ...where, latency_ms: ctx.now() - startedAt }, hintFor(error))
+      const latency = ctx.now() - startedAt
+      const hint = hintFor(error)
+      if (!ctx.signal.aborted) await ctx.credentials.noteCheck(reasonFor(error))
+      throw withDetails(error, { connected: false, ...where, latency_ms: latency }, hint)
     }
   },
 })
@@ -71,6 +75,12 @@ async function askVersion(pce: PceClient, options: RequestOptions): Promise<stri
     return undefined
   }
 }
+
+/** For people who look later. No text of the PCE: it would have to be cleaned again. */
+const reasonFor = (error: PceError): string =>
+  error instanceof PceApiError
+    ? (hintFor(error) ?? `The PCE answered with HTTP status ${error.status}.`)
+    : `No PCE could be reached. ${NETWORK_HINT}`
 
 function hintFor(error: PceError): string | undefined {
   if (!(error instanceof PceApiError)) return NETWORK_HINT

@@ -43,6 +43,7 @@ export interface PceHosts {
   readonly guard: (host: string, port: number) => { lookup: LookupFunction; checkPeer: (address: string) => void }
 }
 
+/** An entry of MCP_ALLOWED_PCE_HOSTS. */
 interface Entry {
   host: string
   /** Null for every port. */
@@ -66,7 +67,7 @@ const OLDEST_ADDRESSES_MS = 10 * 60_000
 export function createPceHosts(options: PceHostsOptions): PceHosts {
   const { allowed, own = () => null, patienceMs = 5000, isProxied = false } = options
   const resolve = boundLookups(options.resolve, patienceMs)
-  const entries = allowed.map(readEntry)
+  const entries = readAllowed(allowed)
 
   function entryFor({ host, port }: Target): Entry | undefined {
     const ofHost = entries.filter((entry) => entry.host === host)
@@ -174,6 +175,9 @@ function answer(
   else if (wantsAll) callback(null, addresses)
   else callback(null, first.address, first.family)
 }
+
+/** The entries of MCP_ALLOWED_PCE_HOSTS, in their one spelling and order. Throws StartupError. */
+export const readAllowed = (allowed: readonly string[]): readonly Entry[] => allowed.map(readEntry)
 
 /**
  * `host`, `host:port`, an IPv6 address with or without brackets. Throws StartupError for anything else, a pattern above all: an

@@ -73,7 +73,7 @@ function contextOf(
     log: { debug: log('debug'), info: log('info'), warn: log('warn') },
     now: () => Date.now() + clockOffset,
     progress: (update) => post({ is: 'progress', update }),
-    credentials: { status: refuse, register: refuse, remove: refuse },
+    credentials: { status: refuse, register: refuse, noteCheck: refuse, remove: refuse },
     server: { ...server, changelog: () => Promise.resolve(null) },
   }
   const abort = (reason: unknown) => {

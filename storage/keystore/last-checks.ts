@@ -1,0 +1,23 @@
+import type { Owner } from '../../schemas/caller.js'
+import type { LastCheck, LastChecks } from '../../schemas/credentials.js'
+import type { Notes } from '../../schemas/state.js'
+
+/**
+ * The last check of each user's credentials, as a note of the file: it names no PCE, so nothing of it is secret, and versions before this
+ * one leave it alone.
+ */
+export function lastChecks(notes: Notes): LastChecks {
+  return {
+    async find(owner, version) {
+      const { of, ...check } = JSON.parse((await notes.get(nameFor(owner))) ?? '{}') as Partial<
+        LastCheck & { of: string }
+      >
+      return of === version ? (check as LastCheck) : null
+    },
+    put: (owner, version, check) => notes.set(nameFor(owner), JSON.stringify({ of: version, ...check })),
+    remove: async (owner) => void (await notes.remove(nameFor(owner))),
+  }
+}
+
+/** The name of the note; different owners never share one. */
+const nameFor = ({ iss, sub }: Owner) => `last_check ${JSON.stringify([iss, sub])}`
