@@ -492,10 +492,10 @@ t.test('get-workloads', async (t) => {
     partial(t, answer, {
       total: answer.data.length,
       returned: answer.data.length,
-      total_count: answer.data.length,
       truncated: false,
       pce_truncated: false,
     })
+    t.notOk('total_count' in answer, 'total is the same')
   })
 
   await t.test('accepts labels in every form and sends one AND group of hrefs', async (t) => {
@@ -630,7 +630,7 @@ t.test('get-workloads', async (t) => {
   await t.test('counts for a PCE that sends no total', async (t) => {
     const path = '/orgs/1/workloads'
     simulator.faults.add({ kind: 'headers', path, times: 2, headers: { 'x-total-count': null } })
-    partial(t, await bench.ok('get-workloads', { max_results: 3 }), { total_count: everything.length, truncated: true })
+    partial(t, await bench.ok('get-workloads', { max_results: 3 }), { total: everything.length, truncated: true })
   })
 
   await t.test('counts filtered matches although X-Total-Count covers the whole estate', async (t) => {
@@ -638,7 +638,6 @@ t.test('get-workloads', async (t) => {
     const answer = await bench.ok('get-workloads', { hostname: 'prod', max_results: 3 })
     partial(t, answer, {
       total: matching,
-      total_count: matching,
       returned: 3,
       truncated: true,
       pce_total: everything.length,

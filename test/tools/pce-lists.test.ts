@@ -136,7 +136,7 @@ t.test('get-events', async (t) => {
   })
 
   await t.test('other bad arguments are refused', async () => {
-    await bench.fails(NAME, { severity: 'error' }, 'invalid_argument')
+    await bench.fails(NAME, { severity: 'serious' }, 'invalid_argument')
     await bench.fails(NAME, { status: 'ok' }, 'invalid_argument')
     await bench.fails(NAME, { created_by: 'nobody' }, 'invalid_argument')
     await bench.fails(NAME, { max_results: 0 }, 'invalid_argument')

@@ -422,7 +422,7 @@ t.test('refusals', async (t) => {
     { ...SHOP, lookback_days: 0 },
     { ...SHOP, lookback_days: 366 },
     { ...SHOP, detail_level: 'all' },
-    { ...SHOP, days: 3 },
+    { ...SHOP, weeks: 3 },
   ])
     await bench.fails(TOOL, bad, 'invalid_argument')
   bench.simulator.faults.add({ kind: 'job-failed', path: /async_queries$/, method: 'POST', times: 1 })

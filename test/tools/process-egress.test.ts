@@ -126,14 +126,9 @@ t.test('a fully known estate', async (t) => {
       findings_truncated: false,
       flows_truncated: false,
     })
-    t.strictSame(answer.examined, {
-      pce_flows: 15,
-      rows: 15,
-      outbound_rows: 13,
-      with_external_destination: 12,
-      without_process: 1,
-    })
+    t.strictSame(answer.examined, { outbound_rows: 13, with_external_destination: 12, without_process: 1 })
     partial(t, answer, {
+      analysed: { pce_flows: 15, rows: 15 },
       flows_truncated: false,
       window: { start: '2026-06-08T00:00:00Z', end: '2026-06-15T23:59:59Z' },
     })
@@ -245,6 +240,7 @@ t.test('a fully known estate', async (t) => {
     const network = await bench.ok(TOOL, { include_sources: ['10.1.0.4/31'] })
     t.strictSame(network.findings.map(line), [FINDINGS[2], FINDINGS[5]])
     t.match(network.coverage_note, /10\.1\.0\.4\/31/)
+    t.notOk('note' in network.analysed, 'coverage_note is the same')
     partial(t, network.totals, { pce_flows: 15, egress_rows: 2 })
 
     const few = await bench.ok(TOOL, { max_results: 3 })

@@ -300,7 +300,7 @@ t.test('a fully known estate', async (t) => {
       { min_connections: -1 },
       { top_n: 0 },
       { top_n: 1001 },
-      { limit: 5 },
+      { max_rows: 5 },
     ])
       await bench.fails(TOOL, args, 'invalid_argument')
   })

@@ -9,7 +9,7 @@ import { ExactInput, Part } from '../../schemas/search-filters.js'
 import { addressFilter, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { ENFORCEMENT_MODES } from '../../schemas/pce/words.js'
 import { defineTool } from '../define.js'
-import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
+import { answerPage, type Paging, decodeCursor, fetchSlice } from '../answers/page-list.js'
 import { labelExpander, parseLabelList, resolveLabels, unresolvedFilter } from '../../domain/inventory/labels.js'
 import { COMPACT_COLUMNS, labelColumnName, toCompactRecord } from '../answers/show-workload.js'
 import { isManaged } from '../../domain/inventory/workloads.js'
@@ -43,10 +43,13 @@ const input = Type.Object(
   { additionalProperties: false },
 )
 
+// The contract calls total_count total here.
+const { total_count: Total, ...FurtherPaging } = PagingOutput
+
 const output = Type.Object({
-  total: Type.Integer({ description: 'Same as total_count' }),
+  total: Total,
   returned: Type.Integer({ description: 'Workloads in this answer' }),
-  ...PagingOutput,
+  ...FurtherPaging,
   pce_truncated: Type.Boolean({ description: 'More match than max_results' }),
   columns: Type.Optional(Type.Array(Type.String(), { description: 'Of data; label keys last' })),
   data: Type.Optional(Type.Array(Type.Array(Type.Unknown()), { description: 'One row per workload; null is missing' })),
@@ -98,12 +101,12 @@ export default defineTool({
     const counts = { total: slice.totalCount, returned: 0, pce_truncated: slice.totalCount > (maxResults ?? MAX_PAGE) }
     if (slice.items.length === 0) {
       const { paging } = await answerPage(NAME, question, slice, [], ctx)
-      return { ...counts, ...paging, message: 'No workload matches.' }
+      return { ...counts, ...furtherOf(paging), message: 'No workload matches.' }
     }
     if (detail === 'full') {
       const objects = labelled.map(({ workload, labels }) => ({ ...workload, labels, managed: isManaged(workload) }))
       const { rows, paging } = await answerPage(NAME, question, slice, objects, ctx, counts)
-      return { ...counts, ...paging, returned: rows.length, workloads: rows }
+      return { ...counts, ...furtherOf(paging), returned: rows.length, workloads: rows }
     }
     const keys = [...new Set(labelled.flatMap(({ labels }) => labels.flatMap(({ key }) => key ?? [])))].sort()
     const fixed = detail === 'compact' ? COMPACT_COLUMNS : COMPACT_COLUMNS.slice(0, 3)
@@ -111,9 +114,11 @@ export default defineTool({
     const records = labelled.map(({ workload, labels }) => toCompactRecord(workload, labels))
     const data = rowsByColumn(columns, records)
     const { rows, paging } = await answerPage(NAME, question, slice, data, ctx, { ...counts, columns })
-    return { ...counts, ...paging, returned: rows.length, columns, data: rows }
+    return { ...counts, ...furtherOf(paging), returned: rows.length, columns, data: rows }
   },
 })
+
+const furtherOf = ({ total_count: _total, ...further }: Paging) => further
 
 /** A workload has one label per key, so two values of one key match nothing, which would read as "there are none". */
 function refuseTwoValues(labels: readonly Label[]): void {

@@ -115,8 +115,9 @@ export function showEgress(
   read: FlowsRead,
   { limit, named, filtered, limits }: { limit: number; named: boolean; filtered: boolean; limits: Limits },
 ) {
-  const reading = describeReading(read)
-  const { note: coverage } = reading.analysed
+  const { analysed, ...reading } = describeReading(read)
+  const { note: coverage, ...basis } = analysed
+  const isEmpty = steps.egress_rows === 0
   const answer = showSections(
     {
       totals: {
@@ -130,16 +131,17 @@ export function showEgress(
         flows_truncated: read.truncated,
       },
       examined: {
-        pce_flows: read.pceFlows,
-        rows: read.rows,
+        // analysed has both; where nothing is left, they begin the steps.
+        ...(isEmpty && { pce_flows: read.pceFlows, rows: read.rows }),
         outbound_rows: steps.outbound_rows,
         with_external_destination: steps.with_external_destination,
         without_process: steps.without_process,
       },
       ...(coverage !== undefined && { coverage_note: coverage }),
-      ...(steps.egress_rows === 0 && explainEmpty(steps, read.rows, named, filtered)),
+      ...(isEmpty && explainEmpty(steps, read.rows, named, filtered)),
       note: NOTE,
       ...reading,
+      analysed: basis,
     },
     {
       processes,
