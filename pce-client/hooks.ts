@@ -11,6 +11,7 @@ import type { CallState } from './call-state.js'
 import { decodeBody } from './decode-body.js'
 import { PceError } from './errors.js'
 import { outcomeOf, toPceError, type Failure } from './map-failure.js'
+import { findTlsWanted, findWrongScheme } from './recognise-scheme.js'
 import { isLostBehindGateway, parseRetryAfter, waitBeforeRetry } from './retry-policy.js'
 import type { ClientSettings } from './settings.js'
 
@@ -28,6 +29,8 @@ export interface PceHooks {
  * and is told to `onRetry` first.
  */
 export function createHooks(settings: ClientSettings): PceHooks {
+  // What has answered once speaks this scheme.
+  let hasAnswered = false
   return {
     beforeRequest: (options) => {
       const state = stateOf(options)
@@ -39,11 +42,24 @@ export function createHooks(settings: ClientSettings): PceHooks {
       const turn = settings.pacer?.takeTurn(state.startedAt + state.totalTimeoutMs, () => state.signal)
       return turn === undefined ? start() : turn.then(start)
     },
-    calculateDelay: ({ error }) => (decideRetry(settings, stateOf(error.options), failureOf(error)) ? 1 : 0),
+    calculateDelay: async ({ error }) => {
+      const state = stateOf(error.options)
+      const failure = failureOf(error)
+      if (failure instanceof Error && !hasAnswered && state.ended === undefined) {
+        const isLost = outcomeOf(failure, state) === 'lost'
+        const mismatch = await findWrongScheme(failure, state, settings, isLost)
+        if (mismatch !== undefined) {
+          state.ended = { error: mismatch, retry: false }
+          state.connected = false
+        }
+      }
+      return decideRetry(settings, state, failure) ? 1 : 0
+    },
     beforeRetry: (error) => waitForRetry(settings, stateOf(error.options), failureOf(error)),
     afterResponse: async (response) => {
       const { statusCode, headers } = response
-      refuseProxyAnswer(statusCode, stateOf(response.request.options))
+      const state = stateOf(response.request.options)
+      refuseProxyAnswer(statusCode, state)
       try {
         response.body = await decodeBody(response.rawBody, headers['content-encoding'], settings.bounds.body)
         if (statusCode < 400) refuseForeignAnswer(statusCode, headers['content-type'])
@@ -52,6 +68,12 @@ export function createHooks(settings: ClientSettings): PceHooks {
         if (statusCode < 400) throw error
         response.body = ''
       }
+      const mismatch = findTlsWanted(statusCode, response.body as string, state)
+      if (mismatch !== undefined) {
+        state.connected = false
+        throw mismatch
+      }
+      hasAnswered = true
       return response
     },
     beforeError: (error) => toPceError(failureOf(error), stateOf(error.options)),

@@ -2,6 +2,7 @@ import type { CallState } from './call-state.js'
 import { ADDRESS_REFUSED } from './connect.js'
 import { PceApiError, PceError, type PceApiErrorItem } from './errors.js'
 import { isRecord } from './transport.js'
+import { SCHEME_MISMATCH } from './recognise-scheme.js'
 import { isLostBehindGateway, readRetryAfter, type FailedAttempt } from './retry-policy.js'
 
 /** An error answer as it came, decoded. */
@@ -40,6 +41,21 @@ const LOST = new Map([
   ['ERR_READING_RESPONSE_STREAM', 'the answer broke off'],
   ['ERR_STREAM_PREMATURE_CLOSE', 'the answer broke off'],
   ['Z_BUF_ERROR', 'the answer broke off'],
+])
+
+/** What is wrong with a certificate, by the code of its verification (OpenSSL, X509_verify_cert_error_string). */
+const CERTIFICATE = new Map([
+  ...[
+    'DEPTH_ZERO_SELF_SIGNED_CERT',
+    'SELF_SIGNED_CERT_IN_CHAIN',
+    'UNABLE_TO_GET_ISSUER_CERT',
+    'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    'CERT_UNTRUSTED',
+  ].map((code) => [code, 'no authority that is trusted here has signed its certificate'] as const),
+  ['CERT_HAS_EXPIRED', 'its certificate has expired'],
+  ['CERT_NOT_YET_VALID', 'its certificate is not valid yet'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is for another name'],
 ])
 
 const TLS_CODE = /^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|EPROTO)/
@@ -121,7 +137,8 @@ function explainFully(failure: Error, state: CallState): Explanation {
   }
   const own = state.ended?.error ?? ownError(failure)
   if (own !== undefined) {
-    if (own.reason === ADDRESS_REFUSED) return { code: own.code, why: own.message, reason: own.reason }
+    if (own.reason === ADDRESS_REFUSED || own.reason === SCHEME_MISMATCH)
+      return { code: own.code, why: own.message, reason: own.reason }
     const why = own.code === 'unreachable' ? `${peer(state)} gave ${own.message}` : own.message
     return { code: own.code, why, reason: own.reason }
   }
@@ -138,6 +155,8 @@ function explainFully(failure: Error, state: CallState): Explanation {
 function describeCode(code: string, failure: Error): string {
   const known = CANNOT_CONNECT.get(code) ?? LOST.get(code)
   if (known !== undefined) return `${known} (${code})`
+  const flaw = CERTIFICATE.get(code)
+  if (flaw !== undefined) return `TLS failed: ${flaw} (${code})`
   if (TLS_CODE.test(code)) return `TLS failed (${code})`
   const refusal = /^Bad response: (\d{3})$/.exec(failure.message)?.[1]
   if (refusal !== undefined) return `the proxy refused the tunnel (${refusal})`

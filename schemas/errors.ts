@@ -74,6 +74,24 @@ export const ERROR_CODES = [
 
 export type ErrorCode = (typeof ERROR_CODES)[number]
 
+const UNTRUSTED =
+  "Nothing was changed. If a private CA signed the PCE's certificate, the operator sets PCE_CA_FILE to the PEM file of that CA."
+
+/** What a person can do about a connection to a PCE that failed for this `reason`. */
+export const CONNECTION_HINTS: Readonly<Record<string, string>> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
+  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
+  CERT_UNTRUSTED: UNTRUSTED,
+  CERT_HAS_EXPIRED: 'Nothing was changed. Whoever runs the PCE has to renew its certificate.',
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    'Nothing was changed. Reach the PCE by a name that its certificate has: in PCE_HOST, or in what was registered.',
+  ENOTFOUND: 'Nothing was changed. Check the name of the PCE: in PCE_HOST, or in what was registered.',
+  SCHEME_MISMATCH: 'Nothing was changed. Correct PCE_HOST and PCE_PORT, or what was registered.',
+}
+
 /** Machine-readable facts beside the message. They stand at the top level of the error body (D3). */
 export type ErrorDetails = Record<string, unknown>
 

@@ -1,5 +1,5 @@
 import { PceApiError, PceError } from '../../pce-client/index.js'
-import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
+import { CONNECTION_HINTS, ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
 import { ERROR_TABLE } from './table.js'
 
 /** Anything that was thrown, in the words of this server. Holds no secret, and only text that was meant for the caller. */
@@ -75,14 +75,14 @@ function convertPceError(error: PceError): ServiceError {
   const details: ErrorDetails = {}
   if (error.reason !== undefined) details.reason = error.reason
   if (error.hrefs !== undefined) details.hrefs = error.hrefs
-  let hint: string | undefined
+  let hint = CONNECTION_HINTS[error.reason ?? '']
   if (error instanceof PceApiError) {
     details.http_status = error.status
     details.token = error.errors[0]?.token ?? ''
     details.pce_message = error.errors[0]?.message ?? ''
     if (error.errors.length > 1) details.pce_errors = error.errors
     if (error.retryAfter !== null) details.retry_after = error.retryAfter
-    hint = PCE_STATUS_HINTS[error.status]
+    hint ??= PCE_STATUS_HINTS[error.status]
   }
   return withHint(code, error.message || ERROR_TABLE[code].message, details, hint)
 }

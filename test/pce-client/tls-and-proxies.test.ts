@@ -132,6 +132,74 @@ t.test('TLS', async (t) => {
   )
 })
 
+t.test('the wrong scheme for a port is recognised at once and not retried', async (t) => {
+  const pki = makePki(t)
+  const identity = { key: pki.read('server.key'), cert: pki.read('server.pem') }
+  /** Answers the first bytes with these and closes. */
+  const saying = (bytes: string | Buffer) =>
+    net.createServer((socket) => {
+      socket.on('error', () => {})
+      socket.once('data', () => socket.end(bytes))
+    })
+  const page = (text: string) =>
+    `HTTP/1.1 400 Bad Request\r\ncontent-type: text/html\r\ncontent-length: ${text.length}\r\n\r\n${text}`
+  const strict = { ...identity, ca: pki.read('ca.pem'), requestCert: true, maxVersion: 'TLSv1.2' } as const
+  const speakingTls: [string, net.Server][] = [
+    ['Node.js, which says nothing', https.createServer(identity)],
+    ['one that wants a certificate', https.createServer(strict)],
+    ['an alert', saying(Buffer.from([0x15, 3, 1, 0, 2, 2, 0x46]))],
+    ['nginx', saying(page('<h1>The plain HTTP request was sent to HTTPS port</h1>'))],
+    ['Go', saying(page('Client sent an HTTP request to an HTTPS server.'))],
+  ]
+  for (const [what, server] of speakingTls) {
+    const port = await listenRaw(t, server)
+    for (const method of ['get', 'post'] as const) {
+      const client = clientOf({ port })
+      const error = await rejection(client[method]('x'))
+      const message = `${method.toUpperCase()} /orgs/1/x: the PCE at http://127.0.0.1:${port} expects TLS there: use https://127.0.0.1:${port}`
+      partial(t, error, { code: 'unreachable', reason: 'SCHEME_MISMATCH', message: String }, what)
+      t.equal(error.message, message, what)
+      t.same(client.waits, [], `${what}: no retries`)
+    }
+  }
+
+  const speakingHttp: [string, net.Server][] = [
+    ['Node.js', http.createServer()],
+    ['nginx', saying(page('<h1>400 Bad Request</h1>'))],
+    ['no HTTP at all', saying('SSH-2.0-OpenSSH_9.2p1\r\n')],
+  ]
+  for (const [what, server] of speakingHttp) {
+    const port = await listenRaw(t, server)
+    const client = clientOf({ port }, { url: 'https://127.0.0.1' })
+    const error = await rejection(client.get('x'))
+    t.equal(error.reason, 'SCHEME_MISMATCH', what)
+    t.equal(
+      error.message,
+      `GET /orgs/1/x: the PCE at https://127.0.0.1:${port} answers without TLS there, as an http port does: use its https port, or http://127.0.0.1:${port}`,
+    )
+    t.same(client.waits, [], `${what}: no retries`)
+    const terse = clientOf({ port }, { url: 'https://127.0.0.1', hideReasons: true })
+    partial(t, await rejection(terse.get('x')), { reason: undefined, message: /no usable connection/ }, 'unless hidden')
+  }
+
+  const mute = clientOf({ port: await listenRaw(t, saying('')) })
+  partial(t, await rejection(mute.get('x')), { reason: 'ECONNRESET' }, 'a port that says nothing to either')
+  t.equal(mute.waits.length, 5, 'is tried again')
+
+  let requests = 0
+  const once = http.createServer((_request, response) => {
+    requests += 1
+    if (requests === 1) response.end('{}')
+    else response.socket!.destroy()
+  })
+  let connections = 0
+  once.on('connection', () => (connections += 1))
+  const known = clientOf({ port: await listen(t, once) }, { retryCount: 1 })
+  await known.get('x')
+  partial(t, await rejection(known.get('x')), { reason: 'ECONNRESET' })
+  t.equal(connections, 2, 'what has answered once is not asked for TLS')
+})
+
 t.test('a forward proxy', async (t) => {
   const pki = makePki(t)
   const tls = { key: pki.read('server.key'), cert: pki.read('server.pem') }
