@@ -138,7 +138,8 @@ t.test('get-events', async (t) => {
   await t.test('other bad arguments are refused', async () => {
     await bench.fails(NAME, { severity: 'serious' }, 'invalid_argument')
     await bench.fails(NAME, { status: 'ok' }, 'invalid_argument')
-    await bench.fails(NAME, { created_by: 'nobody' }, 'invalid_argument')
+    await bench.fails(NAME, { created_by: '' }, 'invalid_argument')
+    await bench.fails(NAME, { object: '' }, 'invalid_argument')
     await bench.fails(NAME, { max_results: 0 }, 'invalid_argument')
     await bench.fails(NAME, { max_results: 10_001 }, 'invalid_argument')
     await bench.fails(NAME, { cursor: 'x' }, 'invalid_argument')
@@ -155,6 +156,92 @@ t.test('get-events', async (t) => {
     for (const created_by of ['/users/11', '/users/'])
       partial(t, await bench.ok(NAME, { created_by }), { events: [], total_count: 0 }, created_by)
     partial(t, await bench.ok(NAME, { created_by: 'agent' }), { events: [], total_count: 0, truncated: false })
+  })
+
+  await t.test('filters by the name of the author; a name of nobody is told who there is', async (t) => {
+    const user = everything.filter(({ created_by: by }) => 'user' in by)
+    const found = await bench.ok(NAME, { created_by: 'admin@example.com', max_results: 5 })
+    partial(t, found, { total_count: user.length, pce_total: everything.length })
+    t.same(hrefsOf(found.events), hrefsOf(user).slice(0, 5))
+    const nobody = await bench.ok(NAME, { created_by: 'admin@example.co' })
+    t.same(
+      [nobody.events, nobody.total_count, nobody.note],
+      [[], 0, 'None of these events is by "admin@example.co"; did you mean admin@example.com?'],
+    )
+    t.equal(
+      (await bench.ok(NAME, { created_by: 'zoe' })).note,
+      'None of these events is by "zoe"; they are by admin@example.com, system.',
+    )
+  })
+
+  await t.test('filters by the object that changed, by href in any version or exact name', async (t) => {
+    clock += 1000
+    const list = await bench.ok('create-iplist', { name: 'Watched', ip_ranges: [{ from_ip: '10.0.0.1' }] })
+    await bench.ok('create-iplist', { name: 'Watched too', ip_ranges: [{ from_ip: '10.0.0.1' }] })
+    clock += 1000
+    await bench.ok('update-iplist', { href: list.href, description: 'x' })
+    await pce.ipLists.update(list.href, { name: '' }).catch(() => undefined)
+    const { ruleset } = await bench.ok('create-ruleset', {
+      name: 'Watched set',
+      scopes: [[]],
+      rules: [{ providers: ['ams'], consumers: ['ams'], ingress_services: [{ port: 1, proto: 'tcp' }] }],
+    })
+    await bench.ok('update-sec-rule', { href: ruleset.rules[0].href, enabled: false })
+    everything.splice(0, everything.length, ...(await pce.events.getAll()))
+    const about = async (object: string): Promise<string[]> =>
+      (await bench.ok(NAME, { object })).events.map(
+        ({ event_type: type, status }: Json) => `${type}${status === 'success' ? '' : ' failed'}`,
+      )
+    t.same(await about('Watched'), ['ip_list.update', 'ip_list.create'])
+    const failed = 'ip_list.update failed'
+    t.same(await about(list.href), [failed, 'ip_list.update', 'ip_list.create'], 'also what failed')
+    t.same(await about(list.href.replace('/draft/', '/active/')), [failed, 'ip_list.update', 'ip_list.create'])
+    t.same(
+      await about(ruleset.href),
+      ['sec_rule.update', 'sec_rule.create', 'rule_set.create'],
+      'with what is inside it',
+    )
+    t.same(await about('app=made-3'), ['label.create'])
+    t.same(await about('made-3'), ['label.create'])
+    t.same(await about('watched'), [])
+    t.same(await about(`${list.href}9`), [])
+    const none = await bench.ok(NAME, { object: 'nothing' })
+    partial(t, none, { total_count: 0, pce_total: everything.length, note: undefined })
+  })
+
+  await t.test('counts instead of listing, over everything that matches', async (t) => {
+    const tally = (keyOf: (event: Json) => string, events = everything) => {
+      const counts: Record<string, number> = {}
+      for (const event of events) counts[keyOf(event)] = (counts[keyOf(event)] ?? 0) + 1
+      return counts
+    }
+    const author = ({ created_by: by }: Json) => by.user?.username ?? 'system'
+    const answer = await bench.ok(NAME, { counts: true, max_results: 1 })
+    t.same(answer, {
+      events: [],
+      counts: {
+        event_type: tally((event) => event.event_type),
+        created_by: tally(author),
+        status: tally((event) => event.status),
+        severity: tally((event) => event.severity),
+      },
+      total_count: everything.length,
+      pce_total: everything.length,
+      truncated: false,
+    })
+    const most = Object.values<number>(answer.counts.event_type)
+    t.same(
+      most,
+      [...most].sort((a, b) => b - a),
+      'most first',
+    )
+    const system = everything.filter(({ created_by: by }) => 'system' in by)
+    const some = await bench.ok(NAME, { counts: true, created_by: 'system' })
+    t.same(
+      some.counts.event_type,
+      tally((event) => event.event_type, system),
+    )
+    t.equal(some.total_count, system.length)
   })
 
   await t.test("quotes the PCE's refusal", async (t) => {

@@ -1,10 +1,13 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { Nullable, StringEnum } from '../../schemas/common.js'
+import { Counts, Nullable, StringEnum } from '../../schemas/common.js'
 import type { Limits } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
 import { PagingOutput, pagingInput } from '../../schemas/paging.js'
 import type { PceEvent } from '../../schemas/pce/event.js'
 import { defineTool } from '../define.js'
+import { fetchEvery } from '../../domain/inventory/fetch-every.js'
+import { allOf } from '../../domain/inventory/match-exactly.js'
+import { byCreator, byObject, countEvents } from '../../domain/inventory/search-events.js'
 import { isRealDate } from '../../domain/traffic/traffic-window.js'
 import { answerBudget, jsonBytes } from '../answers/byte-budget.js'
 import { answerPage, decodeCursor, fetchSlice, type Slice } from '../answers/page-list.js'
@@ -14,7 +17,6 @@ const DEFAULT_MAX_RESULTS = 100
 /** The PCE gives no more in one answer, newest first (P8). */
 const PCE_MOST = 10_000
 const SEVERITIES = ['emerg', 'alert', 'crit', 'err', 'warning', 'notice', 'info', 'debug'] as const
-const CREATORS = ['user', 'agent', 'ven', 'container_cluster', 'service_account', 'system'] as const
 /** RFC 3339. The PCE answers 406 to a time without zone (P26). */
 const TIMESTAMP = /^(\d{4}-\d{2}-\d{2})T(?:[01]\d|2[0-3]):\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/
 const Bound = (description: string) => Type.Optional(Type.String({ description }))
@@ -40,8 +42,19 @@ const output = Type.Object({
     }),
     { description: 'Newest first' },
   ),
+  counts: Type.Optional(
+    Type.Object(
+      {
+        event_type: Counts('By type'),
+        created_by: Counts('By name, otherwise kind'),
+        status: Counts('By outcome'),
+        severity: Counts('By severity'),
+      },
+      { description: 'With counts: of everything that matches' },
+    ),
+  ),
   ...PagingOutput,
-  note: Type.Optional(Type.String({ description: 'What is out of reach' })),
+  note: Type.Optional(Type.String({ description: 'What is out of reach, or why there is nothing' })),
 })
 
 export default defineTool({
@@ -57,9 +70,11 @@ export default defineTool({
       event_type: Type.Optional(Type.String({ minLength: 1, description: 'e.g. user.login, rule_set.create' })),
       severity: Type.Optional(StringEnum(SEVERITIES, { description: 'Severity' })),
       status: Type.Optional(StringEnum(['success', 'failure'] as const, { description: 'Outcome' })),
-      created_by: Type.Optional(Type.String({ minLength: 1, description: 'user, ven, system … or href' })),
+      created_by: Type.Optional(Type.String({ minLength: 1, description: 'user, ven, system …, name or href' })),
+      object: Type.Optional(Type.String({ minLength: 1, description: 'What changed: name or href' })),
       timestamp_gte: Bound('From, RFC 3339 with zone'),
       timestamp_lte: Bound('Until'),
+      counts: Type.Optional(Type.Boolean({ description: 'Count instead' })),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },
@@ -68,9 +83,11 @@ export default defineTool({
   example: { event_type: 'user.login', max_results: 20 },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { pce, limits, signal } = ctx
-    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, ...filters } = args
+    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, counts, ...filters } = args
     const [from, until] = readWindow(filters)
-    const creator = filters.created_by === undefined ? undefined : readCreator(filters.created_by.trim())
+    const creator = filters.created_by === undefined ? undefined : byCreator(filters.created_by.trim())
+    const object = filters.object === undefined ? undefined : byObject(filters.object.trim())
+    const ownFilter = allOf(creator?.test, object)
     const position = await decodeCursor(ctx, NAME, filters, cursor)
     const params = {
       event_type: filters.event_type,
@@ -80,20 +97,44 @@ export default defineTool({
       'timestamp[lte]': until,
     }
     const query = { api: pce.events, params, signal, most: PCE_MOST }
-    const slice = await fetchSlice(query, position, maxResults, limits, creator)
-    const note = `The PCE gives the newest ${PCE_MOST} at most; go further back with timestamp_lte.`
-    const notes = isOutOfReach(filters, slice) ? { note } : {}
+    if (counts === true) {
+      const page = await fetchEvery(query)
+      const items = ownFilter === undefined ? page.items : page.items.filter(ownFilter)
+      const totals = { total_count: items.length, pce_total: page.totalCount ?? page.items.length, truncated: false }
+      const seen = { pceTotal: totals.pce_total, seen: page.items.length }
+      return { events: [], counts: countEvents(items), ...totals, ...noteOn(filters, seen, items.length, creator) }
+    }
+    const slice = await fetchSlice(query, position, maxResults, limits, ownFilter)
+    const notes = noteOn(filters, slice, slice.totalCount, creator)
     const shown = slice.items.map((event) => showEvent(event, limits))
     const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { events: [], ...notes })
     return { events: rows, ...paging, ...notes }
   },
 })
 
+type Reach = Pick<Slice<PceEvent>, 'pceTotal' | 'seen'>
+
+/** What the answer leaves out, and why nothing was found. */
+function noteOn(
+  filters: object,
+  reach: Reach,
+  found: number,
+  creator: ReturnType<typeof byCreator> | undefined,
+): { note?: string } {
+  const notes = [
+    found === 0 ? (creator?.explainNone() ?? '') : '',
+    isOutOfReach(filters, reach)
+      ? `The PCE gives the newest ${PCE_MOST} at most; go further back with timestamp_lte.`
+      : '',
+  ].filter((note) => note !== '')
+  return notes.length === 0 ? {} : { note: notes.join(' ') }
+}
+
 /**
  * Whether older events exist that no page of this question shows. With filters X-Total-Count may still be that of all events (P6),
  * so only an answer that reached the PCE's most can have been cut.
  */
-function isOutOfReach(filters: object, { pceTotal, seen = 0 }: Slice<PceEvent>): boolean {
+function isOutOfReach(filters: object, { pceTotal, seen = 0 }: Reach): boolean {
   if (pceTotal <= PCE_MOST) return false
   return seen === PCE_MOST || Object.values(filters).every((value) => value === undefined)
 }
@@ -115,15 +156,6 @@ function readWindow(filters: { timestamp_gte?: string; timestamp_lte?: string })
   throw new ToolError('invalid_argument', 'timestamp_gte is after timestamp_lte; swap them.', {
     argument: 'timestamp_gte',
   })
-}
-
-/** The form that the PCE's own created_by filter takes is not documented, so creators are compared here. */
-function readCreator(wanted: string): (event: PceEvent) => boolean {
-  const by = (event: PceEvent) => Object.entries((event.created_by ?? {}) as Record<string, { href?: string } | null>)
-  if (wanted.startsWith('/')) return (event) => by(event).some(([, creator]) => creator?.href === wanted)
-  if ((CREATORS as readonly string[]).includes(wanted)) return (event) => by(event).some(([kind]) => kind === wanted)
-  const text = `created_by "${wanted}" is neither ${CREATORS.join(', ')} nor an href.`
-  throw new ToolError('invalid_argument', text, { argument: 'created_by' })
 }
 
 /** Room left for the paging facts and a cursor. */
