@@ -1,7 +1,7 @@
 import { Type, type Static, type TProperties } from '@sinclair/typebox'
 import { Nullable } from './common.js'
 
-const Proto = Type.Union([Type.Integer(), Type.String()], { description: 'Or number' })
+const Proto = Type.Union([Type.Integer(), Type.String()], { description: 'tcp, 6 …' })
 const Int = (description: string) => Type.Optional(Type.Integer({ description }))
 const Text = (description: string) => Type.Optional(Type.String({ description }))
 const Entries = <T extends TProperties>(properties: T, description: string) =>

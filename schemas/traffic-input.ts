@@ -23,7 +23,7 @@ const services = (description: string) =>
         {
           port: Type.Optional(Type.Integer({ description: 'Port' })),
           to_port: Type.Optional(Type.Integer({ description: 'Last' })),
-          proto: Type.Optional(Type.Union([Type.String(), Type.Integer()], { description: 'Or number' })),
+          proto: Type.Optional(Type.Union([Type.String(), Type.Integer()], { description: 'tcp, 6 …' })),
           process_name: Type.Optional(Type.String({ description: 'Part' })),
           windows_service_name: Type.Optional(Type.String({ description: 'Name' })),
         },

@@ -38,7 +38,7 @@ export default defineTool({
     {
       cluster_href: Type.Optional(Type.String({ description: 'Needed if several' })),
       namespace: Type.Optional(Type.String({ minLength: 1, description: 'Name' })),
-      managed: Type.Optional(Type.Boolean({ description: 'Or not' })),
+      managed: Type.Optional(Type.Boolean({ description: 'Managed ones' })),
       ...PagingInput,
     },
     { additionalProperties: false },

@@ -47,7 +47,7 @@ export default defineTool({
   name: 'create-ringfence',
   area: 'ringfence',
   summary:
-    'Draft the ringfence of an application from its traffic: allow inside and from each source application; selective denies the rest.',
+    'Draft the ringfence of an application from its traffic: allow inside and from each source application; selective denies the rest. Says who would be cut.',
   effect: 'write',
   idempotent: true,
   roles: ['operator', 'admin'],

@@ -30,10 +30,10 @@ export default defineTool({
     {
       name: Part(),
       description: Part(),
-      port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535, description: 'Or its range' })),
+      port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535, description: 'Or a range with it' })),
       proto: Type.Optional(
         Type.Union([Type.String(), Type.Integer({ minimum: 0, maximum: 255 })], {
-          description: 'Or number',
+          description: 'tcp, 6 …',
         }),
       ),
       process_name: Part('listening'),

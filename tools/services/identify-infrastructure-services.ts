@@ -42,7 +42,7 @@ const output = Type.Object({
 export default defineTool({
   name: 'identify-infrastructure-services',
   area: 'services',
-  summary: 'Rank applications by how much others depend on them: core infrastructure, shared service, standard.',
+  summary: 'Rank applications by how much others depend on them.',
   effect: 'read',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
