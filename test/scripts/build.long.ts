@@ -1,6 +1,7 @@
 /** What `npm run build` promises to whoever runs programs from dist/, and to the package. */
-import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { makeProject } from './build-project.js'
@@ -70,9 +71,22 @@ t.test('a build', async (t) => {
     )
   })
 
+  await t.test('does not mind another one at the same time', async (t) => {
+    project.release('four')
+    const both = [1, 2].map(() => spawn(process.execPath, ['scripts/build.mjs'], { cwd: project.dir, stdio: 'ignore' }))
+    const codes = await Promise.all(both.map(async (child) => ((await once(child, 'exit')) as [number])[0]))
+    t.same(codes, [0, 0])
+    t.same(project.releases(), ['four', 'four', 'four'])
+    t.same(
+      readdirSync(at()).filter((name) => name.startsWith('.unfinished')),
+      [],
+    )
+  })
+
   await t.test('stays a week after it was replaced, and what a dead build has left goes at once', async (t) => {
     const [, current] = /'\.\/(\w+)\//.exec(readFileSync(at('stdio.js'), 'utf8'))!
-    const [old, recent] = builds().filter((name) => name !== current)
+    const [old, recent, ...rest] = builds().filter((name) => name !== current)
+    for (const name of rest) rmSync(at(name), { recursive: true })
     const days = (count: number) => new Date(Date.now() - count * 86_400_000)
     utimesSync(at(old!), days(8), days(8))
     utimesSync(at(recent!), days(6), days(6))
@@ -88,12 +102,12 @@ t.test('a build', async (t) => {
 
   await t.test('that does not check changes nothing', async (t) => {
     const before = readdirSync(at())
-    writeFileSync(join(project.dir, 'pce-client/index.ts'), "export const release: number = 'three'\n")
+    writeFileSync(join(project.dir, 'pce-client/index.ts'), "export const release: number = 'four'\n")
     const { status, said } = project.build()
     t.equal(status, 2)
     t.match(said, /pce-client\/index\.ts.*TS2322/)
     t.same(readdirSync(at()), before)
-    t.same(project.releases(), ['three', 'three', 'three'])
+    t.same(project.releases(), ['four', 'four', 'four'])
   })
 })
 
