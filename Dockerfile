@@ -29,6 +29,9 @@ WORKDIR /app
 COPY --from=modules /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY package.json CHANGELOG.md LICENSE ./
+# The state file, ./data/keystore.db or ./data/state.db by default, and the command for `docker exec`. A new volume takes owner and mode from here.
+RUN install -d -m 0700 -o 1000 -g 1000 /app/data && ln -s /app/dist/http.js /usr/local/bin/svc-mcp-http
+VOLUME /app/data
 # The image's own unprivileged user, by number, so that a cluster can verify that it is not root.
 USER 1000:1000
 # For the default port; run with --no-healthcheck, or a check of your own, where the arguments are others.

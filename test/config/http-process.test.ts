@@ -108,7 +108,7 @@ t.test('a server that is told to stop finishes its running calls', async (t) => 
   t.same([last!.level, last!.msg], [30, `svc-mcp ${version} is listening on ${url}`])
   const { origin, port } = new URL(url)
 
-  simulator.faults.add({ kind: 'slow', path: /labels$/, method: 'POST', times: 1, delayMs: 1500 })
+  simulator.faults.add({ kind: 'slow', path: /labels$/, method: 'POST', times: 1, delayMs: 2500 })
   const call = fetch(url, {
     method: 'POST',
     headers: HEADERS,
@@ -119,6 +119,8 @@ t.test('a server that is told to stop finishes its running calls', async (t) => 
       params: { name: 'create-label', arguments: { key: 'app', value: 'drain' } },
     }),
   })
+  let isAnswered = false
+  void call.then(() => (isAnswered = true))
   while (!simulator.requests.some(({ method }) => method === 'POST'))
     await new Promise((resolve) => setImmediate(resolve))
   const idle = connect(Number(port), '127.0.0.1')
@@ -127,6 +129,14 @@ t.test('a server that is told to stop finishes its running calls', async (t) => 
   let ready = await fetch(`${origin}/readyz`)
   while (ready.status === 200) ready = await fetch(`${origin}/readyz`)
   t.equal(ready.status, 503, 'it is not ready for more')
+  t.same(await ready.json(), { status: 'draining' })
+  const isOpen = () =>
+    fetch(`${origin}/readyz`).then(
+      () => true,
+      () => false,
+    )
+  while (await isOpen()) await new Promise((resolve) => setImmediate(resolve))
+  t.equal(isAnswered, false, 'and soon nobody can ask any more, while the call goes on')
   const answer = (await (await call).json()) as { result: { isError?: boolean } }
   t.notOk(answer.result.isError, 'the call under way is answered')
   const { code, stdout, stderr } = await ended
@@ -291,9 +301,12 @@ t.test('a Unix socket', async (t) => {
   second.child.kill('SIGINT')
   t.equal((await second.ended).code, 0)
   t.equal(await ask(), 200, 'a process that stops leaves the socket of the next one where it is')
+  let isOver = false
+  void fourth.ended.then(() => (isOver = true))
   fourth.child.kill('SIGINT')
+  while (existsSync(path)) await new Promise((resolve) => setImmediate(resolve))
+  t.equal(isOver, false, 'and takes its own away at once')
   t.equal((await fourth.ended).code, 0)
-  t.equal(existsSync(path), false, 'and takes its own away')
 
   writeFileSync(path, 'somebody’s')
   const fifth = start(['--socket', path], { MCP_DEV_INSECURE: '1' })

@@ -1,6 +1,6 @@
 /** The unit file that users copy: a start is over when the process serves, not when it has been forked. */
-import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +11,8 @@ import { within } from './support/within.js'
 
 const UNIT = fileURLToPath(new URL('../../docs/deploy/svc-mcp@.service', import.meta.url))
 const SOCKET = '/run/svc-mcp/1.sock'
+
+const textOf = (path: string) => readFileSync(path, 'utf8')
 
 /** The words of the unit's ExecStartPost for the instance 1, as systemd reads them (systemd.service(5), systemd.syntax(7)). */
 function startPost(): string[] {
@@ -62,6 +64,20 @@ t.test('gives up when the process ends', async (t) => {
   program.kill()
   t.equal(await code, 1)
   t.equal(await runStartPost(t, program.pid!, join(socketPath, '..', 'none.sock')), 1, 'also before it has a socket')
+})
+
+t.test('gives the process little that an intruder could use', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'unit-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const instance = join(folder, 'svc-mcp@1.service')
+  copyFileSync(UNIT, instance)
+  const said = execFileSync('systemd-analyze', ['security', '--offline=yes', '--no-pager', instance], {
+    encoding: 'utf8',
+  })
+  const exposure = Number(/Overall exposure level for .*: ([\d.]+)/.exec(said)?.[1])
+  t.ok(exposure < 2, `exposure ${exposure} of 10`)
+  // Node.js writes code and runs it, and looks for its addresses over netlink.
+  t.same([/^MemoryDenyWriteExecute/m.test(textOf(UNIT)), /AF_NETLINK/.test(textOf(UNIT))], [false, true])
 })
 
 t.test('points at the socket the process listens on', async (t) => {
