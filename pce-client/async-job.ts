@@ -77,8 +77,8 @@ export async function getListAsync<T>(
           splitter = new JsonArraySplitter(settings.bounds.collected)
           items = []
         }
-        const take = (chunk: Buffer) => {
-          for (const batch of splitter.push(chunk)) {
+        const take = async (chunk: Buffer) => {
+          for (const batch of await splitter.pushInTurns(chunk)) {
             if (!batch.every(isRecord)) throw notObjects(endpoint)
             for (const item of batch) items.push(item as T)
           }

@@ -1,5 +1,5 @@
+import { parseListInTurns } from './split-json-array.js'
 import { inLargePlace, LARGE_BODY } from './take-turns.js'
-import { parseListInTurns } from './parse-in-turns.js'
 import { ANSWER_UNREADABLE, PceError } from './errors.js'
 import type { PceResponse, RequestOptions } from './types.js'
 
