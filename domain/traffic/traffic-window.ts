@@ -35,11 +35,25 @@ function toTimestamp(instant: number): string {
   return new Date(instant).toISOString().replace('.000Z', 'Z')
 }
 
-function parseInstant(field: string, text: string, timeOfBareDate: string): number {
+/**
+ * A time as callers write it, as the PCE takes it; `timeOfBareDate` is of a YYYY-MM-DD, and without a zone it is UTC. Null for what is no
+ * time.
+ */
+export function readTime(text: string, timeOfBareDate: string): string | null {
+  const instant = readInstant(text, timeOfBareDate)
+  return instant === null ? null : toTimestamp(instant)
+}
+
+function readInstant(text: string, timeOfBareDate: string): number | null {
   const trimmed = text.trim()
   const instant =
     parseEpoch(trimmed) ?? (isRealDate(trimmed) ? Date.parse(`${trimmed}T${timeOfBareDate}Z`) : parseTimestamp(trimmed))
-  if (Number.isNaN(instant) || instant < 0 || instant > Date.UTC(9999, 11, 31)) {
+  return Number.isNaN(instant) || instant < 0 || instant > Date.UTC(9999, 11, 31) ? null : instant
+}
+
+function parseInstant(field: string, text: string, timeOfBareDate: string): number {
+  const instant = readInstant(text, timeOfBareDate)
+  if (instant === null) {
     throw new ToolError(
       'invalid_window',
       `${field} "${text}" is not a date. Use YYYY-MM-DD, an ISO 8601 timestamp or epoch seconds.`,
@@ -65,7 +79,7 @@ function parseTimestamp(text: string): number {
 }
 
 /** Whether a YYYY-MM-DD exists: Date.parse turns 30 February into March, so a day too many always shows in the month. */
-export function isRealDate(text: string): boolean {
+function isRealDate(text: string): boolean {
   const parts = DATE.exec(text)
   if (parts === null) return false
   const [year, month, day] = parts.slice(1).map(Number) as [number, number, number]

@@ -177,6 +177,29 @@ t.test('every property at every depth is described, and unknown input is refused
   }
 })
 
+t.test('what is counted in traffic means the same wherever it is answered, by either of its names', async (t) => {
+  const fields = tools.flatMap(({ output }) =>
+    [...walk(output as Schema)].flatMap(([, { properties = {} }]) => Object.entries(properties)),
+  )
+  for (const names of [
+    'pce_flows total_pce_flows',
+    'rows rows_analysed total_flows_analyzed',
+    'row_limit truncated_at',
+    'raw_observations',
+    'unparseable',
+    'data_span',
+    'window',
+    'coverage_note',
+    'bytes_in',
+    'unknown',
+    'potentially_blocked',
+  ].map((line) => line.split(' '))) {
+    const found = fields.filter(([name, { description }]) => names.includes(name) && description !== undefined)
+    t.same([...new Set(found.map(([name]) => name))].sort(), names.sort(), 'each is answered')
+    t.equal(new Set(found.map(([, { description }]) => description)).size, 1, `${names.join(' and ')}: one meaning`)
+  }
+})
+
 t.test('tools/list leaves output descriptions to the documentation', async (t) => {
   for (const { name, outputSchema } of surfaces) {
     const said = [...walk(outputSchema as Schema)].filter(([, { description }]) => description !== undefined)

@@ -8,7 +8,7 @@ import { defineTool } from '../define.js'
 import { fetchEvery } from '../../domain/inventory/fetch-every.js'
 import { allOf } from '../../domain/inventory/match-exactly.js'
 import { byCreator, byObject, countEvents } from '../../domain/inventory/search-events.js'
-import { isRealDate } from '../../domain/traffic/traffic-window.js'
+import { readTime } from '../../domain/traffic/traffic-window.js'
 import { answerBudget, jsonBytes } from '../answers/byte-budget.js'
 import { answerPage, decodeCursor, fetchSlice, type Slice } from '../answers/page-list.js'
 
@@ -17,8 +17,6 @@ const DEFAULT_MAX_RESULTS = 100
 /** The PCE gives no more in one answer, newest first (P8). */
 const PCE_MOST = 10_000
 const SEVERITIES = ['emerg', 'alert', 'crit', 'err', 'warning', 'notice', 'info', 'debug'] as const
-/** RFC 3339. The PCE answers 406 to a time without zone (P26). */
-const TIMESTAMP = /^(\d{4}-\d{2}-\d{2})T(?:[01]\d|2[0-3]):\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/
 const Bound = (description: string) => Type.Optional(Type.String({ description }))
 
 const output = Type.Object({
@@ -72,7 +70,7 @@ export default defineTool({
       status: Type.Optional(StringEnum(['success', 'failure'] as const, { description: 'Outcome' })),
       created_by: Type.Optional(Type.String({ minLength: 1, description: 'user, ven, system …, name or href' })),
       object: Type.Optional(Type.String({ minLength: 1, description: 'What changed: name or href' })),
-      timestamp_gte: Bound('From, RFC 3339 with zone'),
+      timestamp_gte: Bound('From'),
       timestamp_lte: Bound('Until'),
       counts: Type.Optional(Type.Boolean({ description: 'Count instead' })),
       ...pagingInput(DEFAULT_MAX_RESULTS),
@@ -140,17 +138,20 @@ function isOutOfReach(filters: object, { pceTotal, seen = 0 }: Reach): boolean {
 }
 
 /**
- * Both bounds as the PCE takes them. Throws invalid_argument for anything that is not a time, and for a window that ends before
- * it begins.
+ * Both bounds as the PCE takes them: with a zone (P26). Throws invalid_argument for anything that is not a time, and for a window that
+ * ends before it begins.
  */
 function readWindow(filters: { timestamp_gte?: string; timestamp_lte?: string }): (string | undefined)[] {
-  const bounds = (['timestamp_gte', 'timestamp_lte'] as const).map((argument) => {
-    const text = filters[argument]?.trim().toUpperCase()
-    const [, date] = TIMESTAMP.exec(text ?? '') ?? []
-    if (text === undefined || (date !== undefined && isRealDate(date) && !Number.isNaN(Date.parse(text)))) return text
-    const why = `${argument} "${text}" is not an RFC 3339 timestamp with zone, such as 2026-03-01T00:00:00Z.`
-    throw new ToolError('invalid_argument', why, { argument })
-  })
+  const bounds = Object.entries({ timestamp_gte: '00:00:00', timestamp_lte: '23:59:59.999' }).map(
+    ([argument, ofDate]) => {
+      const text = filters[argument as keyof typeof filters]
+      if (text === undefined) return undefined
+      const time = readTime(text, ofDate)
+      if (time !== null) return time
+      const why = `${argument} "${text}" is not a time. Use YYYY-MM-DD, an ISO 8601 timestamp or epoch seconds.`
+      throw new ToolError('invalid_argument', why, { argument })
+    },
+  )
   const [from, until] = bounds
   if (from === undefined || until === undefined || Date.parse(from) <= Date.parse(until)) return bounds
   throw new ToolError('invalid_argument', 'timestamp_gte is after timestamp_lte; swap them.', {
