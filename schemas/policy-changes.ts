@@ -2,14 +2,49 @@ import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './common.js'
 import { RuleTypeOut } from './rule-shapes.js'
 
-/** What a change does to the traffic that policy permits; `widening` may permit more and never less. */
+/** What a change does to the traffic that policy permits, whatever other rules there are. */
 export const CHANGE_EFFECTS = ['widening', 'narrowing', 'neutral'] as const
 export type ChangeEffect = (typeof CHANGE_EFFECTS)[number]
 
-export const RISKS = ['override_deny', 'any_to_any_all_services', 'scope_removed'] as const
+/** The words for effects, as answers explain them. */
+export const EFFECT_MEANINGS: Readonly<Record<ChangeEffect | 'undecided', string>> = {
+  widening: 'may permit more traffic than today and never less',
+  narrowing: 'may permit less traffic than today and never more',
+  neutral: 'permits exactly what is permitted today',
+  undecided: 'has no effect word: it may permit more and less; effect_note says why',
+}
+
+/** What to review about a change, the worst first. */
+export const RISKS = ['any_to_any_all_services', 'override_deny', 'any_address', 'scope_removed'] as const
 export type Risk = (typeof RISKS)[number]
 
-const EffectOut = Type.Optional(StringEnum(CHANGE_EFFECTS, { description: 'On permitted traffic; absent: undecided' }))
+/** What they mean, as answers explain it. */
+export const RISK_MEANINGS: Readonly<Record<Risk, string>> = {
+  any_to_any_all_services: 'an allow rule that no scope limits opens all services between everything and everything',
+  override_deny: 'an override deny rule blocks more: no allow rule outweighs it',
+  any_address: 'an allow rule names at least half of all IPv4 addresses, or the IPv6 internet',
+  scope_removed: 'a scope, or a condition of one, is gone: its rules no longer apply to the same workloads',
+}
+
+const RISKS_OUT = { risks: Type.Optional(Type.Array(StringEnum(RISKS), { description: 'To review' })) }
+
+const EffectOut = Type.Optional(
+  StringEnum(CHANGE_EFFECTS, {
+    description: `On permitted traffic: ${CHANGE_EFFECTS.map((effect) => `${effect} ${EFFECT_MEANINGS[effect]}`).join('; ')}. Absent: undecided`,
+  }),
+)
+const EFFECT_NOTE = {
+  effect_note: Type.Optional(Type.String({ description: 'Why there is no effect' })),
+  effect_by_rule_type: Type.Optional(
+    Type.Object(
+      {
+        allow: StringEnum(['widening', 'narrowing', 'mixed'] as const, { description: 'Through allow rules' }),
+        deny: StringEnum(['widening', 'narrowing', 'mixed'] as const, { description: 'Through deny rules' }),
+      },
+      { description: 'Where they differ; mixed permits some more and some less' },
+    ),
+  ),
+}
 
 const FieldOut = Type.Object({
   field: Type.String({ description: 'Field' }),
@@ -33,8 +68,10 @@ const RuleChangeOut = Type.Object({
   href: Type.String({ description: 'Draft href' }),
   rule_type: RuleTypeOut,
   change: StringEnum(['added', 'changed', 'removed'] as const, { description: 'Draft against active' }),
-  fields: Type.Array(FieldOut, { description: 'What differs' }),
+  ...RISKS_OUT,
   effect: EffectOut,
+  ...EFFECT_NOTE,
+  fields: Type.Array(FieldOut, { description: 'What differs' }),
   ...STAMPS,
 })
 export type RuleChangeShown = Static<typeof RuleChangeOut>
@@ -44,11 +81,28 @@ export const PolicyChangeOut = Type.Object({
   href: Type.String(),
   type: Type.String({ description: 'rule_sets, ip_lists …' }),
   name: Type.String(),
+  ...RISKS_OUT,
+  effect: EffectOut,
+  ...EFFECT_NOTE,
+  scope_change: Type.Optional(
+    StringEnum(['wider', 'narrower', 'same', 'different'] as const, {
+      description: 'Workloads that the scopes reach; different: some more and some fewer',
+    }),
+  ),
+  used_by: Type.Optional(
+    Type.Object(
+      {
+        rules: Type.Integer({ description: 'How many' }),
+        in: Type.Array(Type.String(), { description: 'Names of what holds them, the first few' }),
+      },
+      { description: 'Rules in force or in draft that use the object' },
+    ),
+  ),
   ...STAMPS,
   fields: Type.Optional(Type.Array(FieldOut, { description: 'What differs' })),
-  rules: Type.Optional(Type.Array(RuleChangeOut, { description: 'Rule by rule' })),
-  effect: EffectOut,
-  risks: Type.Optional(Type.Array(StringEnum(RISKS), { description: 'To review' })),
+  rules: Type.Optional(
+    Type.Array(RuleChangeOut, { description: 'Rule by rule; each effect is that of the rule alone' }),
+  ),
   omitted: Type.Optional(Type.String({ description: 'What was left out, for size' })),
   diff_error: Type.Optional(Type.String({ description: 'Why differences are missing' })),
 })

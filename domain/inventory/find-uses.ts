@@ -8,91 +8,89 @@ import { toDraftHref } from './parse-href.js'
 import { loadDenyRules } from './read-rules.js'
 import { mapBounded } from '../text/pace-work.js'
 
-/** How a rule uses an object; `unclear` where a larger object may make the rule match less. */
-export type Use = 'allow' | 'deny' | 'unclear'
-
-/** Everything that can refer to a policy object, in draft and in force: a change provisioned alone meets the active rules. */
+/** Everything in one version of the policy that can refer to a policy object. */
 export interface PolicyUsers {
   ruleSets: readonly RuleSet[]
   boundaries: readonly EnforcementBoundary[]
+  labelGroups: readonly PceObject[]
   others: readonly PceObject[]
 }
 
-const OTHERS = ['labelGroups', 'virtualServices', 'virtualServers', 'firewallSettings'] as const
+const OTHERS = ['virtualServices', 'virtualServers', 'firewallSettings'] as const
 const IN_FLIGHT = 4
 
-/** Reads them, a few requests at a time. A kind that this PCE does not know has no objects. */
-export async function loadPolicyUsers(pce: PceClient, signal: AbortSignal): Promise<PolicyUsers> {
-  const read = async <T extends object>(kind: string) => {
-    const pages = await mapBounded(['draft', 'active'] as const, 1, async (policyVersion) => {
-      try {
-        return await fetchEvery<T>({ api: pce[kind as 'labelGroups'] as never, policyVersion, params: {}, signal })
-      } catch (error) {
-        if (error instanceof PceApiError && error.status === 404) return { items: [] }
-        throw error
-      }
-    })
-    return pages.flatMap(({ items }) => items)
-  }
-  const [ruleSets, boundaries, ...others] = await mapBounded(
-    ['ruleSets', 'enforcementBoundaries', ...OTHERS],
-    IN_FLIGHT,
-    (kind) => read<PceObject>(kind),
-  )
-  const complete = await loadDenyRules(pce, ruleSets as RuleSet[], signal)
-  const unread = complete.find(({ error }) => error !== undefined)?.error
-  if (unread !== undefined) throw new PceError('invalid_response', unread)
-  return {
-    ruleSets: complete.map(({ ruleSet }) => ruleSet),
-    boundaries: boundaries as EnforcementBoundary[],
-    others: others.flat(),
-  }
-}
-
-/** Every use of an object, by active policy or by the draft. */
-export function findUses({ ruleSets, boundaries, others }: PolicyUsers, href: string): Use[] {
-  const wanted = toDraftHref(href)
-  // The firewall settings may be without an href of their own (P12).
-  const elsewhere = others.some(({ href: own, ...other }: Partial<PceObject>) => {
-    return (own === undefined || toDraftHref(own) !== wanted) && pointsAt(other, wanted)
-  })
-  return [
-    ...ruleSets.flatMap((ruleSet) => usesOf(ruleSet, wanted)),
-    ...boundaries
-      .filter(({ enabled, update_type: updateType }) => enabled !== false && updateType !== 'delete')
-      .flatMap(({ providers, consumers, ingress_services: services }): Use[] => {
-        const ends = [...providers, ...consumers]
-        if (isExcluded(ends, wanted)) return ['unclear']
-        return pointsAt([ends, services], wanted) ? ['deny'] : []
-      }),
-    ...(elsewhere ? (['unclear'] as const) : []),
-  ]
-}
-
-/** How the rules of a rule set use an object; if a scope names it, they all do. */
-function usesOf(ruleSet: RuleSet, href: string): Use[] {
-  if (!ruleSet.enabled || ruleSet.update_type === 'delete') return []
-  const scoped = pointsAt(ruleSet.scopes, href)
-  const rules = [
-    ...(ruleSet.rules ?? []).map((rule) => ({ rule, use: 'allow' as const })),
-    ...(ruleSet.deny_rules ?? []).map((rule) => ({ rule, use: 'deny' as const })),
-  ]
-  const uses = rules.flatMap(({ rule, use }): Use[] => {
-    if (!rule.enabled || rule.update_type === 'delete') return []
-    const ends = [...rule.providers, ...rule.consumers]
-    if (isExcluded([...ends, ...ruleSet.scopes.flat()], href)) return ['unclear']
-    for (const side of ['providers', 'consumers'] as const) {
-      if (rule[`all_ips_except_for_in_${side}`] === true && pointsAt(rule[side], href)) return ['unclear']
+/** Reads them in both versions, a few requests at a time. A kind that this PCE does not know has no objects. */
+export async function loadPolicyUsers(
+  pce: PceClient,
+  signal: AbortSignal,
+): Promise<Record<'draft' | 'active', PolicyUsers>> {
+  const read = async <T extends object>(kind: string, policyVersion: 'draft' | 'active'): Promise<T[]> => {
+    try {
+      const api = pce[kind as 'labelGroups'] as never
+      return (await fetchEvery<T>({ api, policyVersion, params: {}, signal })).items
+    } catch (error) {
+      if (error instanceof PceApiError && error.status === 404) return []
+      throw error
     }
-    return scoped || pointsAt([ends, rule.ingress_services, rule.egress_services], href) ? [use] : []
-  })
-  const tables = ruleSet.ip_tables_rules ?? []
-  return tables.length > 0 && (scoped || pointsAt(tables, href)) ? [...uses, 'unclear'] : uses
+  }
+  const readVersion = async (version: 'draft' | 'active'): Promise<PolicyUsers> => {
+    const [ruleSets = [], boundaries = [], labelGroups = [], ...others] = await mapBounded(
+      ['ruleSets', 'enforcementBoundaries', 'labelGroups', ...OTHERS],
+      IN_FLIGHT,
+      (kind) => read<PceObject>(kind, version),
+    )
+    const complete = await loadDenyRules(pce, ruleSets as RuleSet[], signal)
+    const unread = complete.find(({ error }) => error !== undefined)?.error
+    if (unread !== undefined) throw new PceError('invalid_response', unread)
+    return {
+      ruleSets: complete.map(({ ruleSet }) => ruleSet),
+      boundaries: boundaries as EnforcementBoundary[],
+      labelGroups,
+      others: others.flat(),
+    }
+  }
+  return { draft: await readVersion('draft'), active: await readVersion('active') }
 }
 
-function isExcluded(ends: readonly { exclusion?: boolean }[], href: string): boolean {
-  return ends.some((end) => end.exclusion === true && pointsAt(end, href))
+/** What in one version of the policy uses an object, itself or through a label group. Switched off or not is not looked at. */
+export interface ObjectUses {
+  /** Each with only the rules that use it; all of them where a scope does. */
+  ruleSets: RuleSet[]
+  boundaries: EnforcementBoundary[]
+  /** Of any other kind that decides about traffic. */
+  others: PceObject[]
 }
+
+export function findUses({ ruleSets, boundaries, labelGroups, others }: PolicyUsers, href: string): ObjectUses {
+  const wanted = new Set([toDraftHref(href)])
+  // A group stands for what is in the groups inside it.
+  for (let before = 0; before < wanted.size;) {
+    before = wanted.size
+    for (const { href: own, ...group } of labelGroups) if (pointsAtAny(group, wanted)) wanted.add(toDraftHref(own))
+  }
+  const isUser = (value: unknown) => pointsAtAny(value, wanted)
+  const using = ruleSets.flatMap((ruleSet): RuleSet[] => {
+    if (isUser(ruleSet.scopes)) return [ruleSet]
+    const own = {
+      rules: (ruleSet.rules ?? []).filter(isUser),
+      deny_rules: (ruleSet.deny_rules ?? []).filter(isUser),
+      ip_tables_rules: (ruleSet.ip_tables_rules ?? []).filter(isUser),
+    }
+    return Object.values(own).some(({ length }) => length > 0) ? [{ ...ruleSet, ...own }] : []
+  })
+  return {
+    ruleSets: using,
+    boundaries: boundaries.filter(isUser),
+    // The firewall settings may be without an href of their own (P12).
+    others: others.filter((object) => {
+      const { href: own, ...other }: Partial<PceObject> = object
+      return (own === undefined || !wanted.has(toDraftHref(own))) && isUser(other)
+    }),
+  }
+}
+
+const pointsAtAny = (value: unknown, hrefs: ReadonlySet<string>): boolean =>
+  [...hrefs].some((href) => pointsAt(value, href))
 
 /** Whether an object's `{href}` occurs anywhere inside a value, in any policy version. `href` is a draft href. */
 function pointsAt(value: unknown, href: string): boolean {

@@ -29,19 +29,21 @@ export function classifyAddress(ip: string): AddressClass | null {
   return isAddress(ip) ? (CLASS_OF[ipaddr.process(ip).range()] ?? 'public') : null
 }
 
-type Family = 'ipv4' | 'ipv6'
+export type Family = 'ipv4' | 'ipv6'
 
 /** How much of each address family a list covers: yes all of it, no nothing of it. */
 export type Families = Readonly<Record<Family, Answer>>
 
-interface Range {
+/** Addresses of one family as numbers, from `from` to `to`, both included. */
+export interface Range {
   family: Family
   from: bigint
   to: bigint
   exclusion: boolean
 }
 
-const LAST = { ipv4: 2n ** 32n - 1n, ipv6: 2n ** 128n - 1n }
+/** The last address of each family, as a number; the first is 0. */
+export const LAST = { ipv4: 2n ** 32n - 1n, ipv6: 2n ** 128n - 1n }
 
 /** A list that gives no ranges, or unreadable ones, may cover anything; one with gaps or exclusions is undecided. */
 export function coverFamilies({ ip_ranges: listed }: Pick<IpList, 'ip_ranges'>): Families {
@@ -103,8 +105,8 @@ function compileName(pattern: string): (fqdn: string) => boolean {
   return (fqdn) => expression.test(fqdn)
 }
 
-/** Null for anything that is neither a network nor two addresses of one family. */
-function readRange({ from_ip: from, to_ip: to, exclusion }: IpRange): Range | null {
+/** A range of an IP list as numbers; null for anything that is neither a network nor two addresses of one family. */
+export function readRange({ from_ip: from, to_ip: to, exclusion }: IpRange): Range | null {
   try {
     const isRange = to !== undefined && to !== null && to !== ''
     const [address, bits] = from.includes('/') ? ipaddr.parseCIDR(from) : [ipaddr.parse(from), null]

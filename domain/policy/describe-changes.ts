@@ -4,27 +4,25 @@ import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { PolicyChange } from '../../schemas/policy-changes.js'
 import type { ToolContext } from '../call.js'
 import { loadReferenceNames, nameAuthors, type ReferenceNames } from '../inventory/reference-names.js'
-import { type PolicyUsers, type Use, findUses, loadPolicyUsers } from '../inventory/find-uses.js'
+import { loadPolicyUsers } from '../inventory/find-uses.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
 import { toActiveHref, toDraftHref } from '../inventory/parse-href.js'
-import { mapBounded } from '../text/pace-work.js'
+import { type Steps, mapBounded, workInTurns } from '../text/pace-work.js'
 import { diffFields } from './diff-fields.js'
 import { diffRuleSet } from './diff-rule-set.js'
-import { judgeObject } from './judge-object.js'
-import { type PolicyFacts, loadPolicyFacts } from './load-snapshot.js'
+import { judgeObject, needsUsers, rulesAbout, type Users } from './judge-object.js'
+import { loadContents, type LoadedContents, type Versions } from './load-contents.js'
 
 const IN_FLIGHT = 4
 
-interface Versions {
-  draft: PceObject | null
-  active: PceObject | null
+interface ReadVersions extends Versions {
   error?: string
 }
 
 interface Judging {
-  facts: PolicyFacts
+  contents: LoadedContents
   names: ReferenceNames
-  usesOf: (href: string) => Promise<readonly Use[] | undefined>
+  users: Users | null
 }
 
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
@@ -35,46 +33,60 @@ type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
  */
 export async function describeChanges(ctx: Context, changes: readonly TypedPendingChange[]): Promise<PolicyChange[]> {
   const { pce, signal } = ctx
-  const versions = await mapBounded(changes, IN_FLIGHT, (change) => loadVersions(pce, change, signal))
+  const versions = await mapBounded(changes, IN_FLIGHT, (change) => readVersions(pce, change, signal))
   const objects = versions.map(({ draft, active }) => [withoutStamps(draft), withoutStamps(active)])
-  const facts = await loadPolicyFacts(pce, objects, ctx)
+  const throughRules = changes.filter(({ type }, at) => needsUsers(type, versions[at] as Versions))
+  const users = throughRules.length === 0 ? null : await readUsers(pce, signal)
+  const rules = [
+    ...changes.flatMap(({ type }, at) => (HOLDERS.has(type) ? [objects[at]] : [])),
+    ...(users === null ? [] : throughRules.map(({ href }) => rulesAbout(href, users))),
+  ]
+  const known = new Map(changes.map(({ href }, at) => [toDraftHref(href), versions[at] as Versions]))
+  const contents = await loadContents(pce, rules, known, ctx)
   const names = await loadReferenceNames(pce, objects, ctx)
-  const judging = { facts, names, usesOf: askOnce(pce, signal) }
-  const described: PolicyChange[] = []
-  for (const [at, change] of changes.entries())
-    described.push(await describe(change, versions[at] as Versions, judging))
+  const described = await workInTurns(describeEach(changes, versions, { contents, names, users }), signal)
   return nameAuthors(pce, described, signal)
 }
 
-async function describe(
+function* describeEach(
+  changes: readonly TypedPendingChange[],
+  versions: readonly ReadVersions[],
+  judging: Judging,
+): Steps<PolicyChange[]> {
+  const described: PolicyChange[] = []
+  for (const [at, change] of changes.entries()) {
+    described.push(describe(change, versions[at] as ReadVersions, judging))
+    yield
+  }
+  return described
+}
+
+/** Types of objects that have rules of their own. */
+const HOLDERS = new Set(['rule_sets', 'enforcement_boundaries'])
+
+function describe(
   change: TypedPendingChange,
-  { draft, active, error }: Versions,
-  { facts, names, usesOf }: Judging,
-): Promise<PolicyChange> {
+  { draft, active, error }: ReadVersions,
+  { contents, names, users }: Judging,
+): PolicyChange {
   const { href, type, updated_at: at, updated_by: by } = change
   const name = change.name ?? draft?.name ?? active?.name
-  const shown: PolicyChange = {
-    href,
-    type,
-    name: typeof name === 'string' ? name : '',
+  const shown: PolicyChange = { href, type, name: typeof name === 'string' ? name : '' }
+  const stamps = {
     ...(by != null && { updated_by: { href: by.href } }),
     ...(at != null && { updated_at: at }),
   }
-  if (error !== undefined) return { ...shown, diff_error: error }
-  const diff = type === 'rule_sets' ? diffRuleSet(draft as RuleSet | null, active as RuleSet | null, facts) : undefined
-  const effect = diff === undefined ? await judgeObject(type, draft, active, facts, usesOf) : diff.effect
-  const rules = diff?.rules.map((rule) => ({ ...rule, fields: showNamesInside(rule.fields, names) }))
-  return {
-    ...shown,
-    fields: showNamesInside(diffFields(draft, active), names),
-    ...(rules !== undefined && { rules }),
-    ...(effect !== undefined && { effect }),
-    ...(diff !== undefined && diff.risks.length > 0 && { risks: diff.risks }),
-  }
+  if (error !== undefined) return { ...shown, ...stamps, diff_error: error }
+  const fields = showNamesInside(diffFields(draft, active), names)
+  if (type !== 'rule_sets')
+    return { ...shown, ...judgeObject(type, { draft, active }, contents, users), ...stamps, fields }
+  const { rules, ...judged } = diffRuleSet(draft as RuleSet | null, active as RuleSet | null, contents)
+  const named = rules.map((rule) => ({ ...rule, fields: showNamesInside(rule.fields, names) }))
+  return { ...shown, ...judged, ...stamps, fields, rules: named }
 }
 
 /** The two versions of a changed object: a new one has no active version, a deleted one no draft. */
-async function loadVersions(pce: PceClient, change: TypedPendingChange, signal: AbortSignal): Promise<Versions> {
+async function readVersions(pce: PceClient, change: TypedPendingChange, signal: AbortSignal): Promise<ReadVersions> {
   const read = async (href: string): Promise<PceObject> => {
     const object = (await pce.get(href, { includeOrg: false, signal })).json<PceObject | null>()
     if (typeof object?.href !== 'string') throw new PceError('invalid_response', `${href}: the PCE sent no object`)
@@ -93,16 +105,13 @@ async function loadVersions(pce: PceClient, change: TypedPendingChange, signal: 
   }
 }
 
-/** Uses of objects, from one read of the policy on first use. What cannot be read leaves them unknown. */
-function askOnce(pce: PceClient, signal: AbortSignal): Judging['usesOf'] {
-  let asked: Promise<PolicyUsers> | undefined
-  return async (href) => {
-    try {
-      return findUses(await (asked ??= loadPolicyUsers(pce, signal)), href)
-    } catch (error) {
-      if (!(error instanceof PceError) || signal.aborted) throw error
-      return undefined
-    }
+/** Null where they cannot be read: what depends on them is undecided then. */
+async function readUsers(pce: PceClient, signal: AbortSignal): Promise<Users | null> {
+  try {
+    return await loadPolicyUsers(pce, signal)
+  } catch (error) {
+    if (!(error instanceof PceError) || signal.aborted) throw error
+    return null
   }
 }
 
@@ -113,10 +122,13 @@ function withoutStamps(object: PceObject | null): object {
 }
 
 /** What matters about a pending change when it is up for approval. */
-export type JudgedChange = Pick<PolicyChange, 'href' | 'effect' | 'risks' | 'updated_by' | 'updated_at'>
+export type JudgedChange = Pick<
+  PolicyChange,
+  'href' | 'effect' | 'effect_note' | 'risks' | 'diff_error' | 'updated_by' | 'updated_at'
+>
 
-/** Each costs two reads, and nobody reads an endless list before deciding. */
-const MOST_JUDGED = 20
+/** Each costs two reads, which somebody waits for. */
+const MOST_JUDGED = 100
 
 /**
  * Whether the first of these changes widen or narrow what is permitted, their risks and their authors, by href. It only helps the

@@ -2,7 +2,7 @@ import type { FieldChange } from '../../schemas/policy-changes.js'
 import { findDifferences } from './compare-stored.js'
 
 /** What the PCE records about an object, and what is compared separately. */
-const NO_CONTENT = new Set([
+export const NO_CONTENT: ReadonlySet<string> = new Set([
   'href',
   'created_at',
   'created_by',

@@ -1,16 +1,23 @@
-import type { ChangeEffect } from '../../schemas/policy-changes.js'
-import type { IpList } from '../../schemas/pce/ip-list.js'
+import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { Actor, IngressService } from '../../schemas/pce/rule-set.js'
-import type { Service } from '../../schemas/pce/service.js'
 import { SERVICE_LISTS } from '../../schemas/pce/words.js'
-import { diffFields } from './diff-fields.js'
-import { combineEffects } from './diff-rule-set.js'
-import type { Use } from '../inventory/find-uses.js'
-import { combineExtents, compareEnds, compareServices, compareSets, type Extent } from './compare-extents.js'
-import { OPPOSITE } from './diff-rule-set.js'
-import type { PolicyFacts } from './load-snapshot.js'
+import { type ObjectUses, type PolicyUsers, findUses } from '../inventory/find-uses.js'
 import { toDraftHref } from '../inventory/parse-href.js'
+import { joinMovements, unknownMovement, UNMOVED } from './compare-permissions.js'
+import { diffFields } from './diff-fields.js'
+import {
+  type Judgement,
+  type Replacement,
+  compareAll,
+  describeMovement,
+  findRuleRisks,
+  inEveryVersion,
+  placeBoundary,
+  placeRules,
+} from './judge-change.js'
+import type { LoadedContents, PolicyContents, Versions } from './load-contents.js'
+import { isInForce } from './load-snapshot.js'
+import type { RuleInForce } from './rule-boxes.js'
 
 /** Fields that touch no traffic. */
 const HARMLESS = [
@@ -23,100 +30,118 @@ const HARMLESS = [
 ]
 
 /** Objects that rules refer to only by href, with the fields that say what they stand for. */
-const JUDGED: Record<string, readonly string[]> = {
+const MEANINGS: Record<string, readonly string[]> = {
   ip_lists: ['ip_ranges', 'fqdns'],
   services: SERVICE_LISTS,
   label_groups: ['labels', 'sub_groups'],
-  enforcement_boundaries: ['providers', 'consumers', 'ingress_services', 'enabled'],
+}
+
+/** Users in both versions of the policy: a change provisioned alone meets the active rules, with everything else those of the draft. */
+export type Users = Record<'draft' | 'active', PolicyUsers>
+
+/** Whether judging a change takes the rules that use its object. */
+export function needsUsers(type: string, { draft, active }: Versions): boolean {
+  return type in MEANINGS && draft !== null && active !== null && changedFields(draft, active).length > 0
+}
+
+const changedFields = (draft: PceObject, active: PceObject) =>
+  diffFields(draft, active).flatMap(({ field }) => (HARMLESS.includes(field) ? [] : field))
+
+/** The objects whose rules decide what a change does: what `loadContents` has to be given. */
+export function rulesAbout(href: string, users: Users): unknown {
+  return [users.draft, users.active].map((version) => findUses(version, href))
 }
 
 /**
- * What a change of an object other than a rule set does to permitted traffic. Such objects act only through the rules that use
- * them, so `usesOf` is asked when one has changed. Undefined: it cannot be determined.
+ * What a change of an object other than a rule set does to permitted traffic. Most objects act only through the rules that use
+ * them: `users` is null where these could not be read, and not needed where `needsUsers` says so.
  */
-export async function judgeObject(
+export function judgeObject(
   type: string,
-  draft: PceObject | null,
-  active: PceObject | null,
-  facts: PolicyFacts,
-  usesOf: (href: string) => Promise<readonly Use[] | undefined>,
-): Promise<ChangeEffect | undefined> {
-  const judged = JUDGED[type]
-  if (type === 'enforcement_boundaries' && (draft === null || active === null)) {
-    const [now, before] = [draft, active].map((boundary) => boundary !== null && boundary.enabled !== false)
-    return now === before ? 'neutral' : now === true ? 'narrowing' : 'widening'
-  }
+  versions: Versions,
+  contents: LoadedContents,
+  users: Users | null,
+): Judgement {
+  const { draft, active } = versions
+  if (type === 'enforcement_boundaries') return judgeBoundary(draft, active, contents)
+  const meaning = MEANINGS[type]
   // A rule that uses a new object is a change of its own, and the PCE lets nothing be deleted that a rule uses. Virtual services
   // and servers are found by their labels too.
-  if (draft === null || active === null) return judged === undefined ? undefined : 'neutral'
-  const changed = diffFields(draft, active).map(({ field }) => field)
-  if (changed.every((field) => HARMLESS.includes(field))) return 'neutral'
-  if (judged === undefined) return undefined
-  const known = changed.every((field) => HARMLESS.includes(field) || judged.includes(field))
-  if (type === 'enforcement_boundaries') return known ? judgeBoundary(draft, active, facts) : undefined
-  const extent = known ? extentOf(type, draft, active) : undefined
-  if (extent === 'same') return 'neutral'
-  const uses = await usesOf(draft.href)
-  if (uses?.length === 0) return 'neutral'
-  if (extent === undefined || uses === undefined || uses.includes('unclear')) return undefined
-  return combineEffects(uses.map((use) => ((use === 'allow') === (extent === 'wider') ? 'widening' : 'narrowing')))
-}
-
-/** A boundary blocks whatever no rule allows between its ends. */
-function judgeBoundary(draft: PceObject, active: PceObject, facts: PolicyFacts): ChangeEffect | undefined {
-  const on = (boundary: PceObject) => boundary.enabled !== false
-  if (on(draft) !== on(active)) return on(draft) ? 'narrowing' : 'widening'
-  if (!on(draft)) return 'neutral'
-  const ends = (side: 'providers' | 'consumers') => compareEnds(active[side] as Actor[], draft[side] as Actor[], facts)
-  const services = compareServices(
-    active.ingress_services as IngressService[],
-    draft.ingress_services as IngressService[],
-    facts,
+  if (draft === null || active === null) return meaning === undefined ? UNJUDGED : { effect: 'neutral' }
+  const changed = changedFields(draft, active)
+  if (changed.length === 0) return { effect: 'neutral' }
+  if (meaning === undefined) return UNJUDGED
+  if (users === null) return { effect_note: 'Undecided: the rules that use it could not be read.' }
+  const [inForce, planned] = [findUses(users.active, draft.href), findUses(users.draft, draft.href)]
+  const replacements = (['active', 'draft'] as const).map((version): Replacement => {
+    const uses = version === 'active' ? inForce : planned
+    return {
+      before: placeUses(uses, contents.withObject(version, active)),
+      after: placeUses(uses, contents.withObject(version, draft)),
+    }
+  })
+  const used = describeUses(inForce, planned)
+  const elsewhere = [...inForce.others, ...planned.others].map((other) =>
+    other.href?.includes('firewall_settings') === false ? 'virtual_service' : 'firewall',
   )
-  const extent = combineExtents([ends('providers'), ends('consumers'), services])
-  return extent === undefined ? undefined : OPPOSITE[extent]
-}
-
-/** Whether the set that an object stands for has grown. */
-function extentOf(type: string, draft: PceObject, active: PceObject): Extent {
-  if (type === 'ip_lists') {
-    const [before, after] = [addressesOf(active as IpList), addressesOf(draft as IpList)]
-    // What a list of only exceptions means is not documented.
-    if ([before, after].some(({ included, exceptions }) => included.size === 0 && exceptions.size > 0)) return undefined
-    // Exceptions narrow.
-    return combineExtents([
-      compareSets(before.included, after.included),
-      compareSets(after.exceptions, before.exceptions),
-    ])
-  }
-  if (type === 'services') return compareSets(portsOf(active as Service), portsOf(draft as Service))
-  const [before, after] = [membersOf(active), membersOf(draft)]
-  // Neither is the meaning of a group without members.
-  return before.size === 0 || after.size === 0 ? undefined : compareSets(before, after)
-}
-
-function addressesOf({ ip_ranges: ranges, fqdns }: IpList) {
-  const text = ({ from_ip: from, to_ip: to }: { from_ip: string; to_ip?: string | null }) => `${from}-${to ?? ''}`
-  const pick = (excluded: boolean) =>
-    (ranges ?? []).filter(({ exclusion }) => (exclusion === true) === excluded).map(text)
-  return {
-    included: new Set([...pick(false), ...(fqdns ?? []).map(({ fqdn }) => fqdn)]),
-    exceptions: new Set(pick(true)),
-  }
-}
-
-function portsOf(service: Service): Set<string> {
-  return new Set(
-    SERVICE_LISTS.flatMap((list) =>
-      (service[list] ?? []).map((entry) => {
-        const fields = Object.entries(entry).filter(([, value]) => value !== null && value !== undefined)
-        return JSON.stringify([list, ...fields.sort(([a], [b]) => (a < b ? -1 : 1))])
-      }),
+  const inTables = [inForce, planned].some(({ ruleSets }) =>
+    ruleSets.some((ruleSet) => isInForce(ruleSet) && (ruleSet.ip_tables_rules ?? []).some(isInForce)),
+  )
+  const movement = joinMovements([
+    compareAll(replacements),
+    changed.every((field) => meaning.includes(field)) ? UNMOVED : unknownMovement('field'),
+    ...elsewhere.map((reason) => unknownMovement(reason)),
+    inTables ? unknownMovement('iptables') : UNMOVED,
+  ])
+  const risks = findRuleRisks(
+    replacements.flatMap(({ before, after }) =>
+      after.map((one, at) => ({ after: one, before: before[at] as RuleInForce })),
     ),
   )
+  return {
+    ...describeMovement(movement, replacements),
+    ...(risks.length > 0 && { risks }),
+    used_by: used,
+  }
 }
 
-function membersOf(group: PceObject): Set<string> {
-  const hrefs = (list: unknown) => ((list ?? []) as { href: string }[]).map(({ href }) => toDraftHref(href))
-  return new Set([...hrefs(group.labels), ...hrefs(group.sub_groups)])
+const UNJUDGED: Judgement = {
+  effect_note: 'Undecided: changes of this type of object are not analysed.',
+}
+
+const placeUses = ({ ruleSets, boundaries }: ObjectUses, contents: PolicyContents): RuleInForce[] => [
+  ...ruleSets.flatMap((ruleSet: RuleSet) => placeRules(ruleSet, contents)),
+  ...boundaries.flatMap((boundary: EnforcementBoundary) => placeBoundary(boundary, contents)),
+]
+
+/** Rule sets and boundaries that are named at most. */
+const MOST_NAMED = 5
+
+/** How many rules in force, or in the draft, use an object, and where. */
+function describeUses(...versions: readonly ObjectUses[]): NonNullable<Judgement['used_by']> {
+  const rules = new Set<string>()
+  const holders = new Map<string, string>()
+  for (const { ruleSets, boundaries, others } of versions) {
+    for (const { href, name, ...own } of ruleSets.filter(isInForce)) {
+      const using = [...(own.rules ?? []), ...(own.deny_rules ?? []), ...(own.ip_tables_rules ?? [])].filter(isInForce)
+      for (const rule of using) rules.add(toDraftHref(rule.href))
+      if (using.length > 0) holders.set(toDraftHref(href), name)
+    }
+    for (const { href, name } of boundaries.filter(isInForce)) {
+      rules.add(toDraftHref(href))
+      holders.set(toDraftHref(href), name)
+    }
+    for (const { href, name } of others) holders.set(String(href), typeof name === 'string' ? name : String(href))
+  }
+  return { rules: rules.size, in: [...holders.values()].slice(0, MOST_NAMED) }
+}
+
+function judgeBoundary(draft: PceObject | null, active: PceObject | null, contents: LoadedContents): Judgement {
+  const place = (boundary: PceObject | null, version: PolicyContents) =>
+    placeBoundary(boundary as EnforcementBoundary | null, version)
+  const replacements = inEveryVersion(contents, (version) => ({
+    before: place(active, version),
+    after: place(draft, version),
+  }))
+  return describeMovement(compareAll(replacements), replacements)
 }

@@ -7,7 +7,7 @@ import type { Service } from '../../schemas/pce/service.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import type { Version } from '../inventory/find-object.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
-import { loadLabels, type LabelIndex, type ReadContext } from '../inventory/labels.js'
+import type { LabelIndex } from '../inventory/labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { compileIpList, coverFamilies, type Addressed, type Families } from './addresses.js'
 import type { PlacedRule, PolicyObjects } from './match-rules.js'
@@ -18,6 +18,8 @@ export interface PolicyCatalog extends PolicyObjects {
   /** Of a label or a label group; undefined where it is not known. */
   readonly keyOf: (href: string) => string | undefined
   readonly labelOf: (href: string) => Label | undefined
+  readonly membersOf: (groupHref: string) => readonly Label[] | undefined
+  readonly listOf: (href: string) => IpList | undefined
   /** How much of each address family a list covers; undefined for one that was not read. */
   readonly familiesOf: (listHref: string) => Families | undefined
   /** The built-in list of every address. */
@@ -25,9 +27,6 @@ export interface PolicyCatalog extends PolicyObjects {
   anyLists: readonly IpList[]
   allServices: readonly Service[]
 }
-
-/** What comparing two versions of a rule needs: which objects mean everything, and which key a label has. */
-export type PolicyFacts = Pick<PolicyCatalog, 'keyOf' | 'serviceOf' | 'isAllServices' | 'isAnyList'>
 
 /** One version of the policy, read at one time. */
 export interface PolicySnapshot extends PolicyCatalog {
@@ -40,7 +39,8 @@ export interface PolicySnapshot extends PolicyCatalog {
   pendingObjects: ReadonlyMap<string, string>
 }
 
-interface Objects {
+/** What a catalog is made of. */
+export interface CatalogObjects {
   labels: LabelIndex | undefined
   services: readonly Service[]
   lists: readonly IpList[]
@@ -90,28 +90,8 @@ export async function loadSnapshot(source: Source, version: Version, labels: Lab
   }
 }
 
-/** Reads only what comparing `objects` needs. Services other than All Services stay unknown: their changes are judged separately. */
-export async function loadPolicyFacts(
-  pce: PceClient,
-  objects: readonly unknown[],
-  context: ReadContext,
-): Promise<PolicyFacts> {
-  const { signal } = context
-  const text = JSON.stringify(objects)
-  const mentions = (kind: string) => text.includes(`/${kind}/`)
-  const none = { items: [] }
-  const [services, lists, groups, labels] = await Promise.all([
-    mentions('services') ? fetchEvery({ api: pce.services, params: { name: ALL_SERVICES_NAME }, signal }) : none,
-    mentions('ip_lists') ? fetchEvery({ api: pce.ipLists, params: { name: ANY_PREFIX }, signal }) : none,
-    mentions('label_groups') ? fetchEvery<LabelGroup>({ api: pce.labelGroups, params: {}, signal }) : none,
-    mentions('labels') ? loadLabels(pce, context) : undefined,
-  ])
-  const everything = services.items.filter(({ name }) => name === ALL_SERVICES_NAME)
-  return catalogOf({ labels, services: everything, lists: lists.items, groups: groups.items })
-}
-
 /** The objects in the form that rules are matched with. */
-export function catalogOf({ labels, services, lists, groups }: Objects): PolicyCatalog {
+export function catalogOf({ labels, services, lists, groups }: CatalogObjects): PolicyCatalog {
   const byHref = <T extends { href: string }>(items: readonly T[]) =>
     new Map(items.map((item) => [toDraftHref(item.href), item]))
   const [serviceBy, listBy, groupBy] = [byHref(services), byHref(lists), byHref(groups)]
@@ -132,6 +112,7 @@ export function catalogOf({ labels, services, lists, groups }: Objects): PolicyC
     labelOf,
     membersOf: (href) => membersOf(href),
     keyOf: (href) => labelOf(href)?.key ?? groupBy.get(toDraftHref(href))?.key,
+    listOf: (href) => listBy.get(toDraftHref(href)),
     serviceOf: (href) => serviceBy.get(toDraftHref(href)),
     isAllServices: (href) => allHrefs.has(toDraftHref(href)),
     isAnyList: (href) => anyHrefs.has(toDraftHref(href)),

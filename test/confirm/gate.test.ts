@@ -255,8 +255,8 @@ t.test('only what was confirmed runs', async (t) => {
     const edited = await stale(t, token)
     partial(
       t,
-      edited.changes[0],
-      { type: 'ip_lists', update_type: 'update' },
+      edited.changes.find(({ type }: Json) => type === 'ip_lists'),
+      { update_type: 'update' },
       'what it would be now stands in the answer',
     )
 

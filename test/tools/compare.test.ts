@@ -71,10 +71,17 @@ async function setTheStage(bench: Bench): Promise<Stage> {
 
   const allowing = await ruleSet('allowing', [app])
   await rule('allow', allowing, { consumers: [label('role', 'web')] })
-  await rule('allow listed', allowing, { consumers: [await list('allowed'), await list('mixed')] })
+  await rule('allow listed', allowing, { consumers: [await list('allowed')] })
+  await rule('allow mixed', allowing, {
+    consumers: [await list('mixed')],
+    ingress_services: [{ port: 8000, proto: 6 }],
+  })
   await rule('allow served', allowing, { ingress_services: [await service('served', [80, 81])] })
-  await rule('allow but', allowing, { consumers: [{ ...label('role', 'db'), exclusion: true }] })
-  await rule('sleeping', allowing, { enabled: false })
+  // Apart from the others: it holds all that they allow.
+  await rule('allow but', await ruleSet('all but one', [app]), {
+    consumers: [{ ...label('role', 'db'), exclusion: true }],
+  })
+  await rule('sleeping', allowing, { enabled: false, ingress_services: [{ port: 8443, proto: 6 }] })
   const denying = await ruleSet('denying', [app])
   await deny('deny', denying)
   await deny('deny listed', denying, { consumers: [await list('denied'), { ip_list: { href: ids.mixed! } }] })
@@ -160,6 +167,13 @@ t.test('what a change does to permitted traffic', async (t) => {
     ingress_services: [{ port: 1, proto: 6 }],
   }
   const resolved = { resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] } }
+  const dc1 = label('loc', 'dc1')
+  const fromAny = {
+    ...newRule,
+    ...resolved,
+    consumers: [{ ip_list: { href: ANY } }],
+    ingress_services: [{ href: ids['All Services'] }],
+  }
 
   /** Effect of the object, and where one rule is concerned, of that rule. */
   type Case = [
@@ -188,13 +202,20 @@ t.test('what a change does to permitted traffic', async (t) => {
     ['an allow rule has another description', 'neutral', rule('allow', { description: 'why' })],
     ['a label of the same key is added', 'widening', rule('allow', { consumers: [web, api] })],
     ['a label of another key is added', 'narrowing', rule('allow', { consumers: [web, { label: dev }] })],
-    ['labels of the same and of another key are added', null, rule('allow', { consumers: [web, api, { label: dev }] })],
+    ['labels of the same and of another key are added', null, rule('allow', { consumers: [web, api, dc1] })],
+    ['a label that no scope admits is added', 'narrowing', rule('allow', { consumers: [web, api, { label: dev }] })],
     ['a label is exchanged', null, rule('allow', { consumers: [api] })],
-    ['an IP list is added', 'widening', rule('allow', { consumers: [web, { ip_list: { href: ANY } }] })],
+    [
+      'an IP list is added',
+      'widening',
+      rule('allow', { consumers: [web, { ip_list: { href: ANY } }] }),
+      ['any_address'],
+    ],
     [
       'an IP list is added and a label key too',
       null,
-      rule('allow', { consumers: [web, { label: dev }, { ip_list: { href: ANY } }] }),
+      rule('allow', { consumers: [web, dc1, { ip_list: { href: ANY } }] }),
+      ['any_address'],
     ],
     ['all workloads take the place of a label', 'widening', rule('allow', { consumers: [{ actors: 'ams' }] })],
     [
@@ -202,7 +223,12 @@ t.test('what a change does to permitted traffic', async (t) => {
       null,
       rule('allow listed', { consumers: [{ actors: 'ams' }] }),
     ],
-    ['an exclusion is added', null, rule('allow', { consumers: [web, { ...label('env', 'dev'), exclusion: true }] })],
+    ['an exclusion is added', 'narrowing', rule('allow', { consumers: [web, { ...dc1, exclusion: true }] })],
+    [
+      'what no scope admits is excluded',
+      'neutral',
+      rule('allow', { consumers: [web, { ...label('env', 'dev'), exclusion: true }] }),
+    ],
     [
       'beside an exclusion the first label takes away',
       'narrowing',
@@ -215,7 +241,7 @@ t.test('what a change does to permitted traffic', async (t) => {
       rule('allow', {
         ingress_services: [
           { port: 443, proto: 6 },
-          { port: 80, proto: 6 },
+          { port: 8080, proto: 6 },
         ],
       }),
     ],
@@ -227,7 +253,8 @@ t.test('what a change does to permitted traffic', async (t) => {
     ['a port becomes one of another protocol', null, rule('allow', { ingress_services: [{ port: 443, proto: 17 }] })],
     ['a port becomes All Services', 'widening', rule('allow', { ingress_services: [{ href: ids['All Services'] }] })],
     ['All Services become a port', 'narrowing', rule('ringfence', { ingress_services: [{ port: 443, proto: 6 }] })],
-    ['other networks', null, rule('allow', { network_type: 'all' })],
+    ['all networks', 'widening', rule('allow', { network_type: 'all' })],
+    ['other networks', null, rule('allow', { network_type: 'non_brn' })],
     ['encryption', null, rule('allow', { sec_connect: true })],
     // Deny rules.
     ['a deny rule is added', 'narrowing', { change: () => pce.denyRules.create(newRule, ids.denying) }],
@@ -245,7 +272,7 @@ t.test('what a change does to permitted traffic', async (t) => {
     [
       'a deny rule becomes an override of less',
       null,
-      rule('deny', { override: true, consumers: [web, { label: dev }] }),
+      rule('deny', { override: true, consumers: [web, dc1] }),
       ['override_deny'],
     ],
     ['an override becomes a deny rule', 'widening', rule('override', { override: false })],
@@ -269,6 +296,16 @@ t.test('what a change does to permitted traffic', async (t) => {
       {
         async change() {
           await pce.rules.create({ ...newRule, ...resolved }, ids.allowing)
+          await pce.denyRules.create({ ...newRule, ingress_services: [{ port: 2, proto: 6 }] }, ids.allowing)
+        },
+      },
+    ],
+    [
+      'an allow rule is added with a deny rule that it beats',
+      'widening',
+      {
+        async change() {
+          await pce.rules.create({ ...newRule, ...resolved }, ids.allowing)
           await pce.denyRules.create(newRule, ids.allowing)
         },
       },
@@ -285,21 +322,45 @@ t.test('what a change does to permitted traffic', async (t) => {
     ],
     // Rule sets.
     [
+      'any to one application on All Services',
+      'widening',
+      { change: () => pce.rules.create(fromAny, ids.allowing) },
+      ['any_address'],
+    ],
+    [
       'any to any on All Services',
       'widening',
       {
-        change: () =>
-          pce.rules.create(
-            {
-              ...newRule,
-              ...resolved,
-              consumers: [{ ip_list: { href: ANY } }],
-              ingress_services: [{ href: ids['All Services'] }],
-            },
-            ids.allowing,
-          ),
+        async change() {
+          const open = await pce.ruleSets.create({ name: 'open', scopes: [[]] })
+          await pce.rules.create(fromAny, open.href)
+        },
       },
       ['any_to_any_all_services'],
+    ],
+    [
+      'everything inside one application',
+      'widening',
+      {
+        async change() {
+          const fence = await pce.ruleSets.create({ name: 'fence', scopes: [payments] })
+          await pce.rules.create({ ...fromAny, consumers: [{ actors: 'ams' }] }, fence.href)
+        },
+      },
+    ],
+    [
+      'all workloads to all workloads on All Services',
+      'widening',
+      { change: () => put('any to any in a scope', { scopes: [payments, []] }) },
+      ['any_to_any_all_services'],
+    ],
+    [
+      'a rule that another of its rule set covers is added',
+      'neutral',
+      {
+        change: () =>
+          pce.rules.create({ ...newRule, ...resolved, ingress_services: [{ port: 443, proto: 6 }] }, ids.allowing),
+      },
     ],
     [
       'a scope is added',
@@ -316,7 +377,11 @@ t.test('what a change does to permitted traffic', async (t) => {
       'a scope gains a condition',
       'narrowing',
       { change: () => put('allowing', { scopes: [[...payments, label('loc', 'dc1')]] }) },
-      ['scope_removed'],
+    ],
+    [
+      'one of two scopes gains a condition',
+      'widening',
+      { change: () => put('allowing', { scopes: [[...payments, dc1], payments, [label('app', 'ordering')]] }) },
     ],
     ['a scope is emptied', 'widening', { change: () => put('allowing', { scopes: [[]] }) }, ['scope_removed']],
     [
@@ -423,6 +488,22 @@ t.test('what a change does to permitted traffic', async (t) => {
       'neutral',
       { change: () => put('allowed', { ip_ranges: [{ from_ip: '203.0.113.0/24', description: 'here' }] }) },
     ],
+    [
+      'an IP list is split into what it was',
+      'neutral',
+      { change: () => put('allowed', ranges('203.0.113.0/25', '203.0.113.128/25')) },
+    ],
+    [
+      'an IP list becomes everything in pieces',
+      'widening',
+      { change: () => put('allowed', ranges('0.0.0.0/1', '128.0.0.0/1')) },
+      ['any_address'],
+    ],
+    [
+      'an IP list of deny rules becomes everything in pieces',
+      'narrowing',
+      { change: () => put('denied', ranges('0.0.0.0/1', '128.0.0.0/1')) },
+    ],
     ['an IP list has another description', 'neutral', { change: () => put('allowed', { description: 'here' }) }],
     [
       'an IP list is created',
@@ -437,21 +518,22 @@ t.test('what a change does to permitted traffic', async (t) => {
       { change: () => put('served', { ...ports(81, 80), description: 'reordered' }) },
     ],
     ['a service of a deny rule gains a port', 'narrowing', { change: () => put('refused', ports(8080, 8081)) }],
+    ['a service becomes another', null, { change: () => put('served', ports(443)) }],
     ['a service that nothing uses', 'neutral', { change: () => put('spare', ports(9000, 9001)) }],
     [
       'a label group in the scope of an allow rule grows',
       'widening',
       { change: () => put('in a scope', { labels: [label('env', 'test').label, dev] }) },
     ],
-    ['a label group inside another', null, { change: () => put('inner', { labels: [dev, staging] }) }],
+    ['a label group inside another', 'widening', { change: () => put('inner', { labels: [dev, staging] }) }],
     [
       'a label group that is excluded',
-      null,
-      { change: () => put('shut out', { labels: [label('env', 'test').label, dev] }) },
+      'narrowing',
+      { change: () => put('shut out', { labels: [label('env', 'test').label, prod] }) },
     ],
     [
       'a label group that a scope excludes',
-      null,
+      'narrowing',
       { change: () => put('outside a scope', { labels: [label('env', 'test').label, dev] }) },
     ],
     [
@@ -607,7 +689,8 @@ t.test('shows each kind of change', async (t) => {
   })
   t.same(
     denying.rules.map(({ change, rule_type: type }: Json) => `${change} ${type}`),
-    [...Array.from({ length: 4 }, () => 'removed deny'), 'removed override_deny'],
+    [...Array.from({ length: 3 }, () => 'removed deny'), 'removed override_deny', 'removed deny'],
+    'what did nothing last',
   )
 
   await t.test('filters by type, even one with nothing pending', async (t) => {
@@ -644,7 +727,7 @@ t.test('shows each kind of change', async (t) => {
   })
 
   await t.test('an older release keeps deny rules separate', async (t) => {
-    const { deny_rules: _embedded, ...bare } = simulator.state.find(ids.denying!)!
+    const { deny_rules: _embedded, update_type: _deleted, ...bare } = simulator.state.find(ids.denying!)!
     const active = ids.denying!.replace('/draft/', '/active/')
     simulator.faults.add({
       kind: 'status',

@@ -6,9 +6,10 @@ import { showPending, updateTypeOf, type Dependency } from '../../domain/policy/
 import type { JudgedChange } from '../../domain/policy/describe-changes.js'
 import { clipText, quote } from '../../domain/text/escape-text.js'
 import { countRowsThatFit, rowsWithin } from './byte-budget.js'
+import { LONGEST_NAME, describeEffects, explainWords, worstFirst } from './explain-changes.js'
 
 export interface Provisioning {
-  /** In the order in which they are to be shown, dependencies included. */
+  /** Dependencies included, in the order in which they are to be shown where their effects do not say otherwise. */
   changes: readonly TypedPendingChange[]
   included: readonly Dependency[]
   /** By href; the changes that are not in it were not judged. */
@@ -20,7 +21,6 @@ export interface Provisioning {
 /** Of one list: enough to recognise what is in it, little enough to be read. */
 const LIST_BYTES = 3000
 const MOST_NAMED = 5
-const LONGEST_NAME = 60
 const DEEDS: Record<string, string> = { delete: 'deleted', update: 'updated', create: 'created' }
 const NOUNS: Record<string, readonly [one: string, many: string]> = {
   label_groups: ['label group', 'label groups'],
@@ -50,7 +50,7 @@ export function showProvisioning({
 }: Provisioning): Omit<Preview, 'boundTo'> {
   const dry = isDryRun ? ' This is a dry run: it only shows what a real call would send.' : ''
   if (changes.length === 0) return { summary: `Nothing is pending, so the call would change nothing.${dry}` }
-  const rows = changes.map((change) => showRow(change, judged.get(change.href)))
+  const rows = worstFirst(changes.map((change) => showRow(change, judged.get(change.href))))
   const shown = rowsWithin(rows, LIST_BYTES)
   const along = rowsWithin([...included], LIST_BYTES)
   const sentences = [
@@ -59,13 +59,14 @@ export function showProvisioning({
     included.length > 0
       ? `Not named in the call, but required by what is: ${included.length === 1 ? 'one' : included.length} of these.`
       : '',
-    describeEffects(rows),
+    describeEffects(rows.map((row) => ({ ...row, isUnjudged: !judged.has(row.href) }))),
     impact === undefined ? 'The PCE did not say how many workloads are affected.' : describeImpact(impact),
   ]
   return {
     summary: `${sentences.filter(Boolean).join(' ')}${dry}`,
     details: {
       changes_total: changes.length,
+      meanings: explainWords([...judged.values()]),
       changes: shown,
       ...(shown.length < rows.length && { changes_left_out: rows.length - shown.length }),
       ...(included.length > 0 && { dependencies_total: included.length, dependencies_included: along }),
@@ -75,8 +76,6 @@ export function showProvisioning({
   }
 }
 
-type Row = ReturnType<typeof showRow>
-
 function showRow(change: TypedPendingChange, judged: JudgedChange | undefined) {
   const { href, type, name } = change
   const updateType = updateTypeOf(change)
@@ -85,8 +84,10 @@ function showRow(change: TypedPendingChange, judged: JudgedChange | undefined) {
     type,
     ...(name !== undefined && { name: clipText(name, 2 * LONGEST_NAME) }),
     ...(updateType !== null && { update_type: updateType }),
-    ...(judged?.effect !== undefined && { effect: judged.effect }),
     ...(judged?.risks !== undefined && { risks: judged.risks }),
+    ...(judged?.effect !== undefined && { effect: judged.effect }),
+    ...(judged?.effect_note !== undefined && { effect_note: judged.effect_note }),
+    ...(judged?.diff_error !== undefined && { diff_error: judged.diff_error }),
     ...(judged?.updated_at !== undefined && { updated_at: judged.updated_at }),
     ...(judged?.updated_by !== undefined && { updated_by: judged.updated_by.name ?? judged.updated_by.href }),
   }
@@ -113,26 +114,6 @@ const namesOf = (changes: readonly TypedPendingChange[]): string =>
     .slice(0, MOST_NAMED)
     .map(({ name, href }) => (name === undefined ? href : quote(clipText(name, LONGEST_NAME))))
     .join(', ')
-
-function describeEffects(rows: readonly Row[]): string {
-  const count = (effect: string) => rows.filter((row) => row.effect === effect).length
-  const [wider, narrower] = [count('widening'), count('narrowing')]
-  const undecided = rows.length - wider - narrower - count('neutral')
-  const shareOf = (part: number) =>
-    part < rows.length ? `${part} of these` : rows.length === 1 ? 'It' : 'All of these'
-  const risky = rows.filter(({ risks }) => risks !== undefined)
-  return [
-    wider > 0 ? `${shareOf(wider)} may permit more traffic than today.` : '',
-    narrower > 0 ? `${shareOf(narrower)} may permit less.` : '',
-    undecided > 0 ? `${shareOf(undecided)} may permit more or less: the effect could not be determined.` : '',
-    risky.length > 0 ? `Review ${risky.slice(0, MOST_NAMED).map(describeRisk).join('; ')}.` : '',
-  ]
-    .filter(Boolean)
-    .join(' ')
-}
-
-const describeRisk = ({ name, href, risks }: Row) =>
-  `${name === undefined ? href : quote(clipText(name, LONGEST_NAME))} (${risks?.join(', ')})`
 
 function describeImpact(impact: PolicyImpact): string {
   const { num_managed_workloads: managed, all_workloads_optimization: isRough } = impact

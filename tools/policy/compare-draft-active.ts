@@ -9,14 +9,15 @@ import { answerPage, decodeCursor, sliceOfList } from '../answers/page-list.js'
 import { describeChanges } from '../../domain/policy/describe-changes.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { answerBudget } from '../answers/byte-budget.js'
+import { describeEffects, explainWords, worstFirst } from '../answers/explain-changes.js'
 import { trimChange } from '../answers/trim-change.js'
 
 const NAME = 'compare-draft-active'
 const DEFAULT_MAX_RESULTS = 100
 /** Each change is two objects to read, so no answer describes more. */
 const MOST_RESULTS = 250
-/** Room for the facts around the changes and a cursor. */
-const ENVELOPE_BYTES = 1_000
+/** Room for the facts around the changes, the words for their effects, and a cursor. */
+const ENVELOPE_BYTES = 2_500
 /** How an update type is called in answers. */
 const GROUPS: Record<string, string> = { create: 'created', update: 'updated', delete: 'deleted' }
 
@@ -27,8 +28,12 @@ const output = Type.Object({
   created_count: Type.Integer({ description: 'New' }),
   updated_count: Type.Integer({ description: 'Changed' }),
   deleted_count: Type.Integer({ description: 'To be deleted' }),
+  summary: Type.Optional(Type.String({ description: 'What this page does to permitted traffic, and what to review' })),
+  meanings: Type.Optional(
+    Type.Record(Type.String(), Type.String(), { description: 'Of the words for effects and risks' }),
+  ),
   changes: Type.Record(Type.String(), Type.Array(PolicyChangeOut), {
-    description: 'Of this page: created, updated, deleted, other',
+    description: 'Of this page: created, updated, deleted, other; each with the worst first',
   }),
   truncated: Type.Boolean({ description: 'More follow' }),
   next_cursor: Type.Optional(Type.String({ description: 'Absent on the last page' })),
@@ -85,10 +90,24 @@ export default defineTool({
     const most = answerBudget(ctx.limits) - ENVELOPE_BYTES
     const described = (await describeChanges(ctx, slice.items)).map((change) => trimChange(change, most))
     const changes: Record<string, typeof described> = { created: [], updated: [], deleted: [] }
-    const { rows, paging } = await answerPage(NAME, filters, slice, described, ctx, { ...facts, changes })
-    for (const [at, row] of rows.entries()) (changes[groupOf(slice.items[at])] ??= []).push(row)
+    const say = (shown: typeof described, isAll: boolean) => ({
+      ...facts,
+      summary: `${isAll ? '' : 'Of this page: '}${describeEffects(shown.map((row) => ({ ...row, isUnjudged: row.diff_error !== undefined })))}`,
+      meanings: explainWords(shown),
+    })
+    const { rows, paging } = await answerPage(NAME, filters, slice, described, ctx, {
+      ...say(described, false),
+      changes,
+    })
+    const groups = new Map(rows.map((row, at) => [row, groupOf(slice.items[at])]))
+    for (const row of worstFirst(rows)) (changes[groups.get(row) as string] ??= []).push(row)
     const { truncated, next_cursor: next } = paging
-    return { ...facts, changes, truncated, ...(next !== undefined && { next_cursor: next }) }
+    return {
+      ...say(rows, rows.length === wanted.length),
+      changes,
+      truncated,
+      ...(next !== undefined && { next_cursor: next }),
+    }
   },
 })
 

@@ -1,0 +1,105 @@
+import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
+import { RISKS, type ChangeEffect, type PolicyChange, type Risk } from '../../schemas/policy-changes.js'
+import { type Movement, compareRules, effectOf, joinMovements } from './compare-permissions.js'
+import type { LoadedContents, PolicyContents } from './load-contents.js'
+import { isInForce } from './load-snapshot.js'
+import { type RuleInForce, createRuleSpace } from './rule-boxes.js'
+import { denyType } from './rule-type.js'
+import { UNDECIDED } from './three-valued.js'
+
+/** What a change does to permitted traffic, as answers say it, with what to review. */
+export type Judgement = Pick<PolicyChange, 'effect' | 'effect_note' | 'effect_by_rule_type' | 'risks' | 'used_by'>
+
+/** The rules of a rule set that are in force: none where it is absent, switched off or about to be deleted. */
+export function placeRules(ruleSet: RuleSet | null, contents: PolicyContents): RuleInForce[] {
+  if (ruleSet === null || !isInForce(ruleSet)) return []
+  const placed = (type: RuleInForce['type'], rule: RuleInForce['rule']) => ({
+    type,
+    rule,
+    scopes: ruleSet.scopes,
+    contents,
+  })
+  return [
+    ...(ruleSet.rules ?? []).filter(isInForce).map((rule) => placed('allow', rule)),
+    ...(ruleSet.deny_rules ?? []).filter(isInForce).map((rule) => placed(denyType(rule), rule)),
+  ]
+}
+
+/** An enforcement boundary is a deny rule without a scope (P22). */
+export function placeBoundary(boundary: EnforcementBoundary | null, contents: PolicyContents): RuleInForce[] {
+  if (boundary === null || !isInForce(boundary)) return []
+  const rule = { ...boundary, enabled: true, unscoped_consumers: true }
+  return [{ type: 'deny', rule, scopes: [[]], contents }]
+}
+
+/** What replaces what: rules before and after a change, with the objects they refer to as the one and the other version has them. */
+export interface Replacement {
+  before: readonly RuleInForce[]
+  after: readonly RuleInForce[]
+}
+
+/**
+ * The same rules in every version of what they refer to: pending changes of those objects are judged as changes of their own, and a
+ * change of rules may be provisioned with them or without.
+ */
+export function inEveryVersion(
+  contents: LoadedContents,
+  replace: (contents: PolicyContents) => Replacement,
+): Replacement[] {
+  return (contents.differ ? [contents.active, contents.draft] : [contents.draft]).map(replace)
+}
+
+export const compareAll = (replacements: readonly Replacement[]): Movement =>
+  joinMovements(replacements.map(({ before, after }) => compareRules(before, after)))
+
+/** The words for a movement: one effect, or why there is none. */
+export function describeMovement(
+  movement: Movement,
+  replacements: readonly Replacement[],
+): Pick<Judgement, 'effect' | 'effect_note' | 'effect_by_rule_type'> {
+  const effect = effectOf(movement)
+  if (effect !== undefined) return { effect }
+  if (movement.because.length > 0) {
+    const reasons = movement.because.map((reason) => UNDECIDED[reason]).join(', ')
+    return { effect_note: `Undecided because of ${reasons}.` }
+  }
+  const of = (isAllow: boolean): ChangeEffect | 'mixed' => {
+    const only = (rules: readonly RuleInForce[]) => rules.filter(({ type }) => (type === 'allow') === isAllow)
+    const own = replacements.map(({ before, after }) => ({ before: only(before), after: only(after) }))
+    return effectOf(compareAll(own)) ?? 'mixed'
+  }
+  const [allow, deny] = [of(true), of(false)]
+  if (allow === 'neutral' || deny === 'neutral') return { effect_note: MIXED }
+  return { effect_note: PULLED_APART, effect_by_rule_type: { allow, deny } }
+}
+
+const MIXED = 'It permits some traffic that was not permitted, and stops some that was.'
+const PULLED_APART =
+  'Its allow rules and its deny rules change different things; what is left of either depends on other rules and on enforcement modes.'
+
+/**
+ * What to review about rules that come into force or change: pairs of one rule before and after, either of them absent. An override
+ * deny rule counts when it blocks more than before, an allow rule when it has become broader than any selection.
+ */
+export function findRuleRisks(pairs: readonly { before?: RuleInForce; after?: RuleInForce }[]): Risk[] {
+  const found = new Set<Risk>()
+  for (const { before, after } of pairs) {
+    if (after?.type === 'override_deny') {
+      if (compareRules(before === undefined ? [] : [before], [after]).closes) found.add('override_deny')
+    } else if (after?.type === 'allow') {
+      const is = breadthOf(after)
+      const was = is.anyAddress || is.anyToAny ? before && breadthOf(before) : undefined
+      if (is.anyToAny && was?.anyToAny !== true) found.add('any_to_any_all_services')
+      else if (is.anyAddress && was?.anyAddress !== true) found.add('any_address')
+    }
+  }
+  return [...found]
+}
+
+const breadthOf = (rule: RuleInForce) => createRuleSpace([rule]).breadthOf(rule)
+
+/** The order in which changes are to be looked at: those with risks, the worst first, then whatever may change traffic, then the rest. */
+export function rankForReview({ risks = [], effect }: Pick<PolicyChange, 'risks' | 'effect'>): number {
+  if (risks.length > 0) return Math.min(...risks.map((risk) => RISKS.indexOf(risk)))
+  return RISKS.length + (effect === 'neutral' ? 1 : 0)
+}

@@ -1,0 +1,157 @@
+import { type ObjectApi, type PceClient, PceError } from '../../pce-client/index.js'
+import type { IpList } from '../../schemas/pce/ip-list.js'
+import type { LabelGroup, LabelRef } from '../../schemas/pce/label.js'
+import type { PceObject } from '../../schemas/pce/reference.js'
+import type { Service } from '../../schemas/pce/service.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import { fetchEvery } from '../inventory/fetch-every.js'
+import { loadLabels, type ReadContext } from '../inventory/labels.js'
+import { parseHref, toActiveHref, toDraftHref } from '../inventory/parse-href.js'
+import { mapBounded } from '../text/pace-work.js'
+import { catalogOf, type PolicyCatalog } from './load-snapshot.js'
+
+/** What the objects that rules refer to stand for, in one version of the policy. */
+export interface PolicyContents extends Pick<
+  PolicyCatalog,
+  'keyOf' | 'labelOf' | 'listOf' | 'membersOf' | 'serviceOf'
+> {
+  /** Of one workload; undefined where it was not read. */
+  readonly labelsOf: (workloadHref: string) => readonly LabelRef[] | undefined
+}
+
+/** Both versions of an object; null where it has none. */
+export interface Versions {
+  draft: PceObject | null
+  active: PceObject | null
+}
+
+export interface LoadedContents {
+  draft: PolicyContents
+  active: PolicyContents
+  /** Whether anything in the one is different from the other. */
+  differ: boolean
+  /** A version in which one object is this one. */
+  withObject: (version: 'draft' | 'active', object: PceObject) => PolicyContents
+}
+
+type Kind = 'ip_lists' | 'services' | 'label_groups'
+type Objects = Map<string, PceObject>
+const KINDS: Record<Kind, 'ipLists' | 'services' | 'labelGroups'> = {
+  ip_lists: 'ipLists',
+  services: 'services',
+  label_groups: 'labelGroups',
+}
+
+const IN_FLIGHT = 4
+/** More objects than this are read by listing their kind. */
+const MOST_READ_SINGLY = 16
+/** Further workloads are compared as if they might have any labels. */
+const MOST_WORKLOADS = 50
+
+/**
+ * Reads what everything that `policy` refers to stands for, in the draft and in force. `known` are objects that were read already,
+ * by draft href. What cannot be read is left out, and undecided is what depends on it; a cancelled call rejects.
+ */
+export async function loadContents(
+  pce: PceClient,
+  policy: unknown,
+  known: ReadonlyMap<string, Versions>,
+  context: ReadContext,
+): Promise<LoadedContents> {
+  const { signal } = context
+  const mentioned = collectHrefs(policy)
+  const kinds = Object.keys(KINDS) as Kind[]
+  const loaded = await mapBounded(kinds, 1, async (kind): Promise<Record<'draft' | 'active', Objects>> => {
+    const hrefs = [...(mentioned.get(kind) ?? [])]
+    const ofKind = [...known].filter(([href]) => parseHref(href)?.kind === kind)
+    if (hrefs.length === 0 && ofKind.length === 0) return { draft: new Map(), active: new Map() }
+    return loadKind(pce, kind, hrefs, new Map(ofKind), signal)
+  })
+  const labels =
+    mentioned.has('labels') || mentioned.has('label_groups') || mentioned.has('workloads')
+      ? await loadLabels(pce, context)
+      : undefined
+  const workloads = new Map<string, readonly LabelRef[]>()
+  await mapBounded([...(mentioned.get('workloads') ?? [])].slice(0, MOST_WORKLOADS), IN_FLIGHT, async (href) => {
+    const workload = await orNothing(signal, pce.workloads.getByReference(href, { signal }))
+    if (workload !== undefined) workloads.set(href, labelsOf(workload))
+  })
+
+  const compile = (version: 'draft' | 'active', changed?: PceObject): PolicyContents => {
+    const [lists, services, groups] = loaded.map((versions, at) => {
+      const objects = versions[version]
+      const isOne = changed !== undefined && parseHref(changed.href)?.kind === kinds[at]
+      return [...(isOne ? new Map(objects).set(toDraftHref(changed.href), changed) : objects).values()]
+    }) as [IpList[], Service[], LabelGroup[]]
+    return { ...catalogOf({ labels, lists, services, groups }), labelsOf: (href) => workloads.get(href) }
+  }
+  return {
+    draft: compile('draft'),
+    active: compile('active'),
+    differ: loaded.some(({ draft, active }) => [...draft].some(([href, object]) => active.get(href) !== object)),
+    withObject: compile,
+  }
+}
+
+const labelsOf = ({ labels }: Workload): readonly LabelRef[] => labels ?? []
+
+/**
+ * The objects of one kind, by draft href, in both versions: the same one in both unless it has a pending change. One that a
+ * version does not have is in it as the other has it, because rules keep it from being missing.
+ */
+async function loadKind(
+  pce: PceClient,
+  kind: Kind,
+  hrefs: readonly string[],
+  known: ReadonlyMap<string, Versions>,
+  signal: AbortSignal,
+): Promise<Record<'draft' | 'active', Objects>> {
+  const api = pce[KINDS[kind]] as ObjectApi<PceObject>
+  const draft: Objects = new Map()
+  const active: Objects = new Map()
+  for (const [href, versions] of known) {
+    const [ours, theirs] = [versions.draft ?? versions.active, versions.active ?? versions.draft]
+    if (ours === null || theirs === null) continue
+    draft.set(href, ours)
+    active.set(href, theirs)
+  }
+  const read = (href: string) => orNothing(signal, api.getByReference(href, { signal }))
+  const missing = hrefs.filter((href) => !draft.has(href))
+  // Groups contain groups, which no rule mentions.
+  const found =
+    kind === 'label_groups' || missing.length > MOST_READ_SINGLY
+      ? ((await orNothing(signal, fetchEvery({ api, params: {}, signal })))?.items ?? [])
+      : await mapBounded(missing, IN_FLIGHT, read)
+  await mapBounded(found, IN_FLIGHT, async (object) => {
+    if (object === undefined || draft.has(toDraftHref(object.href))) return
+    const href = toDraftHref(object.href)
+    const before = object.update_type === 'update' ? await read(toActiveHref(href)) : undefined
+    draft.set(href, object)
+    active.set(href, before ?? object)
+  })
+  return { draft, active }
+}
+
+async function orNothing<T>(signal: AbortSignal, asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked
+  } catch (error) {
+    if (!(error instanceof PceError) || signal.aborted) throw error
+    return undefined
+  }
+}
+
+/** The draft hrefs that occur anywhere in a value, by kind. */
+function collectHrefs(value: unknown, found = new Map<string, Set<string>>()): Map<string, Set<string>> {
+  if (Array.isArray(value)) for (const item of value) collectHrefs(item, found)
+  else if (typeof value === 'object' && value !== null) {
+    for (const [field, inner] of Object.entries(value)) {
+      if (field !== 'href' || typeof inner !== 'string') collectHrefs(inner, found)
+      else {
+        const kind = parseHref(inner)?.kind ?? ''
+        found.set(kind, (found.get(kind) ?? new Set()).add(toDraftHref(inner)))
+      }
+    }
+  }
+  return found
+}
