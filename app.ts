@@ -75,8 +75,11 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
   const checkKeys = () => {
     if (app?.areKeysLoaded() !== true) throw new Error('the keys of the identity provider have not been loaded yet')
   }
-  app = await createApp(config, deps, [{ name: 'signing keys', run: checkKeys }, ...composed.checks])
+  const checks = [{ name: 'signing keys', run: checkKeys }, ...composed.checks]
+  app = await createApp(config, deps, checks, composed.key?.problem)
   app.addHook('onClose', () => composed.close())
+  // Beside the start, which it neither delays nor stops.
+  app.addHook('onListen', () => void composed.key?.check())
   await app.register(dispatcher, composed.dispatcher)
   await app.register(rateLimits)
   await app.register(accessTokens, { oauth, publicUrl, ...rates, ...(deps.now && { now: deps.now }) })
@@ -224,6 +227,7 @@ async function createApp(
   { http }: HttpConfig,
   { log, isDraining = () => false }: AppBasis,
   checks: HealthOptions['checks'],
+  findKeyProblem?: HealthOptions['findKeyProblem'],
 ): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: log,
@@ -268,6 +272,6 @@ async function createApp(
   await app.register(clientAddress, http)
   await app.register(securityHeaders, { isPublicHttps: http.publicUrl?.startsWith('https:') ?? false })
   await app.register(errors)
-  await app.register(health, { isDraining, checks })
+  await app.register(health, { isDraining, checks, ...(findKeyProblem && { findKeyProblem }) })
   return app
 }

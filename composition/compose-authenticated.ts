@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createConfirmations } from '../plugins/confirm/create-confirmations.js'
 import { connectPce } from '../plugins/context/connect-pce.js'
+import { watchKey, type KeyWatch } from '../plugins/context/watch-key.js'
 import { createContextOpener, mapRole, type FindPce } from '../plugins/context/open-context.js'
 import { createUserPces, setupUrlOf } from '../plugins/context/user-pces.js'
 import { auditGate, pceGate, provenGate, roleGate, type CallerGate } from '../plugins/dispatcher/admit-call.js'
@@ -27,6 +28,8 @@ interface PceSource {
   find: FindPce
   /** What `no_pce_credentials` says where there are none. */
   gate: CallerGate
+  /** The one key of shared mode. */
+  key?: KeyWatch
   readonly close: () => void
 }
 
@@ -42,6 +45,8 @@ export interface AuthenticatedServer {
   confirmations: Confirmations
   auditRoute: AuditRoute
   state: State
+  /** The one PCE key of shared mode. */
+  key?: Pick<KeyWatch, 'check' | 'problem'>
   readonly roleOf: (identity: Identity) => Role | null
   readonly openContext: ReturnType<typeof createContextOpener>
   /** Throws what the gates before the confirmation gate say of a call of this tool. */
@@ -60,7 +65,8 @@ export async function composeAuthenticated(
   parts: AuthenticatedParts,
 ): Promise<AuthenticatedServer> {
   const { log } = parts
-  const tools = requireConfirmations(parts.tools, config.confirm.tools)
+  const hasSetup = config.mode === 'per_user' && setupUrlOf(config) !== null
+  const tools = requireConfirmations(hasSetup ? parts.tools : withoutSetup(parts.tools), config.confirm.tools)
   const { publicUrl } = config.http
   const now = parts.now ?? (() => Date.now())
   const callTracker = createCallTracker()
@@ -99,6 +105,7 @@ export async function composeAuthenticated(
       confirmations,
       auditRoute: createRouteAudit(audit),
       state,
+      ...(pces.key && { key: pces.key }),
       roleOf: (identity) => mapRole(identity, config.roles),
       openContext: createContextOpener(config.mode, config.roles, pces.find),
       checkCall(tool, callerContext) {
@@ -122,6 +129,10 @@ export async function composeAuthenticated(
   }
 }
 
+/** The tools of a server where nobody can go to /setup: none of them sends anybody there. */
+const withoutSetup = (tools: readonly AnyTool[]): readonly AnyTool[] =>
+  tools.map((tool) => ({ ...tool, summary: tool.summary.replace(/ Better: \/setup .*$/, '') }))
+
 /** The one PCE of shared mode. Throws StartupError. */
 export function openSharedPce(
   config: SharedConfig,
@@ -129,7 +140,12 @@ export function openSharedPce(
   { log }: Pick<ServerParts, 'log'>,
   now: () => number,
 ): PceSource {
-  const pce = connectPce(config.pce, callTracker, log)
+  const key = watchKey(() => pce, log, now)
+  const noteAnswer: CallTracker['noteAnswer'] = (answer) => {
+    key.note(answer.status)
+    callTracker.noteAnswer(answer)
+  }
+  const pce = connectPce(config.pce, { requestId: callTracker.requestId, noteAnswer }, log)
   const state = openState(config.statePath, { now, variable: 'MCP_STATE_PATH', warn: (line) => log.warn({}, line) })
   const credentials = fixedCredentials(
     true,
@@ -143,7 +159,11 @@ export function openSharedPce(
     state,
     find: () => Promise.resolve({ pce, credentials }),
     gate: pceGate('The operator sets PCE_HOST, API_KEY and API_SECRET.'),
-    close: () => pce.close(),
+    key,
+    close() {
+      key.close()
+      pce.close()
+    },
   }
 }
 
@@ -157,16 +177,19 @@ async function openUserPces(
   const { state, ...stores } = await openKeystoreFile(config.keystore, { now, warn: (line) => log.warn({}, line) })
   try {
     const { find, close } = createUserPces(config, { ...stores, callTracker, log, now, own: listensAt })
-    return { state, find, gate: userPceGate(config.http.publicUrl), close }
+    return { state, find, gate: userPceGate(setupUrlOf(config)), close }
   } catch (error) {
     state.close()
     throw error
   }
 }
 
-/** Where every caller brings a PCE key of their own. */
-export function userPceGate(publicUrl: string): CallerGate {
-  const setupUrl = setupUrlOf(publicUrl)
+/** Where every caller brings a PCE key of their own; `setupUrl` null: not with a browser. */
+export function userPceGate(setupUrl: string | null): CallerGate {
+  if (setupUrl === null)
+    return pceGate('Register your PCE API key with register-pce-credentials; this server has no login for browsers.', {
+      setup_path: '/setup',
+    })
   return pceGate(
     `Register your PCE API key at ${setupUrl} in a browser, where no model sees it; register-pce-credentials works too.`,
     { setup_path: '/setup', setup_url: setupUrl },

@@ -10,6 +10,7 @@ export const Liveness = Type.Object({ status: Type.Literal('ok') })
 export const HealthStatus = Type.Object({
   status: Type.Union([Type.Literal('ready'), Type.Literal('draining'), Type.Literal('unavailable')]),
   check: Type.Optional(Type.String()),
+  pce: Type.Optional(Type.String()),
 })
 
 /** Body of GET /.well-known/oauth-protected-resource (RFC 9728, 2). */

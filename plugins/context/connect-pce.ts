@@ -6,7 +6,7 @@ export interface CurrentCall {
   /** Undefined outside a call. */
   readonly requestId: () => string | undefined
   /** Notes the id that the PCE gave one of its answers. */
-  readonly noteAnswer: (answer: { requestId?: string }) => void
+  readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
 }
 
 export interface RetryLog {

@@ -41,7 +41,7 @@ export interface UserPcesParts {
   patienceMs?: number
 }
 
-type UserPcesConfig = Pick<PerUserConfig, 'userPce'> & { http: Pick<PerUserConfig['http'], 'publicUrl'> }
+type UserPcesConfig = Pick<PerUserConfig, 'userPce' | 'login'> & { http: Pick<PerUserConfig['http'], 'publicUrl'> }
 
 export interface UserPces {
   find: FindPce
@@ -51,8 +51,13 @@ export interface UserPces {
 
 const PATIENCE_MS = 8000
 
-/** Where a browser registers PCE credentials. */
-export const setupUrlOf = (publicUrl: string): string => `${publicUrl}/setup`
+/** Where a browser registers PCE credentials; null where nobody can log in with one (MCP_OAUTH_CLIENT_ID). */
+export const setupUrlOf = ({ http, login }: Pick<UserPcesConfig, 'http' | 'login'>): string | null =>
+  login === undefined ? null : `${http.publicUrl}/setup`
+
+/** How a caller registers a PCE, in words that follow "Register". */
+const howTo = (setupUrl: string | null) =>
+  setupUrl === null ? 'with register-pce-credentials' : `at ${setupUrl} in a browser`
 
 /**
  * Every caller with a PCE key of their own, from the keystore (S14): looked up for each request, connected through the host guard,
@@ -60,7 +65,7 @@ export const setupUrlOf = (publicUrl: string): string => `${publicUrl}/setup`
  */
 export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): UserPces {
   const { keystore, lastChecks, log, now, own, resolve = lookUp, patienceMs = PATIENCE_MS } = parts
-  const setupUrl = setupUrlOf(config.http.publicUrl)
+  const setupUrl = setupUrlOf(config)
   const { allowedHosts, allowInsecureTls, proxyUrl } = config.userPce
   const isProxied = proxyUrl !== undefined
   const hosts = createPceHosts({ allowed: allowedHosts, own, resolve, isProxied })
@@ -124,7 +129,7 @@ const isTlsChecked = ({ tls, allowInsecureTls }: UserPcesConfig['userPce'], isWa
 
 /** The credentials port of every caller of a per_user server, over one keystore (D18). */
 function createCredentials(
-  setupUrl: string,
+  setupUrl: string | null,
   ports: RegistrationPorts & { keystore: Keystore; lastChecks: LastChecks },
 ): (owner: Owner, version: string | undefined) => CredentialsPort {
   const { keystore, lastChecks, log } = ports
@@ -132,7 +137,7 @@ function createCredentials(
     async status() {
       const record = await keystore.find(owner)
       if (record === null) {
-        const message = `No PCE credentials are registered. Register at ${setupUrl} in a browser.`
+        const message = `No PCE credentials are registered. Register ${howTo(setupUrl)}.`
         return { registered: false, message }
       }
       const facts = credentialFacts(record.open(), ports)
@@ -156,9 +161,9 @@ function createCredentials(
   })
 }
 
-function notConnected(problem: string, setupUrl: string): ToolError {
+function notConnected(problem: string, setupUrl: string | null): ToolError {
   const message = `This server does not connect to the PCE that you registered: ${problem}.`
-  return new ToolError('pce_unreachable', message, {}, { hint: `Register another at ${setupUrl}.` })
+  return new ToolError('pce_unreachable', message, {}, { hint: `Register another ${howTo(setupUrl)}.` })
 }
 
 /**
@@ -167,7 +172,7 @@ function notConnected(problem: string, setupUrl: string): ToolError {
 function createConnect(
   { userPce }: UserPcesConfig,
   { hosts, places }: { hosts: PceHosts; places: WeakMap<PceClient, PceEndpoint & { connectOnce: () => PceClient }> },
-  setupUrl: string,
+  setupUrl: string | null,
   { callTracker, log }: UserPcesParts,
 ): Connect {
   const { tls, proxyUrl, bounds } = userPce

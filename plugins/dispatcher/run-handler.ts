@@ -132,7 +132,7 @@ export interface CallTracker {
   /** Undefined outside a call. */
   readonly requestId: () => string | undefined
   /** Notes the id of its own that the PCE gave an answer; only the first ones of a call are kept. */
-  readonly noteAnswer: (answer: { requestId?: string }) => void
+  readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
   /** The noted ids of the call that runs now, in their order. */
   readonly upstreamIds: () => readonly string[]
 }

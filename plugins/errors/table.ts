@@ -119,7 +119,7 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
   credentials_unreadable: {
     status: 409,
     message: 'Your stored PCE credentials cannot be read.',
-    hint: 'Register them again at /setup, or with register-pce-credentials.',
+    hint: 'Register them again, as you did before.',
     level: 'error',
   },
   confirm_unavailable: {

@@ -7,13 +7,19 @@ export interface HealthOptions {
   isDraining: () => boolean
   /** What must work before this process is given calls. A PCE that does not answer is not among it (D8). */
   checks: readonly HealthCheck[]
+  /** What is wrong with the PCE key that everybody uses; it makes no process unready, since another one would fare no better. */
+  findKeyProblem?: () => string | null
 }
 
 /**
  * `/healthz` says that the process lives, `/readyz` whether it takes new work, and by its name the check that failed; why is in the
- * log. Never asks for authorization (S18).
+ * log. A PCE key that is refused is told beside `ready`. Never asks for authorization (S18).
  */
-export default function health(app: FastifyInstance, { isDraining, checks }: HealthOptions, done: () => void): void {
+export default function health(
+  app: FastifyInstance,
+  { isDraining, checks, findKeyProblem }: HealthOptions,
+  done: () => void,
+): void {
   const findFailure = createReadiness(checks, {
     changed: (failed) =>
       failed === null
@@ -27,7 +33,9 @@ export default function health(app: FastifyInstance, { isDraining, checks }: Hea
     async (_request, reply) => {
       if (isDraining()) return reply.code(503).send({ status: 'draining' })
       const failed = await findFailure()
-      return failed === null ? { status: 'ready' } : reply.code(503).send({ status: 'unavailable', check: failed.name })
+      if (failed !== null) return reply.code(503).send({ status: 'unavailable', check: failed.name })
+      const pce = findKeyProblem?.() ?? null
+      return { status: 'ready', ...(pce !== null && { pce }) }
     },
   )
   done()

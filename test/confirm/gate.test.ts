@@ -748,7 +748,7 @@ t.test('when something fails', async (t) => {
 
 t.test("the audit log also names the PCE's answers to previews", async (t) => {
   let answers = 0
-  const note = () => bench.callTracker.noteAnswer({ requestId: `pce-${(answers += 1)}` })
+  const note = () => bench.callTracker.noteAnswer({ status: 200, requestId: `pce-${(answers += 1)}` })
   const asking = defineTool({
     name: 'asking',
     area: 'policy',

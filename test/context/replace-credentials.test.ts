@@ -57,10 +57,7 @@ t.test('a key that the PCE refuses, and a PCE that does not answer, replace noth
   )
   const unanswered: Json = await call(ann, REGISTER, nowhere)
   t.same([unanswered.error, unanswered.kept, unanswered.http_status], ['pce_unreachable', true, undefined])
-  t.equal(
-    unanswered.message,
-    `${UNREACHABLE} ${KEPT}`,
-  )
+  t.equal(unanswered.message, `${UNREACHABLE} ${KEPT}`)
   t.same(await call(ann, STATUS), before, 'nor is anything else of the stored ones changed')
   partial(t, await call(ann, 'get-labels', { key: 'env' }), { labels: Array }, 'which go on working')
 

@@ -401,7 +401,7 @@ t.test('enforces the host rules at every connection, not only at registration', 
   partial(t, await narrowed.call(ann, 'get-labels'), {
     error: 'pce_unreachable',
     message: /does not connect to the PCE that you registered: this server only accepts pce\.example\.com/,
-    hint: `Register another at ${PUBLIC_URL}/setup.`,
+    hint: `Register another at ${PUBLIC_URL}/setup in a browser.`,
   })
   partial(t, await narrowed.call(ann, STATUS), { registered: true, pce_host: 'localhost' })
   const guarded = await startUserService(t, { pki, file: lenient.path, userPce: { allowedHosts: [] } })

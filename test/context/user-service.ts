@@ -63,6 +63,8 @@ export interface UserServiceOptions extends Partial<Omit<UserPcesParts, 'callTra
   kek?: Buffer
   wrapKeystore?: (keystore: UserPcesParts['keystore']) => UserPcesParts['keystore']
   tools?: readonly AnyTool[]
+  /** The client of the login of /setup; null where nobody can log in there. */
+  login?: { clientId: string } | null
 }
 
 /**
@@ -70,7 +72,13 @@ export interface UserServiceOptions extends Partial<Omit<UserPcesParts, 'callTra
  * gates of the mode; only name service and clock are the test's.
  */
 export async function startUserService(t: Test, options: UserServiceOptions = {}) {
-  const { pki, userPce, kek = Buffer.alloc(32, 7), wrapKeystore = (keystore) => keystore } = options
+  const {
+    pki,
+    userPce,
+    kek = Buffer.alloc(32, 7),
+    wrapKeystore = (keystore) => keystore,
+    login = { clientId: 'setup' },
+  } = options
   const folder = mkdtempSync(join(tmpdir(), 'user-pces-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const path = options.file ?? join(folder, 'keystore.db')
@@ -89,6 +97,7 @@ export async function startUserService(t: Test, options: UserServiceOptions = {}
   const pces = createUserPces(
     {
       http: { publicUrl: PUBLIC_URL },
+      ...(login && { login }),
       userPce: {
         allowedHosts: ['localhost'],
         allowInsecureTls: false,
@@ -114,7 +123,7 @@ export async function startUserService(t: Test, options: UserServiceOptions = {}
   })
   const dispatcher = createDispatcher({
     tools: options.tools ?? tools,
-    gates: [roleGate, userPceGate(PUBLIC_URL), provenGate],
+    gates: [roleGate, userPceGate(login === null ? null : `${PUBLIC_URL}/setup`), provenGate],
     audit: createStreamAudit(stream),
     log: serviceLog,
     limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },

@@ -140,9 +140,13 @@ t.test('what is taken of the PCE of a user, and how long it may take, is for the
 })
 
 t.test('a user gets from nothing to a confirmed change', async (t) => {
-  const { tokenOf, call, confirm, pce, audit, log } = await startService(t)
+  const { tokenOf, call, confirm, send, pce, audit, log } = await startService(t)
   const token = await tokenOf('ann')
   partial(t, await call(token, 'get-labels'), { error: 'no_pce_credentials', setup_path: '/setup' })
+  const { tools } = (await send(token, LIST)).json<{ result: { tools: { name: string; description: string }[] } }>()
+    .result
+  const { description } = tools.find(({ name }) => name === 'register-pce-credentials')!
+  t.notMatch(description, '/setup', 'without a login for browsers no description sends anybody there')
   partial(t, await call(token, 'check-pce-credentials-status'), { registered: false, mode: 'per_user' })
   partial(t, await call(token, 'get-server-changelog'), { server_version: String }, 'what needs no PCE answers')
   const registration = registrationFor(pce)

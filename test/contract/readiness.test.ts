@@ -43,6 +43,59 @@ t.test('stays ready during a provider outage for as long as it accepts tokens', 
   t.equal(await ready(), 200)
 })
 
+t.test('a shared key that the PCE refuses is told in the log and in /readyz, and stops nothing', async (t) => {
+  for (const [status, message, pce] of [
+    [401, /^The PCE refuses API_KEY and API_SECRET \(401\)/, 'refuses API_KEY and API_SECRET (401)'],
+    [403, /^The PCE knows API_KEY and gives it no access/, 'gives API_KEY no access to its organisation (403)'],
+  ] as const) {
+    let time = Date.parse('2026-06-15T12:00:00Z')
+    const { app, log, pce: place, call, tokenOf } = await startService(t, { mode: 'shared', now: () => time })
+    const { simulator } = place
+    const told = () => log.filter((line) => line.level === 40 && 'remedy' in line)
+    const ready = async () => {
+      const answer = await app.inject('/readyz')
+      return { code: answer.statusCode, ...answer.json<{ status: string; pce?: string }>() }
+    }
+    t.same(await ready(), { code: 200, status: 'ready' })
+    simulator.faults.add({ kind: 'status', path: /./, status, times: 1000 })
+    await app.listen({ host: '127.0.0.1', port: 0 })
+    while (told().length === 0) await new Promise((done) => setImmediate(done))
+    partial(t, told(), [{ http_status: status, msg: message, remedy: String }])
+    t.same(await ready(), { code: 200, status: 'ready', pce })
+    const ann = await tokenOf('ann')
+    partial(t, await call(ann, 'get-labels'), { error: 'pce_error', http_status: status })
+    t.equal(told().length, 1, 'once')
+
+    simulator.faults.clear()
+    t.same(await ready(), { code: 200, status: 'ready', pce }, 'the PCE is not asked again at once')
+    time += 30_000
+    while ((await ready()).pce !== undefined) await new Promise((done) => setImmediate(done))
+    partial(
+      t,
+      log.filter(({ msg }) => /takes API_KEY/.test(String(msg))),
+      [{ level: 30 }],
+    )
+  }
+})
+
+t.test('a shared key that is refused only later is told as well', async (t) => {
+  const { app, pce, call, tokenOf, log } = await startService(t, { mode: 'shared' })
+  pce.simulator.faults.add({ kind: 'status', path: /./, status: 401, times: 1000 })
+  partial(t, await call(await tokenOf('ann'), 'get-labels'), { error: 'pce_error', http_status: 401 })
+  t.same((await app.inject('/readyz')).json(), { status: 'ready', pce: 'refuses API_KEY and API_SECRET (401)' })
+  t.equal(log.filter(({ msg }) => /^The PCE refuses API_KEY/.test(String(msg))).length, 1)
+})
+
+t.test('a shared PCE that does not answer at the start is told, and stops nothing', async (t) => {
+  const { app, log, pce } = await startService(t, { mode: 'shared' })
+  await pce.simulator.close()
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const told = () => log.filter(({ msg }) => /^The PCE does not answer as it should: GET \/health: /.test(String(msg)))
+  while (told().length === 0) await new Promise((done) => setImmediate(done))
+  partial(t, told(), [{ level: 40 }])
+  t.same((await app.inject('/readyz')).json(), { status: 'ready' })
+})
+
 t.test("one user's broken PCE or record does not make the server unready", async (t) => {
   const { app, pce, folder, send, tokenOf, call } = await startService(t)
   const ann = await tokenOf('ann')

@@ -33,6 +33,20 @@ const bob = person('bob')
 
 const pki = makePki(t)
 
+t.test('where nobody can log in with a browser, nobody is sent to /setup', async (t) => {
+  const { call } = await startUserService(t, { pki, login: null })
+  t.equal(
+    (await call(ann, STATUS)).message,
+    'No PCE credentials are registered. Register with register-pce-credentials.',
+  )
+  const refused = await call(ann, 'get-labels')
+  t.equal(
+    refused.hint,
+    'Register your PCE API key with register-pce-credentials; this server has no login for browsers.',
+  )
+  t.notOk('setup_url' in refused)
+})
+
 t.test('registers a PCE, replaces it and deletes it', async (t) => {
   const [first, second] = [await startEchoPce(t, pki), await startEchoPce(t, pki)]
   const { call, audit } = await startUserService(t, { pki })

@@ -1,0 +1,82 @@
+import { PceApiError, PceError, type PceClient } from '../../pce-client/index.js'
+import { CONNECTION_HINTS } from '../../schemas/errors.js'
+import type { RetryLog } from './connect-pce.js'
+
+/**
+ * What the PCE says of the one key that everybody uses (shared mode). A key that is refused keeps no server from starting and makes none
+ * unready (D105): it is told in the log, once, and to those who ask /readyz.
+ */
+export interface KeyWatch {
+  /** Asks the PCE once. Never rejects. */
+  readonly check: () => Promise<void>
+  /** The status of any answer of the PCE. */
+  readonly note: (status: number) => void
+  /** For /readyz: null while the key is taken, or as long as nothing is known. While it is refused, the PCE is asked again now and then. */
+  readonly problem: () => string | null
+  readonly close: () => void
+}
+
+export interface KeyLog extends RetryLog {
+  info(facts: object, message: string): void
+}
+
+/** Anyone may ask /readyz: so often, in milliseconds, is a refused key tried again for it. */
+const AGAIN_MS = 30_000
+const PATIENCE_MS = 10_000
+
+const REFUSED: Record<number, { problem: string; message: string; remedy: string }> = {
+  401: {
+    problem: 'refuses API_KEY and API_SECRET (401)',
+    message: 'The PCE refuses API_KEY and API_SECRET (401): no call that needs the PCE will work',
+    remedy: 'Check both, whether the key still exists on the PCE, and that PCE_HOST is the right PCE; then restart.',
+  },
+  403: {
+    problem: 'gives API_KEY no access to its organisation (403)',
+    message: 'The PCE knows API_KEY and gives it no access to the organisation (403)',
+    remedy: 'Check PCE_ORG_ID, and the role of the service account on the PCE.',
+  },
+}
+
+/** @param now milliseconds since the epoch. */
+export function watchKey(pce: () => PceClient, log: KeyLog, now: () => number): KeyWatch {
+  const closing = new AbortController()
+  let refusedWith: number | null = null
+  let checking: Promise<void> | null = null
+  let checkedAt = -Infinity
+
+  function refuse(status: number): void {
+    const told = REFUSED[status]
+    if (told === undefined || refusedWith === status) return
+    refusedWith = status
+    log.warn({ http_status: status, remedy: told.remedy }, told.message)
+  }
+
+  async function ask(): Promise<void> {
+    try {
+      await pce().mustConnect({ signal: closing.signal, totalTimeoutMs: PATIENCE_MS })
+      if (refusedWith !== null) log.info({}, 'the PCE takes API_KEY and API_SECRET again')
+      refusedWith = null
+    } catch (error) {
+      if (error instanceof PceApiError && error.status in REFUSED) return refuse(error.status)
+      if (closing.signal.aborted || refusedWith !== null || !(error instanceof PceError)) return
+      const remedy = CONNECTION_HINTS[error.reason ?? '']?.replace('Nothing was changed. ', '')
+      log.warn({ ...(remedy !== undefined && { remedy }) }, `The PCE does not answer as it should: ${error.message}`)
+    }
+  }
+
+  function check(): Promise<void> {
+    checkedAt = now()
+    return (checking ??= ask().finally(() => (checking = null)))
+  }
+
+  return {
+    check,
+    note: (status) => (status === 401 ? refuse(status) : undefined),
+    problem() {
+      if (refusedWith === null) return null
+      if (now() - checkedAt >= AGAIN_MS) void check()
+      return REFUSED[refusedWith]!.problem
+    },
+    close: () => closing.abort(),
+  }
+}
