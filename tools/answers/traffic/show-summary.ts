@@ -14,10 +14,14 @@ import { showSections } from '../byte-budget.js'
 const integer = (description: string) => Type.Integer({ description })
 const string = (description: string) => Type.String({ description })
 
+const Policy = string('policy_decision of its rows')
+const Endpoint = string('FQDN, else host name, else address with its IP lists')
+const Identity = string('Its identity_labels, as app (env); external: or unlabelled without')
+
 const service = {
   port: Nullable(Type.Integer()),
   proto: Type.String(),
-  policy: Type.String(),
+  policy: Policy,
 }
 /** Times are UTC. */
 const measures = {
@@ -59,7 +63,7 @@ export const TrafficSummaryOutput = Type.Object({
       destinations_total: integer('All rows of destinations'),
       destinations: Type.Array(
         Type.Object({
-          to: Type.String(),
+          to: Endpoint,
           ...service,
           connections: Type.Integer(),
           process_runs_on: string('destination or source'),
@@ -71,15 +75,14 @@ export const TrafficSummaryOutput = Type.Object({
     }),
     { description: 'Most connections first, as all sections' },
   ),
-  external_destinations: Type.Array(
-    Type.Object({ process: Type.String(), to: Type.String(), ...service, ...measures }),
-    { description: 'Destinations this PCE does not manage' },
-  ),
+  external_destinations: Type.Array(Type.Object({ process: Type.String(), to: Endpoint, ...service, ...measures }), {
+    description: 'Destinations this PCE does not manage',
+  }),
   blocked: Type.Array(
     Type.Object({
       process: Type.String(),
-      from: Type.String(),
-      to: Type.String(),
+      from: Endpoint,
+      to: Endpoint,
       ...service,
       ...measures,
     }),
@@ -87,9 +90,9 @@ export const TrafficSummaryOutput = Type.Object({
   ),
   app_to_app: Type.Array(
     Type.Object({
-      from: Type.String(),
-      to: Type.String(),
-      policy: Type.String(),
+      from: Identity,
+      to: Identity,
+      policy: Policy,
       ...measures,
     }),
     { description: 'Between identities; inside one is left out' },
