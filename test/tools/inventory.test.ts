@@ -550,6 +550,61 @@ t.test('get-workloads', async (t) => {
       await bench.fails('get-workloads', { labels }, 'invalid_argument')
   })
 
+  await t.test('takes a label group for any of its labels, with the groups inside it', async (t) => {
+    const labels: Json[] = await bench.pce.labels.getAll()
+    const hrefOf = (key: string, value: string) =>
+      labels.find((label) => label.key === key && label.value === value)!.href as string
+    const apps = ['payments', 'crm'].map((value) => ({ href: hrefOf('app', value) }))
+    const inner = await bench.pce.labelGroups.create({ name: 'inner', key: 'app', labels: [apps[1]!] })
+    const outer = await bench.pce.labelGroups.create({
+      name: 'outer',
+      key: 'app',
+      labels: [apps[0]!],
+      sub_groups: [{ href: inner.href }],
+    })
+    await bench.pce.labelGroups.create({ name: 'empty', key: 'app', labels: [] })
+    const everybody: Json[] = await bench.pce.workloads.getAll('draft', null, { params: { include: 'labels' } })
+    const prod = hrefOf('env', 'prod')
+    const has = (workload: Json, href: string) => workload.labels.some((label: Json) => label.href === href)
+    const expected = everybody
+      .filter((one) => apps.some(({ href }) => has(one, href)) && has(one, prod))
+      .map(({ href }) => href)
+      .sort()
+    t.ok(expected.length > 2)
+    for (const group of ['labelgroup:outer', outer.href, { href: outer.href }]) {
+      simulator.clearRequests()
+      const answer = await bench.ok('get-workloads', { labels: [group, 'env=prod'] })
+      t.same(answer.data.map(([href]: Json) => href).sort(), expected)
+      t.equal(answer.total, expected.length)
+      const { query } = simulator.requests.find(({ path }) => path.endsWith('/workloads'))!
+      t.same(
+        JSON.parse(query.labels!),
+        apps.map(({ href }) => [prod, href]),
+      )
+    }
+    const one = await bench.ok('get-workloads', { labels: ['labelgroup:outer', 'app=crm'] })
+    t.equal(one.total, everybody.filter((each) => has(each, apps[1]!.href)).length, 'a label of the group')
+    for (const [refs, message] of [
+      [['labelgroup:empty'], 'The label group empty has no labels, so no workload is in it.'],
+      [['labelgroup:outer', 'app=dns'], 'No workload has app=dns and a label of the label group outer.'],
+    ] as const)
+      t.equal((await bench.fails('get-workloads', { labels: refs }, 'invalid_argument')).message, message)
+    const missing = await bench.fails('get-workloads', { labels: 'labelgroup:oter' }, 'not_found')
+    t.same(missing.near_names, ['outer'])
+  })
+
+  await t.test('compares a label group here that is too large for a request', async (t) => {
+    const made = [(await bench.pce.labels.getAll()).find(({ key, value }) => key === 'app' && value === 'payments')!]
+    for (let at = 0; at < 100; at += 1) made.push(await bench.pce.labels.create({ key: 'app', value: `many-${at}` }))
+    await bench.pce.labelGroups.create({ name: 'wide', key: 'app', labels: made.map(({ href }) => ({ href })) })
+    const expected = await bench.ok('get-workloads', { labels: ['app=payments', 'env=prod'] })
+    simulator.clearRequests()
+    const answer = await bench.ok('get-workloads', { labels: ['labelgroup:wide', 'env=prod'] })
+    t.same([answer.data, answer.total, answer.truncated], [expected.data, expected.total, false])
+    const { query } = simulator.requests.find(({ path }) => path.endsWith('/workloads'))!
+    t.equal((JSON.parse(query.labels!) as Json[]).length, 1, 'the PCE still narrows it by the other label')
+  })
+
   await t.test('passes every other filter to the PCE unchanged', async (t) => {
     simulator.clearRequests()
     await bench.ok('get-workloads', {

@@ -1,16 +1,15 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../../schemas/common.js'
-import { ToolError } from '../../schemas/errors.js'
 import { LabelReference } from '../../schemas/label-reference.js'
 import { MAX_PAGE, PagingInput, PagingOutput } from '../../schemas/paging.js'
-import type { Label } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import { ExactInput, Part } from '../../schemas/search-filters.js'
-import { addressFilter, matchExactly } from '../../domain/inventory/match-exactly.js'
+import { addressFilter, allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { ENFORCEMENT_MODES } from '../../schemas/pce/words.js'
 import { defineTool } from '../define.js'
 import { answerPage, type Paging, decodeCursor, fetchSlice } from '../answers/page-list.js'
-import { labelExpander, parseLabelList, resolveLabels, unresolvedFilter } from '../../domain/inventory/labels.js'
+import { resolveLabelConditions } from '../../domain/inventory/label-conditions.js'
+import { labelExpander, parseLabelList } from '../../domain/inventory/labels.js'
 import { COMPACT_COLUMNS, labelColumnName, toCompactRecord } from '../answers/show-workload.js'
 import { isManaged } from '../../domain/inventory/workloads.js'
 import { rowsByColumn } from '../answers/byte-budget.js'
@@ -29,7 +28,7 @@ const input = Type.Object(
     enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Mode' })),
     labels: Type.Optional(
       Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
-        description: 'One or a list, ANDed',
+        description: 'One or a list, ANDed; labelgroup:NAME too',
       }),
     ),
     detail_level: Type.Optional(
@@ -75,20 +74,20 @@ export default defineTool({
     const question = { ...asked, detail }
     const { exact, ...filters } = asked
     const position = await decodeCursor(ctx, NAME, question, cursor)
-    const labels = await resolveLabels(ctx.pce, parseLabelList(filters.labels), ctx, unresolvedFilter)
-    refuseTwoValues(labels)
+    const labels = await resolveLabelConditions(ctx.pce, parseLabelList(filters.labels), ctx)
     const params = {
       ...filters,
       ip_address: addressFilter(exact, filters.ip_address),
-      labels: labels.length > 0 ? [labels.map(({ href }) => href)] : undefined,
+      labels: labels.param,
       include: 'labels',
     }
-    const ownFilter = matchExactly<Workload>(exact, filters, {
+    const isExact = matchExactly<Workload>(exact, filters, {
       name: ({ name }) => [name],
       hostname: ({ hostname }) => [hostname],
       ip_address: ({ interfaces, public_ip: ip }) => [ip, ...(interfaces ?? []).map(({ address }) => address)],
       description: ({ description }) => [description],
     })
+    const ownFilter = allOf(labels.ownFilter, isExact)
     const query = { api: ctx.pce.workloads, params, signal: ctx.signal }
     const slice = await fetchSlice(query, position, maxResults, ctx.limits, ownFilter)
 
@@ -119,17 +118,3 @@ export default defineTool({
 })
 
 const furtherOf = ({ total_count: _total, ...further }: Paging) => further
-
-/** A workload has one label per key, so two values of one key match nothing, which would read as "there are none". */
-function refuseTwoValues(labels: readonly Label[]): void {
-  const [first, second] = labels.filter((label) =>
-    labels.some((other) => other.key === label.key && other.value !== label.value),
-  )
-  if (first === undefined || second === undefined) return
-  throw new ToolError(
-    'invalid_argument',
-    `No workload has both ${first.key}=${first.value} and ${second.key}=${second.value}; labels are ANDed.`,
-    { argument: 'labels' },
-    { hint: 'Ask once per value.' },
-  )
-}
