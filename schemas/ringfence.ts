@@ -10,7 +10,8 @@ const Plain = Type.String()
 const Connections = Type.Integer()
 const Coverage = Text('already_allowed: every flow is allowed today; else newly_allowed')
 const DenyConsumer = Text('Whom the deny rule names: any, ams or ams_and_any')
-const PlannedFor = Text('Its allow rule: new, existing or none')
+const DependsOn = Text('What possibly_cut depends on')
+const PlannedFor = Text('Its allow rule: new, existing, excluded or none')
 
 const application = { app: Plain, env: Plain }
 /** `app`, `env` and `coverage` are of the source that an extra-scope rule is for. */
@@ -24,7 +25,7 @@ const standing = {
 /** A rule of the ringfence, as planned or written. */
 const rule = {
   ...standing,
-  description: Plain,
+  description: Maybe(Plain),
   consumers: Plain,
   providers: Plain,
   services: Plain,
@@ -51,9 +52,16 @@ const traffic = {
           'Once enforced: allowed, allowed_by_other_rules, not_affected, possibly_cut, cut or blocked_by_override_deny',
         ),
       ),
+      depends_on: Maybe(DependsOn),
     },
     'Busiest first, at most 20 (full: 200)',
   ),
+}
+
+/** Which sources of the traffic get an allow rule. */
+export const SourcesInput = {
+  exclude_sources: Maybe(Type.Array(Type.String(), { description: 'Let not in: app|env, app=X or env=X' })),
+  environments: Maybe(Type.Array(Type.String(), { minItems: 1, description: 'Let in these env labels only' })),
 }
 
 /** What create-ringfence answers of a plan, written or not (T15). */
@@ -66,7 +74,7 @@ export const RingfenceOutput = {
   lookback_days: Type.Integer(),
   selective: Flag('As asked: deny all other inbound'),
   skip_allowed: Flag('As asked: no rule for sources that are allowed today'),
-  enforcement_mode: Maybe(Plain),
+  enforcement_mode: Maybe(Text('Mode that it is made for; workloads has those of today')),
   deny_consumer: Maybe(DenyConsumer),
   deny_withheld: Maybe(Text('Why the deny rule is left out for now')),
   deny_service_ignored: Maybe(Flag('deny_service was given without selective')),
@@ -92,7 +100,7 @@ export const RingfenceOutput = {
     },
     { description: 'Source applications by what policy decides today' },
   ),
-  section_totals: Counts('Rows per list, shown or not'),
+  section_totals: Maybe(Counts('Rows per list, where one was cut')),
   ruleset: Type.Object(
     { href: Maybe(Plain), name: Plain, rules: Maybe(Rows(rule, 'Written')) },
     { description: 'Of the ringfence, in draft; without href it does not exist yet' },
@@ -122,18 +130,19 @@ export const RingfenceOutput = {
       managed: Maybe(Flag('Of a workload: it has a VEN')),
       ...traffic,
     },
-    'Sources without both labels',
+    'Sources without both labels, worst first',
   ),
   would_be_cut: Rows(
     {
-      kind: Plain,
-      source: Text('app (env), else host name, FQDN or address'),
-      ip: Maybe(Text('Where source is not the address')),
       effect: Text('cut, possibly_cut or blocked_by_override_deny'),
+      kind: Plain,
+      source: Text('The busiest: app (env), else host name, FQDN or address'),
+      sources: Count('An application, or all of this kind on this port'),
       connections: Count('On these ports'),
-      ports: Type.Array(Plain, { description: 'Affected ports, as 443/tcp, busiest first' }),
+      ports: Type.Array(Plain, { description: 'As 443/tcp' }),
+      depends_on: Maybe(DependsOn),
     },
-    'Once enforced (selective, else full)',
+    'Once enforced (selective, else full), worst first',
   ),
   infrastructure_sources: Rows(
     {

@@ -1,6 +1,6 @@
 import { mayBeAllowedByDefault, type FlowEnd } from '../traffic/flow-ends.js'
 import { rulesInForce, type PolicySnapshot } from './load-snapshot.js'
-import { matchRules, type PlacedRule, type RuleMatch } from './match-rules.js'
+import { matchRules, type End, type PlacedRule, type RuleMatch } from './match-rules.js'
 import { anyOf, both, settle, unknown, type Answer } from './three-valued.js'
 
 /** A connection that the PCE calls allowed. */
@@ -51,8 +51,8 @@ export function compileByDestination(rules: readonly PlacedRule[], policy: Polic
   const byLabels = rules.filter(({ rule }) => !namesSingleEnds(rule))
   const bySingleEnds = rules.filter(({ rule }) => namesSingleEnds(rule))
   const ofLabels = new Map<string, RuleMatch>()
-  const ofEnds = new Map<FlowEnd, RuleMatch>()
-  return (destination: FlowEnd): RuleMatch[] => {
+  const ofEnds = new Map<End, RuleMatch>()
+  return (destination: End): RuleMatch[] => {
     const single = ofEnds.get(destination) ?? matchRules(bySingleEnds, destination, policy)
     ofEnds.set(destination, single)
     if (destination.workload === null) return [single]

@@ -60,6 +60,12 @@ export const undecidedBecause = (answers: Iterable<Answer>): string => {
   return reasons.size === 0 ? '' : `undecided because of ${[...reasons].map((reason) => UNDECIDED[reason]).join(', ')}`
 }
 
+/** Reasons in words. That decisions do not tell counts only where nothing else is open. */
+export const describeReasons = (reasons: readonly Reason[]): string => {
+  const telling = reasons.filter((reason) => reason !== 'hidden')
+  return (telling.length > 0 ? telling : reasons).map((reason) => UNDECIDED[reason]).join('; ')
+}
+
 export const isUnknown = (answer: Answer): answer is Unknown => typeof answer === 'object'
 
 const merge = (a: Unknown, b: Unknown): Unknown => (a === b ? a : unknown(...a.unknown, ...b.unknown))

@@ -6,7 +6,7 @@ import { bodyOf } from './write-ringfence.js'
 
 /**
  * A digest of planned ringfences, as lowercase hex SHA-256: the window of traffic they were planned from, and everything that each
- * application would have written, or why nothing (D75). Counts of connections are left out, because they move by themselves; so is
+ * application would have written and whom it leaves out, or why nothing (D75). Counts of connections are left out, because they move by themselves; so is
  * the order, which follows from them.
  */
 export function digestWrites(window: TrafficWindow, planned: readonly BatchOutcome[]): string {
@@ -28,4 +28,5 @@ const writesOf = (prepared: Prepared) => [
   prepared.ruleSet?.href ?? null,
   bodyOf(prepared),
   prepared.rules.map(({ collection, body }) => [collection, body]),
+  prepared.plan.remotes.flatMap(({ app, env, rule }) => (rule === 'excluded' ? [[app, env]] : [])),
 ]

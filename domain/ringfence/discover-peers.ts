@@ -2,7 +2,7 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../call.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { classifyAddress } from '../policy/addresses.js'
-import type { FlowEffect, EndMode } from './judge-flow.js'
+import type { EndMode, FlowEffect, FlowVerdict } from './judge-flow.js'
 import {
   anything,
   applicationColumns,
@@ -17,6 +17,7 @@ import { tellingLists, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import { createFlowReader, type FlowsRead } from '../traffic/read-flows.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
+import { isUnknown, type Reason } from '../policy/three-valued.js'
 
 /** Inbound traffic that nothing in a plan tells apart. */
 export interface InboundFlow {
@@ -24,7 +25,8 @@ export interface InboundFlow {
   /** Null unless the source has both labels. */
   application: Application | null
   sourceMode: EndMode
-  destination: EndMode
+  destination: FlowEnd
+  destinationMode: EndMode
   port: number | null
   /** IANA number. */
   proto: number | null
@@ -75,13 +77,12 @@ export async function discoverFlows(
   const read = createFlowReader(ctx, encoder)
   const service = { port: portColumn, proto: protocolColumn, decision: dashed(textColumn(encoder, 'decision')) }
   const hasDraftRules = { code: ({ rules }: FlowRow) => Math.min(rules, 1), value: (code: number) => code === 1 }
+  const ownMode = (end: FlowEnd) =>
+    modeOf({ ...end, mode: end.mode ?? (end.workload === null ? null : (modes.get(end.workload) ?? null)) })
   const inbound = groupRows({
     ...service,
     source: wholeEndColumn(encoder, 'src'),
-    // Something with the labels that is not a workload (a virtual service) may be enforced anywhere.
-    destination: endColumn(encoder, 'dst', (end) =>
-      end.workload === null ? 'unknown' : modeOf({ ...end, mode: end.mode ?? modes.get(end.workload) ?? null }),
-    ),
+    destination: wholeEndColumn(encoder, 'dst'),
     draft: textColumn(encoder, 'draftDecision'),
     hasDraftRules,
   })
@@ -89,9 +90,7 @@ export async function discoverFlows(
     ...service,
     application: applicationColumns(encoder).dst,
     destination: wholeEndColumn(encoder, 'dst'),
-    source: endColumn(encoder, 'src', (end) =>
-      modeOf({ ...end, mode: end.mode ?? (end.workload === null ? null : (modes.get(end.workload) ?? null)) }),
-    ),
+    source: endColumn(encoder, 'src', ownMode),
     hasDraftRules,
   })
   const own = withLabels(application)
@@ -111,7 +110,8 @@ export async function discoverFlows(
     reads,
     inbound: mapped(inbound, ({ keys, measures: { connections } }) => ({
       ...keys,
-      destination: (keys.destination ?? 'unknown') as EndMode,
+      // Something with the labels that is not a workload (a virtual service) may be enforced anywhere.
+      destinationMode: keys.destination.workload === null ? 'unknown' : ownMode(keys.destination),
       application: applicationOf(keys.source),
       sourceMode: modeOf(keys.source),
       connections,
@@ -138,6 +138,8 @@ export interface ObservedPort {
   connections: number
   policy_decision: string
   effect?: FlowEffect
+  /** What it is undecided about, where it is possibly_cut. */
+  dependsOn?: readonly Reason[]
 }
 
 /** Everything seen of one peer; ports busiest first. */
@@ -179,7 +181,7 @@ export interface Sources {
 }
 
 /** Inbound flows by source, with the effect that `judge` gives each. */
-export function collectSources(flows: Iterable<InboundFlow>, judge: (flow: InboundFlow) => FlowEffect): Sources {
+export function collectSources(flows: Iterable<InboundFlow>, judge: (flow: InboundFlow) => FlowVerdict): Sources {
   const applications = createPeers<Application>()
   const others = createPeers<Omit<OtherSource, keyof Peer>>()
   for (const flow of flows) {
@@ -232,8 +234,15 @@ function kindOf({ workload, labels, ip }: FlowEnd, lists: readonly string[]): So
 
 const portOf = (
   { port, proto, connections, decision }: Pick<OutboundFlow, 'port' | 'proto' | 'connections' | 'decision'>,
-  effect?: FlowEffect,
-): ObservedPort => ({ port, proto, connections, policy_decision: decision, ...(effect !== undefined && { effect }) })
+  verdict?: FlowVerdict,
+): ObservedPort => ({
+  port,
+  proto,
+  connections,
+  policy_decision: decision,
+  ...(verdict !== undefined && { effect: verdict.effect }),
+  ...(verdict !== undefined && isUnknown(verdict.undecided) && { dependsOn: verdict.undecided.unknown }),
+})
 
 function createPeers<T extends object>() {
   const peers = new Map<string, { what: T; ports: Map<string, ObservedPort> }>()
@@ -244,7 +253,11 @@ function createPeers<T extends object>() {
       const id = `${port.port} ${port.proto} ${port.policy_decision} ${port.effect}`
       const known = peer.ports.get(id)
       if (known === undefined) peer.ports.set(id, port)
-      else known.connections += port.connections
+      else {
+        known.connections += port.connections
+        if (port.dependsOn !== undefined)
+          known.dependsOn = [...new Set([...(known.dependsOn ?? []), ...port.dependsOn])]
+      }
     },
     all: (): (T & Peer)[] =>
       [...peers.values()].map(({ what, ports }) => {

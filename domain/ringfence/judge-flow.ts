@@ -39,7 +39,7 @@ export interface ObservedFlow {
 
 export interface RingfenceAsked {
   selective: boolean
-  /** Others have changes that are not provisioned. */
+  /** Changes of others, or of the ringfence itself, are not provisioned: its draft is not what is in force. */
   hasPending: boolean
 }
 
@@ -102,7 +102,7 @@ export const DECISIONS: readonly Row[] = [
     effect: 'cut',
     because: 'nothing is pending that could open it',
   },
-  { when: { today: 'blocked' }, effect: 'possibly_cut', because: "somebody else's pending change may open it" },
+  { when: { today: 'blocked' }, effect: 'possibly_cut', because: 'a pending change may open it' },
   { when: { destinationDrops: 'yes' }, effect: 'cut', because: 'no rule lets it in' },
   {
     when: { sourceDrops: 'yes' },
@@ -112,21 +112,21 @@ export const DECISIONS: readonly Row[] = [
   { when: { destinationDrops: 'unknown' }, effect: 'possibly_cut', because: 'a rule may let it in' },
   { when: { sourceDrops: 'unknown' }, effect: 'possibly_cut', because: 'a rule may let it out' },
   { when: { overridden: 'unknown' }, effect: 'possibly_cut', because: 'an override deny may apply' },
-  { when: { draft: 'blocked' }, effect: 'possibly_cut', because: "other people's pending changes may block it" },
+  { when: { draft: 'blocked' }, effect: 'possibly_cut', because: 'pending changes may block it' },
   { when: { denied: 'no' }, effect: 'not_affected', because: 'nothing denies it' },
   { when: {}, effect: 'allowed_by_other_rules', because: 'a rule outside the ringfence allows it' },
 ]
 
 /** `isCovered`: an allow rule of the ringfence lets the source in, on every service. */
 export function judgeFlow(flow: ObservedFlow, isCovered: boolean, asked: RingfenceAsked): FlowVerdict {
-  const overridden = isOverridden(flow)
+  const overridden = isOverridden(flow, asked)
   const denied = isDenied(flow, asked.selective)
   const answers = {
     overridden,
     denied,
     // What is covered, or dropped today, is decided before these matter.
-    destinationDrops: isCovered || denied === 'no' ? ('no' as const) : both(denied, not(isAllowedIn(flow))),
-    sourceDrops: isCovered ? ('no' as const) : doesSourceDrop(flow),
+    destinationDrops: isCovered || denied === 'no' ? ('no' as const) : both(denied, not(isAllowedIn(flow, asked))),
+    sourceDrops: isCovered ? ('no' as const) : doesSourceDrop(flow, asked),
   }
   const word = wordOf(flow.draft)
   const facts: Facts = {
@@ -156,6 +156,16 @@ function doubtOf(when: Partial<Facts>, answers: Partial<Record<keyof Facts, Answ
   return doubt ?? unknown('pending')
 }
 
+/** Of one version of the policy: what a decision of the PCE tells, and what the rules say. */
+type Told = readonly [seen: Answer, said: Answer]
+
+/**
+ * What holds in force and with everything pending provisioned, because nobody knows what else will be provisioned, and when. Where
+ * nothing is pending, both decisions are about the same rules, and what either tells is known.
+ */
+const inBoth = ({ hasPending }: RingfenceAsked, active: Told, draft: Told): Answer =>
+  hasPending ? always(settle(...active), settle(...draft)) : settle(settle(active[0], draft[0]), active[1])
+
 /** Whether the mode or a deny rule drops at the destination what no allow rule lets in. */
 function isDenied({ destination, draft, rules }: ObservedFlow, selective: boolean): Answer {
   if (destination === 'none') return 'no'
@@ -167,24 +177,22 @@ function isDenied({ destination, draft, rules }: ObservedFlow, selective: boolea
   return destination === 'unknown' ? both(target, unknown('enforcement')) : target
 }
 
-/**
- * Whether an allow rule other than the ringfence's new ones lets the flow in at its destination; such a rule beats the deny rule.
- * What is in force and what the draft would do must agree, because nobody knows what else will be provisioned, and when.
- */
-function isAllowedIn(flow: ObservedFlow): Answer {
+/** Whether an allow rule other than the ringfence's new ones lets the flow in at its destination; such a rule beats the deny rule. */
+function isAllowedIn(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { own, active, draft } = flow.rules.atDestination('allow')
   if (own === 'yes') return 'yes'
   const essential = isEssential(flow) ? unknown('essential') : 'no'
-  return always(
-    settle(seenInForce(flow), anyOf([own, active, essential])),
-    settle(seenInDraft(flow), anyOf([own, draft, essential])),
+  return inBoth(
+    asked,
+    [seenInForce(flow), anyOf([own, active, essential])],
+    [seenInDraft(flow), anyOf([own, draft, essential])],
   )
 }
 
 /** What a decision tells about allow rules at the destination, by the mode of the destination. */
-type Told = 'allowed' | 'not allowed' | 'by rules' | 'nothing'
+type Word = 'allowed' | 'not allowed' | 'by rules' | 'nothing'
 const NOTHING = { allowed: 'nothing', potentially_blocked: 'nothing', blocked: 'nothing' } as const
-const TOLD: Readonly<Record<EndMode, Readonly<Record<string, Told>>>> = {
+const TOLD: Readonly<Record<EndMode, Readonly<Record<string, Word>>>> = {
   visibility_only: { allowed: 'allowed', potentially_blocked: 'not allowed', blocked: 'not allowed' },
   // It says allowed or blocked itself, so "potentially" is the word of the source.
   full: { allowed: 'allowed', potentially_blocked: 'allowed', blocked: 'not allowed' },
@@ -244,7 +252,7 @@ function readTold(
  * Whether the source drops it. A deny rule from all workloads is written to every managed source, which then drops what it enforces
  * (P51). In full mode, what goes out today has a rule that lets it out, and that beats a deny rule.
  */
-function doesSourceDrop(flow: ObservedFlow): Answer {
+function doesSourceDrop(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { source, draft: said, hasDraftRules, rules } = flow
   if (said === null && (isEnforcing(source) || source === 'unknown') && changesAtSource(rules))
     return unknown('pending')
@@ -254,8 +262,9 @@ function doesSourceDrop(flow: ObservedFlow): Answer {
   const { own, active, draft } = rules.atSource('allow')
   const essential = isEssential(flow) ? unknown('essential') : 'no'
   // In selective mode "allowed" may mean only that no deny rule matches, so the active decision tells nothing here.
-  const byWord = source === 'selective' && wordOf(said) === 'allowed' && !hasDraftRules ? 'no' : HIDDEN
-  const allowed = always(anyOf([own, active, essential]), settle(byWord, anyOf([own, draft, essential])))
+  const isByDefault = source === 'selective' && wordOf(said) === 'allowed' && !hasDraftRules && !isEssential(flow)
+  const byWord = isByDefault ? 'no' : HIDDEN
+  const allowed = inBoth(asked, [HIDDEN, anyOf([own, active, essential])], [byWord, anyOf([own, draft, essential])])
   const drops = both(denied, not(allowed))
   return source === 'unknown' ? both(drops, unknown('enforcement')) : drops
 }
@@ -269,17 +278,19 @@ const changesAtSource = ({ atSource }: RuleAnswers): boolean =>
  * The harder decision of the two ends hides the reason of the other, so the rules are asked too; where they and the PCE disagree,
  * or the draft and what is in force, it is undecided.
  */
-function isOverridden(flow: ObservedFlow): Answer {
+function isOverridden(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { destination, source, rules } = flow
   const ends = [
     ...(destination === 'none' ? [] : [{ mode: destination, says: rules.atDestination('override_deny') }]),
     ...(willSourceEnforce(flow) ? [{ mode: source, says: rules.atSource('override_deny') }] : []),
   ].map(({ mode, says }) => (mode === 'unknown' ? weaken(says) : says))
   if (ends.length === 0) return 'no'
-  const says = (version: keyof Versions) => anyOf(ends.map((end) => end[version]))
+  // What VENs keep open comes before every rule (P50).
+  const counts = isEssential(flow) ? unknown('essential') : 'yes'
+  const says = (version: keyof Versions) => both(anyOf(ends.map((end) => end[version])), counts)
   return anyOf([
     says('own'),
-    always(settle(activeSaysOverride(flow), says('active')), settle(draftSaysOverride(flow), says('draft'))),
+    inBoth(asked, [activeSaysOverride(flow), says('active')], [draftSaysOverride(flow), says('draft')]),
   ])
 }
 
@@ -311,7 +322,9 @@ function draftSaysOverride(flow: ObservedFlow): Answer {
   const isOfSource = draft?.startsWith('potentially') === true && source !== 'none' && !willSourceEnforce(flow)
   if (saysOverride(draft)) return isOfSource ? HIDDEN : 'yes'
   const isSilent = (mode: EndMode, other: EndMode) =>
-    (mode === 'idle' && other !== 'none') || (mode === 'visibility_only' && draft === 'blocked') || mode === 'unknown'
+    (mode === 'idle' && other !== 'none') ||
+    (mode === 'visibility_only' && wordOf(draft) === 'blocked') ||
+    mode === 'unknown'
   const isHidden = isSilent(destination, source) || (willSourceEnforce(flow) && isSilent(source, destination))
   return draft === null || isHidden ? HIDDEN : 'no'
 }

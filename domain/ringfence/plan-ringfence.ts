@@ -15,9 +15,10 @@ import {
   type RemoteApplication,
   type Sources,
 } from './discover-peers.js'
+import type { SourceChoice } from './choose-sources.js'
 import type { Existing, Need, Remote } from './find-existing.js'
-import { judgeFlow, type EndMode } from './judge-flow.js'
-import type { Surroundings } from './read-surroundings.js'
+import { judgeFlow, type EndMode, type FlowVerdict } from './judge-flow.js'
+import type { RuleAnswers, Surroundings } from './read-surroundings.js'
 import { applicationId, type Application } from '../traffic/applications.js'
 
 /** The rules of a ringfence, in the order in which they are written: what allows comes before what denies. */
@@ -49,7 +50,8 @@ export interface PlannedRemote extends RemoteApplication {
   coverage: PeerCoverage
   /** Its flows are allowed, but maybe only because no deny rule matches them yet. */
   allowedByDefaultPossible: boolean
-  rule: 'new' | 'existing' | 'none'
+  /** Excluded: the caller leaves it out. */
+  rule: 'new' | 'existing' | 'excluded' | 'none'
 }
 
 export interface PlanInput {
@@ -58,12 +60,13 @@ export interface PlanInput {
   labels: LabelIndex
   discovery: Pick<Discovery, 'inbound' | 'outbound'>
   skipAllowed: boolean
+  choice: Pick<SourceChoice, 'leavesOut' | 'unused'>
   /** The requested deny rule; null unless the ringfence is selective. */
   deny: { consumers: Actor[]; services: IngressService[] } | null
   existing: Existing
   /** Href of All Services. */
   allServices: string
-  surroundings: Pick<Surroundings, 'judge' | 'pending'>
+  surroundings: Pick<Surroundings, 'judge' | 'judgeAt' | 'hasPending'>
 }
 
 /** Everything a ringfence will do, and to whom. Nothing here calls the PCE. */
@@ -72,13 +75,13 @@ export interface RingfencePlan {
   standingRules: StandingRule[]
   remotes: PlannedRemote[]
   skippedAllowed: Application[]
+  /** Exclusions that no source was seen for. */
+  unusedExclusions: string[]
   /** Inbound, with the effect on each port. The application itself is among them. */
   sources: Sources
   destinations: RemoteApplication[]
   /** What the workloads of the application drop once they are in full enforcement. */
   lostOutbound: LostOutbound
-  /** Why possibly_cut traffic is undecided, with the number of connections for each reason. */
-  undecided: ReadonlyMap<Reason, number>
 }
 
 /** Plans a ringfence (T15). Throws label_not_found for a source whose labels are not in the label list. */
@@ -102,12 +105,15 @@ export function planRingfence(input: PlanInput): RingfencePlan {
     null,
   )
   const states = new Map<string, Pick<PlannedRemote, 'coverage' | 'allowedByDefaultPossible' | 'rule'>>()
+  const seen: Application[] = []
   const skippedAllowed: Application[] = []
   for (const { remote, ...state } of findRemotes(discovery.inbound, own)) {
+    seen.push(remote)
     const needed = labelsOf(remote, labels)
     const standing = existing.covering(needed)
-    const isSkipped = standing === undefined && input.skipAllowed && state.coverage === 'already_allowed'
-    if (isSkipped) skippedAllowed.push(remote)
+    const isExcluded = input.choice.leavesOut(remote)
+    const isSkipped = !isExcluded && input.skipAllowed && state.coverage === 'already_allowed'
+    if (isSkipped && standing === undefined) skippedAllowed.push(remote)
     const rule = { type: 'extra-scope allow (inbound)' as const, remote: { ...remote, coverage: state.coverage } }
     const asked = {
       ...allow,
@@ -115,7 +121,8 @@ export function planRingfence(input: PlanInput): RingfencePlan {
       unscoped_consumers: true,
       description: `Inbound from ${remote.app} (${remote.env})`,
     }
-    states.set(applicationId(remote), { ...state, rule: isSkipped ? 'none' : place(rule, standing, asked, needed) })
+    const without = standing !== undefined ? null : isExcluded ? 'excluded' : isSkipped ? 'none' : null
+    states.set(applicationId(remote), { ...state, rule: without ?? place(rule, standing, asked, needed) })
   }
   // Last, so that an incomplete ringfence cuts nothing.
   if (deny !== null) {
@@ -130,23 +137,26 @@ export function planRingfence(input: PlanInput): RingfencePlan {
   }
 
   const isCovered = ({ application: source }: InboundFlow) =>
-    source !== null && (isSameApplication(source, own) || states.get(applicationId(source))?.rule !== 'none')
-  const asked = { selective: deny !== null, hasPending: surroundings.pending.length > 0 }
-  const undecided = new Map<Reason, number>()
-  const sources = collectSources(discovery.inbound, (flow) => {
-    const verdict = judgeFlow(
+    source !== null &&
+    (isSameApplication(source, own) || ['new', 'existing'].includes(states.get(applicationId(source))?.rule ?? 'new'))
+  const asked = { selective: deny !== null, hasPending: surroundings.hasPending }
+  const judge = (flow: InboundFlow, rules: RuleAnswers) =>
+    judgeFlow(
       {
         ...flow,
         source: flow.sourceMode,
+        destination: flow.destinationMode,
         isOwn: flow.application !== null && isSameApplication(flow.application, own),
-        rules: surroundings.judge(flow.source, flow.port, flow.proto),
+        rules,
       },
       isCovered(flow),
       asked,
     )
-    for (const reason of isUnknown(verdict.undecided) ? verdict.undecided.unknown : [])
-      undecided.set(reason, (undecided.get(reason) ?? 0) + flow.connections)
-    return verdict.effect
+  const sources = collectSources(discovery.inbound, (flow) => {
+    const { source, destination, port, proto } = flow
+    const verdict = judge(flow, surroundings.judge(source, port, proto))
+    if (destination.workload === null || !dependsOnDestination(verdict)) return verdict
+    return judge(flow, surroundings.judgeAt(destination)(source, port, proto))
   })
   return {
     newRules,
@@ -156,12 +166,18 @@ export function planRingfence(input: PlanInput): RingfencePlan {
       return state === undefined ? [] : [{ ...remote, ...state }]
     }),
     skippedAllowed,
+    unusedExclusions: input.choice.unused(seen),
     sources,
     destinations: collectDestinations(discovery.outbound).filter((one) => !isSameApplication(one, own)),
     lostOutbound: findLostOutbound(discovery, own),
-    undecided,
   }
 }
+
+/** What rules may say differently of each workload of the application. */
+const OF_DESTINATION: readonly Reason[] = ['address', 'label', 'workload']
+
+const dependsOnDestination = ({ undecided }: FlowVerdict): boolean =>
+  isUnknown(undecided) && undecided.unknown.some((reason) => OF_DESTINATION.includes(reason))
 
 /** An application that sends to the one being ringfenced. */
 export interface FoundRemote {
@@ -175,12 +191,12 @@ export interface FoundRemote {
 /** The applications among the sources, in the order of app, then env. */
 export function findRemotes(flows: Iterable<InboundFlow>, own: Application): FoundRemote[] {
   const found = new Map<string, FoundRemote>()
-  for (const { application: remote, decision, destination, hasDraftRules } of flows) {
+  for (const { application: remote, decision, destinationMode, hasDraftRules } of flows) {
     if (remote === null || isSameApplication(remote, own)) continue
     const key = applicationId(remote)
     const known = found.get(key) ?? { remote, coverage: 'already_allowed', allowedByDefaultPossible: false }
     if (decision !== 'allowed') known.coverage = 'newly_allowed'
-    else if (destination === 'selective' && !hasDraftRules) known.allowedByDefaultPossible = true
+    else if (destinationMode === 'selective' && !hasDraftRules) known.allowedByDefaultPossible = true
     found.set(key, known)
   }
   // By code unit, and the separator sorts before anything a value holds: app first, then env.

@@ -15,6 +15,7 @@ import { coverFamilies } from '../policy/addresses.js'
 import type { PolicySnapshot } from '../policy/load-snapshot.js'
 import { isUnknown } from '../policy/three-valued.js'
 import { findOwnRuleSet, readExisting, ringfenceName, type Existing } from './find-existing.js'
+import type { SourceChoice } from './choose-sources.js'
 import { discoverFlows, type Discovery, type InboundFlow } from './discover-peers.js'
 import { planRingfence, withholdDeny, type RingfencePlan } from './plan-ringfence.js'
 import { readSurroundings, type Surroundings } from './read-surroundings.js'
@@ -52,6 +53,7 @@ export interface Prepared {
   application: readonly [Label, Label]
   options: RingfenceOptions
   lookbackDays: number
+  choice: SourceChoice
   name: string
   workloads: { total: number; managed: number; enforcement_modes: Record<string, number> }
   ruleSet: RuleSet | null
@@ -87,7 +89,7 @@ export async function prepareRingfence(
   const { pce, signal } = ctx
   const { lookbackDays } = shared
   const labels = await shared.labels()
-  refuseRenamed(ctx.pce, application, labels)
+  refuseRenamed(ctx.pce, [...application, ...shared.choice.labels], labels)
   const name = options.ruleset_name ?? ringfenceName(application)
   const lookups = createPolicyLookups(pce, labels, 'draft', signal)
   const { selective, deny_service: denyService } = options
@@ -122,6 +124,7 @@ export async function prepareRingfence(
     labels,
     discovery,
     skipAllowed: options.skip_allowed ?? false,
+    choice: shared.choice,
     deny: planned,
     existing,
     allServices,
@@ -134,6 +137,7 @@ export async function prepareRingfence(
     application,
     options,
     lookbackDays,
+    choice: shared.choice,
     name,
     workloads,
     ruleSet,

@@ -5,6 +5,7 @@ import type { DenyRule, RuleSet } from '../../schemas/pce/rule-set.js'
 import { ALL_SERVICES_NAME } from '../../schemas/pce/words.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
+import { compileByDestination } from '../policy/judge-allowed.js'
 import {
   isPending,
   loadSnapshot,
@@ -79,9 +80,14 @@ export interface RuleAnswers {
 
 /** The policy around a ringfence, with its own rules. */
 export interface Surroundings {
-  readonly judge: (source: End, port: number | null, proto: number | null) => RuleAnswers
+  /** Of traffic to any workload of the application. */
+  readonly judge: RuleJudge
+  /** Of traffic to one of its workloads. */
+  readonly judgeAt: (destination: End) => RuleJudge
   /** Names of objects with unprovisioned changes, which may be provisioned with the ringfence or without it. */
   pending: string[]
+  /** Something is pending: these, or changes of the ringfence itself. */
+  hasPending: boolean
   /** Names of rule sets whose deny rules could not be read. */
   unread: string[]
 }
@@ -112,8 +118,9 @@ export async function readSurroundings(
   const pending = pendingNames(draft, own)
   const active = pending.length === 0 ? draft : await around(await readActive())
   return {
-    judge: judgeByRules(draft, active, application, own, deny),
+    ...judgeByRules(draft, active, application, own, deny),
     pending: [...new Set(pending)],
+    hasPending: pending.length > 0 || (own !== null && pendingHolders({ ruleSets: [own], boundaries: [] }).length > 0),
     unread: [...new Set([draft, active])].flatMap(({ near }) =>
       near.ruleSets.flatMap(({ href, name }) => (near.unread.has(toDraftHref(href)) ? [name] : [])),
     ),
@@ -144,6 +151,9 @@ function pendingNames({ near, far }: Around, own: RuleSet | null): string[] {
 /** The deny rule of a ringfence that is yet to be written, from outside its scope. */
 export type PlannedDeny = Pick<DenyRule, 'providers' | 'consumers' | 'ingress_services'>
 
+/** What the rules say of traffic from a source to one port of a destination. */
+export type RuleJudge = (source: End, port: number | null, proto: number | null) => RuleAnswers
+
 /** Prepares both versions of the policy, and the ringfence itself, for judging flows. */
 export function judgeByRules(
   draft: Around,
@@ -151,59 +161,64 @@ export function judgeByRules(
   application: readonly Label[],
   own: RuleSet | null,
   deny: PlannedDeny | null,
-): Surroundings['judge'] {
-  const destination = someWorkloadWith(application)
+): Pick<Surroundings, 'judge' | 'judgeAt'> {
   const scopes = [application.map((label) => ({ label }))]
   const planned: PlacedRule[] = deny === null ? [] : [{ scopes, rule: { ...deny, unscoped_consumers: true } }]
+  const some = someWorkloadWith(application)
   const mine = matchKinds(
     (kind) => [
       ...(own === null ? [] : rulesOf(own, kind).map((rule) => ({ scopes: own.scopes, rule }))),
       ...(kind === 'deny' ? planned : []),
     ],
-    destination,
+    some,
     draft.near,
   )
   const prepare = ({ near, far }: Around) => ({
     rules: matchKinds(
       (kind) => [...rulesInForce(near, kind), ...rulesInForce({ ruleSets: far, boundaries: [] }, kind)],
-      destination,
+      some,
       near,
     ),
     isUnread: near.ruleSets.some(({ enabled, href }) => enabled && near.unread.has(toDraftHref(href))),
   })
   const drafted = prepare(draft)
   const inForce = active === draft ? drafted : prepare(active)
-  return (from, port, proto) => {
-    const ask = (kind: RuleKind, end: keyof RuleMatch): Versions => {
-      const of = ({ rules, isUnread }: typeof inForce): Answer =>
-        anyOf([rules(kind)[end](from, port, proto), isUnread && kind !== 'allow' ? unknown('unread_rules') : 'no'])
-      const first = of(inForce)
+  const judgeAt =
+    (destination: End | null): RuleJudge =>
+    (from, port, proto) => {
+      const ask = (kind: RuleKind, end: keyof RuleMatch): Versions => {
+        const match = (rules: MatchKinds) => anyOf(rules(kind, destination).map((one) => one[end](from, port, proto)))
+        const of = ({ rules, isUnread }: typeof inForce): Answer =>
+          anyOf([match(rules), isUnread && kind !== 'allow' ? unknown('unread_rules') : 'no'])
+        const first = of(inForce)
+        return { own: match(mine), active: first, draft: inForce === drafted ? first : of(drafted) }
+      }
+      const anyVersion = (end: keyof RuleMatch) => anyOf(Object.values(ask('allow', end)) as Answer[])
       return {
-        own: mine(kind)[end](from, port, proto),
-        active: first,
-        draft: inForce === drafted ? first : of(drafted),
+        atDestination: (kind) => ask(kind, 'atDestination'),
+        atSource: (kind) => ask(kind, 'atSource'),
+        byAddress: () => anyVersion('byAddress'),
+        toAddress: () => anyVersion('toAddress'),
       }
     }
-    const anyVersion = (end: keyof RuleMatch) => anyOf(Object.values(ask('allow', end)) as Answer[])
-    return {
-      atDestination: (kind) => ask(kind, 'atDestination'),
-      atSource: (kind) => ask(kind, 'atSource'),
-      byAddress: () => anyVersion('byAddress'),
-      toAddress: () => anyVersion('toAddress'),
-    }
-  }
+  return { judge: judgeAt(null), judgeAt }
 }
 
-/** The matcher for each kind of rule, built on first use. */
-function matchKinds(
-  rules: (kind: RuleKind) => PlacedRule[],
-  destination: End,
-  snapshot: PolicySnapshot,
-): (kind: RuleKind) => RuleMatch {
-  const made = new Map<RuleKind, RuleMatch>()
-  return (kind) => {
-    const known = made.get(kind) ?? matchRules(rules(kind), destination, snapshot)
-    made.set(kind, known)
-    return known
+/** The rules of one kind as a test of what is sent to a destination; null is any workload of the application. */
+type MatchKinds = (kind: RuleKind, destination: End | null) => RuleMatch[]
+
+/** The matchers for each kind of rule, built on first use. */
+function matchKinds(rules: (kind: RuleKind) => PlacedRule[], some: End, snapshot: PolicySnapshot): MatchKinds {
+  const made = new Map<RuleKind, RuleMatch[]>()
+  const compiled = new Map<RuleKind, (destination: End) => RuleMatch[]>()
+  return (kind, destination) => {
+    if (destination === null) {
+      const known = made.get(kind) ?? [matchRules(rules(kind), some, snapshot)]
+      made.set(kind, known)
+      return known
+    }
+    const known = compiled.get(kind) ?? compileByDestination(rules(kind), snapshot)
+    compiled.set(kind, known)
+    return known(destination)
   }
 }

@@ -8,6 +8,7 @@ import { createFlowEncoder } from '../traffic/encode-flow.js'
 import { createFlowReader, type FlowsRead } from '../traffic/read-flows.js'
 import { workInTurns } from '../text/pace-work.js'
 import { lookbackWindow, type TrafficWindow } from '../traffic/traffic-window.js'
+import type { SourceChoice } from './choose-sources.js'
 import { readPolicy, type PolicyRead } from './read-surroundings.js'
 
 /** What the ringfences of one call share, each read on first use. */
@@ -15,6 +16,8 @@ export interface Shared {
   /** At most 60 s old when asked for. */
   labels(): Promise<LabelIndex>
   lookbackDays: number
+  /** Which sources are let in. */
+  choice: SourceChoice
   /** Of all traffic that is read. */
   window: TrafficWindow
   /** Read again with each new label list. */
@@ -26,7 +29,7 @@ export interface Shared {
 type Context = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
 /** Everything that the ringfences of one call have in common. */
-export function shareReads(ctx: Context, lookbackDays: number): Shared {
+export function shareReads(ctx: Context, lookbackDays: number, choice: SourceChoice): Shared {
   let policy: { labels: LabelIndex; read: Promise<PolicyRead> } | undefined
   let ranking: Promise<EstateRanking | string> | undefined
   const window = lookbackWindow(ctx.now(), lookbackDays)
@@ -34,6 +37,7 @@ export function shareReads(ctx: Context, lookbackDays: number): Shared {
   return {
     labels,
     lookbackDays,
+    choice,
     window,
     async policy() {
       const index = await labels()

@@ -82,6 +82,20 @@ t.test('another window of traffic is another question', async (t) => {
   await stale(token)
 })
 
+t.test('so is a source that would be left out, though nothing is written for it', async (t) => {
+  const { bench, happen, stale } = await start(t)
+  const call = { ...args, exclude_sources: ['app=crm'] }
+  const first = await bench.tokenFor(BATCH, call)
+  happen({ from: 'crm-1', to: 'pay-1', connections: 3 })
+  const answer = await stale(first, call)
+  t.match(
+    answer.summary,
+    /^Writes 2 new rule sets and 5 rules .* Left out, without a rule: crm \(prod\) to pay \(prod\)\./,
+  )
+  const { confirm_token: second } = await bench.confirm(answer)
+  partial(t, await bench.call(BATCH, call, { token: second }), { ok: true, summary: { rules_created: 5 } })
+})
+
 t.test('so is a rule set that has come to exist', async (t) => {
   const { bench, stale } = await start(t)
   const token = await bench.tokenFor(BATCH, args)

@@ -41,7 +41,22 @@ interface Case {
   isCovered: boolean
   denied: 'any' | 'ams' | 'both'
   hasDraft: boolean
+  /** The rules that the ringfence has already. */
+  own: RuleSet[]
+  /** Judged at this very workload, not at any of the application. */
+  isExact: boolean
+  running: { process_name?: string }
+  flowDirection: 'inbound' | 'outbound'
+  os: readonly [source: string | null, destination: string | null]
 }
+const HOSTS: Pick<Case, 'own' | 'isExact' | 'running' | 'flowDirection' | 'os'> = {
+  own: [],
+  isExact: false,
+  running: {},
+  flowDirection: 'inbound',
+  os: [null, null],
+}
+const os = fc.constantFrom('win-x86_64-server', 'ubuntu-x86_64-jammy', null)
 
 const cases: fc.Arbitrary<Case> = fc
   .record({
@@ -55,18 +70,35 @@ const cases: fc.Arbitrary<Case> = fc
     isCovered: fc.constantFrom(false, false, true),
     denied: fc.constantFrom('any', 'ams', 'both'),
     hasDraft: fc.constantFrom(true, true, false),
+    own: fc.oneof({ weight: 2, arbitrary: fc.constant<RuleSet[]>([]) }, { weight: 1, arbitrary: ruleSets(1, 1) }),
+    isExact: fc.boolean(),
+    running: fc.constantFrom({}, { process_name: 'smb.exe' }, { process_name: 'agent.exe' }),
+    flowDirection: fc.constantFrom('inbound' as const, 'outbound' as const),
+    os: fc.tuple(os, os),
+    // What VENs keep open comes before every rule.
+    isEssential: fc.constantFrom(...Array.from({ length: 11 }, () => false), true),
   })
-  .map((one) => {
+  .map(({ isEssential, ...one }) => {
     const role = one.ends.destination.labels.filter(({ key }) => key === 'role')
     const numbered = one.added.map((set) => ({ ...set, href: `${set.href}9`, update_type: 'create' as const }))
     return {
       ...one,
       added: numbered,
-      ends: { ...one.ends, destination: { ...one.ends.destination, labels: [...APPLICATION, ...role] } },
+      own: one.own.map((set) => ({
+        ...set,
+        href: `${DRAFT}/rule_sets/99`,
+        enabled: true,
+        scopes: [APPLICATION.map((label) => ({ label }))],
+      })),
+      ends: {
+        ...one.ends,
+        ...(isEssential && { flow: { port: 67, proto: 17 } }),
+        destination: { ...one.ends.destination, labels: [...APPLICATION, ...role] },
+      },
     }
   })
 
-const workloadOf = ({ workload, labels }: RandomEnd, mode: Mode): [string, Workload][] =>
+const workloadOf = ({ workload, labels }: RandomEnd, mode: Mode, osId: string | null): [string, Workload][] =>
   workload === null
     ? []
     : [
@@ -75,6 +107,7 @@ const workloadOf = ({ workload, labels }: RandomEnd, mode: Mode): [string, Workl
           {
             href: workload,
             hostname: workload,
+            os_id: osId,
             managed: mode !== 'none',
             enforcement_mode: mode === 'none' ? null : mode,
             labels: labels.map(({ href }) => ({ href })),
@@ -87,8 +120,16 @@ const endpointOf = ({ workload, ip, fqdn }: RandomEnd): Endpoint =>
   workload === null ? { ip, ...(fqdn !== null && { fqdn }) } : { workload, ip }
 
 /** What the simulator decides. */
-function decide(sets: readonly RuleSet[], { ends }: Case, sourceMode: Mode, mode: Mode): Verdict {
-  const workloads = new Map([...workloadOf(ends.source, sourceMode), ...workloadOf(ends.destination, mode)])
+function decide(
+  sets: readonly RuleSet[],
+  { ends, running, flowDirection, os: ids }: Case,
+  sourceMode: Mode,
+  mode: Mode,
+): Verdict {
+  const workloads = new Map([
+    ...workloadOf(ends.source, sourceMode, ids[0]),
+    ...workloadOf(ends.destination, mode, ids[1]),
+  ])
   const { port, proto } = ends.flow
   return createEvaluator(
     viewOf(sets),
@@ -97,12 +138,20 @@ function decide(sets: readonly RuleSet[], { ends }: Case, sourceMode: Mode, mode
   )({
     src: endpointOf(ends.source),
     dst: endpointOf(ends.destination),
-    service: { proto, ...(port !== null && { port }) },
-    flowDirection: 'inbound',
+    service: { proto, ...(port !== null && { port }), ...running },
+    flowDirection,
   })
 }
 
 const modeOf = (end: RandomEnd, mode: Mode): EndMode => (end.workload === null ? 'none' : mode)
+
+const endOf = ({ workload, labels, ip, fqdn }: RandomEnd): End => ({
+  ...someWorkloadWith(labels),
+  isSome: false,
+  workload,
+  ip,
+  fqdn,
+})
 
 const isApplication = ({ labels }: RandomEnd) => APPLICATION.every((label) => labels.includes(label))
 
@@ -134,21 +183,18 @@ function ringfenceOf(one: Case, covered: boolean): RuleSet {
     enabled: true,
     scopes: [APPLICATION.map((label) => ({ label }))],
     rules: [
+      ...one.own.flatMap(({ rules }) => rules ?? []),
       { ...rule, href: `${href}/sec_rules/1`, consumers: [AMS] },
       ...(covered && !isApplication(one.ends.source)
         ? [{ ...rule, href: `${href}/sec_rules/2`, consumers: source, unscoped_consumers: true }]
         : []),
     ],
-    deny_rules: one.selective
-      ? [
-          {
-            ...denyOf(one),
-            href: `${href}/deny_rules/1`,
-            enabled: true,
-            unscoped_consumers: true,
-          },
-        ]
-      : [],
+    deny_rules: [
+      ...one.own.flatMap(({ deny_rules: denies }) => denies ?? []),
+      ...(one.selective
+        ? [{ ...denyOf(one), href: `${href}/deny_rules/1`, enabled: true, unscoped_consumers: true }]
+        : []),
+    ],
   }
 }
 
@@ -168,28 +214,22 @@ function judge(one: Case) {
   const isOwn = isApplication(ends.source)
   const canCover = ['app', 'env'].every((key) => ends.source.labels.some((label) => label.key === key))
   const covered = isOwn || (one.isCovered && canCover)
-  const before = decide(active, one, sourceMode, mode)
-  const drafted = decide(draft, one, sourceMode, mode)
+  const before = decide([...active, ...one.own], one, sourceMode, mode)
+  const drafted = decide([...draft, ...one.own], one, sourceMode, mode)
   const around = (sets: RuleSet[]) => {
     const { near, far } = divide(snapshotOf(sets), APPLICATION, null)
     return { near: snapshotOf(near), far }
   }
   const hasPending = one.added.length > 0 || (one.deleted && active.length > 0)
   const inDraft = around(draft)
-  const rules = judgeByRules(
+  const { judge: ofAny, judgeAt } = judgeByRules(
     inDraft,
     hasPending ? around(active) : inDraft,
     APPLICATION,
-    null,
+    one.own[0] ?? null,
     selective ? denyOf(one) : null,
   )
-  const end: End = {
-    ...someWorkloadWith(ends.source.labels),
-    isSome: false,
-    workload: ends.source.workload,
-    ip: ends.source.ip,
-    fqdn: ends.source.fqdn,
-  }
+  const rules = one.isExact ? judgeAt(endOf(ends.destination)) : ofAny
   const verdict = judgeFlow(
     {
       source,
@@ -199,7 +239,7 @@ function judge(one: Case) {
       draft: one.hasDraft ? drafted.draftDecision : null,
       hasDraftRules: one.hasDraft && drafted.allowRules.length > 0,
       isOwn,
-      rules: rules(end, ends.flow.port, ends.flow.proto),
+      rules: rules(endOf(ends.source), ends.flow.port, ends.flow.proto),
     },
     covered,
     { selective, hasPending },
@@ -247,6 +287,7 @@ t.test('what the table predicts for a flow comes true, whatever else is provisio
 /** What leaves the table no choice. Reasons that are not named here only come along with others. */
 const EXCUSES: Partial<Record<Reason, RegExp>> = {
   address: /ip_lists\//,
+  ip_list: /ip_lists\//,
   domain_name: /ip_lists\/5"/,
   exclusion: /"exclusion":true/,
   selector: /container_host/,
@@ -262,6 +303,7 @@ const EXCUSES: Partial<Record<Reason, RegExp>> = {
   workload: /"workload":/,
   icmp_type: /services\/4"/,
   pending: /"update_type":"(create|delete)"/,
+  essential: /"port":67/,
 }
 
 t.test('calls a loss possible only where rules or pending changes leave it open', (t) => {
@@ -269,7 +311,7 @@ t.test('calls a loss possible only where rules or pending changes leave it open'
     fc.property(cases, (one) => {
       const { undecided } = judge(one).verdict
       const reasons = isUnknown(undecided) ? undecided.unknown : []
-      const told = JSON.stringify([one.active, draftOf(one)])
+      const told = JSON.stringify([one.active, draftOf(one), one.own, one.ends.flow])
       if (reasons.length > 0 && !reasons.some((reason) => EXCUSES[reason]?.test(told) === true))
         throw new Error(`undecided because of ${reasons.map((reason) => UNDECIDED[reason]).join(', ')}`)
     }),
@@ -303,6 +345,7 @@ function say(one: Case) {
 
 t.test('a pending change at the source leaves a loss open only without a draft decision', (t) => {
   const one: Case = {
+    ...HOSTS,
     active: [set('1', { rules: [EVERYBODY] })],
     added: [],
     deleted: false,
@@ -327,6 +370,7 @@ t.test('a pending change at the source leaves a loss open only without a draft d
 t.test('a workload in full enforcement stays there, so it drops what no deny rule names', (t) => {
   const fromAddress = { ...EVERYBODY, consumers: [ANY] }
   const one: Case = {
+    ...HOSTS,
     active: [set('1', { rules: [fromAddress] })],
     added: [],
     deleted: true,
@@ -348,6 +392,7 @@ t.test('an override deny that only the source reports, and does not enforce, tak
   const override = { ...EVERYBODY, providers: [ANY], override: true }
   const [, CRM] = LABELS as [Label, Label]
   const one: Case = {
+    ...HOSTS,
     active: [set('1', { deny_rules: [override] })],
     added: [],
     deleted: false,
@@ -362,6 +407,57 @@ t.test('an override deny that only the source reports, and does not enforce, tak
   const after = ['potentially_blocked', 'potentially_blocked']
   t.strictSame(say(one), { effect: 'allowed', undecided: 'no', after })
   t.strictSame(say({ ...one, sourceMode: 'full' }).effect, 'blocked_by_override_deny', 'where it enforces, it does')
+  t.end()
+})
+
+t.test('what VENs keep open is lost to no deny rule', (t) => {
+  const dhcp = { ...FROM_WORKLOAD, flow: { port: 67, proto: 17 } }
+  const one: Case = {
+    ...HOSTS,
+    active: [set('1', { deny_rules: [{ ...EVERYBODY, override: true }] })],
+    added: [],
+    deleted: false,
+    ends: dhcp,
+    sourceMode: 'visibility_only',
+    mode: 'idle',
+    selective: false,
+    isCovered: false,
+    denied: 'any',
+    hasDraft: true,
+  }
+  const kept = { effect: 'possibly_cut', undecided: unknown('essential', 'hidden'), after: ['allowed', 'allowed'] }
+  t.strictSame(say(one), kept, 'an override deny')
+  const atSource = { ...one, active: [], sourceMode: 'selective' as const, selective: true, denied: 'ams' as const }
+  t.strictSame(say(atSource), kept, 'the deny rule of the ringfence at a source in selective mode')
+  t.end()
+})
+
+t.test("an override deny at the destination is not hidden by the source's own deny rule", (t) => {
+  const [, CRM] = LABELS as [Label, Label]
+  // It names the source by its address, so it is written to the destination alone, which only reports as yet.
+  const override = { ...EVERYBODY, consumers: [ANY], override: true }
+  const fromCrm = { ...FROM_WORKLOAD, source: end('/orgs/1/workloads/a', [CRM, PROD]) }
+  const one: Case = {
+    ...HOSTS,
+    active: [
+      set('1', { deny_rules: [EVERYBODY, { ...override, egress_services: [{ href: `${DRAFT}/services/7` }] }] }),
+    ],
+    added: [],
+    deleted: false,
+    ends: fromCrm,
+    sourceMode: 'full',
+    mode: 'visibility_only',
+    selective: false,
+    isCovered: true,
+    denied: 'any',
+    hasDraft: true,
+  }
+  // Whether it does depends on the program that connects.
+  t.strictSame(say(one), {
+    effect: 'possibly_cut',
+    undecided: unknown('hidden', 'process'),
+    after: ['blocked', 'blocked'],
+  })
   t.end()
 })
 

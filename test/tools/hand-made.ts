@@ -4,6 +4,7 @@
  */
 import type { EnforcementMode } from '../../schemas/pce/workload.js'
 import type { IngressService } from '../../schemas/pce/rule-set.js'
+import type { Service } from '../../schemas/pce/service.js'
 import type { Conversation, Endpoint, Estate } from '../../pce-simulator/model.js'
 import { NOW } from './harness.js'
 
@@ -62,20 +63,28 @@ export interface HandMadeRuleSet {
   override?: HandMadeRule[]
 }
 export interface HandMadeRule {
-  /** Labels (`app=x env=prod`), `ams`, `any` (the built-in IP list) or `iplist:<name>`. */
+  /** Labels (`app=x env=prod`), `ams`, `any` (the built-in IP list), `iplist:<name>` or `host:<name>`. */
   from: string
   to: string
-  services?: IngressService[]
+  /** Default All Services. A text is the name of a service of the estate. */
+  services?: (IngressService | string)[]
+  /** Names of services: the programs of the consumers. */
+  egress?: string[]
   /** Consumers from anywhere, not only the scope. */
   extra?: boolean
   enabled?: boolean
 }
 
+/** Exactly one of these (P18). */
+export type HandMadeService = Pick<Service, 'service_ports' | 'windows_services' | 'windows_egress_services'>
+
 export interface HandMadeEstate {
   hosts?: Record<string, HandMadeHost>
   flows?: HandMadeFlow[]
-  /** Name → ranges, as `10.0.0.0/8` or `10.0.0.1-10.0.0.9`. */
+  /** Name → ranges, as `10.0.0.0/8` or `10.0.0.1-10.0.0.9`; `!` in front excludes. */
   ipLists?: Record<string, string[]>
+  /** Beside All Services. */
+  services?: Record<string, HandMadeService>
   ruleSets?: HandMadeRuleSet[]
   /** Labels beside those of hosts and rules. */
   labels?: string[]
@@ -101,6 +110,10 @@ export function handMade(parts: HandMadeEstate): Estate {
   const hrefOf = (name: string) =>
     `/orgs/1/workloads/00000000-0000-4000-8000-${String(Object.keys(hosts).indexOf(name) + 1).padStart(12, '0')}`
   const listHref = new Map(Object.keys(parts.ipLists ?? {}).map((name, at) => [name, `${DRAFT}/ip_lists/${at + 2}`]))
+  const serviceHref = new Map(
+    Object.keys(parts.services ?? {}).map((name, at) => [name, `${DRAFT}/services/${at + 2}`]),
+  )
+  const serviceRef = (name: string) => ({ href: serviceHref.get(name) as string })
 
   const workloads = Object.entries(hosts).map(([name, host]) => ({
     href: hrefOf(name),
@@ -125,6 +138,7 @@ export function handMade(parts: HandMadeEstate): Estate {
   const actors = (text: string) => {
     if (text === 'ams') return [AMS]
     if (text === 'any') return [ANY_LIST]
+    if (text.startsWith('host:')) return [{ workload: { href: hrefOf(text.slice(5)) } }]
     if (text.startsWith('iplist:')) return [{ ip_list: { href: listHref.get(text.slice(7)) as string } }]
     return wordsOf(text).map((word) => ({ label: { href: labelHref(word) } }))
   }
@@ -132,13 +146,14 @@ export function handMade(parts: HandMadeEstate): Estate {
   const rule = (
     set: number,
     kind: 'sec_rules' | 'deny_rules',
-    { from, to, services, extra, enabled }: HandMadeRule,
+    { from, to, services = [ALL_SERVICES], egress, extra, enabled }: HandMadeRule,
   ) => ({
     href: `${DRAFT}/rule_sets/${set}/${kind}/${(ids += 1)}`,
     enabled: enabled ?? true,
     consumers: actors(from),
     providers: actors(to),
-    ingress_services: services ?? [ALL_SERVICES],
+    ingress_services: services.map((one) => (typeof one === 'string' ? serviceRef(one) : one)),
+    ...(egress !== undefined && { egress_services: egress.map(serviceRef) }),
     unscoped_consumers: extra ?? false,
     ...(kind === 'sec_rules'
       ? { resolve_labels_as: { providers: ['workloads' as const], consumers: ['workloads' as const] } }
@@ -194,8 +209,8 @@ export function handMade(parts: HandMadeEstate): Estate {
     name,
     description: null,
     ip_ranges: ranges.map((range) => {
-      const [from = '', to] = range.split('-')
-      return { from_ip: from, ...(to !== undefined && { to_ip: to }), exclusion: false }
+      const [from = '', to] = range.replace('!', '').split('-')
+      return { from_ip: from, ...(to !== undefined && { to_ip: to }), exclusion: range.startsWith('!') }
     }),
     fqdns: [],
     ...STAMP,
@@ -204,7 +219,13 @@ export function handMade(parts: HandMadeEstate): Estate {
     labels: [...labels.values()] as Estate['labels'],
     workloads: workloads,
     ipLists: ipLists,
-    services: [],
+    services: Object.entries(parts.services ?? {}).map(([name, lists]) => ({
+      ...serviceRef(name),
+      name,
+      description: null,
+      ...lists,
+      ...STAMP,
+    })),
     ruleSets: ruleSets as unknown as Estate['ruleSets'],
     conversations,
     users: [{ href: '/users/1', username: 'admin@example.com', full_name: 'Ada Admin' }],

@@ -3,13 +3,14 @@ import t, { type Test } from 'tap'
 import { handMade, type HandMadeEstate } from './hand-made.js'
 import { startBench, type Bench, type BenchOptions, type Json } from './harness.js'
 import { partial } from '../partial.js'
+import { lossesOf } from './losses.js'
 
 const PAY = { app_name: 'pay', env_name: 'prod' }
 const PORT = (port: number) => [{ port, proto: 6 }]
 
 const start = (t: Test, estate: HandMadeEstate, options: BenchOptions = {}) =>
   startBench(t, { estate: handMade(estate), ...options })
-const effects = (plan: Json) => plan.would_be_cut.map(({ source, effect }: Json) => [source, effect])
+const effects = (plan: Json) => lossesOf(plan).map(({ source, effect }) => [source, effect])
 const text = (plan: Json): string => plan.warnings.join('\n')
 
 /** One host of the application and whoever sends to it. */
@@ -392,7 +393,7 @@ t.test('what a source without labels is', async (t) => {
     }),
   )
   const plan = await bench.ok('create-ringfence', { ...PAY, dry_run: true })
-  t.same(Object.fromEntries(plan.would_be_cut.map(({ source, kind }: Json) => [source, kind])), kinds)
+  t.same(Object.fromEntries(lossesOf(plan).map(({ source, kind }) => [source, kind])), kinds)
 })
 
 t.test('deny rules of others that cannot be read may deny anything', async (t) => {
@@ -426,4 +427,138 @@ t.test('a write whose answer is lost is not counted as missing where it stands',
     const error = await bench.fails('create-ringfence', { ...PAY, selective: true }, 'outcome_unknown')
     partial(t, error, { written: { length: 2 }, stands: { length: 4 - missing }, not_written: missing })
   }
+})
+
+/** Sources of two environments, one of which has a rule already. */
+const MIXED = estate('visibility_only', {
+  hosts: {
+    'crm-dev': { ip: '10.0.1.2', labels: 'app=crm env=dev' },
+    'erp-dev': { ip: '10.0.1.3', labels: 'app=erp env=dev' },
+    'web-1': { ip: '10.0.1.4', labels: 'app=web env=prod' },
+  },
+  flows: [
+    { from: 'crm-1', to: 'pay-1', port: 443 },
+    { from: 'crm-dev', to: 'pay-1', port: 443, connections: 20 },
+    { from: 'crm-dev', to: 'pay-1', port: 22, connections: 3 },
+    { from: 'erp-dev', to: 'pay-1', port: 443, connections: 7 },
+    { from: 'web-1', to: 'pay-1', port: 443 },
+  ],
+  labels: ['app=a|b', 'env=b|prod', 'app=a', 'env=prod', 'app=odd (prod)', 'role=db'],
+})
+const ruleOf = (plan: Json) =>
+  Object.fromEntries(plan.inbound_remote_apps.map(({ app, env, rule }: Json) => [`${app}|${env}`, rule]))
+
+t.test('sources of another environment are let in with a warning, or left out', async (t) => {
+  const bench = await start(t, MIXED)
+  const plan = await bench.ok('create-ringfence', { ...PAY, dry_run: true })
+  t.same(
+    plan.warnings.filter((one: string) => one.includes('environments')),
+    [
+      'Lets in sources of other environments than prod: crm (dev), 23 connections on 443/tcp, 22/tcp; erp (dev), 7 connections on 443/tcp. exclude_sources or environments leaves them out.',
+    ],
+  )
+
+  const prodOnly = await bench.ok('create-ringfence', { ...PAY, environments: ['prod'], dry_run: true })
+  t.same(ruleOf(prodOnly), { 'crm|dev': 'excluded', 'crm|prod': 'new', 'erp|dev': 'excluded', 'web|prod': 'new' })
+  t.same(
+    prodOnly.would_be_cut.map(({ effect, source, ports, connections }: Json) => [effect, source, ports, connections]),
+    [
+      ['cut', 'crm (dev)', ['443/tcp', '22/tcp'], 23],
+      ['cut', 'erp (dev)', ['443/tcp'], 7],
+    ],
+    'what is left out is shown as what will be cut',
+  )
+  t.same(
+    prodOnly.planned_rules.map(({ consumers }: Json) => consumers),
+    ['All workloads', 'app=crm, env=prod', 'app=web, env=prod'],
+  )
+  t.match(text(prodOnly), /Left out, without a rule: crm \(dev\); erp \(dev\)\./)
+  t.notMatch(text(prodOnly), /Lets in sources of other environments/)
+
+  bench.writes()
+  const done = await bench.ok('create-ringfence', { ...PAY, environments: ['prod'] })
+  t.same(
+    bench.writes().map(({ body }: Json) => body),
+    prodOnly.requests.map(({ body }: Json) => body),
+    'the real call writes what was shown',
+  )
+  t.same(ruleOf(done), ruleOf(prodOnly))
+})
+
+t.test('what is to be left out is named exactly', async (t) => {
+  const bench = await start(t, MIXED)
+  const dev = (await bench.pce.labels.getAll()).find(({ value }) => value === 'dev')!.href
+  const cases: [object, string[]][] = [
+    [{ exclude_sources: ['crm|dev'] }, ['crm|dev']],
+    [{ exclude_sources: ['crm (dev)', ' web | prod '] }, ['crm|dev', 'web|prod']],
+    [{ exclude_sources: ['app=crm'] }, ['crm|dev', 'crm|prod']],
+    [{ exclude_sources: ['env=dev'] }, ['crm|dev', 'erp|dev']],
+    [{ exclude_sources: [dev] }, ['crm|dev', 'erp|dev']],
+    [{ environments: ['env=dev'] }, ['crm|prod', 'web|prod']],
+    [{ environments: [dev, 'prod'], exclude_sources: ['app=erp'] }, ['erp|dev']],
+    [{ environments: ['prod'], exclude_sources: ['web|prod'] }, ['crm|dev', 'erp|dev', 'web|prod']],
+  ]
+  for (const [asked, left] of cases) {
+    const rules = ruleOf(await bench.ok('create-ringfence', { ...PAY, ...asked, dry_run: true }))
+    t.same(
+      Object.keys(rules).filter((source) => rules[source] === 'excluded'),
+      left,
+      JSON.stringify(asked),
+    )
+  }
+  const unseen = await bench.ok('create-ringfence', { ...PAY, exclude_sources: ['a|prod', 'app=erp'], dry_run: true })
+  t.match(text(unseen), /exclude_sources names what is not among the sources: a\|prod\. Left out, without a rule: erp/)
+
+  bench.writes()
+  const refused: [object, string, object][] = [
+    [{ exclude_sources: ['crm|test'] }, 'not_found', { value: 'crm|test' }],
+    [{ exclude_sources: ['app=cr'] }, 'not_found', { value: 'app=cr' }],
+    [{ exclude_sources: ['crm'] }, 'not_found', { value: 'crm' }],
+    [{ exclude_sources: ['CRM|dev'] }, 'not_found', { value: 'CRM|dev' }],
+    [{ exclude_sources: ['role=db'] }, 'invalid_argument', { message: /role=db cannot be left out/ }],
+    [
+      { exclude_sources: ['a|b|prod'] },
+      'invalid_argument',
+      {
+        candidates: [
+          ['app=a', 'env=b|prod'],
+          ['app=a|b', 'env=prod'],
+        ],
+      },
+    ],
+    [{ environments: ['de'] }, 'not_found', { argument: 'environments', value: 'de' }],
+    [{ environments: ['app=crm'] }, 'not_found', { argument: 'environments', value: 'app=crm' }],
+    [{ environments: [] }, 'invalid_argument', {}],
+  ]
+  for (const [asked, code, details] of refused)
+    for (const [tool, args] of [
+      ['create-ringfence', PAY],
+      ['ringfence-batch', { apps: [PAY] }],
+    ] as const)
+      partial(t, await bench.fails(tool, { ...args, ...asked }, code), { ...details })
+  t.same(bench.writes(), [], 'nothing was written')
+})
+
+t.test('what is left out stays in by a rule that stands, and that is said', async (t) => {
+  const bench = await start(t, ALREADY_ALLOWED)
+  const plan = await bench.ok('create-ringfence', { ...PAY, exclude_sources: ['app=crm'], dry_run: true })
+  t.same(ruleOf(plan), { 'crm|prod': 'existing' })
+  t.match(text(plan), /Still let in by existing rules although left out: crm \(prod\) by \S+sec_rules\/1\./)
+})
+
+t.test('a batch leaves the same sources out of each of its ringfences', async (t) => {
+  const bench = await start(t, {
+    ...MIXED,
+    flows: [...MIXED.flows!, { from: 'crm-dev', to: 'web-1' }],
+  })
+  const apps = [PAY, { app_name: 'web', env_name: 'prod' }]
+  const whole = await bench.ok('ringfence-batch', { apps, dry_run: true })
+  t.same(whole.warnings, ['Sources of other environments are let in (2 applications): pay (prod); web (prod).'])
+  const plan = await bench.ok('ringfence-batch', { apps, environments: ['prod'], dry_run: true })
+  t.same(plan.warnings, [])
+  t.same(
+    plan.results.map(({ result }: Json) => ruleOf(result)),
+    [{ 'crm|dev': 'excluded', 'crm|prod': 'new', 'erp|dev': 'excluded', 'web|prod': 'new' }, { 'crm|dev': 'excluded' }],
+  )
+  t.equal(plan.summary.sources_cut, 3)
 })

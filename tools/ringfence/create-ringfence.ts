@@ -3,7 +3,7 @@ import { StringEnum } from '../../schemas/common.js'
 import { DRY_RUN_BINDING, DryRunInput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
 import type { Label } from '../../schemas/pce/label.js'
-import { RingfenceOutput } from '../../schemas/ringfence.js'
+import { RingfenceOutput, SourcesInput } from '../../schemas/ringfence.js'
 import { ServicesInput } from '../../schemas/rule-shapes.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
@@ -14,6 +14,7 @@ import { Reading } from '../../domain/traffic/read-flows.js'
 import { lookbackDays } from '../../domain/traffic/traffic-window.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { refuseHidden } from '../../domain/drafts/create-named.js'
+import { chooseSources } from '../../domain/ringfence/choose-sources.js'
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
 import { prepareRingfence, DENY_CONSUMERS } from '../../domain/ringfence/prepare-ringfence.js'
 import { reportRising, shareReads } from '../../domain/ringfence/share-reads.js'
@@ -35,6 +36,7 @@ const input = Type.Object(
     deny_consumer: Type.Optional(
       StringEnum(DENY_CONSUMERS, { default: 'any', description: 'Any address, workloads, both' }),
     ),
+    ...SourcesInput,
     detail_level: Type.Optional(
       StringEnum(['standard', 'full'] as const, { default: 'standard', description: 'full: more rows' }),
     ),
@@ -78,14 +80,16 @@ export default defineTool({
 /** Everything that the call would do, before anything is written; `boundTo` is the digest of it (D75). */
 async function plan(args: Static<typeof input>, outer: ToolContext<true>) {
   const { app_name: app, env_name: env, lookback_days: days = DEFAULT_DAYS, dry_run: isDryRun = false } = args
-  const { detail_level: _shown, app_name: _app, env_name: _env, lookback_days: _days, dry_run: _dry, ...options } = args
+  const { detail_level: _shown, app_name: _app, env_name: _env, lookback_days: _days, dry_run: _dry, ...chosen } = args
+  const { exclude_sources: excluded, environments, ...options } = chosen
   if (options.ruleset_name !== undefined) refuseHidden({ ruleset_name: options.ruleset_name })
   // Reading takes minutes; a call that is cancelled meanwhile must write nothing.
   const planning = { ...reportRising(outer), signal: outer.beforeWriting }
   // Before a write, a renamed label would be the wrong one.
-  await loadLabels(planning.pce, planning, 'fresh')
+  const labels = await loadLabels(planning.pce, planning, 'fresh')
   const application = (await resolveApplication(planning, { app_name: app, env_name: env })) as [Label, Label]
-  const shared = shareReads(planning, days)
+  const choice = chooseSources(labels, { exclude_sources: excluded, environments })
+  const shared = shareReads(planning, days, choice)
   const prepared = await prepareRingfence(planning, application, options, shared, isDryRun)
   const names = { app: application[0].value, env: application[1].value }
   const results = [{ ...names, status: 'success' as const, done: { prepared, written: null } }]

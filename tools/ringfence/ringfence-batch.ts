@@ -2,12 +2,14 @@ import { Type, type Static } from '@sinclair/typebox'
 import { Count, Flag, StringEnum, Text } from '../../schemas/common.js'
 import { DRY_RUN_BINDING, DryRunInput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
+import { SourcesInput } from '../../schemas/ringfence.js'
 import { ServicesInput } from '../../schemas/rule-shapes.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { lookbackDays } from '../../domain/traffic/traffic-window.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { refuseHidden } from '../../domain/drafts/create-named.js'
+import { chooseSources } from '../../domain/ringfence/choose-sources.js'
 import { digestWrites } from '../../domain/ringfence/digest-writes.js'
 import { orderBatch, resolveBatch, hasWritten, runBatch, writeBatch } from '../../domain/ringfence/run-batch.js'
 import {
@@ -35,7 +37,7 @@ const output = Type.Object({
       auto_ordered: Flag('Infrastructure came first'),
       rulesets_created: Count('New ones of the successful; 0 in a dry run'),
       rules_created: Count('Rules written by the successful; 0 in a dry run'),
-      sources_cut: Count('Rows of would_be_cut in all'),
+      sources_cut: Count('Sources that lose traffic'),
     },
     { description: 'Of the whole batch' },
   ),
@@ -84,6 +86,7 @@ const input = Type.Object(
     auto_order: Type.Optional(Type.Boolean({ default: false, description: 'Infrastructure first' })),
     stop_on_error: Type.Optional(Type.Boolean({ default: false, description: 'Skip the rest' })),
     lookback_days: lookbackDays(DEFAULT_DAYS),
+    ...SourcesInput,
     ...DryRunInput,
   },
   { additionalProperties: false },
@@ -146,8 +149,8 @@ async function workThrough(
   for (const { ruleset_name: name } of apps) if (name !== undefined) refuseHidden({ ruleset_name: name })
   // A call that is cancelled while the next application is read must write nothing more.
   const planning = { ...reportRising(outer), signal: outer.beforeWriting }
-  await loadLabels(planning.pce, planning, 'fresh')
-  const shared = shareReads(planning, days)
+  const labels = await loadLabels(planning.pce, planning, 'fresh')
+  const shared = shareReads(planning, days, chooseSources(labels, args))
   // Every name is resolved before the first write of any of them.
   const resolved = await resolveBatch(planning, apps)
   const { order, warnings } = await orderBatch(resolved, autoOrder, shared)

@@ -5,8 +5,8 @@ import type { BatchOutcome, RingfenceDone } from '../../../domain/ringfence/run-
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { clipText } from '../../../domain/text/escape-text.js'
 import { answerBudget, jsonBytes, rowsWithin } from '../byte-budget.js'
-import { named, warnOfBatch } from './warn-of-ringfence.js'
-import { type CutSource, listCut } from './list-losses.js'
+import { listForeign, named, warnOfBatch } from './warn-of-ringfence.js'
+import { groupLosses, listCut, type LossGroup } from './list-losses.js'
 import { showRingfence } from './show-ringfence.js'
 
 export interface Batch {
@@ -33,7 +33,7 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
     const share = Math.floor(room / left)
     const limits = { ...ctx.limits, responseBudgetBytes: share }
     const whole = showRingfence(prepared, written, { detail: 'standard', limits, orgId: ctx.pce.orgId })
-    const shown = jsonBytes(whole) <= share ? whole : shorten(whole, listCut(prepared.plan.sources), share)
+    const shown = jsonBytes(whole) <= share ? whole : shorten(whole, groupLosses(prepared.plan.sources), share)
     room -= jsonBytes(shown)
     left -= 1
     return shown
@@ -83,7 +83,7 @@ function describeBatch({ order, results, warnings, dryRun, autoOrder }: Batch) {
 }
 
 /** What is shown of an application when even its empty lists do not fit: the most serious part that fits, and counts. */
-function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly CutSource[], share: number) {
+function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly LossGroup[], share: number) {
   const { message, merged, ruleset, section_totals: totals, warnings } = answer
   const cut = losses.slice(0, MOST_CUT)
   const { href, name } = ruleset
@@ -140,7 +140,7 @@ export function previewBatch(
   const said = [...warnOfBatch(planned), ...warnings].map(clipped).slice(0, MOST_WARNINGS)
   const dry = isDryRun ? ' This is a dry run: it only shows what a real call would send.' : ''
   return {
-    summary: `${[describeWrites(ringfences), describeDenies(ringfences), describeLosses(ringfences), describeFailures(results)].filter(Boolean).join(' ')} None of it takes effect until it is provisioned.${dry}`,
+    summary: `${[describeWrites(ringfences), describeDenies(ringfences), describeForeign(ringfences), describeLeftOut(ringfences), describeLosses(ringfences), describeFailures(results)].filter(Boolean).join(' ')} None of it takes effect until it is provisioned.${dry}`,
     details: {
       order: inOrder,
       ...(inOrder.length < order.length && { order_left_out: order.length - inOrder.length }),
@@ -168,6 +168,22 @@ function describeDenies(ringfences: readonly Prepared[]): string {
   const denying = ringfences.filter(deniesOf).map(nameOfPlan)
   if (denying.length === 0) return 'No deny rule is written.'
   return `A deny rule blocks all other inbound traffic of ${countOf(denying.length, 'application')}: ${named(denying)}.`
+}
+
+function describeForeign(ringfences: readonly Prepared[]): string {
+  const foreign = ringfences.flatMap((prepared) =>
+    listForeign(prepared).map(({ app, env }) => `${nameOf(app, env)} to ${nameOfPlan(prepared)}`),
+  )
+  return foreign.length === 0 ? '' : `Lets in sources of other environments: ${named(foreign)}.`
+}
+
+function describeLeftOut(ringfences: readonly Prepared[]): string {
+  const out = ringfences.flatMap((prepared) =>
+    prepared.plan.remotes.flatMap(({ app, env, rule }) =>
+      rule === 'excluded' ? [`${nameOf(app, env)} to ${nameOfPlan(prepared)}`] : [],
+    ),
+  )
+  return out.length === 0 ? '' : `Left out, without a rule: ${named(out)}.`
 }
 
 function describeLosses(ringfences: readonly Prepared[]): string {

@@ -2,6 +2,7 @@ import { type PlannedRule, showResolved } from '../../../domain/drafts/plan-rule
 import type { ResolvedService } from '../../../domain/drafts/resolve-services.js'
 import { toDraftHref } from '../../../domain/inventory/parse-href.js'
 import { protocolName } from '../../../domain/inventory/protocols.js'
+import { describeReasons } from '../../../domain/policy/three-valued.js'
 import { listDifferences } from '../../../domain/policy/compare-stored.js'
 import type { Peer } from '../../../domain/ringfence/discover-peers.js'
 import type { RingfenceRule } from '../../../domain/ringfence/plan-ringfence.js'
@@ -16,7 +17,7 @@ import type { Actor } from '../../../schemas/pce/rule-set.js'
 import type { RingfenceAnswer } from '../../../schemas/ringfence.js'
 import { showSections } from '../byte-budget.js'
 import { describeDeviations, deviationsOf, warnOfDeviations } from './warn-of-ringfence.js'
-import { listCut, listInfrastructure } from './list-losses.js'
+import { byLoss, groupLosses, listCut, listInfrastructure } from './list-losses.js'
 import { warnOfPlan } from './warn-of-ringfence.js'
 
 /** Ports shown per peer. */
@@ -35,19 +36,19 @@ export function showRingfence(
   const cut = listCut(plan.sources)
   const infrastructure = ranked === null ? [] : listInfrastructure(plan, ranked)
   const lists: Record<string, object[]> = {
-    ...(written === null
-      ? { planned_rules: listRules(prepared, null), requests: listRequests(prepared, orgId) }
-      : { rules: listRules(prepared, written) }),
-    would_be_cut: cut,
+    would_be_cut: groupLosses(plan.sources),
     infrastructure_sources: infrastructure,
-    unlabelled_inbound: plan.sources.others.map((one) => showPorts(one, detail)),
+    unlabelled_inbound: plan.sources.others.toSorted(byLoss).map((one) => showPorts(one, detail)),
     inbound_remote_apps: plan.remotes.map(({ allowedByDefaultPossible, ...remote }) => ({
       ...showPorts(remote, detail),
       ...(allowedByDefaultPossible && { allowed_by_default_possible: true }),
     })),
-    outbound_remote_apps: plan.destinations.map((remote) => showPorts(remote, detail)),
+    ...(written === null
+      ? { planned_rules: listPlanned(prepared), requests: listRequests(prepared, orgId) }
+      : { rules: listWritten(prepared, written) }),
     skipped_existing_rules: plan.standingRules.map((rule) => ({ ...describeRule(rule), href: rule.href })),
     skipped_already_allowed: plan.skippedAllowed,
+    outbound_remote_apps: plan.destinations.map((remote) => showPorts(remote, detail)),
   }
   const href = written?.href ?? prepared.ruleSet?.href
   const { inbound, outbound } = prepared.discovery.reads
@@ -63,6 +64,7 @@ export function showRingfence(
     {
       message: `${describeOutcome(prepared, written)}${describeDeviations(deviations)}`,
       ...(written === null && { dry_run: true }),
+      warnings,
       ...describeOptions(prepared),
       merged: prepared.ruleSet !== null,
       workloads: prepared.workloads,
@@ -72,7 +74,6 @@ export function showRingfence(
       policy_coverage: describeCoverage(prepared),
       section_totals: Object.fromEntries(Object.entries(lists).map(([name, rows]) => [name, rows.length])),
       ruleset: { ...(href !== undefined && { href }), name: prepared.name },
-      warnings,
       ...describeReading(inbound, outbound),
     },
     Object.fromEntries(Object.entries(lists).map(([name, rows]) => [name, { rows, total: rows.length }])),
@@ -83,22 +84,39 @@ export function showRingfence(
         `At most ${limit} rows per list are shown; section_totals counts all. detail_level full shows more.`,
     },
   )
-  const { rules, ...answer } = shown as typeof shown & { rules?: object[] }
+  const { rules, section_totals: totals, ...answer } = shown as typeof shown & { rules?: object[] }
   const ruleset = { ...answer.ruleset, ...(rules !== undefined && { rules }) }
-  return { ...answer, ruleset } as unknown as RingfenceAnswer & Reading
+  // A list that is shown whole tells its length.
+  const isCut = shown.truncated_sections !== undefined
+  return { ...answer, ...(isCut && { section_totals: totals }), ruleset } as unknown as RingfenceAnswer & Reading
 }
 
-function listRules(prepared: Prepared, written: RingfenceWritten | null): object[] {
-  return prepared.plan.newRules.map((rule: RingfenceRule, at) => {
+/** Rules that a real run would add, in the order of their requests, which tell the rest. */
+const listPlanned = (prepared: Prepared): object[] =>
+  prepared.plan.newRules.map((rule: RingfenceRule, at) => {
     const planned = prepared.rules[at] as PlannedRule
-    const said = { ...describeRule(rule), ...describePlanned(planned), ...describeDeny(rule, planned, prepared) }
-    if (written === null) return said
-    return { ...said, href: written.ruleHrefs[at] ?? '', ...listDifferences(written.stored?.ruleDifferences[at]) }
+    return { type: rule.type, ...describePlanned(planned), ...describeDeny(rule, planned, prepared) }
   })
-}
+
+const listWritten = (prepared: Prepared, written: RingfenceWritten): object[] =>
+  prepared.plan.newRules.map((rule: RingfenceRule, at) => {
+    const planned = prepared.rules[at] as PlannedRule
+    return {
+      ...describeRule(rule),
+      description: planned.body.description ?? '',
+      ...describePlanned(planned),
+      ...describeDeny(rule, planned, prepared),
+      href: written.ruleHrefs[at] ?? '',
+      ...listDifferences(written.stored?.ruleDifferences[at]),
+    }
+  })
 
 function showPorts<P extends Peer>({ ports, ...peer }: P, detail: Detail) {
-  return { ...peer, ports_total: ports.length, observed_ports: ports.slice(0, MOST_PORTS[detail]) }
+  const shown = ports.slice(0, MOST_PORTS[detail]).map(({ dependsOn, ...port }) => ({
+    ...port,
+    ...(dependsOn !== undefined && { depends_on: describeReasons(dependsOn) }),
+  }))
+  return { ...peer, ports_total: ports.length, observed_ports: shown }
 }
 
 function describeOptions({ application, options, deny, existing, lookbackDays }: Prepared) {
@@ -140,15 +158,19 @@ function describeCoverage({ plan, options }: Prepared) {
   }
 }
 
-function describeOutcome({ name, ruleSet, rules, denyWithheld }: Prepared, written: RingfenceWritten | null): string {
+function describeOutcome(
+  { name, ruleSet, rules, deny, denyWithheld }: Prepared,
+  written: RingfenceWritten | null,
+): string {
   const count = countOf(rules.length, 'rule')
   if (ruleSet !== null && rules.length === 0) {
     const all = denyWithheld ? 'all its allow rules' : 'all its rules'
     return `The rule set ${name} already has ${all}; nothing to write.`
   }
+  const made = `made for ${deny === null ? 'full' : 'selective'} enforcement`
   const what = ruleSet === null ? `the rule set ${name} with ${count}` : `${count} to the rule set ${name}`
-  if (written === null) return `Would ${ruleSet === null ? 'create' : 'add'} ${what} in draft.`
-  return `${ruleSet === null ? 'Created' : 'Added'} ${what} in draft. It takes effect when provisioned.`
+  if (written === null) return `Would ${ruleSet === null ? 'create' : 'add'} ${what} in draft, ${made}.`
+  return `${ruleSet === null ? 'Created' : 'Added'} ${what} in draft, ${made}. It takes effect when provisioned.`
 }
 
 /** What a real run sends, in its order. */
@@ -166,9 +188,8 @@ export function listRequests(prepared: Prepared, orgId: string): PlannedRequest[
 export const describeRule = ({ type, remote }: RingfenceRule) => ({ type, ...remote })
 
 /** A rule of the plan in words. */
-export function describePlanned({ body, consumers, providers, services }: PlannedRule) {
+export function describePlanned({ consumers, providers, services }: PlannedRule) {
   return {
-    description: body.description ?? '',
     consumers: consumers.map(nameActor).join(', '),
     providers: providers.map(nameActor).join(', '),
     services: services.map(nameService).join(', '),

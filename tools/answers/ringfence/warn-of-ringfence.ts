@@ -1,10 +1,11 @@
 import { toDraftHref } from '../../../domain/inventory/parse-href.js'
-import { UNDECIDED } from '../../../domain/policy/three-valued.js'
 import { isSameApplication } from '../../../domain/ringfence/discover-peers.js'
 import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
 import type { RingfenceDone } from '../../../domain/ringfence/run-batch.js'
 import { DENY_WITHHELD } from '../../../domain/ringfence/plan-ringfence.js'
 import type { RingfenceWritten } from '../../../domain/ringfence/write-ringfence.js'
+import { portName } from '../../../domain/inventory/protocols.js'
+import type { PlannedRemote } from '../../../domain/ringfence/plan-ringfence.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import type { Actor } from '../../../schemas/pce/rule-set.js'
 import type { CutSource, InfrastructureSource } from './list-losses.js'
@@ -58,18 +59,21 @@ export const describeDeviations = ({ changed, denyWithheld, fallback }: Deviatio
 export function warnOfBatch(done: readonly RingfenceDone[]): string[] {
   const all = done.map(({ prepared, written }) => {
     const [app, env] = prepared.application
-    return { name: `${app.value} (${env.value})`, deviations: deviationsOf(prepared, written) }
+    return { name: `${app.value} (${env.value})`, prepared, deviations: deviationsOf(prepared, written) }
   })
-  const say = (text: string, is: (deviations: Deviations) => boolean) => {
-    const names = all.flatMap(({ name, deviations }) => (is(deviations) ? [name] : []))
+  const sayOf = (text: string, is: (prepared: Prepared, deviations: Deviations) => boolean) => {
+    const names = all.flatMap(({ name, prepared, deviations }) => (is(prepared, deviations) ? [name] : []))
     return names.length === 0 ? [] : [`${text} (${countOf(names.length, 'application')}): ${named(names)}.`]
   }
+  const say = (text: string, is: (deviations: Deviations) => boolean) =>
+    sayOf(text, (_prepared, deviations) => is(deviations))
   return [
     ...say('The PCE stored the rule set differently', ({ changed }) => changed.length > 0),
     ...say('The deny rule was left out; call again with a shorter lookback_days', (one) => one.denyWithheld),
     ...say('The row limit was reached, so sources that were not read get no rule', ({ truncated }) =>
       truncated.includes('inbound'),
     ),
+    ...sayOf('Sources of other environments are let in', (prepared) => listForeign(prepared).length > 0),
     ...say('There is no Any IP list, so the deny rule covers workloads only', ({ fallback }) => fallback),
   ]
 }
@@ -96,14 +100,9 @@ export function warnOfPlan(
     isFallback(prepared) ? fallback(prepared) : '',
     describeLosses(prepared, cut),
     cut.length > 0 ? describeEnforcement(prepared) : '',
-    lostNames(
-      infrastructure.filter(({ loses_traffic: loses }) => loses),
-      'Infrastructure services would lose traffic',
-    ),
-    lostNames(
-      infrastructure.filter(({ loses_traffic: loses }) => !loses),
-      'Infrastructure services are among the sources and stay allowed; check their rules first',
-    ),
+    describeForeign(prepared),
+    describeLeftOut(prepared),
+    describeInfrastructure(infrastructure),
     existing.overrideDenies.length > 0
       ? `The rule set has override deny rules, which beat all its allow rules: ${named(existing.overrideDenies)}.`
       : '',
@@ -118,7 +117,6 @@ export function warnOfPlan(
       : '',
     describeWider(prepared),
     isFallback(prepared) ? '' : fallback(prepared),
-    describeUndecided(prepared, cut),
     describeOthers(prepared, cut),
     plan.skippedAllowed.length > 0 && cut.some(({ kind }) => kind === 'application')
       ? `${countOf(plan.skippedAllowed.length, 'application')} skipped as already allowed get no rule; those listed in would_be_cut may lose their traffic.`
@@ -191,13 +189,6 @@ function fallback({ deny, options, anyListIsIpv4Only, isAnyListUnclear, plan }: 
   return anyListIsIpv4Only ? 'The Any IP list has no IPv6 range, so the deny rule does not block IPv6.' : ''
 }
 
-/** Why losses are only possible, the reason behind most connections first. */
-function describeUndecided({ plan }: Prepared, cut: readonly CutSource[]): string {
-  if (plan.undecided.size === 0 || !cut.some(({ effect }) => effect === 'possibly_cut')) return ''
-  const reasons = [...plan.undecided].sort(([a, more], [b, less]) => less - more || (a < b ? -1 : 1))
-  return `What is possibly_cut could not be decided because of ${reasons.map(([reason]) => UNDECIDED[reason]).join('; ')}.`
-}
-
 /** What makes losses uncertain in the policy around the ringfence. */
 function describeOthers({ surroundings: { pending, unread } }: Prepared, cut: readonly CutSource[]): string {
   const unclear = cut.some(({ effect }) => effect === 'possibly_cut')
@@ -213,8 +204,56 @@ function describeOthers({ surroundings: { pending, unread } }: Prepared, cut: re
     .join(' ')
 }
 
-const lostNames = (found: readonly InfrastructureSource[], text: string) =>
-  found.length === 0 ? '' : `${text}: ${named(found.map(({ app, env, tier }) => `${app} (${env}), ${tier}`))}.`
+/** Whose loss reaches further than the application; what stays allowed is told by infrastructure_sources alone. */
+function describeInfrastructure(found: readonly InfrastructureSource[]): string {
+  const lost = found.filter(({ loses_traffic: loses }) => loses)
+  if (lost.length > 0) {
+    const names = named(lost.map(({ app, env, tier }) => `${app} (${env}), ${tier}`))
+    return `Infrastructure services would lose traffic: ${names}.`
+  }
+  return found.length === 0
+    ? ''
+    : `${countOf(found.length, 'infrastructure service')} among the sources (infrastructure_sources) would stay allowed; check their rules first.`
+}
+
+/** Applications of another environment that an allow rule lets in, busiest first. */
+export const listForeign = ({ plan, application: [, env] }: Pick<Prepared, 'plan' | 'application'>): PlannedRemote[] =>
+  plan.remotes
+    .filter((remote) => remote.env !== env.value && (remote.rule === 'new' || remote.rule === 'existing'))
+    .sort((a, b) => b.connections - a.connections)
+
+/** Ports of a source that the sentence names at most. */
+const MOST_PORTS = 5
+
+function describeForeign(prepared: Prepared): string {
+  const foreign = listForeign(prepared)
+  if (foreign.length === 0) return ''
+  const names = foreign.map(({ app, env, connections, ports, rule }) => {
+    const all = [...new Set(ports.map(portName))]
+    const more = all.length > MOST_PORTS ? ', …' : ''
+    const standing = rule === 'existing' ? ', by an existing rule' : ''
+    return `${app} (${env}), ${countOf(connections, 'connection')} on ${all.slice(0, MOST_PORTS).join(', ')}${more}${standing}`
+  })
+  return `Lets in sources of other environments than ${prepared.application[1].value}: ${named(names)}. exclude_sources or environments leaves them out.`
+}
+
+/** Whom the caller leaves out, and where that does not do what it seems to. */
+function describeLeftOut({ plan, choice }: Prepared): string {
+  const nameOf = ({ app, env }: { app: string; env: string }) => `${app} (${env})`
+  const out = plan.remotes.filter(({ rule }) => rule === 'excluded')
+  const standing = plan.standingRules.filter(({ remote }) => remote !== undefined && choice.leavesOut(remote))
+  return [
+    standing.length > 0
+      ? `Still let in by existing rules although left out: ${named(standing.map(({ remote, href }) => `${remote === undefined ? '' : nameOf(remote)} by ${href}`))}.`
+      : '',
+    plan.unusedExclusions.length > 0
+      ? `exclude_sources names what is not among the sources: ${named(plan.unusedExclusions)}.`
+      : '',
+    out.length > 0 ? `Left out, without a rule: ${named(out.map(nameOf))}.` : '',
+  ]
+    .filter(Boolean)
+    .join(' ')
+}
 
 /** Destinations and ports of each that the sentence names at most. */
 const MOST_DESTINATIONS = 5
