@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { checkEnds, checkNames, checkQuotes } from './config/check-names.js'
 import { readDotEnv } from './config/read-dotenv.js'
 import { readCommon, readPce, warnOfConfirmTools } from './config/read-every-mode.js'
 import { findAtGates, readAuthenticated, readInsecure, readMode, unknownMode } from './config/read-http.js'
 import { readSecretFiles, SECRETS, SECRETS_OF, type SecretName } from './config/read-secrets.js'
+import { readWhole } from './config/read-whole.js'
+import { isKnown } from './config/variables.js'
 import { missingOf, readSwitch, type Environment, type Findings, type Reading } from './config/read-values.js'
 import {
   inWords,
@@ -33,7 +34,7 @@ export function readEnvironment(): Given {
 
 function readLocalFile(): Given {
   try {
-    const { variables, faults, warnings } = readDotEnv(readFileSync('.env'))
+    const { variables, faults, warnings } = readDotEnv(readWhole('.env'))
     return { env: variables, faults, warnings }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { env: {}, faults: [], warnings: [] }
@@ -46,7 +47,13 @@ function readLocalFile(): Given {
   }
 }
 
-const readText = (path: string) => readFileSync(path, 'utf8')
+/** The files that the variables name. */
+export const pathsIn = (env: Environment): { variable: string; path: string }[] =>
+  Object.entries(env).flatMap(([variable, path]) =>
+    path && /_(FILE|PATH)$/.test(variable) && isKnown(variable) ? [{ variable, path }] : [],
+  )
+
+const readText = (path: string) => readWhole(path).toString('utf8')
 
 export interface ReadOptions<C extends Config> {
   /** For secrets in files: returns the text or throws what node:fs throws. */

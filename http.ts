@@ -6,14 +6,15 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.js'
 import { alwaysSaid, createLogger, takeWarnings } from './process/create-logger.js'
+import { checkPathsAnswer } from './process/check-paths-answer.js'
 import { endCalls, reopenOnHangup } from './process/end-calls.js'
 import { listen, type Listening, trackSilentConnections } from './process/listen.js'
 import { readPackage } from './process/read-package.js'
-import { tellWhyNotStarted } from './process/tell-faults.js'
+import { refuseStart } from './process/refuse-start.js'
 import { findHttpFaults } from './composition/find-http-faults.js'
 import { rewrapKeystore, type CommandReport } from './composition/rewrap-keystore.js'
-import { readConfig, readEnvironment } from './config.js'
-import { StartupError, type HttpConfig, type ListenOptions } from './schemas/config.js'
+import { pathsIn, readConfig, readEnvironment } from './config.js'
+import { StartupError, type Fault, type HttpConfig, type ListenOptions } from './schemas/config.js'
 import { tools } from './tools/index.js'
 
 /** After the signal new work is still accepted while /readyz says no, so that a load balancer can turn away first. */
@@ -60,7 +61,9 @@ const program = new Command('svc-mcp-http')
     outputError: (text) =>
       startLog.fatal({ remedy: 'svc-mcp-http --help shows the options.' }, text.replace(/^error: /, '').trim()),
   })
-  .action((options: ListenOptions) => serve(readSettings(options)))
+  .action(async (options: ListenOptions) =>
+    serve(await readSettings(options, (config) => findHttpFaults(config, tools))),
+  )
 program
   .command('rewrap-keystore')
   .description(
@@ -72,20 +75,19 @@ program
 try {
   await program.parseAsync()
 } catch (error) {
-  tellWhyNotStarted(startLog, error, 'svc-mcp-http --help shows what each mode needs')
-  process.exit(1)
+  await refuseStart(startLog, error, 'svc-mcp-http --help shows what each mode needs')
 }
 
-/** Throws StartupError with everything that is wrong. */
-function readSettings(listen: ListenOptions): HttpConfig {
+/** Rejects with StartupError for everything that is wrong, also with the machine as far as `check` finds it. */
+async function readSettings(listen: ListenOptions, check?: (config: HttpConfig) => Fault[]): Promise<HttpConfig> {
   const { env, ...found } = readEnvironment()
-  return readConfig('http', env, listen, { found, check: (config) => findHttpFaults(config, tools) })
+  await checkPathsAnswer(pathsIn(env))
+  return readConfig('http', env, listen, { found, ...(check && { check }) })
 }
 
 /** Says what was done. Throws StartupError when there is nothing to rewrap. */
 async function rewrap(): Promise<void> {
-  const { env, ...found } = readEnvironment()
-  const config = readConfig('http', env, LOOPBACK, { found })
+  const config = await readSettings(LOOPBACK)
   if (config.mode !== 'per_user')
     throw new StartupError({
       problem: 'Only per_user mode has a keystore',

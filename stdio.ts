@@ -6,10 +6,11 @@ import { parseArgs } from 'node:util'
 import closeWithGrace from 'close-with-grace'
 import { composeUnauthenticated, findFileFaults } from './composition/compose-unauthenticated.js'
 import { alwaysSaid, createLogger, takeWarnings } from './process/create-logger.js'
+import { checkPathsAnswer } from './process/check-paths-answer.js'
 import { endCalls, reopenOnHangup } from './process/end-calls.js'
 import { readPackage } from './process/read-package.js'
-import { tellWhyNotStarted } from './process/tell-faults.js'
-import { readConfig, readEnvironment } from './config.js'
+import { refuseStart } from './process/refuse-start.js'
+import { pathsIn, readConfig, readEnvironment } from './config.js'
 import { createDispatcher, type Dispatcher } from './plugins/dispatcher/dispatch.js'
 import { createMcpServer } from './plugins/mcp/create-server.js'
 import { listTool } from './plugins/mcp/list-tools.js'
@@ -36,15 +37,15 @@ const startLog = createLogger('info')
 takeWarnings(startLog)
 
 try {
-  if (!answerOptions()) await serve(readSettings())
+  if (!answerOptions()) await serve(await readSettings())
 } catch (error) {
-  tellWhyNotStarted(startLog, error, 'svc-mcp --help shows what it needs')
-  process.exit(1)
+  await refuseStart(startLog, error, 'svc-mcp --help shows what it needs')
 }
 
-/** Throws StartupError with everything that is wrong. */
-function readSettings(): StdioConfig {
+/** Rejects with StartupError for everything that is wrong. */
+async function readSettings(): Promise<StdioConfig> {
   const { env, ...found } = readEnvironment()
+  await checkPathsAnswer(pathsIn(env))
   return readConfig('stdio', env, { found, check: findFileFaults })
 }
 

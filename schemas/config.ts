@@ -225,6 +225,7 @@ const SYSTEM_WORDS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'no name service knows the name',
   ENXIO: 'it is a pipe or device that nobody reads',
   EPERM: 'the system does not permit it',
+  ETIMEDOUT: 'nothing came from it in time',
   EROFS: 'the file system is read-only',
   ESTALE: 'the network mount is gone',
 }

@@ -1,0 +1,43 @@
+import { closeSync, constants, openSync, readFileSync, readSync, statSync } from 'node:fs'
+
+/** How long a pipe may take to say something: milliseconds. */
+const PATIENCE_MS = 5000
+const PAUSE_MS = 20
+
+/**
+ * The content of a file, or of a pipe, as shells and password managers hand secrets over. Reading a pipe that nobody writes to would never
+ * end. Throws what node:fs throws; ETIMEDOUT for such a pipe.
+ */
+export function readWhole(path: string, patienceMs = PATIENCE_MS): Buffer {
+  return statSync(path).isFIFO() ? readPipe(path, patienceMs) : readFileSync(path)
+}
+
+function readPipe(path: string, patienceMs: number): Buffer {
+  const pipe = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  const deadline = performance.now() + patienceMs
+  const pieces: Buffer[] = []
+  const pause = new Int32Array(new SharedArrayBuffer(4))
+  try {
+    for (;;) {
+      const piece = Buffer.alloc(65_536)
+      const length = readSome(pipe, piece)
+      // Nothing before the first bytes: nobody has opened its other end yet.
+      if (length === 0 && pieces.length > 0) return Buffer.concat(pieces)
+      if (length !== null && length > 0) pieces.push(piece.subarray(0, length))
+      else if (performance.now() > deadline) throw Object.assign(new Error('nothing came'), { code: 'ETIMEDOUT' })
+      else Atomics.wait(pause, 0, 0, PAUSE_MS)
+    }
+  } finally {
+    closeSync(pipe)
+  }
+}
+
+/** Null where there is a writer that has not written yet. */
+function readSome(pipe: number, piece: Buffer): number | null {
+  try {
+    return readSync(pipe, piece)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return null
+    throw error
+  }
+}
