@@ -485,6 +485,10 @@ t.test('dev-insecure', (t) => {
     unix: true,
   })
   t.same(insecure({ MCP_TRUSTED_PROXIES: 'unix' }).http.trustedProxies, { networks: [], unix: true })
+  t.same(insecure({ MCP_TRUSTED_PROXIES: '::1' }).http.trustedProxies, {
+    networks: [{ address: '::1', prefix: 128 }],
+    unix: false,
+  })
   const misread = ['proxy.example', '10.0.0.0/33', '::/129', '10.0.0/8', '10.0.0.0/8/8', '10.0.0.0/', '10.0.0.7:80']
   for (const bad of [...misread, '10.0.0.0/-1', '[::1]', 'fe80::1%eth0', 'loopback', 'true', '*', '127.1'])
     t.same(

@@ -59,9 +59,9 @@ t.test('a traffic download is CSV unless JSON is accepted', async (t) => {
   const { key, secret } = simulator.credentials
   const authorization = `Basic ${btoa(`${key}:${secret}`)}`
   /** With these headers and no others, as the standard library of Go would send them. */
-  const download = async (headers: Record<string, string>) => {
+  const download = async (headers: Record<string, string>, href: string = query.href) => {
     const answer = await new Promise<IncomingMessage>((resolve, reject) =>
-      get(`${simulator.url}/api/v2${query.href}/download`, { headers: { authorization, ...headers } }, resolve).on(
+      get(`${simulator.url}/api/v2${href}/download`, { headers: { authorization, ...headers } }, resolve).on(
         'error',
         reject,
       ),
@@ -122,5 +122,10 @@ t.test('a traffic download is CSV unless JSON is accepted', async (t) => {
     t.equal(json.type, 'application/json', accept)
     partial(t, JSON.parse(json.body), [{ num_connections: 70 }])
   }
+  await org('PUT', SMALL.orderingWeb, { name: 'web "1", blue' })
+  const { body: later } = await org('POST', '/traffic_flows/async_queries', SMALL_QUERY)
+  for (let poll = 0; poll < 3; poll++) await org('GET', later.href)
+  const quoted = await download({}, later.href)
+  t.equal(quoted.body.split('\n')[1]!.split(',ordering-web-1.example.com,')[0], '10.2.0.1,,"web ""1"", blue"')
   t.equal((await download({ 'accept-encoding': 'gzip', accept: 'text/csv' })).body.slice(0, 2), '\u001f\ufffd', 'gzip')
 })

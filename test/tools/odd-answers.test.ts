@@ -297,4 +297,14 @@ t.test('an answer that is too large says so by its own code, and which bound', a
   bench.twist(on('GET', /\/labels$/, () => ({ status: 200, body: `[${'{},'.repeat(2_100_000)}{}]` })))
   const error = await bench.fails('get-labels', {}, 'pce_answer_too_large')
   partial(t, error, { message: /has more than 2,000,000 elements/, hint: /narrower filters/ })
+
+  const large = `[${' '.repeat(33 * 1024 * 1024)}]`
+  bench.twist(on('GET', /\/settings\/workloads$/, () => ({ status: 200, body: large })))
+  partial(t, await bench.fails('check-pce-connection', {}, 'pce_answer_too_large'), {
+    message: /is larger than 32 MiB/,
+    connected: false,
+  })
+  bench.twist(on('POST', /\/labels$/, (real) => ({ ...real, body: large })))
+  await bench.fails('create-label', { key: 'app', value: 'large' }, 'outcome_unknown')
+  t.equal((await bench.direct.ok('get-labels', { key: 'app', value: 'large' })).total_count, 1, 'it was carried out')
 })
