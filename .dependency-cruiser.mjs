@@ -109,7 +109,7 @@ const ROOMS = [
     may: [
       '^plugins/$1/',
       '^plugins/errors/(convert|table|render-[^/]+)\\.ts$',
-      '^domain/text/escape-text\\.ts$',
+      '^domain/text/(escape-text|compare-texts)\\.ts$',
       CALL,
       TOOL,
       '^pce-client/index\\.ts$',
