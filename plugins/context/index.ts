@@ -2,6 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Identity } from '../../schemas/caller.js'
 
+export { readAllowed } from './pce-hosts/create-pce-hosts.js'
+
 type CallerContext = Parameters<FastifyInstance['dispatcher']['dispatch']>[1]
 
 export interface ContextOptions {
