@@ -11,6 +11,11 @@ export const TextOrObject = <T extends object>(fields: readonly (keyof T & strin
 /** A label in any of its forms: `"key=value"`, an href, `{key, value}` or `{href}`. */
 export const LabelReference = TextOrObject<{ key?: string; value?: string; href?: string }>()
 
+/** An application as `app|env` or `{app, env}`, or an app or env label in any of its forms. */
+export const ApplicationReference = TextOrObject<
+  { key?: string; value?: string; href?: string } | { app: string; env: string }
+>()
+
 /** A label in answers. */
 export const LabelOut = Type.Object(
   { href: Type.String(), key: Type.String(), value: Type.String() },

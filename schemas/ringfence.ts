@@ -2,6 +2,7 @@ import { Type, type Static, type TProperties, type TSchema } from '@sinclair/typ
 import { Count, Counts, Flag, Nullable, Text, Total } from './common.js'
 import { DifferencesOut } from './update-output.js'
 import { DryRunOutput } from './dry-run.js'
+import { ApplicationReference, LabelReference } from './label-reference.js'
 
 const Maybe = <T extends TSchema>(schema: T) => Type.Optional(schema)
 const Rows = <P extends TProperties>(row: P, description: string) => Type.Array(Type.Object(row), { description })
@@ -60,8 +61,8 @@ const traffic = {
 
 /** Which sources of the traffic get an allow rule. */
 export const SourcesInput = {
-  exclude_sources: Maybe(Type.Array(Type.String(), { description: 'Let not in: app|env, app=X or env=X' })),
-  environments: Maybe(Type.Array(Type.String(), { minItems: 1, description: 'Let in these env labels only' })),
+  exclude_sources: Maybe(Type.Array(ApplicationReference, { description: 'Not let in: app|env, app=X or env=X' })),
+  environments: Maybe(Type.Array(LabelReference, { minItems: 1, description: 'Let in only these env labels' })),
 }
 
 /** What create-ringfence answers of a plan, written or not (T15). */

@@ -493,8 +493,10 @@ t.test('what is to be left out is named exactly', async (t) => {
     [{ exclude_sources: ['crm (dev)', ' web | prod '] }, ['crm|dev', 'web|prod']],
     [{ exclude_sources: ['app=crm'] }, ['crm|dev', 'crm|prod']],
     [{ exclude_sources: ['env=dev'] }, ['crm|dev', 'erp|dev']],
-    [{ exclude_sources: [dev] }, ['crm|dev', 'erp|dev']],
+    [{ exclude_sources: [dev, { app: 'web', env: 'prod' }] }, ['crm|dev', 'erp|dev', 'web|prod']],
+    [{ exclude_sources: [{ key: 'env', value: 'dev' }, { href: dev }] }, ['crm|dev', 'erp|dev']],
     [{ environments: ['env=dev'] }, ['crm|prod', 'web|prod']],
+    [{ environments: [{ key: 'env', value: 'prod' }] }, ['crm|dev', 'erp|dev']],
     [{ environments: [dev, 'prod'], exclude_sources: ['app=erp'] }, ['erp|dev']],
     [{ environments: ['prod'], exclude_sources: ['web|prod'] }, ['crm|dev', 'erp|dev', 'web|prod']],
   ]
@@ -515,7 +517,7 @@ t.test('what is to be left out is named exactly', async (t) => {
     [{ exclude_sources: ['app=cr'] }, 'not_found', { value: 'app=cr' }],
     [{ exclude_sources: ['crm'] }, 'not_found', { value: 'crm' }],
     [{ exclude_sources: ['CRM|dev'] }, 'not_found', { value: 'CRM|dev' }],
-    [{ exclude_sources: ['role=db'] }, 'invalid_argument', { message: /role=db cannot be left out/ }],
+    [{ exclude_sources: ['role=db'] }, 'invalid_argument', { message: /role=db names none/ }],
     [
       { exclude_sources: ['a|b|prod'] },
       'invalid_argument',
@@ -526,6 +528,7 @@ t.test('what is to be left out is named exactly', async (t) => {
         ],
       },
     ],
+    [{ exclude_sources: [{ app: 'crm' }] }, 'not_found', {}],
     [{ environments: ['de'] }, 'not_found', { argument: 'environments', value: 'de' }],
     [{ environments: ['app=crm'] }, 'not_found', { argument: 'environments', value: 'app=crm' }],
     [{ environments: [] }, 'invalid_argument', {}],

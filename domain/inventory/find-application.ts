@@ -1,0 +1,75 @@
+import { ToolError } from '../../schemas/errors.js'
+import type { Label } from '../../schemas/pce/label.js'
+import { nearNames } from '../text/compare-texts.js'
+import { trimBlanks } from '../text/escape-text.js'
+import {
+  describeReference,
+  isUnresolved,
+  resolveLabel,
+  splitLabel,
+  type LabelIndex,
+  type LabelReference,
+} from './labels.js'
+
+/**
+ * One application, or all with one label: `app|env`, `app (env)` or `{app, env}` as answers write it, or an app or env label in any
+ * of its forms.
+ */
+export type ApplicationReference = LabelReference | { app: string; env: string }
+
+/**
+ * The labels of a reference, exact and case-sensitive: an app and an env label, or one of them. Throws not_found with near values,
+ * and invalid_argument for a label of another key and for what can be read in several ways; each with the `argument`.
+ */
+export function findApplicationLabels(labels: LabelIndex, asked: ApplicationReference, argument: string): Label[] {
+  const reference = isPair(asked) ? `${asked.app}|${asked.env}` : asked
+  const text = trimBlanks(describeReference(reference))
+  const label = resolveLabel(labels, reference)
+  const pairs = isPair(asked) ? [[asked.app, asked.env] as const] : typeof asked === 'string' ? splitPairs(asked) : []
+  const found = [
+    ...(isUnresolved(label) ? [] : [[label]]),
+    ...pairs.flatMap(([app, env]) => {
+      const both = [labels.find('app', trimBlanks(app)), labels.find('env', trimBlanks(env))]
+      return both.includes(undefined) ? [] : [both as Label[]]
+    }),
+  ]
+  const [first, ...others] = found
+  if (first === undefined) {
+    const { key, value } = splitLabel(text) ?? { key: 'app', value: pairs[0]?.[0] ?? text }
+    const near = nearNames(trimBlanks(value), labels.values(key))
+    throw new ToolError(
+      'not_found',
+      `${argument}: nothing is exactly "${text}".`,
+      { argument, value: text, near_names: near },
+      { hint: 'Name an application as app|env, or all with one label as app=VALUE or env=VALUE.' },
+    )
+  }
+  if (others.length > 0) {
+    const candidates = found.map((one) => one.map(({ key, value }) => `${key}=${value}`))
+    const why = `${argument}: "${text}" can be read in several ways.`
+    throw new ToolError('invalid_argument', why, { argument, candidates }, { hint: 'Give {app, env}.' })
+  }
+  const other = first.find(({ key }) => key !== 'app' && key !== 'env')
+  if (other === undefined) return first
+  const why = 'an application is an app and an env label'
+  throw new ToolError('invalid_argument', `${argument}: ${other.key}=${other.value} names none: ${why}.`, { argument })
+}
+
+const isPair = (reference: ApplicationReference): reference is { app: string; env: string } =>
+  typeof reference === 'object' &&
+  'app' in reference &&
+  'env' in reference &&
+  typeof reference.app === 'string' &&
+  typeof reference.env === 'string'
+
+/** `app|env` and `app (env)`, at every place where a value may end, since values may hold these signs themselves. */
+function splitPairs(asked: string): (readonly [string, string])[] {
+  const text = trimBlanks(asked)
+  const pairs: [string, string][] = []
+  for (let at = text.indexOf('|'); at !== -1; at = text.indexOf('|', at + 1))
+    pairs.push([text.slice(0, at), text.slice(at + 1)])
+  if (text.endsWith(')'))
+    for (let at = text.indexOf(' ('); at !== -1; at = text.indexOf(' (', at + 1))
+      pairs.push([text.slice(0, at), text.slice(at + 2, -1)])
+  return pairs
+}
