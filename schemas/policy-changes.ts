@@ -7,11 +7,11 @@ export const CHANGE_EFFECTS = ['widening', 'narrowing', 'neutral'] as const
 export type ChangeEffect = (typeof CHANGE_EFFECTS)[number]
 
 /** The words for effects, as answers explain them. */
-export const EFFECT_MEANINGS: Readonly<Record<ChangeEffect | 'undecided', string>> = {
+export const EFFECT_MEANINGS: Readonly<Record<ChangeEffect | 'mixed', string>> = {
   widening: 'may permit more traffic than today and never less',
   narrowing: 'may permit less traffic than today and never more',
   neutral: 'permits exactly what is permitted today',
-  undecided: 'has no effect word: it may permit more and less; effect_note says why',
+  mixed: 'permits some traffic that is not permitted today, and stops some that is',
 }
 
 /** What to review about a change, the worst first. */
@@ -30,19 +30,22 @@ const RISKS_OUT = { risks: Type.Optional(Type.Array(StringEnum(RISKS), { descrip
 
 const EffectOut = Type.Optional(
   StringEnum(CHANGE_EFFECTS, {
-    description: `On permitted traffic: ${CHANGE_EFFECTS.map((effect) => `${effect} ${EFFECT_MEANINGS[effect]}`).join('; ')}. Absent: undecided`,
+    description: `On permitted traffic: ${CHANGE_EFFECTS.map((effect) => `${effect} ${EFFECT_MEANINGS[effect]}`).join('; ')}. Absent: effect_note says why`,
   }),
 )
+/** In place of an effect. */
+export const NO_EFFECT = {
+  mixed: `Mixed: it ${EFFECT_MEANINGS.mixed}.`,
+  apart: 'Mixed: its allow rules and its deny rules pull in different directions (effect_by_rule_type).',
+  unreadUses: 'Undecided: the rules that use it could not be read.',
+  unjudged: 'Undecided: changes of this type of object are not analysed.',
+} as const
+
+const DirectionOut = StringEnum(['widening', 'narrowing', 'mixed'] as const)
 const EFFECT_NOTE = {
-  effect_note: Type.Optional(Type.String({ description: 'Why there is no effect' })),
+  effect_note: Type.Optional(Type.String({ description: 'Why there is no effect: Mixed or Undecided, and what of' })),
   effect_by_rule_type: Type.Optional(
-    Type.Object(
-      {
-        allow: StringEnum(['widening', 'narrowing', 'mixed'] as const, { description: 'Through allow rules' }),
-        deny: StringEnum(['widening', 'narrowing', 'mixed'] as const, { description: 'Through deny rules' }),
-      },
-      { description: 'Where they differ; mixed permits some more and some less' },
-    ),
+    Type.Object({ allow: DirectionOut, deny: DirectionOut }, { description: 'What each kind of its rules does' }),
   ),
 }
 
@@ -68,6 +71,7 @@ const RuleChangeOut = Type.Object({
   href: Type.String({ description: 'Draft href' }),
   rule_type: RuleTypeOut,
   change: StringEnum(['added', 'changed', 'removed'] as const, { description: 'Draft against active' }),
+  rule: Type.Optional(Type.String({ description: 'A changed rule as it is in force, in one line' })),
   ...RISKS_OUT,
   effect: EffectOut,
   ...EFFECT_NOTE,

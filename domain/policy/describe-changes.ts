@@ -11,6 +11,7 @@ import { type Steps, mapBounded, workInTurns } from '../text/pace-work.js'
 import { diffFields } from './diff-fields.js'
 import { diffRuleSet } from './diff-rule-set.js'
 import { judgeObject, needsUsers, rulesAbout, type Users } from './judge-object.js'
+import { nameRule } from './name-rule.js'
 import { loadContents, type LoadedContents, type Versions } from './load-contents.js'
 
 const IN_FLIGHT = 4
@@ -66,22 +67,34 @@ const HOLDERS = new Set(['rule_sets', 'enforcement_boundaries'])
 
 function describe(
   change: TypedPendingChange,
-  { draft, active, error }: ReadVersions,
+  { draft, active: inForce, error }: ReadVersions,
   { contents, names, users }: Judging,
 ): PolicyChange {
   const { href, type, updated_at: at, updated_by: by } = change
-  const name = change.name ?? draft?.name ?? active?.name
+  const name = change.name ?? draft?.name ?? inForce?.name
   const shown: PolicyChange = { href, type, name: typeof name === 'string' ? name : '' }
   const stamps = {
     ...(by != null && { updated_by: { href: by.href } }),
     ...(at != null && { updated_at: at }),
   }
   if (error !== undefined) return { ...shown, ...stamps, diff_error: error }
-  const fields = showNamesInside(diffFields(draft, active), names)
+  const fields = showNamesInside(diffFields(draft, inForce), names)
   if (type !== 'rule_sets')
-    return { ...shown, ...judgeObject(type, { draft, active }, contents, users), ...stamps, fields }
-  const { rules, ...judged } = diffRuleSet(draft as RuleSet | null, active as RuleSet | null, contents)
-  const named = rules.map((rule) => ({ ...rule, fields: showNamesInside(rule.fields, names) }))
+    return { ...shown, ...judgeObject(type, { draft, active: inForce }, contents, users), ...stamps, fields }
+  const [ours, active] = [draft, inForce] as [RuleSet | null, RuleSet | null]
+  const { rules, ...judged } = diffRuleSet(ours, active, contents)
+  // Of a changed rule the fields show only what differs, which does not tell which rule it is.
+  const before = new Map(
+    [...(active?.rules ?? []), ...(active?.deny_rules ?? [])].map((rule) => [toDraftHref(rule.href), rule]),
+  )
+  const named = rules.map(({ fields: changed, ...rule }) => {
+    const was = rule.change === 'changed' ? before.get(rule.href) : undefined
+    return {
+      ...rule,
+      ...(was !== undefined && { rule: nameRule(was, names) }),
+      fields: showNamesInside(changed, names),
+    }
+  })
   return { ...shown, ...judged, ...stamps, fields, rules: named }
 }
 
@@ -124,7 +137,7 @@ function withoutStamps(object: PceObject | null): object {
 /** What matters about a pending change when it is up for approval. */
 export type JudgedChange = Pick<
   PolicyChange,
-  'href' | 'effect' | 'effect_note' | 'risks' | 'diff_error' | 'updated_by' | 'updated_at'
+  'href' | 'effect' | 'effect_note' | 'effect_by_rule_type' | 'risks' | 'diff_error' | 'updated_by' | 'updated_at'
 >
 
 /** Each costs two reads, which somebody waits for. */

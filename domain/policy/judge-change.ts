@@ -1,5 +1,5 @@
 import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
-import { RISKS, type ChangeEffect, type PolicyChange, type Risk } from '../../schemas/policy-changes.js'
+import { NO_EFFECT, RISKS, type ChangeEffect, type PolicyChange, type Risk } from '../../schemas/policy-changes.js'
 import { type Movement, compareRules, effectOf, joinMovements } from './compare-permissions.js'
 import type { LoadedContents, PolicyContents } from './load-contents.js'
 import { isInForce } from './load-snapshot.js'
@@ -69,13 +69,13 @@ export function describeMovement(
     return effectOf(compareAll(own)) ?? 'mixed'
   }
   const [allow, deny] = [of(true), of(false)]
-  if (allow === 'neutral' || deny === 'neutral') return { effect_note: MIXED }
-  return { effect_note: PULLED_APART, effect_by_rule_type: { allow, deny } }
+  if (allow === 'neutral' || deny === 'neutral' || allow === deny) return { effect_note: NO_EFFECT.mixed }
+  return { effect_note: NO_EFFECT.apart, effect_by_rule_type: { allow, deny } }
 }
 
-const MIXED = 'It permits some traffic that was not permitted, and stops some that was.'
-const PULLED_APART =
-  'Its allow rules and its deny rules change different things; what is left of either depends on other rules and on enforcement modes.'
+/** Whether it is known that a change permits some more and some less. */
+export const isMixed = ({ effect_note: note }: Pick<PolicyChange, 'effect_note'>): boolean =>
+  note === NO_EFFECT.mixed || note === NO_EFFECT.apart
 
 /**
  * What to review about rules that come into force or change: pairs of one rule before and after, either of them absent. An override

@@ -1,4 +1,5 @@
 import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
+import { NO_EFFECT } from '../../schemas/policy-changes.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import { SERVICE_LISTS } from '../../schemas/pce/words.js'
 import { type ObjectUses, type PolicyUsers, findUses } from '../inventory/find-uses.js'
@@ -71,7 +72,7 @@ export function judgeObject(
   const changed = changedFields(draft, active)
   if (changed.length === 0) return { effect: 'neutral' }
   if (meaning === undefined) return UNJUDGED
-  if (users === null) return { effect_note: 'Undecided: the rules that use it could not be read.' }
+  if (users === null) return { effect_note: NO_EFFECT.unreadUses }
   const [inForce, planned] = [findUses(users.active, draft.href), findUses(users.draft, draft.href)]
   const replacements = (['active', 'draft'] as const).map((version): Replacement => {
     const uses = version === 'active' ? inForce : planned
@@ -105,9 +106,7 @@ export function judgeObject(
   }
 }
 
-const UNJUDGED: Judgement = {
-  effect_note: 'Undecided: changes of this type of object are not analysed.',
-}
+const UNJUDGED: Judgement = { effect_note: NO_EFFECT.unjudged }
 
 const placeUses = ({ ruleSets, boundaries }: ObjectUses, contents: PolicyContents): RuleInForce[] => [
   ...ruleSets.flatMap((ruleSet: RuleSet) => placeRules(ruleSet, contents)),

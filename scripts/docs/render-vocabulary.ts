@@ -1,6 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { DIMENSIONS } from '../../domain/traffic/dimensions.js'
 import { INSTRUCTIONS } from '../../plugins/mcp/instructions.js'
+import { EFFECT_MEANINGS, RISKS, RISK_MEANINGS } from '../../schemas/policy-changes.js'
 import { DECISION_MEANINGS } from '../../schemas/traffic-counts.js'
 import { FIELD_SYNONYMS, VALUE_SYNONYMS } from '../../schemas/synonyms.js'
 import type { AnyTool } from '../../tools/define.js'
@@ -57,6 +58,17 @@ export function renderVocabulary(tools: readonly AnyTool[]): string {
       renderTable(
         ['Decision', 'Meaning'],
         Object.entries(DECISION_MEANINGS).map(([decision, meaning]) => [code(decision), meaning]),
+      ),
+      '## What a policy change does',
+      'compare-draft-active and the preview of provision-policy judge a change by itself, whatever other rules there are.',
+      renderTable(
+        ['Effect', 'Meaning'],
+        Object.entries(EFFECT_MEANINGS).map(([effect, meaning]) => [code(effect), meaning]),
+      ),
+      'A mixed change, and one whose effect is undecided, has `effect_note` in place of `effect`.',
+      renderTable(
+        ['Risk, the worst first', 'Meaning'],
+        RISKS.map((risk) => [code(risk), RISK_MEANINGS[risk]]),
       ),
       '## Fields of answers',
       ...Object.entries(SUBJECTS).flatMap(([subject, names]) => [

@@ -1,15 +1,9 @@
-import {
-  EFFECT_MEANINGS,
-  RISK_MEANINGS,
-  type ChangeEffect,
-  type PolicyChange,
-  type Risk,
-} from '../../schemas/policy-changes.js'
-import { rankForReview } from '../../domain/policy/judge-change.js'
+import { EFFECT_MEANINGS, RISK_MEANINGS, type ChangeEffect, type PolicyChange } from '../../schemas/policy-changes.js'
+import { isMixed, rankForReview } from '../../domain/policy/judge-change.js'
 import { clipText, quote } from '../../domain/text/escape-text.js'
 
 /** A pending change as far as the words for its effect go. */
-export type JudgedRow = Pick<PolicyChange, 'href' | 'effect' | 'risks'> & {
+export type JudgedRow = Pick<PolicyChange, 'href' | 'effect' | 'effect_note' | 'risks'> & {
   name?: string | undefined
   /** Absent: it was judged. */
   isUnjudged?: boolean
@@ -26,15 +20,17 @@ export function worstFirst<T extends Pick<PolicyChange, 'risks' | 'effect'>>(cha
 /** What changes do to permitted traffic and which of them to review, in sentences. */
 export function describeEffects(rows: readonly JudgedRow[]): string {
   const judged = rows.filter(({ isUnjudged }) => isUnjudged !== true)
-  const count = (effect: ChangeEffect | undefined) => judged.filter((row) => row.effect === effect).length
+  const count = (effect: ChangeEffect) => judged.filter((row) => row.effect === effect).length
   const shareOf = (part: number) =>
     part < rows.length ? `${part} of these` : rows.length === 1 ? 'It' : 'All of these'
-  const [wider, narrower, undecided] = [count('widening'), count('narrowing'), count(undefined)]
+  const [wider, narrower, mixed] = [count('widening'), count('narrowing'), judged.filter(isMixed).length]
+  const undecided = judged.length - wider - narrower - mixed - count('neutral')
   const risky = worstFirst(judged.filter(({ risks = [] }) => risks.length > 0))
   const unjudged = rows.length - judged.length
   return [
     wider > 0 ? `${shareOf(wider)} may permit more traffic than today.` : '',
     narrower > 0 ? `${shareOf(narrower)} may permit less.` : '',
+    mixed > 0 ? `${shareOf(mixed)} ${mixed === 1 ? 'permits' : 'permit'} some traffic more and some less.` : '',
     undecided > 0 ? `${shareOf(undecided)} may permit more or less: the effect could not be determined.` : '',
     judged.length > 0 && count('neutral') === rows.length
       ? `${rows.length === 1 ? 'It changes' : 'None of these changes'} what is permitted.`
@@ -52,21 +48,15 @@ const describeRisk = ({ name, href, risks }: JudgedRow) =>
   `${name === undefined || name === '' ? href : quote(clipText(name, LONGEST_NAME))} (${risks?.join(', ')})`
 
 /** What the words for effects and risks mean, as far as these changes use them. */
-export function explainWords(changes: readonly PolicyChange[] | readonly JudgedRow[]): Record<string, string> {
-  const effects = new Set<ChangeEffect | 'undecided'>()
-  const risks = new Set<Risk>()
-  for (const change of changes as readonly (JudgedRow & Partial<PolicyChange>)[]) {
-    if (change.isUnjudged === true || change.diff_error !== undefined) continue
-    for (const one of [change, ...(change.rules ?? [])]) {
-      effects.add(one.effect ?? 'undecided')
-      for (const risk of one.risks ?? []) risks.add(risk)
-      for (const word of Object.values(one.effect_by_rule_type ?? {})) if (word !== 'mixed') effects.add(word)
-    }
+export function explainWords(changes: readonly Explained[]): Record<string, string> {
+  const words = new Set<string>()
+  for (const change of changes) {
+    for (const one of [change, ...(change.rules ?? [])])
+      for (const word of [one.effect, ...(one.risks ?? []), ...Object.values(one.effect_by_rule_type ?? {})])
+        if (word !== undefined) words.add(word)
   }
-  const pick = <K extends string>(meanings: Readonly<Record<K, string>>, used: ReadonlySet<K>) =>
-    Object.entries(meanings).filter(([word]) => used.has(word as K))
-  return Object.fromEntries([...pick(EFFECT_MEANINGS, effects), ...pick(RISK_MEANINGS, risks)]) as Record<
-    string,
-    string
-  >
+  const meanings: Readonly<Record<string, string>> = { ...EFFECT_MEANINGS, ...RISK_MEANINGS }
+  return Object.fromEntries(Object.entries(meanings).filter(([word]) => words.has(word)))
 }
+
+type Explained = Pick<PolicyChange, 'effect' | 'effect_by_rule_type' | 'risks'> & Pick<Partial<PolicyChange>, 'rules'>

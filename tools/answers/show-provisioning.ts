@@ -66,7 +66,7 @@ export function showProvisioning({
     summary: `${sentences.filter(Boolean).join(' ')}${dry}`,
     details: {
       changes_total: changes.length,
-      meanings: explainWords([...judged.values()]),
+      meanings: explainWords(rows),
       changes: shown,
       ...(shown.length < rows.length && { changes_left_out: rows.length - shown.length }),
       ...(included.length > 0 && { dependencies_total: included.length, dependencies_included: along }),
@@ -87,6 +87,7 @@ function showRow(change: TypedPendingChange, judged: JudgedChange | undefined) {
     ...(judged?.risks !== undefined && { risks: judged.risks }),
     ...(judged?.effect !== undefined && { effect: judged.effect }),
     ...(judged?.effect_note !== undefined && { effect_note: judged.effect_note }),
+    ...(judged?.effect_by_rule_type !== undefined && { effect_by_rule_type: judged.effect_by_rule_type }),
     ...(judged?.diff_error !== undefined && { diff_error: judged.diff_error }),
     ...(judged?.updated_at !== undefined && { updated_at: judged.updated_at }),
     ...(judged?.updated_by !== undefined && { updated_by: judged.updated_by.name ?? judged.updated_by.href }),

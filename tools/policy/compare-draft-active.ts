@@ -92,7 +92,7 @@ export default defineTool({
     const changes: Record<string, typeof described> = { created: [], updated: [], deleted: [] }
     const say = (shown: typeof described, isAll: boolean) => ({
       ...facts,
-      summary: `${isAll ? '' : 'Of this page: '}${describeEffects(shown.map((row) => ({ ...row, isUnjudged: row.diff_error !== undefined })))}`,
+      summary: `${countOf(shown.length, 'change')}${isAll ? '' : ' on this page'}. ${describeEffects(shown)}`,
       meanings: explainWords(shown),
     })
     const { rows, paging } = await answerPage(NAME, filters, slice, described, ctx, {
