@@ -1,7 +1,14 @@
 import { checkEnds, checkNames, checkQuotes } from './config/check-names.js'
 import { readDotEnv } from './config/read-dotenv.js'
 import { readCommon, readPce, warnOfConfirmTools } from './config/read-every-mode.js'
-import { findAtGates, readAuthenticated, readInsecure, readMode, unknownMode } from './config/read-http.js'
+import {
+  findAtGates,
+  readAuthenticated,
+  readInsecure,
+  readMode,
+  readStatePath,
+  unknownMode,
+} from './config/read-http.js'
 import { readSecretFiles, SECRETS, SECRETS_OF, type SecretName } from './config/read-secrets.js'
 import { readWhole } from './config/read-whole.js'
 import { isKnown } from './config/variables.js'
@@ -13,6 +20,7 @@ import {
   type Fault,
   type HttpConfig,
   type ListenOptions,
+  type StateFileConfig,
   type StdioConfig,
 } from './schemas/config.js'
 
@@ -85,6 +93,19 @@ export function readConfig(
 ): Config {
   if (transport === 'http') return readHttp(env, ...(more as [ListenOptions, ReadOptions<HttpConfig>?]))
   return readStdio(env, ...(more as [ReadOptions<StdioConfig>?]))
+}
+
+/**
+ * Where the state file of the servers with these settings is: a command that works on it needs no secret, and can be run by whoever may
+ * read the file. Throws StartupError.
+ */
+export function readStateFile(given: Environment, found?: Findings): StateFileConfig {
+  const { env, faults } = begin(given, { ...(found && { found }) })
+  const mode = readMode(env)
+  if (mode === null) throw new StartupError(unknownMode(env), ...faults)
+  if (faults.length > 0) throw new StartupError(...faults)
+  const { MCP_AUDIT_LOG_PATH: auditLogPath, MCP_OAUTH_ISSUER: issuer } = env
+  return { mode, ...readStatePath(env, mode), ...(auditLogPath && { auditLogPath }), ...(issuer && { issuer }) }
 }
 
 function readStdio(given: Environment, options: ReadOptions<StdioConfig> = {}): StdioConfig {

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import './process/refuse-inspector.js'
+import { userInfo } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import closeWithGrace from 'close-with-grace'
 import { Command, InvalidArgumentError, Option } from 'commander'
@@ -12,9 +13,19 @@ import { listen, type Listening, trackSilentConnections } from './process/listen
 import { readPackage } from './process/read-package.js'
 import { refuseStart } from './process/refuse-start.js'
 import { findHttpFaults } from './composition/find-http-faults.js'
-import { rewrapKeystore, type CommandReport } from './composition/rewrap-keystore.js'
-import { pathsIn, readConfig, readEnvironment } from './config.js'
-import { StartupError, type Fault, type HttpConfig, type ListenOptions } from './schemas/config.js'
+import { backUpStateFile } from './composition/back-up-state.js'
+import type { CommandReport } from './composition/command-report.js'
+import { openAudit } from './composition/compose-unauthenticated.js'
+import { forgetUser } from './composition/forget-user.js'
+import { rewrapKeystore } from './composition/rewrap-keystore.js'
+import { pathsIn, readConfig, readEnvironment, readStateFile } from './config.js'
+import {
+  StartupError,
+  type Fault,
+  type HttpConfig,
+  type ListenOptions,
+  type StateFileConfig,
+} from './schemas/config.js'
 import { tools } from './tools/index.js'
 
 /** After the signal new work is still accepted while /readyz says no, so that a load balancer can turn away first. */
@@ -65,6 +76,27 @@ const program = new Command('svc-mcp-http')
     serve(await readSettings(options, (config) => findHttpFaults(config, tools))),
   )
 program
+  .command('backup-state')
+  .description(
+    'Copy the state file (in per_user mode the keystore) to a new file, whole and checked, while servers are running. It needs no ' +
+      'secret, but MCP_PCE_MODE and MCP_KEYSTORE_PATH or MCP_STATE_PATH as the servers have them, and their user. To restore a backup, ' +
+      'stop the servers and put it in the place of the state file: docs/operations.md.',
+  )
+  .argument('<file>', 'the file to make; an existing one is never replaced')
+  .allowExcessArguments(false)
+  .action(async (file: string) => report(backUpStateFile(await readState(), file)))
+program
+  .command('forget-user')
+  .description(
+    'Remove what the state file holds of one person: PCE credentials, and confirmations that wait. Safe while servers are running, and ' +
+      'audited (to MCP_AUDIT_LOG_PATH, or to standard output). Needs the same settings as backup-state. Disable the account at the identity ' +
+      'provider first: whoever can still log in can register again.',
+  )
+  .argument('<subject>', 'the `sub` of the person, as the audit log has it')
+  .option('--issuer <issuer>', 'the identity provider, where it is not MCP_OAUTH_ISSUER')
+  .allowExcessArguments(false)
+  .action(forget)
+program
   .command('rewrap-keystore')
   .description(
     'Re-encrypt every stored PCE key under MCP_KEK instead of MCP_KEK_PREVIOUS. Safe while servers are running.',
@@ -94,6 +126,36 @@ async function rewrap(): Promise<void> {
       remedy: 'Run this with the settings of the servers whose keystore it is.',
     })
   report(await rewrapKeystore(config.keystore))
+}
+
+/** Rejects with StartupError. */
+async function readState(): Promise<StateFileConfig> {
+  const { env, ...found } = readEnvironment()
+  await checkPathsAnswer(pathsIn(env))
+  return readStateFile(env, found)
+}
+
+/** Throws StartupError where it is not known whose records to remove, or they cannot be. */
+async function forget(sub: string, { issuer }: { issuer?: string }): Promise<void> {
+  const config = await readState()
+  const iss = issuer ?? config.issuer
+  if (iss === undefined)
+    throw new StartupError({
+      problem: 'It is not known which identity provider the person is of',
+      remedy: 'Name it with --issuer, or set MCP_OAUTH_ISSUER as the servers have it.',
+    })
+  const parts = { tools, log: startLog, auditStream: process.stdout }
+  const open = () => openAudit(config.auditLogPath, parts)
+  report(await forgetUser(config, { iss, sub }, { openAudit: open, osUser: nameOfUser() }))
+}
+
+function nameOfUser(): string {
+  try {
+    return userInfo().username
+  } catch {
+    // The user of a container may have a number only.
+    return String(process.geteuid?.())
+  }
 }
 
 /** What a command has done, as lines of the log; the exit code says whether all of it. */

@@ -1,13 +1,7 @@
-import { lstatSync } from 'node:fs'
-import { StartupError, type PerUserConfig } from '../schemas/config.js'
+import type { PerUserConfig } from '../schemas/config.js'
 import { ToolError } from '../schemas/errors.js'
 import { openKeystoreFile } from '../storage/keystore/open-keystore.js'
-
-/** What a command has to say to the operator, as lines of the log. `ok` false: it stopped half-way and may be run again. */
-export interface CommandReport {
-  lines: { level: 'info' | 'warn' | 'error'; text: string }[]
-  ok: boolean
-}
+import { collectLines, type CommandReport, requireStateFile } from './command-report.js'
 
 /**
  * The command `svc-mcp-http rewrap-keystore`: the second step of changing MCP_KEK. First all servers are restarted with the new key as
@@ -19,14 +13,8 @@ export async function rewrapKeystore(
   config: PerUserConfig['keystore'],
   now: () => number = () => Date.now(),
 ): Promise<CommandReport> {
-  if (lstatSync(config.path, { throwIfNoEntry: false }) === undefined) {
-    throw new StartupError({
-      problem: `MCP_KEYSTORE_PATH '${config.path}' does not exist: there is nothing to rewrap`,
-      remedy: 'Give the path that the servers have, and run this on a machine that has the file.',
-    })
-  }
-  const lines: CommandReport['lines'] = []
-  const say = (level: 'info' | 'warn' | 'error', text: string) => void lines.push({ level, text })
+  requireStateFile({ path: config.path, variable: 'MCP_KEYSTORE_PATH' }, 'rewrap')
+  const { lines, say } = collectLines()
   const { state, keystore } = await openKeystoreFile(config, { now, warn: (line) => say('warn', line) })
   try {
     const { rewrapped, already, unreadable } = await keystore.rewrap()

@@ -10,6 +10,7 @@ import type {
   RateLimits,
   RoleMapping,
   SharedConfig,
+  StateFileConfig,
 } from '../schemas/config.js'
 import { unreadIn } from './check-names.js'
 import { readCommon, readPce, readPceConnection, warnOfConfirmTools } from './read-every-mode.js'
@@ -102,6 +103,12 @@ export function readMode(env: Environment): PceMode | null {
   return PCE_MODES.find((known) => known === named) ?? null
 }
 
+/** Where the state file of a mode is, and the variable that says so. */
+export const readStatePath = (env: Environment, mode: PceMode): Pick<StateFileConfig, 'path' | 'variable'> =>
+  mode === 'shared'
+    ? { path: env.MCP_STATE_PATH || './data/state.db', variable: 'MCP_STATE_PATH' }
+    : { path: env.MCP_KEYSTORE_PATH || './data/keystore.db', variable: 'MCP_KEYSTORE_PATH' }
+
 /** HTTP for development, without authentication. */
 export function readInsecure(reading: Reading, listen: ListenOptions): InsecureHttpConfig {
   const { env, faults, warnings } = reading
@@ -160,8 +167,7 @@ export function readAuthenticated(
   }
   if (mode === 'shared') {
     const pce = readPce(reading)
-    const statePath = env.MCP_STATE_PATH || './data/state.db'
-    return { mode, pce, statePath, ...authenticated, ...readShared(reading) }
+    return { mode, pce, statePath: readStatePath(env, mode).path, ...authenticated, ...readShared(reading) }
   }
   const allowInsecureTls = readSwitch(reading, 'MCP_ALLOW_INSECURE_PCE_TLS', false)
   if (allowInsecureTls)
@@ -177,7 +183,7 @@ export function readAuthenticated(
   const login = readLogin(reading)
   return {
     mode,
-    keystore: { path: env.MCP_KEYSTORE_PATH || './data/keystore.db', kek, ...(previousKek && { previousKek }) },
+    keystore: { path: readStatePath(env, mode).path, kek, ...(previousKek && { previousKek }) },
     userPce: {
       allowedHosts,
       allowInsecureTls,

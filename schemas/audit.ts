@@ -24,6 +24,11 @@ export interface AuditEntry extends AuditFacts {
   outcome?: 'success' | 'error'
   tool?: string
   route?: string
+  /** Of svc-mcp-http, run by an operator: `iss` and `sub` are then whom it is about, and `os_user` who ran it. */
+  command?: string
+  os_user?: string
+  /** What it has removed: how many of each. */
+  removed?: Record<string, number>
   role: Role | null
   iss: string | null
   sub: string | null
@@ -31,7 +36,7 @@ export interface AuditEntry extends AuditFacts {
   /** Ties the outcome to its decision; absent where there is no tool call. */
   call_id?: string
   mode: string
-  transport: 'stdio' | 'http'
+  transport: 'stdio' | 'http' | 'command'
   /** `name/version` of the MCP client where it has said so. */
   client?: string
   /** Where the client is: by the socket, or by a trusted proxy; absent over stdio, and on a Unix socket whose peer is not trusted. */

@@ -158,6 +158,17 @@ export interface SharedConfig extends AuthenticatedConfig {
 /** Which PCE mode authenticated HTTP runs in. */
 export type PceMode = (PerUserConfig | SharedConfig)['mode']
 
+/** What a command needs that works on the state file beside the servers: no secret. */
+export interface StateFileConfig {
+  mode: PceMode
+  path: string
+  /** The variable that names the path. */
+  variable: string
+  auditLogPath?: string
+  /** MCP_OAUTH_ISSUER. */
+  issuer?: string
+}
+
 /** Whose X-Forwarded-For is believed (MCP_TRUSTED_PROXIES). */
 export interface TrustedProxies {
   /** Addresses without a zone, with the length of their prefix in bits: 32 or 128 for a single one. */

@@ -67,7 +67,8 @@ export interface LastChecks {
   /** Null where these credentials, by the version of their registration, have not been tried. */
   readonly find: (owner: Owner, version: string) => Promise<LastCheck | null>
   readonly put: (owner: Owner, version: string, check: LastCheck) => Promise<void>
-  readonly remove: (owner: Owner) => Promise<void>
+  /** Resolves with whether there was one. */
+  readonly remove: (owner: Owner) => Promise<boolean>
 }
 
 /** The encrypted credentials of all users. Everything rejects with ToolError `keystore_unavailable` when the store cannot be used. */

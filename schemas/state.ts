@@ -50,6 +50,8 @@ export interface Challenges {
   /** Beyond what one owner, or all of them, may have open, the challenges that expire first are forgotten. */
   put(key: ChallengeKey, boundTo: string, expiresAt: number): Promise<void>
   get(key: ChallengeKey): Promise<string | null>
+  /** Forgets all of one owner; resolves with how many there were, expired ones included. */
+  removeAll(owner: ChallengeKey['owner']): Promise<number>
 }
 
 /** Small facts about the file itself. */

@@ -1,4 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Owner } from '../../schemas/caller.js'
 import type { ConfirmConfig } from '../../schemas/config.js'
 import type { Confirmations, ConfirmedCall, SignedToken } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
@@ -107,9 +108,12 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
   }
 }
 
+/** What the challenges of one caller have in common. */
+export const challengeOwner = ({ iss, sub }: Owner): string => digest([iss, sub])
+
 /** Of fixed length and unique to the call, whatever a `sub` contains. */
 const keyOf = ({ owner, tool, paramsHash: hash, pce }: ConfirmedCall): ChallengeKey => ({
-  owner: digest([owner.iss, owner.sub]),
+  owner: challengeOwner(owner),
   call: digest([owner.iss, owner.sub, tool, hash, pce ?? null]),
 })
 

@@ -15,7 +15,7 @@ export function lastChecks(notes: Notes): LastChecks {
       return of === version ? (check as LastCheck) : null
     },
     put: (owner, version, check) => notes.set(nameFor(owner), JSON.stringify({ of: version, ...check })),
-    remove: async (owner) => void (await notes.remove(nameFor(owner))),
+    remove: (owner) => notes.remove(nameFor(owner)),
   }
 }
 

@@ -242,7 +242,8 @@ export function removeDrafts(place: Place): void {
   }
 }
 
-function makeEmpty(path: string): void {
+/** A file that only its owner can read, from birth. Throws where there is one. */
+export function makeEmpty(path: string): void {
   const file = openSync(path, 'wx', 0o600)
   try {
     fchmodSync(file, 0o600)
@@ -259,7 +260,7 @@ function makeDirectory(directory: string): string | null {
 }
 
 /** A new name in a directory survives a power failure only once the directory is on the disk. */
-function syncDirectory(directory: string): void {
+export function syncDirectory(directory: string): void {
   const opened = openSync(directory, 'r')
   try {
     fsyncSync(opened)

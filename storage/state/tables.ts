@@ -178,6 +178,8 @@ export function challenges({ read, write }: Queries, now: () => number): Challen
         const found = 'SELECT bound_to FROM challenges WHERE key = ? AND expires_at > ?'
         return sql.one<{ bound_to: string }>(found, rowKey(key), now())?.bound_to ?? null
       }),
+    removeAll: (owner) =>
+      write((sql) => sql.run('DELETE FROM challenges WHERE key > ? AND key < ?', `${owner}:`, `${owner};`)),
   }
 }
 

@@ -32,6 +32,7 @@ export function memoryState(now: () => number): MemoryState {
           const found = asked.get(`${owner}:${call}`)
           return found !== undefined && found.expiresAt > now() ? found.boundTo : null
         }),
+      removeAll: () => Promise.reject(new Error('not kept in memory')),
     },
   }
   return state

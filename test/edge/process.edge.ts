@@ -1,12 +1,21 @@
 /** svc-mcp-http as a process in the authenticated modes: what keeps it from starting, where its secrets are, its signals, its end. */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { linesOf } from '../log-lines.js'
+import { linesOf, messagesOf } from '../log-lines.js'
 import { contains, partial } from '../partial.js'
-import { createWorld, newKey, sharedEnv, type World } from './support/authenticated-world.js'
+import { createWorld, entriesOf, newKey, sharedEnv, type World } from './support/authenticated-world.js'
 import { callTool, mintFor } from './support/call-tool.js'
 import { sendRequest, type Target } from './support/send-request.js'
 import { startProgram, type StartOptions } from './support/start-program.js'
@@ -231,6 +240,15 @@ t.test('--help describes every mode and command', async (t) => {
     startProgram(t, { args: ['--help'] }).ended,
     startProgram(t, { args: ['rewrap-keystore', '--help'] }).ended,
   ])
+  for (const [name, words] of [
+    ['backup-state', ['<file>', 'while servers are running', 'docs/operations.md']],
+    ['forget-user', ['<subject>', '--issuer', 'MCP_AUDIT_LOG_PATH', 'can register again']],
+  ] as const) {
+    const { code, stdout } = await startProgram(t, { args: [name, '--help'] }).ended
+    t.equal(code, 0)
+    for (const word of words) contains(t, stdout.replace(/\s+/g, ' '), word)
+    contains(t, help.stdout, name)
+  }
   t.same([help.code, help.stderr, command.code, command.stderr], [0, '', 0, ''])
   for (const word of [
     '--host',
@@ -243,6 +261,58 @@ t.test('--help describes every mode and command', async (t) => {
   ])
     contains(t, help.stdout, word)
   contains(t, command.stdout, 'MCP_KEK_PREVIOUS')
+})
+
+t.test('an operator backs up the keystore and forgets a person while a server runs', async (t) => {
+  const world = await createWorld(t)
+  const [alice, bob] = (await Promise.all(['alice', 'bob'].map((sub) => world.tokenOf(sub)))) as [string, string]
+  const server = await world.serve({ env: { MCP_AUDIT_LOG_PATH: world.auditPath } })
+  for (const token of [alice, bob])
+    await callTool(server.target, token, 'register-pce-credentials', world.pce.registration)
+  await callTool(server.target, alice, 'create-iplist', { name: 'waits', ...IP_RANGES })
+  partial(t, await callTool(server.target, alice, 'provision-policy'), { error: 'confirm_required' })
+
+  // What the server has of secrets and URLs, the commands need not have.
+  const env = { MCP_KEYSTORE_PATH: world.keystorePath, MCP_OAUTH_ISSUER: world.oauth.issuer }
+  const run = (args: string[], more: Record<string, string> = {}) =>
+    startProgram(t, { args, env: { ...env, ...more } }).ended
+  const backup = join(world.folder, 'backup.db')
+  partial(t, await run(['backup-state', backup]), { code: 0, stdout: '' })
+
+  const forgotten = await run(['forget-user', 'alice'])
+  t.equal(forgotten.code, 0)
+  partial(t, messagesOf(forgotten.stderr), [
+    /^Removed for 'alice' of .*: PCE credentials: 1, last check: 1, open confirmation: 1$/,
+    /can register again$/,
+  ])
+  partial(
+    t,
+    entriesOf(forgotten.stdout),
+    [
+      { phase: 'decision', decision: 'allowed', command: 'forget-user', sub: 'alice', os_user: String },
+      { phase: 'outcome', outcome: 'success', removed: { credentials: 1, last_checks: 1, challenges: 1 } },
+    ],
+    'without a file the audit log is standard output',
+  )
+  partial(t, await callTool(server.target, alice, 'get-labels'), { error: 'no_pce_credentials' }, 'at once')
+  partial(t, await callTool(server.target, bob, 'get-labels', { key: 'env' }), { labels: Array })
+  t.equal((await run(['forget-user', 'bob'], { MCP_AUDIT_LOG_PATH: world.auditPath })).stdout, '')
+  partial(t, world.auditEntries().at(-1), { command: 'forget-user', sub: 'bob', outcome: 'success' })
+  partial(t, await run(['forget-user', 'bob'], { MCP_OAUTH_ISSUER: '' }), {
+    code: 1,
+    stderr: /not known which identity provider/,
+  })
+  partial(t, await run(['forget-user', 'bob', '--issuer', 'https://other.example']), {
+    code: 0,
+    stderr: /Nothing is stored for 'bob' of https:\/\/other\.example/,
+  })
+  t.equal((await server.stop()).code, 0)
+
+  copyFileSync(backup, world.keystorePath)
+  for (const end of ['-wal', '-shm']) rmSync(world.keystorePath + end, { force: true })
+  const again = await world.serve()
+  for (const token of [alice, bob])
+    partial(t, await callTool(again.target, token, 'get-labels', { key: 'env' }), { labels: Array })
 })
 
 t.test('rotates the keystore key while servers run', async (t) => {

@@ -1,0 +1,17 @@
+import type { StateFileConfig } from '../schemas/config.js'
+import { backUpState } from '../storage/state/back-up.js'
+import { collectLines, type CommandReport, requireStateFile } from './command-report.js'
+
+/**
+ * The command `svc-mcp-http backup-state FILE`: a copy of the state file, made while servers run. Throws StartupError where there is
+ * none, or `target` exists or cannot be written.
+ */
+export function backUpStateFile(config: StateFileConfig, target: string): CommandReport {
+  requireStateFile(config, 'back up')
+  const { lines, say } = collectLines()
+  const { path, variable, mode } = config
+  const bytes = backUpState(path, target, { variable, warn: (line) => say('warn', line) })
+  say('info', `'${path}' is backed up to '${target}' (${Math.ceil(bytes / 1024)} KiB)`)
+  if (mode === 'per_user') say('info', 'Only MCP_KEK opens the PCE keys in it: back that up as well, in another place')
+  return { lines, ok: true }
+}

@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto'
+import { challengeOwner } from '../plugins/confirm/create-confirmations.js'
+import type { AuditLog } from '../plugins/dispatcher/audit-log.js'
+import type { AuditEntry } from '../schemas/audit.js'
+import type { Owner } from '../schemas/caller.js'
+import { StartupError, type StateFileConfig } from '../schemas/config.js'
+import type { State } from '../schemas/state.js'
+import { lastChecks } from '../storage/keystore/last-checks.js'
+import { openState } from '../storage/state/open-state.js'
+import { collectLines, type CommandReport, requireStateFile } from './command-report.js'
+
+export interface ForgetUserParts {
+  /** Called once there is something to audit. Throws StartupError. */
+  openAudit: () => AuditLog | null
+  /** Who runs the command on this machine. */
+  osUser: string
+  /** Milliseconds since the epoch. */
+  now?: () => number
+}
+
+/**
+ * The command `svc-mcp-http forget-user SUBJECT`: removes what the state file holds of one person, beside running servers, whose next request
+ * for them finds nothing. The decision is in the audit log before anything is removed, and the outcome afterwards. Of somebody who has
+ * nothing it says so, and whose subject is near.
+ *
+ * @throws {StartupError} (rejects) where there is no state file, or the audit log cannot be written; nothing is removed then.
+ */
+export async function forgetUser(
+  config: StateFileConfig,
+  owner: Owner,
+  { openAudit, osUser, now = () => Date.now() }: ForgetUserParts,
+): Promise<CommandReport> {
+  requireStateFile(config, 'remove')
+  const { lines, say } = collectLines()
+  const state = openState(config.path, { now, variable: config.variable, warn: (line) => say('warn', line) })
+  let audit: AuditLog | null = null
+  try {
+    audit = openAudit()
+    const record = recordWith(audit, now, { ...owner, request_id: randomUUID(), mode: config.mode, os_user: osUser })
+    await record({ phase: 'decision', decision: 'allowed' }).catch(refuseUnaudited)
+    const person = `'${owner.sub}' of ${owner.iss}`
+    let removed: Record<string, number>
+    try {
+      removed = await removeAll(state, owner)
+    } catch (error) {
+      await record({ phase: 'outcome', outcome: 'error' }).catch(() => undefined)
+      say('error', `What is stored for ${person} may not be removed: ${(error as Error).message}. Run this again`)
+      return { lines, ok: false }
+    }
+    if (Object.values(removed).some((count) => count > 0)) say('info', `Removed for ${person}: ${describe(removed)}`)
+    else {
+      say('warn', `Nothing is stored for ${person}`)
+      for (const { iss, sub } of await findNear(state, owner)) say('warn', `There is '${sub}' of ${iss}`)
+    }
+    say('info', 'Who can still log in, or has an access token that has not expired, can register again')
+    try {
+      await record({ phase: 'outcome', outcome: 'success', removed })
+      return { lines, ok: true }
+    } catch (error) {
+      say('error', `The audit log has no entry of the outcome: ${(error as Error).message}`)
+      return { lines, ok: false }
+    }
+  } finally {
+    state.close()
+    audit?.close()
+  }
+}
+
+/** Writes entries that say the same of the command, and waits until they are on the disk. */
+function recordWith(
+  audit: AuditLog | null,
+  now: () => number,
+  facts: Pick<AuditEntry, 'iss' | 'sub' | 'request_id' | 'mode' | 'os_user'>,
+) {
+  return async (entry: Pick<AuditEntry, 'phase' | 'decision' | 'outcome' | 'removed'>): Promise<void> => {
+    const ts = new Date(now()).toISOString()
+    audit?.write({ ts, ...entry, command: 'forget-user', role: null, transport: 'command', ...facts })
+    await audit?.sync()
+  }
+}
+
+function refuseUnaudited(cause: unknown): never {
+  throw new StartupError({
+    problem: `The audit log cannot be written: ${(cause as Error).message}`,
+    remedy: 'Nothing was removed. Name a file in MCP_AUDIT_LOG_PATH that this user may write.',
+  })
+}
+
+async function removeAll({ credentials, challenges, notes }: State, owner: Owner): Promise<Record<string, number>> {
+  return {
+    credentials: Number(await credentials.remove(owner)),
+    last_checks: Number(await lastChecks(notes).remove(owner)),
+    challenges: await challenges.removeAll(challengeOwner(owner)),
+  }
+}
+
+/** Whatever the number. */
+const NAMES: Record<string, string> = {
+  credentials: 'PCE credentials',
+  last_checks: 'last check',
+  challenges: 'open confirmation',
+}
+
+const describe = (removed: Record<string, number>): string =>
+  Object.entries(removed)
+    .map(([what, count]) => `${NAMES[what]}: ${count}`)
+    .join(', ')
+
+const PAGE = 500
+const MOST_NAMED = 3
+
+/** Who may have been meant: the same subject in other letters, or of another issuer. */
+async function findNear({ credentials }: State, { sub }: Owner): Promise<Owner[]> {
+  const plain = (text: string) => text.trim().toLowerCase()
+  const near: Owner[] = []
+  let after: Owner | null = null
+  do {
+    const page = await credentials.page(after, PAGE)
+    near.push(...page.map(({ owner }) => owner).filter((owner) => plain(owner.sub) === plain(sub)))
+    after = page.length < PAGE ? null : page.at(-1)!.owner
+  } while (after !== null && near.length < MOST_NAMED)
+  return near.slice(0, MOST_NAMED)
+}
