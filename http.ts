@@ -80,7 +80,7 @@ program
   .description(
     'Copy the state file (in per_user mode the keystore) to a new file, whole and checked, while servers are running. It needs no ' +
       'secret, but MCP_PCE_MODE and MCP_KEYSTORE_PATH or MCP_STATE_PATH as the servers have them, and their user. To restore a backup, ' +
-      'stop the servers and put it in the place of the state file: docs/operations.md.',
+      'stop the servers and put it in the place of the state file: docs/authenticated-http.md.',
   )
   .argument('<file>', 'the file to make; an existing one is never replaced')
   .allowExcessArguments(false)
