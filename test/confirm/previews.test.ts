@@ -229,6 +229,37 @@ t.test('provision-policy', async (t) => {
     await pce.discardPendingPolicyChanges()
   })
 
+  await t.test('says of each change what compare-draft-active says', async (t) => {
+    const { href, rule } = await bench.draft('Edited before')
+    const any = (await pce.ipLists.get('draft', null, { params: { name: 'Any (' } }))[0]!
+    const list = await pce.ipLists.create({ name: 'Grown', ip_ranges: [{ from_ip: '203.0.113.0/24' }] })
+    await pce.rules.update(rule, { consumers: [{ ip_list: { href: list.href } }] })
+    await pce.provisionPolicyChanges('x', [href, list.href])
+    await pce.ipLists.update(list.href, { ip_ranges: [{ from_ip: '0.0.0.0/1' }, { from_ip: '128.0.0.0/1' }] })
+    await pce.rules.update(rule, { sec_connect: true })
+    const { rule: open } = await bench.draft('Open')
+    await pce.rules.update(open, { consumers: [{ ip_list: { href: any.href } }] })
+    const asked = await ask()
+    const answer = await bench.call('compare-draft-active', {})
+    const said = (rows: Json[]) =>
+      rows
+        .map(({ name, effect, effect_note: note, risks }: Json) => ({ name, effect, note, risks }))
+        .toSorted((a, b) => a.name.localeCompare(b.name))
+    t.same(said(asked.changes), said(Object.values(answer.changes as Record<string, Json[]>).flat()))
+    t.same(said(asked.changes), [
+      {
+        name: 'Edited before',
+        effect: undefined,
+        note: 'Undecided because of rules for encrypted or authenticated connections.',
+        risks: undefined,
+      },
+      { name: 'Grown', effect: 'widening', note: undefined, risks: ['any_address'] },
+      { name: 'Open', effect: 'widening', note: undefined, risks: ['any_address'] },
+    ])
+    t.same(asked.meanings, answer.meanings)
+    await pce.discardPendingPolicyChanges()
+  })
+
   await t.test('quotes, escapes and shortens names', async (t) => {
     await bench.draft(`End". Nothing else.\u200b\u202e\n${'x'.repeat(180)}`)
     const { summary, changes } = await ask()

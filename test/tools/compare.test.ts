@@ -600,6 +600,7 @@ t.test('what a change does to permitted traffic', async (t) => {
       const [row] = Object.values(answer.changes as Record<string, Json[]>).flat()
       t.notOk(row.diff_error, row.diff_error)
       t.equal(row.effect ?? null, effect, 'of the object')
+      t.equal(typeof row.effect_note, effect === null ? 'string' : 'undefined', 'a note says why there is none')
       t.same(row.risks ?? [], risks, 'risks')
       if (name !== undefined) {
         const shown = row.rules.filter(({ href }: Json) => href === ids[name])
@@ -608,6 +609,177 @@ t.test('what a change does to permitted traffic', async (t) => {
       }
       await pce.discardPendingPolicyChanges()
     })
+  }
+})
+
+t.test('says what there is in place of an effect', async (t) => {
+  const stage = await setTheStage(await startBench(t))
+  const { pce, ids, label } = stage
+  const [web, api] = ['web', 'api'].map((value) => label('role', value))
+  const put = (name: string, json: object) => pce.put(ids[name]!, { includeOrg: false, json })
+  const said = async (name: string) => {
+    const row = rowsOf(await stage.ok(TOOL))[name]
+    await pce.discardPendingPolicyChanges()
+    const { effect, effect_note: note, effect_by_rule_type: byType, scope_change: scope, used_by: used } = row
+    return { effect, note, byType, scope, used, rules: row.rules?.map((rule: Json) => rule.effect ?? rule.effect_note) }
+  }
+  const none = { effect: undefined, byType: undefined, scope: undefined, used: undefined }
+  const mixed = 'Mixed: it permits some traffic that is not permitted today, and stops some that is.'
+  const apart = 'Mixed: its allow rules and its deny rules pull in different directions (effect_by_rule_type).'
+
+  await put('both kinds', { scopes: [[]] })
+  t.same(await said('both kinds'), {
+    ...none,
+    note: apart,
+    byType: { allow: 'widening', deny: 'narrowing' },
+    scope: 'wider',
+    rules: [],
+  })
+  await put('both kinds', { scopes: [[label('app', 'payments'), label('env', 'prod'), label('loc', 'dc1')]] })
+  t.same(await said('both kinds'), {
+    ...none,
+    note: apart,
+    byType: { allow: 'narrowing', deny: 'widening' },
+    scope: 'narrower',
+    rules: [],
+  })
+  await put('both kinds', { scopes: [[label('app', 'ordering')]] })
+  t.same(await said('both kinds'), { ...none, note: mixed, scope: 'different', rules: [] })
+  await put('both kinds', { scopes: [[label('env', 'prod'), label('app', 'payments')]], description: 'the same' })
+  t.same(await said('both kinds'), { ...none, effect: 'neutral', note: undefined, rules: [] })
+
+  await put('mixed', { ip_ranges: [{ from_ip: '203.0.113.0/24' }, { from_ip: '198.51.100.0/24' }] })
+  t.same(await said('mixed'), {
+    ...none,
+    note: apart,
+    byType: { allow: 'widening', deny: 'narrowing' },
+    used: { rules: 2, in: ['allowing', 'denying'] },
+    rules: undefined,
+  })
+  await put('allow', { consumers: [api] })
+  t.same(await said('allowing'), { ...none, note: mixed, rules: [mixed] })
+  await put('allow', { sec_connect: true })
+  const encrypted = 'Undecided because of rules for encrypted or authenticated connections.'
+  t.same(await said('allowing'), { ...none, note: encrypted, rules: [encrypted] })
+  await put('allow', { sec_connect: true })
+  await pce.provisionPolicyChanges('encrypted', [ids.allowing!])
+  await put('allow', { consumers: [web, api] })
+  t.same(await said('allowing'), { ...none, effect: 'widening', note: undefined, rules: ['widening'] }, 'as before')
+})
+
+t.test('what a change does is told by all rules of an object together, and of each rule alone', async (t) => {
+  const stage = await setTheStage(await startBench(t))
+  const { pce, ids } = stage
+  await pce.delete(ids.allow!, { includeOrg: false })
+  const again = { enabled: true, providers: [{ actors: 'ams' }], ingress_services: [{ port: 443, proto: 6 }] }
+  const resolved = { resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] } }
+  await pce.rules.create({ ...again, ...resolved, consumers: [stage.label('role', 'web')] }, ids.allowing)
+  const { allowing } = rowsOf(await stage.ok(TOOL))
+  t.equal(allowing.effect, 'neutral')
+  t.same(allowing.rules.map(({ change, effect }: Json) => `${change} ${effect}`).toSorted(), [
+    'added widening',
+    'removed narrowing',
+  ])
+})
+
+t.test('a draft of several changes: the words explained, the worst first', async (t) => {
+  const stage = await setTheStage(await startBench(t))
+  const { pce, ids, label } = stage
+  const put = (name: string, json: object) => pce.put(ids[name]!, { includeOrg: false, json })
+  await put('hollow', { description: 'still empty' })
+  await put('served', { service_ports: [{ port: 80, proto: 6 }] })
+  await put('allowed', { ip_ranges: [{ from_ip: '0.0.0.0/1' }, { from_ip: '128.0.0.0/1' }] })
+  await put('deny', { override: true })
+  await put('mixed allow', { consumers: [label('role', 'api')] })
+  const answer = await stage.ok(TOOL)
+  t.equal(
+    answer.summary,
+    '5 changes. 1 of these may permit more traffic than today. 2 of these may permit less. ' +
+      '1 of these permits some traffic more and some less. Review "denying" (override_deny); "allowed" (any_address).',
+  )
+  t.same(answer.meanings, {
+    widening: 'may permit more traffic than today and never less',
+    narrowing: 'may permit less traffic than today and never more',
+    neutral: 'permits exactly what is permitted today',
+    override_deny: 'an override deny rule blocks more: no allow rule outweighs it',
+    any_address: 'an allow rule names at least half of all IPv4 addresses, or the IPv6 internet',
+  })
+  const updated = answer.changes.updated as Json[]
+  t.same(
+    updated.map(({ name }) => name).slice(0, 2),
+    ['denying', 'allowed'],
+  )
+  t.equal(updated.at(-1).name, 'hollow')
+  t.same(updated[0].rules.map(({ rule, risks }: Json) => [rule, risks]), [
+    ['role=web to all workloads, 23/tcp', ['override_deny']],
+  ])
+  t.same(updated[1].used_by, { rules: 1, in: ['allowing'] })
+})
+
+t.test('objects and rules that change in the same draft', async (t) => {
+  const stage = await setTheStage(await startBench(t))
+  const { pce, ids } = stage
+  const put = (name: string, json: object) => pce.put(ids[name]!, { includeOrg: false, json })
+  const usual = { enabled: true, providers: [{ actors: 'ams' }], ingress_services: [{ port: 7, proto: 6 }] }
+  const resolved = { resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] } }
+  await put('unused', { ip_ranges: [{ from_ip: '0.0.0.0/0' }] })
+  await pce.rules.create({ ...usual, ...resolved, consumers: [{ ip_list: { href: ids.unused! } }] }, ids.allowing)
+  const { unused, allowing } = rowsOf(await stage.ok(TOOL))
+  t.same([unused.effect, unused.risks, unused.used_by], ['widening', ['any_address'], { rules: 1, in: ['allowing'] }])
+  t.same([allowing.effect, allowing.risks], ['widening', ['any_address']])
+  await pce.discardPendingPolicyChanges()
+
+  const outside = await pce.ipLists.create({ name: 'outside', ip_ranges: [{ from_ip: '198.51.100.0/24' }] })
+  await put('allow listed', { consumers: [{ ip_list: { href: ids.allowed! } }, { ip_list: { href: outside.href } }] })
+  const both = rowsOf(await stage.ok(TOOL))
+  t.same([both.outside.effect, both.allowing.effect], ['neutral', 'widening'])
+  await put('allowed', { ip_ranges: [{ from_ip: '203.0.113.0/24' }, { from_ip: '198.51.100.0/24' }] })
+  t.equal(rowsOf(await stage.ok(TOOL)).allowing.effect, 'widening', 'provisioned without the list it is')
+})
+
+t.test('rules and objects beyond labels, addresses and ports', async (t) => {
+  const stage = await setTheStage(await startBench(t))
+  const { pce, label } = stage
+  const put = (href: string, json: object) => pce.put(href, { includeOrg: false, json })
+  const create = async (name: string, fields: object) => (await pce.services.create({ name, ...fields })).href
+  const server = { process_name: 'C:\\server.exe', port: 8443, proto: 6 }
+  const windows = await create('windows', { windows_services: [server] })
+  const ping = await create('ping', { service_ports: [{ proto: 1, icmp_type: 8 }] })
+  const resolved = { resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] } }
+  const usual = { enabled: true, providers: [{ actors: 'ams' }], consumers: [label('role', 'web')], ...resolved }
+  const holder = (await pce.ruleSets.create({ name: 'beyond', scopes: [[]] })).href
+  const rule = async (fields: object) => (await pce.rules.create({ ...usual, ...fields }, holder)).href
+  const served = await rule({ ingress_services: [{ href: windows }] })
+  await rule({ ingress_services: [{ href: ping }] })
+  const named = await pce.ipLists.create({ name: 'named', fqdns: [{ fqdn: 'www.example.com' }] })
+  await rule({ consumers: [{ ip_list: { href: named.href } }], ingress_services: [{ port: 9, proto: 6 }] })
+  await pce.provisionPolicyChanges('beyond', stage.simulator.state.pendingHrefs())
+
+  const ranges = (...list: object[]) => ({ ip_ranges: list })
+  const cases: [title: string, href: string, fields: object, effect: string | undefined, risks?: string[]][] = [
+    ['another process too', windows, { windows_services: [server, { ...server, process_name: 'b.exe' }] }, 'widening'],
+    ['any process', windows, { windows_services: [{ port: 8443, proto: 6 }] }, 'widening'],
+    ['another process', windows, { windows_services: [{ ...server, process_name: 'b.exe' }] }, undefined],
+    ['the port of any process', served, { ingress_services: [{ port: 8443, proto: 6 }] }, 'widening'],
+    ['one code of a type', ping, { service_ports: [{ proto: 1, icmp_type: 8, icmp_code: 0 }] }, 'narrowing'],
+    ['all of ICMP', ping, { service_ports: [{ proto: 1 }] }, 'widening'],
+    ['all of IPv4', named.href, ranges({ from_ip: '0.0.0.0', to_ip: '255.255.255.255' }), 'widening', ['any_address']],
+    ['the IPv6 internet', named.href, ranges({ from_ip: '2000::/3' }), 'widening', ['any_address']],
+    ['private addresses', named.href, ranges({ from_ip: '10.0.0.0/8' }), 'widening'],
+    ['a pattern over the name', named.href, { fqdns: [{ fqdn: '*.example.com' }] }, 'widening'],
+    ['the name in another case', named.href, { fqdns: [{ fqdn: 'WWW.example.com' }] }, 'neutral'],
+    [
+      'virtual services as well',
+      served,
+      { resolve_labels_as: { providers: ['workloads'], consumers: ['workloads', 'virtual_services'] } },
+      'widening',
+    ],
+  ]
+  for (const [title, href, fields, effect, risks] of cases) {
+    await put(href, fields)
+    const [row] = Object.values((await stage.ok(TOOL)).changes as Record<string, Json[]>).flat()
+    t.same([row.effect, row.risks], [effect, risks], title)
+    await pce.discardPendingPolicyChanges()
   }
 })
 
