@@ -6,7 +6,9 @@ import { classifyNumbers } from '../../domain/policy/classify-numbers.js'
 
 const DIMENSIONS = ['x', 'y', 'z']
 /** Three values and whatever nobody names; a box without a dimension holds all of it. */
-const mask = fc.tuple(fc.integer({ min: 1, max: 7 }), fc.boolean()).map(([bits, not]) => (not ? ~BigInt(bits) : BigInt(bits)))
+const mask = fc
+  .tuple(fc.integer({ min: 1, max: 7 }), fc.boolean())
+  .map(([bits, not]) => (not ? ~BigInt(bits) : BigInt(bits)))
 const box = fc
   .tuple(...DIMENSIONS.map((name) => fc.option(mask).map((own) => [name, own] as const)))
   .map((dimensions): Box => new Map(dimensions.flatMap(([name, own]) => (own === null ? [] : [[name, own] as const]))))

@@ -705,14 +705,12 @@ t.test('a draft of several changes: the words explained, the worst first', async
     any_address: 'an allow rule names at least half of all IPv4 addresses, or the IPv6 internet',
   })
   const updated = answer.changes.updated as Json[]
-  t.same(
-    updated.map(({ name }) => name).slice(0, 2),
-    ['denying', 'allowed'],
-  )
+  t.same(updated.map(({ name }) => name).slice(0, 2), ['denying', 'allowed'])
   t.equal(updated.at(-1).name, 'hollow')
-  t.same(updated[0].rules.map(({ rule, risks }: Json) => [rule, risks]), [
-    ['role=web to all workloads, 23/tcp', ['override_deny']],
-  ])
+  t.same(
+    updated[0].rules.map(({ rule, risks }: Json) => [rule, risks]),
+    [['role=web to all workloads, 23/tcp', ['override_deny']]],
+  )
   t.same(updated[1].used_by, { rules: 1, in: ['allowing'] })
 })
 
