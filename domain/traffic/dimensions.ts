@@ -3,7 +3,7 @@ import type { ToolContext } from '../call.js'
 import { loadLabels, type LabelIndex } from '../inventory/labels.js'
 import { endColumn, labelColumn, portColumn, protocolNameColumn, textColumn, type Column } from './columns.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
-import { joinedLists } from './flow-ends.js'
+import { joinedLists, type FlowEnd } from './flow-ends.js'
 
 /** Columns by name, as answers show them; null is a missing value. */
 export type Columns = Record<string, Column<string | number | null>>
@@ -11,9 +11,11 @@ export type Columns = Record<string, Column<string | number | null>>
 /** Columns of a row other than labels (T8), in the order answers show them. */
 const RAW_COLUMNS: Record<string, (encoder: FlowEncoder) => Column<string | number | null>> = {
   src_ip: (encoder) => endColumn(encoder, 'src', ({ ip }) => ip),
+  src_name: (encoder) => endColumn(encoder, 'src', ownName),
   src_hostname: (encoder) => endColumn(encoder, 'src', ({ hostname }) => hostname),
   src_fqdn: (encoder) => endColumn(encoder, 'src', ({ fqdn }) => fqdn),
   dst_ip: (encoder) => endColumn(encoder, 'dst', ({ ip }) => ip),
+  dst_name: (encoder) => endColumn(encoder, 'dst', ownName),
   dst_hostname: (encoder) => endColumn(encoder, 'dst', ({ hostname }) => hostname),
   dst_fqdn: (encoder) => endColumn(encoder, 'dst', ({ fqdn }) => fqdn),
   port: () => portColumn,
@@ -29,6 +31,9 @@ const RAW_COLUMNS: Record<string, (encoder: FlowEncoder) => Column<string | numb
   matched_rules: (encoder) => textColumn(encoder, 'rules'),
   draft_policy_decision: (encoder) => textColumn(encoder, 'draftDecision'),
 }
+
+/** The name of an end where it is not its host name: most have one name only, and a column for it would say everything twice. */
+const ownName = ({ name, hostname }: FlowEnd): string | null => (name === hostname ? null : name)
 
 /** A name that traffic can be grouped by. */
 export interface Dimension {
@@ -63,18 +68,26 @@ const ofEnd = (column: string, meaning: string, ...synonyms: string[]): [string,
  * Whatever else people and tools call the same is a synonym.
  */
 export const DIMENSIONS: Readonly<Record<string, Dimension>> = Object.fromEntries([
-  several('source', ['src_ip', 'src_hostname'], 'Source: address and host name', 'src'),
-  several('destination', ['dst_ip', 'dst_hostname', 'dst_fqdn'], 'Destination: address and names', 'dest', 'dst'),
+  several('source', ['src_ip', 'src_name', 'src_hostname'], 'Source: address and names', 'src'),
+  several(
+    'destination',
+    ['dst_ip', 'dst_name', 'dst_hostname', 'dst_fqdn'],
+    'Destination: address and names',
+    'dest',
+    'dst',
+  ),
   several('source_app', ['src_app', 'src_env'], 'Application of the source: its app and env labels'),
   several('dest_app', ['dst_app', 'dst_env'], 'Application of the destination', 'destination_app'),
   several('ip_list', ['src_ip_lists', 'dst_ip_lists'], 'IP lists that contain the ends', 'ip_lists', 'iplist'),
   several('service', ['port', 'proto'], 'Port and protocol'),
   several('labels', [], 'All labels of both ends'),
   ofEnd('src_ip', 'Address of the source'),
+  ofEnd('src_name', 'Name of the workload at the source, where it is not its host name'),
   ofEnd('src_hostname', 'Host name of the source, if the PCE has a workload for it'),
   ofEnd('src_fqdn', 'Domain name of the source'),
   ofEnd('src_ip_lists', 'IP lists that contain the source'),
   ofEnd('dst_ip', 'Address of the destination'),
+  ofEnd('dst_name', 'Name of the workload at the destination, where it is not its host name'),
   ofEnd('dst_hostname', 'Host name of the destination, if the PCE has a workload for it'),
   ofEnd('dst_fqdn', 'Domain name of the destination', 'fqdn'),
   ofEnd('dst_ip_lists', 'IP lists that contain the destination'),
@@ -227,18 +240,18 @@ export const DEFAULT_GROUPING = [
 /**
  * The columns that a caller's dimensions stand for, and the label list they were looked up in. Without dimensions: the default ones
  * and every label key of both sides. Throws unknown_group_by {unknown, valid: each dimension once, by its own name}, after trying a
- * fresh label list.
+ * fresh label list. `optional`: columns to leave out when nothing has a value there.
  */
 export async function resolveGrouping(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
   dimensions: readonly string[] | undefined,
-): Promise<{ labels: LabelIndex; names: string[] }> {
+): Promise<{ labels: LabelIndex; names: string[]; optional: ReadonlySet<string> }> {
   const recent = await loadLabels(ctx.pce, ctx)
   const first = resolve(recent, dimensions)
-  if (first.unknown.length === 0) return { labels: recent, names: first.names }
+  if (first.unknown.length === 0) return { labels: recent, ...first }
   const labels = await loadLabels(ctx.pce, ctx, 'fresh')
-  const { names, unknown } = resolve(labels, dimensions)
-  if (unknown.length === 0) return { labels, names }
+  const { unknown, ...found } = resolve(labels, dimensions)
+  if (unknown.length === 0) return { labels, ...found }
   throw new ToolError('unknown_group_by', `Traffic cannot be grouped by ${unknown.join(', ')}.`, {
     unknown,
     valid: [...new Set([...Object.keys(DIMENSIONS), ...labelColumns(labels.keys())])],
@@ -246,5 +259,10 @@ export async function resolveGrouping(
 }
 
 function resolve(labels: LabelIndex, dimensions: readonly string[] | undefined) {
-  return columnNames(dimensions ?? DEFAULT_GROUPING, labels.keys())
+  const { names, unknown } = columnNames(dimensions ?? DEFAULT_GROUPING, labels.keys())
+  // The names of workloads come along with their ends; whoever asks for a column by its own name sees it.
+  const single = (dimensions ?? []).filter((dimension) => columnsNamed(dimension.trim(), labels.keys())?.length === 1)
+  const asked = columnNames(single, labels.keys()).names
+  const along = ['src_name', 'dst_name'].filter((name) => !asked.includes(name))
+  return { names, unknown, optional: new Set(dimensions === undefined ? names : along) }
 }

@@ -166,13 +166,15 @@ type UnlabelledKind = (typeof UNLABELLED_KINDS)[number]
 /** An address without an app label as answers describe it; what the PCE does not know is absent. */
 interface UnlabelledAddress {
   kind: UnlabelledKind
+  /** Of workloads, where it is not their host name. */
+  name?: string
   hostname?: string
   fqdn?: string
   /** Names of all IP lists that contain it, except the built-in Any list. */
   ip_lists?: string[]
 }
 
-/** An address without an app label, and its name: host name, else FQDN, otherwise its IP lists. */
+/** An address without an app label, and its name: workload name or host name, else FQDN, otherwise its IP lists. */
 interface Description {
   kind: UnlabelledKind
   name?: string
@@ -189,12 +191,14 @@ function describeUnlabelled(ends: readonly FlowEnd[]): Description {
   const fqdn = joinNames(ends.flatMap((end) => end.fqdn ?? []))
   const isWorkload = ends.some(({ workload }) => workload !== null)
   const kind = isWorkload ? 'unlabelled_workload' : lists.length > 0 ? 'ip_list' : 'unknown_ip'
-  const name = hostname || fqdn || joinNames(lists)
+  const own = joinNames(ends.flatMap((end) => end.name ?? []))
+  const name = own || fqdn || joinNames(lists)
   return {
     kind,
     ...(name !== '' && { name }),
     facts: {
       kind,
+      ...(own !== hostname && { name: own }),
       ...(hostname !== '' && { hostname }),
       ...(fqdn !== '' && { fqdn }),
       ...(lists.length > 0 && { ip_lists: lists }),

@@ -9,6 +9,8 @@ export interface FlowEnd {
   fqdn: string | null
   /** The workload's host name, otherwise its name; of a virtual service or server its name. */
   hostname: string | null
+  /** What it goes by everywhere else: the workload's name, otherwise as `hostname`. */
+  name: string | null
   /** Href of the workload, managed or not. */
   workload: string | null
   /** A workload with a VEN paired to this PCE. */
@@ -24,12 +26,12 @@ export interface FlowEnd {
 }
 
 /**
- * The name of an end in lists of endpoints: its FQDN, otherwise its host name, otherwise its address with the IP lists it is in,
+ * The name of an end in lists of endpoints: its FQDN, otherwise its name or host name, otherwise its address with the IP lists it is in,
  * else `app (env)`. Two hosts of one IP list stay two endpoints.
  */
 export function endpointLabel(end: FlowEnd): string {
   if (end.fqdn !== null) return end.fqdn
-  if (end.hostname !== null) return end.hostname
+  if (end.name !== null) return end.name
   const lists = listsThatName(end)
   if (end.ip !== null) return lists === null ? end.ip : `${end.ip} (${lists})`
   return lists ?? identityFromLabels(end, ['app', 'env']) ?? 'unknown'
@@ -132,6 +134,7 @@ export function createFlowEnds(index: LabelIndex | null): FlowEnds {
         ip: present(node.ip),
         fqdn: present(fqdnOf(node)),
         hostname: present(workload?.hostname) ?? present(workload?.name) ?? present(other?.name),
+        name: present(workload?.name) ?? present(workload?.hostname) ?? present(other?.name),
         workload: workload?.href ?? null,
         managed: workload !== undefined && workload !== null && workload.managed !== false,
         mode: present(workload?.enforcement_mode),

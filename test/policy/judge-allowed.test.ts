@@ -47,6 +47,7 @@ const end = (name: string, ...labels: (typeof APP)[]): FlowEnd => ({
   ip: null,
   fqdn: null,
   hostname: name,
+  name,
   managed: true,
   mode: 'selective',
   lists: [],

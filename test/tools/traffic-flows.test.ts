@@ -198,8 +198,8 @@ t.test('refuses unknown dimensions before any request', async (t) => {
   t.same(body.unknown, ['source_owner', 'constructor'])
   t.same(
     body.valid.join(' '),
-    'source destination source_app dest_app ip_list service labels src_ip src_hostname src_fqdn src_ip_lists dst_ip dst_hostname ' +
-      'dst_fqdn dst_ip_lists port proto policy_decision process_name windows_service_name user_name flow_direction state ' +
+    'source destination source_app dest_app ip_list service labels src_ip src_name src_hostname src_fqdn src_ip_lists dst_ip ' +
+      'dst_name dst_hostname dst_fqdn dst_ip_lists port proto policy_decision process_name windows_service_name user_name flow_direction state ' +
       'matched_rules draft_policy_decision src_app src_env src_role dst_app dst_env dst_role',
     'each dimension once, by one name',
   )
@@ -214,6 +214,47 @@ t.test('refuses unknown dimensions before any request', async (t) => {
   for (const max_results of [0, 501, 1.5]) await bench.fails(TOOL, { ...WEEK, max_results }, 'invalid_argument')
   for (const service of [{ port: -1, proto: 'tcp' }, { port: 70_000 }, { process_name: ' ' }, {}, { to_port: 3 }])
     await bench.fails(TOOL, { ...WEEK, include_services: [service] }, 'invalid_argument')
+})
+
+t.test('a workload that has a name goes by it, as everywhere else', async (t) => {
+  const bench = await start(t)
+  await bench.ok('update-workload', { name: 'pay-db-1', new_name: 'Payments ledger' })
+  await bench.ok('update-workload', { name: 'bare-1', new_name: 'Scanner' })
+  const answer = await bench.ok(TOOL, { ...WEEK, group_by: ['source', 'destination'] })
+  t.same(answer.columns.slice(0, 7), [
+    'src_ip',
+    'src_name',
+    'src_hostname',
+    'dst_ip',
+    'dst_name',
+    'dst_hostname',
+    'dst_fqdn',
+  ])
+  const rows = lines(answer, 'src_name', 'src_hostname', 'dst_name', 'dst_hostname')
+  t.same(rows.slice(0, 5), [
+    '- pay-web-1 Payments ledger pay-db-1 40',
+    '- pay-web-2 Payments ledger pay-db-1 30',
+    '- payments-1 - pay-web-1 20',
+    '- half-1 - pay-web-1 10',
+    'Scanner bare-1 - pay-web-1 9',
+  ])
+  t.ok((await bench.ok(TOOL, WEEK)).columns.includes('dst_name'), 'by default too')
+  const one = { ...WEEK, include_destinations: ['workload:Payments ledger'] }
+  t.same(lines(await bench.ok(TOOL, { ...one, group_by: ['destination_name'] }), 'dst_name'), ['Payments ledger 75'])
+  const summary = await bench.ok('get-traffic-flows-summary', { ...WEEK, detail_level: 'full' })
+  t.ok(summary.blocked.some(({ to }: Json) => to === 'Payments ledger'))
+  t.notOk(summary.blocked.some(({ to }: Json) => to === 'pay-db-1'))
+  const { unmanaged_sources: sources } = await bench.ok('find-unmanaged-traffic', {})
+  const scanner = sources.find(({ src_ip: ip }: Json) => ip === '10.3.0.2')
+  t.same([scanner.name, scanner.hostname], ['Scanner', 'bare-1'])
+
+  const plain = await start(t)
+  const { columns } = await plain.ok(TOOL, { ...WEEK, group_by: ['source', 'destination'] })
+  t.notOk(
+    columns.some((column: string) => column.endsWith('_name')),
+    'no column where every name is the host name',
+  )
+  t.same(lines(await plain.ok(TOOL, { ...WEEK, group_by: ['src_name'] }), 'src_name'), ['- 142'], 'unless asked for')
 })
 
 t.test('groups everything, whatever is shown', async (t) => {

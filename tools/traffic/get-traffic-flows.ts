@@ -60,7 +60,7 @@ export default defineTool({
       exclude: parseTrafficServices('exclude_services', args.exclude_services),
     }
     const filters = await resolveTrafficFilters(ctx.pce, args, ctx)
-    const { labels, names } = await resolveGrouping(ctx, args.group_by)
+    const { labels, names, optional } = await resolveGrouping(ctx, args.group_by)
     const encoder = createFlowEncoder(labels)
     const grouping = groupRows<Record<string, string | number | null>>(columnsOf(encoder, names))
     const read = await createFlowReader(ctx, encoder)(
@@ -75,6 +75,6 @@ export default defineTool({
       grouping.add,
     )
     const { total, groups } = grouping.busiest(args.max_results ?? MAX_ROWS_SHOWN)
-    return showFlowTable({ read, names, groups, total, keepsEmpty: args.group_by !== undefined }, ctx.limits)
+    return showFlowTable({ read, names, groups, total, optional }, ctx.limits)
   },
 })

@@ -36,13 +36,13 @@ interface FlowTable {
   groups: readonly Group<Keys>[]
   /** Number of groups. */
   total: number
-  /** Whether to show columns in which no group has a value. */
-  keepsEmpty: boolean
+  /** Columns that are left out when no group has a value in them. */
+  optional: ReadonlySet<string>
 }
 
 /** The answer of get-traffic-flows: as many groups as fit the byte budget. Missing keys are `-` (T8), missing times null. */
-export function showFlowTable({ read, names, groups, total, keepsEmpty }: FlowTable, limits: Limits) {
-  const used = keepsEmpty ? names : names.filter((name) => groups.some(({ keys }) => keys[name] !== null))
+export function showFlowTable({ read, names, groups, total, optional }: FlowTable, limits: Limits) {
+  const used = names.filter((name) => !optional.has(name) || groups.some(({ keys }) => keys[name] !== null))
   const columns = [...used, ...SUM_COLUMNS]
   const rows = rowsByColumn(
     columns,

@@ -14,12 +14,13 @@ const text = Type.String()
 const count = Type.Integer()
 const Kind = StringEnum(UNLABELLED_KINDS, { description: 'A workload to label, in an IP list, or neither' })
 const Address = Text('"-": the PCE names none')
-const Name = Type.Optional(Text('Host name, else FQDN, else IP lists; absent: none'))
+const Name = Type.Optional(Text('Name, else FQDN, else IP lists; absent: none'))
 const App = Text('app label of this end')
 const Env = Text('env label of this end, "-" without')
 
 const named = {
   kind: Kind,
+  name: Type.Optional(Text('Of the workload, where it is not its host name')),
   hostname: Type.Optional(text),
   fqdn: Type.Optional(text),
   ip_lists: Type.Optional(Type.Array(text, { description: 'That contain it, except Any' })),
