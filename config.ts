@@ -1,4 +1,4 @@
-import { checkEnds, checkNames, checkQuotes } from './config/check-names.js'
+import { checkLiterals, checkNames, checkQuotes } from './config/check-names.js'
 import { readDotEnv } from './config/read-dotenv.js'
 import { readCommon, readPce, warnOfConfirmTools } from './config/read-every-mode.js'
 import {
@@ -110,12 +110,12 @@ export function readStateFile(given: Environment, found?: Findings): StateFileCo
 
 function readStdio(given: Environment, options: ReadOptions<StdioConfig> = {}): StdioConfig {
   const reading = readFiles(begin(given, options), SECRETS_OF.environment, options)
-  const missing = missingOf(reading.env, ['PCE_HOST', 'API_KEY', 'API_SECRET'])
+  const missing = missingOf(reading.env, ['PCE_HOST', 'API_KEY', 'API_SECRET']).join(', ')
   const gates: Fault[] = []
-  if (missing.length > 0)
+  if (missing !== '')
     gates.push({
-      problem: `Missing required env vars: ${missing.join(', ')}`,
-      remedy: 'Set them where the MCP client starts this program, or in a file .env in its working directory.',
+      problem: `Missing required env vars: ${missing}`,
+      remedy: `Set ${missing} in the configuration of the MCP client (env), or in a .env file in the working directory.`,
     })
   warnOfConfirmTools(reading)
   return finish(gates, reading, { mode: 'stdio', pce: readPce(reading), ...readCommon(reading) }, options)
@@ -133,7 +133,9 @@ function readHttp(given: Environment, listen: ListenOptions, options: ReadOption
   const assumed = mode ?? 'shared'
   const reading = readFiles(bare, SECRETS_OF[assumed], options)
   const gates = findAtGates(reading.env, mode, listen)
-  return finish(gates, reading, readAuthenticated(reading, assumed, listen), mode === null ? {} : options)
+  if (mode !== null) return finish(gates, reading, readAuthenticated(reading, mode, listen), options)
+  const { warnings } = reading
+  return finish(gates, { ...reading, warnings }, readAuthenticated({ ...reading, warnings: [] }, assumed, listen), {})
 }
 
 /** Looks at the variables as such: at their names, and at the quotes around their values. */
@@ -150,18 +152,18 @@ function readFiles(
   { readFile = readText }: Pick<ReadOptions<never>, 'readFile'>,
 ): Reading {
   const env = readSecretFiles(reading.env, secrets, readFile, reading)
-  checkEnds(env, reading)
+  checkLiterals(env, reading)
   return { ...reading, env }
 }
 
 /** Throws StartupError with every fault. */
 function finish<C extends Config>(
   gates: readonly Fault[],
-  { faults }: Reading,
+  { faults, warnings }: Reading,
   config: C,
   { check }: ReadOptions<C>,
 ): C {
   const all = [...gates, ...faults, ...(check?.(config) ?? [])]
-  if (all.length > 0) throw new StartupError(...all)
+  if (all.length > 0) throw new StartupError(...all).with(warnings)
   return config
 }

@@ -70,7 +70,7 @@ const program = new Command('svc-mcp-http')
   .addHelpText('after', HELP)
   .configureOutput({
     outputError: (text) =>
-      startLog.fatal({ remedy: 'svc-mcp-http --help shows the options.' }, text.replace(/^error: /, '').trim()),
+      startLog.fatal({ remedy: 'svc-mcp-http --help shows the options and commands.' }, inOneLine(text)),
   })
   .action(async (options: ListenOptions) =>
     serve(await readSettings(options, (config) => findHttpFaults(config, tools))),
@@ -110,6 +110,15 @@ try {
   await refuseStart(startLog, error, 'svc-mcp-http --help shows what each mode needs')
 }
 
+/** What commander says of a command line. An unknown command is a word too many to it, since there is something to do without one. */
+function inOneLine(text: string): string {
+  return text
+    .trim()
+    .replace(/^error: /, '')
+    .replace(/\s*\n\s*/g, ' ')
+    .replace(/^too many arguments\. Expected 0 .*$/, `there is no command '${program.args[0]}'`)
+}
+
 /** Rejects with StartupError for everything that is wrong, also with the machine as far as `check` finds it. */
 async function readSettings(listen: ListenOptions, check?: (config: HttpConfig) => Fault[]): Promise<HttpConfig> {
   const { env, ...found } = readEnvironment()
@@ -141,7 +150,7 @@ async function forget(sub: string, { issuer }: { issuer?: string }): Promise<voi
   const iss = issuer ?? config.issuer
   if (iss === undefined)
     throw new StartupError({
-      problem: 'It is not known which identity provider the person is of',
+      problem: 'The identity provider of the person is not known',
       remedy: 'Name it with --issuer, or set MCP_OAUTH_ISSUER as the servers have it.',
     })
   const parts = { tools, log: startLog, auditStream: process.stdout }
@@ -175,6 +184,9 @@ async function serve(config: HttpConfig): Promise<void> {
   const starting = alwaysSaid(log)
   const { name, version } = readPackage()
   starting.info({ version, node: process.version, mode: config.mode }, `${name} ${version} is starting`)
+  // Before what may still go wrong, which one of them may explain.
+  if (config.mode === 'insecure') starting.warn(BANNER)
+  for (const warning of config.warnings) starting.warn(warning)
   let isDraining = false
   const app = await buildApp(config, {
     tools,
@@ -199,8 +211,6 @@ async function serve(config: HttpConfig): Promise<void> {
       if (!isTold) throw new Error('stopped after an unexpected error')
     },
   )
-  if (config.mode === 'insecure') starting.warn(BANNER)
-  for (const warning of config.warnings) starting.warn(warning)
   const listening = await listen(app, config.http)
   withdraw = listening.withdraw
   starting.info({ version }, `${name} ${version} is listening on ${listening.where}`)

@@ -1,3 +1,4 @@
+import { dirname, join, resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { connectPce, findPceFaults } from '../plugins/context/connect-pce.js'
 import { pceGate } from '../plugins/dispatcher/admit-call.js'
@@ -132,8 +133,16 @@ export function findFileFaults(config: Config): Fault[] {
 
 const auditFault = (path: string, error: unknown): Fault => ({
   problem: `MCP_AUDIT_LOG_PATH '${path}' cannot be written: ${inWords(error)}`,
-  remedy: 'Give the path of a file, or of none yet, in a folder that the user of this server can write to.',
+  remedy: remedyOfAudit(path, (error as NodeJS.ErrnoException).code),
 })
+
+function remedyOfAudit(path: string, code: string | undefined): string {
+  const folder = dirname(resolve(path))
+  if (code === 'ENOENT') return `Make the folder '${folder}', with write access for the user of this server.`
+  if (code === 'EISDIR') return `Give the path of a file in it: MCP_AUDIT_LOG_PATH=${join(path, 'audit.log')}`
+  if (code === 'ENXIO') return 'Start the program that reads it first, or give the path of a file.'
+  return `Give the user of this server write access to the file and to its folder '${folder}', or give another path.`
+}
 
 /** The credentials port without a keystore: one PCE for everyone, or none. `refusal` answers attempts to change that. */
 export function fixedCredentials(

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { readAllowed } from '../plugins/context/index.js'
 import { findSocketFault } from '../process/listen.js'
 import { StartupError, type Fault, type HttpConfig } from '../schemas/config.js'
 import { findPlaceFault } from '../storage/state/place-file.js'
@@ -17,7 +18,8 @@ export function findHttpFaults(config: HttpConfig, tools: readonly AnyTool[]): F
     ...findFileFaults(config),
     ...(ofSocket === undefined ? [] : [ofSocket]),
     ...(config.mode === 'insecure' ? [] : findStateFaults(config)),
-    ...(config.mode === 'insecure' ? [] : findToolFaults(tools, config.confirm.tools)),
+    ...(config.mode === 'insecure' ? [] : faultsOf(() => requireConfirmations(tools, config.confirm.tools))),
+    ...(config.mode === 'per_user' ? faultsOf(() => readAllowed(config.userPce.allowedHosts)) : []),
   ]
 }
 
@@ -35,9 +37,10 @@ function findStateFaults(config: Exclude<HttpConfig, { mode: 'insecure' }>): Fau
   return fault === undefined ? [] : [fault]
 }
 
-function findToolFaults(tools: readonly AnyTool[], names: readonly string[] | undefined): readonly Fault[] {
+/** What stops a start with an error of its own. */
+function faultsOf(attempt: () => unknown): readonly Fault[] {
   try {
-    requireConfirmations(tools, names)
+    attempt()
     return []
   } catch (error) {
     if (error instanceof StartupError) return error.faults

@@ -1,3 +1,4 @@
+import { nearestTool } from '../plugins/dispatcher/admit-call.js'
 import { StartupError } from '../schemas/config.js'
 import type { AnyTool } from '../tools/define.js'
 
@@ -10,7 +11,7 @@ export function requireConfirmations(tools: readonly AnyTool[], names: readonly 
   const unknown = names.filter((name) => !byName.has(name))
   const reading = names.filter((name) => byName.get(name)?.effect === 'read')
   const faults = [
-    ...(unknown.length > 0 ? [`there is no tool ${listed(unknown)}`] : []),
+    ...unknown.map((name) => describeUnknown(name, [...byName.keys()])),
     ...(reading.length > 0 ? [`${listed(reading)} only reads, so there is nothing to confirm`] : []),
   ]
   if (faults.length > 0)
@@ -19,6 +20,11 @@ export function requireConfirmations(tools: readonly AnyTool[], names: readonly 
       remedy: 'Write names of tools that change something, with commas: docs/tools.md lists them.',
     })
   return tools.map((tool) => (names.includes(tool.name) ? { ...tool, requiresConfirm: true } : tool))
+}
+
+function describeUnknown(name: string, known: readonly string[]): string {
+  const nearest = nearestTool(name, known)
+  return `there is no tool '${name}'${nearest === undefined ? '' : ` (did you mean '${nearest}'?)`}`
 }
 
 const listed = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ')

@@ -1,5 +1,5 @@
 import { SECRETS } from './read-secrets.js'
-import { withoutLogin, type Environment, type Findings } from './read-values.js'
+import { isPlaceholder, placeholderIn, withoutLogin, type Environment, type Findings } from './read-values.js'
 import { isKnown, misspelt, triedFor, VARIABLES } from './variables.js'
 
 /** Names that are ours by their beginning, in whatever letters. */
@@ -15,19 +15,21 @@ export function checkNames(env: Environment, { faults, warnings }: Findings): vo
   for (const name of unknown.sort()) {
     const meant = misspelt(name)
     if (meant === null) others.push(name)
-    else faults.push({ problem: `${name} is no variable of this server`, remedy: remedyOf(name, meant) })
+    else faults.push({ problem: `${name} is not a variable of this server`, remedy: remedyOf(name, meant) })
   }
   if (others.length === 0) return
   const named = others.map((name) => {
     const meant = triedFor(name)
-    return meant === undefined ? name : `${name} (perhaps ${meant}?)`
+    return meant === undefined ? name : `${name} (did you mean ${meant}?)`
   })
-  warnings.push(`Nothing here reads ${named.join(', ')}: set by a platform, or a name from elsewhere.`)
+  warnings.push(
+    `Ignored, because this server has no such variable: ${named.join(', ')}. A platform or another program may have set it.`,
+  )
 }
 
 function remedyOf(name: string, meant: string): string {
-  if (name.toUpperCase() === `${meant}_FILE`) return `${meant} takes no file: write its value there.`
-  return `It is nearly ${meant}: rename it, or unset it if it is another program's.`
+  if (name.toUpperCase() === `${meant}_FILE`) return `${meant} is not read from a file: set ${meant} itself.`
+  return `Did you mean ${meant}? Rename it, or unset it if it belongs to another program.`
 }
 
 const QUOTES = ["''", '""', '``', '“”', '‘’', '„“', '«»']
@@ -46,7 +48,7 @@ export function checkQuotes(env: Environment, { faults }: Findings): Environment
     const instead = isSecret ? 'leave them out.' : `write ${name}=${withoutLogin(value!.slice(1, -1))}`
     faults.push({
       problem: `${name} is in quotes, which are part of its value here`,
-      remedy: `Only shells and .env files take quotes away: ${instead}`,
+      remedy: `Only shells and .env files strip quotes: ${instead}`,
     })
   }
   if (quoted.length === 0) return env
@@ -56,14 +58,18 @@ export function checkQuotes(env: Environment, { faults }: Findings): Environment
 /** Values that are compared or sent as they are, so that whitespace at their ends, which nobody sees, would count. */
 const LITERAL = ['PCE_HOST', 'API_KEY', 'API_SECRET', 'MCP_OAUTH_CLIENT_ID', 'MCP_OAUTH_CLIENT_SECRET']
 
-/** Faults for values that begin or end with whitespace or have a control character in them; values themselves are never told. */
-export function checkEnds(env: Environment, { faults }: Findings): void {
+/**
+ * Faults for values that begin or end with whitespace, have a control character in them or are placeholders; values themselves are never
+ * told.
+ */
+export function checkLiterals(env: Environment, { faults }: Findings): void {
   for (const name of LITERAL) {
     const value = env[name] ?? ''
-    if (value.trim() !== '' && value !== '\0' && /^\s|\s$|\p{Cc}/u.test(value))
+    if (isPlaceholder(value)) faults.push(placeholderIn(name))
+    else if (value.trim() !== '' && value !== '\0' && /^\s|\s$|\p{Cc}/u.test(value))
       faults.push({
         problem: `${name} begins or ends with whitespace, or contains a control character`,
-        remedy: 'Write it without: copying adds one easily, and so does a file with Windows line ends.',
+        remedy: 'Remove it: it often comes with copying, or from a file with Windows line endings.',
       })
   }
 }

@@ -89,7 +89,7 @@ function noEntry(where: string, line: string): Fault {
   const name = OUR_NAME.exec(line)?.[0] ?? ''
   const problem = `${where} is not NAME=value`
   return isKnown(name)
-    ? { problem: `${problem}, though it has the name ${name}`, remedy: `Begin the line with ${name}=` }
+    ? { problem: `${where} names ${name} but is not NAME=value`, remedy: `Begin the line with ${name}=` }
     : { problem, remedy: 'Correct it, or delete it; a comment begins with #.' }
 }
 

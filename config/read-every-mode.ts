@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 import type { HeavyConfig, Limits, PceFromEnvironment } from '../schemas/config.js'
-import { isLoopback, readChoice, readInteger, readSwitch, shown, type Reading } from './read-values.js'
+import { isLoopback, isPlaceholder, readChoice, readInteger, readSwitch, shown, type Reading } from './read-values.js'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
@@ -49,7 +49,7 @@ export function readPce(reading: Reading): PceFromEnvironment {
   const { env, warnings } = reading
   const port = readPcePort(reading)
   if (/^api_/.test(env.API_SECRET ?? '') && !/^api_/.test(env.API_KEY ?? ''))
-    warnings.push('API_SECRET begins with api_, as the API_KEY of a PCE does: the two may have changed places.')
+    warnings.push('API_SECRET begins with api_, as API keys do: API_KEY and API_SECRET may be swapped.')
   return {
     url: env.PCE_HOST ?? '',
     port,
@@ -74,7 +74,8 @@ export function readPceConnection(reading: Reading): Pick<PceFromEnvironment, 't
       problem: 'PCE_CLIENT_KEY_FILE requires PCE_CLIENT_CERT_FILE',
       remedy: 'Set PCE_CLIENT_CERT_FILE to the certificate of that key, or unset PCE_CLIENT_KEY_FILE.',
     })
-  if (env.PCE_PROXY_URL && env.PCE_PROXY_URL !== '\0' && !/^https?:\/\/[^/]/i.test(env.PCE_PROXY_URL))
+  const hasProxy = /^https?:\/\/[^/]/i.test(env.PCE_PROXY_URL ?? '')
+  if (env.PCE_PROXY_URL && env.PCE_PROXY_URL !== '\0' && !hasProxy)
     faults.push({
       problem: 'PCE_PROXY_URL must be an http or https URL',
       remedy: 'Write it with its scheme, such as PCE_PROXY_URL=http://proxy.example.com:3128',
@@ -86,7 +87,7 @@ export function readPceConnection(reading: Reading): Pick<PceFromEnvironment, 't
       ...(env.PCE_CLIENT_CERT_FILE && { clientCertFile: env.PCE_CLIENT_CERT_FILE }),
       ...(env.PCE_CLIENT_KEY_FILE && { clientKeyFile: env.PCE_CLIENT_KEY_FILE }),
     },
-    ...(env.PCE_PROXY_URL && { proxyUrl: env.PCE_PROXY_URL }),
+    ...(hasProxy && { proxyUrl: env.PCE_PROXY_URL }),
     bounds: {
       answerMib: readInteger(reading, 'MCP_PCE_ANSWER_MIB', { min: 1, max: 256, otherwise: 32 }),
       listMib: readInteger(reading, 'MCP_PCE_LIST_MIB', { min: 1, max: 4096, otherwise: 256 }),
@@ -117,19 +118,19 @@ function readPcePort(reading: Reading): string {
 /** Checks the address of the PCE; returns the port in it. */
 function readPceHost({ env, faults, warnings }: Reading): number | undefined {
   const address = env.PCE_HOST ?? ''
-  if (address.trim() === '') return undefined
+  if (address.trim() === '' || isPlaceholder(address)) return undefined
   const fault = (problem: string, remedy: string) => void faults.push({ problem: `PCE_HOST ${problem}`, remedy })
   const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+.-]*):\/\/)?(.*)$/is.exec(address.trim()) ?? []
   const example = 'such as PCE_HOST=pce.example.com or PCE_HOST=https://pce.example.com:8443'
   if (scheme !== undefined && !/^https?$/i.test(scheme))
     return fault('must be a host or an http(s) URL', `Its scheme is ${shown(scheme)}: write https, ${example}`)
   if (/^https?(:\/?|\/\/)/i.test(rest))
-    return fault('must be a host or an http(s) URL', `Its scheme is misspelt: write https:// with both slashes.`)
+    return fault('must be a host or an http(s) URL', 'Its scheme is misspelt: write https:// with both slashes.')
   const [, authority = '', path = ''] = /^([^/?#\\]*)(.*)$/s.exec(rest) ?? []
   if (address.includes('@'))
     return fault(
       'must be a host or an http(s) URL, without user name and password',
-      'The key goes to API_KEY and API_SECRET: leave out everything before the host.',
+      'The key belongs in API_KEY and API_SECRET: leave out everything before the host.',
     )
   const url = `${scheme ?? 'https'}://${authority}`
   if (isIPv6(authority))

@@ -18,7 +18,9 @@ import { readKey, readPreviousKey } from './read-secrets.js'
 import {
   checkUrl,
   isLoopback,
+  isPlaceholder,
   missingOf,
+  placeholderIn,
   readChoice,
   readHosts,
   readInteger,
@@ -112,7 +114,8 @@ export const readStatePath = (env: Environment, mode: PceMode): Pick<StateFileCo
 /** HTTP for development, without authentication. */
 export function readInsecure(reading: Reading, listen: ListenOptions): InsecureHttpConfig {
   const { env, faults, warnings } = reading
-  const ignored = unreadIn('insecure', env).filter((name) => name !== 'MCP_CONFIRM_TOOLS')
+  const toldElsewhere = ['MCP_CONFIRM_TOOLS', ...(readMode(env) === null ? ['MCP_PCE_MODE'] : [])]
+  const ignored = unreadIn('insecure', env).filter((name) => !toldElsewhere.includes(name))
   if (ignored.length > 0)
     warnings.push(
       `MCP_DEV_INSECURE=1: nobody is authenticated; ${ignored.join(', ')} set but ignored. For logins, unset MCP_DEV_INSECURE.`,
@@ -148,7 +151,8 @@ export function readAuthenticated(
   const ignored = unreadIn(mode, env)
   if (ignored.length > 0) {
     const whose = mode === 'shared' ? 'one PCE key serves everybody' : 'every user registers a PCE key'
-    warnings.push(`MCP_PCE_MODE=${mode}: ${whose}; ${ignored.join(', ')} set but ignored.`)
+    const which = env.MCP_PCE_MODE ? `MCP_PCE_MODE=${mode}` : `MCP_PCE_MODE is ${mode} by default`
+    warnings.push(`${which}: ${whose}; ${ignored.join(', ')} set but ignored.`)
   }
   const hmacKey = readKey(reading, 'MCP_CONFIRM_HMAC_KEY')
   const previousHmacKey = readPreviousKey(reading, 'MCP_CONFIRM_HMAC_KEY_PREVIOUS', hmacKey)
@@ -177,7 +181,7 @@ export function readAuthenticated(
   const kek = readKey(reading, 'MCP_KEK')
   if (env.MCP_KEK && kek.equals(hmacKey))
     warnings.push(
-      'MCP_KEK and MCP_CONFIRM_HMAC_KEY are the same key: whoever learns one has both. Give the second one a key of its own.',
+      'MCP_KEK and MCP_CONFIRM_HMAC_KEY are the same key, so whoever learns one has both: give MCP_CONFIRM_HMAC_KEY a key of its own.',
     )
   const previousKek = readPreviousKey(reading, 'MCP_KEK_PREVIOUS', kek)
   const login = readLogin(reading)
@@ -252,7 +256,8 @@ function readOAuth(reading: Reading): OAuthConfig {
       })
   }
   const audience = env.MCP_OAUTH_AUDIENCE ?? ''
-  if (audience.trim() !== '' && /^\s|\s$|\p{Cc}/u.test(audience))
+  if (isPlaceholder(audience)) faults.push(placeholderIn('MCP_OAUTH_AUDIENCE'))
+  else if (audience.trim() !== '' && /^\s|\s$|\p{Cc}/u.test(audience))
     faults.push({
       problem: 'MCP_OAUTH_AUDIENCE must not begin or end with whitespace or contain control characters',
       remedy: `It is ${shown(audience)}: write it exactly as it is in the aud of the tokens.`,

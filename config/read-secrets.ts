@@ -74,7 +74,7 @@ function readSecretFile(
   } catch (error) {
     faults.push({
       problem: `Cannot read ${which}: ${inWords(error)}`,
-      remedy: 'Give the path of a file that holds the secret alone and that the user of this server may read.',
+      remedy: 'Give the path of a file that has only the secret in it and that the user of this server may read.',
     })
     return null
   }
@@ -98,7 +98,7 @@ export function readKey({ env, faults }: Reading, name: string): Buffer {
         ? { problem: `${name} must be 32 random bytes, not zeros`, remedy: `Make one with ${MAKE_KEY}` }
         : {
             problem: `${name} must be base64 of 32 random bytes`,
-            remedy: `${describeKey(value)} Make one with ${MAKE_KEY}`,
+            remedy: describeKey(value),
           },
     )
   return Buffer.alloc(32)
@@ -106,11 +106,12 @@ export function readKey({ env, faults }: Reading, name: string): Buffer {
 
 /** What a key looks like that is none, in words that do not tell any of it. */
 function describeKey(value: string): string {
-  if (/^[0-9a-f]{64}$/i.test(value)) return 'It looks like hexadecimal digits, and base64 is meant.'
-  if (/\s/.test(value)) return 'It contains whitespace or a line break.'
+  const rewrite = `write the same bytes in base64, or make a key with ${MAKE_KEY}`
+  if (/^[0-9a-f]{64}$/i.test(value)) return `It looks like hexadecimal: ${rewrite}`
   if (/^[\w-]{43}=?$/.test(value) && /[-_]/.test(value))
-    return 'It looks like base64url, which has - and _ in place of + and /.'
-  return `It has ${value.length} characters, and such a key has 44.`
+    return `It looks like base64url, which has - and _ in place of + and /: ${rewrite}`
+  if (/\s/.test(value)) return `It contains whitespace or a line break: remove that, or make a key with ${MAKE_KEY}`
+  return `It has ${value.length} characters, and such a key has 44: make one with ${MAKE_KEY}`
 }
 
 /** The key that was in use before: absent where the variable is not set. That it equals `current` is a fault. */

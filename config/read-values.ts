@@ -22,6 +22,14 @@ export const shown = (value: string): string => JSON.stringify(value.length > 10
 export const withoutLogin = (value: string): string => value.replace(/^.*@/s, '…@')
 const shownUrl = (value: string) => shown(withoutLogin(value))
 
+/** What examples and configuration files have where a value belongs: `${NAME}`, `<your key>`, `api_…`. */
+export const isPlaceholder = (value: string): boolean => /\$\{[^}]*\}|^<[^<>]*>$|…/.test(value)
+
+export const placeholderIn = (name: string): Fault => ({
+  problem: `${name} still contains a placeholder`,
+  remedy: 'Write the value itself: shells and compose files replace names in ${…}, this server does not.',
+})
+
 /** A whole number from `min` to `max`. */
 export function readInteger(
   { env, faults }: Reading,
@@ -32,8 +40,12 @@ export function readInteger(
   if (!value) return otherwise
   const number = /^\d{1,16}$/.test(value) ? Number(value) : NaN
   if (number >= min && number <= max) return number
-  const remedy = `It is ${shown(value)}: write digits only, such as ${name}=${otherwise}, which is the default.`
-  faults.push({ problem: `${name} must be a whole number from ${min} to ${max}`, remedy })
+  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`
+  const what = Number.isNaN(number) ? `${shown(value)}: write digits only` : `${value}: write one in that range`
+  faults.push({
+    problem: `${name} must be a whole number ${range}`,
+    remedy: `It is ${what}, such as ${name}=${otherwise}, which is the default.`,
+  })
   return otherwise
 }
 
@@ -59,10 +71,11 @@ export function readChoice<Choice extends string, Otherwise>(
   if (!value) return otherwise
   const found = choices.find((choice) => choice === value)
   if (found !== undefined) return found
-  const meant = choices.find((choice) => choice === value.trim().toLowerCase()) ?? choices[0]!
+  const likely = [value.trim().toLowerCase(), otherwise]
+  const meant = choices.find((choice) => likely.includes(choice)) ?? choices[0]!
   faults.push({
     problem: `${name} must be one of ${choices.join(', ')}`,
-    remedy: `It is ${shown(value)}: write, for example, ${name}=${meant}.`,
+    remedy: `It is ${shown(value)}: write, for example, ${name}=${meant}`,
   })
   return otherwise
 }
@@ -77,6 +90,7 @@ const DISCOVERY = /\/\.well-known\/(openid-configuration|oauth-authorization-ser
 export function checkUrl({ env, faults }: Reading, name: string): void {
   const value = env[name] ?? ''
   if (value.trim() === '') return
+  if (isPlaceholder(value)) return void faults.push(placeholderIn(name))
   const fault = (problem: string, remedy: string) => void faults.push({ problem: `${name} ${problem}`, remedy })
   // A URL parser forgives what a comparison with a token's claim does not.
   if (/[\s\p{Cc}]/u.test(value))
@@ -85,14 +99,17 @@ export function checkUrl({ env, faults }: Reading, name: string): void {
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
   if (url === null || !isSafe) return fault('must be an https URL, or http on loopback', asHttps(name, value, url))
   if (url.username !== '' || url.password !== '' || url.hash !== '')
-    return fault('must not contain a user name, a password or a fragment', `Write ${name}=${url.origin}${url.pathname}`)
+    return fault(
+      'must not contain a user name, a password or a fragment',
+      `Write ${name}=${value.replace(/\/\/.*@/, '//').replace(/#.*/, '')}`,
+    )
   const isKeys = name === 'MCP_OAUTH_JWKS_URL'
   if (url.search !== '' && !isKeys)
-    return fault('must not contain a query', `Leave out the ? and what follows: ${name}=${url.origin}${url.pathname}`)
+    return fault('must not contain a query', `Leave out the ? and what follows: ${name}=${value.replace(/\?.*/, '')}`)
   if (DISCOVERY.test(url.pathname))
     return fault(
       'is the address of the discovery document',
-      `Open it, and write here what it says as ${isKeys ? 'jwks_uri' : 'issuer'}.`,
+      `Open it, and copy its ${isKeys ? 'jwks_uri' : 'issuer'} here.`,
     )
 }
 
@@ -120,9 +137,12 @@ export const readList = ({ env }: Pick<Reading, 'env'>, name: string): string[] 
 export function readHosts(reading: Reading, name: string): string[] {
   return readList(reading, name).filter((host) => {
     if (isIPv6(host) || (!/[\s/\\?#@]/.test(host) && URL.canParse(`http://${host}`))) return true
+    const isNetwork = isIP(host.replace(/\/\d+$/, '')) !== 0
     reading.faults.push({
       problem: `${name} takes hosts like mcp.example.com, not '${host}'`,
-      remedy: `Write the host alone, or host:port, several with commas: ${hostIn(host)}`,
+      remedy: isNetwork
+        ? 'It takes no networks: write each host, with commas between them.'
+        : `Write only the host, or host:port, with commas between several: ${hostIn(host)}`,
     })
     return false
   })

@@ -237,7 +237,8 @@ function tryInOpenssl(parts: { ca?: string; cert?: string; key?: string }, what:
     process.getBuiltinModule('node:tls').createSecureContext(parts)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    throw new PceError('invalid_argument', `the ${what} cannot be used: ${message}`, { reason: code })
+    const said = code === 'ERR_OSSL_X509_KEY_VALUES_MISMATCH' ? 'the key belongs to another certificate' : message
+    throw new PceError('invalid_argument', `the ${what} cannot be used: ${said}`, { reason: code })
   }
 }
 

@@ -37,7 +37,7 @@ export async function listen(app: Listener, { host, port, socket }: HttpListen):
 function remedyOfPort(error: unknown, host: string, port: number): string {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'EADDRINUSE':
-      return `Give another port with --port, or end the program that has ${port}; --port 0 takes any that is free.`
+      return `Give another port with --port, or end the program that uses ${port}; --port 0 takes any free one.`
     case 'EACCES':
     case 'EPERM':
       return 'Ports below 1024 are kept for privileged users: give one above with --port.'
@@ -49,34 +49,49 @@ function remedyOfPort(error: unknown, host: string, port: number): string {
 function remedyOfSocket(error: unknown, socket: string): string {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'EADDRINUSE':
-      return 'Another server listens there, or a file that is no socket has the name: end or remove it, or give another --socket.'
-    case 'EINVAL':
-    case 'ENAMETOOLONG':
-      return `Give --socket a shorter path: the system takes about ${LONGEST_SOCKET} characters.`
+      return 'Most likely it is an earlier server: end it, or give another --socket.'
     default:
-      return REMEDY_OF_FOLDER(dirname(socket))
+      return remedyOfFolder(error, dirname(socket))
   }
 }
 
-const REMEDY_OF_FOLDER = (folder: string) =>
-  `Make the folder '${folder}', with write access for the user of this server, or give another --socket.`
+function remedyOfFolder(error: unknown, folder: string): string {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'ENOENT':
+      return `Make the folder '${folder}', with write access for the user of this server, or give another --socket.`
+    case 'ENOTDIR':
+      return 'Give a --socket in a folder.'
+    default:
+      return `Give the user of this server write access to the folder '${folder}', or give another --socket.`
+  }
+}
 
-/** Of a name in the file system that can be listened on, with what our own adds to it: characters. */
-const LONGEST_SOCKET = 95
+/** Of a name in the file system that can be listened on: bytes (unix(7), sun_path; the BSDs have less). */
+const LONGEST_SOCKET = process.platform === 'linux' ? 107 : 103
 
 /**
  * What would keep a server from listening on the Unix socket, as far as that shows before: so that it can be told together with other
  * faults. Undefined where nothing does.
  */
 export function findSocketFault(socket: string): Fault | undefined {
+  const longest = LONGEST_SOCKET - ownName('').length
+  if (socket === '' || Buffer.byteLength(socket) > longest)
+    return {
+      problem: `Cannot listen on '${socket}': the path is ${socket === '' ? 'empty' : 'too long for a socket'}`,
+      remedy: `Give --socket a path of at most ${longest} bytes.`,
+    }
   const folder = dirname(socket)
   try {
     if (!statSync(folder).isDirectory()) throw Object.assign(new Error('no folder'), { code: 'ENOTDIR' })
     accessSync(folder, constants.W_OK | constants.X_OK)
-    return undefined
+    if (statSync(socket, { throwIfNoEntry: false })?.isSocket() !== false) return undefined
+    return {
+      problem: `Cannot listen on ${socket}: what has that name is not a socket`,
+      remedy: 'Move it away, or give another --socket.',
+    }
   } catch (error) {
     const problem = `Cannot listen on ${socket}: ${inWords(error)} on the folder '${folder}'`
-    return { problem, remedy: REMEDY_OF_FOLDER(folder) }
+    return { problem, remedy: remedyOfFolder(error, folder) }
   }
 }
 
@@ -86,7 +101,7 @@ export function findSocketFault(socket: string): Fault | undefined {
  */
 async function listenOnSocket(app: Listener, socket: string): Promise<Listening> {
   await removeStaleSocket(socket)
-  const own = `${socket}.${process.pid}`
+  const own = ownName(socket)
   await rm(own, { force: true })
   await app.listen({ path: own })
   try {
@@ -106,6 +121,9 @@ async function listenOnSocket(app: Listener, socket: string): Promise<Listening>
     },
   }
 }
+
+/** As long for every process: a path that will do for one will do for all. */
+const ownName = (socket: string) => `${socket}.${String(process.pid).padStart(7, '0')}`
 
 /** A process that was killed leaves its socket file behind; one that answers is in use and stays. */
 async function removeStaleSocket(path: string): Promise<void> {

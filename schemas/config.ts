@@ -211,10 +211,18 @@ export interface Fault {
 export class StartupError extends Error {
   override readonly name = 'StartupError'
   readonly faults: readonly Fault[]
+  /** What the operator should know beside the faults, and what may well explain one of them. */
+  warnings: readonly string[] = []
 
   constructor(...faults: readonly Fault[]) {
     super(faults.map(({ problem, remedy }) => `${problem}\n  ${remedy}`).join('\n'))
     this.faults = faults
+  }
+
+  /** The same refusal, with these warnings. */
+  with(warnings: readonly string[]): this {
+    this.warnings = warnings
+    return this
   }
 }
 
@@ -222,6 +230,7 @@ export class StartupError extends Error {
 const SYSTEM_WORDS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EADDRINUSE: 'another program listens there',
+  ECONNREFUSED: 'connection refused',
   EADDRNOTAVAIL: 'this machine has no such address',
   EDQUOT: 'the quota is used up',
   EINVAL: 'the system does not take it',

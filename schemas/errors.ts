@@ -75,10 +75,9 @@ export const ERROR_CODES = [
 export type ErrorCode = (typeof ERROR_CODES)[number]
 
 const UNTRUSTED =
-  "Nothing was changed. If a private CA signed the PCE's certificate, the operator sets PCE_CA_FILE to the PEM file of that CA."
+  "Nothing was changed. If a private CA signed the PCE's certificate, PCE_CA_FILE has to name the PEM file of that CA, on the server."
 
-/** What a person can do about a connection to a PCE that failed for this `reason`. */
-export const CONNECTION_HINTS: Readonly<Record<string, string>> = {
+const CONNECTION_HINTS: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
   SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
   UNABLE_TO_GET_ISSUER_CERT: UNTRUSTED,
@@ -88,8 +87,17 @@ export const CONNECTION_HINTS: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'Nothing was changed. Whoever runs the PCE has to renew its certificate.',
   ERR_TLS_CERT_ALTNAME_INVALID:
     'Nothing was changed. Reach the PCE by a name that its certificate has: in PCE_HOST, or in what was registered.',
+  ECONNREFUSED:
+    'Nothing was changed. Nothing listens there: PCEs of your own usually have port 8443 (PCE_PORT), hosted ones 443. Where only a proxy leads out, PCE_PROXY_URL names it.',
   ENOTFOUND: 'Nothing was changed. Check the name of the PCE: in PCE_HOST, or in what was registered.',
   SCHEME_MISMATCH: 'Nothing was changed. Correct PCE_HOST and PCE_PORT, or what was registered.',
+}
+
+/** What a person can do about a connection to a PCE that failed with this error of the client; undefined where that is not known. */
+export function connectionHint({ reason = '', message }: { reason?: string; message: string }): string | undefined {
+  if (reason === 'ECONNREFUSED' && message.includes(' through the proxy '))
+    return 'Nothing was changed. Check PCE_PROXY_URL, and whether the proxy reaches the PCE.'
+  return CONNECTION_HINTS[reason]
 }
 
 /** Machine-readable facts beside the message. They stand at the top level of the error body (D3). */

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Identity } from '../../schemas/caller.js'
-import type { OAuthConfig } from '../../schemas/config.js'
+import { inWords, type OAuthConfig } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
 import { ProtectedResource } from '../../schemas/http.js'
 import {
@@ -58,6 +58,15 @@ declare module 'fastify' {
   }
 }
 
+const REMEDY_OF_KEYS =
+  'Check MCP_OAUTH_JWKS_URL, and whether this machine can reach it; for a private CA set NODE_EXTRA_CA_CERTS. Without keys no token can be checked.'
+
+/** fetch says why it failed in the cause of its error. */
+function whyNot(error: unknown): string {
+  const { message, cause } = error as Error
+  return (cause as { code?: unknown } | undefined)?.code === undefined ? message : inWords(cause)
+}
+
 /**
  * The check of access tokens, as decorators of the whole app: the provider's keys are loaded from the moment the app is
  * ready, and an app starts without them too. Nobody is refused by this plugin alone.
@@ -71,7 +80,10 @@ export const accessTokens = fp<AccessTokensOptions>(
       schedule,
       changed: (count) => app.log.info({ keys: count }, 'signing keys of the identity provider loaded'),
       failed: (err, age_seconds) =>
-        app.log.warn({ err, age_seconds }, 'signing keys of the identity provider cannot be loaded'),
+        app.log.warn(
+          { err, age_seconds, remedy: REMEDY_OF_KEYS },
+          `signing keys of the identity provider cannot be loaded: ${whyNot(err)}`,
+        ),
     })
     const verifier = createTokenVerifier({ oauth, keys, now })
     const terms = { metadataUrl: metadataUrl(publicUrl), scope: oauth.requestedScope ?? oauth.requiredScope }

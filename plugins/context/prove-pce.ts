@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import type { Owner } from '../../schemas/caller.js'
 import type { ConnectionReport, CredentialsPort } from '../../schemas/credentials.js'
-import { CONNECTION_HINTS, ToolError } from '../../schemas/errors.js'
+import { connectionHint, ToolError } from '../../schemas/errors.js'
 import type { PceEndpoint } from './find-pce.js'
 
 /** Which places have answered which user as a PCE, in this process. */
@@ -63,7 +63,7 @@ export function createProver(
     const { reason } = cause
     return reason === undefined
       ? new ToolError('pce_unreachable', message)
-      : new ToolError('pce_unreachable', cause.message, { reason }, { hint: CONNECTION_HINTS[reason] })
+      : new ToolError('pce_unreachable', cause.message, { reason }, { hint: connectionHint(cause) })
   }
 
   return async (owner, place, connect, note, signal) => {

@@ -1,5 +1,5 @@
 import { PceApiError, PceError, type PceClient } from '../../pce-client/index.js'
-import { CONNECTION_HINTS } from '../../schemas/errors.js'
+import { connectionHint } from '../../schemas/errors.js'
 import type { RetryLog } from './connect-pce.js'
 
 /**
@@ -37,6 +37,9 @@ const REFUSED: Record<number, { problem: string; message: string; remedy: string
   },
 }
 
+/** Where users have none, nothing was registered. */
+const REGISTERED = /(: in PCE_HOST)?, or (in )?what was registered(?=\.)/
+
 /** @param now milliseconds since the epoch. */
 export function watchKey(pce: () => PceClient, log: KeyLog, now: () => number): KeyWatch {
   const closing = new AbortController()
@@ -59,7 +62,7 @@ export function watchKey(pce: () => PceClient, log: KeyLog, now: () => number): 
     } catch (error) {
       if (error instanceof PceApiError && error.status in REFUSED) return refuse(error.status)
       if (closing.signal.aborted || refusedWith !== null || !(error instanceof PceError)) return
-      const remedy = CONNECTION_HINTS[error.reason ?? '']?.replace('Nothing was changed. ', '')
+      const remedy = connectionHint(error)?.replace('Nothing was changed. ', '').replace(REGISTERED, '')
       log.warn({ ...(remedy !== undefined && { remedy }) }, `The PCE does not answer as it should: ${error.message}`)
     }
   }

@@ -69,7 +69,7 @@ const VERBS: Record<string, readonly string[]> = {
 }
 
 /** The tool that was meant, if a near one is known: the same thing is done with something of a similar name. */
-function nearestTool(name: string, known: readonly string[]): string | undefined {
+export function nearestTool(name: string, known: readonly string[]): string | undefined {
   const words = name.replaceAll(/([a-z])(?=[A-Z])|_/g, '$1-').toLowerCase()
   const [first = '', ...rest] = words.split('-')
   const verb = first in VERBS ? first : Object.keys(VERBS).find((one) => VERBS[one]?.includes(first))

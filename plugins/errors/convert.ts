@@ -1,5 +1,5 @@
 import { PceApiError, PceError } from '../../pce-client/index.js'
-import { CONNECTION_HINTS, ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
+import { connectionHint, ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
 import { ERROR_TABLE } from './table.js'
 
 /** Anything that was thrown, in the words of this server. Holds no secret, and only text that was meant for the caller. */
@@ -75,7 +75,7 @@ function convertPceError(error: PceError): ServiceError {
   const details: ErrorDetails = {}
   if (error.reason !== undefined) details.reason = error.reason
   if (error.hrefs !== undefined) details.hrefs = error.hrefs
-  let hint = CONNECTION_HINTS[error.reason ?? '']
+  let hint = connectionHint(error)
   if (error instanceof PceApiError) {
     details.http_status = error.status
     details.token = error.errors[0]?.token ?? ''

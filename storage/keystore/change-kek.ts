@@ -34,7 +34,7 @@ export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
     throw new StartupError({
       problem: `MCP_KEK does not match the keystore '${file.path}'${also}`,
       remedy:
-        'Set the key with which it was made; without that key nothing in it can be read, and MCP_KEYSTORE_PATH has to name a new file.',
+        'Set the key it was made with, or, to change keys, set that one as MCP_KEK_PREVIOUS. If it is lost, nothing in the file can be read: name a new file in MCP_KEYSTORE_PATH.',
     })
   }
   if (!isKnown(id)) throw unfinished(file, await countUnder(id, file))

@@ -25,7 +25,10 @@ const FORGET = `DELETE FROM notes WHERE name = 'confirm_tokens'`
 export function backUpState(path: string, target: string, options: Pick<StateOptions, 'variable' | 'warn'>): number {
   const copy = resolve(target)
   if (lstatSync(copy, { throwIfNoEntry: false }) !== undefined)
-    throw new StartupError({ problem: `'${copy}' exists`, remedy: 'A backup replaces nothing: name a new file.' })
+    throw new StartupError({
+      problem: `'${copy}' exists already`,
+      remedy: 'A backup replaces nothing: name a new file.',
+    })
   const now = () => Date.now()
   // Whose file it is, and whether it is whole, is looked at as by a server that starts.
   openState(path, { ...options, now }).close()

@@ -156,7 +156,7 @@ function lookAt(place: Place, path: string): Found | null {
   }
   if (stats.isSymbolicLink()) no('is a symbolic link', 'Give the path of the file itself.')
   if (stats.isDirectory())
-    no('is a directory', `Give the path of a file in it: ${place.variable}=${join(path, SUGGESTED)}`)
+    no('is a directory', `Give the path of a file in it: ${place.variable}=${join(path, suggested(place))}`)
   if (!stats.isFile())
     no('is not a regular file', 'Pipes and devices will not do: give the path of a file, or of none yet.')
   const user = process.geteuid?.()
@@ -169,7 +169,7 @@ function lookAt(place: Place, path: string): Found | null {
 }
 
 /** What the file is called by default. */
-const SUGGESTED = 'state.db'
+const suggested = ({ variable }: Place) => (variable === 'MCP_KEYSTORE_PATH' ? 'keystore.db' : 'state.db')
 
 function closeToOthers(place: Place, path: string, mode: number): void {
   try {

@@ -38,10 +38,10 @@ t.test('a name that nearly is a known one stops the start and names it', (t) => 
   ]
   for (const [name, meant] of cases)
     t.same(find({ [name]: 'x' }).faults, [
-      `${name} is no variable of this server | It is nearly ${meant}: rename it, or unset it if it is another program's.`,
+      `${name} is not a variable of this server | Did you mean ${meant}? Rename it, or unset it if it belongs to another program.`,
     ])
   t.same(find({ PCE_PORT_FILE: '/x' }).faults, [
-    'PCE_PORT_FILE is no variable of this server | PCE_PORT takes no file: write its value there.',
+    'PCE_PORT_FILE is not a variable of this server | PCE_PORT is not read from a file: set PCE_PORT itself.',
   ])
   t.same(find({ PCE_HSOT: '' }), { faults: [], warnings: [] }, 'an empty one is unset')
   t.end()
@@ -82,7 +82,7 @@ t.test('other names are a warning, those that platforms set as well', (t) => {
   t.same(find({ PCE_SERVICE_HOST: '10.0.0.1', MCP_DEBUG: '1', PCE_ORG: '1', PCE_API_KEY: 'k', MCP_PORT: '1' }), {
     faults: [],
     warnings: [
-      'Nothing here reads MCP_DEBUG, MCP_PORT (perhaps --port?), PCE_API_KEY (perhaps API_KEY?), PCE_ORG (perhaps PCE_ORG_ID?), PCE_SERVICE_HOST: set by a platform, or a name from elsewhere.',
+      'Ignored, because this server has no such variable: MCP_DEBUG, MCP_PORT (did you mean --port?), PCE_API_KEY (did you mean API_KEY?), PCE_ORG (did you mean PCE_ORG_ID?), PCE_SERVICE_HOST. A platform or another program may have set it.',
     ],
   })
   t.same(find({ PCE_PORT: 'tcp://10.0.0.1:443' }).faults, [
@@ -112,7 +112,7 @@ t.test('the names are those of the documentation', (t) => {
 })
 
 t.test('quotes around a value', (t) => {
-  const without = 'Only shells and .env files take quotes away:'
+  const without = 'Only shells and .env files strip quotes:'
   t.same(find({ PCE_HOST: '"pce.example.com"', API_SECRET: "'secret-canary'", PCE_ORG_ID: '“7”' }).faults, [
     `PCE_HOST is in quotes, which are part of its value here | ${without} write PCE_HOST=pce.example.com`,
     `API_SECRET is in quotes, which are part of its value here | ${without} leave them out.`,
@@ -126,8 +126,33 @@ t.test('quotes around a value', (t) => {
 t.test('whitespace at the ends of a secret is told without the secret', (t) => {
   for (const value of [' secret-canary', 'secret-canary\r', 'secret\u0007canary'])
     t.same(find({ API_SECRET: value }).faults, [
-      'API_SECRET begins or ends with whitespace, or contains a control character | Write it without: copying adds one easily, and so does a file with Windows line ends.',
+      'API_SECRET begins or ends with whitespace, or contains a control character | Remove it: it often comes with copying, or from a file with Windows line endings.',
     ])
+  t.end()
+})
+
+t.test('a placeholder is no value', (t) => {
+  const told = (name: string) =>
+    `${name} still contains a placeholder | Write the value itself: shells and compose files replace names in \${…}, this server does not.`
+  t.same(find({ PCE_HOST: '${PCE_HOST}', API_KEY: 'api_…', API_SECRET: '<your secret>' }).faults, [
+    told('PCE_HOST'),
+    told('API_KEY'),
+    told('API_SECRET'),
+  ])
+  t.same(find({ API_SECRET: '${env:SECRET}' }).faults, [told('API_SECRET')])
+  for (const secret of ['a$b', '{x}', 'a<b>c', '$HOME', '...']) t.same(find({ API_SECRET: secret }).faults, [], secret)
+  t.end()
+})
+
+t.test('warnings are told beside the faults that they may explain', (t) => {
+  try {
+    readConfig('stdio', { ...PCE, PCE_HOST: '', PCE_URL: 'pce.example.com' })
+    t.fail('it is refused')
+  } catch (error) {
+    t.same((error as StartupError).warnings, [
+      'Ignored, because this server has no such variable: PCE_URL (did you mean PCE_HOST?). A platform or another program may have set it.',
+    ])
+  }
   t.end()
 })
 
@@ -165,7 +190,7 @@ t.test('a .env file', (t) => {
   ])
   t.same(read(`garbage\n${text}`).variables, good, 'and takes no other line with it')
   t.same(faultsOf('PCE_PORT: 8443'), [
-    'Line 3 of .env is not NAME=value, though it has the name PCE_PORT | Begin the line with PCE_PORT=',
+    'Line 3 of .env names PCE_PORT but is not NAME=value | Begin the line with PCE_PORT=',
   ])
   t.same(faultsOf('API_SECRET=abc#canary'), [
     'Line 3 of .env: a # in the value of API_SECRET begins a comment, and the rest would be lost | Write API_SECRET="…" with quotes; where a comment is meant, put a space before the #.',
@@ -223,7 +248,7 @@ t.test('all faults are told together, what the gates say first', (t) => {
       'MCP_PCE_MODE=shared requires API_SECRET env var',
       'MCP_CONFIRM_HMAC_KEY env var is required',
       'found before',
-      'MCP_KEKK is no variable of this server',
+      'MCP_KEKK is not a variable of this server',
       'PCE_CA_FILE is in quotes, which are part of its value here',
       'MCP_OAUTH_ISSUER must be an https URL, or http on loopback',
       'MCP_CONFIRM_TTL_SECONDS must be a whole number from 1 to 3600',

@@ -1,7 +1,9 @@
 /** Which secrets a mode reads from files, and what the operator of a per_user server hears about the PCEs of users. */
 import t from 'tap'
 import { readConfig } from '../../config.js'
+import type { StartupError } from '../../schemas/config.js'
 import { partial } from '../partial.js'
+import { problemsOf } from './problems-of.js'
 
 type Env = Record<string, string>
 
@@ -104,5 +106,48 @@ t.test('warns at start-up about the consequences of user-chosen PCEs', (t) => {
     ['MCP_PCE_MODE=shared: one PCE key serves everybody; MCP_OAUTH_CLIENT_ID, MCP_KEK set but ignored.'],
     'the operator chooses the PCE',
   )
+  t.same(
+    warningsOf({ MCP_CONFIRM_HMAC_KEY: KEY }),
+    [
+      'MCP_KEK and MCP_CONFIRM_HMAC_KEY are the same key, so whoever learns one has both: give MCP_CONFIRM_HMAC_KEY a key of its own.',
+    ],
+    'one key for two purposes',
+  )
+  t.same(warningsOf({ API_KEY: 'k' }), [
+    'MCP_PCE_MODE is per_user by default: every user registers a PCE key; API_KEY set but ignored.',
+  ])
+  t.end()
+})
+
+t.test('MCP_PUBLIC_URL may have a path, but not that of a route of ours', (t) => {
+  const env = { ...COMMON, MCP_KEK: KEY, MCP_CONFIRM_HMAC_KEY: OTHER }
+  const read = (url: string) => readConfig('http', { ...env, MCP_PUBLIC_URL: url }, LOOPBACK)
+  t.equal(read('https://example.com/pce/').http.publicUrl, 'https://example.com/pce')
+  for (const route of ['mcp', 'setup', 'confirm'])
+    t.same(
+      problemsOf(() => read(`https://example.com/pce/${route}/`)),
+      [`MCP_PUBLIC_URL must not end in /${route}, which the server adds itself`],
+    )
+  t.end()
+})
+
+t.test('a mode that does not exist is told without what another mode would ignore', (t) => {
+  const env = { ...COMMON, MCP_KEK: KEY, MCP_CONFIRM_HMAC_KEY: OTHER, MCP_OAUTH_CLIENT_ID: 'setup', MCP_DEBUG: '1' }
+  for (const more of [{}, { MCP_DEV_INSECURE: '1' }] as Env[])
+    try {
+      readConfig('http', { ...env, ...more, MCP_PCE_MODE: 'hybrid' }, LOOPBACK)
+      t.fail('it is refused')
+    } catch (error) {
+      const { faults, warnings } = error as StartupError
+      t.same(
+        faults.map(({ problem }) => problem),
+        ["MCP_PCE_MODE 'hybrid' is unknown: use per_user or shared"],
+      )
+      t.same(
+        warnings.filter((warning) => /MCP_PCE_MODE/.test(warning)),
+        [],
+      )
+      t.equal(warnings.filter((warning) => warning.includes('MCP_DEBUG')).length, 1, 'with what holds in every mode')
+    }
   t.end()
 })

@@ -22,7 +22,9 @@ t.test('stays ready during a provider outage for as long as it accepts tokens', 
   t.equal(await ready(), 200, 'its last keys serve, so it stays')
   partial(
     t,
-    log.filter(({ msg }) => msg === 'signing keys of the identity provider cannot be loaded'),
+    log.filter(
+      ({ msg }) => msg === 'signing keys of the identity provider cannot be loaded: the answer has status 500',
+    ),
     [{ level: 40, age_seconds: 59 * 60 }],
     'and says in the log how old they are',
   )

@@ -93,8 +93,8 @@ t.test('a backup replaces nothing, and is whole or not there', async (t) => {
   t.same(
     [refused(path, there), refused(path, path), refused(path, lost), refused(join(folder, 'none.db'), lost)],
     [
-      [`'${there}' exists`],
-      [`'${path}' exists`],
+      [`'${there}' exists already`],
+      [`'${path}' exists already`],
       [`'${lost}' cannot be written: there is no such file or folder (ENOENT)`],
       [`MCP_KEYSTORE_PATH '${join(folder, 'none.db')}' does not exist: there is nothing to back up`],
     ],

@@ -4,7 +4,9 @@ import t from 'tap'
 import { createPceClient } from '../../pce-client/index.js'
 import { startServer, type Reply } from '../pce-client/support.js'
 import { fetchEvery } from '../../domain/inventory/fetch-every.js'
+import { createPceSimulator } from '../../pce-simulator/index.js'
 import { partial } from '../partial.js'
+import { makePki } from '../pce-client/contract/transport/make-pki.js'
 import { benchOf, startBench, type Bench, type Json } from './harness.js'
 
 /** Every object of a list tool, by following its cursor; fails when a page is empty or the end never comes. */
@@ -95,6 +97,23 @@ t.test('check-pce-connection', async (t) => {
       connected: false,
       pce_port: port,
       message: /refused/,
+      hint: /^Nothing was changed\. Nothing listens there: /,
+    })
+  })
+
+  await t.test('a certificate that nobody trusts names the variable for a private CA', async (t) => {
+    const pki = makePki(t)
+    const simulated = await createPceSimulator({
+      workloads: 20,
+      flows: 1,
+      tls: { cert: pki.read('server.pem'), key: pki.read('server.key') },
+    })
+    t.teardown(() => simulated.close())
+    const { port } = new URL(await simulated.listen())
+    const untrusted = benchOf(t, simulated, `https://localhost:${port}`)
+    partial(t, await untrusted.fails('check-pce-connection', {}, 'pce_unreachable'), {
+      message: /UNABLE_TO_VERIFY_LEAF_SIGNATURE/,
+      hint: /PCE_CA_FILE has to name the PEM file of that CA/,
     })
   })
 })

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { PceApiError, PceError, type PceClient, type RequestOptions } from '../../pce-client/index.js'
-import { CONNECTION_HINTS } from '../../schemas/errors.js'
+import { connectionHint } from '../../schemas/errors.js'
 import { defineTool } from '../define.js'
 import { withDetails } from '../../domain/inventory/pce-errors.js'
 
@@ -84,9 +84,10 @@ const reasonFor = (error: PceError): string =>
     : `No PCE could be reached. ${NETWORK_HINT}`
 
 function hintFor(error: PceError): string | undefined {
-  if (!(error instanceof PceApiError)) return CONNECTION_HINTS[error.reason ?? ''] ?? NETWORK_HINT
+  if (!(error instanceof PceApiError)) return connectionHint(error) ?? NETWORK_HINT
   if (error.status === 401) return 'The PCE does not accept the API key and secret.'
   if (error.status === 403) return 'The key is valid, but not for this organisation, or its role may not read.'
+  if (error.status === 404) return 'Something else answers there, most likely, and no PCE: check host and port.'
   if (error.status === 429) return 'The PCE is limiting the request rate: wait before the next call.'
   if (error.status >= 500) return 'The address answers, but the PCE, or a proxy in front of it, fails.'
   return undefined

@@ -1,6 +1,6 @@
 import type { LookupAddress, LookupAllOptions } from 'node:dns'
 import { isIP, isIPv6, type LookupFunction } from 'node:net'
-import { StartupError } from '../../../schemas/config.js'
+import { type Fault, StartupError } from '../../../schemas/config.js'
 import { ToolError } from '../../../schemas/errors.js'
 import { boundLookups, type Patience, type Resolve, TIME_UP } from './bound-lookups.js'
 import { canonicalAddress, checkAddress } from './check-address.js'
@@ -176,21 +176,27 @@ function answer(
   else callback(null, first.address, first.family)
 }
 
-/** The entries of MCP_ALLOWED_PCE_HOSTS, in their one spelling and order. Throws StartupError. */
-export const readAllowed = (allowed: readonly string[]): readonly Entry[] => allowed.map(readEntry)
+/** The entries of MCP_ALLOWED_PCE_HOSTS, in their one spelling and order. Throws StartupError with every one that is none. */
+export function readAllowed(allowed: readonly string[]): readonly Entry[] {
+  const read = allowed.map(readEntry)
+  const faults = read.filter((entry) => 'problem' in entry)
+  if (faults.length > 0) throw new StartupError(...faults)
+  return read.filter((entry) => 'host' in entry)
+}
 
 /**
- * `host`, `host:port`, an IPv6 address with or without brackets. Throws StartupError for anything else, a pattern above all: an
- * entry that nobody could match must not look like a rule.
+ * `host`, `host:port`, an IPv6 address with or without brackets. Anything else is a fault, a pattern above all: an entry that nobody
+ * could match must not look like a rule.
  */
-function readEntry(text: string): Entry {
+function readEntry(text: string): Entry | Fault {
   const [, port] = /^(?:[^:]*|\[.*\]):(\d+)$/.exec(text) ?? []
   const parsed = parsePceHost(text, Number(port ?? 0))
   if ('problem' in parsed)
-    throw new StartupError({
+    return {
       problem: `MCP_ALLOWED_PCE_HOSTS: '${text}' is not a host`,
-      remedy: 'Write whole host names or addresses, each with or without a port; there are no patterns.',
-    })
+      remedy:
+        'Write whole host names or addresses, each with or without a port; patterns and networks are not supported.',
+    }
   return { host: parsed.host, port: port === undefined ? null : Number(port) }
 }
 
