@@ -79,8 +79,8 @@ program
   .command('backup-state')
   .description(
     'Copy the state file (in per_user mode the keystore) to a new file, whole and checked, while servers are running. It needs no ' +
-      'secret, but MCP_PCE_MODE and MCP_KEYSTORE_PATH or MCP_STATE_PATH as the servers have them, and their user. To restore a backup, ' +
-      'stop the servers and put it in the place of the state file: docs/authenticated-http.md.',
+      'secret, but MCP_PCE_MODE and MCP_KEYSTORE_PATH or MCP_STATE_PATH as the servers have them, and their user. How to restore one: ' +
+      'docs/operations.md.',
   )
   .argument('<file>', 'the file to make; an existing one is never replaced')
   .allowExcessArguments(false)
@@ -90,7 +90,7 @@ program
   .description(
     'Remove what the state file holds of one person: PCE credentials, and confirmations that wait. Safe while servers are running, and ' +
       'audited (to MCP_AUDIT_LOG_PATH, or to standard output). Needs the same settings as backup-state. Disable the account at the identity ' +
-      'provider first: whoever can still log in can register again.',
+      'provider first: whoever can still log in can register again. What else there is to do: docs/operations.md.',
   )
   .argument('<subject>', 'the `sub` of the person, as the audit log has it')
   .option('--issuer <issuer>', 'the identity provider, where it is not MCP_OAUTH_ISSUER')
@@ -99,7 +99,8 @@ program
 program
   .command('rewrap-keystore')
   .description(
-    'Re-encrypt every stored PCE key under MCP_KEK instead of MCP_KEK_PREVIOUS. Safe while servers are running.',
+    'Re-encrypt every stored PCE key under MCP_KEK instead of MCP_KEK_PREVIOUS. Safe while servers are running. The steps before and after: ' +
+      'docs/operations.md.',
   )
   .allowExcessArguments(false)
   .action(rewrap)

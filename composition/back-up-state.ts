@@ -1,5 +1,6 @@
 import type { StateFileConfig } from '../schemas/config.js'
 import { backUpState } from '../storage/state/back-up.js'
+import { SCHEMA_VERSION } from '../storage/state/tables.js'
 import { collectLines, type CommandReport, requireStateFile } from './command-report.js'
 
 /**
@@ -11,7 +12,7 @@ export function backUpStateFile(config: StateFileConfig, target: string): Comman
   const { lines, say } = collectLines()
   const { path, variable, mode } = config
   const bytes = backUpState(path, target, { variable, warn: (line) => say('warn', line) })
-  say('info', `'${path}' is backed up to '${target}' (${Math.ceil(bytes / 1024)} KiB)`)
+  say('info', `'${path}' is backed up to '${target}' (${Math.ceil(bytes / 1024)} KiB, schema ${SCHEMA_VERSION})`)
   if (mode === 'per_user') say('info', 'Only MCP_KEK opens the PCE keys in it: back that up as well, in another place')
   return { lines, ok: true }
 }

@@ -7,6 +7,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { KINDS } from '../pce-client/kinds.js'
+import { ERROR_TABLE } from '../plugins/errors/table.js'
 import { CONFIG_VARIABLES } from './docs/config-variables.js'
 import { tools } from '../tools/index.js'
 import { CITED_PAGES, definedNumbers, findBrokenLinks, findDangling } from './docs/check-citations.js'
@@ -14,6 +15,7 @@ import { findUntestedCommands } from './docs/find-commands.js'
 import { replaceSection } from './docs/markdown.js'
 import { parseFolder } from './docs/read-interfaces.js'
 import { renderClientSections } from './docs/render-client.js'
+import { renderErrorTables } from './docs/render-errors.js'
 import { renderEnvironmentFile, renderEnvironmentTable } from './docs/render-environment.js'
 import { renderToolPage } from './docs/render-tools.js'
 import { renderVocabulary } from './docs/render-vocabulary.js'
@@ -23,6 +25,7 @@ const TOOL_PAGE = 'docs/tools.md'
 const VOCABULARY_PAGE = 'docs/vocabulary.md'
 const CLIENT_PAGE = 'docs/pce-client.md'
 const CONFIGURATION_PAGE = 'docs/configuration.md'
+const OPERATIONS_PAGE = 'docs/operations.md'
 const NOT_OURS = new Set(['node_modules', 'dist', 'test-artifacts', 'snapshots'])
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -39,6 +42,7 @@ const wanted = new Map([
     ),
   ],
   [CONFIGURATION_PAGE, replaceSection(read(CONFIGURATION_PAGE), 'env', renderEnvironmentTable(CONFIG_VARIABLES))],
+  [OPERATIONS_PAGE, replaceSection(read(OPERATIONS_PAGE), 'errors', renderErrorTables(ERROR_TABLE))],
   ['.env.example', renderEnvironmentFile(CONFIG_VARIABLES)],
 ])
 const isFresh = syncFiles(wanted, { root, check: process.argv.includes('--check'), command: '`npm run docs`' })

@@ -1,5 +1,11 @@
 import type { ErrorCode } from '../../schemas/errors.js'
 
+/**
+ * Who can do something about an error: the caller, with another call or another login; the operator of this server; whoever runs the PCE; or
+ * nobody, because it passes.
+ */
+export type Turn = 'caller' | 'operator' | 'pce' | 'nobody'
+
 export interface ErrorRow {
   /** HTTP status where the error is an HTTP answer of its own; a tool error travels inside a 200. */
   status: number
@@ -9,6 +15,8 @@ export interface ErrorRow {
   hint?: string
   /** At which level the server log notes it: `error` is for the operator to act on. */
   level: 'info' | 'warn' | 'error'
+  /** Whose turn it is, in the order in which to ask. docs/operations.md has the table for people. */
+  turn: readonly [Turn, ...Turn[]]
 }
 
 const refused = (message: string, hint?: string): ErrorRow => ({
@@ -16,6 +24,7 @@ const refused = (message: string, hint?: string): ErrorRow => ({
   message,
   ...(hint && { hint }),
   level: 'info',
+  turn: ['caller'],
 })
 
 /** What every error code means to HTTP, to a person and to the log. */
@@ -25,18 +34,35 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
     message: 'Your groups give you no role here.',
     hint: 'Ask the operator to map one of your groups to a role.',
     level: 'warn',
+    turn: ['operator'],
   },
-  forbidden: { status: 403, message: 'Your role may not call this tool.', level: 'warn' },
-  no_pce_credentials: { status: 403, message: 'There are no PCE credentials for this call.', level: 'info' },
-  confirm_required: { status: 403, message: 'This call needs a confirm token.', level: 'info' },
+  forbidden: { status: 403, message: 'Your role may not call this tool.', level: 'warn', turn: ['caller', 'operator'] },
+  no_pce_credentials: {
+    status: 403,
+    message: 'There are no PCE credentials for this call.',
+    level: 'info',
+    turn: ['caller'],
+  },
+  confirm_required: { status: 403, message: 'This call needs a confirm token.', level: 'info', turn: ['caller'] },
   confirm_token_replay: {
     status: 403,
     message: 'This confirm token was already used.',
     hint: 'Mint a fresh token and call again at once.',
     level: 'warn',
+    turn: ['caller'],
   },
-  shared_mode: { status: 409, message: 'This server uses one PCE account for everyone.', level: 'info' },
-  server_misconfigured: { status: 500, message: 'The server is not configured for this.', level: 'error' },
+  shared_mode: {
+    status: 409,
+    message: 'This server uses one PCE account for everyone.',
+    level: 'info',
+    turn: ['caller'],
+  },
+  server_misconfigured: {
+    status: 500,
+    message: 'The server is not configured for this.',
+    level: 'error',
+    turn: ['operator'],
+  },
   unresolved_label_filter: refused('A label in a filter does not exist.'),
   unknown_group_by: refused('Traffic cannot be grouped by this attribute.'),
   unknown_dimension: refused('This label dimension does not exist.'),
@@ -58,164 +84,209 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
     message: 'No workload has the labels of this application.',
     hint: 'Check the labels with get-workloads; dry_run still shows the plan.',
     level: 'info',
+    turn: ['caller'],
   },
   changelog_unavailable: {
     status: 404,
     message: 'This installation was shipped without its changelog.',
     level: 'info',
+    turn: ['operator'],
   },
   invalid_argument: refused('An argument is not valid.'),
   missing_identifier: refused('The call does not say which object is meant.', 'Name it or give its href.'),
   conflicting_identifiers: refused('The identifiers point to different objects.', 'Give only one of them.'),
-  not_found: { status: 404, message: 'There is no such object.', level: 'info' },
+  not_found: { status: 404, message: 'There is no such object.', level: 'info', turn: ['caller'] },
   ambiguous_name: {
     status: 409,
     message: 'Several objects have this name.',
     hint: 'Give the href of the one you mean.',
     level: 'info',
+    turn: ['caller'],
   },
-  already_exists: { status: 409, message: 'Such an object already exists.', level: 'info' },
+  already_exists: { status: 409, message: 'Such an object already exists.', level: 'info', turn: ['caller'] },
   invalid_window: refused('The time window is not valid.'),
-  not_pending: { status: 409, message: 'This object has no pending change.', level: 'info' },
+  not_pending: { status: 409, message: 'This object has no pending change.', level: 'info', turn: ['caller'] },
   dependencies_required: {
     status: 409,
     message: 'Other pending changes must be provisioned together with this one.',
     level: 'info',
+    turn: ['caller'],
   },
-  pce_error: { status: 502, message: 'The PCE refused the request.', level: 'warn' },
+  pce_error: { status: 502, message: 'The PCE refused the request.', level: 'warn', turn: ['caller', 'pce'] },
   pce_answer_too_large: {
     status: 502,
     message: "The PCE's answer is larger than this server takes.",
     hint: 'Ask for less: narrower filters, fewer results or a shorter window. An operator may raise MCP_PCE_ANSWER_MIB, or MCP_PCE_LIST_MIB for long lists.',
     level: 'warn',
+    turn: ['caller', 'operator'],
   },
   invalid_response: {
     status: 502,
     message: 'The PCE answered something that this server does not understand.',
     hint: 'Nothing is concluded from it. Check what answers at the address of the PCE; check-pce-connection says more.',
     level: 'warn',
+    turn: ['operator', 'pce'],
   },
   pce_unreachable: {
     status: 502,
     message: 'The PCE did not answer.',
     hint: 'Nothing was changed. Check the PCE address, the network and the certificate; check-pce-connection says more.',
     level: 'warn',
+    turn: ['operator', 'pce'],
   },
   outcome_unknown: {
     status: 502,
     message: "The PCE's answer was lost: the change may have been made.",
     hint: 'Check the current state before repeating the call.',
     level: 'error',
+    turn: ['caller', 'operator'],
   },
-  traffic_query_failed: { status: 502, message: 'The PCE could not complete the traffic query.', level: 'warn' },
+  traffic_query_failed: {
+    status: 502,
+    message: 'The PCE could not complete the traffic query.',
+    level: 'warn',
+    turn: ['caller', 'pce'],
+  },
   traffic_query_timeout: {
     status: 504,
     message: 'The traffic query took too long and was abandoned.',
     hint: 'Ask for a shorter window or narrower filters.',
     level: 'warn',
+    turn: ['caller', 'operator'],
   },
-  cancelled: { status: 499, message: 'The call was cancelled.', level: 'info' },
-  keystore_unavailable: { status: 503, message: 'There is no credential store here.', level: 'error' },
+  cancelled: { status: 499, message: 'The call was cancelled.', level: 'info', turn: ['nobody'] },
+  keystore_unavailable: {
+    status: 503,
+    message: 'There is no credential store here.',
+    level: 'error',
+    turn: ['operator'],
+  },
   credentials_unreadable: {
     status: 409,
     message: 'Your stored PCE credentials cannot be read.',
     hint: 'Register them again, as you did before.',
     level: 'error',
+    turn: ['caller', 'operator'],
   },
   confirm_unavailable: {
     status: 503,
     message: 'The record of used confirm tokens cannot be written, so no confirmed call may run.',
     hint: 'Nothing was changed and the token was not used. The operator must repair the state file.',
     level: 'error',
+    turn: ['operator'],
   },
   audit_unavailable: {
     status: 503,
     message: 'The audit log cannot be written, so nothing that changes the PCE may run.',
     hint: 'Nothing was changed. Reading tools still work; the operator must repair the audit log.',
     level: 'error',
+    turn: ['operator'],
   },
   rate_limited: {
     status: 429,
     message: 'Too many requests.',
     hint: 'Wait for the time in Retry-After.',
     level: 'warn',
+    turn: ['nobody', 'operator'],
   },
   overloaded: {
     status: 503,
     message: 'The server is at its limit of requests in flight.',
     hint: 'Repeat the request shortly.',
     level: 'warn',
+    turn: ['nobody', 'operator'],
   },
   busy: {
     status: 503,
     message: 'All places for calls that compute much are taken.',
     hint: 'Repeat the call after retry_after_seconds; light calls are answered meanwhile.',
     level: 'warn',
+    turn: ['nobody', 'operator'],
   },
   analysis_failed: {
     status: 500,
     message: 'The call broke off.',
     hint: 'Ask for less: a shorter window, fewer rows or a filter.',
     level: 'warn',
+    turn: ['caller', 'operator'],
   },
-  unauthorized: { status: 401, message: 'A valid access token is required.', level: 'info' },
+  unauthorized: {
+    status: 401,
+    message: 'A valid access token is required.',
+    level: 'info',
+    turn: ['caller', 'operator'],
+  },
   keys_unavailable: {
     status: 503,
     message: "The identity provider's keys have not been loaded yet, so no token can be checked.",
     hint: 'Your token may well be valid: repeat the request after the time in Retry-After.',
     level: 'error',
+    turn: ['operator'],
   },
   form_expired: {
     status: 403,
     message: 'This form has expired or did not come from this page.',
     hint: 'Load /setup again and repeat your entry.',
     level: 'warn',
+    turn: ['caller'],
   },
   login_failed: {
     status: 403,
     message: 'The login did not succeed.',
     hint: 'Start again at /setup.',
     level: 'warn',
+    turn: ['caller', 'operator'],
   },
   login_unavailable: {
     status: 503,
     message: 'The identity provider is not answering properly, so nobody can log in right now.',
     hint: 'Nothing was changed. Try again in a minute.',
     level: 'warn',
+    turn: ['nobody', 'operator'],
   },
   unknown_tool: {
     status: 404,
     message: 'There is no tool with this name.',
     hint: 'tools/list names them all.',
     level: 'info',
+    turn: ['caller'],
   },
   host_not_allowed: {
     status: 403,
     message: 'This server does not answer for the Host of this request.',
     hint: 'The operator can add it to MCP_ALLOWED_HOSTS.',
     level: 'warn',
+    turn: ['operator'],
   },
   origin_not_allowed: {
     status: 403,
     message: 'This server does not accept the Origin of this request.',
     hint: 'The operator can add its host to MCP_ALLOWED_HOSTS.',
     level: 'warn',
+    turn: ['operator'],
   },
   bad_request: refused('The request cannot be read.'),
-  method_not_allowed: { status: 405, message: 'This method is not allowed here.', level: 'info' },
+  method_not_allowed: { status: 405, message: 'This method is not allowed here.', level: 'info', turn: ['caller'] },
   not_acceptable: {
     status: 406,
     message: 'The client must accept both application/json and text/event-stream.',
     level: 'info',
+    turn: ['caller'],
   },
-  unsupported_media_type: { status: 415, message: 'The body must be application/json, not compressed.', level: 'info' },
+  unsupported_media_type: {
+    status: 415,
+    message: 'The body must be application/json, not compressed.',
+    level: 'info',
+    turn: ['caller'],
+  },
   unsupported_protocol_version: refused('This protocol version is not supported.'),
-  payload_too_large: { status: 413, message: 'The body is too large.', level: 'info' },
-  request_timeout: { status: 408, message: 'The request took too long to arrive.', level: 'info' },
-  headers_too_large: { status: 431, message: 'The request headers are too large.', level: 'info' },
+  payload_too_large: { status: 413, message: 'The body is too large.', level: 'info', turn: ['caller'] },
+  request_timeout: { status: 408, message: 'The request took too long to arrive.', level: 'info', turn: ['caller'] },
+  headers_too_large: { status: 431, message: 'The request headers are too large.', level: 'info', turn: ['caller'] },
   internal: {
     status: 500,
     message: 'The server failed to handle this call. Its log has the details under the request id.',
     level: 'error',
+    turn: ['operator'],
   },
 }

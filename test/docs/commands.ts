@@ -43,10 +43,7 @@ export interface Started {
  * an example is left in it that nobody has replaced.
  */
 export function startCommand(t: Test, key: string, { cwd, env = {}, own = {} }: Surroundings): Started {
-  const [path] = key.split('#')
-  const block = findCommands(path!, readPage(path!)).find((command) => command.key === key)
-  if (block === undefined) throw new Error(`there is no block ${key}`)
-  const child = spawn('bash', ['-euo', 'pipefail', '-c', fillIn(block.text, own)], {
+  const child = spawn('bash', ['-euo', 'pipefail', '-c', fillIn(textOf(key), own)], {
     cwd,
     env: { PATH: process.env.PATH, HOME: cwd, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -92,6 +89,14 @@ export function startCommand(t: Test, key: string, { cwd, env = {}, own = {} }: 
       return ended
     },
   }
+}
+
+/** The block of this key. Throws Error when there is none. */
+export function textOf(key: string): string {
+  const [path] = key.split('#')
+  const block = findCommands(path!, readPage(path!)).find((command) => command.key === key)
+  if (block === undefined) throw new Error(`there is no block ${key}`)
+  return block.text
 }
 
 /** Runs the block of this key to its end; see `startCommand`. Throws Error with what it said when it fails. */

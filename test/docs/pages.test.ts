@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { readConfig } from '../../config.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
 import type { InsecureHttpConfig } from '../../schemas/config.js'
+import { SCHEMA_VERSION } from '../../storage/state/tables.js'
 import { tools } from '../../tools/index.js'
 import { bundleProgram } from '../bundle-program.js'
 import { startService } from '../contract/authenticated-service.js'
@@ -56,6 +57,12 @@ t.test('the settings of every identity provider are taken', async (t) => {
     const config = readConfig('http', { ...rest, ...Object.fromEntries(settings) }, LISTEN)
     t.equal(config.mode, 'per_user', vendor!)
   }
+})
+
+t.test('the schema of the state file is the one that the page names', (t) => {
+  const [, version] = /The schema version of the state file is (\d+)/.exec(readPage('docs/operations.md'))!
+  t.equal(version, String(SCHEMA_VERSION))
+  t.end()
 })
 
 t.test('every message of the troubleshooting table is what the server says', async (t) => {

@@ -241,8 +241,8 @@ t.test('--help describes every mode and command', async (t) => {
     startProgram(t, { args: ['rewrap-keystore', '--help'] }).ended,
   ])
   for (const [name, words] of [
-    ['backup-state', ['<file>', 'while servers are running', 'docs/authenticated-http.md']],
-    ['forget-user', ['<subject>', '--issuer', 'MCP_AUDIT_LOG_PATH', 'can register again']],
+    ['backup-state', ['<file>', 'while servers are running', 'docs/operations.md']],
+    ['forget-user', ['<subject>', '--issuer', 'MCP_AUDIT_LOG_PATH', 'can register again', 'docs/operations.md']],
   ] as const) {
     const { code, stdout } = await startProgram(t, { args: [name, '--help'] }).ended
     t.equal(code, 0)

@@ -10,8 +10,10 @@ import t from 'tap'
 import { inScratch } from '../../scripts/bench/in-scratch.js'
 import { countAssertions, summaryLine } from '../../scripts/count-assertions.js'
 import { definedNumbers, findBrokenLinks, findDangling } from '../../scripts/docs/check-citations.js'
+import { ERROR_TABLE, type ErrorRow } from '../../plugins/errors/table.js'
 import { findCommands, findUntestedCommands } from '../../scripts/docs/find-commands.js'
 import { renderTable, replaceSection } from '../../scripts/docs/markdown.js'
+import { renderErrorTables } from '../../scripts/docs/render-errors.js'
 import { renderEnvironmentFile, renderEnvironmentTable } from '../../scripts/docs/render-environment.js'
 import { renderToolPage } from '../../scripts/docs/render-tools.js'
 import { syncFiles } from '../../scripts/sync-files.js'
@@ -241,6 +243,35 @@ t.test('the generated documents', async (t) => {
   t.match(example, /# How much .*\n#MCP_LEVEL=info\n/)
   t.match(example, /# A key .*secret.*\n#MCP_KEY=\n/)
   contains(t, renderEnvironmentTable(variables), '| `MCP_LEVEL` | stdio, HTTP | `info` |  | How much |')
+})
+
+t.test('the tables of error codes', async (t) => {
+  const row = (turn: ErrorRow['turn'], hint?: string): ErrorRow => ({
+    ...{ status: 503, message: 'It fails.', level: 'warn', turn },
+    ...(hint !== undefined && { hint }),
+  })
+  const table = { c: row(['caller']), n: row(['nobody', 'operator'], 'Wait.'), o: row(['operator', 'pce']) }
+  t.same(
+    renderErrorTables(table, { n: 'Look.', o: 'Mend.' })
+      .split('\n')
+      .filter((line) => line.startsWith('| `') || line.startsWith('#')),
+    [
+      '### Where somebody else than the caller may have to act',
+      "| `o` | 503 | the operator, then the PCE's administrator | It fails. | Mend. |",
+      '| `n` | 503 | nobody: it passes, then the operator | It fails. Wait. | Look. |',
+      "### The caller's alone",
+      '| `c` | 503 | It fails. |',
+    ],
+  )
+  t.throws(() => renderErrorTables(table, { n: 'Look.' }), { message: 'o has no remedy' })
+  t.throws(() => renderErrorTables(table, { c: '', n: '', o: '', gone: '' }), {
+    message: 'c needs no remedy, gone needs no remedy',
+  })
+  t.same(
+    Object.entries(ERROR_TABLE).filter(([, { level, turn }]) => level === 'error' && !turn.includes('operator')),
+    [],
+    "what is logged for the operator is the operator's turn, too",
+  )
 })
 
 t.test('every number a comment cites must be defined', async (t) => {
