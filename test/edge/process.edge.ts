@@ -300,7 +300,7 @@ t.test('an operator backs up the keystore and forgets a person while a server ru
   partial(t, world.auditEntries().at(-1), { command: 'forget-user', sub: 'bob', outcome: 'success' })
   partial(t, await run(['forget-user', 'bob'], { MCP_OAUTH_ISSUER: '' }), {
     code: 1,
-    stderr: /not known which identity provider/,
+    stderr: /The identity provider of the person is not known/,
   })
   partial(t, await run(['forget-user', 'bob', '--issuer', 'https://other.example']), {
     code: 0,

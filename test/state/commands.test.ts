@@ -48,7 +48,10 @@ t.test('a backup is the state file as it is, while a server writes', async (t) =
     [
       true,
       [
-        { level: 'info', text: `'${path}' is backed up to '${target}' (${statSync(target).size / 1024} KiB, schema 1)` },
+        {
+          level: 'info',
+          text: `'${path}' is backed up to '${target}' (${statSync(target).size / 1024} KiB, schema 1)`,
+        },
         { level: 'info', text: 'Only MCP_KEK opens the PCE keys in it: back that up as well, in another place' },
       ],
     ],
