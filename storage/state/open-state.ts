@@ -4,6 +4,7 @@ import { StartupError } from '../../schemas/config.js'
 import type { State } from '../../schemas/state.js'
 import {
   checkPlace,
+  closeToOthers,
   codeOf,
   createFile,
   DAMAGED,
@@ -50,10 +51,11 @@ const LOCK_WAIT_AT_START_MS = 15_000
  */
 export function openState(path: string, { now, variable, warn = () => {}, ifNew }: StateOptions): State {
   const place: Place = { path: resolve(path), variable, warn }
-  if (checkPlace(place)) removeDrafts(place)
+  const found = checkPlace(place)
+  if (found.length > 0) removeDrafts(place)
   else warnOfNewFile(place, createFile(place), ifNew)
+  const queries = connect(place, found)
   warnOfDirectory(place)
-  const queries = connect(place)
   return {
     credentials: credentialRecords(queries),
     usedTokens: usedTokens(queries, now),
@@ -71,12 +73,13 @@ function warnOfNewFile(place: Place, madeDirectory: string | null | undefined, i
   place.warn(`${nameOfPlace(place)} did not exist and has been created${within}: ${ifNew}`)
 }
 
-function connect(place: Place): Queries {
+function connect(place: Place, found: readonly string[]): Queries {
   let db: Database.Database | undefined
   try {
     db = new Database(place.path)
     db.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_AT_START_MS}`)
     checkIdentity(place, db)
+    closeToOthers(place, found)
     db.exec(SET_UP_CONNECTION)
     checkWhole(place, db)
     db.exec(WRITE_MARK)

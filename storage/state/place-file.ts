@@ -37,17 +37,29 @@ export interface Place {
 export const nameOfPlace = ({ variable, path }: Pick<Place, 'variable' | 'path'>): string => `${variable} '${path}'`
 
 /**
- * Whether the file exists. Refuses what must not be opened, before SQLite touches it: anything but a regular file of this user, an
- * empty one, one without access. Permission bits for others are taken away with a warning, since container platforms add the
- * group's to every file of a volume at every mount (D41). Only names are looked at: opening and closing the file here would drop
- * the locks that another connection of this process holds on it (POSIX).
+ * The paths of the file and its companions; none where there is no file. Refuses what must not be opened, before SQLite touches it:
+ * anything but a regular file of this user, an empty one, one without access. Only names are looked at: opening and closing the file here
+ * would drop the locks that another connection of this process holds on it (POSIX).
  *
  * @throws {StartupError}
  */
-export function checkPlace(place: Place): boolean {
-  const found = inspectPlace(place)
-  for (const { path, stats } of found) if ((stats.mode & 0o077) !== 0) closeToOthers(place, path, stats.mode)
-  return found.some(({ path }) => path === place.path)
+export const checkPlace = (place: Place): string[] => inspectPlace(place).map(({ path }) => path)
+
+/**
+ * Takes permission bits for others away, with a warning, since container platforms add the group's to every file of a volume at every mount
+ * (D41). Only once it is known that the file is ours; what SQLite has made beside it since then is not worth a warning.
+ *
+ * @param found what `checkPlace` has found.
+ * @throws {StartupError}
+ */
+export function closeToOthers(place: Place, found: readonly string[]): void {
+  for (const { path, stats } of inspectPlace(place)) {
+    if ((stats.mode & 0o077) === 0) continue
+    closePath(place, path)
+    const mode = (stats.mode & 0o777).toString(8)
+    if (found.includes(path))
+      place.warn(`${nameOfPlace(place)}: '${path}' was open to others (mode ${mode}) and is now 600`)
+  }
 }
 
 /**
@@ -156,14 +168,16 @@ function lookAt(place: Place, path: string): Found | null {
   }
   if (stats.isSymbolicLink()) no('is a symbolic link', 'Give the path of the file itself.')
   if (stats.isDirectory())
-    no('is a directory', `Give the path of a file in it: ${place.variable}=${join(path, suggested(place))}`)
+    no('is a folder', `Give the path of a file in it: ${place.variable}=${join(path, suggested(place))}`)
   if (!stats.isFile())
     no('is not a regular file', 'Pipes and devices will not do: give the path of a file, or of none yet.')
   const user = process.geteuid?.()
   if (user !== undefined && stats.uid !== user)
     no(
       `belongs to user ${stats.uid}, not to user ${user}, who runs this server`,
-      `Run the server as user ${stats.uid}, or give the file to user ${user} with chown.`,
+      stats.uid === 0
+        ? `Give the path of a file of user ${user}, or of none yet.`
+        : `Run the server as user ${stats.uid}, or give the file to user ${user} with chown.`,
     )
   return { path, stats }
 }
@@ -171,7 +185,7 @@ function lookAt(place: Place, path: string): Found | null {
 /** What the file is called by default. */
 const suggested = ({ variable }: Place) => (variable === 'MCP_KEYSTORE_PATH' ? 'keystore.db' : 'state.db')
 
-function closeToOthers(place: Place, path: string, mode: number): void {
+function closePath(place: Place, path: string): void {
   try {
     chmodSync(path, 0o600)
   } catch (error) {
@@ -182,14 +196,13 @@ function closeToOthers(place: Place, path: string, mode: number): void {
       `Take it away from others with chmod 600 '${path}'.`,
     )
   }
-  place.warn(`${nameOfPlace(place)}: '${path}' was open to others (mode ${(mode & 0o777).toString(8)}) and is now 600`)
 }
 
 /** In a directory with the sticky bit, as /tmp has it, nobody can replace the files of other users. */
 export function warnOfDirectory(place: Place): void {
   const { mode } = statSync(dirname(place.path))
   if ((mode & 0o1002) === 0o002) {
-    place.warn(`${nameOfPlace(place)} is in a directory that anyone can write to: they could replace the file`)
+    place.warn(`${nameOfPlace(place)} is in a folder that anyone can write to: they could replace the file`)
   }
 }
 
@@ -221,7 +234,7 @@ export function createFile(place: Place): string | null | undefined {
     syncDirectory(directory)
     return madeDirectory
   } catch (error) {
-    if (checkPlace(place)) return undefined
+    if (checkPlace(place).length > 0) return undefined
     checkRoom(place)
     const folder = nearestFolder(directory)
     return refuse(place, `cannot be created: ${inWords(error)} in '${folder}'`, remedyOf(error, folder, place))

@@ -92,7 +92,7 @@ t.test('an untrusted file stops the start with one line and is left unchanged', 
       (path) => sql(path, 'CREATE TABLE t (x)', `INSERT INTO t VALUES ('${CANARY}')`),
       'is an SQLite file of another program',
     ],
-    ['a directory', (path) => mkdirSync(path), 'is a directory'],
+    ['a directory', (path) => mkdirSync(path), 'is a folder'],
     ['a link to a foreign file', (path) => symlinkSync('/etc/passwd', path), 'is a symbolic link'],
     ['a link to a good file', (path) => symlinkSync(good, path), 'is a symbolic link'],
     ['a link to nothing', (path) => symlinkSync('/nowhere', path), 'is a symbolic link'],
@@ -208,10 +208,21 @@ t.test('files open to others are made private, and a world-writable directory is
   t.equal((statSync(path).mode & 0o777).toString(8), '600')
   t.strictSame(warnings, [
     `MCP_STATE_PATH '${path}': '${path}' was open to others (mode 664) and is now 600`,
-    `MCP_STATE_PATH '${path}' is in a directory that anyone can write to: they could replace the file`,
+    `MCP_STATE_PATH '${path}' is in a folder that anyone can write to: they could replace the file`,
   ])
   chmodSync(directory, 0o1777)
   t.strictSame(open(t, path).warnings, [], 'in a sticky directory nobody can')
+})
+
+t.test('the file of another program keeps its permissions', (t) => {
+  const path = join(directoryOf(t), 'state.db')
+  const db = new Database(path)
+  db.exec('CREATE TABLE bookmarks (url TEXT)')
+  db.close()
+  chmodSync(path, 0o644)
+  t.equal(refusalOf(path), `MCP_STATE_PATH '${path}' is an SQLite file of another program`)
+  t.equal((statSync(path).mode & 0o777).toString(8), '644')
+  t.end()
 })
 
 t.test('leftovers of a process killed while creating the file are removed once old', (t) => {
