@@ -23,7 +23,7 @@ export function checkNames(env: Environment, { faults, warnings }: Findings): vo
     return meant === undefined ? name : `${name} (did you mean ${meant}?)`
   })
   warnings.push(
-    `Ignored, because this server has no such variable: ${named.join(', ')}. A platform or another program may have set it.`,
+    `Ignored, because this server has no such variable: ${named.join(', ')}. A platform or another program may have set ${others.length === 1 ? 'it' : 'them'}.`,
   )
 }
 

@@ -98,20 +98,22 @@ export function readKey({ env, faults }: Reading, name: string): Buffer {
         ? { problem: `${name} must be 32 random bytes, not zeros`, remedy: `Make one with ${MAKE_KEY}` }
         : {
             problem: `${name} must be base64 of 32 random bytes`,
-            remedy: describeKey(value),
+            remedy: describeKey(value, name),
           },
     )
   return Buffer.alloc(32)
 }
 
 /** What a key looks like that is none, in words that do not tell any of it. */
-function describeKey(value: string): string {
-  const rewrite = `write the same bytes in base64, or make a key with ${MAKE_KEY}`
+function describeKey(value: string, name: string): string {
+  const make = name.endsWith('_PREVIOUS') ? 'set the key that was in use before' : `make one with ${MAKE_KEY}`
+  const rewrite = `write the same bytes in base64, or ${make}`
   if (/^[0-9a-f]{64}$/i.test(value)) return `It looks like hexadecimal: ${rewrite}`
   if (/^[\w-]{43}=?$/.test(value) && /[-_]/.test(value))
     return `It looks like base64url, which has - and _ in place of + and /: ${rewrite}`
-  if (/\s/.test(value)) return `It contains whitespace or a line break: remove that, or make a key with ${MAKE_KEY}`
-  return `It has ${value.length} characters, and such a key has 44: make one with ${MAKE_KEY}`
+  if (value.split(/\s+/).some((word) => /^[A-Za-z0-9+/]{43}=$/.test(word)))
+    return 'Whitespace or other text stands beside the key: leave the key alone.'
+  return `It has ${value.length} characters, and such a key has 44: ${make}`
 }
 
 /** The key that was in use before: absent where the variable is not set. That it equals `current` is a fault. */

@@ -71,8 +71,8 @@ export function readChoice<Choice extends string, Otherwise>(
   if (!value) return otherwise
   const found = choices.find((choice) => choice === value)
   if (found !== undefined) return found
-  const likely = [value.trim().toLowerCase(), otherwise]
-  const meant = choices.find((choice) => likely.includes(choice)) ?? choices[0]!
+  const likely = [value.trim().toLowerCase(), otherwise, choices[0]]
+  const meant = likely.find((word) => choices.some((choice) => choice === word)) as Choice
   faults.push({
     problem: `${name} must be one of ${choices.join(', ')}`,
     remedy: `It is ${shown(value)}: write, for example, ${name}=${meant}`,
@@ -136,17 +136,19 @@ export const readList = ({ env }: Pick<Reading, 'env'>, name: string): string[] 
 /** A comma-separated list of hosts, each with or without a port. URLs and everything else are faults, one for each entry. */
 export function readHosts(reading: Reading, name: string): string[] {
   return readList(reading, name).filter((host) => {
-    if (isIPv6(host) || (!/[\s/\\?#@]/.test(host) && URL.canParse(`http://${host}`))) return true
-    const isNetwork = isIP(host.replace(/\/\d+$/, '')) !== 0
+    if (isIPv6(host) || (!/[\s/\\?#@*]/.test(host) && URL.canParse(`http://${host}`))) return true
+    const isSeveral = host.includes('*') || isIP(host.replace(/\/\d+$/, '')) !== 0
     reading.faults.push({
-      problem: `${name} takes hosts like mcp.example.com, not '${host}'`,
-      remedy: isNetwork
-        ? 'It takes no networks: write each host, with commas between them.'
+      problem: `${name} takes hosts like ${EXAMPLE_HOSTS[name] ?? 'mcp.example.com'}, not '${host}'`,
+      remedy: isSeveral
+        ? 'Networks and patterns are not supported: write each host, with commas between them.'
         : `Write only the host, or host:port, with commas between several: ${hostIn(host)}`,
     })
     return false
   })
 }
+
+const EXAMPLE_HOSTS: Readonly<Record<string, string>> = { MCP_ALLOWED_PCE_HOSTS: 'pce.example.com' }
 
 /** The host that a URL names, for an example. */
 function hostIn(text: string): string {

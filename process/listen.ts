@@ -55,12 +55,19 @@ function remedyOfSocket(error: unknown, socket: string): string {
   }
 }
 
+function describeFolder(error: unknown, folder: string): string {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'ENOENT') return `there is no folder '${folder}' (ENOENT)`
+  if (code === 'ENOTDIR') return `'${folder}' is not a folder (ENOTDIR)`
+  return `${inWords(error)} on the folder '${folder}'`
+}
+
 function remedyOfFolder(error: unknown, folder: string): string {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'ENOENT':
       return `Make the folder '${folder}', with write access for the user of this server, or give another --socket.`
     case 'ENOTDIR':
-      return 'Give a --socket in a folder.'
+      return 'Give a --socket in a folder that exists.'
     default:
       return `Give the user of this server write access to the folder '${folder}', or give another --socket.`
   }
@@ -75,11 +82,10 @@ const LONGEST_SOCKET = process.platform === 'linux' ? 107 : 103
  */
 export function findSocketFault(socket: string): Fault | undefined {
   const longest = LONGEST_SOCKET - ownName('').length
-  if (socket === '' || Buffer.byteLength(socket) > longest)
-    return {
-      problem: `Cannot listen on '${socket}': the path is ${socket === '' ? 'empty' : 'too long for a socket'}`,
-      remedy: `Give --socket a path of at most ${longest} bytes.`,
-    }
+  const remedy = `Give --socket a path of at most ${longest} bytes.`
+  if (socket === '') return { problem: '--socket is empty', remedy }
+  if (Buffer.byteLength(socket) > longest)
+    return { problem: `Cannot listen on ${socket}: the path is too long for a socket`, remedy }
   const folder = dirname(socket)
   try {
     if (!statSync(folder).isDirectory()) throw Object.assign(new Error('no folder'), { code: 'ENOTDIR' })
@@ -90,8 +96,10 @@ export function findSocketFault(socket: string): Fault | undefined {
       remedy: 'Move it away, or give another --socket.',
     }
   } catch (error) {
-    const problem = `Cannot listen on ${socket}: ${inWords(error)} on the folder '${folder}'`
-    return { problem, remedy: remedyOfFolder(error, folder) }
+    return {
+      problem: `Cannot listen on ${socket}: ${describeFolder(error, folder)}`,
+      remedy: remedyOfFolder(error, folder),
+    }
   }
 }
 

@@ -88,7 +88,7 @@ const CONNECTION_HINTS: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID:
     'Nothing was changed. Reach the PCE by a name that its certificate has: in PCE_HOST, or in what was registered.',
   ECONNREFUSED:
-    'Nothing was changed. Nothing listens there: PCEs of your own usually have port 8443 (PCE_PORT), hosted ones 443. Where only a proxy leads out, PCE_PROXY_URL names it.',
+    'Nothing was changed. No program listens there: PCEs of your own usually have port 8443 (PCE_PORT), hosted ones 443. Where only a proxy leads out, PCE_PROXY_URL names it.',
   ENOTFOUND: 'Nothing was changed. Check the name of the PCE: in PCE_HOST, or in what was registered.',
   SCHEME_MISMATCH: 'Nothing was changed. Correct PCE_HOST and PCE_PORT, or what was registered.',
 }

@@ -92,7 +92,7 @@ function equip(client: PceClient, { tls, proxyUrl }: Means): Fault[] {
 }
 
 const REMEDIES = {
-  ca: "Give a PEM file that the user of this server may read, with the CAs that signed the PCE's certificate; openssl x509 -inform der reads a DER file.",
+  ca: "Give a PEM file that the user of this server may read, with the CAs that signed the PCE's certificate (openssl x509 -inform der makes PEM of DER).",
   pair: 'Give PEM files: the certificate, and its own private key without a passphrase, in the same file or in PCE_CLIENT_KEY_FILE.',
   proxy:
     'Write the URL of the proxy, such as http://proxy.example.com:3128; in a user name or password % is written %25.',

@@ -96,7 +96,7 @@ export interface KeystoreFile {
 }
 
 const IF_NEW =
-  'it is a new, empty keystore, and nobody is registered. If there was one before, check the path and the mount'
+  'it is a new, empty keystore, and nobody is registered. If there was one before, check the path and the mount.'
 
 /**
  * Opens the file at MCP_KEYSTORE_PATH, or makes it, and the keystore in it. `now` in milliseconds since the epoch; `warn` takes lines for

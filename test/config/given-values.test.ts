@@ -82,7 +82,7 @@ t.test('other names are a warning, those that platforms set as well', (t) => {
   t.same(find({ PCE_SERVICE_HOST: '10.0.0.1', MCP_DEBUG: '1', PCE_ORG: '1', PCE_API_KEY: 'k', MCP_PORT: '1' }), {
     faults: [],
     warnings: [
-      'Ignored, because this server has no such variable: MCP_DEBUG, MCP_PORT (did you mean --port?), PCE_API_KEY (did you mean API_KEY?), PCE_ORG (did you mean PCE_ORG_ID?), PCE_SERVICE_HOST. A platform or another program may have set it.',
+      'Ignored, because this server has no such variable: MCP_DEBUG, MCP_PORT (did you mean --port?), PCE_API_KEY (did you mean API_KEY?), PCE_ORG (did you mean PCE_ORG_ID?), PCE_SERVICE_HOST. A platform or another program may have set them.',
     ],
   })
   t.same(find({ PCE_PORT: 'tcp://10.0.0.1:443' }).faults, [

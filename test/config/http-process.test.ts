@@ -251,7 +251,7 @@ t.test('reports a keystore that was newly created', async (t) => {
     level: 40,
     msg:
       `MCP_KEYSTORE_PATH '${path}' did not exist and has been created, in the new folder '${join(folder, 'lost')}': ` +
-      'it is a new, empty keystore, and nobody is registered. If there was one before, check the path and the mount',
+      'it is a new, empty keystore, and nobody is registered. If there was one before, check the path and the mount.',
   })
   for (const name of ['lost', 'lost/volume']) t.equal(statSync(join(folder, name)).mode & 0o777, 0o700)
   t.same(await told(), [], 'and from then on it is the keystore')

@@ -235,7 +235,7 @@ t.test('HTTP without MCP_DEV_INSECURE=1: the start-up gates in order', (t) => {
     [{ ...all, MCP_OAUTH_CLIENT_SECRET: 's' }, 'MCP_OAUTH_CLIENT_SECRET requires MCP_OAUTH_CLIENT_ID'],
     [
       { ...all, MCP_ALLOWED_PCE_HOSTS: 'https://pce' },
-      "MCP_ALLOWED_PCE_HOSTS takes hosts like mcp.example.com, not 'https://pce'",
+      "MCP_ALLOWED_PCE_HOSTS takes hosts like pce.example.com, not 'https://pce'",
     ],
     [
       { ...all, MCP_ALLOW_INSECURE_PCE_TLS: 'yes' },
@@ -467,6 +467,7 @@ t.test('dev-insecure', (t) => {
     'user@mcp.example.com',
     'a b',
     'mcp.example.com:port',
+    '*.example.com',
   ])
     t.throws(() => insecure({ MCP_ALLOWED_HOSTS: `ok.example,${bad}` }), /MCP_ALLOWED_HOSTS takes hosts/, bad)
   t.same(insecure({ MCP_ALLOWED_HOSTS: '::1,[fd00::1]:8443,10.0.0.1' }).http.allowedHosts.length, 3)

@@ -97,7 +97,7 @@ t.test('check-pce-connection', async (t) => {
       connected: false,
       pce_port: port,
       message: /refused/,
-      hint: /^Nothing was changed\. Nothing listens there: /,
+      hint: /^Nothing was changed\. No program listens there: /,
     })
   })
 

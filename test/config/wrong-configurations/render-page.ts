@@ -45,13 +45,9 @@ async function inTurns<Item, Result>(items: readonly Item[], work: (item: Item) 
 export function renderPage(tried: readonly Tried[][]): string {
   const count = tried.flat().length
   const sections = THEMES.map(({ title }, theme) => {
-    const before = tried.slice(0, theme).flat().length
-    const rows = tried[theme]!.map(({ wrong, outcome }, at) => [
-      String(before + at + 1),
-      describeCase(wrong),
-      describeOutcome(outcome, wrong),
-    ])
-    return `## ${title}\n\n${renderTable(['', 'Set wrongly', 'What comes back'], rows)}`
+    // Without numbers: a new row should not change those below it.
+    const rows = tried[theme]!.map(({ wrong, outcome }) => [describeCase(wrong), describeOutcome(outcome, wrong)])
+    return `## ${title}\n\n${renderTable(['Set wrongly', 'What comes back'], rows)}`
   })
   return `${HEAD(count)}\n\n${sections.join('\n\n')}\n`
 }
