@@ -49,7 +49,7 @@ export const FORMS: readonly Form[] = [
     describe: (answer) =>
       answer.ok
         ? told(describeRemoval(answer.value))
-        : { notice: noticeOf('Nothing was removed.', answer.error), errors: null, staysHere: true },
+        : { notice: noticeOf('Nothing was removed', answer.error), errors: null, staysHere: true },
   },
   {
     path: '/setup/test',
@@ -77,7 +77,7 @@ function describeRefusedRegistration(
       staysHere: true,
     }
   }
-  return { notice: noticeOf('Nothing was stored.', { ...error, message }), errors: null, staysHere: true }
+  return { notice: noticeOf('Nothing was stored', { ...error, message }), errors: null, staysHere: true }
 }
 
 /** What the page says after a registration: an unreachable PCE is a warning, not a loss (D18). */
@@ -85,25 +85,25 @@ function describeRegistration(value: object): Notice {
   const { connection } = value as { connection?: { ok: boolean; error?: { message: string } } }
   if (connection?.ok === false) {
     const reason = connection.error?.message ?? 'It did not answer.'
-    return notice('warning', 'Your PCE credentials are stored, but do not work yet.', reason)
+    return notice('warning', 'Your PCE credentials are stored, but do not work yet', reason)
   }
   const tried = connection?.ok === true ? 'The PCE accepted them.' : ''
-  return notice('good', 'Your PCE credentials are stored.', `${tried} All tools of your role are ready to use.`.trim())
+  return notice('good', 'Your PCE credentials are stored', `${tried} All tools of your role are ready to use.`.trim())
 }
 
 function describeRemoval(value: object): Notice {
   const { status } = value as { status?: string }
   return status === 'noop'
-    ? notice('warning', 'There were no credentials to remove.')
-    : notice('good', 'Your PCE credentials have been removed.', 'Revoke the API key in the PCE console as well.')
+    ? notice('warning', 'There were no credentials to remove')
+    : notice('good', 'Your PCE credentials have been removed', 'Revoke the API key in the PCE console as well.')
 }
 
 function describeTest(answer: ToolAnswer): Notice {
-  if (!answer.ok) return noticeOf('The PCE could not be used.', answer.error)
+  if (!answer.ok) return noticeOf('The PCE could not be used', answer.error)
   const { version, latency_ms: latency } = answer.value as { version?: string; latency_ms?: number }
   const release = version === undefined ? '' : ` It runs release ${version}.`
   const time = latency === undefined ? '' : ` The answer took ${latency} ms.`
-  return notice('good', 'The PCE answered and accepts your credentials.', `${release}${time}`.trim())
+  return notice('good', 'The PCE answered and accepts your credentials', `${release}${time}`.trim())
 }
 
 /** One thing the page has to say at its top. Travels in the session cookie from a form to the page after it, so it is short. */

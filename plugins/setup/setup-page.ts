@@ -235,7 +235,7 @@ function renderLastCheck({ last_check: check }: CredentialStatus, now: number): 
   const { at, ok, message = 'The PCE could not be used.' } = check
   return html`<dt>Last check</dt>
     <dd>
-      ${ok ? 'The PCE accepted the key' : message}<br />
+      ${ok ? 'The PCE accepted the key.' : message}<br />
       <span class="hint"
         ><time datetime="${at}">${WHEN.format(new Date(at))} UTC</time>, ${describeAge(now - Date.parse(at))}</span
       >

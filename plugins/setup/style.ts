@@ -67,12 +67,13 @@ legend { font-size: 1.0625rem; padding: 0 0 0.375rem; border-bottom: 1px solid v
 .error { color: var(--bad); font-weight: 600; margin: 0 0 0.375rem; }
 .error::before { content: "\\26A0\\FE0E\\00A0"; }
 input, select {
-  width: 100%; padding: 0.625rem 0.75rem; min-height: 2.875rem; font: inherit; color: inherit;
+  width: 100%; padding: 0.625rem 0.75rem; height: 3rem; font: inherit; color: inherit;
   background: var(--field); border: 1px solid var(--edge); border-radius: 0.5rem;
 }
 .tick { display: grid; grid-template-columns: 1.5rem minmax(0, 1fr); column-gap: 0.75rem; align-items: center; }
 .tick > .error, .tick > .hint { grid-column: 2; padding: 0; }
-.tick > input { width: 1.5rem; height: 1.5rem; min-height: 0; margin: 0; grid-column: 1; accent-color: var(--brand); }
+.tick > input { width: 1.5rem; height: 1.5rem; margin: 0; grid-column: 1; accent-color: var(--brand); }
+select { padding-left: 0.5rem; }
 [aria-invalid="true"] { border-color: var(--bad); border-width: 2px; }
 .field.invalid { border-left: 0.25rem solid var(--bad); padding-left: 0.75rem; }
 :focus-visible { outline: 3px solid var(--focus); outline-offset: 2px; }
@@ -89,7 +90,7 @@ button:hover, .button:hover, summary:hover { border-color: var(--brand); color: 
 .danger:hover { background: var(--bad); border-color: var(--bad); color: var(--card); }
 .quiet { min-height: 2.25rem; padding: 0.25rem 0.875rem; font-size: 0.9375rem; }
 summary {
-  font-weight: 600; cursor: pointer; padding: 0.5625rem 1.125rem; border: 1px solid var(--edge); border-radius: 0.5rem; min-height: 2.75rem;
+  font-weight: 600; cursor: pointer; padding: 0.5375rem 1.125rem; border: 1px solid var(--edge); border-radius: 0.5rem; min-height: 2.75rem;
   width: max-content; max-width: 100%;
 }
 details[open] > summary { margin-bottom: 0.75rem; }
