@@ -34,7 +34,7 @@ export const alwaysSaid = (log: Logger): Logger => log.child({}, { level: 'info'
 /** What Node.js itself warns of becomes a line like any other. */
 export function takeWarnings(log: Logger): void {
   process.removeAllListeners('warning')
-  process.on('warning', (err) => log.warn({ err }, 'Node.js warns'))
+  process.on('warning', (err) => log.warn({ err }, `Node.js warns: ${err.message}`))
 }
 
 /** Writes the lines of one turn of the event loop at once, which a busy server does instead of one write for each. */

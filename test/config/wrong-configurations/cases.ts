@@ -176,6 +176,7 @@ const ADDRESS: Theme = {
     { start: 'stdio', env: { PCE_HOST: 'https://pce.example.com:8443', PCE_PORT: '443' } },
     { start: 'stdio', env: { PCE_PORT: '84443' } },
     { start: 'stdio', env: { PCE_PORT: 'https' } },
+    { start: 'stdio', env: { PCE_PORT: '8443 ' } },
     { start: 'stdio', env: { PCE_PORT: 'tcp://10.0.0.1:443' } },
     { start: 'stdio', env: { PCE_ORG_ID: '0' } },
     { start: 'stdio', env: { PCE_ORG_ID: 'acme' } },
@@ -477,6 +478,7 @@ const STATE: Theme = {
   title: 'Keystore, state file and audit log',
   cases: [
     { start: 'per_user', env: { MCP_KEYSTORE_PATH: '$DIR' } },
+    { start: 'per_user', given: 'the working directory is read-only', make: (folder) => chmodSync(folder, 0o500) },
     { start: 'per_user', env: { MCP_KEYSTORE_PATH: '$DIR/volume/keystore.db' } },
     {
       start: 'per_user',

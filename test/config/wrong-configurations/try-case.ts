@@ -22,6 +22,8 @@ export interface Outcome {
   warnings: readonly Said[]
   /** What was answered to the question of the case. */
   answer?: Said
+  /** From the start of the program to the last it said. */
+  seconds: number
 }
 
 /** Root may write everywhere, so that nothing would be refused: the programs then run as a user without privileges. */
@@ -57,9 +59,11 @@ export async function tryCase(wrong: Case, stage: Stage, right: readonly Said[] 
       await first.isUp
       if (earlier.stays !== true) await first.end()
     }
+    const startedAt = performance.now()
     const program = launchIn(env, args ?? start.args ?? [])
     const isServing = await Promise.race([program.isUp.then(() => true), program.ended.then(() => false)])
     const answer = !isServing || ask === undefined ? undefined : await ASKED[ask](program)
+    const seconds = (performance.now() - startedAt) / 1000
     if (isServing) await program.end()
     const exitCode = await program.ended
     const read = reader(words)
@@ -69,6 +73,7 @@ export async function tryCase(wrong: Case, stage: Stage, right: readonly Said[] 
     const isRight = (said: Said) => right.some(({ problem }) => problem === said.problem)
     return {
       exitCode: isServing ? null : exitCode,
+      seconds,
       refusals: saidAt((level) => level > 40),
       warnings: saidAt((level) => level === 40).filter((said) => !isRight(said)),
       ...(answer && { answer: read({ msg: answer.problem, remedy: answer.remedy }) }),
