@@ -34,7 +34,7 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   invalid_response:
     'Something else than a PCE answers at that address, or in between: a proxy with a login page, a load balancer, another product.',
   keystore_unavailable:
-    'As `confirm_unavailable`. The log has the reason (`looking up the PCE credentials of a caller failed`). If it says that `MCP_KEK` has changed, restart this process with the new key.',
+    'As `confirm_unavailable`; the log has the reason under the request id. If it says that `MCP_KEK` has changed, restart this process with the new key.',
   keys_unavailable:
     'The check `signing keys` of `/readyz`: this machine does not reach `MCP_OAUTH_JWKS_URL`. The log says why (`cannot be loaded`).',
   login_failed:
@@ -45,12 +45,12 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   outcome_unknown:
     'Once is an accident. Often means that something between here and the PCE cuts connections off: the idle time of a load balancer, or a `MCP_PCE_TIMEOUT_SECONDS` that is too short.',
   overloaded:
-    'If it goes on: one client that repeats without end (the audit log says whose), or `MCP_MAX_IN_FLIGHT` is too low.',
+    'If it goes on: one client that repeats without end (`sub` in the `tool call` lines of the log), or `MCP_MAX_IN_FLIGHT` is too low.',
   pce_answer_too_large: 'Raise `MCP_PCE_ANSWER_MIB`, or `MCP_PCE_LIST_MIB` for long lists; both cost memory.',
   pce_error:
     "`http_status` and `pce_message` are the PCE's own. 401: the key was deleted or has expired (in shared mode it is yours: `API_KEY`). 403: the role of its owner at the PCE. 429: too many requests there. 5xx: its health.",
   pce_unreachable:
-    'The log has the `reason`. Try the PCE from this machine: name, route, proxy, certificate. If all that is well, the PCE is down.',
+    "The caller's error has a `reason`, the log's lines `PCE request retried` a `code`, such as `ECONNREFUSED`. Try the PCE from this machine: name, route, proxy, certificate. If all that is well, it is down.",
   rate_limited:
     'One person: their client repeats without end. Everybody: behind a proxy without `MCP_TRUSTED_PROXIES` all share one address. The limits are the variables `MCP_…_PER_MINUTE`.',
   server_misconfigured:
