@@ -290,7 +290,7 @@ t.test('in a container', PATIENT, async (t) => {
   })
 
   await t.test('MCP_KEK changes', async (t) => {
-    const [, line] = /a restart is\n`([^`]+)`/.exec(readPage(PAGE))!
+    const [, line] = /a restart is\s`([^`]+)`/.exec(readPage(PAGE))!
     const restart = async () => {
       await execute('bash', ['-euc', line!], { cwd: checkout, env })
       return up()
