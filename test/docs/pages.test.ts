@@ -60,7 +60,9 @@ t.test('the settings of every identity provider are taken', async (t) => {
 })
 
 t.test('the schema of the state file is the one that the page names', (t) => {
-  const [, version] = /The schema\s+version\s+of\s+the\s+state\s+file\s+is\s+(\d+)/.exec(readPage('docs/operations.md'))!
+  const [, version] = /The schema\s+version\s+of\s+the\s+state\s+file\s+is\s+(\d+)/.exec(
+    readPage('docs/operations.md'),
+  )!
   t.equal(version, String(SCHEMA_VERSION))
   t.end()
 })
