@@ -1,4 +1,4 @@
-import { checkLiterals, checkNames, checkQuotes } from './config/check-names.js'
+import { checkLiterals, checkNames, checkQuotes, unreadIn } from './config/check-names.js'
 import { readDotEnv } from './config/read-dotenv.js'
 import { readCommon, readPce, warnOfConfirmTools } from './config/read-every-mode.js'
 import {
@@ -118,6 +118,11 @@ function readStdio(given: Environment, options: ReadOptions<StdioConfig> = {}): 
       remedy: `Set ${missing} in the configuration of the MCP client (env), or in a .env file in the working directory.`,
     })
   warnOfConfirmTools(reading)
+  const ignored = unreadIn('stdio', reading.env).filter((name) => name !== 'MCP_CONFIRM_TOOLS')
+  if (ignored.length > 0)
+    reading.warnings.push(
+      `Over stdio nobody logs in, and every tool may be used; ${ignored.join(', ')} set but ignored: svc-mcp-http reads them.`,
+    )
   return finish(gates, reading, { mode: 'stdio', pce: readPce(reading), ...readCommon(reading) }, options)
 }
 

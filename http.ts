@@ -63,7 +63,7 @@ takeWarnings(startLog)
 const program = new Command('svc-mcp-http')
   .description('MCP server for a policy compute engine, over Streamable HTTP at /mcp.')
   .version(readPackage().version)
-  .option('--host <host>', 'address to listen on', LOOPBACK.host)
+  .option('--host <host>', 'address to listen on', readHost, LOOPBACK.host)
   .option('--port <port>', 'port to listen on; 0 picks a free one', readPort, LOOPBACK.port)
   .addOption(new Option('--socket <path>', 'listen on a Unix socket instead').conflicts(['host', 'port']))
   .allowExcessArguments(false)
@@ -172,6 +172,12 @@ function nameOfUser(): string {
 function report({ ok, lines }: CommandReport): void {
   for (const { level, text } of lines) startLog[level](text)
   if (!ok) process.exitCode = 1
+}
+
+/** Node.js takes an empty one, as an unset variable of a shell leaves it, for every address. */
+function readHost(value: string): string {
+  if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
+  return value
 }
 
 function readPort(value: string): number {

@@ -76,6 +76,7 @@ export function checkLiterals(env: Environment, { faults }: Findings): void {
 
 const withFiles = (names: readonly string[]) => new Set(names.flatMap((name) => [name, `${name}_FILE`]))
 const UNREAD = {
+  stdio: withFiles([...VARIABLES.http, ...VARIABLES.authenticated, ...VARIABLES.perUser, ...VARIABLES.shared]),
   insecure: withFiles([...VARIABLES.authenticated, ...VARIABLES.perUser, ...VARIABLES.shared]),
   per_user: withFiles(['PCE_HOST', 'PCE_PORT', 'PCE_ORG_ID', 'API_KEY', 'API_SECRET', ...VARIABLES.shared]),
   shared: withFiles(VARIABLES.perUser),

@@ -144,6 +144,16 @@ t.test('a placeholder is no value', (t) => {
   t.end()
 })
 
+t.test('svc-mcp says which settings are of the other program', (t) => {
+  t.same(find({ MCP_ROLE_DEFAULT: 'reader', MCP_KEK_FILE: '/k', MCP_LOG_LEVEL: 'warn' }), {
+    faults: [],
+    warnings: [
+      'Over stdio nobody logs in, and every tool may be used; MCP_ROLE_DEFAULT, MCP_KEK_FILE set but ignored: svc-mcp-http reads them.',
+    ],
+  })
+  t.end()
+})
+
 t.test('warnings are told beside the faults that they may explain', (t) => {
   try {
     readConfig('stdio', { ...PCE, PCE_HOST: '', PCE_URL: 'pce.example.com' })

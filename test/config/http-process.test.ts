@@ -50,6 +50,7 @@ t.test('refuses to start', async (t) => {
     ],
     ['an unknown option', ['--prot', '1'], { MCP_DEV_INSECURE: '1' }, /unknown option '--prot'/],
     ['a word too many', ['serve'], { MCP_DEV_INSECURE: '1' }, /^there is no command 'serve'$/],
+    ['no host at all', ['--host', ''], { MCP_DEV_INSECURE: '1' }, /'--host <host>'.*must not be empty/],
     ['a bad port', ['--port', '65536'], { MCP_DEV_INSECURE: '1' }, /'--port <port>'.*0 to 65535/],
     [
       'an address that is not ours',

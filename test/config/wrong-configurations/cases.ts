@@ -133,6 +133,7 @@ const MODES: Theme = {
     { start: 'per_user', env: { PCE_HOST: 'pce.example.com', API_KEY: 'api_1', API_SECRET: 'secret' } },
     { start: 'shared', env: { MCP_KEK: '$KEK', MCP_KEYSTORE_PATH: '$DIR/keystore.db' } },
     { start: 'stdio', env: { MCP_CONFIRM_TOOLS: 'update-workload' } },
+    { start: 'stdio', env: { MCP_ROLE_DEFAULT: 'reader', MCP_DEV_INSECURE: '1' } },
     { start: 'development', env: { MCP_CONFIRM_TOOLS: 'update-workload' } },
   ],
 }
@@ -570,6 +571,7 @@ const LISTENING: Theme = {
   title: 'Where it listens',
   cases: [
     { start: 'per_user', args: ['--host', '0.0.0.0', '--port', '0'] },
+    { start: 'development', args: ['--host', '', '--port', '0'] },
     { start: 'development', args: ['--port', '65536'] },
     { start: 'development', args: ['--port', 'http'] },
     { start: 'development', args: ['--port'] },
