@@ -9,9 +9,13 @@ import type { AnyTool } from '../tools/define.js'
 export function requireConfirmations(tools: readonly AnyTool[], names: readonly string[] = []): readonly AnyTool[] {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   const unknown = names.filter((name) => !byName.has(name))
+  const suggested = (name: string) => {
+    const nearest = nearestTool(name, [...byName.keys()])
+    return `'${name}'${nearest === undefined ? '' : ` (did you mean '${nearest}'?)`}`
+  }
   const reading = names.filter((name) => byName.get(name)?.effect === 'read')
   const faults = [
-    ...unknown.map((name) => describeUnknown(name, [...byName.keys()])),
+    ...(unknown.length > 0 ? [`there is no tool ${unknown.map(suggested).join(', ')}`] : []),
     ...(reading.length > 0 ? [`${listed(reading)} only reads, so there is nothing to confirm`] : []),
   ]
   if (faults.length > 0)
@@ -20,11 +24,6 @@ export function requireConfirmations(tools: readonly AnyTool[], names: readonly 
       remedy: 'Write names of tools that change something, with commas: docs/tools.md lists them.',
     })
   return tools.map((tool) => (names.includes(tool.name) ? { ...tool, requiresConfirm: true } : tool))
-}
-
-function describeUnknown(name: string, known: readonly string[]): string {
-  const nearest = nearestTool(name, known)
-  return `there is no tool '${name}'${nearest === undefined ? '' : ` (did you mean '${nearest}'?)`}`
 }
 
 const listed = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ')
