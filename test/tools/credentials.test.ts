@@ -83,6 +83,7 @@ t.test('registers a PCE, replaces it and deletes it', async (t) => {
     pce_org_id: 1,
     tls_verify: true,
     label: 'Lab',
+    last_check: { at: '2026-06-15T12:00:00.000Z', ok: true },
   })
   t.same(valuesOf(await call(ann, 'get-labels')), ['canary-of-key-1'])
   partial(t, await call(bob, STATUS), { registered: false }, 'they are nobody else’s')
