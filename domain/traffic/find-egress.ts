@@ -48,7 +48,15 @@ type EgressKeys = {
   rule: string | null
   process_runs_on: 'destination' | 'source'
 }
-export type EgressGroup = GroupWithParts<EgressKeys, { user: string | null; source: string | null }>
+export type EgressGroup = GroupWithParts<EgressKeys, { user: string | null; source: string | null }> & {
+  otherNames: OtherNames
+}
+
+/** FQDNs that other traffic of the window has for an address: how many, and the busiest of them. */
+interface OtherNames {
+  total: number
+  names: readonly string[]
+}
 
 /** What goes to destinations that this PCE does not manage (T14). Processes and providers count everything. */
 export interface Egress {
@@ -98,6 +106,11 @@ export function createEgressFinder(
   const targets = groupRows({ process, destination })
   const names = groupRows({ process })
   const attributed = groupRows({ provider, process: name })
+  const reached = groupRows({ provider, destination })
+  const ip = endColumn(encoder, 'dst', (end) => end.ip)
+  const fqdn = endColumn(encoder, 'dst', (end) => end.fqdn)
+  // Of an address that many hosts share, a CDN's say, each flow knows one name or none.
+  const known = groupRows({ ip, fqdn })
   const steps = { outbound_rows: 0, with_external_destination: 0, without_process: 0, egress_rows: 0 }
 
   return {
@@ -106,6 +119,7 @@ export function createEgressFinder(
       steps.outbound_rows++
       if (external.code(row) === 0) return
       steps.with_external_destination++
+      if (fqdn.code(row) !== 0) known.add(row)
       if (row.process === 0) steps.without_process++
       if (parts.length > 0 ? isWanted.code(row) === 0 : onlyNamed && row.process === 0) return
       steps.egress_rows++
@@ -114,17 +128,39 @@ export function createEgressFinder(
         targets.add(row)
         names.add(row)
       }
-      if (provider.code(row) !== 0) attributed.add(row)
+      if (provider.code(row) === 0) return
+      attributed.add(row)
+      reached.add(row)
     },
     *finish(limit) {
-      const busiest = findings.busiest(limit)
+      const { total, groups } = findings.busiest(limit)
+      yield
+      const shown = new Set<string | null>(groups.map(({ keys }) => keys.dst_ip))
+      const namesOf = known.busiestWithin('ip', shown, MOST_NAMES + 1)
+      const withNames = groups.map((group) => ({ ...group, otherNames: otherNames(group, namesOf) }))
       yield
       const ranked = yield* rankProcesses(names, targets)
       yield
-      return { steps, findings: busiest, processes: ranked, providers: rankProviders(attributed) }
+      return {
+        steps,
+        findings: { total, groups: withNames },
+        processes: ranked,
+        providers: rankProviders(attributed, reached),
+      }
     },
   }
 }
+
+type Names = ReturnType<Grouping<{ ip: string | null; fqdn: string | null }>['busiestWithin']>
+
+function otherNames({ keys }: { keys: EgressKeys }, known: Names): OtherNames {
+  const { total, groups } = known.get(keys.dst_ip) ?? { total: 0, groups: [] }
+  const names = groups.flatMap((group) => group.keys.fqdn ?? []).filter((name) => name !== keys.fqdn)
+  return { total: keys.fqdn === null ? total : total - 1, names: names.slice(0, MOST_NAMES) }
+}
+
+/** Other names given per address. */
+const MOST_NAMES = 5
 
 function baseName(path: string): string {
   return path.split(/[\\/]/).findLast((part) => part !== '') ?? path
@@ -138,6 +174,9 @@ const MOST_DESTINATIONS = 20
 
 /** Processes named per provider. */
 const MOST_PROCESSES = 50
+
+/** Hosts named per provider. */
+const MOST_HOSTS = 10
 
 /** A process and where it goes: how many destinations, and the busiest of them in alphabetical order. */
 export interface EgressProcess {
@@ -153,6 +192,9 @@ export interface EgressProvider {
   connections: number
   process_count: number
   processes: string[]
+  destination_count: number
+  /** Busiest first. */
+  destinations: string[]
 }
 
 /** Processes by number of destinations: how many there are, and the first of them, as many as an answer can show. */
@@ -188,7 +230,10 @@ function* rankProcesses(
 /**
  * Providers of all attributed destinations by number of processes; their processes in alphabetical order, unnamed ones left out.
  */
-function rankProviders(groups: Grouping<{ provider: Attribution | null; process: string | null }>): EgressProvider[] {
+function rankProviders(
+  groups: Grouping<{ provider: Attribution | null; process: string | null }>,
+  reached: Grouping<{ provider: Attribution | null; destination: string }>,
+): EgressProvider[] {
   const providers = new Map<Attribution, { connections: number; processes: string[] }>()
   for (let number = 0; number < groups.size; number++) {
     const provider = groups.value(number, 'provider')
@@ -199,13 +244,16 @@ function rankProviders(groups: Grouping<{ provider: Attribution | null; process:
     if (process !== null) known.processes.push(process)
     providers.set(provider, known)
   }
+  const hosts = reached.busiestWithin('provider', new Set(providers.keys()), MOST_HOSTS)
   return [...providers]
-    .map(([{ provider, confidence }, { connections, processes }]) => ({
-      provider,
-      provider_confidence: confidence,
+    .map(([attribution, { connections, processes }]) => ({
+      provider: attribution.provider,
+      provider_confidence: attribution.confidence,
       connections,
       process_count: processes.length,
       processes: firstByName(processes, MOST_PROCESSES),
+      destination_count: hosts.get(attribution)?.total ?? 0,
+      destinations: hosts.get(attribution)?.groups.map(({ keys }) => keys.destination) ?? [],
     }))
     .sort((a, b) => b.process_count - a.process_count || compareTexts(a.provider, b.provider))
 }

@@ -80,6 +80,8 @@ const PROVIDERS = [
     connections: 23,
     process_count: 2,
     processes: ['App.exe', 'curl'],
+    destination_count: 2,
+    destinations: ['api.vendor.example', '2606:4700::1 (Any (0.0.0.0/0 and ::/0))'],
   },
   {
     provider: 'anthropic',
@@ -87,6 +89,8 @@ const PROVIDERS = [
     connections: 8,
     process_count: 1,
     processes: ['python3'],
+    destination_count: 1,
+    destinations: ['160.79.104.10 (Any (0.0.0.0/0 and ::/0))'],
   },
   {
     provider: 'azure-hosted',
@@ -94,6 +98,8 @@ const PROVIDERS = [
     connections: 9,
     process_count: 1,
     processes: ['curl'],
+    destination_count: 1,
+    destinations: ['23.102.140.115 (Any (0.0.0.0/0 and ::/0))'],
   },
   {
     provider: 'google-services',
@@ -101,6 +107,8 @@ const PROVIDERS = [
     connections: 1,
     process_count: 1,
     processes: ['ping'],
+    destination_count: 1,
+    destinations: ['8.8.8.8 (Any (0.0.0.0/0 and ::/0))'],
   },
 ]
 
@@ -307,6 +315,56 @@ t.test('a fully known estate', async (t) => {
   })
 })
 
+t.test('a host is not named by its CDN alone', async (t) => {
+  const estate = handMade({
+    hosts: { a: { ip: '10.0.0.1', labels: 'app=a env=prod' }, b: { ip: '10.0.0.2', labels: 'app=b env=prod' } },
+    flows: [
+      { from: 'a', to: '172.66.0.9', process: '/bin/x', connections: 50 },
+      { from: 'b', to: '172.66.0.9', fqdn: 'shop.example', process: '/bin/y', connections: 4 },
+      { from: 'b', to: '172.66.0.9', fqdn: 'bank.example', process: '/bin/y', connections: 5 },
+      { from: 'a', to: '13.32.1.1', fqdn: 'd1abc.cloudfront.net', process: '/bin/x', connections: 3 },
+      { from: 'a', to: '13.32.1.2', fqdn: 'notcloudfront.net', process: '/bin/x', connections: 2 },
+      ...Array.from({ length: 12 }, (_, at) => ({
+        from: 'a',
+        to: '104.16.0.1',
+        fqdn: `${at + 10}.example`,
+        process: '/bin/z',
+        connections: 100 - at,
+      })),
+    ],
+  })
+  const { findings, providers, note } = await (await startBench(t, { estate })).ok(TOOL)
+  const of = (ip: string, process: string) =>
+    findings
+      .filter((row: Json) => row.dst_ip === ip && row.process === process)
+      .map((row: Json) => [row.destination, row.provider_name, row.other_names, row.other_names_total])
+  t.strictSame(of('172.66.0.9', 'x'), [
+    ['172.66.0.9 (Any (0.0.0.0/0 and ::/0))', undefined, ['bank.example', 'shop.example'], 2],
+  ])
+  t.strictSame(of('172.66.0.9', 'y'), [
+    ['bank.example', undefined, ['shop.example'], 1],
+    ['shop.example', undefined, ['bank.example'], 1],
+  ])
+  t.strictSame(of('13.32.1.1', 'x'), [['d1abc.cloudfront.net', true, undefined, undefined]], 'its own name')
+  t.strictSame(of('13.32.1.2', 'x'), [['notcloudfront.net', undefined, undefined, undefined]])
+  const names = Array.from({ length: 12 }, (_, at) => `${at + 10}.example`)
+  t.strictSame(of('104.16.0.1', 'z')[0], ['10.example', undefined, names.slice(1, 6), 11])
+  t.strictSame(
+    of('104.16.0.1', 'z').at(-1),
+    ['21.example', undefined, names.slice(0, 5), 11],
+    'the busiest of all others',
+  )
+  t.match(note, /other_names are the names that traffic has for it/)
+  t.strictSame(
+    providers.map(({ provider, destination_count: count, destinations }: Json) => [provider, count, destinations]),
+    [
+      ['cloudflare-fronted', 15, names.slice(0, 10)],
+      ['aws-cloudfront', 2, ['d1abc.cloudfront.net', 'notcloudfront.net']],
+    ],
+    'and the busiest hosts behind each provider are named',
+  )
+})
+
 t.test('traffic that names no process says how to see it', async (t) => {
   const estate = handMade({
     hosts: { a: { ip: '10.0.0.1', labels: 'app=a env=prod' } },
@@ -463,6 +521,8 @@ t.test('traffic without a process counts for a provider but is not one of its pr
       connections: 2,
       process_count: 1,
       processes: ['a'],
+      destination_count: 1,
+      destinations: ['8.8.8.8'],
     },
   ])
   t.strictSame(processes, {

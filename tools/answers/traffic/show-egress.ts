@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { Egress, EgressGroup } from '../../../domain/traffic/find-egress.js'
 import { firstByName } from '../../../domain/traffic/group-tables.js'
+import { isProviderName } from '../../../domain/traffic/providers/provider-domains.js'
 import { findProvider } from '../../../domain/traffic/providers/find-provider.js'
 import { Reading, describeReading, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import { Count, Counts, Flag, Nullable, StringEnum, Text, Total } from '../../../schemas/common.js'
@@ -43,6 +44,8 @@ export const EgressOutput = Type.Object({
       connections: count,
       process_count: Count('Processes that talk to it'),
       processes: Type.Array(text, { description: 'At most 50' }),
+      destination_count: Count('Hosts in its ranges'),
+      destinations: Type.Array(text, { description: 'Busiest 10' }),
     }),
     { description: 'Most processes first' },
   ),
@@ -52,6 +55,11 @@ export const EgressOutput = Type.Object({
       destination: Text('FQDN, else host name, else address with its IP lists'),
       dst_ip: Text('"-": the PCE names none'),
       resolved_by_name: Flag('The PCE knows its FQDN'),
+      provider_name: Type.Optional(Flag('That FQDN is of a CDN or cloud, not of the service there')),
+      other_names: Type.Optional(
+        Type.Array(text, { description: 'FQDNs that other traffic has for dst_ip, busiest 5' }),
+      ),
+      other_names_total: Type.Optional(Total),
       port: Nullable(count),
       proto: text,
       policy_decision: Text('Of the active policy'),
@@ -80,10 +88,10 @@ export const EgressOutput = Type.Object({
 const MOST_USERS = 5
 
 const NOTE =
-  'Egress is traffic to destinations without a VEN of this PCE, public or not. A provider is the publisher of the address range: likely means that the range serves its own services, ambiguous that many tenants share it, so who runs the service is unknown. permitted_today may only mean that no deny rule matched. process matches any part of the path, in any case, at the PCE and again here.'
+  'Egress is traffic to destinations without a VEN of this PCE, public or not. A provider is the publisher of the address range: likely means that the range serves its own services, ambiguous that many tenants share it, so who runs the service is unknown: destination and other_names are the names that traffic has for it. permitted_today may only mean that no deny rule matched. process matches any part of the path, in any case, at the PCE and again here.'
 
 /** A finding as answers show it; what is unknown is absent. */
-export function showFinding({ keys, measures, parts }: EgressGroup) {
+export function showFinding({ keys, measures, parts, otherNames }: EgressGroup) {
   const { process, destination, dst_ip: ip, fqdn, port, proto, policy_decision: decision, rule } = keys
   const users = parts.user.values().flatMap((user) => user ?? [])
   const provider = findProvider(ip)
@@ -92,6 +100,8 @@ export function showFinding({ keys, measures, parts }: EgressGroup) {
     destination,
     dst_ip: ip,
     resolved_by_name: fqdn !== null,
+    ...(fqdn !== null && isProviderName(fqdn) && { provider_name: true }),
+    ...(otherNames.total > 0 && { other_names: [...otherNames.names], other_names_total: otherNames.total }),
     port,
     proto,
     policy_decision: decision,

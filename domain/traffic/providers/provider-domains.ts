@@ -1,0 +1,35 @@
+/** Domains in which CDNs and clouds name their own machines: such a name says whose network it is, and not which service is there. */
+const OWN_DOMAINS = [
+  'akamai.net',
+  'akamaiedge.net',
+  'akamaihd.net',
+  'akamaized.net',
+  'edgekey.net',
+  'edgesuite.net',
+  'amazonaws.com',
+  'awsglobalaccelerator.com',
+  'cloudfront.net',
+  'azureedge.net',
+  'azurefd.net',
+  'cloudapp.azure.com',
+  'cloudapp.net',
+  'trafficmanager.net',
+  'a-msedge.net',
+  't-msedge.net',
+  'cdn.cloudflare.net',
+  'cloudflare.net',
+  'fastly.net',
+  'fastlylb.net',
+  '1e100.net',
+  'googleusercontent.com',
+  'b-cdn.net',
+  'cdn77.org',
+  'incapdns.net',
+  'llnwd.net',
+] as const
+
+/** Whether a domain name is one that a provider gave its own machine. */
+export function isProviderName(fqdn: string): boolean {
+  const name = fqdn.toLowerCase().replace(/\.$/, '')
+  return OWN_DOMAINS.some((domain) => name === domain || name.endsWith(`.${domain}`))
+}
