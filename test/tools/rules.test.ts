@@ -251,6 +251,48 @@ t.test('create-deny-rule', async (t) => {
     partial(t, await bench.ok('create-deny-rule', args), { rule: { rule_type: 'override_deny' } })
   })
 
+  await t.test('a rule that the rule set has already is stored with a warning', async (t) => {
+    const args = { ruleset_name: 'Denied', ...rule, ingress_services: [{ port: 24, proto: 'tcp' }] }
+    const warningsOf = async (more: object = {}) => (await bench.ok('create-deny-rule', { ...args, ...more })).warnings
+    const { href } = await bench.ok('create-deny-rule', args)
+    const same = [`The rule set already has this rule, ${href}: a second one changes nothing.`]
+    t.same(await warningsOf({ dry_run: true }), same)
+    t.same(await warningsOf({ dry_run: true, description: 'INC-7' }), same, 'whatever it is for')
+    for (const more of [
+      { override_deny: true },
+      { unscoped_consumers: true },
+      { providers: ['app=payments'] },
+      { ingress_services: [{ port: 24, to_port: 25, proto: 'tcp' }] },
+    ])
+      t.equal(await warningsOf({ ...more, dry_run: true }), undefined, JSON.stringify(more))
+    await bench.ok('update-deny-rule', { href, enabled: false })
+    t.same(await warningsOf({ dry_run: true }), [
+      `The rule set already has this rule, but disabled: ${href}. It can be enabled in place of a second one.`,
+    ])
+    await bench.ok('update-deny-rule', { href, enabled: true })
+    const second = await bench.ok('create-deny-rule', args)
+    t.same(second.warnings, same)
+    t.not(second.href, href)
+    const change = { href: second.href, ingress_services: [{ port: 26, proto: 'tcp' }] }
+    t.equal((await bench.ok('update-deny-rule', change)).warnings, undefined)
+    const back = { href: second.href, ingress_services: args.ingress_services }
+    t.same((await bench.ok('update-deny-rule', back)).warnings, same, 'a change can make it the same')
+    t.equal((await bench.ok('update-deny-rule', { href, description: 'x' })).warnings, undefined, 'or leave it')
+    const twice = await bench.ok('create-ruleset', {
+      name: 'Twice',
+      scopes: [[]],
+      rules: [web, { ...web, rule_type: 'deny' }, { ...web, description: 'again' }],
+      dry_run: true,
+    })
+    t.same(twice.warnings, [
+      'The scope is empty: the rule set covers all workloads.',
+      'Rule 2 says the same as rule 0: a second one changes nothing.',
+    ])
+    await bench.ok('delete-deny-rule', { href })
+    await bench.ok('delete-deny-rule', { href: second.href })
+    bench.writes()
+  })
+
   await t.test('nothing is written unless everything resolves', async (t) => {
     const deny = (args: object, code: string) => refused(t, bench, 'create-deny-rule', { ...rule, ...args }, code)
     await deny({}, 'missing_identifier')

@@ -9,6 +9,7 @@ import { warnOfEnd } from '../../domain/inventory/read-rules.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { planRule, showResolved } from '../../domain/drafts/plan-rules.js'
+import { warnOfRepetition } from '../../domain/drafts/warn-of-repetition.js'
 import { readBack } from '../../domain/drafts/change-object.js'
 import { denyType } from '../../domain/policy/rule-type.js'
 import { showStoredRule } from '../answers/show-rules.js'
@@ -70,15 +71,16 @@ export default defineTool({
       ...(override && { override_deny_warning: OVERRIDE_WARNING }),
     }
     const pending = warnOfEnd(ruleSet)
+    const before = [...pending, ...(await warnOfRepetition(pce, ruleSet, planned, signal))]
     if (dryRun === true) {
       const request = { method: 'POST', path: `${parent}/deny_rules`, body: planned.body }
       const message = `Would add the rule to ${describeObject('rule_sets', ruleSet)}.`
-      return { dry_run: true, message, requests: [request], ...shown, ...(pending.length > 0 && { warnings: pending }) }
+      return { dry_run: true, message, requests: [request], ...shown, ...(before.length > 0 && { warnings: before }) }
     }
     signal.throwIfAborted()
     const created = await pce.denyRules.create(planned.body, parent)
     const { stored, warnings } = await readBack(created, () => pce.denyRules.getByReference(created.href))
-    const all = [...pending, ...(warnings.warnings ?? [])]
+    const all = [...before, ...(warnings.warnings ?? [])]
     return {
       message: `Added the rule to ${describeObject('rule_sets', ruleSet)} in draft.${pending.length > 0 ? '' : ' It takes effect when provisioned.'}`,
       href: created.href,

@@ -10,6 +10,7 @@ import { loadLabels } from '../../domain/inventory/labels.js'
 import { planRules } from '../../domain/drafts/plan-rules.js'
 import { createPolicyLookups } from '../../domain/inventory/find-object.js'
 import { resolveScopes, toWireScopes } from '../../domain/drafts/resolve-actors.js'
+import { warnOfRepeated } from '../../domain/drafts/warn-of-repetition.js'
 import { showPlannedRule } from '../answers/show-rules.js'
 import { verifyRuleSet, writeRuleSet } from '../../domain/drafts/write-rule-set.js'
 import { warnOfWidening, type WideningWarning } from '../../domain/drafts/warn-of-widening.js'
@@ -91,6 +92,7 @@ export default defineTool({
     const warnings = scopes.some((scope) => scope.length === 0)
       ? ['The scope is empty: the rule set covers all workloads.']
       : []
+    warnings.push(...warnOfRepeated(rules))
     if (dryRun === true) {
       const collection = `/orgs/${pce.orgId}/sec_policy/draft/rule_sets`
       const requests = [

@@ -9,6 +9,7 @@ import { planRuleChange, showResolved } from '../../domain/drafts/plan-rules.js'
 import { createPolicyLookups } from '../../domain/inventory/find-object.js'
 import { denyType } from '../../domain/policy/rule-type.js'
 import { showStoredRule } from '../answers/show-rules.js'
+import { warnOfBecoming } from '../../domain/drafts/warn-of-repetition.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 
 const output = Type.Object({
@@ -48,7 +49,15 @@ export default defineTool({
       current,
       body: planned.body,
       read: (changed: string) => pce.denyRules.getByReference(changed),
-      warnings: warnOfEnd(ruleSet),
+      warnings: [
+        ...warnOfEnd(ruleSet),
+        ...(await warnOfBecoming(
+          pce,
+          ruleSet,
+          { collection: 'deny_rules', rule: current, change: planned.body },
+          signal,
+        )),
+      ],
       ends: ruleSet.update_type === 'delete',
     }
     const answer = await updateObject(ctx, plan, dryRun)

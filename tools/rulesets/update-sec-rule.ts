@@ -9,6 +9,7 @@ import { planRuleChange, showNamed, showResolved } from '../../domain/drafts/pla
 import { warnOfChange } from '../../domain/drafts/warn-of-widening.js'
 import { createPolicyLookups } from '../../domain/inventory/find-object.js'
 import { showStoredRule } from '../answers/show-rules.js'
+import { warnOfBecoming } from '../../domain/drafts/warn-of-repetition.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 
 const output = Type.Object({
@@ -52,7 +53,15 @@ export default defineTool({
       current,
       body: planned.body,
       read: (changed: string) => pce.rules.getByReference(changed),
-      warnings: warnOfEnd(ruleSet),
+      warnings: [
+        ...warnOfEnd(ruleSet),
+        ...(await warnOfBecoming(
+          pce,
+          ruleSet,
+          { collection: 'sec_rules', rule: current, change: planned.body },
+          signal,
+        )),
+      ],
       ends: ruleSet.update_type === 'delete',
     }
     const answer = await updateObject(ctx, plan, dryRun)
