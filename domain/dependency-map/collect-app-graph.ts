@@ -208,3 +208,26 @@ export function collectConsumption(encoder: FlowEncoder): Consumption {
     },
   }
 }
+
+/** What reaches applications from addresses that belong to none, and is therefore no edge of their graph. */
+export interface UnlabelledCollector {
+  readonly add: (row: FlowRow) => void
+  /** Distinct addresses with traffic to one of the applications for which `isWanted` holds. */
+  count(isWanted: (application: Application) => boolean): number
+}
+
+export function collectUnlabelledSources(encoder: FlowEncoder): UnlabelledCollector {
+  const { src, dst } = applicationColumns(encoder)
+  const sources = groupRows({ dst, ip: endColumn(encoder, 'src', ({ ip }) => ip ?? '-') })
+  return {
+    add(row) {
+      if (src.code(row) === 0 && dst.code(row) !== 0) sources.add(row)
+    },
+    count(isWanted) {
+      const addresses = new Set<string | null>()
+      for (let group = 0; group < sources.size; group++)
+        if (isWanted(sources.value(group, 'dst') as Application)) addresses.add(sources.value(group, 'ip'))
+      return addresses.size
+    },
+  }
+}

@@ -3,13 +3,23 @@ import { workInTurns, type Steps } from '../text/pace-work.js'
 import { applicationKey, type Application } from '../traffic/applications.js'
 import { pickTop } from '../traffic/group-tables.js'
 import type { DecidedGraph, EdgeDecisions } from './collect-app-graph.js'
-import { filterEdges, layOutGraph, type AppEdges, type GraphLayout } from './lay-out-graph.js'
+import { filterEdges, layOutGraph, type Adjacency, type AppEdges, type GraphLayout } from './lay-out-graph.js'
 import { rankReach, type ReachRow } from './rank-reach.js'
 
-/** Where to start: one application, all applications of an app or env label, or nowhere. */
+/** One application, all applications of an app or env label, or none: what is not asked for. */
 export interface AppFilter {
   app?: string
   env?: string
+}
+
+export const isAsked = ({ app, env }: AppFilter): boolean => app !== undefined || env !== undefined
+
+/** What is asked of the graph; without start and target no path is. */
+export interface MovementQuestion {
+  start: AppFilter
+  target: AppFilter
+  /** The most edges of a path. */
+  maxHops: number
 }
 
 export interface Movement {
@@ -21,15 +31,19 @@ export interface Movement {
   blockedEdges: number
   /** Of the whole graph, the farthest reach first. */
   reach: ReachRow[]
-  /** Null when no start was asked for. */
-  paths: { starts: number[]; found: FoundPath[]; total: number } | null
+  /** Null when neither a start nor a target was asked for, as are the ends that were not. */
+  paths: (FoundPaths & { starts: number[] | null; targets: number[] | null }) | null
+  /** By node: hops to the nearest target, 0 for a target itself, `FAR` where none is reached. Null without a target. */
+  hopsToTarget: Int32Array | null
 }
+
+/** No number of hops leads there. */
+export const FAR = -1
 
 /** What can be reached from where, over edges that are not blocked. Rejects with the signal's reason when cancelled. */
 export async function searchMovement(
   { nodes, edges, decisions }: DecidedGraph,
-  filter: AppFilter,
-  maxHops: number,
+  { start, target, maxHops }: MovementQuestion,
   signal: AbortSignal,
 ): Promise<Movement> {
   const isOpen = new Uint8Array(edges.from.length)
@@ -38,29 +52,70 @@ export async function searchMovement(
   const usable = filterEdges(edges, (edge) => isOpen[edge] === 1)
   const layout = layOutGraph({ nodes, edges: usable })
   const reach = await workInTurns(rankReach(layout), signal)
-  const base = { nodes, edges, decisions, blockedEdges: edges.from.length - usable.from.length, reach }
-  if (filter.app === undefined && filter.env === undefined) return { ...base, paths: null }
-  const starts = nodes.flatMap((node, at) => (matchesFilter(node, filter) ? [at] : []))
-  const { paths, total } = await workInTurns(findPaths(layout, starts, maxHops), signal)
-  return { ...base, paths: { starts, found: paths, total } }
+  const placesOf = (filter: AppFilter) =>
+    isAsked(filter) ? nodes.flatMap((node, at) => (matchesFilter(node, filter) ? [at] : [])) : null
+  const [starts, targets] = [placesOf(start), placesOf(target)]
+  const steps =
+    targets === null
+      ? starts && findPaths(layout, starts, maxHops)
+      : starts === null
+        ? findPathsTo(layout, targets, maxHops)
+        : findPathsBetween(layout, starts, targets, maxHops)
+  return {
+    nodes,
+    edges,
+    decisions,
+    blockedEdges: edges.from.length - usable.from.length,
+    reach,
+    paths: steps && { starts, targets, ...(await workInTurns(steps, signal)) },
+    hopsToTarget: targets && countHopsTo(layout, targets),
+  }
 }
 
 export const matchesFilter = (node: Application, { app, env }: AppFilter): boolean =>
   (app === undefined || node.app === app) && (env === undefined || node.env === env)
 
+/** Which part of the graph an answer is about. */
+interface View {
+  /** Whether a node, by place, is part of it. */
+  node(place: number): boolean
+  /** Whether an edge, by number, is part of it. */
+  edge(number: number): boolean
+}
+
 /**
- * The edges with most connections on high-risk ports that start or end at applications of the filter, and how many do. Ties are in
- * the order of their ends' keys.
+ * With a target: whatever leads to it in so many hops. Otherwise an env alone narrows the view to its applications and the edges
+ * that start or end there; what an application leads to lies elsewhere, so it shows everything.
+ */
+export function viewOf({ nodes, edges, hopsToTarget: hops }: Movement, { start, maxHops }: MovementQuestion): View {
+  if (hops !== null) {
+    return {
+      node: (place) => hops[place] !== FAR && hops[place]! <= maxHops,
+      edge: (number) => {
+        const [from, to] = [hops[edges.from[number]!]!, hops[edges.to[number]!]!]
+        return from !== 0 && to !== FAR && to < maxHops
+      },
+    }
+  }
+  const shown: AppFilter = start.app === undefined ? start : {}
+  const node = (place: number) => matchesFilter(nodes[place]!, shown)
+  return { node, edge: (number) => node(edges.from[number]!) || node(edges.to[number]!) }
+}
+
+/**
+ * The edges of a view with most connections on high-risk ports, and how many there are. Ties are in the order of their ends' keys.
  */
 export function riskiestEdges(
   { nodes, edges }: Movement,
-  filter: AppFilter,
+  view: View,
   connections: ReadonlyMap<number, number>,
   limit: number,
 ): { total: number; edges: number[] } {
-  const endsOf = (edge: number) => [nodes[edges.from[edge]!]!, nodes[edges.to[edge]!]!] as const
-  const risky = [...connections].filter(([edge]) => endsOf(edge).some((end) => matchesFilter(end, filter)))
-  const keysOf = (place: number) => endsOf(risky[place]![0]).map(applicationKey) as [string, string]
+  const risky = [...connections].filter(([edge]) => view.edge(edge))
+  const keysOf = (place: number) => {
+    const edge = risky[place]![0]
+    return [applicationKey(nodes[edges.from[edge]!]!), applicationKey(nodes[edges.to[edge]!]!)] as const
+  }
   const compareEdges = (a: number, b: number) => {
     const [one, other] = [keysOf(a), keysOf(b)]
     return compareTexts(one[0], other[0]) || compareTexts(one[1], other[1])
@@ -74,7 +129,7 @@ export function edgesOfPaths({ nodes, edges, paths }: Movement): number[] {
   const idOf = (from: number, to: number) => from * nodes.length + to
   /** The number of each edge wanted, -1 until it is known. */
   const wanted = new Map<number, number>()
-  for (const { path } of paths?.found ?? [])
+  for (const { path } of paths?.paths ?? [])
     for (let hop = 1; hop < path.length; hop++) wanted.set(idOf(path[hop - 1]!, path[hop]!), -1)
   if (wanted.size === 0) return []
   for (const [number, from] of edges.from.entries()) {
@@ -94,61 +149,203 @@ interface FoundPath {
 }
 
 interface FoundPaths {
-  /** Longest first; paths of one length by the keys of their first nodes, then of their second nodes, and so on. */
+  /** Paths of one length are in the order of their first nodes' keys, then of their second nodes', and so on. */
   paths: FoundPath[]
-  /** All there are. */
+  /** All there are, or where `isCounted` is false at least so many. */
   total: number
+  isCounted: boolean
 }
 
 /**
- * One shortest path from every start to every node 1 to `maxHops` hops away along directed edges; of several shortest ones, the
- * first in the order of `paths`. `starts` are places in the caller's list of nodes.
+ * One shortest path from every start to every node 1 to `maxHops` hops away along directed edges, longest first; of several shortest
+ * ones, the first in the order of `paths`. `starts` are places in the caller's list of nodes.
  */
 export function* findPaths(graph: GraphLayout, starts: readonly number[], maxHops: number): Steps<FoundPaths> {
-  const search = createSearch(graph, maxHops)
+  const { given, outgoing } = graph
+  const walk = createWalk(outgoing)
   let total = 0
   let paths: FoundPath[] = []
-  for (const start of [...new Set(starts)].map((place) => graph.placed[place]!).sort((a, b) => a - b)) {
-    const { found, longest } = search(start)
-    total += found
+  for (const start of placesInOrder(graph, starts)) {
+    // Neighbours are in the order of their keys, so the nodes of a level are in the order of their paths.
+    const { order, parent, levels } = walk(start, maxHops)
+    const pathTo = (end: number, hops: number): FoundPath => {
+      const path = new Array<number>(hops + 1)
+      for (let hop = hops, node = end; hop >= 0; hop--, node = parent[node]!) path[hop] = given[node]!
+      return { path, hops }
+    }
+    const longest: FoundPath[] = []
+    for (let hops = levels.length - 2; hops > 0; hops--)
+      for (let i = levels[hops]!; i < levels[hops + 1]! && longest.length < MOST_PATHS; i++)
+        longest.push(pathTo(order[i]!, hops))
+    total += levels.at(-1)! - 1
     // Sorting is stable and both lists are in order, so equal lengths stay in the order of their keys.
     paths = [...paths, ...longest].sort((a, b) => b.hops - a.hops).slice(0, MOST_PATHS)
     yield
   }
-  return { paths, total }
+  return { paths, total, isCounted: true }
 }
 
-interface SearchResult {
-  /** Paths from this start. */
-  found: number
-  /** The first `MOST_PATHS` of them in the order of an answer. */
-  longest: FoundPath[]
-}
-
-/** Breadth-first search. Neighbours are in the order of their keys, so the nodes of a level are in the order of their paths. */
-function createSearch({ outgoing, given }: GraphLayout, maxHops: number): (start: number) => SearchResult {
-  const { starts, targets } = outgoing
-  const order = new Uint32Array(given.length)
-  const parent = new Uint32Array(given.length)
-  const seen = new Uint8Array(given.length)
-
-  const pathTo = (end: number, hops: number): FoundPath => {
-    const path = new Array<number>(hops + 1)
-    for (let hop = hops, node = end; hop >= 0; hop--, node = parent[node]!) path[hop] = given[node]!
-    return { path, hops }
+/**
+ * One shortest path to every target from every node 1 to `maxHops` hops away, shortest first: what is nearest matters most there. Of
+ * several shortest ones, the first in the order of `paths`. `targets` are places in the caller's list of nodes.
+ */
+export function* findPathsTo(graph: GraphLayout, targets: readonly number[], maxHops: number): Steps<FoundPaths> {
+  const { given, placed, incoming } = graph
+  // Of the nodes of a level the first one claims those behind it, which makes it the first possible hop of each.
+  const walk = createWalk(incoming, { byNumber: true })
+  const compare = (a: FoundPath, b: FoundPath) => {
+    const at = a.path.findIndex((place, hop) => place !== b.path[hop])
+    return a.hops - b.hops || (at === -1 ? 0 : placed[a.path[at]!]! - placed[b.path[at]!]!)
   }
+  let total = 0
+  let paths: FoundPath[] = []
+  for (const target of placesInOrder(graph, targets)) {
+    const { order, parent, levels } = walk(target, maxHops)
+    const nearest: FoundPath[] = []
+    for (let hops = 1; hops < levels.length - 1; hops++) {
+      for (let i = levels[hops]!; i < levels[hops + 1]! && nearest.length < MOST_PATHS; i++) {
+        const path = new Array<number>(hops + 1)
+        for (let hop = 0, node = order[i]!; hop <= hops; hop++, node = parent[node]!) path[hop] = given[node]!
+        nearest.push({ path, hops })
+      }
+    }
+    total += levels.at(-1)! - 1
+    paths = [...paths, ...nearest].sort(compare).slice(0, MOST_PATHS)
+    yield
+  }
+  return { paths, total, isCounted: true }
+}
 
-  return (start) => {
+/** Edges that a search for all paths looks at before it gives up counting; some tens of milliseconds. */
+const MOST_LOOKS = 5_000_000
+const LOOKS_AT_ONCE = 10_000
+
+/**
+ * Every path of at most `maxHops` hops from a start to a target, shortest first. No node comes twice, and between its ends there is
+ * neither a start nor a target: another path has what lies beyond. Their number can grow with the power of the hops, so that only
+ * `looks` edges are looked at. `starts` and `targets` are places in the caller's list of nodes.
+ */
+export function* findPathsBetween(
+  graph: GraphLayout,
+  starts: readonly number[],
+  targets: readonly number[],
+  maxHops: number,
+  looks = MOST_LOOKS,
+): Steps<FoundPaths> {
+  const { given, placed, outgoing, incoming } = graph
+  const isTarget = new Uint8Array(given.length)
+  for (const target of targets) isTarget[placed[target]!] = 1
+  const isEnd = isTarget.slice()
+  for (const start of starts) isEnd[placed[start]!] = 1
+  const hopsLeft = countHops(
+    incoming,
+    targets.map((target) => placed[target]!),
+    (node) => isEnd[node] === 0,
+  )
+
+  const paths: FoundPath[] = []
+  let total = 0
+  let looked = 0
+  const path = new Uint32Array(maxHops + 1)
+  /** By hop: the next edge to look at. */
+  const next = new Uint32Array(maxHops + 1)
+  const isOnPath = new Uint8Array(given.length)
+  // Length by length, so that the first paths found are those that are shown.
+  for (let length = 1; length <= maxHops; length++) {
+    for (const start of placesInOrder(graph, starts)) {
+      path[0] = start
+      next[0] = outgoing.starts[start]!
+      isOnPath[start] = 1
+      for (let hop = 0; hop >= 0;) {
+        const node = path[hop]!
+        if (next[hop]! === outgoing.starts[node + 1]!) {
+          isOnPath[node] = 0
+          hop--
+          continue
+        }
+        if (++looked % LOOKS_AT_ONCE === 0) yield
+        if (looked > looks) return { paths, total, isCounted: false }
+        const other = outgoing.targets[next[hop]!++]!
+        if (isOnPath[other] === 1) continue
+        if (isTarget[other] === 1) {
+          if (hop + 1 < length) continue
+          total++
+          if (paths.length === MOST_PATHS) continue
+          path[length] = other
+          paths.push({ path: Array.from(path.subarray(0, length + 1), (one) => given[one]!), hops: length })
+        } else if (isEnd[other] === 0 && hopsLeft[other] !== FAR && hop + 1 + hopsLeft[other]! <= length) {
+          path[++hop] = other
+          next[hop] = outgoing.starts[other]!
+          isOnPath[other] = 1
+        }
+      }
+    }
+  }
+  return { paths, total, isCounted: true }
+}
+
+/** Hops from every node, by place in the caller's list, to the nearest of some places; `FAR` where none is reached. */
+export function countHopsTo({ given, placed, incoming }: GraphLayout, targets: readonly number[]): Int32Array {
+  const hops = countHops(
+    incoming,
+    targets.map((target) => placed[target]!),
+    () => true,
+  )
+  return Int32Array.from(given, (_, place) => hops[placed[place]!]!)
+}
+
+/** Hops of every node from the nearest of `origins`, over nodes that may be passed. */
+function countHops(
+  { starts, targets }: Adjacency,
+  origins: readonly number[],
+  mayPass: (node: number) => boolean,
+): Int32Array {
+  const hops = new Int32Array(starts.length - 1).fill(FAR)
+  const order = [...new Set(origins)]
+  for (const node of order) hops[node] = 0
+  for (const node of order) {
+    if (hops[node] !== 0 && !mayPass(node)) continue
+    for (let edge = starts[node]!; edge < starts[node + 1]!; edge++) {
+      const other = targets[edge]!
+      if (hops[other] !== FAR) continue
+      hops[other] = hops[node]! + 1
+      order.push(other)
+    }
+  }
+  return hops
+}
+
+/** Places of the caller's list as nodes of the layout, each once and in order. */
+const placesInOrder = ({ placed }: GraphLayout, places: readonly number[]): number[] =>
+  [...new Set(places)].map((place) => placed[place]!).sort((a, b) => a - b)
+
+interface Walk {
+  /** Nodes as they were reached, the first one at 0 hops. */
+  readonly order: Uint32Array
+  /** By node: the one it was reached from. */
+  readonly parent: Uint32Array
+  /** Where the nodes at 0, 1, 2... hops begin in `order`, and at last where they end. */
+  readonly levels: readonly number[]
+}
+
+/** Breadth-first search; every walk replaces the one before. `byNumber`: the nodes of a level are followed in ascending order. */
+function createWalk(
+  { starts, targets }: Adjacency,
+  { byNumber = false } = {},
+): (from: number, maxHops: number) => Walk {
+  const count = starts.length - 1
+  const order = new Uint32Array(count)
+  const parent = new Uint32Array(count)
+  const seen = new Uint8Array(count)
+  return (from, maxHops) => {
     seen.fill(0)
-    seen[start] = 1
-    order[0] = start
+    seen[from] = 1
+    order[0] = from
+    const levels = [0, 1]
     let reached = 1
-    /** Where the nodes at 0, 1, 2... hops begin in `order`. */
-    const levels = [0]
-    while (levels.length <= maxHops && levels.at(-1)! < reached) {
-      const [from, to] = [levels.at(-1)!, reached]
-      levels.push(to)
-      for (let i = from; i < to; i++) {
+    while (levels.length < maxHops + 2) {
+      const [first, end] = [levels.at(-2)!, levels.at(-1)!]
+      for (let i = first; i < end; i++) {
         const node = order[i]!
         for (let edge = starts[node]!; edge < starts[node + 1]!; edge++) {
           const other = targets[edge]!
@@ -158,12 +355,10 @@ function createSearch({ outgoing, given }: GraphLayout, maxHops: number): (start
           order[reached++] = other
         }
       }
+      if (reached === end) break
+      if (byNumber) order.subarray(end, reached).sort()
+      levels.push(reached)
     }
-    const longest: FoundPath[] = []
-    for (let hops = levels.length - 1; hops > 0; hops--) {
-      const end = levels[hops + 1] ?? reached
-      for (let i = levels[hops]!; i < end && longest.length < MOST_PATHS; i++) longest.push(pathTo(order[i]!, hops))
-    }
-    return { found: reached - 1, longest }
+    return { order, parent, levels }
   }
 }

@@ -1,10 +1,12 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
+import type { ToolContext } from '../call.js'
 import { nearNames } from '../text/compare-texts.js'
 import { trimBlanks } from '../text/escape-text.js'
 import {
   describeReference,
   isUnresolved,
+  loadLabels,
   resolveLabel,
   splitLabel,
   type LabelIndex,
@@ -20,14 +22,22 @@ export type ApplicationReference = LabelReference | { app: string; env: string }
 /**
  * The labels of a reference, exact and case-sensitive: an app and an env label, or one of them. Throws not_found with near values,
  * and invalid_argument for a label of another key and for what can be read in several ways; each with the `argument`.
+ * `bareApp`: a text may also be the value of an app label.
  */
-export function findApplicationLabels(labels: LabelIndex, asked: ApplicationReference, argument: string): Label[] {
+export function findApplicationLabels(
+  labels: LabelIndex,
+  asked: ApplicationReference,
+  argument: string,
+  { bareApp = false } = {},
+): Label[] {
   const reference = isPair(asked) ? `${asked.app}|${asked.env}` : asked
   const text = trimBlanks(describeReference(reference))
   const label = resolveLabel(labels, reference)
   const pairs = isPair(asked) ? [[asked.app, asked.env] as const] : typeof asked === 'string' ? splitPairs(asked) : []
+  const app = bareApp && typeof asked === 'string' ? labels.find('app', text) : undefined
   const found = [
     ...(isUnresolved(label) ? [] : [[label]]),
+    ...(app === undefined || app === label ? [] : [[app]]),
     ...pairs.flatMap(([app, env]) => {
       const both = [labels.find('app', trimBlanks(app)), labels.find('env', trimBlanks(env))]
       return both.includes(undefined) ? [] : [both as Label[]]
@@ -53,6 +63,24 @@ export function findApplicationLabels(labels: LabelIndex, asked: ApplicationRefe
   if (other === undefined) return first
   const why = 'an application is an app and an env label'
   throw new ToolError('invalid_argument', `${argument}: ${other.key}=${other.value} names none: ${why}.`, { argument })
+}
+
+/**
+ * The same for a reference that may also be the bare value of an app label. A miss against the recent list of labels is looked up
+ * in a fresh one.
+ */
+export async function resolveApplicationReference(
+  ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
+  asked: ApplicationReference,
+  argument: string,
+): Promise<Label[]> {
+  const recent = await loadLabels(ctx.pce, ctx)
+  try {
+    return findApplicationLabels(recent, asked, argument, { bareApp: true })
+  } catch (error) {
+    if (!(error instanceof ToolError) || error.code !== 'not_found') throw error
+    return findApplicationLabels(await loadLabels(ctx.pce, ctx, 'fresh'), asked, argument, { bareApp: true })
+  }
 }
 
 const isPair = (reference: ApplicationReference): reference is { app: string; env: string } =>

@@ -490,11 +490,64 @@ t.test('lateral movement: a label renamed since the list was read', async (t) =>
   t.same((await bench.ok(LATERAL, { app_name: 'new' })).paths_from, ['new|P'])
 })
 
+t.test('lateral movement: who reaches a target', async (t) => {
+  const bench = await start(
+    t,
+    estateOf([...CHAIN, 'h/P > d/P 2 22', 'd/P > x/Q 1 22', 'a/P > h/P'], {
+      hosts: { bare: { ip: '10.9.0.1' }, half: { ip: '10.9.0.2', labels: 'app=half' } },
+      flows: ['bare', 'half', 'bare'].map((from, at) => ({ from, to: 'd/P', port: 443 + at })),
+    }),
+  )
+  const to = await bench.ok(LATERAL, { target: 'd|P', max_hops: 2 })
+  t.same(to.paths_to, ['d|P'])
+  t.notOk('paths_from' in to)
+  t.same(pathsOf(to), ['cd', 'hd', 'ahd', 'bcd'], 'the nearest first')
+  t.same([to.paths_total, to.truncated, to.max_hops], [4, false, 2])
+  t.same(to.sources_by_hops, { 1: 2, 2: 2, 3: 1 }, 'over any number of hops')
+  t.equal(to.unlabelled_sources, 2)
+  t.same(
+    to.path_edges.map(({ from, to }: Json) => `${from} ${to}`),
+    ['c|P d|P', 'h|P d|P', 'a|P h|P', 'b|P c|P'],
+  )
+  t.same(
+    to.high_risk_edges.map(({ from, to }: Json) => `${from} ${to}`),
+    ['h|P d|P'],
+    'on the way to it',
+  )
+  t.same(to.top_reachable_nodes.map(({ app }: Json) => app).sort(), ['a', 'b', 'c', 'd', 'h'])
+  t.equal(
+    to.recommendation,
+    'Ringfence d|P first: 4 labelled applications can reach it within 2 hops, 2 directly. Restrict remote administration and file sharing on 1 edge on the way to it.',
+  )
+  for (const target of ['d (P)', 'app=d', 'd', { app: 'd', env: 'P' }, { key: 'app', value: 'd' }])
+    t.same((await bench.ok(LATERAL, { target })).paths_to, ['d|P'], JSON.stringify(target))
+  t.same((await bench.ok(LATERAL, { target: 'env=Q' })).paths_to, ['x|Q'])
+
+  const both = await bench.ok(LATERAL, { app_name: 'a', env_name: 'P', target: 'd|P' })
+  t.same([both.paths_from, both.paths_to], [['a|P'], ['d|P']])
+  t.same(pathsOf(both), ['ahd', 'abcd'], 'all paths, not the shortest alone')
+  t.same([both.paths_total, both.truncated], [2, false])
+  t.notOk('sources_by_hops' in both)
+  const on = await bench.ok(LATERAL, { app_name: 'g', target: 'f|P', max_hops: 5 })
+  t.match(on.recommendation, /Every path passes b\|P, c\|P, d\|P, e\|P\./)
+  const short = await bench.ok(LATERAL, { app_name: 'g', target: 'f|P' })
+  t.same(short.paths, [])
+  t.equal(
+    short.message,
+    'No unblocked flow leads from the start to the target in 4 hops; hosts without app or env label are not followed.',
+  )
+  const none = await bench.ok(LATERAL, { target: 'half' })
+  t.equal(none.message, 'The target has no flow to or from another labelled application in the window.')
+  const { near_names: near } = await bench.fails(LATERAL, { target: 'd|Prod' }, 'not_found')
+  t.ok(Array.isArray(near))
+  await bench.fails(LATERAL, { target: 'nowhere' }, 'not_found')
+  await bench.fails(LATERAL, { target: '' }, 'not_found')
+})
+
 t.test('lateral movement: unread rows may contain what was not seen', async (t) => {
   const found = await searchMovement(
     collectAppGraph(createFlowEncoder(null)).finish(),
-    {},
-    4,
+    { start: {}, target: {}, maxHops: 4 },
     new AbortController().signal,
   )
   const analysed = { pce_flows: 1, rows: 1, unparseable: 0, row_limit: 1 }
@@ -504,8 +557,7 @@ t.test('lateral movement: unread rows may contain what was not seen', async (t) 
         days: 30,
         between: 0,
         found,
-        start: {},
-        maxHops: 4,
+        question: { start: {}, target: {}, maxHops: 4 },
         ports: collectEdgePorts(),
         reading: { window: { start: '', end: '' }, flows_truncated: truncated, analysed },
       },

@@ -144,3 +144,35 @@ export function paths(graph: DrawnGraph, starts: readonly number[], maxHops: num
     .flatMap(([from, to]) => shortestPaths(matrix, from, to).sort(compare).slice(0, 1))
     .sort((a, b) => b.length - a.length || compare(a, b))
 }
+
+const inOrder = (graph: DrawnGraph) => (a: number[], b: number[]) => {
+  const at = a.findIndex((node, hop) => node !== b[hop])
+  return a.length - b.length || (at === -1 ? 0 : compareNodes(graph.nodes[a[at]!]!, graph.nodes[b[at]!]!))
+}
+
+/** All that `findPathsTo` should find, in its order and not cut. */
+export function pathsTo(graph: DrawnGraph, targets: readonly number[], maxHops: number): number[][] {
+  const matrix = directed(graph)
+  return targets
+    .flatMap((to) => [...matrix.keys()].map((from) => shortestPaths(matrix, from, to).sort(inOrder(graph))[0] ?? []))
+    .filter((path) => path.length > 1 && path.length <= maxHops + 1)
+    .sort(inOrder(graph))
+}
+
+/** All that `findPathsBetween` should find, in its order and not cut: every sequence of nodes is tried. */
+export function pathsBetween(
+  graph: DrawnGraph,
+  starts: readonly number[],
+  targets: readonly number[],
+  maxHops: number,
+): number[][] {
+  const matrix = directed(graph)
+  const isEnd = (node: number) => starts.includes(node) || targets.includes(node)
+  const grow = (path: number[]): number[][] => {
+    const own = path.length > 1 && targets.includes(path.at(-1)!) ? [path] : []
+    if (path.length > maxHops || (path.length > 1 && isEnd(path.at(-1)!))) return own
+    const next = [...matrix.keys()].filter((node) => matrix[path.at(-1)!]![node] && !path.includes(node))
+    return next.flatMap((node) => grow([...path, node]))
+  }
+  return starts.flatMap((start) => grow([start])).sort(inOrder(graph))
+}

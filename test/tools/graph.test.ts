@@ -12,7 +12,7 @@ import {
 } from '../../domain/dependency-map/lay-out-graph.js'
 import { countReachable, rankReach } from '../../domain/dependency-map/rank-reach.js'
 import { findArticulationPoints } from '../../domain/dependency-map/find-components.js'
-import { findPaths } from '../../domain/dependency-map/search-movement.js'
+import { countHopsTo, findPaths, findPathsBetween, findPathsTo } from '../../domain/dependency-map/search-movement.js'
 import { measureBetweenness } from '../../domain/dependency-map/measure-betweenness.js'
 import {
   rankInfrastructure as rankColumns,
@@ -147,7 +147,11 @@ t.test('the reach and the paths of the worked example', async (t) => {
     direct_connections_in: 2,
   })
   t.same(walk(CHAIN, [0], 4), { total: 4, paths: ['abcde', 'abcd', 'abc', 'ab'] }, 'f is five hops away')
-  t.same(run(findPaths(layOutGraph(CHAIN), [0], 1)), { total: 1, paths: [{ path: [0, 1], hops: 1 }] })
+  t.same(run(findPaths(layOutGraph(CHAIN), [0], 1)), {
+    total: 1,
+    paths: [{ path: [0, 1], hops: 1 }],
+    isCounted: true,
+  })
 })
 
 t.test('the score of a node', async (t) => {
@@ -355,6 +359,56 @@ t.test('betweenness, articulation points, reach and paths match their definition
       )
     }),
     500,
+  )
+})
+
+t.test('paths to targets, and all between starts and targets, match their definitions on any graph', async (t) => {
+  const places = fc.array(fc.nat(7), { maxLength: 3 })
+  holds(
+    t,
+    fc.property(anyGraph, places, places, fc.integer({ min: 1, max: 5 }), (graph, anyStarts, anyTargets, maxHops) => {
+      const within = (list: number[]) => [...new Set(list)].filter((place) => place < graph.nodes.length)
+      const [starts, targets] = [within(anyStarts), within(anyTargets)]
+      const layout = layOutGraph(graph)
+      const to = run(findPathsTo(layout, targets, maxHops))
+      const all = brute.pathsTo(graph, targets, maxHops)
+      const between = run(findPathsBetween(layout, starts, targets, maxHops))
+      const every = brute.pathsBetween(graph, starts, targets, maxHops)
+      const far = brute.distances(brute.directed(graph))
+      const nearest = far.map((row) => Math.min(...targets.map((target) => row[target]!)))
+      const shown = ({ paths }: { paths: { path: number[] }[] }) => paths.map(({ path }) => path).join(' ')
+      return (
+        to.total === all.length &&
+        shown(to) === all.slice(0, 50).join(' ') &&
+        between.isCounted &&
+        between.total === every.length &&
+        shown(between) === every.slice(0, 50).join(' ') &&
+        [...countHopsTo(layout, targets)].join() === nearest.map((hops) => (hops === Infinity ? -1 : hops)).join()
+      )
+    }),
+    500,
+  )
+})
+
+t.test('a search for all paths ends in any graph, and says that it did not count them all', async (t) => {
+  const nodes = Array.from({ length: 60 }, (_, i) => ({ app: String(i + 10), env: 'P' }))
+  const edges = nodes.flatMap((_, from) => nodes.map((_, to) => ({ from, to, connections: 1 })))
+  const layout = layOutGraph({ nodes, edges })
+  const steps = findPathsBetween(layout, [0], [59], 10, 100_000)
+  let turns = 0
+  let step = steps.next()
+  for (; step.done !== true; step = steps.next()) turns++
+  t.ok(turns >= 9, 'it yields')
+  const { paths, total, isCounted } = step.value
+  t.same([paths.length, isCounted], [50, false])
+  t.ok(total > 50)
+  t.same(
+    paths.slice(0, 2).map(({ path }) => path),
+    [
+      [0, 59],
+      [0, 1, 59],
+    ],
+    'the shortest are there',
   )
 })
 

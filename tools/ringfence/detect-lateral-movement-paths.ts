@@ -1,14 +1,27 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, StringEnum, Text } from '../../schemas/common.js'
+import { ApplicationReference } from '../../schemas/label-reference.js'
+import type { Label } from '../../schemas/pce/label.js'
 import { defineTool } from '../define.js'
 import { KNOWN_DECISIONS } from '../../domain/traffic/applications.js'
 import { describeReading, Reading, createFlowReader } from '../../domain/traffic/read-flows.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
-import { collectAppGraph, collectEdgePorts } from '../../domain/dependency-map/collect-app-graph.js'
+import {
+  collectAppGraph,
+  collectEdgePorts,
+  collectUnlabelledSources,
+} from '../../domain/dependency-map/collect-app-graph.js'
 import { MovementLists, showMovement } from '../answers/dependency-map/show-movement.js'
-import { matchesFilter, searchMovement, type AppFilter } from '../../domain/dependency-map/search-movement.js'
+import {
+  isAsked,
+  matchesFilter,
+  searchMovement,
+  type AppFilter,
+  type MovementQuestion,
+} from '../../domain/dependency-map/search-movement.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
+import { resolveApplicationReference } from '../../domain/inventory/find-application.js'
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
 import { Truncation } from '../answers/byte-budget.js'
 
@@ -43,6 +56,7 @@ export default defineTool({
       app_name: Type.Optional(Type.String({ minLength: 1, description: 'Start' })),
       env_name: Type.Optional(Type.String({ minLength: 1, description: 'Start' })),
       lookback_days: lookbackDays(LOOKBACK_DAYS),
+      target: Type.Optional(Type.Union(ApplicationReference.anyOf, { description: 'End: app|env, app=X or env=X' })),
       max_hops: Type.Optional(Type.Integer({ minimum: 1, maximum: 10, default: MAX_HOPS, description: 'Of a path' })),
       detail_level: Type.Optional(
         StringEnum(['standard', 'full'] as const, { default: 'standard', description: 'full: more rows' }),
@@ -54,37 +68,53 @@ export default defineTool({
   example: { app_name: 'payments', env_name: 'prod', max_hops: 3 },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const days = args.lookback_days ?? LOOKBACK_DAYS
-    const findStart = async (): Promise<AppFilter> => {
-      const labels = await resolveApplication(ctx, { app_name: args.app_name, env_name: args.env_name })
-      return Object.fromEntries(labels.map(({ key, value }) => [key, value]))
-    }
-    let start = await findStart()
+    const { target: askedTarget } = args
+    const maxHops = args.max_hops ?? MAX_HOPS
+    const resolve = async (): Promise<MovementQuestion> => ({
+      start: filterOf(await resolveApplication(ctx, { app_name: args.app_name, env_name: args.env_name })),
+      target: askedTarget === undefined ? {} : filterOf(await resolveApplicationReference(ctx, askedTarget, 'target')),
+      maxHops,
+    })
+    let question = await resolve()
     const encoder = createFlowEncoder(await loadLabels(ctx.pce, ctx))
     const graph = collectAppGraph(encoder)
     const ports = collectEdgePorts()
+    const unlabelled = askedTarget === undefined ? null : collectUnlabelledSources(encoder)
     let between = 0
     const blocked = encoder.dictionaries.decision.code('blocked')
     const read = await createFlowReader(ctx, encoder)(
       { name: 'mcp-lateral-movement', window: lookbackWindow(ctx.now(), days), decisions: KNOWN_DECISIONS },
       (row) => {
+        const isOpen = row.decision !== blocked
+        if (isOpen) unlabelled?.add(row)
         const edge = graph.add(row)
         if (edge === null) return
         between++
-        if (row.decision !== blocked) ports.add(edge, row)
+        if (isOpen) ports.add(edge, row)
       },
     )
     const edges = graph.finish()
-    const hasStart = Object.keys(start).length > 0
-    if (hasStart && !edges.nodes.some((node) => matchesFilter(node, start))) {
+    const isUnseen = (end: AppFilter) => isAsked(end) && !edges.nodes.some((node) => matchesFilter(node, end))
+    if (isUnseen(question.start) || isUnseen(question.target)) {
       // Flows carry current names, and the label may have been renamed since the cached list was read.
       await loadLabels(ctx.pce, ctx, 'fresh')
-      start = await findStart()
+      question = await resolve()
     }
-    const maxHops = args.max_hops ?? MAX_HOPS
-    const found = await searchMovement(edges, start, maxHops, ctx.signal)
+    const found = await searchMovement(edges, question, ctx.signal)
     return showMovement(
-      { days, between, found, start, maxHops, ports, reading: describeReading(read) },
+      {
+        days,
+        between,
+        found,
+        question,
+        ports,
+        unlabelledSources: unlabelled?.count((application) => matchesFilter(application, question.target)),
+        reading: describeReading(read),
+      },
       { detail: args.detail_level ?? 'standard', limits: ctx.limits },
     )
   },
 })
+
+const filterOf = (labels: readonly Label[]): AppFilter =>
+  Object.fromEntries(labels.map(({ key, value }) => [key, value]))

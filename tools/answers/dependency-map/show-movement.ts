@@ -6,10 +6,12 @@ import {
 } from '../../../domain/dependency-map/collect-app-graph.js'
 import {
   edgesOfPaths,
+  isAsked,
   riskiestEdges,
-  matchesFilter,
-  type Movement,
+  viewOf,
   type AppFilter,
+  type Movement,
+  type MovementQuestion,
 } from '../../../domain/dependency-map/search-movement.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { applicationKey, NO_DECIDED_FLOWS } from '../../../domain/traffic/applications.js'
@@ -59,14 +61,23 @@ export const MovementLists = {
   high_risk_edges: Edges('Busiest on remote administration and file sharing ports, at most 20'),
   high_risk_edges_total: Total,
   paths_from: Type.Optional(Type.Array(Type.String(), { description: 'Start nodes' })),
+  paths_to: Type.Optional(Type.Array(Type.String(), { description: 'Target nodes' })),
+  sources_by_hops: Type.Optional(Counts('Applications by hops to the nearest target, over any number of hops')),
+  unlabelled_sources: Type.Optional(
+    Count('Addresses without app or env label with open traffic to a target; no path shows them'),
+  ),
   max_hops: Type.Optional(Count('Most hops of a path')),
   paths: Type.Optional(
     Type.Array(
       Type.Object({ path: Type.Array(Type.String(), { description: 'app|env' }), hops: Count('Edges of the path') }),
-      { description: 'Shortest path to each node reached, longest first, at most 50' },
+      {
+        description:
+          'From the start: a shortest one to each node, longest first. To the target: one from each node; between both: all; shortest first. At most 50',
+      },
     ),
   ),
   paths_total: Type.Optional(Total),
+  paths_uncounted: Type.Optional(Flag('There may be more than paths_total')),
   truncated: Type.Optional(Flag('Paths are not shown, or flows_truncated')),
   path_edges: Type.Optional(Edges('Edges of these paths')),
 }
@@ -81,24 +92,27 @@ interface MovementFacts {
   /** Rows between two applications. */
   between: number
   found: Movement
-  start: AppFilter
-  maxHops: number
+  question: MovementQuestion
   ports: EdgePortCollector
+  /** Addresses that no path shows, with traffic to a target. */
+  unlabelledSources?: number | undefined
   reading: Reading
 }
 
-/** The answer of detect-lateral-movement-paths (T18). Counts of nodes and edges are of the whole estate. */
+/**
+ * The answer of detect-lateral-movement-paths (T18). Counts of nodes and edges are of the whole estate, lists of what the question
+ * is about (D118).
+ */
 export function showMovement(
-  { days, between, found, start, maxHops, ports, reading }: MovementFacts,
+  { days, between, found, question, ports, unlabelledSources, reading }: MovementFacts,
   { detail, limits }: { detail: 'standard' | 'full'; limits: Limits },
 ) {
   const { nodes, edges, paths } = found
-  // An application is a start, and what it leads to lies elsewhere; an env alone narrows the view.
-  const shown: AppFilter = start.app === undefined ? start : {}
   const keys = nodes.map(applicationKey)
-  const ranked = found.reach.filter((row) => matchesFilter(row, shown))
+  const view = viewOf(found, question)
+  const ranked = found.reach.filter(({ node }) => view.node(node))
   const bridges = ranked.filter((row) => row.is_articulation_point)
-  const risky = riskiestEdges(found, shown, ports.risky(), RISKY_EDGES_SHOWN)
+  const risky = riskiestEdges(found, view, ports.risky(), RISKY_EDGES_SHOWN)
   const hops = edgesOfPaths(found)
   const shownEdges = new Set([...risky.edges, ...hops])
   const portsOf = ports.of(shownEdges, PORTS_SHOWN)
@@ -110,7 +124,8 @@ export function showMovement(
     ...portsOf.get(number)!,
     policy_decisions: decided.get(number)!,
   })
-  const message = explain(found, reading)
+  const message = explain(found, question, reading)
+  const keysOf = (places: readonly number[]) => places.map((at) => keys[at]!).sort()
   const envelope = {
     lookback_days: days,
     total_apps: nodes.length,
@@ -120,10 +135,13 @@ export function showMovement(
     articulation_points: found.reach.filter((row) => row.is_articulation_point).length,
     high_risk_edges_total: risky.total,
     ...(paths !== null && {
-      max_hops: maxHops,
+      max_hops: question.maxHops,
       paths_total: paths.total,
+      ...(!paths.isCounted && { paths_uncounted: true }),
     }),
-    recommendation: recommend(bridges.length, risky.total, shown, reading),
+    ...(paths?.starts === null && { sources_by_hops: countByHops(found) }),
+    ...(unlabelledSources !== undefined && { unlabelled_sources: unlabelledSources }),
+    recommendation: recommend(found, question, { bridges: bridges.length, risky: risky.total, reading }),
     ...(message !== null && { message }),
     ...reading,
   }
@@ -145,9 +163,10 @@ export function showMovement(
     },
     high_risk_edges: { rows: risky.edges.map(showEdge), total: risky.total },
     ...(paths !== null && {
-      paths_from: all(paths.starts.map((at) => keys[at]!).sort()),
+      ...(paths.starts !== null && { paths_from: all(keysOf(paths.starts)) }),
+      ...(paths.targets !== null && { paths_to: all(keysOf(paths.targets)) }),
       paths: {
-        rows: paths.found.map(({ path, ...rest }) => ({ path: path.map((at) => keys[at]!), ...rest })),
+        rows: paths.paths.map(({ path, ...rest }) => ({ path: path.map((at) => keys[at]!), ...rest })),
         total: paths.total,
       },
       path_edges: all(hops.map(showEdge)),
@@ -159,32 +178,81 @@ export function showMovement(
     hint: () => 'Totals count everything. Give an application, or fewer hops, to see the rest of its paths.',
   })
   if (paths === null) return answer
-  return { ...answer, truncated: reading.flows_truncated || (answer.paths?.length ?? 0) < paths.total }
+  const isCut = !paths.isCounted || (answer.paths?.length ?? 0) < paths.total
+  return { ...answer, truncated: reading.flows_truncated || isCut }
 }
 
 const all = <T>(rows: readonly T[]) => ({ rows, total: rows.length })
 
-function explain({ nodes, paths }: Movement, reading: Reading): string | null {
+/** Applications by hops to the nearest target, the target itself left out. */
+function countByHops({ hopsToTarget }: Movement): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const hops of hopsToTarget ?? []) if (hops > 0) counts[hops] = (counts[hops] ?? 0) + 1
+  return counts
+}
+
+function explain({ nodes, paths }: Movement, { maxHops }: MovementQuestion, reading: Reading): string | null {
   if (reading.analysed.rows === 0) return NO_DECIDED_FLOWS
   if (nodes.length === 0) return 'No flow has app and env labels on both ends, so there is nothing to follow.'
   if (paths === null) return null
-  if (paths.starts.length === 0) return 'The start has no flow to or from another labelled application in the window.'
-  return paths.total === 0
-    ? 'No unblocked flow leads from the start to another labelled application; hosts without app or env label are not followed.'
-    : null
+  const { starts, targets, total } = paths
+  const idle = Object.entries({ start: starts, target: targets }).flatMap(([end, list]) =>
+    list?.length === 0 ? [end] : [],
+  )
+  if (idle.length > 0)
+    return `The ${idle.join(' and the ')} ${idle.length > 1 ? 'have' : 'has'} no flow to or from another labelled application in the window.`
+  if (total > 0 || !paths.isCounted) return null
+  const [from, to] = [
+    starts === null ? 'another labelled application' : 'the start',
+    targets === null ? 'another labelled application' : `the target in ${countOf(maxHops, 'hop')}`,
+  ]
+  return `No unblocked flow leads from ${from} to ${to}; hosts without app or env label are not followed.`
 }
 
-/** `bridges` and `risky` are counts of what `filter` shows, which is everything or one env. */
-function recommend(bridges: number, risky: number, { env }: AppFilter, reading: Reading): string {
-  const where = env === undefined ? '' : ` of env ${env}`
+/** `bridges` and `risky` are counts of what the answer is about: everything, one env, or what leads to a target. */
+function recommend(
+  { nodes, paths, hopsToTarget }: Movement,
+  { start, target, maxHops }: MovementQuestion,
+  { bridges, risky, reading }: { bridges: number; risky: number; reading: Reading },
+): string {
   const isPartial = reading.flows_truncated
+  const missing = isPartial ? ' in the rows read; the missing rows may have some' : ''
+  if (hopsToTarget !== null) {
+    const near = hopsToTarget.filter((hops) => hops > 0 && hops <= maxHops).length
+    const direct = hopsToTarget.filter((hops) => hops === 1).length
+    const name = nameOf(target)
+    return [
+      near > 0
+        ? `Ringfence ${name} first: ${countOf(near, 'labelled application')} can reach it within ${countOf(maxHops, 'hop')}, ${direct} directly.`
+        : `No labelled application can reach ${name} within ${countOf(maxHops, 'hop')}${missing}.`,
+      ...passedByAll(nodes, paths),
+      ...(risky > 0
+        ? [`Restrict remote administration and file sharing on ${countOf(risky, 'edge')} on the way to it.`]
+        : []),
+    ].join(' ')
+  }
+  const where = start.app !== undefined || !isAsked(start) ? '' : ` of env ${start.env}`
   const advice = [
     bridges > 0
       ? `Ringfence the ${countOf(bridges, 'articulation point')}${where} first: each connects parts that would otherwise be separate.`
       : `No labelled application${where} connects parts that would otherwise be separate${isPartial ? ', in the rows read' : ''}.`,
     risky > 0
       ? `Restrict remote administration and file sharing on ${countOf(risky, 'edge')} between labelled applications${where}.`
-      : `No remote administration or file sharing between labelled applications${where} is open${isPartial ? ' in the rows read; the missing rows may have some' : ''}.`,
+      : `No remote administration or file sharing between labelled applications${where} is open${missing}.`,
   ]
   return advice.join(' ')
+}
+
+/** What every path from a start to a target passes on its way, where all of them are known. */
+function passedByAll(nodes: Movement['nodes'], paths: Movement['paths']): string[] {
+  const [first, ...others] = paths?.paths ?? []
+  if (paths?.starts == null || first === undefined || !paths.isCounted || paths.total > others.length + 1) return []
+  const passed = first.path.slice(1, -1).filter((place) => others.every(({ path }) => path.includes(place)))
+  if (passed.length === 0) return []
+  return [`Every path passes ${passed.map((place) => applicationKey(nodes[place]!)).join(', ')}.`]
+}
+
+function nameOf({ app, env }: AppFilter): string {
+  if (app !== undefined && env !== undefined) return applicationKey({ app, env })
+  return app === undefined ? `env=${env}` : `app=${app}`
 }
