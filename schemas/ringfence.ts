@@ -124,6 +124,7 @@ export const RingfenceOutput = {
     {
       kind: Plain,
       ip: Nullable(Text('null: the PCE names none')),
+      name: Maybe(Text('Of the workload, where it is not its host name')),
       hostname: Maybe(Plain),
       fqdn: Maybe(Plain),
       ip_lists: Maybe(Type.Array(Plain, { description: 'Names of those it is in, Any left out' })),
@@ -137,7 +138,7 @@ export const RingfenceOutput = {
     {
       effect: Text('cut, possibly_cut or blocked_by_override_deny'),
       kind: Plain,
-      source: Text('The busiest: app (env), else host name, FQDN or address'),
+      source: Text('The busiest: app (env), else name, FQDN or address'),
       sources: Count('An application, or all of this kind on this port'),
       connections: Count('On these ports'),
       ports: Type.Array(Plain, { description: 'As 443/tcp' }),

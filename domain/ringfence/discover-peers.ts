@@ -165,6 +165,8 @@ export type SourceKind = (typeof SOURCE_KINDS)[number]
 export interface OtherSource extends Peer {
   kind: SourceKind
   ip: string | null
+  /** Of a workload, where it is not its host name. */
+  name?: string
   hostname?: string
   fqdn?: string
   ip_lists?: string[]
@@ -207,17 +209,18 @@ export function collectDestinations(flows: Iterable<OutboundFlow>): RemoteApplic
 }
 
 /** How an answer calls a source in one word. */
-export const nameOf = ({ hostname, fqdn, ip }: Pick<OtherSource, 'hostname' | 'fqdn' | 'ip'>): string =>
-  hostname ?? fqdn ?? ip ?? 'unknown'
+export const nameOf = ({ name, hostname, fqdn, ip }: Pick<OtherSource, 'name' | 'hostname' | 'fqdn' | 'ip'>): string =>
+  name ?? hostname ?? fqdn ?? ip ?? 'unknown'
 
 export const isSameApplication = (a: Application, b: Application): boolean => a.app === b.app && a.env === b.env
 
 function describe(source: FlowEnd): Omit<OtherSource, keyof Peer> {
-  const { ip, hostname, fqdn, labels, managed } = source
+  const { ip, name, hostname, fqdn, labels, managed } = source
   const lists = tellingLists(source).sort()
   return {
     kind: kindOf(source, lists),
     ip,
+    ...(name !== null && name !== hostname && { name }),
     ...(hostname !== null && { hostname }),
     ...(fqdn !== null && { fqdn }),
     ...(lists.length > 0 && { ip_lists: lists }),

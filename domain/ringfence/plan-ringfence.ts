@@ -266,7 +266,7 @@ export function findLostOutbound({ outbound }: Pick<Discovery, 'outbound'>, own:
       application,
       name:
         application === null
-          ? nameOf({ ...pick('hostname', destination.hostname), ...pick('fqdn', destination.fqdn), ip: destination.ip })
+          ? nameOf({ ...pick('name', destination.name), ...pick('fqdn', destination.fqdn), ip: destination.ip })
           : `${application.app} (${application.env})`,
       connections: 0,
       ports: [],

@@ -21,7 +21,7 @@ export function lossesOf(plan: Json): SourceLoss[] {
       kind: 'application',
       source: `${row.app} (${row.env})`,
     })),
-    ...plan.unlabelled_inbound.map((row: Json) => ({ ...row, source: row.hostname ?? row.fqdn ?? row.ip })),
+    ...plan.unlabelled_inbound.map((row: Json) => ({ ...row, source: row.name ?? row.hostname ?? row.fqdn ?? row.ip })),
   ]
   return rows
     .flatMap(({ kind, source, observed_ports: ports }: Json): SourceLoss[] => {

@@ -448,6 +448,30 @@ const MIXED = estate('visibility_only', {
 const ruleOf = (plan: Json) =>
   Object.fromEntries(plan.inbound_remote_apps.map(({ app, env, rule }: Json) => [`${app}|${env}`, rule]))
 
+t.test('sources go by the names of their workloads', async (t) => {
+  const bench = await start(t, {
+    hosts: {
+      'pay-1': { ip: '10.0.0.1', labels: 'app=pay env=prod' },
+      'scan-1': { ip: '10.0.0.2' },
+      'disk-1': { ip: '10.0.0.3', labels: 'app=disk' },
+    },
+    flows: [
+      { from: 'scan-1', to: 'pay-1' },
+      { from: 'disk-1', to: 'pay-1', port: 445 },
+    ],
+  })
+  await bench.ok('update-workload', { name: 'scan-1', new_name: 'Scanner' })
+  const plan = await bench.ok('create-ringfence', { ...PAY, selective: true, dry_run: true })
+  t.same(
+    plan.unlabelled_inbound.map(({ name, hostname }: Json) => [name, hostname]),
+    [
+      ['Scanner', 'scan-1'],
+      [undefined, 'disk-1'],
+    ],
+  )
+  t.same(plan.would_be_cut.map(({ source }: Json) => source).sort(), ['Scanner', 'disk-1'])
+})
+
 t.test('sources of another environment are let in with a warning, or left out', async (t) => {
   const bench = await start(t, MIXED)
   const plan = await bench.ok('create-ringfence', { ...PAY, dry_run: true })
