@@ -493,7 +493,7 @@ t.test('lateral movement: a label renamed since the list was read', async (t) =>
 t.test('lateral movement: who reaches a target', async (t) => {
   const bench = await start(
     t,
-    estateOf([...CHAIN, 'h/P > d/P 2 22', 'd/P > x/Q 1 22', 'a/P > h/P'], {
+    estateOf([...CHAIN, 'h/P > d/P 2 22', 'd/P > x/Q 1 22', 'd/P > h/P 1 22', 'a/P > h/P'], {
       hosts: { bare: { ip: '10.9.0.1' }, half: { ip: '10.9.0.2', labels: 'app=half' } },
       flows: ['bare', 'half', 'bare'].map((from, at) => ({ from, to: 'd/P', port: 443 + at })),
     }),

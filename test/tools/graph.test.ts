@@ -362,6 +362,18 @@ t.test('betweenness, articulation points, reach and paths match their definition
   )
 })
 
+t.test('of several shortest paths to a target the first is shown, whatever is found first', async (t) => {
+  const graph = draw('b>z', 'c>z', 'g>b', 'd>c', 'x>g', 'x>d')
+  const { paths } = run(findPathsTo(layOutGraph(graph), [graph.nodes.findIndex(({ app }) => app === 'z')], 3))
+  t.equal(
+    paths
+      .at(-1)
+      ?.path.map((node) => graph.nodes[node]!.app)
+      .join(''),
+    'xdcz',
+  )
+})
+
 t.test('paths to targets, and all between starts and targets, match their definitions on any graph', async (t) => {
   const places = fc.array(fc.nat(7), { maxLength: 3 })
   holds(
