@@ -63,8 +63,14 @@ export async function startBench(t: Test, options: BenchOptions = {}): Promise<B
   return benchOf(t, simulator, await simulator.listen(), options)
 }
 
+/** What a bench needs of the test that owns it. */
+interface Owner {
+  teardown(close: () => unknown): void
+  equal(found: unknown, wanted: unknown, message: string): unknown
+}
+
 /** As startBench, for a PCE that listens already (a scripted server, a dead port). */
-export function benchOf(t: Test, simulator: PceSimulator, url: string, options: BenchOptions = {}): Bench {
+export function benchOf(t: Owner, simulator: PceSimulator, url: string, options: BenchOptions = {}): Bench {
   const pce = connect(simulator, url)
   t.teardown(() => pce.close())
 
