@@ -44,6 +44,8 @@ export interface ServiceOptions {
   now?: () => number
   /** The identity provider's keys are not to be had. */
   keysAreDown?: boolean
+  /** What worker threads load; without one heavy tools run in the main thread. */
+  worker?: URL
 }
 
 /** A certificate for 127.0.0.1 and its key, made once for the file that asks. */
@@ -158,6 +160,7 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
     auditStream,
     isDraining: () => lifecycle.isDraining,
     ...(options.now && { now: options.now }),
+    ...(options.worker && { worker: options.worker }),
   })
   t.teardown(() => app.close())
   await app.ready()

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { partial } from '../partial.js'
 import { compiled } from '../suite-folder.js'
+import { startService } from './authenticated-service.js'
 import { heavyTools, startPce } from './heavy-tools.js'
 import { insecureApp, parseEvents, request, testTools, textOf, type Line } from './insecure-app.js'
 
@@ -166,4 +167,29 @@ t.test('calls wait for a place, within bounds', async (t) => {
   t.notOk((events.at(-1)!.data.result as { isError?: boolean }).isError)
   const ended = audit.flatMap(({ phase, tool }) => (phase === 'outcome' && tool !== 'echo' ? [tool] : []))
   t.same(ended, ['reports', 'waits', 'reports'], 'the refused one, the first, and the one that waited')
+})
+
+t.test('a call whose confirm token is redeemed is never busy, and goes before the others', async (t) => {
+  const heavy = { ...HEAVY, max: 1, perCaller: 1, queue: 2, queuePerCaller: 1 }
+  const estate = { pollsUntilDone: 2, retryAfter: 0 }
+  const service = await startService(t, { mode: 'shared', tools: heavyTools, worker: OWN, estate, config: { heavy } })
+  const { audit, call, confirm, pce, tokenOf } = service
+  const [admin, other] = await Promise.all([tokenOf('admin'), tokenOf('other')])
+  const decided = (name: string) => audit.some(({ tool, phase }) => tool === name && phase === 'decision')
+  const asked = await call(admin, 'confirmed')
+  const minted = JSON.parse((await confirm(admin, asked.confirm.body)).payload) as { confirm_token: string }
+
+  const run = call(admin, 'confirmed', {}, { confirm_token: minted.confirm_token })
+  await until(() =>
+    pce.simulator.requests.some(({ method, path }) => method === 'POST' && path.includes('/async_queries')),
+  )
+  // It holds the only place to find out what it would do; the next has it before the call itself.
+  const ahead = call(other, 'asks')
+  await until(() => decided('asks'))
+  const behind = call(admin, 'reports')
+  await until(() => decided('reports'))
+  t.same(await run, { message: 'ran' })
+  await Promise.all([ahead, behind])
+  const ended = audit.flatMap(({ phase, tool }) => (phase === 'outcome' ? [tool] : []))
+  t.same(ended, ['asks', 'confirmed', 'reports'])
 })

@@ -53,9 +53,28 @@ const sometimes = defineTool({
   handler: () => Promise.resolve({ message: isMainThread ? 'here' : 'in a thread' }),
 })
 
+/** Takes a while to find out what it would do, and none to do it. */
+const confirmed = defineTool({
+  ...openTool,
+  effect: 'write',
+  requiresPce: true,
+  requiresConfirm: true,
+  name: 'confirmed',
+  isHeavy: true,
+  input: Type.Object({}, { additionalProperties: false }),
+  output: Type.Object({ message: Type.String() }),
+  preview: () => Promise.resolve({ summary: 'Answers.', boundTo: 'always' }),
+  async boundTo(_args, { pce, signal }) {
+    await pce.streamTrafficFlows('q', QUERY, { onFlows: () => {}, signal })
+    return 'always'
+  },
+  handler: () => Promise.resolve({ message: 'ran' }),
+})
+
 /** Heavy tools that do what no tool should. A thread finds them in `heavy-worker.ts`. */
 export const heavyTools = [
   sometimes,
+  confirmed,
   tool('outgrows', plain, async ({ signal }) => {
     for (let kept: object = {}, size = 0; ; size++) {
       kept = { kept, text: `${size}`.repeat(10) }

@@ -76,13 +76,15 @@ export function createHeavyCalls(tools: readonly AnyTool[], options: HeavyCallsO
 }
 
 function enter(places: Places, context: ToolContext): Promise<() => void> {
-  const { caller, beforeWriting } = context
+  const { caller, beforeWriting, approved } = context
   const queued = (ahead: number) =>
     context.progress({
       progress: 0,
       message: ahead === 0 ? 'Waiting for a place.' : `Waiting for a place, ${ahead} ahead.`,
     })
-  return places.enter(JSON.stringify([caller.iss, caller.sub]), beforeWriting, queued)
+  // A confirm token has been redeemed for this very run, and is good for no other.
+  const isPromised = approved !== undefined
+  return places.enter(JSON.stringify([caller.iss, caller.sub]), beforeWriting, queued, isPromised)
 }
 
 async function createPool({ worker, max, memoryMb, log }: HeavyCallsOptions): Promise<Piscina> {

@@ -20,8 +20,10 @@ export interface Places {
   /**
    * Resolves with the function that gives the place back. Rejects with `busy {retry_after_seconds}` where no place is to be had in
    * time, and with the signal's reason when that is aborted. `queued` hears how many calls are ahead of one that has to wait.
+   *
+   * `isPromised`: the call has paid for its place, so it goes before the others and is never `busy`.
    */
-  enter(caller: string, signal: AbortSignal, queued: (ahead: number) => void): Promise<() => void>
+  enter(caller: string, signal: AbortSignal, queued: (ahead: number) => void, isPromised: boolean): Promise<() => void>
 }
 
 /** How long a call is taken to last before any has ended: milliseconds. */
@@ -72,15 +74,19 @@ export function createPlaces({ max, perCaller, queue, queuePerCaller, waitMs, no
     return new ToolError('busy', message, { retry_after_seconds: retryAfter })
   }
 
+  function refusalOf(caller: string): ToolError | null {
+    const own = waiting.filter((one) => one.caller === caller).length
+    if (own >= queuePerCaller) return busy(`You have ${own} calls waiting for a place already.`, waiting.length)
+    if (waiting.length >= queue) return busy('Too many calls are waiting for a place.', waiting.length)
+    return null
+  }
+
   return {
-    enter(caller, signal, queued) {
+    enter(caller, signal, queued, isPromised) {
       if (signal.aborted) return Promise.reject(signal.reason as Error)
       if (isFree(caller)) return Promise.resolve(take(caller))
-      const own = waiting.filter((one) => one.caller === caller).length
-      if (own >= queuePerCaller)
-        return Promise.reject(busy(`You have ${own} calls waiting for a place already.`, waiting.length))
-      if (waiting.length >= queue)
-        return Promise.reject(busy('Too many calls are waiting for a place.', waiting.length))
+      const refusal = isPromised ? null : refusalOf(caller)
+      if (refusal !== null) return Promise.reject(refusal)
       return new Promise((resolve, reject) => {
         const leave = () => {
           clearTimeout(timer)
@@ -91,11 +97,12 @@ export function createPlaces({ max, perCaller, queue, queuePerCaller, waitMs, no
           leave()
           reject(signal.reason as Error)
         }
-        const timer = setTimeout(() => {
+        const tire = () => {
           const ahead = waiting.indexOf(entry)
           leave()
           reject(busy(`No place was free within ${waitMs / 1000} s.`, ahead))
-        }, waitMs)
+        }
+        const timer = isPromised ? undefined : setTimeout(tire, waitMs)
         const entry: Waiting = {
           caller,
           admit() {
@@ -104,7 +111,9 @@ export function createPlaces({ max, perCaller, queue, queuePerCaller, waitMs, no
           },
         }
         signal.addEventListener('abort', giveUp, { once: true })
-        queued(waiting.push(entry) - 1)
+        if (isPromised) waiting.unshift(entry)
+        else waiting.push(entry)
+        queued(waiting.indexOf(entry))
       })
     },
   }
