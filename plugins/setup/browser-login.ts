@@ -91,24 +91,28 @@ function resourceOf({ audience, scope }: LoginOptions, publicUrl: string): { res
 
 /** Callbacks worked on at a time. Each costs the identity provider a request, and is over within seconds. */
 const MOST_EXCHANGES = 16
+/** Of these, one client's: where the provider is slow, nobody may hold all of them. */
+const MOST_PER_CLIENT = 4
 /** Seconds: about as long as a hanging provider may hold a place. */
 const RETRY_AFTER = 5
 
-export type RunExchange = <Result>(exchange: () => Promise<Result>) => Promise<Result>
+/** `client`: the address it is known by. */
+export type RunExchange = <Result>(client: string, exchange: () => Promise<Result>) => Promise<Result>
 
 /**
- * Runs exchanges with the identity provider, a bounded number at a time: anyone can begin logins, and come back from them at the
- * same moment. Rejects with ToolError `overloaded {retry_after}`, and begins nothing, beyond the bound.
+ * Runs exchanges with the identity provider, a bounded number at a time, for each client and over all: anyone can begin logins, and
+ * come back from them at the same moment. Rejects with ToolError `overloaded {retry_after}`, and begins nothing, beyond the bounds.
  */
 export function boundExchanges(): RunExchange {
-  let running = 0
-  return async (exchange) => {
-    if (running >= MOST_EXCHANGES) throw tooMany()
-    running++
+  const clients: string[] = []
+  return async (client, exchange) => {
+    const own = clients.filter((one) => one === client).length
+    if (clients.length >= MOST_EXCHANGES || own >= MOST_PER_CLIENT) throw tooMany()
+    clients.push(client)
     try {
       return await exchange()
     } finally {
-      running--
+      clients.splice(clients.indexOf(client), 1)
     }
   }
 }

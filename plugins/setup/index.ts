@@ -193,7 +193,7 @@ export default async function setup(
     app.get('/setup/callback', { onRequest: limitCaller }, async (request, reply) => {
       const query = request.url.slice(`${request.routeOptions.url}?`.length)
       const verify = (token: string) => options.verifyToken(token, request)
-      const { iss, sub } = await completeLogin(dataOf(request), query, verify, ports)
+      const { iss, sub } = await completeLogin(dataOf(request), { query, client: request.clientNetwork }, verify, ports)
       request.log.info({ iss, sub }, 'logged in at /setup')
       return reply.redirect(`${basePath}/setup`)
     })

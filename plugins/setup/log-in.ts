@@ -42,13 +42,13 @@ export async function beginLogin(session: SessionData, again: boolean, { login }
  */
 export async function completeLogin(
   session: SessionData,
-  query: string,
+  { query, client }: { query: string; client: string },
   verifyToken: (token: string) => Promise<Identity>,
   { login, groupsOfRole, ended, usedTokens, tried, checkState, runExchange, now }: LoginPorts,
 ): Promise<Identity> {
   const taken = takeLogin(session.pendingLogins, new URLSearchParams(query).get('state'), now())
   if (taken === null) throw unknownLogin()
-  return runExchange(async () => {
+  return runExchange(client, async () => {
     const { state, until } = taken.login
     await checkState().catch(rejectUnrecorded)
     session.pendingLogins = taken.others

@@ -9,10 +9,11 @@ import { Browser } from '../identity/browser.js'
 import { startIdentityProvider } from '../identity/identity-provider.js'
 import type { PerUserConfig } from '../../schemas/config.js'
 import { contains, partial } from '../partial.js'
-import { startServed } from './served.js'
+import { LOCAL_PROXY, startServed } from './served.js'
 
 const people = { alice: { groups: [GROUP_OF.reader] } }
 const AT_A_TIME = 16
+const OF_ONE_CLIENT = 4
 
 type Served = Awaited<ReturnType<typeof startServed>>
 
@@ -30,11 +31,12 @@ async function comingBack({ provider, url }: Served) {
 }
 
 /** Someone who has begun a login and comes back with a code that they made up. */
-async function guessing({ provider, url }: Served) {
+async function guessing({ provider, url }: Served, client = '198.51.100.1') {
   const browser = new Browser()
-  const { url: asked } = await browser.open(`${url}/setup/login`, {}, provider.origin)
+  const init = { headers: { 'x-forwarded-for': client } }
+  const { url: asked } = await browser.open(`${url}/setup/login`, init, provider.origin)
   const query = { code: 'guessed', state: new URL(asked).searchParams.get('state')!, iss: provider.issuer }
-  return () => browser.fetch(`${url}/setup/callback?${new URLSearchParams(query).toString()}`)
+  return () => browser.fetch(`${url}/setup/callback?${new URLSearchParams(query).toString()}`, init)
 }
 
 /** Holds the provider's answers with tokens back until it is opened. */
@@ -63,16 +65,24 @@ t.test('of any number of callbacks with the same state, one asks the provider', 
   t.equal(served.provider.seen.tokenRequests, 2, 'a code that is wrong is tried once')
 })
 
-t.test('requests few tokens from the provider at a time', async (t) => {
-  const served = await startServed(t, { people })
+t.test('requests few tokens from the provider at a time, and fewer for one client', async (t) => {
+  const served = await startServed(t, { people, isBehindProxy: true })
   const { provider } = served
-  const [alice, ...guesses] = await Promise.all([
+  const guesser = (n: number) => `198.51.100.${Math.floor(n / OF_ONE_CLIENT)}`
+  const [alice, greedy, ...guesses] = await Promise.all([
     comingBack(served),
-    ...Array.from({ length: AT_A_TIME }, () => guessing(served)),
+    guessing(served, guesser(0)),
+    ...Array.from({ length: AT_A_TIME }, (_, n) => guessing(served, guesser(n))),
   ])
   const release = holdTokens(served)
-  const held = guesses.map((guess) => guess())
-  while (provider.seen.tokenRequests < AT_A_TIME) await new Promise((done) => setImmediate(done))
+  const asked = async (requests: number) => {
+    while (provider.seen.tokenRequests < requests) await new Promise((done) => setImmediate(done))
+  }
+  const own = guesses.slice(0, OF_ONE_CLIENT).map((guess) => guess())
+  await asked(OF_ONE_CLIENT)
+  t.equal((await greedy()).status, 503)
+  const held = [...own, ...guesses.slice(OF_ONE_CLIENT).map((guess) => guess())]
+  await asked(AT_A_TIME)
   const refused = await alice.return()
   t.equal(refused.status, 503)
   t.match(refused.headers.get('retry-after'), /^[1-9]/)
@@ -111,7 +121,7 @@ t.test('limits logins per client, also behind a proxy', async (t) => {
     publicUrl: PUBLIC_URL,
     allowedHosts: [],
     maxInFlight: 256,
-    trustedProxies: { networks: [{ address: '127.0.0.1', prefix: 32 }], unix: false },
+    trustedProxies: LOCAL_PROXY,
   }
   const provider = await startIdentityProvider(t, { people })
   const { app } = await startService(t, {

@@ -16,9 +16,17 @@ export interface ServedOptions extends IdentityProviderOptions {
   rates?: ServiceOptions['rates']
   /** Laid over what the provider wants. */
   oauth?: Partial<OAuthConfig>
+  /** The service believes what a request from this machine says of its client. */
+  isBehindProxy?: boolean
 }
 
-export async function startServed(t: Test, { isPublic = false, rates, oauth, ...options }: ServedOptions = {}) {
+/** What a service behind a proxy on this machine trusts. */
+export const LOCAL_PROXY = { networks: [{ address: '127.0.0.1', prefix: 32 }], unix: false }
+
+export async function startServed(
+  t: Test,
+  { isPublic = false, isBehindProxy = false, rates, oauth, ...options }: ServedOptions = {},
+) {
   const provider = await startIdentityProvider(t, options)
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
@@ -31,7 +39,10 @@ export async function startServed(t: Test, { isPublic = false, rates, oauth, ...
     estate: { workloads: 20, flows: 1 },
     rates,
     config: {
-      http: { host: '127.0.0.1', port, publicUrl: url, allowedHosts: [], maxInFlight: 256 },
+      http: {
+        ...{ host: '127.0.0.1', port, publicUrl: url, allowedHosts: [], maxInFlight: 256 },
+        ...(isBehindProxy && { trustedProxies: LOCAL_PROXY }),
+      },
       oauth: provider.oauth(oauth),
       login: provider.allowRedirects([`${url}/setup/callback`], { isPublic }),
       keystore: { path: join(folder, 'keystore.db'), kek: randomBytes(32) },
