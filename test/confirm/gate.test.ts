@@ -539,14 +539,16 @@ t.test('when something fails', async (t) => {
     const { confirm_token: token } = await bench.mint(TOOL, EMPTY)
     partial(t, await bench.call(TOOL, {}, { token }), { reason: 'stale' })
 
-    simulator.faults.add({ kind: 'status', path: '/orgs/1/sec_policy/impact', times: 20, status: 404 })
-    partial(
-      t,
-      await bench.call(TOOL, {}),
-      { summary: /did not say how many/, changes: [{ href }] },
-      'the impact is an extra',
-    )
-    simulator.faults.clear()
+    for (const unsaid of [{ status: 404 }, { status: 200, body: {} }]) {
+      simulator.faults.add({ kind: 'status', path: '/orgs/1/sec_policy/impact', times: 20, ...unsaid })
+      partial(
+        t,
+        await bench.call(TOOL, {}),
+        { summary: /did not say how many/, changes: [{ href }] },
+        'the impact is an extra',
+      )
+      simulator.faults.clear()
+    }
     simulator.faults.add({ ...failing, path: /\/draft\/rule_sets\/\d+$/, times: 20, body: [] })
     partial(t, await bench.call(TOOL, {}), {
       summary: /It may permit more or less: the effect could not be determined/,

@@ -60,7 +60,7 @@ export function showProvisioning({
       ? `Not named in the call, but required by what is: ${included.length === 1 ? 'one' : included.length} of these.`
       : '',
     describeEffects(rows.map((row) => ({ ...row, isUnjudged: !judged.has(row.href) }))),
-    impact === undefined ? 'The PCE did not say how many workloads are affected.' : describeImpact(impact),
+    describeImpact(impact),
   ]
   return {
     summary: `${sentences.filter(Boolean).join(' ')}${dry}`,
@@ -116,8 +116,9 @@ const namesOf = (changes: readonly TypedPendingChange[]): string =>
     .map(({ name, href }) => (name === undefined ? href : quote(clipText(name, LONGEST_NAME))))
     .join(', ')
 
-function describeImpact(impact: PolicyImpact): string {
+function describeImpact(impact: Partial<PolicyImpact> = {}): string {
   const { num_managed_workloads: managed, all_workloads_optimization: isRough } = impact
+  if (!Number.isInteger(managed)) return 'The PCE did not say how many workloads are affected.'
   return `The PCE counts ${isRough === true ? 'about ' : ''}${managed} managed ${managed === 1 ? 'workload' : 'workloads'} affected.`
 }
 
