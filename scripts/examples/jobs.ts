@@ -50,7 +50,7 @@ export const JOBS: readonly Job[] = [
   {
     name: 'who-uses-a-service',
     request: 'We want to change the service "DNS". Which rules use it?',
-    steps: only('get-rulesets', { service: 'DNS' }),
+    steps: only('get-rulesets', { service: { service: 'DNS' } }),
     facts: ([answer]) => ({ rule_sets: answer.rulesets.map(({ name }: Json) => name) }),
     answer: ({ rule_sets }) => `Rules of ${list(rule_sets)}.`,
     before: { calls: 1, bytes: 20_851 },
@@ -66,7 +66,7 @@ export const JOBS: readonly Job[] = [
   {
     name: 'who-uses-an-ip-list',
     request: 'Which rules rest on the IP list "Corporate networks"?',
-    steps: only('get-rulesets', { ip_list: 'Corporate networks' }),
+    steps: only('get-rulesets', { actor: 'iplist:Corporate networks' }),
     facts: ([answer]) => ({ rule_sets: answer.rulesets.map(({ name }: Json) => name) }),
     answer: ({ rule_sets }) => `Rules of ${list(rule_sets)}.`,
     before: { calls: 1, bytes: 20_851 },
