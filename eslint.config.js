@@ -109,8 +109,8 @@ export default tseslint.config(
     rules: { 'no-restricted-syntax': ['error', UNSEEN_IMPORT, ...CLIENT_VALUES] },
   },
   {
-    // Tests read untyped JSON from the wire and pass fakes where a port is expected.
-    files: ['test/**/*.ts', 'pce-simulator/**/*.ts'],
+    // Tests and worked examples read untyped JSON from the wire, and tests pass fakes where a port is expected.
+    files: ['test/**/*.ts', 'pce-simulator/**/*.ts', 'scripts/examples/**/*.ts'],
     rules: {
       '@typescript-eslint/no-unsafe-assignment': 'off',
       '@typescript-eslint/no-unsafe-member-access': 'off',

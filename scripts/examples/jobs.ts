@@ -8,6 +8,17 @@ const app = (app_name: string, env_name: string) => ({ app_name, env_name })
 const rowsOf = ({ columns, data }: Json): Json[] =>
   data.map((row: Json[]) => Object.fromEntries(row.map((value, at) => [columns[at], value])))
 const list = (values: readonly Json[]): string => [...new Set(values)].join(', ')
+/** Of the dry run of a ringfence. */
+const factsOfPlan = ([answer]: readonly Json[]) => ({
+  applications: answer.policy_coverage.total_remote_apps,
+  rules: answer.planned_rules.length,
+  would_be_cut: answer.would_be_cut,
+  warnings: answer.warnings,
+})
+const answerOfPlan = ({ applications, rules, would_be_cut: cut }: Record<string, Json>): string => {
+  const sources = cut.reduce((sum: number, group: Json) => sum + group.sources, 0)
+  return `${applications} applications may come in (${rules} rules in all); ${sources} sources would be cut.`
+}
 const only = (tool: string, args: object = {}): Step[] => [{ tool, arguments: args }]
 
 /** Jobs of an operator on the demo estate, from looking around to changing policy. */
@@ -17,12 +28,12 @@ export const JOBS: readonly Job[] = [
     request: 'Which workloads run billing in prod, and which of them enforce policy?',
     steps: only('get-workloads', { labels: ['app=billing', 'env=prod'] }),
     facts: ([answer]) => ({
-      workloads: answer.total_count,
+      workloads: answer.total,
       modes: Object.fromEntries(rowsOf(answer).map((row) => [row.hostname, row.enforcement_mode])),
     }),
     answer: ({ workloads, modes }) =>
       `${workloads}: ${Object.entries(modes)
-        .map(([host, mode]) => `${host} (${mode})`)
+        .map(([host, mode]) => `${host} (${String(mode)})`)
         .join(', ')}.`,
     before: { calls: 1, bytes: 783 },
   },
@@ -39,7 +50,7 @@ export const JOBS: readonly Job[] = [
     request: 'Which VENs are offline?',
     steps: only('get-workloads', { online: false }),
     facts: ([answer]) => ({
-      offline: answer.total_count,
+      offline: answer.total,
       in_prod: rowsOf(answer)
         .filter(({ env }) => env === 'prod')
         .map(({ hostname }) => hostname),
@@ -65,8 +76,8 @@ export const JOBS: readonly Job[] = [
   },
   {
     name: 'who-uses-an-ip-list',
-    request: 'Which rules rest on the IP list "Corporate networks"?',
-    steps: only('get-rulesets', { actor: 'iplist:Corporate networks' }),
+    request: 'Which rules rest on the IP list "Branch offices"?',
+    steps: only('get-rulesets', { actor: 'iplist:Branch offices' }),
     facts: ([answer]) => ({ rule_sets: answer.rulesets.map(({ name }: Json) => name) }),
     answer: ({ rule_sets }) => `Rules of ${list(rule_sets)}.`,
     before: { calls: 1, bytes: 20_851 },
@@ -158,17 +169,16 @@ export const JOBS: readonly Job[] = [
     name: 'plan-a-ringfence',
     request: 'What would a ringfence around ordering (prod) let in, and what would it cut?',
     steps: only('create-ringfence', { ...app('ordering', 'prod'), dry_run: true }),
-    facts: ([answer]) => ({ sections: answer.section_totals, warnings: answer.warnings }),
-    answer: ({ sections }) =>
-      `${sections.inbound_remote_apps} applications come in; ${sections.would_be_cut} sources would be cut.`,
+    facts: factsOfPlan,
+    answer: answerOfPlan,
     before: { calls: 1, bytes: 44_249 },
   },
   {
     name: 'ringfence-without-staging',
     request: 'The same for payments (prod), but only prod may come in.',
     steps: only('create-ringfence', { ...app('payments', 'prod'), environments: ['prod'], dry_run: true }),
-    facts: ([answer]) => ({ sections: answer.section_totals, warnings: answer.warnings }),
-    answer: ({ sections }) => `${sections.planned_rules} rules; ${sections.would_be_cut} sources would be cut.`,
+    facts: factsOfPlan,
+    answer: answerOfPlan,
     before: { calls: 1, bytes: 32_894 },
   },
   {
@@ -193,11 +203,14 @@ export const JOBS: readonly Job[] = [
     request: 'Somebody is in web-shop (prod). Can they get to treasury (prod), and how?',
     steps: only('detect-lateral-movement-paths', {
       ...app('web-shop', 'prod'),
-      target_app: 'treasury',
-      target_env: 'prod',
+      target: 'treasury|prod',
     }),
-    facts: ([answer]) => ({ paths: answer.paths_total }),
-    answer: ({ paths }) => `${paths} paths.`,
+    facts: ([answer]) => ({
+      paths: answer.paths_total,
+      message: answer.message,
+      recommendation: answer.recommendation,
+    }),
+    answer: ({ paths, message }) => (paths === 0 ? message : `By ${paths} paths.`),
     before: { calls: 1, bytes: 12_741 },
   },
   {
