@@ -445,7 +445,10 @@ t.test('flooding /setup does not lock others out', async (t) => {
     const logins = await insist(direct, '/setup/login', addressOf)
     t.equal(logins.refused.status, 429, `${network} is limited as one`)
     t.ok(logins.served >= 100, `after ${logins.served} logins at once`)
-    t.same(await statusesOf(addressOf(9)), [429, 200], 'in what it may begin, not in the rest of /setup')
+    t.equal((await ask('/setup/logout', addressOf(9))).status, 200, 'in what it may begin, not in the rest of /setup')
+    // The bucket leaks: on a slow machine some more fit in by now.
+    const later = await insist(direct, '/setup/login', (n) => addressOf(n + 9))
+    t.ok(later.served < logins.served / 4, `${later.served} logins fit in again`)
     const pages = await insist(direct, '/setup/logout', addressOf)
     partial(t, pages.refused, { status: 429, headers: { 'retry-after': /^[1-9]/ } }, 'which has a limit of its own')
     t.same((await ask('/readyz', addressOf(9))).status, 200, 'and nothing else has one')
