@@ -542,6 +542,8 @@ t.test('lateral movement: who reaches a target', async (t) => {
   t.ok(Array.isArray(near))
   await bench.fails(LATERAL, { target: 'nowhere' }, 'not_found')
   await bench.fails(LATERAL, { target: '' }, 'not_found')
+  const self = await bench.fails(LATERAL, { app_name: 'd', env_name: 'P', target: 'd|P' }, 'invalid_argument')
+  t.equal(self.message, 'target: d (P) is where the paths start.')
 })
 
 t.test('lateral movement: unread rows may contain what was not seen', async (t) => {

@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, StringEnum, Text } from '../../schemas/common.js'
+import { ToolError } from '../../schemas/errors.js'
 import { ApplicationReference } from '../../schemas/label-reference.js'
 import type { Label } from '../../schemas/pce/label.js'
 import { defineTool } from '../define.js'
@@ -76,6 +77,7 @@ export default defineTool({
       maxHops,
     })
     let question = await resolve()
+    refuseSelf(question)
     const encoder = createFlowEncoder(await loadLabels(ctx.pce, ctx))
     const graph = collectAppGraph(encoder)
     const ports = collectEdgePorts()
@@ -115,6 +117,18 @@ export default defineTool({
     )
   },
 })
+
+/** No path leads from an application to itself, and "none found" would read as if it were out of reach. */
+function refuseSelf({ start, target }: MovementQuestion): void {
+  const { app, env } = target
+  if (app === undefined || env === undefined || start.app !== app || start.env !== env) return
+  throw new ToolError(
+    'invalid_argument',
+    `target: ${app} (${env}) is where the paths start.`,
+    { argument: 'target' },
+    { hint: 'Name another application, or leave out app_name and env_name to see who reaches this one.' },
+  )
+}
 
 const filterOf = (labels: readonly Label[]): AppFilter =>
   Object.fromEntries(labels.map(({ key, value }) => [key, value]))
