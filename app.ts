@@ -55,7 +55,7 @@ async function buildInsecure(config: InsecureHttpConfig, deps: AppDeps): Promise
     await open.register(mcp, {
       info: { name, version },
       tools: deps.tools,
-      contextOf: (request) => ({ ...composed.callerContext, ...addressOfClient(request) }),
+      contextOf: (request) => ({ ...composed.callerContext, clientAddress: addressOfClient(request) }),
       timers: deps.timers,
     })
     answerUnknownPaths(open)
@@ -171,7 +171,7 @@ async function registerSetup(
       }
       const callerContext = await composed.openContext(identity, {
         client: request.headers['user-agent'],
-        ...addressOfClient(request),
+        clientAddress: addressOfClient(request),
       })
       const work = app.dispatcher.dispatch(call, callerContext)
       request.heldPlaces?.keepUntil(work)
@@ -185,7 +185,7 @@ async function registerSetup(
   })
 }
 
-const addressOfClient = ({ clientAddress }: FastifyRequest) => (clientAddress === null ? {} : { clientAddress })
+const addressOfClient = ({ clientAddress }: FastifyRequest) => clientAddress ?? undefined
 
 function answerUnknownPaths(app: FastifyInstance): void {
   app.setNotFoundHandler(() => {

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import fp from 'fastify-plugin'
 import type { HttpListen } from '../../schemas/config.js'
 import { createClientFinder, networkOf } from './find-client.js'
@@ -11,18 +12,33 @@ declare module 'fastify' {
   }
 }
 
-/** Finds out once for each request, before anything else looks at it, where it comes from. The only reader of a forwarded header. */
+interface Origin {
+  address: string | null
+  network: string
+}
+
+/**
+ * Finds out once for each request, before anything else looks at it, where it comes from; for a connection that no proxy speaks on, with its first. The only
+ * reader of a forwarded header.
+ */
 export default fp<Pick<HttpListen, 'trustedProxies' | 'socket'>>(
   (app, { trustedProxies, socket }, done) => {
     const find = createClientFinder(trustedProxies, socket !== undefined)
+    const peers = new WeakMap<Socket, Origin>()
     app.decorateRequest('clientAddress', null)
     app.decorateRequest('clientNetwork', '')
     app.addHook('onRequest', (request, _reply, next) => {
+      const { socket } = request.raw
       const forwardedFor = request.headers['x-forwarded-for']
-      // Node joins repeated headers of this name in their order.
-      const address = find(request.raw.socket.remoteAddress, forwardedFor?.toString())
-      request.clientAddress = address
-      request.clientNetwork = networkOf(address)
+      let origin = forwardedFor === undefined ? peers.get(socket) : undefined
+      if (origin === undefined) {
+        // Node joins repeated headers of this name in their order.
+        const address = find(socket.remoteAddress, forwardedFor?.toString())
+        origin = { address, network: networkOf(address) }
+        if (forwardedFor === undefined) peers.set(socket, origin)
+      }
+      request.clientAddress = origin.address
+      request.clientNetwork = origin.network
       next()
     })
     done()

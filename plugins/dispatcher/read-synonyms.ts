@@ -6,8 +6,9 @@ interface OpenSchema extends TSchema {
 }
 
 /**
- * A copy of arguments in the words of the schema, as deep as it reaches (D101): a name or value of an enumeration that it does not have
- * becomes the one that the word is a synonym of. What is no synonym stays as it is, for the check to refuse.
+ * Arguments in the words of the schema, as deep as it reaches (D101): a name or value of an enumeration that it does not have becomes the
+ * one that the word is a synonym of. What is no synonym stays as it is, for the check to refuse. Never changes what it is given; what
+ * needs no change comes back itself.
  */
 export function readSynonyms(value: Record<string, unknown>, schema: TSchema): Record<string, unknown>
 export function readSynonyms(value: unknown, schema: TSchema): unknown
@@ -15,7 +16,9 @@ export function readSynonyms(value: unknown, schema: TSchema): unknown {
   const variants = alternativesOf(schema)
   if (Array.isArray(value)) {
     const items = variants.find(({ type }) => type === 'array')?.items as TSchema | undefined
-    return items === undefined ? value : (value as unknown[]).map((item) => readSynonyms(item, items))
+    if (items === undefined) return value
+    const read = (value as unknown[]).map((item) => readSynonyms(item, items))
+    return read.some((item, at) => item !== (value as unknown[])[at]) ? read : value
   }
   if (typeof value === 'string') return readValue(value, variants)
   if (typeof value !== 'object' || value === null) return value
@@ -25,8 +28,9 @@ export function readSynonyms(value: unknown, schema: TSchema): unknown {
 
 function readFields(value: Record<string, unknown>, schema: OpenSchema): Record<string, unknown> {
   const properties = (schema.properties ?? {}) as Record<string, TSchema>
-  const known = new Set(schema[OPEN_FIELDS] ?? Object.keys(properties))
+  const known = namesOf(schema, properties)
   const read = new Map<string, unknown>()
+  let isSame = true
   for (const [name, inner] of Object.entries(value)) {
     const meant = nameMeant(name, known)
     // Beside what it means, or another word for that, it would be said twice.
@@ -34,10 +38,24 @@ function readFields(value: Record<string, unknown>, schema: OpenSchema): Record<
     const part = Object.hasOwn(properties, own) ? properties[own] : undefined
     // Its synonym may be singular, where the argument is a list.
     const list = own !== name && part?.type === 'array' && !Array.isArray(inner) ? [inner] : inner
-    read.set(own, part === undefined ? inner : readSynonyms(list, part))
+    const now = part === undefined ? inner : readSynonyms(list, part)
+    read.set(own, now)
+    isSame &&= own === name && now === inner
   }
   // An own `__proto__` stays an ordinary name.
-  return Object.fromEntries(read)
+  return isSame ? value : Object.fromEntries(read)
+}
+
+const names = new WeakMap<TSchema, ReadonlySet<string>>()
+
+/** What its fields are called; every call asks for it. */
+function namesOf(schema: OpenSchema, properties: Record<string, TSchema>): ReadonlySet<string> {
+  let known = names.get(schema)
+  if (known === undefined) {
+    known = new Set(schema[OPEN_FIELDS] ?? Object.keys(properties))
+    names.set(schema, known)
+  }
+  return known
 }
 
 function nameMeant(name: string, known: ReadonlySet<string>): string | undefined {

@@ -31,6 +31,8 @@ export function recordCall(
   const milliseconds = () => Math.round((performance.now() - started) * 1000) / 1000
   const name = call.name.slice(0, LONGEST_NAME)
   const { role, iss, sub, mode } = callerContext.caller
+  const { transport, client, clientAddress, pce } = callerContext
+  // What is undefined is not written. Literals of one shape, and no spreads under conditions: these are built for every call.
   const common = {
     tool: name,
     role,
@@ -39,29 +41,28 @@ export function recordCall(
     request_id: call.requestId,
     call_id: randomUUID(),
     mode,
-    transport: callerContext.transport,
-    ...(callerContext.transport === 'http' && { route: call.route ?? '/mcp' }),
-    ...(callerContext.client !== undefined && { client: cleanClient(callerContext.client) }),
-    ...(callerContext.clientAddress !== undefined && { client_address: callerContext.clientAddress }),
-    ...(tool?.requiresPce === true &&
-      callerContext.pce !== null && { pce_host: callerContext.pce.origin.replace(/^\w+:\/\//, '') }),
+    transport,
+    route: transport === 'http' ? (call.route ?? '/mcp') : undefined,
+    client: client === undefined ? undefined : cleanClient(client),
+    client_address: clientAddress,
+    pce_host: tool?.requiresPce === true ? pce?.origin.replace(/^\w+:\/\//, '') : undefined,
   }
   let noted: AuditFacts = {}
   const time = () => new Date(ports.now()).toISOString()
   return {
     decide(decision, reason) {
-      ports.audit?.write({ ts: time(), phase: 'decision', decision, ...(reason && { reason }), ...common, ...noted })
+      ports.audit?.write({ ts: time(), phase: 'decision', decision, reason, ...common, ...noted })
     },
     conclude(reason, clientGone) {
       ports.audit?.write({
         ts: time(),
         phase: 'outcome',
         outcome: reason === null ? 'success' : 'error',
-        ...(reason !== null && { reason }),
+        reason: reason ?? undefined,
         ...common,
         ...noted,
         duration_ms: milliseconds(),
-        ...(clientGone && { client_gone: true }),
+        client_gone: clientGone || undefined,
       })
     },
     note({ upstream_request_ids: ids, ...facts }) {
