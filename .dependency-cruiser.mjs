@@ -1,6 +1,6 @@
 /**
  * The walls of the house (docs/architecture.md), as `npm run boundaries` checks them: `schemas ← pce-client ← domain ← tools ←
- * plugins ← composition ← app ← programs`, the floors of `domain/`, who may use which library, and no import circle, types
+ * knowledge ← plugins ← composition ← app ← programs`, the floors of `domain/`, who may use which library, and no import circle, types
  * included. Paths are regular expressions; `$1` is what the first group of `from` matched.
  */
 import { fileURLToPath } from 'node:url'
@@ -10,6 +10,7 @@ const CLIENT_TYPES = '^pce-client/index\\.ts$'
 const CALL = '^domain/call\\.ts$'
 const TOOL = '^tools/define\\.ts$'
 const SCHEMAS = '^schemas/'
+const KNOWLEDGE = '^knowledge/index\\.ts$'
 /** Reads a file that ships with the code; no caller has a say in which. */
 const DATA_READER = '^domain/traffic/providers/read-ranges\\.ts$'
 
@@ -96,10 +97,17 @@ const ROOMS = [
     why: 'One tool a file, and no tool knows another: it touches the outside through its context alone, so it runs the same over stdio, HTTP and in a test.',
   },
   {
+    name: 'knowledge',
+    files: '^knowledge/',
+    may: ['^knowledge/', '^domain/text/', TOOL, CALL, SCHEMAS],
+    node: ['fs', 'fs/promises', 'path', 'url'],
+    why: 'What an engineer would tell an assistant: texts that name tools, and know neither how they are called nor over what.',
+  },
+  {
     name: 'plugins/<plugin>/index.ts',
     files: '^plugins/([^/]+)/index\\.ts$',
     may: ['^plugins/$1/', SCHEMAS],
-    types: [TOOL],
+    types: [TOOL, KNOWLEDGE],
     node: ['crypto', 'http', 'net'],
     why: 'A door hooks its own room up to Fastify and talks to other plugins by decorator and `dependencies`.',
   },
@@ -115,6 +123,7 @@ const ROOMS = [
       '^pce-client/index\\.ts$',
       SCHEMAS,
     ],
+    types: [KNOWLEDGE],
     why: 'The logic of one concern takes plain arguments and is tested without Fastify or another concern.',
   },
   {
@@ -138,7 +147,7 @@ const ROOMS = [
   {
     name: 'app.ts',
     files: '^app\\.ts$',
-    may: ['^plugins/[^/]+/index\\.ts$', '^composition/', TOOL, SCHEMAS],
+    may: ['^plugins/[^/]+/index\\.ts$', '^composition/', KNOWLEDGE, TOOL, SCHEMAS],
     why: 'The pipeline in registration order, through doors.',
   },
   {
@@ -163,7 +172,15 @@ const ROOMS = [
   {
     name: 'stdio.ts',
     files: '^stdio\\.ts$',
-    may: ['^config\\.ts$', '^composition/', '^process/', '^plugins/(dispatcher|mcp)/', '^tools/index\\.ts$', SCHEMAS],
+    may: [
+      '^config\\.ts$',
+      '^composition/',
+      '^process/',
+      '^plugins/(dispatcher|mcp)/',
+      '^tools/index\\.ts$',
+      KNOWLEDGE,
+      SCHEMAS,
+    ],
     why: 'A program: the dispatcher and the MCP server on standard input and output, without Fastify.',
   },
 ]

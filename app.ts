@@ -2,6 +2,7 @@ import type { Writable } from 'node:stream'
 import { fastify, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { composeAuthenticated, type AuthenticatedServer } from './composition/compose-authenticated.js'
 import { composeUnauthenticated } from './composition/compose-unauthenticated.js'
+import { createKnowledge } from './knowledge/index.js'
 import accessTokensGate, { accessTokens, authMetadata } from './plugins/auth/index.js'
 import clientAddress from './plugins/client-address/index.js'
 import confirm from './plugins/confirm/index.js'
@@ -55,6 +56,7 @@ async function buildInsecure(config: InsecureHttpConfig, deps: AppDeps): Promise
     await open.register(mcp, {
       info: { name, version },
       tools: deps.tools,
+      knowledge: createKnowledge({ tools: deps.tools, server: composed.server }),
       contextOf: (request) => ({ ...composed.callerContext, clientAddress: addressOfClient(request) }),
       timers: deps.timers,
     })
@@ -103,6 +105,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
     await secured.register(mcp, {
       info: { name, version },
       tools: composed.dispatcher.tools,
+      knowledge: createKnowledge({ tools: composed.dispatcher.tools, server: composed.server }),
       contextOf: ({ callerContext }) => callerContext!,
       charge,
       timers: deps.timers,

@@ -3,7 +3,18 @@ import tseslint from 'typescript-eslint'
 
 /** What is shipped (.dependency-cruiser.mjs has its rooms). */
 const SHIPPED = [
-  ...['schemas', 'pce-client', 'domain', 'tools', 'plugins', 'storage', 'process', 'composition', 'config'],
+  ...[
+    'schemas',
+    'pce-client',
+    'domain',
+    'tools',
+    'knowledge',
+    'plugins',
+    'storage',
+    'process',
+    'composition',
+    'config',
+  ],
 ].map((room) => `${room}/**/*.ts`)
 const PROGRAMS = ['app.ts', 'config.ts', 'http.ts', 'stdio.ts']
 
@@ -105,7 +116,7 @@ export default tseslint.config(
   },
   {
     name: 'walls/client',
-    files: ['domain/**/*.ts', 'tools/**/*.ts'],
+    files: ['domain/**/*.ts', 'tools/**/*.ts', 'knowledge/**/*.ts'],
     rules: { 'no-restricted-syntax': ['error', UNSEEN_IMPORT, ...CLIENT_VALUES] },
   },
   {

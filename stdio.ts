@@ -11,6 +11,7 @@ import { endCalls, reopenOnHangup } from './process/end-calls.js'
 import { readPackage } from './process/read-package.js'
 import { refuseStart } from './process/refuse-start.js'
 import { pathsIn, readConfig, readEnvironment } from './config.js'
+import { createKnowledge } from './knowledge/index.js'
 import { createDispatcher, type Dispatcher } from './plugins/dispatcher/dispatch.js'
 import { createMcpServer } from './plugins/mcp/create-server.js'
 import { listTool } from './plugins/mcp/list-tools.js'
@@ -76,6 +77,8 @@ async function serve(config: StdioConfig): Promise<void> {
   const server = createMcpServer({
     info: { name, version },
     tools: tools.map(listTool),
+    knowledge: createKnowledge({ tools, server: composed.server }),
+    onFailure: (err) => log.error({ err }, 'request failed'),
     requestId: randomUUID,
     callTool: (call) => dispatcher.dispatch(call, callerContext),
     onInitialize(client, spoken) {

@@ -26,7 +26,9 @@ import { build } from 'esbuild'
 
 const NOT_SHIPPED = new Set(['dist', 'docs', 'data', 'node_modules', 'scripts', 'test', 'test-artifacts'])
 /** Data that the programs read when they first need it. */
-const DATA = ['domain/traffic/providers/provider-ranges.json']
+const DATA_FILES = ['domain/traffic/providers/provider-ranges.json']
+/** Rooms whose Markdown below their folders is data too; a README beside the code is not. */
+const TEXT_ROOMS = ['knowledge']
 /** What decides, beside the sources and the data, how a build comes out. */
 const RECIPE = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/build.mjs']
 // A person waits for the stdio program at every start of their client, and most of that wait is Node finding and reading some
@@ -43,7 +45,8 @@ const { bin, exports, dependencies } = JSON.parse(readFileSync(join(root, 'packa
 for (const name of LOADED_LATER) if (!(name in dependencies)) throw new Error(`${name} is not a dependency any more`)
 
 const sources = listSources()
-const id = hashOf([...sources, ...DATA, ...RECIPE])
+const data = [...DATA_FILES, ...TEXT_ROOMS.flatMap(listTexts)]
+const id = hashOf([...sources, ...data, ...RECIPE])
 const home = join(dist, id)
 const doors = doorsTo(id)
 
@@ -80,7 +83,7 @@ async function compileInto(folder) {
   )
   const rest = sources.filter((path) => !BUNDLED.includes(path.replace(/\.ts$/, '')))
   await Promise.all([...bundles, build({ ...common, entryPoints: rest, outdir: scratch, outbase: '.' })])
-  for (const file of DATA) cpSync(join(root, file), join(scratch, file))
+  for (const file of data) cpSync(join(root, file), join(scratch, file))
   await declared
   try {
     renameSync(scratch, folder)
@@ -177,6 +180,13 @@ function listSources() {
       const inside = readdirSync(join(root, entry.name), { recursive: true, encoding: 'utf8' })
       return inside.filter(isSource).map((name) => [entry.name, ...name.split(sep)].join('/'))
     })
+    .sort()
+}
+
+function listTexts(room) {
+  return readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md') && name.includes(sep))
+    .map((name) => [room, ...name.split(sep)].join('/'))
     .sort()
 }
 

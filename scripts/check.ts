@@ -1,6 +1,6 @@
 /**
- * `npm run check`: types (also those of the PCE client alone, as they are shipped), lint, format, walls, generated documents, worked
- * examples and tool snapshots, each as a named step. All of them run, so that one round shows everything; the output of a step is shown
+ * `npm run check`: types (also those of the PCE client alone, as they are shipped), lint, format, walls, generated documents, the
+ * documents for assistants, worked examples and tool snapshots, each as a named step. All of them run, so that one round shows everything; the output of a step is shown
  * where it failed. Ends with `N passed, N failed`.
  */
 import { spawnSync } from 'node:child_process'
@@ -26,6 +26,7 @@ const STEPS: readonly [name: string, program: readonly string[], remedy: string]
   ['boundaries', [...walls('.dependency-cruiser.mjs'), '.'], '.dependency-cruiser.mjs says who may import what'],
   ['stdio', [...walls('.dependency-cruiser.stdio.mjs'), 'stdio.ts'], 'what only HTTP needs makes every start slower'],
   ['docs', [...tsx, 'scripts/generate-docs.ts', '--check'], '`npm run docs` writes them'],
+  ['knowledge', [...tsx, 'scripts/check-knowledge.ts'], 'knowledge/README.md says how a text names what exists'],
   ['examples', [...tsx, 'scripts/examples.ts', '--check'], '`npm run examples` runs the jobs and writes them'],
   ['snapshots', [...tsx, 'scripts/snapshots.ts', '--check'], '`npm run snapshots` writes them'],
 ]

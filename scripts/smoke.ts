@@ -32,6 +32,7 @@ const SHIPPED = [
   'dist/BUILD/worker.js',
   'dist/BUILD/pce-client/index.d.ts',
   'dist/BUILD/domain/traffic/providers/provider-ranges.json',
+  'dist/BUILD/knowledge/documents/concepts/rule-processing.md',
 ]
 const NEVER_SHIPPED = /(^|\/)(test|scripts|node_modules|\.ci)\/|\.test\.|(^|\/)\.env$|\.(pem|key|db|log)$|(?<!\.d)\.ts$/
 /** What `engines` promises, whatever this script runs on. */

@@ -23,6 +23,8 @@ export interface ComplianceCheck {
 export interface Framework {
   /** As shown in answers. */
   name: string
+  /** URI of the document that explains it (knowledge/documents/compliance). */
+  document: string
   checks: readonly ComplianceCheck[]
 }
 
@@ -51,6 +53,7 @@ const check = (id: string, name: string, description: string, evaluate: Evaluato
 export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   'pci-dss': {
     name: 'PCI-DSS v4.0',
+    document: 'illumio://compliance/pci-dss',
     checks: [
       check(
         'PCI-1.3',
@@ -76,6 +79,7 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   },
   dora: {
     name: 'DORA (EU 2022/2554)',
+    document: 'illumio://compliance/dora',
     checks: [
       check(
         'DORA-9.2',
@@ -96,6 +100,7 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   },
   nist: {
     name: 'NIST SP 800-53 Rev. 5',
+    document: 'illumio://compliance/nist-800-53',
     checks: [
       check('AC-4', 'Information Flow Enforcement', 'Flows are controlled by enforced policy.', flowEnforcement),
       check('SC-7', 'Boundary Protection', 'Traffic across boundaries is governed by policy.', boundaryCoverage),
@@ -115,6 +120,7 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   },
   cis: {
     name: 'CIS Controls v8',
+    document: 'illumio://compliance/cis-controls',
     checks: [
       check(
         'CIS-9',
@@ -133,6 +139,7 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   },
   'iso-27001': {
     name: 'ISO/IEC 27001:2022',
+    document: 'illumio://compliance/iso-27001',
     checks: [
       check('A.8.22', 'Segregation of networks', 'Groups of systems are kept apart.', segregation(PORTS['iso-27001'])),
       check('A.8.20', 'Networks security', 'Traffic is managed by policy.', boundaryCoverage),
@@ -152,6 +159,7 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   },
   'swift-csp': {
     name: 'SWIFT CSP',
+    document: 'illumio://compliance/swift-csp',
     checks: [
       check(
         'SWIFT-1.1',
@@ -182,6 +190,7 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   },
   hipaa: {
     name: 'HIPAA Security Rule',
+    document: 'illumio://compliance/hipaa',
     checks: [
       check('164.312(a)', 'Access Control', 'Only known parties connect in.', restrictedAccess('inbound')),
       check('164.312(b)', 'Audit Controls', 'Activity is recorded.', auditTrail),
@@ -196,6 +205,7 @@ export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   },
   general: {
     name: 'General segmentation',
+    document: 'illumio://compliance/segmentation-methodology',
     checks: [
       check('SEG-1', 'Ringfencing', 'The application has its ringfence.', ringfence),
       check('SEG-2', 'Enforcement', 'Policy is enforced.', enforcementStage),

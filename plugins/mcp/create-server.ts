@@ -2,19 +2,25 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import type { CallToolResult, JSONRPCRequest, Tool } from '@modelcontextprotocol/sdk/types.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv-provider.js'
 import type { ProgressUpdate } from '../../domain/call.js'
+import type { Knowledge } from '../../knowledge/index.js'
 import type { ServiceError } from '../errors/convert.js'
 import { renderMcpError } from '../errors/render-errors.js'
+import { answerKnowledge, KNOWLEDGE_CAPABILITIES } from './answer-knowledge.js'
 import { INSTRUCTIONS } from './instructions.js'
 import { startProgress, type Timers } from './progress.js'
 import { negotiate, type ProtocolVersion, RPC } from './read-envelope.js'
+import { invalidParams, refuseCursor, rpcFailure } from './rpc-failure.js'
 
 interface McpServerOptions {
   info: { name: string; version: string }
   /** The entries of tools/list, in order. */
   tools: readonly Tool[]
+  knowledge: Knowledge
   callTool: CallTool
   /** The id under which one tool call appears in logs, audit and at the PCE. */
   requestId: () => string
+  /** Told what was thrown where no caller can do anything about it, for the log. */
+  onFailure: (thrown: unknown) => void
   /** Told what the client said of itself, `name/version`, and the version both will speak. */
   onInitialize?: (client: string | undefined, version: ProtocolVersion) => void
 }
@@ -28,24 +34,25 @@ export const systemTimers: Timers = {
   },
 }
 
+const CAPABILITIES = { tools: {}, ...KNOWLEDGE_CAPABILITIES }
+
 /** One for the process: each Server would otherwise build an Ajv of its own, which halves the throughput. */
 const jsonSchemaValidator = new AjvJsonSchemaValidator()
 
 /**
  * The SDK's low-level Server for one connection (stdio) or one HTTP request. Its zod layer answers params of the wrong shape with
- * -32603 and a dump of its schema, and it would speak versions we do not offer, so the three methods of this server are answered
+ * -32603 and a dump of its schema, and it would speak versions we do not offer, so the methods of this server are answered
  * from the fallback handler, which gets requests as they came; ping, cancellation and everything unknown stay the SDK's.
  */
 export function createMcpServer(options: McpServerOptions): Server {
-  const server = new Server(options.info, { capabilities: { tools: {} }, jsonSchemaValidator })
+  const server = new Server(options.info, { capabilities: CAPABILITIES, jsonSchemaValidator })
   server.removeRequestHandler('initialize')
   server.fallbackRequestHandler = async ({ method, params }, extra) => {
     switch (method) {
       case 'initialize':
         return initialize(params, options)
       case 'tools/list':
-        // The list has one page, so no cursor was ever handed out.
-        if (params?.cursor !== undefined) throw invalidParams('this server did not issue params.cursor')
+        refuseCursor(params)
         return { tools: [...options.tools] }
       case 'tools/call':
         return answerCall(params, {
@@ -57,8 +64,16 @@ export function createMcpServer(options: McpServerOptions): Server {
             extra.sendNotification({ method: 'notifications/progress', params }).catch(() => {})
           },
         })
-      default:
-        throw Object.assign(new Error('Method not found'), { code: RPC.methodNotFound })
+      default: {
+        const answer = answerKnowledge(method, params, {
+          knowledge: options.knowledge,
+          offered: new Set(options.tools.map(({ name }) => name)),
+          requestId: options.requestId(),
+          onFailure: options.onFailure,
+        })
+        if (answer === null) throw rpcFailure(RPC.methodNotFound, 'Method not found')
+        return answer
+      }
     }
   }
   return server
@@ -69,7 +84,7 @@ function initialize(params: Record<string, unknown> | undefined, { info, onIniti
   if (typeof asked !== 'string') throw invalidParams('params.protocolVersion must be a string')
   const protocolVersion = negotiate(asked)
   onInitialize?.(clientName(params?.clientInfo), protocolVersion)
-  return { protocolVersion, capabilities: { tools: {} }, serverInfo: info, instructions: INSTRUCTIONS.join('\n') }
+  return { protocolVersion, capabilities: CAPABILITIES, serverInfo: info, instructions: INSTRUCTIONS.join('\n') }
 }
 
 function clientName(info: unknown): string | undefined {
@@ -133,10 +148,6 @@ async function answerCall(params: JSONRPCRequest['params'], ports: CallPorts): P
     progress?.stop()
   }
 }
-
-/** A plain Error with a code: the SDK's own McpError would say the code twice in its message. */
-const invalidParams = (message: string, data?: object) =>
-  Object.assign(new Error(message), { code: RPC.invalidParams, ...(data && { data }) })
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import { ToolError } from '../../schemas/errors.js'
+import type { Knowledge } from '../../knowledge/index.js'
 import type { AnyTool } from '../../tools/define.js'
 import { answerRpcError, checkHeaders, HttpTransport } from './http-transport.js'
 import { type Envelope, type ProtocolVersion, readEnvelope } from './read-envelope.js'
@@ -12,6 +13,7 @@ type CallerContext = Parameters<FastifyInstance['dispatcher']['dispatch']>[1]
 export interface McpOptions {
   info: { name: string; version: string }
   tools: readonly AnyTool[]
+  knowledge: Knowledge
   /** Who calls: a constant where nobody authenticates. */
   contextOf: (request: FastifyRequest) => CallerContext
   /** Counts the further requests of a batch against the caller's limit; rejects when they are too many. */
@@ -93,6 +95,8 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
     const server = createMcpServer({
       info: options.info,
       tools,
+      knowledge: options.knowledge,
+      onFailure: (err) => request.log.error({ err }, 'request failed'),
       requestId: () => request.id,
       callTool(call) {
         const work = app.dispatcher.dispatch(call, callerContext)

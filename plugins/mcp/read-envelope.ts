@@ -172,13 +172,18 @@ export class AnswerCollector {
   }
 }
 
-/** JSON-RPC 2.0, section 5.1; -32000 is the range left to servers, which MCP uses for what the HTTP transport refuses. */
+/**
+ * JSON-RPC 2.0, section 5.1; from -32000 on they are left to servers, and MCP uses -32000 for what the HTTP transport refuses and -32002
+ * for a resource that does not exist (MCP resources, "Error Handling").
+ */
 export const RPC = {
   parseError: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,
   invalidParams: -32602,
+  internal: -32603,
   transport: -32000,
+  resourceNotFound: -32002,
 } as const
 
 type RpcId = string | number | null

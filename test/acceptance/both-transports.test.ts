@@ -335,6 +335,25 @@ t.test('an MCP client does the same work over both transports', async (t) => {
     )
   }
 
+  await t.test('every document can be read, and one that does not exist cannot', async (t) => {
+    const pages: Record<string, unknown[]> = {}
+    for (const [transport, { client }] of Object.entries(seats)) {
+      t.same(client.getServerCapabilities()?.resources, {}, `${transport}: no subscriptions, no changes of the list`)
+      const { resources } = await client.listResources()
+      t.equal(resources.length, 21, transport)
+      pages[transport] = []
+      for (const { uri } of resources) {
+        const { contents } = await client.readResource({ uri })
+        t.equal(contents[0]?.uri, uri, `${transport}: ${uri}`)
+        pages[transport].push(contents)
+      }
+      t.same((await client.listResourceTemplates()).resourceTemplates, [])
+      await t.rejects(client.readResource({ uri: 'illumio://concepts/nothing' }), { code: -32002 })
+      await t.rejects(client.subscribeResource({ uri: 'illumio://changelog' }))
+    }
+    t.same(pages.stdio, pages.http, 'both transports answer alike')
+  })
+
   await t.test('an unknown tool is a JSON-RPC error, not a result', async (t) => {
     for (const { client } of Object.values(seats)) {
       await t.rejects(client.callTool({ name: 'get-everything' }), { code: -32602 })

@@ -6,6 +6,7 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import type { PceClient } from '../../pce-client/index.js'
 import { createConfirmations } from '../../plugins/confirm/create-confirmations.js'
+import { createKnowledge } from '../../knowledge/index.js'
 import confirm from '../../plugins/confirm/index.js'
 import { createRouteAudit } from '../../plugins/dispatcher/record-call.js'
 import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
@@ -164,6 +165,7 @@ export async function startConfirming(t: Test, options: Options = {}) {
     await secured.register(mcp, {
       info: { name: 'svc-mcp', version: '0.1.0' },
       tools,
+      knowledge: createKnowledge({ tools, server: { changelog: async () => null } }),
       contextOf: (request) => known.get(request)!,
     })
     await secured.register(confirm, {

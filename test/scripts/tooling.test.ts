@@ -1,7 +1,7 @@
 /** What the project's own commands promise: counting, installing, generating, and adding everything up. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
@@ -12,12 +12,14 @@ import { countAssertions, summaryLine } from '../../scripts/count-assertions.js'
 import { definedNumbers, findBrokenLinks, findDangling } from '../../scripts/docs/check-citations.js'
 import { ERROR_TABLE, type ErrorRow } from '../../plugins/errors/table.js'
 import { findCommands, findUntestedCommands } from '../../scripts/docs/find-commands.js'
+import { findKnowledgeProblems } from '../../scripts/docs/find-knowledge-problems.js'
 import { renderTable, replaceSection } from '../../scripts/docs/markdown.js'
 import { renderErrorTables } from '../../scripts/docs/render-errors.js'
 import { renderEnvironmentFile, renderEnvironmentTable } from '../../scripts/docs/render-environment.js'
 import { renderToolPage } from '../../scripts/docs/render-tools.js'
 import { syncFiles } from '../../scripts/sync-files.js'
 import { defineTool } from '../../tools/define.js'
+import { tools } from '../../tools/index.js'
 import { contains } from '../partial.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -425,3 +427,33 @@ t.test(
     t.notMatch(last, /npm (ci|install)/, 'nothing is installed in the last stage')
   },
 )
+
+t.test('refuses documents for assistants that name what does not exist', async (t) => {
+  const room = join(ROOT, 'knowledge')
+  const texts = new Map(
+    readdirSync(room, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md') && name.includes('/'))
+      .map((name) => [name, readFileSync(join(room, name), 'utf8')]),
+  )
+  t.same(findKnowledgeProblems(texts, tools), [])
+  const path = 'documents/concepts/labels.md'
+  const problemsOf = (line: string) =>
+    findKnowledgeProblems(new Map([...texts, [path, `# Labels\n\nAs of 2026-11-24.\n\n${line}\n`]]), tools)
+      .filter((problem) => problem.startsWith(path))
+      .map((problem) => problem.slice(path.length + 2))
+  const unlisted = 'is there and not listed'
+  t.same(problemsOf('{{get-labels}} and {{get-labels.key}} exist, see `illumio://changelog`'), [unlisted])
+  t.same(problemsOf('{{get-lables}}'), ["there is no tool 'get-lables'", unlisted])
+  t.same(problemsOf('{{get-labels.kee}}'), ["get-labels has no argument 'kee'", unlisted])
+  t.same(problemsOf('{{@application_name}}'), ["there is no value '@application_name'", unlisted])
+  t.same(problemsOf('`illumio://concepts/label`'), ["there is no resource 'illumio://concepts/label'", unlisted])
+  t.same(problemsOf('Call get-labels.'), ['write {{get-labels}} for get-labels', unlisted])
+  t.same(problemsOf('Call `get-lables`.'), ["there is no tool 'get-lables'; write {{…}} for one", unlisted])
+  t.same(findKnowledgeProblems(new Map([...texts].slice(1)), tools), [
+    `${[...texts.keys()][0]}: is listed and not there`,
+  ])
+  t.same(findKnowledgeProblems(new Map([...texts, ['documents/concepts/labels.md', '# Labels\n']]), tools), [
+    'documents/concepts/labels.md: is there and not listed',
+    'documents/concepts/labels.md: does not say as of when it is true',
+  ])
+})

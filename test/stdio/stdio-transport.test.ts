@@ -1,6 +1,7 @@
 /** The lines of MCP over stdio: envelopes, batches and what garbage does (MCP transports, stdio). */
 import { PassThrough } from 'node:stream'
 import t from 'tap'
+import { createKnowledge } from '../../knowledge/index.js'
 import { createMcpServer } from '../../plugins/mcp/create-server.js'
 import { StdioTransport } from '../../plugins/mcp/stdio-transport.js'
 import { partial } from '../partial.js'
@@ -15,6 +16,8 @@ async function connected() {
   const server = createMcpServer({
     info: { name: 'x', version: '1' },
     tools: [],
+    knowledge: createKnowledge({ tools: [], server: { changelog: () => Promise.resolve(null) } }),
+    onFailure: () => {},
     requestId: () => 'r',
     callTool: ({ name, signal }) =>
       new Promise((resolve) => calls.push({ name, signal, answer: (value) => resolve({ ok: true, value }) })),

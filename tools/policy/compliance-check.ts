@@ -25,6 +25,7 @@ const ALWAYS: readonly SourceName[] = ['workloads', 'policy', 'ipLists']
 
 const output = Type.Object({
   framework: Text('Name of the framework'),
+  resource_uri: Text('Document about the framework and its checks: resources/read'),
   scope: Type.Object(
     { app: Text('app label, or all'), env: Text('env label, or all'), lookback_days: Type.Integer() },
     { description: 'What was assessed' },
@@ -80,7 +81,7 @@ export default defineTool({
     const named = await resolveApplication(ctx, args)
     const [app = null, env = null] = ['app', 'env'].map((key) => named.find((label) => label.key === key))
     const assessment: Assessment = { app, env, window: lookbackWindow(ctx.now(), days) }
-    const { name, checks } = FRAMEWORKS[id]
+    const { name, document, checks } = FRAMEWORKS[id]
 
     const needs = new Set([...ALWAYS, ...checks.flatMap(({ evaluate }) => evaluate.needs)])
     const sources = await loadFacts(ctx, assessment, needs)
@@ -101,6 +102,7 @@ export default defineTool({
     return fitEvidence(
       {
         framework: name,
+        resource_uri: document,
         scope: { app: app?.value ?? 'all', env: env?.value ?? 'all', lookback_days: days },
         ...score,
         score_formula: FORMULA,

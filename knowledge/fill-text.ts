@@ -1,0 +1,88 @@
+import type { AnyTool } from '../tools/define.js'
+
+/** What a text may name. */
+export interface Named {
+  tools: ReadonlyMap<string, AnyTool>
+  /** Values of `{{@name}}`, as they are to stand in the text. */
+  values?: Readonly<Record<string, string>>
+}
+
+const PLACEHOLDER = /\{\{([^{}\n]*)\}\}/g
+/** A line that is there only for those who are offered the tool. */
+const CONDITION = /^\{\{\?([\w-]+)\}\} ?/
+
+/**
+ * The text with its placeholders filled in: `{{tool}}` and `{{tool.argument}}` become the name in code style, `{{@name}}` a value, and
+ * lines that need a tool which is not offered are left out. Throws Error for what does not exist.
+ */
+export function fillText(text: string, { tools, values = {} }: Named, offered?: ReadonlySet<string>): string {
+  return text
+    .split('\n')
+    .flatMap((line) => {
+      const [condition = '', needed] = CONDITION.exec(line) ?? []
+      if (needed !== undefined && offered?.has(needed) === false) return []
+      return [line.slice(condition.length).replaceAll(PLACEHOLDER, (_whole, name: string) => fill(name))]
+    })
+    .join('\n')
+
+  function fill(name: string): string {
+    if (name.startsWith('@')) {
+      const value = values[name.slice(1)]
+      if (value === undefined) throw new Error(`there is no value '${name}'`)
+      return value
+    }
+    const problem = problemOf(name, tools)
+    if (problem !== null) throw new Error(problem)
+    return `\`${name.slice(name.indexOf('.') + 1)}\``
+  }
+}
+
+/** The tools that a text names. `always`: those of lines that are there for everybody. */
+export function toolsNamedIn(text: string): { always: Set<string>; all: Set<string> } {
+  const named = { always: new Set<string>(), all: new Set<string>() }
+  for (const line of text.split('\n')) {
+    const isConditional = CONDITION.test(line)
+    for (const [, name = ''] of line.replace(CONDITION, '').matchAll(PLACEHOLDER)) {
+      if (name.startsWith('@')) continue
+      const [tool = ''] = name.split('.')
+      named.all.add(tool)
+      if (!isConditional) named.always.add(tool)
+    }
+  }
+  return named
+}
+
+function problemOf(name: string, tools: ReadonlyMap<string, AnyTool>): string | null {
+  const [tool = '', argument, ...rest] = name.split('.')
+  const known = tools.get(tool)
+  if (known === undefined || rest.length > 0) return `there is no tool '${tool}'`
+  return argument === undefined || argument in known.input.properties ? null : `${tool} has no argument '${argument}'`
+}
+
+const RESOURCE = /illumio:\/\/[\w/-]+/g
+/** Words that are joined like the name of a tool, in code style. */
+const LIKE_A_TOOL = /`([a-z]+(?:-[a-z]+)+)`/g
+
+/**
+ * What is wrong about a text, a sentence each: tools, arguments, values and resources that do not exist, and tools that are not named
+ * by a placeholder, so that nobody would notice when they are renamed.
+ */
+export function findTextProblems(text: string, { tools, values = {} }: Named, uris: ReadonlySet<string>): string[] {
+  const conditions = text.split('\n').flatMap((line) => CONDITION.exec(line)?.[1] ?? [])
+  const names = [...text.replaceAll(/^\{\{\?[\w-]+\}\}/gm, '').matchAll(PLACEHOLDER)].map(([, name]) => name!)
+  const verbs = new Set([...tools.keys()].map((name) => name.split('-')[0]))
+  const bare = text.replaceAll(PLACEHOLDER, '')
+  return [
+    ...[...names, ...conditions].flatMap((name) => {
+      if (name.startsWith('@')) return name.slice(1) in values ? [] : [`there is no value '${name}'`]
+      return problemOf(name, tools) ?? []
+    }),
+    ...[...bare.matchAll(RESOURCE)].flatMap(([uri]) => (uris.has(uri) ? [] : [`there is no resource '${uri}'`])),
+    ...[...tools.keys()].flatMap((name) =>
+      new RegExp(`(?<![\\w/-])${name}(?![\\w/-])`).test(bare) ? [`write {{${name}}} for ${name}`] : [],
+    ),
+    ...[...bare.matchAll(LIKE_A_TOOL)].flatMap(([, name]) =>
+      verbs.has(name!.split('-')[0]) && !tools.has(name!) ? [`there is no tool '${name}'; write {{…}} for one`] : [],
+    ),
+  ]
+}

@@ -1,0 +1,16 @@
+/** A step of `npm run check`: the texts of knowledge/ name nothing that does not exist, are dated, and are all served. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { tools } from '../tools/index.js'
+import { findKnowledgeProblems } from './docs/find-knowledge-problems.js'
+
+const room = fileURLToPath(new URL('../knowledge', import.meta.url))
+const texts = new Map(
+  readdirSync(room, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md') && name.includes(sep))
+    .map((name) => [name.split(sep).join('/'), readFileSync(join(room, name), 'utf8')]),
+)
+const problems = findKnowledgeProblems(texts, tools)
+for (const problem of problems) console.error(`knowledge/${problem}`)
+process.exit(problems.length === 0 ? 0 : 1)

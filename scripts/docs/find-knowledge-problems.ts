@@ -1,0 +1,29 @@
+import { CHANGELOG_URI, DOCUMENTS, fileOf } from '../../knowledge/documents.js'
+import { findTextProblems } from '../../knowledge/fill-text.js'
+import type { AnyTool } from '../../tools/define.js'
+
+/** Three screens. */
+const LONGEST = 6_000
+const DATED = /^As of \d{4}-\d{2}-\d{2}\b/m
+
+/**
+ * What is wrong about the texts of knowledge/, a line each: names of tools, arguments and resources that do not exist, texts that are
+ * not served or not there, documents without a date, and those that are too long.
+ *
+ * @param texts by path below knowledge/: documents and prompts.
+ */
+export function findKnowledgeProblems(texts: ReadonlyMap<string, string>, tools: readonly AnyTool[]): string[] {
+  const named = { tools: new Map(tools.map((tool) => [tool.name, tool])) }
+  const uris = new Set([...DOCUMENTS.map(({ uri }) => uri), CHANGELOG_URI])
+  const served = new Set(DOCUMENTS.map(fileOf))
+  return [
+    ...[...served].filter((path) => !texts.has(path)).map((path) => `${path}: is listed and not there`),
+    ...[...texts].flatMap(([path, text]) => {
+      const problems = findTextProblems(text, named, uris)
+      if (!served.has(path)) problems.push('is there and not listed')
+      if (path.startsWith('documents/') && !DATED.test(text)) problems.push('does not say as of when it is true')
+      if (text.length > LONGEST) problems.push(`has ${text.length} characters, more than ${LONGEST}`)
+      return problems.map((problem) => `${path}: ${problem}`)
+    }),
+  ]
+}
