@@ -2,6 +2,7 @@ import { ToolError } from '../schemas/errors.js'
 import type { AnyTool } from '../tools/define.js'
 import { CHANGELOG_URI, type Document, DOCUMENTS, fileOf } from './documents.js'
 import { fillText, toolsNamedIn } from './fill-text.js'
+import { fileOf as promptFileOf, type Prompt, PROMPTS } from './prompts.js'
 import { readText } from './read-text.js'
 
 export interface KnowledgeOptions {
@@ -30,11 +31,30 @@ export interface Reader {
   offered: ReadonlySet<string>
 }
 
-/** The documents of this server. What a caller may not see is not listed, and does not exist when it is asked for. */
+/** One entry of prompts/list. */
+export interface ListedPrompt {
+  name: string
+  title: string
+  description: string
+  arguments: { name: string; description: string; required: boolean }[]
+}
+
+/** The documents and prompts of this server. What a caller may not see is not listed, and does not exist when it is asked for. */
 export interface Knowledge {
   listResources(): ListedResource[]
   /** Rejects with ToolError `not_found` for a URI that is not served. */
   readResource(uri: string, reader: Reader): Promise<ResourceText>
+  /** Those whose tools are all offered to the reader. */
+  listPrompts(reader: Reader): Promise<ListedPrompt[]>
+  /**
+   * The text of a prompt. Rejects with ToolError: `not_found` for one that the reader has not, `invalid_argument` that names every
+   * argument that is missing, unknown or of no use.
+   */
+  getPrompt(
+    name: string,
+    given: Readonly<Record<string, unknown>>,
+    reader: Reader,
+  ): Promise<{ description: string; text: string }>
 }
 
 const MARKDOWN = 'text/markdown'
@@ -66,6 +86,14 @@ export function createKnowledge({ tools: list, server }: KnowledgeOptions): Know
     return `${fillText(text, { tools })}${note}`
   }
 
+  /** The prompts of the reader with their texts. */
+  async function promptsOf({ offered }: Reader): Promise<{ prompt: Prompt; text: string }[]> {
+    const all = await Promise.all(
+      PROMPTS.map(async (prompt) => ({ prompt, text: await loadText(promptFileOf(prompt)) })),
+    )
+    return all.filter(({ text }) => [...toolsNamedIn(text).always].every((tool) => offered.has(tool)))
+  }
+
   return {
     listResources: () => [
       ...DOCUMENTS.map((document) => ({ ...document, mimeType: MARKDOWN })),
@@ -77,7 +105,58 @@ export function createKnowledge({ tools: list, server }: KnowledgeOptions): Know
       if (uri === CHANGELOG_URI) return { uri, mimeType: MARKDOWN, text: cutChangelog(await server.changelog()) }
       throw new ToolError('not_found', 'Resource not found')
     },
+    async listPrompts(reader) {
+      const prompts = await promptsOf(reader)
+      return prompts.map(({ prompt: { name, title, description, ...prompt } }) => ({
+        name,
+        title,
+        description,
+        arguments: prompt.arguments.map(({ name, description, required = false }) => ({ name, description, required })),
+      }))
+    },
+    async getPrompt(name, given, reader) {
+      const prompts = await promptsOf(reader)
+      const found = prompts.find(({ prompt }) => prompt.name === name)
+      if (found === undefined) {
+        const known = prompts.map(({ prompt }) => prompt.name).join(', ')
+        throw new ToolError('not_found', `There is no prompt '${name.slice(0, LONGEST_NAME)}'. Prompts: ${known}`)
+      }
+      const { prompt, text } = found
+      const values = prompt.valuesOf(readArguments(prompt, given))
+      return { description: prompt.description, text: fillText(text, { tools, values }, reader.offered) }
+    },
   }
+}
+
+/** Characters of a name that an error repeats. */
+const LONGEST_NAME = 128
+/** Of an argument: a label value has no more. */
+const LONGEST_VALUE = 255
+
+/** Throws ToolError `invalid_argument` that names every argument at fault. */
+function readArguments(prompt: Prompt, given: Readonly<Record<string, unknown>>): Record<string, string> {
+  const problems = [
+    ...prompt.arguments.flatMap(({ name, required }) =>
+      required === true && !Object.hasOwn(given, name) ? [`${name}: required`] : [],
+    ),
+    ...Object.entries(given).flatMap(([name, value]) => problemOf(prompt, name, value)),
+  ]
+  if (problems.length > 0) throw new ToolError('invalid_argument', `${prompt.name}: ${problems.join('; ')}`)
+  return given as Record<string, string>
+}
+
+function problemOf(prompt: Prompt, name: string, value: unknown): string[] {
+  const argument = prompt.arguments.find((known) => known.name === name)
+  if (argument === undefined) {
+    const known = prompt.arguments.map((one) => one.name).join(', ')
+    return [`${name.slice(0, LONGEST_NAME)}: unknown argument${known === '' ? '; it takes none' : `. Known: ${known}`}`]
+  }
+  if (typeof value !== 'string') return [`${name}: must be a string`]
+  if (value.trim() === '') return [`${name}: must not be empty`]
+  if (value.length > LONGEST_VALUE) return [`${name}: at most ${LONGEST_VALUE} characters`]
+  const { completes } = argument
+  const isWrong = completes !== undefined && 'values' in completes && !completes.values.includes(value)
+  return isWrong ? [`${name}: one of ${completes.values.join(', ')}`] : []
 }
 
 function cutChangelog(text: string | null): string {

@@ -5,7 +5,7 @@ import { RPC } from './read-envelope.js'
 import { invalidParams, refuseCursor, rpcFailure } from './rpc-failure.js'
 
 /** Neither subscriptions nor changes of the lists are announced: nothing in them changes while the server runs. */
-export const KNOWLEDGE_CAPABILITIES = { resources: {} }
+export const KNOWLEDGE_CAPABILITIES = { resources: {}, prompts: {} }
 
 type Params = Record<string, unknown> | undefined
 
@@ -20,7 +20,7 @@ export interface KnowledgePorts {
 }
 
 /**
- * Answers the methods of resources (MCP server features); null for any other. A resource that the caller may not see does not exist for
+ * Answers the methods of resources and prompts (MCP server features); null for any other. A resource or prompt that the caller may not see does not exist for
  * them. Rejects with the JSON-RPC error of the answer.
  */
 export function answerKnowledge(
@@ -37,28 +37,60 @@ export function answerKnowledge(
       return { resourceTemplates: [] }
     case 'resources/read':
       return readResource(params, ports)
+    case 'prompts/list':
+      refuseCursor(params)
+      return listPrompts(ports)
+    case 'prompts/get':
+      return getPrompt(params, ports)
     default:
       return null
   }
 }
 
-async function readResource(
-  params: Params,
-  { knowledge, offered, requestId, onFailure }: KnowledgePorts,
-): Promise<object> {
+async function readResource(params: Params, ports: KnowledgePorts): Promise<object> {
   const uri = params?.uri
   if (typeof uri !== 'string') throw invalidParams('params.uri must be a string')
   try {
-    return { contents: [await knowledge.readResource(uri, { offered })] }
+    return { contents: [await ports.knowledge.readResource(uri, ports)] }
   } catch (thrown) {
     const error = convert(thrown)
-    const { message, ...data } = renderError(error, requestId)
-    if (error.code === 'not_found')
-      throw rpcFailure(RPC.resourceNotFound, message, { ...data, uri: uri.slice(0, LONGEST_URI) })
-    onFailure(thrown)
-    throw rpcFailure(RPC.internal, message, data)
+    if (error.code !== 'not_found') throw failureOf(thrown, ports)
+    const { message, ...data } = renderError(error, ports.requestId)
+    throw rpcFailure(RPC.resourceNotFound, message, { ...data, uri: uri.slice(0, LONGEST_URI) })
   }
 }
+
+async function listPrompts(ports: KnowledgePorts): Promise<object> {
+  try {
+    return { prompts: await ports.knowledge.listPrompts(ports) }
+  } catch (thrown) {
+    throw failureOf(thrown, ports)
+  }
+}
+
+async function getPrompt(params: Params, ports: KnowledgePorts): Promise<object> {
+  const { name, arguments: given = {} } = params ?? {}
+  if (typeof name !== 'string') throw invalidParams('params.name must be a string')
+  if (!isObject(given)) throw invalidParams('params.arguments must be an object')
+  try {
+    const { description, text } = await ports.knowledge.getPrompt(name, given, ports)
+    return { description, messages: [{ role: 'user', content: { type: 'text', text } }] }
+  } catch (thrown) {
+    throw failureOf(thrown, ports)
+  }
+}
+
+/** The JSON-RPC error of anything that was thrown. What does not exist, and arguments of no use, are wrong params. */
+function failureOf(thrown: unknown, { requestId, onFailure }: KnowledgePorts): Error {
+  const error = convert(thrown)
+  const { message, ...data } = renderError(error, requestId)
+  if (error.code === 'not_found' || error.code === 'invalid_argument') return invalidParams(message, data)
+  onFailure(thrown)
+  return rpcFailure(RPC.internal, message, data)
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Characters of a URI that an error repeats. */
 const LONGEST_URI = 300

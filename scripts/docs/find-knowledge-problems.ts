@@ -1,5 +1,6 @@
 import { CHANGELOG_URI, DOCUMENTS, fileOf } from '../../knowledge/documents.js'
 import { findTextProblems } from '../../knowledge/fill-text.js'
+import { fileOf as promptFileOf, PROMPTS } from '../../knowledge/prompts.js'
 import type { AnyTool } from '../../tools/define.js'
 
 /** Three screens. */
@@ -15,11 +16,12 @@ const DATED = /^As of \d{4}-\d{2}-\d{2}\b/m
 export function findKnowledgeProblems(texts: ReadonlyMap<string, string>, tools: readonly AnyTool[]): string[] {
   const named = { tools: new Map(tools.map((tool) => [tool.name, tool])) }
   const uris = new Set([...DOCUMENTS.map(({ uri }) => uri), CHANGELOG_URI])
-  const served = new Set(DOCUMENTS.map(fileOf))
+  const values = new Map(PROMPTS.map((prompt) => [promptFileOf(prompt), prompt.valuesOf({})]))
+  const served = new Set([...DOCUMENTS.map(fileOf), ...values.keys()])
   return [
     ...[...served].filter((path) => !texts.has(path)).map((path) => `${path}: is listed and not there`),
     ...[...texts].flatMap(([path, text]) => {
-      const problems = findTextProblems(text, named, uris)
+      const problems = findTextProblems(text, { ...named, values: values.get(path) }, uris)
       if (!served.has(path)) problems.push('is there and not listed')
       if (path.startsWith('documents/') && !DATED.test(text)) problems.push('does not say as of when it is true')
       if (text.length > LONGEST) problems.push(`has ${text.length} characters, more than ${LONGEST}`)

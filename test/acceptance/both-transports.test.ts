@@ -354,6 +354,26 @@ t.test('an MCP client does the same work over both transports', async (t) => {
     t.same(pages.stdio, pages.http, 'both transports answer alike')
   })
 
+  await t.test('every prompt can be had, and only with its arguments', async (t) => {
+    const texts: Record<string, unknown[]> = {}
+    for (const [transport, { client }] of Object.entries(seats)) {
+      t.same(client.getServerCapabilities()?.prompts, {}, `${transport}: no changes of the list`)
+      const { prompts } = await client.listPrompts()
+      t.equal(prompts.length, 7, transport)
+      texts[transport] = []
+      for (const { name, arguments: known = [] } of prompts) {
+        const values = known.map((one) => [one.name, one.name === 'framework' ? 'dora' : 'payments'])
+        const { messages } = await client.getPrompt({ name, arguments: Object.fromEntries(values) })
+        t.equal(messages.length, 1, `${transport}: ${name}`)
+        texts[transport].push(messages)
+        if (known.some(({ required }) => required)) await t.rejects(client.getPrompt({ name }), { code: -32602 })
+        await t.rejects(client.getPrompt({ name, arguments: { app: 'payments' } }), { code: -32602 })
+      }
+      await t.rejects(client.getPrompt({ name: 'isolate-everything' }), { code: -32602 })
+    }
+    t.same(texts.stdio, texts.http, 'both transports answer alike')
+  })
+
   await t.test('an unknown tool is a JSON-RPC error, not a result', async (t) => {
     for (const { client } of Object.values(seats)) {
       await t.rejects(client.callTool({ name: 'get-everything' }), { code: -32602 })

@@ -108,3 +108,91 @@ t.test('a resource that does not exist is not found', async (t) => {
   const { error } = await read(`illumio://${'x'.repeat(5_000)}`)
   t.equal(error.data.uri.length, 300, 'an error does not repeat all of a long one')
 })
+
+const get = async (name: string, args?: object) => ask('prompts/get', { name, ...(args && { arguments: args }) })
+const PAYMENTS = { application_name: 'payments', application_environment: 'prod' }
+const textOfPrompt = async (name: string, args: object = PAYMENTS) =>
+  (await get(name, args)).result.messages[0].content.text as string
+
+t.test('lists seven prompts with their arguments', async (t) => {
+  const { prompts } = (await ask('prompts/list')).result
+  const application = ['application_name (required)', 'application_environment (required)']
+  t.same(
+    prompts.map(({ name, arguments: args }: { name: string; arguments: { name: string; required: boolean }[] }) => [
+      name,
+      args.map((one) => `${one.name}${one.required ? ' (required)' : ''}`),
+    ]),
+    [
+      ['ringfence-application', application],
+      ['analyze-application-traffic', application],
+      ['emergency-isolate-application', application],
+      ['onboard-application', application],
+      ['explain-blocked-traffic', application],
+      ['review-before-provisioning', []],
+      ['quarterly-compliance-review', ['framework (required)', 'application_name', 'application_environment']],
+    ],
+  )
+  for (const { title, description } of prompts) t.ok(title.length > 3 && description.length > 20, title)
+})
+
+t.test('a prompt is one message of the user about exactly this application', async (t) => {
+  const args = { application_name: 'pay "ments"\n', application_environment: 'pröd' }
+  const { description, messages } = (await get('ringfence-application', args)).result
+  t.match(description, /Stops before provisioning/)
+  t.equal(messages.length, 1)
+  t.equal(messages[0].role, 'user')
+  const { type, text } = messages[0].content
+  t.equal(type, 'text')
+  contains(t, text, 'application "pay \\"ments\\"⟨U+000A⟩" in the environment "pröd"', 'a value neither ends nor hides')
+  contains(t, await textOfPrompt('emergency-isolate-application'), '"EMERGENCY-ISOLATE-payments-prod"')
+  contains(t, await textOfPrompt('ringfence-application'), '"payments-outbound"')
+  const review = { framework: 'swift-csp' }
+  contains(t, await textOfPrompt('quarterly-compliance-review', review), 'framework `swift-csp`, for everything')
+  contains(
+    t,
+    await textOfPrompt('quarterly-compliance-review', { ...review, application_environment: 'prod' }),
+    'for env "prod"',
+  )
+})
+
+t.test('prompts drive dry runs, and only the emergency one goes on to provision, after a yes', async (t) => {
+  const { prompts } = (await ask('prompts/list')).result
+  for (const { name, arguments: args } of prompts as { name: string; arguments: { name: string }[] }[]) {
+    const values = args.map((one) => [one.name, one.name === 'framework' ? 'general' : 'payments'])
+    const text = await textOfPrompt(name, Object.fromEntries(values))
+    t.notMatch(text, /\{\{|\}\}|undefined/, `${name}: nothing is left to fill in`)
+    t.ok(text.length > 1_000 && text.length < 6_000, `${name} (${text.length})`)
+    t.match(text, /Only read|[Ss]top(s)? (here|there)|after a person has said yes/, `${name}: says where it ends`)
+    // A tool that changes anything is planned before it is called.
+    for (const [tool] of text.matchAll(
+      /create-(?:ringfence|ruleset|deny-rule|label)|update-workload|provision-policy/g,
+    ))
+      t.ok(new RegExp(`${tool}[^.;]*dry_run|dry run`).test(text), `${name}: ${tool}`)
+  }
+  const emergency = await textOfPrompt('emergency-isolate-application')
+  const yes = emergency.indexOf('Wait.')
+  t.ok(yes > 0)
+  t.match(emergency.slice(0, yes), /cuts everything to and from it/)
+  t.notMatch(emergency.slice(0, yes), /`provision-policy`/, 'nothing is provisioned before the answer')
+  t.match(emergency.slice(yes), /After yes: .*`provision-policy`/)
+})
+
+t.test('arguments that are missing, unknown or of no use are named', async (t) => {
+  const cases: [string, object | undefined, RegExp][] = [
+    ['ringfence-application', undefined, /application_name: required; application_environment: required/],
+    ['ringfence-application', { application_name: 'payments' }, /: application_environment: required$/],
+    ['ringfence-application', { ...PAYMENTS, app: 'x' }, /app: unknown argument. Known: application_name/],
+    ['ringfence-application', { ...PAYMENTS, application_name: ' ' }, /application_name: must not be empty/],
+    ['ringfence-application', { ...PAYMENTS, application_name: 5 }, /application_name: must be a string/],
+    ['ringfence-application', { ...PAYMENTS, application_name: 'x'.repeat(256) }, /application_name: at most 255/],
+    ['review-before-provisioning', PAYMENTS, /application_name: unknown argument; it takes none/],
+    ['quarterly-compliance-review', { framework: 'pci' }, /framework: one of pci-dss, dora/],
+    ['ringfence', PAYMENTS, /There is no prompt 'ringfence'. Prompts: ringfence-application/],
+    ['__proto__', PAYMENTS, /There is no prompt/],
+  ]
+  for (const [name, args, message] of cases) {
+    const { error } = await get(name, args)
+    t.equal(error.code, -32602, `${name} ${JSON.stringify(args)}`.slice(0, 100))
+    partial(t, error.message, message)
+  }
+})

@@ -1,0 +1,103 @@
+import { escapeText } from '../domain/text/escape-text.js'
+
+export interface PromptArgument {
+  name: string
+  description: string
+  required?: boolean
+  /** Where completions come from: the values of this label key, or a fixed list. */
+  completes?: { labels: 'app' | 'env' } | { values: readonly string[] }
+}
+
+/** One prompt: its text is `prompts/<name>.md`. */
+export interface Prompt {
+  name: string
+  title: string
+  description: string
+  arguments: readonly PromptArgument[]
+  /** What stands in its text for `{{@name}}`: the arguments that were given, quoted, and what is made of them. */
+  valuesOf(given: Readonly<Record<string, string>>): Record<string, string>
+}
+
+/** In a text, so that a value is seen to begin and end; hidden characters are visible (D27). */
+const quoted = (text: string) => JSON.stringify(escapeText(text))
+
+const APPLICATION: readonly PromptArgument[] = [
+  { name: 'application_name', description: 'Value of the app label', required: true, completes: { labels: 'app' } },
+  {
+    name: 'application_environment',
+    description: 'Value of the env label',
+    required: true,
+    completes: { labels: 'env' },
+  },
+]
+
+const FRAMEWORKS = ['pci-dss', 'dora', 'nist', 'cis', 'iso-27001', 'swift-csp', 'hipaa', 'general'] as const
+
+const valuesOfApplication = ({ application_name: app = '', application_environment: env = '' }) => ({
+  application_name: quoted(app),
+  application_environment: quoted(env),
+  outbound_ruleset: quoted(`${app}-outbound`),
+  isolation_ruleset: quoted(`EMERGENCY-ISOLATE-${app}-${env}`),
+})
+
+const aboutApplication = (name: string, title: string, description: string): Prompt => ({
+  name,
+  title,
+  description,
+  arguments: APPLICATION,
+  valuesOf: valuesOfApplication,
+})
+
+/** In the order in which they are listed. */
+export const PROMPTS: readonly Prompt[] = [
+  aboutApplication(
+    'ringfence-application',
+    'Ringfence an application',
+    'Plan the ringfence of an application from its traffic, show who would be cut, write the draft once you agree. Stops before provisioning.',
+  ),
+  aboutApplication(
+    'analyze-application-traffic',
+    'Analyse the traffic of an application',
+    'Who talks to an application and whom it talks to, by application, port and process; infrastructure apart, internet exposure, gaps. Only reads.',
+  ),
+  aboutApplication(
+    'emergency-isolate-application',
+    'Isolate an application in an emergency',
+    'Cut an application off with an override deny. Shows the exact change and provisions it only after a person has said yes to it.',
+  ),
+  aboutApplication(
+    'onboard-application',
+    'Onboard an application',
+    'From labels over readiness to a plan for enforcement, with dry runs. Stops before provisioning.',
+  ),
+  aboutApplication(
+    'explain-blocked-traffic',
+    'Explain blocked traffic',
+    'What is blocked or would be for an application, why, and the narrowest change that would help. Only reads.',
+  ),
+  {
+    name: 'review-before-provisioning',
+    title: 'Review before provisioning',
+    description:
+      'Every pending change with its author, effect and risks, who would lose traffic, and a verdict. Only reads.',
+    arguments: [],
+    valuesOf: () => ({}),
+  },
+  {
+    name: 'quarterly-compliance-review',
+    title: 'Quarterly compliance review',
+    description: 'Checks of a framework over 90 days with evidence, gaps and what was not assessed. Only reads.',
+    arguments: [
+      { name: 'framework', description: FRAMEWORKS.join(', '), required: true, completes: { values: FRAMEWORKS } },
+      ...APPLICATION.map((argument) => ({ ...argument, required: false })),
+    ],
+    valuesOf({ framework = '', application_name: app, application_environment: env }) {
+      const parts = [app === undefined ? '' : `app ${quoted(app)}`, env === undefined ? '' : `env ${quoted(env)}`]
+      const subject = parts.filter((part) => part !== '').join(', ')
+      return { framework: `\`${framework}\``, subject: subject === '' ? 'everything' : subject }
+    },
+  },
+]
+
+/** Where the text of a prompt is, below this room. */
+export const fileOf = ({ name }: Pick<Prompt, 'name'>): string => `prompts/${name}.md`
