@@ -88,7 +88,7 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     appliesTo: 'stdio, HTTP',
     meaning:
       'Byte budget for the JSON text of one answer, 1000 to 800000; what does not fit is paged or trimmed, and the answer says so',
-    default: '80000',
+    default: '48000',
   },
   {
     name: 'MCP_TRAFFIC_QUERY_TIMEOUT_SECONDS',

@@ -19,8 +19,8 @@ const CALLS: Record<string, object> = {
   'enforcement-readiness': APPLICATION,
   'get-policy-coverage-report': APPLICATION,
 }
-/** 20,000 tokens of JSON are about this (D2). */
-const BUDGET = 80_000
+/** D2. */
+const BUDGET = 48_000
 
 t.test('answers of the analysis tools', async (t) => {
   const bench = await startBench(t, { seed: 7, workloads: 400, flows: 10_000 })

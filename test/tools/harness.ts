@@ -83,7 +83,7 @@ export function benchOf(t: Owner, simulator: PceSimulator, url: string, options:
       gates: [],
       audit: null,
       log: { debug: silent, info: silent, warn: silent, error: silent },
-      limits: { responseBudgetBytes: options.budget ?? 80_000, trafficQueryTimeoutSeconds: 600 },
+      limits: { responseBudgetBytes: options.budget ?? 48_000, trafficQueryTimeoutSeconds: 600 },
       callTracker: createCallTracker(),
       server: { name: 'svc-mcp', version: '0.1.0', changelog: options.changelog ?? (async () => null) },
       now: () => now,
