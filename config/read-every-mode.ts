@@ -18,6 +18,7 @@ export function readCommon(reading: Reading) {
       max: 3600,
       otherwise: 600,
     }),
+    trafficMaxParts: readInteger(reading, 'MCP_TRAFFIC_MAX_PARTS', { min: 1, max: 1000, otherwise: 64 }),
   }
   return {
     logLevel: readChoice(reading, 'MCP_LOG_LEVEL', LOG_LEVELS, 'info'),

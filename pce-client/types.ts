@@ -200,6 +200,11 @@ export interface StreamTrafficOptions extends RequestOptions {
    * `rules`. Takes some 10 s more. Default false.
    */
   draftDecisions?: boolean
+  /**
+   * Leave out the download where the PCE says beforehand that there are as many rows as `max_results` allows, so that there may be
+   * more: for callers that would divide the query and read its parts. Default false.
+   */
+  skipFull?: boolean
 }
 
 export interface TrafficQueryOutcome {
@@ -210,6 +215,8 @@ export interface TrafficQueryOutcome {
   matchesCount: number | null
   /** Only with `draftDecisions`: null, or why rows have no draft decision. */
   draftUnavailable?: string | null
+  /** Only with `skipFull`: nothing was downloaded. */
+  skipped?: true
 }
 
 /** The transport operations of the specification. */

@@ -1,4 +1,4 @@
-import type { ChangeSubsetType } from '../schemas/pce/words.js'
+import { MAX_TRAFFIC_ROWS, type ChangeSubsetType } from '../schemas/pce/words.js'
 import type { VersionedObject } from '../schemas/pce/reference.js'
 import { addUser } from './access/add-user.js'
 import { seedAccess } from './access/index.js'
@@ -24,6 +24,7 @@ import { PCE_FQDN, orgPath, type World } from './world.js'
 export function createWorld(estate: Estate, options: PceSimulatorOptions): World {
   const { seed = 1, orgId = 1, pollsUntilDone = 3, retryAfter = 1, totalCount = 'matched', now = Date.now } = options
   const { nodeAvailable = true, supercluster, tls, rateLimit } = options
+  const { trafficRows = MAX_TRAFFIC_ROWS, addUpBeforeCutting = false } = options
   const ids = new Ids(seed)
   const { href, username } = estate.users[0] ?? { href: '/users/1', username: 'admin@example.com' }
   const user = { href, username }
@@ -35,7 +36,17 @@ export function createWorld(estate: Estate, options: PceSimulatorOptions): World
   }
   const isoNow = () => new Date(now()).toISOString()
   const world: World = {
-    options: { pollsUntilDone, retryAfter, totalCount, nodeAvailable, supercluster, tls, rateLimit },
+    options: {
+      pollsUntilDone,
+      retryAfter,
+      totalCount,
+      nodeAvailable,
+      supercluster,
+      tls,
+      rateLimit,
+      trafficRows,
+      addUpBeforeCutting,
+    },
     orgId,
     credentials: {
       key: options.key ?? `api_${ids.hex('api-key', 16)}`,

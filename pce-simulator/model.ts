@@ -25,7 +25,8 @@ export interface Estate {
   services: Service[]
   /** With `rules` and `deny_rules` embedded. */
   ruleSets: RuleSet[]
-  conversations: readonly Conversation[]
+  /** Read anew by every query, so that a long estate may make them while they are read. */
+  conversations: Iterable<Conversation>
   users: { href: string; username: string; full_name: string }[]
   /** Absent: no containers, network devices or load balancers. */
   inventory?: Inventory

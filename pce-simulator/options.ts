@@ -24,6 +24,10 @@ export interface PceSimulatorOptions {
   now?: () => number
   /** How many times a traffic query or job is read until it is done. Default 3; 1 is done at once. */
   pollsUntilDone?: number
+  /** Rows of one traffic query, whatever it asks for. Default 200,000, as a PCE has (P48). */
+  trafficRows?: number
+  /** Add up the rows of a traffic query before they are cut to its window, so that their times reach outside (P85). Default false. */
+  addUpBeforeCutting?: boolean
   /** The Retry-After of 202 answers, whole seconds. Default 1. */
   retryAfter?: number
   /**

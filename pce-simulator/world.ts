@@ -33,7 +33,12 @@ export interface Job {
 
 /** Everything a PCE knows. Handlers read and change it; nothing else is state. */
 export interface World {
-  options: Required<Pick<PceSimulatorOptions, 'pollsUntilDone' | 'retryAfter' | 'totalCount' | 'nodeAvailable'>> &
+  options: Required<
+    Pick<
+      PceSimulatorOptions,
+      'pollsUntilDone' | 'retryAfter' | 'totalCount' | 'nodeAvailable' | 'trafficRows' | 'addUpBeforeCutting'
+    >
+  > &
     Pick<PceSimulatorOptions, 'tls' | 'rateLimit' | 'supercluster'>
   orgId: number
   credentials: { key: string; secret: string }
@@ -64,7 +69,7 @@ export interface World {
   queries: Map<string, TrafficQuery>
   /** The rows that were worked out last; a download follows the poll that completed its query. */
   lastResult: { run: TrafficQuery; withDraft: boolean; result: TrafficRows } | null
-  conversations: readonly Conversation[]
+  conversations: Iterable<Conversation>
 }
 
 /** `created_…` and `updated_…` of a new object. */

@@ -33,6 +33,8 @@ export interface Limits {
   /** JSON text of one answer, in bytes. */
   responseBudgetBytes: number
   trafficQueryTimeoutSeconds: number
+  /** Parts that an analysis of all traffic may be read in. */
+  trafficMaxParts: number
 }
 
 /** Calls of heavy tools, which run in worker threads (D61). */

@@ -36,6 +36,11 @@ const services = (description: string) =>
 /** Policy decisions to ask for. */
 export const DecisionsInput = Type.Optional(Type.Array(StringEnum(POLICY_DECISIONS), { description: '[] is all' }))
 
+/** Divides queries that reach the PCE's row limit (D136). */
+export const CompleteInput = {
+  complete: Type.Optional(Type.Boolean({ description: 'Past the row limit, in parts' })),
+}
+
 /** How ends of flows are named; the tool that says it in full is the one others refer to. */
 export const FILTER_FORMS =
   'key=value, iplist:NAME, href, IP, CIDR … Same key or kind ORed, others ANDed; inner lists are ORed blocks'
@@ -54,4 +59,5 @@ export const trafficInput = (forms: string) => ({
   exclude_workloads_from_ip_list_query: Type.Optional(
     Type.Boolean({ default: true, description: 'IP lists match no workloads' }),
   ),
+  ...CompleteInput,
 })

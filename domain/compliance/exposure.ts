@@ -240,10 +240,10 @@ export function createExposureMeter(
 
   return {
     add(row, way) {
-      rows += 1
+      rows += row.count
       const application = applications.src.code(row)
       if (application !== 0 && application === applications.dst.code(row)) {
-        inside += 1
+        inside += row.count
         return
       }
       current = cellOf(

@@ -124,13 +124,14 @@ async function loadEvents({ pce, signal }: Context, since: string): Promise<Even
 
 /**
  * Reads the traffic: into and out of the labels that were given, in two queries, or all of it in one. It asks for every decision,
- * because what no VEN judged passes too. Each row counts once. Throws what the flow reader throws.
+ * because what no VEN judged passes too. Each row counts once. `complete` as createFlowReader takes it. Throws what the flow reader throws.
  */
 export async function readExposure(
   ctx: ToolContext<true>,
   assessment: Assessment,
   sources: ComplianceFacts['sources'],
   ports: ReadonlySet<number>,
+  complete?: boolean,
 ): Promise<{ exposure: TrafficExposure; reading: Reading }> {
   const labels = await loadLabels(ctx.pce, ctx)
   const encoder = createFlowEncoder(labels)
@@ -148,7 +149,7 @@ export async function readExposure(
     createAllowedJudge(valueOf(sources.policy) ?? null),
     ports,
   )
-  const read = createFlowReader(ctx, encoder)
+  const read = createFlowReader(ctx, encoder, complete)
   const request = { name: 'mcp-compliance-check', window: assessment.window }
   const finish = (reading: Reading) => ({ exposure: meter.finish(reading.flows_truncated), reading })
   if (wanted.length === 0) return finish(describeReading(await read(request, (row) => meter.add(row))))

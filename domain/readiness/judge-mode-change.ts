@@ -57,6 +57,7 @@ export async function judgeModeChange(
   ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>,
   { filter, isOwn }: ChangedEnds,
   change: ModeChange,
+  complete?: boolean,
 ): Promise<ModeChangeTraffic | string> {
   const { pce, signal } = ctx
   try {
@@ -72,7 +73,7 @@ export async function judgeModeChange(
         decision,
       })
     const paths = { dst: group(), src: group() }
-    const read = createFlowReader(ctx, encoder)
+    const read = createFlowReader(ctx, encoder, complete)
     const request = { name: 'mcp-mode-change', window: lookbackWindow(ctx.now(), MODE_CHANGE_DAYS) }
     const into = { sources: anything(), destinations: filter }
     const outOf = { sources: filter, destinations: anything() }

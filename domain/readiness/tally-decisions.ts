@@ -128,7 +128,7 @@ export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Wor
       const [src, dst] = [modes.src.value(modes.src.code(row)), modes.dst.value(modes.dst.code(row))]
       if (mayBeAllowedByDefault(src, dst)) doubtful.add(row)
       const [near, far] = path === 'outbound' ? [src, dst] : [dst, src]
-      if (judgesNothing(near) && !judgesNothing(far)) elsewhere += 1
+      if (judgesNothing(near) && !judgesNothing(far)) elsewhere += row.count
     },
     /** Reads the policy in force where a row depends on it; without it these rows are undecided. Rejects when cancelled. */
     async result(

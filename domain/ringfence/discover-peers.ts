@@ -66,15 +66,15 @@ export const modeOf = ({ workload, managed, mode }: FlowEnd): EndMode =>
  * `outboundRules`: the rules of outbound traffic are needed too, which takes the PCE longer. Throws what the reader throws.
  */
 export async function discoverFlows(
-  ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits'>,
+  ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>,
   labels: LabelIndex,
   application: readonly Label[],
-  window: TrafficWindow,
+  { window, complete }: { window: TrafficWindow; complete: boolean },
   modes: ReadonlyMap<string, string | null>,
   outboundRules: boolean,
 ): Promise<Discovery> {
   const encoder = createFlowEncoder(labels)
-  const read = createFlowReader(ctx, encoder)
+  const read = createFlowReader(ctx, encoder, complete)
   const service = { port: portColumn, proto: protocolColumn, decision: dashed(textColumn(encoder, 'decision')) }
   const hasDraftRules = { code: ({ rules }: FlowRow) => Math.min(rules, 1), value: (code: number) => code === 1 }
   const ownMode = (end: FlowEnd) =>

@@ -214,7 +214,7 @@ export function labelsOf({ app, env }: Application, labels: LabelIndex): Remote 
 
 /** Why a ringfence goes without its deny rule for now. */
 export const DENY_WITHHELD =
-  'the inbound traffic was not read in full, so sources that have no allow rule yet would be cut unseen. Call again with a shorter lookback_days to complete it.'
+  'the inbound traffic was not read in full, so sources that have no allow rule yet would be cut unseen. Call again with complete: true or a shorter lookback_days to complete it.'
 
 /**
  * A plan without its new deny rule where the inbound query reached its row limit: a source that was not read has no rule and is

@@ -117,7 +117,7 @@ export async function prepareRingfence(
   )
   // In selective mode, "allowed" does not tell what goes on in full enforcement.
   const needsRules = selective !== true && [...modes.values()].includes('selective')
-  const discovery = await discoverFlows(ctx, labels, application, shared.window, modes, needsRules)
+  const discovery = await discoverFlows(ctx, labels, application, shared, modes, needsRules)
   refuseRenamedSources(ctx.pce, discovery.inbound, labels)
   const complete = planRingfence({
     application,

@@ -20,6 +20,8 @@ export interface Shared {
   choice: SourceChoice
   /** Of all traffic that is read. */
   window: TrafficWindow
+  /** Read it past the row limit, in parts (D136). */
+  complete: boolean
   /** Read again with each new label list. */
   policy(): Promise<PolicyRead>
   /** A sentence instead if the estate could not be ranked: the ranking is only advice, no reason to fail. */
@@ -29,7 +31,12 @@ export interface Shared {
 type Context = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
 /** Everything that the ringfences of one call have in common. */
-export function shareReads(ctx: Context, lookbackDays: number, choice: SourceChoice): Shared {
+export function shareReads(
+  ctx: Context,
+  lookbackDays: number,
+  choice: SourceChoice,
+  complete: boolean | undefined = false,
+): Shared {
   let policy: { labels: LabelIndex; read: Promise<PolicyRead> } | undefined
   let ranking: Promise<EstateRanking | string> | undefined
   const window = lookbackWindow(ctx.now(), lookbackDays)
@@ -39,6 +46,7 @@ export function shareReads(ctx: Context, lookbackDays: number, choice: SourceCho
     lookbackDays,
     choice,
     window,
+    complete,
     async policy() {
       const index = await labels()
       if (policy?.labels !== index) policy = { labels: index, read: readPolicy(ctx, index) }
@@ -50,7 +58,7 @@ export function shareReads(ctx: Context, lookbackDays: number, choice: SourceCho
     },
     ranking: () =>
       (ranking ??= labels()
-        .then((index) => rankEstate(ctx, index, window))
+        .then((index) => rankEstate(ctx, index, window, complete))
         .catch((error: unknown) => {
           if (!(error instanceof PceError) || ctx.signal.aborted) throw error
           return `The estate could not be ranked, so infrastructure services among the sources are unknown: ${error.message}`
@@ -69,14 +77,15 @@ const OPTIONS = { minConnections: 1, productionEnvs: PRODUCTION_ENVS }
 
 /** Ranks the applications of the whole estate by the traffic of a window (T17). Throws what the reader throws. */
 async function rankEstate(
-  ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits'>,
+  ctx: Context,
   labels: LabelIndex,
   window: TrafficWindow,
+  complete: boolean,
 ): Promise<EstateRanking> {
   const encoder = createFlowEncoder(labels)
   const graph = collectAppGraph(encoder)
   const request = { name: 'mcp-ringfence-estate', window, decisions: KNOWN_DECISIONS }
-  const read = await createFlowReader(ctx, encoder)(request, graph.add)
+  const read = await createFlowReader(ctx, encoder, complete)(request, graph.add)
   const { rows } = await workInTurns(rankInfrastructure(graph.finish(), OPTIONS), ctx.signal)
   return { rows, read }
 }

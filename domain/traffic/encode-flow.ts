@@ -19,6 +19,10 @@ export interface FlowRow {
   state: number
   rules: number
   draftDecision: number
+  /** What else tells rows of a PCE apart: transmission, type and code of ICMP, network. */
+  variant: number
+  /** Rows that it counts for: 1, or 0 where an earlier part of the same traffic had this row already (D137). */
+  count: 0 | 1
   connections: number
   /** Bytes into and out of the destination. */
   bytesIn: number
@@ -37,6 +41,7 @@ const DICTIONARIES = [
   'state',
   'rules',
   'draftDecision',
+  'variant',
 ] as const
 export type DictionaryName = (typeof DICTIONARIES)[number]
 
@@ -55,26 +60,8 @@ export function createFlowEncoder(labels: LabelIndex | null): FlowEncoder {
     DictionaryName,
     Dictionary
   >
-  const { process, windowsService, user, decision, direction, state, rules, draftDecision } = dictionaries
-  const row: FlowRow = {
-    src: 0,
-    dst: 0,
-    port: -1,
-    proto: -1,
-    process: 0,
-    windowsService: 0,
-    user: 0,
-    decision: 0,
-    direction: 0,
-    state: 0,
-    rules: 0,
-    draftDecision: 0,
-    connections: 0,
-    bytesIn: 0,
-    bytesOut: 0,
-    first: NaN,
-    last: NaN,
-  }
+  const { process, windowsService, user, decision, direction, state, rules, draftDecision, variant } = dictionaries
+  const row = emptyRow()
   return {
     ends,
     dictionaries,
@@ -92,6 +79,7 @@ export function createFlowEncoder(labels: LabelIndex | null): FlowEncoder {
       row.state = state.code(flow.state)
       row.rules = rules.code(rulesOf(flow))
       row.draftDecision = draftDecision.code(flow.draft_policy_decision)
+      row.variant = variant.code(variantOf(flow))
       row.connections = flow.num_connections ?? 0
       row.bytesIn = flow.dst_bi ?? 0
       row.bytesOut = flow.dst_bo ?? 0
@@ -100,6 +88,35 @@ export function createFlowEncoder(labels: LabelIndex | null): FlowEncoder {
       return row
     },
   }
+}
+
+/** A row with nothing in it. */
+export const emptyRow = (): FlowRow => ({
+  src: 0,
+  dst: 0,
+  port: -1,
+  proto: -1,
+  process: 0,
+  windowsService: 0,
+  user: 0,
+  decision: 0,
+  direction: 0,
+  state: 0,
+  rules: 0,
+  draftDecision: 0,
+  variant: 0,
+  count: 1,
+  connections: 0,
+  bytesIn: 0,
+  bytesOut: 0,
+  first: NaN,
+  last: NaN,
+})
+
+/** Not checked for its shape, since nothing is read of it: whatever it is, it is the same text for the same value. */
+function variantOf({ transmission, icmp_type: type, icmp_code: code, network }: TrafficFlow): string | null {
+  const none = (transmission ?? type ?? code ?? network ?? null) === null
+  return none ? null : JSON.stringify([transmission, type, code, network?.href])
 }
 
 /** Rules by href; an essential service rule has only a name. */

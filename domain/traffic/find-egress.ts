@@ -116,13 +116,13 @@ export function createEgressFinder(
   return {
     add(row) {
       if (row.direction === inbound && !includeInbound) return
-      steps.outbound_rows++
+      steps.outbound_rows += row.count
       if (external.code(row) === 0) return
-      steps.with_external_destination++
+      steps.with_external_destination += row.count
       if (fqdn.code(row) !== 0) known.add(row)
-      if (row.process === 0) steps.without_process++
+      if (row.process === 0) steps.without_process += row.count
       if (parts.length > 0 ? isWanted.code(row) === 0 : onlyNamed && row.process === 0) return
-      steps.egress_rows++
+      steps.egress_rows += row.count
       findings.add(row)
       if (row.process !== 0) {
         targets.add(row)

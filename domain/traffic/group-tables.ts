@@ -81,7 +81,7 @@ export interface Measures {
   last_detected: string | null
 }
 
-/** The sums of many groups, in typed arrays. */
+/** The sums of many groups, in typed arrays. A row that counts for none (`count`) adds its sums and times alone. */
 interface MeasureTable {
   add(group: number, row: FlowRow): void
   connections(group: number): number
@@ -103,7 +103,7 @@ export function createMeasures(): MeasureTable {
         sums = longer
       }
       const isNew = sums[start + ROWS] === 0
-      sums[start + ROWS]! += 1
+      sums[start + ROWS]! += row.count
       sums[start + CONNECTIONS]! += row.connections
       sums[start + BYTES_IN]! += row.bytesIn
       sums[start + BYTES_OUT]! += row.bytesOut

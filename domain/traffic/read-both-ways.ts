@@ -41,7 +41,7 @@ export async function readBothWays(
   const outbound = await read(
     { ...request, filters: { sources: withLabels(labels), destinations: anything() } },
     (row) => {
-      if (destinations.has(row.dst)) repeated += 1
+      if (destinations.has(row.dst)) repeated += row.count
       // Inside it, yet the first answer had no row to this destination: it was cut off, or this flow is new.
       else take(row, own.dst.code(row) === 0 ? 'outbound' : 'intra')
     },

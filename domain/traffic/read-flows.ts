@@ -2,9 +2,11 @@ import { Type, type Static } from '@sinclair/typebox'
 import type { TrafficQuery } from '../../schemas/pce/traffic.js'
 import { MAX_TRAFFIC_ROWS, type PolicyDecision } from '../../schemas/pce/words.js'
 import { TrafficCounts } from '../../schemas/traffic-counts.js'
-import type { ToolContext } from '../call.js'
-import { isReadableFlow, type FlowEncoder, type FlowRow } from './encode-flow.js'
+import { countOf } from '../text/describe-numbers.js'
+import { createFlowAsker, type AskContext, type FlowsAsked } from './ask-flows.js'
+import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import { createMeasures, type Measures } from './group-tables.js'
+import { readInParts } from './read-parts.js'
 import type { TrafficFilters } from './resolve-filters.js'
 import type { TrafficWindow } from './traffic-window.js'
 
@@ -26,21 +28,25 @@ export interface FlowRequest {
   draftDecisions?: boolean
 }
 
-/** The outcome of a whole query: the basis of every statement about completeness. */
+/** The outcome of a whole query, or of its parts: the basis of every statement about completeness. */
 export interface FlowsRead {
   window: TrafficWindow
-  /** Row limit the query was sent with. */
+  /** Row limit each query was sent with. */
   rowLimit: number
-  /** Rows the PCE returned, unreadable ones included. */
+  /** Queries whose rows make the answer, where it was to be complete (D136); otherwise null. */
+  parts: number | null
+  /** Rows the PCE returned, unreadable ones included; a row of several parts once. */
   pceFlows: number
   /** Rows that were analysed: readable, and kept by the filters applied here. */
   rows: number
   unparseable: number
   /** Every count is a lower bound: the row limit was reached, or one of the two below applies. */
   truncated: boolean
+  /** Queries among these that reached it and were not divided any further. */
+  full: number
   /** Regions of a supercluster that did not answer, by the name of their PCE. */
   silentRegions: readonly string[]
-  /** How many rows the PCE announced, if more than it sent; otherwise null. */
+  /** How many rows the PCE announced, if more than it sent; otherwise null. Of parts: they count as full. */
   announced: number | null
   /** Observations before the PCE aggregated them into rows; null when it did not say. */
   rawObservations: number | null
@@ -63,62 +69,46 @@ export interface FlowReader {
  * A reader for the queries of one call. Progress is reported at the start and after every poll and batch, rising by one each time
  * across its queries, because how long the PCE will take is unknown. Cancelling the call stops the reading and deletes the PCE's
  * query. The reader throws what the client's streamTrafficFlows throws.
+ *
+ * @param complete divide a query that reaches its row limit until every part is whole (D136).
  */
-export function createFlowReader(
-  ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits'>,
-  encoder: FlowEncoder,
-): FlowReader {
-  let step = 0
+export function createFlowReader(ctx: AskContext, encoder: FlowEncoder, complete = false): FlowReader {
+  const ask = createFlowAsker(ctx, encoder)
   return async (request, take) => {
     const { filters, window } = request
     const rowLimit = request.maxResults ?? MAX_TRAFFIC_ROWS
     const sums = createMeasures()
     let rows = 0
-    let misshapen = 0
-    ctx.progress({ progress: step++, message: 'Starting the traffic query.' })
-    const outcome = await ctx.pce.streamTrafficFlows(request.name, toQuery(request, rowLimit), {
-      signal: ctx.signal,
-      deadlineSeconds: ctx.limits.trafficQueryTimeoutSeconds,
-      draftDecisions: request.draftDecisions ?? false,
-      onFlows(flows) {
-        for (const flow of flows) {
-          if (!isReadableFlow(flow)) {
-            misshapen++
-            continue
-          }
-          if (filters?.keeps?.(flow.src.ip, flow.dst.ip) === false) continue
-          const row = encoder.encode(flow)
-          rows++
-          sums.add(0, row)
-          take(row)
-        }
-      },
-      onProgress: ({ phase, status, elapsedMs, flows }) =>
-        ctx.progress({
-          progress: step++,
-          message: `Traffic query ${status ?? phase} after ${Math.round(elapsedMs / 1000)} s${flows > 0 ? `, ${flows} rows read` : ''}.`,
-        }),
-    })
-    const pceFlows = outcome.flows + outcome.unparseable
-    const { regions, flows_count: count } = outcome.query
-    const silentRegions = (regions ?? []).flatMap((region) => (region.responded ? [] : [region.pce_fqdn]))
-    const announced = typeof count === 'number' && count > pceFlows ? count : null
+    const count = (row: FlowRow) => {
+      rows += row.count
+      sums.add(0, row)
+      take(row)
+    }
+    const { name, draftDecisions } = request
+    const asked = { name, query: toQuery(request, rowLimit), keeps: filters?.keeps, draftDecisions }
+    const { parts, full, repeated, ...read } = complete
+      ? await readInParts(ctx, ask, asked, count)
+      : readWhole(await ask(asked, count))
     return {
       window,
       rowLimit,
-      pceFlows,
+      parts,
+      full,
       rows,
-      unparseable: outcome.unparseable + misshapen,
-      truncated: pceFlows >= rowLimit || silentRegions.length > 0 || announced !== null,
-      silentRegions,
-      announced,
-      rawObservations: outcome.matchesCount,
+      pceFlows: read.pceFlows - repeated,
+      unparseable: read.unparseable,
+      truncated: full > 0 || read.silentRegions.length > 0 || read.announced !== null,
+      silentRegions: read.silentRegions,
+      announced: read.announced,
+      rawObservations: read.rawObservations,
       totals: sums.of(0).measures,
       appliedToRows: filters?.appliedToRows ?? [],
-      draftUnavailable: outcome.draftUnavailable ?? null,
+      draftUnavailable: read.draftUnavailable,
     }
   }
 }
+
+const readWhole = (asked: FlowsAsked) => ({ ...asked, parts: null, full: asked.isFull ? 1 : 0, repeated: 0 })
 
 function toQuery(request: FlowRequest, rowLimit: number): TrafficQuery {
   const { window, filters, services, decisions } = request
@@ -145,6 +135,7 @@ export const Reading = {
       rows: TrafficCounts.rows,
       unparseable: TrafficCounts.unparseable,
       row_limit: TrafficCounts.row_limit,
+      parts: TrafficCounts.parts,
       raw_observations: TrafficCounts.raw_observations,
       data_span: TrafficCounts.data_span,
       note: TrafficCounts.coverage_note,
@@ -158,6 +149,7 @@ export type Reading = { [K in keyof typeof Reading]: Static<(typeof Reading)[K]>
 export function describeReading(...readings: readonly [FlowsRead, ...FlowsRead[]]): Reading {
   const [first] = readings
   const sum = (field: 'pceFlows' | 'rows' | 'unparseable') => readings.reduce((total, read) => total + read[field], 0)
+  const parts = readings.map((read) => read.parts)
   const raw = readings.map(({ rawObservations }) => rawObservations)
   const note = [...new Set(readings.map(coverageNote))].filter(Boolean).join(' ')
   const span = dataSpan(readings)
@@ -169,6 +161,7 @@ export function describeReading(...readings: readonly [FlowsRead, ...FlowsRead[]
       rows: sum('rows'),
       unparseable: sum('unparseable'),
       row_limit: first.rowLimit,
+      ...(parts.every((count) => count !== null) && { parts: parts.reduce((total, count) => total + count, 0) }),
       ...(raw.every((count) => count !== null) && { raw_observations: raw.reduce((total, count) => total + count, 0) }),
       ...(span !== null && { data_span: span }),
       ...(note !== '' && { note }),
@@ -180,15 +173,13 @@ export function describeReading(...readings: readonly [FlowsRead, ...FlowsRead[]
 export function coverageNote(read: FlowsRead): string {
   const { unparseable, appliedToRows, silentRegions, announced } = read
   return [
-    read.pceFlows >= read.rowLimit
-      ? 'The row limit was reached, so all counts are lower bounds; narrow the window or the filters.'
-      : '',
+    describeLimit(read),
     silentRegions.length > 0
       ? `${silentRegions.join(', ')} did not answer: all counts are lower bounds, without the traffic there.`
       : '',
     announced === null
       ? ''
-      : `The PCE counted ${announced} rows and sent ${read.pceFlows}: all counts are lower bounds.`,
+      : `The PCE counted ${announced} rows and sent ${read.pceFlows}: all counts are lower bounds; complete: true divides the query.`,
     unparseable > 0 ? `${unparseable} rows could not be read and are not counted.` : '',
     appliedToRows.length > 0
       ? `The PCE cannot filter by network, so these filters were applied to its rows here: ${appliedToRows.join(', ')}. pce_flows counts the rows before that.`
@@ -196,6 +187,13 @@ export function coverageNote(read: FlowsRead): string {
   ]
     .filter(Boolean)
     .join(' ')
+}
+
+function describeLimit({ full, parts }: FlowsRead): string {
+  if (full === 0) return ''
+  return parts === null
+    ? 'The row limit was reached, so all counts are lower bounds; complete: true reads the rest, or narrow the window or the filters.'
+    : `The row limit was reached in ${full} of ${countOf(parts, 'part')}, so all counts are lower bounds; narrow the window or the filters.`
 }
 
 /**

@@ -54,6 +54,10 @@ export function createTrafficOperations(http: Http, settings: ClientSettings): T
     try {
       href = await submit(http, settings, queryName, trafficQuery, run)
       const { query, result } = await pollUntilDone(http, settings, href, run)
+      if (options.skipFull === true && (query.flows_count ?? 0) >= bounds.rows) {
+        run.report({ phase: 'done', status: query.status, matchesCount: query.matches_count })
+        return { query, flows: 0, unparseable: 0, matchesCount: query.matches_count ?? null, skipped: true }
+      }
       const draft = options.draftDecisions === true ? await addDraftDecisions(http, settings, href, run) : undefined
       run.report({ phase: 'downloading', status: query.status, matchesCount: query.matches_count })
       const endpoint = endpointOfLocation(settings.address, result)

@@ -10,7 +10,7 @@ import { createResolver, type Resolved } from './resolve-observations.js'
 import { compileFilters } from './select-flows.js'
 
 export interface TrafficState {
-  conversations: readonly Conversation[]
+  conversations: Iterable<Conversation>
   /** By href. */
   workloads: ReadonlyMap<string, Workload>
   /** By href. */
@@ -22,6 +22,10 @@ export interface TrafficState {
   draftRows?: { offset: number; limit: number }
   /** Milliseconds since the epoch: nothing later has been seen yet. */
   now: number
+  /** Rows of an answer at most, whatever is asked for; absent: as many as are asked for. */
+  rowLimit?: number
+  /** Add up rows before they are cut to the window (P85). */
+  addsUpFirst?: boolean
 }
 
 /** The async query's body as the PCE takes it; the last two fields are not sent by every client. */
@@ -41,6 +45,7 @@ export interface TrafficResult {
 /** A result whose rows are written one by one, so that 200,000 of them never exist at once. */
 export interface TrafficRows {
   rows: Iterable<TrafficFlow>
+  /** Those that there would be without the limit of this PCE, where it is lower than what was asked for. */
   rowsCount: number
   matchesCount: number
 }
@@ -67,11 +72,15 @@ export function collectTraffic(query: TrafficQueryBody, state: TrafficState): Tr
   const judge = createEvaluator(state.active, state.workloads, state.labels)
   const wanted = compileOutcome(query)
   const rows = new Map<string, Row>()
+  const { rowLimit = Infinity } = state
+  // Rows beyond what was asked for are never made.
+  const most = query.max_results
   let matchesCount = 0
 
   for (const conversation of state.conversations) {
-    const seen = foldWindow(conversation, start, end)
-    if (seen === null) continue
+    const inWindow = foldWindow(conversation, start, end)
+    if (inWindow === null) continue
+    const seen = state.addsUpFirst === true ? (foldWindow(conversation, 0, state.now) ?? inWindow) : inWindow
     const resolved = resolve(conversation)
     if (!selects(conversation, resolved.src, resolved.dst)) continue
     const verdict = judge(conversation, resolved)
@@ -80,19 +89,20 @@ export function collectTraffic(query: TrafficQueryBody, state: TrafficState): Tr
     // The decision follows from what the key names, so it need not be in it.
     const key = `${resolved.src.id} ${resolved.dst.id} ${resolved.row}`
     const row = rows.get(key)
-    if (row === undefined) rows.set(key, startRow(conversation, resolved, verdict, seen))
-    else addToRow(row, conversation, seen)
+    if (row === undefined) {
+      if (rows.size < most) rows.set(key, startRow(conversation, resolved, verdict, seen))
+    } else addToRow(row, conversation, seen)
   }
 
   const node = createNodeDescriber(state.active, state.labels)
   const judgeDraft = state.draft === undefined ? null : createEvaluator(state.draft, state.workloads, state.labels)
   const { offset, limit } = state.draftRows ?? { offset: 0, limit: Infinity }
-  const kept = [...rows.values()].slice(0, query.max_results)
+  const kept = [...rows.values()].slice(0, rowLimit)
   const describe = (row: Row, index: number) => {
     const judged = index >= offset && index < offset + limit ? judgeDraft?.(row.conversation, row.resolved) : null
     return describeFlow(row, node, judged ?? null)
   }
-  return { rows: { [Symbol.iterator]: () => mapLazily(kept, describe) }, rowsCount: kept.length, matchesCount }
+  return { rows: { [Symbol.iterator]: () => mapLazily(kept, describe) }, rowsCount: rows.size, matchesCount }
 }
 
 function* mapLazily<T, U>(items: readonly T[], map: (item: T, index: number) => U): Generator<U> {

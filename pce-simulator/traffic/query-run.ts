@@ -135,5 +135,7 @@ export function readTrafficState(world: World): TrafficState {
     labels: new Map(world.labels.all().map((object) => [object.href, object as Label])),
     active: buildPolicyView(world, 'active'),
     now: world.clock(),
+    rowLimit: world.options.trafficRows,
+    addsUpFirst: world.options.addUpBeforeCutting,
   }
 }

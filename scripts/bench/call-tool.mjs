@@ -28,7 +28,7 @@ const dispatcher = createDispatcher({
   gates: [],
   audit: null,
   log: { debug: silent, info: silent, warn: silent, error: silent },
-  limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
+  limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600, trafficMaxParts: 64 },
   callTracker: createCallTracker(),
   server: { name: 'svc-mcp', version: '0.1.0', changelog: async () => null },
   now: () => Date.UTC(2026, 5, 15, 12),

@@ -93,8 +93,16 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
   {
     name: 'MCP_TRAFFIC_QUERY_TIMEOUT_SECONDS',
     appliesTo: 'stdio, HTTP',
-    meaning: 'Seconds before an asynchronous traffic query is abandoned, 1 to 3600',
+    meaning:
+      'Seconds before an asynchronous traffic query is abandoned, 1 to 3600; with `complete: true`, all its parts together',
     default: '600',
+  },
+  {
+    name: 'MCP_TRAFFIC_MAX_PARTS',
+    appliesTo: 'stdio, HTTP',
+    meaning:
+      "Parts that `complete: true` may divide a traffic query into when it exceeds the PCE's row limit, 1 to 1000; beyond them the answer says `flows_truncated`",
+    default: '64',
   },
   {
     name: 'MCP_PCE_ANSWER_MIB',

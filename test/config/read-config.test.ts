@@ -41,7 +41,7 @@ t.test('stdio reports everything missing, and nothing else, in one line', (t) =>
   partial(t, readConfig('stdio', PCE), {
     mode: 'stdio',
     logLevel: 'info',
-    limits: { responseBudgetBytes: 48_000, trafficQueryTimeoutSeconds: 600 },
+    limits: { responseBudgetBytes: 48_000, trafficQueryTimeoutSeconds: 600, trafficMaxParts: 64 },
     pce: { url: 'pce.example.com', port: '443', orgId: '1', apiKey: 'api_1', tls: { verify: true } },
     warnings: [],
   })
@@ -80,6 +80,8 @@ t.test('malformed values name their variable and never a secret', (t) => {
     [{ MCP_RESPONSE_BUDGET_BYTES: '800001' }, /^MCP_RESPONSE_BUDGET_BYTES/],
     [{ MCP_RESPONSE_BUDGET_BYTES: '-1' }, /^MCP_RESPONSE_BUDGET_BYTES/],
     [{ MCP_TRAFFIC_QUERY_TIMEOUT_SECONDS: '0' }, /^MCP_TRAFFIC_QUERY_TIMEOUT_SECONDS/],
+    [{ MCP_TRAFFIC_MAX_PARTS: '0' }, 'MCP_TRAFFIC_MAX_PARTS must be a whole number from 1 to 1000'],
+    [{ MCP_TRAFFIC_MAX_PARTS: '1001' }, /^MCP_TRAFFIC_MAX_PARTS/],
     [{ MCP_PCE_ANSWER_MIB: '0' }, 'MCP_PCE_ANSWER_MIB must be a whole number from 1 to 256'],
     [{ MCP_PCE_ANSWER_MIB: '257' }, /^MCP_PCE_ANSWER_MIB/],
     [{ MCP_PCE_LIST_MIB: '0.5' }, 'MCP_PCE_LIST_MIB must be a whole number from 1 to 4096'],

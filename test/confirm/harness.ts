@@ -155,7 +155,7 @@ export async function startConfirming(t: Test, options: Options = {}) {
     gates: [roleGate, presence, confirmGate(confirmations, `${PUBLIC_URL}/confirm`)],
     audit: auditLog,
     log: app.log,
-    limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
+    limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600, trafficMaxParts: 64 },
     callTracker,
     server: { name: 'svc-mcp', version: '0.1.0', changelog: async () => null },
     now,

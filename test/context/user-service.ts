@@ -126,7 +126,7 @@ export async function startUserService(t: Test, options: UserServiceOptions = {}
     gates: [roleGate, userPceGate(login === null ? null : `${PUBLIC_URL}/setup`), provenGate],
     audit: createStreamAudit(stream),
     log: serviceLog,
-    limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
+    limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600, trafficMaxParts: 64 },
     callTracker,
     server: { name: 'svc-mcp', version: '0.1.0', changelog: async () => '# Changelog\n' },
     now,

@@ -100,7 +100,7 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
   }
   const common = {
     logLevel: 'trace',
-    limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
+    limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600, trafficMaxParts: 64 },
     heavy: { max: 2, perCaller: 2, queue: 4, queuePerCaller: 4, memoryMb: 512 },
     warnings: [],
     http: {

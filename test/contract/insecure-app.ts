@@ -12,7 +12,7 @@ export type Line = Record<string, unknown>
 export const CONFIG: InsecureHttpConfig = {
   mode: 'insecure',
   logLevel: 'info',
-  limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
+  limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600, trafficMaxParts: 64 },
   heavy: { max: 2, perCaller: 2, queue: 4, queuePerCaller: 4, memoryMb: 512 },
   warnings: [],
   http: { host: '127.0.0.1', port: 0, allowedHosts: [], maxInFlight: 256 },

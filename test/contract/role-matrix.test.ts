@@ -105,7 +105,7 @@ t.test('the matrix of roles', async (t) => {
     gates: [roleGate],
     audit: null,
     log: { debug: silent, info: silent, warn: silent, error: silent },
-    limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
+    limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600, trafficMaxParts: 64 },
     callTracker: createCallTracker(),
     server: { name: 'svc-mcp', version: '0.1.0', changelog: async () => '# Changelog\n' },
     now: () => NOW,

@@ -121,6 +121,24 @@ t.test('a traffic query', async (t) => {
   t.equal(bodyOf(server.seen[0]).max_results, 200_000, 'asks for all rows when it is not told how many')
 })
 
+t.test('a traffic query that has more rows than were asked for need not be downloaded', async (t) => {
+  const full = { ...query, max_results: 3 }
+  const read = async (client: ReturnType<typeof setup>, asked: TrafficQuery, skipFull: boolean) => {
+    const rows: TrafficFlow[] = []
+    const outcome = await client.streamTrafficFlows('q', asked, {
+      onFlows: (some) => void rows.push(...some),
+      skipFull,
+    })
+    return [outcome.skipped, outcome.flows, outcome.matchesCount, rows.length]
+  }
+  t.same(await read(setup(trafficPce([completed])), full, true), [true, 0, 42, 0])
+  t.same(server.requests(), [`POST ${QUERIES}`, `GET ${QUERY}`], 'nothing more is asked')
+  t.same(await read(setup(trafficPce([completed])), full, false), [undefined, 3, 42, 3], 'unless it is wanted')
+  t.same(await read(setup(trafficPce([completed])), query, true), [undefined, 3, 42, 3], 'or there is room for more')
+  const silent = state('completed', { result: `${QUERY}/download` })
+  t.same(await read(setup(trafficPce([silent])), full, true), [undefined, 3, null, 3], 'or the PCE does not say')
+})
+
 t.test('a streamed traffic query', async (t) => {
   const many = flows(20_000)
   const odd = [null, 5, 'x', { src: {}, dst: {} }, { src: null, dst: {}, service: {} }]

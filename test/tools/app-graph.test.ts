@@ -563,7 +563,10 @@ t.test('lateral movement: unread rows may contain what was not seen', async (t) 
         ports: collectEdgePorts(),
         reading: { window: { start: '', end: '' }, flows_truncated: truncated, analysed },
       },
-      { detail: 'standard', limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 } },
+      {
+        detail: 'standard',
+        limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600, trafficMaxParts: 64 },
+      },
     ).recommendation
   t.match(adviceWhen(true), /in the rows read\. .* in the rows read; the missing rows may have some/)
   t.notMatch(adviceWhen(false), /rows/)

@@ -2,7 +2,11 @@
 import t from 'tap'
 import { answerBudget, countRowsThatFit, jsonBytes, rowsWithin } from '../../tools/answers/byte-budget.js'
 
-const limits = (responseBudgetBytes: number) => ({ responseBudgetBytes, trafficQueryTimeoutSeconds: 600 })
+const limits = (responseBudgetBytes: number) => ({
+  responseBudgetBytes,
+  trafficQueryTimeoutSeconds: 600,
+  trafficMaxParts: 64,
+})
 
 t.test('no configuration makes an answer larger than 800,000 bytes', async (t) => {
   t.same(

@@ -434,7 +434,7 @@ t.test('shared mode', async (t) => {
     gates: [shared.gate],
     audit: null,
     log,
-    limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600 },
+    limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600, trafficMaxParts: 64 },
     callTracker,
     server: { name: 'svc-mcp', version: '0.1.0', changelog: async () => null },
     now: () => 0,

@@ -308,7 +308,8 @@ t.test('a query gets the configured number of seconds and no more', async (t) =>
     pce,
     progress: () => undefined,
     signal: new AbortController().signal,
-    limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 30 },
+    limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 30, trafficMaxParts: 64 },
+    now: () => now,
   }
   const window = { start: '2026-06-08T00:00:00Z', end: '2026-06-14T23:59:59Z' }
   const read = createFlowReader(ctx, createFlowEncoder(indexLabels([])))({ name: 'stuck', window }, () => undefined)

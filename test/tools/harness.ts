@@ -46,6 +46,8 @@ export interface BenchOptions extends PceSimulatorOptions {
   /** Tools beside those of the list. */
   tools?: readonly AnyTool[]
   budget?: number
+  /** Default 64. */
+  maxParts?: number
   changelog?: () => Promise<string | null>
 }
 
@@ -83,7 +85,11 @@ export function benchOf(t: Owner, simulator: PceSimulator, url: string, options:
       gates: [],
       audit: null,
       log: { debug: silent, info: silent, warn: silent, error: silent },
-      limits: { responseBudgetBytes: options.budget ?? 48_000, trafficQueryTimeoutSeconds: 600 },
+      limits: {
+        responseBudgetBytes: options.budget ?? 48_000,
+        trafficQueryTimeoutSeconds: 600,
+        trafficMaxParts: options.maxParts ?? 64,
+      },
       callTracker: createCallTracker(),
       server: { name: 'svc-mcp', version: '0.1.0', changelog: options.changelog ?? (async () => null) },
       now: () => now,

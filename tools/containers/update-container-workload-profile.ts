@@ -6,6 +6,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
 import type { Label } from '../../schemas/pce/label.js'
 import { ENFORCEMENT_MODES, type EnforcementMode } from '../../schemas/pce/words.js'
+import { CompleteInput } from '../../schemas/traffic-input.js'
 import { EffectOut, UpdateOutput } from '../../schemas/update-output.js'
 import { WorkloadLabelsInput } from '../../schemas/workload-shapes.js'
 import { defineTool } from '../define.js'
@@ -40,6 +41,7 @@ export default defineTool({
       managed: Type.Optional(Type.Boolean({ description: 'Manage its pods' })),
       enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Mode of its pods' })),
       assign_labels: WorkloadLabelsInput('Replaces; one per key; [] clears'),
+      ...CompleteInput,
       ...DryRunInput,
     },
     { additionalProperties: false },
@@ -78,7 +80,7 @@ export default defineTool({
       return []
     })
     const before = previous && 'assign_labels' in previous ? { ...previous, labels: current.labels } : previous
-    const judged = dryRun === true ? await judgeProfile(ctx, current, { managed, mode }) : null
+    const judged = dryRun === true ? await judgeProfile(ctx, current, { managed, mode, complete: args.complete }) : null
     warnings.unshift(...(judged?.warnings ?? []))
     return {
       ...withoutStored(answer),
@@ -96,8 +98,9 @@ const assignment = ({ href, key, value }: Label) => ({ key, assignment: { href, 
 async function judgeProfile(
   ctx: ToolContext<true>,
   current: ContainerWorkloadProfile,
-  { managed, mode }: { managed: boolean | undefined; mode: EnforcementMode | undefined },
+  asked: { managed: boolean | undefined; mode: EnforcementMode | undefined; complete: boolean | undefined },
 ) {
+  const { managed, mode, complete } = asked
   const to = mode ?? current.enforcement_mode
   const from = current.managed === true ? (current.enforcement_mode ?? null) : null
   if (to === undefined || to === from || (managed ?? current.managed) !== true) return null
@@ -111,7 +114,8 @@ async function judgeProfile(
   const ends = { filter: withLabels(labels), isOwn: (end: FlowEnd) => hasLabels(end, labels) }
   const named = labels.map(({ key, value }) => `${key}=${value}`).join(', ')
   const scope = `The traffic read is that of everything with ${named}, as the profile labels its pods.`
-  return showModeChange(change, await judgeModeChange({ ...ctx, signal: ctx.beforeWriting }, ends, change), [scope])
+  const traffic = await judgeModeChange({ ...ctx, signal: ctx.beforeWriting }, ends, change, complete)
+  return showModeChange(change, traffic, [scope])
 }
 
 const UNLABELLED =

@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Counts, Nullable, StringEnum, Text } from '../../schemas/common.js'
 import type { Limits } from '../../schemas/config.js'
+import { CompleteInput } from '../../schemas/traffic-input.js'
 import { answerBudget, jsonBytes } from '../answers/byte-budget.js'
 import { defineTool } from '../define.js'
 import { FRAMEWORKS, type FrameworkId } from '../../domain/compliance/frameworks.js'
@@ -71,6 +72,7 @@ export default defineTool({
       app_name: Type.Optional(Type.String({ minLength: 1, description: 'app label' })),
       env_name: Type.Optional(Type.String({ minLength: 1, description: 'env label' })),
       lookback_days: lookbackDays(DEFAULT_DAYS),
+      ...CompleteInput,
     },
     { additionalProperties: false },
   ),
@@ -86,7 +88,7 @@ export default defineTool({
     const needs = new Set([...ALWAYS, ...checks.flatMap(({ evaluate }) => evaluate.needs)])
     const sources = await loadFacts(ctx, assessment, needs)
     const ports = new Set(checks.flatMap(({ evaluate }) => evaluate.ports))
-    const { exposure, reading } = await readExposure(ctx, assessment, sources, ports)
+    const { exposure, reading } = await readExposure(ctx, assessment, sources, ports, args.complete)
     const facts = { assessment, sources: { ...sources, traffic: { value: exposure } } }
     const nothing = whyNothingKnown(assessment, facts.sources)
     const findings = checks.map(({ evaluate, ...check }) => ({

@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { countModes } from '../../domain/inventory/workloads.js'
 import { fetchEvery } from '../../domain/inventory/fetch-every.js'
@@ -31,6 +32,7 @@ export default defineTool({
       app_name: Type.String({ minLength: 1, description: 'app label' }),
       env_name: Type.String({ minLength: 1, description: 'env label' }),
       lookback_days: lookbackDays(DEFAULT_DAYS),
+      ...CompleteInput,
     },
     { additionalProperties: false },
   ),
@@ -49,7 +51,7 @@ export default defineTool({
     const encoder = createFlowEncoder(index)
     const traffic = collectReadiness(encoder, workloads)
     const window = lookbackWindow(ctx.now(), days)
-    const read = createFlowReader(ctx, encoder)
+    const read = createFlowReader(ctx, encoder, args.complete)
     const reads = await readBothWays(read, encoder, labels, { name: `mcp-${NAME}`, window }, traffic.take)
     return showReadiness({
       application: applicationOfLabels(labels),

@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../../schemas/common.js'
+import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { fetchEvery } from '../../domain/inventory/fetch-every.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
@@ -29,6 +30,7 @@ export default defineTool({
       app_name: Type.String({ minLength: 1, description: 'app label' }),
       env_name: Type.String({ minLength: 1, description: 'env label' }),
       lookback_days: lookbackDays(DEFAULT_DAYS),
+      ...CompleteInput,
       detail_level: Type.Optional(
         StringEnum(['standard', 'full'] as const, {
           default: 'standard',
@@ -56,10 +58,16 @@ export default defineTool({
       window: lookbackWindow(ctx.now(), days),
       draftDecisions: true,
     }
-    const reads = await readBothWays(createFlowReader(ctx, encoder), encoder, labels, request, (row, path) => {
-      found.take(row, path)
-      weakly.add(row, path)
-    })
+    const reads = await readBothWays(
+      createFlowReader(ctx, encoder, args.complete),
+      encoder,
+      labels,
+      request,
+      (row, path) => {
+        found.take(row, path)
+        weakly.add(row, path)
+      },
+    )
     const application = applicationOfLabels(labels)
     const draftUnavailable = reads.inbound.draftUnavailable ?? reads.outbound.draftUnavailable
     return showCoverage({

@@ -5,6 +5,7 @@ import { NewName } from '../../schemas/new-name.js'
 import type { Label } from '../../schemas/pce/label.js'
 import { RingfenceOutput, SourcesInput } from '../../schemas/ringfence.js'
 import { ServicesInput } from '../../schemas/rule-shapes.js'
+import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { requireApproved } from '../../domain/policy/require-approved.js'
@@ -29,6 +30,7 @@ const input = Type.Object(
     app_name: Type.String({ minLength: 1, description: 'app label' }),
     env_name: Type.String({ minLength: 1, description: 'env label' }),
     lookback_days: lookbackDays(DEFAULT_DAYS),
+    ...CompleteInput,
     ruleset_name: Type.Optional(NewName('Default RF-<app>-<env>')),
     selective: Type.Optional(Type.Boolean({ default: false, description: 'Deny other inbound' })),
     skip_allowed: Type.Optional(Type.Boolean({ default: false, description: 'No rule for allowed sources' })),
@@ -81,7 +83,7 @@ export default defineTool({
 async function plan(args: Static<typeof input>, outer: ToolContext<true>) {
   const { app_name: app, env_name: env, lookback_days: days = DEFAULT_DAYS, dry_run: isDryRun = false } = args
   const { detail_level: _shown, app_name: _app, env_name: _env, lookback_days: _days, dry_run: _dry, ...chosen } = args
-  const { exclude_sources: excluded, environments, ...options } = chosen
+  const { exclude_sources: excluded, environments, complete, ...options } = chosen
   if (options.ruleset_name !== undefined) refuseHidden({ ruleset_name: options.ruleset_name })
   // Reading takes minutes; a call that is cancelled meanwhile must write nothing.
   const planning = { ...reportRising(outer), signal: outer.beforeWriting }
@@ -89,7 +91,7 @@ async function plan(args: Static<typeof input>, outer: ToolContext<true>) {
   const labels = await loadLabels(planning.pce, planning, 'fresh')
   const application = (await resolveApplication(planning, { app_name: app, env_name: env })) as [Label, Label]
   const choice = chooseSources(labels, { exclude_sources: excluded, environments })
-  const shared = shareReads(planning, days, choice)
+  const shared = shareReads(planning, days, choice, complete)
   const prepared = await prepareRingfence(planning, application, options, shared, isDryRun)
   const names = { app: application[0].value, env: application[1].value }
   const results = [{ ...names, status: 'success' as const, done: { prepared, written: null } }]

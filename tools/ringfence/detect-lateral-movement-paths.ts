@@ -3,6 +3,7 @@ import { Count, StringEnum, Text } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { ApplicationReference } from '../../schemas/label-reference.js'
 import type { Label } from '../../schemas/pce/label.js'
+import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { KNOWN_DECISIONS } from '../../domain/traffic/applications.js'
 import { describeReading, Reading, createFlowReader } from '../../domain/traffic/read-flows.js'
@@ -62,6 +63,7 @@ export default defineTool({
       detail_level: Type.Optional(
         StringEnum(['standard', 'full'] as const, { default: 'standard', description: 'full: more rows' }),
       ),
+      ...CompleteInput,
     },
     { additionalProperties: false },
   ),
@@ -84,17 +86,18 @@ export default defineTool({
     const unlabelled = askedTarget === undefined ? null : collectUnlabelledSources(encoder)
     let between = 0
     const blocked = encoder.dictionaries.decision.code('blocked')
-    const read = await createFlowReader(ctx, encoder)(
-      { name: 'mcp-lateral-movement', window: lookbackWindow(ctx.now(), days), decisions: KNOWN_DECISIONS },
-      (row) => {
-        const isOpen = row.decision !== blocked
-        if (isOpen) unlabelled?.add(row)
-        const edge = graph.add(row)
-        if (edge === null) return
-        between++
-        if (isOpen) ports.add(edge, row)
-      },
-    )
+    const read = await createFlowReader(
+      ctx,
+      encoder,
+      args.complete,
+    )({ name: 'mcp-lateral-movement', window: lookbackWindow(ctx.now(), days), decisions: KNOWN_DECISIONS }, (row) => {
+      const isOpen = row.decision !== blocked
+      if (isOpen) unlabelled?.add(row)
+      const edge = graph.add(row)
+      if (edge === null) return
+      between += row.count
+      if (isOpen) ports.add(edge, row)
+    })
     const edges = graph.finish()
     const isUnseen = (end: AppFilter) => isAsked(end) && !edges.nodes.some((node) => matchesFilter(node, end))
     if (isUnseen(question.start) || isUnseen(question.target)) {

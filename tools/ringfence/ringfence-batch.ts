@@ -4,6 +4,7 @@ import { DRY_RUN_BINDING, DryRunInput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
 import { SourcesInput } from '../../schemas/ringfence.js'
 import { ServicesInput } from '../../schemas/rule-shapes.js'
+import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { lookbackDays } from '../../domain/traffic/traffic-window.js'
@@ -86,6 +87,7 @@ const input = Type.Object(
     auto_order: Type.Optional(Type.Boolean({ default: false, description: 'Infrastructure first' })),
     stop_on_error: Type.Optional(Type.Boolean({ default: false, description: 'Skip the rest' })),
     lookback_days: lookbackDays(DEFAULT_DAYS),
+    ...CompleteInput,
     ...SourcesInput,
     ...DryRunInput,
   },
@@ -150,7 +152,7 @@ async function workThrough(
   // A call that is cancelled while the next application is read must write nothing more.
   const planning = { ...reportRising(outer), signal: outer.beforeWriting }
   const labels = await loadLabels(planning.pce, planning, 'fresh')
-  const shared = shareReads(planning, days, chooseSources(labels, args))
+  const shared = shareReads(planning, days, chooseSources(labels, args), args.complete)
   // Every name is resolved before the first write of any of them.
   const resolved = await resolveBatch(planning, apps)
   const { order, warnings } = await orderBatch(resolved, autoOrder, shared)

@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Flag, StringEnum, Text, Total } from '../../schemas/common.js'
 import { TrafficCounts } from '../../schemas/traffic-counts.js'
+import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { describeReading, Reading, createFlowReader } from '../../domain/traffic/read-flows.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
@@ -63,6 +64,7 @@ export default defineTool({
       detail_level: Type.Optional(
         StringEnum(['standard', 'full'] as const, { default: 'standard', description: 'full: all neighbours' }),
       ),
+      ...CompleteInput,
     },
     { additionalProperties: false },
   ),
@@ -76,13 +78,14 @@ export default defineTool({
     const graph = collectAppGraph(encoder)
     const consumption = collectConsumption(encoder)
     let between = 0
-    const read = await createFlowReader(ctx, encoder)(
-      { name: 'mcp-infrastructure', window: lookbackWindow(ctx.now(), days), decisions: KNOWN_DECISIONS },
-      (row) => {
-        if (graph.add(row) !== null) between++
-        consumption.add(row)
-      },
-    )
+    const read = await createFlowReader(
+      ctx,
+      encoder,
+      args.complete,
+    )({ name: 'mcp-infrastructure', window: lookbackWindow(ctx.now(), days), decisions: KNOWN_DECISIONS }, (row) => {
+      if (graph.add(row) !== null) between += row.count
+      consumption.add(row)
+    })
     const ranking = await workInTurns(
       rankInfrastructure(graph.finish(), { minConnections, productionEnvs }),
       ctx.signal,

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { ToolError } from '../../schemas/errors.js'
 import { LabelReference } from '../../schemas/label-reference.js'
 import { MAX_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
-import { DecisionsInput } from '../../schemas/traffic-input.js'
+import { CompleteInput, DecisionsInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { EgressOutput, showEgress } from '../answers/traffic/show-egress.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
@@ -48,6 +48,7 @@ export default defineTool({
       max_results: Type.Optional(
         Type.Integer({ minimum: 1, maximum: MAX_TRAFFIC_ROWS, default: MAX_TRAFFIC_ROWS, description: 'Of the query' }),
       ),
+      ...CompleteInput,
     },
     { additionalProperties: false },
   ),
@@ -67,7 +68,11 @@ export default defineTool({
       includeInbound: args.include_inbound ?? false,
       onlyNamed: args.only_named_processes ?? true,
     })
-    const read = await createFlowReader(ctx, encoder)(
+    const read = await createFlowReader(
+      ctx,
+      encoder,
+      args.complete,
+    )(
       {
         name: 'mcp-process-egress',
         window,

@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../../schemas/common.js'
+import { CompleteInput } from '../../schemas/traffic-input.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { KNOWN_DECISIONS } from '../../domain/traffic/applications.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
@@ -34,6 +35,7 @@ export default defineTool({
       top_n: Type.Optional(
         Type.Integer({ minimum: 1, maximum: 1000, default: DEFAULT_ROWS, description: 'Rows per list' }),
       ),
+      ...CompleteInput,
     },
     { additionalProperties: false },
   ),
@@ -48,9 +50,12 @@ export default defineTool({
     } = args
     const encoder = createFlowEncoder(await loadLabels(ctx.pce, ctx))
     const finder = createUnlabelledTrafficFinder(encoder)
-    const read = await createFlowReader(ctx, encoder)(
-      { name: 'mcp-unmanaged-traffic', window: lookbackWindow(ctx.now(), days), decisions: KNOWN_DECISIONS },
-      (row) => finder.add(row),
+    const read = await createFlowReader(
+      ctx,
+      encoder,
+      args.complete,
+    )({ name: 'mcp-unmanaged-traffic', window: lookbackWindow(ctx.now(), days), decisions: KNOWN_DECISIONS }, (row) =>
+      finder.add(row),
     )
     return showUnlabelled(finder, read, { days, direction, least, limit }, ctx.limits)
   },

@@ -74,7 +74,11 @@ export default defineTool({
     const labels = await loadLabelsWith(identityLabels, ctx)
     const encoder = createFlowEncoder(labels)
     const summary = createFlowSummary(encoder, identityLabels)
-    const read = await createFlowReader(ctx, encoder)(
+    const read = await createFlowReader(
+      ctx,
+      encoder,
+      args.complete,
+    )(
       {
         name: args.query_name ?? 'mcp-traffic-summary',
         window,

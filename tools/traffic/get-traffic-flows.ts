@@ -63,7 +63,11 @@ export default defineTool({
     const { labels, names, optional } = await resolveGrouping(ctx, args.group_by)
     const encoder = createFlowEncoder(labels)
     const grouping = groupRows<Record<string, string | number | null>>(columnsOf(encoder, names))
-    const read = await createFlowReader(ctx, encoder)(
+    const read = await createFlowReader(
+      ctx,
+      encoder,
+      args.complete,
+    )(
       {
         name: args.query_name ?? 'mcp-traffic-query',
         window,

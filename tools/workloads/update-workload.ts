@@ -6,6 +6,7 @@ import { LabelOut } from '../../schemas/label-reference.js'
 import { NewName } from '../../schemas/new-name.js'
 import { ENFORCEMENT_MODES } from '../../schemas/pce/words.js'
 import type { Workload } from '../../schemas/pce/workload.js'
+import { CompleteInput } from '../../schemas/traffic-input.js'
 import { EffectOut, UpdateOutput } from '../../schemas/update-output.js'
 import { WorkloadLabelsInput, WorkloadOut } from '../../schemas/workload-shapes.js'
 import { defineTool } from '../define.js'
@@ -64,6 +65,7 @@ export default defineTool({
         }),
       ),
       labels: WorkloadLabelsInput('All, one per key; [] clears; new ones are created'),
+      ...CompleteInput,
       ...DryRunInput,
     },
     { additionalProperties: false },
@@ -112,7 +114,7 @@ export default defineTool({
         isOwn: ({ workload }: FlowEnd) => workload === own,
       }
       const change = { from, to: mode }
-      const traffic = await judgeModeChange({ ...ctx, signal: ctx.beforeWriting }, ends, change)
+      const traffic = await judgeModeChange({ ...ctx, signal: ctx.beforeWriting }, ends, change, args.complete)
       const { effect, warnings } = showModeChange(change, traffic)
       return { ...shown, effect, warnings: [...warnings, ...(shown.warnings ?? [])] }
     }

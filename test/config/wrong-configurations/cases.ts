@@ -273,6 +273,7 @@ const NUMBERS: Theme = {
     { start: 'stdio', env: { MCP_RESPONSE_BUDGET_BYTES: '80kB' } },
     { start: 'stdio', env: { MCP_RESPONSE_BUDGET_BYTES: '500' } },
     { start: 'stdio', env: { MCP_TRAFFIC_QUERY_TIMEOUT_SECONDS: '2h' } },
+    { start: 'stdio', env: { MCP_TRAFFIC_MAX_PARTS: '0' } },
     { start: 'stdio', env: { MCP_PCE_TIMEOUT_SECONDS: '0' } },
     { start: 'stdio', env: { MCP_PCE_ANSWER_MIB: '1024' } },
     { start: 'stdio', env: { MCP_PCE_LIST_MIB: '1.5' } },

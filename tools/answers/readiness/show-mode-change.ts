@@ -31,6 +31,7 @@ export function showModeChange(change: ModeChange, traffic: ModeChangeTraffic | 
         window,
         flows_truncated: isTruncated,
         rows: analysed.rows,
+        ...(analysed.parts !== undefined && { parts: analysed.parts }),
         connections,
         would_be_cut: shown,
         would_be_cut_total: losses.length,

@@ -135,12 +135,14 @@ function describeOptions({ application, options, deny, existing, lookbackDays }:
   }
 }
 
-function describeTruncation(reads: Record<string, { truncated: boolean }>): {
+function describeTruncation(reads: Record<string, { truncated: boolean; parts: number | null }>): {
   discovery_truncated: string[]
   discovery_warning?: string
 } {
   const truncated = Object.entries(reads).flatMap(([name, read]) => (read.truncated ? [name] : []))
-  const text = `The row limit was reached (${truncated.join(', ')}): sources that were not read get no rule and are not listed. Shorten lookback_days.`
+  const isDivided = Object.values(reads).every(({ parts }) => parts !== null)
+  const advice = isDivided ? 'Shorten lookback_days.' : 'Give complete: true, or shorten lookback_days.'
+  const text = `The row limit was reached (${truncated.join(', ')}): sources that were not read get no rule and are not listed. ${advice}`
   return { discovery_truncated: truncated, ...(truncated.length > 0 && { discovery_warning: text }) }
 }
 

@@ -69,7 +69,10 @@ export function warnOfBatch(done: readonly RingfenceDone[]): string[] {
     sayOf(text, (_prepared, deviations) => is(deviations))
   return [
     ...say('The PCE stored the rule set differently', ({ changed }) => changed.length > 0),
-    ...say('The deny rule was left out; call again with a shorter lookback_days', (one) => one.denyWithheld),
+    ...say(
+      'The deny rule was left out; call again with complete: true or a shorter lookback_days',
+      (one) => one.denyWithheld,
+    ),
     ...say('The row limit was reached, so sources that were not read get no rule', ({ truncated }) =>
       truncated.includes('inbound'),
     ),

@@ -1,0 +1,168 @@
+import { PceError } from '../../pce-client/index.js'
+import type { TrafficQuery } from '../../schemas/pce/traffic.js'
+import { countOf } from '../text/describe-numbers.js'
+import { workInTurns } from '../text/pace-work.js'
+import type { AskContext, FlowAsker, FlowQuestion, FlowsAsked } from './ask-flows.js'
+import type { FlowRow } from './encode-flow.js'
+import { createSeenRows, holdRows } from './hold-rows.js'
+import { sampleTraffic } from './split-query.js'
+
+/** Where windows are cut, the coarsest first: PCEs keep their traffic by day. */
+const UNITS = [86_400_000, 3_600_000, 60_000, 1000] as const
+/** How full a part is meant to be, and how many times as long as the last one it may be. */
+const AIM = 0.85
+const LONGER = 8
+/** Rows that show where a query is best divided. */
+const SAMPLE_ROWS = 10_000
+
+/** What remains to be read of one query: a window in milliseconds, both ends included. */
+interface Slice {
+  query: TrafficQuery
+  start: number
+  end: number
+  /** The place in UNITS of what its window is cut into. */
+  unit: number
+  /** How much of it, from its end, to ask for next; null: all at once. */
+  length: number | null
+  /** Divide by filters, if any divide it: cut in time, it would take more parts than are left. */
+  byFilters: boolean
+}
+
+export interface PartsRead extends Omit<FlowsAsked, 'isFull'> {
+  /** Queries whose rows make the answer. */
+  parts: number
+  /** Of these, how many have more rows than the PCE gave. */
+  full: number
+  /** Rows that more than one of them had. */
+  repeated: number
+}
+
+/**
+ * Reads a query that may have more rows than the PCE gives at once: divides it until every part is whole (D136), the window first,
+ * then what the PCE filters by. The latest traffic is read first, and a part is handed over once it is known to be whole. A row of
+ * several parts is handed over with each, its sums being those of the part, and counts once (D137). All parts together have the time
+ * of one query. Throws what the asker throws.
+ */
+export async function readInParts(
+  ctx: AskContext,
+  ask: FlowAsker,
+  { query: whole, ...question }: FlowQuestion,
+  take: (row: FlowRow) => void,
+): Promise<PartsRead> {
+  const { trafficMaxParts: most, trafficQueryTimeoutSeconds: seconds } = ctx.limits
+  const startedAt = ctx.now()
+  const held = holdRows()
+  const seen = createSeenRows()
+  const silent = new Set<string>()
+  const result = { parts: 0, full: 0, repeated: 0, pceFlows: 0, unparseable: 0 }
+  let rawObservations: number | null = 0
+  let draftUnavailable: string | null = null
+  /** Rows that one query can have, as far as it has shown. */
+  let capacity = whole.max_results
+  /** Whether this PCE cuts its rows to the window that it is asked for. */
+  let isCutExact = true
+
+  const left: Slice[] = [
+    {
+      query: whole,
+      start: Date.parse(whole.start_date),
+      end: Date.parse(whole.end_date),
+      unit: 0,
+      length: null,
+      byFilters: false,
+    },
+  ]
+
+  const askFor = async (query: TrafficQuery, from: number, to: number, more: Partial<FlowQuestion>) => {
+    const deadlineSeconds = seconds - (ctx.now() - startedAt) / 1000
+    if (deadlineSeconds <= 0)
+      throw new PceError(
+        'traffic_query_timeout',
+        `the traffic queries were given up after ${seconds} s and ${countOf(result.parts, 'part')}`,
+      )
+    let earliest = Infinity
+    held.clear()
+    const window = { start_date: toTimestamp(from), end_date: toTimestamp(to) }
+    const prefix = `Part ${result.parts + 1}, ${window.start_date} to ${window.end_date}: `
+    const asked = await ask(
+      { prefix, ...question, ...more, query: { ...query, ...more.query, ...window }, deadlineSeconds },
+      (row) => {
+        held.add(row)
+        if (row.first < earliest) earliest = row.first
+      },
+    )
+    return { ...asked, isFull: asked.isFull || asked.announced !== null, earliest }
+  }
+
+  /** What to ask instead of the last `from` to `end` of a slice, the next one last; null where it cannot be divided. */
+  const divide = async (slice: Slice, from: number, room: number): Promise<Slice[] | null> => {
+    const { query, start, end, unit, length, byFilters } = slice
+    const size = UNITS[unit]!
+    const canCut = isCutExact && length === null && beginOf(end, size) > start
+    if (canCut && !byFilters) return [{ ...slice, length: size }]
+    if (isCutExact && length !== null && from < beginOf(end, size))
+      return [{ ...slice, length: Math.max(Math.floor((end - from + 1) / 2 / size), 1) * size }]
+    const sample = sampleTraffic()
+    const sampled = { ...query, max_results: Math.min(SAMPLE_ROWS, query.max_results) }
+    await askFor(query, start, end, { query: sampled, see: sample.add, draftDecisions: false })
+    const queries = sample.divide(query, room)
+    if (queries !== null)
+      return queries.map((one) => ({ query: one, start, end, unit: 0, length: null, byFilters: false }))
+    if (canCut) return [{ ...slice, length: size, byFilters: false }]
+    const finer = UNITS.findIndex((one, at) => at > unit && beginOf(end, one) > start)
+    return isCutExact && finer !== -1 ? [{ ...slice, unit: finer, length: UNITS[finer]! }] : null
+  }
+
+  for (let slice = left.pop(); slice !== undefined; slice = left.pop()) {
+    ctx.signal.throwIfAborted()
+    const { query, start, end, length } = slice
+    const size = UNITS[slice.unit]!
+    // How many parts may become of it: each of the others takes one at least.
+    const room = most - result.parts - left.length
+    const mayCut = room > 1 && isCutExact && length !== null
+    const from = mayCut ? Math.max(start, beginOf(end, size) - length + size) : start
+    let asked = await askFor(query, from, end, { skipFull: room > 1 })
+    const reachesOver = from > start && asked.earliest < from
+    if (reachesOver) isCutExact = false
+    if (room > 1 && (asked.isFull || reachesOver)) {
+      if (asked.pceFlows > 0 && asked.isFull) capacity = Math.min(capacity, asked.pceFlows)
+      const instead = reachesOver ? [{ ...slice, length: null }] : await divide(slice, from, room)
+      if (instead !== null) {
+        left.push(...instead)
+        continue
+      }
+      asked = await askFor(query, from, end, {})
+    }
+
+    result.parts += 1
+    if (asked.isFull) result.full += 1
+    result.pceFlows += asked.pceFlows
+    result.unparseable += asked.unparseable
+    for (const region of asked.silentRegions) silent.add(region)
+    draftUnavailable ??= asked.draftUnavailable
+    rawObservations =
+      rawObservations === null || asked.rawObservations === null ? null : rawObservations + asked.rawObservations
+    // The only part needs no comparison.
+    const isAlone = result.parts === 1 && left.length === 0 && from === start
+    const handOver = (row: FlowRow) => {
+      if (!isAlone) seen.mark(row, result.parts)
+      if (row.count === 0) result.repeated += 1
+      take(row)
+    }
+    await workInTurns(held.replay(handOver), ctx.signal)
+    if (from > start) {
+      const fitting = Math.floor(((end - from + 1) * AIM * capacity) / Math.max(asked.pceFlows, 1) / size)
+      const longest = Math.ceil((end - from + 1) / size) * LONGER
+      const next = Math.min(Math.max(fitting, 1), longest) * size
+      const share = (most - result.parts) / (left.length + 1)
+      const byFilters = slice.unit === 0 && (from - start) / next > share
+      left.push({ ...slice, end: from - 1, length: byFilters ? null : next, byFilters })
+    }
+  }
+  return { ...result, silentRegions: [...silent], announced: null, rawObservations, draftUnavailable }
+}
+
+/** The beginning, in UTC, of the day, hour, minute or second that an instant is in. */
+const beginOf = (instant: number, unit: number): number => Math.floor(instant / unit) * unit
+
+const toTimestamp = (instant: number): string => new Date(instant).toISOString().replace('.000Z', 'Z')

@@ -1,0 +1,225 @@
+import type {
+  FlowNode,
+  TrafficFlow,
+  TrafficQuery,
+  TrafficSelector,
+  TrafficServiceFilter,
+} from '../../schemas/pce/traffic.js'
+import { POLICY_DECISIONS, type PolicyDecision } from '../../schemas/pce/words.js'
+import { TCP, UDP } from '../inventory/protocols.js'
+
+/** Some rows of a query, counted by what a query can be divided by. */
+export interface TrafficSample {
+  readonly add: (flow: TrafficFlow) => void
+  /**
+   * Queries that share out the rows of this one, each row to exactly one of them; at most `most`, about as many rows to each as the
+   * sample tells. Null where nothing divides them: nine rows in ten would be in one query.
+   */
+  divide(query: TrafficQuery, most: number): TrafficQuery[] | null
+}
+
+/** Alternatives of one side, and filters of services, that a query may have. */
+const MOST_ALTERNATIVES = 1000
+/** A division that leaves more than this share in one query divides nothing. */
+const LARGEST_SHARE = 0.9
+/** Queries at once: more than are needed cost a part each, fewer a query that is divided again. */
+const AT_ONCE = 4
+
+type Side = 'sources' | 'destinations'
+
+/** A way to divide a query: the queries, and the share of the sample that the largest has. */
+interface Division {
+  queries: TrafficQuery[]
+  largest: number
+}
+
+export function sampleTraffic(): TrafficSample {
+  let size = 0
+  const decisions = new Map<string, number>()
+  /** By protocol and port. */
+  const services = new Map<number, number>()
+  /** By side, then by key, then by href of the label. */
+  const labels = {
+    sources: new Map<string, Map<string, number>>(),
+    destinations: new Map<string, Map<string, number>>(),
+  }
+
+  return {
+    add({ src, dst, service, policy_decision: decision }) {
+      size++
+      count(decisions, decision)
+      const { proto, port } = service
+      if (typeof proto === 'number') {
+        if (!hasPorts(proto)) count(services, proto * PORTS)
+        else if (typeof port === 'number') count(services, proto * PORTS + port)
+      }
+      for (const [side, end] of [
+        ['sources', src],
+        ['destinations', dst],
+      ] as const)
+        for (const { href, key } of labelsOf(end)) {
+          if (typeof href !== 'string' || typeof key !== 'string') continue
+          const known = labels[side].get(key) ?? new Map<string, number>()
+          labels[side].set(key, known)
+          count(known, href)
+        }
+    },
+    divide(query, most) {
+      const pieces = Math.min(most, AT_ONCE)
+      const divisions = [
+        byDecision(query, decisions, size, pieces),
+        byService(query, services, size, pieces),
+        ...(['destinations', 'sources'] as const).flatMap((side) =>
+          [...labels[side].values()].map((weights) => byLabel(query, side, weights, size, pieces)),
+        ),
+      ].filter((one) => one !== null && one.queries.length > 1 && one.largest <= LARGEST_SHARE) as Division[]
+      // The first of equals: what costs a PCE least.
+      return divisions.toSorted((a, b) => a.largest - b.largest)[0]?.queries ?? null
+    },
+  }
+}
+
+const PORTS = 65_536
+
+const hasPorts = (proto: number) => proto === TCP || proto === UDP
+
+function count<K>(counts: Map<K, number>, key: K): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1)
+}
+
+const labelsOf = ({ workload }: FlowNode): readonly { href?: unknown; key?: unknown }[] => workload?.labels ?? []
+
+/** A row has one decision of four (P52), so lists that share them out share out the rows. */
+function byDecision(query: TrafficQuery, seen: ReadonlyMap<string, number>, size: number, pieces: number): Division {
+  const asked: readonly PolicyDecision[] = query.policy_decisions.length > 0 ? query.policy_decisions : POLICY_DECISIONS
+  const groups = share(
+    asked.map((decision) => ({ item: decision, weight: seen.get(decision) ?? 0 })),
+    pieces,
+  )
+  return {
+    queries: groups.map(({ items }) => ({ ...query, policy_decisions: items })),
+    largest: Math.max(...groups.map(({ weight }) => weight)) / size,
+  }
+}
+
+/** Ranges of ports of TCP and of UDP and whole other protocols, in their order; the last query has whatever no range names. */
+function byService(
+  query: TrafficQuery,
+  seen: ReadonlyMap<number, number>,
+  size: number,
+  pieces: number,
+): Division | null {
+  // A filter with a port and no protocol may not be asked together with a protocol that has no ports.
+  const isPortAlone = query.services.include.some(({ port, proto }) => port !== undefined && proto === undefined)
+  const places = [...seen]
+    .filter(([place]) => !isPortAlone || hasPorts(Math.floor(place / PORTS)))
+    .sort(([a], [b]) => a - b)
+  const groups: { from: number; to: number; weight: number }[] = []
+  let [weight, from] = [0, 0]
+  let left = size
+  for (const [place, rows] of places) {
+    weight += rows
+    if (groups.length === pieces - 1 || weight < left / (pieces - groups.length)) continue
+    groups.push({ from, to: place, weight })
+    left -= weight
+    weight = 0
+    from = place + 1
+  }
+  if (groups.length === 0) return null
+  const filters = groups.map(({ from: first, to }) => rangesBetween(first, to, places))
+  const others = { ...query.services, exclude: [...query.services.exclude, ...filters.flat()] }
+  const queries = filters.flatMap((ranges) => {
+    const include = within(query.services.include, ranges)
+    return include.length === 0 ? [] : [{ ...query, services: { ...query.services, include } }]
+  })
+  if (others.exclude.length > MOST_ALTERNATIVES) return null
+  return {
+    queries: [...queries, { ...query, services: others }],
+    largest: Math.max(left, ...groups.map((group) => group.weight)) / size,
+  }
+}
+
+/** Filters of what lies between two places in the order of protocol and port: the protocols that were seen there. */
+function rangesBetween(from: number, to: number, seen: readonly (readonly [number, number])[]): TrafficServiceFilter[] {
+  const [first, last] = [Math.floor(from / PORTS), Math.floor(to / PORTS)]
+  const protocols = new Set(seen.map(([place]) => Math.floor(place / PORTS)))
+  return [...protocols]
+    .filter((proto) => proto >= first && proto <= last)
+    .flatMap((proto) => {
+      if (!hasPorts(proto)) return [{ proto }]
+      const port = proto === first ? from % PORTS : 0
+      const toPort = proto === last ? to % PORTS : PORTS - 1
+      return [{ proto, port, to_port: toPort }]
+    })
+}
+
+/** What some filters and some ranges both let through; no filters let everything through. */
+function within(
+  filters: readonly TrafficServiceFilter[],
+  ranges: readonly TrafficServiceFilter[],
+): TrafficServiceFilter[] {
+  if (filters.length === 0) return [...ranges]
+  return filters.flatMap((filter) =>
+    ranges.flatMap((range): TrafficServiceFilter[] => {
+      if (filter.proto !== undefined && filter.proto !== range.proto) return []
+      const { port, to_port: toPort, ...rest } = filter
+      if (range.port === undefined || range.port === null) return [{ ...filter, proto: range.proto }]
+      const first = Math.max(port ?? 0, range.port)
+      const last = Math.min(port === undefined ? PORTS - 1 : (toPort ?? port ?? 0), range.to_port ?? range.port)
+      return first > last ? [] : [{ ...rest, proto: range.proto, port: first, to_port: last }]
+    }),
+  )
+}
+
+/**
+ * Labels of one key at one side, of which an end has one at most (P16); the last query has the ends with none of them. Null for a key
+ * that the query asks for already, because nobody says what a PCE makes of two values of it.
+ */
+function byLabel(
+  query: TrafficQuery,
+  side: Side,
+  seen: ReadonlyMap<string, number>,
+  size: number,
+  pieces: number,
+): Division | null {
+  const { include, exclude } = query[side]
+  const blocks = include.length === 0 ? [[]] : include
+  if (
+    blocks.some((block) =>
+      block.some(
+        ({ label, label_group: group }) => group !== undefined || (label !== undefined && seen.has(label.href)),
+      ),
+    )
+  )
+    return null
+  const items = [...seen].map(([item, weight]) => ({ item, weight }))
+  const none = size - items.reduce((sum, { weight }) => sum + weight, 0)
+  const [rest, ...groups] = share([...items, { item: null, weight: none }], pieces).toSorted(
+    (a, b) => Number(b.items.includes(null)) - Number(a.items.includes(null)),
+  )
+  if (rest === undefined || groups.length === 0) return null
+  const narrow = (conditions: TrafficQuery['sources']) => ({ ...query, [side]: conditions })
+  const selectors = groups.map(({ items: hrefs }) => hrefs.map((href): TrafficSelector => ({ label: { href: href! } })))
+  const alternatives = Math.max(...selectors.map((list) => list.length * blocks.length))
+  if (alternatives > MOST_ALTERNATIVES || exclude.length + selectors.flat().length > MOST_ALTERNATIVES) return null
+  return {
+    queries: [
+      ...selectors.map((list) =>
+        narrow({ include: blocks.flatMap((block) => list.map((label) => [...block, label])), exclude }),
+      ),
+      narrow({ include, exclude: [...exclude, ...selectors.flat()] }),
+    ],
+    largest: Math.max(rest.weight, ...groups.map(({ weight }) => weight)) / size,
+  }
+}
+
+/** Shares items out to at most `pieces` groups of about the same weight, none empty: the heaviest first, each to the lightest group. */
+function share<T>(items: readonly { item: T; weight: number }[], pieces: number): { items: T[]; weight: number }[] {
+  const groups = Array.from({ length: pieces }, () => ({ items: [] as T[], weight: 0 }))
+  for (const { item, weight } of items.toSorted((a, b) => b.weight - a.weight)) {
+    const lightest = groups.reduce((best, group) => (group.weight < best.weight ? group : best))
+    lightest.items.push(item)
+    lightest.weight += weight
+  }
+  return groups.filter((group) => group.items.length > 0)
+}
