@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import { measureList } from '../../scripts/bench/measure-list.js'
+import { validateArguments } from '../../plugins/dispatcher/validate-arguments.js'
 import { surfaceOf } from '../../scripts/tool-surface.js'
 import { tools } from '../../tools/index.js'
 import { partial } from '../partial.js'
@@ -224,6 +225,15 @@ t.test('schemas are JSON Schema 2020-12, and each example is valid', async (t) =
     const validate = ajv.compile(inputSchema)
     t.ok(validate(tool.example), `${name}: example ${JSON.stringify(validate.errors)}`)
     t.notOk(validate({ ...tool.example, no_such_argument: 1 }), `${name}: an unknown argument`)
+  }
+})
+
+t.test('what operators ask for can be called as it is written', async (t) => {
+  const asked = read('requests.json') as { request: string; tool: string; arguments: Record<string, unknown> }[]
+  t.equal(asked.length, 40)
+  for (const { request, tool, arguments: args } of asked) {
+    const called = tools.find(({ name }) => name === tool)!
+    partial(t, validateArguments(called, args), args, request)
   }
 })
 
