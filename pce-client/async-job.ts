@@ -15,7 +15,7 @@ const DEADLINE_MS = 600_000
 const CLEAN_UP_MS = 5000
 
 /** What becomes of a collection's two possible answers: the list at once, or the file that its job has written. */
-interface Reader<T> {
+export interface Reader<T> {
   direct(answer: TracedResponse): T | Promise<T>
   file(endpoint: string, request: SendOptions): Promise<T>
 }
@@ -91,7 +91,8 @@ export async function getListAsync<T>(
   )
 }
 
-async function collect<T>(
+/** A collection by whichever of the two ways the PCE takes; see `getCollection`. */
+export async function collect<T>(
   http: Http,
   settings: ClientSettings,
   endpoint: string,

@@ -7,7 +7,17 @@ import type { BulkVerb, Kind, Verb } from './kinds.js'
 import { checkHref, collectionOf, draftHref, hasItems, hrefOf } from './endpoint.js'
 import type { ClientSettings } from './settings.js'
 import { bodyOf, createdOf, listOf, type Http, type TracedResponse } from './transport.js'
-import type { BulkResultItem, CollectionOptions, ObjectApi, Page, ReferenceLike, RequestOptions } from './types.js'
+import { countOf, scanList } from './scan-list.js'
+import type {
+  BulkResultItem,
+  CollectionOptions,
+  ObjectApi,
+  Page,
+  ReferenceLike,
+  RequestOptions,
+  ScanOptions,
+  ScanOutcome,
+} from './types.js'
 
 /** Asked for when the PCE does not say how many objects there are; known to be honoured (P8). */
 const GENEROUS_MAX_RESULTS = 10_000
@@ -97,6 +107,20 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
     if (this.#kind.single === true) return this.get(policyVersion, parent, options)
     const endpoint = this.#collection(policyVersion, parent)
     return getListAsync<T>(this.#http, this.#settings, endpoint, options)
+  }
+
+  async scan(
+    policyVersion: PolicyVersionSelector = 'draft',
+    parent: Parent,
+    options: ScanOptions<T>,
+  ): Promise<ScanOutcome> {
+    const endpoint = this.#collection(policyVersion, parent)
+    if (this.#kind.single !== true)
+      return scanList<T>(this.#http, this.#settings, endpoint, options, this.#kind.pageLimit)
+    const { onBegin, onItems, most: _most, ...request } = options
+    onBegin?.()
+    await onItems(await this.get(policyVersion, parent, request))
+    return { items: 1, isWhole: true, totalCount: null, matchCount: null }
   }
 
   async create(body: object, parent?: Parent, options: RequestOptions = {}): Promise<T> {
@@ -279,6 +303,5 @@ function isWholePages(count: number): boolean {
 }
 
 function totalOf(answer: TracedResponse): number | null {
-  const text = answer.headers['x-total-count']
-  return typeof text === 'string' && /^\d{1,9}$/.test(text) ? Number(text) : null
+  return countOf(answer.headers['x-total-count'])
 }

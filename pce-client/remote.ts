@@ -10,7 +10,14 @@ import { assembleClient, partsOf, type PceClient } from './client.js'
 import { PceApiError, PceError, PceIntegerError, type PceErrorCode } from './errors.js'
 import { classifyRequest } from './retry-policy.js'
 import { readSettings } from './settings.js'
-import { createResponse, type BodySink, type Http, type SendOptions, type TracedResponse } from './transport.js'
+import {
+  createResponse,
+  type BodySink,
+  type Http,
+  type SendOptions,
+  type StreamHead,
+  type TracedResponse,
+} from './transport.js'
 
 /** Where the PCE of a remote client is, and how much of its answers is taken; nothing of it is secret. */
 export interface RemoteAddress extends AnswerSizes {
@@ -57,7 +64,7 @@ type Request =
 /** And back. */
 type Reply =
   | { id: number; is: 'answer'; answer: Omit<TracedResponse, 'json'> }
-  | { id: number; is: 'begin' }
+  | { id: number; is: 'begin'; head: StreamHead }
   | { id: number; is: 'end' }
   | { id: number; is: 'piece'; piece: Uint8Array }
   | { id: number; is: 'error'; error: PlainError }
@@ -142,7 +149,7 @@ export function serveClient(client: PceClient, port: MessagePort): ServedClient 
   }
 }
 
-type Parcel = { is: 'begin' } | { is: 'piece'; piece: Uint8Array }
+type Parcel = { is: 'begin'; head: StreamHead } | { is: 'piece'; piece: Uint8Array }
 
 /** Collects a body into parcels, and waits while too many are on their way. */
 function createParcels(
@@ -175,10 +182,10 @@ function createParcels(
   }
 
   return {
-    begin() {
+    begin(head) {
       pieces = []
       size = 0
-      post({ is: 'begin' })
+      post({ is: 'begin', head })
     },
     async take(piece: Buffer) {
       pieces.push(piece)
@@ -252,7 +259,7 @@ function createRemoteHttp(port: MessagePort, arrived: (bytes: number) => void): 
     } else if (reply.is === 'error') one.reject(fromPlain(reply.error))
     else {
       const step = () => {
-        if (reply.is === 'begin') return sink?.begin()
+        if (reply.is === 'begin') return sink?.begin(reply.head)
         if (reply.is === 'end') return one.resolve(undefined)
         look(reply.piece.length)
         return sink?.take(Buffer.from(reply.piece.buffer))

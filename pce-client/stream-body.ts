@@ -79,7 +79,8 @@ async function attempt(request: StreamedRequest, sink: BodySink): Promise<Failur
     refuseProxyAnswer(response.statusCode, state)
     if (response.statusCode >= 400) return await readRefusal(stream, response, settings, state)
     refuseForeignAnswer(response.statusCode, response.headers['content-type'])
-    await handTo(() => sink.begin())
+    const { statusCode: status, headers } = response
+    await handTo(() => sink.begin({ status, headers }))
     for await (const chunk of piecesOf(stream, settings, state)) await handTo(() => sink.take(chunk))
     return undefined
   } finally {

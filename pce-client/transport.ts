@@ -22,10 +22,13 @@ export interface TracedResponse extends PceResponse {
   repeated: boolean
 }
 
+/** What comes before a streamed body. */
+export type StreamHead = Pick<PceResponse, 'status' | 'headers'>
+
 /** Takes a streamed body piece by piece. */
 export interface BodySink {
   /** Before the first piece, and again when a broken download starts from its beginning. */
-  begin(): void
+  begin(head: StreamHead): void
   /** Awaited, so that a slow taker slows the download. */
   take(chunk: Buffer): void | Promise<void>
 }

@@ -109,6 +109,28 @@ export interface CollectionOptions extends RequestOptions {
   onProgress?: (progress: CollectionProgress) => void
 }
 
+export interface ScanOptions<T> extends CollectionOptions {
+  /** Before the first objects, and again where the list is read anew from its beginning: what was handed over before is void. */
+  onBegin?: () => void
+  /** Batches of objects, in the PCE's order; awaited, so a slow consumer slows the download. */
+  onItems: (items: T[]) => void | Promise<void>
+  /** Objects that are read at most. Default: all. */
+  most?: number
+  /** The consumer keeps them all: no more is taken than of other lists that are collected. Default false. */
+  isHeld?: boolean
+}
+
+export interface ScanOutcome {
+  /** Objects handed over. */
+  items: number
+  /** They are all that the parameters match. */
+  isWhole: boolean
+  /** X-Total-Count, or null when the PCE sent none. */
+  totalCount: number | null
+  /** How many objects the parameters match, as the PCE says; null where it does not, or may mean those of the whole collection. */
+  matchCount: number | null
+}
+
 export interface PceResponse {
   status: number
   headers: Record<string, string | string[] | undefined>
@@ -161,6 +183,12 @@ export interface ObjectApi<T extends object = PceObject> {
     parent?: ReferenceLike | null,
     options?: CollectionOptions,
   ): Promise<T[]>
+  /** Hands over every object while the list arrives, so that none is held: through one answer, or the PCE's job where there are many. */
+  scan(
+    policyVersion: PolicyVersionSelector | undefined,
+    parent: ReferenceLike | null | undefined,
+    options: ScanOptions<T>,
+  ): Promise<ScanOutcome>
   /** Creates an object and returns it as the PCE does, including secrets that are shown once. */
   create(body: object, parent?: ReferenceLike | null, options?: RequestOptions): Promise<T>
   /** Changes the fields that are sent; lists inside are replaced as a whole. Of versioned kinds the draft is changed. */
