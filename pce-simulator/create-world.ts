@@ -66,7 +66,7 @@ export function createWorld(estate: Estate, options: PceSimulatorOptions): World
     singles: new Map(),
     policy: new PolicyStore(),
     versions: [],
-    events: new EventLog({ orgId, pceFqdn: PCE_FQDN, user: () => world.user, ids, now: isoNow }),
+    events: new EventLog({ orgId, pceFqdn: PCE_FQDN, user: () => world.user, ids, now: isoNow }, estate.events),
     jobs: new Map(),
     queries: new Map(),
     lastResult: null,

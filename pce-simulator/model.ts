@@ -1,3 +1,4 @@
+import type { PceEvent } from '../schemas/pce/event.js'
 import type { IpList } from '../schemas/pce/ip-list.js'
 import type { Label } from '../schemas/pce/label.js'
 import type { EnforcementBoundary, IngressService, RuleSet } from '../schemas/pce/rule-set.js'
@@ -28,6 +29,8 @@ export interface Estate {
   /** Read anew by every query, so that a long estate may make them while they are read. */
   conversations: Iterable<Conversation>
   users: { href: string; username: string; full_name: string }[]
+  /** What the event log begins with, oldest first; absent: nothing. */
+  events?: readonly PceEvent[]
   /** Absent: no containers, network devices or load balancers. */
   inventory?: Inventory
 }

@@ -28,7 +28,7 @@ export interface Job {
   terminatedAt: string | null
   progress: Progress
   resultHref: string
-  rows: readonly unknown[]
+  rows: Iterable<unknown>
 }
 
 /** Everything a PCE knows. Handlers read and change it; nothing else is state. */

@@ -36,16 +36,32 @@ export function answerCollection(call: Call, collection: Collection): Answer {
   const matched = tests.length === 0 ? objects : objects.filter((object) => tests.every((test) => test(object)))
   const asked = readMaxResults(call.query)
   if (/\brespond-async\b/i.test(String(call.headers.prefer ?? ''))) {
-    return startJob(call, matched.slice(0, asked ?? Infinity).map(render))
+    return startJob(call, renderAll(matched.slice(0, asked ?? Infinity), render))
   }
   const limit = Math.min(asked ?? defaultMaxResults, ceiling)
   const onlyMatched = call.world.options.totalCount === 'matched'
+  const page = renderAll(matched.slice(0, limit), render)
   return {
     status: 200,
-    json: matched.slice(0, limit).map(render),
+    ...(Array.isArray(page) ? { json: page } : { rows: page }),
     headers: {
       'x-total-count': String(onlyMatched ? matched.length : objects.length),
       ...(onlyMatched ? {} : { 'x-matched-count': String(matched.length) }),
+    },
+  }
+}
+
+/** Above so many objects a list is never whole in memory: each is rendered when it is sent. */
+const MOST_HELD = 5000
+
+function renderAll(
+  objects: readonly PceObject[],
+  render: Collection['render'],
+): readonly unknown[] | Iterable<unknown> {
+  if (objects.length <= MOST_HELD) return objects.map(render)
+  return {
+    *[Symbol.iterator]() {
+      for (const object of objects) yield render(object)
     },
   }
 }
@@ -61,7 +77,7 @@ export function readMaxResults(query: URLSearchParams): number | null {
 export const KEPT_JOBS = 100
 
 /** 202 with the place to poll; the rows are those of now, however often the job is read later (P10). */
-export function startJob(call: Call, rows: readonly unknown[]): Answer {
+export function startJob(call: Call, rows: Iterable<unknown>): Answer {
   const { world } = call
   const job: Job = {
     href: orgPath(world, `/jobs/${world.ids.uuid('job')}`),

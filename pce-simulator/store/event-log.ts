@@ -22,11 +22,15 @@ interface Write {
 
 /** One event for every write and every refused login; reads leave none (P26). */
 export class EventLog {
-  readonly #events: PceEvent[] = []
+  readonly #events: PceEvent[]
   readonly #context: Context
+  readonly #kept: number
 
-  constructor(context: Context) {
+  /** `past`: what has happened already, oldest first. */
+  constructor(context: Context, past: readonly PceEvent[] = []) {
     this.#context = context
+    this.#events = [...past]
+    this.#kept = Math.max(KEPT, past.length)
   }
 
   /** Newest first. */
@@ -100,7 +104,7 @@ export class EventLog {
       severity,
       ...details,
     })
-    if (this.#events.length > KEPT) this.#events.shift()
+    if (this.#events.length > this.#kept) this.#events.shift()
   }
 }
 
