@@ -22,7 +22,7 @@ export const FIELD_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   decision: ['policy_decisions'],
   policy_decision: ['policy_decisions'],
   policy: ['policy_decisions'],
-  columns: ['group_by'],
+  columns: ['group_by', 'fields'],
   dimensions: ['group_by'],
   sources: ['include_sources', 'consumers'],
   destinations: ['include_destinations', 'providers'],

@@ -1,18 +1,38 @@
-import type { ObjectApi, Page, ReferenceLike, RequestOptions } from '../../pce-client/index.js'
+import type {
+  ObjectApi,
+  Page,
+  ReferenceLike,
+  RequestOptions,
+  ScanOptions,
+  ScanOutcome,
+} from '../../pce-client/index.js'
 import type { PolicyVersionSelector } from '../../schemas/common.js'
 import { MAX_PAGE } from '../../schemas/paging.js'
 
 /** The default page size of a PCE, and for some releases the only one (P8). */
 const PCE_PAGE = 500
 
-/** A list to read: of which objects, and the filters that the PCE applies to them. */
-export interface ListQuery<T extends object> {
-  api: Pick<ObjectApi<T>, 'getPage' | 'getAll'>
+/** Objects to read one after the other: which ones, and the filters that the PCE applies to them. */
+export interface ScanQuery<T extends object> {
+  api: Pick<ObjectApi<T>, 'scan'>
   policyVersion?: PolicyVersionSelector
-  parent?: ReferenceLike
+  parent?: ReferenceLike | null
   /** Filters the PCE applies. */
   params: NonNullable<RequestOptions['params']>
   signal: AbortSignal
+}
+
+/** Hands over what the query finds while it arrives, however much that is; see `ScanOptions`. */
+export function scanEvery<T extends object>(
+  { api, policyVersion = 'draft', parent = null, params, signal }: ScanQuery<T>,
+  take: Pick<ScanOptions<T>, 'onBegin' | 'onItems' | 'most' | 'isHeld'>,
+): Promise<ScanOutcome> {
+  return api.scan(policyVersion, parent, { params, signal, ...take })
+}
+
+/** A list to read and hold. */
+export interface ListQuery<T extends object> extends Omit<ScanQuery<T>, 'api'> {
+  api: Pick<ObjectApi<T>, 'getPage' | 'getAll'>
   /** The most objects that the PCE gives of this kind, however many there are; absent: no such bound. */
   most?: number
 }

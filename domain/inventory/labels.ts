@@ -4,6 +4,7 @@ import type { Label, LabelRef } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../call.js'
 import { likestNames, nearNames } from '../text/compare-texts.js'
 import { trimBlanks } from '../text/escape-text.js'
+import { scanEvery } from './fetch-every.js'
 
 /** Every label of an organisation, indexed for lookup. */
 export interface LabelIndex {
@@ -41,7 +42,16 @@ export async function loadLabels(
   if (freshness === 'recent' && cached !== undefined && context.now() - cached.loadedAt < MAX_AGE_MS)
     return cached.index
   const loadedAt = context.now()
-  const index = indexLabels(await pce.labels.getAll('draft', null, { signal: context.signal }))
+  const labels: Label[] = []
+  await scanEvery(
+    { api: pce.labels, params: {}, signal: context.signal },
+    {
+      isHeld: true,
+      onBegin: () => void (labels.length = 0),
+      onItems: (items) => items.forEach((label) => labels.push(label)),
+    },
+  )
+  const index = indexLabels(labels)
   cache.set(pce, { index, loadedAt })
   return index
 }
@@ -274,22 +284,36 @@ function parseJson(text: string): unknown {
   }
 }
 
+type Expand = (reference: LabelRef) => LabelRef
+
 /**
  * A function that gives label references their key and value. Some reads name labels by href alone (P14); the label list is read
  * only when one of `references` does. A label that is unknown even there stays a bare href.
  */
-export async function labelExpander(
+export function labelExpander(pce: PceClient, references: readonly LabelRef[], context: ReadContext): Promise<Expand> {
+  return createLabelExpander(pce, context)(references)
+}
+
+/** As labelExpander, for references that come in several batches: however many, the label list is read twice at most. */
+export function createLabelExpander(
   pce: PceClient,
-  references: readonly LabelRef[],
   context: ReadContext,
-): Promise<(reference: LabelRef) => LabelRef> {
-  const complete = ({ key, value }: LabelRef) => key !== undefined && value !== undefined
-  const bare = references.filter((reference) => !complete(reference))
-  let index = bare.length === 0 ? null : await loadLabels(pce, context)
-  // A label created since the list was read.
-  if (bare.some(({ href }) => index?.get(href) === undefined)) index = await loadLabels(pce, context, 'fresh')
-  return (reference) => {
-    const known = complete(reference) ? reference : (index?.get(reference.href) ?? reference)
+): (references: readonly LabelRef[]) => Promise<Expand> {
+  let index: LabelIndex | undefined
+  let isFresh = false
+  const isComplete = ({ key, value }: LabelRef) => key !== undefined && value !== undefined
+  const expand: Expand = (reference) => {
+    const known = isComplete(reference) ? reference : (index?.get(reference.href) ?? reference)
     return { href: known.href, key: known.key, value: known.value }
+  }
+  return async (references) => {
+    const bare = references.filter((reference) => !isComplete(reference))
+    if (bare.length > 0) index ??= await loadLabels(pce, context)
+    // A label created since the list was read.
+    if (!isFresh && bare.some(({ href }) => index?.get(href) === undefined)) {
+      index = await loadLabels(pce, context, 'fresh')
+      isFresh = true
+    }
+    return expand
   }
 }

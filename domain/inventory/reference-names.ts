@@ -1,7 +1,7 @@
 import { PceApiError, PceError, type ObjectApi, type PceClient } from '../../pce-client/index.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { PolicyChange } from '../../schemas/policy-changes.js'
-import { fetchEvery } from './fetch-every.js'
+import { scanEvery } from './fetch-every.js'
 import type { NamedObject } from './find-object.js'
 import { loadLabels, type ReadContext } from './labels.js'
 import { parseHref, toDraftHref } from './parse-href.js'
@@ -17,7 +17,7 @@ interface ReferenceName {
 /** The names of objects that PCE answers refer to by href alone. */
 export type ReferenceNames = (href: string) => ReferenceName
 
-/** Kinds small enough to be read whole for their names. */
+/** Kinds that are read through for the names of some. */
 const LISTED: Record<string, 'ipLists' | 'services' | 'labelGroups' | 'virtualServices' | 'virtualServers'> = {
   ip_lists: 'ipLists',
   services: 'services',
@@ -47,8 +47,12 @@ export async function loadReferenceNames(
   const kinds = [...missing.keys()].filter((kind) => kind in LISTED)
   await mapBounded(kinds, IN_FLIGHT, async (kind) => {
     const api = pce[LISTED[kind] as 'ipLists'] as ObjectApi<NamedObject>
-    const list = await orNothing(fetchEvery({ api, params: {}, signal: context.signal }))
-    for (const { href, name } of list?.items ?? []) names.set(toDraftHref(href), { name: name ?? undefined })
+    const wanted = new Set([...(missing.get(kind) ?? [])].map(toDraftHref))
+    const onItems = (items: NamedObject[]) => {
+      for (const { href, name } of items)
+        if (wanted.has(toDraftHref(href))) names.set(toDraftHref(href), { name: name ?? undefined })
+    }
+    await orNothing(scanEvery({ api, params: {}, signal: context.signal }, { onItems }))
   })
   await mapBounded([...(missing.get('workloads') ?? [])].slice(0, MAX_WORKLOADS), IN_FLIGHT, async (href) => {
     const workload = await orNothing(pce.workloads.getByReference(href, { signal: context.signal }))

@@ -78,21 +78,34 @@ const MOST_COUNTED = 100
 
 type Counts = Record<string, number>
 
-/** How many events there are of each type, creator, status and severity, most first. */
-export function countEvents(
-  events: readonly PceEvent[],
-): Record<'event_type' | 'created_by' | 'status' | 'severity', Counts> {
+/** What events are counted by. */
+const COUNTED = {
+  event_type: ({ event_type: type }: PceEvent) => type,
+  created_by: creatorOf,
+  status: ({ status }: PceEvent) => status ?? '-',
+  severity: ({ severity }: PceEvent) => severity,
+}
+type Counted = keyof typeof COUNTED
+
+/** Counts, as events pass by, how many there are of each type, creator, status and severity; most first. */
+export function createEventCount() {
+  const counts = new Map(Object.keys(COUNTED).map((by) => [by as Counted, new Map<string, number>()]))
+  let total = 0
   return {
-    event_type: countBy(events, ({ event_type: type }) => type),
-    created_by: countBy(events, creatorOf),
-    status: countBy(events, ({ status }) => status ?? '-'),
-    severity: countBy(events, ({ severity }) => severity),
+    count: (event: PceEvent) => {
+      total += 1
+      for (const [by, found] of counts) {
+        const key = COUNTED[by](event)
+        found.set(key, (found.get(key) ?? 0) + 1)
+      }
+    },
+    total: () => total,
+    counts: () =>
+      Object.fromEntries([...counts].map(([by, found]) => [by, mostFirst(found)])) as Record<Counted, Counts>,
   }
 }
 
-function countBy(events: readonly PceEvent[], keyOf: (event: PceEvent) => string): Counts {
-  const counts = new Map<string, number>()
-  for (const event of events) counts.set(keyOf(event), (counts.get(keyOf(event)) ?? 0) + 1)
+function mostFirst(counts: ReadonlyMap<string, number>): Counts {
   const sorted = [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1))
   const others = sorted.slice(MOST_COUNTED).reduce((sum, [, count]) => sum + count, 0)
   return Object.fromEntries([...sorted.slice(0, MOST_COUNTED), ...(others > 0 ? [['(others)', others] as const] : [])])

@@ -31,15 +31,21 @@ interface ModeGroup {
 const UNKNOWN = 'unknown'
 const UNLABELED = 'unlabeled'
 
-/** Enforcement modes over all workloads, over the managed ones, and per application, sorted by `app|env`. */
-export function countModes(workloads: readonly Workload[], expand: (label: LabelRef) => LabelRef) {
+/**
+ * Counts enforcement modes as workloads pass by: over all of them, over the managed ones, and per application, sorted by `app|env`.
+ * `expand` gives a label its key and value.
+ */
+export function createModeCount() {
   const all: Modes = {}
   const managed: Modes = {}
   const groups = new Map<string, Required<ModeGroup>>()
+  let total = 0
   let offline = 0
-  for (const workload of workloads) {
+
+  function count(workload: Workload, expand: (label: LabelRef) => LabelRef): void {
     const mode = workload.enforcement_mode ?? UNKNOWN
     const hasAgent = isManaged(workload)
+    total += 1
     add(all, mode)
     if (hasAgent) {
       add(managed, mode)
@@ -57,18 +63,29 @@ export function countModes(workloads: readonly Workload[], expand: (label: Label
     else group.unmanaged_count += 1
     group.is_mixed = Object.keys(group.managed_modes).length > 1
   }
-  const sorted = [...groups.values()]
-    .sort((a, b) => compare(sortKey(a), sortKey(b)))
-    .map(({ managed_modes: modes, ...group }): ModeGroup => {
-      return group.unmanaged_count === 0 ? group : { ...group, managed_modes: modes }
-    })
-  return {
-    total_workloads: workloads.length,
-    global_enforcement_modes: all,
-    managed_only: { total: sum(managed), enforcement_modes: managed },
-    offline,
-    groups: sorted,
+
+  function totals() {
+    const sorted = [...groups.values()]
+      .sort((a, b) => compare(sortKey(a), sortKey(b)))
+      .map(({ managed_modes: modes, ...group }): ModeGroup => {
+        return group.unmanaged_count === 0 ? group : { ...group, managed_modes: modes }
+      })
+    return {
+      total_workloads: total,
+      global_enforcement_modes: all,
+      managed_only: { total: sum(managed), enforcement_modes: managed },
+      offline,
+      groups: sorted,
+    }
   }
+  return { count, totals }
+}
+
+/** What `createModeCount` counts, of a list. */
+export function countModes(workloads: readonly Workload[], expand: (label: LabelRef) => LabelRef) {
+  const counted = createModeCount()
+  for (const workload of workloads) counted.count(workload, expand)
+  return counted.totals()
 }
 
 function newGroup(app: string | null, env: string | null): Required<ModeGroup> {

@@ -128,10 +128,12 @@ t.test('does not read a body before its sender is authenticated', async (t) => {
 
 t.test('what is taken of the PCE of a user, and how long it may take, is for the operator to say', async (t) => {
   const bounds = { answerMib: 1, listMib: 1, timeoutSeconds: 1 }
-  const { tokenOf, call, pce } = await startService(t, { bounds, estate: { workloads: 400 } })
+  const { tokenOf, call, pce } = await startService(t, { bounds })
   const token = await tokenOf('ann')
   await call(token, 'register-pce-credentials', registrationFor(pce))
-  partial(t, await call(token, 'get-workloads', { max_results: 500 }), {
+  const body = [{ token: 'x', message: 'x'.repeat(1024 * 1024) }]
+  pce.simulator.faults.add({ kind: 'status', path: /\/settings\/workloads/, times: 1, status: 200, body })
+  partial(t, await call(token, 'check-pce-connection'), {
     error: 'pce_answer_too_large',
     message: /is larger than 1 MiB/,
   })

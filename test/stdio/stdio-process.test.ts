@@ -151,15 +151,15 @@ t.test('takes as much of a PCE as MCP_PCE_ANSWER_MIB and MCP_PCE_LIST_MIB say, i
     if (path.includes('/datafiles/')) return blank(2)
     if (path.includes('/jobs/')) return { body: { status: 'done', result: { href: '/orgs/1/datafiles/1' } } }
     if (prefer === 'respond-async') return { status: 202, headers: { location: '/orgs/1/jobs/1', 'retry-after': '0' } }
-    // Of events there is only one answer; of whole lists nothing, so that the job is asked.
-    return path.includes('/events') ? blank(1) : { headers: { 'x-total-count': '9' }, body: [] }
+    // Clusters come in one answer; of labels there is nothing, so that the job is asked.
+    return path.includes('/container_clusters') ? blank(1) : { headers: { 'x-total-count': '9' }, body: [] }
   })
   const env = { ...PCE, PCE_HOST: 'http://127.0.0.1', PCE_PORT: String(port), PCE_ORG_ID: '1' }
   const outcomesWith = async (bounds: Record<string, string>) => {
     const { child, say, answer } = start({ ...env, ...bounds })
     const outcomes = []
     for (const [name, args] of [
-      ['get-events', {}],
+      ['get-container-workload-profiles', {}],
       ['get-workloads', { labels: ['app=a'] }],
       ['get-policy-coverage-report', { app_name: 'a', env_name: 'b' }],
     ] as const) {
@@ -176,7 +176,7 @@ t.test('takes as much of a PCE as MCP_PCE_ANSWER_MIB and MCP_PCE_LIST_MIB say, i
     { error: 'pce_answer_too_large', message: /is larger than 2 MiB/, hint },
   ])
   partial(t, await outcomesWith({ MCP_PCE_ANSWER_MIB: '2', MCP_PCE_LIST_MIB: '3' }), [
-    { events: [] },
+    { clusters: [] },
     { error: 'unresolved_label_filter' },
     { error: 'not_found' },
   ])

@@ -294,9 +294,15 @@ t.test('the loser of a race', async (t) => {
 
 t.test('an answer that is too large says so by its own code, and which bound', async (t) => {
   const bench = await startTwisted(t)
-  bench.twist(on('GET', /\/labels$/, () => ({ status: 200, body: `[${'{},'.repeat(2_100_000)}{}]` })))
-  const error = await bench.fails('get-labels', {}, 'pce_answer_too_large')
+  bench.twist(on('GET', /\/pending$/, () => ({ status: 200, body: `[${'{},'.repeat(2_100_000)}{}]` })))
+  const error = await bench.fails('compare-draft-active', {}, 'pce_answer_too_large')
   partial(t, error, { message: /has more than 2,000,000 elements/, hint: /narrower filters/ })
+
+  const row = `[{"href":"${'x'.repeat(9 * 1024 * 1024)}"}]`
+  bench.twist(on('GET', /\/labels$/, () => ({ status: 200, body: row })))
+  partial(t, await bench.fails('get-labels', {}, 'pce_answer_too_large'), {
+    message: /has a row that is too large, above 8 MiB/,
+  })
 
   const large = `[${' '.repeat(33 * 1024 * 1024)}]`
   bench.twist(on('GET', /\/settings\/workloads$/, () => ({ status: 200, body: large })))

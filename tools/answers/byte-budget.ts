@@ -5,17 +5,21 @@ import { makeSafe } from '../../domain/text/escape-text.js'
 /** No answer is larger than this, whatever the configuration says (T9). */
 const MAX_RESPONSE_BYTES = 800_000
 
-/** No row of any tool is shorter: an href alone takes most of it. Bounds how much is worth fetching for one answer. */
+/** No whole row of any tool is shorter: an href alone takes most of it. Bounds how much is worth fetching for one answer. */
 const MIN_ROW_BYTES = 100
+/** Of a row with chosen fields alone: its brackets, and a field with its name or value. */
+const MIN_BRACKETS_BYTES = 3
+const MIN_FIELD_BYTES = 12
 
 /** Bytes of JSON text one answer may take. */
 export function answerBudget(limits: Limits): number {
   return Math.min(limits.responseBudgetBytes, MAX_RESPONSE_BYTES)
 }
 
-/** More rows than this cannot fit an answer, so fetching more for one page is wasted. At least 1. */
-export function mostRowsThatFit(limits: Limits): number {
-  return Math.max(1, Math.ceil(answerBudget(limits) / MIN_ROW_BYTES))
+/** More rows than this cannot fit an answer, so fetching more for one page is wasted. At least 1. `fields`: the row has these alone. */
+export function mostRowsThatFit(limits: Limits, fields?: readonly string[]): number {
+  const chosen = MIN_BRACKETS_BYTES + MIN_FIELD_BYTES * (fields?.length ?? Infinity)
+  return Math.max(1, Math.ceil(answerBudget(limits) / Math.min(chosen, MIN_ROW_BYTES)))
 }
 
 /** UTF-8 bytes of a value's JSON text as it will leave the server: escapes make it longer, clipping shorter. */

@@ -2,7 +2,7 @@ import type { ToolContext } from '../../domain/call.js'
 import type { Limits } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
 import { MAX_PAGE } from '../../schemas/paging.js'
-import { fetchEvery, fetchUpTo, type ListQuery } from '../../domain/inventory/fetch-every.js'
+import { scanEvery, type ScanQuery } from '../../domain/inventory/fetch-every.js'
 import { countRowsThatFit, mostRowsThatFit } from './byte-budget.js'
 
 /** The paging facts of one answer (D2). */
@@ -50,8 +50,10 @@ export async function answerPage<T extends { href: string }, R>(
   return { rows: rows.slice(0, kept), paging: await pagingAfter(kept) }
 }
 
-/** Parameters that shape the objects and select none. */
-const SHAPING = new Set(['usage', 'include', 'include_deleted'])
+/** Objects that are worth fetching for a page: no more than the caller wants, and than an answer can show of rows with these fields. */
+export function pageSize(maxResults: number | undefined, limits: Limits, fields?: readonly string[]): number {
+  return Math.min(maxResults ?? MAX_PAGE, mostRowsThatFit(limits, fields))
+}
 
 export interface Slice<T> {
   /** The objects of this page, before the byte budget. */
@@ -64,51 +66,93 @@ export interface Slice<T> {
   pceTotal: number
   /** Matches follow after `items`. */
   more: boolean
-  /** Objects that the PCE returned to find them in; absent if the whole list was available. */
+  /** Objects that the PCE sent to find them in; absent if the whole list was available. */
   seen?: number
 }
 
 /**
- * One page of a list. The PCE has no offset, so the page is cut from a fetch that covers it. A filter the PCE cannot apply
- * (`ownFilter`) is applied to every object, so that neither pages nor counts depend on where it happened to match.
+ * One page of a list, of which nothing else is kept (D132). The PCE has no offset, so the page is cut from what covers it while that
+ * arrives. A filter the PCE cannot apply (`ownFilter`) is applied to every object, so that neither pages nor counts depend on where
+ * it happened to match.
  */
 export async function fetchSlice<T extends { href: string }>(
-  query: ListQuery<T>,
+  query: ScanQuery<T>,
   position: Position,
-  maxResults: number | undefined,
-  limits: Limits,
+  limit: number,
   ownFilter?: (item: T) => boolean,
 ): Promise<Slice<T>> {
-  const limit = Math.min(maxResults ?? MAX_PAGE, mostRowsThatFit(limits))
-  // One more than the page needs tells whether something follows. With filters X-Total-Count may still be that of the whole
-  // collection (P6) or missing, so where it would have to serve as the count of matches, they are counted.
-  const needed = position.offset + limit + 1
-  let page = ownFilter === undefined ? await fetchUpTo(query, needed) : await fetchEvery(query)
-  let complete = ownFilter !== undefined || page.items.length < needed
-  if (!complete && (isFiltered(query) || page.totalCount === null)) {
-    page = await fetchEvery(query)
-    complete = true
+  const page = createPage(position, limit, ownFilter)
+  // One more than the page needs tells whether something follows. Where the PCE does not say how many match, they are counted.
+  const most = ownFilter === undefined ? position.offset + limit + 1 : Infinity
+  let read = await scanEvery(query, { ...page, most })
+  // Fewer than were asked for are all that can be had.
+  let isEnd = read.isWhole || read.items < most
+  if (!isEnd && read.matchCount === null) {
+    read = await scanEvery(query, page)
+    isEnd = true
   }
-  const matches = ownFilter === undefined ? page.items : page.items.filter(ownFilter)
-
-  const anchor = position.after === null ? -1 : matches.findIndex(({ href }) => href === position.after)
-  // An anchor that is gone has moved whatever followed it one place up.
-  const resumeAt = position.after === null ? position.offset : Math.max(0, position.offset - 1)
-  const start = anchor === -1 ? Math.min(resumeAt, matches.length) : anchor + 1
-  const items = matches.slice(start, start + limit)
-  const pceTotal = page.totalCount ?? page.items.length
+  const { start, items, matches } = page.cut()
+  const counted = ownFilter === undefined && !read.isWhole ? (read.matchCount ?? 0) : 0
+  const totalCount = Math.max(matches, counted)
   return {
     items,
     start,
-    pceTotal,
-    totalCount: complete ? matches.length : Math.max(pceTotal, matches.length),
-    more: !complete || matches.length > start + items.length,
-    seen: page.items.length,
+    pceTotal: read.totalCount ?? read.items,
+    totalCount,
+    more: (isEnd ? matches : totalCount) > start + items.length,
+    seen: read.items,
   }
 }
 
-function isFiltered({ params }: Pick<ListQuery<object>, 'params'>): boolean {
-  return Object.entries(params).some(([name, value]) => value !== undefined && !SHAPING.has(name))
+/** Bytes of JSON text that one page keeps of what the PCE sends; a page of larger objects has fewer. */
+const KEPT_BYTES = 16 * 1024 * 1024
+
+/** Keeps, of the objects that pass by, the page at a position, and counts those that match. */
+function createPage<T extends { href: string }>(
+  { offset, after }: Position,
+  limit: number,
+  test?: (item: T) => boolean,
+) {
+  // An anchor that is gone has moved whatever followed it one place up.
+  const resumeAt = after === null ? offset : Math.max(0, offset - 1)
+  let matches = 0
+  /** Where the anchor was found; from there on the page is what follows it. */
+  let anchor: number | null = null
+  let kept = createKeep<T>(limit)
+  return {
+    onBegin() {
+      matches = 0
+      anchor = null
+      kept = createKeep(limit)
+    },
+    onItems(items: readonly T[]) {
+      for (const item of items) {
+        if (test?.(item) === false) continue
+        const at = matches++
+        if (after !== null && anchor === null && item.href === after) {
+          anchor = at
+          kept = createKeep(limit)
+        } else if (anchor !== null || at >= resumeAt) {
+          kept.add(item)
+        }
+      }
+    },
+    cut: () => ({ items: kept.items, matches, start: anchor === null ? Math.min(resumeAt, matches) : anchor + 1 }),
+  }
+}
+
+/** The first objects of those it is given, within `limit` and KEPT_BYTES, but always one. */
+function createKeep<T>(limit: number) {
+  const items: T[] = []
+  let left = KEPT_BYTES
+  return {
+    items,
+    add(item: T) {
+      if (items.length >= limit || left <= 0) return
+      left -= JSON.stringify(item).length
+      if (left > 0 || items.length === 0) items.push(item)
+    },
+  }
 }
 
 /**

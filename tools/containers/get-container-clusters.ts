@@ -5,7 +5,8 @@ import type { ContainerCluster } from '../../schemas/pce/container-cluster.js'
 import { ExactInput, Part } from '../../schemas/search-filters.js'
 import { matchExactly } from '../../domain/inventory/match-exactly.js'
 import { defineTool } from '../define.js'
-import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
+import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
+import { selectFields } from '../answers/select-fields.js'
 
 const NAME = 'get-container-clusters'
 const DEFAULT_MAX_RESULTS = 50
@@ -13,21 +14,20 @@ const DEFAULT_MAX_RESULTS = 50
 const MAX_NODES = 500
 const Text = (description: string) => Nullable(Type.String({ description }))
 
+const Row = Type.Object({
+  href: Type.String(),
+  name: Text('Name'),
+  online: Type.Boolean(),
+  clas_mode: Type.Boolean({ description: 'Cluster-local actor store' }),
+  cluster_mode: Text('legacy or clas'),
+  kubelink_version: Text('Kubelink'),
+  container_runtime: Text('Runtime'),
+  node_count: Type.Integer(),
+  nodes: Type.Array(Type.Object({ name: Text('Node') }), { description: `Nodes, ${MAX_NODES} at most` }),
+})
+
 const output = Type.Object({
-  container_clusters: Type.Array(
-    Type.Object({
-      href: Type.String(),
-      name: Text('Name'),
-      online: Type.Boolean(),
-      clas_mode: Type.Boolean({ description: 'Cluster-local actor store' }),
-      cluster_mode: Text('legacy or clas'),
-      kubelink_version: Text('Kubelink'),
-      container_runtime: Text('Runtime'),
-      node_count: Type.Integer(),
-      nodes: Type.Array(Type.Object({ name: Text('Node') }), { description: `Nodes, ${MAX_NODES} at most` }),
-    }),
-    { description: 'Clusters of this page' },
-  ),
+  container_clusters: Type.Array(Type.Partial(Row), { description: 'Clusters of this page' }),
   ...PagingOutput,
 })
 
@@ -51,13 +51,14 @@ export default defineTool({
   example: {},
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { pce, limits, signal } = ctx
-    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, ...question } = args
+    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, fields, ...question } = args
+    const select = selectFields(fields, Row)
     const { exact, ...filters } = question
     const position = await decodeCursor(ctx, NAME, question, cursor)
     const ownFilter = matchExactly<ContainerCluster>(exact, filters, { name: ({ name }) => [name] })
     const query = { api: pce.containerClusters, params: filters, signal }
-    const slice = await fetchSlice(query, position, maxResults, limits, ownFilter)
-    const shown = slice.items.map(showCluster)
+    const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
+    const shown = slice.items.map((cluster) => select(showCluster(cluster)))
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { container_clusters: [] })
     return { container_clusters: rows, ...paging }
   },

@@ -4,14 +4,15 @@ import { ProfileOut, showProfiles } from '../answers/show-profile.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { ContainerCluster, ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
 import { defineTool } from '../define.js'
-import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
+import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
+import { selectFields } from '../answers/select-fields.js'
 import { fetchEvery } from '../../domain/inventory/fetch-every.js'
 import { findByHref } from '../../domain/inventory/find-object.js'
 
 const NAME = 'get-container-workload-profiles'
 
 const output = Type.Object({
-  profiles: Type.Optional(Type.Array(ProfileOut, { description: 'Profiles of this page' })),
+  profiles: Type.Optional(Type.Array(Type.Partial(ProfileOut), { description: 'Profiles of this page' })),
   ...Type.Partial(Type.Object(PagingOutput)).properties,
   message: Type.Optional(Type.String({ description: 'Why there are clusters and no profiles' })),
   clusters: Type.Optional(
@@ -46,7 +47,8 @@ export default defineTool({
   output,
   example: {},
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { cursor, max_results: maxResults, ...filters } = args
+    const { cursor, max_results: maxResults, fields, ...filters } = args
+    const select = selectFields(fields, ProfileOut)
     const { pce, limits, signal } = ctx
     const position = await decodeCursor(ctx, NAME, filters, cursor)
     const { cluster_href: href, namespace, managed } = filters
@@ -65,9 +67,9 @@ export default defineTool({
     const wanted = (profile: ContainerWorkloadProfile) =>
       (namespace === undefined || profile.namespace === namespace) &&
       (managed === undefined || (profile.managed === true) === managed)
-    const query = { api: pce.containerWorkloadProfiles, parent: cluster.href, params: {}, signal }
-    const slice = await fetchSlice(query, position, maxResults, limits, wanted)
-    const shown = await showProfiles(slice.items, ctx)
+    const query = { api: pce.containerWorkloadProfiles, parent: cluster.href, params: { namespace, managed }, signal }
+    const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), wanted)
+    const shown = (await showProfiles(slice.items, ctx)).map(select)
     const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { profiles: [] })
     return { profiles: rows, ...paging }
   },

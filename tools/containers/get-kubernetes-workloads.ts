@@ -6,7 +6,8 @@ import type { LabelRef } from '../../schemas/pce/label.js'
 import { ExactInput, Part } from '../../schemas/search-filters.js'
 import { allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { defineTool } from '../define.js'
-import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
+import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
+import { selectFields } from '../answers/select-fields.js'
 import { labelExpander } from '../../domain/inventory/labels.js'
 import { findByHref } from '../../domain/inventory/find-object.js'
 
@@ -14,21 +15,20 @@ const NAME = 'get-kubernetes-workloads'
 const DEFAULT_MAX_RESULTS = 500
 const Text = (description: string) => Nullable(Type.String({ description }))
 
+const Row = Type.Object({
+  href: Type.String(),
+  name: Type.String(),
+  kind: Type.String(),
+  namespace: Type.String(),
+  labels: Type.Array(Type.Object({ key: Type.String(), value: Type.String() }), { description: 'Labels' }),
+  enforcement_mode: Text('Mode'),
+  security_policy_sync_state: Text('syncing or applied'),
+  cluster: Text('Cluster name'),
+  cluster_href: Text('Cluster'),
+})
+
 const output = Type.Object({
-  kubernetes_workloads: Type.Array(
-    Type.Object({
-      href: Type.String(),
-      name: Type.String(),
-      kind: Type.String(),
-      namespace: Type.String(),
-      labels: Type.Array(Type.Object({ key: Type.String(), value: Type.String() }), { description: 'Labels' }),
-      enforcement_mode: Text('Mode'),
-      security_policy_sync_state: Text('syncing or applied'),
-      cluster: Text('Cluster name'),
-      cluster_href: Text('Cluster'),
-    }),
-    { description: 'Workloads of this page' },
-  ),
+  kubernetes_workloads: Type.Array(Type.Partial(Row), { description: 'Workloads of this page' }),
   ...PagingOutput,
 })
 
@@ -52,7 +52,8 @@ export default defineTool({
   output,
   example: {},
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, ...question } = args
+    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, fields, ...question } = args
+    const select = selectFields(fields, Row)
     const { pce, limits, signal } = ctx
     const position = await decodeCursor(ctx, NAME, question, cursor)
     const { cluster_href: href, namespace, exact } = question
@@ -65,10 +66,10 @@ export default defineTool({
       matchExactly(exact, { namespace }, { namespace: (workload) => [workload.namespace] }),
     )
     const query = { api: pce.kubernetesWorkloads, params, signal }
-    const slice = await fetchSlice(query, position, maxResults, limits, ownFilter)
+    const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
     const borne = slice.items.flatMap((workload) => workload.labels ?? [])
     const expand = await labelExpander(pce, borne, ctx)
-    const shown = slice.items.map((workload) => showKubernetesWorkload(workload, expand))
+    const shown = slice.items.map((workload) => select(showKubernetesWorkload(workload, expand)))
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { kubernetes_workloads: [] })
     return { kubernetes_workloads: rows, ...paging }
   },

@@ -5,14 +5,15 @@ import type { IpList } from '../../schemas/pce/ip-list.js'
 import { ExactInput, Part } from '../../schemas/search-filters.js'
 import { addressFilter, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { defineTool } from '../define.js'
-import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
+import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
+import { selectFields } from '../answers/select-fields.js'
 import { fitRow } from '../answers/byte-budget.js'
 import { showIpList } from '../answers/show-policy-objects.js'
 
 const NAME = 'get-iplists'
 
 const output = Type.Object({
-  ip_lists: Type.Array(IpListOut, { description: 'This page' }),
+  ip_lists: Type.Array(Type.Partial(IpListOut), { description: 'This page' }),
   ...PagingOutput,
 })
 
@@ -39,7 +40,8 @@ export default defineTool({
   example: { name: 'partner' },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { pce, limits, signal } = ctx
-    const { cursor, max_results: maxResults, ...question } = args
+    const { cursor, max_results: maxResults, fields, ...question } = args
+    const select = selectFields(fields, IpListOut)
     const { exact, ...filters } = question
     const position = await decodeCursor(ctx, NAME, question, cursor)
     const ownFilter = matchExactly<IpList>(exact, filters, {
@@ -53,8 +55,8 @@ export default defineTool({
       params: { ...filters, ip_address: addressFilter(exact, filters.ip_address) },
       signal,
     }
-    const slice = await fetchSlice(query, position, maxResults, limits, ownFilter)
-    const shown = slice.items.map((item) => fitRow(showIpList(item), limits))
+    const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
+    const shown = slice.items.map((item) => fitRow(select(showIpList(item)), limits))
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { ip_lists: [] })
     return { ip_lists: rows, ...paging }
   },

@@ -4,9 +4,22 @@ import type { Label } from '../../schemas/pce/label.js'
 import { ExactInput, Part } from '../../schemas/search-filters.js'
 import { allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { defineTool } from '../define.js'
-import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
+import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
+import { selectFields } from '../answers/select-fields.js'
 
 const NAME = 'get-labels'
+
+const Row = Type.Object({
+  href: Type.String({ description: 'Label href' }),
+  key: Type.String({ description: 'Key' }),
+  value: Type.String({ description: 'Value' }),
+  deleted: Type.Optional(Type.Boolean({ description: 'Deleted' })),
+  usage: Type.Optional(Type.Record(Type.String(), Type.Boolean(), { description: 'Kinds of objects that use it' })),
+  external_data_set: Type.Optional(Type.String({ description: 'Source it was imported from' })),
+  external_data_reference: Type.Optional(Type.String({ description: 'Its id there' })),
+  created_at: Type.Optional(Type.String({ description: 'UTC' })),
+  updated_at: Type.Optional(Type.String({ description: 'UTC' })),
+})
 
 export default defineTool({
   name: NAME,
@@ -28,28 +41,14 @@ export default defineTool({
     { additionalProperties: false },
   ),
   output: Type.Object({
-    labels: Type.Array(
-      Type.Object({
-        href: Type.String({ description: 'Label href' }),
-        key: Type.String({ description: 'Key' }),
-        value: Type.String({ description: 'Value' }),
-        deleted: Type.Optional(Type.Boolean({ description: 'Deleted' })),
-        usage: Type.Optional(
-          Type.Record(Type.String(), Type.Boolean(), { description: 'Kinds of objects that use it' }),
-        ),
-        external_data_set: Type.Optional(Type.String({ description: 'Source it was imported from' })),
-        external_data_reference: Type.Optional(Type.String({ description: 'Its id there' })),
-        created_at: Type.Optional(Type.String({ description: 'UTC' })),
-        updated_at: Type.Optional(Type.String({ description: 'UTC' })),
-      }),
-      { description: 'Labels of this page' },
-    ),
+    labels: Type.Array(Type.Partial(Row), { description: 'Labels of this page' }),
     ...PagingOutput,
   }),
   example: { key: 'app' },
   async handler(args, ctx) {
     const { pce, limits, signal } = ctx
-    const { cursor, max_results: maxResults, ...question } = args
+    const { cursor, max_results: maxResults, fields, ...question } = args
+    const select = selectFields(fields, Row)
     const { exact, ...filters } = question
     const position = await decodeCursor(ctx, NAME, question, cursor)
     // The PCE matches both as substrings. Exactness of the key is ours to apply, to every hit and before any page is cut.
@@ -58,10 +57,9 @@ export default defineTool({
       matchExactly(exact, filters, { value: ({ value }) => [value] }),
     )
     const query = { api: pce.labels, params: filters, signal }
-    const slice = await fetchSlice(query, position, maxResults, limits, ownFilter)
-    const { rows, paging } = await answerPage(NAME, question, slice, slice.items.map(showListedLabel), ctx, {
-      labels: [],
-    })
+    const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
+    const shown = slice.items.map((label) => select(showListedLabel(label)))
+    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { labels: [] })
     return { labels: rows, ...paging }
   },
 })

@@ -5,12 +5,13 @@ import { ToolError } from '../../schemas/errors.js'
 import { PagingOutput, pagingInput } from '../../schemas/paging.js'
 import type { PceEvent } from '../../schemas/pce/event.js'
 import { defineTool } from '../define.js'
-import { fetchEvery } from '../../domain/inventory/fetch-every.js'
+import { scanEvery } from '../../domain/inventory/fetch-every.js'
 import { allOf } from '../../domain/inventory/match-exactly.js'
-import { byCreator, byObject, countEvents } from '../../domain/inventory/search-events.js'
+import { byCreator, byObject, createEventCount } from '../../domain/inventory/search-events.js'
 import { readTime } from '../../domain/traffic/traffic-window.js'
 import { answerBudget, jsonBytes } from '../answers/byte-budget.js'
-import { answerPage, decodeCursor, fetchSlice, type Slice } from '../answers/page-list.js'
+import { answerPage, decodeCursor, fetchSlice, pageSize, type Slice } from '../answers/page-list.js'
+import { selectFields, type Select } from '../answers/select-fields.js'
 
 const NAME = 'get-events'
 const DEFAULT_MAX_RESULTS = 100
@@ -19,27 +20,26 @@ const PCE_MOST = 10_000
 const SEVERITIES = ['emerg', 'alert', 'crit', 'err', 'warning', 'notice', 'info', 'debug'] as const
 const Bound = (description: string) => Type.Optional(Type.String({ description }))
 
+const Row = Type.Object({
+  href: Type.String(),
+  event_type: Type.String({ description: 'rule_set.update …' }),
+  timestamp: Type.String(),
+  severity: Type.String(),
+  status: Nullable(Type.String()),
+  created_by: Type.Unknown({
+    description: '{user|agent|ven|service_account|system: {href, username|hostname|name}}',
+  }),
+  pce_fqdn: Nullable(Type.String({ description: 'PCE' })),
+  notification_type: Nullable(Type.String({ description: 'Of its first notification' })),
+  info: Nullable(Type.Unknown({ description: 'Of its first notification' })),
+  action: Nullable(Type.Unknown({ description: 'API call: endpoint, method, status, source' })),
+  resource_changes: Type.Array(Type.Unknown(), { description: 'What changed, before and after' }),
+  notifications: Type.Array(Type.Unknown(), { description: 'All notifications' }),
+  omitted: Type.Optional(Type.Integer({ description: 'Changes and notifications too large to show' })),
+})
+
 const output = Type.Object({
-  events: Type.Array(
-    Type.Object({
-      href: Type.String(),
-      event_type: Type.String({ description: 'rule_set.update …' }),
-      timestamp: Type.String(),
-      severity: Type.String(),
-      status: Nullable(Type.String()),
-      created_by: Type.Unknown({
-        description: '{user|agent|ven|service_account|system: {href, username|hostname|name}}',
-      }),
-      pce_fqdn: Nullable(Type.String({ description: 'PCE' })),
-      notification_type: Nullable(Type.String({ description: 'Of its first notification' })),
-      info: Nullable(Type.Unknown({ description: 'Of its first notification' })),
-      action: Nullable(Type.Unknown({ description: 'API call: endpoint, method, status, source' })),
-      resource_changes: Type.Array(Type.Unknown(), { description: 'What changed, before and after' }),
-      notifications: Type.Array(Type.Unknown(), { description: 'All notifications' }),
-      omitted: Type.Optional(Type.Integer({ description: 'Changes and notifications too large to show' })),
-    }),
-    { description: 'Newest first' },
-  ),
+  events: Type.Array(Type.Partial(Row), { description: 'Newest first' }),
   counts: Type.Optional(
     Type.Object(
       {
@@ -81,7 +81,8 @@ export default defineTool({
   example: { event_type: 'user.login', max_results: 20 },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { pce, limits, signal } = ctx
-    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, counts, ...filters } = args
+    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, counts, fields, ...filters } = args
+    const select = selectFields(fields, Row)
     const [from, until] = readWindow(filters)
     const creator = filters.created_by === undefined ? undefined : byCreator(filters.created_by.trim())
     const object = filters.object === undefined ? undefined : byObject(filters.object.trim())
@@ -94,17 +95,21 @@ export default defineTool({
       'timestamp[gte]': from,
       'timestamp[lte]': until,
     }
-    const query = { api: pce.events, params, signal, most: PCE_MOST }
+    const query = { api: pce.events, params, signal }
     if (counts === true) {
-      const page = await fetchEvery(query)
-      const items = ownFilter === undefined ? page.items : page.items.filter(ownFilter)
-      const totals = { total_count: items.length, pce_total: page.totalCount ?? page.items.length, truncated: false }
-      const seen = { pceTotal: totals.pce_total, seen: page.items.length }
-      return { events: [], counts: countEvents(items), ...totals, ...noteOn(filters, seen, items.length, creator) }
+      let counted = createEventCount()
+      const read = await scanEvery(query, {
+        onBegin: () => void (counted = createEventCount()),
+        onItems: (items) => items.filter((event) => ownFilter?.(event) !== false).forEach(counted.count),
+      })
+      const found = counted.total()
+      const totals = { total_count: found, pce_total: read.totalCount ?? read.items, truncated: false }
+      const seen = { pceTotal: totals.pce_total, seen: read.items }
+      return { events: [], counts: counted.counts(), ...totals, ...noteOn(filters, seen, found, creator) }
     }
-    const slice = await fetchSlice(query, position, maxResults, limits, ownFilter)
+    const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
     const notes = noteOn(filters, slice, slice.totalCount, creator)
-    const shown = slice.items.map((event) => showEvent(event, limits))
+    const shown = slice.items.map((event) => showEvent(event, limits, select))
     const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { events: [], ...notes })
     return { events: rows, ...paging, ...notes }
   },
@@ -121,7 +126,7 @@ function noteOn(
 ): { note?: string } {
   const notes = [
     found === 0 ? (creator?.explainNone() ?? '') : '',
-    isOutOfReach(filters, reach)
+    isOutOfReach(filters, reach, found)
       ? `The PCE gives the newest ${PCE_MOST} at most; go further back with timestamp_lte.`
       : '',
   ].filter((note) => note !== '')
@@ -132,9 +137,9 @@ function noteOn(
  * Whether older events exist that no page of this question shows. With filters X-Total-Count may still be that of all events (P6),
  * so only an answer that reached the PCE's most can have been cut.
  */
-function isOutOfReach(filters: object, { pceTotal, seen = 0 }: Reach): boolean {
+function isOutOfReach(filters: object, { pceTotal, seen = 0 }: Reach, found: number): boolean {
   if (pceTotal <= PCE_MOST) return false
-  return seen === PCE_MOST || Object.values(filters).every((value) => value === undefined)
+  return seen === PCE_MOST || found > PCE_MOST || Object.values(filters).every((value) => value === undefined)
 }
 
 /**
@@ -166,9 +171,9 @@ const ENVELOPE_BYTES = 2_000
  * An event as answers show it. One that would not fit an answer of its own (a bulk write changes thousands of objects) loses
  * what is too large, and says in `omitted` how many changes and notifications that were.
  */
-function showEvent(event: PceEvent, limits: Limits) {
+function showEvent(event: PceEvent, limits: Limits, select: Select) {
   const told = event.notifications ?? []
-  const shown = {
+  const whole = {
     href: event.href,
     event_type: event.event_type,
     timestamp: event.timestamp,
@@ -182,11 +187,12 @@ function showEvent(event: PceEvent, limits: Limits) {
     resource_changes: event.resource_changes ?? [],
     notifications: told,
   }
+  const shown = select(whole)
   let room = answerBudget(limits) - ENVELOPE_BYTES - jsonBytes(shown)
   if (room >= 0) return shown
 
-  const { info, action, resource_changes: changes, notifications } = shown
-  const bare = { ...shown, info: null, action: null, resource_changes: [], notifications: [] }
+  const { info = null, action = null, resource_changes: changes = [], notifications = [] } = shown
+  const bare = select({ ...whole, info: null, action: null, resource_changes: [], notifications: [] })
   room = answerBudget(limits) - ENVELOPE_BYTES - jsonBytes(bare)
   const fits = (part: unknown) => {
     const size = jsonBytes(part) + 1
@@ -201,5 +207,5 @@ function showEvent(event: PceEvent, limits: Limits) {
     resource_changes: changes.filter(fits),
   }
   const omitted = changes.length + notifications.length - kept.resource_changes.length - kept.notifications.length
-  return { ...bare, ...kept, omitted }
+  return { ...bare, ...select(kept), omitted }
 }

@@ -7,25 +7,25 @@ import type { PairingProfile } from '../../schemas/pce/ven.js'
 import { ExactInput, Part } from '../../schemas/search-filters.js'
 import { matchExactly } from '../../domain/inventory/match-exactly.js'
 import { defineTool } from '../define.js'
-import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
+import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
+import { selectFields } from '../answers/select-fields.js'
 import { labelExpander } from '../../domain/inventory/labels.js'
 
 const NAME = 'get-pairing-profiles'
 const DEFAULT_MAX_RESULTS = 50
 
+const Row = Type.Object({
+  href: Type.String(),
+  name: Type.String(),
+  enforcement_mode: Nullable(Type.String()),
+  enforcement_mode_lock: Nullable(Type.Boolean({ description: 'Fixed by the profile' })),
+  enabled: Type.Boolean(),
+  is_default: Type.Boolean(),
+  labels: Type.Array(LabelOut, { description: 'Labels of new workloads' }),
+})
+
 const output = Type.Object({
-  pairing_profiles: Type.Array(
-    Type.Object({
-      href: Type.String(),
-      name: Type.String(),
-      enforcement_mode: Nullable(Type.String()),
-      enforcement_mode_lock: Nullable(Type.Boolean({ description: 'Fixed by the profile' })),
-      enabled: Type.Boolean(),
-      is_default: Type.Boolean(),
-      labels: Type.Array(LabelOut, { description: 'Labels of new workloads' }),
-    }),
-    { description: 'Profiles of this page' },
-  ),
+  pairing_profiles: Type.Array(Type.Partial(Row), { description: 'Profiles of this page' }),
   ...PagingOutput,
 })
 
@@ -48,16 +48,17 @@ export default defineTool({
   output,
   example: {},
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, ...question } = args
+    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, fields, ...question } = args
+    const select = selectFields(fields, Row)
     const { pce, limits, signal } = ctx
     const { exact, ...filters } = question
     const position = await decodeCursor(ctx, NAME, question, cursor)
     const ownFilter = matchExactly<PairingProfile>(exact, filters, { name: ({ name }) => [name] })
     const query = { api: pce.pairingProfiles, params: filters, signal }
-    const slice = await fetchSlice(query, position, maxResults, limits, ownFilter)
+    const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
     const given = slice.items.flatMap((profile) => profile.labels ?? [])
     const expand = await labelExpander(pce, given, ctx)
-    const shown = slice.items.map((profile) => showPairingProfile(profile, expand))
+    const shown = slice.items.map((profile) => select(showPairingProfile(profile, expand)))
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { pairing_profiles: [] })
     return { pairing_profiles: rows, ...paging }
   },

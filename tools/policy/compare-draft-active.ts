@@ -10,6 +10,7 @@ import { describeChanges } from '../../domain/policy/describe-changes.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { answerBudget } from '../answers/byte-budget.js'
 import { describeEffects, explainWords, worstFirst } from '../answers/explain-changes.js'
+import { selectFields } from '../answers/select-fields.js'
 import { trimChange } from '../answers/trim-change.js'
 
 const NAME = 'compare-draft-active'
@@ -32,7 +33,7 @@ const output = Type.Object({
   meanings: Type.Optional(
     Type.Record(Type.String(), Type.String(), { description: 'Of the words for effects and risks' }),
   ),
-  changes: Type.Record(Type.String(), Type.Array(PolicyChangeOut), {
+  changes: Type.Record(Type.String(), Type.Array(Type.Partial(PolicyChangeOut)), {
     description: 'Of this page: created, updated, deleted, other; each with the worst first',
   }),
   truncated: Type.Boolean({ description: 'More follow' }),
@@ -63,9 +64,10 @@ export default defineTool({
   output,
   example: { resource_type: 'rule_sets' },
   async handler(
-    { resource_type: filter = 'all', cursor, max_results: maxResults = DEFAULT_MAX_RESULTS },
+    { resource_type: filter = 'all', cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, fields },
     ctx,
   ): Promise<Static<typeof output>> {
+    const select = selectFields(fields, PolicyChangeOut)
     const filters = { resource_type: filter }
     const position = await decodeCursor(ctx, NAME, filters, cursor)
     const pending = (await ctx.pce.getPendingPolicyChanges({ signal: ctx.signal })).map(withUpdateType)
@@ -89,21 +91,22 @@ export default defineTool({
     const slice = sliceOfList(wanted, position, Math.min(maxResults, MOST_RESULTS))
     const most = answerBudget(ctx.limits) - ENVELOPE_BYTES
     const described = (await describeChanges(ctx, slice.items)).map((change) => trimChange(change, most))
-    const changes: Record<string, typeof described> = { created: [], updated: [], deleted: [] }
+    const changes: Record<string, Partial<(typeof described)[number]>[]> = { created: [], updated: [], deleted: [] }
     const say = (shown: typeof described, isAll: boolean) => ({
       ...facts,
       summary: `${countOf(shown.length, 'change')}${isAll ? '' : ' on this page'}. ${describeEffects(shown)}`,
       meanings: explainWords(shown),
     })
-    const { rows, paging } = await answerPage(NAME, filters, slice, described, ctx, {
+    const { rows, paging } = await answerPage(NAME, filters, slice, described.map(select), ctx, {
       ...say(described, false),
       changes,
     })
-    const groups = new Map(rows.map((row, at) => [row, groupOf(slice.items[at])]))
-    for (const row of worstFirst(rows)) (changes[groups.get(row) as string] ??= []).push(row)
+    const shown = described.slice(0, rows.length)
+    const groups = new Map(shown.map((row, at) => [row, groupOf(slice.items[at])]))
+    for (const row of worstFirst(shown)) (changes[groups.get(row) as string] ??= []).push(select(row))
     const { truncated, next_cursor: next } = paging
     return {
-      ...say(rows, rows.length === wanted.length),
+      ...say(shown, shown.length === wanted.length),
       changes,
       truncated,
       ...(next !== undefined && { next_cursor: next }),

@@ -16,17 +16,19 @@ import { loadLabels, parseLabelList, resolveLabels, unresolvedFilter } from '../
 import { allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { loadDenyRules } from '../../domain/inventory/read-rules.js'
 import { loadReferenceNames } from '../../domain/inventory/reference-names.js'
-import { answerBudget, countRowsThatFit, jsonBytes, mostRowsThatFit } from '../answers/byte-budget.js'
+import { answerBudget, countRowsThatFit, jsonBytes } from '../answers/byte-budget.js'
 import {
   answerPage,
   type CursorContext,
   decodeCursor,
   encodeCursor,
   fetchSlice,
+  pageSize,
   type Paging,
   type Position,
   type Slice,
 } from '../answers/page-list.js'
+import { selectFields, type Select } from '../answers/select-fields.js'
 import { showRuleSet } from '../answers/show-rules.js'
 
 const NAME = 'get-rulesets'
@@ -37,25 +39,24 @@ const LabelsInput = Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(L
   description: 'Of the scope: one or a list',
 })
 
-const output = Type.Object({
-  rulesets: Type.Array(
-    Type.Object({
-      href: Type.String(),
-      name: Type.String(),
-      enabled: Type.Boolean(),
-      description: Type.Union([Type.String(), Type.Null()], { description: 'Description' }),
-      scopes: Type.Array(Type.Array(ScopeOut), { description: 'Inner ANDed, outer ORed; [[]] is everything' }),
-      update_type: Type.Optional(Type.String({ description: 'Pending draft change' })),
-      deny_rules_error: Type.Optional(Type.String({ description: 'Why deny rules are missing' })),
-      rules_total: Type.Integer({ description: 'Rules it has' }),
-      rules_matching: Type.Optional(
-        Type.Integer({ description: 'Those of actor, service or href; the others are not shown' }),
-      ),
-      rules_from: Type.Optional(Type.Integer({ description: 'Continued: earlier rules were on earlier pages' })),
-      rules: Type.Array(RuleOut, { description: 'Allow rules, then deny rules' }),
-    }),
-    { description: 'Draft rule sets of this page' },
+const Row = Type.Object({
+  href: Type.String(),
+  name: Type.String(),
+  enabled: Type.Boolean(),
+  description: Type.Union([Type.String(), Type.Null()], { description: 'Description' }),
+  scopes: Type.Array(Type.Array(ScopeOut), { description: 'Inner ANDed, outer ORed; [[]] is everything' }),
+  update_type: Type.Optional(Type.String({ description: 'Pending draft change' })),
+  deny_rules_error: Type.Optional(Type.String({ description: 'Why deny rules are missing' })),
+  rules_total: Type.Integer({ description: 'Rules it has' }),
+  rules_matching: Type.Optional(
+    Type.Integer({ description: 'Those of actor, service or href; the others are not shown' }),
   ),
+  rules_from: Type.Optional(Type.Integer({ description: 'Continued: earlier rules were on earlier pages' })),
+  rules: Type.Array(RuleOut, { description: 'Allow rules, then deny rules' }),
+})
+
+const output = Type.Object({
+  rulesets: Type.Array(Type.Partial(Row), { description: 'Draft rule sets of this page' }),
   ...PagingOutput,
 })
 
@@ -84,7 +85,8 @@ export default defineTool({
   output,
   example: { name: 'payments' },
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { cursor, max_results: maxResults, ...question } = args
+    const { cursor, max_results: maxResults, fields, ...question } = args
+    const select = selectFields(fields, Row)
     const { exact, href, actor, service, ...filters } = question
     if (href !== undefined && Object.keys(filters).length > 0) {
       const text = `href is one rule set; leave out ${Object.keys(filters).join(', ')}.`
@@ -92,7 +94,9 @@ export default defineTool({
     }
     const position = await decodeCursor(ctx, NAME, question, cursor)
     const isWanted = await createTest(ctx, { href, actor, service })
-    const limit = Math.min(maxResults ?? Infinity, Math.ceil(mostRowsThatFit(ctx.limits) / ROWS_PER_RULE_SET))
+    const shows = (...names: string[]) => fields === undefined || names.some((name) => fields.includes(name))
+    const rowsPerRuleSet = shows('rules') ? ROWS_PER_RULE_SET : 1
+    const limit = Math.ceil(pageSize(Infinity, ctx.limits, fields) / rowsPerRuleSet)
     const errors = new Map<string, string>()
     const complete = async (ruleSets: readonly RuleSet[]) => {
       const loaded = await loadDenyRules(ctx.pce, ruleSets, ctx.signal)
@@ -102,16 +106,23 @@ export default defineTool({
     const hasWanted = isWanted && ((ruleSet: RuleSet) => rulesOf(ruleSet).some(isWanted) || errors.has(ruleSet.href))
     const slice =
       href === undefined
-        ? await findRuleSets(ctx, { exact, ...filters }, { position, limit }, hasWanted, complete)
+        ? await findRuleSets(
+            ctx,
+            { exact, ...filters },
+            { position, limit: Math.min(maxResults ?? Infinity, limit) },
+            hasWanted,
+            complete,
+          )
         : await sliceOfOne(ctx, href, hasWanted, complete)
-    const found = isWanted === undefined ? await complete(slice.items) : slice.items
+    const isCounted = shows('rules', 'rules_total')
+    const found = isWanted === undefined && isCounted ? await complete(slice.items) : slice.items
     const names = await loadReferenceNames(
       ctx.pce,
-      found.map((ruleSet) => referring(ruleSet, isWanted)),
+      found.map((ruleSet) => [shows('scopes') ? ruleSet.scopes : [], shows('rules') ? endsOf(ruleSet, isWanted) : []]),
       ctx,
     )
     const shown = found.map((ruleSet) => showRuleSet(ruleSet, names, errors.get(ruleSet.href), isWanted))
-    const { rulesets, paging } = await pageRuleSets(NAME, question, position, slice, shown, ctx)
+    const { rulesets, paging } = await pageRuleSets(NAME, question, position, slice, shown, ctx, select)
     return { rulesets, ...paging }
   },
 })
@@ -181,22 +192,18 @@ async function findRuleSets(
     }),
     test,
   )
-  const withDenyRules: Pick<typeof api, 'getPage' | 'getAll'> = {
-    getPage: async (...args) => {
-      const page = await api.getPage(...args)
-      return { ...page, items: await complete(page.items) }
-    },
-    getAll: async (...args) => complete(await api.getAll(...args)),
+  const withDenyRules: Pick<typeof api, 'scan'> = {
+    scan: (version, parent, options) =>
+      api.scan(version, parent, { ...options, onItems: async (items) => options.onItems(await complete(items)) }),
   }
   const query = { api: test === undefined ? api : withDenyRules, params, signal: ctx.signal }
-  return fetchSlice(query, position, limit, ctx.limits, ownFilter)
+  return fetchSlice(query, position, limit, ownFilter)
 }
 
-/** The parts of a rule set that point at other objects, as far as it is shown. */
-function referring(ruleSet: RuleSet, isWanted: ((rule: Rule | DenyRule) => boolean) | undefined) {
+/** The parts of a rule set's rules that point at other objects, as far as they are shown. */
+function endsOf(ruleSet: RuleSet, isWanted: ((rule: Rule | DenyRule) => boolean) | undefined) {
   const shown = isWanted === undefined ? rulesOf(ruleSet) : rulesOf(ruleSet).filter(isWanted)
-  const ends = shown.map((rule) => [rule.providers, rule.consumers, rule.ingress_services, rule.egress_services])
-  return [ruleSet.scopes, ends]
+  return shown.map((rule) => [rule.providers, rule.consumers, rule.ingress_services, rule.egress_services])
 }
 
 interface ShownRuleSet {
@@ -218,16 +225,19 @@ async function pageRuleSets<T extends { href: string }, R extends ShownRuleSet>(
   slice: Slice<T>,
   ruleSets: readonly R[],
   ctx: CursorContext,
-): Promise<{ rulesets: (R & { rules_from?: number })[]; paging: Paging }> {
+  select: Select,
+): Promise<{ rulesets: Partial<R & { rules_from?: number }>[]; paging: Paging }> {
   const { limits } = ctx
   const [first, ...rest] = ruleSets
   if (first === undefined) return finish(await answerPage(tool, filters, slice, ruleSets, ctx))
   const from = position.within?.href === first.href ? position.within.parts : 0
-  const opened = from === 0 ? first : { ...first, rules: first.rules.slice(from), rules_from: from }
-  if (jsonBytes(opened) + ENVELOPE_BYTES <= answerBudget(limits)) {
-    return finish(await answerPage(tool, filters, slice, [opened, ...rest], ctx, { rulesets: [] }))
+  const opened: R & { rules_from?: number } =
+    from === 0 ? first : { ...first, rules: first.rules.slice(from), rules_from: from }
+  const shown = select(opened)
+  if (shown.rules === undefined || jsonBytes(shown) + ENVELOPE_BYTES <= answerBudget(limits)) {
+    return finish(await answerPage(tool, filters, slice, [shown, ...rest.map(select)], ctx, { rulesets: [] }))
   }
-  const kept = countRowsThatFit(opened.rules, [{ ...opened, rules: [] }, ' '.repeat(ENVELOPE_BYTES)], limits)
+  const kept = countRowsThatFit(opened.rules, [{ ...shown, rules: [] }, ' '.repeat(ENVELOPE_BYTES)], limits)
   const whole = kept === opened.rules.length
   const next: Position = whole
     ? { offset: slice.start + 1, after: first.href, within: null }
@@ -235,7 +245,7 @@ async function pageRuleSets<T extends { href: string }, R extends ShownRuleSet>(
   const more = !whole || slice.more || ruleSets.length > 1
   const cursor = more ? await encodeCursor(ctx, tool, filters, next) : undefined
   return {
-    rulesets: [{ ...opened, rules: opened.rules.slice(0, kept) }],
+    rulesets: [{ ...shown, rules: opened.rules.slice(0, kept) }],
     paging: {
       total_count: slice.totalCount,
       pce_total: slice.pceTotal,

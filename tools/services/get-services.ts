@@ -5,7 +5,8 @@ import type { Service } from '../../schemas/pce/service.js'
 import { ExactInput, Part } from '../../schemas/search-filters.js'
 import { ServiceOut } from '../../schemas/service-shapes.js'
 import { defineTool } from '../define.js'
-import { answerPage, decodeCursor, fetchSlice } from '../answers/page-list.js'
+import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
+import { selectFields } from '../answers/select-fields.js'
 import { fitRow } from '../answers/byte-budget.js'
 import { allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { parseProtocol } from '../../domain/inventory/protocols.js'
@@ -14,7 +15,7 @@ import { showService } from '../answers/show-policy-objects.js'
 const NAME = 'get-services'
 
 const output = Type.Object({
-  services: Type.Array(ServiceOut, { description: 'This page' }),
+  services: Type.Array(Type.Partial(ServiceOut), { description: 'This page' }),
   ...PagingOutput,
 })
 
@@ -47,7 +48,8 @@ export default defineTool({
   example: { port: 443, proto: 'tcp' },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { pce, limits, signal } = ctx
-    const { cursor, max_results: maxResults, ...question } = args
+    const { cursor, max_results: maxResults, fields, ...question } = args
+    const select = selectFields(fields, ServiceOut)
     const { exact, ...filters } = question
     const position = await decodeCursor(ctx, NAME, question, cursor)
     const { name, description, port, process_name: ingress, egress_process_name: egress } = filters
@@ -65,8 +67,8 @@ export default defineTool({
       port === 0 ? hasPortZero : undefined,
     )
     const query = { api: pce.services, params: { name, description, port: port || undefined, proto }, signal }
-    const slice = await fetchSlice(query, position, maxResults, limits, ownFilter)
-    const shown = slice.items.map((item) => fitRow(showService(item), limits))
+    const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
+    const shown = slice.items.map((item) => fitRow(select(showService(item)), limits))
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { services: [] })
     return { services: rows, ...paging }
   },

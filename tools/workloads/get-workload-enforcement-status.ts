@@ -1,14 +1,29 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Nullable } from '../../schemas/common.js'
+import type { Workload } from '../../schemas/pce/workload.js'
 import { defineTool } from '../define.js'
-import { countModes } from '../../domain/inventory/workloads.js'
-import { labelExpander } from '../../domain/inventory/labels.js'
-import { fetchEvery } from '../../domain/inventory/fetch-every.js'
+import { createModeCount } from '../../domain/inventory/workloads.js'
+import { createLabelExpander } from '../../domain/inventory/labels.js'
+import { scanEvery } from '../../domain/inventory/fetch-every.js'
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
 import { countRowsThatFit } from '../answers/byte-budget.js'
+import { selectFields } from '../answers/select-fields.js'
+import { FieldsInput } from '../../schemas/paging.js'
 
 const Modes = Type.Record(Type.String(), Type.Integer(), { description: 'Workloads by mode' })
 const Value = (key: string) => Nullable(Type.String({ description: `${key} label; null: none` }))
+
+const Row = Type.Object({
+  app: Value('app'),
+  env: Value('env'),
+  workload_count: Type.Integer({ description: 'Workloads' }),
+  unmanaged_count: Type.Integer({ description: 'Of these without a VEN' }),
+  enforcement_modes: Modes,
+  managed_modes: Type.Optional(
+    Type.Record(Type.String(), Type.Integer(), { description: 'Of those with a VEN, where not all have one' }),
+  ),
+  is_mixed: Type.Boolean({ description: 'More than one mode among those with a VEN' }),
+})
 
 const output = Type.Object({
   total_workloads: Type.Integer({ description: 'Workloads counted' }),
@@ -18,20 +33,7 @@ const output = Type.Object({
     { description: 'Without unmanaged workloads, whose mode means nothing' },
   ),
   offline: Type.Integer({ description: 'Managed and offline' }),
-  app_groups: Type.Array(
-    Type.Object({
-      app: Value('app'),
-      env: Value('env'),
-      workload_count: Type.Integer({ description: 'Workloads' }),
-      unmanaged_count: Type.Integer({ description: 'Of these without a VEN' }),
-      enforcement_modes: Modes,
-      managed_modes: Type.Optional(
-        Type.Record(Type.String(), Type.Integer(), { description: 'Of those with a VEN, where not all have one' }),
-      ),
-      is_mixed: Type.Boolean({ description: 'More than one mode among those with a VEN' }),
-    }),
-    { description: 'By app and env' },
-  ),
+  app_groups: Type.Array(Type.Partial(Row), { description: 'By app and env' }),
   app_groups_total: Type.Integer({ description: 'Groups there are' }),
   mixed_enforcement_apps: Type.Array(Type.Object({ app: Value('app'), env: Value('env'), modes: Modes }), {
     description: 'Groups that are mixed, and the modes with a VEN',
@@ -52,18 +54,27 @@ export default defineTool({
     {
       app_name: Type.Optional(Type.String({ minLength: 1, description: 'app label' })),
       env_name: Type.Optional(Type.String({ minLength: 1, description: 'env label' })),
+      ...FieldsInput,
     },
     { additionalProperties: false },
   ),
   output,
   example: { env_name: 'prod' },
-  async handler({ app_name: app, env_name: env }, ctx): Promise<Static<typeof output>> {
+  async handler({ app_name: app, env_name: env, fields }, ctx): Promise<Static<typeof output>> {
+    const select = selectFields(fields, Row)
     const wanted = await resolveApplication(ctx, { app_name: app, env_name: env })
     const labels = wanted.length === 0 ? undefined : [wanted.map(({ href }) => href)]
     const params = { labels, include: 'labels' }
-    const { items } = await fetchEvery({ api: ctx.pce.workloads, params, signal: ctx.signal })
-    const borne = items.flatMap((workload) => workload.labels ?? [])
-    const { groups, ...totals } = countModes(items, await labelExpander(ctx.pce, borne, ctx))
+    const expander = createLabelExpander(ctx.pce, ctx)
+    let counted = createModeCount()
+    const query = { api: ctx.pce.workloads, params, signal: ctx.signal }
+    const onBegin = () => void (counted = createModeCount())
+    const onItems = async (items: Workload[]) => {
+      const expand = await expander(items.flatMap((workload) => workload.labels ?? []))
+      for (const workload of items) counted.count(workload, expand)
+    }
+    await scanEvery(query, { onBegin, onItems })
+    const { groups, ...totals } = counted.totals()
     const mixed = groups.filter(({ is_mixed: isMixed }) => isMixed)
     const mixedRows = mixed.map(({ app, env, enforcement_modes: all, managed_modes: modes = all }) => ({
       app,
@@ -71,11 +82,12 @@ export default defineTool({
       modes,
     }))
     const facts = { ...totals, app_groups_total: groups.length, mixed_count: mixed.length }
+    const shown = groups.map(select)
     const keptMixed = countRowsThatFit(mixedRows, facts, ctx.limits)
-    const kept = countRowsThatFit(groups, [facts, mixedRows.slice(0, keptMixed), ' '.repeat(200)], ctx.limits)
+    const kept = countRowsThatFit(shown, [facts, mixedRows.slice(0, keptMixed), ' '.repeat(200)], ctx.limits)
     return {
       ...facts,
-      app_groups: groups.slice(0, kept),
+      app_groups: shown.slice(0, kept),
       mixed_enforcement_apps: mixedRows.slice(0, keptMixed),
       truncated: kept < groups.length || keptMixed < mixedRows.length,
     }

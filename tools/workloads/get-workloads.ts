@@ -2,14 +2,16 @@ import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../../schemas/common.js'
 import { LabelReference } from '../../schemas/label-reference.js'
 import { MAX_PAGE, PagingInput, PagingOutput } from '../../schemas/paging.js'
-import type { Workload } from '../../schemas/pce/workload.js'
+import { Workload } from '../../schemas/pce/workload.js'
 import { ExactInput, Part } from '../../schemas/search-filters.js'
 import { addressFilter, allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { ENFORCEMENT_MODES } from '../../schemas/pce/words.js'
 import { defineTool } from '../define.js'
-import { answerPage, type Paging, decodeCursor, fetchSlice } from '../answers/page-list.js'
+import type { ToolContext } from '../../domain/call.js'
+import { answerPage, type Paging, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
+import { requireFields } from '../answers/select-fields.js'
 import { resolveLabelConditions } from '../../domain/inventory/label-conditions.js'
-import { labelExpander, parseLabelList } from '../../domain/inventory/labels.js'
+import { labelExpander, loadLabels, parseLabelList } from '../../domain/inventory/labels.js'
 import { COMPACT_COLUMNS, labelColumnName, toCompactRecord } from '../answers/show-workload.js'
 import { isManaged } from '../../domain/inventory/workloads.js'
 import { rowsByColumn } from '../answers/byte-budget.js'
@@ -70,10 +72,11 @@ export default defineTool({
   output,
   example: { labels: ['app=payments', 'env=prod'] },
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { cursor, max_results: maxResults, detail_level: detail = 'compact', ...asked } = args
+    const { cursor, max_results: maxResults, detail_level: detail = 'compact', fields, ...asked } = args
     const question = { ...asked, detail }
     const { exact, ...filters } = asked
     const position = await decodeCursor(ctx, NAME, question, cursor)
+    if (fields !== undefined && detail !== 'full') await requireColumns(fields, ctx)
     const labels = await resolveLabelConditions(ctx.pce, parseLabelList(filters.labels), ctx)
     const params = {
       ...filters,
@@ -89,7 +92,7 @@ export default defineTool({
     })
     const ownFilter = allOf(labels.ownFilter, isExact)
     const query = { api: ctx.pce.workloads, params, signal: ctx.signal }
-    const slice = await fetchSlice(query, position, maxResults, ctx.limits, ownFilter)
+    const slice = await fetchSlice(query, position, pageSize(maxResults, ctx.limits, fields), ownFilter)
 
     const expand = await labelExpander(
       ctx.pce,
@@ -98,23 +101,46 @@ export default defineTool({
     )
     const labelled = slice.items.map((workload) => ({ workload, labels: (workload.labels ?? []).map(expand) }))
     const counts = { total: slice.totalCount, returned: 0, pce_truncated: slice.totalCount > (maxResults ?? MAX_PAGE) }
+    if (fields !== undefined && detail === 'full') {
+      // What a PCE says of a workload differs by its release.
+      const found = slice.items.flatMap((workload) => Object.keys(workload))
+      requireFields(fields, [...new Set([...Object.keys(Workload.properties), ...found])])
+    }
     if (slice.items.length === 0) {
       const { paging } = await answerPage(NAME, question, slice, [], ctx)
       return { ...counts, ...furtherOf(paging), message: 'No workload matches.' }
     }
     if (detail === 'full') {
-      const objects = labelled.map(({ workload, labels }) => ({ ...workload, labels, managed: isManaged(workload) }))
+      const select = (object: object) =>
+        fields === undefined
+          ? object
+          : Object.fromEntries(Object.entries(object).filter(([name]) => fields.includes(name)))
+      const objects = labelled.map(({ workload, labels }) =>
+        select({ ...workload, labels, managed: isManaged(workload) }),
+      )
       const { rows, paging } = await answerPage(NAME, question, slice, objects, ctx, counts)
       return { ...counts, ...furtherOf(paging), returned: rows.length, workloads: rows }
     }
     const keys = [...new Set(labelled.flatMap(({ labels }) => labels.flatMap(({ key }) => key ?? [])))].sort()
     const fixed = detail === 'compact' ? COMPACT_COLUMNS : COMPACT_COLUMNS.slice(0, 3)
-    const columns = [...fixed, ...keys.map(labelColumnName)]
+    const columns = fields === undefined ? [...fixed, ...keys.map(labelColumnName)] : [...new Set(fields)]
     const records = labelled.map(({ workload, labels }) => toCompactRecord(workload, labels))
     const data = rowsByColumn(columns, records)
     const { rows, paging } = await answerPage(NAME, question, slice, data, ctx, { ...counts, columns })
     return { ...counts, ...furtherOf(paging), returned: rows.length, columns, data: rows }
   },
 })
+
+/** Throws invalid_argument for fields that are no columns. A label key is one, whether a workload of the page has it or not. */
+async function requireColumns(fields: readonly string[], ctx: ToolContext<true>): Promise<void> {
+  const isKnown = (known: readonly string[]) => fields.every((field) => known.includes(field))
+  if (fields.length > 0 && isKnown(COMPACT_COLUMNS)) return
+  const withLabels = async (freshness: 'recent' | 'fresh') => {
+    const index = await loadLabels(ctx.pce, ctx, freshness)
+    return [...COMPACT_COLUMNS, ...index.keys().map(labelColumnName)]
+  }
+  const recent = await withLabels('recent')
+  requireFields(fields, isKnown(recent) ? recent : await withLabels('fresh'))
+}
 
 const furtherOf = ({ total_count: _total, ...further }: Paging) => further

@@ -1,0 +1,37 @@
+import type { TProperties } from '@sinclair/typebox'
+import { ToolError } from '../../schemas/errors.js'
+import { nearNames } from '../../domain/text/compare-texts.js'
+
+/** What says that something is missing from a row: shown whether it was asked for or not. */
+const ALWAYS = new Set(['omitted', 'deny_rules_error', 'rules_from'])
+
+/** A row with the fields that were asked for alone; all of them where none were named (D131). */
+export type Select = <T extends object>(row: T) => Partial<T>
+
+/**
+ * What `fields` of a list tool leaves of its rows. `row` is the schema of a row as the answer shows it. Throws invalid_argument for a
+ * name that no row has, with those there are.
+ */
+export function selectFields(fields: readonly string[] | undefined, row: { properties: TProperties }): Select {
+  if (fields === undefined) return (whole) => whole
+  requireFields(fields, Object.keys(row.properties))
+  const wanted = new Set(fields)
+  return (whole) =>
+    Object.fromEntries(Object.entries(whole).filter(([name]) => wanted.has(name) || ALWAYS.has(name))) as Partial<
+      typeof whole
+    >
+}
+
+/** Throws invalid_argument for no fields at all, and for those that are not `known`, which it lists. */
+export function requireFields(fields: readonly string[], known: readonly string[]): void {
+  if (fields.length === 0) {
+    const text = 'fields is empty, which would be rows of nothing. Leave it out for all fields.'
+    throw new ToolError('invalid_argument', text, { argument: 'fields', known_fields: known })
+  }
+  const unknown = fields.filter((field) => !known.includes(field))
+  if (unknown.length === 0) return
+  const near = [...new Set(unknown.flatMap((field) => nearNames(field, known, 1)))]
+  const meant = near.length === 0 ? '' : ` Did you mean ${near.join(', ')}?`
+  const text = `No row has the field ${unknown.join(', ')}.${meant} Fields: ${known.join(', ')}.`
+  throw new ToolError('invalid_argument', text, { argument: 'fields', unknown_fields: unknown, known_fields: known })
+}
