@@ -4,30 +4,34 @@ import type { Preview, ToolContext } from '../domain/call.js'
 
 export type ToolEffect = 'read' | 'write' | 'destroy'
 
-export type Area =
-  | 'workloads'
-  | 'containers'
-  | 'labels'
-  | 'ip-lists'
-  | 'services'
-  | 'rulesets'
-  | 'traffic'
-  | 'ringfence'
-  | 'policy'
-  | 'pce'
-  | 'credentials'
-  | 'server'
+/** The toolsets, with what each is for, in the order in which operators come to need them (D122). */
+export const TOOLSETS = {
+  inventory: 'look up workloads, labels, IP lists, services, containers and pairing profiles',
+  traffic: 'ask which flows were seen, between whom, by which process',
+  analysis: 'judge readiness, coverage, compliance, infrastructure services and lateral movement',
+  rules: 'look up rule sets, and write them and their rules as drafts',
+  ringfence: 'write the rule set of whole applications as a draft',
+  provisioning: 'compare the draft with what is enforced, and provision it',
+  objects: 'create, change and delete workloads, labels, IP lists, services and container profiles',
+  credentials: "register, look up and delete the caller's own PCE key",
+  server: 'check the connection to the PCE, look up its events, and the changelog of this server',
+} as const
+
+export type Toolset = keyof typeof TOOLSETS
 
 export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends boolean> {
   /** The name on the wire: kebab-case, the same as the file's. */
   name: string
   /** A short human title; derived from the name when absent. */
   title?: string
-  area: Area
   /** What the model reads. One or two sentences; what changes PCE state says so by itself (see `describe`). */
   summary: string
   /** read: sends no request that changes anything. write: creates or changes. destroy: destructive, as MCP annotates it. */
   effect: ToolEffect
+  /** The one that it belongs to. */
+  toolset: Toolset
+  /** Later than the tools of the contract: not part of the toolset `default` (D122). */
+  isBeyondDefault?: true
   /** The same call twice leaves the same state. Reads always are. */
   idempotent?: boolean
   roles: readonly Role[]

@@ -1,6 +1,6 @@
 import type { TSchema } from '@sinclair/typebox'
 import { mostCharacters, mostEntries } from '../../plugins/dispatcher/find-oversized.js'
-import { describe, titleOf, type AnyTool } from '../../tools/define.js'
+import { describe, titleOf, TOOLSETS, type AnyTool } from '../../tools/define.js'
 import { renderTable } from './markdown.js'
 
 const EFFECTS = { read: 'reads', write: 'writes', destroy: 'destructive' } as const
@@ -14,6 +14,18 @@ function renderToolTable(tools: readonly AnyTool[]): string {
     tool.requiresConfirm ? `${EFFECTS[tool.effect]}; confirmed over authenticated HTTP` : EFFECTS[tool.effect],
   ])
   return renderTable(['Tool', 'What it does', 'Roles', 'Effect'], rows)
+}
+
+/** The toolsets, with the tools that read and those that change something: what MCP_READ_ONLY leaves is one column. */
+export function renderToolsetTable(tools: readonly AnyTool[]): string {
+  const rows = Object.entries(TOOLSETS).map(([name, purpose]) => {
+    const own = tools.filter(({ toolset }) => toolset === name)
+    const listed = (some: readonly AnyTool[]) => some.map((tool) => code(tool.name)).join(', ')
+    const reads = own.filter(({ effect }) => effect === 'read')
+    const changes = own.filter(({ effect }) => effect !== 'read')
+    return [code(name), purpose, listed(reads), listed(changes)]
+  })
+  return renderTable(['Toolset', 'To', 'Tools that read', 'Tools that change something'], rows)
 }
 
 /** The page of all tools: a table, then the arguments, an example and the answer of each. */
@@ -32,7 +44,8 @@ const LIMITS = [
 
 function renderTool(tool: AnyTool): string {
   const facts = [
-    `Roles: ${tool.roles.join(', ')}`,
+    `Toolset: ${tool.toolset}`,
+    `roles: ${tool.roles.join(', ')}`,
     tool.requiresPce ? 'needs a PCE' : 'works without a PCE',
     ...(tool.requiresConfirm ? ['needs a confirm token over authenticated HTTP'] : []),
   ]

@@ -112,7 +112,7 @@ t.test('a running call finishes even if its token expires', async (t) => {
   const arrived = new Promise<void>((resolve) => (arrive = resolve))
   const slow = defineTool({
     name: 'slow',
-    area: 'server',
+    toolset: 'server',
     summary: 'A tool of the test.',
     effect: 'read',
     roles: ['admin'],

@@ -652,7 +652,7 @@ t.test('when something fails', async (t) => {
     let runs = 0
     const watched = defineTool({
       name: 'watched',
-      area: 'policy',
+      toolset: 'provisioning',
       summary: 'Is looked at.',
       effect: 'write',
       roles: ['admin'],
@@ -690,7 +690,7 @@ t.test('when something fails', async (t) => {
   await t.test("a fault in a tool's preview gives a fixed message", async (t) => {
     const broken = defineTool({
       name: 'broken',
-      area: 'policy',
+      toolset: 'provisioning',
       summary: 'Breaks.',
       effect: 'write',
       roles: ['admin'],
@@ -753,7 +753,7 @@ t.test("the audit log also names the PCE's answers to previews", async (t) => {
   const note = () => bench.callTracker.noteAnswer({ status: 200, requestId: `pce-${(answers += 1)}` })
   const asking = defineTool({
     name: 'asking',
-    area: 'policy',
+    toolset: 'provisioning',
     summary: 'Asks.',
     effect: 'write',
     roles: ['admin'],

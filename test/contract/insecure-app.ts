@@ -108,7 +108,7 @@ export function gate() {
 
 /** What tools of tests have in common: for everyone, without a PCE, without a confirmation. */
 export const openTool = {
-  area: 'server',
+  toolset: 'server',
   summary: 'A tool of the test.',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: false,

@@ -190,7 +190,7 @@ t.test('ensure-install', async (t) => {
 
 const specimen = defineTool({
   name: 'get-things',
-  area: 'labels',
+  toolset: 'inventory',
   summary: 'List things | all of them.',
   effect: 'read',
   roles: ['reader', 'admin'],

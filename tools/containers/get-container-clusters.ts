@@ -33,9 +33,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  area: 'containers',
   summary: 'Container clusters (Kubernetes, OpenShift).',
   effect: 'read',
+  toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -29,9 +29,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  area: 'containers',
   summary: 'Container workload profiles: how the pods of each namespace of a cluster are managed and labelled.',
   effect: 'read',
+  toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -34,9 +34,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  area: 'containers',
   summary: 'Kubernetes workloads (deployments etc.).',
   effect: 'read',
+  toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -25,9 +25,9 @@ const output = Type.Object({ ...UpdateOutput, effect: EffectOut, profile: Type.O
 
 export default defineTool({
   name: 'update-container-workload-profile',
-  area: 'containers',
   summary: 'Change how pods of a namespace are managed, labelled, enforced. At once; a mode can cut traffic.',
   effect: 'destroy',
+  toolset: 'objects',
   idempotent: true,
   roles: ['operator', 'admin'],
   requiresPce: true,

@@ -4,9 +4,9 @@ import { defineTool } from '../define.js'
 
 export default defineTool({
   name: 'check-pce-credentials-status',
-  area: 'credentials',
   summary: 'Whether you have PCE credentials.',
   effect: 'read',
+  toolset: 'credentials',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: false,
   requiresConfirm: false,

@@ -4,9 +4,9 @@ import { defineTool } from '../define.js'
 
 export default defineTool({
   name: 'delete-pce-credentials',
-  area: 'credentials',
   summary: 'Delete your PCE credentials here.',
   effect: 'destroy',
+  toolset: 'credentials',
   idempotent: true,
   roles: ['reader', 'operator', 'admin'],
   requiresPce: false,

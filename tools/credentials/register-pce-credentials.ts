@@ -3,9 +3,9 @@ import { defineTool } from '../define.js'
 
 export default defineTool({
   name: 'register-pce-credentials',
-  area: 'credentials',
   summary: 'Store your PCE API key. Better: /setup in a browser, unseen by models.',
   effect: 'write',
+  toolset: 'credentials',
   idempotent: true,
   roles: ['reader', 'operator', 'admin'],
   requiresPce: false,

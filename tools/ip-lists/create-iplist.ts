@@ -21,9 +21,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'create-iplist',
-  area: 'ip-lists',
   summary: 'Create an IP list of addresses, networks and domain names.',
   effect: 'write',
+  toolset: 'objects',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

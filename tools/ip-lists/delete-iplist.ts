@@ -10,9 +10,9 @@ const output = Type.Object({ ...DeleteOutput, name: Type.Optional(Type.String())
 
 export default defineTool({
   name: 'delete-iplist',
-  area: 'ip-lists',
   summary: 'Delete an IP list that no rule uses.',
   effect: 'destroy',
+  toolset: 'objects',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

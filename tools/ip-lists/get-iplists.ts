@@ -19,9 +19,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  area: 'ip-lists',
   summary: 'Draft IP lists: addresses and domain names.',
   effect: 'read',
+  toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

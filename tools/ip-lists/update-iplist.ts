@@ -16,9 +16,9 @@ const output = Type.Object({ ...UpdateOutput, ...Type.Partial(IpListOut).propert
 
 export default defineTool({
   name: 'update-iplist',
-  area: 'ip-lists',
   summary: 'Change an IP list: given fields replace stored ones.',
   effect: 'write',
+  toolset: 'objects',
   idempotent: true,
   roles: ['operator', 'admin'],
   requiresPce: true,

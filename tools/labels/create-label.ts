@@ -16,9 +16,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'create-label',
-  area: 'labels',
   summary: 'Create a label (key and value), at once.',
   effect: 'write',
+  toolset: 'objects',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

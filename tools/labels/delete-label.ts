@@ -16,9 +16,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'delete-label',
-  area: 'labels',
   summary: 'Delete a label that nothing uses, at once.',
   effect: 'destroy',
+  toolset: 'objects',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -23,9 +23,9 @@ const Row = Type.Object({
 
 export default defineTool({
   name: NAME,
-  area: 'labels',
   summary: 'Labels: a key (role, app, env, loc …) with a value, attached to workloads.',
   effect: 'read',
+  toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -19,9 +19,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'update-label',
-  area: 'labels',
   summary: 'Rename a label wherever it is used, or change its external id. At once.',
   effect: 'write',
+  toolset: 'objects',
   idempotent: true,
   roles: ['operator', 'admin'],
   requiresPce: true,

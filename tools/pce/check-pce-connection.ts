@@ -10,9 +10,9 @@ const NETWORK_HINT = 'Check host, port, TLS settings and proxy.'
 
 export default defineTool({
   name: 'check-pce-connection',
-  area: 'pce',
   summary: 'Check that the PCE answers and accepts credentials and organisation.',
   effect: 'read',
+  toolset: 'server',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

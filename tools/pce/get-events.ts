@@ -57,9 +57,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  area: 'pce',
   summary: 'Audit events, newest first: who changed what, logins, VEN problems.',
   effect: 'read',
+  toolset: 'server',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

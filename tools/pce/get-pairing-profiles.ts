@@ -31,9 +31,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  area: 'pce',
   summary: 'Pairing profiles: what a workload gets with its VEN.',
   effect: 'read',
+  toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -44,10 +44,10 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  area: 'policy',
   summary:
     'What provisioning would change, field by field and rule by rule: whether it widens or narrows, by whom, what needs review.',
   effect: 'read',
+  toolset: 'provisioning',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

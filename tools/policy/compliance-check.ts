@@ -57,9 +57,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'compliance-check',
-  area: 'policy',
   summary: 'Judge an application, environment or all by a security framework, with evidence.',
   effect: 'read',
+  toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

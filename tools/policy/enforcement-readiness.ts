@@ -20,9 +20,9 @@ const DEFAULT_DAYS = 30
 
 export default defineTool({
   name: NAME,
-  area: 'policy',
   summary: 'How ready an application is for enforcement, what would be cut, what to do next.',
   effect: 'read',
+  toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -18,9 +18,9 @@ const DEFAULT_DAYS = 30
 
 export default defineTool({
   name: 'get-policy-coverage-report',
-  area: 'policy',
   summary: "How much of an application's traffic policy allows, by direction, what it does not, what the draft would.",
   effect: 'read',
+  toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -67,9 +67,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'provision-policy',
-  area: 'policy',
   summary: 'Make pending draft policy active, so that VENs enforce it.',
   effect: 'destroy',
+  toolset: 'provisioning',
   roles: ['admin'],
   requiresPce: true,
   requiresConfirm: true,

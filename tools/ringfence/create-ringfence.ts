@@ -49,10 +49,10 @@ const input = Type.Object(
 
 export default defineTool({
   name: 'create-ringfence',
-  area: 'ringfence',
   summary:
     'Draft the ringfence of an application from its traffic: allow inside and from each source application; selective denies the rest. Says who would be cut.',
   effect: 'write',
+  toolset: 'ringfence',
   idempotent: true,
   roles: ['operator', 'admin'],
   requiresPce: true,

@@ -46,9 +46,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'detect-lateral-movement-paths',
-  area: 'ringfence',
   summary: 'Where an intruder could go: applications that bridge others, reach of each, shortest paths.',
   effect: 'read',
+  toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -96,9 +96,9 @@ const input = Type.Object(
 
 export default defineTool({
   name: 'ringfence-batch',
-  area: 'ringfence',
   summary: 'create-ringfence for several applications in turn.',
   effect: 'write',
+  toolset: 'ringfence',
   idempotent: true,
   roles: ['admin'],
   requiresPce: true,

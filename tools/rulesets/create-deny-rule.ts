@@ -30,9 +30,9 @@ const OVERRIDE_WARNING =
 
 export default defineTool({
   name: 'create-deny-rule',
-  area: 'rulesets',
   summary: 'Add a deny or override-deny rule to a rule set.',
   effect: 'write',
+  toolset: 'rules',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -50,9 +50,9 @@ const RuleSetCreated = Type.Object({
 
 export default defineTool({
   name: 'create-ruleset',
-  area: 'rulesets',
   summary: 'Create a rule set with its rules, all or nothing.',
   effect: 'write',
+  toolset: 'rules',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

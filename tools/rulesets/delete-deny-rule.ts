@@ -13,9 +13,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'delete-deny-rule',
-  area: 'rulesets',
   summary: 'Delete a deny or override-deny rule: what it blocks may flow once provisioned.',
   effect: 'destroy',
+  toolset: 'rules',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -20,9 +20,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'delete-ruleset',
-  area: 'rulesets',
   summary: 'Delete a rule set with its rules.',
   effect: 'destroy',
+  toolset: 'rules',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

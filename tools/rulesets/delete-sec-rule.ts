@@ -12,9 +12,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'delete-sec-rule',
-  area: 'rulesets',
   summary: 'Delete an allow rule: what only it allows is cut once provisioned.',
   effect: 'destroy',
+  toolset: 'rules',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -62,9 +62,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  area: 'rulesets',
   summary: 'Draft rule sets with scopes and allow, deny, override-deny rules.',
   effect: 'read',
+  toolset: 'rules',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -20,9 +20,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'update-deny-rule',
-  area: 'rulesets',
   summary: 'Change a deny or override-deny rule: given fields replace stored ones.',
   effect: 'write',
+  toolset: 'rules',
   idempotent: true,
   roles: ['operator', 'admin'],
   requiresPce: true,

@@ -23,9 +23,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'update-ruleset',
-  area: 'rulesets',
   summary: 'Change a rule set, not its rules.',
   effect: 'write',
+  toolset: 'rules',
   idempotent: true,
   roles: ['operator', 'admin'],
   requiresPce: true,

@@ -22,9 +22,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'update-sec-rule',
-  area: 'rulesets',
   summary: 'Change an allow rule: given fields replace stored ones.',
   effect: 'write',
+  toolset: 'rules',
   idempotent: true,
   roles: ['operator', 'admin'],
   requiresPce: true,

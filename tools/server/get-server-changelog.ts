@@ -35,9 +35,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'get-server-changelog',
-  area: 'server',
   summary: 'What changed in this server, and habits to unlearn.',
   effect: 'read',
+  toolset: 'server',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: false,
   requiresConfirm: false,

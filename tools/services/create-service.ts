@@ -25,9 +25,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'create-service',
-  area: 'services',
   summary: 'Create a service from exactly one of the three lists.',
   effect: 'write',
+  toolset: 'objects',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -21,9 +21,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  area: 'services',
   summary: 'Draft services: ports, protocols, Windows programs.',
   effect: 'read',
+  toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -42,9 +42,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'identify-infrastructure-services',
-  area: 'services',
   summary: 'Rank applications by how much others depend on them.',
   effect: 'read',
+  toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -22,9 +22,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'update-service',
-  area: 'services',
   summary: 'Change a service: given fields replace stored ones; its kind is fixed.',
   effect: 'write',
+  toolset: 'objects',
   idempotent: true,
   roles: ['operator', 'admin'],
   requiresPce: true,

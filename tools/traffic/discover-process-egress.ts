@@ -19,10 +19,10 @@ const DEFAULT_FINDINGS = 50
 
 export default defineTool({
   name: 'discover-process-egress',
-  area: 'traffic',
   summary:
     'Which processes talk to destinations outside this PCE, the likely provider of each, whether policy permits it.',
   effect: 'read',
+  toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -15,9 +15,9 @@ const DEFAULT_ROWS = 50
 
 export default defineTool({
   name: 'find-unmanaged-traffic',
-  area: 'traffic',
   summary: 'Traffic whose source, destination or both have no app label, busiest first.',
   effect: 'read',
+  toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

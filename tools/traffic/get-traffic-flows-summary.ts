@@ -18,9 +18,9 @@ const DEFAULT_IDENTITY = ['app', 'env']
 
 export default defineTool({
   name: 'get-traffic-flows-summary',
-  area: 'traffic',
   summary: 'Summarise traffic: by process, to external destinations, blocked, between applications, with totals.',
   effect: 'read',
+  toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

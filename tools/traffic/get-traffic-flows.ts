@@ -15,9 +15,9 @@ const FURTHER = ['source_app', 'dest_app', 'src_KEY', 'dst_KEY', 'dst_fqdn', 'fl
 
 export default defineTool({
   name: 'get-traffic-flows',
-  area: 'traffic',
   summary: 'Observed traffic by chosen dimensions, busiest first. For an overview: get-traffic-flows-summary.',
   effect: 'read',
+  toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -33,10 +33,10 @@ const WorkloadCreated = Type.Object({
 
 export default defineTool({
   name: 'create-workload',
-  area: 'workloads',
   summary:
     'Create an unmanaged workload (a host without a VEN) with addresses and labels; missing labels are created. At once.',
   effect: 'write',
+  toolset: 'objects',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

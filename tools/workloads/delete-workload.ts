@@ -15,9 +15,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'delete-workload',
-  area: 'workloads',
   summary: 'Delete an unmanaged workload, at once.',
   effect: 'destroy',
+  toolset: 'objects',
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -44,9 +44,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'get-workload-enforcement-status',
-  area: 'workloads',
   summary: 'Count workloads by enforcement mode, in all and per application; find mixed ones.',
   effect: 'read',
+  toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

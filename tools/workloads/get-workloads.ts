@@ -62,9 +62,9 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  area: 'workloads',
   summary: 'Workloads (servers, laptops, unmanaged hosts) with addresses, enforcement mode, labels.',
   effect: 'read',
+  toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,

@@ -37,10 +37,10 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'update-workload',
-  area: 'workloads',
   summary:
     'Change a workload: name, description, labels, mode; addresses if unmanaged. At once; a mode can cut traffic.',
   effect: 'destroy',
+  toolset: 'objects',
   idempotent: true,
   roles: ['operator', 'admin'],
   requiresPce: true,
