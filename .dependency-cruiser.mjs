@@ -141,7 +141,7 @@ const ROOMS = [
   {
     name: 'composition',
     files: '^composition/',
-    may: ['^composition/', '^plugins/(dispatcher|context|confirm)/', '^process/', '^storage/', TOOL, SCHEMAS],
+    may: ['^composition/', '^plugins/(dispatcher|context|confirm|offer)/', '^process/', '^storage/', TOOL, SCHEMAS],
     why: 'Puts the pure parts of the rooms together at the start, for both programs; it knows neither Fastify nor the MCP SDK.',
   },
   {

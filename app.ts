@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream'
 import { fastify, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { composeAuthenticated, type AuthenticatedServer } from './composition/compose-authenticated.js'
-import { composeUnauthenticated } from './composition/compose-unauthenticated.js'
+import { composeUnauthenticated, LOCAL_ROLE } from './composition/compose-unauthenticated.js'
 import { createKnowledge } from './knowledge/index.js'
 import accessTokensGate, { accessTokens, authMetadata } from './plugins/auth/index.js'
 import clientAddress from './plugins/client-address/index.js'
@@ -12,6 +12,7 @@ import errors, { answerClientError, answerHttpError } from './plugins/errors/ind
 import health, { type HealthOptions } from './plugins/health/index.js'
 import inFlight, { type InFlightOptions } from './plugins/in-flight/index.js'
 import mcp, { type McpOptions } from './plugins/mcp/index.js'
+import offer from './plugins/offer/index.js'
 import originGuard from './plugins/origin-guard/index.js'
 import rateLimits, { type Limit } from './plugins/rate-limits/index.js'
 import requestId, { REQUEST_ID_HEADER, requestIdOf, RequestLog } from './plugins/request-id/index.js'
@@ -53,11 +54,16 @@ async function buildInsecure(config: InsecureHttpConfig, deps: AppDeps): Promise
   await app.register(async (open) => {
     await open.register(originGuard, config.http)
     await open.register(inFlight, { max: config.http.maxInFlight })
+    await open.register(offer, composed.offers)
     await open.register(mcp, {
       info: { name, version },
       tools: deps.tools,
       knowledge: createKnowledge({ tools: deps.tools, server: composed.server }),
-      contextOf: (request) => ({ ...composed.callerContext, clientAddress: addressOfClient(request) }),
+      contextOf: (request) => ({
+        ...composed.callerContext,
+        offer: composed.offers.offerTo(LOCAL_ROLE, request.narrowedTo),
+        clientAddress: addressOfClient(request),
+      }),
       timers: deps.timers,
     })
     answerUnknownPaths(open)
@@ -101,6 +107,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
     await secured.register(accessTokensGate)
     secured.addHook('onRequest', (request) => charge(request))
     await secured.register(inFlight, perCaller)
+    await secured.register(offer, composed.offers)
     await secured.register(context, { openContext: composed.openContext })
     await secured.register(mcp, {
       info: { name, version },
@@ -176,7 +183,8 @@ async function registerSetup(
         client: request.headers['user-agent'],
         clientAddress: addressOfClient(request),
       })
-      const work = app.dispatcher.dispatch(call, callerContext)
+      // The offer is for assistants: whoever is at the form registers a PCE key there, also where no tool may write.
+      const work = app.dispatcher.dispatch(call, { ...callerContext, offer: undefined })
       request.heldPlaces?.keepUntil(work)
       return work
     },

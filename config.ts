@@ -55,6 +55,19 @@ function readLocalFile(): Given {
   }
 }
 
+/** What the command lines of both programs say of the tools that are offered. */
+export interface OfferFlags {
+  readOnly?: boolean
+  toolsets?: string
+}
+
+/** The environment with these options as if they were its variables. They win over it, and neither can turn read-only off for the other. */
+export const withFlags = (env: Environment, { readOnly, toolsets }: OfferFlags): Environment => ({
+  ...env,
+  ...(readOnly === true && { MCP_READ_ONLY: '1' }),
+  ...(toolsets !== undefined && { MCP_TOOLSETS: toolsets }),
+})
+
 /** The files that the variables name. */
 export const pathsIn = (env: Environment): { variable: string; path: string }[] =>
   Object.entries(env).flatMap(([variable, path]) =>
@@ -69,10 +82,10 @@ export interface ReadOptions<C extends Config> {
   /** What was found while the environment was collected. */
   found?: Findings
   /**
-   * What else would stop a server with this configuration, so that it is told together with everything else. Settings that have a fault of
-   * their own are at their defaults, or empty.
+   * What else would stop a server with this configuration, or should be known of it, so that it is told together with everything else.
+   * Settings that have a fault of their own are at their defaults, or empty.
    */
-  check?: (config: C) => Fault[]
+  check?: (config: C) => Partial<Findings>
 }
 
 /**
@@ -168,7 +181,9 @@ function finish<C extends Config>(
   config: C,
   { check }: ReadOptions<C>,
 ): C {
-  const all = [...gates, ...faults, ...(check?.(config) ?? [])]
-  if (all.length > 0) throw new StartupError(...all).with(warnings)
-  return config
+  const found = check?.(config) ?? {}
+  const all = [...gates, ...faults, ...(found.faults ?? [])]
+  const warned = [...warnings, ...(found.warnings ?? [])]
+  if (all.length > 0) throw new StartupError(...all).with(warned)
+  return { ...config, warnings: warned }
 }

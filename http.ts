@@ -17,15 +17,18 @@ import { backUpStateFile } from './composition/back-up-state.js'
 import type { CommandReport } from './composition/command-report.js'
 import { openAudit } from './composition/compose-unauthenticated.js'
 import { forgetUser } from './composition/forget-user.js'
+import { warnOfOffer } from './composition/offer-tools.js'
 import { rewrapKeystore } from './composition/rewrap-keystore.js'
-import { pathsIn, readConfig, readEnvironment, readStateFile } from './config.js'
 import {
-  StartupError,
-  type Fault,
-  type HttpConfig,
-  type ListenOptions,
-  type StateFileConfig,
-} from './schemas/config.js'
+  pathsIn,
+  readConfig,
+  readEnvironment,
+  readStateFile,
+  withFlags,
+  type OfferFlags,
+  type ReadOptions,
+} from './config.js'
+import { StartupError, type HttpConfig, type ListenOptions, type StateFileConfig } from './schemas/config.js'
 import { tools } from './tools/index.js'
 
 /** After the signal new work is still accepted while /readyz says no, so that a load balancer can turn away first. */
@@ -72,9 +75,15 @@ const program = new Command('svc-mcp-http')
     outputError: (text) =>
       startLog.fatal({ remedy: 'svc-mcp-http --help shows the options and commands.' }, inOneLine(text)),
   })
-  .action(async (options: ListenOptions) =>
-    serve(await readSettings(options, (config) => findHttpFaults(config, tools))),
-  )
+  .option('--read-only', 'offer only tools that read, as MCP_READ_ONLY=1 does')
+  .option('--toolsets <names>', 'offer these toolsets, in place of MCP_TOOLSETS', readToolsets)
+  .action(async ({ readOnly, toolsets, ...listen }: ListenOptions & OfferFlags) => {
+    const check = (config: HttpConfig) => ({
+      faults: findHttpFaults(config, tools),
+      warnings: warnOfOffer(config, tools),
+    })
+    return serve(await readSettings(listen, { readOnly, toolsets }, check))
+  })
 program
   .command('backup-state')
   .description(
@@ -121,10 +130,14 @@ function inOneLine(text: string): string {
 }
 
 /** Rejects with StartupError for everything that is wrong, also with the machine as far as `check` finds it. */
-async function readSettings(listen: ListenOptions, check?: (config: HttpConfig) => Fault[]): Promise<HttpConfig> {
+async function readSettings(
+  listen: ListenOptions,
+  flags: OfferFlags = {},
+  check?: ReadOptions<HttpConfig>['check'],
+): Promise<HttpConfig> {
   const { env, ...found } = readEnvironment()
   await checkPathsAnswer(pathsIn(env))
-  return readConfig('http', env, listen, { found, ...(check && { check }) })
+  return readConfig('http', withFlags(env, flags), listen, { found, ...(check && { check }) })
 }
 
 /** Says what was done. Throws StartupError when there is nothing to rewrap. */
@@ -176,6 +189,12 @@ function report({ ok, lines }: CommandReport): void {
 
 /** Node.js takes an empty one, as an unset variable of a shell leaves it, for every address. */
 function readHost(value: string): string {
+  if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
+  return value
+}
+
+/** An empty one, as an unset variable of a shell leaves it, would offer everything. */
+function readToolsets(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
   return value
 }

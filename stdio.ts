@@ -5,12 +5,13 @@ import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promis
 import { parseArgs } from 'node:util'
 import closeWithGrace from 'close-with-grace'
 import { composeUnauthenticated, findFileFaults } from './composition/compose-unauthenticated.js'
+import { findOfferFaults, warnOfOffer } from './composition/offer-tools.js'
 import { alwaysSaid, createLogger, takeWarnings } from './process/create-logger.js'
 import { checkPathsAnswer } from './process/check-paths-answer.js'
 import { endCalls, reopenOnHangup } from './process/end-calls.js'
 import { readPackage } from './process/read-package.js'
 import { refuseStart } from './process/refuse-start.js'
-import { pathsIn, readConfig, readEnvironment } from './config.js'
+import { pathsIn, readConfig, readEnvironment, withFlags, type OfferFlags } from './config.js'
 import { createKnowledge } from './knowledge/index.js'
 import { createDispatcher, type Dispatcher } from './plugins/dispatcher/dispatch.js'
 import { createMcpServer } from './plugins/mcp/create-server.js'
@@ -27,41 +28,69 @@ const LAST_WORDS_MS = 300
 /** What worker threads load. */
 const WORKER = new URL('./worker.js', import.meta.url)
 
-const HELP = `Usage: svc-mcp [--help | --version]
+const HELP = `Usage: svc-mcp [options]
 
 MCP server for a policy compute engine, over standard input and output. An MCP client starts it.
+
+Options:
+  --read-only         offer only tools that read, as MCP_READ_ONLY=1 does
+  --toolsets <names>  offer these toolsets, in place of MCP_TOOLSETS
+  -V, --version       output the version number
+  -h, --help          display help
+
 It needs PCE_HOST, API_KEY and API_SECRET in the environment or in a .env file in the working directory;
 PCE_PORT defaults to 443 and PCE_ORG_ID to 1.
 `
+
+const OPTIONS = {
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean', short: 'V' },
+  'read-only': { type: 'boolean' },
+  toolsets: { type: 'string' },
+} as const
 
 const startLog = createLogger('info')
 takeWarnings(startLog)
 
 try {
-  if (!answerOptions()) await serve(await readSettings())
+  const flags = readOptions()
+  if (flags !== null) await serve(await readSettings(flags))
 } catch (error) {
   await refuseStart(startLog, error, 'svc-mcp --help shows what it needs')
 }
 
 /** Rejects with StartupError for everything that is wrong. */
-async function readSettings(): Promise<StdioConfig> {
+async function readSettings(flags: OfferFlags): Promise<StdioConfig> {
   const { env, ...found } = readEnvironment()
   await checkPathsAnswer(pathsIn(env))
-  return readConfig('stdio', env, { found, check: findFileFaults })
+  return readConfig('stdio', withFlags(env, flags), {
+    found,
+    check: (config) => ({
+      faults: [...findFileFaults(config), ...findOfferFaults(config, tools)],
+      warnings: warnOfOffer(config, tools),
+    }),
+  })
 }
 
-/** True when the command line asked for words instead of a server. Throws StartupError for options that do not exist. */
-function answerOptions(): boolean {
+/** Null when the command line asked for words instead of a server. Throws StartupError for options that do not exist. */
+function readOptions(): OfferFlags | null {
+  const { help, version, toolsets, 'read-only': readOnly } = parseOptions()
+  if (help === true) process.stdout.write(HELP)
+  else if (version === true) process.stdout.write(`${readPackage().version}\n`)
+  if (help === true || version === true) return null
+  // As an unset variable of a shell leaves it: it would offer everything.
+  if (toolsets?.trim() === '')
+    throw new StartupError({ problem: '--toolsets must not be empty', remedy: 'Name toolsets, or leave it out.' })
+  return { readOnly, toolsets }
+}
+
+function parseOptions() {
   try {
-    const options = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean', short: 'V' } } as const
-    const { help, version } = parseArgs({ options }).values
-    if (help === true) process.stdout.write(HELP)
-    else if (version === true) process.stdout.write(`${readPackage().version}\n`)
-    return help === true || version === true
+    return parseArgs({ options: OPTIONS }).values
   } catch (error) {
     throw new StartupError({
       problem: (error as Error).message.replace(/\. To specify.*$/s, ''),
-      remedy: 'svc-mcp takes no options but --help and --version; its settings are environment variables.',
+      remedy: 'svc-mcp --help shows its options; its other settings are environment variables.',
     })
   }
 }
@@ -77,6 +106,7 @@ async function serve(config: StdioConfig): Promise<void> {
   const server = createMcpServer({
     info: { name, version },
     tools: tools.map(listTool),
+    offered: callerContext.offer.listed,
     knowledge: createKnowledge({ tools, server: composed.server }),
     onFailure: (err) => log.error({ err }, 'request failed'),
     requestId: randomUUID,

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { createConfirmations } from '../plugins/confirm/create-confirmations.js'
 import { connectPce } from '../plugins/context/connect-pce.js'
 import { watchKey, type KeyWatch } from '../plugins/context/watch-key.js'
-import { createContextOpener, mapRole, type FindPce } from '../plugins/context/open-context.js'
+import { createContextOpener, mapRole, type FindPce, type Origin } from '../plugins/context/open-context.js'
 import { createUserPces, setupUrlOf } from '../plugins/context/user-pces.js'
 import { auditGate, pceGate, provenGate, roleGate, type CallerGate } from '../plugins/dispatcher/admit-call.js'
-import type { CallerContext } from '../plugins/dispatcher/call.js'
+import type { CallerContext, OfferedContext } from '../plugins/dispatcher/call.js'
 import { confirmGate } from '../plugins/dispatcher/confirm-gate.js'
 import { deriveCursorKey } from '../plugins/dispatcher/cursor-keys.js'
 import type { DispatcherOptions } from '../plugins/dispatcher/dispatch.js'
@@ -19,6 +19,7 @@ import type { State } from '../schemas/state.js'
 import { openKeystoreFile } from '../storage/keystore/open-keystore.js'
 import { openState } from '../storage/state/open-state.js'
 import type { AnyTool } from '../tools/define.js'
+import { offerTools, type ServerOffers } from './offer-tools.js'
 import { requireConfirmations } from './require-confirmations.js'
 import { fixedCredentials, openAudit, threadTools, type ServerParts } from './compose-unauthenticated.js'
 
@@ -48,7 +49,12 @@ export interface AuthenticatedServer {
   /** The one PCE key of shared mode. */
   key?: Pick<KeyWatch, 'check' | 'problem'>
   readonly roleOf: (identity: Identity) => Role | null
-  readonly openContext: ReturnType<typeof createContextOpener>
+  offers: ServerOffers
+  /** `narrowedTo`: what the headers of the request leave of the operator's offer. */
+  readonly openContext: (
+    identity: Identity,
+    request: Origin & { narrowedTo?: ReadonlySet<string> },
+  ) => Promise<OfferedContext>
   /** Throws what the gates before the confirmation gate say of a call of this tool. */
   readonly checkCall: (tool: AnyTool, callerContext: CallerContext) => void
   /** What must work before this process is given calls. */
@@ -66,6 +72,7 @@ export async function composeAuthenticated(
 ): Promise<AuthenticatedServer> {
   const { log } = parts
   const hasSetup = config.mode === 'per_user' && setupUrlOf(config) !== null
+  const offers = offerTools(config, parts.tools)
   const tools = requireConfirmations(hasSetup ? parts.tools : withoutSetup(parts.tools), config.confirm.tools)
   const { publicUrl } = config.http
   const now = parts.now ?? (() => Date.now())
@@ -79,6 +86,7 @@ export async function composeAuthenticated(
     const audit = openAudit(config.auditLogPath, parts)
     const { usedTokens, challenges } = state
     const heavy = threadTools(config, { ...parts, tools, server, now })
+    const openContext = createContextOpener(config.mode, config.roles, pces.find)
     const confirmations = createConfirmations({
       config: config.confirm,
       // A token is only valid where its use is recorded: neither with another state file nor with a new one that replaces a lost
@@ -107,7 +115,11 @@ export async function composeAuthenticated(
       state,
       ...(pces.key && { key: pces.key }),
       roleOf: (identity) => mapRole(identity, config.roles),
-      openContext: createContextOpener(config.mode, config.roles, pces.find),
+      offers,
+      async openContext(identity, { narrowedTo, ...origin }) {
+        const context = await openContext(identity, origin)
+        return { ...context, offer: offers.offerTo(context.caller.role, narrowedTo) }
+      },
       checkCall(tool, callerContext) {
         roleGate.check({ tool, callerContext })
         pces.gate.check({ tool, callerContext })

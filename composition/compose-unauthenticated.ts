@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream'
 import { connectPce, findPceFaults } from '../plugins/context/connect-pce.js'
 import { pceGate } from '../plugins/dispatcher/admit-call.js'
 import { type AuditLog, checkAuditPath, createFileAudit, createStreamAudit } from '../plugins/dispatcher/audit-log.js'
-import type { CallerContext, ServerLog } from '../plugins/dispatcher/call.js'
+import type { OfferedContext, ServerLog } from '../plugins/dispatcher/call.js'
 import type { DispatcherOptions } from '../plugins/dispatcher/dispatch.js'
 import { createHeavyCalls, type HeavyCalls } from '../plugins/dispatcher/heavy/heavy-calls.js'
 import { createCallTracker } from '../plugins/dispatcher/run-handler.js'
@@ -19,6 +19,7 @@ import {
 import type { CredentialsPort } from '../schemas/credentials.js'
 import { type ErrorCode, ToolError } from '../schemas/errors.js'
 import type { AnyTool } from '../tools/define.js'
+import { offerTools, type ServerOffers } from './offer-tools.js'
 
 export interface ServerParts {
   tools: readonly AnyTool[]
@@ -31,11 +32,16 @@ export interface ServerParts {
   now?: () => number
 }
 
+/** Of whoever calls where nobody logs in. */
+export const LOCAL_ROLE = 'admin'
+
 /** What both transports are made of when nobody authenticates: one PCE, one caller who may do everything. */
 interface UnauthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
-  callerContext: CallerContext
+  /** Of a request that has not narrowed its offer. */
+  callerContext: OfferedContext
+  offers: ServerOffers
   /** Ends the worker threads. */
   close(): Promise<void>
 }
@@ -48,6 +54,7 @@ export function composeUnauthenticated(
   config: StdioConfig | InsecureHttpConfig,
   parts: ServerParts,
 ): UnauthenticatedServer {
+  const offers = offerTools(config, parts.tools)
   const callTracker = createCallTracker()
   const server = readPackage()
   const audit = openAudit(config.auditLogPath, parts)
@@ -57,8 +64,10 @@ export function composeUnauthenticated(
   return {
     server,
     close: () => heavy.close(),
+    offers,
     callerContext: {
-      caller: { mode: config.mode, role: 'admin', iss: null, sub: null },
+      caller: { mode: config.mode, role: LOCAL_ROLE, iss: null, sub: null },
+      offer: offers.offerTo(LOCAL_ROLE),
       transport: config.mode === 'stdio' ? 'stdio' : 'http',
       pce,
       credentials: credentialsOf(config),

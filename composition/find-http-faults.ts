@@ -5,6 +5,7 @@ import { StartupError, type Fault, type HttpConfig } from '../schemas/config.js'
 import { findPlaceFault } from '../storage/state/place-file.js'
 import type { AnyTool } from '../tools/define.js'
 import { findFileFaults } from './compose-unauthenticated.js'
+import { findOfferFaults } from './offer-tools.js'
 import { requireConfirmations } from './require-confirmations.js'
 
 /**
@@ -18,6 +19,7 @@ export function findHttpFaults(config: HttpConfig, tools: readonly AnyTool[]): F
     ...findFileFaults(config),
     ...(ofSocket === undefined ? [] : [ofSocket]),
     ...(config.mode === 'insecure' ? [] : findStateFaults(config)),
+    ...findOfferFaults(config, tools),
     ...(config.mode === 'insecure' ? [] : faultsOf(() => requireConfirmations(tools, config.confirm.tools))),
     ...(config.mode === 'per_user' ? faultsOf(() => readAllowed(config.userPce.allowedHosts)) : []),
   ]

@@ -1,6 +1,15 @@
 import { isIPv6 } from 'node:net'
-import type { HeavyConfig, Limits, PceFromEnvironment } from '../schemas/config.js'
-import { isLoopback, isPlaceholder, readChoice, readInteger, readSwitch, shown, type Reading } from './read-values.js'
+import type { HeavyConfig, Limits, OfferConfig, PceFromEnvironment } from '../schemas/config.js'
+import {
+  isLoopback,
+  isPlaceholder,
+  readChoice,
+  readInteger,
+  readList,
+  readSwitch,
+  shown,
+  type Reading,
+} from './read-values.js'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
@@ -24,9 +33,35 @@ export function readCommon(reading: Reading) {
     logLevel: readChoice(reading, 'MCP_LOG_LEVEL', LOG_LEVELS, 'info'),
     limits,
     heavy: readHeavy(reading),
+    offer: readOffer(reading),
     warnings,
     ...(env.MCP_AUDIT_LOG_PATH && { auditLogPath: env.MCP_AUDIT_LOG_PATH }),
   }
+}
+
+/** Which tools are offered (D121); their names are checked against the tools at start-up. */
+function readOffer(reading: Reading): OfferConfig {
+  const toolsets = readNames(reading, 'MCP_TOOLSETS')
+  const tools = readNames(reading, 'MCP_TOOLS')
+  const excluded = readNames(reading, 'MCP_EXCLUDE_TOOLS')
+  return {
+    ...(readSwitch(reading, 'MCP_READ_ONLY', false) && { readOnly: true }),
+    ...(toolsets && { toolsets }),
+    ...(tools && { tools }),
+    ...(excluded && { excluded }),
+  }
+}
+
+/** A list that says nothing where it is set is a fault: who narrows the offer must not get all of it by a slip. */
+function readNames(reading: Reading, name: string): string[] | undefined {
+  if (!reading.env[name]) return undefined
+  const names = [...new Set(readList(reading, name))]
+  if (names.length > 0) return names
+  reading.faults.push({
+    problem: `${name} is set and names nothing`,
+    remedy: `Write names with commas between them, or unset ${name}.`,
+  })
+  return undefined
 }
 
 /** One caller has all places here; the authenticated modes share them out. */

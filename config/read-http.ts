@@ -5,6 +5,7 @@ import type {
   InsecureHttpConfig,
   ListenOptions,
   OAuthConfig,
+  OfferConfig,
   PceMode,
   PerUserConfig,
   RateLimits,
@@ -184,7 +185,8 @@ export function readAuthenticated(
       'MCP_KEK and MCP_CONFIRM_HMAC_KEY are the same key, so whoever learns one has both: give MCP_CONFIRM_HMAC_KEY a key of its own.',
     )
   const previousKek = readPreviousKey(reading, 'MCP_KEK_PREVIOUS', kek)
-  const login = readLogin(reading)
+  const shared = readShared(reading)
+  const login = readLogin(reading, shared.offer)
   return {
     mode,
     keystore: { path: readStatePath(env, mode).path, kek, ...(previousKek && { previousKek }) },
@@ -195,7 +197,7 @@ export function readAuthenticated(
     },
     ...(login && { login }),
     ...authenticated,
-    ...readShared(reading),
+    ...shared,
   }
 }
 
@@ -215,11 +217,15 @@ function checkPublicUrl(reading: Reading): void {
   })
 }
 
-/** As `readCommon`, with places for heavy calls that no caller can take all of. */
+/** As `readCommon`, with places for heavy calls that no caller can take all of, and with callers who have roles. */
 function readShared(reading: Reading) {
-  const { heavy, ...common } = readCommon(reading)
+  const { heavy, offer, ...common } = readCommon(reading)
   const perCaller = readInteger(reading, 'MCP_HEAVY_CALLS_PER_CALLER', { min: 1, max: 64, otherwise: 2 })
-  return { ...common, heavy: { ...heavy, perCaller, queuePerCaller: Math.ceil(heavy.queue / 2) } }
+  return {
+    ...common,
+    heavy: { ...heavy, perCaller, queuePerCaller: Math.ceil(heavy.queue / 2) },
+    offer: { ...offer, ...(readSwitch(reading, 'MCP_HIDE_FORBIDDEN', false) && { hideForbidden: true }) },
+  }
 }
 
 /** Warnings for operators whose users may register any host. */
@@ -298,8 +304,14 @@ function readRates(reading: Reading): RateLimits {
   }
 }
 
+const REGISTER = 'register-pce-credentials'
+
+/** Whether users can register a PCE key through their assistant, whatever the toolsets are (D122). */
+const isRegisteringOffered = ({ readOnly, tools, excluded }: OfferConfig) =>
+  readOnly !== true && (tools?.includes(REGISTER) ?? true) && excluded?.includes(REGISTER) !== true
+
 /** The client of the browser login; undefined without MCP_OAUTH_CLIENT_ID. */
-function readLogin({ env, faults, warnings }: Reading): BrowserLoginConfig | undefined {
+function readLogin({ env, faults, warnings }: Reading, offer: OfferConfig): BrowserLoginConfig | undefined {
   const { MCP_OAUTH_CLIENT_ID: clientId, MCP_OAUTH_CLIENT_SECRET: clientSecret } = env
   if (clientId) return { clientId, ...(clientSecret && { clientSecret }) }
   if (clientSecret)
@@ -309,7 +321,11 @@ function readLogin({ env, faults, warnings }: Reading): BrowserLoginConfig | und
     })
   else
     warnings.push(
-      'No MCP_OAUTH_CLIENT_ID: nobody can log in to /setup with a browser. Users can register a PCE key only with register-pce-credentials, where a model sees it.',
+      `No MCP_OAUTH_CLIENT_ID: nobody can log in to /setup with a browser. ${
+        isRegisteringOffered(offer)
+          ? 'Users can register a PCE key only with register-pce-credentials, where a model sees it.'
+          : 'register-pce-credentials is not offered either, so only a program with an access token can register a PCE key, at /setup.'
+      }`,
     )
   return undefined
 }

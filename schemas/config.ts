@@ -51,10 +51,26 @@ export interface HeavyConfig {
   memoryMb: number
 }
 
+/** Which tools are offered (D121); what is absent leaves nothing out. Names are checked against the tools at start-up. */
+export interface OfferConfig {
+  /** Only tools that read. */
+  readOnly?: boolean
+  /** Names of toolsets, `default` and `all`. Absent: `default`, or `all` where `tools` are named. */
+  toolsets?: readonly string[]
+  /** Of what the toolsets offer, these tools only. */
+  tools?: readonly string[]
+  /** Tools that are taken away. */
+  excluded?: readonly string[]
+  /** Callers are shown only what their role may call. */
+  hideForbidden?: boolean
+}
+
 interface CommonConfig {
   logLevel: string
   auditLogPath?: string
   limits: Limits
+  /** Absent: the default offer. */
+  offer?: OfferConfig
   heavy: HeavyConfig
   /** Sentences for the operator, shown once at start-up. */
   warnings: readonly string[]

@@ -17,12 +17,13 @@ import { parseFolder } from './docs/read-interfaces.js'
 import { renderClientSections } from './docs/render-client.js'
 import { renderErrorTables } from './docs/render-errors.js'
 import { renderEnvironmentFile, renderEnvironmentTable } from './docs/render-environment.js'
-import { renderToolPage } from './docs/render-tools.js'
+import { renderToolPage, renderToolsetTable } from './docs/render-tools.js'
 import { renderVocabulary } from './docs/render-vocabulary.js'
 import { syncFiles } from './sync-files.js'
 
 const TOOL_PAGE = 'docs/tools.md'
 const VOCABULARY_PAGE = 'docs/vocabulary.md'
+const README = 'README.md'
 const CLIENT_PAGE = 'docs/pce-client.md'
 const CONFIGURATION_PAGE = 'docs/configuration.md'
 const OPERATIONS_PAGE = 'docs/operations.md'
@@ -33,6 +34,7 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const clientSections = renderClientSections(KINDS, parseFolder(join(root, 'pce-client')))
 const wanted = new Map([
   [TOOL_PAGE, renderToolPage(tools)],
+  [README, replaceSection(read(README), 'toolsets', renderToolsetTable(tools))],
   [VOCABULARY_PAGE, renderVocabulary(tools)],
   [
     CLIENT_PAGE,

@@ -4,6 +4,7 @@ import type { Caller, Owner } from '../../schemas/caller.js'
 import type { Confirmations, ConfirmingContext } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import { ConfirmResponse } from '../../schemas/http.js'
+import type { Offer } from '../../schemas/offer.js'
 import type { AnyTool } from '../../tools/define.js'
 import { codeOf, describeMint, type MintFacts, readRequest, requireConfirmed, ROUTE } from './read-request.js'
 
@@ -11,7 +12,7 @@ export interface ConfirmOptions {
   confirmations: Confirmations
   tools: readonly AnyTool[]
   /** Of the request, once its context is known; null before. */
-  contextOf: (request: FastifyRequest) => (ConfirmingContext & { caller: Caller; client?: string }) | null
+  contextOf: (request: FastifyRequest) => (ConfirmingContext & { caller: Caller; client?: string; offer: Offer }) | null
   /**
    * No token is issued for a call that could not run: throws what the gates before the confirmation gate would say to this
    * caller. Called once there is a context.
@@ -72,7 +73,8 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
       asked.set(request, { tool: body.tool, paramsHash: body.params_hash })
       const context = options.contextOf(request)
       if (context === null) throw new ToolError('internal', 'The request has no context.')
-      const tool = requireConfirmed(tools.get(body.tool))
+      const isOffered = context.offer.callable.has(body.tool)
+      const tool = requireConfirmed(isOffered ? tools.get(body.tool) : undefined)
       options.checkCall(tool, request)
       const call = confirmations.describe(context, tool.name, body.params_hash)
       const { token, jti, expiresIn } = await confirmations.mint(call, body.challenge)

@@ -1,14 +1,18 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Identity } from '../../schemas/caller.js'
+import type { Offer } from '../../schemas/offer.js'
 
 export { readAllowed } from './pce-hosts/create-pce-hosts.js'
 
-type CallerContext = Parameters<FastifyInstance['dispatcher']['dispatch']>[1]
+type CallerContext = Parameters<FastifyInstance['dispatcher']['dispatch']>[1] & { offer: Offer }
 
 export interface ContextOptions {
-  /** Role, credentials and PCE client of an authenticated caller, and where it calls from. Called once for each request. */
-  openContext: (identity: Identity, origin: { client?: string; clientAddress?: string }) => Promise<CallerContext>
+  /** Role, credentials, PCE client and offer of an authenticated caller, and where it calls from. Called once for each request. */
+  openContext: (
+    identity: Identity,
+    request: { client?: string; clientAddress?: string; narrowedTo?: ReadonlySet<string> },
+  ) => Promise<CallerContext>
 }
 
 declare module 'fastify' {
@@ -26,12 +30,12 @@ export default fp<ContextOptions>(
   (app, { openContext }, done) => {
     app.decorateRequest('callerContext', null)
     app.addHook('preHandler', async (request) => {
-      const { identity, headers, clientAddress } = request
+      const { identity, headers, clientAddress, narrowedTo } = request
       if (identity === null) return
-      const origin = { client: headers['user-agent'], ...(clientAddress !== null && { clientAddress }) }
+      const origin = { client: headers['user-agent'], ...(clientAddress !== null && { clientAddress }), narrowedTo }
       request.callerContext = await openContext(identity, origin)
     })
     done()
   },
-  { name: 'context', dependencies: ['auth', 'client-address', 'dispatcher'] },
+  { name: 'context', dependencies: ['auth', 'client-address', 'dispatcher', 'offer'] },
 )

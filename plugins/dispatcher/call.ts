@@ -2,6 +2,7 @@ import type { PceClient } from '../../pce-client/index.js'
 import type { Caller } from '../../schemas/caller.js'
 import type { CredentialsPort } from '../../schemas/credentials.js'
 import type { ToolError } from '../../schemas/errors.js'
+import type { Offer } from '../../schemas/offer.js'
 import type { ProgressUpdate } from '../../domain/call.js'
 
 /** Who calls, over what, with which PCE: fixed by the composition (stdio, dev-insecure) or by the context of one HTTP request. */
@@ -10,6 +11,8 @@ export interface CallerContext {
   /** Why `caller.role` is null, where there is more to say than that the groups give none: what the role gate then says. */
   roleProblem?: ToolError
   transport: 'stdio' | 'http'
+  /** Which tools the request is offered. The transports list and call by the same one; absent, every tool of the dispatcher. */
+  offer?: Offer
   /** Null where there are no PCE credentials. */
   pce: PceClient | null
   /** Why `pce` is null, where the reason is not simply that there are no credentials: what the PCE gate then says. */
@@ -23,6 +26,9 @@ export interface CallerContext {
   /** Where the client is, over HTTP: by the socket, or by a trusted proxy. */
   clientAddress?: string
 }
+
+/** The context of a request that may list tools: it always says which (D121). */
+export type OfferedContext = CallerContext & { offer: Offer }
 
 /** One tool call as a transport hands it over. */
 export interface ToolCall {

@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { makeSafe } from '../../domain/text/escape-text.js'
 import { ToolError } from '../../schemas/errors.js'
+import type { Offer } from '../../schemas/offer.js'
 import type { AnyTool } from '../../tools/define.js'
 import { convert } from '../errors/convert.js'
 import { ERROR_TABLE } from '../errors/table.js'
 import { admitCall, type Admitted, type Gate, RefusedCall, refuseUnknown } from './admit-call.js'
 import type { AuditLog } from './audit-log.js'
 import type { CallerContext, ToolCall } from './call.js'
+import { leaveOutHidden } from './offered-hints.js'
 import { type CallRecord, recordCall } from './record-call.js'
 import { toolContextOf, type Dispatched, type HandlerPorts, runHandler, runTracked, signalsOf } from './run-handler.js'
 
@@ -18,7 +20,10 @@ export interface DispatcherOptions extends HandlerPorts {
 }
 
 export interface Dispatcher {
-  /** Runs one call to its end. Never rejects. An unknown tool name is the error `unknown_tool`. */
+  /**
+   * Runs one call to its end. Never rejects. The name of an unknown tool, or of one that the caller is not offered, is the error
+   * `unknown_tool`.
+   */
   dispatch(call: ToolCall, callerContext: CallerContext): Promise<Dispatched>
   /** Aborts every running call, mutating ones too, and refuses those that come later: the process is about to end. */
   abortAll(): void
@@ -41,8 +46,8 @@ interface Run {
 }
 
 /**
- * The path of every tool call, over every transport: find the tool, ask the gates, check the arguments, ask the gates that need
- * them, write the decision to the audit log, run the handler, write its outcome (docs/architecture.md).
+ * The path of every tool call, over every transport: find the tool among those that are offered, ask the gates, check the arguments, ask
+ * the gates that need them, write the decision to the audit log, run the handler, write its outcome (docs/architecture.md).
  *
  * A client that cancels or leaves aborts a reading tool, and a mutating one only as long as that has not begun to write (it says
  * so by reading under `beforeWriting`): half a change to policy is worse than a complete one whose client is gone.
@@ -51,6 +56,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { audit, log, cursorKey = randomBytes(32) } = options
   const ports = { ...options, cursorKey }
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
+  const names: ReadonlySet<string> = new Set(tools.keys())
+  const whole: Offer = { listed: names, callable: names }
   const hasConfirmGate = options.gates.some(({ name }) => name === 'confirm')
   const running = new Set<Run>()
   let announced = 0
@@ -64,12 +71,17 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const run: Run = { controller: new AbortController(), release: () => {}, abandon: () => {} }
     running.add(run)
     try {
-      return makeSafe(await decideAndRun(call, callerContext, run))
+      const result = await decideAndRun(call, callerContext, run)
+      return makeSafe(result.ok ? result : { ok: false, error: leaveOutHidden(result.error, hiddenIn(callerContext)) })
     } finally {
       run.release()
       running.delete(run)
       noteEnd()
     }
+  }
+
+  function hiddenIn({ offer: { listed } = whole }: CallerContext): string[] {
+    return listed.size === tools.size ? [] : [...names].filter((name) => !listed.has(name))
   }
 
   const isIdle = () => running.size === 0 && announced === 0
@@ -81,11 +93,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   async function decideAndRun(sent: ToolCall, callerContext: CallerContext, run: Run): Promise<Dispatched> {
-    const tool = tools.get(sent.name)
+    const { callable, listed } = callerContext.offer ?? whole
+    const tool = callable.has(sent.name) ? tools.get(sent.name) : undefined
     const call = tool?.requiresConfirm === true ? takeConfirmToken(sent) : sent
     const record = recordCall(call, callerContext, tool, options)
     const { validateArguments, findOutputProblems } = await (validation ??= loadValidation())
-    if (tool === undefined) return refuse(refuseUnknown(call.name, [...tools.keys()]), call, record)
+    if (tool === undefined) return refuse(refuseUnknown(call.name, [...listed]), call, record)
     if (isEnding) return refuse(shuttingDown(), call, record)
     let admitted: Admitted
     try {

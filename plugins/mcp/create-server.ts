@@ -13,8 +13,10 @@ import { invalidParams, refuseCursor, rpcFailure } from './rpc-failure.js'
 
 interface McpServerOptions {
   info: { name: string; version: string }
-  /** The entries of tools/list, in order. */
+  /** The entries of tools/list, in order, as far as the caller is offered them. */
   tools: readonly Tool[]
+  /** Names of the tools that the caller is offered. */
+  offered: ReadonlySet<string>
   knowledge: Knowledge
   callTool: CallTool
   /** The id under which one tool call appears in logs, audit and at the PCE. */
@@ -53,7 +55,7 @@ export function createMcpServer(options: McpServerOptions): Server {
         return initialize(params, options)
       case 'tools/list':
         refuseCursor(params)
-        return { tools: [...options.tools] }
+        return { tools: options.tools.filter(({ name }) => options.offered.has(name)) }
       case 'tools/call':
         return answerCall(params, {
           callTool: options.callTool,
@@ -67,7 +69,7 @@ export function createMcpServer(options: McpServerOptions): Server {
       default: {
         const answer = answerKnowledge(method, params, {
           knowledge: options.knowledge,
-          offered: new Set(options.tools.map(({ name }) => name)),
+          offered: options.offered,
           requestId: options.requestId(),
           onFailure: options.onFailure,
         })

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import { ToolError } from '../../schemas/errors.js'
 import type { Knowledge } from '../../knowledge/index.js'
+import type { Offer } from '../../schemas/offer.js'
 import type { AnyTool } from '../../tools/define.js'
 import { answerRpcError, checkHeaders, HttpTransport } from './http-transport.js'
 import { type Envelope, type ProtocolVersion, readEnvelope } from './read-envelope.js'
@@ -8,13 +9,14 @@ import { createMcpServer, systemTimers } from './create-server.js'
 import { listTool } from './list-tools.js'
 import type { Timers } from './progress.js'
 
-type CallerContext = Parameters<FastifyInstance['dispatcher']['dispatch']>[1]
+type CallerContext = Parameters<FastifyInstance['dispatcher']['dispatch']>[1] & { offer: Offer }
 
 export interface McpOptions {
   info: { name: string; version: string }
+  /** Every tool that may be offered. */
   tools: readonly AnyTool[]
   knowledge: Knowledge
-  /** Who calls: a constant where nobody authenticates. */
+  /** Who calls, and what they are offered. */
   contextOf: (request: FastifyRequest) => CallerContext
   /** Counts the further requests of a batch against the caller's limit; rejects when they are too many. */
   charge?: (request: FastifyRequest, times: number) => Promise<void>
@@ -95,6 +97,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
     const server = createMcpServer({
       info: options.info,
       tools,
+      offered: callerContext.offer.listed,
       knowledge: options.knowledge,
       onFailure: (err) => request.log.error({ err }, 'request failed'),
       requestId: () => request.id,

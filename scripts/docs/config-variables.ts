@@ -153,6 +153,29 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     default: '512',
   },
   {
+    name: 'MCP_READ_ONLY',
+    appliesTo: 'stdio, HTTP',
+    meaning:
+      '1 offers only tools that read, whatever else is set; credentials are then registered at /setup. The option --read-only is the same',
+  },
+  {
+    name: 'MCP_TOOLSETS',
+    appliesTo: 'stdio, HTTP',
+    meaning:
+      'Comma-separated toolsets to offer, such as traffic,analysis; default is the fifty tools, all whatever there is; in per_user mode the credential tools are there in any case. The option --toolsets wins over it',
+    default: 'default',
+  },
+  {
+    name: 'MCP_TOOLS',
+    appliesTo: 'stdio, HTTP',
+    meaning: 'Comma-separated tools: of what MCP_TOOLSETS offers (if unset, of all tools) only these',
+  },
+  {
+    name: 'MCP_EXCLUDE_TOOLS',
+    appliesTo: 'stdio, HTTP',
+    meaning: 'Comma-separated tools that are not offered, whatever else names them',
+  },
+  {
     name: 'MCP_DEV_INSECURE',
     appliesTo: 'HTTP',
     meaning: '1 disables authentication and allows any bind address; never in production',
@@ -237,6 +260,12 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     name: 'MCP_ROLE_DEFAULT',
     appliesTo: 'authenticated HTTP',
     meaning: 'Role of callers whose groups match no list; if unset, they get forbidden_no_role',
+  },
+  {
+    name: 'MCP_HIDE_FORBIDDEN',
+    appliesTo: 'authenticated HTTP',
+    meaning:
+      '1 lists for each caller only the tools that their role may call; otherwise everyone sees all that are offered',
   },
   {
     name: 'MCP_PCE_MODE',

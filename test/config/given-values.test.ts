@@ -248,7 +248,7 @@ t.test('all faults are told together, what the gates say first', (t) => {
     MCP_CONFIRM_TTL_SECONDS: '0',
     PCE_CA_FILE: '"/ca.pem"',
   }
-  const check = ({ mode }: { mode: string }) => [{ problem: `checked in ${mode}`, remedy: '…' }]
+  const check = ({ mode }: { mode: string }) => ({ faults: [{ problem: `checked in ${mode}`, remedy: '…' }] })
   const found = { faults: [{ problem: 'found before', remedy: '…' }], warnings: [] }
   t.same(
     problemsOf(() => readConfig('http', env, { host: '0.0.0.0', port: 0 }, { found, check })),

@@ -1,6 +1,6 @@
 /** What the environment may say, and the exact words when it does not (S3, S16, D8, D9, D10, D11). */
 import t from 'tap'
-import { readConfig, readEnvironment } from '../../config.js'
+import { readConfig, readEnvironment, withFlags } from '../../config.js'
 import { CONFIG_VARIABLES } from '../../scripts/docs/config-variables.js'
 import { StartupError, type InsecureHttpConfig } from '../../schemas/config.js'
 import { partial } from '../partial.js'
@@ -49,6 +49,48 @@ t.test('stdio reports everything missing, and nothing else, in one line', (t) =>
   t.same(boundsWith({}), { answerMib: 32, listMib: 256, timeoutSeconds: 120 })
   const largest = { MCP_PCE_ANSWER_MIB: '256', MCP_PCE_LIST_MIB: '4096', MCP_PCE_TIMEOUT_SECONDS: '3600' }
   t.same(boundsWith(largest), { answerMib: 256, listMib: 4096, timeoutSeconds: 3600 })
+  t.end()
+})
+
+t.test('the offer', (t) => {
+  const offerOf = (env: Env) => readConfig('stdio', { ...PCE, ...env }).offer
+  t.same(offerOf({}), {})
+  t.same(offerOf({ MCP_READ_ONLY: '0' }), {})
+  t.same(
+    offerOf({
+      MCP_READ_ONLY: 'true',
+      MCP_TOOLSETS: 'traffic, rules,,traffic',
+      MCP_TOOLS: 'get-labels',
+      MCP_EXCLUDE_TOOLS: ' get-events ',
+    }),
+    { readOnly: true, toolsets: ['traffic', 'rules'], tools: ['get-labels'], excluded: ['get-events'] },
+  )
+  for (const name of ['MCP_TOOLSETS', 'MCP_TOOLS', 'MCP_EXCLUDE_TOOLS'])
+    t.same(
+      problemsOf(() => offerOf({ [name]: ' , ' })),
+      [`${name} is set and names nothing`],
+    )
+  t.same(withFlags({ MCP_READ_ONLY: '0', MCP_TOOLSETS: 'all' }, { readOnly: true, toolsets: 'rules' }), {
+    MCP_READ_ONLY: '1',
+    MCP_TOOLSETS: 'rules',
+  })
+  t.same(withFlags({ MCP_READ_ONLY: '1', MCP_TOOLSETS: 'all' }, {}), { MCP_READ_ONLY: '1', MCP_TOOLSETS: 'all' })
+
+  const shared = { ...PCE, ...OAUTH, MCP_PCE_MODE: 'shared', MCP_CONFIRM_HMAC_KEY: HMAC_KEY }
+  t.same(readConfig('http', { ...shared, MCP_HIDE_FORBIDDEN: '1' }, LOOPBACK).offer, { hideForbidden: true })
+  const registering = (env: Env) =>
+    readConfig('http', { ...OAUTH, ...KEYS, ...env }, LOOPBACK).warnings.filter((line) => line.includes('CLIENT_ID'))
+  const none = 'No MCP_OAUTH_CLIENT_ID: nobody can log in to /setup with a browser. '
+  const byTool = `${none}Users can register a PCE key only with register-pce-credentials, where a model sees it.`
+  const byProgram = `${none}register-pce-credentials is not offered either, so only a program with an access token can register a PCE key, at /setup.`
+  t.same(registering({}), [byTool])
+  t.same(registering({ MCP_TOOLSETS: 'traffic' }), [byTool], 'no toolset takes it away')
+  const taken: Env[] = [
+    { MCP_READ_ONLY: '1' },
+    { MCP_TOOLS: 'get-labels' },
+    { MCP_EXCLUDE_TOOLS: 'register-pce-credentials' },
+  ]
+  for (const env of taken) t.same(registering(env), [byProgram], JSON.stringify(env))
   t.end()
 })
 

@@ -13,9 +13,10 @@ import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { confirmGate } from '../../plugins/dispatcher/confirm-gate.js'
 import { pceGate, roleGate } from '../../plugins/dispatcher/admit-call.js'
 import dispatcher from '../../plugins/dispatcher/index.js'
-import type { CallerContext } from '../../plugins/dispatcher/call.js'
+import type { OfferedContext } from '../../plugins/dispatcher/call.js'
 import errors from '../../plugins/errors/index.js'
 import mcp from '../../plugins/mcp/index.js'
+import { offerWhole } from '../../plugins/offer/choose-tools.js'
 import requestId, { requestIdOf } from '../../plugins/request-id/index.js'
 import { openState } from '../../storage/state/open-state.js'
 import type { AuditEntry } from '../../schemas/audit.js'
@@ -33,7 +34,7 @@ import { connect, noCredentials, NOW, type Json } from '../tools/harness.js'
 export const PUBLIC_URL = 'https://mcp.example.test'
 const ISS = 'https://id.example.test'
 
-interface Person extends Pick<CallerContext, 'roleProblem' | 'pceProblem'> {
+interface Person extends Pick<OfferedContext, 'roleProblem' | 'pceProblem'> {
   role: Role | null
   iss?: string
   sub?: string
@@ -128,12 +129,13 @@ export async function startConfirming(t: Test, options: Options = {}) {
   const lines: string[] = []
   const callTracker = createCallTracker()
   const tools = options.tools ?? realTools
-  const contextFor = (name: string): CallerContext => {
+  const contextFor = (name: string): OfferedContext => {
     const { role, iss = ISS, sub = name, hasPce = true, ...problems } = PEOPLE[name]!
     const caller: Caller = { mode: 'per_user', role, iss, sub }
     return {
       caller,
       transport: 'http',
+      offer: offerWhole(tools),
       pce: hasPce ? pce : null,
       credentials: noCredentials,
       client: 'test/1',
@@ -142,7 +144,7 @@ export async function startConfirming(t: Test, options: Options = {}) {
   }
   const presence = pceGate('Register at /setup.', { setup_path: '/setup' })
   const nameOf = (request: FastifyRequest) => String(request.headers['x-user'])
-  const known = new WeakMap<FastifyRequest, CallerContext>()
+  const known = new WeakMap<FastifyRequest, OfferedContext>()
 
   const app = fastify({
     genReqId: requestIdOf,

@@ -121,6 +121,7 @@ t.test('the context of a request', async (t) => {
   )
   await app.register(clientAddress, {})
   await app.register(stub('dispatcher'))
+  await app.register(stub('offer'))
   await app.register(async (secured) => {
     await secured.register(context, {
       openContext(identity) {

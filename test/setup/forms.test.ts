@@ -337,6 +337,22 @@ t.test('testing the connection', async (t) => {
   t.match((await alice.get('/setup')).body, /class="notice bad" role="alert"[^]*The PCE could not be used/)
 })
 
+t.test('people register, test and remove their key where assistants are offered none of that', async (t) => {
+  const { loggedIn, good, call, provider } = await startService(t, {
+    offer: { readOnly: true, tools: ['get-labels'], excluded: ['check-pce-connection'] },
+  })
+  const alice = await loggedIn({ sub: 'alice' })
+  const labels = async () => call(await provider.tokenFor({ sub: 'alice' }), 'get-labels', { key: 'env' })
+  partial(t, await labels(), { error: 'no_pce_credentials' })
+  t.equal((await alice.submit('/setup', good)).statusCode, 303)
+  t.match((await alice.get('/setup')).body, /Your PCE credentials are stored[^]*The PCE accepted them/)
+  t.equal((await labels()).labels.length, 4)
+  await alice.submit('/setup/test')
+  t.match((await alice.get('/setup')).body, /The PCE answered and accepts your credentials/)
+  await alice.submit('/setup/remove')
+  partial(t, await labels(), { error: 'no_pce_credentials' })
+})
+
 t.test('tests and registrations are limited', async (t) => {
   const { loggedIn, good } = await startService(t)
   const alice = await loggedIn()

@@ -9,7 +9,7 @@ import {
   PUBLIC_URL,
   registrationFor,
 } from '../contract/authenticated-service.js'
-import type { PerUserConfig } from '../../schemas/config.js'
+import type { OfferConfig, PerUserConfig } from '../../schemas/config.js'
 import { startPretendProvider, type Person, type Test } from './pretend-provider.js'
 import { Visitor } from './visitor.js'
 
@@ -27,6 +27,7 @@ export interface ServiceOptions {
   oauth?: Partial<PerUserConfig['oauth']>
   /** MCP_CONFIRM_TOOLS. */
   confirmTools?: readonly string[]
+  offer?: OfferConfig
 }
 
 export async function startService(t: Test, options: ServiceOptions = {}) {
@@ -52,6 +53,7 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
       ...(options.allowInsecureTls && {
         userPce: { allowedHosts: ['127.0.0.1'], allowInsecureTls: true, tls: { verify: true } },
       }),
+      ...(options.offer && { offer: options.offer }),
       ...(options.allowedHosts && {
         userPce: { allowedHosts: options.allowedHosts, allowInsecureTls: false, tls: { verify: true } },
       }),

@@ -126,6 +126,49 @@ t.test("works with the SDK's client, and the environment overrides .env", async 
   ])
 })
 
+t.test('--read-only and --toolsets', async (t) => {
+  const listed = async (args: string[], env: Record<string, string> = {}) => {
+    const { child, ended, say, answer } = start({ ...PCE, ...env }, { args })
+    say({ id: 1, method: 'tools/list' })
+    say({ id: 2, method: 'tools/call', params: { name: 'provision-policy', arguments: { nonsense: 1 } } })
+    const { result } = await answer()
+    const { error } = await answer()
+    child.stdin.end()
+    await ended
+    const names = (result.tools as { name: string }[]).map(({ name }) => name)
+    t.equal(error?.code === -32602, !names.includes('provision-policy'), 'what is not listed cannot be called')
+    return names
+  }
+  const rules = [
+    'create-deny-rule',
+    'create-ruleset',
+    'delete-deny-rule',
+    'delete-ruleset',
+    'delete-sec-rule',
+    'get-rulesets',
+    'update-deny-rule',
+    'update-ruleset',
+    'update-sec-rule',
+  ]
+  const [all, reading, some, both, overridden, mixed] = await Promise.all([
+    listed([]),
+    listed(['--read-only']),
+    listed(['--toolsets', 'rules']),
+    listed(['--toolsets=rules, provisioning', '--read-only']),
+    listed(['--toolsets', 'rules'], { MCP_TOOLSETS: 'traffic', MCP_EXCLUDE_TOOLS: 'get-rulesets' }),
+    listed(['--read-only'], { MCP_READ_ONLY: '0', MCP_TOOLS: 'get-rulesets,delete-ruleset' }),
+  ])
+  t.equal(all.length, 50)
+  t.equal(reading.length, 24)
+  t.same(some, rules)
+  t.same(both, ['compare-draft-active', 'get-rulesets'])
+  t.same(
+    overridden,
+    rules.filter((name) => name !== 'get-rulesets'),
+  )
+  t.same(mixed, ['get-rulesets'])
+})
+
 t.test('garbage does not stop it, and standard output stays JSON-RPC', async (t) => {
   const { child, ended, say, answer, output } = start(PCE)
   for (let line = 0; line < 3; line++) child.stdin.write(`${'garbage '.repeat(131_072)}\n`)

@@ -16,6 +16,7 @@ async function connected() {
   const server = createMcpServer({
     info: { name: 'x', version: '1' },
     tools: [],
+    offered: new Set(),
     knowledge: createKnowledge({ tools: [], server: { changelog: () => Promise.resolve(null) } }),
     onFailure: () => {},
     requestId: () => 'r',

@@ -608,6 +608,43 @@ const TOOLS: Theme = {
   ],
 }
 
+const OFFER: Theme = {
+  title: 'Which tools are offered',
+  cases: [
+    { start: 'stdio', env: { MCP_READ_ONLY: 'yes' } },
+    { start: 'stdio', env: { MCP_READONLY: '1' } },
+    { start: 'stdio', env: { MCP_TOOLSETS: 'trafic,Rules' } },
+    { start: 'stdio', env: { MCP_TOOLSETS: 'traffic analysis' } },
+    { start: 'stdio', env: { MCP_TOOLSETS: ',' } },
+    { start: 'stdio', env: { MCP_TOOLS: 'get-label,get_workloads,traffic' } },
+    { start: 'stdio', env: { MCP_TOOLS: ' ' } },
+    { start: 'stdio', env: { MCP_EXCLUDE_TOOLS: 'provision' } },
+    { start: 'stdio', env: { MCP_DISABLED_TOOLS: 'provision-policy' } },
+    { start: 'stdio', env: { MCP_TOOLSETS: 'traffic', MCP_TOOLS: 'get-traffic-flows,get-labels' } },
+    {
+      start: 'stdio',
+      env: {
+        MCP_READ_ONLY: '1',
+        MCP_TOOLS: 'get-labels,create-label,get-workloads',
+        MCP_EXCLUDE_TOOLS: 'get-workloads',
+      },
+    },
+    { start: 'stdio', env: { MCP_READ_ONLY: '1', MCP_TOOLSETS: 'objects,ringfence' } },
+    { start: 'stdio', env: { MCP_TOOLS: 'get-labels', MCP_EXCLUDE_TOOLS: 'get-labels' } },
+    { start: 'stdio', env: { MCP_HIDE_FORBIDDEN: '1' } },
+    { start: 'stdio', args: ['--toolsets', 'trafic'] },
+    { start: 'stdio', args: ['--toolsets', ''] },
+    { start: 'stdio', args: ['--read-only=1'] },
+    { start: 'development', args: ['--toolsets', 'traffic,polices', '--port', '0'] },
+    { start: 'development', args: ['--toolsets', '', '--port', '0'] },
+    { start: 'development', env: { MCP_HIDE_FORBIDDEN: '1' } },
+    { start: 'per_user', env: { MCP_HIDE_FORBIDDEN: 'on' } },
+    { start: 'per_user', env: { MCP_READ_ONLY: '1', MCP_OAUTH_CLIENT_ID: null } },
+    { start: 'per_user', env: { MCP_TOOLS: 'get-labels', MCP_OAUTH_CLIENT_ID: null } },
+    { start: 'shared', env: { MCP_READ_ONLY: '1', MCP_TOOLS: 'provision-policy' } },
+  ],
+}
+
 const COMMANDS: Theme = {
   title: 'Options and commands',
   cases: [
@@ -656,5 +693,6 @@ export const THEMES: readonly Theme[] = [
   STATE,
   LISTENING,
   TOOLS,
+  OFFER,
   COMMANDS,
 ]

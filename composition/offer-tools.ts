@@ -1,0 +1,89 @@
+import { nearestTool } from '../plugins/dispatcher/admit-call.js'
+import { chooseTools, createOffers, namesOf, TOOLSET_NAMES, type Offers } from '../plugins/offer/choose-tools.js'
+import { narrowByHeaders } from '../plugins/offer/read-headers.js'
+import { type Config, type Fault, type OfferConfig, StartupError } from '../schemas/config.js'
+import type { AnyTool, Toolset } from '../tools/define.js'
+
+/** What a server offers, and how the headers of a request narrow that. */
+export interface ServerOffers extends Offers {
+  readonly narrow: ReturnType<typeof narrowByHeaders>
+}
+
+type Offering = Pick<Config, 'mode' | 'offer'>
+
+/** Where every user brings a PCE key, the tools for that are there whichever toolsets are chosen (D122). */
+const alwaysIn = ({ mode }: Offering): readonly Toolset[] => (mode === 'per_user' ? ['credentials'] : [])
+
+/** The offers of a server with this configuration. Throws StartupError for what `findOfferFaults` finds. */
+export function offerTools(config: Offering, tools: readonly AnyTool[]): ServerOffers {
+  const faults = findOfferFaults(config, tools)
+  if (faults.length > 0) throw new StartupError(...faults)
+  const { offer = {} } = config
+  const always = alwaysIn(config)
+  const offered = chooseTools(tools, offer, always)
+  return { ...createOffers(offered, offer), narrow: narrowByHeaders({ offered, tools, always }) }
+}
+
+/** Names of the operator's that nothing has, and a choice of nothing. */
+export function findOfferFaults(config: Offering, tools: readonly AnyTool[]): Fault[] {
+  const { offer = {} } = config
+  const unknown = (names: readonly string[] = [], known: ReadonlySet<string>) =>
+    names.filter((name) => !known.has(name))
+  const names = namesOf(tools)
+  const faults = [
+    ...faultOf(
+      'MCP_TOOLSETS (or --toolsets)',
+      'toolsets',
+      unknown(offer.toolsets, new Set(TOOLSET_NAMES)),
+      TOOLSET_NAMES,
+    ),
+    ...faultOf('MCP_TOOLS', 'tools', unknown(offer.tools, names), [...names]),
+    ...faultOf('MCP_EXCLUDE_TOOLS', 'tools', unknown(offer.excluded, names), [...names]),
+  ]
+  if (faults.length > 0 || tools.length === 0 || chooseTools(tools, offer, alwaysIn(config)).length > 0) return faults
+  return [
+    {
+      problem: `${inWords(offer)} leave no tool to offer`,
+      remedy: 'Offer more, or stop this server: docs/tools.md has the toolset and the effect of every tool.',
+    },
+  ]
+}
+
+function faultOf(variable: string, what: string, unknown: readonly string[], known: readonly string[]): Fault[] {
+  if (unknown.length === 0) return []
+  const named = unknown.map((name) => {
+    const nearest = nearestTool(name, known)
+    return `'${name}'${nearest === undefined ? '' : ` (did you mean '${nearest}'?)`}`
+  })
+  return [
+    {
+      problem: `${variable} names ${what} that do not exist: ${named.join(', ')}`,
+      remedy: `There are ${known.join(', ')}.`,
+    },
+  ]
+}
+
+/** The settings that leave tools out, as an operator knows them. */
+function inWords({ readOnly, toolsets, tools, excluded }: OfferConfig): string {
+  return [
+    ...(readOnly === true ? ['MCP_READ_ONLY=1'] : []),
+    ...(toolsets === undefined ? [] : ['MCP_TOOLSETS']),
+    ...(tools === undefined ? [] : ['MCP_TOOLS']),
+    ...(excluded === undefined ? [] : ['MCP_EXCLUDE_TOOLS']),
+  ].join(', ')
+}
+
+/** What an operator should know of an offer without faults: which tools stay out although MCP_TOOLS names them. */
+export function warnOfOffer(config: Offering, tools: readonly AnyTool[]): string[] {
+  const { offer = {} } = config
+  const { tools: named = [], excluded = [], readOnly = false } = offer
+  const offered = namesOf(chooseTools(tools, offer, alwaysIn(config)))
+  const out = tools.filter(({ name }) => named.includes(name) && !offered.has(name))
+  const why = (tool: AnyTool) => {
+    if (readOnly && tool.effect !== 'read') return 'MCP_READ_ONLY=1'
+    return excluded.includes(tool.name) ? 'MCP_EXCLUDE_TOOLS' : `MCP_TOOLSETS does not have its toolset ${tool.toolset}`
+  }
+  if (out.length === 0) return []
+  const listed = out.map((tool) => `${tool.name} (${why(tool)})`).join(', ')
+  return [`MCP_TOOLS names tools that are not offered all the same: ${listed}.`]
+}

@@ -1,0 +1,68 @@
+import type { Role } from '../../schemas/caller.js'
+import type { OfferConfig } from '../../schemas/config.js'
+import type { Offer } from '../../schemas/offer.js'
+import { type AnyTool, TOOLSETS, type Toolset } from '../../tools/define.js'
+
+/** What may stand where a toolset is named: `default` is what the contract has, `all` whatever there is. */
+export const TOOLSET_NAMES: readonly string[] = ['default', 'all', ...Object.keys(TOOLSETS)]
+
+/** Part of what an operator or a client chooses; names that no tool has choose nothing. */
+export type Choice = Omit<OfferConfig, 'hideForbidden'>
+
+/** Whether a tool is in one of the toolsets of this choice. */
+const isInToolsets = (
+  { toolset, isBeyondDefault }: Pick<AnyTool, 'toolset' | 'isBeyondDefault'>,
+  { toolsets, tools }: Choice,
+): boolean =>
+  (toolsets ?? [tools === undefined ? 'default' : 'all']).some(
+    (name) => name === 'all' || name === toolset || (name === 'default' && isBeyondDefault !== true),
+  )
+
+/**
+ * The tools that are chosen, of those given. Read-only wins over everything, what is excluded over what is named, and the toolsets `always`
+ * are there whichever toolsets are chosen.
+ */
+export function chooseTools<T extends AnyTool>(
+  tools: readonly T[],
+  choice: Choice,
+  always: readonly Toolset[] = [],
+): readonly T[] {
+  const { readOnly = false, tools: named, excluded = [] } = choice
+  return tools.filter(
+    (tool) =>
+      (always.includes(tool.toolset) || isInToolsets(tool, choice)) &&
+      (named === undefined || named.includes(tool.name)) &&
+      !excluded.includes(tool.name) &&
+      (!readOnly || tool.effect === 'read'),
+  )
+}
+
+/** What the requests to one server are offered. */
+export interface Offers {
+  /** The operator's choice, which a request can only narrow. */
+  readonly tools: readonly AnyTool[]
+  /** For a caller of this role; `callable` where the request has narrowed the offer. */
+  offerTo(role: Role | null, callable?: ReadonlySet<string>): Offer
+}
+
+/** The offers of a server whose operator chose these tools; with `hideForbidden` the lists have what the caller's role may call. */
+export function createOffers(tools: readonly AnyTool[], { hideForbidden = false }: OfferConfig): Offers {
+  const all = namesOf(tools)
+  const whole: Offer = { listed: all, callable: all }
+  return {
+    tools,
+    offerTo(role, callable = all) {
+      if (!hideForbidden) return callable === all ? whole : { listed: callable, callable }
+      const permitted = tools.filter(({ name, roles }) => callable.has(name) && role !== null && roles.includes(role))
+      return { listed: namesOf(permitted), callable }
+    },
+  }
+}
+
+/** The offer of every tool. */
+export function offerWhole(tools: readonly AnyTool[]): Offer {
+  const names = namesOf(tools)
+  return { listed: names, callable: names }
+}
+
+export const namesOf = (tools: readonly AnyTool[]): ReadonlySet<string> => new Set(tools.map(({ name }) => name))

@@ -1,0 +1,95 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { nearNames } from '../../domain/text/compare-texts.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { AnyTool, Toolset } from '../../tools/define.js'
+import { type Choice, chooseTools, namesOf, TOOLSET_NAMES } from './choose-tools.js'
+
+/** The headers of a request that narrow its offer, spelt as GitHub's MCP server spells them (D123). */
+export const HEADERS = {
+  readOnly: 'X-MCP-Readonly',
+  toolsets: 'X-MCP-Toolsets',
+  tools: 'X-MCP-Tools',
+  excluded: 'X-MCP-Exclude-Tools',
+} as const
+
+const FIELDS = Object.values(HEADERS).map((header) => header.toLowerCase())
+
+export interface Narrowing {
+  /** What the operator offers. */
+  offered: readonly AnyTool[]
+  /** Every tool that this server could offer: its name is not a wrong one, even where the operator does not offer it. */
+  tools: readonly AnyTool[]
+  /** Toolsets that choosing others does not take away. */
+  always: readonly Toolset[]
+}
+
+/**
+ * The names of the tools that remain of the operator's offer after what the headers say; undefined where they say nothing. Throws ToolError
+ * `bad_request {header}` for a value that is none, and for a name that nothing has.
+ */
+export function narrowByHeaders({
+  offered,
+  tools,
+  always,
+}: Narrowing): (headers: IncomingHttpHeaders) => ReadonlySet<string> | undefined {
+  const known = namesOf(tools)
+  const checkTools = (header: string, names: readonly string[]) =>
+    refuseUnknown(header, 'tool', names, known, [...namesOf(offered)])
+  return (headers) => {
+    // Most requests have none, and every request comes by here.
+    if (FIELDS.every((field) => headers[field] === undefined)) return undefined
+    const readOnly = readSwitch(HEADERS.readOnly, headers)
+    const toolsets = readNames(HEADERS.toolsets, headers)
+    const named = readNames(HEADERS.tools, headers)
+    const excluded = readNames(HEADERS.excluded, headers)
+    if (!readOnly && toolsets === undefined && named === undefined && excluded === undefined) return undefined
+    if (toolsets !== undefined)
+      refuseUnknown(HEADERS.toolsets, 'toolset', toolsets, new Set(TOOLSET_NAMES), TOOLSET_NAMES)
+    if (named !== undefined) checkTools(HEADERS.tools, named)
+    if (excluded !== undefined) checkTools(HEADERS.excluded, excluded)
+    const choice: Choice = { readOnly, toolsets: toolsets ?? ['all'], tools: named, excluded }
+    return namesOf(chooseTools(offered, choice, always))
+  }
+}
+
+const valueOf = (header: string, headers: IncomingHttpHeaders): string => {
+  const value = headers[header.toLowerCase()] ?? ''
+  return (typeof value === 'string' ? value : value.join(',')).trim()
+}
+
+const YES = ['1', 'true', 't', 'yes', 'y', 'on']
+const NO = ['', '0', 'false', 'f', 'no', 'n', 'off']
+
+function readSwitch(header: string, headers: IncomingHttpHeaders): boolean {
+  const value = valueOf(header, headers).toLowerCase()
+  if (YES.includes(value)) return true
+  if (NO.includes(value)) return false
+  throw new ToolError('bad_request', `${header} must be true or false.`, { header })
+}
+
+/** Undefined where the header is absent or blank, as an unset variable in the settings of a client leaves it. */
+function readNames(header: string, headers: IncomingHttpHeaders): string[] | undefined {
+  const value = valueOf(header, headers)
+  if (value === '') return undefined
+  const names = value.split(',').flatMap((name) => name.trim() || [])
+  if (names.length === 0) throw new ToolError('bad_request', `${header} has commas and no name.`, { header })
+  return names
+}
+
+/** Of a name that nothing has, for a message. */
+const LONGEST = 100
+
+function refuseUnknown(
+  header: string,
+  what: 'tool' | 'toolset',
+  names: readonly string[],
+  known: ReadonlySet<string>,
+  shown: readonly string[],
+): void {
+  const unknown = names.find((name) => !known.has(name))
+  if (unknown === undefined) return
+  const [nearest] = nearNames(unknown, shown, 1)
+  const meant = nearest === undefined ? '' : ` Did you mean '${nearest}'?`
+  const message = `${header}: there is no ${what} '${unknown.slice(0, LONGEST)}'.${meant} Known: ${shown.join(', ')}`
+  throw new ToolError('bad_request', message, { header })
+}

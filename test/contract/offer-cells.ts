@@ -1,0 +1,188 @@
+/** The cells of the matrix of offers: what is offered in each is typed out here, not taken from the tools (D121 to D124). */
+import type { Test } from 'tap'
+import type { OfferConfig } from '../../schemas/config.js'
+import { tools } from '../../tools/index.js'
+import { insecureApp, request } from './insecure-app.js'
+import { startService, type Json } from './authenticated-service.js'
+
+const SETS: Record<string, { reads: string[]; changes: string[] }> = {
+  inventory: {
+    reads: [
+      'get-container-clusters',
+      'get-container-workload-profiles',
+      'get-iplists',
+      'get-kubernetes-workloads',
+      'get-labels',
+      'get-pairing-profiles',
+      'get-services',
+      'get-workload-enforcement-status',
+      'get-workloads',
+    ],
+    changes: [],
+  },
+  objects: {
+    reads: [],
+    changes: [
+      'create-iplist',
+      'create-label',
+      'create-service',
+      'create-workload',
+      'delete-iplist',
+      'delete-label',
+      'delete-service',
+      'delete-workload',
+      'update-container-workload-profile',
+      'update-iplist',
+      'update-label',
+      'update-service',
+      'update-workload',
+    ],
+  },
+  rules: {
+    reads: ['get-rulesets'],
+    changes: [
+      'create-deny-rule',
+      'create-ruleset',
+      'delete-deny-rule',
+      'delete-ruleset',
+      'delete-sec-rule',
+      'update-deny-rule',
+      'update-ruleset',
+      'update-sec-rule',
+    ],
+  },
+  provisioning: { reads: ['compare-draft-active'], changes: ['provision-policy'] },
+  traffic: {
+    reads: ['discover-process-egress', 'find-unmanaged-traffic', 'get-traffic-flows', 'get-traffic-flows-summary'],
+    changes: [],
+  },
+  analysis: {
+    reads: [
+      'compliance-check',
+      'detect-lateral-movement-paths',
+      'enforcement-readiness',
+      'get-policy-coverage-report',
+      'identify-infrastructure-services',
+    ],
+    changes: [],
+  },
+  ringfence: { reads: [], changes: ['create-ringfence', 'ringfence-batch'] },
+  credentials: {
+    reads: ['check-pce-credentials-status'],
+    changes: ['delete-pce-credentials', 'register-pce-credentials'],
+  },
+  server: { reads: ['check-pce-connection', 'get-events', 'get-server-changelog'], changes: [] },
+}
+/** What a role below admin may not call (test/contract/role-matrix.test.ts has the whole matrix). */
+const OWN = SETS['credentials']!.changes
+const FOR_ADMIN = ['provision-policy', 'ringfence-batch']
+
+const setOf = (...names: string[]) => names.flatMap((name) => [...SETS[name]!.reads, ...SETS[name]!.changes])
+/** All there are, by their names. */
+export const ALL = setOf(...Object.keys(SETS)).sort()
+const READS = Object.values(SETS).flatMap(({ reads }) => reads)
+const only = (some: readonly string[]) => ALL.filter((name) => some.includes(name))
+const but = (...some: string[]) => ALL.filter((name) => !some.includes(name))
+
+export type Role = 'reader' | 'operator' | 'admin' | null
+const permitted = (role: Role) => {
+  if (role === 'admin') return ALL
+  if (role === 'operator') return but(...FOR_ADMIN)
+  return role === null ? [] : only([...READS, ...OWN])
+}
+
+/** What the operator sets, with what is offered by it. */
+export const SETTINGS: [OfferConfig, string[]][] = [
+  [{}, ALL],
+  [{ toolsets: ['default'] }, ALL],
+  [{ toolsets: ['all'], excluded: ['provision-policy', 'get-events'] }, but('provision-policy', 'get-events')],
+  [{ toolsets: ['traffic', 'rules'] }, only(setOf('traffic', 'rules'))],
+  [
+    { toolsets: ['provisioning', 'server'], tools: ['provision-policy', 'get-labels', 'get-events'] },
+    ['get-events', 'provision-policy'],
+  ],
+  [
+    { tools: ['get-labels', 'create-label', 'ringfence-batch'] },
+    only(['get-labels', 'create-label', 'ringfence-batch']),
+  ],
+]
+
+/** What a client sends, with what that leaves of everything. */
+const HEADERS: [Record<string, string>, string[]][] = [
+  [{}, ALL],
+  [{ 'x-mcp-readonly': 'true' }, READS],
+  [{ 'x-mcp-toolsets': 'rules, provisioning' }, setOf('rules', 'provisioning')],
+  [{ 'x-mcp-tools': 'get-labels,provision-policy', 'x-mcp-toolsets': '' }, ['get-labels', 'provision-policy']],
+  [
+    { 'X-MCP-Toolsets': 'all', 'X-MCP-Exclude-Tools': 'get-labels,ringfence-batch', 'X-MCP-Readonly': '0' },
+    but('get-labels', 'ringfence-batch'),
+  ],
+]
+
+type Post = (body: unknown, headers: Record<string, string>) => Promise<{ statusCode: number; body: string }>
+
+/** What a caller finds: the tools that are listed, those that a call reaches as far as its arguments, and those that it is forbidden. */
+async function look(post: Post, headers: Record<string, string>) {
+  const answer = await post(
+    [
+      request('tools/list', {}, 'list'),
+      // No tool has such an argument, so that none runs.
+      ...ALL.map((name) => request('tools/call', { name, arguments: { 'no such argument': 1 } }, name)),
+    ],
+    headers,
+  )
+  const answers = JSON.parse(answer.body) as Json[]
+  const errorOf = ({ result, error }: Json): string => error?.data.error ?? JSON.parse(result.content[0].text).error
+  const found: Record<string, string[]> = {}
+  for (const one of answers.filter(({ id }) => id !== 'list')) (found[errorOf(one)] ??= []).push(one.id)
+  const listed = answers.find(({ id }) => id === 'list').result.tools as { name: string }[]
+  return { listed: listed.map(({ name }) => name), found }
+}
+
+const sorted = (names: readonly string[]) => [...names].sort()
+const both = (some: readonly string[], others: readonly string[]) => some.filter((name) => others.includes(name))
+
+/** A server of its own without a login, asked with every kind of header. */
+export async function lookWithoutLogin(t: Test, [setting, offered]: (typeof SETTINGS)[number], readOnly: boolean) {
+  const { app, post } = await insecureApp(tools, { offer: { ...setting, readOnly } })
+  t.teardown(() => app.close())
+  for (const [headers, left] of HEADERS) {
+    const expected = sorted(both(both(offered, left), readOnly ? READS : ALL))
+    const { listed, found } = await look(post, headers)
+    const cell = JSON.stringify({ readOnly, setting, headers })
+    t.same(listed, expected, `listed: ${cell}`)
+    t.same(sorted(found['unknown_tool'] ?? []), but(...expected), `unknown: ${cell}`)
+    t.equal(found['forbidden'], undefined, cell)
+  }
+}
+
+/** A server of its own with a login, asked by everybody with every kind of header. */
+export async function lookWithLogin(
+  t: Test,
+  mode: 'shared' | 'per_user',
+  [setting, offered]: (typeof SETTINGS)[number],
+  { readOnly, hideForbidden }: { readOnly: boolean; hideForbidden: boolean },
+) {
+  // Whichever toolsets are chosen, users can bring their key, except where tools are named one by one.
+  const keysUnless = (named: unknown) => (mode === 'per_user' && named === undefined ? setOf('credentials') : [])
+  const atServer = [...offered, ...keysUnless(setting.tools)]
+  const { send, tokenOf } = await startService(t, { mode, config: { offer: { ...setting, readOnly, hideForbidden } } })
+  for (const role of ['reader', 'operator', 'admin', null] as const) {
+    const token = await tokenOf('ann', role)
+    for (const [headers, left] of HEADERS) {
+      const reading = readOnly || headers['x-mcp-readonly'] === 'true'
+      const atClient = [...left, ...keysUnless(headers['x-mcp-tools'])]
+      const expected = sorted(both(both(reading ? READS : ALL, atServer), atClient))
+      const { listed, found } = await look((body, more) => send(token, body, { headers: more }), headers)
+      const cell = JSON.stringify({ mode, readOnly, hideForbidden, setting, role, headers })
+      t.same(listed, hideForbidden ? both(expected, permitted(role)) : expected, `listed: ${cell}`)
+      t.same(sorted(found['unknown_tool'] ?? []), but(...expected), `unknown: ${cell}`)
+      const forbidden = [...(found['forbidden'] ?? []), ...(found['forbidden_no_role'] ?? [])]
+      t.same(
+        sorted(forbidden),
+        expected.filter((name) => !permitted(role).includes(name)),
+        `forbidden: ${cell}`,
+      )
+    }
+  }
+}

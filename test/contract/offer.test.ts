@@ -1,0 +1,178 @@
+/**
+ * Which tools a server offers (D121 to D124): what is listed is what may be called. Some cells of the matrix; all of them are in
+ * offer-matrix.long.ts.
+ */
+import t from 'tap'
+import type { OfferConfig } from '../../schemas/config.js'
+import { tools } from '../../tools/index.js'
+import { insecureApp, request } from './insecure-app.js'
+import { startService } from './authenticated-service.js'
+import { ALL, lookWithLogin, lookWithoutLogin, SETTINGS } from './offer-cells.js'
+
+t.test('each tool is in one toolset of the table', (t) => {
+  t.same(
+    ALL,
+    tools.map(({ name }) => name),
+  )
+  t.end()
+})
+
+t.test('what is listed may be called, and nothing else', async (t) => {
+  for (const readOnly of [false, true]) for (const setting of SETTINGS) await lookWithoutLogin(t, setting, readOnly)
+  await lookWithLogin(t, 'shared', SETTINGS[0]!, { readOnly: false, hideForbidden: true })
+  await lookWithLogin(t, 'per_user', SETTINGS[3]!, { readOnly: true, hideForbidden: false })
+})
+
+t.test('a hidden tool is an unknown one, in the same words, and its call is audited', async (t) => {
+  const { call, post, audit } = await insecureApp(tools, { offer: { readOnly: true } })
+  const unknown = (name: string, more = '') => ({
+    code: -32602,
+    message: `There is no tool '${name}'.${more}`,
+    error: 'unknown_tool',
+  })
+  const answerTo = async (name: string, args: object = {}, headers: Record<string, string> = {}) => {
+    const params = { name, arguments: args }
+    const { error } = JSON.parse((await post(request('tools/call', params), headers)).body)
+    return { code: error.code, message: error.message, error: error.data.error }
+  }
+  t.same(await answerTo('provision-policy', { dry_run: true }), unknown('provision-policy'))
+  t.same(await answerTo('provision-polic'), unknown('provision-polic'), 'and it is no answer to what was meant')
+  t.same(await answerTo('delete-label'), unknown('delete-label'))
+  t.same(await answerTo('get-label'), unknown('get-label', " Did you mean 'get-labels'?"))
+  t.same(
+    await answerTo('get-label', {}, { 'x-mcp-exclude-tools': 'get-labels' }),
+    unknown('get-label'),
+    'nor is one that the client has left out',
+  )
+  t.same(
+    audit.map(({ phase, tool, decision, reason }) => [phase, tool, decision, reason]),
+    ['provision-policy', 'provision-polic', 'delete-label', 'get-label', 'get-label'].map((tool) => [
+      'decision',
+      tool,
+      'error',
+      'unknown_tool',
+    ]),
+  )
+  t.equal((await call('get-server-changelog')).result.isError, undefined, 'what is offered works')
+})
+
+t.test('hints name no tool that is not offered', async (t) => {
+  const hintOf = async (headers: Record<string, string>) => {
+    const { send, tokenOf } = service
+    const params = { name: 'get-labels', arguments: {} }
+    const { payload } = await send(await tokenOf('ann'), request('tools/call', params), { headers })
+    return (JSON.parse(JSON.parse(payload).result.content[0].text) as { hint?: string }).hint
+  }
+  const login = { clientId: 'setup' }
+  let service = await startService(t, { config: { login } })
+  const there = 'Register your PCE API key at https://mcp.example.test/setup in a browser, where no model sees it'
+  t.equal(await hintOf({}), `${there}; register-pce-credentials works too.`)
+  t.equal(await hintOf({ 'x-mcp-readonly': '1' }), `${there}.`)
+  service = await startService(t)
+  t.equal(
+    await hintOf({}),
+    'Register your PCE API key with register-pce-credentials; this server has no login for browsers.',
+  )
+  t.equal(await hintOf({ 'x-mcp-tools': 'get-labels' }), 'This server has no login for browsers.')
+})
+
+t.test('a header that says nothing that can be done is a 400, and nothing is ignored', async (t) => {
+  const { post } = await insecureApp(tools, { offer: { toolsets: ['traffic', 'server'] } })
+  const TOOLSETS =
+    'default, all, inventory, traffic, analysis, rules, ringfence, provisioning, objects, credentials, server'
+  const TOOLS =
+    'check-pce-connection, discover-process-egress, find-unmanaged-traffic, get-events, get-server-changelog, get-traffic-flows, get-traffic-flows-summary'
+  const cases: [header: string, value: string, message: string][] = [
+    ['X-MCP-Readonly', 'maybe', 'X-MCP-Readonly must be true or false.'],
+    ['X-MCP-Readonly', 'true,false', 'X-MCP-Readonly must be true or false.'],
+    ['X-MCP-Toolsets', ',', 'X-MCP-Toolsets has commas and no name.'],
+    [
+      'X-MCP-Toolsets',
+      'traffic,trafic',
+      `X-MCP-Toolsets: there is no toolset 'trafic'. Did you mean 'traffic'? Known: ${TOOLSETS}`,
+    ],
+    ['X-MCP-Toolsets', 'label', `X-MCP-Toolsets: there is no toolset 'label'. Known: ${TOOLSETS}`],
+    [
+      'X-MCP-Tools',
+      'get-traffic-flow',
+      `X-MCP-Tools: there is no tool 'get-traffic-flow'. Did you mean 'get-traffic-flows'? Known: ${TOOLS}`,
+    ],
+    ['X-MCP-Exclude-Tools', 'get-label', `X-MCP-Exclude-Tools: there is no tool 'get-label'. Known: ${TOOLS}`],
+  ]
+  for (const [header, value, message] of cases) {
+    const { statusCode, body } = await post(request('tools/list'), { [header]: value })
+    t.equal(statusCode, 400, `${header}: ${value}`)
+    const { jsonrpc, id, error } = JSON.parse(body)
+    t.same(
+      { jsonrpc, id, code: error.code, message: error.message },
+      { jsonrpc: '2.0', id: null, code: -32000, message },
+    )
+    t.equal(error.data.error, 'bad_request')
+    t.equal(error.data.header, header)
+  }
+  const listed = async (headers: Record<string, string>) => {
+    const { body } = await post(request('tools/list'), headers)
+    return JSON.parse(body).result.tools.map(({ name }: { name: string }) => name)
+  }
+  const offered = TOOLS.split(', ')
+  for (const value of ['', ' ', '0', 'False', 'NO', 'off']) t.same(await listed({ 'X-MCP-Readonly': value }), offered)
+  for (const value of ['1', 'TRUE', 'yes', 'on']) t.same(await listed({ 'X-MCP-Readonly': value }), offered)
+  t.same(await listed({ 'X-MCP-Toolsets': ' server , traffic,' }), offered)
+  t.same(await listed({ 'X-MCP-Toolsets': ' ', 'X-MCP-Tools': '', 'X-MCP-Exclude-Tools': ' ' }), offered)
+  t.same(
+    await listed({ 'X-MCP-Tools': 'get-labels,get-events', 'X-MCP-Toolsets': 'inventory,server' }),
+    ['get-events'],
+    'what the operator does not offer stays out',
+  )
+  t.same(await listed({ 'X-MCP-Toolsets': 'objects' }), [], 'and may leave nothing')
+})
+
+t.test('what comes later is beyond the default', async (t) => {
+  const [first, ...others] = tools
+  const later = { ...first!, name: 'judge-rules', toolset: 'rules', isBeyondDefault: true } as const
+  const listed = async (offer: OfferConfig, headers: Record<string, string> = {}) => {
+    const { app, post } = await insecureApp([later, ...others], { offer })
+    const { body } = await post(request('tools/list'), headers)
+    await app.close()
+    return JSON.parse(body).result.tools.map(({ name }: { name: string }) => name) as string[]
+  }
+  const has = async (offer: OfferConfig, headers?: Record<string, string>) =>
+    (await listed(offer, headers)).includes('judge-rules')
+  t.equal(await has({}), false)
+  t.equal(await has({ toolsets: ['default'] }), false)
+  t.equal(await has({ toolsets: ['all'] }), true)
+  t.equal(await has({ toolsets: ['default', 'rules'] }), true)
+  t.equal(await has({ toolsets: ['traffic'] }), false)
+  t.same(await listed({ tools: ['judge-rules', 'get-labels'] }), ['judge-rules', 'get-labels'])
+  t.equal(await has({}, { 'x-mcp-toolsets': 'all' }), false, 'a client cannot widen it')
+  t.equal(await has({ toolsets: ['all'] }, { 'x-mcp-toolsets': 'default' }), false)
+  t.equal(await has({ toolsets: ['all'] }, { 'x-mcp-toolsets': 'rules' }), true)
+})
+
+t.test('no token is minted for a hidden tool', async (t) => {
+  const { confirm, tokenOf, audit } = await startService(t, {
+    mode: 'shared',
+    config: { offer: { excluded: ['ringfence-batch'] } },
+  })
+  const token = await tokenOf('ann')
+  const mint = async (tool: string, headers: Record<string, string> = {}) => {
+    const answer = await confirm(token, { tool, params_hash: 'a'.repeat(64) }, headers)
+    const { error } = JSON.parse(answer.payload)
+    return [answer.statusCode, error]
+  }
+  t.same(await mint('provision-policy'), [200, undefined])
+  t.same(await mint('ringfence-batch'), [404, 'unknown_tool'])
+  t.same(await mint('provision-policy', { 'x-mcp-readonly': 'true' }), [404, 'unknown_tool'])
+  t.same(await mint('provision-policy', { 'x-mcp-tools': 'ringfence-batch' }), [404, 'unknown_tool'])
+  t.same(await mint('provision-policy', { 'x-mcp-toolsets': 'nothing' }), [400, 'bad_request'])
+  t.same(
+    audit.map(({ tool, decision, reason }) => [tool, decision, reason]),
+    [
+      ['provision-policy', 'allowed', undefined],
+      ['ringfence-batch', 'error', 'unknown_tool'],
+      ['provision-policy', 'error', 'unknown_tool'],
+      ['provision-policy', 'error', 'unknown_tool'],
+      [undefined, 'error', 'bad_request'],
+    ],
+  )
+})
