@@ -58,7 +58,7 @@ async function buildInsecure(config: InsecureHttpConfig, deps: AppDeps): Promise
     await open.register(mcp, {
       info: { name, version },
       tools: deps.tools,
-      knowledge: createKnowledge({ tools: deps.tools, server: composed.server }),
+      knowledge: createKnowledge(composed.dispatcher),
       contextOf: (request) => ({
         ...composed.callerContext,
         offer: composed.offers.offerTo(LOCAL_ROLE, request.narrowedTo),
@@ -112,7 +112,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
     await secured.register(mcp, {
       info: { name, version },
       tools: composed.dispatcher.tools,
-      knowledge: createKnowledge({ tools: composed.dispatcher.tools, server: composed.server }),
+      knowledge: createKnowledge(composed.dispatcher),
       contextOf: ({ callerContext }) => callerContext!,
       charge,
       timers: deps.timers,

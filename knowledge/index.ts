@@ -2,7 +2,9 @@ import { ToolError } from '../schemas/errors.js'
 import type { AnyTool } from '../tools/define.js'
 import { CHANGELOG_URI, type Document, DOCUMENTS, fileOf } from './documents.js'
 import { fillText, toolsNamedIn } from './fill-text.js'
+import { matchPage, PAGE_TEMPLATES, type PageTemplate, toolsOf } from './pages.js'
 import { fileOf as promptFileOf, type Prompt, PROMPTS } from './prompts.js'
+import { type PagePorts, readPage } from './read-page.js'
 import { readText } from './read-text.js'
 
 export interface KnowledgeOptions {
@@ -12,6 +14,9 @@ export interface KnowledgeOptions {
     /** Text of CHANGELOG.md, or null where it was not shipped. */
     changelog(): Promise<string | null>
   }
+  limits: { responseBudgetBytes: number }
+  /** Milliseconds since the epoch. */
+  now: () => number
 }
 
 /** One entry of resources/list. */
@@ -26,9 +31,23 @@ export interface ResourceText {
   text: string
 }
 
+/** One entry of resources/templates/list. */
+export interface ListedTemplate {
+  uriTemplate: string
+  name: string
+  description: string
+  mimeType: string
+}
+
 /** For whom a text is: the tools that the caller is offered, by name. */
 export interface Reader {
   offered: ReadonlySet<string>
+}
+
+/** Who reads a resource, and what a page about objects of the PCE is put together with. */
+export interface ResourceReader extends Reader, Omit<PagePorts, 'budget'> {
+  /** Organisation at the reader's PCE; absent without one. */
+  orgId?: string
 }
 
 /** One entry of prompts/list. */
@@ -42,8 +61,13 @@ export interface ListedPrompt {
 /** The documents and prompts of this server. What a caller may not see is not listed, and does not exist when it is asked for. */
 export interface Knowledge {
   listResources(): ListedResource[]
-  /** Rejects with ToolError `not_found` for a URI that is not served. */
-  readResource(uri: string, reader: Reader): Promise<ResourceText>
+  /** Those whose tools are all offered to the reader. */
+  listTemplates(reader: Reader): ListedTemplate[]
+  /**
+   * Rejects with ToolError: `not_found` for a URI that is not served, `invalid_argument` for a value in it that cannot be one. A page about
+   * objects of the PCE rejects with what its first tool call rejects with.
+   */
+  readResource(uri: string, reader: ResourceReader): Promise<ResourceText>
   /** Those whose tools are all offered to the reader. */
   listPrompts(reader: Reader): Promise<ListedPrompt[]>
   /**
@@ -58,11 +82,12 @@ export interface Knowledge {
 }
 
 const MARKDOWN = 'text/markdown'
+const JSON_TYPE = 'application/json'
 /** Characters of the changelog, newest first: as much as a client reads of one text. */
 const LONGEST_CHANGELOG = 40_000
 
 /** Reads no file before the first text is asked for, and each file once. */
-export function createKnowledge({ tools: list, server }: KnowledgeOptions): Knowledge {
+export function createKnowledge({ tools: list, server, limits, now }: KnowledgeOptions): Knowledge {
   const tools = new Map(list.map((tool) => [tool.name, tool]))
   const documents = new Map(DOCUMENTS.map((document) => [document.uri, document]))
   const texts = new Map<string, Promise<string>>()
@@ -86,6 +111,17 @@ export function createKnowledge({ tools: list, server }: KnowledgeOptions): Know
     return `${fillText(text, { tools })}${note}`
   }
 
+  async function readObject(
+    uri: string,
+    { orgId = '1', offered, ...ports }: ResourceReader,
+  ): Promise<ResourceText | null> {
+    const page = matchPage(uri)
+    if (page === null || !isOffered(page.template, offered)) return null
+    const facts = { orgId, now: now() }
+    const text = await readPage(page.template, page.values, facts, { ...ports, budget: limits.responseBudgetBytes })
+    return { uri, mimeType: JSON_TYPE, text }
+  }
+
   /** The prompts of the reader with their texts. */
   async function promptsOf({ offered }: Reader): Promise<{ prompt: Prompt; text: string }[]> {
     const all = await Promise.all(
@@ -103,8 +139,17 @@ export function createKnowledge({ tools: list, server }: KnowledgeOptions): Know
       const document = documents.get(uri)
       if (document !== undefined) return { uri, mimeType: MARKDOWN, text: await readDocument(document, reader) }
       if (uri === CHANGELOG_URI) return { uri, mimeType: MARKDOWN, text: cutChangelog(await server.changelog()) }
-      throw new ToolError('not_found', 'Resource not found')
+      const object = await readObject(uri, reader)
+      if (object === null) throw new ToolError('not_found', 'Resource not found')
+      return object
     },
+    listTemplates: ({ offered }) =>
+      PAGE_TEMPLATES.filter((template) => isOffered(template, offered)).map(({ uriTemplate, name, description }) => ({
+        uriTemplate,
+        name,
+        description,
+        mimeType: JSON_TYPE,
+      })),
     async listPrompts(reader) {
       const prompts = await promptsOf(reader)
       return prompts.map(({ prompt: { name, title, description, ...prompt } }) => ({
@@ -158,6 +203,9 @@ function problemOf(prompt: Prompt, name: string, value: unknown): string[] {
   const isWrong = completes !== undefined && 'values' in completes && !completes.values.includes(value)
   return isWrong ? [`${name}: one of ${completes.values.join(', ')}`] : []
 }
+
+const isOffered = (template: PageTemplate, offered: ReadonlySet<string>) =>
+  toolsOf(template).every((tool) => offered.has(tool))
 
 function cutChangelog(text: string | null): string {
   if (text === null) return 'This installation has no changelog.\n'

@@ -1,5 +1,5 @@
-import type { Knowledge } from '../../knowledge/index.js'
-import { convert } from '../errors/convert.js'
+import type { Knowledge, ResourceReader } from '../../knowledge/index.js'
+import { convert, type ServiceError } from '../errors/convert.js'
 import { renderError } from '../errors/render-errors.js'
 import { RPC } from './read-envelope.js'
 import { invalidParams, refuseCursor, rpcFailure } from './rpc-failure.js'
@@ -9,10 +9,8 @@ export const KNOWLEDGE_CAPABILITIES = { resources: {}, prompts: {} }
 
 type Params = Record<string, unknown> | undefined
 
-export interface KnowledgePorts {
+export interface KnowledgePorts extends ResourceReader {
   knowledge: Knowledge
-  /** Names of the tools that the caller is offered. */
-  offered: ReadonlySet<string>
   /** The id under which the request appears in errors. */
   requestId: string
   /** Told what was thrown that no caller can do anything about. */
@@ -34,7 +32,7 @@ export function answerKnowledge(
       return { resources: ports.knowledge.listResources() }
     case 'resources/templates/list':
       refuseCursor(params)
-      return { resourceTemplates: [] }
+      return { resourceTemplates: ports.knowledge.listTemplates(ports) }
     case 'resources/read':
       return readResource(params, ports)
     case 'prompts/list':
@@ -53,7 +51,7 @@ async function readResource(params: Params, ports: KnowledgePorts): Promise<obje
   try {
     return { contents: [await ports.knowledge.readResource(uri, ports)] }
   } catch (thrown) {
-    const error = convert(thrown)
+    const error = errorOf(thrown)
     if (error.code !== 'not_found') throw failureOf(thrown, ports)
     const { message, ...data } = renderError(error, ports.requestId)
     throw rpcFailure(RPC.resourceNotFound, message, { ...data, uri: uri.slice(0, LONGEST_URI) })
@@ -82,12 +80,25 @@ async function getPrompt(params: Params, ports: KnowledgePorts): Promise<object>
 
 /** The JSON-RPC error of anything that was thrown. What does not exist, and arguments of no use, are wrong params. */
 function failureOf(thrown: unknown, { requestId, onFailure }: KnowledgePorts): Error {
-  const error = convert(thrown)
+  const error = errorOf(thrown)
   const { message, ...data } = renderError(error, requestId)
   if (error.code === 'not_found' || error.code === 'invalid_argument') return invalidParams(message, data)
+  if (error.code !== 'internal') return rpcFailure(RPC.refused, message, data)
   onFailure(thrown)
   return rpcFailure(RPC.internal, message, data)
 }
+
+/** What came of a tool call that a page needed, in the words of the dispatcher. */
+export class FailedCall extends Error {
+  override readonly name = 'FailedCall'
+  readonly code: string
+  constructor(readonly error: ServiceError) {
+    super(error.message)
+    this.code = error.code
+  }
+}
+
+const errorOf = (thrown: unknown): ServiceError => (thrown instanceof FailedCall ? thrown.error : convert(thrown))
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,11 +1,18 @@
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
-import type { CallToolResult, JSONRPCRequest, Tool } from '@modelcontextprotocol/sdk/types.js'
+import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js'
+import type {
+  CallToolResult,
+  JSONRPCRequest,
+  ServerNotification,
+  ServerRequest,
+  Tool,
+} from '@modelcontextprotocol/sdk/types.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv-provider.js'
 import type { ProgressUpdate } from '../../domain/call.js'
 import type { Knowledge } from '../../knowledge/index.js'
 import type { ServiceError } from '../errors/convert.js'
 import { renderMcpError } from '../errors/render-errors.js'
-import { answerKnowledge, KNOWLEDGE_CAPABILITIES } from './answer-knowledge.js'
+import { answerKnowledge, FailedCall, KNOWLEDGE_CAPABILITIES } from './answer-knowledge.js'
 import { INSTRUCTIONS } from './instructions.js'
 import { startProgress, type Timers } from './progress.js'
 import { negotiate, type ProtocolVersion, RPC } from './read-envelope.js'
@@ -19,6 +26,10 @@ interface McpServerOptions {
   offered: ReadonlySet<string>
   knowledge: Knowledge
   callTool: CallTool
+  /** Organisation at the caller's PCE; absent without one. */
+  orgId?: string
+  /** Counts further tool calls of one request against the caller's limit; rejects when they are too many. */
+  charge?: (times: number) => Promise<void>
   /** The id under which one tool call appears in logs, audit and at the PCE. */
   requestId: () => string
   /** Told what was thrown where no caller can do anything about it, for the log. */
@@ -57,28 +68,81 @@ export function createMcpServer(options: McpServerOptions): Server {
         refuseCursor(params)
         return { tools: options.tools.filter(({ name }) => options.offered.has(name)) }
       case 'tools/call':
-        return answerCall(params, {
-          callTool: options.callTool,
-          requestId: options.requestId(),
-          signal: extra.signal,
-          notify(params) {
-            // Fails only when the client has gone.
-            extra.sendNotification({ method: 'notifications/progress', params }).catch(() => {})
-          },
-        })
-      default: {
-        const answer = answerKnowledge(method, params, {
-          knowledge: options.knowledge,
-          offered: options.offered,
-          requestId: options.requestId(),
-          onFailure: options.onFailure,
-        })
-        if (answer === null) throw rpcFailure(RPC.methodNotFound, 'Method not found')
-        return answer
-      }
+        return withProgress(params, notifyBy(extra), true, (progress) =>
+          answerCall(params, {
+            callTool: options.callTool,
+            requestId: options.requestId(),
+            signal: extra.signal,
+            progress,
+          }),
+        )
+      default:
+        return withProgress(params, notifyBy(extra), false, (progress) =>
+          answerOther(method, params, options, { signal: extra.signal, progress }),
+        )
     }
   }
   return server
+}
+
+type Params = JSONRPCRequest['params']
+type Progress = (update: ProgressUpdate) => void
+type Notify = (params: ProgressUpdate & { progressToken: string | number }) => void
+
+const notifyBy =
+  ({ sendNotification }: Pick<RequestHandlerExtra<ServerRequest, ServerNotification>, 'sendNotification'>): Notify =>
+  (params) => {
+    // Fails only when the client has gone.
+    sendNotification({ method: 'notifications/progress', params }).catch(() => {})
+  }
+
+/**
+ * Tells the client of progress where it asked for it, and nothing any more once the work is done. `eager`: of its start as well (D4);
+ * otherwise only work that has progress to tell does.
+ */
+async function withProgress<T>(
+  params: Params,
+  notify: Notify,
+  eager: boolean,
+  work: (progress: Progress) => Promise<T>,
+): Promise<T> {
+  const progressToken = params?._meta?.progressToken
+  if (progressToken === undefined) return work(() => {})
+  let progress: ReturnType<typeof startProgress> | null = null
+  const begin = () => (progress ??= startProgress((update) => notify({ ...update, progressToken }), systemTimers))
+  try {
+    if (eager) begin()
+    return await work((update) => begin().update(update))
+  } finally {
+    // Assigned by then, which the compiler does not see.
+    ;(progress as ReturnType<typeof startProgress> | null)?.stop()
+  }
+}
+
+/** What is not about tools: documents and prompts. */
+async function answerOther(
+  method: string,
+  params: Params,
+  { knowledge, offered, callTool, orgId, charge, onFailure, ...options }: McpServerOptions,
+  { signal, progress }: { signal: AbortSignal; progress: Progress },
+): Promise<Record<string, unknown>> {
+  const requestId = options.requestId()
+  const answer = await answerKnowledge(method, params, {
+    knowledge,
+    offered,
+    orgId,
+    charge: (times) => charge?.(times) ?? Promise.resolve(),
+    progress,
+    async callTool(name, args) {
+      const result = await callTool({ name, arguments: args, requestId, signal, progress: () => {} })
+      if (!result.ok) throw new FailedCall(result.error)
+      return result.value
+    },
+    requestId,
+    onFailure,
+  })
+  if (answer === null) throw rpcFailure(RPC.methodNotFound, 'Method not found')
+  return answer as Record<string, unknown>
 }
 
 function initialize(params: Record<string, unknown> | undefined, { info, onInitialize }: McpServerOptions) {
@@ -110,45 +174,33 @@ interface CallPorts {
   requestId: string
   /** Aborted when the client cancels or is gone. */
   signal: AbortSignal
-  notify: (params: ProgressUpdate & { progressToken: string | number }) => void
+  progress: Progress
 }
 
 /**
  * Answers tools/call. A failure of the tool is a result with isError; an unknown tool or params of the wrong shape are JSON-RPC
  * errors (MCP tools, "Error Handling"): thrown with the `code` that the SDK puts on the wire.
  */
-async function answerCall(params: JSONRPCRequest['params'], ports: CallPorts): Promise<CallToolResult> {
+async function answerCall(params: Params, { callTool, ...ports }: CallPorts): Promise<CallToolResult> {
   const { name, arguments: args = {}, _meta: meta } = params ?? {}
   if (typeof name !== 'string') throw invalidParams('params.name must be a string')
   if (!isObject(args)) throw invalidParams('params.arguments must be an object')
-  const progressToken = meta?.progressToken
-  const progress =
-    progressToken === undefined
-      ? null
-      : startProgress((update) => ports.notify({ ...update, progressToken }), systemTimers)
-  try {
-    const { requestId, signal } = ports
-    const result = await ports.callTool({
-      name,
-      arguments: args,
-      ...(meta?.confirm_token !== undefined && { confirmToken: meta.confirm_token }),
-      requestId,
-      signal,
-      progress: (update) => progress?.update(update),
-    })
-    if (result.ok) {
-      return {
-        content: [{ type: 'text', text: JSON.stringify(result.value) }],
-        structuredContent: result.value as Record<string, unknown>,
-      }
+  const confirmToken = meta?.confirm_token
+  const result = await callTool({
+    name,
+    arguments: args,
+    ...(confirmToken !== undefined && { confirmToken }),
+    ...ports,
+  })
+  if (result.ok) {
+    return {
+      content: [{ type: 'text', text: JSON.stringify(result.value) }],
+      structuredContent: result.value as Record<string, unknown>,
     }
-    if (result.error.code === 'unknown_tool') {
-      throw invalidParams(result.error.message, { error: result.error.code, request_id: requestId })
-    }
-    return renderMcpError(result.error, requestId)
-  } finally {
-    progress?.stop()
   }
+  if (result.error.code === 'unknown_tool')
+    throw invalidParams(result.error.message, { error: result.error.code, request_id: ports.requestId })
+  return renderMcpError(result.error, ports.requestId)
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

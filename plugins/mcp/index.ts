@@ -99,6 +99,8 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       tools,
       offered: callerContext.offer.listed,
       knowledge: options.knowledge,
+      orgId: callerContext.pce?.orgId,
+      charge: (times) => options.charge?.(request, times) ?? Promise.resolve(),
       onFailure: (err) => request.log.error({ err }, 'request failed'),
       requestId: () => request.id,
       callTool(call) {

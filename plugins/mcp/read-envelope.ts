@@ -173,8 +173,8 @@ export class AnswerCollector {
 }
 
 /**
- * JSON-RPC 2.0, section 5.1; from -32000 on they are left to servers, and MCP uses -32000 for what the HTTP transport refuses and -32002
- * for a resource that does not exist (MCP resources, "Error Handling").
+ * JSON-RPC 2.0, section 5.1; from -32000 on they are left to servers, and MCP uses -32000 for what the HTTP transport refuses, as we do
+ * for what a gate or the PCE refuses where there is no tool result to say so, and -32002 for a resource that does not exist (MCP resources, "Error Handling").
  */
 export const RPC = {
   parseError: -32700,
@@ -183,6 +183,7 @@ export const RPC = {
   invalidParams: -32602,
   internal: -32603,
   transport: -32000,
+  refused: -32000,
   resourceNotFound: -32002,
 } as const
 

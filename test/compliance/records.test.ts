@@ -39,7 +39,12 @@ t.test('every framework names its document, which resources/read serves', async 
     hipaa: 'hipaa',
     general: 'segmentation-methodology',
   }
-  const knowledge = createKnowledge({ tools: [], server: { changelog: async () => null } })
+  const knowledge = createKnowledge({
+    tools: [],
+    server: { changelog: async () => null },
+    limits: { responseBudgetBytes: 80_000 },
+    now: Date.now,
+  })
   const served = new Set(knowledge.listResources().map(({ uri }) => uri))
   for (const [framework, document] of Object.entries(documents)) {
     t.equal(await named(framework), document, framework)

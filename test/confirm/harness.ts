@@ -167,7 +167,12 @@ export async function startConfirming(t: Test, options: Options = {}) {
     await secured.register(mcp, {
       info: { name: 'svc-mcp', version: '0.1.0' },
       tools,
-      knowledge: createKnowledge({ tools, server: { changelog: async () => null } }),
+      knowledge: createKnowledge({
+        tools,
+        server: { changelog: async () => null },
+        limits: { responseBudgetBytes: 80_000 },
+        now: Date.now,
+      }),
       contextOf: (request) => known.get(request)!,
     })
     await secured.register(confirm, {

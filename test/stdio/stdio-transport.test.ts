@@ -17,7 +17,12 @@ async function connected() {
     info: { name: 'x', version: '1' },
     tools: [],
     offered: new Set(),
-    knowledge: createKnowledge({ tools: [], server: { changelog: () => Promise.resolve(null) } }),
+    knowledge: createKnowledge({
+      tools: [],
+      server: { changelog: () => Promise.resolve(null) },
+      limits: { responseBudgetBytes: 80_000 },
+      now: Date.now,
+    }),
     onFailure: () => {},
     requestId: () => 'r',
     callTool: ({ name, signal }) =>

@@ -1,0 +1,133 @@
+import { ToolError } from '../schemas/errors.js'
+import { SCHEME } from './documents.js'
+
+/** One tool call whose answer is a part of a page. */
+interface Section {
+  name: string
+  tool: string
+  arguments: Record<string, unknown>
+}
+
+type Values = Readonly<Record<string, string>>
+
+/** A resource template (RFC 6570, level 1): a page about one object of the PCE, put together from answers of tools. */
+export interface PageTemplate {
+  uriTemplate: string
+  name: string
+  description: string
+  /** Of the template, in their order: the label key whose values complete it, or null. */
+  variables: Readonly<Record<string, 'app' | 'env' | null>>
+  /** What the page begins with. */
+  headOf(values: Values, facts: PageFacts): object
+  /** The first one decides whether there is such an object. */
+  sectionsOf(values: Values, facts: PageFacts): readonly [Section, ...Section[]]
+}
+
+export interface PageFacts {
+  /** Organisation at the reader's PCE. */
+  orgId: string
+  /** Milliseconds since the epoch. */
+  now: number
+}
+
+const DAY_MS = 86_400_000
+/** As far back as enforcement-readiness looks by default. */
+const LOOKBACK_DAYS = 30
+/** Of each list: a page is an overview, and each section says which call has the rest. */
+const ROWS = { workloads: 25, flows: 30, ruleSets: 10 }
+
+const dayOf = (time: number) => new Date(time).toISOString().slice(0, 10)
+
+export const PAGE_TEMPLATES: readonly PageTemplate[] = [
+  {
+    uriTemplate: `${SCHEME}ruleset/{id}`,
+    name: 'Rule set',
+    description: 'One draft rule set with its scopes and rules; id is the last part of its href.',
+    variables: { id: null },
+    headOf: ({ id }) => ({ ruleset: id }),
+    sectionsOf: ({ id }, { orgId }) => [
+      {
+        name: 'rule_set',
+        tool: 'get-rulesets',
+        arguments: { href: `/orgs/${orgId}/sec_policy/draft/rule_sets/${id}` },
+      },
+    ],
+  },
+  {
+    uriTemplate: `${SCHEME}application/{app}/{env}`,
+    name: 'Application',
+    description:
+      'What an application is, who talks to it, its rule sets, its readiness for enforcement; app and env are label values.',
+    variables: { app: 'app', env: 'env' },
+    headOf: ({ app, env }) => ({ application: { app, env }, lookback_days: LOOKBACK_DAYS }),
+    sectionsOf({ app, env }, { now }) {
+      const labels = [
+        { key: 'app', value: app },
+        { key: 'env', value: env },
+      ]
+      const window = { start_date: dayOf(now - LOOKBACK_DAYS * DAY_MS), end_date: dayOf(now) }
+      const flows = (end: string, peer: string) => ({
+        ...window,
+        [end]: labels,
+        group_by: [peer, 'port', 'proto', 'policy_decision'],
+        max_results: ROWS.flows,
+      })
+      return [
+        { name: 'workloads', tool: 'get-workloads', arguments: { labels, max_results: ROWS.workloads } },
+        { name: 'inbound', tool: 'get-traffic-flows', arguments: flows('include_destinations', 'source_app') },
+        { name: 'outbound', tool: 'get-traffic-flows', arguments: flows('include_sources', 'dest_app') },
+        { name: 'rule_sets', tool: 'get-rulesets', arguments: { labels, max_results: ROWS.ruleSets } },
+        {
+          name: 'readiness',
+          tool: 'enforcement-readiness',
+          arguments: { app_name: app, env_name: env, lookback_days: LOOKBACK_DAYS },
+        },
+      ]
+    },
+  },
+]
+
+/** Names of the tools that a page is put together from. */
+export function toolsOf(template: PageTemplate): string[] {
+  const values = Object.fromEntries(Object.keys(template.variables).map((name) => [name, 'x']))
+  return template.sectionsOf(values, { orgId: '1', now: 0 }).map(({ tool }) => tool)
+}
+
+/** Characters of a URI: two label values, every byte of them percent-encoded, are shorter. */
+const LONGEST_URI = 5_000
+/** Of a decoded value: no label value has more. */
+const LONGEST_VALUE = 255
+/** One segment of a path (RFC 3986, 3.3), which is what a template's value becomes (RFC 6570, 3.2.2). */
+const SEGMENT = /^(?:[\w.~!$&'()*+,;=:@-]|%[\dA-Fa-f]{2})+$/
+const ID = /^[\w-]{1,64}$/
+
+/** The page that a URI names, with its values decoded; null for none. Throws ToolError `invalid_argument` for a value that cannot be one. */
+export function matchPage(uri: string): { template: PageTemplate; values: Record<string, string> } | null {
+  if (uri.length > LONGEST_URI) return null
+  const parts = uri.split('/')
+  for (const template of PAGE_TEMPLATES) {
+    const wanted = template.uriTemplate.split('/')
+    if (wanted.length !== parts.length) continue
+    if (!wanted.every((part, at) => part.startsWith('{') || part === parts[at])) continue
+    const raw = parts.filter((_part, at) => wanted[at]!.startsWith('{'))
+    const names = Object.keys(template.variables)
+    return { template, values: Object.fromEntries(names.map((name, at) => [name, decode(name, raw[at]!)])) }
+  }
+  return null
+}
+
+function decode(name: string, raw: string): string {
+  const refuse = (why: string) => new ToolError('invalid_argument', `${name}: ${why}`, { argument: name })
+  if (raw === '') throw refuse('must not be empty')
+  if (!SEGMENT.test(raw)) throw refuse('percent-encode what is not a letter, digit or one of -._~ (RFC 6570)')
+  let value: string
+  try {
+    value = decodeURIComponent(raw)
+  } catch {
+    throw refuse('the percent-encoded bytes are not UTF-8')
+  }
+  if (value.length > LONGEST_VALUE) throw refuse(`at most ${LONGEST_VALUE} characters`)
+  if (value.trim() === '') throw refuse('must not be empty')
+  if (name === 'id' && !ID.test(value)) throw refuse('the last part of an href: letters, digits, - and _')
+  return value
+}
