@@ -347,10 +347,33 @@ t.test('an MCP client does the same work over both transports', async (t) => {
         t.equal(contents[0]?.uri, uri, `${transport}: ${uri}`)
         pages[transport].push(contents)
       }
-      t.same((await client.listResourceTemplates()).resourceTemplates, [])
       await t.rejects(client.readResource({ uri: 'illumio://concepts/nothing' }), { code: -32002 })
       await t.rejects(client.subscribeResource({ uri: 'illumio://changelog' }))
     }
+    t.same(pages.stdio, pages.http, 'both transports answer alike')
+  })
+
+  await t.test('every resource template makes a page, for good values only', async (t) => {
+    const pages: Record<string, unknown[]> = {}
+    const visit = async ([transport, { client }]: [string, Seat]) => {
+      const { resourceTemplates } = await client.listResourceTemplates()
+      t.same(
+        resourceTemplates.map(({ uriTemplate }) => uriTemplate),
+        ['illumio://ruleset/{id}', 'illumio://application/{app}/{env}'],
+        transport,
+      )
+      pages[transport] = []
+      for (const uri of ['illumio://ruleset/1', 'illumio://application/payments/prod']) {
+        const [content] = (await client.readResource({ uri })).contents
+        const { as_of: asOf, ...page } = JSON.parse((content as { text: string }).text)
+        t.match(asOf, /^\d{4}-/, `${transport}: ${uri}`)
+        pages[transport].push(stable(page))
+      }
+      for (const uri of ['illumio://ruleset/999999', 'illumio://application/nothing/prod'])
+        await t.rejects(client.readResource({ uri }), { code: -32002 })
+      await t.rejects(client.readResource({ uri: 'illumio://application/%zz/prod' }), { code: -32602 })
+    }
+    await Promise.all(Object.entries(seats).map(visit))
     t.same(pages.stdio, pages.http, 'both transports answer alike')
   })
 
