@@ -10,9 +10,11 @@ import { describeCrowd, measureCrowd } from './bench/measure-crowd.js'
 import { measureFlows } from './bench/measure-flows.js'
 import { describeGraph, measureGraph } from './bench/measure-graph.js'
 import { describeKeystore, measureKeystore } from './bench/measure-keystore.js'
+import { measureAnswers } from './bench/measure-answers.js'
 import { measureList } from './bench/measure-list.js'
 import { measureOverhead } from './bench/measure-overhead.js'
 import { describeSimulator, measureSimulator } from './bench/measure-simulator.js'
+import { median } from './bench/statistics.js'
 import { measureStart } from './bench/measure-start.js'
 import { measureStream } from './bench/measure-stream.js'
 
@@ -109,6 +111,15 @@ const whole = list.reduce((sum, tool) => sum + tool.whole, 0)
 console.log(`  ${`all ${list.length} tools`.padEnd(28)}${String(model).padStart(7)}${String(whole).padStart(8)}`)
 printBudget('model reads', model, 40 * KIB)
 printBudget('whole list', whole, 120 * KIB)
+
+console.log('\nanswers in bytes: a usual call of each tool on the estate of npm run demo')
+const answers = await measureAnswers()
+for (const [tool, bytes] of answers) console.log(`  ${tool.padEnd(32)}${String(bytes).padStart(7)}`)
+console.log(
+  `  ${'median'.padEnd(32)}${median(answers.map(([, bytes]) => bytes))
+    .toFixed(0)
+    .padStart(7)}`,
+)
 
 function printBudget(what: string, bytes: number, budget: number): void {
   const share = (budget * list.length) / TOOLS_WHEN_COMPLETE

@@ -18,7 +18,7 @@ t.test('get-rulesets', async (t) => {
   const stored = await bench.pce.ruleSets.getAll()
 
   await t.test('shows every rule with href, ends by type and name, and services by name', async (t) => {
-    const { rulesets } = await bench.ok('get-rulesets', { name: 'web-shop | prod' })
+    const { rulesets } = await bench.ok('get-rulesets', { name: 'web-shop | prod', detail_level: 'full' })
     t.equal(rulesets.length, 1)
     const [shown] = rulesets
     partial(t, shown.scopes, [
@@ -39,6 +39,18 @@ t.test('get-rulesets', async (t) => {
         partial(t, service, 'href' in service ? { name: /./ } : { port: Number, proto: Number })
     }
     t.ok(shown.rules.some((one: Json) => one.rule_type === 'deny' && !('resolve_labels_as' in one)))
+
+    const { rulesets: brief } = await bench.ok('get-rulesets', { name: 'web-shop | prod' })
+    const named = (one: Json) => (one.key === undefined && one.name === undefined ? one : { ...one, href: undefined })
+    const ends = (one: Json) => [one.providers, one.consumers, one.ingress_services].map((list) => list.map(named))
+    t.same(
+      JSON.parse(JSON.stringify(brief[0].scopes)),
+      JSON.parse(JSON.stringify(shown.scopes.map((one: Json) => one.map(named)))),
+    )
+    for (const [at, one] of brief[0].rules.entries()) {
+      t.equal(one.href, shown.rules[at].href)
+      t.same([one.providers, one.consumers, one.ingress_services], JSON.parse(JSON.stringify(ends(shown.rules[at]))))
+    }
   })
 
   await t.test('filters by scope labels as one AND group of hrefs', async (t) => {

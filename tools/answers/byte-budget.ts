@@ -107,14 +107,19 @@ type Truncation = { [K in keyof typeof Truncation]?: Static<(typeof Truncation)[
 type Shown<S> = { [K in keyof S]: Exclude<S[K], undefined> extends Section<infer T> ? T[] : never }
 
 /**
- * An answer with as many rows of each of its lists as fit the budget: detail `standard` shows at most 100 a list, `full` at most
- * 2,000, and no more than it is given. The caller puts totals into `envelope`, since they count everything, shown or not. `hint`
+ * An answer with as many rows of each of its lists as fit the budget: detail `standard` shows at most 25 a list (`standard` says otherwise), `full`
+ * at most 2,000, and no more than it is given. The caller puts totals into `envelope`, since they count everything, shown or not. `hint`
  * says, for the limit that was chosen, how to see what was cut.
  */
 export function showSections<E extends object, S extends Record<string, Section>>(
   envelope: E,
   sections: S,
-  { detail, limits, hint }: { detail: 'standard' | 'full'; limits: Limits; hint: (limit: number) => string },
+  {
+    detail,
+    limits,
+    hint,
+    standard = STANDARD_LIMIT,
+  }: { detail: 'standard' | 'full'; limits: Limits; hint: (limit: number) => string; standard?: number },
 ): E & Shown<S> & Truncation {
   const shown = new Map<number, E & Shown<S> & Truncation>()
   const at = (limit: number) => {
@@ -133,7 +138,8 @@ export function showSections<E extends object, S extends Record<string, Section>
       ...(shorter.length > 0 && { truncated_sections: shorter, truncation_note: hint(limit) }),
     }
   }
-  return at(widestLimit(detail, answerBudget(limits), (limit) => jsonBytes(at(limit))))
+  const widest = detail === 'full' ? SECTION_LADDER[0] : standard
+  return at(widestLimit(widest, answerBudget(limits), (limit) => jsonBytes(at(limit))))
 }
 
 /**
@@ -141,17 +147,17 @@ export function showSections<E extends object, S extends Record<string, Section>
  * still an answer, and one over the budget is not.
  */
 const SECTION_LADDER = [2_000, 1_000, 500, 250, 100, 50, 25, 10, 5, 2, 1, 0] as const
-const STANDARD_LIMIT = 100
+const STANDARD_LIMIT = 25
 
 /** Rows of one section that an answer of this detail can show. */
 export const mostRowsShown = (detail: 'standard' | 'full'): number =>
   detail === 'full' ? SECTION_LADDER[0] : STANDARD_LIMIT
 
 /**
- * The widest rung whose answer stays inside `budget` bytes; the lowest when none does. `measure` gives the bytes of the
- * answer at a limit. Detail `standard` starts at 100 rows a section, `full` at 2,000.
+ * The widest rung from `widest` on whose answer stays inside `budget` bytes; the lowest when none does. `measure` gives the bytes of the
+ * answer at a limit.
  */
-function widestLimit(detail: 'standard' | 'full', budget: number, measure: (limit: number) => number): number {
-  const rungs = SECTION_LADDER.filter((limit) => detail === 'full' || limit <= STANDARD_LIMIT)
+function widestLimit(widest: number, budget: number, measure: (limit: number) => number): number {
+  const rungs = SECTION_LADDER.filter((limit) => limit <= widest)
   return rungs.find((limit) => measure(limit) <= budget) ?? (SECTION_LADDER[SECTION_LADDER.length - 1] as number)
 }

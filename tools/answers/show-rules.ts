@@ -69,26 +69,57 @@ function resolutionOf(rule: Rule | DenyRule): Partial<Pick<Rule, 'resolve_labels
 /** Which rules of a rule set are shown; absent: all. */
 type RuleTest = (rule: Rule | DenyRule) => boolean
 
-/** A rule set with its allow and deny rules in one list; `denyError` says why the deny rules are missing from it. */
-export function showRuleSet(ruleSet: RuleSet, names: ReferenceNames, denyError?: string, isWanted?: RuleTest) {
+/**
+ * A rule set with its allow and deny rules in one list; `denyError` says why the deny rules are missing from it. Detail `standard` names
+ * labels, actors and services without their hrefs, which say the same again; what has no name keeps its href.
+ */
+export function showRuleSet(
+  ruleSet: RuleSet,
+  names: ReferenceNames,
+  { detail, denyError, isWanted }: { detail: 'standard' | 'full'; denyError?: string; isWanted?: RuleTest },
+) {
+  const brief = <T>(value: T): T => (detail === 'full' ? value : withoutHrefsOfNamed(value))
   const all = [
     ...(ruleSet.rules ?? []).map((rule) => ({ rule, type: 'allow' as const })),
     ...(ruleSet.deny_rules ?? []).map((rule) => ({ rule, type: denyType(rule) })),
   ]
   const wanted = isWanted === undefined ? all : all.filter(({ rule }) => isWanted(rule))
-  const rules = wanted.map(({ rule, type }) => showRule(rule, type, names))
+  const rules = wanted.map(({ rule, type }) => {
+    const {
+      consumers,
+      providers,
+      ingress_services: services,
+      egress_services: egress,
+      ...rest
+    } = showRule(rule, type, names)
+    return {
+      ...rest,
+      consumers: brief(consumers),
+      providers: brief(providers),
+      ingress_services: brief(services),
+      ...(egress !== undefined && { egress_services: brief(egress) }),
+    }
+  })
   return {
     href: ruleSet.href,
     name: ruleSet.name,
     enabled: ruleSet.enabled,
     description: ruleSet.description ?? null,
-    scopes: showScopes(ruleSet.scopes, names),
+    scopes: brief(showScopes(ruleSet.scopes, names)),
     ...(ruleSet.update_type != null && { update_type: ruleSet.update_type }),
     ...(denyError !== undefined && { deny_rules_error: denyError }),
     rules_total: all.length,
     ...(isWanted !== undefined && { rules_matching: rules.length }),
     rules,
   }
+}
+
+/** The same without the href of whatever has a key or a name, at any depth. */
+function withoutHrefsOfNamed<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(withoutHrefsOfNamed) as T
+  if (typeof value !== 'object' || value === null) return value
+  const { href: _href, ...named } = value as { href?: string; key?: string; name?: string }
+  return (named.key === undefined && named.name === undefined ? value : named) as T
 }
 
 /** A stored rule in an answer, with the names of what it points at as far as they can be read. */

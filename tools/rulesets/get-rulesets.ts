@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { LabelReference } from '../../schemas/label-reference.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
@@ -78,6 +79,9 @@ export default defineTool({
       href: Type.Optional(Type.String({ description: 'Rule set or rule' })),
       actor: Type.Optional(Type.Union([...ActorInput.anyOf], { description: 'At either end of a rule' })),
       service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Named, or a port covered' })),
+      detail_level: Type.Optional(
+        StringEnum(['standard', 'full'] as const, { default: 'standard', description: 'full: with all hrefs' }),
+      ),
       ...PagingInput,
     },
     { additionalProperties: false },
@@ -85,7 +89,7 @@ export default defineTool({
   output,
   example: { name: 'payments' },
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { cursor, max_results: maxResults, fields, ...question } = args
+    const { cursor, max_results: maxResults, fields, detail_level: detail = 'standard', ...question } = args
     const select = selectFields(fields, Row)
     const { exact, href, actor, service, ...filters } = question
     if (href !== undefined && Object.keys(filters).length > 0) {
@@ -121,7 +125,9 @@ export default defineTool({
       found.map((ruleSet) => [shows('scopes') ? ruleSet.scopes : [], shows('rules') ? endsOf(ruleSet, isWanted) : []]),
       ctx,
     )
-    const shown = found.map((ruleSet) => showRuleSet(ruleSet, names, errors.get(ruleSet.href), isWanted))
+    const shown = found.map((ruleSet) =>
+      showRuleSet(ruleSet, names, { detail, denyError: errors.get(ruleSet.href), isWanted }),
+    )
     const { rulesets, paging } = await pageRuleSets(NAME, question, position, slice, shown, ctx, select)
     return { rulesets, ...paging }
   },

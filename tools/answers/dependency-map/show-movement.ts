@@ -175,6 +175,8 @@ export function showMovement(
   const answer = showSections(envelope, sections, {
     detail,
     limits,
+    // Paths are no more than 50 anyway, and each needs its edges.
+    standard: 100,
     hint: () => 'Totals count everything. Give an application, or fewer hops, to see the rest of its paths.',
   })
   if (paths === null) return answer
