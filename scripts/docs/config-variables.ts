@@ -115,7 +115,7 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     name: 'MCP_PCE_LIST_MIB',
     appliesTo: 'stdio, HTTP',
     meaning:
-      'The same for lists that a PCE writes in a job because they are long, 1 to 4096; 256 MiB hold some 50,000 workloads',
+      'The same for long lists that are held whole, 1 to 4096; 256 MiB hold some 50,000 workloads. Lists that are only searched may be eight times as long',
     default: '256',
   },
   {

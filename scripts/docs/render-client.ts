@@ -11,7 +11,7 @@ import {
 } from './read-interfaces.js'
 
 /** Methods beyond the specification (S9), which names all others in snake case. */
-const ADDITIONS = new Set(['close', 'getPage', 'streamTrafficFlows'])
+const ADDITIONS = new Set(['close', 'getPage', 'scan', 'streamTrafficFlows'])
 
 /** The argument that every call takes last; explained once, above the tables. */
 const COMMON_ARGUMENT = 'RequestOptions'
