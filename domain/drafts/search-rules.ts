@@ -1,6 +1,6 @@
 import type { PceClient } from '../../pce-client/index.js'
 import type { Actor, DenyRule, Rule } from '../../schemas/pce/rule-set.js'
-import { fetchEvery } from '../inventory/fetch-every.js'
+import { pickEvery } from '../inventory/fetch-every.js'
 import type { PolicyLookups } from '../inventory/find-object.js'
 import { allOf } from '../inventory/match-exactly.js'
 import { toDraftHref } from '../inventory/parse-href.js'
@@ -64,7 +64,10 @@ async function namesService(
     return ({ ingress_services: ingress, egress_services: egress }) =>
       [...(ingress ?? []), ...(egress ?? [])].some((one) => 'href' in one && toDraftHref(one.href) === href)
   }
-  const { items: services } = await fetchEvery({ api: pce.services, params: {}, signal })
+  const services = await pickEvery(
+    { api: pce.services, params: {}, signal },
+    ({ description: _, ...service }) => service,
+  )
   const objects = catalogOf({ labels: lookups.labels, services, lists: [], groups: [] })
   const { port, to_port: last = port, proto } = wanted.ports
   return ({ ingress_services: ingress }) => {

@@ -30,6 +30,28 @@ export function scanEvery<T extends object>(
   return api.scan(policyVersion, parent, { params, signal, ...take })
 }
 
+/**
+ * What is needed of each object that the query finds, where the objects themselves are too much to hold: their names, their ports.
+ * Undefined where it is nothing.
+ */
+export async function pickEvery<T extends object, R>(
+  query: ScanQuery<T>,
+  pick: (item: T) => R | undefined,
+): Promise<R[]> {
+  const picked: R[] = []
+  await scanEvery(query, {
+    onBegin: () => void (picked.length = 0),
+    onItems(items) {
+      for (const item of items) {
+        const part = pick(item)
+        if (part !== undefined) picked.push(part)
+      }
+    },
+    isHeld: true,
+  })
+  return picked
+}
+
 /** A list to read and hold. */
 export interface ListQuery<T extends object> extends Omit<ScanQuery<T>, 'api'> {
   api: Pick<ObjectApi<T>, 'getPage' | 'getAll'>

@@ -1,7 +1,7 @@
 import { PceApiError, type ObjectApi, type PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import { fetchEvery } from './fetch-every.js'
+import { pickEvery } from './fetch-every.js'
 import type { LabelIndex } from './labels.js'
 import { parseHref, toActiveHref, toDraftHref } from './parse-href.js'
 import { canBeName, nearNames } from '../text/compare-texts.js'
@@ -100,22 +100,21 @@ async function findByName<K extends NamedKind>(
   if (!canBeName(name)) throw noneNamed(kind, name, [])
   const api = apiOf(pce, kind) as unknown as ObjectApi<NamedObject>
   const fields = kind === 'workloads' ? (['name', 'hostname'] as const) : (['name'] as const)
-  const seen: NamedObject[] = []
+  const seen: string[] = []
+  const shownName = (item: NamedObject) => item.name ?? item.hostname ?? undefined
   for (const field of fields) {
-    const { items } = await fetchEvery({ api, policyVersion, params: { [field]: name }, signal })
     // The PCE searches substrings, so the exact comparison is ours.
-    const exact = items.filter((item) => item[field] === name)
+    const query = { api, policyVersion, params: { [field]: name }, signal }
+    const found = await pickEvery(query, (item) => (item[field] === name ? item : shownName(item)))
+    const exact = found.filter((one) => typeof one !== 'string')
     if (exact.length > 1) throw ambiguous(kind, name, exact)
     if (exact[0] !== undefined) return exact[0] as unknown as ObjectOf<K>
-    seen.push(...items)
+    for (const one of found) if (typeof one === 'string') seen.push(one)
   }
   // Workloads are too many to read them all for a hint; every other kind is small enough.
-  const candidates = kind === 'workloads' ? seen : (await fetchEvery({ api, policyVersion, params: {}, signal })).items
-  const near = nearNames(
-    name,
-    candidates.flatMap((item) => item.name ?? item.hostname ?? []),
-  )
-  throw noneNamed(kind, name, near)
+  const every = { api, policyVersion, params: {}, signal }
+  const candidates = kind === 'workloads' ? seen : await pickEvery(every, shownName)
+  throw noneNamed(kind, name, nearNames(name, candidates))
 }
 
 function noneNamed(kind: NamedKind, name: string, near: string[]): ToolError {

@@ -4,7 +4,7 @@ import type { Label, LabelRef } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../call.js'
 import { likestNames, nearNames } from '../text/compare-texts.js'
 import { trimBlanks } from '../text/escape-text.js'
-import { scanEvery } from './fetch-every.js'
+import { pickEvery } from './fetch-every.js'
 
 /** Every label of an organisation, indexed for lookup. */
 export interface LabelIndex {
@@ -42,16 +42,8 @@ export async function loadLabels(
   if (freshness === 'recent' && cached !== undefined && context.now() - cached.loadedAt < MAX_AGE_MS)
     return cached.index
   const loadedAt = context.now()
-  const labels: Label[] = []
-  await scanEvery(
-    { api: pce.labels, params: {}, signal: context.signal },
-    {
-      isHeld: true,
-      onBegin: () => void (labels.length = 0),
-      onItems: (items) => items.forEach((label) => labels.push(label)),
-    },
-  )
-  const index = indexLabels(labels)
+  const query = { api: pce.labels, params: {}, signal: context.signal }
+  const index = indexLabels(await pickEvery(query, (label) => label))
   cache.set(pce, { index, loadedAt })
   return index
 }

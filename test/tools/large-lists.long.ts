@@ -109,7 +109,6 @@ async function serve(t: Test, size: Size) {
       PCE_PORT: url.port,
       API_KEY: simulator.credentials.key,
       API_SECRET: simulator.credentials.secret,
-      MCP_RESPONSE_BUDGET_BYTES: '400000',
     },
     stderr: 'ignore',
   })
@@ -171,6 +170,8 @@ async function askEverything(
   t.equal((await call('get-services', { process_name: 'nothing', max_results: 10 })).total_count, 0)
   t.equal((await call('get-services', { port: 5000, max_results: 10 })).total_count, serviceCount)
   t.equal((await call('get-rulesets', { enabled: true })).rulesets.length, 1)
+  t.equal((await call('get-rulesets', { service: { port: 5432, proto: 'tcp' } })).total_count, 1)
+  t.equal((await call('get-rulesets', { actor: 'iplist:list-7' })).total_count, 0)
   t.equal((await call('get-labels', { key: 'app' })).total_count, 2)
   for (const tool of [
     'get-pairing-profiles',
@@ -208,8 +209,8 @@ t.test('lists of 200,000 workloads, 100,000 events and 15,000 IP lists', async (
   await t.test('pages go on beyond what one answer of the PCE holds', async (t) => {
     const names: string[] = []
     let cursor: string | undefined
-    while (names.length < 22_000) {
-      const page = await large.call('get-workloads', { fields: ['name'], max_results: 10_000, cursor })
+    while (names.length < 11_000) {
+      const page = await large.call('get-workloads', { fields: ['name'], cursor })
       for (const [name] of page.data) names.push(name)
       t.equal(page.total, LARGE.workloads)
       cursor = page.next_cursor

@@ -105,7 +105,7 @@ export async function fetchSlice<T extends { href: string }>(
 }
 
 /** Bytes of JSON text that one page keeps of what the PCE sends; a page of larger objects has fewer. */
-const KEPT_BYTES = 16 * 1024 * 1024
+const KEPT_BYTES = 8 * 1024 * 1024
 
 /** Keeps, of the objects that pass by, the page at a position, and counts those that match. */
 function createPage<T extends { href: string }>(
