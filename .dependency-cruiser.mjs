@@ -99,7 +99,7 @@ const ROOMS = [
   {
     name: 'knowledge',
     files: '^knowledge/',
-    may: ['^knowledge/', '^domain/text/', TOOL, CALL, SCHEMAS],
+    may: ['^knowledge/', '^domain/(text/|inventory/labels\\.ts$)', TOOL, CALL, SCHEMAS],
     node: ['fs', 'fs/promises', 'path', 'url'],
     why: 'What an engineer would tell an assistant: texts that name tools, and know neither how they are called nor over what.',
   },

@@ -109,6 +109,7 @@ async function serve(config: StdioConfig): Promise<void> {
     offered: callerContext.offer.listed,
     knowledge: createKnowledge(composed.dispatcher),
     orgId: callerContext.pce?.orgId,
+    lookUp: (question, read) => dispatcher.lookUp(question, callerContext, (context) => read(context as never)),
     onFailure: (err) => log.error({ err }, 'request failed'),
     requestId: randomUUID,
     callTool: (call) => dispatcher.dispatch(call, callerContext),

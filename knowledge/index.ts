@@ -1,5 +1,7 @@
 import { ToolError } from '../schemas/errors.js'
+import type { ToolContext } from '../domain/call.js'
 import type { AnyTool } from '../tools/define.js'
+import { completeFrom, type Completion, labelValues } from './complete-names.js'
 import { CHANGELOG_URI, type Document, DOCUMENTS, fileOf } from './documents.js'
 import { fillText, toolsNamedIn } from './fill-text.js'
 import { matchPage, PAGE_TEMPLATES, type PageTemplate, toolsOf } from './pages.js'
@@ -58,6 +60,15 @@ export interface ListedPrompt {
   arguments: { name: string; description: string; required: boolean }[]
 }
 
+/** Whose text is being written: `prompt` by its name, or `resource` by its template. */
+export interface CompletedText {
+  kind: 'prompt' | 'resource'
+  name: string
+}
+
+/** A look-up for somebody who may call this tool, as them. Resolves to null where they may not, and where it takes too long. */
+export type LookUp = <T>(tool: string, read: (context: ToolContext<true>) => Promise<T>) => Promise<T | null>
+
 /** The documents and prompts of this server. What a caller may not see is not listed, and does not exist when it is asked for. */
 export interface Knowledge {
   listResources(): ListedResource[]
@@ -79,6 +90,15 @@ export interface Knowledge {
     given: Readonly<Record<string, unknown>>,
     reader: Reader,
   ): Promise<{ description: string; text: string }>
+  /**
+   * What an argument of a prompt, or a value of a template, may become. Rejects with ToolError: `not_found` for a prompt or template that the
+   * reader has not, `invalid_argument` for an argument that it has not. Empty where the labels cannot be had.
+   */
+  complete(
+    text: CompletedText,
+    argument: { name: string; value: string },
+    reader: Reader & { lookUp: LookUp },
+  ): Promise<Completion>
 }
 
 const MARKDOWN = 'text/markdown'
@@ -120,6 +140,23 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
     const facts = { orgId, now: now() }
     const text = await readPage(page.template, page.values, facts, { ...ports, budget: limits.responseBudgetBytes })
     return { uri, mimeType: JSON_TYPE, text }
+  }
+
+  /** By argument what completes it. */
+  async function completersOf(
+    { kind, name }: CompletedText,
+    reader: Reader,
+  ): Promise<Record<string, Completer | null>> {
+    if (kind === 'prompt') {
+      const found = (await promptsOf(reader)).find(({ prompt }) => prompt.name === name)
+      if (found === undefined) throw new ToolError('not_found', `There is no prompt '${name.slice(0, LONGEST_NAME)}'.`)
+      return Object.fromEntries(found.prompt.arguments.map((one) => [one.name, one.completes ?? null]))
+    }
+    const template = PAGE_TEMPLATES.find(({ uriTemplate }) => uriTemplate === name)
+    if (template === undefined || !isOffered(template, reader.offered))
+      throw new ToolError('not_found', `There is no resource template '${name.slice(0, LONGEST_NAME)}'.`)
+    const variables = Object.entries(template.variables)
+    return Object.fromEntries(variables.map(([variable, key]) => [variable, key === null ? null : { labels: key }]))
   }
 
   /** The prompts of the reader with their texts. */
@@ -170,8 +207,22 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
       const values = prompt.valuesOf(readArguments(prompt, given))
       return { description: prompt.description, text: fillText(text, { tools, values }, reader.offered) }
     },
+    async complete(text, { name, value }, reader) {
+      const completers = await completersOf(text, reader)
+      if (!Object.hasOwn(completers, name)) {
+        const known = Object.keys(completers).join(', ')
+        const tell = known === '' ? 'it takes none' : `Known: ${known}`
+        throw new ToolError('invalid_argument', `${name.slice(0, LONGEST_NAME)}: unknown argument. ${tell}`)
+      }
+      const completer = completers[name] ?? { values: [] }
+      if ('values' in completer) return completeFrom(completer.values, value)
+      const values = await reader.lookUp('get-labels', (context) => labelValues(context, completer.labels))
+      return completeFrom(values ?? [], value)
+    },
   }
 }
+
+type Completer = NonNullable<Prompt['arguments'][number]['completes']>
 
 /** Characters of a name that an error repeats. */
 const LONGEST_NAME = 128

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { makeSafe } from '../../domain/text/escape-text.js'
+import type { ToolContext } from '../../domain/call.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Offer } from '../../schemas/offer.js'
 import type { AnyTool } from '../../tools/define.js'
@@ -25,6 +26,16 @@ export interface Dispatcher {
    * `unknown_tool`.
    */
   dispatch(call: ToolCall, callerContext: CallerContext): Promise<Dispatched>
+  /**
+   * Reads something for a caller who may call this tool, as them: the same offer and gates, without arguments. It is no tool call, so it is
+   * not audited. Null where a gate refuses it or the read fails. Never rejects, and no end of the
+   * process waits for it.
+   */
+  lookUp<T>(
+    question: LookUp,
+    callerContext: CallerContext,
+    read: (context: ToolContext) => Promise<T>,
+  ): Promise<T | null>
   /** Aborts every running call, mutating ones too, and refuses those that come later: the process is about to end. */
   abortAll(): void
   /** Answers every call that still runs, and writes its outcome, because the process ends without waiting for it. */
@@ -36,6 +47,9 @@ export interface Dispatcher {
   /** Where it writes its decisions, for rotation and closing. */
   readonly audit: AuditLog | null
 }
+
+/** What is looked up for whom; `tool` reads. */
+export type LookUp = Pick<ToolCall, 'requestId' | 'signal'> & { tool: string }
 
 interface Run {
   controller: AbortController
@@ -77,6 +91,32 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       run.release()
       running.delete(run)
       noteEnd()
+    }
+  }
+
+  async function lookUp<T>(
+    { tool: name, ...question }: LookUp,
+    callerContext: CallerContext,
+    read: (context: ToolContext) => Promise<T>,
+  ): Promise<T | null> {
+    const tool = (callerContext.offer ?? whole).callable.has(name) ? tools.get(name) : undefined
+    if (tool === undefined || isEnding) return null
+    let release = () => {}
+    try {
+      const { validateArguments } = await (validation ??= loadValidation())
+      const call: ToolCall = { ...question, name, arguments: {}, progress: () => {} }
+      const ends = signalsOf(tool, call.signal, new AbortController())
+      ;({ release } = ends)
+      const context = toolContextOf(call, callerContext, ends.signals, ports)
+      const subject = { tool, call, callerContext, note: () => {} }
+      const admitted = await admitCall(subject, context, options.gates, validateArguments)
+      return await options.callTracker.run(call.requestId, () => read(admitted.context))
+    } catch (thrown) {
+      const cause = thrown instanceof RefusedCall ? thrown.thrown : thrown
+      log.debug({ request_id: question.requestId, tool: name, error: convert(cause).code }, 'look-up refused')
+      return null
+    } finally {
+      release()
     }
   }
 
@@ -169,6 +209,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   return {
     audit,
     dispatch,
+    lookUp,
     abortAll() {
       isEnding = true
       for (const { controller } of running) controller.abort(shuttingDown())

@@ -1,16 +1,18 @@
-import type { Knowledge, ResourceReader } from '../../knowledge/index.js'
+import type { Knowledge, LookUp, ResourceReader } from '../../knowledge/index.js'
+import { ToolError } from '../../schemas/errors.js'
 import { convert, type ServiceError } from '../errors/convert.js'
 import { renderError } from '../errors/render-errors.js'
 import { RPC } from './read-envelope.js'
 import { invalidParams, refuseCursor, rpcFailure } from './rpc-failure.js'
 
 /** Neither subscriptions nor changes of the lists are announced: nothing in them changes while the server runs. */
-export const KNOWLEDGE_CAPABILITIES = { resources: {}, prompts: {} }
+export const KNOWLEDGE_CAPABILITIES = { resources: {}, prompts: {}, completions: {} }
 
 type Params = Record<string, unknown> | undefined
 
 export interface KnowledgePorts extends ResourceReader {
   knowledge: Knowledge
+  lookUp: LookUp
   /** The id under which the request appears in errors. */
   requestId: string
   /** Told what was thrown that no caller can do anything about. */
@@ -18,7 +20,7 @@ export interface KnowledgePorts extends ResourceReader {
 }
 
 /**
- * Answers the methods of resources and prompts (MCP server features); null for any other. A resource or prompt that the caller may not see does not exist for
+ * Answers the methods of resources, prompts and completions (MCP server features); null for any other. A resource or prompt that the caller may not see does not exist for
  * them. Rejects with the JSON-RPC error of the answer.
  */
 export function answerKnowledge(
@@ -40,6 +42,8 @@ export function answerKnowledge(
       return listPrompts(ports)
     case 'prompts/get':
       return getPrompt(params, ports)
+    case 'completion/complete':
+      return complete(params, ports)
     default:
       return null
   }
@@ -76,6 +80,29 @@ async function getPrompt(params: Params, ports: KnowledgePorts): Promise<object>
   } catch (thrown) {
     throw failureOf(thrown, ports)
   }
+}
+
+async function complete(params: Params, ports: KnowledgePorts): Promise<object> {
+  const { ref, argument } = params ?? {}
+  if (!isObject(argument) || typeof argument.name !== 'string' || typeof argument.value !== 'string')
+    throw invalidParams('params.argument must be {name, value}, both strings')
+  const { name, value } = argument
+  try {
+    return { completion: await ports.knowledge.complete(readReference(ref), { name, value }, ports) }
+  } catch (thrown) {
+    throw failureOf(thrown, ports)
+  }
+}
+
+function readReference(ref: unknown): { kind: 'prompt' | 'resource'; name: string } {
+  if (isObject(ref) && ref.type === 'ref/prompt' && typeof ref.name === 'string')
+    return { kind: 'prompt', name: ref.name }
+  if (isObject(ref) && ref.type === 'ref/resource' && typeof ref.uri === 'string')
+    return { kind: 'resource', name: ref.uri }
+  throw new ToolError(
+    'invalid_argument',
+    'params.ref must be {type: "ref/prompt", name} or {type: "ref/resource", uri}',
+  )
 }
 
 /** The JSON-RPC error of anything that was thrown. What does not exist, and arguments of no use, are wrong params. */

@@ -8,7 +8,7 @@ import type {
   Tool,
 } from '@modelcontextprotocol/sdk/types.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv-provider.js'
-import type { ProgressUpdate } from '../../domain/call.js'
+import type { ProgressUpdate, ToolContext } from '../../domain/call.js'
 import type { Knowledge } from '../../knowledge/index.js'
 import type { ServiceError } from '../errors/convert.js'
 import { renderMcpError } from '../errors/render-errors.js'
@@ -26,6 +26,9 @@ interface McpServerOptions {
   offered: ReadonlySet<string>
   knowledge: Knowledge
   callTool: CallTool
+  lookUp: LookUpFor
+  /** Of the wait for a look-up; default the system's. */
+  timers?: Timers
   /** Organisation at the caller's PCE; absent without one. */
   orgId?: string
   /** Counts further tool calls of one request against the caller's limit; rejects when they are too many. */
@@ -119,11 +122,21 @@ async function withProgress<T>(
   }
 }
 
-/** What is not about tools: documents and prompts. */
+/** Longer nobody waits who is typing: milliseconds. */
+const LOOK_UP_MS = 3000
+
+/** Null for what is not there in time; it goes on for those who ask later. */
+function inTime<T>(work: Promise<T | null>, timers: Timers): Promise<T | null> {
+  let cancel = () => {}
+  const late = new Promise<null>((resolve) => (cancel = timers.after(LOOK_UP_MS, () => resolve(null))))
+  return Promise.race([work, late]).finally(() => cancel())
+}
+
+/** What is not about tools: documents, prompts, completions. */
 async function answerOther(
   method: string,
   params: Params,
-  { knowledge, offered, callTool, orgId, charge, onFailure, ...options }: McpServerOptions,
+  { knowledge, offered, callTool, orgId, charge, onFailure, timers = systemTimers, ...options }: McpServerOptions,
   { signal, progress }: { signal: AbortSignal; progress: Progress },
 ): Promise<Record<string, unknown>> {
   const requestId = options.requestId()
@@ -138,6 +151,7 @@ async function answerOther(
       if (!result.ok) throw new FailedCall(result.error)
       return result.value
     },
+    lookUp: (tool, read) => inTime(options.lookUp({ tool, requestId, signal }, read), timers),
     requestId,
     onFailure,
   })
@@ -168,6 +182,12 @@ type CallTool = (call: {
   signal: AbortSignal
   progress: (update: ProgressUpdate) => void
 }) => Promise<{ ok: true; value: object } | { ok: false; error: ServiceError }>
+
+/** The dispatcher's, for the caller of this server. */
+type LookUpFor = <T>(
+  question: { tool: string; requestId: string; signal: AbortSignal },
+  read: (context: ToolContext<true>) => Promise<T>,
+) => Promise<T | null>
 
 interface CallPorts {
   callTool: CallTool

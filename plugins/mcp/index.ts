@@ -100,6 +100,8 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       offered: callerContext.offer.listed,
       knowledge: options.knowledge,
       orgId: callerContext.pce?.orgId,
+      lookUp: (question, read) => app.dispatcher.lookUp(question, callerContext, (context) => read(context as never)),
+      ...(options.timers && { timers: options.timers }),
       charge: (times) => options.charge?.(request, times) ?? Promise.resolve(),
       onFailure: (err) => request.log.error({ err }, 'request failed'),
       requestId: () => request.id,

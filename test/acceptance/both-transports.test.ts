@@ -397,6 +397,32 @@ t.test('an MCP client does the same work over both transports', async (t) => {
     t.same(texts.stdio, texts.http, 'both transports answer alike')
   })
 
+  await t.test('every argument of prompts and templates can be completed', async (t) => {
+    const values: Record<string, unknown[]> = {}
+    for (const [transport, { client }] of Object.entries(seats)) {
+      const { prompts } = await client.listPrompts()
+      const ofPrompts = prompts.flatMap(({ name, arguments: known = [] }) =>
+        known.map((one) => ({ ref: { type: 'ref/prompt' as const, name }, argument: one.name })),
+      )
+      const application = { type: 'ref/resource' as const, uri: 'illumio://application/{app}/{env}' }
+      const ruleSet = { type: 'ref/resource' as const, uri: 'illumio://ruleset/{id}' }
+      const all = [
+        ...ofPrompts,
+        { ref: application, argument: 'app' },
+        { ref: application, argument: 'env' },
+        { ref: ruleSet, argument: 'id' },
+      ]
+      values[transport] = []
+      for (const { ref, argument } of all) {
+        const { completion } = await client.complete({ ref, argument: { name: argument, value: 'p' } })
+        t.equal(completion.values.length > 0, argument !== 'id', `${transport}: ${JSON.stringify(ref)} ${argument}`)
+        values[transport].push(completion)
+        await t.rejects(client.complete({ ref, argument: { name: 'nope', value: '' } }), { code: -32602 })
+      }
+    }
+    t.same(values.stdio, values.http, 'both transports answer alike')
+  })
+
   await t.test('an unknown tool is a JSON-RPC error, not a result', async (t) => {
     for (const { client } of Object.values(seats)) {
       await t.rejects(client.callTool({ name: 'get-everything' }), { code: -32602 })

@@ -24,6 +24,7 @@ async function connected() {
       now: Date.now,
     }),
     onFailure: () => {},
+    lookUp: () => Promise.resolve(null),
     requestId: () => 'r',
     callTool: ({ name, signal }) =>
       new Promise((resolve) => calls.push({ name, signal, answer: (value) => resolve({ ok: true, value }) })),
