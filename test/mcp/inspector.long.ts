@@ -1,0 +1,89 @@
+/** The MCP Inspector's command line against documents, pages and prompts, over both transports: a client that is not ours. */
+import { execFile } from 'node:child_process'
+import { cpSync, rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { tools } from '../../tools/index.js'
+import { createPceSimulator } from '../../pce-simulator/index.js'
+import { bundleProgram } from '../bundle-program.js'
+import { insecureApp } from '../contract/insecure-app.js'
+import { partial } from '../partial.js'
+
+// Version 2 needs a later Node.js than we promise. Version 1 looks for its package.json where the whole Inspector has one, so it gets a
+// place with one there; below node_modules, for the packages that it imports.
+const PLACE = fileURLToPath(new URL(`../../node_modules/.cache/inspector-${process.pid}/`, import.meta.url))
+const INSPECTOR = `${PLACE}cli/build/index.js`
+cpSync(new URL('../../node_modules/@modelcontextprotocol/inspector-cli/', import.meta.url), `${PLACE}cli`, {
+  recursive: true,
+})
+writeFileSync(`${PLACE}package.json`, JSON.stringify({ name: 'inspector', version: '1.0.3', type: 'module' }))
+t.teardown(() => rmSync(PLACE, { recursive: true, force: true }))
+const run = promisify(execFile)
+
+const simulator = await createPceSimulator({ seed: 3, workloads: 60, flows: 400, pollsUntilDone: 1 })
+const url = new URL(await simulator.listen({ port: 0 }))
+t.teardown(() => simulator.close())
+const { key, secret } = simulator.credentials
+const orgId = String(simulator.orgId)
+const { app } = await insecureApp(tools, {
+  pce: { url: url.origin, port: url.port, orgId, apiKey: key, apiSecret: secret, tls: { verify: true } },
+})
+t.teardown(() => app.close())
+const TARGETS = {
+  http: [`${await app.listen({ port: 0, host: '127.0.0.1' })}/mcp`, '--transport', 'http'],
+  stdio: [process.execPath, bundleProgram('stdio')],
+}
+const ENV = {
+  PATH: process.env.PATH,
+  PCE_HOST: `${url.protocol}//${url.hostname}`,
+  PCE_PORT: url.port,
+  PCE_ORG_ID: orgId,
+  API_KEY: key,
+  API_SECRET: secret,
+}
+
+for (const [transport, target] of Object.entries(TARGETS)) {
+  t.test(`over ${transport}`, async (t) => {
+    const inspect = async (method: string, ...options: string[]) => {
+      const { stdout } = await run(process.execPath, [INSPECTOR, ...target, '--method', method, ...options], {
+        env: ENV,
+      })
+      return JSON.parse(stdout)
+    }
+    const refused = async (method: string, ...options: string[]) =>
+      inspect(method, ...options).then(
+        () => '',
+        ({ code, stderr }: { code: number; stderr: string }) => `${code}: ${stderr}`,
+      )
+
+    const { resources } = await inspect('resources/list')
+    t.equal(resources.length, 21)
+    for (const { uri } of resources) {
+      const { contents } = await inspect('resources/read', '--uri', uri)
+      partial(t, contents, [{ uri, mimeType: 'text/markdown', text: String }], uri)
+    }
+    const { resourceTemplates } = await inspect('resources/templates/list')
+    t.equal(resourceTemplates.length, 2)
+    for (const uri of ['illumio://ruleset/1', 'illumio://application/payments/prod']) {
+      const { contents } = await inspect('resources/read', '--uri', uri)
+      partial(t, contents, [{ uri, mimeType: 'application/json', text: String }], uri)
+    }
+    const { prompts } = await inspect('prompts/list')
+    t.equal(prompts.length, 7)
+    for (const { name, arguments: known } of prompts as { name: string; arguments: { name: string }[] }[]) {
+      const pairs = known.map((one) => `${one.name}=${one.name === 'framework' ? 'dora' : 'payments'}`)
+      const given = pairs.flatMap((pair) => ['--prompt-args', pair])
+      const { messages } = await inspect('prompts/get', '--prompt-name', name, ...given)
+      partial(t, messages, [{ role: 'user', content: { type: 'text', text: String } }], name)
+    }
+
+    t.match(await refused('resources/read', '--uri', 'illumio://nothing'), /^1: .*-32002.*Resource not found/s)
+    t.match(await refused('resources/read', '--uri', 'illumio://application/%zz/prod'), /^1: .*-32602.*percent-encode/s)
+    t.match(await refused('prompts/get', '--prompt-name', 'nope'), /^1: .*-32602.*There is no prompt/s)
+    t.match(
+      await refused('prompts/get', '--prompt-name', 'ringfence-application', '--prompt-args', 'application_name=x'),
+      /^1: .*-32602.*application_environment: required/s,
+    )
+  })
+}
