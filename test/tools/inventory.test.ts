@@ -384,6 +384,26 @@ t.test('loses nothing from a PCE that starts no jobs and returns less unless tol
   t.same([page.items.length, page.totalCount], [500, 12_000])
 })
 
+t.test('a list that the PCE cuts and never gives whole is truncated, to its last page', async (t) => {
+  const { simulator } = await startBench(t, { workloads: 20, flows: 0 })
+  const objects = Array.from({ length: 1200 }, (_, at) => ({
+    href: `/orgs/1/${at}`,
+    name: `w${at}`,
+    ...{ key: 'app', value: `a${at}`, enforcement_mode: 'full', managed: true, labels: [] },
+  }))
+  const server = await startServer(t, ({ path }): Reply => {
+    const asked = Number(new URL(path, 'http://x').searchParams.get('max_results') ?? 500)
+    return { body: objects.slice(0, Math.min(asked, 500)), headers: { 'x-total-count': '1200' } }
+  })
+  const bench = benchOf(t, simulator, `http://127.0.0.1:${server.port}`, { budget: 200_000 })
+  const { items, pages } = await follow(bench, 'get-labels', {}, 'labels')
+  t.equal(items.length, 500)
+  partial(t, pages.at(-1), { total_count: 1200, pce_total: 1200, truncated: true, next_cursor: undefined })
+  const filtered = await bench.ok('get-labels', { value: 'a7', exact: true })
+  partial(t, filtered, { total_count: 1, pce_total: 1200, truncated: true, next_cursor: undefined })
+  partial(t, await bench.ok('get-workload-enforcement-status'), { total_workloads: 500, truncated: true })
+})
+
 t.test('create-label', async (t) => {
   const bench = await startBench(t)
 

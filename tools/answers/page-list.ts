@@ -32,7 +32,7 @@ export async function answerPage<T extends { href: string }, R>(
     return {
       total_count: slice.totalCount,
       pce_total: slice.pceTotal,
-      truncated: more,
+      truncated: more || slice.isWithheld === true,
       ...(cursor !== undefined && { next_cursor: cursor }),
     }
   }
@@ -66,6 +66,8 @@ export interface Slice<T> {
   pceTotal: number
   /** Matches follow after `items`. */
   more: boolean
+  /** The PCE has not sent all that the query asks for, and no page will have it. */
+  isWithheld?: boolean
   /** Objects that the PCE sent to find them in; absent if the whole list was available. */
   seen?: number
 }
@@ -100,6 +102,7 @@ export async function fetchSlice<T extends { href: string }>(
     pceTotal: read.totalCount ?? read.items,
     totalCount,
     more: (isEnd ? matches : totalCount) > start + items.length,
+    isWithheld: isEnd && !read.isWhole,
     seen: read.items,
   }
 }

@@ -103,11 +103,13 @@ export default defineTool({
         onItems: (items) => items.filter((event) => ownFilter?.(event) !== false).forEach(counted.count),
       })
       const found = counted.total()
-      const totals = { total_count: found, pce_total: read.totalCount ?? read.items, truncated: false }
+      const totals = { total_count: found, pce_total: read.totalCount ?? read.items, truncated: !read.isWhole && read.items < PCE_MOST }
       const seen = { pceTotal: totals.pce_total, seen: read.items }
       return { events: [], counts: counted.counts(), ...totals, ...noteOn(filters, seen, found, creator) }
     }
-    const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
+    const found = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
+    // Of what lies beyond the PCE's most the note speaks: no page follows.
+    const slice = { ...found, isWithheld: found.isWithheld === true && found.seen !== PCE_MOST }
     const notes = noteOn(filters, slice, slice.totalCount, creator)
     const shown = slice.items.map((event) => showEvent(event, limits, select))
     const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { events: [], ...notes })

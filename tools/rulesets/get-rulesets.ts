@@ -255,7 +255,7 @@ async function pageRuleSets<T extends { href: string }, R extends ShownRuleSet>(
     paging: {
       total_count: slice.totalCount,
       pce_total: slice.pceTotal,
-      truncated: more,
+      truncated: more || slice.isWithheld === true,
       ...(cursor !== undefined && { next_cursor: cursor }),
     },
   }

@@ -39,7 +39,7 @@ const output = Type.Object({
     description: 'Groups that are mixed, and the modes with a VEN',
   }),
   mixed_count: Type.Integer({ description: 'Groups with more than one mode' }),
-  truncated: Type.Boolean({ description: 'Groups are left out; name an app or env' }),
+  truncated: Type.Boolean({ description: 'Workloads or groups are left out; name an app or env' }),
 })
 
 export default defineTool({
@@ -73,7 +73,7 @@ export default defineTool({
       const expand = await expander(items.flatMap((workload) => workload.labels ?? []))
       for (const workload of items) counted.count(workload, expand)
     }
-    await scanEvery(query, { onBegin, onItems })
+    const { isWhole } = await scanEvery(query, { onBegin, onItems })
     const { groups, ...totals } = counted.totals()
     const mixed = groups.filter(({ is_mixed: isMixed }) => isMixed)
     const mixedRows = mixed.map(({ app, env, enforcement_modes: all, managed_modes: modes = all }) => ({
@@ -89,7 +89,7 @@ export default defineTool({
       ...facts,
       app_groups: shown.slice(0, kept),
       mixed_enforcement_apps: mixedRows.slice(0, keptMixed),
-      truncated: kept < groups.length || keptMixed < mixedRows.length,
+      truncated: !isWhole || kept < groups.length || keptMixed < mixedRows.length,
     }
   },
 })
