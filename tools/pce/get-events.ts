@@ -103,7 +103,11 @@ export default defineTool({
         onItems: (items) => items.filter((event) => ownFilter?.(event) !== false).forEach(counted.count),
       })
       const found = counted.total()
-      const totals = { total_count: found, pce_total: read.totalCount ?? read.items, truncated: !read.isWhole && read.items < PCE_MOST }
+      const totals = {
+        total_count: found,
+        pce_total: read.totalCount ?? read.items,
+        truncated: !read.isWhole && read.items < PCE_MOST,
+      }
       const seen = { pceTotal: totals.pce_total, seen: read.items }
       return { events: [], counts: counted.counts(), ...totals, ...noteOn(filters, seen, found, creator) }
     }
