@@ -13,7 +13,7 @@ import type { Knowledge } from '../../knowledge/index.js'
 import type { ServiceError } from '../errors/convert.js'
 import { renderMcpError } from '../errors/render-errors.js'
 import { answerKnowledge, FailedCall, KNOWLEDGE_CAPABILITIES } from './answer-knowledge.js'
-import { INSTRUCTIONS } from './instructions.js'
+import { instructionsFor } from './instructions.js'
 import { startProgress, type Timers } from './progress.js'
 import { negotiate, type ProtocolVersion, RPC } from './read-envelope.js'
 import { invalidParams, refuseCursor, rpcFailure } from './rpc-failure.js'
@@ -69,7 +69,7 @@ export function createMcpServer(options: McpServerOptions): Server {
         return initialize(params, options)
       case 'tools/list':
         refuseCursor(params)
-        return { tools: options.tools.filter(({ name }) => options.offered.has(name)) }
+        return { tools: offeredOf(options) }
       case 'tools/call':
         return withProgress(params, notifyBy(extra), true, (progress) =>
           answerCall(params, {
@@ -159,12 +159,15 @@ async function answerOther(
   return answer as Record<string, unknown>
 }
 
-function initialize(params: Record<string, unknown> | undefined, { info, onInitialize }: McpServerOptions) {
+const offeredOf = ({ tools, offered }: McpServerOptions) => tools.filter(({ name }) => offered.has(name))
+
+function initialize(params: Record<string, unknown> | undefined, options: McpServerOptions) {
   const asked = params?.protocolVersion
   if (typeof asked !== 'string') throw invalidParams('params.protocolVersion must be a string')
   const protocolVersion = negotiate(asked)
-  onInitialize?.(clientName(params?.clientInfo), protocolVersion)
-  return { protocolVersion, capabilities: CAPABILITIES, serverInfo: info, instructions: INSTRUCTIONS.join('\n') }
+  options.onInitialize?.(clientName(params?.clientInfo), protocolVersion)
+  const instructions = instructionsFor(offeredOf(options))
+  return { protocolVersion, capabilities: CAPABILITIES, serverInfo: options.info, instructions }
 }
 
 function clientName(info: unknown): string | undefined {

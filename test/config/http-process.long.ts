@@ -84,6 +84,19 @@ t.test('--help and --version', async (t) => {
   t.match(version.stdout, /^\d+\.\d+\.\d+\S*\n$/)
 })
 
+t.test('--read-only and --toolsets', async (t) => {
+  const env = { MCP_DEV_INSECURE: '1', MCP_READ_ONLY: '0', MCP_TOOLSETS: 'objects' }
+  const { child, listening } = start(['--port', '0', '--read-only', '--toolsets', 'rules,provisioning'], env)
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+  const answer = await fetch(await listening, { method: 'POST', headers: HEADERS, body })
+  const { result } = (await answer.json()) as { result: { tools: { name: string }[] } }
+  t.same(
+    result.tools.map(({ name }) => name),
+    ['compare-draft-active', 'get-rulesets'],
+  )
+  child.kill('SIGKILL')
+})
+
 t.test('a server that is told to stop finishes its running calls', async (t) => {
   const simulator = await createPceSimulator({ seed: 1, workloads: 20, flows: 10 })
   const pce = new URL(await simulator.listen({ port: 0 }))

@@ -76,6 +76,23 @@ t.test('hints name no tool that is not offered', async (t) => {
   t.equal(await hintOf({ 'x-mcp-tools': 'get-labels' }), 'This server has no login for browsers.')
 })
 
+t.test('the instructions lead nobody to a tool that is not offered', async (t) => {
+  const { post } = await insecureApp(tools)
+  const policyIn = async (headers: Record<string, string>) => {
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
+    const { body } = await post(request('initialize', params), headers)
+    const lines = (JSON.parse(body).result.instructions as string).split('\n')
+    return lines.filter((line) => /^Policy|^A changing/.test(line)).map((line) => line.split(/[;:.]/)[0])
+  }
+  const draft = 'Policy (rule sets, rules, IP lists, services) is written as a draft and enforced only'
+  const approve = 'A changing tool may wait for a person to approve'
+  t.same(await policyIn({}), [`${draft} after provision-policy`, approve])
+  t.same(await policyIn({ 'x-mcp-toolsets': 'rules' }), [`${draft} once provisioned, by somebody else`, approve])
+  t.same(await policyIn({ 'x-mcp-readonly': '1' }), [
+    'Policy is written as a draft and enforced only once it is provisioned',
+  ])
+})
+
 t.test('a header that says nothing that can be done is a 400, and nothing is ignored', async (t) => {
   const { post } = await insecureApp(tools, { offer: { toolsets: ['traffic', 'server'] } })
   const TOOLSETS =
