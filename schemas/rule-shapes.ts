@@ -17,7 +17,7 @@ export type ActorOut = Static<typeof ActorOut>
 
 /** One condition of a scope in answers. */
 export const ScopeOut = Type.Object({
-  href: Type.Optional(Type.String()),
+  href: Type.String(),
   key: Type.Optional(Type.String()),
   value: Type.Optional(Type.String()),
   name: Type.Optional(Type.String()),
@@ -51,7 +51,7 @@ export const RuleOut = Type.Object(
     resolve_labels_as: Type.Optional(Type.Object({}, { description: 'Absent: workloads on both sides' })),
     consumers: Type.Array(ActorOut),
     providers: Type.Array(ActorOut),
-    ingress_services: Type.Array(Type.Object({}), { description: '{href?, name} or {port, to_port?, proto}' }),
+    ingress_services: Type.Array(Type.Object({}), { description: '{href, name} or {port, to_port?, proto}' }),
     egress_services: Type.Optional(Type.Array(Type.Object({}))),
     unscoped_consumers: Type.Boolean(),
     update_type: Type.Optional(Type.String({ description: 'Pending change' })),

@@ -3,6 +3,7 @@ import type { ActorOut, ScopeOut } from '../../schemas/rule-shapes.js'
 import type { ToolContext } from '../../domain/call.js'
 import { type PlannedRule, showNamed, showResolved } from '../../domain/drafts/plan-rules.js'
 import { namesOrHrefs, type ReferenceNames } from '../../domain/inventory/reference-names.js'
+import { trimBlanks } from '../../domain/text/escape-text.js'
 import { denyType, type RuleType } from '../../domain/policy/rule-type.js'
 
 /** Actors with their type, and key and value or name beside each href. */
@@ -70,42 +71,39 @@ function resolutionOf(rule: Rule | DenyRule): Partial<Pick<Rule, 'resolve_labels
 type RuleTest = (rule: Rule | DenyRule) => boolean
 
 /**
- * A rule set with its allow and deny rules in one list; `denyError` says why the deny rules are missing from it. Detail `standard` names
- * labels, actors and services without their hrefs, which say the same again; what has no name keeps its href.
+ * A rule set with its allow and deny rules in one list; `denyError` says why the deny rules are missing from it. Detail `standard` writes
+ * labels, actors and services as callers do, `full` as objects with hrefs.
  */
 export function showRuleSet(
   ruleSet: RuleSet,
   names: ReferenceNames,
   { detail, denyError, isWanted }: { detail: 'standard' | 'full'; denyError?: string; isWanted?: RuleTest },
 ) {
-  const brief = <T>(value: T): T => (detail === 'full' ? value : withoutHrefsOfNamed(value))
   const all = [
     ...(ruleSet.rules ?? []).map((rule) => ({ rule, type: 'allow' as const })),
     ...(ruleSet.deny_rules ?? []).map((rule) => ({ rule, type: denyType(rule) })),
   ]
   const wanted = isWanted === undefined ? all : all.filter(({ rule }) => isWanted(rule))
+  const isBrief = detail === 'standard'
   const rules = wanted.map(({ rule, type }) => {
-    const {
-      consumers,
-      providers,
-      ingress_services: services,
-      egress_services: egress,
-      ...rest
-    } = showRule(rule, type, names)
+    const shown = showRule(rule, type, names)
+    if (!isBrief) return shown
+    const { consumers, providers, ingress_services: services, egress_services: egress } = shown
     return {
-      ...rest,
-      consumers: brief(consumers),
-      providers: brief(providers),
-      ingress_services: brief(services),
-      ...(egress !== undefined && { egress_services: brief(egress) }),
+      ...shown,
+      consumers: consumers.map(shortActor),
+      providers: providers.map(shortActor),
+      ingress_services: services.map(shortService),
+      ...(egress !== undefined && { egress_services: egress.map(shortService) }),
     }
   })
+  const scopes = showScopes(ruleSet.scopes, names)
   return {
     href: ruleSet.href,
     name: ruleSet.name,
     enabled: ruleSet.enabled,
     description: ruleSet.description ?? null,
-    scopes: brief(showScopes(ruleSet.scopes, names)),
+    scopes: isBrief ? scopes.map((scope) => scope.map(shortActor)) : scopes,
     ...(ruleSet.update_type != null && { update_type: ruleSet.update_type }),
     ...(denyError !== undefined && { deny_rules_error: denyError }),
     rules_total: all.length,
@@ -114,13 +112,30 @@ export function showRuleSet(
   }
 }
 
-/** The same without the href of whatever has a key or a name, at any depth. */
-function withoutHrefsOfNamed<T>(value: T): T {
-  if (Array.isArray(value)) return value.map(withoutHrefsOfNamed) as T
-  if (typeof value !== 'object' || value === null) return value
-  const { href: _href, ...named } = value as { href?: string; key?: string; name?: string }
-  return (named.key === undefined && named.name === undefined ? value : named) as T
+const NAMED_BY: Record<string, string> = { ip_list: 'iplist', label_group: 'labelgroup' }
+
+/**
+ * An end of a rule, or a condition of a scope, as callers write it: `ams`, `key=value`, `iplist:NAME`, {key, value, exclusion} (T4).
+ * What a text would not name again, such as a workload whose name others may have, stays whole.
+ */
+function shortActor(actor: ActorOut | ScopeOut): string | Partial<ActorOut | ScopeOut> {
+  const { key, value, name, exclusion } = actor
+  const type = 'type' in actor ? actor.type : name === undefined ? 'label' : 'label_group'
+  if (type === 'ams') return type
+  const prefix = NAMED_BY[type]
+  const text =
+    type === 'label' && key !== undefined ? `${key}=${value}` : prefix && name !== undefined && `${prefix}:${name}`
+  if (!text) return actor
+  const isPlain =
+    key === undefined ? name === trimBlanks(name ?? '') : /^[^=:/\s]+$/.test(key) && value === trimBlanks(value ?? '')
+  if (!isPlain) return actor
+  if (exclusion !== true) return text
+  return key === undefined ? actor : { key, value, exclusion }
 }
+
+/** A service by its name, or its ports. */
+const shortService = (service: RuleServiceOut): string | RuleServiceOut =>
+  'name' in service && service.name !== undefined ? service.name : service
 
 /** A stored rule in an answer, with the names of what it points at as far as they can be read. */
 export async function showStoredRule(

@@ -1,11 +1,11 @@
-import { Type, type Static } from '@sinclair/typebox'
+import { Type, type Static, type TObject } from '@sinclair/typebox'
 import { StringEnum } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { LabelReference } from '../../schemas/label-reference.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import { ExactInput, Part } from '../../schemas/search-filters.js'
-import { ActorInput, RuleOut, ScopeOut, ServiceInput } from '../../schemas/rule-shapes.js'
+import { ActorInput, ActorOut, RuleOut, ScopeOut, ServiceInput } from '../../schemas/rule-shapes.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import type { ActorReference } from '../../domain/drafts/resolve-actors.js'
@@ -40,12 +40,24 @@ const LabelsInput = Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(L
   description: 'Of the scope: one or a list',
 })
 
+/** As callers write it; detail_level full: as an object with its href. */
+const Written = <T extends TObject>(full: T) => Type.Union([Type.String(), Type.Partial(full)])
+const RuleRow = Type.Object({
+  ...RuleOut.properties,
+  consumers: Type.Array(Written(ActorOut)),
+  providers: Type.Array(Written(ActorOut)),
+  ingress_services: Type.Array(Written(Type.Object({})), {
+    description: 'A name, or {port, to_port?, proto}; full: {href, name}',
+  }),
+  egress_services: Type.Optional(Type.Array(Written(Type.Object({})))),
+})
+
 const Row = Type.Object({
   href: Type.String(),
   name: Type.String(),
   enabled: Type.Boolean(),
   description: Type.Union([Type.String(), Type.Null()], { description: 'Description' }),
-  scopes: Type.Array(Type.Array(ScopeOut), { description: 'Inner ANDed, outer ORed; [[]] is everything' }),
+  scopes: Type.Array(Type.Array(Written(ScopeOut)), { description: 'Inner ANDed, outer ORed; [[]] is everything' }),
   update_type: Type.Optional(Type.String({ description: 'Pending draft change' })),
   deny_rules_error: Type.Optional(Type.String({ description: 'Why deny rules are missing' })),
   rules_total: Type.Integer({ description: 'Rules it has' }),
@@ -53,7 +65,7 @@ const Row = Type.Object({
     Type.Integer({ description: 'Those of actor, service or href; the others are not shown' }),
   ),
   rules_from: Type.Optional(Type.Integer({ description: 'Continued: earlier rules were on earlier pages' })),
-  rules: Type.Array(RuleOut, { description: 'Allow rules, then deny rules' }),
+  rules: Type.Array(RuleRow, { description: 'Allow rules, then deny rules' }),
 })
 
 const output = Type.Object({
@@ -80,7 +92,10 @@ export default defineTool({
       actor: Type.Optional(Type.Union([...ActorInput.anyOf], { description: 'At either end of a rule' })),
       service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Named, or a port covered' })),
       detail_level: Type.Optional(
-        StringEnum(['standard', 'full'] as const, { default: 'standard', description: 'full: with all hrefs' }),
+        StringEnum(['standard', 'full'] as const, {
+          default: 'standard',
+          description: 'full: all as objects with href',
+        }),
       ),
       ...PagingInput,
     },
