@@ -15,6 +15,10 @@ export const StringEnum = <const T extends readonly string[]>(
   options: { description?: string; default?: T[number] } = {},
 ) => Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options })
 
+/** How much an answer shows; `description` says what `full` adds. */
+export const DetailLevel = (description: string) =>
+  Type.Optional(StringEnum(['standard', 'full'] as const, { default: 'standard', description }))
+
 /** Properties of an answer, each with what it means. */
 export const Text = (description: string) => Type.String({ description })
 export const Count = (description: string) => Type.Integer({ description })

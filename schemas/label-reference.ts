@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox'
+import { Type, type TObject } from '@sinclair/typebox'
 import { OPEN_FIELDS } from './synonyms.js'
 
 /**
@@ -21,3 +21,10 @@ export const LabelOut = Type.Object(
   { href: Type.String(), key: Type.String(), value: Type.String() },
   { description: 'Label' },
 )
+
+/** Labels in a list: each as `key=value`, and as an object in full detail. */
+export const LabelsOut = <T extends TObject>(full: T, description: string) =>
+  Type.Array(Type.Union([Type.String(), full]), { description })
+
+/** A label as it is referred to. */
+export const writeLabel = ({ key, value }: { key: string; value: string }): string => `${key}=${value}`

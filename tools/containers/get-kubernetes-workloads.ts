@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { Nullable } from '../../schemas/common.js'
+import { DetailLevel, Nullable } from '../../schemas/common.js'
+import { LabelsOut, writeLabel } from '../../schemas/label-reference.js'
 import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { KubernetesWorkload } from '../../schemas/pce/container-cluster.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
@@ -20,7 +21,7 @@ const Row = Type.Object({
   name: Type.String(),
   kind: Type.String(),
   namespace: Type.String(),
-  labels: Type.Array(Type.Object({ key: Type.String(), value: Type.String() }), { description: 'Labels' }),
+  labels: LabelsOut(Type.Object({ key: Type.String(), value: Type.String() }), 'key=value'),
   enforcement_mode: Text('Mode'),
   security_policy_sync_state: Text('syncing or applied'),
   cluster: Text('Cluster name'),
@@ -45,6 +46,7 @@ export default defineTool({
       cluster_href: Type.Optional(Type.String({ description: 'Cluster' })),
       namespace: Part(),
       ...ExactInput,
+      detail_level: DetailLevel('full: labels as objects'),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },
@@ -52,7 +54,7 @@ export default defineTool({
   output,
   example: {},
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, fields, ...question } = args
+    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, fields, detail_level: detail, ...question } = args
     const select = selectFields(fields, Row)
     const { pce, limits, signal } = ctx
     const position = await decodeCursor(ctx, NAME, question, cursor)
@@ -69,20 +71,25 @@ export default defineTool({
     const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
     const borne = slice.items.flatMap((workload) => workload.labels ?? [])
     const expand = await labelExpander(pce, borne, ctx)
-    const shown = slice.items.map((workload) => select(showKubernetesWorkload(workload, expand)))
+    const shown = slice.items.map((workload) => select(showKubernetesWorkload(workload, expand, detail)))
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { kubernetes_workloads: [] })
     return { kubernetes_workloads: rows, ...paging }
   },
 })
 
-function showKubernetesWorkload(workload: KubernetesWorkload, expand: (label: LabelRef) => LabelRef) {
+function showKubernetesWorkload(
+  workload: KubernetesWorkload,
+  expand: (label: LabelRef) => LabelRef,
+  detail: 'standard' | 'full' | undefined,
+) {
   const cluster = workload.container_cluster
+  const labels = (workload.labels ?? []).map(expand).map(({ key = '', value = '' }) => ({ key, value }))
   return {
     href: workload.href,
     name: workload.name,
     kind: workload.kind,
     namespace: workload.namespace,
-    labels: (workload.labels ?? []).map(expand).map(({ key, value }) => ({ key: key ?? '', value: value ?? '' })),
+    labels: detail === 'full' ? labels : labels.map(writeLabel),
     enforcement_mode: workload.enforcement_mode ?? null,
     security_policy_sync_state: workload.security_policy_sync_state ?? null,
     cluster: cluster?.name ?? null,

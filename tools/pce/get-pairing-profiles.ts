@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { Nullable } from '../../schemas/common.js'
-import { LabelOut } from '../../schemas/label-reference.js'
+import { DetailLevel, Nullable } from '../../schemas/common.js'
+import { LabelOut, LabelsOut, writeLabel } from '../../schemas/label-reference.js'
 import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { PairingProfile } from '../../schemas/pce/ven.js'
@@ -21,7 +21,7 @@ const Row = Type.Object({
   enforcement_mode_lock: Nullable(Type.Boolean({ description: 'Fixed by the profile' })),
   enabled: Type.Boolean(),
   is_default: Type.Boolean(),
-  labels: Type.Array(LabelOut, { description: 'Labels of new workloads' }),
+  labels: LabelsOut(LabelOut, 'Labels of new workloads, key=value'),
 })
 
 const output = Type.Object({
@@ -41,6 +41,7 @@ export default defineTool({
     {
       name: Part(),
       ...ExactInput,
+      detail_level: DetailLevel('full: labels as objects'),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },
@@ -48,7 +49,7 @@ export default defineTool({
   output,
   example: {},
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, fields, ...question } = args
+    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, fields, detail_level: detail, ...question } = args
     const select = selectFields(fields, Row)
     const { pce, limits, signal } = ctx
     const { exact, ...filters } = question
@@ -58,13 +59,18 @@ export default defineTool({
     const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
     const given = slice.items.flatMap((profile) => profile.labels ?? [])
     const expand = await labelExpander(pce, given, ctx)
-    const shown = slice.items.map((profile) => select(showPairingProfile(profile, expand)))
+    const shown = slice.items.map((profile) => select(showPairingProfile(profile, expand, detail)))
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { pairing_profiles: [] })
     return { pairing_profiles: rows, ...paging }
   },
 })
 
-function showPairingProfile(profile: PairingProfile, expand: (label: LabelRef) => LabelRef) {
+function showPairingProfile(
+  profile: PairingProfile,
+  expand: (label: LabelRef) => LabelRef,
+  detail: 'standard' | 'full' | undefined,
+) {
+  const labels = (profile.labels ?? []).map(expand).map(({ href, key = '', value = '' }) => ({ href, key, value }))
   return {
     href: profile.href,
     name: profile.name ?? '',
@@ -72,6 +78,6 @@ function showPairingProfile(profile: PairingProfile, expand: (label: LabelRef) =
     enforcement_mode_lock: profile.enforcement_mode_lock ?? null,
     enabled: profile.enabled === true,
     is_default: profile.is_default === true,
-    labels: (profile.labels ?? []).map(expand).map(({ href, key = '', value = '' }) => ({ href, key, value })),
+    labels: detail === 'full' ? labels : labels.map(writeLabel),
   }
 }

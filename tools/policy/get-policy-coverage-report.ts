@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { StringEnum } from '../../schemas/common.js'
+import { DetailLevel } from '../../schemas/common.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { fetchEvery } from '../../domain/inventory/fetch-every.js'
@@ -31,12 +31,7 @@ export default defineTool({
       env_name: Type.String({ minLength: 1, description: 'env label' }),
       lookback_days: lookbackDays(DEFAULT_DAYS),
       ...CompleteInput,
-      detail_level: Type.Optional(
-        StringEnum(['standard', 'full'] as const, {
-          default: 'standard',
-          description: 'full: more rows',
-        }),
-      ),
+      detail_level: DetailLevel('full: more rows'),
     },
     { additionalProperties: false },
   ),

@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { StringEnum } from '../../schemas/common.js'
+import { DetailLevel, StringEnum } from '../../schemas/common.js'
 import { DRY_RUN_BINDING, DryRunInput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
 import type { Label } from '../../schemas/pce/label.js'
@@ -39,9 +39,7 @@ const input = Type.Object(
       StringEnum(DENY_CONSUMERS, { default: 'any', description: 'Any address, workloads, both' }),
     ),
     ...SourcesInput,
-    detail_level: Type.Optional(
-      StringEnum(['standard', 'full'] as const, { default: 'standard', description: 'full: more rows' }),
-    ),
+    detail_level: DetailLevel('full: more rows'),
     ...DryRunInput,
   },
   { additionalProperties: false },

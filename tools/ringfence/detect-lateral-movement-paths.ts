@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { Count, StringEnum, Text } from '../../schemas/common.js'
+import { DetailLevel, Count, Text } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { ApplicationReference } from '../../schemas/label-reference.js'
 import type { Label } from '../../schemas/pce/label.js'
@@ -60,9 +60,7 @@ export default defineTool({
       lookback_days: lookbackDays(LOOKBACK_DAYS),
       target: Type.Optional(Type.Union(ApplicationReference.anyOf, { description: 'End: app|env, app=X or env=X' })),
       max_hops: Type.Optional(Type.Integer({ minimum: 1, maximum: 10, default: MAX_HOPS, description: 'Of a path' })),
-      detail_level: Type.Optional(
-        StringEnum(['standard', 'full'] as const, { default: 'standard', description: 'full: more rows' }),
-      ),
+      detail_level: DetailLevel('full: more rows'),
       ...CompleteInput,
     },
     { additionalProperties: false },

@@ -1,5 +1,5 @@
 import { Type, type Static, type TObject } from '@sinclair/typebox'
-import { StringEnum } from '../../schemas/common.js'
+import { DetailLevel } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { LabelReference } from '../../schemas/label-reference.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
@@ -91,12 +91,7 @@ export default defineTool({
       href: Type.Optional(Type.String({ description: 'Rule set or rule' })),
       actor: Type.Optional(Type.Union([...ActorInput.anyOf], { description: 'At either end of a rule' })),
       service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Named, or a port covered' })),
-      detail_level: Type.Optional(
-        StringEnum(['standard', 'full'] as const, {
-          default: 'standard',
-          description: 'full: all as objects with href',
-        }),
-      ),
+      detail_level: DetailLevel('full: all as objects with href'),
       ...PagingInput,
     },
     { additionalProperties: false },

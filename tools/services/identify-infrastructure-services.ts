@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { Count, Flag, StringEnum, Text, Total } from '../../schemas/common.js'
+import { DetailLevel, Count, Flag, Text, Total } from '../../schemas/common.js'
 import { TrafficCounts } from '../../schemas/traffic-counts.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
@@ -61,9 +61,7 @@ export default defineTool({
           description: 'env values; others score half',
         }),
       ),
-      detail_level: Type.Optional(
-        StringEnum(['standard', 'full'] as const, { default: 'standard', description: 'full: all neighbours' }),
-      ),
+      detail_level: DetailLevel('full: all neighbours'),
       ...CompleteInput,
     },
     { additionalProperties: false },

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { StringEnum } from '../../schemas/common.js'
+import { DetailLevel } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { MAX_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
 import { trafficInput } from '../../schemas/traffic-input.js'
@@ -44,12 +44,7 @@ export default defineTool({
           description: 'Keys of app_to_app',
         }),
       ),
-      detail_level: Type.Optional(
-        StringEnum(['standard', 'full'] as const, {
-          default: 'standard',
-          description: 'full: more rows',
-        }),
-      ),
+      detail_level: DetailLevel('full: more rows'),
       query_name: Type.Optional(
         Type.String({
           minLength: 1,
