@@ -60,7 +60,8 @@ t.test('synonyms', async (t) => {
         },
       ],
     })
-    const stored = async () => (await bench.ok('get-rulesets', { name: 'Round trip', detail_level: 'full' })).rulesets[0]
+    const stored = async () =>
+      (await bench.ok('get-rulesets', { name: 'Round trip', detail_level: 'full' })).rulesets[0]
     const [rule] = (await stored()).rules
     t.same(
       rule.consumers.map(({ type, key, value, name }: Json) => name ?? `${type} ${key}=${value}`),
