@@ -76,13 +76,15 @@ t.test('names each import across a wall', async (t) => {
     'domain/compliance/judge.ts': "import '../ringfence/reach.js'\nimport '../readiness/tally.js'",
     'domain/ringfence/reach.ts': '',
     'domain/readiness/tally.ts': '',
+    'knowledge/index.ts':
+      "import '../tools/labels/get-labels.js'\nimport '../domain/text/escape.js'\nimport 'node:http'",
     // Plugins: doors, other plugins, the pure files of errors.
     'plugins/health/index.ts': "import '../mcp/index.js'\nimport './check.js'\nimport fp from 'fastify-plugin'",
     'plugins/health/check.ts': "import '../mcp/serve.js'\nimport '../errors/convert.js'\nimport '../errors/index.js'",
     'plugins/mcp/index.ts':
       "import { describe } from '../../tools/define.js'\nimport type { FastifyInstance } from 'fastify'",
     'plugins/mcp/serve.ts':
-      "import '@modelcontextprotocol/sdk/types.js'\nimport type { FastifyInstance } from 'fastify'",
+      "import '@modelcontextprotocol/sdk/types.js'\nimport type { FastifyInstance } from 'fastify'\nimport '../../knowledge/index.js'",
     'plugins/errors/index.ts': "import type { AnyTool } from '../../tools/define.js'",
     'plugins/errors/convert.ts': "import '@modelcontextprotocol/sdk/types.js'\nimport 'node:process'",
     // Libraries.
@@ -107,6 +109,8 @@ t.test('names each import across a wall', async (t) => {
     'domain/traffic: domain/traffic/read.ts → domain/dependency-map/graph.ts',
     'globals by module: plugins/errors/convert.ts → process',
     'http.ts: http.ts → pce-simulator/index.ts',
+    'knowledge: Node: knowledge/index.ts → http',
+    'knowledge: knowledge/index.ts → tools/labels/get-labels.ts',
     'library @modelcontextprotocol/sdk: plugins/errors/convert.ts → @modelcontextprotocol/sdk',
     'library fastify: pce-client/http.ts → fastify',
     'library fastify: plugins/mcp/serve.ts → fastify',
@@ -119,6 +123,7 @@ t.test('names each import across a wall', async (t) => {
     'plugins/<plugin>/index.ts: types: plugins/mcp/index.ts → tools/define.ts',
     'plugins/<plugin>: plugins/health/check.ts → plugins/errors/index.ts',
     'plugins/<plugin>: plugins/health/check.ts → plugins/mcp/serve.ts',
+    'plugins/<plugin>: types: plugins/mcp/serve.ts → knowledge/index.ts',
     'schemas: schemas/a.ts → pce-client/index.ts',
     'storage: storage/open.ts → scripts/build.ts',
     'storage: storage/open.ts → test/support.ts',
