@@ -15,6 +15,7 @@ import { measureList } from './bench/measure-list.js'
 import { measureOverhead } from './bench/measure-overhead.js'
 import { describeSimulator, measureSimulator } from './bench/measure-simulator.js'
 import { median } from './bench/statistics.js'
+import { describeParts, measureParts } from './bench/measure-parts.js'
 import { measureStart } from './bench/measure-start.js'
 import { measureStream } from './bench/measure-stream.js'
 
@@ -94,6 +95,8 @@ console.log(
 )
 
 console.log(`\n${describeFlows(await measureFlows()).join('\n')}`)
+
+console.log(`\n${describeParts(await measureParts()).join('\n')}`)
 
 console.log(`\n${describeGraph(await measureGraph()).join('\n')}`)
 

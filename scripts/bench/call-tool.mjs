@@ -66,6 +66,7 @@ console.log(
     longestBlockMs: delay.max / 1e6 - RESOLUTION_MS,
     rows: analysed?.pce_flows ?? totals?.pce_flows,
     connections: totals?.connections,
+    parts: totals?.parts,
     idle,
     peak,
   }),

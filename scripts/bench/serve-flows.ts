@@ -1,20 +1,32 @@
 /**
  * The other end of the flow benches, in a separate process: the labels of an estate, and a traffic query that is done at once
  * with so many of its rows, made and written as JSON before anyone asks. Other collections are empty, but for the ones that no PCE
- * in its right mind would answer like this. Argument: the number of rows.
+ * in its right mind would answer like this. Arguments: the number of rows; and `daily`, where it has as many on each day of a
+ * longer window, up to the limit of the query: the same ones, so that they need be written once.
  */
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
+import { json } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
+import type { TrafficQuery } from '../../schemas/pce/traffic.js'
 import { estateLabels, generateFlows } from './generate-flows.js'
 
 const ROWS_PER_BLOCK = 200
-const QUERY = '/orgs/1/traffic_flows/async_queries/1'
+const QUERIES = '/orgs/1/traffic_flows/async_queries'
+const DAY_MS = 86_400_000
+
+/** Of rows that are seen on every day: no earlier day's part reaches over its own beginning. */
+const LAST_DAY = { first_detected: '2026-06-14T08:00:00Z', last_detected: '2026-06-14T20:00:00Z' }
 
 const rows = Number(process.argv[2])
+const isDaily = process.argv[3] === 'daily'
 const download = writeDownload()
 const length = download.reduce((sum, block) => sum + block.length, 0)
-const query = { href: QUERY, status: 'completed', result: `${QUERY}/download`, matches_count: rows, flows_count: rows }
+/** The rows of a query are in its href, since nothing else has to be known of it. */
+const query = (count: number) => {
+  const href = `${QUERIES}/${count}`
+  return { href, status: 'completed', result: `${href}/download`, matches_count: count, flows_count: count }
+}
 
 const MIB = 1024 * 1024
 /** Small on the wire, large in memory: by collection. */
@@ -26,17 +38,31 @@ const BOMBS: Readonly<Record<string, Buffer>> = {
 
 const server = createServer((request, response) => {
   const path = request.url!.replace('/api/v2', '')
-  request.resume()
   response.setHeader('content-type', 'application/json')
-  if (request.method === 'POST')
-    response.writeHead(202, { location: QUERY }).end(JSON.stringify({ ...query, status: 'queued' }))
-  else if (path === `${QUERY}/download`) Readable.from(download).pipe(response.setHeader('content-length', length))
-  else if (path === QUERY) response.end(JSON.stringify(query))
+  if (request.method === 'POST') return void accept(request, response)
+  request.resume()
+  if (path.startsWith(QUERIES) && path.endsWith('/download'))
+    Readable.from(download).pipe(response.setHeader('content-length', length))
+  else if (path.startsWith(`${QUERIES}/`)) response.end(JSON.stringify(query(Number(path.slice(QUERIES.length + 1)))))
   else if (/\/events\b/.test(path)) drip(response)
   else if (nameOf(path) in BOMBS) response.setHeader('content-encoding', 'gzip').end(BOMBS[nameOf(path)])
   else sendList(response, path.startsWith('/orgs/1/labels') ? estateLabels : [])
 })
 server.listen(0, '127.0.0.1', () => console.log((server.address() as { port: number }).port))
+
+function rowsOfWindow({
+  start_date: start = '',
+  end_date: end = '',
+  max_results: most = 0,
+}: Partial<TrafficQuery>): number {
+  return Math.min(rows * Math.ceil((Date.parse(end) - Date.parse(start)) / DAY_MS), most)
+}
+
+async function accept(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const body = (await json(request)) as Partial<TrafficQuery>
+  const asked = query(isDaily ? rowsOfWindow(body) : rows)
+  response.writeHead(202, { location: asked.href }).end(JSON.stringify({ ...asked, status: 'queued' }))
+}
 
 function sendList(response: ServerResponse, list: readonly object[]): void {
   response.setHeader('x-total-count', list.length).end(JSON.stringify(list))
@@ -64,7 +90,8 @@ function writeDownload(): Buffer[] {
     block = []
   }
   let left = rows
-  for (const flow of generateFlows(rows)) {
+  for (const made of generateFlows(rows)) {
+    const flow = isDaily ? { ...made, timestamp_range: LAST_DAY } : made
     block.push(JSON.stringify(flow))
     left -= 1
     if (left === 0) close(']')

@@ -1,0 +1,74 @@
+import { SUMMARY } from './measure-flows.js'
+import { runChild } from './run-child.js'
+import { startPce } from './start-pce.js'
+import { median } from './statistics.js'
+
+const ROUNDS = 3
+/** So many that two days do not fit into one query. */
+const ROWS_OF_A_DAY = 170_000
+const DAYS = 12
+const LAST = '2026-06-14'
+const FIRST = '2026-06-03'
+const MIB = 1024 * 1024
+
+interface Reading {
+  ms: number
+  rows: number
+  parts?: number
+  idle: number
+  peak: number
+}
+
+export interface PartsFigures {
+  /** Medians of the rounds: rows a second of one query, and of all days in parts. */
+  single: number
+  divided: number
+  /** Rows a second in parts over those of one query in the same round; median of the rounds. */
+  ratio: number
+  /** MiB that the parts take more than one query, in the worst round. */
+  memory: number
+}
+
+/**
+ * The summary of one day, which is one query, and with `complete: true` that of twelve, which are over two million rows in as many parts;
+ * each reading in a fresh process, in turn within every round.
+ */
+export async function measureParts(): Promise<PartsFigures> {
+  const { port, stop } = await startPce('serve-flows.ts', [String(ROWS_OF_A_DAY), 'daily'])
+  const read = async (args: object, parts: number | undefined) => {
+    const reading = await runChild<Reading>('call-tool.mjs', [SUMMARY, JSON.stringify(args)], port)
+    // The rows of each day are the same ones, and count once.
+    if (reading.rows !== ROWS_OF_A_DAY || reading.parts !== parts)
+      throw new Error(`${reading.rows} rows in ${reading.parts} parts instead of ${ROWS_OF_A_DAY} in ${parts}`)
+    return { speed: ((parts ?? 1) * ROWS_OF_A_DAY) / (reading.ms / 1000), memory: (reading.peak - reading.idle) / MIB }
+  }
+  try {
+    const rounds = []
+    for (let round = 0; round < ROUNDS; round++)
+      rounds.push({
+        single: await read({ start_date: LAST, end_date: LAST }, undefined),
+        divided: await read({ start_date: FIRST, end_date: LAST, complete: true }, DAYS),
+      })
+    return {
+      single: median(rounds.map(({ single }) => single.speed)),
+      divided: median(rounds.map(({ divided }) => divided.speed)),
+      ratio: median(rounds.map(({ single, divided }) => divided.speed / single.speed)),
+      memory: Math.max(...rounds.map(({ single, divided }) => divided.memory - single.memory)),
+    }
+  } finally {
+    stop()
+  }
+}
+
+/** The lines of the report. */
+export function describeParts({ single, divided, ratio, memory }: PartsFigures): string[] {
+  const verdict = (met: boolean) => (met ? 'met' : 'MISSED')
+  const speed = (rows: number) => `${rows.toFixed(0).padStart(7)} rows/s`
+  return [
+    `Traffic past the row limit: ${SUMMARY} over ${DAYS} days of ${ROWS_OF_A_DAY} rows`,
+    `  one day, one query          ${speed(single)}`,
+    `  complete: true, ${DAYS} parts    ${speed(divided)}`,
+    `  ratio                       ${ratio.toFixed(2)}   target at least 1.00: ${verdict(ratio >= 1)}`,
+    `  memory more than one query  ${memory.toFixed(0).padStart(4)} MiB   target at most 150: ${verdict(memory <= 150)}`,
+  ]
+}
