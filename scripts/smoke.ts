@@ -68,9 +68,9 @@ await step('the package holds what it should and nothing else, and its pages lin
   const surplus = paths.filter((path) => NEVER_SHIPPED.test(path))
   if (missing.length + surplus.length > 0)
     throw new Error(`missing: ${missing.join(', ')}; surplus: ${surplus.join(', ')}`)
-  const pages = new Map(
-    paths.filter((path) => path.endsWith('.md')).map((path) => [path, readFileSync(join(root, path), 'utf8')]),
-  )
+  // Those of a build are for assistants, who follow no links to files.
+  const isPage = (path: string) => path.endsWith('.md') && !path.startsWith('dist/')
+  const pages = new Map(paths.filter(isPage).map((path) => [path, readFileSync(join(root, path), 'utf8')]))
   // Pages name tests and sources too; those are in the repository.
   const isSource = (path: string) => path.startsWith('test/') || path.endsWith('.ts')
   const broken = findBrokenLinks(pages, (path) => isSource(path) || paths.some((known) => known.startsWith(path)))
@@ -97,7 +97,7 @@ await step('its client can be imported, with its types', () => {
   const said = run(process.execPath, ['consumer.js'], scratch)
   if (said !== 'function\n') throw new Error(said)
 })
-await step('stdio answers initialize and tools/list, and ends with its input', async () => {
+await step('stdio answers initialize, tools/list and resources/read, and ends with its input', async () => {
   const transport = new StdioClientTransport({
     command: program('svc-mcp'),
     args: [],
@@ -109,11 +109,11 @@ await step('stdio answers initialize and tools/list, and ends with its input', a
   const strays: Error[] = []
   client.onerror = (error) => strays.push(error)
   await client.connect(transport)
-  await expectTools(client)
+  await expectSurface(client)
   await client.close()
   if (strays.length > 0) throw new Error(`not JSON-RPC on standard output: ${strays[0]!.message}`)
 })
-await step('HTTP answers /healthz and tools/list, and ends on SIGTERM', async () => {
+await step('HTTP answers /healthz, tools/list and resources/read, and ends on SIGTERM', async () => {
   const child = spawn(program('svc-mcp-http'), ['--port', '0'], {
     cwd: scratch,
     env: { ...environment, MCP_DEV_INSECURE: '1' },
@@ -125,7 +125,7 @@ await step('HTTP answers /healthz and tools/list, and ends on SIGTERM', async ()
     if (!health.ok) throw new Error(`/healthz answered ${health.status}`)
     const client = new Client({ name: 'smoke', version: '1' })
     await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)))
-    await expectTools(client)
+    await expectSurface(client)
     await client.close()
     child.kill('SIGTERM')
     const [code] = (await once(child, 'exit')) as [number | null]
@@ -174,11 +174,20 @@ function run(command: string, args: string[], cwd: string): string {
   return stdout
 }
 
-async function expectTools(client: Client): Promise<void> {
+async function expectSurface(client: Client): Promise<void> {
   const server = client.getServerVersion()?.name
   const { tools } = await client.listTools()
   if (server !== 'svc-mcp' || !tools.some(({ name }) => name === 'provision-policy'))
     throw new Error(`${server} lists ${tools.length} tools`)
+  // Documents are read from disk when they are first asked for.
+  const { resources } = await client.listResources()
+  for (const { uri } of resources) {
+    const [content] = (await client.readResource({ uri })).contents
+    if (content === undefined || !('text' in content) || content.text.length < 1000) throw new Error(`${uri} is empty`)
+  }
+  const { prompts } = await client.listPrompts()
+  if (resources.length !== 21 || prompts.length !== 7)
+    throw new Error(`${resources.length} documents, ${prompts.length} prompts`)
 }
 
 async function readFirstLine(output: NodeJS.ReadableStream): Promise<string> {
