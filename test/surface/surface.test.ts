@@ -215,6 +215,19 @@ t.test('the list of tools stays within what every conversation can afford', asyn
   t.ok(total('whole') <= 120 * 1024, `whole entries: ${total('whole')} bytes`)
 })
 
+t.test('what was there before the newer arguments has not grown', async (t) => {
+  const added = read('added-arguments.json') as Record<string, string[]>
+  const sizes = surfaces.map(({ name, description, inputSchema }) => {
+    const properties = Object.fromEntries(
+      Object.entries(inputSchema.properties as object).filter(([argument]) => added[name]?.includes(argument) !== true),
+    )
+    return Buffer.byteLength(JSON.stringify({ name, description, inputSchema: { ...inputSchema, properties } }))
+  })
+  const total = sizes.reduce((sum, size) => sum + size, 0)
+  t.ok(total <= 35 * 1024, `${total} bytes`)
+  t.ok(total > 30 * 1024, 'and is what was measured')
+})
+
 t.test('schemas are JSON Schema 2020-12, and each example is valid', async (t) => {
   for (const tool of tools) {
     const { name, inputSchema, outputSchema } = surfaceOf(tool)

@@ -1,11 +1,11 @@
-import { Type, type Static, type TObject } from '@sinclair/typebox'
+import { Type, type Static } from '@sinclair/typebox'
 import { DetailLevel } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { LabelReference } from '../../schemas/label-reference.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import { ExactInput, Part } from '../../schemas/search-filters.js'
-import { ActorInput, ActorOut, RuleOut, ScopeOut, ServiceInput } from '../../schemas/rule-shapes.js'
+import { ActorInput, RuleOut, ServiceInput } from '../../schemas/rule-shapes.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import type { ActorReference } from '../../domain/drafts/resolve-actors.js'
@@ -40,16 +40,14 @@ const LabelsInput = Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(L
   description: 'Of the scope: one or a list',
 })
 
-/** As callers write it; detail_level full: as an object with its href. */
-const Written = <T extends TObject>(full: T) => Type.Union([Type.String(), Type.Partial(full)])
+/** As callers write it; detail_level full: an object with href, and type, key, value or name. */
+const Written = Type.Union([Type.String(), Type.Object({})])
 const RuleRow = Type.Object({
   ...RuleOut.properties,
-  consumers: Type.Array(Written(ActorOut)),
-  providers: Type.Array(Written(ActorOut)),
-  ingress_services: Type.Array(Written(Type.Object({})), {
-    description: 'A name, or {port, to_port?, proto}; full: {href, name}',
-  }),
-  egress_services: Type.Optional(Type.Array(Written(Type.Object({})))),
+  consumers: Type.Array(Written),
+  providers: Type.Array(Written),
+  ingress_services: Type.Array(Written, { description: 'A name, or {port, to_port?, proto}; full: {href, name}' }),
+  egress_services: Type.Optional(Type.Array(Written)),
 })
 
 const Row = Type.Object({
@@ -57,7 +55,7 @@ const Row = Type.Object({
   name: Type.String(),
   enabled: Type.Boolean(),
   description: Type.Union([Type.String(), Type.Null()], { description: 'Description' }),
-  scopes: Type.Array(Type.Array(Written(ScopeOut)), { description: 'Inner ANDed, outer ORed; [[]] is everything' }),
+  scopes: Type.Array(Type.Array(Written), { description: 'Inner ANDed, outer ORed; [[]] is everything' }),
   update_type: Type.Optional(Type.String({ description: 'Pending draft change' })),
   deny_rules_error: Type.Optional(Type.String({ description: 'Why deny rules are missing' })),
   rules_total: Type.Integer({ description: 'Rules it has' }),
