@@ -100,6 +100,22 @@ t.test('Authorization passes unchanged, even a token of 12 KB', async (t) => {
   }
 })
 
+t.test('headers that narrow the offer reach the server', async (t) => {
+  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+  const headers = {
+    'X-MCP-Readonly': 'true',
+    'X-MCP-Toolsets': 'rules,provisioning',
+    'X-MCP-Exclude-Tools': 'get-events',
+  }
+  for (const version of VERSIONS) {
+    const { body } = await post(over(version), alice, list, { headers })
+    const names = (JSON.parse(body)).result.tools.map(({ name }: { name: string }) => name)
+    t.same(names, ['check-pce-credentials-status', 'compare-draft-active', 'get-rulesets'], version)
+    const refused = await post(over(version), alice, list, { headers: { 'X-MCP-Tools': 'no-such-tool' } })
+    t.equal(refused.status, 400, version)
+  }
+})
+
 t.test('the audit log names the client as nginx sees it, whatever the client claims', async (t) => {
   const call = { ...PING, method: 'tools/call', params: { name: 'get-labels', arguments: { key: 'env' } } }
   const headers = { 'x-test-address': '203.0.113.50', 'x-forwarded-for': '6.6.6.6', 'x-real-ip': '6.6.6.6' }
