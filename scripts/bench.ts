@@ -17,6 +17,7 @@ import { describeSimulator, measureSimulator } from './bench/measure-simulator.j
 import { median } from './bench/statistics.js'
 import { describeParts, measureParts } from './bench/measure-parts.js'
 import { measureStart } from './bench/measure-start.js'
+import { describeLists, measureLists } from './bench/measure-lists.js'
 import { measureStream } from './bench/measure-stream.js'
 
 const TOOLS_WHEN_COMPLETE = 50
@@ -101,6 +102,8 @@ console.log(`\n${describeParts(await measureParts()).join('\n')}`)
 console.log(`\n${describeGraph(await measureGraph()).join('\n')}`)
 
 console.log(`\n${describeCrowd(await measureCrowd()).join('\n')}`)
+
+console.log(`\n${describeLists(await measureLists()).join('\n')}`)
 
 console.log(`\n${describeSimulator(await measureSimulator()).join('\n')}`)
 
