@@ -1,4 +1,4 @@
-import { isAddress, sameAddress } from './parse-addresses.js'
+import { createAddressTest, isAddress } from './parse-addresses.js'
 
 type Texts = readonly (string | null | undefined)[]
 
@@ -14,11 +14,8 @@ export function matchExactly<T>(
 ): ((item: T) => boolean) | undefined {
   const given = Object.entries(valuesOf).filter(([name]) => filters[name] !== undefined)
   if (exact !== true || given.length === 0) return undefined
-  return (item) =>
-    given.every(([name, values]) => {
-      const wanted = filters[name] as string
-      return values(item).some((value) => value != null && (value === wanted || sameAddress(value, wanted)))
-    })
+  const tests = given.map(([name, values]) => ({ values, isWanted: createAddressTest(filters[name] as string) }))
+  return (item) => tests.every(({ values, isWanted }) => values(item).some((value) => value != null && isWanted(value)))
 }
 
 /** One test of all that are given; undefined where none is. */

@@ -30,6 +30,28 @@ export function sameAddress(a: string, b: string): boolean {
   return a === b || (isAddress(a) && isAddress(b) && ipaddr.process(a).toString() === ipaddr.process(b).toString())
 }
 
+/**
+ * The test of one value against others: the same text, or the same address in any spelling. Made once for many values, most of which
+ * it refuses by their last group without parsing them.
+ */
+export function createAddressTest(wanted: string): (value: string) => boolean {
+  if (!isAddress(wanted)) return (value) => value === wanted
+  const normal = ipaddr.process(wanted).toString()
+  const last = lastGroup(wanted)
+  return (value) => {
+    if (value === wanted) return true
+    const other = lastGroup(value)
+    if (last !== null && other !== null && last !== other) return false
+    return isAddress(value) && ipaddr.process(value).toString() === normal
+  }
+}
+
+/** The last 16 bits of an IPv6 address, if it is one; null where they are written as decimals, or it ends in none. */
+function lastGroup(text: string): number | null {
+  const group = /:([0-9a-f]{0,4})$/i.exec(text)?.[1]
+  return group === undefined ? null : Number.parseInt(group || '0', 16)
+}
+
 function contains(network: [ipaddr.IPv4 | ipaddr.IPv6, number], ip: string): boolean {
   if (!isAddress(ip)) return false
   const address = ipaddr.process(ip)

@@ -45,7 +45,7 @@ export function largeEstate({ workloads, events, ipLists, services }: LargeSize)
       managed: at % 10 !== 0,
       enforcement_mode: MODES[at % 4]!,
       labels: labels[at % 4 === 0 ? 1 : 0]!,
-      interfaces: [{ name: 'eth0', address: `2001:db8::${at.toString(16)}` }],
+      interfaces: [{ name: 'eth0', address: `2001:db8::${(at >> 16).toString(16)}:${(at & 0xffff).toString(16)}` }],
       services: MACHINE,
     })),
     ipLists: Array.from({ length: ipLists }, (_, at) => ({
