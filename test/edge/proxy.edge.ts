@@ -109,7 +109,7 @@ t.test('headers that narrow the offer reach the server', async (t) => {
   }
   for (const version of VERSIONS) {
     const { body } = await post(over(version), alice, list, { headers })
-    const names = (JSON.parse(body)).result.tools.map(({ name }: { name: string }) => name)
+    const names = JSON.parse(body).result.tools.map(({ name }: { name: string }) => name)
     t.same(names, ['check-pce-credentials-status', 'compare-draft-active', 'get-rulesets'], version)
     const refused = await post(over(version), alice, list, { headers: { 'X-MCP-Tools': 'no-such-tool' } })
     t.equal(refused.status, 400, version)
