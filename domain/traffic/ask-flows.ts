@@ -19,6 +19,8 @@ export interface FlowQuestion {
   deadlineSeconds?: number
   /** What its progress begins with. */
   prefix?: string
+  /** Takes the rows that `keeps` leaves out. */
+  drop?: (row: FlowRow) => void
   /** Sees every readable row as it came. */
   see?: (flow: TrafficFlow) => void
 }
@@ -44,7 +46,7 @@ export interface FlowAsker {
 /** Asks the queries of one call; their progress rises by one with every report. */
 export function createFlowAsker(ctx: AskContext, encoder: FlowEncoder): FlowAsker {
   let step = 0
-  return async ({ name, query, keeps, draftDecisions, prefix = '', see, ...options }, take) => {
+  return async ({ name, query, keeps, draftDecisions, prefix = '', drop, see, ...options }, take) => {
     const { skipFull = false, deadlineSeconds = ctx.limits.trafficQueryTimeoutSeconds } = options
     const report = (message: string) => ctx.progress({ progress: step++, message: `${prefix}${message}` })
     let misshapen = 0
@@ -62,6 +64,7 @@ export function createFlowAsker(ctx: AskContext, encoder: FlowEncoder): FlowAske
           }
           see?.(flow)
           if (keeps?.(flow.src.ip, flow.dst.ip) !== false) take(encoder.encode(flow))
+          else drop?.(encoder.encode(flow))
         }
       },
       onProgress: ({ phase, status, elapsedMs, flows }) =>

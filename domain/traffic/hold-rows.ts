@@ -2,16 +2,17 @@ import { emptyRow, type FlowRow } from './encode-flow.js'
 import type { Steps } from '../text/pace-work.js'
 
 /** Numbers kept of a row: its codes, and its sums and times. */
-const CODES = 13
+const CODES = 14
 const SUMS = 5
 
-/** Rows kept as numbers, 92 bytes each: what a query answered until it is known whether it answered everything. */
+/** Rows kept as numbers, 96 bytes each: what a query answered until it is known whether it answered everything. */
 export interface HeldRows {
-  readonly add: (row: FlowRow) => void
+  /** `isWanted` comes back with the row. */
+  readonly add: (row: FlowRow, isWanted: boolean) => void
   /** Empties it; its memory stays for the next rows. */
   clear(): void
   /** Hands every row over; it is valid until the next. */
-  replay(take: (row: FlowRow) => void): Steps<void>
+  replay(take: (row: FlowRow, isWanted: boolean) => void): Steps<void>
 }
 
 export function holdRows(): HeldRows {
@@ -20,7 +21,7 @@ export function holdRows(): HeldRows {
   let sums = new Float64Array(1024 * SUMS)
   const row = emptyRow()
   return {
-    add(given) {
+    add(given, isWanted) {
       if ((size + 1) * CODES > codes.length) {
         codes = doubled(codes, new Int32Array(2 * codes.length))
         sums = doubled(sums, new Float64Array(2 * sums.length))
@@ -39,7 +40,8 @@ export function holdRows(): HeldRows {
       codes[at++] = given.state
       codes[at++] = given.rules
       codes[at++] = given.draftDecision
-      codes[at] = given.variant
+      codes[at++] = given.variant
+      codes[at] = isWanted ? 1 : 0
       at = size * SUMS
       sums[at++] = given.connections
       sums[at++] = given.bytesIn
@@ -66,7 +68,8 @@ export function holdRows(): HeldRows {
         row.state = codes[at++]!
         row.rules = codes[at++]!
         row.draftDecision = codes[at++]!
-        row.variant = codes[at]!
+        row.variant = codes[at++]!
+        const isWanted = codes[at] === 1
         at = place * SUMS
         row.connections = sums[at++]!
         row.bytesIn = sums[at++]!
@@ -74,7 +77,7 @@ export function holdRows(): HeldRows {
         row.first = sums[at++]!
         row.last = sums[at]!
         row.count = 1
-        take(row)
+        take(row, isWanted)
         if (place % 256 === 255) yield
       }
     },

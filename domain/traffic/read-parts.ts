@@ -83,13 +83,16 @@ export async function readInParts(
     let earliest = Infinity
     held.clear()
     const window = { start_date: toTimestamp(from), end_date: toTimestamp(to) }
+    const hold = (row: FlowRow, isWanted: boolean) => {
+      held.add(row, isWanted)
+      if (row.first < earliest) earliest = row.first
+    }
+    // Rows that a filter leaves out here are among those of the PCE, which count once as well.
+    const drop = (row: FlowRow) => hold(row, false)
     const prefix = `Part ${result.parts + 1}, ${window.start_date} to ${window.end_date}: `
     const asked = await ask(
-      { prefix, ...question, ...more, query: { ...query, ...more.query, ...window }, deadlineSeconds },
-      (row) => {
-        held.add(row)
-        if (row.first < earliest) earliest = row.first
-      },
+      { prefix, drop, ...question, ...more, query: { ...query, ...more.query, ...window }, deadlineSeconds },
+      (row) => hold(row, true),
     )
     return { ...asked, isFull: asked.isFull || asked.announced !== null, earliest }
   }
@@ -144,10 +147,10 @@ export async function readInParts(
       rawObservations === null || asked.rawObservations === null ? null : rawObservations + asked.rawObservations
     // The only part needs no comparison.
     const isAlone = result.parts === 1 && left.length === 0 && from === start
-    const handOver = (row: FlowRow) => {
+    const handOver = (row: FlowRow, isWanted: boolean) => {
       if (!isAlone) seen.mark(row, result.parts)
       if (row.count === 0) result.repeated += 1
-      take(row)
+      if (isWanted) take(row)
     }
     await workInTurns(held.replay(handOver), ctx.signal)
     if (from > start) {
