@@ -15,7 +15,11 @@ interface ReferenceName {
 }
 
 /** The names of objects that PCE answers refer to by href alone. */
-export type ReferenceNames = (href: string) => ReferenceName
+export interface ReferenceNames {
+  (href: string): ReferenceName
+  /** Whether another object of its kind has the same name, as far as that was seen: the name alone would not tell which it is. */
+  isShared?: (href: string) => boolean
+}
 
 /** Kinds that are read through for the names of some. */
 const LISTED: Record<string, 'ipLists' | 'services' | 'labelGroups' | 'virtualServices' | 'virtualServers'> = {
@@ -40,6 +44,7 @@ export async function loadReferenceNames(
   context: ReadContext,
 ): Promise<ReferenceNames> {
   const names = new Map<string, ReferenceName>()
+  const shared = new Set<string>()
   const missing = new Map<string, Set<string>>()
   collect(objects, names, missing)
   const labels = missing.has('labels') ? await loadLabels(pce, context) : null
@@ -48,9 +53,15 @@ export async function loadReferenceNames(
   await mapBounded(kinds, IN_FLIGHT, async (kind) => {
     const api = pce[LISTED[kind] as 'ipLists'] as ObjectApi<NamedObject>
     const wanted = new Set([...(missing.get(kind) ?? [])].map(toDraftHref))
+    const seen = new Map<string, string>()
     const onItems = (items: NamedObject[]) => {
-      for (const { href, name } of items)
-        if (wanted.has(toDraftHref(href))) names.set(toDraftHref(href), { name: name ?? undefined })
+      for (const { href, name } of items) {
+        const draft = toDraftHref(href)
+        if (wanted.has(draft)) names.set(draft, { name: name ?? undefined })
+        const other = seen.get(name ?? '')
+        if (other === undefined) seen.set(name ?? '', draft)
+        else for (const one of [other, draft]) shared.add(one)
+      }
     }
     await orNothing(scanEvery({ api, params: {}, signal: context.signal }, { onItems }))
   })
@@ -58,7 +69,8 @@ export async function loadReferenceNames(
     const workload = await orNothing(pce.workloads.getByReference(href, { signal: context.signal }))
     if (workload !== undefined) names.set(href, { name: workload.name ?? workload.hostname ?? undefined })
   })
-  return (href) => names.get(toDraftHref(href)) ?? describeLabel(labels?.get(href)) ?? {}
+  const nameOf = (href: string) => names.get(toDraftHref(href)) ?? describeLabel(labels?.get(href)) ?? {}
+  return Object.assign(nameOf, { isShared: (href: string) => shared.has(toDraftHref(href)) })
 }
 
 function describeLabel(label: Label | undefined): ReferenceName | undefined {

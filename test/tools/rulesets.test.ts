@@ -71,6 +71,13 @@ t.test('get-rulesets', async (t) => {
     })
     const again = await own.ok('get-rulesets', { name: 'The same again' })
     t.same({ ...again.rulesets[0].rules[0], href: '' }, { ...shown, href: '' })
+
+    const body = { name: 'Twice', service_ports: [{ port: 7, proto: 6 }] }
+    const [twin] = [await own.pce.services.create(body), await own.pce.services.create(body)]
+    const twice = [{ providers: ['ams'], consumers: ['ams'], ingress_services: [{ href: twin.href }] }]
+    await own.ok('create-ruleset', { name: 'A shared name', scopes: [[]], rules: twice })
+    const { rulesets: shared } = await own.ok('get-rulesets', { name: 'A shared name' })
+    t.same(shared[0].rules[0].ingress_services, [{ href: twin.href, name: 'Twice' }])
   })
 
   await t.test('filters by scope labels as one AND group of hrefs', async (t) => {

@@ -85,16 +85,18 @@ export function showRuleSet(
   ]
   const wanted = isWanted === undefined ? all : all.filter(({ rule }) => isWanted(rule))
   const isBrief = detail === 'standard'
+  const short = (actor: ActorOut | ScopeOut) => shortActor(actor, names)
+  const shortOf = (service: RuleServiceOut) => shortService(service, names)
   const rules = wanted.map(({ rule, type }) => {
     const shown = showRule(rule, type, names)
     if (!isBrief) return shown
     const { consumers, providers, ingress_services: services, egress_services: egress } = shown
     return {
       ...shown,
-      consumers: consumers.map(shortActor),
-      providers: providers.map(shortActor),
-      ingress_services: services.map(shortService),
-      ...(egress !== undefined && { egress_services: egress.map(shortService) }),
+      consumers: consumers.map(short),
+      providers: providers.map(short),
+      ingress_services: services.map(shortOf),
+      ...(egress !== undefined && { egress_services: egress.map(shortOf) }),
     }
   })
   const scopes = showScopes(ruleSet.scopes, names)
@@ -103,7 +105,7 @@ export function showRuleSet(
     name: ruleSet.name,
     enabled: ruleSet.enabled,
     description: ruleSet.description ?? null,
-    scopes: isBrief ? scopes.map((scope) => scope.map(shortActor)) : scopes,
+    scopes: isBrief ? scopes.map((scope) => scope.map(short)) : scopes,
     ...(ruleSet.update_type != null && { update_type: ruleSet.update_type }),
     ...(denyError !== undefined && { deny_rules_error: denyError }),
     rules_total: all.length,
@@ -116,10 +118,10 @@ const NAMED_BY: Record<string, string> = { ip_list: 'iplist', label_group: 'labe
 
 /**
  * An end of a rule, or a condition of a scope, as callers write it: `ams`, `key=value`, `iplist:NAME`, {key, value, exclusion} (T4).
- * What a text would not name again, such as a workload whose name others may have, stays whole.
+ * What a text would not name again, such as a workload, or a list whose name another one has, stays whole.
  */
-function shortActor(actor: ActorOut | ScopeOut): string | Partial<ActorOut | ScopeOut> {
-  const { key, value, name, exclusion } = actor
+function shortActor(actor: ActorOut | ScopeOut, names: ReferenceNames): string | Partial<ActorOut | ScopeOut> {
+  const { href = '', key, value, name, exclusion } = actor
   const type = 'type' in actor ? actor.type : name === undefined ? 'label' : 'label_group'
   if (type === 'ams') return type
   const prefix = NAMED_BY[type]
@@ -128,14 +130,14 @@ function shortActor(actor: ActorOut | ScopeOut): string | Partial<ActorOut | Sco
   if (!text) return actor
   const isPlain =
     key === undefined ? name === trimBlanks(name ?? '') : /^[^=:/\s]+$/.test(key) && value === trimBlanks(value ?? '')
-  if (!isPlain) return actor
+  if (!isPlain || names.isShared?.(href) === true) return actor
   if (exclusion !== true) return text
   return key === undefined ? actor : { key, value, exclusion }
 }
 
-/** A service by its name, or its ports. */
-const shortService = (service: RuleServiceOut): string | RuleServiceOut =>
-  'name' in service && service.name !== undefined ? service.name : service
+/** A service by its name where no other has it, otherwise whole. */
+const shortService = (service: RuleServiceOut, names: ReferenceNames): string | RuleServiceOut =>
+  'name' in service && service.name !== undefined && names.isShared?.(service.href) !== true ? service.name : service
 
 /** A stored rule in an answer, with the names of what it points at as far as they can be read. */
 export async function showStoredRule(
