@@ -42,7 +42,7 @@ async function start(t: Test, options: ServiceOptions = {}) {
 }
 
 t.test('what begins with the typed text comes before what contains it', async (t) => {
-  const { complete, tokenOf, setLabels, audit } = await start(t)
+  const { complete, tokenOf, setLabels, audit, pce, log } = await start(t)
   const reader = await tokenOf('ann', 'reader')
   setLabels({
     app: ['web-pay', 'Payroll', 'payments', 'crm', 'epayments', 'pay\u202Eevil'],
@@ -69,6 +69,11 @@ t.test('what begins with the typed text comes before what contains it', async (t
   ])
   t.same(await valuesOf({ type: 'ref/resource', uri: 'illumio://ruleset/{id}' }, 'id', '1'), NOTHING)
   t.same(audit, [], 'a letter that somebody types is no tool call')
+  const [read] = pce.simulator.requests.filter(({ path }) => path.endsWith('/labels'))
+  t.ok(
+    log.some(({ request_id: id }) => id !== undefined && id === read!.headers['x-request-id']),
+    'the PCE is told for which request',
+  )
 })
 
 t.test('at most 100 of them, and how many there are', async (t) => {
