@@ -52,6 +52,7 @@ export function makeProject(t: Test): SmallProject {
     tools: { 'release.ts': '', 'later.ts': "export { release as later } from './release.js'\n" },
     'pce-simulator': { 'pce-sim.ts': "import { release } from '../tools/release.js'\nconsole.log(release)\n" },
     'pce-client': { 'index.ts': "export { release } from '../tools/release.js'\n" },
+    knowledge: { documents: { 'one.md': '# One\n' } },
     domain: { traffic: { providers: { 'provider-ranges.json': '{}' } } },
   })
   for (const name of ['scripts/build.mjs', 'tsconfig.json', 'tsconfig.build.json'])

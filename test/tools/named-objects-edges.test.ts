@@ -160,8 +160,8 @@ t.test('a call that is cancelled before its write does not write', async (t) => 
   const aborted = { name: 'AbortError' }
   bench.writes()
   const branch = { name: 'Branch offices' }
-  await t.rejects(updateIplist.handler({ ...branch, description: 'x' }, cancelAfter('ipLists', 'getPage')), aborted)
-  await t.rejects(deleteIplist.handler(branch, cancelAfter('ipLists', 'getPage')), aborted)
+  await t.rejects(updateIplist.handler({ ...branch, description: 'x' }, cancelAfter('ipLists', 'scan')), aborted)
+  await t.rejects(deleteIplist.handler(branch, cancelAfter('ipLists', 'scan')), aborted)
   const fresh = { name: 'Fresh', ip_ranges: [{ from_ip: '10.0.0.1' }] }
   await t.rejects(createIplist.handler(fresh, cancelAfter('ipLists', 'getPage')), aborted)
   t.same(bench.writes(), [])
