@@ -173,6 +173,7 @@ t.test('prompts drive dry runs, and only the emergency one goes on to provision,
   const yes = emergency.indexOf('Wait.')
   t.ok(yes > 0)
   t.match(emergency.slice(0, yes), /cuts everything to and from it/)
+  t.match(emergency, /consumers `ams`, and `unscoped_consumers` \*\*false\*\*/, 'outbound of the scope alone')
   t.notMatch(emergency.slice(0, yes), /`provision-policy`/, 'nothing is provisioned before the answer')
   t.match(emergency.slice(yes), /After yes: .*`provision-policy`/)
 })
