@@ -7,9 +7,9 @@ import { NEXT, openTest, type Order } from './current-test.js'
 
 process.on('message', (order: Order) => {
   if (order === null) {
+    // What a test file has left open must not keep the suite waiting; but first tap hands over what a slow reader has not taken yet.
+    t.on('end', () => process.stdout.write('', () => process.exit()))
     t.end()
-    // What a test file has left open must not keep the suite waiting.
-    process.stdout.write('', () => process.exit())
     return
   }
   const { name, url, timeoutMs } = order
