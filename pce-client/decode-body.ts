@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import { createGunzip, gunzip } from 'node:zlib'
 import { type AnswerBounds, JsonMeter, tooManyBytes } from './bound-answers.js'
 import { PceError } from './errors.js'
-import { createTurns, inLargePlace, LARGE_BODY } from './take-turns.js'
+import { inLargePlace, LARGE_BODY, shareTurn } from './take-turns.js'
 
 const SLICE_BYTES = 256 * 1024
 
@@ -59,10 +59,9 @@ async function unpackLarge(body: Buffer, bounds: Bounds): Promise<string> {
 async function readLarge(body: Buffer, bounds: Bounds): Promise<string> {
   if (body.length > bounds.bytes) throw tooManyBytes(bounds.bytes)
   const meter = new JsonMeter(bounds.elements)
-  const endTurn = createTurns()
   for (let at = 0; at < body.length; at += SLICE_BYTES) {
+    await shareTurn()
     meter.take(body.subarray(at, at + SLICE_BYTES))
-    await endTurn()
   }
   return body.toString('utf8')
 }

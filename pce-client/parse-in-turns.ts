@@ -1,5 +1,5 @@
 import { JSONParser } from '@streamparser/json'
-import { createTurns } from './take-turns.js'
+import { shareTurn } from './take-turns.js'
 
 const SLICE_CHARACTERS = 64 * 1024
 
@@ -21,14 +21,13 @@ export async function parseInTurns(text: string): Promise<{ value: unknown } | n
   return result ?? null
 }
 
-/** Hands a text over in slices, with an end of the turn between two of them where it has lasted long enough. */
+/** Hands a text over in slices, each in a turn of the event loop that has time for it. */
 export async function inSlices(text: string, take: (slice: Buffer) => void | Promise<void>): Promise<void> {
-  const endTurn = createTurns()
   for (let at = 0; at < text.length;) {
     // The two halves of a surrogate pair are one character in UTF-8.
     const end = at + SLICE_CHARACTERS + (/[\uD800-\uDBFF]/.test(text[at + SLICE_CHARACTERS - 1] ?? '') ? 1 : 0)
+    await shareTurn()
     await take(Buffer.from(text.slice(at, end)))
     at = end
-    await endTurn()
   }
 }

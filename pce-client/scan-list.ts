@@ -2,7 +2,7 @@ import { collect } from './async-job.js'
 import { PceError } from './errors.js'
 import type { ClientSettings } from './settings.js'
 import { JsonArraySplitter, type ListBounds } from './split-json-array.js'
-import { createTurns } from './take-turns.js'
+import { shareTurn } from './take-turns.js'
 import { isRecord, listOf, notObjects, type Http, type SendOptions, type StreamHead } from './transport.js'
 import type { RequestOptions, ScanOptions, ScanOutcome } from './types.js'
 
@@ -12,6 +12,8 @@ const LARGEST_PAGE = 10_000
 const PCE_PAGE = 500
 /** Of a list that is not held, so many times as much is taken: an end to what has none. */
 const PASSING = 8
+/** Handed over together: rows. A batch of the smallest ones has a hundred thousand. */
+const ROWS_PER_STEP = 1000
 /** Parameters that shape the objects and select none. */
 const SHAPING = new Set(['usage', 'include', 'include_deleted', 'max_results'])
 
@@ -133,7 +135,6 @@ async function receive<T>(
   let splitter = new JsonArraySplitter(bounds)
   let items = 0
   let isDeclined = false
-  const endTurn = createTurns()
   const begin = (head: StreamHead) => {
     isDeclined = !isWanted(head)
     if (isDeclined) throw new Enough()
@@ -142,13 +143,17 @@ async function receive<T>(
     onBegin()
   }
   const take = async (chunk: Buffer) => {
+    await shareTurn()
     for (const batch of await splitter.pushInTurns(chunk)) {
-      if (!batch.every(isRecord)) throw notObjects(endpoint)
-      const fresh = batch.slice(0, most - items) as T[]
-      items += fresh.length
-      if (fresh.length > 0) await onItems(fresh)
-      if (fresh.length < batch.length) throw new Enough()
-      await endTurn()
+      for (let at = 0; at < batch.length; at += ROWS_PER_STEP) {
+        await shareTurn()
+        const rows = batch.slice(at, at + ROWS_PER_STEP)
+        if (!rows.every(isRecord)) throw notObjects(endpoint)
+        const fresh = rows.slice(0, most - items) as T[]
+        items += fresh.length
+        if (fresh.length > 0) await onItems(fresh)
+        if (fresh.length < rows.length) throw new Enough()
+      }
     }
   }
   try {

@@ -5,6 +5,8 @@ import { inSlices, parseInTurns } from './parse-in-turns.js'
 
 /** Elements are parsed together in batches of at least this much text: one parse per element would cost twice the time. */
 const BATCH_BYTES = 256 * 1024
+/** Or of this many elements: of the smallest, the same text would make objects of many times its size. */
+const BATCH_ELEMENTS = 20_000
 
 /** More is no matter of one turn of the event loop. */
 const ONE_TURN = { bytes: 1024 * 1024, elements: 250_000 }
@@ -198,7 +200,10 @@ export class JsonArraySplitter {
         }
       } else if (byte === COMMA) {
         elements += 1
-        if (depth !== 0 || this.#pendingBytes + at - start < BATCH_BYTES) continue
+        if (depth !== 0) continue
+        const isBatch =
+          this.#pendingBytes + at - start >= BATCH_BYTES || elements - this.#elementsBefore >= BATCH_ELEMENTS
+        if (!isBatch) continue
         this.#elements = elements
         this.#parse(chunk.subarray(start, at), true, batches)
         this.#isContinued = true

@@ -139,3 +139,28 @@ t.test('a list that is held is taken within the bounds of what is collected', as
   const scanned = client.workloads.scan('draft', null, { isHeld: true, onItems: () => {} })
   partial(t, await rejection(scanned), { code: 'body_too_large', message: /has more than 500,000 rows/ })
 })
+
+t.test('lists that arrive at once share the turns of the event loop', async (t) => {
+  respond = collectionOf({ count: 5000 })
+  const client = clientOf(server)
+  const handed = new Map<number, number>()
+  let turn = 0
+  let isOver = false
+  const count = () => {
+    turn += 1
+    if (!isOver) setImmediate(count)
+  }
+  count()
+  const onItems = () => {
+    handed.set(turn, (handed.get(turn) ?? 0) + 1)
+    const until = performance.now() + 10
+    while (performance.now() < until);
+  }
+  await Promise.all(
+    Array.from({ length: 8 }, () => client.workloads.scan('draft', null, { onItems, onBegin: () => {} })),
+  )
+  isOver = true
+  const total = [...handed.values()].reduce((sum, each) => sum + each)
+  t.ok(total >= 40, `${total} long steps`)
+  t.ok(Math.max(...handed.values()) <= 2, `at most ${Math.max(...handed.values())} in one turn`)
+})
