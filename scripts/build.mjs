@@ -24,7 +24,7 @@ import { dirname, join, posix, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
-const NOT_SHIPPED = new Set(['dist', 'docs', 'data', 'node_modules', 'scripts', 'test', 'test-artifacts'])
+const NOT_SHIPPED = new Set(['deploy', 'dist', 'docs', 'data', 'node_modules', 'scripts', 'test', 'test-artifacts'])
 /** Data that the programs read when they first need it. */
 const DATA_FILES = ['domain/traffic/providers/provider-ranges.json']
 /** Rooms whose Markdown below their folders is data too; a README beside the code is not. */

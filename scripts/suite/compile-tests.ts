@@ -12,7 +12,7 @@ export interface CompiledSuite {
   remove(): void
 }
 
-const NO_SOURCES = new Set(['node_modules', 'dist', 'data', 'docs', 'test-artifacts'])
+const NO_SOURCES = new Set(['node_modules', 'dist', 'data', 'deploy', 'docs', 'test-artifacts'])
 const CURRENT_TEST = fileURLToPath(new URL('./current-test.ts', import.meta.url))
 
 /**

@@ -11,7 +11,7 @@ import { createWorld, entriesOf } from './support/authenticated-world.js'
 import { callTool } from './support/call-tool.js'
 import { found } from './support/within.js'
 
-const CONFIGURATION = fileURLToPath(new URL('../../docs/deploy/svc-mcp.logrotate', import.meta.url))
+const CONFIGURATION = fileURLToPath(new URL('../../deploy/systemd/svc-mcp.logrotate', import.meta.url))
 const LOGROTATE = '/usr/sbin/logrotate'
 const WRITERS = 4
 /** Whether systemd tells the server of each rotation. If nobody does, the server notices. */

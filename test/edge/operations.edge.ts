@@ -1,5 +1,5 @@
 /**
- * docs/operations.md done by its commands, with the files of docs/deploy as they stand and real processes: under systemd and in a container, of
+ * docs/operations.md done by its commands, with the files of deploy as they stand and real processes: under systemd and in a container, of
  * which there are stand-ins.
  */
 import { execFile, spawnSync } from 'node:child_process'
@@ -236,8 +236,8 @@ t.test('in a container', PATIENT, async (t) => {
   const checkout = at('checkout')
   mkdirSync(checkout)
   writeFileSync(join(checkout, 'Dockerfile'), '')
-  spawnSync('cp', ['-r', join(ROOT, 'docs'), checkout])
-  for (const name of ['mcp.pem', 'mcp.key']) writeFileSync(join(checkout, 'docs/deploy', name), '')
+  spawnSync('cp', ['-r', join(ROOT, 'docs'), join(ROOT, 'deploy'), checkout])
+  for (const name of ['mcp.pem', 'mcp.key']) writeFileSync(join(checkout, 'deploy/proxy', name), '')
   const runIn = (key: string, own?: Record<string, string>) => run(key, own, checkout)
 
   await runIn('docs/operations.md#in-a-container')

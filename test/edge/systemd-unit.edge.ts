@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { contains } from '../partial.js'
 import { within } from './support/within.js'
 
-const UNIT = fileURLToPath(new URL('../../docs/deploy/svc-mcp@.service', import.meta.url))
+const UNIT = fileURLToPath(new URL('../../deploy/systemd/svc-mcp@.service', import.meta.url))
 const SOCKET = '/run/svc-mcp/1.sock'
 
 const textOf = (path: string) => readFileSync(path, 'utf8')

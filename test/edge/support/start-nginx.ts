@@ -12,7 +12,7 @@ interface Test {
   teardown(fn: () => unknown): void
 }
 
-export const EXAMPLE = fileURLToPath(new URL('../../../docs/deploy/nginx.conf', import.meta.url))
+export const EXAMPLE = fileURLToPath(new URL('../../../deploy/proxy/nginx.conf', import.meta.url))
 
 export interface NginxOptions {
   port: number
