@@ -134,7 +134,7 @@ function readStdio(given: Environment, options: ReadOptions<StdioConfig> = {}): 
   const ignored = unreadIn('stdio', reading.env).filter((name) => name !== 'MCP_CONFIRM_TOOLS')
   if (ignored.length > 0)
     reading.warnings.push(
-      `Over stdio nobody logs in, and every tool may be used; ${ignored.join(', ')} set but ignored: svc-mcp-http reads them.`,
+      `Over stdio nobody logs in, so no role limits what is offered; ${ignored.join(', ')} set but ignored: svc-mcp-http reads them.`,
     )
   return finish(gates, reading, { mode: 'stdio', pce: readPce(reading), ...readCommon(reading) }, options)
 }

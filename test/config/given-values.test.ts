@@ -148,7 +148,7 @@ t.test('svc-mcp says which settings are of the other program', (t) => {
   t.same(find({ MCP_ROLE_DEFAULT: 'reader', MCP_KEK_FILE: '/k', MCP_LOG_LEVEL: 'warn' }), {
     faults: [],
     warnings: [
-      'Over stdio nobody logs in, and every tool may be used; MCP_ROLE_DEFAULT, MCP_KEK_FILE set but ignored: svc-mcp-http reads them.',
+      'Over stdio nobody logs in, so no role limits what is offered; MCP_ROLE_DEFAULT, MCP_KEK_FILE set but ignored: svc-mcp-http reads them.',
     ],
   })
   t.end()
