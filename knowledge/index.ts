@@ -4,7 +4,7 @@ import type { AnyTool } from '../tools/define.js'
 import { completeFrom, type Completion, labelValues } from './complete-names.js'
 import { CHANGELOG_URI, type Document, DOCUMENTS, fileOf } from './documents.js'
 import { fillText, toolsNamedIn } from './fill-text.js'
-import { matchPage, PAGE_TEMPLATES, type PageTemplate, toolsOf } from './pages.js'
+import { matchPage, nearPage, PAGE_TEMPLATES, type PageTemplate, toolsOf } from './pages.js'
 import { fileOf as promptFileOf, type Prompt, PROMPTS } from './prompts.js'
 import { type PagePorts, readPage } from './read-page.js'
 import { readText } from './read-text.js'
@@ -177,7 +177,7 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
       if (document !== undefined) return { uri, mimeType: MARKDOWN, text: await readDocument(document, reader) }
       if (uri === CHANGELOG_URI) return { uri, mimeType: MARKDOWN, text: cutChangelog(await server.changelog()) }
       const object = await readObject(uri, reader)
-      if (object === null) throw new ToolError('not_found', 'Resource not found')
+      if (object === null) throw notFound(uri, reader)
       return object
     },
     listTemplates: ({ offered }) =>
@@ -257,6 +257,13 @@ function problemOf(prompt: Prompt, name: string, value: unknown): string[] {
 
 const isOffered = (template: PageTemplate, offered: ReadonlySet<string>) =>
   toolsOf(template).every((tool) => offered.has(tool))
+
+/** A URI that only lacks a value names its template, where the reader has that. */
+function notFound(uri: string, { offered }: Reader): ToolError {
+  const near = nearPage(uri)
+  if (near === null || !isOffered(near.template, offered)) return new ToolError('not_found', 'Resource not found')
+  return new ToolError('not_found', `Resource not found: ${near.template.uriTemplate}: ${near.why}`)
+}
 
 function cutChangelog(text: string | null): string {
   if (text === null) return 'This installation has no changelog.\n'

@@ -116,6 +116,24 @@ export function matchPage(uri: string): { template: PageTemplate; values: Record
   return null
 }
 
+/** Of a URI that begins as a template does but has too few or too many values: that template, and what is wrong. Null for any other URI. */
+export function nearPage(uri: string): { template: PageTemplate; why: string } | null {
+  if (uri.length > LONGEST_URI) return null
+  for (const template of PAGE_TEMPLATES) {
+    const kind = template.uriTemplate.slice(0, template.uriTemplate.indexOf('/{'))
+    if (uri !== kind && !uri.startsWith(`${kind}/`)) continue
+    const names = Object.keys(template.variables)
+    const given = uri === kind ? 0 : uri.slice(kind.length + 1).split('/').length
+    if (given === names.length) continue
+    const missing = names.slice(given).join(' and ')
+    return {
+      template,
+      why: given < names.length ? `${missing} missing` : 'too many values: write a / in a value as %2F',
+    }
+  }
+  return null
+}
+
 function decode(name: string, raw: string): string {
   const refuse = (why: string) => new ToolError('invalid_argument', `${name}: ${why}`, { argument: name })
   if (raw === '') throw refuse('must not be empty')

@@ -79,8 +79,22 @@ t.test('values in a URI are decoded and checked, and what does not exist is not 
   const cases: [string, number, RegExp][] = [
     ['illumio://application/paymnts/prod', -32002, /^Resource not found: .*app=paymnts/],
     ['illumio://application/payments/PROD', -32002, /^Resource not found: .*env=PROD/],
-    ['illumio://application/payments', -32002, /^Resource not found$/],
-    ['illumio://application/payments/prod/x', -32002, /^Resource not found$/],
+    [
+      'illumio://application',
+      -32002,
+      /^Resource not found: illumio:\/\/application\/{app}\/{env}: app and env missing$/,
+    ],
+    [
+      'illumio://application/payments',
+      -32002,
+      /^Resource not found: illumio:\/\/application\/{app}\/{env}: env missing$/,
+    ],
+    [
+      'illumio://application/payments/prod/x',
+      -32002,
+      /^Resource not found: .*{env}: too many values: write a \/ in a value as %2F$/,
+    ],
+    ['illumio://applications/payments', -32002, /^Resource not found$/],
     ['illumio://application//prod', -32602, /^app: must not be empty$/],
     ['illumio://application/payments/%20', -32602, /^env: must not be empty$/],
     ['illumio://application/pay ments/prod', -32602, /^app: percent-encode/],
@@ -207,6 +221,9 @@ t.test('pages and prompts exist for whom their tools are offered', async (t) => 
   const page = { uri: 'illumio://application/payments/prod' }
   const hidden = await ask('resources/read', page, { 'x-mcp-exclude-tools': 'enforcement-readiness' })
   partial(t, hidden.error, { code: -32002, message: 'Resource not found' })
+  const short = { uri: 'illumio://application/payments' }
+  const unnamed = await ask('resources/read', short, { 'x-mcp-exclude-tools': 'enforcement-readiness' })
+  partial(t, unnamed.error, { code: -32002, message: 'Resource not found' })
   t.same(ofTools(audit, 'decision'), [], 'not even its other tools were called')
 
   const order = { uri: 'illumio://concepts/rule-processing' }
