@@ -335,6 +335,23 @@ t.test('an MCP client does the same work over both transports', async (t) => {
     )
   }
 
+  await t.test('a list has the fields that were asked for, and no others', async (t) => {
+    const args = { key: 'env', max_results: 2 }
+    for (const [transport, { client }] of Object.entries(seats)) {
+      const rowsOf = async (given: Args) =>
+        ((await client.callTool({ name: 'get-labels', arguments: given })).structuredContent as { labels: Args[] })
+          .labels
+      const whole = await rowsOf(args)
+      t.same(
+        await rowsOf({ ...args, fields: ['value'] }),
+        whole.map(({ value }) => ({ value })),
+        transport,
+      )
+      const refused = await client.callTool({ name: 'get-labels', arguments: { ...args, fields: ['colour'] } })
+      t.equal(errorOf(refused).error, 'invalid_argument', transport)
+    }
+  })
+
   await t.test('every document can be read, and one that does not exist cannot', async (t) => {
     const pages: Record<string, unknown[]> = {}
     for (const [transport, { client }] of Object.entries(seats)) {
