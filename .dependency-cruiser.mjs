@@ -185,11 +185,11 @@ const ROOMS = [
   },
 ]
 
-/** Rooms that are not part of what is shipped with the server. Nothing above names them, so nothing above may import them. */
-const WORKSHOPS = '^(scripts|test)/|^eslint\\.config\\.js$'
+/** Rooms that are not part of the server: programs around it. Nothing above names them, so nothing above may import them. */
+const WORKSHOPS = '^(scripts|test|deploy)/|^eslint\\.config\\.js$'
 const SIMULATOR = '^pce-simulator/'
 
-/** Who may import each library, beside scripts and tests. What is not named here is not used in what is shipped. */
+/** Who may import each library, beside the workshops. What is not named here is not used in what is shipped. */
 const DOORS = '^plugins/[^/]+/index\\.ts$'
 const LIBRARIES = {
   '@fastify/csrf-protection': ['^plugins/setup/index\\.ts$'],
