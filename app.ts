@@ -3,6 +3,7 @@ import { fastify, type FastifyBaseLogger, type FastifyInstance, type FastifyRequ
 import { composeAuthenticated, type AuthenticatedServer } from './composition/compose-authenticated.js'
 import { composeUnauthenticated, LOCAL_ROLE } from './composition/compose-unauthenticated.js'
 import { createKnowledge } from './knowledge/index.js'
+import admission from './plugins/admission/index.js'
 import accessTokensGate, { accessTokens, authMetadata } from './plugins/auth/index.js'
 import clientAddress from './plugins/client-address/index.js'
 import confirm from './plugins/confirm/index.js'
@@ -21,6 +22,7 @@ import setup, { deriveSessionKey } from './plugins/setup/index.js'
 import type { Owner } from './schemas/caller.js'
 import type { HttpConfig, InsecureHttpConfig, PerUserConfig, SharedConfig } from './schemas/config.js'
 import { ToolError } from './schemas/errors.js'
+import type { Admissions } from './schemas/state.js'
 import type { AnyTool } from './tools/define.js'
 
 interface AppDeps extends AppBasis {
@@ -93,7 +95,9 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
   // One bound and one limit for everything that a caller does, by whichever route.
   const inAll = { max: config.http.maxInFlight, counts: new Map<string, number>() }
   const perCaller = { max: rates.inFlightPerCaller, keyOf: callerOf, counts: new Map<string, number>() }
-  const charge = app.createLimit({ max: rates.perCaller, keyOf: callerOf })
+  const chargeHere = app.createLimit({ max: rates.perCaller, keyOf: callerOf })
+  const { admissions } = composed.state
+  const charge = admissions ? overAll(admissions, 'requests', rates.perCaller, chargeHere) : chargeHere
 
   await app.register(async (open) => {
     await open.register(originGuard, config.http)
@@ -105,8 +109,13 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
     await secured.register(originGuard, config.http)
     await secured.register(inFlight, inAll)
     await secured.register(accessTokensGate)
-    secured.addHook('onRequest', (request) => charge(request))
-    await secured.register(inFlight, perCaller)
+    if (admissions) {
+      const limits = { perMinute: rates.perCaller, atATime: rates.inFlightPerCaller }
+      await secured.register(admission, { admissions, ...limits, chargeHere })
+    } else {
+      secured.addHook('onRequest', (request) => charge(request))
+      await secured.register(inFlight, perCaller)
+    }
     await secured.register(offer, composed.offers)
     await secured.register(context, { openContext: composed.openContext })
     await secured.register(mcp, {
@@ -118,7 +127,8 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
       timers: deps.timers,
     })
     await secured.register(async (confirming) => {
-      const chargeMint = confirming.createLimit({ max: rates.confirmPerCaller, keyOf: callerOf })
+      const mintHere = confirming.createLimit({ max: rates.confirmPerCaller, keyOf: callerOf })
+      const chargeMint = admissions ? overAll(admissions, 'confirm', rates.confirmPerCaller, mintHere) : mintHere
       confirming.addHook('onRequest', (request) => chargeMint(request))
       await confirming.register(confirm, {
         confirmations: composed.confirmations,
@@ -132,6 +142,23 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
     })
   })
   return app
+}
+
+/**
+ * A limit that holds over all replicas for callers who are known; strangers are counted by each replica, so that they do not load the
+ * database, and so is everybody while that does not answer.
+ */
+function overAll(admissions: Admissions, name: string, perMinute: number, here: Limit): Limit {
+  return async (request, times = 1) => {
+    const owner = request.identity ?? request.setupVisit?.identity
+    if (owner === undefined) return here(request, times)
+    try {
+      await admissions.count(name, { iss: owner.iss, sub: owner.sub }, perMinute, times)
+    } catch (error) {
+      if (error instanceof ToolError) throw error
+      await here(request, times)
+    }
+  }
 }
 
 interface SetupRouteOptions {
@@ -149,6 +176,11 @@ async function registerSetup(
 ): Promise<void> {
   const { publicUrl } = config.http
   const { oauth, login } = config
+  const { admissions } = composed.state
+  const triesHere = app.createLimit({
+    max: PCE_TRIES_PER_MINUTE,
+    keyOf: ({ setupVisit }) => keyOf(setupVisit!.identity),
+  })
   await app.register(inFlight, inAll)
   await app.register(inFlight, { ...perCaller, hook: 'preParsing' })
   await app.register(setup, {
@@ -189,10 +221,7 @@ async function registerSetup(
       return work
     },
     limitCaller: (request) => charge(request),
-    limitPceTries: app.createLimit({
-      max: PCE_TRIES_PER_MINUTE,
-      keyOf: ({ setupVisit }) => keyOf(setupVisit!.identity),
-    }),
+    limitPceTries: admissions ? overAll(admissions, 'pce tries', PCE_TRIES_PER_MINUTE, triesHere) : triesHere,
   })
 }
 

@@ -9,6 +9,7 @@ import {
   readStatePath,
   unknownMode,
 } from './config/read-http.js'
+import { readDatabase } from './config/read-state-url.js'
 import { readSecretFiles, SECRETS, SECRETS_OF, type SecretName } from './config/read-secrets.js'
 import { readWhole } from './config/read-whole.js'
 import { isKnown } from './config/variables.js'
@@ -109,16 +110,24 @@ export function readConfig(
 }
 
 /**
- * Where the state file of the servers with these settings is: a command that works on it needs no secret, and can be run by whoever may
- * read the file. Throws StartupError.
+ * Where the state of the servers with these settings is: a command that works on it needs no key, and can be run by whoever may
+ * read the file or knows the URL of the database. Throws StartupError.
  */
 export function readStateFile(given: Environment, found?: Findings): StateFileConfig {
-  const { env, faults } = begin(given, { ...(found && { found }) })
+  const reading = readFiles(begin(given, { ...(found && { found }) }), ['MCP_STATE_URL'], {})
+  const { env, faults } = reading
   const mode = readMode(env)
   if (mode === null) throw new StartupError(unknownMode(env), ...faults)
+  const database = readDatabase(reading)
   if (faults.length > 0) throw new StartupError(...faults)
   const { MCP_AUDIT_LOG_PATH: auditLogPath, MCP_OAUTH_ISSUER: issuer } = env
-  return { mode, ...readStatePath(env, mode), ...(auditLogPath && { auditLogPath }), ...(issuer && { issuer }) }
+  return {
+    mode,
+    ...readStatePath(env, mode),
+    ...(database && { database }),
+    ...(auditLogPath && { auditLogPath }),
+    ...(issuer && { issuer }),
+  }
 }
 
 function readStdio(given: Environment, options: ReadOptions<StdioConfig> = {}): StdioConfig {

@@ -17,6 +17,7 @@ import { backUpStateFile } from './composition/back-up-state.js'
 import type { CommandReport } from './composition/command-report.js'
 import { openAudit } from './composition/compose-unauthenticated.js'
 import { forgetUser } from './composition/forget-user.js'
+import { migrateDatabase, moveState } from './composition/move-state.js'
 import { warnOfOffer } from './composition/offer-tools.js'
 import { rewrapKeystore } from './composition/rewrap-keystore.js'
 import {
@@ -28,7 +29,13 @@ import {
   type OfferFlags,
   type ReadOptions,
 } from './config.js'
-import { StartupError, type HttpConfig, type ListenOptions, type StateFileConfig } from './schemas/config.js'
+import {
+  StartupError,
+  type DatabaseConfig,
+  type HttpConfig,
+  type ListenOptions,
+  type StateFileConfig,
+} from './schemas/config.js'
 import { tools } from './tools/index.js'
 
 /** After the signal new work is still accepted while /readyz says no, so that a load balancer can turn away first. */
@@ -98,13 +105,33 @@ program
   .command('forget-user')
   .description(
     'Remove what the state file holds of one person: PCE credentials, and confirmations that wait. Safe while servers are running, and ' +
-      'audited (to MCP_AUDIT_LOG_PATH, or to standard output). Needs the same settings as backup-state. Disable the account at the identity ' +
+      'audited (to MCP_AUDIT_LOG_PATH, or to standard output). Needs the same settings as backup-state, or MCP_STATE_URL. Disable the account at the identity ' +
       'provider first: whoever can still log in can register again. What else there is to do: docs/operations.md.',
   )
   .argument('<subject>', 'the `sub` of the person, as the audit log has it')
   .option('--issuer <issuer>', 'the identity provider, where it is not MCP_OAUTH_ISSUER')
   .allowExcessArguments(false)
   .action(forget)
+program
+  .command('migrate')
+  .description(
+    'Bring the schema of the database of MCP_STATE_URL up to date, which every start does as well. Safe while servers of this release and ' +
+      'the one before are running; of several programs that start together one does the work.',
+  )
+  .allowExcessArguments(false)
+  .action(async () => report(await migrateDatabase(requireDatabase(await readState()))))
+program
+  .command('move-state')
+  .description(
+    'Move the keystore from its file to an empty PostgreSQL database, encrypted as it is. Stop all servers first. Without --to it goes to ' +
+      'MCP_STATE_URL, which keeps the password out of the list of processes. The steps before and after: docs/operations.md.',
+  )
+  .requiredOption('--from <file>', 'the file of the keystore, as MCP_KEYSTORE_PATH has it', readPath)
+  .option('--to <url>', 'the database, in place of MCP_STATE_URL')
+  .allowExcessArguments(false)
+  .action(async ({ from, to }: { from: string; to?: string }) =>
+    report(await moveState(from, requireDatabase(await readState(to === undefined ? {} : { MCP_STATE_URL: to })))),
+  )
 program
   .command('rewrap-keystore')
   .description(
@@ -148,14 +175,26 @@ async function rewrap(): Promise<void> {
       problem: 'Only per_user mode has a keystore',
       remedy: 'Run this with the settings of the servers whose keystore it is.',
     })
-  report(await rewrapKeystore(config.keystore))
+  report(await rewrapKeystore(config))
 }
 
-/** Rejects with StartupError. */
-async function readState(): Promise<StateFileConfig> {
+/** With these variables in place of those of the environment. Rejects with StartupError. */
+async function readState(given: Record<string, string> = {}): Promise<StateFileConfig> {
   const { env, ...found } = readEnvironment()
-  await checkPathsAnswer(pathsIn(env))
-  return readStateFile(env, found)
+  const { MCP_STATE_URL_FILE: file, ...others } = env
+  const all =
+    'MCP_STATE_URL' in given ? { ...others, ...given } : { ...others, ...(file && { MCP_STATE_URL_FILE: file }) }
+  await checkPathsAnswer(pathsIn(all))
+  return readStateFile(all, found)
+}
+
+/** Throws StartupError where no database is configured. */
+function requireDatabase({ database }: StateFileConfig): DatabaseConfig {
+  if (database !== undefined) return database
+  throw new StartupError({
+    problem: 'MCP_STATE_URL is not set: there is no database',
+    remedy: 'Set it as the servers have it, or MCP_STATE_URL_FILE to a file with it.',
+  })
 }
 
 /** Throws StartupError where it is not known whose records to remove, or they cannot be. */
@@ -195,6 +234,12 @@ function readHost(value: string): string {
 
 /** An empty one, as an unset variable of a shell leaves it, would offer everything. */
 function readToolsets(value: string): string {
+  if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
+  return value
+}
+
+/** An empty one, as an unset variable of a shell leaves it, would be the working folder. */
+function readPath(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
   return value
 }

@@ -1,14 +1,19 @@
-import type { StateFileConfig } from '../schemas/config.js'
+import { StartupError, type StateFileConfig } from '../schemas/config.js'
 import { backUpState } from '../storage/state/back-up.js'
 import { SCHEMA_VERSION } from '../storage/state/tables.js'
-import { collectLines, type CommandReport, requireStateFile } from './command-report.js'
+import { collectLines, type CommandReport, requireState } from './command-report.js'
 
 /**
  * The command `svc-mcp-http backup-state FILE`: a copy of the state file, made while servers run. Throws StartupError where there is
  * none, or `target` exists or cannot be written.
  */
 export function backUpStateFile(config: StateFileConfig, target: string): CommandReport {
-  requireStateFile(config, 'back up')
+  if (config.database !== undefined)
+    throw new StartupError({
+      problem: 'MCP_STATE_URL: the state is in a database, not in a file',
+      remedy: 'Back it up with the tools of PostgreSQL, such as pg_dump --schema=svc_mcp: docs/operations.md.',
+    })
+  requireState(config, 'back up')
   const { lines, say } = collectLines()
   const { path, variable, mode } = config
   const bytes = backUpState(path, target, { variable, warn: (line) => say('warn', line) })

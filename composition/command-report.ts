@@ -14,8 +14,12 @@ export function collectLines() {
   return { lines, say }
 }
 
-/** A command works on the file that servers use, and makes none. Throws StartupError where there is none to `verb`. */
-export function requireStateFile({ path, variable }: Pick<StateFileConfig, 'path' | 'variable'>, verb: string): void {
+/** A command works on the state that servers use, and makes none. Throws StartupError where there is no file to `verb`. */
+export function requireState(
+  { path, variable, database }: Pick<StateFileConfig, 'path' | 'variable' | 'database'>,
+  verb: string,
+): void {
+  if (database !== undefined) return
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) return
   throw new StartupError({
     problem: `${variable} '${path}' does not exist: there is nothing to ${verb}`,

@@ -4,7 +4,14 @@ import { connectPce } from '../plugins/context/connect-pce.js'
 import { watchKey, type KeyWatch } from '../plugins/context/watch-key.js'
 import { createContextOpener, mapRole, type FindPce, type Origin } from '../plugins/context/open-context.js'
 import { createUserPces, setupUrlOf } from '../plugins/context/user-pces.js'
-import { auditGate, pceGate, provenGate, roleGate, type CallerGate } from '../plugins/dispatcher/admit-call.js'
+import {
+  auditGate,
+  pceGate,
+  provenGate,
+  roleGate,
+  stateGate,
+  type CallerGate,
+} from '../plugins/dispatcher/admit-call.js'
 import type { CallerContext, OfferedContext } from '../plugins/dispatcher/call.js'
 import { confirmGate } from '../plugins/dispatcher/confirm-gate.js'
 import { deriveCursorKey } from '../plugins/dispatcher/cursor-keys.js'
@@ -15,8 +22,9 @@ import { readPackage, type PackageFacts } from '../process/read-package.js'
 import type { Identity, Role } from '../schemas/caller.js'
 import type { PerUserConfig, SharedConfig } from '../schemas/config.js'
 import type { Confirmations } from '../schemas/confirmations.js'
-import type { State } from '../schemas/state.js'
-import { openKeystoreFile } from '../storage/keystore/open-keystore.js'
+import type { SealedCredentials, State } from '../schemas/state.js'
+import { openKeystoreState } from '../storage/keystore/open-keystore.js'
+import { openDatabase } from '../storage/postgres/open-database.js'
 import { openState } from '../storage/state/open-state.js'
 import type { AnyTool } from '../tools/define.js'
 import { offerTools, type ServerOffers } from './offer-tools.js'
@@ -50,10 +58,12 @@ export interface AuthenticatedServer {
   key?: Pick<KeyWatch, 'check' | 'problem'>
   readonly roleOf: (identity: Identity) => Role | null
   offers: ServerOffers
-  /** `narrowedTo`: what the headers of the request leave of the operator's offer. */
+  /**
+   * `narrowedTo`: what the headers of the request leave of the operator's offer. `record`: the caller's, where the admission has read it.
+   */
   readonly openContext: (
     identity: Identity,
-    request: Origin & { narrowedTo?: ReadonlySet<string> },
+    request: Origin & { narrowedTo?: ReadonlySet<string>; record?: SealedCredentials | null },
   ) => Promise<OfferedContext>
   /** Throws what the gates before the confirmation gate say of a call of this tool. */
   readonly checkCall: (tool: AnyTool, callerContext: CallerContext) => void
@@ -100,7 +110,14 @@ export async function composeAuthenticated(
       server,
       dispatcher: {
         tools: heavy.tools,
-        gates: [roleGate, pces.gate, auditGate(audit), provenGate, confirmGate(confirmations, `${publicUrl}/confirm`)],
+        gates: [
+          roleGate,
+          ...(state.findProblem ? [stateGate(state.findProblem)] : []),
+          pces.gate,
+          auditGate(audit),
+          provenGate,
+          confirmGate(confirmations, `${publicUrl}/confirm`),
+        ],
         audit,
         log,
         limits: config.limits,
@@ -116,8 +133,8 @@ export async function composeAuthenticated(
       ...(pces.key && { key: pces.key }),
       roleOf: (identity) => mapRole(identity, config.roles),
       offers,
-      async openContext(identity, { narrowedTo, ...origin }) {
-        const context = await openContext(identity, origin)
+      async openContext(identity, { narrowedTo, record, ...origin }) {
+        const context = await openContext(identity, origin, record)
         return { ...context, offer: offers.offerTo(context.caller.role, narrowedTo) }
       },
       checkCall(tool, callerContext) {
@@ -125,18 +142,18 @@ export async function composeAuthenticated(
         pces.gate.check({ tool, callerContext })
       },
       checks: [
-        { name: 'state file', run: () => state.checkWritable() },
+        { name: config.database ? 'state database' : 'state file', run: () => state.checkWritable() },
         { name: 'audit log', run: () => audit?.check() },
       ],
       async close() {
         pces.close()
-        state.close()
         await heavy.close()
+        await state.close()
       },
     }
   } catch (error) {
     pces.close()
-    state.close()
+    await state.close()
     throw error
   }
 }
@@ -145,20 +162,23 @@ export async function composeAuthenticated(
 const withoutSetup = (tools: readonly AnyTool[]): readonly AnyTool[] =>
   tools.map((tool) => ({ ...tool, summary: tool.summary.replace(/ Better: \/setup .*$/, '') }))
 
-/** The one PCE of shared mode. Throws StartupError. */
-export function openSharedPce(
+/** The one PCE of shared mode. Rejects with StartupError. */
+export async function openSharedPce(
   config: SharedConfig,
   callTracker: CallTracker,
   { log }: Pick<ServerParts, 'log'>,
   now: () => number,
-): PceSource {
+): Promise<PceSource> {
   const key = watchKey(() => pce, log, now)
   const noteAnswer: CallTracker['noteAnswer'] = (answer) => {
     key.note(answer.status)
     callTracker.noteAnswer(answer)
   }
   const pce = connectPce(config.pce, { requestId: callTracker.requestId, noteAnswer }, log)
-  const state = openState(config.statePath, { now, variable: 'MCP_STATE_PATH', warn: (line) => log.warn({}, line) })
+  const warn = (line: string) => log.warn({}, line)
+  const state = config.database
+    ? await openDatabase(config.database, { now, warn })
+    : openState(config.statePath, { now, variable: 'MCP_STATE_PATH', warn })
   const credentials = fixedCredentials(
     true,
     'This server uses one PCE account for everyone; there is nothing to register.',
@@ -179,19 +199,30 @@ export function openSharedPce(
   }
 }
 
-/** The PCEs of the users, over the keystore file. Rejects with StartupError. */
+/** The PCEs of the users, over the keystore. Rejects with StartupError. */
 async function openUserPces(
   config: PerUserConfig,
   callTracker: CallTracker,
   { log, listensAt }: Pick<AuthenticatedParts, 'log' | 'listensAt'>,
   now: () => number,
 ): Promise<PceSource> {
-  const { state, ...stores } = await openKeystoreFile(config.keystore, { now, warn: (line) => log.warn({}, line) })
+  const { state, ...stores } = await openKeystoreState(config.keystore, {
+    now,
+    warn: (line) => log.warn({}, line),
+    ...(config.database && { database: config.database }),
+  })
   try {
-    const { find, close } = createUserPces(config, { ...stores, callTracker, log, now, own: listensAt })
+    const { find, close } = createUserPces(config, {
+      ...stores,
+      callTracker,
+      log,
+      now,
+      own: listensAt,
+      ...(state.admissions && { admissions: state.admissions }),
+    })
     return { state, find, gate: userPceGate(setupUrlOf(config)), close }
   } catch (error) {
-    state.close()
+    await state.close()
     throw error
   }
 }

@@ -26,6 +26,7 @@ export function findHttpFaults(config: HttpConfig, tools: readonly AnyTool[]): F
 }
 
 function findStateFaults(config: Exclude<HttpConfig, { mode: 'insecure' }>): Fault[] {
+  if (config.database !== undefined) return []
   const [path, variable] =
     config.mode === 'shared' ? [config.statePath, 'MCP_STATE_PATH'] : [config.keystore.path, 'MCP_KEYSTORE_PATH']
   if (config.auditLogPath !== undefined && resolve(config.auditLogPath) === resolve(path))

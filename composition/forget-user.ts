@@ -6,8 +6,9 @@ import type { Owner } from '../schemas/caller.js'
 import { StartupError, type StateFileConfig } from '../schemas/config.js'
 import type { State } from '../schemas/state.js'
 import { lastChecks } from '../storage/keystore/last-checks.js'
+import { openDatabase } from '../storage/postgres/open-database.js'
 import { openState } from '../storage/state/open-state.js'
-import { collectLines, type CommandReport, requireStateFile } from './command-report.js'
+import { collectLines, type CommandReport, requireState } from './command-report.js'
 
 export interface ForgetUserParts {
   /** Called once there is something to audit. Throws StartupError. */
@@ -19,20 +20,23 @@ export interface ForgetUserParts {
 }
 
 /**
- * The command `svc-mcp-http forget-user SUBJECT`: removes what the state file holds of one person, beside running servers, whose next request
+ * The command `svc-mcp-http forget-user SUBJECT`: removes what the state holds of one person, beside running servers, whose next request
  * for them finds nothing. The decision is in the audit log before anything is removed, and the outcome afterwards. Of somebody who has
  * nothing it says so, and whose subject is near.
  *
- * @throws {StartupError} (rejects) where there is no state file, or the audit log cannot be written; nothing is removed then.
+ * @throws {StartupError} (rejects) where there is no state, or the audit log cannot be written; nothing is removed then.
  */
 export async function forgetUser(
   config: StateFileConfig,
   owner: Owner,
   { openAudit, osUser, now = () => Date.now() }: ForgetUserParts,
 ): Promise<CommandReport> {
-  requireStateFile(config, 'remove')
+  requireState(config, 'remove')
   const { lines, say } = collectLines()
-  const state = openState(config.path, { now, variable: config.variable, warn: (line) => say('warn', line) })
+  const warn = (line: string) => say('warn', line)
+  const state = config.database
+    ? await openDatabase(config.database, { now, warn })
+    : openState(config.path, { now, variable: config.variable, warn })
   let audit: AuditLog | null = null
   try {
     audit = openAudit()
@@ -61,7 +65,7 @@ export async function forgetUser(
       return { lines, ok: false }
     }
   } finally {
-    state.close()
+    await state.close()
     audit?.close()
   }
 }

@@ -1,7 +1,7 @@
 import type { PerUserConfig } from '../schemas/config.js'
 import { ToolError } from '../schemas/errors.js'
-import { openKeystoreFile } from '../storage/keystore/open-keystore.js'
-import { collectLines, type CommandReport, requireStateFile } from './command-report.js'
+import { openKeystoreState } from '../storage/keystore/open-keystore.js'
+import { collectLines, type CommandReport, requireState } from './command-report.js'
 
 /**
  * The command `svc-mcp-http rewrap-keystore`: the second step of changing MCP_KEK. First all servers are restarted with the new key as
@@ -10,12 +10,16 @@ import { collectLines, type CommandReport, requireStateFile } from './command-re
  * @throws {StartupError} (rejects) when there is no keystore to work on, or neither key is its key.
  */
 export async function rewrapKeystore(
-  config: PerUserConfig['keystore'],
+  { keystore: config, database }: Pick<PerUserConfig, 'keystore' | 'database'>,
   now: () => number = () => Date.now(),
 ): Promise<CommandReport> {
-  requireStateFile({ path: config.path, variable: 'MCP_KEYSTORE_PATH' }, 'rewrap')
+  requireState({ path: config.path, variable: 'MCP_KEYSTORE_PATH', ...(database && { database }) }, 'rewrap')
   const { lines, say } = collectLines()
-  const { state, keystore } = await openKeystoreFile(config, { now, warn: (line) => say('warn', line) })
+  const { state, keystore } = await openKeystoreState(config, {
+    now,
+    warn: (line) => say('warn', line),
+    ...(database && { database }),
+  })
   try {
     const { rewrapped, already, unreadable } = await keystore.rewrap()
     say(
@@ -32,6 +36,6 @@ export async function rewrapKeystore(
     say('error', 'Keep both keys and run this again; every record opens with one of them')
     return { lines, ok: false }
   } finally {
-    state.close()
+    await state.close()
   }
 }

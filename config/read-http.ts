@@ -16,6 +16,7 @@ import type {
 import { unreadIn } from './check-names.js'
 import { readCommon, readPce, readPceConnection, warnOfConfirmTools } from './read-every-mode.js'
 import { readKey, readPreviousKey } from './read-secrets.js'
+import { readDatabase } from './read-state-url.js'
 import {
   checkUrl,
   isLoopback,
@@ -155,10 +156,15 @@ export function readAuthenticated(
     const which = env.MCP_PCE_MODE ? `MCP_PCE_MODE=${mode}` : `MCP_PCE_MODE is ${mode} by default`
     warnings.push(`${which}: ${whose}; ${ignored.join(', ')} set but ignored.`)
   }
+  const database = readDatabase(reading)
+  const { variable } = readStatePath(env, mode)
+  if (env.MCP_STATE_URL && env[variable])
+    warnings.push(`MCP_STATE_URL: the state is in that database; ${variable} set but ignored.`)
   const hmacKey = readKey(reading, 'MCP_CONFIRM_HMAC_KEY')
   const previousHmacKey = readPreviousKey(reading, 'MCP_CONFIRM_HMAC_KEY_PREVIOUS', hmacKey)
   const confirmed = [...new Set(readList(reading, 'MCP_CONFIRM_TOOLS'))]
   const authenticated = {
+    ...(database && { database }),
     http: { ...readListen(reading, listen), publicUrl: (env.MCP_PUBLIC_URL ?? '').replace(/\/+$/, '') },
     oauth: readOAuth(reading),
     roles: readRoles(reading),

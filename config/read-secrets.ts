@@ -10,6 +10,7 @@ export const SECRETS = [
   'MCP_CONFIRM_HMAC_KEY',
   'MCP_CONFIRM_HMAC_KEY_PREVIOUS',
   'MCP_OAUTH_CLIENT_SECRET',
+  'MCP_STATE_URL',
   // It may name a user and a password.
   'PCE_PROXY_URL',
 ] as const
@@ -18,13 +19,21 @@ export type SecretName = (typeof SECRETS)[number]
 /** The secrets that each mode reads; files for others are not opened. */
 export const SECRETS_OF: Record<'environment' | PceMode, readonly SecretName[]> = {
   environment: ['API_KEY', 'API_SECRET', 'PCE_PROXY_URL'],
-  shared: ['API_KEY', 'API_SECRET', 'MCP_CONFIRM_HMAC_KEY', 'MCP_CONFIRM_HMAC_KEY_PREVIOUS', 'PCE_PROXY_URL'],
+  shared: [
+    'API_KEY',
+    'API_SECRET',
+    'MCP_CONFIRM_HMAC_KEY',
+    'MCP_CONFIRM_HMAC_KEY_PREVIOUS',
+    'MCP_STATE_URL',
+    'PCE_PROXY_URL',
+  ],
   per_user: [
     'MCP_KEK',
     'MCP_KEK_PREVIOUS',
     'MCP_CONFIRM_HMAC_KEY',
     'MCP_CONFIRM_HMAC_KEY_PREVIOUS',
     'MCP_OAUTH_CLIENT_SECRET',
+    'MCP_STATE_URL',
     'PCE_PROXY_URL',
   ],
 }

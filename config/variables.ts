@@ -53,6 +53,10 @@ export const VARIABLES = {
     'MCP_RATE_LIMIT_PER_MINUTE',
     'MCP_CONFIRM_RATE_PER_MINUTE',
     'MCP_REFUSED_TOKENS_PER_MINUTE',
+    'MCP_STATE_URL',
+    'MCP_STATE_CONNECT_TIMEOUT_SECONDS',
+    'MCP_STATE_POOL_SIZE',
+    'MCP_LIMITS',
   ],
   perUser: [
     'MCP_KEK',
@@ -125,6 +129,8 @@ const TRIED: Readonly<Record<string, string>> = {
   PCE_URL: 'PCE_HOST',
   PCE_FQDN: 'PCE_HOST',
   PCE_CA_BUNDLE: 'PCE_CA_FILE',
+  MCP_DATABASE_URL: 'MCP_STATE_URL',
+  MCP_POSTGRES_URL: 'MCP_STATE_URL',
 }
 
 /** What may have been meant by a name that nothing reads and that is no misspelt one: what does that here, or undefined. */

@@ -144,7 +144,25 @@ export interface UserPceConfig {
   bounds?: PceBounds
 }
 
+/** A PostgreSQL database that holds the state in place of a file (MCP_STATE_URL). */
+export interface DatabaseConfig {
+  /** `host` that begins with a slash is the folder of a Unix socket. */
+  connection: { host: string; port: number; user: string; password?: string; database: string }
+  /** Absent, connections are not encrypted. Otherwise the certificate and the name of the database are checked. */
+  tls?: { rootCertFile?: string; certFile?: string; keyFile?: string }
+  /** Host, port and database, for messages. */
+  where: string
+  /** How long a start waits for a database that does not answer. */
+  connectTimeoutSeconds: number
+  /** Connections of one process. */
+  poolSize: number
+  /** Whether limits per caller hold over all replicas, or are counted by each. */
+  limits: 'shared' | 'replica'
+}
+
 interface AuthenticatedConfig extends CommonConfig {
+  /** Absent, the state is in the file of the mode. */
+  database?: DatabaseConfig
   http: HttpListen & { publicUrl: string }
   oauth: OAuthConfig
   roles: RoleMapping
@@ -176,12 +194,14 @@ export interface SharedConfig extends AuthenticatedConfig {
 /** Which PCE mode authenticated HTTP runs in. */
 export type PceMode = (PerUserConfig | SharedConfig)['mode']
 
-/** What a command needs that works on the state file beside the servers: no secret. */
+/** What a command needs that works on the state beside the servers: no secret but what the URL of a database has in it. */
 export interface StateFileConfig {
   mode: PceMode
   path: string
   /** The variable that names the path. */
   variable: string
+  /** Where the state is instead. */
+  database?: DatabaseConfig
   auditLogPath?: string
   /** MCP_OAUTH_ISSUER. */
   issuer?: string

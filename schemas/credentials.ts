@@ -1,4 +1,5 @@
 import type { Owner } from './caller.js'
+import type { SealedCredentials } from './state.js'
 
 /** One PCE key of one user, with the PCE that it is for. Decrypted it lives in memory only. */
 export interface PceCredentials {
@@ -73,8 +74,8 @@ export interface LastChecks {
 
 /** The encrypted credentials of all users. Everything rejects with ToolError `keystore_unavailable` when the store cannot be used. */
 export interface Keystore {
-  /** Only reads; null where the owner has none. */
-  readonly find: (owner: Owner) => Promise<StoredCredentials | null>
+  /** Only reads; null where the owner has none. `fetched` is the owner's record where it has just been read with something else. */
+  readonly find: (owner: Owner, fetched?: SealedCredentials | null) => Promise<StoredCredentials | null>
   /** Replaces earlier ones; resolves with the new version once they are on the disk. */
   readonly write: (owner: Owner, credentials: PceCredentials) => Promise<string>
   /** Resolves with whether there was something to remove, once that is on the disk and known to every process. */

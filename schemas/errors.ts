@@ -49,6 +49,7 @@ export const ERROR_CODES = [
   'credentials_unreadable',
   'confirm_unavailable',
   'audit_unavailable',
+  'state_unavailable',
   'rate_limited',
   'overloaded',
   'busy',

@@ -64,13 +64,48 @@ export interface Notes {
   setOnce(name: string, value: string): Promise<string>
 }
 
-/** What outlives a request in the authenticated modes (D24): behind ports, so that another store can take its place. */
+/** Whose request it is, and what one such caller may have. */
+export interface AdmissionQuestion {
+  owner: Owner
+  /** Requests per minute; 0 for no limit. */
+  perMinute: number
+  /** Requests at a time; 0 for no limit. */
+  atATime: number
+}
+
+/** A request that has been counted and has its place. */
+export interface Admission {
+  /** What the keystore has of the caller, as of now. */
+  record: SealedCredentials | null
+  /** Gives the place back, or takes it again for work that goes on. Never rejects; what fails is repeated later. */
+  readonly holdPlace: (isHeld: boolean) => void
+}
+
+/** Limits that hold over all replicas. Everything rejects with Error where the store does not answer. */
+export interface Admissions {
+  /**
+   * Counts a request, takes a place for it and reads its caller's record, in one round trip.
+   *
+   * @throws {ToolError} `rate_limited {retry_after}` and `overloaded`.
+   */
+  admit(question: AdmissionQuestion): Promise<Admission>
+  /** Counts `times` against a limit of its own. Rejects with ToolError `rate_limited {retry_after}`. */
+  readonly count: (limit: string, owner: Owner, perMinute: number, times: number) => Promise<void>
+}
+
+/** What outlives a request in the authenticated modes (D24): behind ports, so that another store can take their place. */
 export interface State {
   readonly credentials: CredentialRecords
   readonly usedTokens: UsedTokens
   readonly challenges: Challenges
   readonly notes: Notes
+  /** Absent where one process has the state to itself: it counts by itself. */
+  readonly admissions?: Admissions
   /** Rejects when nothing can be written now. */
   checkWritable(): Promise<void>
-  close(): void
+  /** Why the store cannot be used now, as far as that is known without asking it; absent for a file, which is asked. */
+  readonly findProblem?: () => Error | null
+  /** Connections at this moment, where there are several. */
+  readonly figures?: () => { total: number; idle: number; waiting: number }
+  close(): void | Promise<void>
 }

@@ -1,9 +1,11 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import type { Owner } from '../../schemas/caller.js'
 import type { ConfirmConfig } from '../../schemas/config.js'
 import type { Confirmations, ConfirmedCall, SignedToken } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { ChallengeKey, Challenges, UsedTokens } from '../../schemas/state.js'
+import { createChallengeSeals } from './challenge-seals.js'
 import { createTokenCodec, deriveKeys } from './token-codec.js'
 import { paramsHash } from './params-hash.js'
 
@@ -27,7 +29,10 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
   const { config, audience, usedTokens, challenges, now } = options
   const { randomId = () => randomBytes(16).toString('hex') } = options
   const codec = createTokenCodec(deriveKeys(config))
+  const seals = createChallengeSeals(config, audience, now)
 
+  /** Tokens that this process has seen used: a repetition costs no look at the PCE. */
+  const spentHere = new LRUCache<string, true>({ max: MOST_REMEMBERED })
   const isUsed = ({ jti }: SignedToken) => attempt(() => usedTokens.isUsed(jti))
   const isExpired = ({ expiresAt }: SignedToken) => now() >= expiresAt
 
@@ -45,12 +50,13 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
     async ask(call, boundTo) {
       const expiresAt = now() + config.ttlSeconds * 1000
       if (boundTo === null) return { expiresAt }
-      await attempt(() => challenges.put(keyOf(call), boundTo, expiresAt))
+      await attempt(() => challenges.put(keyOf(call), seals.seal(call, boundTo, expiresAt), expiresAt))
       return { expiresAt, challenge: challengeOf(call, boundTo) }
     },
 
     async mint(call, challenge) {
-      const set = await attempt(() => challenges.get(keyOf(call)))
+      const kept = await attempt(() => challenges.get(keyOf(call)))
+      const set = kept === null ? null : seals.open(call, kept)
       if (challenge !== undefined && (set === null || !isSame(challenge, challengeOf(call, set)))) throw outdated(call)
       const jti = randomId()
       const iat = Math.floor(now() / 1000)
@@ -87,10 +93,11 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
     },
 
     async spend(token, findBinding, signal) {
-      // A used token stays used, even if it has expired or the policy has changed since, not least by the call it was used for.
-      if (await isUsed(token)) return 'replayed'
-      if (isExpired(token)) return 'expired'
-      if (token.boundTo === undefined) return 'stale'
+      // A used token stays used, even if it has expired or the policy has changed since, not least by the call it was used for. The store
+      // is asked first only where a repetition can be told by it alone; otherwise by the claim.
+      if (spentHere.has(token.jti)) return 'replayed'
+      if (isExpired(token)) return (await isUsed(token)) ? 'replayed' : 'expired'
+      if (token.boundTo === undefined) return (await isUsed(token)) ? 'replayed' : 'stale'
       let isStale: boolean
       try {
         isStale = (await findBinding()) !== token.boundTo
@@ -103,10 +110,14 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
       if (isStale) return (await isUsed(token)) ? 'replayed' : 'stale'
       // A client that is gone will not learn the outcome, and must be able to use the token again.
       signal?.throwIfAborted()
-      return (await attempt(() => usedTokens.claim(token.jti, token.expiresAt))) ? 'spent' : 'replayed'
+      const isFirst = await attempt(() => usedTokens.claim(token.jti, token.expiresAt))
+      spentHere.set(token.jti, true)
+      return isFirst ? 'spent' : 'replayed'
     },
   }
 }
+
+const MOST_REMEMBERED = 10_000
 
 /** What the challenges of one caller have in common. */
 export const challengeOwner = ({ iss, sub }: Owner): string => digest([iss, sub])

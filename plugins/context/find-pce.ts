@@ -3,6 +3,7 @@ import type { PceClient } from '../../pce-client/index.js'
 import type { Owner, Role } from '../../schemas/caller.js'
 import type { Keystore, PceCredentials } from '../../schemas/credentials.js'
 import { ToolError } from '../../schemas/errors.js'
+import type { SealedCredentials } from '../../schemas/state.js'
 
 export interface ConnectOptions {
   /** A single try: no request is repeated. */
@@ -40,11 +41,11 @@ export function createPceFinder(ports: {
   pool: PcePool
   connect: Connect
   log: ContextLog
-}): (owner: Owner, role: Role) => Promise<FoundPce> {
+}): (owner: Owner, role: Role, fetched?: SealedCredentials | null) => Promise<FoundPce> {
   const { keystore, pool, connect, log } = ports
-  return async (owner, role) => {
+  return async (owner, role, fetched) => {
     try {
-      const record = await keystore.find(owner)
+      const record = await keystore.find(owner, fetched)
       if (record === null) {
         pool.drop(owner)
         return { pce: null }

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Identity } from '../../schemas/caller.js'
 import type { Offer } from '../../schemas/offer.js'
+import type { SealedCredentials } from '../../schemas/state.js'
 
 export { readAllowed } from './pce-hosts/create-pce-hosts.js'
 
@@ -11,12 +12,19 @@ export interface ContextOptions {
   /** Role, credentials, PCE client and offer of an authenticated caller, and where it calls from. Called once for each request. */
   openContext: (
     identity: Identity,
-    request: { client?: string; clientAddress?: string; narrowedTo?: ReadonlySet<string> },
+    request: {
+      client?: string
+      clientAddress?: string
+      narrowedTo?: ReadonlySet<string>
+      record?: SealedCredentials | null
+    },
   ) => Promise<CallerContext>
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
+    /** What was read when the request was admitted; absent where that reads nothing. */
+    admittedWith?: { record: SealedCredentials | null } | null
     /** Who calls, on which PCE; null until that is known. */
     callerContext: CallerContext | null
   }
@@ -30,9 +38,14 @@ export default fp<ContextOptions>(
   (app, { openContext }, done) => {
     app.decorateRequest('callerContext', null)
     app.addHook('preHandler', async (request) => {
-      const { identity, headers, clientAddress, narrowedTo } = request
+      const { identity, headers, clientAddress, narrowedTo, admittedWith } = request
       if (identity === null) return
-      const origin = { client: headers['user-agent'], ...(clientAddress !== null && { clientAddress }), narrowedTo }
+      const origin = {
+        client: headers['user-agent'],
+        ...(clientAddress !== null && { clientAddress }),
+        narrowedTo,
+        record: admittedWith?.record,
+      }
       request.callerContext = await openContext(identity, origin)
     })
     done()

@@ -3,6 +3,7 @@ import { ROLES, type Caller, type Identity, type Mode, type Role } from '../../s
 import type { RoleMapping } from '../../schemas/config.js'
 import type { CredentialsPort } from '../../schemas/credentials.js'
 import { ToolError } from '../../schemas/errors.js'
+import type { SealedCredentials } from '../../schemas/state.js'
 
 /** The PCE of one caller. */
 export interface CallerPce {
@@ -15,8 +16,11 @@ export interface CallerPce {
   credentials: CredentialsPort
 }
 
-/** Where the PCEs of the callers come from. Never rejects: what is wrong with one caller's PCE is for that caller to hear. */
-export type FindPce = (identity: Identity, role: Role | null) => Promise<CallerPce>
+/**
+ * Where the PCEs of the callers come from. Never rejects: what is wrong with one caller's PCE is for that caller to hear. `record` is what
+ * the keystore has of the caller, where that was read when the request was admitted.
+ */
+export type FindPce = (identity: Identity, role: Role | null, record?: SealedCredentials | null) => Promise<CallerPce>
 
 /** The context of one caller over HTTP: who calls, with which role, on which PCE. */
 export interface OpenedContext extends CallerPce, Origin {
@@ -39,8 +43,8 @@ export function createContextOpener(
   mode: Mode,
   roles: RoleMapping,
   findPce: FindPce,
-): (identity: Identity, origin?: Origin) => Promise<OpenedContext> {
-  return async (identity, origin = {}) => {
+): (identity: Identity, origin?: Origin, record?: SealedCredentials | null) => Promise<OpenedContext> {
+  return async (identity, origin = {}, record) => {
     const role = mapRole(identity, roles)
     const { iss, sub } = identity
     return {
@@ -48,7 +52,7 @@ export function createContextOpener(
       transport: 'http',
       ...origin,
       ...(role === null && { roleProblem: explainNoRole(identity) }),
-      ...(await findPce(identity, role)),
+      ...(await findPce(identity, role, record)),
     }
   }
 }

@@ -12,6 +12,7 @@ import { type ErrorCode, ToolError } from '../../schemas/errors.js'
 import type { Connect, ContextLog } from './find-pce.js'
 import type { PceHosts } from './pce-hosts/create-pce-hosts.js'
 import { type ProvenPces, tryConnection } from './prove-pce.js'
+import type { Admissions } from '../../schemas/state.js'
 
 export interface RegistrationPorts {
   keystore: Pick<Keystore, 'find' | 'write'>
@@ -23,7 +24,7 @@ export interface RegistrationPorts {
   /** Lets the client of the credentials before go. */
   dropClient: (owner: Owner) => void
   /** Counts a registration; throws ToolError `rate_limited`. */
-  limit: (owner: Owner) => void
+  limit: (owner: Owner) => void | Promise<void>
   allowsInsecureTls: boolean
   /** Whether the certificate of a PCE is checked in the end, given what was registered. */
   isTlsChecked: (isWanted: boolean) => boolean
@@ -50,7 +51,7 @@ export async function registerCredentials(
   const admitted = hosts.admit(given.host, given.port)
   if ('problem' in admitted) problems.push({ path: '/pce_host', message: admitted.problem })
   if ('problem' in admitted || problems.length > 0) throw refusal(problems)
-  ports.limit(owner)
+  await ports.limit(owner)
   const problem = await hosts.inspect(admitted.host, given.port)
   if (problem !== null) throw refusal([{ path: '/pce_host', message: problem }])
 
@@ -177,22 +178,31 @@ const MOST_OWNERS = 10_000
  *
  * @param now milliseconds.
  */
-export function limitRegistrations(now: () => number): (owner: Owner) => void {
+export function limitRegistrations(now: () => number, admissions?: Admissions): (owner: Owner) => void | Promise<void> {
   const starts = new LRUCache<string, readonly number[]>({ max: MOST_OWNERS })
-  return ({ iss, sub }) => {
+  const limitHere = ({ iss, sub }: Owner) => {
     const key = JSON.stringify([iss, sub])
     const at = now()
     const recent = (starts.get(key) ?? []).filter((start) => start > at - WINDOW_MS && start <= at)
     const [oldest] = recent
-    if (oldest !== undefined && recent.length >= MOST) {
-      const seconds = Math.ceil((oldest + WINDOW_MS - at) / 1000)
-      throw new ToolError(
-        'rate_limited',
-        `PCE credentials can be registered ${MOST} times a minute.`,
-        { retry_after: seconds },
-        { hint: `Try again in ${seconds} s.` },
-      )
-    }
+    if (oldest !== undefined && recent.length >= MOST) throw tooMany(Math.ceil((oldest + WINDOW_MS - at) / 1000))
     starts.set(key, [...recent, at])
   }
+  if (admissions === undefined) return limitHere
+  return async (owner) => {
+    try {
+      await admissions.count('registrations', owner, MOST, 1)
+    } catch (error) {
+      if (error instanceof ToolError) throw tooMany(Number(error.details.retry_after))
+      limitHere(owner)
+    }
+  }
 }
+
+const tooMany = (seconds: number) =>
+  new ToolError(
+    'rate_limited',
+    `PCE credentials can be registered ${MOST} times a minute.`,
+    { retry_after: seconds },
+    { hint: `Try again in ${seconds} s.` },
+  )

@@ -5,6 +5,7 @@ import type { Owner } from '../../schemas/caller.js'
 import { StartupError, type PceFromEnvironment, type PerUserConfig } from '../../schemas/config.js'
 import type { CredentialsPort, Keystore, LastChecks, PceCredentials } from '../../schemas/credentials.js'
 import { ToolError } from '../../schemas/errors.js'
+import type { Admissions } from '../../schemas/state.js'
 import { connectPce, type CurrentCall, type RetryLog } from './connect-pce.js'
 import {
   createPceFinder,
@@ -39,6 +40,8 @@ export interface UserPcesParts {
   resolve?: PceHostsOptions['resolve']
   /** How long a registration takes that reaches no PCE, in milliseconds. */
   patienceMs?: number
+  /** Where limits per caller are counted over all replicas. */
+  admissions?: Admissions
 }
 
 type UserPcesConfig = Pick<PerUserConfig, 'userPce' | 'login'> & { http: Pick<PerUserConfig['http'], 'publicUrl'> }
@@ -83,7 +86,7 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
     hosts,
     connect,
     dropClient: (owner) => pool.drop(owner),
-    limit: limitRegistrations(now),
+    limit: limitRegistrations(now, parts.admissions),
     allowsInsecureTls: allowInsecureTls,
     isTlsChecked: (isWanted) => isTlsChecked(config.userPce, isWanted),
     patienceMs,
@@ -103,10 +106,10 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
   }
 
   return {
-    async find({ iss, sub }, role) {
+    async find({ iss, sub }, role, record) {
       const owner = { iss, sub }
       // Without a role no tool runs, so no key is taken out of the keystore for it.
-      const { version, ...found }: FoundPce = role === null ? { pce: null } : await findPce(owner, role)
+      const { version, ...found }: FoundPce = role === null ? { pce: null } : await findPce(owner, role, record)
       const credentials = credentialsOf(owner, version)
       const place = found.pce === null ? undefined : places.get(found.pce)
       const pceProblem = isProxied && place ? await findProblem(place) : null

@@ -176,6 +176,19 @@ export const auditGate = (audit: AuditLog | null): Gate => ({
   check: ({ tool }) => (tool.effect === 'read' ? undefined : checkWritable(audit)),
 })
 
+/**
+ * Refuses changes with `state_unavailable` while the store of this server does not answer: neither its limits nor what people were shown
+ * can be relied on then. `findProblem` knows without asking.
+ */
+export const stateGate = (findProblem: () => Error | null): Gate => ({
+  name: 'state',
+  needs: 'call',
+  check({ tool }) {
+    const cause = tool.effect === 'read' ? null : findProblem()
+    if (cause !== null) throw new ToolError('state_unavailable', ERROR_TABLE.state_unavailable.message, {}, { cause })
+  },
+})
+
 async function checkWritable(audit: AuditLog | null): Promise<void> {
   try {
     await audit?.check()

@@ -171,7 +171,14 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
   confirm_unavailable: {
     status: 503,
     message: 'The record of used confirm tokens cannot be written, so no confirmed call may run.',
-    hint: 'Nothing was changed and the token was not used. The operator must repair the state file.',
+    hint: 'Nothing was changed. Repeat the call shortly; if the token is then refused as used, mint a new one. If it persists, the operator must look at the server log.',
+    level: 'error',
+    turn: ['operator'],
+  },
+  state_unavailable: {
+    status: 503,
+    message: 'The database of this server does not answer, so nothing may be changed now.',
+    hint: 'Nothing was changed. Tools that only read still work where they need nothing of it. Repeat the call shortly; if it persists, the operator must look at the server log.',
     level: 'error',
     turn: ['operator'],
   },

@@ -17,7 +17,7 @@ export interface InFlightOptions {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** For a route whose work may outlive its answer; null where nothing is bounded. */
+    /** For a route whose work may outlive its answer; null where nothing is counted. */
     heldPlaces: HeldPlaces | null
   }
 }
@@ -30,26 +30,24 @@ declare module 'fastify' {
 export default fp<InFlightOptions>(
   (app, { max, keyOf = () => '', counts: inFlight = new Map<string, number>(), hook = 'onRequest' }, done) => {
     if (!app.hasRequestDecorator('heldPlaces')) app.decorateRequest('heldPlaces', null)
-    if (max > 0) {
-      const enter = (request: FastifyRequest, reply: FastifyReply, next: () => void) => {
-        // Between two bounds there is the check of the token, and its sender may be gone by then.
-        if (hasLeft(request.raw, reply.raw)) throw new ToolError('cancelled', 'The client has disconnected.')
-        const key = keyOf(request)
-        const count: Count = (by) => {
-          const left = (inFlight.get(key) ?? 0) + by
-          if (left === 0) inFlight.delete(key)
-          else inFlight.set(key, left)
-        }
-        if ((inFlight.get(key) ?? 0) >= max)
-          throw new ToolError('overloaded', 'The server is at its limit of requests in flight.')
-        count(1)
-        request.heldPlaces ??= holdPlaces(whenOver(request.raw, reply.raw))
-        request.heldPlaces.add(count)
-        next()
+    const enter = (request: FastifyRequest, reply: FastifyReply, next: () => void) => {
+      // Between two bounds there is the check of the token, and its sender may be gone by then.
+      if (hasLeft(request.raw, reply.raw)) throw new ToolError('cancelled', 'The client has disconnected.')
+      const key = keyOf(request)
+      const count: Count = (by) => {
+        const left = (inFlight.get(key) ?? 0) + by
+        if (left === 0) inFlight.delete(key)
+        else inFlight.set(key, left)
       }
-      if (hook === 'onRequest') app.addHook('onRequest', enter)
-      else app.addHook('preParsing', (request, reply, _payload, next) => enter(request, reply, next))
+      if (max > 0 && (inFlight.get(key) ?? 0) >= max)
+        throw new ToolError('overloaded', 'The server is at its limit of requests in flight.')
+      count(1)
+      request.heldPlaces ??= holdPlaces(whenOver(request.raw, reply.raw))
+      request.heldPlaces.add(count)
+      next()
     }
+    if (hook === 'onRequest') app.addHook('onRequest', enter)
+    else app.addHook('preParsing', (request, reply, _payload, next) => enter(request, reply, next))
     done()
   },
   { name: 'in-flight', dependencies: ['errors'] },

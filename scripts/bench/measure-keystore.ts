@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { openKeystoreFile } from '../../storage/keystore/open-keystore.js'
+import { openKeystoreState } from '../../storage/keystore/open-keystore.js'
 import { inScratch } from './in-scratch.js'
 
 const USERS = 10_000
@@ -32,18 +32,18 @@ export function measureKeystore(): Promise<KeystorePaces> {
   return inScratch(async ({ directory }) => {
     const config = { path: join(directory, 'keystore.db'), kek: randomBytes(32) }
     const now = () => Date.now()
-    const filling = await openKeystoreFile(config, { now })
+    const filling = await openKeystoreState(config, { now })
     const write = await pace(USERS, (number) => filling.keystore.write(ownerOf(number), CREDENTIALS))
-    filling.state.close()
+    await filling.state.close()
 
     const started = performance.now()
-    const { state, keystore } = await openKeystoreFile(config, { now })
+    const { state, keystore } = await openKeystoreState(config, { now })
     const open = performance.now() - started
     const anybody = () => ownerOf(Math.floor(Math.random() * USERS))
     const find = await pace(LOOK_UPS, () => keystore.find(anybody()))
     const findAndOpen = await pace(LOOK_UPS, async () => (await keystore.find(anybody()))!.open())
     const claim = await pace(CLAIMS, (number) => state.usedTokens.claim(`token-${number}`, now() + 120_000))
-    state.close()
+    await state.close()
     return { users: USERS, open, write, find, findAndOpen, claim }
   })
 }

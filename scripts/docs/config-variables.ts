@@ -372,4 +372,30 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     meaning: 'File that records used confirm tokens; its folder must be writable',
     default: './data/state.db',
   },
+  {
+    name: 'MCP_STATE_URL',
+    appliesTo: 'authenticated HTTP',
+    meaning:
+      'PostgreSQL database that holds the state in place of the file, so that several replicas share it: postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full; sslrootcert, sslcert and sslkey name PEM files; a host that is not loopback needs verify-full',
+    secret: true,
+  },
+  {
+    name: 'MCP_STATE_CONNECT_TIMEOUT_SECONDS',
+    appliesTo: 'authenticated HTTP',
+    meaning: 'How long a start waits for a database that does not answer; at most 3600',
+    default: '30',
+  },
+  {
+    name: 'MCP_STATE_POOL_SIZE',
+    appliesTo: 'authenticated HTTP',
+    meaning: 'Connections to the database of one replica at most; 2 to 200',
+    default: '10',
+  },
+  {
+    name: 'MCP_LIMITS',
+    appliesTo: 'authenticated HTTP',
+    meaning:
+      'With MCP_STATE_URL: shared counts requests and places of a caller over all replicas, replica in each replica by itself, which costs no write per call',
+    default: 'shared',
+  },
 ]

@@ -33,6 +33,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   internal: 'A fault of ours. The log has a stack under the request id (`tool failed`): report it with the version.',
   invalid_response:
     'Something else than a PCE answers at that address, or in between: a proxy with a login page, a load balancer, another product.',
+  state_unavailable:
+    'The database of `MCP_STATE_URL` does not answer, or takes no writes: `/readyz` names `state database`, and the log says since when and why. Tools that only read go on, and everything recovers by itself once the database is back: [PostgreSQL](#postgresql).',
   keystore_unavailable:
     'As `confirm_unavailable`; the log has the reason under the request id. If it says that `MCP_KEK` has changed, restart this process with the new key.',
   keys_unavailable:

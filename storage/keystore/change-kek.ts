@@ -6,14 +6,24 @@ import { type Keys, rewrapRecord } from './envelope.js'
 
 /** The note with the id of the key that opens the whole keystore, or all of it that has not been rewrapped yet. */
 const KEK_NOTE = 'kek'
+/** The note in a file whose keystore has been moved to a database: says where, and that the file must not be used any more. */
+export const MOVED_NOTE = 'moved_to'
 /** The note with the id of the key that the keystore is changed to, from the first start that has both; the keystore's own when that is done. */
 const NEXT_KEK_NOTE = 'kek_next'
+/** What a keystore has to have with it wherever it is. */
+export const KEPT_KEY_NOTES = [KEK_NOTE, NEXT_KEK_NOTE] as const
 const PAGE = 200
+
+/** Where a keystore is, for messages: a file or a database, and the variable that names it. */
+export interface KeystorePlace {
+  name: string
+  variable: 'MCP_KEYSTORE_PATH' | 'MCP_STATE_URL'
+}
 
 interface KeystoreFile {
   records: CredentialRecords
   notes: Notes
-  path: string
+  place: KeystorePlace
 }
 
 /**
@@ -26,15 +36,22 @@ interface KeystoreFile {
  * @throws {StartupError} (rejects) Nothing is written then.
  */
 export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
+  const moved = await orRefuse(file, () => file.notes.get(MOVED_NOTE))
+  if (moved !== null)
+    throw new StartupError({
+      problem: `The keystore '${file.place.name}' has been moved to the database at ${moved}`,
+      remedy: 'Set MCP_STATE_URL to that database. What has been registered since then is there alone.',
+    })
   const id = await readOrClaim(keys, file)
   const next = await orRefuse(file, () => file.notes.get(NEXT_KEK_NOTE))
   const isKnown = (kekId: string | null) => kekId !== null && keys.find(kekId) !== undefined
   if (!isKnown(id) && !isKnown(next)) {
     const also = keys.ids.length > 1 ? ', and neither does MCP_KEK_PREVIOUS' : ''
     throw new StartupError({
-      problem: `MCP_KEK does not match the keystore '${file.path}'${also}`,
-      remedy:
-        'Set the key it was made with, or, to change keys, set that one as MCP_KEK_PREVIOUS. If it is lost, nothing in the file can be read: name a new file in MCP_KEYSTORE_PATH.',
+      problem: `MCP_KEK does not match the keystore '${file.place.name}'${also}`,
+      remedy: `Set the key it was made with, or, to change keys, set that one as MCP_KEK_PREVIOUS. If it is lost, nothing in ${
+        file.place.variable === 'MCP_STATE_URL' ? 'the database' : 'the file'
+      } can be read: name a new ${file.place.variable === 'MCP_STATE_URL' ? 'one' : 'file'} in ${file.place.variable}.`,
     })
   }
   if (!isKnown(id)) throw unfinished(file, await countUnder(id, file))
@@ -52,8 +69,9 @@ export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
  */
 export function mayPut(keys: Keys): PutCondition {
   return {
-    notes: [KEK_NOTE, NEXT_KEK_NOTE],
-    isMet: ([id, next]) => keys.ids.includes(id ?? '') && (id === keys.current.id || next === keys.current.id),
+    notes: [KEK_NOTE, NEXT_KEK_NOTE, MOVED_NOTE],
+    isMet: ([id, next, moved]) =>
+      moved === null && keys.ids.includes(id ?? '') && (id === keys.current.id || next === keys.current.id),
   }
 }
 
@@ -88,25 +106,26 @@ async function countUnder(kekId: string, file: KeystoreFile): Promise<number> {
   }
 }
 
-function unfinished({ path }: KeystoreFile, left: number): StartupError {
+function unfinished({ place }: KeystoreFile, left: number): StartupError {
   const why =
     left > 0
       ? `${left} of its records need a key that is neither MCP_KEK nor MCP_KEK_PREVIOUS`
       : 'no record needs the old key any more, but a server that still has it may write one'
   return new StartupError({
-    problem: `The last change of MCP_KEK is not finished in the keystore '${path}': ${why}`,
+    problem: `The last change of MCP_KEK is not finished in the keystore '${place.name}': ${why}`,
     remedy: 'Set both keys of that change, run svc-mcp-http rewrap-keystore, and only then change the key again.',
   })
 }
 
-async function orRefuse<T>({ path }: KeystoreFile, work: () => Promise<T>): Promise<T> {
+async function orRefuse<T>({ place }: KeystoreFile, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (cause) {
     const code = (cause as { code?: string }).code ?? (cause as Error).message
     throw new StartupError({
-      problem: `MCP_KEYSTORE_PATH '${path}' cannot be used: ${code}`,
-      remedy: 'Check the disk and what else uses the file.',
+      problem: `${place.variable} '${place.name}' cannot be used: ${code}`,
+      remedy:
+        place.variable === 'MCP_STATE_URL' ? 'Check the database.' : 'Check the disk and what else uses the file.',
     })
   }
 }

@@ -9,15 +9,15 @@ import type { Notes } from '../../schemas/state.js'
 export function lastChecks(notes: Notes): LastChecks {
   return {
     async find(owner, version) {
-      const { of, ...check } = JSON.parse((await notes.get(nameFor(owner))) ?? '{}') as Partial<
+      const { of, ...check } = JSON.parse((await notes.get(nameOfLastCheck(owner))) ?? '{}') as Partial<
         LastCheck & { of: string }
       >
       return of === version ? (check as LastCheck) : null
     },
-    put: (owner, version, check) => notes.set(nameFor(owner), JSON.stringify({ of: version, ...check })),
-    remove: (owner) => notes.remove(nameFor(owner)),
+    put: (owner, version, check) => notes.set(nameOfLastCheck(owner), JSON.stringify({ of: version, ...check })),
+    remove: (owner) => notes.remove(nameOfLastCheck(owner)),
   }
 }
 
 /** The name of the note; different owners never share one. */
-const nameFor = ({ iss, sub }: Owner) => `last_check ${JSON.stringify([iss, sub])}`
+export const nameOfLastCheck = ({ iss, sub }: Owner) => `last_check ${JSON.stringify([iss, sub])}`

@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import type { Owner } from '../../schemas/caller.js'
-import type { PerUserConfig } from '../../schemas/config.js'
+import type { DatabaseConfig, PerUserConfig } from '../../schemas/config.js'
 import type { Keystore, LastChecks, PceCredentials } from '../../schemas/credentials.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { CredentialRecords, Notes, SealedCredentials, State } from '../../schemas/state.js'
+import { openDatabase } from '../postgres/open-database.js'
 import { openState } from '../state/open-state.js'
-import { checkKek, isNewKey, mayPut, rewrap, type RewrapCounts } from './change-kek.js'
+import { checkKek, isNewKey, type KeystorePlace, mayPut, rewrap, type RewrapCounts } from './change-kek.js'
 import { identifyKeys, type Keys, openCredentials, seal } from './envelope.js'
 import { lastChecks } from './last-checks.js'
 
-const OUTDATED = 'MCP_KEK of the keystore has changed since this server started: restart it with the new key'
+const OUTDATED =
+  'the keystore has been moved, or its MCP_KEK changed, since this server started: restart it with the new settings'
 
 /** The keystore with what only the operator's command does. */
 export interface RewrappableKeystore extends Keystore {
@@ -27,8 +29,8 @@ export interface KeystoreOptions {
   kek: Buffer
   /** The key before: still opens records, wraps none. */
   previousKek?: Buffer
-  /** Of the file, for messages. */
-  path: string
+  /** Where it is, for messages. */
+  place: KeystorePlace
 }
 
 /**
@@ -41,15 +43,15 @@ export async function openKeystore({
   notes,
   kek,
   previousKek,
-  path,
+  place,
 }: KeystoreOptions): Promise<RewrappableKeystore> {
   const keys = identifyKeys(kek, previousKek)
-  await checkKek(keys, { records, notes, path })
+  await checkKek(keys, { records, notes, place })
 
   return {
-    find: (owner) =>
+    find: (owner, fetched) =>
       orUnavailable(async () => {
-        const record = await records.get(owner)
+        const record = fetched === undefined ? await records.get(owner) : fetched
         if (record === null) return null
         if (!keys.ids.includes(record.kekId) && (await isNewKey(record.kekId, notes))) throw new Error(OUTDATED)
         return { version: record.version, open: () => openOrRefuse(keys, owner, record) }
@@ -89,7 +91,7 @@ async function orUnavailable<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-export interface KeystoreFile {
+export interface OpenKeystore {
   state: State
   keystore: RewrappableKeystore
   lastChecks: LastChecks
@@ -99,20 +101,25 @@ const IF_NEW =
   'it is a new, empty keystore, and nobody is registered. If there was one before, check the path and the mount.'
 
 /**
- * Opens the file at MCP_KEYSTORE_PATH, or makes it, and the keystore in it. `now` in milliseconds since the epoch; `warn` takes lines for
- * the operator. Rejects with StartupError.
+ * Opens the database, or else the file at MCP_KEYSTORE_PATH, or makes that, and the keystore in it. `now` in milliseconds since the epoch;
+ * `warn` takes lines for the operator. Rejects with StartupError.
  */
-export async function openKeystoreFile(
+export async function openKeystoreState(
   { path, kek, previousKek }: PerUserConfig['keystore'],
-  { now, warn }: { now: () => number; warn?: (line: string) => void },
-): Promise<KeystoreFile> {
-  const state = openState(path, { now, variable: 'MCP_KEYSTORE_PATH', warn, ifNew: IF_NEW })
+  { now, warn, database }: { now: () => number; warn?: (line: string) => void; database?: DatabaseConfig },
+): Promise<OpenKeystore> {
+  const state = database
+    ? await openDatabase(database, { now, warn })
+    : openState(path, { now, variable: 'MCP_KEYSTORE_PATH', warn, ifNew: IF_NEW })
+  const place: KeystorePlace = database
+    ? { name: database.where, variable: 'MCP_STATE_URL' }
+    : { name: path, variable: 'MCP_KEYSTORE_PATH' }
   try {
     const { credentials: records, notes } = state
-    const keystore = await openKeystore({ records, notes, kek, previousKek, path })
+    const keystore = await openKeystore({ records, notes, kek, previousKek, place })
     return { state, keystore, lastChecks: lastChecks(notes) }
   } catch (error) {
-    state.close()
+    await state.close()
     throw error
   }
 }

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import Database from 'libsql'
 import { StartupError } from '../../schemas/config.js'
 import type { State } from '../../schemas/state.js'
+import { shareRecent } from '../share-recent.js'
 import {
   checkPlace,
   closeToOthers,
@@ -37,6 +38,9 @@ export interface StateOptions {
   ifNew?: string
 }
 
+/** The state in a file, which is closed at once. */
+export type FileState = Omit<State, 'close'> & { close: () => void }
+
 /**
  * Only while the process starts, and may wait with the event loop stopped. SQLite tries every 100 ms; other processes, while they run,
  * every few (`run-queries.ts`), so that among busy ones a new one has to be patient.
@@ -49,7 +53,7 @@ const LOCK_WAIT_AT_START_MS = 15_000
  *
  * @throws {StartupError} with the variable, the path and what is wrong; never with content.
  */
-export function openState(path: string, { now, variable, warn = () => {}, ifNew }: StateOptions): State {
+export function openState(path: string, { now, variable, warn = () => {}, ifNew }: StateOptions): FileState {
   const place: Place = { path: resolve(path), variable, warn }
   const found = checkPlace(place)
   if (found.length > 0) removeDrafts(place)
@@ -61,7 +65,7 @@ export function openState(path: string, { now, variable, warn = () => {}, ifNew 
     usedTokens: usedTokens(queries, now),
     challenges: challenges(queries, now),
     notes: notes(queries),
-    checkWritable: checkWritable(queries, now),
+    checkWritable: shareRecent(() => queries.write((sql) => void sql.run(WRITE_MARK), LOCK_WAIT_MS), now),
     close: queries.close,
   }
 }
@@ -126,29 +130,8 @@ function pragma(db: Database.Database, name: string): unknown {
   return (db.pragma(name) as Record<string, unknown>[])[0]?.[name]
 }
 
-/** A result this recent is reused: anyone can request /readyz, and every check costs a synced write. */
-const FRESH_MS = 1000
+/** Another process may be writing when the mark is. */
 const LOCK_WAIT_MS = 1000
 
 /** The statement that proves that the file can be written: as claims and credentials do, and changing nothing of theirs. */
 export const WRITE_MARK = `INSERT OR REPLACE INTO notes VALUES ('checked', hex(randomblob(8)))`
-
-/**
- * Writes a mark to disk. Concurrent calls, and calls within a second, share the result. Rejects with Error. `now` in
- * milliseconds.
- */
-export function checkWritable({ write }: Queries, now: () => number): () => Promise<void> {
-  let last: Promise<void> | undefined
-  let isRunning = false
-  let checkedAt = -Infinity
-  return () => {
-    const age = now() - checkedAt
-    if (last !== undefined && (isRunning || (age >= 0 && age < FRESH_MS))) return last
-    isRunning = true
-    last = write((sql) => void sql.run(WRITE_MARK), LOCK_WAIT_MS).finally(() => {
-      isRunning = false
-      checkedAt = now()
-    })
-    return last
-  }
-}

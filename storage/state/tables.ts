@@ -7,6 +7,7 @@ import type {
   SealedCredentials,
   UsedTokens,
 } from '../../schemas/state.js'
+import { checkText } from '../check-text.js'
 import type { Queries, Sql, Value } from './run-queries.js'
 
 /** 'SVMC': says in bytes 68 to 71 of the file whose it is. */
@@ -201,14 +202,3 @@ export function notes({ read, write }: Queries): Notes {
 /** Null where there is none. */
 const readNote = (sql: Sql, name: string): string | null =>
   sql.one<{ value: string }>('SELECT value FROM notes WHERE name = ?', checkText(name))?.value ?? null
-
-/**
- * Returns the text as it is, when the file can hold it unchanged. Two strings with different lone surrogates would become one and
- * the same in UTF-8, so that one caller could pass for another. Throws RangeError, never with the text.
- */
-function checkText(text: string): string {
-  if (text.includes('\0') || Buffer.from(text, 'utf8').toString('utf8') !== text) {
-    throw new RangeError('text with NUL or lone surrogates cannot be stored')
-  }
-  return text
-}

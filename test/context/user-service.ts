@@ -8,7 +8,7 @@ import { PassThrough } from 'node:stream'
 import type { Test } from 'tap'
 import { createUserPces, type UserPcesParts } from '../../plugins/context/user-pces.js'
 import { userPceGate } from '../../composition/compose-authenticated.js'
-import { openKeystoreFile } from '../../storage/keystore/open-keystore.js'
+import { openKeystoreState } from '../../storage/keystore/open-keystore.js'
 import { createContextOpener } from '../../plugins/context/open-context.js'
 import { createStreamAudit } from '../../plugins/dispatcher/audit-log.js'
 import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
@@ -84,7 +84,7 @@ export async function startUserService(t: Test, options: UserServiceOptions = {}
   const path = options.file ?? join(folder, 'keystore.db')
   let time = Date.parse('2026-06-15T12:00:00Z')
   const now = () => time
-  const file = await openKeystoreFile({ path, kek }, { now })
+  const file = await openKeystoreState({ path, kek }, { now })
   const log: string[] = []
   const note = (level: string) => (facts: object, message: string) => {
     const err = (facts as { err?: Error }).err

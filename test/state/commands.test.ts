@@ -10,7 +10,7 @@ import { readStateFile } from '../../config.js'
 import { challengeOwner } from '../../plugins/confirm/create-confirmations.js'
 import { type AuditLog, createFileAudit } from '../../plugins/dispatcher/audit-log.js'
 import type { StateFileConfig } from '../../schemas/config.js'
-import { openKeystoreFile } from '../../storage/keystore/open-keystore.js'
+import { openKeystoreState } from '../../storage/keystore/open-keystore.js'
 import { entriesOf } from '../edge/support/authenticated-world.js'
 import { partial } from '../partial.js'
 import { bytesOf, credentialsOf, directoryOf } from './support.js'
@@ -25,7 +25,7 @@ const newPath = (t: Test) => join(directoryOf(t), 'keystore.db')
 const configOf = (path: string): StateFileConfig => ({ mode: 'per_user', path, variable: 'MCP_KEYSTORE_PATH' })
 
 async function open(t: Test, path: string) {
-  const file = await openKeystoreFile({ path, kek: KEK }, { now: () => NOW })
+  const file = await openKeystoreState({ path, kek: KEK }, { now: () => NOW })
   t.teardown(() => file.state.close())
   return file
 }

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { openKeystoreFile } from '../../storage/keystore/open-keystore.js'
+import { openKeystoreState } from '../../storage/keystore/open-keystore.js'
 import { rewrapKeystore } from '../../composition/rewrap-keystore.js'
 import type { Owner } from '../../schemas/caller.js'
 import type { Keystore, PceCredentials, StoredCredentials } from '../../schemas/credentials.js'
@@ -25,7 +25,7 @@ const ALICE = { iss: 'https://idp.example', sub: 'alice' }
 const BOB = { iss: 'https://idp.example', sub: 'bob' }
 
 async function open(t: Test, path: string, kek = KEK, previousKek?: Buffer) {
-  const file = await openKeystoreFile({ path, kek, previousKek }, { now: () => Date.now() })
+  const file = await openKeystoreState({ path, kek, previousKek }, { now: () => Date.now() })
   t.teardown(() => file.state.close())
   return { ...file, records: file.state.credentials }
 }
@@ -277,7 +277,7 @@ t.test('an unknown key stops the start, and nothing is changed', async (t) => {
       name: 'StartupError',
       faults: [{ problem: `MCP_KEK does not match the keystore '${path}', and neither does MCP_KEK_PREVIOUS` }],
     })
-    await t.rejects(rewrapKeystore({ path, kek: NEXT }), says(path))
+    await t.rejects(rewrapKeystore({ keystore: { path, kek: NEXT } }), says(path))
     t.strictSame(await first.records.page(null, 10), before)
     first.state.close()
     const again = await open(t, path)
@@ -314,7 +314,7 @@ t.test('during a key change both keys open records, and rewrapping moves all to 
   const other = (await both.records.get(owners[3]!))!
   await both.records.put(owners[3]!, { ...other, wrappedKey: other.wrappedKey.subarray(1) })
 
-  const report = await rewrapKeystore({ path, kek: NEXT, previousKek: KEK })
+  const report = await rewrapKeystore({ keystore: { path, kek: NEXT, previousKek: KEK } })
   t.strictSame(report, {
     ok: true,
     lines: [
@@ -338,7 +338,7 @@ t.test('during a key change both keys open records, and rewrapping moves all to 
     state.close()
   }
   await t.rejects(open(t, path, KEK), { name: 'StartupError' }, 'the old key alone is no longer the keystore’s')
-  await t.rejects(rewrapKeystore({ path: `${path}.not`, kek: KEK }), {
+  await t.rejects(rewrapKeystore({ keystore: { path: `${path}.not`, kek: KEK } }), {
     name: 'StartupError',
     faults: [{ problem: `MCP_KEYSTORE_PATH '${path}.not' does not exist: there is nothing to rewrap` }],
   })
@@ -434,7 +434,7 @@ t.test(
       opened.filter(([sub, secret]) => sub !== secret),
       [],
     )
-    const report = await rewrapKeystore({ path, kek: NEXT, previousKek: KEK })
+    const report = await rewrapKeystore({ keystore: { path, kek: NEXT, previousKek: KEK } })
     t.equal(
       report.lines[0]!.text,
       `${left} rewrapped with MCP_KEK, ${owners.length - left} already were, 0 cannot be opened with either key`,
@@ -484,7 +484,7 @@ t.test('a started key change must be finished before the next', async (t) => {
       const [kek, previousKek] = pair.split(' ').map((name) => keys[name as Name])
       const what = `${pair} while ${left.one} are left under one and ${left.two} under two`
       await t.rejects(open(t, path, kek, previousKek), unfinished(path, count), what)
-      await t.rejects(rewrapKeystore({ path, kek: kek!, previousKek }), unfinished(path, count))
+      await t.rejects(rewrapKeystore({ keystore: { path, kek: kek!, previousKek } }), unfinished(path, count))
       t.strictSame(await rows(), before, 'nothing is changed')
 
       const again = await open(t, path, NEXT, KEK)

@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { StoredCredentials } from '../../schemas/credentials.js'
-import { openKeystoreFile } from '../../storage/keystore/open-keystore.js'
+import { openKeystoreState } from '../../storage/keystore/open-keystore.js'
 import type { ToolError } from '../../schemas/errors.js'
 import { partial } from '../partial.js'
 import { bytesOf, directoryOf, startWorker, type Said, type Worker } from './support.js'
@@ -22,7 +22,7 @@ t.test(`after ${KILLS} kill -9 nothing acknowledged is lost or torn`, async (t) 
   const path = join(directory, 'keystore.db')
   const [kek, previousKek] = [newKey(), newKey()]
   const keys = { kek, previousKek }
-  ;(await openKeystoreFile({ path, kek }, { now })).state.close()
+  ;(await openKeystoreState({ path, kek }, { now })).state.close()
   const owners = 5
   /** By owner: the acknowledged secret, or nothing, and those that a killed writer had begun to store after it. */
   const expected = new Map<number, (string | undefined)[]>()
@@ -58,7 +58,7 @@ t.test(`after ${KILLS} kill -9 nothing acknowledged is lost or torn`, async (t) 
 
     // With either key as the current one, whichever way the last rewrap went.
     for (const turned of [keys, { kek: previousKek, previousKek: kek }]) {
-      const { state, keystore } = await openKeystoreFile({ path, ...turned }, { now })
+      const { state, keystore } = await openKeystoreState({ path, ...turned }, { now })
       for (const [owner, possible] of expected) {
         const found = await keystore.find(ownerOf(owner))
         t.ok(possible.includes(found?.open().apiSecret), 'each record is one that was written, and whole')
@@ -67,7 +67,7 @@ t.test(`after ${KILLS} kill -9 nothing acknowledged is lost or torn`, async (t) 
     }
     for (const alone of [kek, previousKek]) await checkOneKey(t, path, alone, [...expected.keys()])
   }
-  const { state, keystore } = await openKeystoreFile({ path, ...keys }, { now })
+  const { state, keystore } = await openKeystoreState({ path, ...keys }, { now })
   t.ok(claims.length >= KILLS)
   t.ok(stores >= KILLS)
   t.equal(new Set(claims).size, claims.length, 'no id was given to two')
@@ -75,7 +75,7 @@ t.test(`after ${KILLS} kill -9 nothing acknowledged is lost or torn`, async (t) 
   for (const id of claims) t.equal(await state.usedTokens.claim(id, now() + 120_000), false, 'no claim is given again')
   await keystore.rewrap()
   state.close()
-  const { state: rotated, keystore: alone } = await openKeystoreFile({ path, kek }, { now })
+  const { state: rotated, keystore: alone } = await openKeystoreState({ path, kek }, { now })
   for (const owner of expected.keys())
     t.doesNotThrow((await alone.find(ownerOf(owner)))?.open ?? (() => {}), 'the new key alone opens all')
   rotated.close()
@@ -88,7 +88,7 @@ t.test(`after ${KILLS} kill -9 nothing acknowledged is lost or torn`, async (t) 
 
 /** One key alone is refused at the start, or opens what it can; it never takes a record for damaged. */
 async function checkOneKey(t: Test, path: string, kek: Buffer, owners: number[]): Promise<void> {
-  const file = await openKeystoreFile({ path, kek }, { now }).catch((error: Error) => error)
+  const file = await openKeystoreState({ path, kek }, { now }).catch((error: Error) => error)
   if (file instanceof Error) {
     const says = [`MCP_KEK does not match the keystore '${path}'`, 'The last change of MCP_KEK is not finished']
     t.ok(
@@ -147,7 +147,7 @@ t.test('four processes on 100 users: no errors, and every answer is one that was
     for (const { read, secret } of said) if (read !== undefined) t.ok(secretsOf(read).includes(secret!))
     t.ok(said.at(-1)?.done)
   }
-  const { state, keystore } = await openKeystoreFile({ path, kek }, { now })
+  const { state, keystore } = await openKeystoreState({ path, kek }, { now })
   for (let number = 0; number < owners; number++) {
     const found = await keystore.find(ownerOf(number))
     if (number % 4 === 0) t.equal(found, null, 'who was removed last by everybody is gone')
@@ -242,7 +242,7 @@ t.test('a full disk fails the call; the process survives and continues once ther
     { relieved: true },
     'a refused claim used nothing up',
   )
-  const { state, keystore } = await openKeystoreFile({ path, kek }, { now })
+  const { state, keystore } = await openKeystoreState({ path, kek }, { now })
   const stored = worker.said.filter((line) => line.stored !== undefined)
   t.ok(stored.length > 10)
   for (const { stored: number, secret } of stored) {

@@ -4,7 +4,7 @@
  */
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { openKeystoreFile } from '../../storage/keystore/open-keystore.js'
+import { openKeystoreState } from '../../storage/keystore/open-keystore.js'
 import { openState } from '../../storage/state/open-state.js'
 import { StartupError } from '../../schemas/config.js'
 import { credentialsOf, type WorkerArguments } from './support.js'
@@ -21,7 +21,7 @@ async function open() {
     kek: Buffer.from(args.kek, 'base64'),
     ...(args.previousKek && { previousKek: Buffer.from(args.previousKek, 'base64') }),
   }
-  return openKeystoreFile(keystore, { now, warn: (line) => say({ warning: line }) })
+  return openKeystoreState(keystore, { now, warn: (line) => say({ warning: line }) })
 }
 
 const tasks: Record<string, () => Promise<void>> = {
@@ -65,7 +65,7 @@ const tasks: Record<string, () => Promise<void>> = {
       notes,
       kek: Buffer.from(args.previousKek!, 'base64'),
       previousKek: Buffer.from(args.kek, 'base64'),
-      path: args.path,
+      place: { name: args.path, variable: 'MCP_KEYSTORE_PATH' },
     })
     say({ ready: true })
     for (;;) {

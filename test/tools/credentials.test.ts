@@ -424,10 +424,10 @@ t.test('shared mode', async (t) => {
     tls: { verify: true },
   }
   const callTracker = createCallTracker()
-  const shared = openSharedPce({ pce, statePath: `${folder}/state.db` } as Json, callTracker, { log }, () => 0)
-  t.teardown(() => {
+  const shared = await openSharedPce({ pce, statePath: `${folder}/state.db` } as Json, callTracker, { log }, () => 0)
+  t.teardown(async () => {
     shared.close()
-    shared.state.close()
+    await shared.state.close()
   })
   const dispatcher = createDispatcher({
     tools,

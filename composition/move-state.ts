@@ -1,0 +1,96 @@
+import { isDeepStrictEqual } from 'node:util'
+import { StartupError, type DatabaseConfig } from '../schemas/config.js'
+import type { Owner } from '../schemas/caller.js'
+import type { State } from '../schemas/state.js'
+import { KEPT_KEY_NOTES, MOVED_NOTE } from '../storage/keystore/change-kek.js'
+import { nameOfLastCheck } from '../storage/keystore/last-checks.js'
+import { connectDatabase, type Database } from '../storage/postgres/connect.js'
+import { importKeystore, type KeystoreContent } from '../storage/postgres/import-keystore.js'
+import { migrate } from '../storage/postgres/migrate.js'
+import { openState } from '../storage/state/open-state.js'
+import { collectLines, type CommandReport, requireState } from './command-report.js'
+
+const PAGE = 200
+
+/**
+ * The command `svc-mcp-http move-state --from FILE --to URL`: moves a keystore, encrypted as it is, from its file to a database without one,
+ * and marks the file so that no server uses it again. Confirm tokens and questions that are open are not moved: what they were for has to be
+ * shown anew.
+ *
+ * @throws {StartupError} (rejects) where there is no file or nothing in it, the database has a keystore or cannot be used, or the file
+ * changes meanwhile; the database is then as it was.
+ */
+export async function moveState(from: string, to: DatabaseConfig): Promise<CommandReport> {
+  requireState({ path: from, variable: '--from' }, 'move')
+  const { lines, say } = collectLines()
+  const warn = (line: string) => say('warn', line)
+  const source = openState(from, { now: () => Date.now(), variable: '--from', warn })
+  try {
+    const moved = await source.notes.get(MOVED_NOTE)
+    if (moved !== null)
+      throw new StartupError({
+        problem: `The keystore '${from}' has been moved to the database at ${moved}`,
+        remedy: 'There is nothing left to do but to set MCP_STATE_URL to that database.',
+      })
+    const content = await readAll(source)
+    if (content.notes.size === 0)
+      throw new StartupError({
+        problem: `There is no keystore in '${from}'`,
+        remedy: 'In shared mode nothing has to be moved: set MCP_STATE_URL and start the servers.',
+      })
+    await withDatabase(to, warn, async (database) => {
+      const isCurrent = async () => isDeepStrictEqual(await readAll(source), content)
+      await importKeystore(database, content, isCurrent, to.where)
+    })
+    await source.notes.set(MOVED_NOTE, to.where)
+    say('info', `Moved ${content.records.length} registrations from '${from}' to the database at ${to.where}`)
+    say('info', `Start the servers with MCP_STATE_URL. '${from}' stays as it is, and no server uses it any more`)
+    return { lines, ok: true }
+  } finally {
+    await source.close()
+  }
+}
+
+/** The command `svc-mcp-http migrate`: brings the schema of the database up to date. Rejects with StartupError. */
+export async function migrateDatabase(config: DatabaseConfig): Promise<CommandReport> {
+  const { lines, say } = collectLines()
+  await withDatabase(
+    config,
+    (line) => say('warn', line),
+    async (_database, applied) => {
+      if (applied.length === 0) say('info', `The schema of the database at ${config.where} is up to date`)
+      for (const number of applied) say('info', `The database at ${config.where} has schema ${number} now`)
+      return Promise.resolve()
+    },
+  )
+  return { lines, ok: true }
+}
+
+async function withDatabase(
+  config: DatabaseConfig,
+  warn: (line: string) => void,
+  work: (database: Database, applied: readonly number[]) => Promise<void>,
+): Promise<void> {
+  const database = await connectDatabase(config, { warn })
+  try {
+    await work(database, await migrate(database, config.where))
+  } finally {
+    await database.close()
+  }
+}
+
+/** All that is moved. */
+async function readAll({ credentials, notes }: State): Promise<KeystoreContent> {
+  const records: Awaited<ReturnType<State['credentials']['page']>> = []
+  for (let after: Owner | null | undefined = null; after !== undefined;) {
+    const page = await credentials.page(after, PAGE)
+    records.push(...page)
+    after = page.length < PAGE ? undefined : page.at(-1)!.owner
+  }
+  const kept = new Map<string, string>()
+  for (const name of [...KEPT_KEY_NOTES, ...records.map(({ owner }) => nameOfLastCheck(owner))]) {
+    const value = await notes.get(name)
+    if (value !== null) kept.set(name, value)
+  }
+  return { records, notes: kept }
+}

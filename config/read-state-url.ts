@@ -1,0 +1,103 @@
+import type { DatabaseConfig } from '../schemas/config.js'
+import { isLoopback, isPlaceholder, placeholderIn, readChoice, readInteger, type Reading } from './read-values.js'
+
+const EXAMPLE = 'MCP_STATE_URL=postgres://svc_mcp:PASSWORD@db.example.com:5432/svc_mcp?sslmode=verify-full'
+const DEFAULT_PORT = 5432
+/** What of libpq's parameters is read; anything else could change where a connection goes, or how safe it is. */
+const PARAMETERS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'host'] as const
+
+/**
+ * Where the state is, if not in a file: MCP_STATE_URL, a connection URI of PostgreSQL (libpq, 32.1.1.2). Undefined where it is not set or
+ * has a fault. No message has any of its value in it but the host and names of parameters.
+ */
+export function readDatabase(reading: Reading): DatabaseConfig | undefined {
+  const { env, faults } = reading
+  const connectTimeoutSeconds = readInteger(reading, 'MCP_STATE_CONNECT_TIMEOUT_SECONDS', {
+    min: 1,
+    max: 3600,
+    otherwise: 30,
+  })
+  const poolSize = readInteger(reading, 'MCP_STATE_POOL_SIZE', { min: 2, max: 200, otherwise: 10 })
+  const limits = readChoice(reading, 'MCP_LIMITS', ['shared', 'replica'] as const, null)
+  const value = env.MCP_STATE_URL
+  if (!value) {
+    if (limits === 'shared')
+      faults.push({
+        problem: 'MCP_LIMITS=shared requires MCP_STATE_URL',
+        remedy: 'Limits hold over all replicas where these have one database; without one, unset MCP_LIMITS.',
+      })
+    return undefined
+  }
+  const place = readUrl(value, reading)
+  return place && { ...place, connectTimeoutSeconds, poolSize, limits: limits ?? 'shared' }
+}
+
+function readUrl(value: string, { faults }: Reading): Pick<DatabaseConfig, 'connection' | 'tls' | 'where'> | undefined {
+  const refuse = (what: string, remedy: string): undefined => {
+    faults.push({ problem: `MCP_STATE_URL ${what}`, remedy })
+    return undefined
+  }
+  // The file it comes from has a fault of its own.
+  if (value === '\0') return undefined
+  if (isPlaceholder(value)) return void faults.push(placeholderIn('MCP_STATE_URL'))
+  const url = /[\s\p{Cc}]/u.test(value) || !URL.canParse(value) ? null : new URL(value)
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || url.hash !== '')
+    return refuse(
+      'must be a PostgreSQL URL',
+      `Write it like ${EXAMPLE}, with reserved characters of the password as %XX.`,
+    )
+  const parts = decodeParts(url)
+  if (parts === null) return refuse('has a % that is no escape', 'Write a % of the user, password or database as %25.')
+  const { host: urlHost, user, password, database } = parts
+  const missing = [user === '' && 'a user', urlHost === '' && 'a host', database === '' && 'a database'].filter(Boolean)
+  if (missing.length > 0 || database.includes('/'))
+    return refuse(`must name ${missing.join(', ') || 'one database'}`, `Write it like ${EXAMPLE}`)
+  const given = Object.fromEntries(url.searchParams)
+  const unknown = Object.keys(given).find((name) => !PARAMETERS.some((known) => known === name))
+  if (unknown !== undefined)
+    return refuse(
+      `has a parameter that is not read: ${unknown.slice(0, 50)}`,
+      `Known ones are ${PARAMETERS.join(', ')}.`,
+    )
+  const host = given.host ?? urlHost
+  const isSocket = host.startsWith('/')
+  if (given.host !== undefined && !isSocket)
+    return refuse('has a host beside its own', 'The parameter host is for the folder of a Unix socket alone.')
+  const isLocal = isSocket || isLoopback(host)
+  const mode = given.sslmode ?? (isLocal ? 'disable' : undefined)
+  if (!isLocal && mode !== 'verify-full')
+    return refuse(
+      `must have sslmode=verify-full, since '${host}' is another machine`,
+      'Anything less lets whoever is in between read or change the state. sslrootcert names the CA, where it is not a public one.',
+    )
+  if (mode !== 'verify-full' && mode !== 'disable')
+    return refuse('has an sslmode that is not verify-full or disable', 'On this machine both will do.')
+  const { sslrootcert, sslcert, sslkey } = given
+  if (mode === 'disable' && (sslrootcert ?? sslcert ?? sslkey) !== undefined)
+    return refuse('names certificates without sslmode=verify-full', 'Add sslmode=verify-full, or leave them out.')
+  const port = url.port === '' ? DEFAULT_PORT : Number(url.port)
+  return {
+    connection: { host, port, user, ...(password !== '' && { password }), database },
+    ...(mode === 'verify-full' && {
+      tls: {
+        ...(sslrootcert && { rootCertFile: sslrootcert }),
+        ...(sslcert && { certFile: sslcert }),
+        ...(sslkey && { keyFile: sslkey }),
+      },
+    }),
+    where: isSocket ? `${host}/${database}` : `${host}:${port}/${database}`,
+  }
+}
+
+function decodeParts({ hostname, username, password, pathname }: URL) {
+  try {
+    return {
+      host: decodeURIComponent(hostname).replace(/^\[(.*)\]$/, '$1'),
+      user: decodeURIComponent(username),
+      password: decodeURIComponent(password),
+      database: decodeURIComponent(pathname.slice(1)),
+    }
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,149 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Owner } from '../../schemas/caller.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { Admissions } from '../../schemas/state.js'
+import { checkText } from '../check-text.js'
+import type { Database, Value } from './connect.js'
+import { recordOf, type RecordRow } from './tables.js'
+
+/** How long the places of a replica count after its last sign of life: seconds. */
+const LEASE_SECONDS = 45
+
+const MOST_REACHED = 10_000
+
+interface Verdict extends RecordRow {
+  verdict: 'admitted' | 'rate_limited' | 'overloaded'
+  retry_after: number
+}
+
+/** The limits of all replicas, and what this one has to do for them now and then. */
+export interface SharedAdmissions extends Admissions {
+  /** Says that this replica lives, and clears away what it and replicas that died have left. Rejects with Error. */
+  tend(): Promise<void>
+  /** Gives up all places of this replica. Rejects with Error. */
+  leave(): Promise<void>
+}
+
+/**
+ * Limits per caller over all replicas (D139): requests per minute, by the clock of the database, and requests at a time. A place
+ * is a row of its own that counts while its replica shows that it lives.
+ */
+export function createAdmissions({ query }: Database): SharedAdmissions {
+  const replica = randomUUID()
+  /** The places of running requests, from before they are asked for. Whatever else is in the database of this replica is a leftover. */
+  const held = new Set<string>()
+
+  const take = (caller: Buffer): string => {
+    const id = randomUUID()
+    held.add(id)
+    query('INSERT INTO svc_mcp.places (id, caller, replica) VALUES ($1, $2, $3)', [id, caller, replica]).catch(() => {
+      // One that counts too little is better than work that stops.
+    })
+    return id
+  }
+
+  const giveBack = (id: string): void => {
+    held.delete(id)
+    query('DELETE FROM svc_mcp.places WHERE id = $1', [id]).catch(() => {
+      // It is a leftover now.
+    })
+  }
+
+  /** Until when this replica knows that a limit is reached, by its own monotonic clock: refusals cost the database nothing. */
+  const reached = new LRUCache<string, number>({ max: MOST_REACHED })
+
+  function refuseReached(key: Buffer, most: number): void {
+    const until = reached.get(key.toString('base64'))
+    const left = until === undefined ? 0 : until - performance.now()
+    if (left > 0) throw tooMany(most, Math.ceil(left / 1000))
+  }
+
+  function refuse(key: Buffer, most: number, seconds: number): never {
+    reached.set(key.toString('base64'), performance.now() + seconds * 1000)
+    throw tooMany(most, seconds)
+  }
+
+  async function ask(values: readonly Value[]): Promise<Verdict> {
+    const { rows } = await query<Verdict>('SELECT * FROM svc_mcp.admit_1($1, $2, $3, $4, $5, $6, $7, $8, $9)', values)
+    const [found] = rows
+    if (found === undefined) throw new Error('the state database did not say whether a request is admitted')
+    return found
+  }
+
+  return {
+    async admit({ owner, perMinute, atATime }) {
+      const caller = keyOf('requests', owner)
+      refuseReached(caller, perMinute)
+      let id: string = randomUUID()
+      const [iss, sub] = [checkText(owner.iss), checkText(owner.sub)]
+      if (atATime > 0) held.add(id)
+      try {
+        const found = await ask([caller, 1, perMinute, id, atATime, replica, `${LEASE_SECONDS} seconds`, iss, sub])
+        if (found.verdict === 'rate_limited') refuse(caller, perMinute, found.retry_after)
+        if (found.verdict === 'overloaded')
+          throw new ToolError('overloaded', 'You have as many requests in flight as one caller may have.')
+        const holdPlace = (isHeld: boolean) => {
+          if (isHeld) id = take(caller)
+          else giveBack(id)
+        }
+        // The row is there in any case; without a record it is empty.
+        const record = found.version === null ? null : recordOf(found)
+        return { record, holdPlace: atATime > 0 ? holdPlace : () => {} }
+      } catch (error) {
+        // Where nobody heard the answer, the place may be taken all the same.
+        held.delete(id)
+        throw error
+      }
+    },
+
+    async count(limit, owner, perMinute, times) {
+      if (perMinute === 0) return
+      const none = '00000000-0000-0000-0000-000000000000'
+      const key = keyOf(limit, owner)
+      refuseReached(key, perMinute)
+      const values: Value[] = [key, times, perMinute, none, 0, replica, '0 seconds', null, null]
+      const { verdict, retry_after: seconds } = await ask(values)
+      if (verdict === 'rate_limited') refuse(key, perMinute, seconds)
+    },
+
+    async tend() {
+      await query(
+        `WITH mine AS (
+           INSERT INTO svc_mcp.replicas (id, expires_at) VALUES ($1, clock_timestamp() + $2::interval)
+           ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at),
+         dead AS (
+           DELETE FROM svc_mcp.replicas WHERE expires_at < clock_timestamp() AND id <> $1),
+         old AS (
+           DELETE FROM svc_mcp.counts WHERE key IN (
+             SELECT key FROM svc_mcp.counts WHERE started < clock_timestamp() - interval '5 minutes' LIMIT 10000
+             FOR UPDATE SKIP LOCKED))
+         DELETE FROM svc_mcp.places p WHERE p.replica <> $1 AND NOT EXISTS (
+           SELECT 1 FROM svc_mcp.replicas r WHERE r.id = p.replica AND r.expires_at >= clock_timestamp())`,
+        [replica, `${LEASE_SECONDS} seconds`],
+      )
+      // Younger ones may belong to requests that were admitted meanwhile.
+      await query(
+        `DELETE FROM svc_mcp.places WHERE replica = $1 AND taken_at < clock_timestamp() - interval '10 seconds'
+           AND id <> ALL($2::uuid[])`,
+        [replica, [...held]],
+      )
+    },
+
+    async leave() {
+      await query(
+        'WITH me AS (DELETE FROM svc_mcp.replicas WHERE id = $1) DELETE FROM svc_mcp.places WHERE replica = $1',
+        [replica],
+      )
+    },
+  }
+}
+
+/** Of fixed length, and another one for each limit and owner. It says nothing of the owner to readers of the database. */
+const keyOf = (limit: string, { iss, sub }: Owner): Buffer =>
+  createHash('sha256')
+    .update(JSON.stringify([limit, iss, sub]))
+    .digest()
+
+const tooMany = (most: number, seconds: number) =>
+  new ToolError('rate_limited', `More than ${most} requests in a minute: wait ${seconds} s.`, { retry_after: seconds })

@@ -1,0 +1,83 @@
+import { StartupError } from '../../schemas/config.js'
+import type { Database, Query } from './connect.js'
+import { MIGRATIONS, PROGRAM_SCHEMA } from './migrations.js'
+
+/** Names the lock that programs take while they migrate: 'svc-mcp' in bytes. */
+const LOCK = 0x7376632d6d6370
+
+/** For a step on large tables, and for the wait while another program applies it. */
+const LONGEST_STEP_MS = 10 * 60_000
+
+/** What a database said of itself: its last step, and the oldest program that may use it. */
+interface Version {
+  number: number
+  oldestProgram: number
+}
+
+/**
+ * Brings the schema up to date: every missing step, each in a transaction of its own, under an advisory lock, so that of many programs that
+ * start together one does the work and the others wait. A database that newer programs have brought further is left as it is.
+ *
+ * @returns the numbers of the steps that were applied.
+ * @throws {StartupError} (rejects) where the database is for newer programs only, or a step fails; that step has then changed nothing.
+ */
+export async function migrate(database: Database, where: string): Promise<number[]> {
+  const applied: number[] = []
+  for (;;) {
+    // Most programs that start find nothing to do, and need no right to change the schema.
+    const version = await readVersion(database.query)
+    if (version.oldestProgram > PROGRAM_SCHEMA) throw tooOld(where, version)
+    const next = MIGRATIONS.find(({ number }) => number > version.number)
+    if (next === undefined) return applied
+    if (await apply(database, version, where)) applied.push(next.number)
+  }
+}
+
+/** Applies the step after `seen`. Resolves with false where another program was faster. */
+async function apply(database: Database, seen: Version, where: string): Promise<boolean> {
+  try {
+    return await database.inTransaction(async (query) => {
+      await query('SELECT pg_advisory_xact_lock($1)', [LOCK])
+      const { number } = await readVersion(query)
+      if (number !== seen.number) return false
+      const step = MIGRATIONS[number]!
+      if (number === 0) {
+        await query('CREATE SCHEMA IF NOT EXISTS svc_mcp')
+        await query(
+          'CREATE TABLE svc_mcp.migrations (number integer PRIMARY KEY, oldest_program integer NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())',
+        )
+      }
+      await query(step.sql)
+      await query('INSERT INTO svc_mcp.migrations (number, oldest_program) VALUES ($1, $2)', [
+        step.number,
+        step.oldestProgram,
+      ])
+      return true
+    }, LONGEST_STEP_MS)
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string }
+    throw new StartupError({
+      problem: `MCP_STATE_URL: the schema of the database at ${where} cannot be brought from ${seen.number} to ${seen.number + 1}: ${message}`,
+      remedy:
+        code === '42501'
+          ? 'Run svc-mcp-http migrate as the owner of the database, or let this user create in it: GRANT CREATE ON DATABASE.'
+          : 'Nothing of this step was kept. Run svc-mcp-http migrate again.',
+    })
+  }
+}
+
+async function readVersion(query: Query): Promise<Version> {
+  const found = await query<{ is_there: boolean }>(`SELECT to_regclass('svc_mcp.migrations') IS NOT NULL AS is_there`)
+  if (found.rows[0]?.is_there !== true) return { number: 0, oldestProgram: 0 }
+  const { rows } = await query<{ number: number; oldest_program: number }>(
+    'SELECT coalesce(max(number), 0) AS number, coalesce(max(oldest_program), 0) AS oldest_program FROM svc_mcp.migrations',
+  )
+  const [{ number, oldest_program: oldestProgram }] = rows as [{ number: number; oldest_program: number }]
+  return { number, oldestProgram }
+}
+
+const tooOld = (where: string, { number, oldestProgram }: Version) =>
+  new StartupError({
+    problem: `MCP_STATE_URL: this program is too old for the database at ${where}, whose schema ${number} needs one that knows schema ${oldestProgram}; this one knows ${PROGRAM_SCHEMA}`,
+    remedy: 'Start a newer release. The schema never goes back: for an older program, restore a backup made with it.',
+  })

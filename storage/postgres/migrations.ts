@@ -1,0 +1,120 @@
+/** One step of the schema. Applied once, in order, and never changed after its release. */
+export interface Migration {
+  /** Steps by one. */
+  number: number
+  /** The oldest program that can work on a database with this step, by the number of the last step that it knows itself. */
+  oldestProgram: number
+  sql: string
+}
+
+/**
+ * The schema, forward only. A step may add what older programs do not touch; one that changes what they use raises `oldestProgram`, one
+ * release after the programs that need it no more. A function that is called by released programs keeps its name and meaning: a new
+ * version gets a new number in its name.
+ *
+ * Ids of callers are TEXT compared byte by byte, so that an operator can see who is registered; what is to be kept from readers of the
+ * database is in `wrapped_key` and `sealed`. Counters are UNLOGGED: they cost no write-ahead log, and are empty after a failover.
+ */
+export const MIGRATIONS: readonly Migration[] = [
+  {
+    number: 1,
+    oldestProgram: 1,
+    sql: `
+CREATE TABLE svc_mcp.credentials (
+  iss text COLLATE "C" NOT NULL,
+  sub text COLLATE "C" NOT NULL,
+  version text NOT NULL,
+  kek_id text NOT NULL,
+  wrapped_key bytea NOT NULL,
+  sealed bytea NOT NULL,
+  PRIMARY KEY (iss, sub)
+);
+CREATE TABLE svc_mcp.used_tokens (id text COLLATE "C" PRIMARY KEY, expires_at bigint NOT NULL);
+CREATE INDEX used_tokens_by_expiry ON svc_mcp.used_tokens (expires_at);
+CREATE TABLE svc_mcp.challenges (
+  owner text COLLATE "C" NOT NULL,
+  call text COLLATE "C" NOT NULL,
+  bound_to text NOT NULL,
+  expires_at bigint NOT NULL,
+  PRIMARY KEY (owner, call)
+);
+CREATE INDEX challenges_by_expiry ON svc_mcp.challenges (expires_at);
+CREATE TABLE svc_mcp.notes (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
+
+CREATE UNLOGGED TABLE svc_mcp.replicas (id uuid PRIMARY KEY, expires_at timestamptz NOT NULL);
+CREATE UNLOGGED TABLE svc_mcp.places (
+  id uuid PRIMARY KEY,
+  caller bytea NOT NULL,
+  replica uuid NOT NULL,
+  taken_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX places_by_caller ON svc_mcp.places (caller);
+CREATE UNLOGGED TABLE svc_mcp.counts (
+  key bytea PRIMARY KEY,
+  started timestamptz NOT NULL,
+  hits bigint NOT NULL
+) WITH (fillfactor = 50);
+
+-- Counts a request, takes a place for it and finds its caller's record, in one round trip. The row of the count is locked until the
+-- end, so that requests of one caller at different replicas are admitted one after the other.
+CREATE FUNCTION svc_mcp.admit_1(
+  p_key bytea, p_hits bigint, p_most_hits bigint,
+  p_place uuid, p_most_places integer, p_replica uuid, p_lease interval,
+  p_iss text, p_sub text
+) RETURNS TABLE (verdict text, retry_after integer, version text, kek_id text, wrapped_key bytea, sealed bytea)
+LANGUAGE plpgsql AS $body$
+DECLARE
+  t timestamptz := clock_timestamp();
+  w interval := interval '60 seconds';
+  c record;
+BEGIN
+  INSERT INTO svc_mcp.counts AS k (key, started, hits) VALUES (p_key, t, p_hits)
+  ON CONFLICT (key) DO UPDATE SET
+    started = CASE WHEN k.started > t - w AND k.started <= t + w THEN k.started ELSE t END,
+    hits = CASE WHEN k.started > t - w AND k.started <= t + w THEN k.hits + p_hits ELSE p_hits END
+  RETURNING k.started, k.hits INTO c;
+  IF p_most_hits > 0 AND c.hits > p_most_hits THEN
+    RETURN QUERY SELECT 'rate_limited', greatest(1, ceil(extract(epoch FROM c.started + w - t))::integer),
+      NULL::text, NULL::text, NULL::bytea, NULL::bytea;
+    RETURN;
+  END IF;
+  IF p_most_places > 0 THEN
+    IF (SELECT count(*) FROM svc_mcp.places p JOIN svc_mcp.replicas r ON r.id = p.replica
+        WHERE p.caller = p_key AND r.expires_at > t) >= p_most_places THEN
+      RETURN QUERY SELECT 'overloaded', NULL::integer, NULL::text, NULL::text, NULL::bytea, NULL::bytea;
+      RETURN;
+    END IF;
+    -- A lease that was not renewed in time, because the database was away, begins again with the first call.
+    IF NOT EXISTS (SELECT 1 FROM svc_mcp.replicas r WHERE r.id = p_replica AND r.expires_at > t + p_lease / 3) THEN
+      INSERT INTO svc_mcp.replicas AS r (id, expires_at) VALUES (p_replica, t + p_lease)
+      ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at;
+    END IF;
+    INSERT INTO svc_mcp.places (id, caller, replica) VALUES (p_place, p_key, p_replica);
+  END IF;
+  RETURN QUERY SELECT 'admitted', NULL::integer, f.version, f.kek_id, f.wrapped_key, f.sealed
+    FROM (SELECT 1) AS one LEFT JOIN svc_mcp.credentials f ON f.iss = p_iss AND f.sub = p_sub;
+END
+$body$;
+
+-- Keeps a question, and forgets expired ones and those of its owner beyond p_most.
+CREATE FUNCTION svc_mcp.put_challenge_1(
+  p_owner text, p_call text, p_bound_to text, p_expires_at bigint, p_now bigint, p_most integer
+) RETURNS void LANGUAGE plpgsql AS $body$
+BEGIN
+  DELETE FROM svc_mcp.challenges WHERE (owner, call) IN (
+    SELECT o.owner, o.call FROM svc_mcp.challenges o WHERE o.expires_at <= p_now ORDER BY o.expires_at LIMIT 100
+    FOR UPDATE SKIP LOCKED);
+  DELETE FROM svc_mcp.challenges c WHERE c.owner = p_owner AND c.call IN (
+    SELECT o.call FROM svc_mcp.challenges o WHERE o.owner = p_owner AND o.call <> p_call
+    ORDER BY o.expires_at DESC OFFSET p_most - 1);
+  INSERT INTO svc_mcp.challenges AS c (owner, call, bound_to, expires_at)
+  VALUES (p_owner, p_call, p_bound_to, p_expires_at)
+  ON CONFLICT (owner, call) DO UPDATE SET bound_to = excluded.bound_to, expires_at = excluded.expires_at;
+END
+$body$;
+`,
+  },
+]
+
+/** The last step that this program knows. */
+export const PROGRAM_SCHEMA = MIGRATIONS.length

@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto'
+import type { DatabaseConfig } from '../../schemas/config.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { State } from '../../schemas/state.js'
+import { shareRecent } from '../share-recent.js'
+import { createAdmissions } from './admissions.js'
+import { connectDatabase } from './connect.js'
+import { migrate } from './migrate.js'
+import { challenges, credentialRecords, forgetOld, notes, usedTokens } from './tables.js'
+
+export interface OpenDatabaseOptions {
+  /** Milliseconds since the epoch. */
+  now: () => number
+  /** Takes a line for the operator. */
+  warn?: (line: string) => void
+}
+
+/** How often a replica shows that it lives; well within its lease. */
+const TEND_MS = 15_000
+
+/** The statement that proves that the database can be written, changing nothing of anybody's. */
+const WRITE_MARK = `INSERT INTO svc_mcp.notes (name, value) VALUES ('checked', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+
+/**
+ * The state of the server in PostgreSQL (D139), with its schema up to date. Waits for a database that does not answer yet.
+ *
+ * @throws {StartupError} (rejects) where it stays away, refuses, or is for newer programs.
+ */
+export async function openDatabase(
+  config: DatabaseConfig,
+  { now, warn = () => {} }: OpenDatabaseOptions,
+): Promise<State> {
+  const database = await connectDatabase(config, { warn })
+  try {
+    await migrate(database, config.where)
+    const admissions = config.limits === 'shared' ? createAdmissions(database) : undefined
+    let problem: Error | null = null
+    const tend = async () => {
+      try {
+        await admissions?.tend()
+        await forgetOld(database)
+        problem = null
+      } catch (error) {
+        problem = error as Error
+      }
+    }
+    await admissions?.tend()
+    const timer = setInterval(() => void tend(), TEND_MS).unref()
+    return {
+      credentials: credentialRecords(database),
+      usedTokens: usedTokens(database),
+      challenges: challenges(database, now),
+      notes: notes(database),
+      ...(admissions && {
+        admissions: {
+          count: admissions.count,
+          async admit(question) {
+            try {
+              const admitted = await admissions.admit(question)
+              problem = null
+              return admitted
+            } catch (error) {
+              if (!(error instanceof ToolError)) problem = error as Error
+              throw error
+            }
+          },
+        },
+      }),
+      checkWritable: shareRecent(async () => void (await database.query(WRITE_MARK, [randomUUID()])), now),
+      findProblem: () => database.findProblem() ?? problem,
+      figures: database.figures,
+      async close() {
+        clearInterval(timer)
+        await admissions?.leave().catch(() => {
+          // Its lease ends by itself.
+        })
+        await database.close()
+      },
+    }
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}

@@ -1,0 +1,196 @@
+import type { Owner } from '../../schemas/caller.js'
+import type { Challenges, CredentialRecords, Notes, SealedCredentials, UsedTokens } from '../../schemas/state.js'
+import { checkText } from '../check-text.js'
+import type { Database, Query, Value } from './connect.js'
+
+export interface RecordRow {
+  version: string
+  kek_id: string
+  wrapped_key: Buffer
+  sealed: Buffer
+}
+
+const COLUMNS = 'version, kek_id, wrapped_key, sealed'
+
+/** The records of the keystore in the database (schemas/state.ts). */
+export function credentialRecords({ query, inTransaction }: Database): CredentialRecords {
+  return {
+    async get(owner) {
+      const found = `SELECT ${COLUMNS} FROM svc_mcp.credentials WHERE iss = $1 AND sub = $2`
+      const { rows } = await query<RecordRow>(found, keyOf(owner))
+      return rows[0] === undefined ? null : recordOf(rows[0])
+    },
+    async put(owner, record, only) {
+      if (only === undefined) return (await putRecord(query, owner, record)).count === 1
+      return inTransaction(async (run) => {
+        // Whoever writes one of these notes waits until this is committed, also where there is no row yet that could be locked.
+        await run(
+          `SELECT pg_advisory_xact_lock_shared(hashtextextended(n, 0)) FROM unnest($1::text[]) AS n ORDER BY n`,
+          [only.notes],
+        )
+        const { rows } = await run<NoteRow>('SELECT name, value FROM svc_mcp.notes WHERE name = ANY($1)', [only.notes])
+        const values = new Map(rows.map(({ name, value }) => [name, value]))
+        if (!only.isMet(only.notes.map((name) => values.get(name) ?? null))) return false
+        await putRecord(run, owner, record)
+        return true
+      })
+    },
+    async replace(owner, wrappedKey, { version, kekId, wrappedKey: newKey, sealed }) {
+      const { count } = await query(
+        `UPDATE svc_mcp.credentials SET version = $4, kek_id = $5, wrapped_key = $6, sealed = $7
+         WHERE iss = $1 AND sub = $2 AND wrapped_key = $3`,
+        [...keyOf(owner), bytes(wrappedKey), version, kekId, bytes(newKey), bytes(sealed)],
+      )
+      return count === 1
+    },
+    async remove(owner) {
+      return (await query('DELETE FROM svc_mcp.credentials WHERE iss = $1 AND sub = $2', keyOf(owner))).count > 0
+    },
+    async page(after, limit) {
+      const where = after === null ? '' : 'WHERE (iss, sub) > ($2, $3)'
+      const { rows } = await query<RecordRow & Owner>(
+        `SELECT iss, sub, ${COLUMNS} FROM svc_mcp.credentials ${where} ORDER BY iss, sub LIMIT $1`,
+        after === null ? [limit] : [limit, ...keyOf(after)],
+      )
+      return rows.map((row) => ({ owner: { iss: row.iss, sub: row.sub }, record: recordOf(row) }))
+    },
+  }
+}
+
+/** Puts a record in place of the one that its owner has. */
+export const putRecord = (run: Query, owner: Owner, { version, kekId, wrappedKey, sealed }: SealedCredentials) =>
+  run(
+    `INSERT INTO svc_mcp.credentials (iss, sub, ${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (iss, sub) DO UPDATE SET version = excluded.version, kek_id = excluded.kek_id,
+       wrapped_key = excluded.wrapped_key, sealed = excluded.sealed`,
+    [...keyOf(owner), version, kekId, bytes(wrappedKey), bytes(sealed)],
+  )
+
+const keyOf = ({ iss, sub }: Owner): [string, string] => [checkText(iss), checkText(sub)]
+const bytes = (value: Uint8Array): Buffer => Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+
+/** The record of a row. */
+export const recordOf = ({
+  version,
+  kek_id: kekId,
+  wrapped_key: wrappedKey,
+  sealed,
+}: RecordRow): SealedCredentials => ({
+  version,
+  kekId,
+  wrappedKey: new Uint8Array(wrappedKey),
+  sealed: new Uint8Array(sealed),
+})
+
+const FORGOTTEN = 'used_tokens_forgotten_until'
+
+/**
+ * The used confirm tokens in the database (schemas/state.ts; D42). Ids that have expired long ago are forgotten by `forgetOld`; a token
+ * that expires no later than the latest of these counts as used, whatever a clock says by then.
+ */
+export function usedTokens({ query }: Database): UsedTokens {
+  return {
+    async claim(id, expiresAt) {
+      if (!Number.isSafeInteger(expiresAt)) throw new RangeError('expiresAt must be whole milliseconds')
+      const { count } = await query(
+        `INSERT INTO svc_mcp.used_tokens (id, expires_at) SELECT $1::text, $2::bigint
+         WHERE NOT EXISTS (SELECT 1 FROM svc_mcp.notes WHERE name = '${FORGOTTEN}' AND value::bigint >= $2::bigint)
+         ON CONFLICT (id) DO NOTHING`,
+        [checkText(id), expiresAt],
+      )
+      return count === 1
+    },
+    async isUsed(id) {
+      return (await query('SELECT 1 FROM svc_mcp.used_tokens WHERE id = $1', [checkText(id)])).rows.length === 1
+    },
+  }
+}
+
+/** How long a used id is kept after its token has expired, by the clock of the database. */
+const KEPT = `interval '24 hours'`
+/** Rows that one statement clears away: few, so that none is slow. */
+const CLEARED = 1000
+/** Open questions in the database. */
+const MOST_CHALLENGES = 10_000
+
+/** Forgets used tokens that expired long ago, and questions beyond what is kept. */
+export async function forgetOld({ query }: Database): Promise<void> {
+  await query(
+    `WITH old AS (
+       DELETE FROM svc_mcp.used_tokens WHERE id IN (
+         SELECT id FROM svc_mcp.used_tokens
+         WHERE expires_at <= extract(epoch FROM clock_timestamp() - ${KEPT}) * 1000 ORDER BY expires_at LIMIT ${CLEARED})
+       RETURNING expires_at)
+     INSERT INTO svc_mcp.notes AS n (name, value)
+     SELECT '${FORGOTTEN}', max(expires_at)::text FROM old HAVING count(*) > 0
+     ON CONFLICT (name) DO UPDATE SET value = greatest(n.value::bigint, excluded.value::bigint)::text`,
+  )
+  await query(
+    `DELETE FROM svc_mcp.challenges WHERE (owner, call) IN (
+       SELECT owner, call FROM svc_mcp.challenges ORDER BY expires_at DESC OFFSET ${MOST_CHALLENGES} LIMIT ${CLEARED})`,
+  )
+}
+
+/** Open questions of one owner: more than anyone can read before they expire. */
+const MOST_CHALLENGES_PER_OWNER = 100
+
+/** What callers have been asked to confirm, in the database (schemas/state.ts). `now` in milliseconds since the epoch. */
+export function challenges({ query }: Database, now: () => number): Challenges {
+  return {
+    async put({ owner, call }, boundTo, expiresAt) {
+      await query('SELECT svc_mcp.put_challenge_1($1, $2, $3, $4, $5, $6)', [
+        checkText(owner),
+        checkText(call),
+        checkText(boundTo),
+        expiresAt,
+        now(),
+        MOST_CHALLENGES_PER_OWNER,
+      ])
+    },
+    async get({ owner, call }) {
+      const { rows } = await query<{ bound_to: string }>(
+        'SELECT bound_to FROM svc_mcp.challenges WHERE owner = $1 AND call = $2 AND expires_at > $3',
+        [checkText(owner), checkText(call), now()],
+      )
+      return rows[0]?.bound_to ?? null
+    },
+    async removeAll(owner) {
+      return (await query('DELETE FROM svc_mcp.challenges WHERE owner = $1', [checkText(owner)])).count
+    },
+  }
+}
+
+interface NoteRow {
+  name: string
+  value: string
+}
+
+/** Small facts about the state, in the database (schemas/state.ts). */
+export function notes({ query, inTransaction }: Database): Notes {
+  const get = async (name: string) => {
+    const { rows } = await query<NoteRow>('SELECT name, value FROM svc_mcp.notes WHERE name = $1', [checkText(name)])
+    return rows[0]?.value ?? null
+  }
+  return {
+    get,
+    set: (name, value) =>
+      inTransaction(async (run) => {
+        // After every registration that has looked at this note and is not committed yet.
+        await run('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [checkText(name)])
+        await run(
+          `INSERT INTO svc_mcp.notes (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+          [name, checkText(value)],
+        )
+      }),
+    async remove(name) {
+      return (await query('DELETE FROM svc_mcp.notes WHERE name = $1', [checkText(name)])).count > 0
+    },
+    async setOnce(name, value) {
+      const values: Value[] = [checkText(name), checkText(value)]
+      await query('INSERT INTO svc_mcp.notes (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING', values)
+      const found = await get(name)
+      if (found === null) throw new Error('a note was removed while it was written')
+      return found
+    },
+  }
+}

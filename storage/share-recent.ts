@@ -1,0 +1,19 @@
+/** A result this recent is reused: anyone can request /readyz, and every check costs a synced write. */
+const FRESH_MS = 1000
+
+/** `check`, run at most once at a time and once a second: calls in between share its result. `now` in milliseconds. */
+export function shareRecent(check: () => Promise<void>, now: () => number): () => Promise<void> {
+  let last: Promise<void> | undefined
+  let isRunning = false
+  let checkedAt = -Infinity
+  return () => {
+    const age = now() - checkedAt
+    if (last !== undefined && (isRunning || (age >= 0 && age < FRESH_MS))) return last
+    isRunning = true
+    last = check().finally(() => {
+      isRunning = false
+      checkedAt = now()
+    })
+    return last
+  }
+}
