@@ -50,6 +50,7 @@ interface Connection {
   /** Of the messages since the last one that an answer is waited for. */
   current: string[]
   dropping: { afterwards: Afterwards; done: () => void } | null
+  isMute: boolean
 }
 
 interface Pattern {
@@ -64,7 +65,7 @@ export async function startFaultProxy(t: Test, { port: behind }: { port: number 
   const counts: Counts = { connections: 0, roundTrips: 0, cancels: 0, statements: [] }
   const patterns: Pattern[] = []
   let delayMs = 0
-  let countdown: { left: number; isDelivered: boolean } | null = null
+  let countdown: { left: number; act: (connection: Connection) => Order | null } | null = null
   let held: { released: Promise<void>; release: () => void } | null = null
   let front: Server | null = null
   const port = await listen(0)
@@ -85,7 +86,7 @@ export async function startFaultProxy(t: Test, { port: behind }: { port: number 
   function take(client: Socket): void {
     counts.connections++
     const server = connect({ host: '127.0.0.1', port: behind, noDelay: true })
-    const connection: Connection = { client, server, texts: new Map(), current: [], dropping: null }
+    const connection: Connection = { client, server, texts: new Map(), current: [], dropping: null, isMute: false }
     connections.add(connection)
     for (const socket of [client, server]) {
       // Either side learns of the end of the other, however that came.
@@ -99,11 +100,9 @@ export async function startFaultProxy(t: Test, { port: behind }: { port: number 
     )
     void pass(client, server, (chunk) => {
       const { onward, orders } = reader(chunk)
-      if (orders.includes('cut')) {
-        destroy(connection)
-        return null
-      }
-      if (orders.includes('drop')) connection.dropping = takeDrop(connection)
+      if (orders.includes('cut')) reset(connection)
+      if (orders.includes('mute')) connection.isMute = true
+      if (connection.isMute || orders.includes('cut')) return null
       if (orders.includes('reset')) setImmediate(() => reset(connection))
       return onward
     })
@@ -120,8 +119,7 @@ export async function startFaultProxy(t: Test, { port: behind }: { port: number 
     })
   }
 
-  /** What to do about a message: nothing, `cut` before it arrives, `reset` behind it, or `drop` its answer. */
-  function seeMessage(connection: Connection, type: string, body: Buffer): 'cut' | 'reset' | 'drop' | null {
+  function seeMessage(connection: Connection, type: string, body: Buffer): Order | null {
     const text = textOf(connection, type, body)
     if (text !== undefined) connection.current.push(text)
     if (!TYPES_WITH_ANSWER.has(type)) return null
@@ -130,17 +128,15 @@ export async function startFaultProxy(t: Test, { port: behind }: { port: number 
     counts.statements.push(...texts)
     counts.statements.splice(0, counts.statements.length - MOST_STATEMENTS)
     if (countdown !== null && --countdown.left <= 0) {
-      const order = countdown.isDelivered ? 'reset' : 'cut'
+      const { act } = countdown
       countdown = null
-      return order
+      return act(connection)
     }
     const pattern = patterns.findIndex(({ matches }) => texts.some((one) => matches.test(one)))
     if (pattern === -1) return null
     connection.dropping = patterns.splice(pattern, 1)[0]!
-    return 'drop'
+    return null
   }
-
-  const takeDrop = ({ dropping }: Connection) => dropping
 
   async function pass(from: Socket, to: Socket, look: (chunk: Buffer) => Buffer | null): Promise<void> {
     try {
@@ -198,7 +194,33 @@ export async function startFaultProxy(t: Test, { port: behind }: { port: number 
      * when it may have it.
      */
     resetAt(k: number, { delivered = false } = {}): void {
-      countdown = { left: k, isDelivered: delivered }
+      countdown = { left: k, act: () => (delivered ? 'reset' : 'cut') }
+    },
+    /**
+     * Whoever sends the k-th such message from now on waits for ever: PostgreSQL never has it, or (`delivered`) has answered it, once `reached`
+     * resolves. The other connections go on.
+     */
+    stopAt(k: number, { delivered = false } = {}): { reached: Promise<void>; cancel: () => void } {
+      let done = () => {}
+      const reached = new Promise<void>((resolve) => (done = resolve))
+      const mine = {
+        left: k,
+        act(connection: Connection) {
+          if (delivered) {
+            connection.dropping = { afterwards: 'silence' as const, done }
+            return null
+          }
+          done()
+          return 'mute' as const
+        },
+      }
+      countdown = mine
+      return {
+        reached,
+        cancel() {
+          if (countdown === mine) countdown = null
+        },
+      }
     },
     /** Passes nothing on, in either direction, on any connection, until it is released. */
     hold(): () => void {
@@ -252,7 +274,8 @@ function textOf({ texts }: Connection, type: string, body: Buffer): string | und
   return undefined
 }
 
-type Order = 'cut' | 'reset' | 'drop'
+/** About a message: `cut` the connection before it arrives, `reset` it behind it, or let PostgreSQL hear nothing from it on. */
+type Order = 'cut' | 'reset' | 'mute'
 
 /**
  * Follows what a client sends, piece by piece, and says of each piece what is to be passed on and what was ordered about a message in it.

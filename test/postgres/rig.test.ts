@@ -165,6 +165,23 @@ t.test('the proxy', async (t) => {
     await query('DELETE FROM kept')
   })
 
+  t.test('stops a connection at a message', async (t) => {
+    for (const delivered of [false, true]) {
+      const stopped = proxy.stopAt(2, { delivered })
+      const [one, other] = await Promise.all([connect(), connect()])
+      await one.query('SELECT 1')
+      let isAnswered = false
+      one
+        .query('INSERT INTO kept VALUES ($1)', [1])
+        .finally(() => (isAnswered = true))
+        .catch(() => {})
+      await stopped.reached
+      await other.query('SELECT 1')
+      t.same([await rows(), isAnswered], [delivered ? [{ n: 1 }] : [], false])
+    }
+    await query('DELETE FROM kept')
+  })
+
   t.test('drops an answer', async (t) => {
     const [one, other] = await Promise.all([connect(), connect()])
     const { dropped } = proxy.dropAnswer(/^INSERT INTO kept/)
