@@ -1,6 +1,7 @@
 /** Changes that can be counted at the PCE: each confirmed, with a description of its own, and for each what its redemptions came to. */
 import type { Test } from 'tap'
 import type { Json } from '../edge/support/call-tool.js'
+import { within } from '../edge/support/within.js'
 import { createCaller } from '../pce-simulator/call-pce.js'
 import type { Replicas } from './replicas.js'
 
@@ -99,10 +100,10 @@ export function countChanges({ world: { pce }, callTool, confirm }: Replicas, to
   }
 }
 
-/** The answer; null where the connection broke before it was whole, or nginx had lost the replica. */
+/** The answer, within 30 s; null where the connection broke before it was whole, or nginx had lost the replica. */
 export async function answerOf(call: Promise<Json>): Promise<Json> {
   try {
-    return await call
+    return await within(call, 'an answer')
   } catch (error) {
     if (
       /ECONNRESET|ECONNREFUSED|ENOENT|EPIPE|socket hang up|aborted|HTTP 50[24]: <html>|Unexpected token '<'/.test(

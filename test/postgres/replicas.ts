@@ -32,14 +32,14 @@ export interface Replica {
   proxy: FaultProxy
   auditPath: string
   /** Of the process that runs now. Throws while there is none. */
-  program(): Program
+  program: () => Program
   /** Starts it, with other variables if it is told, and waits until it is ready. */
-  start(env?: Record<string, string | undefined>): Promise<void>
+  start: (env?: Record<string, string | undefined>) => Promise<void>
   /** Ends it as an operator does, and waits; its exit code. */
-  stop(): Promise<number | null>
-  kill9(): Promise<void>
+  stop: () => Promise<number | null>
+  kill9: () => Promise<void>
   /** What /readyz says. */
-  readiness(): Promise<{ status: number; body: Json }>
+  readiness: () => Promise<{ status: number; body: Json }>
 }
 
 export type Replicas = Awaited<ReturnType<typeof startReplicas>>

@@ -1,0 +1,152 @@
+/**
+ * What happens to the database under three replicas with calls running: nothing runs twice, nothing acknowledged is lost, no call hangs, and
+ * all of it comes back by itself. `REPLICA_PROOF=full npm test -- --timeout=1200 test/postgres/database.edge.ts` restarts it 20 times, and
+ * pauses it for 30 s.
+ */
+import { setTimeout as wait } from 'node:timers/promises'
+import t from 'tap'
+import { partial } from '../partial.js'
+import { mintFor } from '../edge/support/call-tool.js'
+import { found } from '../edge/support/within.js'
+import { underLoad, UNAVAILABLE } from './load.js'
+import { startReplicas, type Replicas } from './replicas.js'
+import { startPostgres } from './start-postgres.js'
+
+const IS_FULL = process.env.REPLICA_PROOF === 'full'
+const RESTARTS = IS_FULL ? 20 : 4
+const PAUSE_MS = IS_FULL ? 30_000 : 8000
+const RESETS = 20
+const SLOW_MS = 500
+const DISK_BYTES = 64 << 20
+
+/** Every replica says that its database is gone. */
+async function allNotice({ replicas }: Replicas): Promise<void> {
+  for (const { readiness } of replicas) {
+    const { body } = await found(async () => {
+      const seen = await readiness()
+      return seen.status === 503 && seen
+    }, 'a replica says that it is not ready')
+    partial(t, body, { status: 'unavailable', check: 'state database' })
+  }
+}
+
+const allReady = async ({ replicas }: Replicas): Promise<void> => {
+  for (const { readiness } of replicas)
+    await found(async () => (await readiness()).status === 200, 'a replica is ready')
+}
+
+const show = (what: string, tally: object) => console.error(`${what}: ${JSON.stringify(tally)}`)
+
+t.test(`restarted ${RESTARTS} times`, { timeout: 600_000 }, async (t) => {
+  const postgres = await startPostgres(t)
+  const replicas = await startReplicas(t, { postgres })
+  const tally = await underLoad(
+    t,
+    replicas,
+    async () => {
+      for (let n = 0; n < RESTARTS; n++) {
+        if (n % 3 === 2) {
+          await postgres.kill9()
+          await postgres.start()
+        } else await postgres.restart(n % 3 === 0 ? 'fast' : 'immediate')
+        await allReady(replicas)
+      }
+    },
+    { allowed: UNAVAILABLE },
+  )
+  show('restarted', tally)
+})
+
+t.test(`paused for ${PAUSE_MS / 1000} s`, { timeout: 300_000 }, async (t) => {
+  const postgres = await startPostgres(t)
+  const replicas = await startReplicas(t, { postgres })
+  const tally = await underLoad(
+    t,
+    replicas,
+    async () => {
+      postgres.pause()
+      await Promise.all([wait(PAUSE_MS), allNotice(replicas)])
+      postgres.resume()
+    },
+    { allowed: UNAVAILABLE },
+  )
+  show('paused', tally)
+})
+
+t.test('its disk is full', { timeout: 300_000 }, async (t) => {
+  const postgres = await startPostgres(t, { diskBytes: DISK_BYTES })
+  const replicas = await startReplicas(t, { postgres })
+  const tally = await underLoad(
+    t,
+    replicas,
+    async () => {
+      postgres.fillDisk()
+      // What is at hand of the log is soon used up; now it is.
+      await postgres.query('SELECT pg_switch_wal()').catch(() => {})
+      await allNotice(replicas)
+      await postgres.freeDisk()
+    },
+    { allowed: UNAVAILABLE },
+  )
+  show('full', tally)
+})
+
+t.test('connections reset, before and after what they asked for', { timeout: 300_000 }, async (t) => {
+  const postgres = await startPostgres(t)
+  const replicas = await startReplicas(t, { postgres })
+  const tally = await underLoad(
+    t,
+    replicas,
+    async () => {
+      for (let n = 0; n < RESETS; n++)
+        for (const { proxy } of replicas.replicas) {
+          if (n % 3 === 2) proxy.resetAll()
+          else proxy.resetAt(1 + (n % 5), { delivered: n % 3 === 1 })
+          await wait(100)
+        }
+    },
+    { allowed: UNAVAILABLE },
+  )
+  show('reset', tally)
+})
+
+t.test(`slow: ${SLOW_MS} ms for each answer`, { timeout: 300_000 }, async (t) => {
+  const postgres = await startPostgres(t)
+  const replicas = await startReplicas(t, { postgres })
+  const tally = await underLoad(
+    t,
+    replicas,
+    async () => {
+      for (const { proxy } of replicas.replicas) proxy.delay(SLOW_MS / 2)
+      await wait(10_000)
+      for (const { readiness } of replicas.replicas) t.equal((await readiness()).status, 200)
+      for (const { proxy } of replicas.replicas) proxy.delay(0)
+    },
+    { mayLose: false },
+  )
+  show('slow', tally)
+})
+
+t.test('gone: what needs no state goes on', { timeout: 120_000 }, async (t) => {
+  const postgres = await startPostgres(t)
+  const replicas = await startReplicas(t, { postgres, mode: 'shared' })
+  const { world, callTool } = replicas
+  const alice = await world.tokenOf('alice')
+  await callTool(null, alice, 'create-iplist', { name: 'before', ip_ranges: [{ from_ip: '10.0.0.0/8' }] })
+  const token = await mintFor(replicas.front, alice, 'provision-policy')
+  await postgres.stop('immediate')
+  await allNotice(replicas)
+  for (const at of [null, 0, 1, 2]) {
+    partial(t, await callTool(at, alice, 'get-labels', { key: 'env' }), { labels: Array })
+    partial(t, await callTool(at, alice, 'create-label', { key: 'app', value: 'unseen' }), {
+      error: 'state_unavailable',
+    })
+    const meta = { confirm_token: token }
+    partial(t, await callTool(at, alice, 'provision-policy', {}, { meta }), { error: 'state_unavailable' })
+  }
+  await postgres.start()
+  await allReady(replicas)
+  partial(t, await callTool(null, alice, 'provision-policy', {}, { meta: { confirm_token: token } }), {
+    version: Number,
+  })
+})

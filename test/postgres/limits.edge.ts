@@ -1,0 +1,81 @@
+/** Limits per caller hold over three replicas, and a replica that died keeps no places. */
+import { setTimeout as wait } from 'node:timers/promises'
+import t from 'tap'
+import { post } from '../edge/support/call-tool.js'
+import { within } from '../edge/support/within.js'
+import { answerOf } from './confirmed-changes.js'
+import { startReplicas } from './replicas.js'
+import { startPostgres } from './start-postgres.js'
+
+const PER_MINUTE = 20
+const AT_A_TIME = 4
+const FREE_AGAIN_MS = 60_000
+
+const tallyOf = (values: readonly unknown[]) => {
+  const tally: Record<string, number> = {}
+  for (const value of values) tally[String(value)] = (tally[String(value)] ?? 0) + 1
+  return tally
+}
+
+t.test('requests and confirm tokens a minute', { timeout: 120_000 }, async (t) => {
+  const postgres = await startPostgres(t)
+  const { replicas, world } = await startReplicas(t, {
+    postgres,
+    env: { MCP_RATE_LIMIT_PER_MINUTE: String(PER_MINUTE) },
+  })
+  const alice = await world.tokenOf('alice')
+  const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
+  const answers = await Promise.all(
+    Array.from({ length: 3 * PER_MINUTE }, (_, n) => post(replicas[n % 3]!.target, alice, ping)),
+  )
+  t.same(tallyOf(answers.map(({ status }) => status)), { 200: PER_MINUTE, 429: 2 * PER_MINUTE })
+  t.equal((await post(replicas[0]!.target, await world.tokenOf('bob'), ping)).status, 200, 'nobody else is concerned')
+})
+
+t.test('requests at a time, and those of a replica that dies', { timeout: 180_000 }, async (t) => {
+  const postgres = await startPostgres(t)
+  const { replicas, world, callTool } = await startReplicas(t, {
+    postgres,
+    env: { MCP_MAX_IN_FLIGHT_PER_CALLER: String(AT_A_TIME) },
+  })
+  const alice = await world.tokenOf('alice')
+  await callTool(null, alice, 'register-pce-credentials', world.pce.registration)
+  const read = (at: number) => answerOf(callTool(at, alice, 'get-labels', { key: 'env' }))
+  const isFree = async (at: number) => {
+    const { status } = await post(replicas[at]!.target, alice, { jsonrpc: '2.0', id: 1, method: 'ping' })
+    return status === 200
+  }
+
+  /** As many as may run, waiting for the PCE. */
+  async function occupy(places: readonly number[]) {
+    let arrived = 0
+    let allThere = () => {}
+    const reached = new Promise<void>((resolve) => (allThere = resolve))
+    const held = world.pce.hold(() => {
+      if (++arrived === places.length) allThere()
+      return true
+    })
+    const running = Promise.all(places.map(read))
+    await within(reached, 'all calls wait for the PCE')
+    return { running, release: () => held.release() }
+  }
+
+  const spread = await occupy([0, 0, 1, 2])
+  t.same(await Promise.all([0, 1, 2].map(isFree)), [false, false, false])
+  spread.release()
+  t.same(
+    (await spread.running).map((answer) => Array.isArray(answer.labels)),
+    [true, true, true, true],
+  )
+  t.equal(await isFree(2), true)
+
+  const doomed = await occupy([0, 0, 0, 0])
+  await replicas[0]!.kill9()
+  const died = performance.now()
+  doomed.release()
+  t.same(await doomed.running, [null, null, null, null])
+  while (!(await isFree(1)) && performance.now() - died < 2 * FREE_AGAIN_MS) await wait(1000)
+  const ms = performance.now() - died
+  console.error(`places of a dead replica are free after ${Math.round(ms / 1000)} s`)
+  t.ok(ms <= FREE_AGAIN_MS, `free again after ${Math.round(ms / 1000)} s`)
+})
