@@ -38,7 +38,7 @@ export interface Replica {
   /** Ends it as an operator does, and waits; its exit code. */
   stop: () => Promise<number | null>
   kill9: () => Promise<void>
-  /** What /readyz says. */
+  /** What /readyz says. Rejects with what the process said where it has ended by itself. */
   readiness: () => Promise<{ status: number; body: Json }>
 }
 
@@ -99,6 +99,11 @@ export async function startReplicas(t: Test, options: ReplicaOptions = {}) {
         running = undefined
       },
       async readiness() {
+        const { child, output } = program()
+        if (child.exitCode !== null || child.signalCode !== null)
+          throw new Error(
+            `replica ${n} ended by itself (${child.exitCode ?? child.signalCode}): ${output.stderr.slice(-4000)}`,
+          )
         const { status, body } = await sendRequest(target, { method: 'GET', path: '/readyz' })
         return { status, body: JSON.parse(body) }
       },
