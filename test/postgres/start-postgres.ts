@@ -314,7 +314,11 @@ async function launch({ certificate, isDurable = false, diskBytes, settings = {}
   }
 
   function limitFiles(bytes: number | 'unlimited'): void {
-    for (const pid of processes()) spawnSync('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`])
+    // As their owner: root may be without the right to do it to others.
+    for (const pid of processes()) {
+      const { status, stderr } = spawnSync('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`], owner)
+      if (status !== 0 && isAlive(pid)) throw new Error(`prlimit: ${String(stderr)}`)
+    }
   }
 
   /** Puts a cluster into the empty folder: a copy of the one that this run of the suite has made first. */
