@@ -43,13 +43,15 @@ t.test(`restarted ${RESTARTS} times`, { timeout: 600_000 }, async (t) => {
   const tally = await underLoad(
     t,
     replicas,
-    async () => {
+    async (more) => {
       for (let n = 0; n < RESTARTS; n++) {
         if (n % 3 === 2) {
           await postgres.kill9()
           await postgres.start()
         } else await postgres.restart(n % 3 === 0 ? 'fast' : 'immediate')
+        // /readyz may not have noticed yet; calls have to succeed before the next one.
         await allReady(replicas)
+        await more()
       }
     },
     { allowed: UNAVAILABLE },

@@ -32,12 +32,13 @@ const PAUSE_MS = 50
 
 /**
  * Keeps the load up while `work` runs, then waits until every replica says that it is ready, and fails for anything that ran twice, was
- * acknowledged and lost, or took longer than 30 s. At least one change and one registration succeed before and after `work`.
+ * acknowledged and lost, or took longer than 30 s. At least one change and one registration succeed before and after `work`; `more`, which it is
+ * given, resolves once one more of either has.
  */
 export async function underLoad(
   t: Test,
   replicas: Replicas,
-  work: () => Promise<void>,
+  work: (more: () => Promise<void>) => Promise<void>,
   { allowed = [], mayLose = true, direct = true }: LoadOptions = {},
 ): Promise<Tally> {
   const { world, callTool } = replicas
@@ -67,7 +68,7 @@ export async function underLoad(
   const failed = Promise.all(workers)
   failed.catch(() => {})
   await Promise.race([more(), failed])
-  await Promise.race([work(), failed])
+  await Promise.race([work(more), failed])
   for (const { readiness } of replicas.replicas)
     await found(async () => (await readiness()).status === 200, 'a replica is ready again by itself')
   await Promise.race([more(), failed])
