@@ -133,6 +133,8 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
     inTransaction: (work, answerMs) =>
       guarded(async () => {
         const client = await pool.connect()
+        // The pool listens to idle connections alone, and an error that nobody hears ends the process.
+        client.on('error', noteFailure)
         let failure: Error | undefined
         try {
           const query = queryOn(client, answerMs)
@@ -144,6 +146,7 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
           failure = error as Error
           throw error
         } finally {
+          client.off('error', noteFailure)
           // A connection that is closed in the middle of a transaction rolls it back.
           client.release(failure)
         }
