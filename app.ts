@@ -111,7 +111,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
     await secured.register(accessTokensGate)
     if (admissions) {
       const limits = { perMinute: rates.perCaller, atATime: rates.inFlightPerCaller }
-      await secured.register(admission, { admissions, ...limits, chargeHere })
+      await secured.register(admission, { admissions, ...limits, ownerOf: knownCaller, chargeHere })
     } else {
       secured.addHook('onRequest', (request) => charge(request))
       await secured.register(inFlight, perCaller)
@@ -150,10 +150,10 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
  */
 function overAll(admissions: Admissions, name: string, perMinute: number, here: Limit): Limit {
   return async (request, times = 1) => {
-    const owner = request.identity ?? request.setupVisit?.identity
-    if (owner === undefined) return here(request, times)
+    const owner = knownCaller(request)
+    if (owner === null) return here(request, times)
     try {
-      await admissions.count(name, { iss: owner.iss, sub: owner.sub }, perMinute, times)
+      await admissions.count(name, owner, perMinute, times)
     } catch (error) {
       if (error instanceof ToolError) throw error
       await here(request, times)
@@ -183,6 +183,17 @@ async function registerSetup(
   })
   await app.register(inFlight, inAll)
   await app.register(inFlight, { ...perCaller, hook: 'preParsing' })
+  // Its requests are counted by the page, which knows which of them cost something.
+  if (admissions)
+    await app.register(admission, {
+      admissions,
+      perMinute: 0,
+      atATime: perCaller.max,
+      ownerOf: knownCaller,
+      isCounted: false,
+      hook: 'preParsing',
+      chargeHere: () => Promise.resolve(),
+    })
   await app.register(setup, {
     publicUrl,
     issuer: oauth.issuer,
@@ -238,9 +249,14 @@ function addressOf(app: FastifyInstance | null): { address: string; port: number
   return typeof address === 'string' ? null : address
 }
 
+/** Who has been authenticated, by whichever route; null for strangers. */
+function knownCaller({ identity, setupVisit }: FastifyRequest): Owner | null {
+  const known = identity ?? setupVisit?.identity
+  return known === undefined ? null : { iss: known.iss, sub: known.sub }
+}
+
 /** The caller of a request. Strangers at a public page of /setup count as one for each network address. */
-const callerOf = (request: FastifyRequest) =>
-  keyOf(request.identity ?? request.setupVisit?.identity ?? nobodyAt(request))
+const callerOf = (request: FastifyRequest) => keyOf(knownCaller(request) ?? nobodyAt(request))
 const nobodyAt = ({ clientNetwork }: FastifyRequest): Owner => ({ iss: '', sub: clientNetwork })
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 

@@ -71,6 +71,8 @@ export interface AdmissionQuestion {
   perMinute: number
   /** Requests at a time; 0 for no limit. */
   atATime: number
+  /** False where the request is counted elsewhere and only takes a place. */
+  isCounted?: boolean
 }
 
 /** A request that has been counted and has its place. */

@@ -10,6 +10,12 @@ export interface AdmissionOptions {
   perMinute: number
   /** Requests of one caller at a time; 0 for no limit. */
   atATime: number
+  /** Whose request it is; null for strangers, who pass uncounted. */
+  ownerOf: (request: FastifyRequest) => Owner | null
+  /** False where something else counts the requests, and they only take places here. */
+  isCounted?: boolean
+  /** When it is asked: `preParsing` where a route itself finds out who it is from. Default onRequest. */
+  hook?: 'onRequest' | 'preParsing'
   /** Counted here as long as the store does not answer, so that a caller without limits is no way around them. */
   chargeHere: (request: FastifyRequest) => Promise<void>
 }
@@ -26,14 +32,13 @@ declare module 'fastify' {
  * of the store fails by itself, and changes are refused by a gate (D140).
  */
 export default fp<AdmissionOptions>(
-  (app, { admissions, perMinute, atATime, chargeHere }, done) => {
-    app.decorateRequest('admittedWith', null)
-    app.addHook('onRequest', async (request) => {
-      const { identity } = request
-      if (identity === null) return
-      const owner: Owner = { iss: identity.iss, sub: identity.sub }
+  (app, { admissions, perMinute, atATime, ownerOf, isCounted = true, hook = 'onRequest', chargeHere }, done) => {
+    if (!app.hasRequestDecorator('admittedWith')) app.decorateRequest('admittedWith', null)
+    const admit = async (request: FastifyRequest) => {
+      const owner = ownerOf(request)
+      if (owner === null) return
       try {
-        const { record, holdPlace } = await admissions.admit({ owner, perMinute, atATime })
+        const { record, holdPlace } = await admissions.admit({ owner, perMinute, atATime, isCounted })
         request.admittedWith = { record }
         // Of a client that has left meanwhile the place is given back at once.
         request.heldPlaces?.add((by) => holdPlace(by === 1))
@@ -42,8 +47,10 @@ export default fp<AdmissionOptions>(
         if (error instanceof ToolError) throw error
         await chargeHere(request)
       }
-    })
+    }
+    if (hook === 'onRequest') app.addHook('onRequest', admit)
+    else app.addHook('preParsing', admit)
     done()
   },
-  { name: 'admission', dependencies: ['auth', 'in-flight', 'rate-limits'] },
+  { name: 'admission', dependencies: ['in-flight'] },
 )

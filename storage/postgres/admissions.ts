@@ -7,8 +7,8 @@ import { checkText } from '../check-text.js'
 import type { Database, Value } from './connect.js'
 import { recordOf, type RecordRow } from './tables.js'
 
-/** How long the places of a replica count after its last sign of life: seconds. */
-const LEASE_SECONDS = 45
+/** How long the places of a replica count after its last sign of life. */
+const LEASE = '45 seconds'
 
 const MOST_REACHED = 10_000
 
@@ -43,11 +43,22 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
     return id
   }
 
-  const giveBack = (id: string): void => {
+  /** Places that are being given back, by caller: the next request of the same caller must not find them taken. */
+  const leaving = new Map<string, Set<string>>()
+
+  const giveBack = (caller: Buffer, id: string): void => {
     held.delete(id)
-    query('DELETE FROM svc_mcp.places WHERE id = $1', [id]).catch(() => {
-      // It is a leftover now.
-    })
+    const key = caller.toString('base64')
+    const others = leaving.get(key) ?? new Set()
+    leaving.set(key, others.add(id))
+    query('DELETE FROM svc_mcp.places WHERE id = $1', [id])
+      .catch(() => {
+        // It is a leftover now.
+      })
+      .finally(() => {
+        others.delete(id)
+        if (others.size === 0) leaving.delete(key)
+      })
   }
 
   /** Until when this replica knows that a limit is reached, by its own monotonic clock: refusals cost the database nothing. */
@@ -65,27 +76,32 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
   }
 
   async function ask(values: readonly Value[]): Promise<Verdict> {
-    const { rows } = await query<Verdict>('SELECT * FROM svc_mcp.admit_1($1, $2, $3, $4, $5, $6, $7, $8, $9)', values)
+    const { rows } = await query<Verdict>(
+      'SELECT * FROM svc_mcp.admit_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+      values,
+    )
     const [found] = rows
     if (found === undefined) throw new Error('the state database did not say whether a request is admitted')
     return found
   }
 
   return {
-    async admit({ owner, perMinute, atATime }) {
+    async admit({ owner, perMinute, atATime, isCounted = true }) {
       const caller = keyOf('requests', owner)
       refuseReached(caller, perMinute)
       let id: string = randomUUID()
       const [iss, sub] = [checkText(owner.iss), checkText(owner.sub)]
       if (atATime > 0) held.add(id)
       try {
-        const found = await ask([caller, 1, perMinute, id, atATime, replica, `${LEASE_SECONDS} seconds`, iss, sub])
+        const over = [...(leaving.get(caller.toString('base64')) ?? [])]
+        const hits = isCounted ? 1 : 0
+        const found = await ask([caller, hits, perMinute, id, over, atATime, replica, LEASE, iss, sub])
         if (found.verdict === 'rate_limited') refuse(caller, perMinute, found.retry_after)
         if (found.verdict === 'overloaded')
           throw new ToolError('overloaded', 'You have as many requests in flight as one caller may have.')
         const holdPlace = (isHeld: boolean) => {
           if (isHeld) id = take(caller)
-          else giveBack(id)
+          else giveBack(caller, id)
         }
         // The row is there in any case; without a record it is empty.
         const record = found.version === null ? null : recordOf(found)
@@ -102,7 +118,7 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
       const none = '00000000-0000-0000-0000-000000000000'
       const key = keyOf(limit, owner)
       refuseReached(key, perMinute)
-      const values: Value[] = [key, times, perMinute, none, 0, replica, '0 seconds', null, null]
+      const values: Value[] = [key, times, perMinute, none, [], 0, replica, LEASE, null, null]
       const { verdict, retry_after: seconds } = await ask(values)
       if (verdict === 'rate_limited') refuse(key, perMinute, seconds)
     },
@@ -120,7 +136,7 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
              FOR UPDATE SKIP LOCKED))
          DELETE FROM svc_mcp.places p WHERE p.replica <> $1 AND NOT EXISTS (
            SELECT 1 FROM svc_mcp.replicas r WHERE r.id = p.replica AND r.expires_at >= clock_timestamp())`,
-        [replica, `${LEASE_SECONDS} seconds`],
+        [replica, LEASE],
       )
       // Younger ones may belong to requests that were admitted meanwhile.
       await query(

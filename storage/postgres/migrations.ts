@@ -59,7 +59,7 @@ CREATE UNLOGGED TABLE svc_mcp.counts (
 -- end, so that requests of one caller at different replicas are admitted one after the other.
 CREATE FUNCTION svc_mcp.admit_1(
   p_key bytea, p_hits bigint, p_most_hits bigint,
-  p_place uuid, p_most_places integer, p_replica uuid, p_lease interval,
+  p_place uuid, p_over uuid[], p_most_places integer, p_replica uuid, p_lease interval,
   p_iss text, p_sub text
 ) RETURNS TABLE (verdict text, retry_after integer, version text, kek_id text, wrapped_key bytea, sealed bytea)
 LANGUAGE plpgsql AS $body$
@@ -79,6 +79,8 @@ BEGIN
     RETURN;
   END IF;
   IF p_most_places > 0 THEN
+    -- Given back already, by statements that may not have arrived yet.
+    DELETE FROM svc_mcp.places p WHERE p.id = ANY(p_over);
     IF (SELECT count(*) FROM svc_mcp.places p JOIN svc_mcp.replicas r ON r.id = p.replica
         WHERE p.caller = p_key AND r.expires_at > t) >= p_most_places THEN
       RETURN QUERY SELECT 'overloaded', NULL::integer, NULL::text, NULL::text, NULL::bytea, NULL::bytea;

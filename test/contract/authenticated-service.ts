@@ -8,7 +8,8 @@ import type { InjectOptions } from 'fastify'
 import { pino } from 'pino'
 import { buildApp } from '../../app.js'
 import type { Role } from '../../schemas/caller.js'
-import type { PceBounds, PerUserConfig, SharedConfig } from '../../schemas/config.js'
+import { readDatabase } from '../../config/read-state-url.js'
+import type { DatabaseConfig, PceBounds, PerUserConfig, SharedConfig } from '../../schemas/config.js'
 import { tools as allTools } from '../../tools/index.js'
 import { parseEvents } from './insecure-app.js'
 import type { AnyTool } from '../../tools/define.js'
@@ -16,6 +17,7 @@ import { claimsFor, forgeKey } from '../identity/forge.js'
 import { startKeyServer } from '../identity/key-server.js'
 import { createPceSimulator, type PceSimulator } from '../../pce-simulator/index.js'
 import type { PceSimulatorOptions } from '../../pce-simulator/options.js'
+import { sharedPostgres } from '../postgres/start-postgres.js'
 
 export type Line = Record<string, unknown>
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers are read as they come off the wire
@@ -83,6 +85,24 @@ export const registrationFor = ({ simulator, port }: { simulator: PceSimulator; 
   api_secret: simulator.credentials.secret,
 })
 
+const ON_POSTGRES = process.env.SERVICE_STATE === 'postgres'
+/** Options of a test that reaches into the file of the state, which there may not be. */
+export const ON_FILE_ONLY = ON_POSTGRES ? { skip: 'the state is in PostgreSQL' } : {}
+
+const databases = new Map<string, Promise<DatabaseConfig>>()
+
+/** `SERVICE_STATE=postgres` runs the suites of this service on PostgreSQL: a database for each folder, which would have the file. */
+async function databaseOf(folder: string): Promise<DatabaseConfig | undefined> {
+  if (!ON_POSTGRES) return undefined
+  const known = databases.get(folder)
+  if (known !== undefined) return known
+  const making = sharedPostgres()
+    .then((postgres) => postgres.makeDatabase())
+    .then(({ url }) => readDatabase({ env: { MCP_STATE_URL: url }, faults: [], warnings: [] })!)
+  databases.set(folder, making)
+  return making
+}
+
 export async function startService(t: Test, options: ServiceOptions = {}) {
   const { mode = 'per_user', tools = allTools, bounds } = options
   const pce = await startPce(t, options.estate)
@@ -147,6 +167,8 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
           },
           ...(options.config as Partial<SharedConfig>),
         }
+  const database = await databaseOf(folder)
+  if (database !== undefined) config.database = database
   const audit: Line[] = []
   const log: Line[] = []
   const auditStream = new PassThrough()

@@ -6,7 +6,7 @@ import Database from 'libsql'
 import t from 'tap'
 import { createReadiness } from '../../plugins/health/check-readiness.js'
 import { partial } from '../partial.js'
-import { registrationFor, startService } from './authenticated-service.js'
+import { ON_FILE_ONLY, registrationFor, startService } from './authenticated-service.js'
 
 const PING = { jsonrpc: '2.0', id: 1, method: 'ping' }
 const MINUTE = 60_000
@@ -98,7 +98,7 @@ t.test('a shared PCE that does not answer at the start is told, and stops nothin
   t.same((await app.inject('/readyz')).json(), { status: 'ready' })
 })
 
-t.test("one user's broken PCE or record does not make the server unready", async (t) => {
+t.test("one user's broken PCE or record does not make the server unready", ON_FILE_ONLY, async (t) => {
   const { app, pce, folder, send, tokenOf, call } = await startService(t)
   const ann = await tokenOf('ann')
   partial(t, await call(ann, 'register-pce-credentials', registrationFor(pce)), { status: 'ok' })
@@ -114,27 +114,31 @@ t.test("one user's broken PCE or record does not make the server unready", async
   t.equal((await send(ann, PING)).statusCode, 200)
 })
 
-t.test('a process that has lost its state file, or the place of its audit log, is not ready', async (t) => {
-  for (const [lost, check] of [
-    ['states', 'state file'],
-    ['logs', 'audit log'],
-  ] as const) {
-    const folder = mkdtempSync(join(tmpdir(), 'lost-'))
-    t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-    for (const name of ['states', 'logs']) mkdirSync(join(folder, name))
-    const config = { auditLogPath: join(folder, 'logs', 'audit.log') }
-    const { app, log } = await startService(t, { mode: 'shared', folder: join(folder, 'states'), config })
-    renameSync(join(folder, lost), join(folder, 'elsewhere'))
-    const answer = await app.inject('/readyz')
-    t.equal(answer.statusCode, 503)
-    t.same(answer.json(), { status: 'unavailable', check })
-    partial(
-      t,
-      log.filter(({ msg }) => msg === 'not ready'),
-      [{ check }],
-    )
-  }
-})
+t.test(
+  'a process that has lost its state file, or the place of its audit log, is not ready',
+  ON_FILE_ONLY,
+  async (t) => {
+    for (const [lost, check] of [
+      ['states', 'state file'],
+      ['logs', 'audit log'],
+    ] as const) {
+      const folder = mkdtempSync(join(tmpdir(), 'lost-'))
+      t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+      for (const name of ['states', 'logs']) mkdirSync(join(folder, name))
+      const config = { auditLogPath: join(folder, 'logs', 'audit.log') }
+      const { app, log } = await startService(t, { mode: 'shared', folder: join(folder, 'states'), config })
+      renameSync(join(folder, lost), join(folder, 'elsewhere'))
+      const answer = await app.inject('/readyz')
+      t.equal(answer.statusCode, 503)
+      t.same(answer.json(), { status: 'unavailable', check })
+      partial(
+        t,
+        log.filter(({ msg }) => msg === 'not ready'),
+        [{ check }],
+      )
+    }
+  },
+)
 
 t.test('a deleted audit file is made again without a signal, by a call or by the next look at /readyz', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'deleted-'))

@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { post } from '../edge/support/call-tool.js'
-import { within } from '../edge/support/within.js'
+import { found, within } from '../edge/support/within.js'
 import { answerOf } from './confirmed-changes.js'
 import { startReplicas } from './replicas.js'
 import { startPostgres } from './start-postgres.js'
@@ -34,7 +34,7 @@ t.test('requests and confirm tokens a minute', { timeout: 120_000 }, async (t) =
 
 t.test('requests at a time, and those of a replica that dies', { timeout: 180_000 }, async (t) => {
   const postgres = await startPostgres(t)
-  const { replicas, world, callTool } = await startReplicas(t, {
+  const { replicas, world, callTool, database } = await startReplicas(t, {
     postgres,
     env: { MCP_MAX_IN_FLIGHT_PER_CALLER: String(AT_A_TIME) },
   })
@@ -46,8 +46,9 @@ t.test('requests at a time, and those of a replica that dies', { timeout: 180_00
     return status === 200
   }
 
-  /** As many as may run, waiting for the PCE. */
+  /** As many as may run, waiting for the PCE. A place is given back after its answer, and another replica may be faster. */
   async function occupy(places: readonly number[]) {
+    await found(async () => (await database!.query('SELECT 1 FROM svc_mcp.places')).length === 0, 'all places are free')
     let arrived = 0
     let allThere = () => {}
     const reached = new Promise<void>((resolve) => (allThere = resolve))

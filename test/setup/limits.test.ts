@@ -4,7 +4,13 @@ import Database from 'libsql'
 import t, { type Test } from 'tap'
 import { defineTool, type AnyTool } from '../../tools/define.js'
 import { openTool } from '../contract/insecure-app.js'
-import { GROUP_OF, PUBLIC_URL, type ServiceOptions, startService } from '../contract/authenticated-service.js'
+import {
+  ON_FILE_ONLY,
+  GROUP_OF,
+  PUBLIC_URL,
+  type ServiceOptions,
+  startService,
+} from '../contract/authenticated-service.js'
 import { Browser } from '../identity/browser.js'
 import { startIdentityProvider } from '../identity/identity-provider.js'
 import type { PerUserConfig } from '../../schemas/config.js'
@@ -98,7 +104,7 @@ t.test('requests few tokens from the provider at a time, and fewer for one clien
   t.equal((await alice.return()).status, 302, 'a login that found no place is not lost')
 })
 
-t.test('a login leaves nothing on the disk until it has succeeded', async (t) => {
+t.test('a login leaves nothing on the disk until it has succeeded', ON_FILE_ONLY, async (t) => {
   const served = await startServed(t, { people })
   const file = new Database((served.config as PerUserConfig).keystore.path)
   t.teardown(() => file.close())

@@ -8,6 +8,7 @@ import { contains, partial } from '../partial.js'
 import { GROUP_OF, PUBLIC_URL, startService } from './service.js'
 import type { Fault, Person } from './pretend-provider.js'
 import type { Visitor } from './visitor.js'
+import { ON_FILE_ONLY } from '../contract/authenticated-service.js'
 
 type Service = Awaited<ReturnType<typeof startService>>
 
@@ -258,7 +259,7 @@ t.test('a login belongs to the browser that started it', async (t) => {
   )
 })
 
-t.test('a login that cannot be recorded as used is not lost', async (t) => {
+t.test('a login that cannot be recorded as used is not lost', ON_FILE_ONLY, async (t) => {
   const service = await startService(t)
   const { visitor, provider, log, config } = service
   const file = new Database((config as PerUserConfig).keystore.path)

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import Database from 'libsql'
 import t from 'tap'
-import { startService as startAuthenticated } from '../contract/authenticated-service.js'
+import { ON_FILE_ONLY, startService as startAuthenticated } from '../contract/authenticated-service.js'
 import type { PerUserConfig } from '../../schemas/config.js'
 import { contains, partial } from '../partial.js'
 import { GROUP_OF, PUBLIC_URL, startService } from './service.js'
@@ -226,7 +226,7 @@ t.test('other methods', async (t) => {
   t.match(foreign.headers['content-security-policy'], /^default-src 'none'; style-src 'sha256-/)
 })
 
-t.test('credentials that cannot be read', async (t) => {
+t.test('credentials that cannot be read', ON_FILE_ONLY, async (t) => {
   const { loggedIn, good, config } = await startService(t)
   const alice = await loggedIn()
   await alice.submit('/setup', good)
