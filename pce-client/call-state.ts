@@ -4,10 +4,11 @@ import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { tooManyBytes } from './bound-answers.js'
 import { PceError } from './errors.js'
+import { nameOperation } from './name-operation.js'
 import { classifyRequest, type RequestNature } from './retry-policy.js'
 import { readCallTimeout, type ClientSettings } from './settings.js'
 import type { SendOptions } from './transport.js'
-import type { AnswerFacts } from './types.js'
+import type { AnswerFacts, WatchedRequest } from './types.js'
 
 /** What one call knows across its attempts. Travels in got's `context`, where the hooks find it. */
 export interface CallState {
@@ -34,10 +35,16 @@ export interface CallState {
   readonly hidesReasons: boolean
   /** What the PCE has answered so far, where anyone wants to know. */
   readonly answers: AnswerFacts[] | undefined
+  /** Of the last answer; undefined before the first. */
+  status: number | undefined
+  /** Who wants to know how the call ended. */
+  readonly watched: WatchedRequest | undefined
   /** Ends the request under way when the call is over. */
   stop: (() => void) | undefined
   attempts: number
+  /** Before the next attempt, and before all of them so far. */
   waitMs: number
+  waitedMs: number
   /** The current attempt has reached the server, so what it asks for may have happened. */
   connected: boolean
   /** An earlier attempt may have been carried out. */
@@ -96,20 +103,23 @@ export function watchAttempt(
   })
 }
 
-function noteAnswer({ statusCode = 0, headers }: IncomingMessage, { answers, via }: CallState): void {
+function noteAnswer({ statusCode = 0, headers }: IncomingMessage, state: CallState): void {
+  const { answers, via } = state
   // A 407 is the proxy's.
-  if (answers === undefined || (statusCode === 407 && via !== undefined)) return
+  if (statusCode === 407 && via !== undefined) return
+  state.status = statusCode
+  if (answers === undefined) return
   const requestId = headers['x-request-id']
   const isUsable = typeof requestId === 'string' && /^[!-~]{1,128}$/.test(requestId)
   answers.push({ status: statusCode, ...(isUsable && { requestId }) })
 }
 
-/** The state of a call, tied to the caller's signal and to the call's deadline until it is closed. */
+/** The state of a call, tied to the caller's signal and to the call's deadline until it is closed, with what it ended in. */
 export function openCall(
   settings: ClientSettings,
   { method, path, via }: Pick<CallState, 'method' | 'path' | 'via'>,
   options: SendOptions,
-): { state: CallState; close(): void } {
+): { state: CallState; close(failure?: PceError): void } {
   const totalTimeoutMs = readCallTimeout(options.totalTimeoutMs) ?? settings.totalTimeoutMs
   const { timers } = settings
   let controller: AbortController | undefined
@@ -135,9 +145,12 @@ export function openCall(
     cancelled: false,
     hidesReasons: settings.hideReasons,
     answers: settings.onAnswer === undefined ? undefined : [],
+    status: undefined,
+    watched: settings.onRequest?.({ method, operation: nameOperation(method, path) }),
     stop: undefined,
     attempts: 0,
     waitMs: 0,
+    waitedMs: 0,
     connected: false,
     mayHaveHappened: false,
     failedInside: false,
@@ -164,10 +177,12 @@ export function openCall(
   // Last: what is no signal throws above, and would leave the timer behind.
   const isBounded = options.withoutDeadline !== true || options.totalTimeoutMs !== undefined
   const deadline = isBounded ? setTimeout(end, totalTimeoutMs) : undefined
-  const close = () => {
+  const close = (failure?: PceError) => {
     clearTimeout(deadline)
     signal?.removeEventListener('abort', cancel)
     tellAnswers(settings, state)
+    const { watched, status, attempts, waitedMs } = state
+    watched?.ended({ status, failure: failure?.code, retries: Math.max(0, attempts - 1), waitedMs })
   }
   return { state, close }
 }

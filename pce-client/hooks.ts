@@ -101,6 +101,7 @@ export function decideRetry(settings: ClientSettings, state: CallState, failure:
   if (outcome === 'lost' ? state.connected : isLostBehindGateway(outcome)) state.answerLost = true
   if (outcome === 500) state.failedInside = true
   state.waitMs = wait
+  state.waitedMs += wait
   // The attempt is over: a cancellation during the wait must not count its connection.
   state.connected = false
   return true

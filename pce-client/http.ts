@@ -61,12 +61,13 @@ export function createHttp(settings: ClientSettings): Http {
     const headers = requestHeaders(method, options, settings)
     const { url, connect, call } = await begin(method, endpoint, options)
     const { state } = call
+    let failed: PceError | undefined
     try {
       if (state.isOver) throw asError(state.reason)
       const request = buffering(url, {
         method: method as 'GET',
         ...connect,
-        headers,
+        headers: { ...headers, ...state.watched?.headers },
         ...body,
         context: { call: state },
       })
@@ -94,9 +95,10 @@ export function createHttp(settings: ClientSettings): Http {
       const error = failure instanceof PceError ? failure : toPceError(asError(failure), state)
       if (isDoneAlready(error, state))
         return createResponse({ status: 204, headers: {}, text: '', repeated: state.mayHaveHappened }, state)
+      failed = error
       throw error
     } finally {
-      call.close()
+      call.close(failed)
     }
   }
 
@@ -105,10 +107,17 @@ export function createHttp(settings: ClientSettings): Http {
     stream: async (endpoint, options, sink) => {
       const headers = requestHeaders('GET', options, settings)
       const { url, connect, call } = await begin('GET', endpoint, options)
+      const { state } = call
+      let failed: PceError | undefined
       try {
-        await streamBody({ client: streaming, url, connect, settings, state: call.state, headers }, sink)
+        const sent = { ...headers, ...state.watched?.headers }
+        await streamBody({ client: streaming, url, connect, settings, state, headers: sent }, sink)
+      } catch (error) {
+        // What the sink has thrown is no failure of the request.
+        if (error instanceof PceError) failed = error
+        throw error
       } finally {
-        call.close()
+        call.close(failed)
       }
     },
     closeIdle: () => void agents?.then((current) => current.closeIdle()),

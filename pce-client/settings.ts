@@ -26,6 +26,7 @@ export interface ClientSettings {
   readonly timers: Timers
   readonly onRetry: ((event: RetryEvent) => void) | undefined
   readonly onAnswer: ((facts: AnswerFacts) => void) | undefined
+  readonly onRequest: PceClientOptions['onRequest']
   readonly lookup: LookupFunction | undefined
   readonly checkPeer: ((address: string) => void) | undefined
   readonly hideReasons: boolean
@@ -89,6 +90,7 @@ export function readSettings(options: PceClientOptions): ClientSettings {
     pacer: rate === undefined ? undefined : createPacer(integerIn('maxRequestsPerMinute', rate, 1), timers),
     onRetry: options.onRetry,
     onAnswer: options.onAnswer,
+    onRequest: options.onRequest,
     lookup: options.lookup,
     checkPeer: options.checkPeer,
     hideReasons: options.hideReasons ?? false,

@@ -34,6 +34,11 @@ export interface PceClientOptions {
   onRetry?: (event: RetryEvent) => void
   /** Called for every answer from the PCE, retried ones included, when its call ends and in that call's own context. */
   onAnswer?: (facts: AnswerFacts) => void
+  /**
+   * Called when a request begins, retries are part of it: what it returns adds headers to it, and is told how it ended. `operation` is its
+   * method and path without organisation, ids and names, of a fixed set: `GET workloads/{id}`, or `other`.
+   */
+  onRequest?: (request: { method: string; operation: string }) => WatchedRequest
   /** The value of `X-Request-Id` sent upstream when a call's options name none. */
   requestId?: () => string | undefined
   /**
@@ -69,6 +74,22 @@ export interface AnswerFacts {
   status: number
   /** The `X-Request-Id` that the PCE gave its answer. */
   requestId?: string
+}
+
+export interface WatchedRequest {
+  headers?: Readonly<Record<string, string>>
+  ended(outcome: RequestOutcome): void
+}
+
+export interface RequestOutcome {
+  /** Of the last answer; undefined where the PCE gave none. */
+  status: number | undefined
+  /** The code of the error that the call ended with; undefined where it did not. */
+  failure: string | undefined
+  /** After the first attempt. */
+  retries: number
+  /** Milliseconds between the attempts. */
+  waitedMs: number
 }
 
 export interface RetryEvent {

@@ -22,7 +22,7 @@ import { workloadOperations } from './contract/operations/workloads.js'
 import { proveKind } from './contract/prove-kind.js'
 import { coverageOf, type Dimension } from './contract/record-coverage.js'
 import { SPECIFICATION } from './contract/specification.js'
-import { startContractPce } from './contract/start-contract-pce.js'
+import { startContractPce, operationNames } from './contract/start-contract-pce.js'
 import { requestOperations } from './contract/transport/requests.js'
 import { settingOperations } from './contract/transport/settings.js'
 
@@ -73,6 +73,14 @@ t.test('named operations', async (t) => {
   for (const [area, prove] of Object.entries(areas)) {
     await t.test(area, async (t) => prove(t, await startContractPce(t)))
   }
+})
+
+t.test('every operation of the specification has a name for metrics, and none has an id in it', (t) => {
+  const named = /^(GET|POST|PUT|DELETE) [a-z_]+(\/([a-z_]+|\{id\}|\{version\}))*$/
+  const others = [...operationNames].filter((name) => !named.test(name))
+  t.strictSame(others, ['other'], 'that of a path which no operation has')
+  t.ok(operationNames.size > 150, `${operationNames.size} names`)
+  t.end()
 })
 
 t.test('the whole specification is proven', async (t) => {

@@ -31,6 +31,9 @@ export interface Refused {
 
 export type ContractPce = Awaited<ReturnType<typeof startContractPce>>
 
+/** What metrics and traces call the requests of every client so far. */
+export const operationNames = new Set<string>()
+
 /** A simulator with a generated organisation, the real client on it, and the assertions about what went over the wire. */
 export async function startContractPce(t: Test, options: PceSimulatorOptions = {}) {
   const simulator = await createPceSimulator({
@@ -46,7 +49,11 @@ export async function startContractPce(t: Test, options: PceSimulatorOptions = {
   const call = createCaller(simulator)
   const { key, secret } = simulator.credentials
   const connect = (more: Partial<PceClientOptions> = {}) => {
-    const client = clientOf({ port: Number(new URL(simulator.url).port) }, more)
+    const onRequest: PceClientOptions['onRequest'] = ({ operation }) => {
+      operationNames.add(operation)
+      return { ended: () => {} }
+    }
+    const client = clientOf({ port: Number(new URL(simulator.url).port) }, { onRequest, ...more })
     client.setCredentials(key, secret)
     t.teardown(() => client.close())
     return client
