@@ -177,6 +177,7 @@ const ROOMS = [
       '^composition/',
       '^process/',
       '^plugins/(dispatcher|mcp)/',
+      '^plugins/tracing/open-tracing\\.ts$',
       '^tools/index\\.ts$',
       KNOWLEDGE,
       SCHEMAS,
@@ -221,11 +222,17 @@ const LIBRARIES = {
   'ipaddr.js': ['^domain/', '^plugins/(context|client-address)/(?!index\\.ts$)', SIMULATOR],
   libsql: ['^storage/'],
   'longest-prefix-match': ['^domain/'],
-  'lru-cache': ['^plugins/(confirm|context|setup)/(?!index\\.ts$)', '^storage/postgres/', '^pce-simulator/estate/generate\\.ts$'],
+  'lru-cache': [
+    '^plugins/(confirm|context|setup)/(?!index\\.ts$)',
+    '^storage/postgres/',
+    '^pce-simulator/estate/generate\\.ts$',
+  ],
   'openid-client': ['^plugins/setup/(?!index\\.ts$)'],
   pg: ['^storage/postgres/'],
+  '@opentelemetry': ['^plugins/tracing/(?!index\\.ts$)'],
   pino: ['^process/'],
   piscina: ['^plugins/dispatcher/heavy/'],
+  'prom-client': ['^plugins/metrics/(?!index\\.ts$)'],
   semver: ['^tools/'],
 }
 

@@ -4,7 +4,7 @@
  */
 import walls from './.dependency-cruiser.mjs'
 
-const HTTP_ONLY = ['fastify', 'fastify-plugin', '@fastify', 'libsql', 'fast-jwt', 'openid-client']
+const HTTP_ONLY = ['fastify', 'fastify-plugin', '@fastify', 'libsql', 'fast-jwt', 'openid-client', 'prom-client']
 
 export default {
   forbidden: [

@@ -2,6 +2,7 @@ import type { Writable } from 'node:stream'
 import { fastify, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { composeAuthenticated, type AuthenticatedServer } from './composition/compose-authenticated.js'
 import { composeUnauthenticated, LOCAL_ROLE } from './composition/compose-unauthenticated.js'
+import { nameServer, type Observers } from './composition/observe.js'
 import { createKnowledge } from './knowledge/index.js'
 import admission from './plugins/admission/index.js'
 import accessTokensGate, { accessTokens, authMetadata } from './plugins/auth/index.js'
@@ -13,14 +14,16 @@ import errors, { answerClientError, answerHttpError } from './plugins/errors/ind
 import health, { type HealthOptions } from './plugins/health/index.js'
 import inFlight, { type InFlightOptions } from './plugins/in-flight/index.js'
 import mcp, { type McpOptions } from './plugins/mcp/index.js'
+import metrics, { openMeter } from './plugins/metrics/index.js'
 import offer from './plugins/offer/index.js'
 import originGuard from './plugins/origin-guard/index.js'
 import rateLimits, { type Limit } from './plugins/rate-limits/index.js'
 import requestId, { REQUEST_ID_HEADER, requestIdOf, RequestLog } from './plugins/request-id/index.js'
 import securityHeaders from './plugins/security-headers/index.js'
 import setup, { deriveSessionKey } from './plugins/setup/index.js'
+import traceRequests, { openTracing } from './plugins/tracing/index.js'
 import type { Owner } from './schemas/caller.js'
-import type { HttpConfig, InsecureHttpConfig, PerUserConfig, SharedConfig } from './schemas/config.js'
+import type { HttpConfig, HttpListen, InsecureHttpConfig, PerUserConfig, SharedConfig } from './schemas/config.js'
 import { ToolError } from './schemas/errors.js'
 import type { Admissions } from './schemas/state.js'
 import type { AnyTool } from './tools/define.js'
@@ -43,19 +46,50 @@ const PCE_TRIES_PER_MINUTE = 10
  * The HTTP server in the mode of its configuration. Rejects with StartupError for what the configuration promises and the machine
  * does not have.
  */
-export function buildApp(config: HttpConfig, deps: AppDeps): Promise<FastifyInstance> {
-  return config.mode === 'insecure' ? buildInsecure(config, deps) : buildAuthenticated(config, deps)
+export async function buildApp(config: HttpConfig, deps: AppDeps): Promise<FastifyInstance> {
+  const observed = { ...deps, ...(await openObservers(config, deps.log)) }
+  return config.mode === 'insecure' ? buildInsecure(config, observed) : buildAuthenticated(config, observed)
 }
 
-async function buildInsecure(config: InsecureHttpConfig, deps: AppDeps): Promise<FastifyInstance> {
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Answers for the metrics, on a listener of its own (`metricsPlace`), and is closed with this one. Null where they are off. */
+    metricsServer: FastifyInstance | null
+  }
+}
+
+/** Where the metrics are: where the server is, but never on a socket, which has no port. */
+export const metricsPlace = ({ http }: HttpConfig): HttpListen => {
+  const { socket, ...listen } = http
+  return { ...listen, port: http.metricsPort ?? 0, ...(socket !== undefined && { host: '127.0.0.1' }) }
+}
+
+async function openObservers(config: HttpConfig, log: FastifyBaseLogger): Promise<Watched> {
+  const { name, version, replica } = nameServer(config)
+  const tracing = config.tracing && (await openTracing({ name, version, replica, log, patienceMs: LAST_SPANS_MS }))
+  if (config.http.metricsPort === undefined) return { tracing, metricsServer: null }
+  const { meter, ...exposition } = await openMeter({ version, mode: config.mode })
+  const place = metricsPlace(config)
+  const metricsServer = await createServer(place, log)
+  await metricsServer.register(originGuard, place)
+  await metricsServer.register(metrics, exposition)
+  answerUnknownPaths(metricsServer)
+  return { tracing, meter, metricsServer }
+}
+
+type ObservedDeps = AppDeps & Watched
+
+async function buildInsecure(config: InsecureHttpConfig, deps: ObservedDeps): Promise<FastifyInstance> {
   const composed = composeUnauthenticated(config, deps)
   const { name, version } = composed.server
   const app = await createApp(config, deps, [])
   app.addHook('onClose', () => composed.close())
   await app.register(dispatcher, composed.dispatcher)
+  const inAll = placesFor(config)
+  readFigures(deps.meter, inAll, composed)
   await app.register(async (open) => {
     await open.register(originGuard, config.http)
-    await open.register(inFlight, { max: config.http.maxInFlight })
+    await open.register(inFlight, inAll)
     await open.register(offer, composed.offers)
     await open.register(mcp, {
       info: { name, version },
@@ -75,7 +109,7 @@ async function buildInsecure(config: InsecureHttpConfig, deps: AppDeps): Promise
 
 // The pipeline, in order: a request to a secured route passes the guards, then the token check, then the caller's limits; the
 // caller's context is opened once the body has been read. Public routes are registered apart, so no list of exempt paths is kept.
-async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: AppDeps): Promise<FastifyInstance> {
+async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: ObservedDeps): Promise<FastifyInstance> {
   let app: FastifyInstance | null = null
   const composed = await composeAuthenticated(config, { ...deps, listensAt: () => addressOf(app) })
   const { name, version } = composed.server
@@ -91,9 +125,11 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
   app.addHook('onListen', () => void composed.key?.check())
   await app.register(dispatcher, composed.dispatcher)
   await app.register(rateLimits)
-  await app.register(accessTokens, { oauth, publicUrl, ...rates, ...(deps.now && { now: deps.now }) })
+  const { meter, tracing, now } = deps
+  await app.register(accessTokens, { oauth, publicUrl, ...rates, ...(now && { now }), ...(meter && { meter }) })
   // One bound and one limit for everything that a caller does, by whichever route.
-  const inAll = { max: config.http.maxInFlight, counts: new Map<string, number>() }
+  const inAll = placesFor(config)
+  readFigures(deps.meter, inAll, composed)
   const perCaller = { max: rates.inFlightPerCaller, keyOf: callerOf, counts: new Map<string, number>() }
   const chargeHere = app.createLimit({ max: rates.perCaller, keyOf: callerOf })
   const { admissions } = composed.state
@@ -108,7 +144,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ap
   await app.register(async (secured) => {
     await secured.register(originGuard, config.http)
     await secured.register(inFlight, inAll)
-    await secured.register(accessTokensGate)
+    await secured.register(accessTokensGate, { ...(tracing && { tracing }) })
     if (admissions) {
       const limits = { perMinute: rates.perCaller, atATime: rates.inFlightPerCaller }
       await secured.register(admission, { admissions, ...limits, ownerOf: knownCaller, chargeHere })
@@ -159,6 +195,27 @@ function overAll(admissions: Admissions, name: string, perMinute: number, here: 
       await here(request, times)
     }
   }
+}
+
+/** The requests in flight on all routes. */
+const placesFor = ({ http: { maxInFlight } }: HttpConfig) => ({ max: maxInFlight, counts: new Map<string, number>() })
+
+/** Tells the metrics where the figures are that nobody tells of by themselves. */
+function readFigures(
+  meter: Observers['meter'],
+  { counts }: ReturnType<typeof placesFor>,
+  { heavyFigures, state }: Pick<AuthenticatedServer, 'heavyFigures'> & Partial<Pick<AuthenticatedServer, 'state'>>,
+): void {
+  meter?.readFrom(() => {
+    const { running, waiting } = heavyFigures()
+    const pool = state?.pool?.()
+    return {
+      requestsInFlight: counts.get('') ?? 0,
+      heavyRunning: running,
+      heavyWaiting: waiting,
+      ...(pool && { pool }),
+    }
+  })
 }
 
 interface SetupRouteOptions {
@@ -262,6 +319,8 @@ const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 
 /** Slow headers or a slow body must not hold a connection: milliseconds. */
 const TIMEOUTS = { headers: 10_000, request: 30_000, keepAlive: 75_000, silence: 120_000, checkEvery: 5_000 }
+/** How long the end waits for the last spans to be sent: milliseconds. */
+const LAST_SPANS_MS = 1000
 /** How long a connection stays open for the client to read a refusal that ends it: milliseconds. */
 const LINGER_MS = 1000
 const MOST_CONNECTIONS = 2000
@@ -270,6 +329,10 @@ const MOST_REQUESTS_PER_CONNECTION = 1000
 const LARGEST_HEADERS = 32 * 1024
 /** A body that is too large is still read to its end and dropped if it announces at most this length: bytes. */
 const MOST_DROPPED = 4 * 1024 * 1024
+
+interface Watched extends Observers {
+  metricsServer: FastifyInstance | null
+}
 
 interface AppBasis {
   log: FastifyBaseLogger
@@ -280,9 +343,27 @@ interface AppBasis {
 /** What all modes share: how requests come in, and what is public. */
 async function createApp(
   { http }: HttpConfig,
-  { log, isDraining = () => false }: AppBasis,
+  { log, isDraining = () => false, tracing, metricsServer }: AppBasis & Watched,
   checks: HealthOptions['checks'],
   findKeyProblem?: HealthOptions['findKeyProblem'],
+): Promise<FastifyInstance> {
+  const app = await createServer(http, log, isDraining)
+  app.decorate('metricsServer', metricsServer)
+  // Closed in the opposite order: until the last call is over there is something to see.
+  app.addHook('onClose', () => metricsServer?.close())
+  if (tracing !== undefined) {
+    app.addHook('onClose', () => tracing.close())
+    await app.register(traceRequests, { tracing })
+  }
+  await app.register(health, { isDraining, checks, ...(findKeyProblem && { findKeyProblem }) })
+  return app
+}
+
+/** A listener with bounds for slow and broken clients, whose answers to what no route has taken are ours as well. */
+async function createServer(
+  http: HttpListen,
+  log: FastifyBaseLogger,
+  isDraining: () => boolean = () => false,
 ): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: log,
@@ -327,6 +408,5 @@ async function createApp(
   await app.register(clientAddress, http)
   await app.register(securityHeaders, { isPublicHttps: http.publicUrl?.startsWith('https:') ?? false })
   await app.register(errors)
-  await app.register(health, { isDraining, checks, ...(findKeyProblem && { findKeyProblem }) })
   return app
 }

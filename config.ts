@@ -1,6 +1,6 @@
 import { checkLiterals, checkNames, checkQuotes, unreadIn } from './config/check-names.js'
 import { readDotEnv } from './config/read-dotenv.js'
-import { readCommon, readPce, warnOfConfirmTools } from './config/read-every-mode.js'
+import { readCommon, readPce, readReplica, warnOfConfirmTools } from './config/read-every-mode.js'
 import {
   findAtGates,
   readAuthenticated,
@@ -38,8 +38,17 @@ export function readEnvironment(): Given {
   const file = readLocalFile()
   const set = Object.entries(process.env).filter(([, value]) => value !== '')
   for (const name of SECRETS) delete process.env[name]
+  // Read from there by libraries, and not by us.
+  for (const [name, value] of Object.entries(file.env)) if (name.startsWith('OTEL_')) process.env[name] ||= value
   return { ...file, env: { ...file.env, ...Object.fromEntries(set) } }
 }
+
+/** Takes what may be a password for the collector out of the environment, once the libraries have read it. */
+export function forgetCollectorHeaders(): void {
+  for (const name of COLLECTOR_HEADERS) delete process.env[name]
+}
+
+const COLLECTOR_HEADERS = ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS']
 
 function readLocalFile(): Given {
   try {
@@ -118,6 +127,7 @@ export function readStateFile(given: Environment, found?: Findings): StateFileCo
   const { env, faults } = reading
   const mode = readMode(env)
   if (mode === null) throw new StartupError(unknownMode(env), ...faults)
+  const replica = readReplica(reading)
   const database = readDatabase(reading)
   if (faults.length > 0) throw new StartupError(...faults)
   const { MCP_AUDIT_LOG_PATH: auditLogPath, MCP_OAUTH_ISSUER: issuer } = env
@@ -126,6 +136,7 @@ export function readStateFile(given: Environment, found?: Findings): StateFileCo
     ...readStatePath(env, mode),
     ...(database && { database }),
     ...(auditLogPath && { auditLogPath }),
+    ...replica,
     ...(issuer && { issuer }),
   }
 }

@@ -5,11 +5,12 @@ import { setTimeout as wait } from 'node:timers/promises'
 import closeWithGrace from 'close-with-grace'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { FastifyInstance } from 'fastify'
-import { buildApp } from './app.js'
+import { buildApp, metricsPlace } from './app.js'
 import { alwaysSaid, createLogger, takeWarnings } from './process/create-logger.js'
 import { checkPathsAnswer } from './process/check-paths-answer.js'
 import { endCalls, reopenOnHangup } from './process/end-calls.js'
 import { listen, type Listening, trackSilentConnections } from './process/listen.js'
+import { replicaOf } from './process/name-replica.js'
 import { readPackage } from './process/read-package.js'
 import { refuseStart } from './process/refuse-start.js'
 import { findHttpFaults } from './composition/find-http-faults.js'
@@ -21,6 +22,7 @@ import { migrateDatabase, moveState } from './composition/move-state.js'
 import { warnOfOffer } from './composition/offer-tools.js'
 import { rewrapKeystore } from './composition/rewrap-keystore.js'
 import {
+  forgetCollectorHeaders,
   pathsIn,
   readConfig,
   readEnvironment,
@@ -50,6 +52,9 @@ const SPARE_MS = 750
 
 /** Where it listens by default. */
 const LOOPBACK = { host: '127.0.0.1', port: 8080 }
+
+/** What of them is asked for where, and which setting says so. */
+const METRICS = { path: '/metrics', portIn: 'MCP_METRICS_PORT' }
 
 /** What worker threads load. */
 const WORKER = new URL('./worker.js', import.meta.url)
@@ -206,8 +211,8 @@ async function forget(sub: string, { issuer }: { issuer?: string }): Promise<voi
       problem: 'The identity provider of the person is not known',
       remedy: 'Name it with --issuer, or set MCP_OAUTH_ISSUER as the servers have it.',
     })
-  const parts = { tools, log: startLog, auditStream: process.stdout }
-  const open = () => openAudit(config.auditLogPath, parts)
+  const parts = { log: startLog, auditStream: process.stdout }
+  const open = () => openAudit(config, parts)
   report(await forgetUser(config, { iss, sub }, { openAudit: open, osUser: nameOfUser() }))
 }
 
@@ -251,7 +256,7 @@ function readPort(value: string): number {
 }
 
 async function serve(config: HttpConfig): Promise<void> {
-  const log = createLogger(config.logLevel)
+  const log = createLogger(config.logLevel).child({ replica: replicaOf(config) })
   const starting = alwaysSaid(log)
   const { name, version } = readPackage()
   starting.info({ version, node: process.version, mode: config.mode }, `${name} ${version} is starting`)
@@ -266,6 +271,7 @@ async function serve(config: HttpConfig): Promise<void> {
     auditStream: process.stdout,
     isDraining: () => isDraining,
   })
+  forgetCollectorHeaders()
   const closeSilent = trackSilentConnections(app.server)
   reopenOnHangup(app.dispatcher.audit, log)
   let withdraw: Listening['withdraw'] = () => Promise.resolve()
@@ -282,6 +288,10 @@ async function serve(config: HttpConfig): Promise<void> {
       if (!isTold) throw new Error('stopped after an unexpected error')
     },
   )
+  if (app.metricsServer !== null) {
+    const { where } = await listen(app.metricsServer, metricsPlace(config), METRICS)
+    starting.info(`metrics are at ${where}`)
+  }
   const listening = await listen(app, config.http)
   withdraw = listening.withdraw
   starting.info({ version }, `${name} ${version} is listening on ${listening.where}`)

@@ -5,25 +5,30 @@ import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promis
 import { parseArgs } from 'node:util'
 import closeWithGrace from 'close-with-grace'
 import { composeUnauthenticated, findFileFaults } from './composition/compose-unauthenticated.js'
+import { nameServer } from './composition/observe.js'
 import { findOfferFaults, warnOfOffer } from './composition/offer-tools.js'
 import { alwaysSaid, createLogger, takeWarnings } from './process/create-logger.js'
 import { checkPathsAnswer } from './process/check-paths-answer.js'
 import { endCalls, reopenOnHangup } from './process/end-calls.js'
 import { readPackage } from './process/read-package.js'
 import { refuseStart } from './process/refuse-start.js'
-import { pathsIn, readConfig, readEnvironment, withFlags, type OfferFlags } from './config.js'
+import { forgetCollectorHeaders, pathsIn, readConfig, readEnvironment, withFlags, type OfferFlags } from './config.js'
 import { createKnowledge } from './knowledge/index.js'
 import { createDispatcher, type Dispatcher } from './plugins/dispatcher/dispatch.js'
 import { createMcpServer } from './plugins/mcp/create-server.js'
 import { listTool } from './plugins/mcp/list-tools.js'
 import { StdioTransport } from './plugins/mcp/stdio-transport.js'
+import { openTracing } from './plugins/tracing/open-tracing.js'
 import { StartupError, type StdioConfig } from './schemas/config.js'
+import type { Tracing } from './schemas/tracing.js'
 import { tools } from './tools/index.js'
 
 /** A client that has closed our input expects the end within 2 seconds: time for running calls to finish, in milliseconds. */
 const FINISH_MS = 1200
 /** What calls that are aborted then have left to say so and to be audited. */
 const LAST_WORDS_MS = 300
+/** What the last spans have then, where there is tracing. */
+const LAST_SPANS_MS = 200
 
 /** What worker threads load. */
 const WORKER = new URL('./worker.js', import.meta.url)
@@ -98,7 +103,8 @@ function parseOptions() {
 async function serve(config: StdioConfig): Promise<void> {
   const log = createLogger(config.logLevel)
   for (const warning of config.warnings) alwaysSaid(log).warn(warning)
-  const composed = composeUnauthenticated(config, { tools, log, worker: WORKER })
+  const tracing = await traced(config, log)
+  const composed = composeUnauthenticated(config, { tools, log, worker: WORKER, ...(tracing && { tracing }) })
   const { name, version } = composed.server
   const { callerContext } = composed
   const dispatcher = createDispatcher(composed.dispatcher)
@@ -123,12 +129,24 @@ async function serve(config: StdioConfig): Promise<void> {
   const closer = closeWithGrace({ delay: 1900, logger: log, skip: ['SIGHUP'] }, async ({ err }) => {
     if (err !== undefined) log.fatal({ err }, 'unexpected error, stopping')
     await finish(dispatcher)
+    await tracing?.close()
   })
   process.stdin.on('end', () => void closer.close())
   process.stdin.on('error', () => void closer.close())
   // Nobody reads the answers any more. What changes the PCE is still finished.
   process.stdout.on('error', () => void closer.close())
   await server.connect(transport)
+}
+
+/** What spans are made with; undefined where none are wanted. */
+async function traced(
+  config: StdioConfig,
+  log: Parameters<typeof openTracing>[0]['log'],
+): Promise<Tracing | undefined> {
+  if (config.tracing !== true) return undefined
+  const tracing = await openTracing({ ...nameServer(config), log, patienceMs: LAST_SPANS_MS })
+  forgetCollectorHeaders()
+  return tracing
 }
 
 async function finish(dispatcher: Dispatcher): Promise<void> {

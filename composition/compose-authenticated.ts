@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createConfirmations } from '../plugins/confirm/create-confirmations.js'
-import { connectPce } from '../plugins/context/connect-pce.js'
+import { connectPce, type CurrentCall } from '../plugins/context/connect-pce.js'
 import { watchKey, type KeyWatch } from '../plugins/context/watch-key.js'
 import { createContextOpener, mapRole, type FindPce, type Origin } from '../plugins/context/open-context.js'
 import { createUserPces, setupUrlOf } from '../plugins/context/user-pces.js'
@@ -16,6 +16,7 @@ import type { CallerContext, OfferedContext } from '../plugins/dispatcher/call.j
 import { confirmGate } from '../plugins/dispatcher/confirm-gate.js'
 import { deriveCursorKey } from '../plugins/dispatcher/cursor-keys.js'
 import type { DispatcherOptions } from '../plugins/dispatcher/dispatch.js'
+import type { HeavyCalls } from '../plugins/dispatcher/heavy/heavy-calls.js'
 import { createRouteAudit, type AuditRoute } from '../plugins/dispatcher/record-call.js'
 import { createCallTracker, type CallTracker } from '../plugins/dispatcher/run-handler.js'
 import { readPackage, type PackageFacts } from '../process/read-package.js'
@@ -23,10 +24,13 @@ import type { Identity, Role } from '../schemas/caller.js'
 import type { PerUserConfig, SharedConfig } from '../schemas/config.js'
 import type { Confirmations } from '../schemas/confirmations.js'
 import type { SealedCredentials, State } from '../schemas/state.js'
+import { inStage } from '../schemas/tracing.js'
 import { openKeystoreState } from '../storage/keystore/open-keystore.js'
+import { measureState } from '../storage/measure-state.js'
 import { openDatabase } from '../storage/postgres/open-database.js'
 import { openState } from '../storage/state/open-state.js'
 import type { AnyTool } from '../tools/define.js'
+import { observeRequests } from './observe.js'
 import { offerTools, type ServerOffers } from './offer-tools.js'
 import { requireConfirmations } from './require-confirmations.js'
 import { fixedCredentials, openAudit, threadTools, type ServerParts } from './compose-unauthenticated.js'
@@ -58,6 +62,7 @@ export interface AuthenticatedServer {
   key?: Pick<KeyWatch, 'check' | 'problem'>
   readonly roleOf: (identity: Identity) => Role | null
   offers: ServerOffers
+  heavyFigures: HeavyCalls['figures']
   /**
    * `narrowedTo`: what the headers of the request leave of the operator's offer. `record`: the caller's, where the admission has read it.
    */
@@ -80,20 +85,20 @@ export async function composeAuthenticated(
   config: PerUserConfig | SharedConfig,
   parts: AuthenticatedParts,
 ): Promise<AuthenticatedServer> {
-  const { log } = parts
+  const { log, meter, tracing } = parts
   const hasSetup = config.mode === 'per_user' && setupUrlOf(config) !== null
   const offers = offerTools(config, parts.tools)
   const tools = requireConfirmations(hasSetup ? parts.tools : withoutSetup(parts.tools), config.confirm.tools)
   const { publicUrl } = config.http
   const now = parts.now ?? (() => Date.now())
-  const callTracker = createCallTracker()
+  const callTracker = { ...createCallTracker(), onRequest: observeRequests(parts) }
   const server = readPackage()
   const pces = await (config.mode === 'shared'
     ? openSharedPce(config, callTracker, parts, now)
     : openUserPces(config, callTracker, parts, now))
   const { state } = pces
   try {
-    const audit = openAudit(config.auditLogPath, parts)
+    const audit = openAudit(config, parts)
     const { usedTokens, challenges } = state
     const heavy = threadTools(config, { ...parts, tools, server, now })
     const openContext = createContextOpener(config.mode, config.roles, pces.find)
@@ -126,6 +131,8 @@ export async function composeAuthenticated(
         callTracker,
         server,
         now,
+        meter,
+        tracing,
       },
       confirmations,
       auditRoute: createRouteAudit(audit),
@@ -133,8 +140,9 @@ export async function composeAuthenticated(
       ...(pces.key && { key: pces.key }),
       roleOf: (identity) => mapRole(identity, config.roles),
       offers,
+      heavyFigures: heavy.figures,
       async openContext(identity, { narrowedTo, record, ...origin }) {
-        const context = await openContext(identity, origin, record)
+        const context = await inStage(tracing, 'context', () => openContext(identity, origin, record))
         return { ...context, offer: offers.offerTo(context.caller.role, narrowedTo) }
       },
       checkCall(tool, callerContext) {
@@ -165,8 +173,8 @@ const withoutSetup = (tools: readonly AnyTool[]): readonly AnyTool[] =>
 /** The one PCE of shared mode. Rejects with StartupError. */
 export async function openSharedPce(
   config: SharedConfig,
-  callTracker: CallTracker,
-  { log }: Pick<ServerParts, 'log'>,
+  callTracker: CallTracker & CurrentCall,
+  { log, meter }: Pick<ServerParts, 'log' | 'meter'>,
   now: () => number,
 ): Promise<PceSource> {
   const key = watchKey(() => pce, log, now)
@@ -174,11 +182,14 @@ export async function openSharedPce(
     key.note(answer.status)
     callTracker.noteAnswer(answer)
   }
-  const pce = connectPce(config.pce, { requestId: callTracker.requestId, noteAnswer }, log)
+  const pce = connectPce(config.pce, { ...callTracker, noteAnswer }, log)
   const warn = (line: string) => log.warn({}, line)
-  const state = config.database
-    ? await openDatabase(config.database, { now, warn })
-    : openState(config.statePath, { now, variable: 'MCP_STATE_PATH', warn })
+  const state = measureState(
+    config.database
+      ? await openDatabase(config.database, { now, warn })
+      : openState(config.statePath, { now, variable: 'MCP_STATE_PATH', warn }),
+    meter,
+  )
   const credentials = fixedCredentials(
     true,
     'This server uses one PCE account for everyone; there is nothing to register.',
@@ -202,13 +213,14 @@ export async function openSharedPce(
 /** The PCEs of the users, over the keystore. Rejects with StartupError. */
 async function openUserPces(
   config: PerUserConfig,
-  callTracker: CallTracker,
-  { log, listensAt }: Pick<AuthenticatedParts, 'log' | 'listensAt'>,
+  callTracker: CallTracker & CurrentCall,
+  { log, meter, listensAt }: Pick<AuthenticatedParts, 'log' | 'meter' | 'listensAt'>,
   now: () => number,
 ): Promise<PceSource> {
   const { state, ...stores } = await openKeystoreState(config.keystore, {
     now,
     warn: (line) => log.warn({}, line),
+    meter,
     ...(config.database && { database: config.database }),
   })
   try {

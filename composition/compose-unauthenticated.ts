@@ -7,6 +7,7 @@ import type { OfferedContext, ServerLog } from '../plugins/dispatcher/call.js'
 import type { DispatcherOptions } from '../plugins/dispatcher/dispatch.js'
 import { createHeavyCalls, type HeavyCalls } from '../plugins/dispatcher/heavy/heavy-calls.js'
 import { createCallTracker } from '../plugins/dispatcher/run-handler.js'
+import { replicaOf } from '../process/name-replica.js'
 import { type PackageFacts, readPackage } from '../process/read-package.js'
 import {
   type Config,
@@ -19,9 +20,10 @@ import {
 import type { CredentialsPort } from '../schemas/credentials.js'
 import { type ErrorCode, ToolError } from '../schemas/errors.js'
 import type { AnyTool } from '../tools/define.js'
+import { observeAudit, observeRequests, type Observers } from './observe.js'
 import { offerTools, type ServerOffers } from './offer-tools.js'
 
-export interface ServerParts {
+export interface ServerParts extends Observers {
   tools: readonly AnyTool[]
   log: ServerLog
   /** What worker threads load to run heavy tools; absent, they run in this thread. */
@@ -42,6 +44,7 @@ interface UnauthenticatedServer {
   /** Of a request that has not narrowed its offer. */
   callerContext: OfferedContext
   offers: ServerOffers
+  heavyFigures: HeavyCalls['figures']
   /** Ends the worker threads. */
   close(): Promise<void>
 }
@@ -55,9 +58,9 @@ export function composeUnauthenticated(
   parts: ServerParts,
 ): UnauthenticatedServer {
   const offers = offerTools(config, parts.tools)
-  const callTracker = createCallTracker()
+  const callTracker = { ...createCallTracker(), onRequest: observeRequests(parts) }
   const server = readPackage()
-  const audit = openAudit(config.auditLogPath, parts)
+  const audit = openAudit(config, parts)
   const pce = config.pce === undefined ? null : connectPce(config.pce, callTracker, parts.log)
   const now = parts.now ?? (() => Date.now())
   const heavy = threadTools(config, { ...parts, server, now })
@@ -65,6 +68,7 @@ export function composeUnauthenticated(
     server,
     close: () => heavy.close(),
     offers,
+    heavyFigures: heavy.figures,
     callerContext: {
       caller: { mode: config.mode, role: LOCAL_ROLE, iss: null, sub: null },
       offer: offers.offerTo(LOCAL_ROLE),
@@ -81,6 +85,8 @@ export function composeUnauthenticated(
       callTracker,
       server,
       now,
+      meter: parts.meter,
+      tracing: parts.tracing,
     },
   }
 }
@@ -96,7 +102,8 @@ export function threadTools(
     now,
   }: Required<Pick<ServerParts, 'tools' | 'log' | 'now'>> & Pick<ServerParts, 'worker'> & { server: PackageFacts },
 ): HeavyCalls {
-  if (worker === undefined) return { tools, close: () => Promise.resolve() }
+  if (worker === undefined)
+    return { tools, figures: () => ({ running: 0, waiting: 0 }), close: () => Promise.resolve() }
   return createHeavyCalls(tools, { ...heavy, worker, server, log, now })
 }
 
@@ -112,12 +119,18 @@ function credentialsOf(config: StdioConfig | InsecureHttpConfig): CredentialsPor
 }
 
 /** The audit log of the configuration; null without one. Throws StartupError where its file cannot be opened. */
-export function openAudit(path: string | undefined, { auditStream: stream, log }: ServerParts): AuditLog | null {
-  if (path === undefined) return stream === undefined ? null : createStreamAudit(stream)
+export function openAudit(
+  config: Pick<Config, 'auditLogPath' | 'replicaId'>,
+  { auditStream: stream, log, ...observers }: Pick<ServerParts, 'auditStream' | 'log' | 'meter'>,
+): AuditLog | null {
+  const replica = replicaOf(config)
+  const { auditLogPath: path } = config
+  if (path === undefined)
+    return stream === undefined ? null : observeAudit(createStreamAudit(stream, replica), observers)
+  const noticed = (what: string) =>
+    log.warn({}, `the file of the audit log was ${what}: entries go to a new one at its path`)
   try {
-    return createFileAudit(path, undefined, (what) =>
-      log.warn({}, `the file of the audit log was ${what}: entries go to a new one at its path`),
-    )
+    return observeAudit(createFileAudit(path, undefined, noticed, replica), observers)
   } catch (error) {
     throw new StartupError(auditFault(path, error))
   }

@@ -8,6 +8,7 @@ import {
   readList,
   readSwitch,
   shown,
+  withoutLogin,
   type Reading,
 } from './read-values.js'
 
@@ -36,7 +37,46 @@ export function readCommon(reading: Reading) {
     offer: readOffer(reading),
     warnings,
     ...(env.MCP_AUDIT_LOG_PATH && { auditLogPath: env.MCP_AUDIT_LOG_PATH }),
+    ...readReplica(reading),
+    ...readTracing(reading),
   }
+}
+
+const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT']
+const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL']
+
+/** Whether spans are sent somewhere. Where, and everything else of them, OpenTelemetry's libraries read from the environment themselves. */
+function readTracing({ env, faults, warnings }: Reading): { tracing?: true } {
+  if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none') return {}
+  const name = ENDPOINTS.find((one) => env[one])
+  if (name === undefined) return {}
+  const endpoint = env[name]!
+  if (!/^https?:\/\/[^/]/i.test(endpoint) || !URL.canParse(endpoint)) {
+    faults.push({
+      problem: `${name} must be an http or https URL`,
+      remedy: `It is ${shown(withoutLogin(endpoint))}: write that of a collector, such as ${name}=http://127.0.0.1:4318`,
+    })
+    return {}
+  }
+  const protocol = PROTOCOLS.find((one) => env[one])
+  if (protocol !== undefined && env[protocol] !== 'http/protobuf')
+    warnings.push(`${protocol} is ignored: traces are sent as http/protobuf, to a port like 4318.`)
+  return { tracing: true }
+}
+
+/** It stands in every log line, so it is short and has nothing that a log would have to escape. */
+const REPLICA = /^[!#-[\]-~]{1,128}$/
+
+/** What this process is called in the audit log, the log and its traces. */
+export function readReplica({ env, faults }: Reading): { replicaId?: string } {
+  const { MCP_REPLICA_ID: replicaId } = env
+  if (!replicaId) return {}
+  if (REPLICA.test(replicaId)) return { replicaId }
+  faults.push({
+    problem: 'MCP_REPLICA_ID must be 1 to 128 visible ASCII characters without quotes and backslashes',
+    remedy: `It is ${shown(replicaId)}: write a short name, such as MCP_REPLICA_ID=mcp-1, or unset it for the name of the host.`,
+  })
+  return {}
 }
 
 /** Which tools are offered (D121); their names are checked against the tools at start-up. */

@@ -244,12 +244,29 @@ function warnOfAnyHost(env: Environment): string[] {
 
 function readListen(reading: Reading, listen: ListenOptions) {
   const trustedProxies = readProxies(reading, 'MCP_TRUSTED_PROXIES')
+  const metricsPort = readMetricsPort(reading, listen)
   return {
     ...listen,
     allowedHosts: readHosts(reading, 'MCP_ALLOWED_HOSTS'),
     maxInFlight: readInteger(reading, 'MCP_MAX_IN_FLIGHT', { min: 0, max: 100_000, otherwise: 256 }),
     ...(trustedProxies && { trustedProxies }),
+    ...(metricsPort !== undefined && { metricsPort }),
   }
+}
+
+const USUAL_METRICS_PORT = 9464
+
+function readMetricsPort(reading: Reading, { port, socket }: ListenOptions): number | undefined {
+  const { env, faults } = reading
+  if (!env.MCP_METRICS_PORT) return undefined
+  const range = { min: 1, max: 65_535, otherwise: USUAL_METRICS_PORT, isOff: true }
+  const metricsPort = readInteger(reading, 'MCP_METRICS_PORT', range)
+  if (socket === undefined && metricsPort === port)
+    faults.push({
+      problem: `MCP_METRICS_PORT and --port are both ${port}`,
+      remedy: `Metrics have a port of their own: write another, such as MCP_METRICS_PORT=${USUAL_METRICS_PORT}`,
+    })
+  return metricsPort
 }
 
 /** How access tokens are checked; the URLs are checked elsewhere. */

@@ -30,11 +30,11 @@ export const placeholderIn = (name: string): Fault => ({
   remedy: 'Write the value itself: shells and compose files replace names in ${…}, this server does not.',
 })
 
-/** A whole number from `min` to `max`. */
+/** A whole number from `min` to `max`. `isOff`: a variable that is not set is not `otherwise`, which is then an example alone. */
 export function readInteger(
   { env, faults }: Reading,
   name: string,
-  { min, max, otherwise }: { min: number; max: number; otherwise: number },
+  { min, max, otherwise, isOff = false }: { min: number; max: number; otherwise: number; isOff?: boolean },
 ): number {
   const value = env[name]
   if (!value) return otherwise
@@ -44,7 +44,7 @@ export function readInteger(
   const what = Number.isNaN(number) ? `${shown(value)}: write digits only` : `${value}: write one in that range`
   faults.push({
     problem: `${name} must be a whole number ${range}`,
-    remedy: `It is ${what}, such as ${name}=${otherwise}, which is the default.`,
+    remedy: `It is ${what}, such as ${name}=${otherwise}${isOff ? '' : ', which is the default'}.`,
   })
   return otherwise
 }

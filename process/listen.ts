@@ -20,27 +20,36 @@ export interface Listening {
   withdraw: () => Promise<void>
 }
 
-/** Listens on the Unix socket, otherwise on host and port. Rejects with StartupError when the address is taken or not ours. */
-export async function listen(app: Listener, { host, port, socket }: HttpListen): Promise<Listening> {
+/**
+ * Listens on the Unix socket, otherwise on host and port. Rejects with StartupError when the address is taken or not ours.
+ *
+ * @param said what people find there, and which setting has the port.
+ */
+export async function listen(
+  app: Listener,
+  { host, port, socket }: HttpListen,
+  said = { path: '/mcp', portIn: '--port' },
+): Promise<Listening> {
   try {
     if (socket !== undefined) return await listenOnSocket(app, socket)
     await app.listen({ host, port })
     const shown = host.includes(':') ? `[${host}]` : host
-    const where = `http://${shown}:${(app.server.address() as AddressInfo).port}/mcp`
+    const where = `http://${shown}:${(app.server.address() as AddressInfo).port}${said.path}`
     return { where, withdraw: () => Promise.resolve() }
   } catch (error) {
-    const remedy = socket === undefined ? remedyOfPort(error, host, port) : remedyOfSocket(error, socket)
+    const remedy =
+      socket === undefined ? remedyOfPort(error, { host, port, portIn: said.portIn }) : remedyOfSocket(error, socket)
     throw new StartupError({ problem: `Cannot listen on ${socket ?? `${host}:${port}`}: ${inWords(error)}`, remedy })
   }
 }
 
-function remedyOfPort(error: unknown, host: string, port: number): string {
+function remedyOfPort(error: unknown, { host, port, portIn }: { host: string; port: number; portIn: string }): string {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'EADDRINUSE':
-      return `Give another port with --port, or end the program that uses ${port}; --port 0 takes any free one.`
+      return `Give another port with ${portIn}, or end the program that uses ${port}${portIn === '--port' ? '; --port 0 takes any free one' : ''}.`
     case 'EACCES':
     case 'EPERM':
-      return 'Ports below 1024 are kept for privileged users: give one above with --port.'
+      return `Ports below 1024 are kept for privileged users: give one above with ${portIn}.`
     default:
       return `Give an address of this machine with --host, such as 127.0.0.1, not '${host}'.`
   }

@@ -45,4 +45,6 @@ export interface AuditEntry extends AuditFacts {
   duration_ms?: number
   /** The client went away, or cancelled, before the outcome; what was written stays written. */
   client_gone?: true
+  /** Which process wrote it (MCP_REPLICA_ID). The audit log adds it to every line, a gap's too. */
+  replica?: string
 }

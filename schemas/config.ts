@@ -68,6 +68,10 @@ export interface OfferConfig {
 interface CommonConfig {
   logLevel: string
   auditLogPath?: string
+  /** What this process is called; absent, the name of the host. */
+  replicaId?: string
+  /** Spans are sent where OTEL_EXPORTER_OTLP_ENDPOINT says. */
+  tracing?: true
   limits: Limits
   /** Absent: the default offer. */
   offer?: OfferConfig
@@ -203,6 +207,7 @@ export interface StateFileConfig {
   /** Where the state is instead. */
   database?: DatabaseConfig
   auditLogPath?: string
+  replicaId?: string
   /** MCP_OAUTH_ISSUER. */
   issuer?: string
 }
@@ -224,6 +229,8 @@ export interface HttpListen {
   /** Absent, X-Forwarded-For is ignored. */
   trustedProxies?: TrustedProxies
   maxInFlight: number
+  /** Absent: no metrics. On a Unix socket they are at this port of 127.0.0.1, otherwise of `host`. */
+  metricsPort?: number
 }
 
 /** What the command line of svc-mcp-http says about where to listen. */

@@ -95,6 +95,13 @@ export interface Admissions {
   readonly count: (limit: string, owner: Owner, perMinute: number, times: number) => Promise<void>
 }
 
+/** The connections to a database: how many there are, how many of them are free, and how many queries wait for one. */
+export interface StatePoolFigures {
+  total: number
+  idle: number
+  waiting: number
+}
+
 /** What outlives a request in the authenticated modes (D24): behind ports, so that another store can take their place. */
 export interface State {
   readonly credentials: CredentialRecords
@@ -107,7 +114,7 @@ export interface State {
   checkWritable(): Promise<void>
   /** Why the store cannot be used now, as far as that is known without asking it; absent for a file, which is asked. */
   readonly findProblem?: () => Error | null
-  /** Connections at this moment, where there are several. */
-  readonly figures?: () => { total: number; idle: number; waiting: number }
+  /** Where the state is in a database with several connections. */
+  readonly pool?: () => StatePoolFigures
   close(): void | Promise<void>
 }

@@ -43,6 +43,8 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const dist = join(root, 'dist')
 const { bin, exports, dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 for (const name of LOADED_LATER) if (!(name in dependencies)) throw new Error(`${name} is not a dependency any more`)
+// Only where traces are sent.
+LOADED_LATER.push(...Object.keys(dependencies).filter((name) => name.startsWith('@opentelemetry/')))
 
 const sources = listSources()
 const data = [...DATA_FILES, ...TEXT_ROOMS.flatMap(listTexts)]

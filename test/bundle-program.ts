@@ -8,7 +8,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 // Below the package, so that its dependencies and its package.json are found from there.
 const FOLDER = join(ROOT, 'node_modules', '.cache', `svc-mcp-test-${process.pid}`)
 /** Native code is found beside the package, and what a program loads later stays later. */
-const NOT_BUNDLED = ['libsql', 'sodium-native', 'pino', 'got', 'hpagent', 'piscina']
+const NOT_BUNDLED = ['libsql', 'sodium-native', 'pino', 'got', 'hpagent', 'piscina', '@opentelemetry/*']
 // Not `import.meta.url`, which the suite replaces by the URL of this file.
 const BANNER = [
   "import * as fromModule from 'node:module'",

@@ -4,6 +4,8 @@ import type { Identity } from '../../schemas/caller.js'
 import { inWords, type OAuthConfig } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
 import { ProtectedResource } from '../../schemas/http.js'
+import type { Meter } from '../../schemas/metrics.js'
+import { inStage, type Tracing } from '../../schemas/tracing.js'
 import {
   describeResource,
   discoveryUrl,
@@ -24,6 +26,7 @@ export interface AccessTokensOptions {
   /** Milliseconds since the epoch. */
   now?: () => number
   schedule?: Schedule
+  meter?: Meter
 }
 
 export interface AuthMetadataOptions {
@@ -72,13 +75,14 @@ function whyNot(error: unknown): string {
  * ready, and an app starts without them too. Nobody is refused by this plugin alone.
  */
 export const accessTokens = fp<AccessTokensOptions>(
-  (app, { oauth, publicUrl, refusedTokensPerAddress, now = Date.now, schedule = unreferencedTimer }, done) => {
+  (app, { oauth, publicUrl, refusedTokensPerAddress, now = Date.now, schedule = unreferencedTimer, meter }, done) => {
     const keys = createSigningKeys({
       url: oauth.jwksUrl,
       fetch: (...request) => fetch(...request),
       now,
       schedule,
       changed: (count) => app.log.info({ keys: count }, 'signing keys of the identity provider loaded'),
+      ...(meter && { fetched: meter.keysFetched }),
       failed: (err, age_seconds) =>
         app.log.warn(
           { err, age_seconds, remedy: REMEDY_OF_KEYS },
@@ -95,6 +99,7 @@ export const accessTokens = fp<AccessTokensOptions>(
     /** Every refusal has its line (S12); missing tokens are how every client begins. */
     function refusalOf(error: unknown, request: FastifyRequest): unknown {
       if (!(error instanceof InvalidTokenError)) return error
+      meter?.tokenRefused(error.reason)
       const level = error.error === null ? 'info' : 'warn'
       request.log[level]({ client_address: request.clientAddress }, `${error.name}: ${error.reason}`)
       return explainRefusal(error)
@@ -148,10 +153,10 @@ export const accessTokens = fp<AccessTokensOptions>(
  * Admits only requests with a valid access token to the routes registered beside it, before the body is read; `request.identity`
  * says whose it is.
  */
-export default fp(
-  (app, _options, done) => {
+export default fp<{ tracing?: Tracing }>(
+  (app, { tracing }, done) => {
     app.addHook('onRequest', async (request, reply) => {
-      request.identity = await app.authenticate(request, reply)
+      request.identity = await inStage(tracing, 'auth', () => app.authenticate(request, reply))
     })
     done()
   },

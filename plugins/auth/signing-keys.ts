@@ -14,6 +14,8 @@ interface SigningKeysOptions {
   schedule: Schedule
   /** Other keys than before are in use, so many. */
   changed: (count: number) => void
+  /** A download has ended, with usable keys or without. */
+  fetched?: (isLoaded: boolean) => void
   /** A download failed; the keys in use, if any, are so many seconds old. */
   failed: (error: unknown, ageSeconds: number | null) => void
 }
@@ -64,9 +66,11 @@ export function createSigningKeys(options: SigningKeysOptions): SigningKeys {
       take(selectKeys(await downloadKeys(options.url, { fetch: options.fetch, signal: closing.signal })))
       loadedAt = triedAt
       isDown = false
+      options.fetched?.(true)
     } catch (error) {
       if (closing.signal.aborted) return
       isDown = true
+      options.fetched?.(false)
       options.failed(error, ring === null ? null : Math.round(age() / SECOND))
     }
     if (closing.signal.aborted) return

@@ -7,6 +7,8 @@ export interface CurrentCall {
   readonly requestId: () => string | undefined
   /** Notes the id that the PCE gave one of its answers. */
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
+  /** Watches the requests; absent where nobody wants to know. */
+  readonly onRequest?: PceClientOptions['onRequest']
 }
 
 export interface RetryLog {
@@ -40,6 +42,7 @@ export function connectPce(
     requestId: call.requestId,
     onRetry: (event) => log.warn({ request_id: call.requestId(), ...event }, 'PCE request retried'),
     onAnswer: call.noteAnswer,
+    ...(call.onRequest && { onRequest: call.onRequest }),
   }
   const client = createOrRefuse(options)
   client.setCredentials(pce.apiKey, pce.apiSecret)

@@ -42,12 +42,15 @@ const LEAST_ROOM = 64 * 1024
  * that was moved or deleted is replaced by a new one there (D81).
  *
  * @param noticed told when that has happened.
+ * @param replica which process writes: a field of every line.
  */
 export function createFileAudit(
   path: string,
   disk: Disk = fs,
   noticed: (what: 'moved' | 'deleted') => void = () => {},
+  replica?: string,
 ): AuditLog {
+  const textOf = linesOf(replica)
   let file = openLogFile(path, disk)
   let torn = endsInside(path, disk)
   let failedSince: string | null = null
@@ -102,7 +105,7 @@ export function createFileAudit(
 
   function appendLine(entry: object): void {
     // A full disk may cut a line off in the middle; the next one then starts on a line of its own.
-    const line = Buffer.from(`${torn ? '\n' : ''}${JSON.stringify(entry)}\n`)
+    const line = Buffer.from(`${torn ? '\n' : ''}${textOf(entry)}\n`)
     let written = 0
     try {
       while (written < line.length) written += disk.writeSync(file.fd, line, written)
@@ -179,6 +182,13 @@ export function createFileAudit(
     reopen: moveOn,
     close: () => file.retire(),
   }
+}
+
+/** Entries as JSON, with the replica as their last field: a copy of each entry with one more would cost more than its text. */
+function linesOf(replica: string | undefined): (entry: object) => string {
+  if (replica === undefined) return (entry) => JSON.stringify(entry)
+  const end = `,"replica":${JSON.stringify(replica)}}`
+  return (entry) => `${JSON.stringify(entry).slice(0, -1)}${end}`
 }
 
 /** Throws what node:fs throws where the file could be neither opened nor made; opens and makes nothing. */
@@ -293,8 +303,9 @@ const BACKLOG = 1024 * 1024
 /** How long a change waits for the reader to take its entry. */
 const PATIENCE_MS = 5000
 
-/** Writes to a stream of the process, for a supervisor that collects standard output. */
-export function createStreamAudit(stream: Writable): AuditLog {
+/** Writes to a stream of the process, for a supervisor that collects standard output. `replica`: a field of every entry. */
+export function createStreamAudit(stream: Writable, replica?: string): AuditLog {
+  const textOf = linesOf(replica)
   let failure: Error | null = null
   let handedOver = Promise.resolve()
   stream.on('error', (error) => (failure = error))
@@ -304,7 +315,7 @@ export function createStreamAudit(stream: Writable): AuditLog {
       if (stream.writableLength > BACKLOG) throw new Error('the audit stream has no reader')
       handedOver = new Promise((resolve, reject) => {
         // A pipe that has lost its reader only says so here, after the write.
-        stream.write(`${JSON.stringify(entry)}\n`, (error) => (error ? reject(error) : resolve()))
+        stream.write(`${textOf(entry)}\n`, (error) => (error ? reject(error) : resolve()))
       })
       handedOver.catch((error: Error) => (failure = error))
     },

@@ -3,6 +3,7 @@ import { makeSafe } from '../../domain/text/escape-text.js'
 import type { ToolContext } from '../../domain/call.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Offer } from '../../schemas/offer.js'
+import { inStage, type Tracing } from '../../schemas/tracing.js'
 import type { AnyTool } from '../../tools/define.js'
 import { convert } from '../errors/convert.js'
 import { ERROR_TABLE } from '../errors/table.js'
@@ -67,7 +68,7 @@ interface Run {
  * so by reading under `beforeWriting`): half a change to policy is worse than a complete one whose client is gone.
  */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  const { audit, log, cursorKey = randomBytes(32) } = options
+  const { audit, log, tracing, cursorKey = randomBytes(32) } = options
   const ports = { ...options, cursorKey }
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   const names: ReadonlySet<string> = new Set(tools.keys())
@@ -85,7 +86,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const run: Run = { controller: new AbortController(), release: () => {}, abandon: () => {} }
     running.add(run)
     try {
-      const result = await decideAndRun(call, callerContext, run)
+      const work = () => decideAndRun(call, callerContext, run)
+      const result = await (tracing === undefined
+        ? work()
+        : traceCall(tracing, toolOf(call, callerContext)?.name, work))
       return makeSafe(result.ok ? result : { ok: false, error: leaveOutHidden(result.error, hiddenIn(callerContext)) })
     } finally {
       run.release()
@@ -120,6 +124,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     }
   }
 
+  function toolOf({ name }: Pick<ToolCall, 'name'>, { offer = whole }: CallerContext): AnyTool | undefined {
+    return offer.callable.has(name) ? tools.get(name) : undefined
+  }
+
   function hiddenIn({ offer: { listed } = whole }: CallerContext): string[] {
     return listed.size === tools.size ? [] : [...names].filter((name) => !listed.has(name))
   }
@@ -133,12 +141,14 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   async function decideAndRun(sent: ToolCall, callerContext: CallerContext, run: Run): Promise<Dispatched> {
-    const { callable, listed } = callerContext.offer ?? whole
-    const tool = callable.has(sent.name) ? tools.get(sent.name) : undefined
+    const tool = toolOf(sent, callerContext)
     const call = tool?.requiresConfirm === true ? takeConfirmToken(sent) : sent
     const record = recordCall(call, callerContext, tool, options)
     const { validateArguments, findOutputProblems } = await (validation ??= loadValidation())
-    if (tool === undefined) return refuse(refuseUnknown(call.name, [...listed]), call, record)
+    if (tool === undefined) {
+      const { listed } = callerContext.offer ?? whole
+      return refuse(refuseUnknown(call.name, [...listed]), call, record)
+    }
     if (isEnding) return refuse(shuttingDown(), call, record)
     let admitted: Admitted
     try {
@@ -148,7 +158,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const { note } = record
       const admit = () => admitCall({ tool, call, callerContext, note }, context, options.gates, validateArguments)
       // Only what is shown before a confirmation is looked up at the PCE.
-      admitted = await (tool.requiresConfirm ? runTracked(call.requestId, admit, { ...options, note }) : admit())
+      admitted = await inStage(tracing, 'gates', () =>
+        tool.requiresConfirm ? runTracked(call.requestId, admit, { ...options, note }) : admit(),
+      )
     } catch (thrown) {
       return refuse(thrown, call, record)
     }
@@ -159,7 +171,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const abandoned = new Promise<Dispatched>((resolve) => {
       run.abandon = () => resolve({ ok: false, error: convert(writtenOff(tool)) })
     })
-    const handled = runHandler(tool, admitted, { ...options, note: record.note }, findOutputProblems)
+    const handled = inStage(tracing, 'handler', () =>
+      runHandler(tool, admitted, { ...options, note: record.note }, findOutputProblems),
+    )
     const result = await Promise.race([handled, abandoned])
     const code = result.ok ? null : result.error.code
     attempt(() => record.conclude(code, call.signal.aborted))
@@ -227,6 +241,14 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     },
   }
 }
+
+/** A span for a call, in an error where the caller is told one. A name that nothing has is the client's, and stays out. */
+const traceCall = (tracing: Tracing, tool = 'unknown', work: () => Promise<Dispatched>): Promise<Dispatched> =>
+  tracing.span(`tools/call ${tool}`, { 'mcp.method.name': 'tools/call', 'gen_ai.tool.name': tool }, async (span) => {
+    const result = await work()
+    if (!result.ok) span.fail(result.error.code)
+    return result
+  })
 
 const shuttingDown = () => new ToolError('cancelled', 'The server is shutting down.')
 

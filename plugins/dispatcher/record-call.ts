@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AuditEntry, AuditFacts } from '../../schemas/audit.js'
 import type { ErrorCode } from '../../schemas/errors.js'
+import type { MeasuredCall, Meter } from '../../schemas/metrics.js'
 import type { AnyTool } from '../../tools/define.js'
 import { ERROR_TABLE } from '../errors/table.js'
 import type { AuditLog } from './audit-log.js'
@@ -13,7 +14,8 @@ export interface CallRecord {
   decide(decision: NonNullable<AuditEntry['decision']>, reason?: ErrorCode): void
   /** Throws when the entry cannot be written. */
   conclude(reason: ErrorCode | null, clientGone: boolean): void
-  log(outcome: string, gate: string, reason: ErrorCode | null): void
+  /** Its end, for the server log and the metrics. */
+  log(outcome: MeasuredCall['outcome'], gate: string, reason: ErrorCode | null): void
   /** Adds to the entries that are still to be written. */
   readonly note: (facts: AuditFacts) => void
 }
@@ -25,7 +27,7 @@ export function recordCall(
   call: ToolCall,
   callerContext: CallerContext,
   tool: AnyTool | undefined,
-  ports: { audit: AuditLog | null; log: ServerLog; now: () => number },
+  ports: { audit: AuditLog | null; log: ServerLog; now: () => number; meter?: Meter },
 ): CallRecord {
   const started = performance.now()
   const milliseconds = () => Math.round((performance.now() - started) * 1000) / 1000
@@ -80,6 +82,7 @@ export function recordCall(
         ...(reason && { error: reason }),
         ms: milliseconds(),
       }
+      ports.meter?.toolCall({ tool: tool?.name, outcome, gate, code: reason, seconds: facts.ms / 1000 })
       ports.log[reason === null ? 'info' : ERROR_TABLE[reason].level](facts, 'tool call')
     },
   }

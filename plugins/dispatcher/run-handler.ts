@@ -3,6 +3,8 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AuditFacts } from '../../schemas/audit.js'
 import type { Limits } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
+import type { Meter } from '../../schemas/metrics.js'
+import type { Tracing } from '../../schemas/tracing.js'
 import type { AnyTool } from '../../tools/define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { convert, type ServiceError } from '../errors/convert.js'
@@ -22,6 +24,9 @@ export interface HandlerPorts {
   server: ToolContext['server']
   /** Milliseconds since the epoch. */
   now: () => number
+  /** Absent where there are no metrics, and no traces. */
+  meter?: Meter
+  tracing?: Tracing
 }
 
 /** What a tool answered is not what its output schema promises: our own mistake, so the caller gets fixed text. */

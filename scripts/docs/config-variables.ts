@@ -84,6 +84,12 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
       'File for audit entries, reopened on SIGHUP and when it was moved or deleted; if unset, HTTP writes them to standard output and stdio writes none',
   },
   {
+    name: 'MCP_REPLICA_ID',
+    appliesTo: 'stdio, HTTP',
+    meaning:
+      'Name of this process in audit entries, log lines of HTTP and traces, up to 128 characters; if unset, the name of the host',
+  },
+  {
     name: 'MCP_RESPONSE_BUDGET_BYTES',
     appliesTo: 'stdio, HTTP',
     meaning:
@@ -197,6 +203,12 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     appliesTo: 'HTTP',
     meaning: 'Concurrent requests; further ones get 503 immediately; 0 turns the limit off',
     default: '256',
+  },
+  {
+    name: 'MCP_METRICS_PORT',
+    appliesTo: 'HTTP',
+    meaning:
+      'Port for GET /metrics (Prometheus), on the address of --host, with --socket on 127.0.0.1; if unset, there are no metrics',
   },
   {
     name: 'MCP_PUBLIC_URL',

@@ -3,7 +3,9 @@ import type { Owner } from '../../schemas/caller.js'
 import type { DatabaseConfig, PerUserConfig } from '../../schemas/config.js'
 import type { Keystore, LastChecks, PceCredentials } from '../../schemas/credentials.js'
 import { ToolError } from '../../schemas/errors.js'
+import type { Meter } from '../../schemas/metrics.js'
 import type { CredentialRecords, Notes, SealedCredentials, State } from '../../schemas/state.js'
+import { measureState } from '../measure-state.js'
 import { openDatabase } from '../postgres/open-database.js'
 import { openState } from '../state/open-state.js'
 import { checkKek, isNewKey, type KeystorePlace, mayPut, rewrap, type RewrapCounts } from './change-kek.js'
@@ -106,11 +108,17 @@ const IF_NEW =
  */
 export async function openKeystoreState(
   { path, kek, previousKek }: PerUserConfig['keystore'],
-  { now, warn, database }: { now: () => number; warn?: (line: string) => void; database?: DatabaseConfig },
+  {
+    now,
+    warn,
+    meter,
+    database,
+  }: { now: () => number; warn?: (line: string) => void; meter?: Meter; database?: DatabaseConfig },
 ): Promise<OpenKeystore> {
-  const state = database
+  const opened = database
     ? await openDatabase(database, { now, warn })
     : openState(path, { now, variable: 'MCP_KEYSTORE_PATH', warn, ifNew: IF_NEW })
+  const state = measureState(opened, meter)
   const place: KeystorePlace = database
     ? { name: database.where, variable: 'MCP_STATE_URL' }
     : { name: path, variable: 'MCP_KEYSTORE_PATH' }

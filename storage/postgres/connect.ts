@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import type pg from 'pg'
 import { type DatabaseConfig, inWords, StartupError } from '../../schemas/config.js'
+import type { StatePoolFigures } from '../../schemas/state.js'
 
 /** One value of a statement, as it goes in. */
 export type Value = string | number | Buffer | null | readonly string[]
@@ -23,16 +24,8 @@ export interface Database {
   inTransaction: <T>(work: (query: Query) => Promise<T>, answerMs?: number) => Promise<T>
   /** Why nothing can be asked at the moment; null while answers come. */
   findProblem: () => Error | null
-  figures: () => PoolFigures
+  figures: () => StatePoolFigures
   close: () => Promise<void>
-}
-
-/** Connections at one moment. */
-export interface PoolFigures {
-  total: number
-  idle: number
-  /** Statements that wait for a connection. */
-  waiting: number
 }
 
 export interface ConnectOptions {

@@ -68,7 +68,7 @@ export async function openDatabase(
       }),
       checkWritable: shareRecent(async () => void (await database.query(WRITE_MARK, [randomUUID()])), now),
       findProblem: () => database.findProblem() ?? problem,
-      figures: database.figures,
+      pool: database.figures,
       async close() {
         clearInterval(timer)
         await admissions?.leave().catch(() => {

@@ -194,6 +194,20 @@ t.test('appends on a new line after a file cut off in the middle of one', (t) =>
   t.end()
 })
 
+t.test('every line names the replica, that of a gap as well', async (t) => {
+  const path = join(t.testdir(), 'audit.log')
+  const audit = createFileAudit(path, fs, () => {}, 'mcp-"7')
+  write(audit, 'first')
+  fs.rmSync(path)
+  await tick()
+  audit.write({ call_id: 'second', client: '"}' } as never)
+  audit.close()
+  partial(t, linesIn(path), [
+    { phase: 'gap', replica: 'mcp-"7' },
+    { call_id: 'second', client: '"}', replica: 'mcp-"7' },
+  ])
+})
+
 t.test('a file that was moved is followed by a new one at the next entry', async (t) => {
   const path = join(t.testdir(), 'audit.log')
   const noticed: string[] = []

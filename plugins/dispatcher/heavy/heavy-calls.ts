@@ -22,6 +22,8 @@ export interface HeavyCallsOptions extends HeavyConfig {
 export interface HeavyCalls {
   /** The tools, those that are heavy with functions that run in threads. */
   tools: readonly AnyTool[]
+  /** How many calls have a place now, and how many wait for one. */
+  readonly figures: Places['figures']
   /** Ends the threads. */
   close(): Promise<void>
 }
@@ -69,6 +71,7 @@ export function createHeavyCalls(tools: readonly AnyTool[], options: HeavyCallsO
         isHeavy === true || isHeavy(args) ? inThread(tool, act)(args, context) : tool[act]!(args, context as never)
       return { ...tool, ...Object.fromEntries(acts.map((act) => [act, run(act)])) }
     }),
+    figures: places.figures,
     async close() {
       await (await starting)?.destroy()
     },

@@ -24,6 +24,7 @@ export interface Places {
    * `isPromised`: the call has paid for its place, so it goes before the others and is never `busy`.
    */
   enter(caller: string, signal: AbortSignal, queued: (ahead: number) => void, isPromised: boolean): Promise<() => void>
+  readonly figures: () => { running: number; waiting: number }
 }
 
 /** How long a call is taken to last before any has ended: milliseconds. */
@@ -82,6 +83,7 @@ export function createPlaces({ max, perCaller, queue, queuePerCaller, waitMs, no
   }
 
   return {
+    figures: () => ({ running, waiting: waiting.length }),
     enter(caller, signal, queued, isPromised) {
       if (signal.aborted) return Promise.reject(signal.reason as Error)
       if (isFree(caller)) return Promise.resolve(take(caller))

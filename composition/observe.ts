@@ -1,0 +1,68 @@
+import type { AuditLog } from '../plugins/dispatcher/audit-log.js'
+import type { CurrentCall } from '../plugins/context/connect-pce.js'
+import { replicaOf } from '../process/name-replica.js'
+import { readPackage } from '../process/read-package.js'
+import type { Config } from '../schemas/config.js'
+import type { Meter } from '../schemas/metrics.js'
+import type { Tracing } from '../schemas/tracing.js'
+
+/** What this process is called by those who watch it. */
+export function nameServer(config: Pick<Config, 'replicaId'>): { name: string; version: string; replica: string } {
+  const { name, version } = readPackage()
+  return { name, version, replica: replicaOf(config) }
+}
+
+/** Who is told what happens in the server; each absent where that is off. */
+export interface Observers {
+  meter?: Meter
+  tracing?: Tracing
+}
+
+/** What measures and traces the requests to PCEs; undefined where nobody wants to know. */
+export function observeRequests({ meter, tracing }: Observers): CurrentCall['onRequest'] {
+  if (meter === undefined && tracing === undefined) return undefined
+  return ({ method, operation }) => {
+    const started = performance.now()
+    const sent = tracing?.send(method, operation)
+    return {
+      ...(sent && { headers: sent.headers }),
+      ended({ status, failure, retries, waitedMs }) {
+        sent?.end(status, failure)
+        const seconds = (performance.now() - started) / 1000
+        meter?.pceRequest({ operation, status, failure, retries, waitedSeconds: waitedMs / 1000, seconds })
+      },
+    }
+  }
+}
+
+/** The audit log, whose failures are counted. */
+export function observeAudit(audit: AuditLog, { meter }: Observers): AuditLog {
+  if (meter === undefined) return audit
+  return {
+    ...audit,
+    write(entry) {
+      try {
+        audit.write(entry)
+      } catch (error) {
+        meter.auditFailed('write')
+        throw error
+      }
+    },
+    async sync() {
+      try {
+        await audit.sync()
+      } catch (error) {
+        meter.auditFailed('sync')
+        throw error
+      }
+    },
+    async check() {
+      try {
+        await audit.check()
+      } catch (error) {
+        meter.auditFailed('check')
+        throw error
+      }
+    },
+  }
+}

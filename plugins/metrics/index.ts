@@ -1,0 +1,21 @@
+import type { FastifyInstance } from 'fastify'
+import type { Exposition, MeterFacts } from './create-meter.js'
+
+/** What a server measures itself with. Loaded only where somebody wants to know. */
+export const openMeter = async (facts: MeterFacts): Promise<Exposition> =>
+  (await import('./create-meter.js')).createMeter(facts)
+
+/** `GET /metrics`, for a listener of its own: it asks for no token. */
+export default function metrics(
+  app: FastifyInstance,
+  { render, contentType }: Pick<Exposition, 'render' | 'contentType'>,
+  done: () => void,
+): void {
+  app.get('/metrics', { logLevel: 'warn' }, async (_request, reply) =>
+    reply
+      .header('content-type', contentType)
+      .header('cache-control', 'no-store')
+      .send(await render()),
+  )
+  done()
+}

@@ -1,0 +1,134 @@
+import {
+  type Context,
+  diag,
+  DiagLogLevel,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { W3CTraceContextPropagator } from '@opentelemetry/core'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
+import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
+import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { ToolError } from '../../schemas/errors.js'
+import type { Tracing } from '../../schemas/tracing.js'
+
+export interface TracingOptions {
+  name: string
+  version: string
+  /** Which process this is. */
+  replica: string
+  log: { warn(facts: object, message: string): void }
+  /** How long its end waits for the last spans to be sent: milliseconds. */
+  patienceMs: number
+}
+
+/** A collector that is away would otherwise be told of at every export: milliseconds. */
+const TOLD_EVERY_MS = 60_000
+const LONGEST_TOLD = 500
+
+type Headers = Parameters<Tracing['serve']>[0]
+
+/**
+ * Spans that go to where the standard variables say (OTEL_EXPORTER_OTLP_ENDPOINT and others), which OpenTelemetry's libraries read from the
+ * environment themselves. Nothing is registered globally but the log of those libraries.
+ */
+export function startTracing({ name, version, replica, log, patienceMs }: TracingOptions): Tracing {
+  tellTroubles(log)
+  const own = { 'service.name': name, 'service.version': version, 'service.instance.id': replica }
+  const provider = new BasicTracerProvider({
+    resource: resourceFromAttributes(own).merge(detectResources({ detectors: [envDetector] })),
+    spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
+  })
+  const tracer = provider.getTracer(name, version)
+  const contexts = new AsyncLocalStorageContextManager().enable()
+  const propagator = new W3CTraceContextPropagator()
+  const within = <T>(context: Context, span: Span, work: () => T): T =>
+    contexts.with(trace.setSpan(context, span), work)
+
+  return {
+    span(spanName, facts, work) {
+      const parent = contexts.active()
+      const span = tracer.startSpan(spanName, { attributes: facts }, parent)
+      const fail = (code: string) => void fails(span, code)
+      return within(parent, span, async () => {
+        try {
+          return await work({ fail })
+        } catch (error) {
+          fail(codeOf(error))
+          throw error
+        } finally {
+          span.end()
+        }
+      })
+    },
+    send(method, operation) {
+      const parent = contexts.active()
+      const template = operation.replace(/^\w+ /, '')
+      const attributes = { 'http.request.method': method, 'url.template': template }
+      const span = tracer.startSpan(operation, { kind: SpanKind.CLIENT, attributes }, parent)
+      const headers: Record<string, string> = {}
+      propagator.inject(trace.setSpan(parent, span), headers, {
+        set: (carrier: typeof headers, key, value) => void (carrier[key] = value),
+      })
+      return {
+        headers,
+        end(status, failure) {
+          if (status !== undefined) span.setAttribute('http.response.status_code', status)
+          if (failure !== undefined) fails(span, failure)
+          span.end()
+        },
+      }
+    },
+    serve(headers, method, route) {
+      const sender = propagator.extract(ROOT_CONTEXT, headers, {
+        get: (carrier: Headers, key) => carrier[key],
+        keys: (carrier: Headers) => Object.keys(carrier),
+      })
+      const attributes = { 'http.request.method': method, ...(route !== undefined && { 'http.route': route }) }
+      const spanName = route === undefined ? method : `${method} ${route}`
+      const span = tracer.startSpan(spanName, { kind: SpanKind.SERVER, attributes }, sender)
+      return {
+        run: (work) => within(sender, span, work),
+        end(status) {
+          span.setAttribute('http.response.status_code', status)
+          if (status >= 500) fails(span, String(status))
+          span.end()
+        },
+      }
+    },
+    async close() {
+      let timer: NodeJS.Timeout | undefined
+      const patience = new Promise<void>((resolve) => (timer = setTimeout(resolve, patienceMs)))
+      await Promise.race([provider.shutdown().catch(() => undefined), patience])
+      clearTimeout(timer)
+      contexts.disable()
+    },
+  }
+}
+
+const fails = (span: Span, code: string) =>
+  span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute('error.type', code)
+
+/** Never a message, which may say more than a trace should hold. */
+function codeOf(error: unknown): string {
+  if (error instanceof ToolError) return error.code
+  const { thrown } = error as { thrown?: unknown }
+  return thrown === undefined ? 'internal' : codeOf(thrown)
+}
+
+function tellTroubles(log: TracingOptions['log']): void {
+  let toldAt = -Infinity
+  const tell = (text: string) => {
+    const now = performance.now()
+    if (now - toldAt < TOLD_EVERY_MS) return
+    toldAt = now
+    log.warn({ trouble: text.slice(0, LONGEST_TOLD) }, 'traces cannot be exported as they should')
+  }
+  const silent = () => undefined
+  const logger = { error: tell, warn: tell, info: silent, debug: silent, verbose: silent }
+  diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
+}

@@ -1,0 +1,44 @@
+type Facts = Readonly<Record<string, string | number>>
+
+/** A span that is under way. */
+export interface OpenSpan {
+  /** It ends in an error with this code. */
+  readonly fail: (code: string) => void
+}
+
+/** A request whose answer is awaited. */
+export interface SentRequest {
+  /** What hands the trace on to the other end. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly end: (status: number | undefined, failure: string | undefined) => void
+}
+
+/** A request that is being answered. */
+export interface ServedRequest {
+  /** Runs a part of its work in its trace. */
+  readonly run: <T>(work: () => T) => T
+  readonly end: (status: number) => void
+}
+
+/**
+ * Where the rooms leave spans, without seeing who collects them; they are given none where tracing is off. Names and facts are of fixed
+ * sets: no arguments, no people, no hosts.
+ */
+export interface Tracing {
+  /** Runs `work` in a span of its own, which ends with it, in an error where it rejects. */
+  readonly span: <T>(name: string, facts: Facts, work: (span: OpenSpan) => Promise<T>) => Promise<T>
+  /** A request to a PCE, as part of what runs now. */
+  readonly send: (method: string, operation: string) => SentRequest
+  /** A request of a client, as part of the trace that its headers name (W3C Trace Context). `route`: undefined for none of ours. */
+  readonly serve: (
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+    method: string,
+    route: string | undefined,
+  ) => ServedRequest
+  /** Sends what has not been sent; waits for it no longer than a moment. Never rejects. */
+  readonly close: () => Promise<void>
+}
+
+/** Runs a stage of the pipeline, in a span where there is tracing. */
+export const inStage = <T>(tracing: Tracing | undefined, stage: string, work: () => Promise<T>): Promise<T> =>
+  tracing === undefined ? work() : tracing.span(stage, {}, work)

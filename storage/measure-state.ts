@@ -1,0 +1,41 @@
+import { ToolError } from '../schemas/errors.js'
+import type { Meter } from '../schemas/metrics.js'
+import type { State } from '../schemas/state.js'
+
+/** The state, with the time that each of its operations takes; unchanged without a meter. */
+export function measureState(state: State, meter: Meter | undefined): State {
+  if (meter === undefined) return state
+  const timed =
+    <A extends unknown[], R>(operation: string, run: (...args: A) => Promise<R>) =>
+    async (...args: A): Promise<R> => {
+      const started = performance.now()
+      let isDone = false
+      try {
+        const result = await run(...args)
+        isDone = true
+        return result
+      } catch (error) {
+        // A refusal is an answer.
+        isDone = error instanceof ToolError
+        throw error
+      } finally {
+        meter.stateUsed(operation, isDone, (performance.now() - started) / 1000)
+      }
+    }
+  const port = <P extends object>(name: string, operations: P): P =>
+    Object.fromEntries(
+      Object.entries(operations).map(([operation, run]) => [
+        operation,
+        timed(`${name}.${operation}`, (run as (...args: unknown[]) => Promise<unknown>).bind(operations)),
+      ]),
+    ) as P
+  return {
+    ...state,
+    credentials: port('credentials', state.credentials),
+    usedTokens: port('usedTokens', state.usedTokens),
+    challenges: port('challenges', state.challenges),
+    notes: port('notes', state.notes),
+    ...(state.admissions && { admissions: port('admissions', state.admissions) }),
+    checkWritable: timed('checkWritable', () => state.checkWritable()),
+  }
+}
