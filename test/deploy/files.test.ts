@@ -59,4 +59,4 @@ t.test('every setting that is named below deploy/ is one of the server', async (
 })
 
 /** Named before the server has them. */
-const PENDING = ['MCP_METRICS_PORT', 'MCP_REPLICA_ID', 'MCP_STATE_URL', 'MCP_STATE_URL_FILE']
+const PENDING = ['MCP_STATE_URL', 'MCP_STATE_URL_FILE']
