@@ -7,6 +7,7 @@ import { measureAuthenticated } from './bench/measure-authenticated.js'
 import { measureCalls } from './bench/measure-calls.js'
 import { measureConfirm } from './bench/measure-confirm.js'
 import { describeCrowd, measureCrowd } from './bench/measure-crowd.js'
+import { describeWatched } from './bench/measure-watched.js'
 import { measureFlows } from './bench/measure-flows.js'
 import { describeGraph, measureGraph } from './bench/measure-graph.js'
 import { describeKeystore, measureKeystore } from './bench/measure-keystore.js'
@@ -51,6 +52,8 @@ console.log(
 console.log(
   `  further p99                 ${authenticated.p99More.toFixed(1)} ms   target at most 2: ${verdict(authenticated.p99More <= 2)}`,
 )
+
+console.log(`\n${(await describeWatched()).join('\n')}`)
 
 console.log('\nPOST /confirm, and the call it is for, with access tokens of 20 callers')
 const confirmed = await measureConfirm()

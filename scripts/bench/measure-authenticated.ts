@@ -10,7 +10,7 @@ const ROUNDS = 9
 const SECONDS = 2
 const CALLERS = 20
 
-const GROUP = 'bench'
+export const GROUP = 'bench'
 const CALL = JSON.stringify({
   jsonrpc: '2.0',
   id: 1,
@@ -45,25 +45,10 @@ export async function measureAuthenticated(): Promise<AuthenticatedRates> {
   }
 }
 
-async function measureBoth(
-  scratch: Scratch,
-  provider: Awaited<ReturnType<typeof startProvider>>,
-): Promise<AuthenticatedRates> {
+async function measureBoth(scratch: Scratch, provider: Provider): Promise<AuthenticatedRates> {
   const insecure = await startServer(scratch, 'insecure', () => ({ MCP_DEV_INSECURE: '1' }))
-  const authenticated = await startServer(scratch, 'authenticated', (url) => ({
-    MCP_PCE_MODE: 'shared',
-    MCP_PUBLIC_URL: url,
-    ...provider.environment,
-    MCP_ROLE_GROUPS_READER: GROUP,
-    MCP_CONFIRM_HMAC_KEY: Buffer.alloc(32, 1).toString('base64'),
-    MCP_STATE_PATH: join(scratch.directory, 'state.db'),
-    MCP_RATE_LIMIT_PER_MINUTE: '0',
-    MCP_MAX_IN_FLIGHT_PER_CALLER: '0',
-    PCE_HOST: 'https://pce.invalid',
-    API_KEY: 'api_bench',
-    API_SECRET: 'bench',
-  }))
-  const tokens = await Promise.all(Array.from({ length: CALLERS }, (_, index) => provider.tokenFor(`caller-${index}`)))
+  const authenticated = await startAuthenticated(scratch, provider)
+  const tokens = await tokensOf(provider)
   for (const { url } of [insecure, authenticated]) await load(url, tokens)
   const rounds = []
   for (let round = 0; round < ROUNDS; round++) {
@@ -80,7 +65,35 @@ async function measureBoth(
   }
 }
 
-async function load(url: string, tokens: readonly string[]) {
+type Provider = Awaited<ReturnType<typeof startProvider>>
+
+/** An authenticated server without limits, with these variables on top. */
+export const startAuthenticated = (
+  scratch: Scratch,
+  provider: Provider,
+  { name = 'authenticated', more = {} }: { name?: string; more?: Record<string, string> } = {},
+) =>
+  startServer(scratch, name, (url) => ({
+    MCP_PCE_MODE: 'shared',
+    MCP_PUBLIC_URL: url,
+    ...provider.environment,
+    MCP_ROLE_GROUPS_READER: GROUP,
+    MCP_CONFIRM_HMAC_KEY: Buffer.alloc(32, 1).toString('base64'),
+    MCP_STATE_PATH: join(scratch.directory, `${name}.db`),
+    MCP_RATE_LIMIT_PER_MINUTE: '0',
+    MCP_MAX_IN_FLIGHT_PER_CALLER: '0',
+    PCE_HOST: 'https://pce.invalid',
+    API_KEY: 'api_bench',
+    API_SECRET: 'bench',
+    ...more,
+  }))
+
+/** Access tokens of a score of callers. */
+export const tokensOf = (provider: Provider) =>
+  Promise.all(Array.from({ length: CALLERS }, (_, index) => provider.tokenFor(`caller-${index}`)))
+
+/** The call of this file, for some seconds: requests, requests per second, and the milliseconds of the 99th percentile. */
+export async function load(url: string, tokens: readonly string[]) {
   const run = await autocannon({
     url: `${url}/mcp`,
     method: 'POST',
@@ -97,5 +110,10 @@ async function load(url: string, tokens: readonly string[]) {
       body: CALL,
     })),
   })
-  return { rate: run['2xx'] / run.duration, p99: run.latency.p99, failures: run.errors + run.non2xx }
+  return {
+    requests: run['2xx'],
+    rate: run['2xx'] / run.duration,
+    p99: run.latency.p99,
+    failures: run.errors + run.non2xx,
+  }
 }
