@@ -486,6 +486,26 @@ t.test('secrets from files', (t) => {
   t.end()
 })
 
+t.test('metrics and traces are off unless they are asked for', (t) => {
+  const read = (env: Env) => readConfig('http', { MCP_DEV_INSECURE: '1', ...env }, { host: '127.0.0.1', port: 8080 })
+  const off = read({})
+  t.same([off.http.metricsPort, off.tracing, off.replicaId], [undefined, undefined, undefined])
+  t.equal(read({ MCP_METRICS_PORT: '9464' }).http.metricsPort, 9464)
+  t.equal(read({ MCP_REPLICA_ID: 'mcp-7' }).replicaId, 'mcp-7')
+  const collector = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' }
+  t.equal(read(collector).tracing, true)
+  t.equal(read({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://collector/v1/traces' }).tracing, true)
+  t.equal(read({ ...collector, OTEL_SDK_DISABLED: 'True' }).tracing, undefined)
+  t.equal(read({ ...collector, OTEL_TRACES_EXPORTER: 'none' }).tracing, undefined)
+  const { warnings } = read({ ...collector, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })
+  t.ok(warnings.some((warning) => warning.startsWith('OTEL_EXPORTER_OTLP_PROTOCOL is ignored')))
+  t.same(
+    problemsOf(() => read({ OTEL_EXPORTER_OTLP_ENDPOINT: 'https://me:secret@' })),
+    ['OTEL_EXPORTER_OTLP_ENDPOINT must be an http or https URL'],
+  )
+  t.end()
+})
+
 t.test('dev-insecure', (t) => {
   const insecure = (env: Env = {}, host = '0.0.0.0') =>
     readConfig('http', { MCP_DEV_INSECURE: '1', ...env }, { host, port: 0 }) as InsecureHttpConfig
@@ -564,7 +584,9 @@ t.test('the table of variables is complete', (t) => {
   const listed = CONFIG_VARIABLES.flatMap(({ name, secret, mayBeInFile }) =>
     secret || mayBeInFile ? [name, `${name}_FILE`] : [name],
   )
-  t.same([...asked].sort(), [...listed].sort(), 'it lists what is read, and nothing else')
+  // Those of OpenTelemetry are its own.
+  const ours = [...asked].filter((name) => !name.startsWith('OTEL_'))
+  t.same(ours.sort(), [...listed].sort(), 'it lists what is read, and nothing else')
   t.equal(new Set(listed).size, listed.length)
   for (const { name, secret } of CONFIG_VARIABLES)
     t.equal(secret === true, /SECRET|KEK|HMAC|PROXY_URL|STATE_URL/.test(name), `${name}: secret or not`)

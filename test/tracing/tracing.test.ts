@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -40,25 +41,50 @@ const callOf = (name: string, args: object = {}) => ({
 })
 
 t.test('a call is one trace, from the client through the stages to the PCE', async (t) => {
-  const { app, send, call, tokenOf, pce, collector } = await startTraced(t)
+  const { app, call, tokenOf, pce, collector } = await startTraced(t)
   const token = await tokenOf('ann')
   await call(token, 'register-pce-credentials', registrationFor(pce))
   pce.simulator.clearRequests()
-  await send(token, callOf('get-labels', { value: 'payments-secret' }), { headers: FROM_CALLER })
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const headers = {
+    ...FROM_CALLER,
+    authorization: `Bearer ${token}`,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+  }
+  // The body comes on its own, when the request is under way: its events are then none of the request's.
+  for (const name of ['get-labels', 'check-pce-connection']) {
+    const asking = request(`${url}/mcp`, { method: 'POST', headers: { ...headers, expect: '100-continue' } })
+    asking.flushHeaders()
+    await once(asking, 'continue')
+    asking.end(JSON.stringify(callOf(name)))
+    const [answer] = (await once(asking, 'response')) as [IncomingMessage]
+    await once(answer.resume(), 'end')
+  }
   await app.close()
 
   const spans = collector.spans.filter(({ traceId }) => traceId === TRACE)
-  t.strictSame(treeOf(spans, CALLER), {
-    'POST /mcp': {
-      auth: {},
-      context: {},
-      'tools/call get-labels': { gates: {}, handler: { 'GET labels': {} } },
+  const [first, second] = spans.filter(({ parentId }) => parentId === CALLER)
+  t.strictSame(treeOf(spans, first!.spanId), {
+    auth: {},
+    context: {},
+    'tools/call get-labels': { gates: {}, handler: { 'GET labels': {} } },
+  })
+  t.strictSame(treeOf(spans, second!.spanId), {
+    auth: {},
+    context: {},
+    'tools/call check-pce-connection': {
+      gates: {},
+      handler: { 'GET health': {}, 'GET settings/workloads': {}, 'GET product_version': {} },
     },
   })
   const asked = spans.find(({ name }) => name === 'GET labels')!
-  const { traceparent, tracestate } = pce.simulator.requests[0]!.headers
-  t.equal(traceparent, `00-${TRACE}-${asked.spanId}-01`, 'the PCE is told')
-  t.equal(tracestate, 'vendor=1')
+  t.strictSame(
+    new Set(pce.simulator.requests.map(({ headers }) => headers.traceparent)),
+    new Set(spans.filter(({ kind }) => kind === 3).map(({ spanId }) => `00-${TRACE}-${spanId}-01`)),
+    'the PCE is told, whether its answer is read whole or as it comes',
+  )
+  t.equal(pce.simulator.requests[0]!.headers.tracestate, 'vendor=1')
   t.same(
     [asked.kind, asked.attributes],
     [3, { 'http.request.method': 'GET', 'url.template': 'labels', 'http.response.status_code': 200 }],
