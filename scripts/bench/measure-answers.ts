@@ -21,23 +21,29 @@ type Arguments = Record<string, unknown>
 
 /** What the answers of the first calls lead on with. */
 interface Answer {
-  href: string
+  rule: { href: string }
+  profiles: { href: string }[]
   ruleset: { rules: { href: string }[] }
   container_clusters: { href: string }[]
 }
 
-/** The arguments of a call; where it needs something else first, that call and how its answer leads on. */
+/** The arguments of a call; where it needs another one first, that call and how its answer leads on. */
 interface Call {
-  first?: [tool: string, args: Arguments]
+  first?: [tool: string, call: Call]
   args: Arguments | ((answer: Answer) => Arguments)
 }
 
-const RULE_SET_FIRST = (args: Call['args']): Call => ({ first: ['create-ruleset', RULE_SET], args })
+const RULE_SET_FIRST = (args: Call['args']): Call => ({ first: ['create-ruleset', { args: RULE_SET }], args })
 const newRule = (change: Arguments) => RULE_SET_FIRST(({ ruleset: { rules } }) => ({ href: rules[0]!.href, ...change }))
 const newDenyRule = (change: Arguments): Call => ({
-  first: ['create-deny-rule', DENY_RULE],
-  args: ({ href }) => ({ href, ...change }),
+  first: ['create-deny-rule', { args: DENY_RULE }],
+  args: ({ rule: { href } }) => ({ href, ...change }),
 })
+
+const PROFILES: Call = {
+  first: ['get-container-clusters', { args: {} }],
+  args: ({ container_clusters: clusters }) => ({ cluster_href: clusters[0]!.href }),
+}
 
 /** A usual call of every tool but those that need a keystore. */
 const CALLS: Record<string, Call> = {
@@ -53,21 +59,18 @@ const CALLS: Record<string, Call> = {
   'create-service': { args: SERVICE },
   'create-workload': { args: WORKLOAD },
   'delete-deny-rule': newDenyRule({}),
-  'delete-iplist': { first: ['create-iplist', IP_LIST], args: { name: IP_LIST.name } },
-  'delete-label': { first: ['create-label', LABEL], args: LABEL },
+  'delete-iplist': { first: ['create-iplist', { args: IP_LIST }], args: { name: IP_LIST.name } },
+  'delete-label': { first: ['create-label', { args: LABEL }], args: LABEL },
   'delete-ruleset': RULE_SET_FIRST({ name: RULE_SET.name }),
   'delete-sec-rule': newRule({}),
-  'delete-service': { first: ['create-service', SERVICE], args: { name: SERVICE.name } },
-  'delete-workload': { first: ['create-workload', WORKLOAD], args: { name: WORKLOAD.name } },
+  'delete-service': { first: ['create-service', { args: SERVICE }], args: { name: SERVICE.name } },
+  'delete-workload': { first: ['create-workload', { args: WORKLOAD }], args: { name: WORKLOAD.name } },
   'detect-lateral-movement-paths': { args: APP },
   'discover-process-egress': { args: {} },
   'enforcement-readiness': { args: APP },
   'find-unmanaged-traffic': { args: {} },
   'get-container-clusters': { args: {} },
-  'get-container-workload-profiles': {
-    first: ['get-container-clusters', {}],
-    args: ({ container_clusters: clusters }) => ({ cluster_href: clusters[0]!.href }),
-  },
+  'get-container-workload-profiles': PROFILES,
   'get-events': RULE_SET_FIRST({}),
   'get-iplists': { args: {} },
   'get-kubernetes-workloads': { args: {} },
@@ -84,26 +87,36 @@ const CALLS: Record<string, Call> = {
   'identify-infrastructure-services': { args: {} },
   'provision-policy': RULE_SET_FIRST({ change_description: 'Of the benchmark' }),
   'ringfence-batch': { args: { apps: [APP, { app_name: 'ordering', env_name: 'prod' }], dry_run: true } },
+  'update-container-workload-profile': {
+    first: ['get-container-workload-profiles', PROFILES],
+    args: ({ profiles }) => ({ profile_href: profiles[1]!.href, enforcement_mode: 'selective' }),
+  },
   'update-deny-rule': newDenyRule({ enabled: false }),
   'update-iplist': { args: { name: 'Corporate networks', description: 'Reviewed' } },
   'update-label': { args: { key: 'app', value: 'ordering', new_value: 'order-entry' } },
   'update-ruleset': { args: { name: 'Core services', description: 'Reviewed' } },
   'update-sec-rule': newRule({ enabled: false }),
   'update-service': { args: { name: 'HTTPS', description: 'Reviewed' } },
-  'update-workload': { first: ['create-workload', WORKLOAD], args: { name: WORKLOAD.name, labels: ['app=ordering'] } },
+  'update-workload': {
+    first: ['create-workload', { args: WORKLOAD }],
+    args: { name: WORKLOAD.name, labels: ['app=ordering'] },
+  },
 }
 
 /** Bytes of the JSON of every tool's answer to its call, on the estate of `npm run demo`; each call has one of its own. */
 export async function measureAnswers(): Promise<[tool: string, bytes: number][]> {
   const sizes: [string, number][] = []
-  for (const [tool, { first, args }] of Object.entries(CALLS)) {
+  for (const [tool, call] of Object.entries(CALLS)) {
     const simulator = await demoEstate()
     const closing: (() => unknown)[] = [() => simulator.close()]
     const owner = { teardown: (close: () => unknown) => void closing.unshift(close), equal: assert.equal }
     try {
       const bench = benchOf(owner, simulator, await simulator.listen())
-      const before = (first && (await bench.ok(...first))) as Answer
-      const answer = (await bench.ok(tool, typeof args === 'function' ? args(before) : args)) as object
+      const make = async (name: string, { first, args }: Call): Promise<Answer> => {
+        const before = first && (await make(...first))
+        return (await bench.ok(name, typeof args === 'function' ? args(before!) : args)) as Answer
+      }
+      const answer = await make(tool, call)
       sizes.push([tool, Buffer.byteLength(JSON.stringify(answer))])
     } finally {
       for (const close of closing) await close()
