@@ -44,3 +44,18 @@ export const IpListOut = Type.Object({
   updated_at: Type.Optional(Type.String()),
 })
 export type IpListOut = Static<typeof IpListOut>
+
+/** An IP list after a write: what is left out, the list does not have. */
+export const IpListWrittenOut = Type.Object({
+  ...Type.Pick(IpListOut, ['href', 'name', 'description', 'update_type', 'omitted']).properties,
+  ip_ranges: Type.Array(
+    Type.Object({
+      from_ip: Type.String(),
+      to_ip: Type.Optional(Type.String()),
+      exclusion: Type.Optional(Type.Boolean()),
+      description: Type.Optional(Type.String()),
+    }),
+  ),
+  fqdns: Type.Optional(IpListOut.properties.fqdns),
+})
+export type IpListWrittenOut = Static<typeof IpListWrittenOut>

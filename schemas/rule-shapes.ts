@@ -4,7 +4,7 @@ import { TextOrObject } from './label-reference.js'
 
 export const RULE_TYPES = ['allow', 'deny', 'override_deny'] as const
 
-/** One end of a rule in answers. */
+/** One end of a rule in answers, whole. */
 export const ActorOut = Type.Object({
   type: Type.String({ description: 'ams, label, ip_list …' }),
   href: Type.Optional(Type.String()),
@@ -27,6 +27,9 @@ export type ScopeOut = Static<typeof ScopeOut>
 
 export const RuleTypeOut = StringEnum(RULE_TYPES)
 
+/** An end of a rule, a condition of a scope or a service as callers write it; whole, with its href, where a text would not name it again. */
+export const WrittenOut = Type.Union([Type.String(), Type.Object({})])
+
 /** A rule that names Windows programs, and admits more than that from consumers that cannot check them. */
 export const WideningOut = Type.Optional(
   Type.Object(
@@ -41,22 +44,25 @@ export const WideningOut = Type.Optional(
   ),
 )
 
-/** A stored rule in answers; `resolve_labels_as` is of allow rules. */
-export const RuleOut = Type.Object(
-  {
-    rule_type: RuleTypeOut,
-    href: Type.String(),
-    enabled: Type.Boolean(),
-    description: Nullable(Type.String()),
-    resolve_labels_as: Type.Optional(Type.Object({}, { description: 'Absent: workloads on both sides' })),
-    consumers: Type.Array(ActorOut),
-    providers: Type.Array(ActorOut),
-    ingress_services: Type.Array(Type.Object({}), { description: '{href, name} or {port, to_port?, proto}' }),
-    egress_services: Type.Optional(Type.Array(Type.Object({}))),
-    unscoped_consumers: Type.Boolean(),
-    update_type: Type.Optional(Type.String({ description: 'Pending change' })),
-  },
-  { description: 'As stored' },
+/** A rule in answers; `resolve_labels_as` is of allow rules. */
+export const RuleOut = Type.Object({
+  rule_type: RuleTypeOut,
+  href: Type.String(),
+  enabled: Type.Boolean(),
+  description: Nullable(Type.String()),
+  resolve_labels_as: Type.Optional(Type.Object({}, { description: 'Absent: workloads on both sides' })),
+  consumers: Type.Array(WrittenOut),
+  providers: Type.Array(WrittenOut),
+  ingress_services: Type.Array(WrittenOut, { description: 'A name, or {port, to_port?, proto}' }),
+  egress_services: Type.Optional(Type.Array(WrittenOut)),
+  unscoped_consumers: Type.Boolean(),
+  update_type: Type.Optional(Type.String({ description: 'Pending change' })),
+})
+
+/** A rule after a write. */
+export const StoredRuleOut = Type.Object(
+  { ...RuleOut.properties, description: Type.Optional(Type.String()) },
+  { description: 'As stored, in the words of callers' },
 )
 
 /** Services that a caller named, as resolved: `{href, resolved_name}` or ports. */

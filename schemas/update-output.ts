@@ -13,10 +13,9 @@ export const DifferencesOut = Type.Optional(
   ),
 )
 
-/** What every tool that changes one object answers, beside the object as it is now or, after a dry run, would be. */
+/** What every tool that changes one object answers, beside the object, with its href, as it is now or after a dry run would be. */
 export const UpdateOutput = {
   message: Type.String({ description: 'What happened' }),
-  href: Type.Optional(Type.String()),
   updated_fields: Type.Optional(Type.Array(Type.String(), { description: 'Fields sent; [] if unchanged' })),
   previous: Type.Optional(Type.Unsafe<Record<string, unknown>>({ type: 'object', description: 'Values before' })),
   differences: DifferencesOut,
@@ -35,7 +34,7 @@ export const EffectOut = Type.Optional(
 /** What every tool that deletes one object answers. */
 export const DeleteOutput = {
   message: UpdateOutput.message,
-  href: UpdateOutput.href,
+  href: Type.Optional(Type.String()),
   warnings: UpdateOutput.warnings,
   ...DryRunOutput,
 }

@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { LabelOut } from './label-reference.js'
+import { LabelOut, LabelsOut } from './label-reference.js'
 
 /** A workload in the answers of the tools that write one. */
 export const WorkloadOut = Type.Object(
@@ -14,7 +14,7 @@ export const WorkloadOut = Type.Object(
       }),
       { description: 'One per address' },
     ),
-    labels: Type.Array(LabelOut, { description: 'Its labels' }),
+    labels: LabelsOut(LabelOut, 'key=value'),
     managed: Type.Optional(Type.Boolean()),
     enforcement_mode: Type.Optional(Type.String()),
     description: Type.Optional(Type.String()),

@@ -36,8 +36,12 @@ interface UpdateAnswer<T> {
   stored: T
 }
 
-/** Removes what is not part of the answer that every tool gives. */
-export function withoutStored<T>({ stored: _stored, ...answer }: UpdateAnswer<T>): Omit<UpdateAnswer<T>, 'stored'> {
+/** The answer without the object and its href: each tool shows the object, which says its href, in a form of its own. */
+export function withoutStored<T>({
+  stored: _stored,
+  href: _href,
+  ...answer
+}: UpdateAnswer<T>): Omit<UpdateAnswer<T>, 'stored' | 'href'> {
   return answer
 }
 

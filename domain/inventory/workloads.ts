@@ -15,7 +15,7 @@ export function osType(workload: Workload): string | null {
 
 type Modes = Record<string, number>
 
-interface ModeGroup {
+export interface ModeGroup {
   app: string | null
   env: string | null
   workload_count: number

@@ -129,15 +129,13 @@ t.test('get-container-workload-profiles', async (t) => {
     t.ok(hrefsOf(answer.profiles).every((one: string) => one.startsWith(`${href}/`)))
     partial(t, answer, { total_count: profiles.length, pce_total: profiles.length, truncated: false })
     const standard = answer.profiles.filter((profile: Json) => profile.is_default)
-    partial(t, standard, [{ name: 'Default Profile', namespace: null, managed: false, assign_labels: [], labels: [] }])
+    partial(t, standard, [{ name: 'Default Profile', namespace: null, managed: false, assign_labels: [] }])
     t.equal(standard.length, 1)
     const shop = answer.profiles.find((profile: Json) => profile.namespace === 'web-shop')
-    partial(t, shop, { is_default: false, managed: true, enforcement_mode: 'visibility_only' })
-    t.same(pairs(shop.assign_labels), ['app=web-shop', 'env=prod'])
-    partial(t, shop.labels, [
-      { key: 'app', assignment: { href: /labels/, key: 'app', value: 'web-shop' } },
-      { key: 'env', assignment: { value: 'prod' } },
-    ])
+    partial(t, shop, { managed: true, enforcement_mode: 'visibility_only' })
+    t.same([...shop.assign_labels].sort(), ['app=web-shop', 'env=prod'])
+    t.notOk(shop.is_default)
+    t.notOk('labels' in shop, 'the newer form says the same')
   })
 
   await t.test('namespace matches exactly although the PCE matches substrings; managed filters too', async (t) => {
@@ -196,9 +194,7 @@ t.test('get-container-workload-profiles', async (t) => {
     await pce.containerWorkloadProfiles.create(body, parent)
     const { profiles } = await bench.ok(NAME, { cluster_href: parent })
     const shown = profiles.find((profile: Json) => profile.name === 'evil⟨U+200B⟩name')
-    t.same(shown.labels, [
-      { key: 'role', restriction: [web, db].map((one) => ({ href: one!.href, key: 'role', value: one!.value })) },
-    ])
+    t.same(shown.labels, [{ key: 'role', restriction: [web, db].map((one) => `role=${one!.value}`) }])
     t.same(shown.assign_labels, [])
     t.equal((await bench.ok(NAME)).clusters.find((one: Json) => one.href === parent).name, 'lab⟨U+202E⟩')
   })
@@ -222,7 +218,7 @@ t.test('update-container-workload-profile', async (t) => {
       href,
       updated_fields: ['enforcement_mode'],
       previous: { enforcement_mode: 'visibility_only' },
-      profile: { href, namespace: 'payments', enforcement_mode: 'full' },
+      profile: { namespace: 'payments', enforcement_mode: 'full' },
       message: /payments/,
     })
     t.same(Object.keys(answer.previous), ['enforcement_mode'])
@@ -239,12 +235,12 @@ t.test('update-container-workload-profile', async (t) => {
       bench.writes()
       const answer = await bench.ok(NAME, { profile_href: href, assign_labels: [reference, reference] })
       t.same(bench.writes().at(-1)?.body, { assign_labels: [{ href: pay.href }] }, JSON.stringify(reference))
-      t.same(answer.profile.assign_labels, [{ href: pay.href, key: 'app', value: 'pay' }])
+      t.same(answer.profile.assign_labels, ['app=pay'])
       t.same(answer.previous.assign_labels, [])
     }
     const cleared = await bench.ok(NAME, { profile_href: href, assign_labels: [] })
     t.same(cleared.profile.assign_labels, [])
-    partial(t, cleared.previous, { assign_labels: [{ href: pay.href }], labels: [{ key: 'app' }] })
+    t.same(cleared.previous, { assign_labels: ['app=pay'] })
   })
 
   await t.test('a dry run shows the request and sends nothing', async (t) => {
@@ -308,10 +304,12 @@ t.test('update-container-workload-profile', async (t) => {
     )
     const args = { profile_href: made.href, assign_labels: ['app=pay'] }
     const dry = await bench.ok(NAME, { ...args, dry_run: true })
-    partial(t, dry, { warnings: [/choice of labels for role/], previous: { labels: [{ key: 'role', restriction }] } })
+    const previous = { labels: [{ key: 'role', restriction: role.map(({ value }) => `role=${value}`) }] }
+    partial(t, dry, { warnings: [/choice of labels for role/], previous })
     const answer = await bench.ok(NAME, args)
-    partial(t, answer, { warnings: [/role/], previous: { labels: [{ key: 'role', restriction }] } })
-    partial(t, answer.profile.labels, [{ key: 'app', assignment: { value: 'pay' } }])
+    partial(t, answer, { warnings: [/role/], previous })
+    t.same(answer.profile.assign_labels, ['app=pay'])
+    t.notOk('labels' in answer.profile)
   })
 
   await t.test('retries a lost answer; an unreadable result is a warning', async (t) => {
@@ -368,8 +366,13 @@ t.test('get-kubernetes-workloads', async (t) => {
       enforcement_mode: first.enforcement_mode,
       security_policy_sync_state: first.security_policy_sync_state,
       cluster: parent.name,
-      cluster_href: parent.href,
     })
+    t.notOk(
+      answer[LIST].some((one: Json) => 'cluster_href' in one),
+      'the name tells which cluster it is',
+    )
+    for (const args of [{ detail_level: 'full' }, { fields: ['cluster_href'] }])
+      partial(t, (await bench.ok(NAME, args))[LIST][0], { cluster_href: parent.href })
     t.same(answer[LIST][0].labels.toSorted(), pairs(first.labels))
     const full = await bench.ok(NAME, { detail_level: 'full' })
     t.same(pairs(full[LIST][0].labels), pairs(first.labels))

@@ -30,8 +30,8 @@ t.test('update-label', async (t) => {
       label: { href: label.href, key: 'app', value: 'insight' },
       previous_value: 'audit-log',
       updated_fields: ['value'],
-      previous: { value: 'audit-log' },
     })
+    t.notOk('previous' in answer)
     partial(t, bench.writes(), [{ method: 'PUT', path: `/api/v2${label.href}`, body: { value: 'insight' } }])
     t.equal(bench.simulator.state.find(label.href)?.value, 'insight')
     await bench.fails('get-workloads', { labels: ['app=audit-log'] }, 'unresolved_label_filter')
@@ -250,7 +250,7 @@ t.test('update-iplist and delete-iplist', async (t) => {
       href,
       name: 'Partner: banks',
       description: 'reviewed',
-      ip_ranges: [{ from_ip: '203.0.113.40', exclusion: false }],
+      ip_ranges: [{ from_ip: '203.0.113.40' }],
       fqdns: [{ fqdn: 'settlement.bankhub.example' }],
       updated_fields: ['description', 'ip_ranges'],
       previous: { ip_ranges: [{ from_ip: '203.0.113.32' }] },

@@ -150,7 +150,7 @@ t.test("an operator's day", async (t) => {
   await bench.ok('delete-iplist', { href: list.href })
   await bench.ok('delete-service', { href: service.href })
   await bench.ok('provision-policy')
-  await bench.ok('update-workload', { href: auditor, labels: previous.labels.map(({ href }: Json) => href) })
+  await bench.ok('update-workload', { href: auditor, labels: previous.labels })
   await bench.ok('delete-workload', { href: scanner.href })
   await bench.ok('delete-label', { key: 'app', value: 'fee-audit' })
 

@@ -44,7 +44,7 @@ t.test('update-ruleset', async (t) => {
       href,
       name: 'Payments more',
       enabled: false,
-      scopes: [[{ key: 'app', value: 'payments' }], [{ key: 'env', value: 'dev' }]],
+      scopes: [['app=payments'], ['env=dev']],
       updated_fields: ['name', 'enabled', 'scopes'],
       previous: { name: 'Payments extra', enabled: true },
     })
@@ -119,17 +119,15 @@ t.test('update-sec-rule', async (t) => {
       enabled: false,
     })
     partial(t, answer, {
-      href,
       updated_fields: ['consumers', 'enabled', 'ingress_services', 'providers', 'unscoped_consumers'],
       ingress_services_resolved: [{ resolved_name: 'S-HTTP' }, { port: 8000, to_port: 8010, proto: 17 }],
       rule: {
+        href,
         rule_type: 'allow',
         enabled: false,
-        providers: [{ type: 'label', key: 'role', value: 'web' }],
-        consumers: [
-          { type: 'ip_list', name: 'Branch offices' },
-          { type: 'label', exclusion: true },
-        ],
+        providers: ['role=web'],
+        consumers: ['iplist:Branch offices', { key: 'app', value: 'payments', exclusion: true }],
+        ingress_services: ['S-HTTP', { port: 8000, to_port: 8010, proto: 17 }],
         update_type: 'create',
       },
       previous: { enabled: true },
@@ -227,11 +225,11 @@ t.test('create-deny-rule', async (t) => {
   await t.test('sends only what a PCE accepts in a deny rule', async (t) => {
     const answer = await bench.ok('create-deny-rule', { ruleset_name: 'Denied', ...rule, unscoped_consumers: true })
     partial(t, answer, {
-      rule: { rule_type: 'deny', unscoped_consumers: true, consumers: [{ name: 'Internet' }], update_type: 'create' },
+      rule: { rule_type: 'deny', unscoped_consumers: true, consumers: ['iplist:Internet'], update_type: 'create' },
       ingress_services_resolved: [{ port: 23, proto: 6 }],
     })
     t.notOk(answer.override_deny_warning)
-    t.equal(answer.href, answer.rule.href)
+    t.ok(bench.simulator.state.find(answer.rule.href))
     const [write] = bench.writes()
     partial(t, write, {
       method: 'POST',
@@ -254,7 +252,7 @@ t.test('create-deny-rule', async (t) => {
   await t.test('a rule that the rule set has already is stored with a warning', async (t) => {
     const args = { ruleset_name: 'Denied', ...rule, ingress_services: [{ port: 24, proto: 'tcp' }] }
     const warningsOf = async (more: object = {}) => (await bench.ok('create-deny-rule', { ...args, ...more })).warnings
-    const { href } = await bench.ok('create-deny-rule', args)
+    const { href } = (await bench.ok('create-deny-rule', args)).rule
     const same = [`The rule set already has this rule, ${href}: a second one changes nothing.`]
     t.same(await warningsOf({ dry_run: true }), same)
     t.same(await warningsOf({ dry_run: true, description: 'INC-7' }), same, 'whatever it is for')
@@ -270,8 +268,8 @@ t.test('create-deny-rule', async (t) => {
       `The rule set already has this rule, but disabled: ${href}. It can be enabled in place of a second one.`,
     ])
     await bench.ok('update-deny-rule', { href, enabled: true })
-    const second = await bench.ok('create-deny-rule', args)
-    t.same(second.warnings, same)
+    const { rule: second, warnings } = await bench.ok('create-deny-rule', args)
+    t.same(warnings, same)
     t.not(second.href, href)
     const change = { href: second.href, ingress_services: [{ port: 26, proto: 'tcp' }] }
     t.equal((await bench.ok('update-deny-rule', change)).warnings, undefined)
@@ -322,7 +320,7 @@ t.test('update-deny-rule', async (t) => {
     })
     partial(t, answer, {
       updated_fields: ['consumers', 'ingress_services'],
-      rule: { rule_type: 'deny', consumers: [{ type: 'ip_list', name: 'Internet' }] },
+      rule: { rule_type: 'deny', consumers: ['iplist:Internet'] },
       ingress_services_resolved: [{ resolved_name: 'SSH' }],
     })
     partial(t, bench.writes(), [{ method: 'PUT', body: { consumers: [{ ip_list: { href: `${DRAFT}/ip_lists/2` } }] } }])

@@ -378,7 +378,7 @@ t.test('create-ruleset', async (t) => {
         { rule_type: 'allow', unscoped_consumers: false, services: [{ port: 443, proto: 6 }] },
         {
           rule_type: 'allow',
-          consumers: [{ type: 'label', key: 'app', value: 'crm' }, { key: 'env' }],
+          consumers: ['app=crm', /^env=/],
           services: [{ resolved_name: 'S-HTTP' }, {}],
         },
         { rule_type: 'deny', consumers: [{ type: 'ip_list', name: ANY }], services: [{ resolved_name: 'Telnet' }] },
@@ -569,7 +569,7 @@ t.test('create-ruleset', async (t) => {
           { type: 'workload', name: 'payments-prod-web-01' },
         ],
       })
-      partial(t, answer.ruleset.rules[1].consumers, [{ type: 'label', exclusion: true }])
+      t.same(answer.ruleset.rules[1].consumers, [{ key: 'env', value: 'dev', exclusion: true }])
       t.notOk('differences' in answer.ruleset)
     },
   )

@@ -15,7 +15,7 @@ t.test('a dry run of a change shows the object as it would be, beside what it wa
     ],
   })
   const [allow, deny] = ruleset.rules.map(({ href }: Json) => href)
-  const list = await bench.ok('create-iplist', { name: 'L', description: 'old', ip_ranges: [{ from_ip: '10.0.0.1' }] })
+  await bench.ok('create-iplist', { name: 'L', description: 'old', ip_ranges: [{ from_ip: '10.0.0.1' }] })
   await bench.ok('create-service', { name: 'S', service_ports: [PORT] })
   const { workload } = await bench.ok('create-workload', {
     name: 'w',
@@ -31,10 +31,10 @@ t.test('a dry run of a change shows the object as it would be, beside what it wa
     [
       'update-iplist',
       { name: 'L', description: 'new', ip_ranges: [{ from_ip: '10.0.0.2' }] },
-      { description: 'old', ip_ranges: list.ip_ranges },
+      { description: 'old', ip_ranges: [{ from_ip: '10.0.0.1', exclusion: false }] },
       (answer: Json) => [
         [answer.name, answer.description, answer.ip_ranges],
-        ['L', 'new', [{ from_ip: '10.0.0.2', exclusion: false }]],
+        ['L', 'new', [{ from_ip: '10.0.0.2' }]],
       ],
     ],
     [
@@ -49,23 +49,23 @@ t.test('a dry run of a change shows the object as it would be, beside what it wa
     [
       'update-ruleset',
       { name: 'Changes', enabled: false, scopes: [['env=dev']] },
-      null,
+      { enabled: true, scopes: [['app=payments', 'env=prod']] },
       ({ enabled, scopes }: Json) => [
-        [enabled, scopes.map((scope: Json) => scope.map(({ key, value }: Json) => `${key}=${value}`))],
+        [enabled, scopes],
         [false, [['env=dev']]],
       ],
     ],
     [
       'update-sec-rule',
       { href: allow, consumers: ['env=dev'] },
-      { consumers: [{ actors: 'ams' }] },
-      ({ rule }: Json) => [rule.consumers.map(({ key, value }: Json) => `${key}=${value}`), ['env=dev']],
+      { consumers: ['ams'] },
+      ({ rule }: Json) => [rule.consumers, ['env=dev']],
     ],
     ['update-deny-rule', { href: deny, enabled: false }, { enabled: true }, ({ rule }: Json) => [rule.enabled, false]],
     [
       'update-label',
       { key: 'app', value: 'crm', new_value: 'customers' },
-      { value: 'crm' },
+      null,
       ({ label, previous_value: before }: Json) => [
         [label.value, before],
         ['customers', 'crm'],
@@ -76,7 +76,7 @@ t.test('a dry run of a change shows the object as it would be, beside what it wa
       { name: 'w', description: 'moved', labels: ['app=brand-new', 'env=prod'] },
       null,
       ({ workload: { description, labels } }: Json) => [
-        [description, labels.map(({ key, value }: Json) => `${key}=${value}`)],
+        [description, labels],
         ['moved', ['app=brand-new', 'env=prod']],
       ],
     ],
@@ -85,8 +85,8 @@ t.test('a dry run of a change shows the object as it would be, beside what it wa
       { profile_href: profile.href, assign_labels: [app!.href] },
       null,
       ({ profile: { assign_labels: assigned, labels } }: Json) => [
-        [assigned.map(({ value }: Json) => value), labels.map(({ key, assignment }: Json) => [key, assignment.value])],
-        [['crm'], [['app', 'crm']]],
+        [assigned, labels],
+        [['app=crm'], undefined],
       ],
     ],
   ] as const) {
@@ -96,7 +96,7 @@ t.test('a dry run of a change shows the object as it would be, beside what it wa
     const [seen, expected] = shows(answer) as [unknown, unknown]
     t.same(seen, expected, `${tool} shows what would be`)
     if (was !== null) t.same(answer.previous, was, `${tool} shows what is`)
-    t.ok(Object.keys(answer.previous).length > 0, tool)
+    t.ok(answer.previous_value ?? Object.keys(answer.previous).length > 0, tool)
   }
 
   await t.test('and the real call shows the same object', async (t) => {

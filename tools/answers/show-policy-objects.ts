@@ -1,4 +1,4 @@
-import type { IpListOut } from '../../schemas/ip-list-shapes.js'
+import type { IpListOut, IpListWrittenOut } from '../../schemas/ip-list-shapes.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Service } from '../../schemas/pce/service.js'
 import type { ServiceOut } from '../../schemas/service-shapes.js'
@@ -22,6 +22,16 @@ export function showIpList(list: IpList): IpListOut {
     ...(list.update_type != null && { update_type: list.update_type }),
     ...(list.created_at !== undefined && { created_at: list.created_at }),
     ...(list.updated_at !== undefined && { updated_at: list.updated_at }),
+  }
+}
+
+/** An IP list after a write: no dates, no empty list of names, and of a range only what it has. */
+export function showWrittenIpList(list: IpList): IpListWrittenOut {
+  const { ip_ranges: ranges, fqdns, created_at: _created, updated_at: _updated, ...shown } = showIpList(list)
+  return {
+    ...shown,
+    ip_ranges: ranges.map(({ exclusion, ...range }) => ({ ...range, ...(exclusion && { exclusion }) })),
+    ...(fqdns.length > 0 && { fqdns }),
   }
 }
 

@@ -3,9 +3,11 @@ import type { ContainerWorkloadProfile } from '../../schemas/pce/container-clust
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../../domain/call.js'
 import { labelExpander } from '../../domain/inventory/labels.js'
-import { LabelOut } from '../../schemas/label-reference.js'
+import { LabelOut, LabelsOut } from '../../schemas/label-reference.js'
 import { Nullable } from '../../schemas/common.js'
+import { shortLabel } from './show-label.js'
 
+const Written = Type.Union([Type.String(), LabelOut], { description: 'key=value' })
 const Text = (description: string) => Nullable(Type.String({ description }))
 
 /** A container workload profile in answers: how the workloads of a namespace are managed and labelled. */
@@ -14,24 +16,26 @@ export const ProfileOut = Type.Object(
     href: Type.String(),
     name: Text('Name'),
     namespace: Text('null: the default profile'),
-    is_default: Type.Boolean(),
+    is_default: Type.Optional(Type.Boolean()),
     managed: Type.Boolean(),
     enforcement_mode: Text('Mode of its pods'),
-    assign_labels: Type.Array(LabelOut, { description: 'Labels its workloads get' }),
-    labels: Type.Array(
-      Type.Object({
-        key: Type.String(),
-        assignment: Type.Optional(LabelOut),
-        restriction: Type.Optional(Type.Array(LabelOut, { description: 'Or a choice of these' })),
-      }),
-      { description: 'Newer form: per key, the label or a choice' },
+    assign_labels: LabelsOut(LabelOut, 'Labels its workloads get, key=value'),
+    labels: Type.Optional(
+      Type.Array(
+        Type.Object({
+          key: Type.String(),
+          assignment: Type.Optional(Written),
+          restriction: Type.Optional(Type.Array(Written, { description: 'Or a choice of these' })),
+        }),
+        { description: 'Newer form, where it says more: per key, the label or a choice' },
+      ),
     ),
   },
   { description: 'A profile' },
 )
 export type ProfileOut = Static<typeof ProfileOut>
 
-/** Profiles as answers show them, with key and value beside each label's href. */
+/** Profiles as answers show them, their labels as callers write them. */
 export async function showProfiles(
   profiles: readonly ContainerWorkloadProfile[],
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -39,23 +43,38 @@ export async function showProfiles(
   const expand = await labelExpander(ctx.pce, profiles.flatMap(labelsIn), ctx)
   const show = (reference: LabelRef) => {
     const { href, key = '', value = '' } = expand(reference)
-    return { href, key, value }
+    return shortLabel({ href, key, value })
   }
-  return profiles.map((profile) => ({
-    href: profile.href,
-    name: profile.name ?? null,
-    namespace: profile.namespace ?? null,
-    is_default: (profile.namespace ?? null) === null,
-    managed: profile.managed === true,
-    enforcement_mode: profile.enforcement_mode ?? null,
-    assign_labels: (profile.assign_labels ?? []).map(show),
-    labels: (profile.labels ?? []).map((entry) => {
-      const { key } = entry
-      return 'assignment' in entry
-        ? { key, assignment: show({ ...entry.assignment, key }) }
-        : { key, restriction: (entry.restriction ?? []).map((choice) => show({ ...choice, key })) }
-    }),
-  }))
+  return profiles.map((profile) => {
+    const { assign_labels: assigned, labels } = profile
+    return {
+      href: profile.href,
+      name: profile.name ?? null,
+      namespace: profile.namespace ?? null,
+      ...((profile.namespace ?? null) === null && { is_default: true }),
+      managed: profile.managed === true,
+      enforcement_mode: profile.enforcement_mode ?? null,
+      assign_labels: (assigned ?? []).map(show),
+      ...(!isSame(assigned, labels) && {
+        labels: (labels ?? []).map((entry) => {
+          const { key } = entry
+          return 'assignment' in entry
+            ? { key, assignment: show({ ...entry.assignment, key }) }
+            : { key, restriction: (entry.restriction ?? []).map((choice) => show({ ...choice, key })) }
+        }),
+      }),
+    }
+  })
+}
+
+/** Whether the newer form says what the older one does (P24): nothing but these labels. */
+function isSame(
+  assigned: ContainerWorkloadProfile['assign_labels'],
+  labels: ContainerWorkloadProfile['labels'],
+): boolean {
+  const older = new Set((assigned ?? []).map(({ href }) => href))
+  const newer = new Set((labels ?? []).map((entry) => ('assignment' in entry ? entry.assignment.href : null)))
+  return older.size === newer.size && [...newer].every((href) => href !== null && older.has(href))
 }
 
 function labelsIn({ assign_labels: assigned, labels }: ContainerWorkloadProfile): LabelRef[] {

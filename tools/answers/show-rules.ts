@@ -4,6 +4,7 @@ import type { ToolContext } from '../../domain/call.js'
 import { type PlannedRule, showNamed, showResolved } from '../../domain/drafts/plan-rules.js'
 import { namesOrHrefs, type ReferenceNames } from '../../domain/inventory/reference-names.js'
 import { trimBlanks } from '../../domain/text/escape-text.js'
+import { isWritable } from './show-label.js'
 import { denyType, type RuleType } from '../../domain/policy/rule-type.js'
 
 /** Actors with their type, and key and value or name beside each href. */
@@ -85,27 +86,13 @@ export function showRuleSet(
   ]
   const wanted = isWanted === undefined ? all : all.filter(({ rule }) => isWanted(rule))
   const isBrief = detail === 'standard'
-  const short = (actor: ActorOut | ScopeOut) => shortActor(actor, names)
-  const shortOf = (service: RuleServiceOut) => shortService(service, names)
-  const rules = wanted.map(({ rule, type }) => {
-    const shown = showRule(rule, type, names)
-    if (!isBrief) return shown
-    const { consumers, providers, ingress_services: services, egress_services: egress } = shown
-    return {
-      ...shown,
-      consumers: consumers.map(short),
-      providers: providers.map(short),
-      ingress_services: services.map(shortOf),
-      ...(egress !== undefined && { egress_services: egress.map(shortOf) }),
-    }
-  })
-  const scopes = showScopes(ruleSet.scopes, names)
+  const rules = wanted.map(({ rule, type }) => (isBrief ? writeRule : showRule)(rule, type, names))
   return {
     href: ruleSet.href,
     name: ruleSet.name,
     enabled: ruleSet.enabled,
     description: ruleSet.description ?? null,
-    scopes: isBrief ? scopes.map((scope) => scope.map(short)) : scopes,
+    scopes: (isBrief ? writeScopes : showScopes)(ruleSet.scopes, names),
     ...(ruleSet.update_type != null && { update_type: ruleSet.update_type }),
     ...(denyError !== undefined && { deny_rules_error: denyError }),
     rules_total: all.length,
@@ -128,8 +115,7 @@ function shortActor(actor: ActorOut | ScopeOut, names: ReferenceNames): string |
   const text =
     type === 'label' && key !== undefined ? `${key}=${value}` : prefix && name !== undefined && `${prefix}:${name}`
   if (!text) return actor
-  const isPlain =
-    key === undefined ? name === trimBlanks(name ?? '') : /^[^=:/\s]+$/.test(key) && value === trimBlanks(value ?? '')
+  const isPlain = key === undefined ? name === trimBlanks(name ?? '') : isWritable({ key, value: value ?? '' })
   if (!isPlain || names.isShared?.(href) === true) return actor
   if (exclusion !== true) return text
   return key === undefined ? actor : { key, value, exclusion }
@@ -139,29 +125,72 @@ function shortActor(actor: ActorOut | ScopeOut, names: ReferenceNames): string |
 const shortService = (service: RuleServiceOut, names: ReferenceNames): string | RuleServiceOut =>
   'name' in service && service.name !== undefined && names.isShared?.(service.href) !== true ? service.name : service
 
-/** A stored rule in an answer, with the names of what it points at as far as they can be read. */
+const writeActors = (actors: readonly Actor[] | null | undefined, names: ReferenceNames) =>
+  showActors(actors, names).map((actor) => shortActor(actor, names))
+
+const writeServices = (services: readonly IngressService[] | null | undefined, names: ReferenceNames) =>
+  showServices(services, names).map((service) => shortService(service, names))
+
+/** Scopes as callers write them. */
+export const writeScopes = (scopes: readonly ScopeEntry[][] | null | undefined, names: ReferenceNames) =>
+  showScopes(scopes, names).map((scope) => scope.map((condition) => shortActor(condition, names)))
+
+/** The parts of a rule that point at something, each as callers write it. */
+const WRITTEN: Record<string, typeof writeActors | typeof writeServices> = {
+  consumers: writeActors,
+  providers: writeActors,
+  ingress_services: writeServices,
+  egress_services: writeServices,
+}
+
+/** Fields of a stored rule, what they point at as callers write it: arguments that would write them again. */
+function writeFields(fields: Record<string, unknown>, names: ReferenceNames): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([field, value]) => [field, WRITTEN[field]?.(value as never, names) ?? value]),
+  )
+}
+
+/** A rule as showRule does, its ends and services as callers write them. */
+function writeRule(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames) {
+  const shown = showRule(rule, type, names)
+  return {
+    ...shown,
+    consumers: writeActors(rule.consumers, names),
+    providers: writeActors(rule.providers, names),
+    ingress_services: writeServices(rule.ingress_services, names),
+    ...(shown.egress_services !== undefined && { egress_services: writeServices(rule.egress_services, names) }),
+  }
+}
+
+/** A rule after a write and what its changed fields were, with the names of what they point at as far as they can be read. */
 export async function showStoredRule(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
-  rule: Rule | DenyRule,
+  { stored, previous }: { stored: Rule | DenyRule; previous?: Record<string, unknown> },
   type: RuleType,
 ) {
-  const { providers, consumers, ingress_services: ingress, egress_services: egress } = rule
-  const names = await namesOrHrefs(ctx.pce, [providers, consumers, ingress, egress], ctx)
-  return showRule(rule, type, names)
+  const { providers, consumers, ingress_services: ingress, egress_services: egress } = stored
+  const names = await namesOrHrefs(ctx.pce, [providers, consumers, ingress, egress, previous], ctx)
+  const { description, ...rule } = writeRule(stored, type, names)
+  return {
+    ...(previous !== undefined && { previous: writeFields(previous, names) }),
+    rule: { ...rule, ...(description && { description }) },
+  }
 }
 
 /** A rule in the words of the answer; names come from its own resolution. */
 export function showPlannedRule(rule: PlannedRule) {
   const ends = [...rule.providers, ...rule.consumers].flatMap((actor) => Object.values(actor) as unknown[])
   const known = new Map(ends.flatMap((end) => (isNamed(end) ? [[end.href, end] as const] : [])))
-  const names = (href: string) => {
+  const nameOf = (href: string) => {
     const { key, value, name } = known.get(href) ?? {}
     return { key, value, name: name ?? undefined }
   }
+  // Whether another list has the name of one that was given by href was not looked up.
+  const names = Object.assign(nameOf, { isShared: (href: string) => !href.includes('/labels/') })
   return {
     rule_type: rule.type,
-    providers: showActors(rule.providers, names),
-    consumers: showActors(rule.consumers, names),
+    providers: writeActors(rule.providers, names),
+    consumers: writeActors(rule.consumers, names),
     services: showResolved(rule.services),
     ...(rule.egress.length > 0 && { egress_services: rule.egress.map(showNamed) }),
     unscoped_consumers: rule.unscoped,

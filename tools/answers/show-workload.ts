@@ -3,6 +3,7 @@ import type { Workload } from '../../schemas/pce/workload.js'
 import type { WorkloadOut } from '../../schemas/workload-shapes.js'
 import { isManaged, osType } from '../../domain/inventory/workloads.js'
 import { showLabel, type LabelOutput } from '../../domain/inventory/labels.js'
+import { shortLabel } from './show-label.js'
 
 /** Columns of the compact form, before the label keys (T23). */
 export const COMPACT_COLUMNS = [
@@ -41,18 +42,23 @@ export function labelColumnName(key: string): string {
   return (COMPACT_COLUMNS as readonly string[]).includes(key) ? `label:${key}` : key
 }
 
-/** A workload after a write; `known` gives key and value of labels that the PCE shows by href alone. */
-export function showWrittenWorkload(workload: Workload, known: readonly LabelOutput[]): WorkloadOut {
+/** Labels of a workload as callers write them; `known` gives key and value of those that the PCE shows by href alone. */
+export function writeWorkloadLabels(labels: Workload['labels'], known: readonly LabelOutput[]): WorkloadOut['labels'] {
   const byHref = new Map(known.map((label) => [label.href, label]))
+  return (labels ?? [])
+    .map((label) => ({ key: '', value: '', ...byHref.get(label.href), ...label }))
+    .map((label) => shortLabel(showLabel(label)))
+}
+
+/** A workload after a write. */
+export function showWrittenWorkload(workload: Workload, known: readonly LabelOutput[]): WorkloadOut {
   const { enforcement_mode: mode, description } = workload
   return {
     href: workload.href,
     name: workload.name ?? '',
     hostname: workload.hostname ?? '',
     interfaces: (workload.interfaces ?? []).map(({ name, address }) => ({ name, address: address ?? '' })),
-    labels: (workload.labels ?? [])
-      .map((label) => ({ key: '', value: '', ...byHref.get(label.href), ...label }))
-      .map(showLabel),
+    labels: writeWorkloadLabels(workload.labels, known),
     managed: isManaged(workload),
     ...(mode !== undefined && { enforcement_mode: mode }),
     ...(description != null && { description }),

@@ -25,7 +25,7 @@ const Row = Type.Object({
   enforcement_mode: Text('Mode'),
   security_policy_sync_state: Text('syncing or applied'),
   cluster: Text('Cluster name'),
-  cluster_href: Text('Cluster'),
+  cluster_href: Type.Optional(Text('Cluster; full detail, or where the name does not tell which')),
 })
 
 const output = Type.Object({
@@ -46,7 +46,7 @@ export default defineTool({
       cluster_href: Type.Optional(Type.String({ description: 'Cluster' })),
       namespace: Part(),
       ...ExactInput,
-      detail_level: DetailLevel('full: labels as objects'),
+      detail_level: DetailLevel('full: labels as objects, cluster_href'),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },
@@ -71,7 +71,12 @@ export default defineTool({
     const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
     const borne = slice.items.flatMap((workload) => workload.labels ?? [])
     const expand = await labelExpander(pce, borne, ctx)
-    const shown = slice.items.map((workload) => select(showKubernetesWorkload(workload, expand, detail)))
+    const isWhole = detail === 'full' || fields?.includes('cluster_href') === true
+    const isNamed = tellsCluster(slice.items)
+    const shown = slice.items.map((workload) => {
+      const { cluster_href: of, ...row } = showKubernetesWorkload(workload, expand, detail)
+      return select({ ...row, ...((isWhole || !isNamed(workload)) && { cluster_href: of }) })
+    })
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { kubernetes_workloads: [] })
     return { kubernetes_workloads: rows, ...paging }
   },
@@ -95,4 +100,14 @@ function showKubernetesWorkload(
     cluster: cluster?.name ?? null,
     cluster_href: cluster?.href ?? null,
   }
+}
+
+/** Whether the name of a workload's cluster tells which one it is, among the clusters of these workloads. */
+function tellsCluster(workloads: readonly KubernetesWorkload[]): (workload: KubernetesWorkload) => boolean {
+  const hrefs = new Map<string, Set<string>>()
+  for (const { container_cluster: cluster } of workloads) {
+    if (cluster?.name == null) continue
+    hrefs.set(cluster.name, (hrefs.get(cluster.name) ?? new Set()).add(cluster.href))
+  }
+  return ({ container_cluster: cluster }) => hrefs.get(cluster?.name ?? '')?.size === 1
 }

@@ -21,7 +21,12 @@ import { parseHref } from '../../domain/inventory/parse-href.js'
 import { showModeChange } from '../answers/readiness/show-mode-change.js'
 import { ProfileOut, showProfiles } from '../answers/show-profile.js'
 
-const output = Type.Object({ ...UpdateOutput, effect: EffectOut, profile: Type.Optional(ProfileOut) })
+const output = Type.Object({
+  ...UpdateOutput,
+  href: Type.Optional(Type.String()),
+  effect: EffectOut,
+  profile: Type.Optional(Type.Omit(ProfileOut, ['href'])),
+})
 
 export default defineTool({
   name: 'update-container-workload-profile',
@@ -73,23 +78,32 @@ export default defineTool({
     const warnings = [...(answer.warnings ?? [])]
     // assign_labels is the older form of labels (P24), so the newer changes with it.
     const planned = dryRun === true && labels !== undefined ? { labels: labels.map(assignment) } : {}
-    const [profile] = await showProfiles([{ ...answer.stored, ...planned }], ctx).catch((error: unknown) => {
-      if (!answer.updated_fields?.length) throw error
-      // The write is done: to fail now would say that it is not.
-      warnings.push('It was changed; the profile is not shown because the labels it names could not be read.')
-      return []
-    })
-    const before = previous && 'assign_labels' in previous ? { ...previous, labels: current.labels } : previous
+    const [profile, was] = await showProfiles([{ ...answer.stored, ...planned }, current], ctx).catch(
+      (error: unknown) => {
+        if (!answer.updated_fields?.length) throw error
+        // The write is done: to fail now would say that it is not.
+        warnings.push('It was changed; the profile is not shown because the labels it names could not be read.')
+        return []
+      },
+    )
     const judged = dryRun === true ? await judgeProfile(ctx, current, { managed, mode, complete: args.complete }) : null
     warnings.unshift(...(judged?.warnings ?? []))
     return {
       ...withoutStored(answer),
+      href: answer.href,
       ...(warnings.length > 0 && { warnings }),
-      ...(before && { previous: before }),
-      ...(profile && { profile }),
+      ...(previous && { previous: { ...previous, ...(was && 'assign_labels' in previous && labelsOf(was)) } }),
+      ...(profile && { profile: withoutHref(profile) }),
       ...(judged && { effect: judged.effect }),
     }
   },
+})
+
+const withoutHref = ({ href: _href, ...profile }: ProfileOut) => profile
+
+const labelsOf = ({ assign_labels: assigned, labels }: ProfileOut) => ({
+  assign_labels: assigned,
+  ...(labels && { labels }),
 })
 
 const assignment = ({ href, key, value }: Label) => ({ key, assignment: { href, key, value } })

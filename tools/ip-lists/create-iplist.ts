@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DifferencesOut } from '../../schemas/update-output.js'
 import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
-import { FqdnInput, IpListOut, IpRangeInput } from '../../schemas/ip-list-shapes.js'
+import { FqdnInput, IpListWrittenOut, IpRangeInput } from '../../schemas/ip-list-shapes.js'
 import { NewName } from '../../schemas/new-name.js'
 import { defineTool } from '../define.js'
 import { findDifferences, listDifferences } from '../../domain/policy/compare-stored.js'
@@ -9,11 +9,11 @@ import { createNamed, refuseHidden, refuseTakenName } from '../../domain/drafts/
 import { fitAnswer } from '../answers/byte-budget.js'
 import { planFqdns, planRanges, refuseEmptyList } from '../../domain/drafts/plan-ip-list.js'
 import { readBack } from '../../domain/drafts/change-object.js'
-import { showIpList } from '../answers/show-policy-objects.js'
+import { showWrittenIpList } from '../answers/show-policy-objects.js'
 
 const output = Type.Object({
   message: Type.String({ description: 'What happened' }),
-  ...Type.Partial(IpListOut).properties,
+  ...Type.Partial(IpListWrittenOut).properties,
   differences: DifferencesOut,
   warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
   ...DryRunOutput,
@@ -64,7 +64,7 @@ export default defineTool({
     const { stored, warnings } = await readBack(created, () => pce.ipLists.getByReference(created.href))
     const shown = {
       message: `Created the IP list ${name} in draft.`,
-      ...showIpList(stored),
+      ...showWrittenIpList(stored),
       ...listDifferences(findDifferences(body, stored)),
       ...warnings,
     }

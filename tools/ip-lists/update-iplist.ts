@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DryRunInput } from '../../schemas/dry-run.js'
-import { FqdnInput, IpListOut, IpRangeInput } from '../../schemas/ip-list-shapes.js'
+import { FqdnInput, IpListWrittenOut, IpRangeInput } from '../../schemas/ip-list-shapes.js'
 import { NewName } from '../../schemas/new-name.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
@@ -8,11 +8,11 @@ import { refuseHidden, refuseTakenName } from '../../domain/drafts/create-named.
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
 import { fitAnswer } from '../answers/byte-budget.js'
 import { planFqdns, planRanges, refuseEmptyList } from '../../domain/drafts/plan-ip-list.js'
-import { showIpList } from '../answers/show-policy-objects.js'
+import { showWrittenIpList } from '../answers/show-policy-objects.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 import { warnOfBuiltIn } from '../../domain/inventory/find-uses.js'
 
-const output = Type.Object({ ...UpdateOutput, ...Type.Partial(IpListOut).properties })
+const output = Type.Object({ ...UpdateOutput, ...Type.Partial(IpListWrittenOut).properties })
 
 export default defineTool({
   name: 'update-iplist',
@@ -59,6 +59,6 @@ export default defineTool({
       warnings: warnOfBuiltIn(current),
     }
     const answer = await updateObject(ctx, plan, dryRun)
-    return fitAnswer({ ...showIpList(answer.stored), ...withoutStored(answer) }, ctx.limits)
+    return fitAnswer({ ...withoutStored(answer), ...showWrittenIpList(answer.stored) }, ctx.limits)
   },
 })

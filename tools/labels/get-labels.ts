@@ -18,7 +18,7 @@ const Row = Type.Object({
   external_data_set: Type.Optional(Type.String({ description: 'Source it was imported from' })),
   external_data_reference: Type.Optional(Type.String({ description: 'Its id there' })),
   created_at: Type.Optional(Type.String({ description: 'UTC' })),
-  updated_at: Type.Optional(Type.String({ description: 'UTC' })),
+  updated_at: Type.Optional(Type.String({ description: 'UTC; absent: as created' })),
 })
 
 export default defineTool({
@@ -58,13 +58,14 @@ export default defineTool({
     )
     const query = { api: pce.labels, params: filters, signal }
     const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
-    const shown = slice.items.map((label) => select(showListedLabel(label)))
+    const shown = slice.items.map((label) => select(showListedLabel(label, fields)))
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { labels: [] })
     return { labels: rows, ...paging }
   },
 })
 
-function showListedLabel(label: Label) {
+/** A label that was never changed says so by its one date, unless the other was asked for. */
+function showListedLabel(label: Label, fields: readonly string[] | undefined) {
   const { href, key, value, deleted, usage, external_data_set, external_data_reference, created_at, updated_at } = label
   return {
     href,
@@ -75,6 +76,6 @@ function showListedLabel(label: Label) {
     ...(external_data_set != null && { external_data_set }),
     ...(external_data_reference != null && { external_data_reference }),
     ...(created_at !== undefined && { created_at }),
-    ...(updated_at !== undefined && { updated_at }),
+    ...(updated_at !== undefined && (updated_at !== created_at || fields !== undefined) && { updated_at }),
   }
 }

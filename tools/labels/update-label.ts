@@ -61,8 +61,13 @@ export default defineTool({
       warnings: warning === undefined ? [] : [warning],
     }
     try {
-      const answer = await updateObject(ctx, plan, dryRun)
-      return { ...withoutStored(answer), label: showLabel(answer.stored), previous_value: showLabel(current).value }
+      const { stored, previous, ...answer } = await updateObject(ctx, plan, dryRun)
+      const { value: _before, ...others } = previous ?? {}
+      return {
+        ...withoutStored({ ...answer, stored, ...(Object.keys(others).length > 0 && { previous: others }) }),
+        label: showLabel(stored),
+        previous_value: showLabel(current).value,
+      }
     } finally {
       if (dryRun !== true) forgetLabels(ctx.pce)
     }

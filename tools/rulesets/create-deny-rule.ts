@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DifferencesOut } from '../../schemas/update-output.js'
 import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
-import { ActorsInput, RuleParts, ServicesInput, ResolvedServices, RuleOut } from '../../schemas/rule-shapes.js'
+import { ActorsInput, RuleParts, ServicesInput, ResolvedServices, StoredRuleOut } from '../../schemas/rule-shapes.js'
 import { defineTool } from '../define.js'
 import { findDifferences, listDifferences } from '../../domain/policy/compare-stored.js'
 import { createPolicyLookups, describeObject, findObject } from '../../domain/inventory/find-object.js'
@@ -16,8 +16,7 @@ import { showStoredRule } from '../answers/show-rules.js'
 
 const output = Type.Object({
   message: Type.String({ description: 'What happened' }),
-  href: Type.Optional(Type.String()),
-  rule: Type.Optional(RuleOut),
+  rule: Type.Optional(StoredRuleOut),
   ingress_services_resolved: ResolvedServices,
   override_deny_warning: Type.Optional(Type.String()),
   differences: DifferencesOut,
@@ -83,8 +82,7 @@ export default defineTool({
     const all = [...before, ...(warnings.warnings ?? [])]
     return {
       message: `Added the rule to ${describeObject('rule_sets', ruleSet)} in draft.${pending.length > 0 ? '' : ' It takes effect when provisioned.'}`,
-      href: created.href,
-      rule: await showStoredRule(ctx, stored, denyType(stored)),
+      ...(await showStoredRule(ctx, { stored }, denyType(stored))),
       ...shown,
       ...listDifferences(findDifferences(planned.body, stored)),
       ...(all.length > 0 && { warnings: all }),

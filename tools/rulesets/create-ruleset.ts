@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
-import { ActorInput, RuleInput, RuleTypeOut, ActorOut, WideningOut } from '../../schemas/rule-shapes.js'
+import { ActorInput, RuleInput, RuleTypeOut, WideningOut, WrittenOut } from '../../schemas/rule-shapes.js'
 import { defineTool } from '../define.js'
 import { listDifferences } from '../../domain/policy/compare-stored.js'
 import { refuseHidden, refuseTakenName } from '../../domain/drafts/create-named.js'
@@ -29,8 +29,8 @@ const RuleSetCreated = Type.Object({
           Type.Object({
             href: Type.String(),
             rule_type: RuleTypeOut,
-            providers: Type.Array(ActorOut, { description: 'Destinations' }),
-            consumers: Type.Array(ActorOut, { description: 'Sources' }),
+            providers: Type.Array(WrittenOut, { description: 'Destinations' }),
+            consumers: Type.Array(WrittenOut, { description: 'Sources' }),
             services: Type.Array(Type.Object({}), { description: '{href, resolved_name} or {port, to_port?, proto}' }),
             egress_services: Type.Optional(Type.Array(Type.Object({}), { description: '{href, resolved_name}' })),
             unscoped_consumers: Type.Boolean({ description: 'Extra-scope rule' }),

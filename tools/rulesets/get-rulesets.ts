@@ -5,7 +5,7 @@ import { LabelReference } from '../../schemas/label-reference.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import { ExactInput, Part } from '../../schemas/search-filters.js'
-import { ActorInput, RuleOut, ServiceInput } from '../../schemas/rule-shapes.js'
+import { ActorInput, RuleOut, ServiceInput, WrittenOut } from '../../schemas/rule-shapes.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import type { ActorReference } from '../../domain/drafts/resolve-actors.js'
@@ -40,14 +40,10 @@ const LabelsInput = Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(L
   description: 'Of the scope: one or a list',
 })
 
-/** As callers write it; detail_level full: an object with href, and type, key, value or name. */
-const Written = Type.Union([Type.String(), Type.Object({})])
+/** With detail_level full, consumers, providers and scopes are objects with href, and type, key, value or name. */
 const RuleRow = Type.Object({
   ...RuleOut.properties,
-  consumers: Type.Array(Written),
-  providers: Type.Array(Written),
-  ingress_services: Type.Array(Written, { description: 'A name, or {port, to_port?, proto}; full: {href, name}' }),
-  egress_services: Type.Optional(Type.Array(Written)),
+  ingress_services: Type.Array(WrittenOut, { description: 'A name, or {port, to_port?, proto}; full: {href, name}' }),
 })
 
 const Row = Type.Object({
@@ -55,7 +51,7 @@ const Row = Type.Object({
   name: Type.String(),
   enabled: Type.Boolean(),
   description: Type.Union([Type.String(), Type.Null()], { description: 'Description' }),
-  scopes: Type.Array(Type.Array(Written), { description: 'Inner ANDed, outer ORed; [[]] is everything' }),
+  scopes: Type.Array(Type.Array(WrittenOut), { description: 'Inner ANDed, outer ORed; [[]] is everything' }),
   update_type: Type.Optional(Type.String({ description: 'Pending draft change' })),
   deny_rules_error: Type.Optional(Type.String({ description: 'Why deny rules are missing' })),
   rules_total: Type.Integer({ description: 'Rules it has' }),

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DryRunInput } from '../../schemas/dry-run.js'
-import { RuleChangeInput, ResolvedServices, RuleOut } from '../../schemas/rule-shapes.js'
+import { RuleChangeInput, ResolvedServices, StoredRuleOut } from '../../schemas/rule-shapes.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import { findRule, warnOfEnd } from '../../domain/inventory/read-rules.js'
@@ -14,7 +14,7 @@ import { requireFields, updateObject, withoutStored } from '../../domain/drafts/
 
 const output = Type.Object({
   ...UpdateOutput,
-  rule: Type.Optional(RuleOut),
+  rule: Type.Optional(StoredRuleOut),
   ingress_services_resolved: ResolvedServices,
 })
 
@@ -63,7 +63,7 @@ export default defineTool({
     const answer = await updateObject(ctx, plan, dryRun)
     return {
       ...withoutStored({ ...answer, updated_fields: answer.updated_fields?.sort() }),
-      rule: await showStoredRule(ctx, answer.stored, denyType(answer.stored)),
+      ...(await showStoredRule(ctx, answer, denyType(answer.stored))),
       ...(planned.services && { ingress_services_resolved: showResolved(planned.services) }),
     }
   },

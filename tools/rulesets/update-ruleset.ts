@@ -1,7 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
-import { ActorInput, ScopeOut } from '../../schemas/rule-shapes.js'
+import { ActorInput, WrittenOut } from '../../schemas/rule-shapes.js'
+import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { Nullable } from '../../schemas/common.js'
 import { defineTool } from '../define.js'
@@ -10,15 +11,16 @@ import { createPolicyLookups, describeObject, findObject } from '../../domain/in
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { namesOrHrefs } from '../../domain/inventory/reference-names.js'
 import { resolveScopes, toWireScopes } from '../../domain/drafts/resolve-actors.js'
-import { showScopes } from '../answers/show-rules.js'
+import { writeScopes } from '../answers/show-rules.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 
 const output = Type.Object({
   ...UpdateOutput,
+  href: Type.Optional(Type.String()),
   name: Type.Optional(Type.String()),
   description: Type.Optional(Nullable(Type.String())),
   enabled: Type.Optional(Type.Boolean()),
-  scopes: Type.Optional(Type.Array(Type.Array(ScopeOut), { description: '[[]] is all' })),
+  scopes: Type.Optional(Type.Array(Type.Array(WrittenOut), { description: '[[]] is all' })),
 })
 
 export default defineTool({
@@ -70,14 +72,18 @@ export default defineTool({
           : [],
     }
     const answer = await updateObject(ctx, plan, dryRun)
-    const { stored } = answer
-    const names = await namesOrHrefs(pce, [stored.scopes], ctx)
+    const { stored, previous, href: draft } = answer
+    const names = await namesOrHrefs(pce, [stored.scopes, previous?.scopes], ctx)
     return {
       ...withoutStored(answer),
+      href: draft,
+      ...(previous?.scopes !== undefined && {
+        previous: { ...previous, scopes: writeScopes(previous.scopes as RuleSet['scopes'], names) },
+      }),
       name: stored.name,
       description: stored.description ?? null,
       enabled: stored.enabled,
-      scopes: showScopes(stored.scopes, names),
+      scopes: writeScopes(stored.scopes, names),
     }
   },
 })

@@ -1,6 +1,12 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DryRunInput } from '../../schemas/dry-run.js'
-import { RuleChangeInput, ServicesInput, ResolvedServices, RuleOut, WideningOut } from '../../schemas/rule-shapes.js'
+import {
+  RuleChangeInput,
+  ServicesInput,
+  ResolvedServices,
+  StoredRuleOut,
+  WideningOut,
+} from '../../schemas/rule-shapes.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import { findRule, warnOfEnd } from '../../domain/inventory/read-rules.js'
@@ -14,7 +20,7 @@ import { requireFields, updateObject, withoutStored } from '../../domain/drafts/
 
 const output = Type.Object({
   ...UpdateOutput,
-  rule: Type.Optional(RuleOut),
+  rule: Type.Optional(StoredRuleOut),
   ingress_services_resolved: ResolvedServices,
   egress_services_resolved: ResolvedServices,
   policy_widening_warning: WideningOut,
@@ -67,7 +73,7 @@ export default defineTool({
     const answer = await updateObject(ctx, plan, dryRun)
     return {
       ...withoutStored({ ...answer, updated_fields: answer.updated_fields?.sort() }),
-      rule: await showStoredRule(ctx, answer.stored, 'allow'),
+      ...(await showStoredRule(ctx, answer, 'allow')),
       ...(planned.services && { ingress_services_resolved: showResolved(planned.services) }),
       ...(planned.egress && { egress_services_resolved: planned.egress.map(showNamed) }),
       ...(widening && { policy_widening_warning: widening }),

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { Nullable } from '../../schemas/common.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import { defineTool } from '../define.js'
-import { createModeCount } from '../../domain/inventory/workloads.js'
+import { createModeCount, type ModeGroup } from '../../domain/inventory/workloads.js'
 import { createLabelExpander } from '../../domain/inventory/labels.js'
 import { scanEvery } from '../../domain/inventory/fetch-every.js'
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
@@ -17,7 +17,7 @@ const Row = Type.Object({
   app: Value('app'),
   env: Value('env'),
   workload_count: Type.Integer({ description: 'Workloads' }),
-  unmanaged_count: Type.Integer({ description: 'Of these without a VEN' }),
+  unmanaged_count: Type.Optional(Type.Integer({ description: 'Of these without a VEN; absent: none' })),
   enforcement_modes: Modes,
   managed_modes: Type.Optional(
     Type.Record(Type.String(), Type.Integer(), { description: 'Of those with a VEN, where not all have one' }),
@@ -82,7 +82,7 @@ export default defineTool({
       modes,
     }))
     const facts = { ...totals, app_groups_total: groups.length, mixed_count: mixed.length }
-    const shown = groups.map(select)
+    const shown = groups.map(fields === undefined ? withoutNone : select)
     const keptMixed = countRowsThatFit(mixedRows, facts, ctx.limits)
     const kept = countRowsThatFit(shown, [facts, mixedRows.slice(0, keptMixed), ' '.repeat(200)], ctx.limits)
     return {
@@ -93,3 +93,8 @@ export default defineTool({
     }
   },
 })
+
+/** Most groups have a VEN on every workload. */
+function withoutNone({ unmanaged_count: unmanaged, ...group }: ModeGroup): Partial<ModeGroup> {
+  return { ...group, ...(unmanaged > 0 && { unmanaged_count: unmanaged }) }
+}

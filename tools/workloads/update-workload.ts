@@ -21,7 +21,7 @@ import { describeObject, findObject } from '../../domain/inventory/find-object.j
 import { loadLabels, type LabelOutput } from '../../domain/inventory/labels.js'
 import { refuseHidden } from '../../domain/drafts/create-named.js'
 import { showModeChange } from '../answers/readiness/show-mode-change.js'
-import { showWrittenWorkload } from '../answers/show-workload.js'
+import { showWrittenWorkload, writeWorkloadLabels } from '../answers/show-workload.js'
 import { judgeModeChange } from '../../domain/readiness/judge-mode-change.js'
 import type { FlowEnd } from '../../domain/traffic/flow-ends.js'
 import { isManaged } from '../../domain/inventory/workloads.js'
@@ -99,13 +99,22 @@ export default defineTool({
       warnings: [...(labels?.warnings ?? []), ...warnOfMode(current, mode)],
     }
     const known = (current.labels ?? []).flatMap((label) => index.get(label.href) ?? [])
+    const was = ({ previous }: { previous?: Record<string, unknown> }) =>
+      previous?.labels === undefined
+        ? {}
+        : { previous: { ...previous, labels: writeWorkloadLabels(current.labels, known) } }
     if (dryRun === true) {
       const body = toBody(labels === undefined ? [] : plannedLabels(labels).map((label) => label.href))
       const answer = await updateObject(ctx, { ...plan, body }, true)
       const creations = labels === undefined ? [] : labelRequests(pce.orgId, labels)
       const requests = [...creations, ...(answer.requests ?? [])]
       const planned = labels === undefined ? known : plannedLabels(labels)
-      const shown = { ...withoutStored(answer), requests, workload: showWrittenWorkload(answer.stored, planned) }
+      const shown = {
+        ...withoutStored(answer),
+        ...was(answer),
+        requests,
+        workload: showWrittenWorkload(answer.stored, planned),
+      }
       const from = current.enforcement_mode ?? null
       if (mode === undefined || mode === from || !isManaged(current)) return shown
       const { href: own } = current
@@ -129,8 +138,9 @@ export default defineTool({
     })
     return {
       ...withoutStored(answer),
+      ...was(answer),
       workload: showWrittenWorkload(answer.stored, [...known, ...attached]),
-      ...(labels !== undefined && { labels_created: created }),
+      ...(created.length > 0 && { labels_created: created }),
     }
   },
 })
