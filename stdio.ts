@@ -17,6 +17,7 @@ import { createKnowledge } from './knowledge/index.js'
 import { createDispatcher, type Dispatcher } from './plugins/dispatcher/dispatch.js'
 import { createMcpServer } from './plugins/mcp/create-server.js'
 import { listTool } from './plugins/mcp/list-tools.js'
+import { createOfferedTools } from './plugins/mcp/offered-tools.js'
 import { StdioTransport } from './plugins/mcp/stdio-transport.js'
 import { openTracing } from './plugins/tracing/open-tracing.js'
 import { StartupError, type StdioConfig } from './schemas/config.js'
@@ -111,7 +112,7 @@ async function serve(config: StdioConfig): Promise<void> {
   const transport = new StdioTransport(process.stdin, process.stdout)
   const server = createMcpServer({
     info: { name, version },
-    tools: tools.map(listTool),
+    listTools: createOfferedTools(tools.map(listTool)),
     offered: callerContext.offer.listed,
     knowledge: createKnowledge(composed.dispatcher),
     orgId: callerContext.pce?.orgId,

@@ -71,7 +71,7 @@ export async function findOwnRuleSet(
     return null
   }
   if (!ruleSet.enabled)
-    throw inTheWay(ruleSet, 'disabled', 'is disabled; enable it with update-ruleset, or choose another name')
+    throw inTheWay(ruleSet, 'disabled', 'is disabled; enable it, or choose another ruleset_name', ENABLE)
   const [complete] = await loadDenyRules(pce, [ruleSet], signal)
   if (complete === undefined || complete.error !== undefined) {
     const text = `The deny rules of ${name} could not be read, so nothing was planned or written. ${complete?.error ?? ''}`
@@ -85,11 +85,11 @@ const CONFLICTS = {
   pending_deletion: 'is marked for deletion; provision or revert that first, or choose another ruleset_name',
 }
 
-function inTheWay({ href, name }: RuleSet, reason: string, why: string): ToolError {
-  return new ToolError('already_exists', `The rule set ${name} exists and ${why}. Nothing was written.`, {
-    existing_ruleset: { href, name },
-    reason,
-  })
+const ENABLE = { hint: 'Look at its rules first: get-rulesets shows them; update-ruleset enables it.' }
+
+function inTheWay({ href, name }: RuleSet, reason: string, why: string, advice: { hint?: string } = {}): ToolError {
+  const text = `The rule set ${name} exists and ${why}. Nothing was written.`
+  return new ToolError('already_exists', text, { existing_ruleset: { href, name }, reason }, advice)
 }
 
 /** The draft that the rules of an existing ringfence are read with. */

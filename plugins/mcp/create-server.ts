@@ -5,7 +5,6 @@ import type {
   JSONRPCRequest,
   ServerNotification,
   ServerRequest,
-  Tool,
 } from '@modelcontextprotocol/sdk/types.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv-provider.js'
 import type { ProgressUpdate, ToolContext } from '../../domain/call.js'
@@ -14,14 +13,15 @@ import type { ServiceError } from '../errors/convert.js'
 import { renderMcpError } from '../errors/render-errors.js'
 import { answerKnowledge, FailedCall, KNOWLEDGE_CAPABILITIES } from './answer-knowledge.js'
 import { instructionsFor } from './instructions.js'
+import type { ListOffered } from './offered-tools.js'
 import { startProgress, type Timers } from './progress.js'
 import { negotiate, type ProtocolVersion, RPC } from './read-envelope.js'
 import { invalidParams, refuseCursor, rpcFailure } from './rpc-failure.js'
 
 interface McpServerOptions {
   info: { name: string; version: string }
-  /** The entries of tools/list, in order, as far as the caller is offered them. */
-  tools: readonly Tool[]
+  /** The entries of tools/list, in order. */
+  listTools: ListOffered
   /** Names of the tools that the caller is offered. */
   offered: ReadonlySet<string>
   knowledge: Knowledge
@@ -159,7 +159,7 @@ async function answerOther(
   return answer as Record<string, unknown>
 }
 
-const offeredOf = ({ tools, offered }: McpServerOptions) => tools.filter(({ name }) => offered.has(name))
+const offeredOf = ({ listTools, offered }: McpServerOptions) => listTools(offered)
 
 function initialize(params: Record<string, unknown> | undefined, options: McpServerOptions) {
   const asked = params?.protocolVersion

@@ -7,6 +7,7 @@ import { answerRpcError, checkHeaders, HttpTransport } from './http-transport.js
 import { type Envelope, type ProtocolVersion, readEnvelope } from './read-envelope.js'
 import { createMcpServer, systemTimers } from './create-server.js'
 import { listTool } from './list-tools.js'
+import { createOfferedTools } from './offered-tools.js'
 import type { Timers } from './progress.js'
 
 type CallerContext = Parameters<FastifyInstance['dispatcher']['dispatch']>[1] & { offer: Offer }
@@ -43,7 +44,7 @@ const STREAM_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-
  * sent as JSON-RPC. Requires the `dispatcher` decorator.
  */
 export default function mcp(app: FastifyInstance, options: McpOptions, done: () => void): void {
-  const tools = options.tools.map(listTool)
+  const listTools = createOfferedTools(options.tools.map(listTool))
 
   app.decorateRequest('protocolVersion', null)
   app.setErrorHandler(sendRpcError)
@@ -96,7 +97,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
     if (reply.raw.destroyed) return null
     const server = createMcpServer({
       info: options.info,
-      tools,
+      listTools,
       offered: callerContext.offer.listed,
       knowledge: options.knowledge,
       orgId: callerContext.pce?.orgId,

@@ -4,6 +4,7 @@
  */
 import t from 'tap'
 import type { OfferConfig } from '../../schemas/config.js'
+import { TOOLSETS } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { insecureApp, request } from './insecure-app.js'
 import { startService } from './authenticated-service.js'
@@ -77,6 +78,62 @@ t.test('hints name no tool that is not offered', async (t) => {
   )
   t.equal(await hintOf({ 'x-mcp-tools': 'get-labels' }), 'This server has no login for browsers.')
 })
+
+t.test('the list leads nobody to a tool that is not offered, and still describes every argument', async (t) => {
+  const { post } = await insecureApp(tools)
+  const listed = async (headers: Record<string, string>) => {
+    const { body } = await post(request('tools/list'), headers)
+    return JSON.parse(body).result.tools as { name: string; description: string; inputSchema: Schema }[]
+  }
+  const whole = await listed({})
+  const texts = ({ name, description, inputSchema }: (typeof whole)[number]) =>
+    [[name, description] as const, ...describedIn(inputSchema, name)].filter(([, text]) => text !== undefined)
+  const offers = [
+    ...Object.keys(TOOLSETS).map((set) => ({ 'x-mcp-toolsets': set })),
+    ...ALL.map((name) => ({ 'x-mcp-tools': name })),
+    ...ALL.map((name) => ({ 'x-mcp-exclude-tools': name })),
+  ]
+  for (const headers of offers) {
+    const found = await listed(headers)
+    const hidden = ALL.filter((name) => !found.some((tool) => tool.name === name))
+    const leads = new RegExp(`(?<![\\w-])(?:${hidden.join('|')})(?![\\w-])`)
+    const said = found.flatMap(texts)
+    t.same(
+      said.filter(([, text]) => leads.test(text!)),
+      [],
+      JSON.stringify(headers),
+    )
+    const before = whole.filter(({ name }) => !hidden.includes(name)).flatMap(texts)
+    t.same(
+      said.map(([path]) => path),
+      before.map(([path]) => path),
+      'whatever is described to others is described',
+    )
+  }
+  const told = async (tool: string, argument: string) =>
+    (await listed({ 'x-mcp-tools': tool }))[0]!.inputSchema.properties![argument]!.description
+  const services = '{port, proto, to_port?}, {service: NAME} or {href}'
+  t.equal(await told('create-deny-rule', 'ingress_services'), services, 'as the tool that it refers to says it')
+  t.equal(await told('create-ringfence', 'deny_service'), `${services}; default All Services`)
+  t.equal(
+    (await listed({ 'x-mcp-tools': 'get-traffic-flows' }))[0]!.description,
+    'Observed traffic by chosen dimensions, busiest first.',
+  )
+  t.same(await listed({}), whole, 'and those who have them all read the same as before')
+})
+
+interface Schema {
+  description?: string
+  properties?: Record<string, Schema>
+}
+
+/** The descriptions in a schema, by path. */
+function describedIn(value: unknown, path: string): [path: string, text: string | undefined][] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, one]): [string, string | undefined][] =>
+    key === 'description' && typeof one === 'string' ? [[path, one]] : describedIn(one, `${path}.${key}`),
+  )
+}
 
 t.test('the instructions lead nobody to a tool that is not offered', async (t) => {
   const { post } = await insecureApp(tools)

@@ -15,7 +15,7 @@ async function connected() {
   const calls: { name: string; signal: AbortSignal; answer: (value: object) => void }[] = []
   const server = createMcpServer({
     info: { name: 'x', version: '1' },
-    tools: [],
+    listTools: () => [],
     offered: new Set(),
     knowledge: createKnowledge({
       tools: [],

@@ -65,6 +65,10 @@ export async function startBench(t: Test, options: BenchOptions = {}): Promise<B
   return benchOf(t, simulator, await simulator.listen(), options)
 }
 
+/** Finds the name of a tool other than this one. */
+const otherThan = (own: string) =>
+  new RegExp(`(?<![\\w-])(?:${tools.flatMap(({ name }) => (name === own ? [] : [name])).join('|')})(?![\\w-])`)
+
 /** What a bench needs of the test that owns it. */
 interface Owner {
   teardown(close: () => unknown): void
@@ -132,6 +136,9 @@ export function benchOf(t: Owner, simulator: PceSimulator, url: string, options:
       const result = await call(name, args)
       if (result.ok) throw new Error(`${name} should have failed: ${JSON.stringify(result.value).slice(0, 500)}`)
       t.equal(result.error.code, code, `${name} fails with ${code}: ${result.error.message}`)
+      const led = otherThan(name).exec(result.error.message)?.[0]
+      if (led !== undefined && code !== 'unknown_tool')
+        t.equal(led, undefined, 'only a hint may name another tool, which a caller may not have')
       return renderError(result.error, 'r1')
     },
     async cancelled(name, args, when) {

@@ -82,7 +82,7 @@ const input = Type.Object(
         },
         { additionalProperties: false },
       ),
-      { minItems: 1, maxItems: 100, description: 'As in create-ringfence' },
+      { minItems: 1, maxItems: 100, description: 'Done in turn' },
     ),
     auto_order: Type.Optional(Type.Boolean({ default: false, description: 'Infrastructure first' })),
     stop_on_error: Type.Optional(Type.Boolean({ default: false, description: 'Skip the rest' })),
@@ -96,7 +96,7 @@ const input = Type.Object(
 
 export default defineTool({
   name: 'ringfence-batch',
-  summary: 'create-ringfence for several applications in turn.',
+  summary: 'Ringfence several applications in turn.',
   effect: 'write',
   toolset: 'ringfence',
   idempotent: true,

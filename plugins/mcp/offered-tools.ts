@@ -1,0 +1,76 @@
+import type { Tool } from '@modelcontextprotocol/sdk/types.js'
+import { anyOf, leaveOutNamed } from '../../domain/text/leave-out-named.js'
+
+/** The entries of tools/list for a caller who is offered these names. */
+export type ListOffered = (offered: ReadonlySet<string>) => Tool[]
+
+/** An argument that is described where another tool has it. */
+const AS_IN = /^As in ([\w-]+)(?=;|$)/
+
+/**
+ * Entries of tools/list as callers are offered them: no description leads to a tool that its reader does not have (D169). A clause that
+ * names one is left out, and `As in TOOL` becomes what that tool says of the argument. What a set of offers leaves of an entry is
+ * worked out once.
+ */
+export function createOfferedTools(tools: readonly Tool[]): ListOffered {
+  const byName = new Map(tools.map((tool) => [tool.name, tool]))
+  const anyTool = new RegExp(anyOf([...byName.keys()]), 'g')
+  const entries = tools.map((tool) => {
+    const text = JSON.stringify([tool.description, tool.inputSchema])
+    const named = new Set([...text.matchAll(anyTool)].map(([name]) => name))
+    return { tool, named: [...named].filter((name) => name !== tool.name), cut: new Map<string, Tool>() }
+  })
+  return (offered) =>
+    entries.flatMap(({ tool, named, cut }) => {
+      if (!offered.has(tool.name)) return []
+      const hidden = named.filter((name) => !offered.has(name))
+      if (hidden.length === 0) return [tool]
+      const key = hidden.join()
+      const known = cut.get(key) ?? withoutHidden(tool, anyOf(hidden), byName)
+      cut.set(key, known)
+      return [known]
+    })
+}
+
+interface Schema {
+  description?: unknown
+  properties?: Record<string, Schema>
+}
+
+function withoutHidden(tool: Tool, hidden: RegExp, byName: ReadonlyMap<string, Tool>): Tool {
+  const describe = (name: string, part: Schema, text: string): string | undefined => {
+    const [said = '', other = ''] = AS_IN.exec(text) ?? []
+    if (!hidden.test(other)) return leaveOutNamed(text, hidden)
+    const there = argumentsIn(byName.get(other)?.inputSchema ?? {})
+    const same = there.find(([one]) => one === name) ?? there.find(([, one]) => formOf(one) === formOf(part))
+    const description = same?.[1].description
+    return typeof description === 'string' ? text.replace(said, () => description) : undefined
+  }
+  const rewrite = (value: unknown, name: string): unknown => {
+    if (Array.isArray(value)) return value.map((one) => rewrite(one, name))
+    if (typeof value !== 'object' || value === null) return value
+    const part = value as Schema
+    const inner = Object.entries(part).map(([key, one]): [string, unknown] => {
+      if (key === 'description' && typeof one === 'string') return [key, describe(name, part, one)]
+      if (key === 'properties') {
+        const own = Object.entries(one as Record<string, Schema>)
+        return [key, Object.fromEntries(own.map(([property, schema]) => [property, rewrite(schema, property)]))]
+      }
+      return [key, rewrite(one, name)]
+    })
+    return Object.fromEntries(inner.filter(([, one]) => one !== undefined))
+  }
+  const description = leaveOutNamed(tool.description ?? '', hidden)
+  const inputSchema = rewrite(tool.inputSchema, '') as Tool['inputSchema']
+  return { ...tool, ...(description !== undefined && { description }), inputSchema }
+}
+
+/** The properties of a schema at every depth, outermost first. */
+function argumentsIn(schema: unknown): [name: string, schema: Schema][] {
+  if (typeof schema !== 'object' || schema === null) return []
+  const own = Object.entries((schema as Schema).properties ?? {})
+  return [...own, ...Object.values(schema).flatMap((inner) => argumentsIn(inner))]
+}
+
+/** What a schema admits, without what it says of it. */
+const formOf = ({ description: _said, ...form }: Schema): string => JSON.stringify(form)
