@@ -1,0 +1,336 @@
+/** The ports of schemas/state.ts promise the same whether the state is in a file or in PostgreSQL: one list, run on both. */
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Owner } from '../../schemas/caller.js'
+import type { SealedCredentials, State } from '../../schemas/state.js'
+import { openDatabase } from '../../storage/postgres/open-database.js'
+import { openState } from '../../storage/state/open-state.js'
+import { found, within } from '../edge/support/within.js'
+import { directoryOf } from '../state/support.js'
+import { databaseOf } from './database-of.js'
+import { sharedPostgres } from './start-postgres.js'
+
+const NOW = Date.now()
+const DAY = 24 * 60 * 60 * 1000
+
+interface Engine {
+  /** As another process opens it. */
+  open: () => Promise<State>
+  /** Lets it forget what expired long ago, as happens by and by. */
+  forgetOld: (state: State) => Promise<void>
+}
+
+const ENGINES: Record<string, (t: Test) => Promise<Engine>> = {
+  async file(t) {
+    const path = join(directoryOf(t), 'state.db')
+    return {
+      open: async () => openState(path, { now: () => NOW, variable: 'MCP_STATE_PATH' }),
+      forgetOld: async ({ usedTokens }) => void (await usedTokens.claim('another', NOW + DAY)),
+    }
+  },
+  async PostgreSQL(t) {
+    const database = await (await sharedPostgres()).makeDatabase()
+    // What is done now and then is done when the test says so.
+    const tending: (() => void)[] = []
+    t.intercept(globalThis, 'setInterval', {
+      value: (tend: () => void) => {
+        tending.push(tend)
+        return { unref() {} }
+      },
+    })
+    return {
+      open: () => openDatabase(databaseOf(database.url), { now: () => NOW }),
+      async forgetOld() {
+        for (const tend of tending) tend()
+        const kept = `SELECT 1 FROM svc_mcp.used_tokens WHERE expires_at < ${NOW - DAY}`
+        await found(async () => (await database.query(kept)).length === 0, 'old ones are forgotten')
+      },
+    }
+  },
+}
+
+const PROMISES: Record<string, (t: Test, state: State, other: State, engine: Engine) => Promise<void>> = {
+  async 'a record is what was put last, byte by byte, for every process'(t, { credentials }, other) {
+    t.equal(await credentials.get(ANN), null)
+    t.equal(await credentials.put(ANN, recordOf('one')), true)
+    t.same(await other.credentials.get(ANN), recordOf('one'))
+    t.equal(await other.credentials.put(ANN, recordOf('two')), true)
+    t.same(await credentials.get(ANN), recordOf('two'))
+    t.equal((await credentials.get(ANN))!.sealed.constructor, Uint8Array)
+    const empty = { version: '', kekId: '', wrappedKey: new Uint8Array(), sealed: new Uint8Array() }
+    await credentials.put(ANN, empty)
+    t.same(await other.credentials.get(ANN), empty)
+    const within = new Uint8Array(new ArrayBuffer(64), 16, 8).fill(7)
+    await credentials.put(ANN, { ...empty, wrappedKey: within, sealed: within })
+    t.same((await credentials.get(ANN))!.sealed, new Uint8Array(8).fill(7), 'a view is its own bytes alone')
+  },
+
+  async 'replaced only while the wrapped key is the one that was seen'(t, { credentials }, other) {
+    const { wrappedKey } = recordOf('one')
+    t.equal(await credentials.replace(ANN, wrappedKey, recordOf('two')), false, 'there is none')
+    t.equal(await credentials.get(ANN), null)
+    await credentials.put(ANN, recordOf('one'))
+    t.equal(await credentials.replace(BOB, wrappedKey, recordOf('two')), false, 'of another owner')
+    t.equal(await credentials.replace(ANN, recordOf('two').wrappedKey, recordOf('three')), false)
+    t.same(await credentials.get(ANN), recordOf('one'))
+    const tries = [credentials, other.credentials, credentials, other.credentials].map((records, n) =>
+      records.replace(ANN, wrappedKey, recordOf(`racer ${n}`)),
+    )
+    t.equal((await Promise.all(tries)).filter(Boolean).length, 1, 'of several, one')
+  },
+
+  async 'removed once, and its owner alone'(t, { credentials }, other) {
+    await credentials.put(ANN, recordOf('ann'))
+    await credentials.put(BOB, recordOf('bob'))
+    await credentials.put({ ...ANN, iss: 'https://other.example' }, recordOf('elsewhere'))
+    t.equal(await other.credentials.remove(ANN), true)
+    t.equal(await credentials.remove(ANN), false)
+    t.equal(await credentials.get(ANN), null)
+    t.same(await credentials.get(BOB), recordOf('bob'))
+    t.same(await credentials.get({ ...ANN, iss: 'https://other.example' }), recordOf('elsewhere'))
+  },
+
+  async 'any text is an id of its own, and pages have all in the order of its bytes'(t, { credentials }, other) {
+    const owners = SUBJECTS.flatMap((sub) => ISSUERS.map((iss): Owner => ({ iss, sub })))
+    for (const owner of owners) await credentials.put(owner, recordOf(JSON.stringify(owner)))
+    for (const owner of owners)
+      t.same(await other.credentials.get(owner), recordOf(JSON.stringify(owner)), JSON.stringify(owner).slice(0, 80))
+    const sorted = [...owners].sort(
+      (one, two) =>
+        Buffer.compare(Buffer.from(one.iss), Buffer.from(two.iss)) ||
+        Buffer.compare(Buffer.from(one.sub), Buffer.from(two.sub)),
+    )
+    for (const limit of [1, 7, owners.length, owners.length + 1]) {
+      const seen: Owner[] = []
+      for (let after: Owner | null | undefined = null; after !== undefined;) {
+        const page = await other.credentials.page(after, limit)
+        t.ok(page.length <= limit)
+        for (const { owner, record } of page) t.same(record, recordOf(JSON.stringify(owner)))
+        seen.push(...page.map(({ owner }) => owner))
+        after = page.at(-1)?.owner
+      }
+      t.same(seen, sorted, `${limit} a page`)
+    }
+    t.same(
+      await credentials.page({ iss: ISSUERS[0]!, sub: 'not there' }, 1).then(([one]) => one?.owner.iss),
+      ISSUERS[0],
+    )
+    t.same(await credentials.page({ iss: '~', sub: '' }, 5), [])
+  },
+
+  async 'text that cannot be kept as it is is refused, without being told'(t, state) {
+    const { credentials, usedTokens, challenges, notes } = state
+    for (const bad of ['canary\0', '\0', 'canary\ud800', '\udc00canary']) {
+      const all: Record<string, () => Promise<unknown>> = {
+        'get iss': () => credentials.get({ ...ANN, iss: bad }),
+        'get sub': () => credentials.get({ ...ANN, sub: bad }),
+        put: () => credentials.put({ ...ANN, sub: bad }, recordOf('one')),
+        'put with a condition': () =>
+          credentials.put({ ...ANN, sub: bad }, recordOf('one'), { notes: [], isMet: () => true }),
+        replace: () => credentials.replace({ ...ANN, sub: bad }, new Uint8Array(), recordOf('one')),
+        remove: () => credentials.remove({ ...ANN, sub: bad }),
+        page: () => credentials.page({ ...ANN, sub: bad }, 1),
+        claim: () => usedTokens.claim(bad, NOW + 1000),
+        'is used': () => usedTokens.isUsed(bad),
+        'put a challenge': () => challenges.put({ owner: OWNER, call: CALL }, bad, NOW + 1000),
+        'note name': () => notes.get(bad),
+        'set a note': () => notes.set('n', bad),
+        'set a note once': () => notes.setOnce('n', bad),
+        'remove a note': () => notes.remove(bad),
+      }
+      for (const [name, work] of Object.entries(all)) {
+        const error = await work().then(
+          () => null,
+          (thrown: Error) => thrown,
+        )
+        t.equal(error?.constructor, RangeError, `${name} ${JSON.stringify(bad)}`)
+        t.notMatch(error?.message, 'canary')
+      }
+    }
+    t.same(await credentials.page(null, 10), [])
+    t.equal(await notes.get('n'), null)
+  },
+
+  async 'a put on condition sees the notes as they are, and puts nothing otherwise'(t, { credentials, notes }, other) {
+    const seen: (readonly (string | null)[])[] = []
+    const put = (isMet: boolean) =>
+      credentials.put(ANN, recordOf('new'), {
+        notes: ['b', 'missing', 'a'],
+        isMet: (values) => {
+          seen.push(values)
+          return isMet
+        },
+      })
+    await credentials.put(ANN, recordOf('old'))
+    await notes.set('a', 'A')
+    await other.notes.set('b', 'B')
+    t.equal(await put(false), false)
+    t.same(await other.credentials.get(ANN), recordOf('old'))
+    await other.notes.set('b', 'B2')
+    t.equal(await put(true), true)
+    t.same(await other.credentials.get(ANN), recordOf('new'))
+    t.same(seen, [
+      ['B', null, 'A'],
+      ['B2', null, 'A'],
+    ])
+    const failing = credentials.put(BOB, recordOf('bob'), {
+      notes: ['a'],
+      isMet() {
+        throw new Error('no')
+      },
+    })
+    await t.rejects(failing, { message: 'no' })
+    t.equal(await credentials.get(BOB), null)
+    t.equal(await put(true), true, 'and the next one is not in its way')
+  },
+
+  async 'once a note is set, no put on the earlier one can come after it'(t, state, other) {
+    await state.notes.set('open', 'yes')
+    const isOpen = { notes: ['open'], isMet: ([value]: readonly (string | null)[]) => value === 'yes' }
+    const putting = Array.from({ length: 40 }, (_, n) =>
+      (n % 2 ? state : other).credentials.put({ ...ANN, sub: `racer ${n}` }, recordOf('one'), isOpen),
+    )
+    await other.notes.set('open', 'no')
+    const then = (await state.credentials.page(null, 100)).map(({ owner }) => owner.sub)
+    const put = await Promise.all(putting)
+    const after = (await state.credentials.page(null, 100)).map(({ owner }) => owner.sub)
+    t.same(after, then)
+    t.equal(after.length, put.filter(Boolean).length)
+  },
+
+  async 'of 100 claims at once one is the first, in two processes'(t, { usedTokens }, other) {
+    t.equal(await usedTokens.isUsed('once'), false)
+    const claims = Array.from({ length: 100 }, (_, n) =>
+      (n % 2 ? usedTokens : other.usedTokens).claim('once', NOW + 120_000),
+    )
+    t.equal((await within(Promise.all(claims), 'all claims')).filter(Boolean).length, 1)
+    t.equal(await usedTokens.isUsed('once'), true)
+    t.equal(await other.usedTokens.isUsed('once'), true)
+    t.equal(await other.usedTokens.claim('once', NOW + 999_000), false, 'nor with another end')
+    t.equal(await other.usedTokens.claim('Once', NOW + 120_000), true, 'another id')
+    await t.rejects(usedTokens.claim('half', NOW + 0.5), RangeError)
+    await t.rejects(usedTokens.claim('never', Infinity), RangeError)
+    t.equal(await usedTokens.isUsed('half'), false)
+  },
+
+  async 'a token that is forgotten stays used'(t, state, other, { forgetOld }) {
+    const old = NOW - DAY - 60_000
+    // A claim may clear away what is older.
+    for (const [n, end] of [old - 5, old, NOW - DAY + 3_600_000].entries())
+      t.equal(await state.usedTokens.claim(`token ${n}`, end), true)
+    await forgetOld(state)
+    const used = await Promise.all([0, 1, 2].map((n) => other.usedTokens.isUsed(`token ${n}`)))
+    t.same(used, [false, false, true], 'those that expired a day ago')
+    t.equal(await other.usedTokens.claim('token 0', old - 5), false)
+    t.equal(await state.usedTokens.claim('token 1', old), false)
+    t.equal(await state.usedTokens.claim('unseen', old), false, 'nobody can tell')
+    t.equal(await other.usedTokens.claim('later', old + 1), true)
+    t.equal(await other.usedTokens.claim('token 2', NOW - DAY + 3_600_000), false)
+  },
+
+  async 'a challenge is the last one for its call, until it expires'(t, { challenges }, other) {
+    const key = { owner: OWNER, call: CALL }
+    t.equal(await challenges.get(key), null)
+    await challenges.put(key, 'first', NOW + 1)
+    t.equal(await other.challenges.get(key), 'first')
+    await other.challenges.put(key, 'second\nΩ', NOW + 2)
+    t.equal(await challenges.get(key), 'second\nΩ')
+    t.equal(await challenges.get({ owner: OWNER, call: hex('another') }), null)
+    t.equal(await challenges.get({ owner: hex('another'), call: CALL }), null)
+    await challenges.put(key, 'over', NOW)
+    t.equal(await challenges.get(key), null, 'at its end it is over')
+  },
+
+  async 'one owner has 100 open, and those that end first go'(t, { challenges }, other) {
+    const call = (n: number) => hex(`call ${n}`)
+    for (let n = 0; n < 101; n++)
+      await challenges.put({ owner: OWNER, call: call(n) }, `${n}`, NOW + 10_000 + (n === 50 ? -5000 : n))
+    await other.challenges.put({ owner: hex('another'), call: call(0) }, 'theirs', NOW + 1)
+    const open = await Promise.all(
+      Array.from({ length: 101 }, (_, n) => other.challenges.get({ owner: OWNER, call: call(n) })),
+    )
+    t.same(
+      open.flatMap((boundTo, n) => (boundTo === null ? [n] : [])),
+      [50],
+    )
+    await challenges.put({ owner: OWNER, call: call(7) }, 'again', NOW + 10_000)
+    t.equal(await challenges.get({ owner: OWNER, call: call(8) }), '8', 'one that is put again takes no other place')
+    await challenges.put({ owner: OWNER, call: call(7) }, 'over', NOW)
+    t.equal(await other.challenges.removeAll(OWNER), 100, 'expired ones as well')
+    t.equal(await challenges.removeAll(OWNER), 0)
+    t.equal(await challenges.get({ owner: OWNER, call: call(8) }), null)
+    t.equal(await challenges.get({ owner: hex('another'), call: call(0) }), 'theirs')
+  },
+
+  async notes(t, { notes }, other) {
+    t.equal(await notes.get('n'), null)
+    t.equal(await notes.remove('n'), false)
+    await notes.set('n', '')
+    t.equal(await other.notes.get('n'), '')
+    await other.notes.set('n', `'"\\ %s $1 😀`)
+    t.equal(await notes.get('n'), `'"\\ %s $1 😀`)
+    t.equal(await notes.setOnce('n', 'late'), `'"\\ %s $1 😀`)
+    t.equal(await other.notes.remove('n'), true)
+    t.equal(await notes.get('n'), null)
+    const name = `last_check ${JSON.stringify([ISSUERS[2], '\u0001'.repeat(255)])}`
+    await notes.set(name, 'long')
+    t.equal(await other.notes.get(name), 'long')
+    const said = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => (n % 2 ? notes : other.notes).setOnce('race', `${n}`)),
+    )
+    t.equal(new Set(said).size, 1, 'all are told what stands there')
+    t.equal(await notes.get('race'), said[0])
+  },
+
+  async 'it says that it can be written, and changes nothing of anybody'(t, state, other) {
+    await state.credentials.put(ANN, recordOf('one'))
+    await state.checkWritable()
+    await other.checkWritable()
+    t.same(await other.credentials.page(null, 5), [{ owner: ANN, record: recordOf('one') }])
+  },
+}
+
+const ANN: Owner = { iss: 'https://idp.example', sub: 'ann' }
+const BOB: Owner = { iss: 'https://idp.example', sub: 'bob' }
+const ISSUERS = ['https://idp.example', 'https://IDP.example', `https://idp.example/${'x'.repeat(480)}`]
+const SUBJECTS = [
+  '',
+  ' ',
+  'ann',
+  'Ann',
+  'ann ',
+  `o'hara"; DROP TABLE svc_mcp.credentials; --`,
+  '$1 %s \\ \u0001 \r\n',
+  'é',
+  'e\u0301',
+  '\u{10ffff}',
+  '\uffff',
+  '😀'.repeat(255),
+  'z'.repeat(255),
+]
+const hex = (text: string) => createHash('sha256').update(text).digest('hex')
+const OWNER = hex('owner')
+const CALL = hex('call')
+
+function recordOf(name: string): SealedCredentials {
+  const bytes = Uint8Array.from({ length: 256 }, (_, n) => n)
+  const own = new Uint8Array(createHash('sha256').update(name).digest())
+  return {
+    version: `version of ${name}`,
+    kekId: hex(name),
+    wrappedKey: own,
+    sealed: Uint8Array.from([...bytes, ...own]),
+  }
+}
+
+for (const [name, make] of Object.entries(ENGINES))
+  t.test(name, async (t) => {
+    for (const [promise, keep] of Object.entries(PROMISES))
+      t.test(promise, async (t) => {
+        const engine = await make(t)
+        const [one, other] = [await engine.open(), await engine.open()]
+        t.teardown(() => Promise.all([one.close(), other.close()]))
+        await keep(t, one, other, engine)
+      })
+  })
