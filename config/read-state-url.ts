@@ -41,10 +41,11 @@ function readUrl(value: string, { faults }: Reading): Pick<DatabaseConfig, 'conn
   if (value === '\0') return undefined
   if (isPlaceholder(value)) return void faults.push(placeholderIn('MCP_STATE_URL'))
   const url = /[\s\p{Cc}]/u.test(value) || !URL.canParse(value) ? null : new URL(value)
-  if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || url.hash !== '')
+  // An @ after the host is one of the password, and what looks like the host or a parameter is more of it.
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || url.hash !== '' || /@/.test(url.pathname + url.search))
     return refuse(
       'must be a PostgreSQL URL',
-      `Write it like ${EXAMPLE}, with reserved characters of the password as %XX.`,
+      `Write it like ${EXAMPLE}, with reserved characters as %XX, above all those of the password.`,
     )
   const parts = decodeParts(url)
   if (parts === null) return refuse('has a % that is no escape', 'Write a % of the user, password or database as %25.')
