@@ -117,7 +117,7 @@ const ROOMS = [
     may: [
       '^plugins/$1/',
       '^plugins/errors/(convert|table|render-[^/]+)\\.ts$',
-      '^domain/text/(escape-text|compare-texts)\\.ts$',
+      '^domain/text/(escape-text|compare-texts|leave-out-named)\\.ts$',
       CALL,
       TOOL,
       '^pce-client/index\\.ts$',

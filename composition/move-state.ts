@@ -47,7 +47,7 @@ export async function moveState(from: string, to: DatabaseConfig): Promise<Comma
     say('info', `Start the servers with MCP_STATE_URL. '${from}' stays as it is, and no server uses it any more`)
     return { lines, ok: true }
   } finally {
-    await source.close()
+    source.close()
   }
 }
 
