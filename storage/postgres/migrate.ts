@@ -3,7 +3,7 @@ import type { Database, Query } from './connect.js'
 import { MIGRATIONS, PROGRAM_SCHEMA } from './migrations.js'
 
 /** Names the lock that programs take while they migrate: 'svc-mcp' in bytes. */
-const LOCK = 0x7376632d6d6370
+const LOCK = String(0x7376632d6d6370n)
 
 /** For a step on large tables, and for the wait while another program applies it. */
 const LONGEST_STEP_MS = 10 * 60_000
@@ -25,7 +25,9 @@ export async function migrate(database: Database, where: string): Promise<number
   const applied: number[] = []
   for (;;) {
     // Most programs that start find nothing to do, and need no right to change the schema.
-    const version = await readVersion(database.query)
+    const version = await readVersion(database.query).catch((error: unknown) => {
+      throw unreadable(where, error as Error)
+    })
     if (version.oldestProgram > PROGRAM_SCHEMA) throw tooOld(where, version)
     const next = MIGRATIONS.find(({ number }) => number > version.number)
     if (next === undefined) return applied
@@ -67,7 +69,11 @@ async function apply(database: Database, seen: Version, where: string): Promise<
 }
 
 async function readVersion(query: Query): Promise<Version> {
-  const found = await query<{ is_there: boolean }>(`SELECT to_regclass('svc_mcp.migrations') IS NOT NULL AS is_there`)
+  // Not by to_regclass: that may answer from a cache what was so before the lock was waited for.
+  const found = await query<{ is_there: boolean }>(
+    `SELECT EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+       WHERE n.nspname = 'svc_mcp' AND c.relname = 'migrations') AS is_there`,
+  )
   if (found.rows[0]?.is_there !== true) return { number: 0, oldestProgram: 0 }
   const { rows } = await query<{ number: number; oldest_program: number }>(
     'SELECT coalesce(max(number), 0) AS number, coalesce(max(oldest_program), 0) AS oldest_program FROM svc_mcp.migrations',
@@ -75,6 +81,12 @@ async function readVersion(query: Query): Promise<Version> {
   const [{ number, oldest_program: oldestProgram }] = rows as [{ number: number; oldest_program: number }]
   return { number, oldestProgram }
 }
+
+const unreadable = (where: string, { message }: Error) =>
+  new StartupError({
+    problem: `MCP_STATE_URL: the schema of the database at ${where} cannot be read: ${message}`,
+    remedy: 'Check what its user may do: docs/operations.md says what a role that is not the owner needs.',
+  })
 
 const tooOld = (where: string, { number, oldestProgram }: Version) =>
   new StartupError({

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { DatabaseConfig } from '../../schemas/config.js'
+import { type DatabaseConfig, StartupError } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { State } from '../../schemas/state.js'
 import { shareRecent } from '../share-recent.js'
@@ -79,6 +79,10 @@ export async function openDatabase(
     }
   } catch (error) {
     await database.close()
-    throw error
+    if (error instanceof StartupError) throw error
+    throw new StartupError({
+      problem: `MCP_STATE_URL: the database at ${config.where} cannot be used: ${(error as Error).message}`,
+      remedy: 'Check what its user may do: docs/operations.md says what a role that is not the owner needs.',
+    })
   }
 }
