@@ -62,7 +62,7 @@ function makeTable() {
       return lastRow
     },
     /** What becomes of a call that is confirmed without having been asked, when `set` is what it would do. */
-    async runs(server: Server, call: ConfirmedCall, set: string): Promise<string> {
+    runs: async (server: Server, call: ConfirmedCall, set: string): Promise<string> => {
       const read = server.read((await server.mint(call)).token, call)
       return read.state === 'signed' ? server.spend(read.token, async () => set) : read.state
     },
