@@ -14,6 +14,7 @@ import { describeKeystore, measureKeystore } from './bench/measure-keystore.js'
 import { measureAnswers } from './bench/measure-answers.js'
 import { measureList } from './bench/measure-list.js'
 import { measureOverhead } from './bench/measure-overhead.js'
+import { describeReplicas, measureReplicas } from './bench/measure-replicas.js'
 import { describeSimulator, measureSimulator } from './bench/measure-simulator.js'
 import { median } from './bench/statistics.js'
 import { describeParts, measureParts } from './bench/measure-parts.js'
@@ -63,6 +64,8 @@ console.log(
 )
 
 console.log(`\n${describeKeystore(await measureKeystore()).join('\n')}`)
+
+console.log(`\n${describeReplicas(await measureReplicas()).join('\n')}`)
 
 console.log('\nstdio: spawn to the first tools/list')
 const start = await measureStart()

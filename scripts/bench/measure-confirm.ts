@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { Agent, request } from 'node:http'
 import { join } from 'node:path'
+import { callTool, createPoster, load } from './callers.js'
 import { inScratch, type Scratch } from './in-scratch.js'
 import { startPce } from './start-pce.js'
 import { startProvider } from './start-provider.js'
 import { startServer } from './start-server.js'
-import { median } from './statistics.js'
+import { median, percentile } from './statistics.js'
 
 const CALLERS = 20
 const ROUNDS = 7
@@ -67,10 +67,10 @@ async function measureTrips(
   )
   const mint = (caller: Caller) => caller.mint()
   const roundTrip = async (caller: Caller) => caller.redeem(await caller.mint())
-  await load(callers, roundTrip)
+  await loadFor(callers, roundTrip)
   const rounds = []
   for (let round = 0; round < ROUNDS; round++)
-    rounds.push({ mints: await load(callers, mint), trips: await load(callers, roundTrip) })
+    rounds.push({ mints: await loadFor(callers, mint), trips: await loadFor(callers, roundTrip) })
   return {
     mints: median(rounds.map(({ mints }) => mints.rate)),
     roundTrips: median(rounds.map(({ trips }) => trips.rate)),
@@ -84,66 +84,21 @@ type Caller = ReturnType<typeof createCaller>
 
 /** One person at one connection. Throws Error for every answer but the expected one. */
 function createCaller(url: string, accessToken: string) {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const poster = createPoster(url, accessToken)
   const hash = createHash('sha256').update(JSON.stringify(ARGUMENTS)).digest('hex')
-  const post = (path: string, body: object) =>
-    new Promise<Record<string, unknown>>((resolve, reject) => {
-      const sent = request(`${url}${path}`, {
-        method: 'POST',
-        agent,
-        headers: {
-          authorization: `Bearer ${accessToken}`,
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-        },
-      })
-      sent.once('error', reject)
-      sent.once('response', (response) => {
-        let text = ''
-        response.setEncoding('utf8')
-        response.on('data', (chunk: string) => (text += chunk))
-        response.once('error', reject)
-        response.once('end', () => {
-          if (response.statusCode === 200) resolve(JSON.parse(text) as Record<string, unknown>)
-          else reject(new Error(`${path}: ${response.statusCode} ${text.slice(0, 200)}`))
-        })
-      })
-      sent.end(JSON.stringify(body))
-    })
   return {
     async mint(): Promise<string> {
-      return (await post('/confirm', { tool: TOOL, params_hash: hash })).confirm_token as string
+      return (await poster.post('/confirm', { tool: TOOL, params_hash: hash })).confirm_token as string
     },
     async redeem(token: string): Promise<void> {
-      const params = { name: TOOL, arguments: ARGUMENTS, _meta: { confirm_token: token } }
-      const answer = await post('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params })
-      const { isError } = answer.result as { isError?: boolean }
-      if (isError === true) throw new Error(`the confirmed call fails: ${JSON.stringify(answer)}`)
+      const { isError, answer } = await callTool(poster, TOOL, ARGUMENTS, token)
+      if (isError) throw new Error(`the confirmed call fails: ${JSON.stringify(answer)}`)
     },
-    close: () => agent.destroy(),
   }
 }
 
 /** All callers at once, each one after the other, for some seconds. */
-async function load(callers: readonly Caller[], work: (caller: Caller) => Promise<unknown>) {
-  const times: number[] = []
-  let failures = 0
-  const started = performance.now()
-  const end = started + SECONDS * 1000
-  await Promise.all(
-    callers.map(async (caller) => {
-      while (performance.now() < end) {
-        const begun = performance.now()
-        try {
-          await work(caller)
-          times.push(performance.now() - begun)
-        } catch {
-          failures++
-        }
-      }
-    }),
-  )
-  times.sort((a, b) => a - b)
-  const at = (share: number) => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Infinity
-  return { rate: (times.length * 1000) / (performance.now() - started), p50: at(0.5), p99: at(0.99), failures }
+async function loadFor(callers: readonly Caller[], work: (caller: Caller) => Promise<unknown>) {
+  const { times, seconds, failures } = await load(callers, work, (elapsed) => elapsed >= SECONDS * 1000)
+  return { rate: times.length / seconds, p50: percentile(times, 50), p99: percentile(times, 99), failures }
 }

@@ -5,6 +5,10 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { choosePort } from '../choose-port.js'
 import type { Scratch } from './in-scratch.js'
 
+const BETWEEN_LOOKS_MS = 50
+/** Half a minute: one that migrates a database, on a machine with other work, takes seconds. */
+const ATTEMPTS = 600
+
 export interface StartedServer {
   url: string
   pid: number
@@ -31,14 +35,14 @@ export async function startServer(
     },
   })
   end(process)
-  for (let attempt = 0; attempt < 100; attempt++) {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     if (process.exitCode !== null) break
     const ready = await fetch(`${url}/readyz`).then(
       (response) => response.ok,
       () => false,
     )
     if (ready) return { url, pid: process.pid! }
-    await wait(50)
+    await wait(BETWEEN_LOOKS_MS)
   }
   throw new Error('the server did not become ready; was it built? (npm run build)')
 }

@@ -1,0 +1,104 @@
+import { Agent as HttpAgent, request as requestHttp } from 'node:http'
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+
+export type Json = Record<string, unknown>
+
+/** One person at one connection. */
+export interface Poster {
+  /** The answer to a body. Rejects with Error for any status but 200. */
+  post(path: string, body: object): Promise<Json>
+  close(): void
+}
+
+/** `ca` for a server with TLS whose certificate is its own authority. */
+export function createPoster(origin: string, accessToken: string, { ca }: { ca?: string } = {}): Poster {
+  const isSecure = origin.startsWith('https:')
+  const options = { keepAlive: true, maxSockets: 1 }
+  const agent = isSecure ? new HttpsAgent({ ...options, ca }) : new HttpAgent(options)
+  const request = isSecure ? requestHttps : requestHttp
+  return {
+    post: (path, body) =>
+      new Promise((resolve, reject) => {
+        const sent = request(`${origin}${path}`, {
+          method: 'POST',
+          agent,
+          headers: {
+            authorization: `Bearer ${accessToken}`,
+            'content-type': 'application/json',
+            accept: 'application/json, text/event-stream',
+          },
+        })
+        sent.once('error', reject)
+        sent.once('response', (response) => {
+          let text = ''
+          response.setEncoding('utf8')
+          response.on('data', (chunk: string) => (text += chunk))
+          response.once('error', reject)
+          response.once('end', () => {
+            if (response.statusCode === 200) resolve(JSON.parse(text) as Json)
+            else reject(new Error(`${path}: ${response.statusCode} ${text.slice(0, 200)}`))
+          })
+        })
+        sent.end(JSON.stringify(body))
+      }),
+    close: () => agent.destroy(),
+  }
+}
+
+/** What a tool answered to a call, with the token that confirms it if there is one. Rejects for no answer, not for an error of the tool. */
+export async function callTool(
+  { post }: Pick<Poster, 'post'>,
+  name: string,
+  args: object,
+  confirmToken?: string,
+): Promise<{ isError: boolean; answer: Json }> {
+  const meta = confirmToken === undefined ? {} : { _meta: { confirm_token: confirmToken } }
+  const params = { name, arguments: args, ...meta }
+  const { result, error } = await post('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+  if (result === undefined) throw new Error(`${name}: ${JSON.stringify(error)}`)
+  const {
+    isError = false,
+    structuredContent,
+    content,
+  } = result as {
+    isError?: boolean
+    structuredContent?: Json
+    content: { text: string }[]
+  }
+  return { isError, answer: structuredContent ?? (JSON.parse(content[0]!.text) as Json) }
+}
+
+export interface LoadRun {
+  /** Milliseconds of each piece of work that succeeded. */
+  times: number[]
+  seconds: number
+  failures: number
+  /** The first failure. */
+  reason?: string
+}
+
+/** All callers at once, each one after the other, until `isOver` says so, given the milliseconds since the start. */
+export async function load<T>(
+  callers: readonly T[],
+  work: (caller: T) => Promise<unknown>,
+  isOver: (elapsed: number) => boolean,
+): Promise<LoadRun> {
+  const run: LoadRun = { times: [], seconds: 0, failures: 0 }
+  const started = performance.now()
+  await Promise.all(
+    callers.map(async (caller) => {
+      while (!isOver(performance.now() - started)) {
+        const begun = performance.now()
+        try {
+          await work(caller)
+          run.times.push(performance.now() - begun)
+        } catch (error) {
+          run.failures++
+          run.reason ??= String(error)
+        }
+      }
+    }),
+  )
+  run.seconds = (performance.now() - started) / 1000
+  return run
+}
