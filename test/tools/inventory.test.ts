@@ -832,7 +832,15 @@ t.test('create-workload', async (t) => {
       ip_addresses: addresses,
       labels: [{ key: 'app', value: 'pay' }, 'env=prod', 'loc=moon'],
     })
-    t.same([...answer.workload.labels].sort(), ['app=pay', 'env=prod', 'loc=moon'])
+    t.same(answer.workload.labels.map(({ key, value }: Json) => `${key}=${value}`).sort(), [
+      'app=pay',
+      'env=prod',
+      'loc=moon',
+    ])
+    t.ok(
+      answer.workload.labels.every(({ href }: Json) => /^\/orgs\/1\/labels\/\d+$/.test(href)),
+      'hrefs, as the contract has them',
+    )
     partial(t, answer.labels_created, [{ key: 'loc', value: 'moon', href: /labels/ }])
     t.equal(answer.labels_created.length, 1)
     t.notOk('differences' in answer)

@@ -51,7 +51,7 @@ t.test('a dry run of a change shows the object as it would be, beside what it wa
       { name: 'Changes', enabled: false, scopes: [['env=dev']] },
       { enabled: true, scopes: [['app=payments', 'env=prod']] },
       ({ enabled, scopes }: Json) => [
-        [enabled, scopes],
+        [enabled, scopes.map((scope: Json) => scope.map(({ key, value }: Json) => `${key}=${value}`))],
         [false, [['env=dev']]],
       ],
     ],

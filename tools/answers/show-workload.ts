@@ -42,13 +42,21 @@ export function labelColumnName(key: string): string {
   return (COMPACT_COLUMNS as readonly string[]).includes(key) ? `label:${key}` : key
 }
 
-/** Labels of a workload as callers write them; `known` gives key and value of those that the PCE shows by href alone. */
-export function writeWorkloadLabels(labels: Workload['labels'], known: readonly LabelOutput[]): WorkloadOut['labels'] {
+/** Labels of a workload; `known` gives key and value of those that the PCE shows by href alone. */
+function wholeLabels(labels: Workload['labels'], known: readonly LabelOutput[]): LabelOutput[] {
   const byHref = new Map(known.map((label) => [label.href, label]))
-  return (labels ?? [])
-    .map((label) => ({ key: '', value: '', ...byHref.get(label.href), ...label }))
-    .map((label) => shortLabel(showLabel(label)))
+  return (labels ?? []).map((label) => showLabel({ key: '', value: '', ...byHref.get(label.href), ...label }))
 }
+
+/** Labels of a workload as callers write them. */
+export const writeWorkloadLabels = (labels: Workload['labels'], known: readonly LabelOutput[]): WorkloadOut['labels'] =>
+  wholeLabels(labels, known).map(shortLabel)
+
+/** A workload that was made, its labels with their hrefs: those that did not exist before have one. */
+export const showCreatedWorkload = (workload: Workload, known: readonly LabelOutput[]): WorkloadOut => ({
+  ...showWrittenWorkload(workload, known),
+  labels: wholeLabels(workload.labels, known),
+})
 
 /** A workload after a write. */
 export function showWrittenWorkload(workload: Workload, known: readonly LabelOutput[]): WorkloadOut {

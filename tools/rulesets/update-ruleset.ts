@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
-import { ActorInput, WrittenOut } from '../../schemas/rule-shapes.js'
+import { ActorInput, ScopeOut } from '../../schemas/rule-shapes.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { Nullable } from '../../schemas/common.js'
@@ -11,7 +11,7 @@ import { createPolicyLookups, describeObject, findObject } from '../../domain/in
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { namesOrHrefs } from '../../domain/inventory/reference-names.js'
 import { resolveScopes, toWireScopes } from '../../domain/drafts/resolve-actors.js'
-import { writeScopes } from '../answers/show-rules.js'
+import { showScopes, writeScopes } from '../answers/show-rules.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 
 const output = Type.Object({
@@ -20,7 +20,7 @@ const output = Type.Object({
   name: Type.Optional(Type.String()),
   description: Type.Optional(Nullable(Type.String())),
   enabled: Type.Optional(Type.Boolean()),
-  scopes: Type.Optional(Type.Array(Type.Array(WrittenOut), { description: '[[]] is all' })),
+  scopes: Type.Optional(Type.Array(Type.Array(ScopeOut), { description: '[[]] is all' })),
 })
 
 export default defineTool({
@@ -83,7 +83,7 @@ export default defineTool({
       name: stored.name,
       description: stored.description ?? null,
       enabled: stored.enabled,
-      scopes: writeScopes(stored.scopes, names),
+      scopes: showScopes(stored.scopes, names),
     }
   },
 })

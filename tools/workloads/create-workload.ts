@@ -16,7 +16,7 @@ import { fetchEvery } from '../../domain/inventory/fetch-every.js'
 import { loadLabels, type LabelOutput } from '../../domain/inventory/labels.js'
 import { readBack } from '../../domain/drafts/change-object.js'
 import { findCreated, refuseHidden } from '../../domain/drafts/create-named.js'
-import { showWrittenWorkload } from '../answers/show-workload.js'
+import { showCreatedWorkload } from '../answers/show-workload.js'
 import { writeWithRollback } from '../../domain/drafts/write-with-rollback.js'
 import { DifferencesOut } from '../../schemas/update-output.js'
 import { LabelOut } from '../../schemas/label-reference.js'
@@ -90,7 +90,7 @@ export default defineTool({
     warnings.push(...(read.warnings.warnings ?? []))
     return {
       message: `Created the unmanaged workload ${name}.`,
-      workload: showWrittenWorkload(read.stored, labels),
+      workload: showCreatedWorkload(read.stored, labels),
       labels_created: created,
       ...listDifferences(findDifferences(body, read.stored)),
       ...(warnings.length > 0 && { warnings }),
