@@ -53,10 +53,7 @@ t.test('every setting that is named below deploy/ is one of the server', async (
     .flatMap((entry) => [...readFileSync(join(entry.parentPath, entry.name), 'utf8').matchAll(/\bMCP_[A-Z_]*[A-Z]\b/g)])
     .map(([name]) => name)
   t.same(
-    [...new Set(named)].filter((name) => !isKnown(name) && !PENDING.includes(name)),
+    [...new Set(named)].filter((name) => !isKnown(name)),
     [],
   )
 })
-
-/** Named before the server has them. */
-const PENDING = ['MCP_STATE_URL', 'MCP_STATE_URL_FILE']

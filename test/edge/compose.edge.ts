@@ -11,6 +11,7 @@ import { ROOT } from '../deploy/manifests.js'
 import { Browser, type Page } from '../identity/browser.js'
 import type { IdentityProvider } from '../identity/identity-provider.js'
 import { contains, partial } from '../partial.js'
+import { startPostgres } from '../postgres/start-postgres.js'
 import { untilReady } from './support/authenticated-world.js'
 import type { Json } from './support/call-tool.js'
 import { connectAs, createPerson } from './support/oauth-client.js'
@@ -116,9 +117,14 @@ t.test('from one command to a call of the PCE', async (t) => {
     'the identity provider answers through the proxy',
   )
   const server = service('server')
-  // Here its state is in a file: PostgreSQL is another container.
-  const { MCP_STATE_URL_FILE: state, ...env } = server.env
-  t.equal(state, join(folder, 'state-url'))
+  const { env } = server
+  const stateUrl = env.MCP_STATE_URL_FILE!
+  t.equal(stateUrl, join(folder, 'state-url'))
+  // PostgreSQL as the tests start it, with the password that was made for its container.
+  const postgres = await startPostgres(t)
+  const written = new URL(readFileSync(stateUrl, 'utf8'))
+  await postgres.query(`ALTER ROLE svc_mcp PASSWORD '${written.password}'`)
+  writeFileSync(stateUrl, written.href.replace(':5432/', `:${postgres.port}/`))
   await startProgram(t, { args: server.command, env: { ...env, MCP_LOG_LEVEL: 'warn' } }).listening
   await untilReady({ origin: `http://127.0.0.1:${port('8080')}` })
 

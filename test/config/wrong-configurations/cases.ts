@@ -572,6 +572,40 @@ const STATE: Theme = {
   ],
 }
 
+const STATE_URL = 'postgres://svc_mcp:secret@127.0.0.1:$NOBODY/svc_mcp'
+
+const DATABASE: Theme = {
+  title: 'The state in PostgreSQL',
+  cases: [
+    { start: 'per_user', env: { MCP_STATE_URL: 'db.example.com:5432/svc_mcp' } },
+    { start: 'per_user', env: { MCP_STATE_URL: 'mysql://svc_mcp:secret@127.0.0.1/svc_mcp' } },
+    { start: 'per_user', env: { MCP_STATE_URL: 'postgres://svc_mcp:sec/ret@127.0.0.1/svc_mcp' } },
+    { start: 'per_user', env: { MCP_STATE_URL: 'postgres://svc_mcp:s%cret@127.0.0.1/svc_mcp' } },
+    { start: 'per_user', env: { MCP_STATE_URL: 'postgres://127.0.0.1' } },
+    { start: 'per_user', env: { MCP_STATE_URL: 'postgres://svc_mcp:${PASSWORD}@127.0.0.1/svc_mcp' } },
+    { start: 'per_user', env: { MCP_STATE_URL: 'postgres://svc_mcp:secret@db.example.com/svc_mcp?sslmode=require' } },
+    { start: 'per_user', env: { MCP_STATE_URL: `${STATE_URL}?sslmode=prefer` } },
+    { start: 'per_user', env: { MCP_STATE_URL: `${STATE_URL}?connect_timeout=3` } },
+    { start: 'per_user', env: { MCP_STATE_URL: `${STATE_URL}?host=db.example.com` } },
+    { start: 'per_user', env: { MCP_STATE_URL: `${STATE_URL}?sslmode=verify-full&sslrootcert=$DIR/ca.pem` } },
+    {
+      start: 'per_user',
+      env: { MCP_STATE_URL: STATE_URL, MCP_STATE_URL_FILE: '$DIR/url' },
+      make: file('url', STATE_URL),
+    },
+    { start: 'per_user', env: { MCP_STATE_URL: STATE_URL, MCP_STATE_POOL_SIZE: '1' } },
+    { start: 'per_user', env: { MCP_STATE_URL: STATE_URL, MCP_STATE_CONNECT_TIMEOUT_SECONDS: '1' } },
+    { start: 'shared', env: { MCP_LIMITS: 'shared' } },
+    { start: 'shared', env: { MCP_STATE_URL: STATE_URL, MCP_LIMITS: 'none' } },
+    { start: 'per_user', args: ['migrate'] },
+    {
+      start: 'per_user',
+      env: { MCP_STATE_URL: STATE_URL },
+      args: ['move-state', '--from', '$DIR/keystore.db'],
+    },
+  ],
+}
+
 const LISTENING: Theme = {
   title: 'Where it listens',
   cases: [
@@ -695,6 +729,7 @@ export const THEMES: readonly Theme[] = [
   HOSTS,
   CERTIFICATES,
   STATE,
+  DATABASE,
   LISTENING,
   TOOLS,
   OFFER,
