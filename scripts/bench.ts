@@ -124,14 +124,12 @@ console.log(`  ${`all ${list.length} tools`.padEnd(28)}${String(model).padStart(
 printBudget('model reads', model, 40 * KIB)
 printBudget('whole list', whole, 120 * KIB)
 
-console.log('\nanswers in bytes: a usual call of each tool on the estate of npm run demo')
+console.log('\nanswers in bytes, and requests to the PCE: a usual call of each tool on the estate of npm run demo')
 const answers = await measureAnswers()
-for (const [tool, bytes] of answers) console.log(`  ${tool.padEnd(32)}${String(bytes).padStart(7)}`)
-console.log(
-  `  ${'median'.padEnd(32)}${median(answers.map(([, bytes]) => bytes))
-    .toFixed(0)
-    .padStart(7)}`,
-)
+const printAnswer = (what: string, bytes: number, requests: number) =>
+  console.log(`  ${what.padEnd(32)}${bytes.toFixed(0).padStart(7)}${requests.toFixed(0).padStart(5)}`)
+for (const { tool, bytes, requests } of answers) printAnswer(tool, bytes, requests)
+printAnswer('median', median(answers.map(({ bytes }) => bytes)), median(answers.map(({ requests }) => requests)))
 
 function printBudget(what: string, bytes: number, budget: number): void {
   const share = (budget * list.length) / TOOLS_WHEN_COMPLETE

@@ -103,24 +103,37 @@ const CALLS: Record<string, Call> = {
   },
 }
 
-/** Bytes of the JSON of every tool's answer to its call, on the estate of `npm run demo`; each call has one of its own. */
-export async function measureAnswers(): Promise<[tool: string, bytes: number][]> {
-  const sizes: [string, number][] = []
-  for (const [tool, call] of Object.entries(CALLS)) {
+export interface AnswerFigures {
+  tool: string
+  /** Of the answer's JSON. */
+  bytes: number
+  /** What the PCE was asked for it, by a server that has made the calls before it alone. */
+  requests: number
+}
+
+/** Every tool's answer to its call, on the estate of `npm run demo`; each call has one of its own. */
+export async function measureAnswers(): Promise<AnswerFigures[]> {
+  const figures: AnswerFigures[] = []
+  for (const [tool, { first, args }] of Object.entries(CALLS)) {
     const simulator = await demoEstate()
     const closing: (() => unknown)[] = [() => simulator.close()]
     const owner = { teardown: (close: () => unknown) => void closing.unshift(close), equal: assert.equal }
     try {
       const bench = benchOf(owner, simulator, await simulator.listen())
-      const make = async (name: string, { first, args }: Call): Promise<Answer> => {
+      const argumentsOf = async ({ first, args }: Call): Promise<object> => {
         const before = first && (await make(...first))
-        return (await bench.ok(name, typeof args === 'function' ? args(before!) : args)) as Answer
+        return typeof args === 'function' ? args(before!) : args
       }
-      const answer = await make(tool, call)
-      sizes.push([tool, Buffer.byteLength(JSON.stringify(answer))])
+      const make = async (name: string, call: Call): Promise<Answer> =>
+        (await bench.ok(name, await argumentsOf(call))) as Answer
+      const given = await argumentsOf({ ...(first && { first }), args })
+      simulator.clearRequests()
+      const answer = (await bench.ok(tool, given)) as object
+      const requests = simulator.requests.length
+      figures.push({ tool, bytes: Buffer.byteLength(JSON.stringify(answer)), requests })
     } finally {
       for (const close of closing) await close()
     }
   }
-  return sizes
+  return figures
 }

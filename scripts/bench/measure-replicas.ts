@@ -6,7 +6,7 @@ import { choosePort } from '../choose-port.js'
 import { SUITE_FOLDER } from '../suite/current-test.js'
 import { callTool, createPoster, load, type LoadRun, type Poster } from './callers.js'
 import { inScratch, type Scratch } from './in-scratch.js'
-import { peakMemory, processorSeconds } from './processor-time.js'
+import { familySeconds, peakMemory, processorSeconds } from './processor-time.js'
 import { startPce } from './start-pce.js'
 import { startProvider } from './start-provider.js'
 import { startServer, type StartedServer } from './start-server.js'
@@ -283,9 +283,10 @@ async function readMeters({ postgres }: Rig, servers: readonly StartedServer[]) 
     `SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS writes,
       pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::text AS log_bytes`,
   )
+  const [postmaster, ...backends] = postgres.processes()
   return {
-    serverCpu: processorSeconds(servers.map(({ pid }) => pid)),
-    databaseCpu: processorSeconds(postgres.processes()),
+    serverCpu: servers.reduce((sum, { pid }) => sum + processorSeconds(pid), 0),
+    databaseCpu: familySeconds(postmaster!, backends),
     writes: Number(row!.writes),
     logBytes: Number(row!.log_bytes),
   }
