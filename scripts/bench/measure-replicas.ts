@@ -17,8 +17,8 @@ const ROUNDS = 3
 const CROWD_MS = 800
 const ALONE_MS = 400
 /** Compiled code is several times faster than what a process starts with; but no longer than this, on a slow machine. */
-const WARM_CALLS = 500
-const LONGEST_WARM_MS = 3000
+const WARM_CALLS = 1500
+const LONGEST_WARM_MS = 2000
 const REGISTRATIONS = 60
 const GROUP = 'bench'
 /** Far above what is reached: counted, as in service, but never refused. */
@@ -83,7 +83,7 @@ interface Run extends LoadRun {
 /**
  * Authenticated calls of a score of callers, each with a PCE key in the keystore: with 1 and 3 replicas behind nginx on one PostgreSQL,
  * which waits for its disk, and what that costs against the file. Everything runs at once on this machine and is measured in turn. Needs a
- * build, nginx and Linux; takes about a minute.
+ * build, nginx and Linux; takes a minute, and more on a busy machine.
  */
 export async function measureReplicas(): Promise<ReplicaFigures> {
   const ends: (() => unknown)[] = []
