@@ -65,6 +65,7 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
   const reached = new LRUCache<string, number>({ max: MOST_REACHED })
 
   function refuseReached(key: Buffer, most: number): void {
+    if (most === 0) return
     const until = reached.get(key.toString('base64'))
     const left = until === undefined ? 0 : until - performance.now()
     if (left > 0) throw tooMany(most, Math.ceil(left / 1000))
