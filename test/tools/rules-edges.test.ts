@@ -52,7 +52,9 @@ t.test('leaving something out of an actor is a change too', async (t) => {
   }
   await t.test('in a scope as well', async (t) => {
     const args = { name: 'Excluding', scopes: [['app=payments', { key: 'env', value: 'dev', exclusion: true }]] }
-    partial(t, await bench.ok('update-ruleset', args), { scopes: [['app=payments', { exclusion: true }]] })
+    partial(t, await bench.ok('update-ruleset', args), {
+      scopes: [[{ key: 'app', value: 'payments' }, { exclusion: true }]],
+    })
     const answer = await bench.ok('update-ruleset', { name: 'Excluding', scopes: [['app=payments', 'env=dev']] })
     partial(t, answer, { updated_fields: ['scopes'], previous: { scopes: [['app=payments', { exclusion: true }]] } })
   })
@@ -95,7 +97,15 @@ t.test('reports what was written, whatever fails afterwards', async (t) => {
     bench.simulator.faults.add({ ...broken, path: /\/draft\/label_groups$/ })
     const answer = await bench.ok('update-ruleset', { href: ruleSet, scopes: [['app=payments', { href: group }]] })
     bench.simulator.faults.clear()
-    partial(t, answer, { updated_fields: ['scopes'], scopes: [['app=payments', 'labelgroup:Test stages']] })
+    partial(t, answer, {
+      updated_fields: ['scopes'],
+      scopes: [
+        [
+          { key: 'app', value: 'payments' },
+          { href: group, name: 'Test stages' },
+        ],
+      ],
+    })
   })
 
   await t.test('reports a rule that cannot be read back', async (t) => {

@@ -44,7 +44,7 @@ t.test('update-ruleset', async (t) => {
       href,
       name: 'Payments more',
       enabled: false,
-      scopes: [['app=payments'], ['env=dev']],
+      scopes: [[{ key: 'app', value: 'payments' }], [{ key: 'env', value: 'dev' }]],
       updated_fields: ['name', 'enabled', 'scopes'],
       previous: { name: 'Payments extra', enabled: true },
     })
