@@ -52,11 +52,14 @@ function wholeLabels(labels: Workload['labels'], known: readonly LabelOutput[]):
 export const writeWorkloadLabels = (labels: Workload['labels'], known: readonly LabelOutput[]): WorkloadOut['labels'] =>
   wholeLabels(labels, known).map(shortLabel)
 
-/** A workload that was made, its labels with their hrefs: those that did not exist before have one. */
-export const showCreatedWorkload = (workload: Workload, known: readonly LabelOutput[]): WorkloadOut => ({
-  ...showWrittenWorkload(workload, known),
-  labels: wholeLabels(workload.labels, known),
-})
+/**
+ * A workload that was made, its labels with their hrefs: those that did not exist before have one. Without a mode, which says nothing
+ * where no VEN is.
+ */
+export function showCreatedWorkload(workload: Workload, known: readonly LabelOutput[]): WorkloadOut {
+  const { enforcement_mode: _mode, ...shown } = showWrittenWorkload(workload, known)
+  return { ...shown, labels: wholeLabels(workload.labels, known) }
+}
 
 /** A workload after a write. */
 export function showWrittenWorkload(workload: Workload, known: readonly LabelOutput[]): WorkloadOut {

@@ -25,7 +25,11 @@ const output = Type.Object({
   ...UpdateOutput,
   href: Type.Optional(Type.String()),
   effect: EffectOut,
-  profile: Type.Optional(Type.Omit(ProfileOut, ['href'])),
+  profile: Type.Optional(
+    Type.Composite([Type.Omit(ProfileOut, ['href', 'name']), Type.Partial(Type.Pick(ProfileOut, ['name']))], {
+      description: 'A profile',
+    }),
+  ),
 })
 
 export default defineTool({
@@ -93,13 +97,14 @@ export default defineTool({
       href: answer.href,
       ...(warnings.length > 0 && { warnings }),
       ...(previous && { previous: { ...previous, ...(was && 'assign_labels' in previous && labelsOf(was)) } }),
-      ...(profile && { profile: withoutHref(profile) }),
+      ...(profile && { profile: withoutIds(profile) }),
       ...(judged && { effect: judged.effect }),
     }
   },
 })
 
-const withoutHref = ({ href: _href, ...profile }: ProfileOut) => profile
+/** Without the href, which stands beside it, and without a name that it does not have: its namespace says which one it is. */
+const withoutIds = ({ href: _href, name, ...profile }: ProfileOut) => ({ ...profile, ...(name !== null && { name }) })
 
 const labelsOf = ({ assign_labels: assigned, labels }: ProfileOut) => ({
   assign_labels: assigned,
