@@ -22,7 +22,7 @@ const MOST_CONNECTIONS = 2000
 const IDLE = 1000
 const OPENED_AT_ONCE = 100
 /** Shorter than any limit that would throw out whoever is in the way. */
-const PROMPT_MS = 5000
+const PROMPT_MS = 9000
 const MIB = 1024 * 1024
 /** By one who sends a body without an end. */
 const MOST_SENT = 32 * MIB
