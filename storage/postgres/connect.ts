@@ -33,9 +33,9 @@ export interface ConnectOptions {
   warn: (line: string) => void
 }
 
-/** What one statement may take until its answer, and one connection until it is open: milliseconds. */
+/** What one statement may take until its answer, and before it one connection until it is free or open: milliseconds. */
 const ANSWER_MS = 5000
-const OPEN_MS = 3000
+const CONNECTION_MS = 5000
 /** How often a database that has gone is asked whether it is back. */
 const PROBE_MS = 1000
 /** Connections that nothing has used for so long are closed. */
@@ -60,7 +60,7 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
     ...config.connection,
     ssl: config.tls === undefined ? false : readCertificates(config.tls),
     max: config.poolSize,
-    connectionTimeoutMillis: OPEN_MS,
+    connectionTimeoutMillis: CONNECTION_MS,
     query_timeout: ANSWER_MS,
     idleTimeoutMillis: IDLE_MS,
     keepAlive: true,
@@ -200,9 +200,16 @@ async function waitUntilThere(ask: () => Promise<void>, config: DatabaseConfig):
   }
 }
 
+/**
+ * Whether no connection became free in time, in the words of the pool: there is a crowd, which says nothing of the database. If that has gone,
+ * those who hold a connection find out.
+ */
+export const isCrowded = (error: Error): boolean => error.message === 'timeout exceeded when trying to connect'
+
 /** Whether nothing can be asked now, as opposed to an answer that says no. */
 function isOutage(error: Error): boolean {
   const { code } = error as { code?: string }
+  if (isCrowded(error)) return false
   if (code === undefined) return /timeout|terminated|not queryable|closed/i.test(error.message)
   if (/^E[A-Z_]+$/.test(code)) return !/^E(RR|PROTO)/.test(code)
   return NOT_SERVING.test(code)

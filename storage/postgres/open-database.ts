@@ -4,7 +4,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { State } from '../../schemas/state.js'
 import { shareRecent } from '../share-recent.js'
 import { createAdmissions } from './admissions.js'
-import { connectDatabase } from './connect.js'
+import { connectDatabase, isCrowded } from './connect.js'
 import { migrate } from './migrate.js'
 import { challenges, credentialRecords, forgetOld, notes, usedTokens } from './tables.js'
 
@@ -35,13 +35,16 @@ export async function openDatabase(
     await migrate(database, config.where)
     const admissions = config.limits === 'shared' ? createAdmissions(database) : undefined
     let problem: Error | null = null
+    const noteProblem = (error: Error) => {
+      if (!isCrowded(error)) problem = error
+    }
     const tend = async () => {
       try {
         await admissions?.tend()
         await forgetOld(database)
         problem = null
       } catch (error) {
-        problem = error as Error
+        noteProblem(error as Error)
       }
     }
     await admissions?.tend()
@@ -60,7 +63,7 @@ export async function openDatabase(
               problem = null
               return admitted
             } catch (error) {
-              if (!(error instanceof ToolError)) problem = error as Error
+              if (!(error instanceof ToolError)) noteProblem(error as Error)
               throw error
             }
           },

@@ -6,7 +6,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { partial } from '../partial.js'
-import { mintFor } from '../edge/support/call-tool.js'
+import { type Json, mintFor } from '../edge/support/call-tool.js'
 import { found } from '../edge/support/within.js'
 import { underLoad, UNAVAILABLE } from './load.js'
 import { startReplicas, type Replicas } from './replicas.js'
@@ -18,6 +18,9 @@ const PAUSE_MS = IS_FULL ? 30_000 : 8000
 const RESETS = 20
 const SLOW_MS = 500
 const DISK_BYTES = 64 << 20
+/** So slow that with two connections most of the crowd waits longer than anybody may for one. */
+const CROWDED_MS = 1500
+const CROWD = 24
 
 /** Every replica says that its database is gone. */
 async function allNotice({ replicas }: Replicas): Promise<void> {
@@ -127,6 +130,24 @@ t.test(`slow: ${SLOW_MS} ms for each answer`, { timeout: 300_000 }, async (t) =>
     { mayLose: false },
   )
   show('slow', tally)
+})
+
+t.test('a crowd that waits for connections is no outage', { timeout: 120_000 }, async (t) => {
+  const postgres = await startPostgres(t)
+  const replicas = await startReplicas(t, { postgres, count: 1, env: { MCP_STATE_POOL_SIZE: '2' } })
+  const { world, callTool } = replicas
+  const [{ proxy, program, readiness }] = replicas.replicas as [Replicas['replicas'][number]]
+  const alice = await world.tokenOf('alice')
+  await callTool(0, alice, 'register-pce-credentials', world.pce.registration)
+  proxy.delay(CROWDED_MS / 2)
+  const label = (n: number) => callTool(0, alice, 'create-label', { key: 'app', value: `crowd-${n}` })
+  const answers = await Promise.allSettled(Array.from({ length: CROWD }, (_, n) => label(n)))
+  const made = answers.filter(({ status, value }: PromiseSettledResult<Json> & { value?: Json }) => {
+    return status === 'fulfilled' && value?.label !== undefined
+  })
+  t.ok(made.length > 0 && made.length < CROWD, `${made.length} of ${CROWD} had their turn`)
+  t.equal((await readiness()).status, 200)
+  t.notOk(/state database .* does not answer/.test(program().output.stderr), 'and nothing is said of an outage')
 })
 
 t.test('gone: what needs no state goes on', { timeout: 120_000 }, async (t) => {
