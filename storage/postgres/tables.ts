@@ -1,7 +1,7 @@
 import type { Owner } from '../../schemas/caller.js'
 import type { Challenges, CredentialRecords, Notes, SealedCredentials, UsedTokens } from '../../schemas/state.js'
 import { checkText } from '../check-text.js'
-import type { Database, Query, Value } from './connect.js'
+import type { Database, Query } from './connect.js'
 
 export interface RecordRow {
   version: string
@@ -167,30 +167,34 @@ interface NoteRow {
 
 /** Small facts about the state, in the database (schemas/state.ts). */
 export function notes({ query, inTransaction }: Database): Notes {
-  const get = async (name: string) => {
-    const { rows } = await query<NoteRow>('SELECT name, value FROM svc_mcp.notes WHERE name = $1', [checkText(name)])
+  const read = async (run: Query, name: string) => {
+    const { rows } = await run<NoteRow>('SELECT name, value FROM svc_mcp.notes WHERE name = $1', [checkText(name)])
     return rows[0]?.value ?? null
   }
+  /** After every registration that has looked at this note and is not committed yet. */
+  const changing = <T>(name: string, change: (run: Query) => Promise<T>): Promise<T> =>
+    inTransaction(async (run) => {
+      await run('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [checkText(name)])
+      return change(run)
+    })
   return {
-    get,
+    get: (name) => read(query, name),
     set: (name, value) =>
-      inTransaction(async (run) => {
-        // After every registration that has looked at this note and is not committed yet.
-        await run('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [checkText(name)])
+      changing(name, async (run) => {
         await run(
           `INSERT INTO svc_mcp.notes (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
           [name, checkText(value)],
         )
       }),
-    async remove(name) {
-      return (await query('DELETE FROM svc_mcp.notes WHERE name = $1', [checkText(name)])).count > 0
-    },
-    async setOnce(name, value) {
-      const values: Value[] = [checkText(name), checkText(value)]
-      await query('INSERT INTO svc_mcp.notes (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING', values)
-      const found = await get(name)
-      if (found === null) throw new Error('a note was removed while it was written')
-      return found
-    },
+    remove: (name) =>
+      changing(name, async (run) => (await run('DELETE FROM svc_mcp.notes WHERE name = $1', [name])).count > 0),
+    setOnce: (name, value) =>
+      changing(name, async (run) => {
+        await run('INSERT INTO svc_mcp.notes (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING', [
+          name,
+          checkText(value),
+        ])
+        return (await read(run, name))!
+      }),
   }
 }

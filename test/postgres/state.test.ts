@@ -199,6 +199,28 @@ const PROMISES: Record<string, (t: Test, state: State, other: State, engine: Eng
     t.equal(after.length, put.filter(Boolean).length)
   },
 
+  async 'nor after it was removed, or made'(t, state, other) {
+    const changes = [
+      { first: () => state.notes.set('n', 'there'), met: 'there', change: () => state.notes.remove('n') },
+      { first: () => state.notes.remove('n'), met: null, change: () => state.notes.setOnce('n', 'made') },
+    ]
+    const list = async () => (await state.credentials.page(null, 1000)).map(({ owner }) => owner.sub)
+    for (let round = 0; round < 6; round++) {
+      const { first, met, change } = changes[round % 2]!
+      await first()
+      const putting = Array.from({ length: 40 }, (_, n) =>
+        (n % 2 ? state : other).credentials.put({ ...ANN, sub: `round ${round}, racer ${n}` }, recordOf('one'), {
+          notes: ['n'],
+          isMet: ([value]) => value === met,
+        }),
+      )
+      await change()
+      const then = await list()
+      await Promise.all(putting)
+      t.same(await list(), then)
+    }
+  },
+
   async 'of 100 claims at once one is the first, in two processes'(t, { usedTokens }, other) {
     t.equal(await usedTokens.isUsed('once'), false)
     const claims = Array.from({ length: 100 }, (_, n) =>
