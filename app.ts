@@ -343,7 +343,7 @@ interface AppBasis {
 /** What all modes share: how requests come in, and what is public. */
 async function createApp(
   { http }: HttpConfig,
-  { log, isDraining = () => false, tracing, metricsServer }: AppBasis & Watched,
+  { log, isDraining = () => false, tracing, meter, metricsServer }: AppBasis & Watched,
   checks: HealthOptions['checks'],
   findKeyProblem?: HealthOptions['findKeyProblem'],
 ): Promise<FastifyInstance> {
@@ -355,7 +355,12 @@ async function createApp(
     app.addHook('onClose', () => tracing.close())
     await app.register(traceRequests, { tracing })
   }
-  await app.register(health, { isDraining, checks, ...(findKeyProblem && { findKeyProblem }) })
+  await app.register(health, {
+    isDraining,
+    checks,
+    ...(findKeyProblem && { findKeyProblem }),
+    ...(meter && { meter }),
+  })
   return app
 }
 

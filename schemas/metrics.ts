@@ -46,6 +46,8 @@ export interface Meter {
   readonly keysFetched: (isLoaded: boolean) => void
   readonly auditFailed: (what: 'write' | 'sync' | 'check') => void
   readonly stateUsed: (operation: string, isDone: boolean, seconds: number) => void
+  /** What has to work before the process takes calls, and who says which of it does not; null while all does. */
+  readonly readinessFrom: (checks: readonly string[], findFailed: () => Promise<string | null>) => void
   /** Where the figures come from, once that is known. */
   readonly readFrom: (figures: () => MeasuredFigures) => void
 }

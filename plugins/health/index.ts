@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Liveness, HealthStatus } from '../../schemas/http.js'
+import type { Meter } from '../../schemas/metrics.js'
 import { createReadiness, type HealthCheck } from './check-readiness.js'
 
 export interface HealthOptions {
@@ -9,6 +10,8 @@ export interface HealthOptions {
   checks: readonly HealthCheck[]
   /** What is wrong with the PCE key that everybody uses; it makes no process unready, since another one would fare no better. */
   findKeyProblem?: () => string | null
+  /** Asks for the checks as `/readyz` does, and shares its answers. */
+  meter?: Pick<Meter, 'readinessFrom'>
 }
 
 /**
@@ -17,7 +20,7 @@ export interface HealthOptions {
  */
 export default function health(
   app: FastifyInstance,
-  { isDraining, checks, findKeyProblem }: HealthOptions,
+  { isDraining, checks, findKeyProblem, meter }: HealthOptions,
   done: () => void,
 ): void {
   const findFailure = createReadiness(checks, {
@@ -26,6 +29,10 @@ export default function health(
         ? app.log.info('ready again')
         : app.log.error({ check: failed.name, err: failed.error }, 'not ready'),
   })
+  meter?.readinessFrom(
+    checks.map(({ name }) => name),
+    async () => (await findFailure())?.name ?? null,
+  )
   app.get('/healthz', { logLevel: 'warn', schema: { response: { 200: Liveness } } }, () => ({ status: 'ok' as const }))
   app.get(
     '/readyz',

@@ -53,6 +53,19 @@ export function createMeter({ version, mode }: MeterFacts): Exposition {
       },
     })
 
+  let checks: readonly string[] = []
+  let findFailed: () => Promise<string | null> = () => Promise.resolve(null)
+  new Gauge({
+    name: 'svc_mcp_ready',
+    help: '0 for the check that keeps the process from taking calls, as /readyz names it, and 1 for every other.',
+    labelNames: ['check'],
+    registers,
+    async collect() {
+      const failed = await findFailed()
+      for (const check of checks) this.set({ check }, check === failed ? 0 : 1)
+    },
+  })
+
   collectDefaultMetrics({ register })
   new Gauge({
     name: 'svc_mcp_build_info',
@@ -137,6 +150,10 @@ export function createMeter({ version, mode }: MeterFacts): Exposition {
       auditFailed: (operation) => auditFailures.inc({ operation }),
       stateUsed: (operation, isDone, seconds) =>
         stateSeconds.observe({ operation, outcome: isDone ? 'success' : 'failure' }, seconds),
+      readinessFrom(names, find) {
+        checks = names
+        findFailed = find
+      },
       readFrom: (source) => (figures = source),
     },
   }

@@ -173,6 +173,24 @@ t.test('an audit log that fails is counted, whoever notices', async (t) => {
   t.equal(value('svc_mcp_audit_failures_total', { operation: 'write' }), 1)
 })
 
+t.test('which check keeps it from taking calls', async (t) => {
+  const readyOf = async (options: { keysAreDown?: boolean }) => {
+    const { scrape } = await startMeasured(t, options)
+    return (await scrape()).series('svc_mcp_ready').map(({ labels, value }) => [labels.check, value])
+  }
+  const state = process.env.SERVICE_STATE === 'postgres' ? 'state database' : 'state file'
+  t.strictSame(await readyOf({}), [
+    ['signing keys', 1],
+    [state, 1],
+    ['audit log', 1],
+  ])
+  t.strictSame(await readyOf({ keysAreDown: true }), [
+    ['signing keys', 0],
+    [state, 1],
+    ['audit log', 1],
+  ])
+})
+
 t.test('off by default, in every mode', async (t) => {
   const { app } = await startService(t)
   t.equal(app.metricsServer, null)
