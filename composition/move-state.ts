@@ -1,49 +1,49 @@
-import { isDeepStrictEqual } from 'node:util'
 import { StartupError, type DatabaseConfig } from '../schemas/config.js'
 import type { Owner } from '../schemas/caller.js'
 import type { State } from '../schemas/state.js'
-import { KEPT_KEY_NOTES, MOVED_NOTE } from '../storage/keystore/change-kek.js'
+import { KEPT_KEY_NOTES } from '../storage/keystore/change-kek.js'
 import { nameOfLastCheck } from '../storage/keystore/last-checks.js'
 import { connectDatabase, type Database } from '../storage/postgres/connect.js'
 import { importKeystore, type KeystoreContent } from '../storage/postgres/import-keystore.js'
 import { migrate } from '../storage/postgres/migrate.js'
-import { openState } from '../storage/state/open-state.js'
+import { type FileState, openState } from '../storage/state/open-state.js'
+import { MOVED_NOTE } from '../storage/state/tables.js'
 import { collectLines, type CommandReport, requireState } from './command-report.js'
 
 const PAGE = 200
 
 /**
  * The command `svc-mcp-http move-state --from FILE --to URL`: moves a keystore, encrypted as it is, from its file to a database without one,
- * and marks the file so that no server uses it again. Confirm tokens and questions that are open are not moved: what they were for has to be
- * shown anew.
+ * and marks the file so that no server uses it again. From the first look at the file to the mark nothing can be written to it, so a server
+ * that was not stopped loses nothing that it has acknowledged (D166). Confirm tokens and questions that are open are not moved: what they
+ * were for has to be shown anew.
  *
- * @throws {StartupError} (rejects) where there is no file or nothing in it, the database has a keystore or cannot be used, or the file
- * changes meanwhile; the database is then as it was.
+ * @throws {StartupError} (rejects) where there is no file or nothing in it, or the database has another keystore or cannot be used: nothing
+ * has changed then. Where the database has taken it and the file could not be marked, or no answer came, the next run ends what was begun.
  */
 export async function moveState(from: string, to: DatabaseConfig): Promise<CommandReport> {
   requireState({ path: from, variable: '--from' }, 'move')
   const { lines, say } = collectLines()
   const warn = (line: string) => say('warn', line)
   const source = openState(from, { now: () => Date.now(), variable: '--from', warn })
+  let moved = 0
   try {
-    const moved = await source.notes.get(MOVED_NOTE)
-    if (moved !== null)
+    // Before anything is made in the database, which is reached before the file is held.
+    await readKeystore(source, from)
+    await withDatabase(to, warn, (database) =>
+      source.moveAway(to.where, async () => {
+        const content = await readKeystore(source, from)
+        await importKeystore(database, content, to.where)
+        moved = content.records.length
+      }),
+    ).catch((error: unknown) => {
+      if (error instanceof StartupError) throw error
       throw new StartupError({
-        problem: `The keystore '${from}' has been moved to the database at ${moved}`,
-        remedy: 'There is nothing left to do but to set MCP_STATE_URL to that database.',
+        problem: `The keystore '${from}' may not have been moved to the database at ${to.where}: ${(error as Error).message}`,
+        remedy: 'Run this again, which ends what was begun. Until then the file is in use as before.',
       })
-    const content = await readAll(source)
-    if (content.notes.size === 0)
-      throw new StartupError({
-        problem: `There is no keystore in '${from}'`,
-        remedy: 'In shared mode nothing has to be moved: set MCP_STATE_URL and start the servers.',
-      })
-    await withDatabase(to, warn, async (database) => {
-      const isCurrent = async () => isDeepStrictEqual(await readAll(source), content)
-      await importKeystore(database, content, isCurrent, to.where)
     })
-    await source.notes.set(MOVED_NOTE, to.where)
-    say('info', `Moved ${content.records.length} registrations from '${from}' to the database at ${to.where}`)
+    say('info', `Moved ${moved} registrations from '${from}' to the database at ${to.where}`)
     say('info', `Start the servers with MCP_STATE_URL. '${from}' stays as it is, and no server uses it any more`)
     return { lines, ok: true }
   } finally {
@@ -79,8 +79,14 @@ async function withDatabase(
   }
 }
 
-/** All that is moved. */
-async function readAll({ credentials, notes }: State): Promise<KeystoreContent> {
+/** All that is moved. Rejects with StartupError where there is nothing, or it has been moved. */
+async function readKeystore({ credentials, notes }: FileState, from: string): Promise<KeystoreContent> {
+  const moved = await notes.get(MOVED_NOTE)
+  if (moved !== null)
+    throw new StartupError({
+      problem: `The keystore '${from}' has been moved to the database at ${moved}`,
+      remedy: 'There is nothing left to do but to set MCP_STATE_URL to that database.',
+    })
   const records: Awaited<ReturnType<State['credentials']['page']>> = []
   for (let after: Owner | null | undefined = null; after !== undefined;) {
     const page = await credentials.page(after, PAGE)
@@ -92,5 +98,10 @@ async function readAll({ credentials, notes }: State): Promise<KeystoreContent> 
     const value = await notes.get(name)
     if (value !== null) kept.set(name, value)
   }
+  if (kept.size === 0)
+    throw new StartupError({
+      problem: `There is no keystore in '${from}'`,
+      remedy: 'In shared mode nothing has to be moved: set MCP_STATE_URL and start the servers.',
+    })
   return { records, notes: kept }
 }

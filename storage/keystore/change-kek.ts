@@ -2,12 +2,11 @@ import { setImmediate } from 'node:timers/promises'
 import type { Owner } from '../../schemas/caller.js'
 import { StartupError } from '../../schemas/config.js'
 import type { CredentialRecords, Notes, PutCondition, SealedCredentials } from '../../schemas/state.js'
+import { MOVED_NOTE } from '../state/tables.js'
 import { type Keys, rewrapRecord } from './envelope.js'
 
 /** The note with the id of the key that opens the whole keystore, or all of it that has not been rewrapped yet. */
 const KEK_NOTE = 'kek'
-/** The note in a file whose keystore has been moved to a database: says where, and that the file must not be used any more. */
-export const MOVED_NOTE = 'moved_to'
 /** The note with the id of the key that the keystore is changed to, from the first start that has both; the keystore's own when that is done. */
 const NEXT_KEK_NOTE = 'kek_next'
 /** What a keystore has to have with it wherever it is. */
@@ -69,9 +68,8 @@ export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
  */
 export function mayPut(keys: Keys): PutCondition {
   return {
-    notes: [KEK_NOTE, NEXT_KEK_NOTE, MOVED_NOTE],
-    isMet: ([id, next, moved]) =>
-      moved === null && keys.ids.includes(id ?? '') && (id === keys.current.id || next === keys.current.id),
+    notes: [KEK_NOTE, NEXT_KEK_NOTE],
+    isMet: ([id, next]) => keys.ids.includes(id ?? '') && (id === keys.current.id || next === keys.current.id),
   }
 }
 

@@ -13,7 +13,7 @@ import { identifyKeys, type Keys, openCredentials, seal } from './envelope.js'
 import { lastChecks } from './last-checks.js'
 
 const OUTDATED =
-  'MCP_KEK of the keystore has changed since this server started, or it was moved: restart the server with the new settings'
+  'MCP_KEK of the keystore has changed since this server started: restart the server with the new settings'
 
 /** The keystore with what only the operator's command does. */
 export interface RewrappableKeystore extends Keystore {

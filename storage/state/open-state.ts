@@ -21,6 +21,7 @@ import {
   APPLICATION_ID,
   challenges,
   credentialRecords,
+  noteMove,
   notes,
   SCHEMA_VERSION,
   SET_UP_CONNECTION,
@@ -39,7 +40,14 @@ export interface StateOptions {
 }
 
 /** The state in a file, which is closed at once. */
-export type FileState = Omit<State, 'close'> & { close: () => void }
+export type FileState = Omit<State, 'close'> & {
+  close: () => void
+  /**
+   * Takes the keystore to another place, which `work` does: no process writes to the file meanwhile (they wait, and give up after five
+   * seconds), and once it has resolved none ever changes a record in it again. Where it rejects, all is as before.
+   */
+  moveAway: (to: string, work: () => Promise<void>) => Promise<void>
+}
 
 /**
  * Only while the process starts, and may wait with the event loop stopped. SQLite tries every 100 ms; other processes, while they run,
@@ -66,6 +74,7 @@ export function openState(path: string, { now, variable, warn = () => {}, ifNew 
     challenges: challenges(queries, now),
     notes: notes(queries),
     checkWritable: shareRecent(() => queries.write((sql) => void sql.run(WRITE_MARK), LOCK_WAIT_MS), now),
+    moveAway: (to, work) => queries.holdStill(work, (sql) => noteMove(sql, to)),
     close: queries.close,
   }
 }

@@ -23,6 +23,11 @@ export interface Queries {
    * can be known, nothing was written. A locked file is retried for `lockWaitMs`, without blocking the event loop.
    */
   write: <T>(work: (sql: Sql) => T, lockWaitMs?: number) => Promise<T>
+  /**
+   * Keeps everybody, other processes too, from writing while `work` runs, and then writes what `write` does, before any of them can. Nothing
+   * is written where `work` rejects. Reads go on; `write` of this connection rejects meanwhile.
+   */
+  holdStill: (work: () => Promise<void>, write: (sql: Sql) => void) => Promise<void>
   close: () => void
 }
 
@@ -40,11 +45,12 @@ export function runQueries(db: Database.Database, path: string): Queries {
   const sql = prepareOnce(db)
   const opened = identify(path)
   let isClosed = false
+  let isHeld = false
 
   function check(): void {
     if (isClosed) throw new Error(`'${path}' is closed`)
     if (identify(path) !== opened) throw new Error(`'${path}' was replaced while it was in use: restart the server`)
-    if (db.inTransaction) db.exec('ROLLBACK')
+    if (db.inTransaction && !isHeld) db.exec('ROLLBACK')
   }
 
   function readNow<T>(work: (sql: Sql) => T): T {
@@ -62,6 +68,7 @@ export function runQueries(db: Database.Database, path: string): Queries {
   }
 
   function writeNow<T>(work: (sql: Sql) => T): T {
+    if (isHeld) throw new Error(`'${path}' is held still`)
     check()
     db.exec('BEGIN IMMEDIATE')
     try {
@@ -74,9 +81,33 @@ export function runQueries(db: Database.Database, path: string): Queries {
     }
   }
 
+  function commit(write: (sql: Sql) => void): void {
+    try {
+      write(sql)
+      db.exec('COMMIT')
+    } catch (error) {
+      throw describe(error, path)
+    }
+  }
+
   return {
     read: (work) => untilFree(() => readNow(work), LOCK_WAIT_MS, path),
     write: (work, lockWaitMs = LOCK_WAIT_MS) => untilFree(() => writeNow(work), lockWaitMs, path),
+    async holdStill(work, write) {
+      const begin = () => {
+        check()
+        db.exec('BEGIN IMMEDIATE')
+        isHeld = true
+      }
+      await untilFree(begin, LOCK_WAIT_MS, path)
+      try {
+        await work()
+        commit(write)
+      } finally {
+        isHeld = false
+        rollBack()
+      }
+    },
     close() {
       if (isClosed) return
       isClosed = true

@@ -65,8 +65,21 @@ const COLUMNS = 'iss, sub, version, kek_id, wrapped_key, sealed'
 const FIRST = `SELECT ${COLUMNS} FROM credentials ORDER BY iss, sub LIMIT ?`
 const NEXT = `SELECT ${COLUMNS} FROM credentials WHERE (iss, sub) > (?, ?) ORDER BY iss, sub LIMIT ?`
 
-/** The records of the keystore in the file (schemas/state.ts). */
-export function credentialRecords({ read, write }: Queries): CredentialRecords {
+/** The note in a file whose keystore has been moved to a database: says where that is. */
+export const MOVED_NOTE = 'moved_to'
+
+/** Within a write. */
+export const noteMove = (sql: Sql, to: string): void => setNote(sql, MOVED_NOTE, to)
+
+/** The records of the keystore in the file (schemas/state.ts). Once it has been moved, nothing in it is changed any more. */
+export function credentialRecords({ read, write: writeAnyway }: Queries): CredentialRecords {
+  const write = <T>(work: (sql: Sql) => T): Promise<T> =>
+    writeAnyway((sql) => {
+      const moved = readNote(sql, MOVED_NOTE)
+      if (moved !== null)
+        throw new Error(`the keystore was moved to the database at ${moved}: restart with MCP_STATE_URL set to it`)
+      return work(sql)
+    })
   return {
     get: (owner) =>
       read((sql) => {
@@ -188,8 +201,7 @@ export function challenges({ read, write }: Queries, now: () => number): Challen
 export function notes({ read, write }: Queries): Notes {
   return {
     get: (name) => read((sql) => readNote(sql, name)),
-    set: (name, value) =>
-      write((sql) => void sql.run('INSERT OR REPLACE INTO notes VALUES (?, ?)', checkText(name), checkText(value))),
+    set: (name, value) => write((sql) => setNote(sql, name, value)),
     remove: (name) => write((sql) => sql.run('DELETE FROM notes WHERE name = ?', checkText(name)) > 0),
     setOnce: (name, value) =>
       write((sql) => {
@@ -198,6 +210,10 @@ export function notes({ read, write }: Queries): Notes {
       }),
   }
 }
+
+/** Within a write. */
+const setNote = (sql: Sql, name: string, value: string): void =>
+  void sql.run('INSERT OR REPLACE INTO notes VALUES (?, ?)', checkText(name), checkText(value))
 
 /** Null where there is none. */
 const readNote = (sql: Sql, name: string): string | null =>

@@ -11,10 +11,13 @@ import { openKeystoreState } from '../../storage/keystore/open-keystore.js'
 import { openDatabase } from '../../storage/postgres/open-database.js'
 import { openState } from '../../storage/state/open-state.js'
 import { startProgram } from '../edge/support/start-program.js'
+import { createWorld } from '../edge/support/authenticated-world.js'
+import { callTool } from '../edge/support/call-tool.js'
 import { found } from '../edge/support/within.js'
-import { linesOf, messagesOf } from '../log-lines.js'
+import { messagesOf } from '../log-lines.js'
 import { bytesOf, credentialsOf, directoryOf } from '../state/support.js'
 import { databaseOf } from './database-of.js'
+import { startFaultProxy } from './fault-proxy.js'
 import { sharedPostgres } from './start-postgres.js'
 
 const KEK = randomBytes(32)
@@ -101,7 +104,12 @@ t.test('a keystore moves whole, and its file is used no more', async (t) => {
   t.same(await moved.keystore.rewrap(), { rewrapped: 400, already: 50, unreadable: 0 })
   await open(t, '', { kek: NEXT }, database.url)
 
-  await t.rejects(running.keystore.write(OWNERS[0]!, credentialsOf('late')), { code: 'keystore_unavailable' })
+  const late: (() => Promise<unknown>)[] = [
+    () => running.keystore.write(OWNERS[0]!, credentialsOf('late')),
+    () => running.keystore.remove(OWNERS[0]!),
+    () => running.keystore.rewrap(),
+  ]
+  for (const write of late) await t.rejects(write(), { code: 'keystore_unavailable' })
   t.same(await running.state.credentials.page(null, 1000), before)
   const gone = `The keystore '${path}' has been moved to the database at ${whereOf(database)}`
   t.equal(await refusal(open(t, path, keys)), gone)
@@ -148,35 +156,85 @@ t.test('nothing is moved', async (t) => {
     t.equal(await refusal(moveState(shared, databaseOf(empty.url))), `There is no keystore in '${shared}'`)
     t.same(await empty.query(`SELECT 1 FROM pg_namespace WHERE nspname = 'svc_mcp'`), [])
   })
+})
 
-  await t.test('while servers write to the file', async (t) => {
-    const empty = await postgres.makeDatabase()
-    const state = await openDatabase(databaseOf(empty.url), { now })
-    await state.close()
-    // It has read the file by then, and waits.
-    const holder = new pg.Client({ connectionString: empty.url })
-    await holder.connect()
-    t.teardown(() => holder.end())
-    await holder.query('BEGIN; LOCK TABLE svc_mcp.notes IN ROW EXCLUSIVE MODE')
-    const urlFile = join(directoryOf(t), 'url')
-    writeFileSync(urlFile, `${empty.url}\n`)
-    const env = { MCP_STATE_URL_FILE: urlFile }
-    const program = startProgram(t, { args: ['move-state', '--from', path], env })
-    const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-    await found(async () => (await empty.query(waiting)).length === 1, 'it waits')
-    for (const of of ['cmdline', 'environ'])
-      t.equal(readFileSync(`/proc/${program.pid}/${of}`, 'utf8').includes(postgres.password), false, of)
-    await file.keystore.write(OWNERS[3]!, credentialsOf('meanwhile'))
-    await holder.query('COMMIT')
-    const { code, stderr } = await program.ended
-    t.equal(code, 1)
-    const [said] = linesOf(stderr)
-    t.equal(said?.msg, 'The keystore was changed while it was being moved, so servers are still running on its file')
-    t.equal(said?.remedy, 'Nothing was moved: stop all servers first, then run this again.')
-    t.same(await empty.query('SELECT 1 FROM svc_mcp.credentials UNION SELECT 2 FROM svc_mcp.notes'), [])
-    await goesOn()
-    t.equal((await moveState(path, databaseOf(empty.url))).ok, true, 'and then all of it is')
-    const moved = await open(t, '', { kek: KEK }, empty.url)
-    t.equal((await moved.keystore.find(OWNERS[3]!))?.open().apiSecret, 'meanwhile')
+t.test('where no answer comes the next run ends what was begun', async (t) => {
+  const postgres = await sharedPostgres()
+  const database = await postgres.makeDatabase()
+  const path = newPath(t)
+  const file = await fill(t, path)
+  await (await openDatabase(databaseOf(database.url), { now })).close()
+  const proxy = await startFaultProxy(t, postgres)
+  const to = databaseOf(proxy.through(database.url))
+  const there = () => database.query('SELECT sub FROM svc_mcp.credentials ORDER BY sub')
+  const unknown = `The keystore '${path}' may not have been moved to the database at ${to.where}: `
+
+  proxy.dropAnswer(/^INSERT INTO svc_mcp.credentials/)
+  t.equal((await refusal(moveState(path, to))).startsWith(unknown), true)
+  t.same(await there(), [])
+  await file.keystore.write(OWNERS[1]!, credentialsOf('goes on'))
+  proxy.dropAnswer(/^COMMIT/)
+  t.equal((await refusal(moveState(path, to))).startsWith(unknown), true)
+  const both = [OWNERS[0], OWNERS[1]].map((owner) => ({ sub: owner!.sub }))
+  t.same(await there(), both, 'the database has it')
+  await open(t, path)
+  t.equal((await moveState(path, to)).ok, true)
+  t.same(await there(), both)
+  t.equal(await refusal(open(t, path)), `The keystore '${path}' has been moved to the database at ${to.where}`)
+})
+
+t.test('servers that were not stopped lose nothing that they have acknowledged', { timeout: 120_000 }, async (t) => {
+  const postgres = await sharedPostgres()
+  const database = await postgres.makeDatabase()
+  const world = await createWorld(t)
+  const servers = await Promise.all([world.serve(), world.serve()])
+  const acknowledged = new Set<string>()
+  const refused: string[] = []
+  let isOver = false
+  const call = async (worker: number, token: string, tool: string, args: object = {}) => {
+    const answer = await callTool(servers[worker % 2]!.target, token, tool, args)
+    if (answer.status !== 'ok') refused.push(answer.error)
+    return answer.status === 'ok'
+  }
+  const working = [0, 1, 2, 3].map(async (worker) => {
+    for (let n = 0; !isOver; n++) {
+      const sub = `worker ${worker}, person ${n}`
+      const token = await world.tokenOf(sub)
+      if (!(await call(worker, token, 'register-pce-credentials', world.pce.registration))) continue
+      acknowledged.add(sub)
+      if (n % 3 === 0 && (await call(worker, token, 'delete-pce-credentials'))) acknowledged.delete(sub)
+    }
   })
+  await found(() => acknowledged.size >= 20, 'people register')
+  const before = acknowledged.size
+
+  // Between the first look at the file and the mark there is time.
+  await (await openDatabase(databaseOf(database.url), { now })).close()
+  const holder = new pg.Client({ connectionString: database.url })
+  await holder.connect()
+  t.teardown(() => holder.end())
+  await holder.query('BEGIN; LOCK TABLE svc_mcp.notes IN ROW EXCLUSIVE MODE')
+  const urlFile = join(directoryOf(t), 'url')
+  writeFileSync(urlFile, `${database.url}\n`)
+  const env = { MCP_STATE_URL_FILE: urlFile }
+  const program = startProgram(t, { args: ['move-state', '--from', world.keystorePath], env })
+  const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  await found(async () => (await database.query(waiting)).length === 1, 'it waits')
+  for (const of of ['cmdline', 'environ'])
+    t.equal(readFileSync(`/proc/${program.pid}/${of}`, 'utf8').includes(postgres.password), false, of)
+  await found(() => refused.length > 0, 'and so do the servers, not for ever')
+  await holder.query('COMMIT')
+  const { code, stderr } = await program.ended
+  t.equal(code, 0, stderr)
+  const then = refused.length
+  await found(() => refused.length >= then + 8, 'nobody is registered any more')
+  isOver = true
+  await Promise.all(working)
+
+  t.same([...new Set(refused)], ['keystore_unavailable'])
+  const rows = await database.query('SELECT sub FROM svc_mcp.credentials')
+  t.same(new Set(rows.map(({ sub }) => sub)), acknowledged)
+  t.ok(acknowledged.size >= before)
+  const { state } = await open(t, '', { kek: Buffer.from(world.secrets.kek, 'base64') }, database.url)
+  t.ok(await state.notes.get('kek'))
 })
