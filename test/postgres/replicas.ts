@@ -15,6 +15,8 @@ interface Test {
 export interface ReplicaOptions {
   /** Where the state is; without it in one SQLite file that all replicas open. */
   postgres?: Pick<Postgres, 'port' | 'makeDatabase'>
+  /** No proxy stands between a replica and PostgreSQL, which so may ask for TLS. */
+  isDirect?: boolean
   /** 3 unless told. */
   count?: number
   mode?: 'per_user' | 'shared'
@@ -28,7 +30,7 @@ type Program = Awaited<ReturnType<Awaited<ReturnType<typeof createWorld>>['serve
 export interface Replica {
   /** Of this one alone. */
   target: Target
-  /** Between it and PostgreSQL; throws where the state is a file. */
+  /** Between it and PostgreSQL; throws where there is none. */
   proxy: FaultProxy
   auditPath: string
   /** Of the process that runs now. Throws while there is none. */
@@ -46,7 +48,7 @@ export type Replicas = Awaited<ReturnType<typeof startReplicas>>
 
 /** Starts them all, and waits until nginx reaches them. They end with the test. */
 export async function startReplicas(t: Test, options: ReplicaOptions = {}) {
-  const { postgres, count = 3, mode = 'per_user', env = {}, world: worldOptions = {} } = options
+  const { postgres, isDirect = false, count = 3, mode = 'per_user', env = {}, world: worldOptions = {} } = options
   const port = await freePort()
   const world = await createWorld(t, { ...worldOptions, publicUrl: `https://localhost:${port}` })
   const database = await postgres?.makeDatabase()
@@ -62,7 +64,7 @@ export async function startReplicas(t: Test, options: ReplicaOptions = {}) {
   async function makeReplica(n: number): Promise<Replica> {
     const socketPath = join(world.folder, `${n}.sock`)
     const auditPath = join(world.folder, `${n}.audit`)
-    const proxy = postgres === undefined ? undefined : await startFaultProxy(t, postgres)
+    const proxy = postgres === undefined || isDirect ? undefined : await startFaultProxy(t, postgres)
     const target: Target = { origin: 'http://localhost', socketPath }
     let running: Program | undefined
     const program = () => {
@@ -74,7 +76,7 @@ export async function startReplicas(t: Test, options: ReplicaOptions = {}) {
       auditPath,
       program,
       get proxy() {
-        if (proxy === undefined) throw new Error('the state is a file')
+        if (proxy === undefined) throw new Error('there is no proxy')
         return proxy
       },
       async start(more = {}) {
@@ -84,7 +86,7 @@ export async function startReplicas(t: Test, options: ReplicaOptions = {}) {
           env: {
             ...common,
             MCP_AUDIT_LOG_PATH: auditPath,
-            ...(database !== undefined && { MCP_STATE_URL: proxy!.through(database.url) }),
+            ...(database !== undefined && { MCP_STATE_URL: proxy?.through(database.url) ?? database.url }),
             ...more,
           },
         })

@@ -32,14 +32,15 @@ import type { Certificate } from '../edge/support/make-certificate.js'
 import { found, within } from '../edge/support/within.js'
 import { freePort } from '../free-port.js'
 import { inSuiteFolder } from '../suite-folder.js'
+import type { IssuedCertificate } from './make-authority.js'
 
 interface Test {
   teardown(fn: () => unknown): void
 }
 
 export interface PostgresOptions {
-  /** Its certificate; connections over TCP must use TLS then. */
-  certificate?: Certificate
+  /** Its certificate; connections over TCP must use TLS then. One that no authority issued is its own. */
+  certificate?: Certificate | IssuedCertificate
   /** Waits for the disk with every commit. Without it a commit outlives the end of every process, but not of the machine. */
   isDurable?: boolean
   /** Has a disk of its own, of so many bytes, where this process may mount one; see `fillDisk`. */
@@ -120,16 +121,17 @@ async function launch({ certificate, isDurable = false, diskBytes, settings = {}
     // Whoever may enter the folder of the socket may do anything.
     `local all postgres trust\nlocal all all scram-sha-256\n${certificate ? 'hostssl' : 'host'} all all 127.0.0.1/32 scram-sha-256\n`,
   )
-  if (certificate !== undefined) {
+  const install = (shown: Certificate) => {
     for (const [from, name] of [
-      [certificate.certPath, 'server.crt'],
-      [certificate.keyPath, 'server.key'],
+      [shown.certPath, 'server.crt'],
+      [shown.keyPath, 'server.key'],
     ] as const) {
       copyFileSync(from, join(data, name))
       chmodSync(join(data, name), 0o600)
       give(join(data, name))
     }
   }
+  if (certificate !== undefined) install(certificate)
   const password = randomBytes(12).toString('hex')
   let port = await freePort()
   let child: ChildProcess | undefined
@@ -226,7 +228,8 @@ async function launch({ certificate, isDurable = false, diskBytes, settings = {}
 
   /** Of a database, over TCP, as the role that owns it. */
   const urlOf = (database: string): string => {
-    const tls = certificate === undefined ? '' : `?sslmode=verify-full&sslrootcert=${certificate.certPath}`
+    const authority = certificate && ('authorityPath' in certificate ? certificate.authorityPath : certificate.certPath)
+    const tls = authority === undefined ? '' : `?sslmode=verify-full&sslrootcert=${authority}`
     return `postgres://${ROLE}:${password}@127.0.0.1:${port}/${database}${tls}`
   }
 
@@ -254,6 +257,13 @@ async function launch({ certificate, isDurable = false, diskBytes, settings = {}
       const name = `t_${randomBytes(6).toString('hex')}`
       await query(`CREATE DATABASE ${name} OWNER ${ROLE}`)
       return { name, url: urlOf(name), query: (sql, values) => query(sql, values, name) }
+    },
+
+    /** Restarts it with another certificate. */
+    async present(shown: Certificate): Promise<void> {
+      await stop()
+      install(shown)
+      await start()
     },
 
     async restart(mode: StopMode = 'fast'): Promise<void> {
