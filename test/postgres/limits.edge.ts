@@ -8,6 +8,7 @@ import { startReplicas } from './replicas.js'
 import { startPostgres } from './start-postgres.js'
 
 const PER_MINUTE = 20
+const TOKENS_PER_MINUTE = 6
 const AT_A_TIME = 4
 const FREE_AGAIN_MS = 60_000
 
@@ -19,9 +20,12 @@ const tallyOf = (values: readonly unknown[]) => {
 
 t.test('requests and confirm tokens a minute', { timeout: 120_000 }, async (t) => {
   const postgres = await startPostgres(t)
-  const { replicas, world } = await startReplicas(t, {
+  const { replicas, world, callTool, confirm } = await startReplicas(t, {
     postgres,
-    env: { MCP_RATE_LIMIT_PER_MINUTE: String(PER_MINUTE) },
+    env: {
+      MCP_RATE_LIMIT_PER_MINUTE: String(PER_MINUTE),
+      MCP_CONFIRM_RATE_PER_MINUTE: String(TOKENS_PER_MINUTE),
+    },
   })
   const alice = await world.tokenOf('alice')
   const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
@@ -29,7 +33,21 @@ t.test('requests and confirm tokens a minute', { timeout: 120_000 }, async (t) =
     Array.from({ length: 3 * PER_MINUTE }, (_, n) => post(replicas[n % 3]!.target, alice, ping)),
   )
   t.same(tallyOf(answers.map(({ status }) => status)), { 200: PER_MINUTE, 429: 2 * PER_MINUTE })
-  t.equal((await post(replicas[0]!.target, await world.tokenOf('bob'), ping)).status, 200, 'nobody else is concerned')
+  const bob = await world.tokenOf('bob')
+  t.equal((await post(replicas[0]!.target, bob, ping)).status, 200, 'nobody else is concerned')
+
+  const [carol, dave] = [await world.tokenOf('carol'), await world.tokenOf('dave')]
+  const bodies = await Promise.all(
+    [carol, dave].map(async (token) => {
+      await callTool(0, token, 'register-pce-credentials', world.pce.registration)
+      return (await callTool(1, token, 'provision-policy')).confirm.body as unknown
+    }),
+  )
+  const minted = await Promise.all(
+    Array.from({ length: 2 * TOKENS_PER_MINUTE }, (_, n) => confirm(n % 3, carol, bodies[0])),
+  )
+  t.same(tallyOf(minted.map(({ status }) => status)), { 200: TOKENS_PER_MINUTE, 429: TOKENS_PER_MINUTE })
+  t.equal((await confirm(0, dave, bodies[1])).status, 200, 'nobody else is concerned')
 })
 
 t.test('requests at a time, and those of a replica that dies', { timeout: 180_000 }, async (t) => {
