@@ -35,8 +35,8 @@ export interface Replica {
   auditPath: string
   /** Of the process that runs now. Throws while there is none. */
   program: () => Program
-  /** Starts it, with other variables if it is told, and waits until it is ready. */
-  start: (env?: Record<string, string | undefined>) => Promise<void>
+  /** Starts it, with other variables or as another release if it is told, and waits until it is ready. Rejects with what it said where it ends. */
+  start: (env?: Record<string, string | undefined>, release?: string) => Promise<void>
   /** Ends it as an operator does, and waits; its exit code. */
   stop: () => Promise<number | null>
   kill9: () => Promise<void>
@@ -79,10 +79,11 @@ export async function startReplicas(t: Test, options: ReplicaOptions = {}) {
         if (proxy === undefined) throw new Error('there is no proxy')
         return proxy
       },
-      async start(more = {}) {
+      async start(more = {}, release) {
         if (running !== undefined) throw new Error(`replica ${n} runs`)
         running = await world.serve({
           args: ['--socket', socketPath],
+          ...(release !== undefined && { program: release }),
           env: {
             ...common,
             MCP_AUDIT_LOG_PATH: auditPath,

@@ -35,16 +35,18 @@ export interface StartOptions {
   env?: Record<string, string | undefined>
   /** Runs the command line that follows: `['bash', '-c', 'ulimit -f 1; exec "$@"', 'bash']`. */
   through?: readonly string[]
+  /** Another release of it, as `bundleRelease` makes one. */
+  program?: string
 }
 
 /** Starts it in an empty folder of its own; it is killed at the end of the test if it still runs. */
 export function startProgram(t: Test, options: StartOptions = {}): Program {
-  const { args = [], env = {}, through = [] } = options
+  const { args = [], env = {}, through = [], program = bundleProgram('http') } = options
   const cwd = mkdtempSync(join(tmpdir(), 'edge-cwd-'))
   // What tap would load into the process ends it at a signal that Node.js itself ignores (SIGXFSZ).
   const bare =
     env.NODE_OPTIONS === undefined ? ['env', '-u', 'NODE_OPTIONS'] : ['env', `NODE_OPTIONS=${env.NODE_OPTIONS}`]
-  const [command, ...rest] = [...through, ...bare, process.execPath, bundleProgram('http'), ...args]
+  const [command, ...rest] = [...through, ...bare, process.execPath, program, ...args]
   const child = spawn(command!, rest, {
     env: { PATH: process.env.PATH, ...env },
     cwd,
