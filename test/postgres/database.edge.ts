@@ -7,9 +7,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { partial } from '../partial.js'
 import { type Json, mintFor } from '../edge/support/call-tool.js'
-import { found } from '../edge/support/within.js'
 import { underLoad, UNAVAILABLE } from './load.js'
-import { startReplicas, type Replicas } from './replicas.js'
+import { allNotice, allReady, type Replica, startReplicas } from './replicas.js'
 import { startPostgres } from './start-postgres.js'
 
 const IS_FULL = process.env.REPLICA_PROOF === 'full'
@@ -21,22 +20,6 @@ const DISK_BYTES = 64 << 20
 /** So slow that with two connections most of the crowd waits longer than anybody may for one. */
 const CROWDED_MS = 1500
 const CROWD = 24
-
-/** Every replica says that its database is gone. */
-async function allNotice({ replicas }: Replicas): Promise<void> {
-  for (const { readiness } of replicas) {
-    const { body } = await found(async () => {
-      const seen = await readiness()
-      return seen.status === 503 && seen
-    }, 'a replica says that it is not ready')
-    partial(t, body, { status: 'unavailable', check: 'state database' })
-  }
-}
-
-const allReady = async ({ replicas }: Replicas): Promise<void> => {
-  for (const { readiness } of replicas)
-    await found(async () => (await readiness()).status === 200, 'a replica is ready')
-}
 
 const show = (what: string, tally: object) => console.error(`${what}: ${JSON.stringify(tally)}`)
 
@@ -70,7 +53,7 @@ t.test(`paused for ${PAUSE_MS / 1000} s`, { timeout: 300_000 }, async (t) => {
     replicas,
     async () => {
       postgres.pause()
-      await Promise.all([wait(PAUSE_MS), allNotice(replicas)])
+      await Promise.all([wait(PAUSE_MS), allNotice(t, replicas)])
       postgres.resume()
     },
     { allowed: UNAVAILABLE },
@@ -88,7 +71,7 @@ t.test('its disk is full', { timeout: 300_000 }, async (t) => {
       postgres.fillDisk()
       // What is at hand of the log is soon used up; now it is.
       await postgres.query('SELECT pg_switch_wal()').catch(() => {})
-      await allNotice(replicas)
+      await allNotice(t, replicas)
       await postgres.freeDisk()
     },
     { allowed: UNAVAILABLE },
@@ -136,7 +119,7 @@ t.test('a crowd that waits for connections is no outage', { timeout: 120_000 }, 
   const postgres = await startPostgres(t)
   const replicas = await startReplicas(t, { postgres, count: 1, env: { MCP_STATE_POOL_SIZE: '2' } })
   const { world, callTool } = replicas
-  const [{ proxy, program, readiness }] = replicas.replicas as [Replicas['replicas'][number]]
+  const [{ proxy, program, readiness }] = replicas.replicas as [Replica]
   const alice = await world.tokenOf('alice')
   await callTool(0, alice, 'register-pce-credentials', world.pce.registration)
   proxy.delay(CROWDED_MS / 2)
@@ -158,7 +141,7 @@ t.test('gone: what needs no state goes on', { timeout: 120_000 }, async (t) => {
   await callTool(null, alice, 'create-iplist', { name: 'before', ip_ranges: [{ from_ip: '10.0.0.0/8' }] })
   const token = await mintFor(replicas.front, alice, 'provision-policy')
   await postgres.stop('immediate')
-  await allNotice(replicas)
+  await allNotice(t, replicas)
   for (const at of [null, 0, 1, 2]) {
     partial(t, await callTool(at, alice, 'get-labels', { key: 'env' }), { labels: Array })
     partial(t, await callTool(at, alice, 'create-label', { key: 'app', value: 'unseen' }), {

@@ -60,7 +60,8 @@ interface Pattern {
 }
 
 /** Starts one in front of the server at this port of 127.0.0.1, without faults. It ends with the test. */
-export async function startFaultProxy(t: Test, { port: behind }: { port: number }) {
+export async function startFaultProxy(t: Test, { port: first }: { port: number }) {
+  let behind = first
   const connections = new Set<Connection>()
   const counts: Counts = { connections: 0, roundTrips: 0, cancels: 0, statements: [] }
   const patterns: Pattern[] = []
@@ -184,6 +185,11 @@ export async function startFaultProxy(t: Test, { port: behind }: { port: number 
     /** From now on every piece waits so long before it is passed on, in either direction; 0 ends that. */
     delay(ms: number): void {
       delayMs = ms
+    },
+    /** As the address of a failover does: from now on new connections go to this server, and those that are open are reset. */
+    switchTo({ port: next }: { port: number }): void {
+      behind = next
+      for (const connection of connections) reset(connection)
     },
     /** Resets the connections that are open (RST to both sides). */
     resetAll(): void {

@@ -1,10 +1,13 @@
 /** Several server processes that share one state, behind nginx with round robin, each at PostgreSQL by way of a proxy of its own. */
 import { join } from 'node:path'
+import type { Test as TapTest } from 'tap'
 import { createWorld, sharedEnv, untilReady, type WorldOptions } from '../edge/support/authenticated-world.js'
 import { callTool, confirm, type CallOptions, type Json } from '../edge/support/call-tool.js'
 import { sendRequest, type Answer, type Target } from '../edge/support/send-request.js'
 import { startNginx } from '../edge/support/start-nginx.js'
+import { found } from '../edge/support/within.js'
 import { freePort } from '../free-port.js'
+import { partial } from '../partial.js'
 import { startFaultProxy, type FaultProxy } from './fault-proxy.js'
 import type { Postgres } from './start-postgres.js'
 
@@ -150,4 +153,21 @@ export async function startReplicas(t: Test, options: ReplicaOptions = {}) {
     /** All entries of the audit logs. */
     auditEntries: () => replicas.flatMap(({ auditPath }) => world.auditEntries(auditPath)),
   }
+}
+
+/** Every replica says that its database is gone. */
+export async function allNotice(t: TapTest, { replicas }: Replicas): Promise<void> {
+  for (const { readiness } of replicas) {
+    const { body } = await found(async () => {
+      const seen = await readiness()
+      return seen.status === 503 && seen
+    }, 'a replica says that it is not ready')
+    partial(t, body, { status: 'unavailable', check: 'state database' })
+  }
+}
+
+/** Every replica is ready again, by itself. */
+export async function allReady({ replicas }: Replicas): Promise<void> {
+  for (const { readiness } of replicas)
+    await found(async () => (await readiness()).status === 200, 'a replica is ready')
 }

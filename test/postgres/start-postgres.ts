@@ -49,6 +49,19 @@ export interface PostgresOptions {
   settings?: Record<string, string | number>
 }
 
+interface LaunchOptions extends PostgresOptions {
+  /** It follows this server, which is restarted for it. */
+  following?: Followed
+}
+
+interface Followed {
+  folder: string
+  port: number
+  password: string
+  stop: () => Promise<void>
+  start: () => Promise<void>
+}
+
 /** How it is told to stop: it waits for clients, rolls back what they have open, or leaves all to recovery at the next start. */
 export type StopMode = 'smart' | 'fast' | 'immediate'
 
@@ -58,6 +71,7 @@ export type Postgres = Awaited<ReturnType<typeof startPostgres>>
 
 const SIGNALS: Record<StopMode, NodeJS.Signals> = { smart: 'SIGTERM', fast: 'SIGINT', immediate: 'SIGQUIT' }
 const ROLE = 'svc_mcp'
+const STANDBY = 'standby'
 const NOBODY = { uid: 65534, gid: 65534 }
 /** Nothing of the environment of the tests concerns it. */
 const ENVIRONMENT = { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
@@ -93,12 +107,26 @@ export async function startPostgres(t: Test, options: PostgresOptions = {}) {
   return server
 }
 
+/**
+ * Starts a standby that a server commits to before it answers (synchronous_standby_names), as of now: where the one is lost the other has all
+ * that was acknowledged. `promote` makes it a server of its own. It is gone with the end of the test.
+ */
+export async function startStandby(t: Test, primary: Followed & Pick<Postgres, 'query'>) {
+  const standby = await launch({ following: primary })
+  t.teardown(() => standby.remove())
+  await primary.query(`ALTER SYSTEM SET synchronous_standby_names = '${STANDBY}'`)
+  await primary.query('SELECT pg_reload_conf()')
+  const isFollowing = `SELECT 1 FROM pg_stat_replication WHERE application_name = '${STANDBY}' AND sync_state = 'sync'`
+  await found(async () => (await primary.query(isFollowing)).length === 1, 'the standby follows')
+  return { ...standby, promote: () => standby.query('SELECT pg_promote()') }
+}
+
 let shared: ReturnType<typeof launch> | undefined
 
 /** The server of this process of the suite, for tests that want nothing but a database; it ends with the process. */
 export const sharedPostgres = () => (shared ??= launch({}))
 
-async function launch({ certificate, isDurable = false, diskBytes, settings = {} }: PostgresOptions) {
+async function launch({ certificate, isDurable = false, diskBytes, settings = {}, following }: LaunchOptions) {
   const owner: { uid?: number; gid?: number } = userInfo().uid === 0 ? NOBODY : {}
   const folder = mkdtempSync(join(tmpdir(), 'pg-'))
   const data = join(folder, 'data')
@@ -115,11 +143,12 @@ async function launch({ certificate, isDurable = false, diskBytes, settings = {}
   const isOwnDisk = diskBytes !== undefined && mount(data, diskBytes)
   if (isOwnDisk) writeFileSync(join(folder, 'mounted'), '')
   give(data)
-  fillFolder(data)
+  if (following === undefined) fillFolder(data)
+  else await copyFolder(following)
   writeFileSync(
     join(data, 'pg_hba.conf'),
     // Whoever may enter the folder of the socket may do anything.
-    `local all postgres trust\nlocal all all scram-sha-256\n${certificate ? 'hostssl' : 'host'} all all 127.0.0.1/32 scram-sha-256\n`,
+    `local all,replication postgres trust\nlocal all all scram-sha-256\n${certificate ? 'hostssl' : 'host'} all all 127.0.0.1/32 scram-sha-256\n`,
   )
   const install = (shown: Certificate) => {
     for (const [from, name] of [
@@ -132,7 +161,7 @@ async function launch({ certificate, isDurable = false, diskBytes, settings = {}
     }
   }
   if (certificate !== undefined) install(certificate)
-  const password = randomBytes(12).toString('hex')
+  const password = following?.password ?? randomBytes(12).toString('hex')
   let port = await freePort()
   let child: ChildProcess | undefined
   let ended: Promise<unknown> = Promise.resolve()
@@ -143,8 +172,10 @@ async function launch({ certificate, isDurable = false, diskBytes, settings = {}
     port = await freePort()
     await start()
   })
-  await query(`CREATE ROLE ${ROLE} LOGIN PASSWORD '${password}'`)
-  await query(`CREATE DATABASE ${ROLE} OWNER ${ROLE}`)
+  if (following === undefined) {
+    await query(`CREATE ROLE ${ROLE} LOGIN PASSWORD '${password}'`)
+    await query(`CREATE DATABASE ${ROLE} OWNER ${ROLE}`)
+  }
 
   async function start(): Promise<void> {
     if (isRunning()) throw new Error('it is running')
@@ -153,6 +184,9 @@ async function launch({ certificate, isDurable = false, diskBytes, settings = {}
       fsync: isDurable ? 'on' : 'off',
       ...(certificate !== undefined && { ssl: 'on' }),
       ...settings,
+      ...(following && {
+        primary_conninfo: `host=${following.folder} port=${following.port} user=postgres application_name=${STANDBY}`,
+      }),
       listen_addresses: '127.0.0.1',
       port,
       unix_socket_directories: folder,
@@ -348,6 +382,18 @@ async function launch({ certificate, isDurable = false, diskBytes, settings = {}
       execFileSync('tar', ['-cf', mine, '-C', target, '.'])
       renameSync(mine, template)
     }
+  }
+
+  /** The packages have no pg_basebackup; of a server that is stopped the files are a copy by themselves. */
+  async function copyFolder(primary: Followed): Promise<void> {
+    await primary.stop()
+    const script = 'tar -c -C "$1" --exclude ./postmaster.pid . | tar -x -C "$2" && touch "$2/standby.signal"'
+    execFileSync('sh', ['-c', script, 'sh', join(primary.folder, 'data'), data], {
+      ...owner,
+      stdio: 'pipe',
+      cwd: folder,
+    })
+    await primary.start()
   }
 
   /**
