@@ -8,6 +8,11 @@ export const ERROR_CODES = [
   'no_pce_credentials',
   'confirm_required',
   'confirm_token_replay',
+  'approval_pending',
+  'approval_denied',
+  'approval_expired',
+  'approval_required',
+  'confirmation_unsupported',
   'shared_mode',
   'server_misconfigured',
   'unresolved_label_filter',
@@ -114,12 +119,23 @@ export class ToolError extends Error {
     readonly code: ErrorCode,
     message: string,
     readonly details: ErrorDetails = {},
-    options?: { cause?: unknown; hint?: string },
+    options?: { cause?: unknown; hint?: string; ask?: FormQuestion },
   ) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause })
     this.hint = options?.hint
+    this.ask = options?.ask
   }
   readonly hint: string | undefined
+  /** What to ask the person at the client, for a transport that can: no part of the error that is sent. */
+  readonly ask: FormQuestion | undefined
+}
+
+/** A question that is answered by yes or no. */
+export interface FormQuestion {
+  /** The digest of what it shows (`Preview.boundTo`); a yes to it is a consent to exactly that. */
+  boundTo: string
+  /** Text for the person. */
+  message: string
 }
 
 /** An error as clients read it, over MCP and HTTP alike: details stand at the top level beside these (D3). */

@@ -1,5 +1,5 @@
 import { PceApiError, PceError } from '../../pce-client/index.js'
-import { connectionHint, ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
+import { connectionHint, ToolError, type ErrorCode, type ErrorDetails, type FormQuestion } from '../../schemas/errors.js'
 import { ERROR_TABLE } from './table.js'
 
 /** Anything that was thrown, in the words of this server. Holds no secret, and only text that was meant for the caller. */
@@ -8,6 +8,8 @@ export interface ServiceError {
   message: string
   hint?: string
   details: ErrorDetails
+  /** What to ask the person at the client, where the transport can; never rendered. */
+  ask?: FormQuestion
 }
 
 /** Codes of the PCE client that mean the same as one of ours; the rest are our own mistakes and stay `internal`. */
@@ -51,7 +53,11 @@ const HTTP_STATUS_CODES: Record<number, ErrorCode> = {
  * `cancelled`; everything else becomes `internal` with fixed text, since its message was not written for the caller.
  */
 export function convert(thrown: unknown): ServiceError {
-  if (thrown instanceof ToolError) return withHint(thrown.code, thrown.message, thrown.details, thrown.hint)
+  if (thrown instanceof ToolError) {
+    const { code, message, details, hint, ask } = thrown
+    const error = withHint(code, message, details, hint)
+    return ask === undefined ? error : { ...error, ask }
+  }
   if (thrown instanceof PceError) return convertPceError(thrown)
   if (thrown instanceof Error && thrown.name === 'AbortError') return plain('cancelled')
   return plain('internal')
