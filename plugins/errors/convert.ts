@@ -1,5 +1,11 @@
 import { PceApiError, PceError } from '../../pce-client/index.js'
-import { connectionHint, ToolError, type ErrorCode, type ErrorDetails, type FormQuestion } from '../../schemas/errors.js'
+import {
+  connectionHint,
+  ToolError,
+  type ErrorCode,
+  type ErrorDetails,
+  type FormQuestion,
+} from '../../schemas/errors.js'
 import { ERROR_TABLE } from './table.js'
 
 /** Anything that was thrown, in the words of this server. Holds no secret, and only text that was meant for the caller. */
