@@ -1,8 +1,9 @@
 import { checkLiterals, checkNames, checkQuotes, unreadIn } from './config/check-names.js'
 import { readDotEnv } from './config/read-dotenv.js'
-import { readCommon, readPce, readReplica, warnOfConfirmTools } from './config/read-every-mode.js'
+import { readCommon, readConfirmTools, readPce, readReplica, refuseConfirmation } from './config/read-every-mode.js'
 import {
   findAtGates,
+  needsApproval,
   readAuthenticated,
   readInsecure,
   readMode,
@@ -150,13 +151,20 @@ function readStdio(given: Environment, options: ReadOptions<StdioConfig> = {}): 
       problem: `Missing required env vars: ${missing}`,
       remedy: `Set ${missing} in the configuration of the MCP client (env), or in a .env file in the working directory.`,
     })
-  warnOfConfirmTools(reading)
-  const ignored = unreadIn('stdio', reading.env).filter((name) => name !== 'MCP_CONFIRM_TOOLS')
+  const asks = readSwitch(reading, 'MCP_CONFIRM_STDIO', false)
+  refuseConfirmation(reading, {
+    except: asks ? ['MCP_CONFIRM_STDIO', 'MCP_CONFIRM_TOOLS'] : ['MCP_CONFIRM_STDIO'],
+    instead: 'or set MCP_CONFIRM_STDIO=1, which has the client ask the person at it.',
+  })
+  const tools = readConfirmTools(reading)
+  const told = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL']
+  const ignored = unreadIn('stdio', reading.env).filter((name) => !told.includes(name))
   if (ignored.length > 0)
     reading.warnings.push(
       `Over stdio nobody logs in, so no role limits what is offered; ${ignored.join(', ')} set but ignored: svc-mcp-http reads them.`,
     )
-  return finish(gates, reading, { mode: 'stdio', pce: readPce(reading), ...readCommon(reading) }, options)
+  const confirm = asks ? { confirm: tools === undefined ? {} : { tools } } : {}
+  return finish(gates, reading, { mode: 'stdio', pce: readPce(reading), ...confirm, ...readCommon(reading) }, options)
 }
 
 function readHttp(given: Environment, listen: ListenOptions, options: ReadOptions<HttpConfig> = {}): HttpConfig {
@@ -169,7 +177,11 @@ function readHttp(given: Environment, listen: ListenOptions, options: ReadOption
   }
   // Where the mode is not known, what every mode needs is still told.
   const assumed = mode ?? 'shared'
-  const reading = readFiles(bare, SECRETS_OF[assumed], options)
+  const secrets = new Set([
+    ...SECRETS_OF[assumed],
+    ...(needsApproval(bare.env) ? (['MCP_OAUTH_CLIENT_SECRET'] as const) : []),
+  ])
+  const reading = readFiles(bare, [...secrets], options)
   const gates = findAtGates(reading.env, mode, listen)
   if (mode !== null) return finish(gates, reading, readAuthenticated(reading, mode, listen), options)
   const { warnings } = reading

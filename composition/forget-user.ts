@@ -90,11 +90,15 @@ function refuseUnaudited(cause: unknown): never {
   })
 }
 
-async function removeAll({ credentials, challenges, notes }: State, owner: Owner): Promise<Record<string, number>> {
+async function removeAll(
+  { credentials, challenges, approvals, notes }: State,
+  owner: Owner,
+): Promise<Record<string, number>> {
   return {
     credentials: Number(await credentials.remove(owner)),
     last_checks: Number(await lastChecks(notes).remove(owner)),
     challenges: await challenges.removeAll(challengeOwner(owner)),
+    approvals: await approvals.removeAll(challengeOwner(owner)),
   }
 }
 
@@ -103,6 +107,7 @@ const NAMES: Record<string, string> = {
   credentials: 'PCE credentials',
   last_checks: 'last check',
   challenges: 'open confirmation',
+  approvals: 'approval',
 }
 
 const describe = (removed: Record<string, number>): string =>

@@ -3,8 +3,8 @@ import { StartupError } from '../schemas/config.js'
 import type { AnyTool } from '../tools/define.js'
 
 /**
- * The tools, of which those that the operator names ask for confirmation as well (MCP_CONFIRM_TOOLS; D77). Throws StartupError for a
- * name that is no tool's and for a tool that only reads, all of them together.
+ * The tools, of which those that the operator names ask for confirmation as well (MCP_CONFIRM_TOOLS; D77, D149). Throws StartupError for a
+ * name that is no tool's, for a tool that only reads and for one that works on the caller's own PCE key, all of them together.
  */
 export function requireConfirmations(tools: readonly AnyTool[], names: readonly string[] = []): readonly AnyTool[] {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
@@ -14,9 +14,13 @@ export function requireConfirmations(tools: readonly AnyTool[], names: readonly 
     return `'${name}'${nearest === undefined ? '' : ` (did you mean '${nearest}'?)`}`
   }
   const reading = names.filter((name) => byName.get(name)?.effect === 'read')
+  const secret = names.filter((name) => byName.get(name)?.toolset === 'credentials' && !reading.includes(name))
   const faults = [
     ...(unknown.length > 0 ? [`there is no tool ${unknown.map(suggested).join(', ')}`] : []),
     ...(reading.length > 0 ? [`${listed(reading)} only reads, so there is nothing to confirm`] : []),
+    ...(secret.length > 0
+      ? [`${listed(secret)} could show nothing of what it does, because its arguments are secret`]
+      : []),
   ]
   if (faults.length > 0)
     throw new StartupError({

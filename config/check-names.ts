@@ -78,8 +78,16 @@ const withFiles = (names: readonly string[]) => new Set(names.flatMap((name) => 
 const UNREAD = {
   stdio: withFiles([...VARIABLES.http, ...VARIABLES.authenticated, ...VARIABLES.perUser, ...VARIABLES.shared]),
   insecure: withFiles([...VARIABLES.authenticated, ...VARIABLES.perUser, ...VARIABLES.shared]),
-  per_user: withFiles(['PCE_HOST', 'PCE_PORT', 'PCE_ORG_ID', 'API_KEY', 'API_SECRET', ...VARIABLES.shared]),
-  shared: withFiles(VARIABLES.perUser),
+  per_user: withFiles([
+    'PCE_HOST',
+    'PCE_PORT',
+    'PCE_ORG_ID',
+    'API_KEY',
+    'API_SECRET',
+    ...VARIABLES.shared,
+    ...VARIABLES.stdio,
+  ]),
+  shared: withFiles([...VARIABLES.perUser, ...VARIABLES.stdio]),
 }
 
 /** Variables that are set and that this mode does not read. */

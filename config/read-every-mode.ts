@@ -112,12 +112,32 @@ function readHeavy(reading: Reading): HeavyConfig {
   return { max, perCaller: max, queue, queuePerCaller: queue, memoryMb }
 }
 
-/** What an operator should know who asks for confirmations where nobody logs in (D9). */
-export function warnOfConfirmTools({ env, warnings }: Reading): void {
-  if (env.MCP_CONFIRM_TOOLS)
-    warnings.push(
-      'MCP_CONFIRM_TOOLS is ignored: without a login nobody can confirm a call, and every tool runs when it is called.',
-    )
+/** The tools of MCP_CONFIRM_TOOLS, each once; undefined for none. */
+export function readConfirmTools(reading: Pick<Reading, 'env'>): string[] | undefined {
+  const tools = [...new Set(readList(reading, 'MCP_CONFIRM_TOOLS'))]
+  return tools.length > 0 ? tools : undefined
+}
+
+/** What asks for confirmations where nothing could ask for them: whoever sets it relies on them. */
+const OF_CONFIRMATION = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL', 'MCP_CONFIRM_STDIO'] as const
+
+/**
+ * Refuses variables that ask for confirmations which there are none of here, because nobody logs in: every tool would run when it is called
+ * (D149). `instead`: what to do.
+ */
+export function refuseConfirmation(
+  { env, faults }: Reading,
+  { except = [], instead }: { except?: readonly (typeof OF_CONFIRMATION)[number][]; instead: string },
+): void {
+  for (const name of OF_CONFIRMATION) {
+    if (!env[name] || except.includes(name)) continue
+    if (name === 'MCP_APPROVAL' && env[name] === 'token') continue
+    if (name === 'MCP_CONFIRM_STDIO' && /^(0|false)$/i.test(env[name]!.trim())) continue
+    faults.push({
+      problem: `${name} is set, but nobody logs in here, so no call would wait for its confirmation`,
+      remedy: `Unset ${name}, ${instead}`,
+    })
+  }
 }
 
 /** The PCE of the environment. That PCE_HOST, API_KEY or API_SECRET is missing is a fault of the caller's to tell. */

@@ -1,5 +1,7 @@
 import { ROLES, type Role } from '../schemas/caller.js'
+import { APPROVAL_METHODS } from '../schemas/approvals.js'
 import type {
+  ApprovalConfig,
   BrowserLoginConfig,
   Fault,
   InsecureHttpConfig,
@@ -14,7 +16,7 @@ import type {
   StateFileConfig,
 } from '../schemas/config.js'
 import { unreadIn } from './check-names.js'
-import { readCommon, readPce, readPceConnection, warnOfConfirmTools } from './read-every-mode.js'
+import { readCommon, readConfirmTools, readPce, readPceConnection, refuseConfirmation } from './read-every-mode.js'
 import { readKey, readPreviousKey } from './read-secrets.js'
 import { readDatabase } from './read-state-url.js'
 import {
@@ -116,13 +118,13 @@ export const readStatePath = (env: Environment, mode: PceMode): Pick<StateFileCo
 /** HTTP for development, without authentication. */
 export function readInsecure(reading: Reading, listen: ListenOptions): InsecureHttpConfig {
   const { env, faults, warnings } = reading
-  const toldElsewhere = ['MCP_CONFIRM_TOOLS', ...(readMode(env) === null ? ['MCP_PCE_MODE'] : [])]
+  const toldElsewhere = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL', ...(readMode(env) === null ? ['MCP_PCE_MODE'] : [])]
   const ignored = unreadIn('insecure', env).filter((name) => !toldElsewhere.includes(name))
   if (ignored.length > 0)
     warnings.push(
       `MCP_DEV_INSECURE=1: nobody is authenticated; ${ignored.join(', ')} set but ignored. For logins, unset MCP_DEV_INSECURE.`,
     )
-  warnOfConfirmTools(reading)
+  refuseConfirmation(reading, { instead: 'or unset MCP_DEV_INSECURE and configure logins.' })
   checkPublicUrl(reading)
   const missing = missingOf(env, ['API_KEY', 'API_SECRET'])
   if (env.PCE_HOST && missing.length > 0)
@@ -150,7 +152,9 @@ export function readAuthenticated(
   checkPublicUrl(reading)
   checkUrl(reading, 'MCP_OAUTH_ISSUER')
   checkUrl(reading, 'MCP_OAUTH_JWKS_URL')
-  const ignored = unreadIn(mode, env)
+  const approval = readApproval(reading)
+  const needsLogin = approval !== undefined
+  const ignored = unreadIn(mode, env).filter((name) => !(needsLogin && OF_LOGIN.test(name)))
   if (ignored.length > 0) {
     const whose = mode === 'shared' ? 'one PCE key serves everybody' : 'every user registers a PCE key'
     const which = env.MCP_PCE_MODE ? `MCP_PCE_MODE=${mode}` : `MCP_PCE_MODE is ${mode} by default`
@@ -162,23 +166,28 @@ export function readAuthenticated(
     warnings.push(`MCP_STATE_URL: the state is in that database; ${variable} set but ignored.`)
   const hmacKey = readKey(reading, 'MCP_CONFIRM_HMAC_KEY')
   const previousHmacKey = readPreviousKey(reading, 'MCP_CONFIRM_HMAC_KEY_PREVIOUS', hmacKey)
-  const confirmed = [...new Set(readList(reading, 'MCP_CONFIRM_TOOLS'))]
+  const confirmed = readConfirmTools(reading)
+  const roles = readRoles(reading)
+  warnOfApproval(reading, approval, roles)
   const authenticated = {
     ...(database && { database }),
     http: { ...readListen(reading, listen), publicUrl: (env.MCP_PUBLIC_URL ?? '').replace(/\/+$/, '') },
     oauth: readOAuth(reading),
-    roles: readRoles(reading),
+    roles,
     rates: readRates(reading),
     confirm: {
       hmacKey,
       ...(previousHmacKey && { previousHmacKey }),
       ttlSeconds: readInteger(reading, 'MCP_CONFIRM_TTL_SECONDS', { min: 1, max: 3600, otherwise: 120 }),
-      ...(confirmed.length > 0 && { tools: confirmed }),
+      ...(confirmed && { tools: confirmed }),
+      ...(approval && { approval }),
     },
   }
   if (mode === 'shared') {
     const pce = readPce(reading)
-    return { mode, pce, statePath: readStatePath(env, mode).path, ...authenticated, ...readShared(reading) }
+    const login = needsLogin ? readLogin(reading) : undefined
+    const { path: statePath } = readStatePath(env, mode)
+    return { mode, pce, statePath, ...(login && { login }), ...authenticated, ...readShared(reading) }
   }
   const allowInsecureTls = readSwitch(reading, 'MCP_ALLOW_INSECURE_PCE_TLS', false)
   if (allowInsecureTls)
@@ -192,7 +201,8 @@ export function readAuthenticated(
     )
   const previousKek = readPreviousKey(reading, 'MCP_KEK_PREVIOUS', kek)
   const shared = readShared(reading)
-  const login = readLogin(reading, shared.offer)
+  const login = readLogin(reading)
+  if (login === undefined && !needsLogin && !env.MCP_OAUTH_CLIENT_SECRET) warnings.push(warnOfNoLogin(shared.offer))
   return {
     mode,
     keystore: { path: readStatePath(env, mode).path, kek, ...(previousKek && { previousKek }) },
@@ -207,8 +217,43 @@ export function readAuthenticated(
   }
 }
 
+const OF_LOGIN = /^MCP_OAUTH_CLIENT_(ID|SECRET)(_FILE)?$/
+
+/** Whether people approve calls after a login with a browser, so that the client of that login is read in every mode. */
+export const needsApproval = ({ MCP_APPROVAL: method }: Environment): boolean =>
+  method !== undefined && method !== 'token' && APPROVAL_METHODS.some((known) => known === method)
+
+/** How calls wait for a person; undefined where a token is enough. */
+function readApproval(reading: Reading): ApprovalConfig | undefined {
+  const { env, faults, warnings } = reading
+  const method = readChoice(reading, 'MCP_APPROVAL', APPROVAL_METHODS, 'token')
+  const ttlSeconds = readInteger(reading, 'MCP_APPROVAL_TTL_SECONDS', { min: 60, max: 86_400, otherwise: 900 })
+  const maxAgeSeconds = readInteger(reading, 'MCP_APPROVAL_MAX_AGE_SECONDS', { min: 0, max: 86_400, otherwise: 900 })
+  if (method === 'token') {
+    const unread = ['MCP_APPROVAL_TTL_SECONDS', 'MCP_APPROVAL_MAX_AGE_SECONDS'].filter((name) => env[name])
+    if (unread.length > 0 && (env.MCP_APPROVAL || 'token') === 'token')
+      warnings.push(`MCP_APPROVAL is token: a confirm token is enough; ${unread.join(', ')} set but ignored.`)
+    return undefined
+  }
+  if (!env.MCP_OAUTH_CLIENT_ID)
+    faults.push({
+      problem: `MCP_APPROVAL=${method} requires MCP_OAUTH_CLIENT_ID`,
+      remedy:
+        'People approve calls on a page, after a login with their browser: register a client for it at the identity provider, as docs/authenticated-http.md says.',
+    })
+  return { method, ttlSeconds, maxAgeSeconds }
+}
+
+/** Calls would wait for nobody. */
+function warnOfApproval({ warnings }: Reading, approval: ApprovalConfig | undefined, roles: RoleMapping): void {
+  if (approval?.method !== 'two-person' || roles.groups.admin.length > 0 || roles.otherwise === 'admin') return
+  warnings.push(
+    'MCP_APPROVAL=two-person without MCP_ROLE_GROUPS_ADMIN: nobody is an admin, so nobody can approve a call.',
+  )
+}
+
 /** Where clients would look for the server if its own routes were part of its address. */
-const OWN_ROUTE = /\/(mcp|setup|confirm)\/*$/
+const OWN_ROUTE = /\/(mcp|setup|confirm|approve)\/*$/
 
 function checkPublicUrl(reading: Reading): void {
   const { env, faults } = reading
@@ -334,7 +379,7 @@ const isRegisteringOffered = ({ readOnly, tools, excluded }: OfferConfig) =>
   readOnly !== true && (tools?.includes(REGISTER) ?? true) && excluded?.includes(REGISTER) !== true
 
 /** The client of the browser login; undefined without MCP_OAUTH_CLIENT_ID. */
-function readLogin({ env, faults, warnings }: Reading, offer: OfferConfig): BrowserLoginConfig | undefined {
+function readLogin({ env, faults }: Reading): BrowserLoginConfig | undefined {
   const { MCP_OAUTH_CLIENT_ID: clientId, MCP_OAUTH_CLIENT_SECRET: clientSecret } = env
   if (clientId) return { clientId, ...(clientSecret && { clientSecret }) }
   if (clientSecret)
@@ -342,13 +387,12 @@ function readLogin({ env, faults, warnings }: Reading, offer: OfferConfig): Brow
       problem: 'MCP_OAUTH_CLIENT_SECRET requires MCP_OAUTH_CLIENT_ID',
       remedy: 'Set MCP_OAUTH_CLIENT_ID to the client whose secret it is.',
     })
-  else
-    warnings.push(
-      `No MCP_OAUTH_CLIENT_ID: nobody can log in to /setup with a browser. ${
-        isRegisteringOffered(offer)
-          ? 'Users can register a PCE key only with register-pce-credentials, where a model sees it.'
-          : 'register-pce-credentials is not offered either, so only a program with an access token can register a PCE key, at /setup.'
-      }`,
-    )
   return undefined
 }
+
+const warnOfNoLogin = (offer: OfferConfig): string =>
+  `No MCP_OAUTH_CLIENT_ID: nobody can log in to /setup with a browser. ${
+    isRegisteringOffered(offer)
+      ? 'Users can register a PCE key only with register-pce-credentials, where a model sees it.'
+      : 'register-pce-credentials is not offered either, so only a program with an access token can register a PCE key, at /setup.'
+  }`

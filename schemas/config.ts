@@ -1,3 +1,4 @@
+import type { PersonMethod } from './approvals.js'
 import type { Role } from './caller.js'
 
 /** A PCE reached with one key from the environment. */
@@ -83,6 +84,8 @@ interface CommonConfig {
 export interface StdioConfig extends CommonConfig {
   mode: 'stdio'
   pce: PceFromEnvironment
+  /** The person at the client is asked before a tool runs that needs confirmation. Absent, it runs at once. */
+  confirm?: Pick<ConfirmConfig, 'tools'>
 }
 
 /** HTTP without authentication, for development (MCP_DEV_INSECURE=1). */
@@ -120,6 +123,17 @@ export interface ConfirmConfig {
   ttlSeconds: number
   /** Names of tools that ask for confirmation beside those that always do; checked against the tools at start-up. */
   tools?: readonly string[]
+  /** Absent, a token that the client fetches is enough. */
+  approval?: ApprovalConfig
+}
+
+/** Calls that need confirmation wait for a person, who decides on a page. */
+export interface ApprovalConfig {
+  method: PersonMethod
+  /** From the question to the end of its answer's use. */
+  ttlSeconds: number
+  /** How long ago a login may be for a decision; 0 for as long as its session lasts. */
+  maxAgeSeconds: number
 }
 
 /** Per minute unless said otherwise; 0 for no limit. */
@@ -131,7 +145,7 @@ export interface RateLimits {
   refusedTokensPerAddress: number
 }
 
-/** The /setup login's own client at the identity provider. */
+/** The browser login's own client at the identity provider. */
 export interface BrowserLoginConfig {
   clientId: string
   clientSecret?: string
@@ -172,6 +186,8 @@ interface AuthenticatedConfig extends CommonConfig {
   roles: RoleMapping
   confirm: ConfirmConfig
   rates: RateLimits
+  /** Absent without MCP_OAUTH_CLIENT_ID: /setup then takes bearer tokens only. In shared mode only approvals need it. */
+  login?: BrowserLoginConfig
 }
 
 /** HTTP with bearer tokens, every user with a PCE key of their own. */
@@ -184,8 +200,6 @@ export interface PerUserConfig extends AuthenticatedConfig {
     previousKek?: Buffer
   }
   userPce: UserPceConfig
-  /** Absent without MCP_OAUTH_CLIENT_ID: /setup then takes bearer tokens only. */
-  login?: BrowserLoginConfig
 }
 
 /** HTTP with bearer tokens, one PCE key for all. */

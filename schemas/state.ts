@@ -54,6 +54,47 @@ export interface Challenges {
   removeAll(owner: ChallengeKey['owner']): Promise<number>
 }
 
+/** How an approval ended: its call was let run, or it was for something else, or its time was over. */
+export type ApprovalEnding = 'used' | 'void' | 'expired'
+
+/** One question to a person, as it is stored. What it is about is sealed, and nothing to the store. */
+export interface ApprovalRow {
+  id: string
+  key: ChallengeKey
+  request: string
+  /** Null until somebody has decided. */
+  decision: string | null
+  ending: ApprovalEnding | null
+  /** Milliseconds since the epoch. */
+  expiresAt: number
+}
+
+/** Calls that wait for a person, and what was decided about them. Rows stay for a day after they have expired. */
+export interface Approvals {
+  /**
+   * Opens a question for its call, unless one is open: of several at a time, in any number of processes, one opens, and all resolve with that.
+   * A question of the same call that has ended or expired makes room, and so does `instead`. Of one owner, and of all, those that nobody has
+   * decided are bounded: the ones that expire first are forgotten.
+   */
+  open(row: Pick<ApprovalRow, 'id' | 'key' | 'request' | 'expiresAt'>, instead?: string): Promise<ApprovalRow>
+  get(id: string): Promise<ApprovalRow | null>
+  /** What was opened last for the call. */
+  find(key: ChallengeKey): Promise<ApprovalRow | null>
+  /** Those that nobody has decided and that have neither ended nor expired, of one owner or of all: the newest, and how many there are. */
+  waiting(owner: ChallengeKey['owner'] | null, limit: number): Promise<{ total: number; rows: ApprovalRow[] }>
+  /** Keeps the first decision about a question that is open; resolves with whether this was it. It is on the disk then. */
+  decide(id: string, decision: string): Promise<boolean>
+  /** Of all the calls for one id, in any number of processes, exactly one ever resolves with true; then it is on the disk. */
+  end(id: string, ending: ApprovalEnding): Promise<boolean>
+  /**
+   * Ends what has expired: questions at once, and decided ones an hour later, since a call that came in time may still be at work. Resolves with
+   * those that it ended, in any number of processes each once; at most a hundred at a time. Forgets what expired a day ago.
+   */
+  expire(): Promise<ApprovalRow[]>
+  /** Forgets all of one owner; resolves with how many there were. */
+  removeAll(owner: ChallengeKey['owner']): Promise<number>
+}
+
 /** Small facts about the file itself. */
 export interface Notes {
   get(name: string): Promise<string | null>
@@ -107,6 +148,7 @@ export interface State {
   readonly credentials: CredentialRecords
   readonly usedTokens: UsedTokens
   readonly challenges: Challenges
+  readonly approvals: Approvals
   readonly notes: Notes
   /** Absent where one process has the state to itself: it counts by itself. */
   readonly admissions?: Admissions

@@ -34,6 +34,7 @@ export function measureState(state: State, meter: Meter | undefined): State {
     credentials: port('credentials', state.credentials),
     usedTokens: port('usedTokens', state.usedTokens),
     challenges: port('challenges', state.challenges),
+    approvals: port('approvals', state.approvals),
     notes: port('notes', state.notes),
     ...(state.admissions && { admissions: port('admissions', state.admissions) }),
     checkWritable: timed('checkWritable', () => state.checkWritable()),

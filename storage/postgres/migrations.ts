@@ -116,6 +116,52 @@ END
 $body$;
 `,
   },
+  {
+    number: 2,
+    // Programs of before neither see nor need it.
+    oldestProgram: 1,
+    sql: `
+CREATE TABLE svc_mcp.approvals (
+  id text COLLATE "C" PRIMARY KEY,
+  owner text COLLATE "C" NOT NULL,
+  call text COLLATE "C" NOT NULL,
+  request text NOT NULL,
+  decision text,
+  ending text,
+  is_current boolean NOT NULL,
+  expires_at bigint NOT NULL
+);
+CREATE UNIQUE INDEX approvals_of_call ON svc_mcp.approvals (owner, call) WHERE is_current;
+CREATE INDEX approvals_by_expiry ON svc_mcp.approvals (expires_at);
+
+-- Opens a question unless one is open for the call. The lock has one owner's questions open one after the other; a decision that comes
+-- while a question is about to be forgotten wins, because the row is looked at again.
+CREATE FUNCTION svc_mcp.open_approval_1(
+  p_id text, p_owner text, p_call text, p_request text, p_expires_at bigint, p_now bigint, p_instead text,
+  p_most_own integer, p_most integer
+) RETURNS TABLE (id text, owner text, call text, request text, decision text, ending text, expires_at bigint)
+LANGUAGE plpgsql AS $body$
+#variable_conflict use_column
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('approvals of ' || p_owner, 0));
+  RETURN QUERY SELECT a.id, a.owner, a.call, a.request, a.decision, a.ending, a.expires_at FROM svc_mcp.approvals a
+    WHERE a.owner = p_owner AND a.call = p_call AND a.is_current AND a.ending IS NULL AND a.expires_at > p_now
+      AND a.id IS DISTINCT FROM p_instead;
+  IF FOUND THEN RETURN; END IF;
+  UPDATE svc_mcp.approvals a SET is_current = false WHERE a.owner = p_owner AND a.call = p_call AND a.is_current;
+  DELETE FROM svc_mcp.approvals d WHERE d.decision IS NULL AND d.ending IS NULL AND d.id IN (
+    SELECT a.id FROM svc_mcp.approvals a WHERE a.decision IS NULL AND a.ending IS NULL AND a.owner = p_owner
+    ORDER BY a.expires_at DESC OFFSET p_most_own - 1);
+  DELETE FROM svc_mcp.approvals d WHERE d.decision IS NULL AND d.ending IS NULL AND d.id IN (
+    SELECT a.id FROM svc_mcp.approvals a WHERE a.decision IS NULL AND a.ending IS NULL
+    ORDER BY a.expires_at DESC OFFSET p_most - 1);
+  RETURN QUERY INSERT INTO svc_mcp.approvals AS n (id, owner, call, request, is_current, expires_at)
+    VALUES (p_id, p_owner, p_call, p_request, true, p_expires_at)
+    RETURNING n.id, n.owner, n.call, n.request, n.decision, n.ending, n.expires_at;
+END
+$body$;
+`,
+  },
 ]
 
 /** The last step that this program knows. */

@@ -4,6 +4,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { State } from '../../schemas/state.js'
 import { shareRecent } from '../share-recent.js'
 import { createAdmissions } from './admissions.js'
+import { approvals } from './approvals.js'
 import { connectDatabase, isCrowded } from './connect.js'
 import { migrate } from './migrate.js'
 import { challenges, credentialRecords, forgetOld, notes, usedTokens } from './tables.js'
@@ -53,6 +54,7 @@ export async function openDatabase(
       credentials: credentialRecords(database),
       usedTokens: usedTokens(database),
       challenges: challenges(database, now),
+      approvals: approvals(database, now),
       notes: notes(database),
       ...(admissions && {
         admissions: {

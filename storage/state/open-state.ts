@@ -16,6 +16,7 @@ import {
   removeDrafts,
   warnOfDirectory,
 } from './place-file.js'
+import { ADD_APPROVALS, approvals } from './approvals.js'
 import { type Queries, runQueries } from './run-queries.js'
 import {
   APPLICATION_ID,
@@ -72,6 +73,7 @@ export function openState(path: string, { now, variable, warn = () => {}, ifNew 
     credentials: credentialRecords(queries),
     usedTokens: usedTokens(queries, now),
     challenges: challenges(queries, now),
+    approvals: approvals(queries, now),
     notes: notes(queries),
     checkWritable: shareRecent(() => queries.write((sql) => void sql.run(WRITE_MARK), LOCK_WAIT_MS), now),
     moveAway: (to, work) => queries.holdStill(work, (sql) => noteMove(sql, to)),
@@ -95,6 +97,7 @@ function connect(place: Place, found: readonly string[]): Queries {
     closeToOthers(place, found)
     db.exec(SET_UP_CONNECTION)
     checkWhole(place, db)
+    db.exec(ADD_APPROVALS)
     db.exec(WRITE_MARK)
     db.exec('PRAGMA busy_timeout = 0')
     return runQueries(db, place.path)

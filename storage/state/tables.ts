@@ -13,7 +13,7 @@ import type { Queries, Sql, Value } from './run-queries.js'
 /** 'SVMC': says in bytes 68 to 71 of the file whose it is. */
 export const APPLICATION_ID = 0x53564d43
 
-/** Rises with every change of the tables; a file of a higher number is left alone. */
+/** Rises with every change of the tables that programs of before could not work with; a file of a higher number is left alone. */
 export const SCHEMA_VERSION = 1
 
 /**

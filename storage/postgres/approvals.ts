@@ -1,0 +1,101 @@
+import type { ApprovalEnding, ApprovalRow, Approvals } from '../../schemas/state.js'
+import { checkText } from '../check-text.js'
+import type { Database, Query } from './connect.js'
+
+/** Of one owner, that nobody has decided: more than anyone reads before they expire. */
+const MOST_WAITING_PER_OWNER = 50
+/** Of all owners. */
+const MOST_WAITING = 1000
+/** What one look ends or forgets: few, so that no statement is slow. */
+const CLEARED = 100
+/** A call that came in time may be at work for so long: milliseconds. */
+const WORKING_MS = 60 * 60 * 1000
+/** How long a row is kept after it has expired: milliseconds. */
+const KEPT_MS = 24 * 60 * 60 * 1000
+
+interface Row {
+  id: string
+  owner: string
+  call: string
+  request: string
+  decision: string | null
+  ending: ApprovalEnding | null
+  /** As the driver gives a bigint. */
+  expires_at: string
+}
+
+const COLUMNS = 'id, owner, call, request, decision, ending, expires_at'
+const UNDECIDED = 'decision IS NULL AND ending IS NULL'
+
+/** What waits for people, in the database (schemas/state.ts). `now` in milliseconds since the epoch. */
+export function approvals({ query }: Database, now: () => number): Approvals {
+  const first = async (...statement: Parameters<Query>): Promise<ApprovalRow | null> => {
+    const { rows } = await query<Row>(...statement)
+    return rows[0] === undefined ? null : rowOf(rows[0])
+  }
+  return {
+    async open({ id, key, request, expiresAt }, instead) {
+      const opened = await first(`SELECT ${COLUMNS} FROM svc_mcp.open_approval_1($1, $2, $3, $4, $5, $6, $7, $8, $9)`, [
+        checkText(id),
+        checkText(key.owner),
+        checkText(key.call),
+        checkText(request),
+        expiresAt,
+        now(),
+        instead ?? null,
+        MOST_WAITING_PER_OWNER,
+        MOST_WAITING,
+      ])
+      return opened!
+    },
+    get: (id) => first(`SELECT ${COLUMNS} FROM svc_mcp.approvals WHERE id = $1`, [checkText(id)]),
+    find: ({ owner, call }) =>
+      first(`SELECT ${COLUMNS} FROM svc_mcp.approvals WHERE owner = $1 AND call = $2 AND is_current`, [
+        checkText(owner),
+        checkText(call),
+      ]),
+    async waiting(owner, limit) {
+      const { rows } = await query<Row & { total: string }>(
+        `SELECT ${COLUMNS}, count(*) OVER () AS total FROM svc_mcp.approvals
+         WHERE ${UNDECIDED} AND expires_at > $1 AND ($2::text IS NULL OR owner = $2) ORDER BY expires_at DESC, id LIMIT $3`,
+        [now(), owner === null ? null : checkText(owner), limit],
+      )
+      return { total: Number(rows[0]?.total ?? 0), rows: rows.map(rowOf) }
+    },
+    async decide(id, decision) {
+      const open = `UPDATE svc_mcp.approvals SET decision = $2 WHERE id = $1 AND ${UNDECIDED} AND expires_at > $3`
+      return (await query(open, [checkText(id), checkText(decision), now()])).count === 1
+    },
+    async end(id, ending) {
+      const open = 'UPDATE svc_mcp.approvals SET ending = $2 WHERE id = $1 AND ending IS NULL'
+      return (await query(open, [checkText(id), ending])).count === 1
+    },
+    async expire() {
+      const { rows } = await query<Row>(
+        `UPDATE svc_mcp.approvals SET ending = 'expired' WHERE ending IS NULL AND id IN (
+           SELECT id FROM svc_mcp.approvals WHERE ending IS NULL AND (decision IS NULL AND expires_at <= $1 OR expires_at <= $2)
+           ORDER BY expires_at LIMIT ${CLEARED} FOR UPDATE SKIP LOCKED)
+         RETURNING ${COLUMNS}`,
+        [now(), now() - WORKING_MS],
+      )
+      await query(
+        `DELETE FROM svc_mcp.approvals WHERE id IN (
+           SELECT id FROM svc_mcp.approvals WHERE ending IS NOT NULL AND expires_at <= $1 LIMIT ${CLEARED} FOR UPDATE SKIP LOCKED)`,
+        [now() - KEPT_MS],
+      )
+      return rows.map(rowOf)
+    },
+    async removeAll(owner) {
+      return (await query('DELETE FROM svc_mcp.approvals WHERE owner = $1', [checkText(owner)])).count
+    },
+  }
+}
+
+const rowOf = ({ id, owner, call, request, decision, ending, expires_at: expiresAt }: Row): ApprovalRow => ({
+  id,
+  key: { owner, call },
+  request,
+  decision,
+  ending,
+  expiresAt: Number(expiresAt),
+})

@@ -1,0 +1,118 @@
+import type { ApprovalEnding, ApprovalRow, Approvals } from '../../schemas/state.js'
+import { checkText } from '../check-text.js'
+import type { Queries, Sql } from './run-queries.js'
+
+/**
+ * Made in every file that has none. It has come later than the others, and programs of before neither see nor need it: the number of the
+ * schema stays, so that they can go on with the file after an upgrade that is taken back (D144).
+ */
+export const ADD_APPROVALS = `
+  CREATE TABLE IF NOT EXISTS approvals (
+    id TEXT PRIMARY KEY NOT NULL, owner TEXT NOT NULL, call TEXT NOT NULL, request TEXT NOT NULL, decision TEXT, ending TEXT,
+    is_current INTEGER NOT NULL, expires_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE UNIQUE INDEX IF NOT EXISTS approvals_of_call ON approvals (owner, call) WHERE is_current = 1;
+  CREATE INDEX IF NOT EXISTS approvals_by_expiry ON approvals (expires_at);
+`
+
+/** Of one owner, that nobody has decided: more than anyone reads before they expire. */
+const MOST_WAITING_PER_OWNER = 50
+/** Of all owners. */
+const MOST_WAITING = 1000
+/** What one look ends or forgets: few, so that no write is slow. */
+const CLEARED = 100
+/** A call that came in time may be at work for so long: milliseconds. */
+const WORKING_MS = 60 * 60 * 1000
+/** How long a row is kept after it has expired: milliseconds. */
+const KEPT_MS = 24 * 60 * 60 * 1000
+
+interface Row {
+  id: string
+  owner: string
+  call: string
+  request: string
+  decision: string | null
+  ending: ApprovalEnding | null
+  expires_at: number
+}
+
+const COLUMNS = 'id, owner, call, request, decision, ending, expires_at'
+const UNDECIDED = 'decision IS NULL AND ending IS NULL'
+
+/** What waits for people, in the file (schemas/state.ts). `now` in milliseconds since the epoch. */
+export function approvals({ read, write }: Queries, now: () => number): Approvals {
+  const current = (sql: Sql, owner: string, call: string) =>
+    sql.one<Row>(`SELECT ${COLUMNS} FROM approvals WHERE owner = ? AND call = ? AND is_current = 1`, owner, call)
+  return {
+    open: ({ id, key, request, expiresAt }, instead) =>
+      write((sql) => {
+        const [owner, call] = [checkText(key.owner), checkText(key.call)]
+        const found = current(sql, owner, call)
+        if (found && found.ending === null && found.expires_at > now() && found.id !== instead) return rowOf(found)
+        sql.run('UPDATE approvals SET is_current = 0 WHERE owner = ? AND call = ? AND is_current = 1', owner, call)
+        const latest = (where: string) =>
+          `DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE ${UNDECIDED} ${where} ORDER BY expires_at DESC LIMIT -1 OFFSET ?)`
+        sql.run(latest('AND owner = ?'), owner, MOST_WAITING_PER_OWNER - 1)
+        sql.run(latest(''), MOST_WAITING - 1)
+        const values = [checkText(id), owner, call, checkText(request), expiresAt]
+        sql.run(`INSERT INTO approvals VALUES (?, ?, ?, ?, NULL, NULL, 1, ?)`, ...values)
+        return { id, key, request, decision: null, ending: null, expiresAt }
+      }),
+    get: (id) =>
+      read((sql) => {
+        const row = sql.one<Row>(`SELECT ${COLUMNS} FROM approvals WHERE id = ?`, checkText(id))
+        return row === undefined ? null : rowOf(row)
+      }),
+    find: ({ owner, call }) =>
+      read((sql) => {
+        const row = current(sql, checkText(owner), checkText(call))
+        return row === undefined ? null : rowOf(row)
+      }),
+    waiting: (owner, limit) =>
+      read((sql) => {
+        const where = `WHERE ${UNDECIDED} AND expires_at > ?${owner === null ? '' : ' AND owner = ?'}`
+        const values = [now(), ...(owner === null ? [] : [checkText(owner)])]
+        const { total } = sql.one<{ total: number }>(`SELECT count(*) AS total FROM approvals ${where}`, ...values)!
+        const rows = sql.all<Row>(
+          `SELECT ${COLUMNS} FROM approvals ${where} ORDER BY expires_at DESC, id LIMIT ?`,
+          ...values,
+          limit,
+        )
+        return { total, rows: rows.map(rowOf) }
+      }),
+    decide: (id, decision) =>
+      write((sql) => {
+        const open = `UPDATE approvals SET decision = ? WHERE id = ? AND ${UNDECIDED} AND expires_at > ?`
+        return sql.run(open, checkText(decision), checkText(id), now()) === 1
+      }),
+    end: (id, ending) =>
+      write(
+        (sql) =>
+          sql.run('UPDATE approvals SET ending = ? WHERE id = ? AND ending IS NULL', ending, checkText(id)) === 1,
+      ),
+    expire: () =>
+      write((sql) => {
+        const rows = sql.all<Row>(
+          `SELECT ${COLUMNS} FROM approvals WHERE ending IS NULL
+           AND (decision IS NULL AND expires_at <= ? OR expires_at <= ?) ORDER BY expires_at LIMIT ?`,
+          now(),
+          now() - WORKING_MS,
+          CLEARED,
+        )
+        for (const { id } of rows) sql.run(`UPDATE approvals SET ending = 'expired' WHERE id = ?`, id)
+        const old = 'SELECT id FROM approvals WHERE ending IS NOT NULL AND expires_at <= ? LIMIT ?'
+        sql.run(`DELETE FROM approvals WHERE id IN (${old})`, now() - KEPT_MS, CLEARED)
+        return rows.map((row) => ({ ...rowOf(row), ending: 'expired' as const }))
+      }),
+    removeAll: (owner) => write((sql) => sql.run('DELETE FROM approvals WHERE owner = ?', checkText(owner))),
+  }
+}
+
+const rowOf = ({ id, owner, call, request, decision, ending, expires_at: expiresAt }: Row): ApprovalRow => ({
+  id,
+  key: { owner, call },
+  request,
+  decision,
+  ending,
+  expiresAt,
+})
