@@ -1,4 +1,5 @@
 import type { PceClient } from '../pce-client/index.js'
+import type { ShownCall } from '../schemas/approvals.js'
 import type { Caller } from '../schemas/caller.js'
 import type { Limits } from '../schemas/config.js'
 import type { Approval } from '../schemas/confirmations.js'
@@ -60,6 +61,8 @@ export interface Preview {
   summary: string
   /** Beside the summary in confirm_required; a few kilobytes at most. */
   details?: Record<string, unknown>
+  /** For a page, where people decide: everything that the call changes (D146). Absent, the page shows `details`. */
+  page?: Omit<ShownCall, 'summary'>
   /**
    * A digest of what is shown, as far as it is the call's doing: changes whenever what the call would write does, and not with counts
    * that move by themselves (D75). At most 128 characters.

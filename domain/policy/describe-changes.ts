@@ -134,12 +134,6 @@ function withoutStamps(object: PceObject | null): object {
   return rest
 }
 
-/** What matters about a pending change when it is up for approval. */
-export type JudgedChange = Pick<
-  PolicyChange,
-  'href' | 'effect' | 'effect_note' | 'effect_by_rule_type' | 'risks' | 'diff_error' | 'updated_by' | 'updated_at'
->
-
 /** Each costs two reads, which somebody waits for. */
 const MOST_JUDGED = 100
 
@@ -150,7 +144,7 @@ const MOST_JUDGED = 100
 export async function judgePending(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
   changes: readonly TypedPendingChange[],
-): Promise<Map<string, JudgedChange>> {
+): Promise<Map<string, PolicyChange>> {
   try {
     const described = await describeChanges(ctx, changes.slice(0, MOST_JUDGED))
     return new Map(described.map((change) => [change.href, change]))

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Preview } from '../../domain/call.js'
 import { clipText } from '../../domain/text/escape-text.js'
+import type { ShownObject } from '../../schemas/approvals.js'
 import { DRY_RUN_BINDING } from '../../schemas/dry-run.js'
 import { titleOf, type AnyTool } from '../../tools/define.js'
 
@@ -31,6 +32,12 @@ export function previewDryRun(answer: Record<string, unknown>, isDryRun: boolean
         warnings: warnings.slice(0, MOST_LISTED).map(shorten),
       }),
     },
+    page: {
+      warnings: warnings.map((warning) => (typeof warning === 'string' ? warning : JSON.stringify(warning))),
+      objects: requests.map((request) => showRequest(request, requests.length === 1 ? previous : undefined)),
+      objects_total: requests.length,
+      ...(effect !== undefined && { facts: { effect } }),
+    },
     boundTo: isDryRun ? DRY_RUN_BINDING : createHash('sha256').update(JSON.stringify(bound)).digest('hex'),
   }
 }
@@ -43,6 +50,31 @@ export function previewArguments(tool: AnyTool, args: Record<string, unknown>): 
     summary: `Runs ${titleOf(tool)} (${tool.name}) ${given}. It cannot show beforehand what it will change.`,
     boundTo: 'arguments',
   }
+}
+
+const CHANGES: Record<string, ShownObject['change']> = { POST: 'create', PUT: 'update', DELETE: 'delete' }
+
+/** A request of a dry run as the object that it changes; `previous`: what it replaces, where that is known. */
+function showRequest(request: unknown, previous: unknown): ShownObject {
+  const { method = '', path = '', body } = request as { method?: string; path?: string; body?: unknown }
+  const [before, after] = [fieldsOf(previous), fieldsOf(body)]
+  const isDelete = method === 'DELETE'
+  const names = [...new Set([...Object.keys(isDelete ? before : {}), ...Object.keys(after)])]
+  return {
+    kind: 'request',
+    name: `${method} ${path}`,
+    change: CHANGES[method] ?? 'unknown',
+    fields: names.map((name) => ({
+      path: name,
+      ...(before[name] != null && { before: before[name] }),
+      ...(after[name] != null && { after: after[name] }),
+    })),
+  }
+}
+
+const fieldsOf = (value: unknown): Record<string, unknown> => {
+  if (Array.isArray(value)) return { items: value }
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])

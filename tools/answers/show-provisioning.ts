@@ -3,17 +3,18 @@ import type { Limits } from '../../schemas/config.js'
 import type { PolicyImpact } from '../../schemas/pce/policy.js'
 import type { Preview } from '../../domain/call.js'
 import { showPending, updateTypeOf, type Dependency } from '../../domain/policy/choose-changes.js'
-import type { JudgedChange } from '../../domain/policy/describe-changes.js'
+import type { PolicyChange } from '../../schemas/policy-changes.js'
 import { clipText, quote } from '../../domain/text/escape-text.js'
 import { countRowsThatFit, rowsWithin } from './byte-budget.js'
 import { LONGEST_NAME, describeEffects, explainWords, worstFirst } from './explain-changes.js'
+import { kindOf } from './policy-words.js'
 
 export interface Provisioning {
   /** Dependencies included, in the order in which they are to be shown where their effects do not say otherwise. */
   changes: readonly TypedPendingChange[]
   included: readonly Dependency[]
   /** By href; the changes that are not in it were not judged. */
-  judged: ReadonlyMap<string, JudgedChange>
+  judged: ReadonlyMap<string, PolicyChange>
   impact: PolicyImpact | undefined
   isDryRun: boolean
 }
@@ -22,17 +23,6 @@ export interface Provisioning {
 const LIST_BYTES = 3000
 const MOST_NAMED = 5
 const DEEDS: Record<string, string> = { delete: 'deleted', update: 'updated', create: 'created' }
-const NOUNS: Record<string, readonly [one: string, many: string]> = {
-  label_groups: ['label group', 'label groups'],
-  services: ['service', 'services'],
-  rule_sets: ['rule set', 'rule sets'],
-  ip_lists: ['IP list', 'IP lists'],
-  virtual_services: ['virtual service', 'virtual services'],
-  firewall_settings: ['firewall settings', 'firewall settings'],
-  secure_connect_gateways: ['secure connect gateway', 'secure connect gateways'],
-  virtual_servers: ['virtual server', 'virtual servers'],
-  enforcement_boundaries: ['enforcement boundary', 'enforcement boundaries'],
-}
 
 /** Deletions first, then edits: changes to what is in force come before what is new. */
 export function orderForReview(changes: readonly TypedPendingChange[]): TypedPendingChange[] {
@@ -76,7 +66,7 @@ export function showProvisioning({
   }
 }
 
-function showRow(change: TypedPendingChange, judged: JudgedChange | undefined) {
+function showRow(change: TypedPendingChange, judged: PolicyChange | undefined) {
   const { href, type, name } = change
   const updateType = updateTypeOf(change)
   return {
@@ -103,8 +93,7 @@ function describeCounts(changes: readonly TypedPendingChange[]): string {
   return [...counts]
     .map(([key, count]) => {
       const [type = '', deed] = key.split(' ')
-      const noun = NOUNS[type]?.[count === 1 ? 0 : 1] ?? type
-      return `${count} ${noun} ${deed}`
+      return `${count} ${kindOf(type, count)} ${deed}`
     })
     .join(', ')
 }

@@ -11,6 +11,7 @@ import { chosenNow, digestChanges, refuseUnapproved } from '../../domain/policy/
 import { judgePending } from '../../domain/policy/describe-changes.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { choosePending, toChangeSubset, toProvisionable } from '../../domain/policy/choose-changes.js'
+import { showChangesForApproval } from '../answers/approval/show-policy-changes.js'
 import { fitChanges, orderForReview, showProvisioning } from '../answers/show-provisioning.js'
 import { requireObject } from '../../domain/drafts/change-object.js'
 
@@ -103,18 +104,17 @@ export default defineTool({
   },
   async preview(args, ctx) {
     // What is bound is read before it is judged, so that a change in the meantime makes the token stale.
-    const { chosen, included } = await chooseChanges(args, ctx)
+    const { chosen, included, rest } = await chooseChanges(args, ctx)
     const changes = orderForReview(chosen)
     const hrefs = changes.map(({ href }) => toDraftHref(href))
     const isDryRun = args.dry_run === true
-    const shown = showProvisioning({
-      changes,
-      included,
-      judged: await judgePending(ctx, changes),
-      impact: hrefs.length === 0 ? undefined : await askImpact(ctx.pce, hrefs, [], ctx.signal),
-      isDryRun,
-    })
-    return { ...shown, boundTo: isDryRun ? DRY_RUN_BINDING : digestChanges(chosen) }
+    const judged = await judgePending(ctx, changes)
+    const impact = hrefs.length === 0 ? undefined : await askImpact(ctx.pce, hrefs, [], ctx.signal)
+    return {
+      ...showProvisioning({ changes, included, judged, impact, isDryRun }),
+      page: showChangesForApproval({ changes, included, judged, rest, impact }),
+      boundTo: isDryRun ? DRY_RUN_BINDING : digestChanges(chosen),
+    }
   },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { change_description: description = DEFAULT_DESCRIPTION, dry_run: dryRun } = args
@@ -152,17 +152,18 @@ export default defineTool({
   },
 })
 
-/** The pending changes that a call stands for, complete, and which of them it did not name. */
+/** The pending changes that a call stands for, complete, which of them it did not name, and what else is pending. */
 async function chooseChanges(
   { hrefs, include_dependencies: include }: { hrefs?: string[]; include_dependencies?: boolean },
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
-): Promise<{ chosen: TypedPendingChange[]; included: Dependency[] }> {
+): Promise<{ chosen: TypedPendingChange[]; included: Dependency[]; rest: TypedPendingChange[] }> {
   const named = hrefs === undefined ? null : toProvisionable(hrefs, pce.orgId)
   const pending = await pce.getPendingPolicyChanges({ signal })
   const asked = named === null ? pending : choosePending(named, pending)
-  if (asked.length === 0) return { chosen: [], included: [] }
+  if (asked.length === 0) return { chosen: [], included: [], rest: pending }
   const { complete, included } = await completeChanges(pce, asked, pending, include === true, signal)
-  return { chosen: complete, included }
+  const taken = new Set(complete.map(({ href }) => toDraftHref(href)))
+  return { chosen: complete, included, rest: pending.filter(({ href }) => !taken.has(toDraftHref(href))) }
 }
 
 /** The numbers help to judge the change; the change does not depend on them. */

@@ -4,6 +4,7 @@ import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
 import type { BatchOutcome, RingfenceDone } from '../../../domain/ringfence/run-batch.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { clipText } from '../../../domain/text/escape-text.js'
+import { showRingfencesForApproval } from '../approval/show-ringfences.js'
 import { answerBudget, jsonBytes, rowsWithin } from '../byte-budget.js'
 import { listForeign, named, warnOfBatch } from './warn-of-ringfence.js'
 import { groupLosses, listCut, type LossGroup } from './list-losses.js'
@@ -150,6 +151,7 @@ export function previewBatch(
       look_closer:
         'The same call with dry_run, or create-ringfence with dry_run for one application, shows every rule.',
     },
+    page: showRingfencesForApproval({ limits: ctx.limits, orgId: ctx.pce.orgId }, { results, warnings }),
   }
 }
 

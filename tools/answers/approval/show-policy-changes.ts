@@ -1,0 +1,171 @@
+import type { TypedPendingChange } from '../../../pce-client/index.js'
+import type { Preview } from '../../../domain/call.js'
+import { updateTypeOf, type Dependency } from '../../../domain/policy/choose-changes.js'
+import { isMixed, rankForReview } from '../../../domain/policy/judge-change.js'
+import { countOf } from '../../../domain/text/describe-numbers.js'
+import type { ShownEffect, ShownField, ShownObject } from '../../../schemas/approvals.js'
+import type { PolicyImpact } from '../../../schemas/pce/policy.js'
+import { type FieldChange, type PolicyChange, type Risk, RISK_MEANINGS } from '../../../schemas/policy-changes.js'
+import { kindOf } from '../policy-words.js'
+
+interface PendingForApproval {
+  /** What would be made active, in the order of a review. */
+  changes: readonly TypedPendingChange[]
+  included: readonly Dependency[]
+  /** By href, with their differences; what is not in it was not compared. */
+  judged: ReadonlyMap<string, PolicyChange>
+  /** What else is pending. */
+  rest: readonly TypedPendingChange[]
+  impact: PolicyImpact | undefined
+}
+
+/** Of what stays pending. */
+const MOST_NOT_INCLUDED = 100
+
+/** Everything that a person is shown before pending changes are made active: each object field by field, what widens before the rest. */
+export function showChangesForApproval(pending: PendingForApproval): NonNullable<Preview['page']> {
+  const { changes, included, judged, rest, impact } = pending
+  const judgedOf = ({ href }: TypedPendingChange) => judged.get(href)
+  const ranked = [...changes].sort((a, b) => rankOf(judgedOf(a)) - rankOf(judgedOf(b)))
+  const effect = joinEffects(changes.map((change) => effectOf(judgedOf(change))))
+  const { num_managed_workloads: managed, all_workloads_optimization: isRough } = impact ?? {}
+  const names = new Map(changes.map(({ href, name }) => [href, name]))
+  const draft = describeDraft(changes, judged)
+  return {
+    ...(changes.length > 0 && { effect }),
+    warnings: warnOf(changes, judged),
+    objects: ranked.map((change) => showChange(change, judgedOf(change))),
+    objects_total: changes.length,
+    workloads_affected: Number.isInteger(managed) ? managed! : null,
+    ...(isRough === true && { is_rough: true }),
+    ...(included.length > 0 && {
+      dependencies: included.map(({ href, type, required_by: requiredBy }) => ({
+        kind: kindOf(type),
+        ...nameOf(names.get(href)),
+        href,
+        required_by: requiredBy.map((needing) => names.get(needing) ?? needing),
+      })),
+    }),
+    ...(rest.length > 0 && {
+      not_included: {
+        total: rest.length,
+        objects: rest.slice(0, MOST_NOT_INCLUDED).map((change) => ({
+          kind: kindOf(change.type),
+          ...nameOf(change.name),
+          href: change.href,
+          change: changeOf(change),
+        })),
+      },
+    }),
+    ...(draft && { draft }),
+  }
+}
+
+const nameOf = (name: string | undefined) => (name === undefined || name === '' ? {} : { name })
+
+const changeOf = (change: TypedPendingChange): ShownObject['change'] => {
+  const type = updateTypeOf(change)
+  return type === 'create' || type === 'update' || type === 'delete' ? type : 'unknown'
+}
+
+function showChange(change: TypedPendingChange, judged: PolicyChange | undefined): ShownObject {
+  const common = {
+    kind: kindOf(change.type),
+    ...nameOf(judged?.name ?? change.name),
+    href: change.href,
+    change: changeOf(change),
+    effect: effectOf(judged),
+  }
+  if (judged === undefined)
+    return { ...common, fields: [], note: 'What changes in it was not read: look at it in the PCE before you decide.' }
+  const { effect_note: why, risks, updated_at: at, updated_by: by, diff_error: error } = judged
+  const parts = (judged.rules ?? []).toSorted((a, b) => rankForReview(a) - rankForReview(b)).map(showRule)
+  return {
+    ...common,
+    ...(why !== undefined && { effect_note: why }),
+    ...warningsOf(risks),
+    ...(at !== undefined && { updated_at: at }),
+    ...(by !== undefined && { updated_by: by.name ?? by.href }),
+    fields: (judged.fields ?? []).map(showField),
+    ...(parts.length > 0 && { parts }),
+    ...(error !== undefined && { note: `What changes in it could not be read: ${error}` }),
+  }
+}
+
+type RuleChange = NonNullable<PolicyChange['rules']>[number]
+
+const DEEDS = { added: 'create', changed: 'update', removed: 'delete' } as const
+
+function showRule(rule: RuleChange): ShownObject {
+  const { href, rule_type: type, change, rule: line, effect_note: why, risks, fields } = rule
+  return {
+    kind: `${type.replaceAll('_', ' ')} rule`,
+    ...nameOf(line),
+    href,
+    change: DEEDS[change],
+    effect: effectOf(rule),
+    ...(why !== undefined && { effect_note: why }),
+    ...warningsOf(risks),
+    fields: fields.map(showField),
+  }
+}
+
+function showField({ field, draft, active }: FieldChange): ShownField {
+  const isThere = (value: unknown) => value !== null && value !== undefined
+  return { path: field, ...(isThere(active) && { before: active }), ...(isThere(draft) && { after: draft }) }
+}
+
+const warningsOf = (risks: readonly Risk[] | undefined) =>
+  risks === undefined || risks.length === 0 ? {} : { warnings: risks.map(sentenceOf) }
+
+const sentenceOf = (risk: Risk) => {
+  const text = RISK_MEANINGS[risk]
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+}
+
+type Judged = Pick<PolicyChange, 'effect' | 'effect_note'>
+
+const effectOf = (judged: Judged | undefined): ShownEffect =>
+  judged === undefined ? 'undecided' : (judged.effect ?? (isMixed(judged) ? 'mixed' : 'undecided'))
+
+const rankOf = (judged: PolicyChange | undefined): number =>
+  judged === undefined ? rankForReview({}) : rankForReview(judged)
+
+/** Of the whole, as far as it could be judged: what widens anywhere is never hidden by what narrows elsewhere. */
+function joinEffects(effects: readonly ShownEffect[]): ShownEffect {
+  const has = (effect: ShownEffect) => effects.includes(effect)
+  if (has('mixed') || (has('widening') && has('narrowing'))) return 'mixed'
+  if (has('widening')) return 'widening'
+  if (has('undecided')) return 'undecided'
+  return has('narrowing') ? 'narrowing' : 'neutral'
+}
+
+function warnOf(changes: readonly TypedPendingChange[], judged: ReadonlyMap<string, PolicyChange>): string[] {
+  const known = changes.flatMap(({ href }) => judged.get(href) ?? [])
+  const risks = new Set(
+    known.flatMap((change) => [...(change.risks ?? []), ...(change.rules ?? []).flatMap((rule) => rule.risks ?? [])]),
+  )
+  const widening = known.filter((change) => ['widening', 'mixed'].includes(effectOf(change))).length
+  const undecided = changes.length - known.filter((change) => effectOf(change) !== 'undecided').length
+  return [
+    ...(widening > 0
+      ? [`${countOf(widening, 'object')} of ${changes.length} may permit more traffic than today.`]
+      : []),
+    ...[...risks].map(sentenceOf),
+    ...(undecided > 0
+      ? [`Of ${countOf(undecided, 'object')} of ${changes.length} it is not known whether more or less is permitted.`]
+      : []),
+  ]
+}
+
+function describeDraft(changes: readonly TypedPendingChange[], judged: ReadonlyMap<string, PolicyChange>) {
+  const times = changes.flatMap((change) => judged.get(change.href)?.updated_at ?? change.updated_at ?? []).sort()
+  const by = changes.flatMap(({ href, updated_by: author }) => {
+    const known = judged.get(href)?.updated_by
+    return known?.name ?? known?.href ?? author?.href ?? []
+  })
+  const [first, last] = [times[0], times.at(-1)]
+  return first === undefined || last === undefined
+    ? undefined
+    : { first_edit: first, last_edit: last, by: [...new Set(by)] }
+}
