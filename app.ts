@@ -169,6 +169,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
       await confirming.register(confirm, {
         confirmations: composed.confirmations,
         tools: composed.dispatcher.tools,
+        isByPerson: composed.approvals !== undefined,
         contextOf: ({ callerContext }) => callerContext,
         checkCall: (tool, { callerContext }) => composed.checkCall(tool, callerContext!),
         ownerOf: ({ identity }) => identity,

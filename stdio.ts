@@ -7,6 +7,7 @@ import closeWithGrace from 'close-with-grace'
 import { composeUnauthenticated, findFileFaults } from './composition/compose-unauthenticated.js'
 import { nameServer } from './composition/observe.js'
 import { findOfferFaults, warnOfOffer } from './composition/offer-tools.js'
+import { findConfirmFaults } from './composition/require-confirmations.js'
 import { alwaysSaid, createLogger, takeWarnings } from './process/create-logger.js'
 import { checkPathsAnswer } from './process/check-paths-answer.js'
 import { endCalls, reopenOnHangup } from './process/end-calls.js'
@@ -72,7 +73,7 @@ async function readSettings(flags: OfferFlags): Promise<StdioConfig> {
   return readConfig('stdio', withFlags(env, flags), {
     found,
     check: (config) => ({
-      faults: [...findFileFaults(config), ...findOfferFaults(config, tools)],
+      faults: [...findFileFaults(config), ...findOfferFaults(config, tools), ...findConfirmFaults(config, tools)],
       warnings: warnOfOffer(config, tools),
     }),
   })

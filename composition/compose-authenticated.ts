@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { createApprovals, type ApprovalService } from '../plugins/confirm/create-approvals.js'
 import { createConfirmations } from '../plugins/confirm/create-confirmations.js'
+import { createRequestStates } from '../plugins/confirm/create-request-states.js'
 import { connectPce, type CurrentCall } from '../plugins/context/connect-pce.js'
 import { watchKey, type KeyWatch } from '../plugins/context/watch-key.js'
 import { createContextOpener, mapRole, type FindPce, type Origin } from '../plugins/context/open-context.js'
@@ -12,6 +14,7 @@ import {
   stateGate,
   type CallerGate,
 } from '../plugins/dispatcher/admit-call.js'
+import { approvalGate } from '../plugins/dispatcher/approval-gate.js'
 import type { CallerContext, OfferedContext } from '../plugins/dispatcher/call.js'
 import { confirmGate } from '../plugins/dispatcher/confirm-gate.js'
 import { deriveCursorKey } from '../plugins/dispatcher/cursor-keys.js'
@@ -20,6 +23,7 @@ import type { HeavyCalls } from '../plugins/dispatcher/heavy/heavy-calls.js'
 import { createRouteAudit, type AuditRoute } from '../plugins/dispatcher/record-call.js'
 import { createCallTracker, type CallTracker } from '../plugins/dispatcher/run-handler.js'
 import { readPackage, type PackageFacts } from '../process/read-package.js'
+import type { RequestStates } from '../schemas/approvals.js'
 import type { Identity, Role } from '../schemas/caller.js'
 import type { PerUserConfig, SharedConfig } from '../schemas/config.js'
 import type { Confirmations } from '../schemas/confirmations.js'
@@ -56,6 +60,10 @@ export interface AuthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
   confirmations: Confirmations
+  /** Where people approve calls on a page, in place of confirm tokens. */
+  approvals?: Pick<ApprovalService, 'desk' | 'watch'>
+  /** What clients bring back with the answer to a question. */
+  requestStates: RequestStates
   auditRoute: AuditRoute
   state: State
   /** The one PCE key of shared mode. */
@@ -102,15 +110,28 @@ export async function composeAuthenticated(
     const { usedTokens, challenges } = state
     const heavy = threadTools(config, { ...parts, tools, server, now })
     const openContext = createContextOpener(config.mode, config.roles, pces.find)
-    const confirmations = createConfirmations({
-      config: config.confirm,
-      // A token is only valid where its use is recorded: neither with another state file nor with a new one that replaces a lost
-      // one.
-      audience: `${publicUrl}#${await state.notes.setOnce('confirm_tokens', randomUUID())}`,
-      usedTokens,
-      challenges,
-      now,
-    })
+    // A token is only valid where its use is recorded: neither with another state file nor with a new one that replaces a lost
+    // one.
+    const audience = `${publicUrl}#${await state.notes.setOnce('confirm_tokens', randomUUID())}`
+    const confirmations = createConfirmations({ config: config.confirm, audience, usedTokens, challenges, now })
+    const roleOf = (identity: Identity) => mapRole(identity, config.roles)
+    const auditRoute = createRouteAudit(audit)
+    const { approval } = config.confirm
+    const approvals =
+      approval &&
+      createApprovals({
+        config: { ...config.confirm, approval },
+        audience,
+        rows: state.approvals,
+        roleOf,
+        tools,
+        audit: auditRoute,
+        log,
+        mode: config.mode,
+        publicUrl,
+        now,
+        ...(meter && { meter }),
+      })
     return {
       server,
       dispatcher: {
@@ -121,7 +142,9 @@ export async function composeAuthenticated(
           pces.gate,
           auditGate(audit),
           provenGate,
-          confirmGate(confirmations, `${publicUrl}/confirm`),
+          approvals
+            ? approvalGate(approvals.approvals, confirmations)
+            : confirmGate(confirmations, `${publicUrl}/confirm`),
         ],
         audit,
         log,
@@ -135,10 +158,12 @@ export async function composeAuthenticated(
         tracing,
       },
       confirmations,
-      auditRoute: createRouteAudit(audit),
+      ...(approvals && { approvals }),
+      requestStates: createRequestStates({ keys: config.confirm, audience, usedTokens, now }),
+      auditRoute,
       state,
       ...(pces.key && { key: pces.key }),
-      roleOf: (identity) => mapRole(identity, config.roles),
+      roleOf,
       offers,
       heavyFigures: heavy.figures,
       async openContext(identity, { narrowedTo, record, ...origin }) {
@@ -154,6 +179,7 @@ export async function composeAuthenticated(
         { name: 'audit log', run: () => audit?.check() },
       ],
       async close() {
+        approvals?.close()
         pces.close()
         await heavy.close()
         await state.close()

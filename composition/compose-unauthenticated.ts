@@ -7,6 +7,7 @@ import type { OfferedContext, ServerLog } from '../plugins/dispatcher/call.js'
 import type { DispatcherOptions } from '../plugins/dispatcher/dispatch.js'
 import { createHeavyCalls, type HeavyCalls } from '../plugins/dispatcher/heavy/heavy-calls.js'
 import { createCallTracker } from '../plugins/dispatcher/run-handler.js'
+import { stdioConfirmGate } from '../plugins/dispatcher/stdio-confirm-gate.js'
 import { replicaOf } from '../process/name-replica.js'
 import { type PackageFacts, readPackage } from '../process/read-package.js'
 import {
@@ -22,6 +23,7 @@ import { type ErrorCode, ToolError } from '../schemas/errors.js'
 import type { AnyTool } from '../tools/define.js'
 import { observeAudit, observeRequests, type Observers } from './observe.js'
 import { offerTools, type ServerOffers } from './offer-tools.js'
+import { requireConfirmations } from './require-confirmations.js'
 
 export interface ServerParts extends Observers {
   tools: readonly AnyTool[]
@@ -49,9 +51,13 @@ interface UnauthenticatedServer {
   close(): Promise<void>
 }
 
+/** Loaded with the first call that needs it: start-up over stdio is something people wait for. */
+const hashArguments = async (args: Record<string, unknown>): Promise<string> =>
+  (await import('../plugins/confirm/params-hash.js')).paramsHash(args)
+
 /**
  * Assembles the server of stdio and dev-insecure together. Its only gate is the presence of a PCE: there is no role to check and no
- * login that could mint a confirm token (D9, D15). Throws StartupError.
+ * login that could mint a confirm token (D9, D15); over stdio the person at the client may have to agree (D147). Throws StartupError.
  */
 export function composeUnauthenticated(
   config: StdioConfig | InsecureHttpConfig,
@@ -63,7 +69,9 @@ export function composeUnauthenticated(
   const audit = openAudit(config, parts)
   const pce = config.pce === undefined ? null : connectPce(config.pce, callTracker, parts.log)
   const now = parts.now ?? (() => Date.now())
-  const heavy = threadTools(config, { ...parts, server, now })
+  const confirm = config.mode === 'stdio' ? config.confirm : undefined
+  const tools = confirm === undefined ? parts.tools : requireConfirmations(parts.tools, confirm.tools)
+  const heavy = threadTools(config, { ...parts, tools, server, now })
   return {
     server,
     close: () => heavy.close(),
@@ -78,7 +86,10 @@ export function composeUnauthenticated(
     },
     dispatcher: {
       tools: heavy.tools,
-      gates: [pceGate('Start the server with PCE_HOST, API_KEY and API_SECRET.')],
+      gates: [
+        pceGate('Start the server with PCE_HOST, API_KEY and API_SECRET.'),
+        ...(confirm === undefined ? [] : [stdioConfirmGate(hashArguments)]),
+      ],
       audit,
       log: parts.log,
       limits: config.limits,

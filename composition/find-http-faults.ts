@@ -6,7 +6,7 @@ import { findPlaceFault } from '../storage/state/place-file.js'
 import type { AnyTool } from '../tools/define.js'
 import { findFileFaults } from './compose-unauthenticated.js'
 import { findOfferFaults } from './offer-tools.js'
-import { requireConfirmations } from './require-confirmations.js'
+import { findConfirmFaults } from './require-confirmations.js'
 
 /**
  * What would stop a server with this configuration on this machine: its files, its socket, the tools that it names. Found without changing
@@ -20,7 +20,7 @@ export function findHttpFaults(config: HttpConfig, tools: readonly AnyTool[]): F
     ...(ofSocket === undefined ? [] : [ofSocket]),
     ...(config.mode === 'insecure' ? [] : findStateFaults(config)),
     ...findOfferFaults(config, tools),
-    ...(config.mode === 'insecure' ? [] : faultsOf(() => requireConfirmations(tools, config.confirm.tools))),
+    ...(config.mode === 'insecure' ? [] : findConfirmFaults(config, tools)),
     ...(config.mode === 'per_user' ? faultsOf(() => readAllowed(config.userPce.allowedHosts)) : []),
   ]
 }

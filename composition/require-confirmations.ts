@@ -1,5 +1,5 @@
 import { nearestTool } from '../plugins/dispatcher/admit-call.js'
-import { StartupError } from '../schemas/config.js'
+import { type ConfirmConfig, type Fault, StartupError } from '../schemas/config.js'
 import type { AnyTool } from '../tools/define.js'
 
 /**
@@ -31,3 +31,17 @@ export function requireConfirmations(tools: readonly AnyTool[], names: readonly 
 }
 
 const listed = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ')
+
+/** What would stop a server with this configuration, as `requireConfirmations` says it. */
+export function findConfirmFaults(
+  { confirm }: { confirm?: Pick<ConfirmConfig, 'tools'> },
+  tools: readonly AnyTool[],
+): readonly Fault[] {
+  try {
+    requireConfirmations(tools, confirm?.tools)
+    return []
+  } catch (error) {
+    if (error instanceof StartupError) return error.faults
+    throw error
+  }
+}

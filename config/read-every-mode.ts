@@ -132,7 +132,7 @@ export function refuseConfirmation(
   for (const name of OF_CONFIRMATION) {
     if (!env[name] || except.includes(name)) continue
     if (name === 'MCP_APPROVAL' && env[name] === 'token') continue
-    if (name === 'MCP_CONFIRM_STDIO' && /^(0|false)$/i.test(env[name]!.trim())) continue
+    if (name === 'MCP_CONFIRM_STDIO' && /^(0|false)$/i.test(env[name].trim())) continue
     faults.push({
       problem: `${name} is set, but nobody logs in here, so no call would wait for its confirmation`,
       remedy: `Unset ${name}, ${instead}`,

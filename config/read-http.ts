@@ -1,19 +1,19 @@
 import { ROLES, type Role } from '../schemas/caller.js'
-import { APPROVAL_METHODS } from '../schemas/approvals.js'
-import type {
-  ApprovalConfig,
-  BrowserLoginConfig,
-  Fault,
-  InsecureHttpConfig,
-  ListenOptions,
-  OAuthConfig,
-  OfferConfig,
-  PceMode,
-  PerUserConfig,
-  RateLimits,
-  RoleMapping,
-  SharedConfig,
-  StateFileConfig,
+import {
+  APPROVAL_METHODS,
+  type ApprovalConfig,
+  type BrowserLoginConfig,
+  type Fault,
+  type InsecureHttpConfig,
+  type ListenOptions,
+  type OAuthConfig,
+  type OfferConfig,
+  type PceMode,
+  type PerUserConfig,
+  type RateLimits,
+  type RoleMapping,
+  type SharedConfig,
+  type StateFileConfig,
 } from '../schemas/config.js'
 import { unreadIn } from './check-names.js'
 import { readCommon, readConfirmTools, readPce, readPceConnection, refuseConfirmation } from './read-every-mode.js'

@@ -1,11 +1,7 @@
 import type { Identity, Owner } from './caller.js'
+import type { PersonMethod } from './config.js'
+import type { ConfirmedCall } from './confirmations.js'
 import type { ChangeEffect } from './policy-changes.js'
-
-/** What releases a call that needs confirmation: a token that its client fetches, a page for whoever asks, or one for another admin. */
-export const APPROVAL_METHODS = ['token', 'page', 'two-person'] as const
-export type ApprovalMethod = (typeof APPROVAL_METHODS)[number]
-/** Those where a person decides on a page. */
-export type PersonMethod = Exclude<ApprovalMethod, 'token'>
 
 /** On permitted traffic. `undecided`: nobody can tell; `mixed`: more of some and less of other traffic. */
 export type ShownEffect = ChangeEffect | 'mixed' | 'undecided'
@@ -114,6 +110,10 @@ export const LONGEST_NOTE = 500
 /** `used`: its call was let run once. `void`: what it was for, or who decided, is no longer what it was. */
 export type ApprovalState = 'pending' | 'approved' | 'denied' | 'used' | 'void' | 'expired'
 
+/** What the audit log and the metrics tell of approvals. `lost`: a decision that came after another one. */
+export const APPROVAL_EVENTS = ['asked', 'shown', 'approved', 'denied', 'used', 'void', 'expired', 'lost'] as const
+export type ApprovalEvent = (typeof APPROVAL_EVENTS)[number]
+
 /** A request with what has become of it. */
 export interface AskedApproval {
   request: ApprovalRequest
@@ -151,6 +151,41 @@ export interface ApprovalDesk {
     decision: { verdict: 'approved' | 'denied'; by: Identity; note?: string },
     from: DecisionOrigin,
   ): Promise<{ won: boolean; approval: AskedApproval }>
+}
+
+/** What is asked of a person. */
+export type ApprovalQuestion = Pick<ApprovalRequest, 'boundTo' | 'shown' | 'ownerName' | 'client' | 'requestId'>
+
+/** `used`: the caller alone may run the call, once. `void`: it is to be asked again. */
+export type Redemption = 'used' | 'replayed' | 'void'
+
+/** Approvals, for the gate. Every method rejects with ToolError `confirm_unavailable` where the store does not answer. */
+export interface Approvals {
+  readonly method: PersonMethod
+  /** Where people decide about it. */
+  urlOf(id: string): string
+  /** What was asked last for the call, if it was this server that wrote it. */
+  find(call: ConfirmedCall): Promise<AskedApproval | null>
+  /**
+   * Asks, unless the same call is asked already. `instead`: the approval that it takes the place of, which is no answer to what would happen
+   * now. `isNew`: it was this question that was opened.
+   */
+  ask(
+    call: ConfirmedCall,
+    question: ApprovalQuestion,
+    instead?: string,
+  ): Promise<{ asked: AskedApproval; isNew: boolean }>
+  /**
+   * Uses an approved one up: of all attempts in any number of processes exactly one ever resolves with `used`, and then that is on the disk.
+   * `void` where what the call would do is no longer what was shown, or who approved it may not do so any more. `findBinding` may take longer
+   * than the approval lives (D76); what it rejects with comes through, unless the approval turns out to have been used. Rejects with the reason
+   * of `signal` where that is aborted before.
+   */
+  redeem(
+    asked: AskedApproval,
+    findBinding: () => Promise<string>,
+    from: { signal?: AbortSignal; requestId: string },
+  ): Promise<Redemption>
 }
 
 /** The request that brings a decision, for the audit log. */

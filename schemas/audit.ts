@@ -1,4 +1,5 @@
-import type { Role } from './caller.js'
+import type { ApprovalEvent } from './approvals.js'
+import type { Owner, Role } from './caller.js'
 import type { ErrorCode } from './errors.js'
 
 /** What a gate or a route adds to its entries. */
@@ -7,6 +8,15 @@ export interface AuditFacts {
   params_hash?: string
   /** The id inside the confirm token; not a secret, since the token itself is signed. */
   confirm_jti?: string
+  /** Which approval by a person it is about, and what has happened to it. */
+  approval_id?: string
+  approval?: ApprovalEvent
+  /** Whose call it is, in entries about somebody else. */
+  asked_by?: Owner
+  /** Who let the call run. */
+  approved_by?: Owner
+  /** What they wrote: on one line, without hidden characters. */
+  note?: string
   /** The ids that the PCE gave its answers to this call, the first ones. */
   upstream_request_ids?: string[]
 }

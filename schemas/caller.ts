@@ -25,6 +25,8 @@ export interface Identity extends Owner {
   readonly groups: readonly string[]
   /** The provider left the groups out because there are too many (Entra ID: `_claim_names.groups`, `hasgroups`). */
   readonly hasGroupsOverage: boolean
-  /** What the provider calls them, where a browser login has learnt it: to be shown beside `sub`, and to decide nothing. */
+  /** What the provider calls them, where it says so: to be shown beside `sub`, and to decide nothing. */
   readonly name?: string
+  /** The client that the access token was issued to: to be shown, and to decide nothing. */
+  readonly clientId?: string
 }

@@ -1,4 +1,3 @@
-import type { PersonMethod } from './approvals.js'
 import type { Role } from './caller.js'
 
 /** A PCE reached with one key from the environment. */
@@ -126,6 +125,11 @@ export interface ConfirmConfig {
   /** Absent, a token that the client fetches is enough. */
   approval?: ApprovalConfig
 }
+
+/** What releases a call that needs confirmation: a token that its client fetches, a page for whoever asks, or one for another admin. */
+export const APPROVAL_METHODS = ['token', 'page', 'two-person'] as const
+/** Those where a person decides on a page. */
+export type PersonMethod = Exclude<(typeof APPROVAL_METHODS)[number], 'token'>
 
 /** Calls that need confirmation wait for a person, who decides on a page. */
 export interface ApprovalConfig {

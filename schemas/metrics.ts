@@ -1,3 +1,4 @@
+import type { ApprovalEvent } from './approvals.js'
 import type { ErrorCode } from './errors.js'
 import type { StatePoolFigures } from './state.js'
 
@@ -44,6 +45,7 @@ export interface Meter {
   readonly pceRequest: (request: MeasuredRequest) => void
   readonly tokenRefused: (reason: string) => void
   readonly keysFetched: (isLoaded: boolean) => void
+  readonly approval: (event: ApprovalEvent) => void
   readonly auditFailed: (what: 'write' | 'sync' | 'check') => void
   readonly stateUsed: (operation: string, isDone: boolean, seconds: number) => void
   /** What has to work before the process takes calls, and who says which of it does not; null while all does. */

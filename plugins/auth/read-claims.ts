@@ -49,12 +49,33 @@ export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
       sub,
       groups: Object.freeze(readGroups(payload, oauth.groupsClaims)),
       hasGroupsOverage: hasGroupsOverage(payload),
+      ...shownAs('name', payload, NAME_CLAIMS),
+      ...shownAs('clientId', payload, CLIENT_CLAIMS),
     }),
     hasRequiredScope: readOAuthScopes(payload).has(oauth.requiredScope),
     exp,
     nbf: readTime(payload, 'nbf'),
     iat: readTime(payload, 'iat'),
   }
+}
+
+/** OpenID Connect Core, 5.1. */
+const NAME_CLAIMS = ['name', 'preferred_username'] as const
+/** RFC 9068, 2.2; OpenID Connect Core, 2; Entra ID's of version 1; Okta's. */
+const CLIENT_CLAIMS = ['client_id', 'azp', 'appid', 'cid'] as const
+const LONGEST_SHOWN = 128
+
+/** The first of these claims that can be shown to people; nothing where there is none. */
+function shownAs<F extends 'name' | 'clientId'>(
+  field: F,
+  payload: Claims,
+  names: readonly string[],
+): Pick<Identity, F> | object {
+  const values = names.map((name) => payload[name])
+  const found = values.find(
+    (value) => typeof value === 'string' && value !== '' && value.length <= LONGEST_SHOWN && !UNSAFE.test(value),
+  )
+  return found === undefined ? {} : { [field]: found }
 }
 
 /** A time that is present but not a finite number is refused like a wrong one. */

@@ -123,7 +123,7 @@ const MOST_REMEMBERED = 10_000
 export const challengeOwner = ({ iss, sub }: Owner): string => digest([iss, sub])
 
 /** Of fixed length and unique to the call, whatever a `sub` contains. */
-const keyOf = ({ owner, tool, paramsHash: hash, pce }: ConfirmedCall): ChallengeKey => ({
+export const keyOf = ({ owner, tool, paramsHash: hash, pce }: ConfirmedCall): ChallengeKey => ({
   owner: challengeOwner(owner),
   call: digest([owner.iss, owner.sub, tool, hash, pce ?? null]),
 })
@@ -147,13 +147,13 @@ const outdated = ({ paramsHash: hash }: ConfirmedCall) =>
   )
 
 /** Fails closed: what cannot be recorded does not run (D24). */
-async function attempt<T>(work: () => Promise<T>): Promise<T> {
+export async function attempt<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (cause) {
     throw new ToolError(
       'confirm_unavailable',
-      'The record of confirm tokens cannot be read or written, so no confirmed call may run.',
+      'The record of confirmations cannot be read or written, so no confirmed call may run.',
       {},
       { cause },
     )

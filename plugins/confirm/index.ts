@@ -11,6 +11,8 @@ import { codeOf, describeMint, type MintFacts, readRequest, requireConfirmed, RO
 export interface ConfirmOptions {
   confirmations: Confirmations
   tools: readonly AnyTool[]
+  /** People approve calls on a page: no token is issued then. */
+  isByPerson?: boolean
   /** Of the request, once its context is known; null before. */
   contextOf: (request: FastifyRequest) => (ConfirmingContext & { caller: Caller; client?: string; offer: Offer }) | null
   /**
@@ -76,6 +78,14 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
       const isOffered = context.offer.callable.has(body.tool)
       const tool = requireConfirmed(isOffered ? tools.get(body.tool) : undefined)
       options.checkCall(tool, request)
+      if (options.isByPerson === true)
+        throw new ToolError(
+          'approval_required',
+          'Here a person approves calls on a page; no confirm token is issued.',
+          {
+            params_hash: body.params_hash,
+          },
+        )
       const call = confirmations.describe(context, tool.name, body.params_hash)
       const { token, jti, expiresIn } = await confirmations.mint(call, body.challenge)
       await noteGrant({ ...factsOf(request), jti }, request)

@@ -28,6 +28,8 @@ export interface OpenedContext extends CallerPce, Origin {
   /** Why the caller has no role, where there is more to say than that the groups give none. */
   roleProblem?: ToolError
   transport: 'http'
+  /** Names of the token's, to be shown. */
+  tokenSays?: Pick<Identity, 'name' | 'clientId'>
 }
 
 /** What a request says of the program that sent it. */
@@ -46,10 +48,13 @@ export function createContextOpener(
 ): (identity: Identity, origin?: Origin, record?: SealedCredentials | null) => Promise<OpenedContext> {
   return async (identity, origin = {}, record) => {
     const role = mapRole(identity, roles)
-    const { iss, sub } = identity
+    const { iss, sub, name, clientId } = identity
     return {
       caller: { mode, role, iss, sub },
       transport: 'http',
+      ...((name !== undefined || clientId !== undefined) && {
+        tokenSays: { ...(name !== undefined && { name }), ...(clientId !== undefined && { clientId }) },
+      }),
       ...origin,
       ...(role === null && { roleProblem: explainNoRole(identity) }),
       ...(await findPce(identity, role, record)),

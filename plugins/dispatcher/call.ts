@@ -23,6 +23,8 @@ export interface CallerContext {
   credentials: CredentialsPort
   /** `name/version` of the MCP client where it has said so. */
   client?: string
+  /** What the caller's access token says of whom it was issued for and to: to be shown, and to decide nothing. */
+  tokenSays?: { name?: string; clientId?: string }
   /** Where the client is, over HTTP: by the socket, or by a trusted proxy. */
   clientAddress?: string
 }

@@ -1,9 +1,7 @@
 import type { Confirmations, ConfirmedCall, ConfirmReason } from '../../schemas/confirmations.js'
-import type { Preview } from '../../domain/call.js'
-import { type ErrorDetails, ToolError } from '../../schemas/errors.js'
-import { convert } from '../errors/convert.js'
+import { ToolError } from '../../schemas/errors.js'
 import type { Gate, ValidSubject } from './admit-call.js'
-import { previewArguments, previewDryRun, takesDryRun } from './preview-call.js'
+import { findBinding, look, replayed } from './look-ahead.js'
 
 const MESSAGES: Record<ConfirmReason, string> = {
   missing: 'This call needs a confirm token. Nothing was changed.',
@@ -41,32 +39,12 @@ export const confirmGate = (confirmations: Confirmations, url: string): Gate => 
     const { token } = reading
     subject.note({ confirm_jti: token.jti })
     const spending = await confirmations.spend(token, () => findBinding(subject), subject.context.signal)
-    if (spending === 'replayed') throw replayed(call)
+    if (spending === 'replayed') throw replayed(paramsHash)
     if (spending !== 'spent') throw await askFor(spending, subject, call, confirmations, url)
     // Only a token that carries one is ever spent.
     subject.approve({ boundTo: token.boundTo as string, paramsHash })
   },
 })
-
-/** What the call would do now, as a digest; the whole preview for a tool that has no shorter way. */
-const findBinding = async ({ tool, args, context }: ValidSubject): Promise<string> =>
-  tool.boundTo === undefined
-    ? (await preview({ tool, args, context })).boundTo
-    : tool.boundTo(args as never, context as never)
-
-/** The tool's own preview, else its dry run, else its arguments (D77). */
-async function preview({ tool, args, context }: Pick<ValidSubject, 'tool' | 'args' | 'context'>): Promise<Preview> {
-  if (tool.preview !== undefined) return tool.preview(args as never, context as never)
-  if (!takesDryRun(tool)) return previewArguments(tool, args)
-  const answer = await tool.handler({ ...args, dry_run: true } as never, context as never)
-  return previewDryRun(answer as Record<string, unknown>, args['dry_run'] === true)
-}
-
-function replayed({ paramsHash }: ConfirmedCall): ToolError {
-  return new ToolError('confirm_token_replay', 'This confirm token was used before; the call did not run again.', {
-    params_hash: paramsHash,
-  })
-}
 
 /** The refusal that says what the call would do and how it is confirmed. */
 async function askFor(
@@ -76,13 +54,12 @@ async function askFor(
   confirmations: Confirmations,
   url: string,
 ): Promise<ToolError> {
-  const { boundTo, shown } = await look(subject)
+  const { boundTo, summary, details: facts } = await look(subject)
   const { expiresAt, challenge } = await confirmations.ask(call, boundTo)
-  const { summary, ...facts } = shown
   const head = {
     params_hash: call.paramsHash,
     reason,
-    ...(summary !== undefined && { summary }),
+    summary,
     ...(call.pce !== undefined && { pce: call.pce }),
     confirm: {
       method: 'POST',
@@ -94,25 +71,4 @@ async function askFor(
   // No tool can displace what the gate says.
   const details = { ...head, ...facts, ...head }
   return new ToolError('confirm_required', MESSAGES[reason], details, { hint: HINT })
-}
-
-/**
- * What the call would do, and what a token for it is bound to. If the preview fails nothing is bound, since nothing can be shown,
- * and the answer says why; it still carries the hash. Throws only when the client has gone.
- */
-async function look(subject: ValidSubject): Promise<{ boundTo: string | null; shown: ErrorDetails }> {
-  const { context } = subject
-  try {
-    const { summary, details, boundTo } = await preview(subject)
-    return { boundTo, shown: { ...details, summary } }
-  } catch (thrown) {
-    if (context.signal.aborted) throw thrown
-    const { code, message, hint, details } = convert(thrown)
-    context.log.warn({ err: thrown, error: code }, 'a preview failed')
-    const summary = `What this call would do could not be determined: ${message}`
-    return {
-      boundTo: null,
-      shown: { summary, preview_error: { ...details, error: code, message, ...(hint && { hint }) } },
-    }
-  }
 }

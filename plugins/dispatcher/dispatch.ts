@@ -73,7 +73,6 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   const names: ReadonlySet<string> = new Set(tools.keys())
   const whole: Offer = { listed: names, callable: names }
-  const hasConfirmGate = options.gates.some(({ name }) => name === 'confirm')
   const running = new Set<Run>()
   let announced = 0
   let isEnding = false
@@ -164,8 +163,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     } catch (thrown) {
       return refuse(thrown, call, record)
     }
-    const isSpent = tool.requiresConfirm && hasConfirmGate && call.confirmToken !== undefined
-    const unaudited = await auditAllowed(tool, record, isSpent)
+    const spent = admitted.context.approved === undefined ? '' : spentWith(call)
+    const unaudited = await auditAllowed(tool, record, spent)
     if (unaudited !== null) return unaudited
 
     const abandoned = new Promise<Dispatched>((resolve) => {
@@ -195,7 +194,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   /** Writes that the call may run. Null when it may still: what cannot be audited must not change anything. */
-  async function auditAllowed(tool: AnyTool, record: CallRecord, isTokenSpent: boolean): Promise<Dispatched | null> {
+  async function auditAllowed(tool: AnyTool, record: CallRecord, spent: string): Promise<Dispatched | null> {
     try {
       record.decide('allowed')
       if (tool.effect !== 'read') await audit?.sync()
@@ -204,7 +203,6 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       log.error({ err }, 'the audit log cannot be written')
       if (tool.effect === 'read') return null
       const { message, hint } = ERROR_TABLE.audit_unavailable
-      const spent = isTokenSpent ? ' The confirm token is spent: mint a new one.' : ''
       const error = convert(new ToolError('audit_unavailable', message, {}, { hint: `${hint}${spent}` }))
       attempt(() => record.conclude(error.code, false))
       record.log('error', 'audit', error.code)
@@ -249,6 +247,12 @@ const traceCall = (tracing: Tracing, tool = 'unknown', work: () => Promise<Dispa
     if (!result.ok) span.fail(result.error.code)
     return result
   })
+
+/** What the caller has to do anew, where the call was let run and then did not. */
+const spentWith = ({ confirmToken, consent }: ToolCall): string => {
+  if (confirmToken !== undefined) return ' The confirm token is spent: mint a new one.'
+  return consent === undefined ? ' The approval is used up: call again, and it is asked anew.' : ''
+}
 
 const shuttingDown = () => new ToolError('cancelled', 'The server is shutting down.')
 

@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { APPROVAL_EVENTS } from '../../schemas/approvals.js'
 import type { Meter, MeasuredFigures } from '../../schemas/metrics.js'
 
 export interface MeterFacts {
@@ -107,6 +108,7 @@ export function createMeter({ version, mode }: MeterFacts): Exposition {
     registers,
   })
   keysLoaded.remove()
+  const approvals = counter('approvals_total', 'What became of calls that wait for a person.', ['event'])
   const auditFailures = counter('audit_failures_total', 'Times that the audit log could not be used.', ['operation'])
   const stateSeconds = histogram(
     'state_operation_duration_seconds',
@@ -122,6 +124,7 @@ export function createMeter({ version, mode }: MeterFacts): Exposition {
   gauge('state_pool_waiting', 'Queries that wait for a connection.', ({ pool }) => pool?.waiting)
 
   for (const code of ALERTED) callErrors.inc({ code }, 0)
+  for (const event of APPROVAL_EVENTS) approvals.inc({ event }, 0)
   for (const operation of ['write', 'sync', 'check']) auditFailures.inc({ operation }, 0)
   for (const outcome of ['success', 'failure']) fetches.inc({ outcome }, 0)
 
@@ -147,6 +150,7 @@ export function createMeter({ version, mode }: MeterFacts): Exposition {
         fetches.inc({ outcome: isLoaded ? 'success' : 'failure' })
         if (isLoaded) keysLoaded.set(Date.now() / 1000)
       },
+      approval: (event) => approvals.inc({ event }),
       auditFailed: (operation) => auditFailures.inc({ operation }),
       stateUsed: (operation, isDone, seconds) =>
         stateSeconds.observe({ operation, outcome: isDone ? 'success' : 'failure' }, seconds),
