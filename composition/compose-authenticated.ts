@@ -61,7 +61,7 @@ export interface AuthenticatedServer {
   dispatcher: DispatcherOptions
   confirmations: Confirmations
   /** Where people approve calls on a page, in place of confirm tokens. */
-  approvals?: Pick<ApprovalService, 'desk' | 'watch'>
+  approvals?: Pick<ApprovalService, 'desk' | 'watch' | 'sweep'>
   /** What clients bring back with the answer to a question. */
   requestStates: RequestStates
   auditRoute: AuditRoute

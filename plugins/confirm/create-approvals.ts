@@ -56,6 +56,7 @@ export interface ApprovalService {
 }
 
 const ROUTE = '/approve'
+const ID = /^[\w-]{43}$/
 const MOST_LISTED = 100
 /** How often a person's decision is looked for in the store, where another replica may have taken it: milliseconds. */
 const LOOK_MS = 2000
@@ -143,8 +144,11 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
     for (const wake of waiting.get(id) ?? []) wake()
   }
 
+  /** Ids come from addresses: anything. */
+  const rowOf = (id: string) => (ID.test(id) ? attempt(() => rows.get(id)) : Promise.resolve(null))
+
   async function look(id: string): Promise<AskedApproval | null> {
-    const row = await attempt(() => rows.get(id))
+    const row = await rowOf(id)
     return row === null ? null : open(row)
   }
 
@@ -243,7 +247,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
     },
 
     async decide(id, { verdict, by, note: written }, from) {
-      const row = await attempt(() => rows.get(id))
+      const row = await rowOf(id)
       const asked = row === null ? null : open(row)
       const part = asked === null ? 'nobody' : partOf(asked.request, by)
       if (row === null || asked === null || part === 'nobody') throw unknown()
