@@ -48,8 +48,8 @@ export function approvals({ query }: Database, now: () => number): Approvals {
       ])
       return opened!
     },
-    get: (id) => first(`SELECT ${COLUMNS} FROM svc_mcp.approvals WHERE id = $1`, [checkText(id)]),
-    find: ({ owner, call }) =>
+    get: async (id) => first(`SELECT ${COLUMNS} FROM svc_mcp.approvals WHERE id = $1`, [checkText(id)]),
+    find: async ({ owner, call }) =>
       first(`SELECT ${COLUMNS} FROM svc_mcp.approvals WHERE owner = $1 AND call = $2 AND is_current`, [
         checkText(owner),
         checkText(call),

@@ -123,6 +123,12 @@ t.test('expired: nobody can decide any more, the call is asked anew, the audit l
   await bench.decide(anew.approval_id, 'approved', bench.person('ann'))
   bench.clock.now += 900_000
   partial(t, await bench.call('ann', ALL), { error: 'confirm_required', reason: 'expired' }, 'too late to be used')
+  const ends = () => bench.entries(anew.approval_id).filter(({ approval }) => approval === 'expired').length
+  await bench.sweep()
+  t.equal(ends(), 0, 'a call that came in time may still be at work')
+  bench.clock.now += 3_600_000
+  await bench.sweep()
+  t.equal(ends(), 1)
   t.equal(bench.provisioned(), 0)
 })
 
@@ -272,10 +278,10 @@ t.test('a confirm token counts for nothing, and none is issued', async (t) => {
 
 t.test('page: whoever asks decides, or an admin for them; nobody else learns of it', async (t) => {
   const bench = await startApproving(t, { confirm: { tools: ['create-label'] } })
-  const args = { key: 'app', value: 'ordering' }
+  const args = { key: 'app', value: 'reissue' }
   const asked = await bench.call('olga', 'create-label', args, undefined, 'operator')
   const { approval_id: id } = asked
-  partial(t, asked, { error: 'confirm_required' })
+  partial(t, asked, { error: 'confirm_required', approval_id: String })
   const { request } = (await bench.desk.find(id))!
   const [olga, admin] = [bench.person('olga', 'operator'), bench.person('bob')]
   const others = [bench.person('otto', 'operator'), bench.person('rita', 'reader'), bench.person('nora', null)]
@@ -300,14 +306,14 @@ t.test('page: whoever asks decides, or an admin for them; nobody else learns of 
         change: 'create',
         fields: [
           { path: 'key', after: 'app' },
-          { path: 'value', after: 'ordering' },
+          { path: 'value', after: 'reissue' },
         ],
       },
     ],
     objects_total: 1,
   })
   await bench.decide(id, 'approved', admin)
-  partial(t, await bench.call('olga', 'create-label', args, undefined, 'operator'), { value: 'ordering' })
+  partial(t, await bench.call('olga', 'create-label', args, undefined, 'operator'), { value: 'reissue' })
   partial(
     t,
     bench.entries(id).find(({ approval }) => approval === 'approved')!,

@@ -120,7 +120,7 @@ const PROMISES: Record<string, (t: Test, state: State, other: State, engine: Eng
   },
 
   async 'text that cannot be kept as it is is refused, without being told'(t, state) {
-    const { credentials, usedTokens, challenges, notes } = state
+    const { credentials, usedTokens, challenges, approvals, notes } = state
     for (const bad of ['canary\0', '\0', 'canary\ud800', '\udc00canary']) {
       const all: Record<string, () => Promise<unknown>> = {
         'get iss': () => credentials.get({ ...ANN, iss: bad }),
@@ -134,6 +134,10 @@ const PROMISES: Record<string, (t: Test, state: State, other: State, engine: Eng
         claim: () => usedTokens.claim(bad, NOW + 1000),
         'is used': () => usedTokens.isUsed(bad),
         'put a challenge': () => challenges.put({ owner: OWNER, call: CALL }, bad, NOW + 1000),
+        'open an approval': () =>
+          approvals.open({ id: 'a', key: { owner: OWNER, call: CALL }, request: bad, expiresAt: NOW + 1000 }),
+        'decide about an approval': () => approvals.decide('a', bad),
+        'get an approval': () => approvals.get(bad),
         'note name': () => notes.get(bad),
         'set a note': () => notes.set('n', bad),
         'set a note once': () => notes.setOnce('n', bad),
@@ -283,6 +287,131 @@ const PROMISES: Record<string, (t: Test, state: State, other: State, engine: Eng
     t.equal(await challenges.removeAll(OWNER), 0)
     t.equal(await challenges.get({ owner: OWNER, call: call(8) }), null)
     t.equal(await challenges.get({ owner: hex('another'), call: call(0) }), 'theirs')
+  },
+
+  async 'of several approvals opened at a time for one call one stands, until it ends or another takes its place'(
+    t,
+    { approvals },
+    other,
+  ) {
+    const key = { owner: OWNER, call: CALL }
+    const row = (id: string, end = NOW + 10_000) => ({ id, key, request: `{"of":"${id}"}\n\u0001Ω`, expiresAt: end })
+    t.equal(await approvals.find(key), null)
+    t.equal(await approvals.get('0'), null)
+    const racing = Array.from({ length: 40 }, (_, n) => (n % 2 ? approvals : other.approvals).open(row(`${n}`)))
+    const said = await within(Promise.all(racing), 'all are opened')
+    t.equal(new Set(said.map(({ id }) => id)).size, 1, 'all are told which')
+    const { id } = said[0]!
+    const stands = { ...row(id), decision: null, ending: null }
+    t.same(said[0], stands)
+    t.same(await other.approvals.find(key), stands)
+    t.same(await approvals.get(id), stands)
+    t.equal((await approvals.open(row('another'), 'not this one')).id, id)
+    t.equal((await other.approvals.open(row('instead'), id)).id, 'instead')
+    t.equal((await approvals.find(key))!.id, 'instead')
+    t.equal((await approvals.get(id))!.ending, null, 'the one before is kept')
+    t.equal(await other.approvals.end('instead', 'void'), true)
+    t.equal((await approvals.open(row('over', NOW))).id, 'over', 'what has ended makes room')
+    t.equal((await other.approvals.open(row('last'))).id, 'last', 'and what has expired')
+    t.equal((await approvals.open({ ...row('elsewhere'), key: { owner: OWNER, call: hex('other') } })).id, 'elsewhere')
+    t.equal(await approvals.removeAll(OWNER), 5)
+    t.equal(await other.approvals.find(key), null)
+  },
+
+  async 'of 100 decisions at once one is the first, and so of 100 ends'(t, { approvals }, other) {
+    const key = { owner: OWNER, call: CALL }
+    await approvals.open({ id: 'one', key, request: 'r', expiresAt: NOW + 1 })
+    const each = <T>(work: (port: typeof approvals, n: number) => Promise<T>) =>
+      within(Promise.all(Array.from({ length: 100 }, (_, n) => work(n % 2 ? approvals : other.approvals, n))), 'all')
+    const decided = await each((port, n) => port.decide('one', `decision ${n}`))
+    t.equal(decided.filter(Boolean).length, 1)
+    const { decision } = (await other.approvals.get('one'))!
+    t.equal(decision, `decision ${decided.indexOf(true)}`)
+    const ends = await each((port, n) => port.end('one', n % 3 ? 'used' : 'void'))
+    t.equal(ends.filter(Boolean).length, 1)
+    const winner = ends.indexOf(true)
+    t.same(await approvals.get('one'), {
+      id: 'one',
+      key,
+      request: 'r',
+      expiresAt: NOW + 1,
+      decision,
+      ending: winner % 3 ? 'used' : 'void',
+    })
+    t.equal(await approvals.decide('one', 'late'), false)
+    t.equal(await approvals.decide('none', 'late'), false)
+    t.equal(await approvals.end('none', 'used'), false)
+    await approvals.open({ id: 'over', key, request: 'r', expiresAt: NOW })
+    t.equal(await other.approvals.decide('over', 'late'), false, 'nobody decides at its end')
+    await approvals.open({ id: 'ended', key, request: 'r', expiresAt: NOW + 1 })
+    await approvals.end('ended', 'void')
+    t.equal(await approvals.decide('ended', 'late'), false)
+  },
+
+  async 'what waits is listed, the newest first, of one owner or of all'(t, { approvals }, other) {
+    const open = (owner: string, n: number, end = NOW + 1000 + n) =>
+      approvals.open({
+        id: `${owner} ${n}`,
+        key: { owner: hex(owner), call: hex(`${n}`) },
+        request: 'r',
+        expiresAt: end,
+      })
+    for (let n = 0; n < 4; n++) await open('ann', n)
+    await open('bob', 10)
+    await open('bob', 11, NOW)
+    await other.approvals.decide('ann 1', 'd')
+    await other.approvals.end('ann 2', 'void')
+    const ids = async (...args: Parameters<typeof approvals.waiting>) => {
+      const { total, rows } = await other.approvals.waiting(...args)
+      return [total, ...rows.map(({ id }) => id)]
+    }
+    t.same(await ids(hex('ann'), 10), [2, 'ann 3', 'ann 0'])
+    t.same(await ids(null, 10), [3, 'bob 10', 'ann 3', 'ann 0'])
+    t.same(await ids(null, 2), [3, 'bob 10', 'ann 3'])
+    t.same(await ids(hex('nobody'), 10), [0])
+  },
+
+  async 'one owner has 50 waiting; those that end first go, and never what is decided'(t, { approvals }, other) {
+    const open = (owner: string, n: number) =>
+      approvals.open({
+        id: `${owner} ${n}`,
+        key: { owner: hex(owner), call: hex(`${n}`) },
+        request: 'r',
+        expiresAt: NOW + 1000 + n,
+      })
+    await open('ann', 0)
+    await other.approvals.decide('ann 0', 'yes')
+    for (let n = 1; n <= 52; n++) await open('ann', n)
+    await open('bob', 0)
+    const kept = await Promise.all([0, 1, 2, 3, 52].map((n) => other.approvals.get(`ann ${n}`)))
+    t.same(
+      kept.map((row) => row?.id),
+      ['ann 0', undefined, undefined, 'ann 3', 'ann 52'],
+    )
+    t.equal((await other.approvals.waiting(hex('ann'), 100)).total, 50)
+    t.equal((await other.approvals.waiting(null, 100)).total, 51)
+  },
+
+  async 'what expires ends once, and is forgotten after a day'(t, { approvals }, other) {
+    const open = (id: string, end: number) =>
+      approvals.open({ id, key: { owner: OWNER, call: hex(id) }, request: 'r', expiresAt: end })
+    const HOUR = 3_600_000
+    await open('waiting', NOW + 1)
+    await open('over', NOW)
+    await open('long over', NOW - HOUR)
+    await open('yesterday', NOW - DAY)
+    const found = await within(Promise.all([approvals.expire(), other.approvals.expire()]), 'both have looked')
+    t.same(
+      found
+        .flat()
+        .map(({ id, ending }) => `${id} ${ending}`)
+        .sort(),
+      ['long over expired', 'over expired', 'yesterday expired'],
+    )
+    t.same(await other.approvals.expire(), [])
+    t.equal((await approvals.get('over'))!.ending, 'expired')
+    t.equal((await approvals.get('waiting'))!.ending, null)
+    t.equal(await approvals.get('yesterday'), null, 'forgotten')
   },
 
   async notes(t, { notes }, other) {
