@@ -1,7 +1,7 @@
 /** One environment variable, as docs/configuration.md and .env.example show it. */
 export interface ConfigVariable {
   name: string
-  appliesTo: 'stdio, HTTP' | 'HTTP' | 'authenticated HTTP' | 'per_user' | 'shared'
+  appliesTo: 'stdio, HTTP' | 'stdio' | 'HTTP' | 'authenticated HTTP' | 'per_user' | 'shared'
   /** One line without a full stop. */
   meaning: string
   default?: string
@@ -309,7 +309,33 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     name: 'MCP_CONFIRM_TOOLS',
     appliesTo: 'authenticated HTTP',
     meaning:
-      'Comma-separated tools that need a confirm token too, beside provision-policy and ringfence-batch, such as update-workload; who may call one may confirm it',
+      'Comma-separated tools that need confirmation too, beside provision-policy and ringfence-batch, such as update-workload; who may call one may confirm it; also over stdio with MCP_CONFIRM_STDIO=1',
+  },
+  {
+    name: 'MCP_APPROVAL',
+    appliesTo: 'authenticated HTTP',
+    meaning:
+      'What releases a call that needs confirmation: token (the client of the model fetches it), page (whoever asks, or an admin, approves it at MCP_PUBLIC_URL/approve after a login with a browser) or two-person (an admin other than whoever asks); the last two need MCP_OAUTH_CLIENT_ID',
+    default: 'token',
+  },
+  {
+    name: 'MCP_APPROVAL_TTL_SECONDS',
+    appliesTo: 'authenticated HTTP',
+    meaning: 'Time from the question to the end of the use of its approval in seconds, 60 to 86400',
+    default: '900',
+  },
+  {
+    name: 'MCP_APPROVAL_MAX_AGE_SECONDS',
+    appliesTo: 'authenticated HTTP',
+    meaning:
+      'How long ago a login may be for an approval in seconds, at most 86400; 0 takes any login, also one that the identity provider made without asking',
+    default: '900',
+  },
+  {
+    name: 'MCP_CONFIRM_STDIO',
+    appliesTo: 'stdio',
+    meaning:
+      '1 has the client ask the person at it before a tool runs that needs confirmation, and refuses such a tool where the client cannot ask; it holds up a hasty model, not a client that answers by itself',
   },
   {
     name: 'MCP_MAX_IN_FLIGHT_PER_CALLER',
@@ -370,7 +396,8 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
   {
     name: 'MCP_OAUTH_CLIENT_ID',
     appliesTo: 'per_user',
-    meaning: 'OAuth client for the /setup login; its redirect URI is MCP_PUBLIC_URL/setup/callback',
+    meaning:
+      'OAuth client for logins with a browser, at /setup and, with MCP_APPROVAL also in shared mode, at /approve; its redirect URI is MCP_PUBLIC_URL/setup/callback',
   },
   {
     name: 'MCP_OAUTH_CLIENT_SECRET',

@@ -21,6 +21,7 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   cancelled:
     'Nothing. The client left, or the server was stopping: a change in progress is finished first, or ends as `outcome_unknown`.',
   changelog_unavailable: 'Install the package again: its `CHANGELOG.md` is missing.',
+  confirmation_unsupported: 'Whoever set `MCP_CONFIRM_STDIO=1` decides: another client, or without that variable.',
   confirm_unavailable:
     'The check `state file` of `/readyz`: free the disk, and look at who owns the file and its folder. It recovers by itself.',
   credentials_unreadable:

@@ -92,10 +92,11 @@ t.test('other names are a warning, those that platforms set as well', (t) => {
 })
 
 t.test('the names are those of the documentation', (t) => {
-  const { everywhere, http, authenticated, perUser, shared } = VARIABLES
+  const { everywhere, stdio, http, authenticated, perUser, shared } = VARIABLES
   const by = (...kinds: string[]) => CONFIG_VARIABLES.filter(({ appliesTo }) => kinds.includes(appliesTo))
   for (const [names, kind] of [
     [everywhere, 'stdio, HTTP'],
+    [stdio, 'stdio'],
     [http, 'HTTP'],
     [authenticated, 'authenticated HTTP'],
     [perUser, 'per_user'],

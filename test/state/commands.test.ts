@@ -149,7 +149,10 @@ t.test('forgetting a person', async (t) => {
   t.same(await forget('alice'), {
     ok: true,
     lines: [
-      { level: 'info', text: `Removed for 'alice' of ${ISS}: PCE credentials: 1, last check: 1, open confirmation: 2` },
+      {
+        level: 'info',
+        text: `Removed for 'alice' of ${ISS}: PCE credentials: 1, last check: 1, open confirmation: 2, approval: 0`,
+      },
       REGISTER_AGAIN,
     ],
   })
@@ -181,7 +184,7 @@ t.test('forgetting a person', async (t) => {
     ...common,
     phase: 'outcome',
     outcome: 'success',
-    removed: { credentials: 1, last_checks: 1, challenges: 2 },
+    removed: { credentials: 1, last_checks: 1, challenges: 2, approvals: 0 },
   })
   t.same(more, [])
 

@@ -135,6 +135,11 @@ const MODES: Theme = {
     { start: 'stdio', env: { MCP_CONFIRM_TOOLS: 'update-workload' } },
     { start: 'stdio', env: { MCP_ROLE_DEFAULT: 'reader', MCP_DEV_INSECURE: '1' } },
     { start: 'development', env: { MCP_CONFIRM_TOOLS: 'update-workload' } },
+    { start: 'development', env: { MCP_APPROVAL: 'page', MCP_CONFIRM_STDIO: '1' } },
+    { start: 'stdio', env: { MCP_APPROVAL: 'page' } },
+    { start: 'stdio', env: { MCP_CONFIRM_STDIO: 'yes' } },
+    { start: 'stdio', env: { MCP_CONFIRM_STDIO: '1', MCP_CONFIRM_TOOLS: 'update-worklod' } },
+    { start: 'per_user', env: { MCP_CONFIRM_STDIO: '1' } },
   ],
 }
 
@@ -638,11 +643,17 @@ const LISTENING: Theme = {
 }
 
 const TOOLS: Theme = {
-  title: 'Tools that ask for confirmation',
+  title: 'Confirmation and approval',
   cases: [
     { start: 'per_user', env: { MCP_CONFIRM_TOOLS: 'update-worklod' } },
     { start: 'per_user', env: { MCP_CONFIRM_TOOLS: 'update_workload,get-labels' } },
     { start: 'per_user', env: { MCP_CONFIRM_TOOLS: 'all' } },
+    { start: 'per_user', env: { MCP_CONFIRM_TOOLS: 'register-pce-credentials' } },
+    { start: 'per_user', env: { MCP_APPROVAL: 'two_person' } },
+    { start: 'per_user', env: { MCP_APPROVAL: 'page', MCP_OAUTH_CLIENT_ID: null } },
+    { start: 'shared', env: { MCP_APPROVAL: 'two-person', MCP_OAUTH_CLIENT_SECRET: 'secret' } },
+    { start: 'shared', env: { MCP_APPROVAL: 'page', MCP_OAUTH_CLIENT_ID: 'svc-mcp', MCP_APPROVAL_TTL_SECONDS: '30' } },
+    { start: 'shared', env: { MCP_APPROVAL_TTL_SECONDS: '60' } },
   ],
 }
 
