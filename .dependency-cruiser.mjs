@@ -193,11 +193,11 @@ const SIMULATOR = '^pce-simulator/'
 /** Who may import each library, beside the workshops. What is not named here is not used in what is shipped. */
 const DOORS = '^plugins/[^/]+/index\\.ts$'
 const LIBRARIES = {
-  '@fastify/csrf-protection': ['^plugins/setup/index\\.ts$'],
-  '@fastify/formbody': ['^plugins/setup/index\\.ts$'],
+  '@fastify/csrf-protection': ['^plugins/pages/index\\.ts$'],
+  '@fastify/formbody': ['^plugins/pages/index\\.ts$'],
   '@fastify/helmet': ['^plugins/security-headers/index\\.ts$'],
   '@fastify/rate-limit': ['^plugins/rate-limits/index\\.ts$'],
-  '@fastify/secure-session': ['^plugins/setup/index\\.ts$'],
+  '@fastify/secure-session': ['^plugins/pages/index\\.ts$'],
   '@modelcontextprotocol/sdk': ['^plugins/mcp/(?!index\\.ts$)'],
   '@streamparser/json': ['^pce-client/'],
   '@sinclair/typebox': [
@@ -216,18 +216,18 @@ const LIBRARIES = {
   'fastify-plugin': [DOORS],
   'find-my-way': [SIMULATOR],
   'get-jwks': ['^plugins/auth/(?!index\\.ts$)'],
-  ghtml: ['^plugins/setup/(?!index\\.ts$)'],
+  ghtml: ['^plugins/pages/(?!index\\.ts$)'],
   got: ['^pce-client/'],
   hpagent: ['^pce-client/'],
   'ipaddr.js': ['^domain/', '^plugins/(context|client-address)/(?!index\\.ts$)', SIMULATOR],
   libsql: ['^storage/'],
   'longest-prefix-match': ['^domain/'],
   'lru-cache': [
-    '^plugins/(confirm|context|setup)/(?!index\\.ts$)',
+    '^plugins/(confirm|context|pages)/(?!index\\.ts$)',
     '^storage/postgres/',
     '^pce-simulator/estate/generate\\.ts$',
   ],
-  'openid-client': ['^plugins/setup/(?!index\\.ts$)'],
+  'openid-client': ['^plugins/pages/(?!index\\.ts$)'],
   pg: ['^storage/postgres/'],
   '@opentelemetry': ['^plugins/tracing/(?!index\\.ts$)'],
   pino: ['^process/'],

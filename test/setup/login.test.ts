@@ -2,7 +2,7 @@
 import type { LightMyRequestResponse } from 'fastify'
 import Database from 'libsql'
 import t, { type Test } from 'tap'
-import { createBrowserLogin } from '../../plugins/setup/browser-login.js'
+import { createBrowserLogin } from '../../plugins/pages/login/browser-login.js'
 import type { PerUserConfig } from '../../schemas/config.js'
 import { contains, partial } from '../partial.js'
 import { GROUP_OF, PUBLIC_URL, startService } from './service.js'

@@ -1,7 +1,7 @@
 /** The session of the browser: its cookie, its end, and what an attacker may have planted (D46). */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { deriveSessionKey } from '../../plugins/setup/index.js'
+import { deriveSessionKey } from '../../plugins/pages/index.js'
 import { contains, partial } from '../partial.js'
 import { GROUP_OF, startService } from './service.js'
 import { hiddenFields, type Visitor } from './visitor.js'

@@ -4,8 +4,8 @@ import { type ErrorCode, ToolError } from '../../schemas/errors.js'
 import { convertHttp, type ServiceError } from '../errors/convert.js'
 import { type HttpErrorAnswer, renderHttpError } from '../errors/render-errors.js'
 import { ERROR_TABLE } from '../errors/table.js'
-import { FORMS } from './forms.js'
-import { renderMessagePage } from './page-layout.js'
+import { FORMS } from './setup/forms.js'
+import { renderMessagePage } from './layout/page-layout.js'
 
 export interface Refusal extends HttpErrorAnswer {
   error: ServiceError

@@ -1,4 +1,4 @@
-import type { ErrorDetails } from '../../schemas/errors.js'
+import type { ErrorDetails } from '../../../schemas/errors.js'
 
 /** The tools behind the forms; the names of their arguments are the names of the fields (D17). */
 export const REGISTER_TOOL = 'register-pce-credentials'

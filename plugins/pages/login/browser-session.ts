@@ -1,8 +1,8 @@
 import { hkdfSync, randomUUID, timingSafeEqual } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Identity } from '../../schemas/caller.js'
-import type { UsedTokens } from '../../schemas/state.js'
-import type { Notice } from './forms.js'
+import type { Identity } from '../../../schemas/caller.js'
+import type { UsedTokens } from '../../../schemas/state.js'
+import type { Notice } from '../setup/forms.js'
 
 /** What the session library offers. Its values go into the cookie as JSON; setting undefined removes one. */
 interface SessionStore {

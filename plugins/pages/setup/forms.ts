@@ -1,4 +1,4 @@
-import type { ServiceError } from '../errors/convert.js'
+import type { ServiceError } from '../../errors/convert.js'
 import {
   type FieldErrors,
   findFieldErrors,
@@ -8,7 +8,7 @@ import {
   TEST_TOOL,
   withoutValues,
 } from './form-fields.js'
-import type { ToolAnswer } from './ports.js'
+import type { ToolAnswer } from '../ports.js'
 
 /** What became of a form, for the page after it. */
 export interface FormOutcome {

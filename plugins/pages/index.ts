@@ -5,8 +5,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Identity } from '../../schemas/caller.js'
 import { ToolError, type ErrorCode } from '../../schemas/errors.js'
 import { allowedMethods, asksForHtml, asksForJson, checkFormOrigin, METHODS } from './check-request.js'
-import { boundExchanges, createBrowserLogin } from './browser-login.js'
-import { CONTENT_POLICY } from './style.js'
+import { boundExchanges, createBrowserLogin } from './login/browser-login.js'
+import { CONTENT_POLICY } from './layout/style.js'
 import {
   convertRefusal,
   describeError,
@@ -24,13 +24,13 @@ import {
   keepEndedSessions,
   rememberTriedLogins,
   SESSION_SECONDS,
-} from './browser-session.js'
-import { CSRF_FIELD, fillInPort, type FormValues, keepValues, REGISTER_TOOL, STATUS_TOOL } from './form-fields.js'
-import { type Form, FORMS, type FormOutcome } from './forms.js'
-import { renderLoggedOutPage } from './page-layout.js'
-import { beginLogin, completeLogin, endLogin } from './log-in.js'
+} from './login/browser-session.js'
+import { CSRF_FIELD, fillInPort, type FormValues, keepValues, REGISTER_TOOL, STATUS_TOOL } from './setup/form-fields.js'
+import { type Form, FORMS, type FormOutcome } from './setup/forms.js'
+import { renderLoggedOutPage } from './layout/page-layout.js'
+import { beginLogin, completeLogin, endLogin } from './login/log-in.js'
 import type { LoginOptions, SetupOptions, ToolAnswer, Visitor } from './ports.js'
-import { renderSetupPage } from './setup-page.js'
+import { renderSetupPage } from './setup/setup-page.js'
 
 export { deriveSessionKey }
 

@@ -12,7 +12,7 @@ import {
   ResponseBodyError,
   type ServerMetadata,
 } from 'openid-client'
-import { ToolError } from '../../schemas/errors.js'
+import { ToolError } from '../../../schemas/errors.js'
 
 interface ProviderOptions {
   /** Compared exactly with what the provider calls itself. */

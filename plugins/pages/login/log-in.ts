@@ -1,6 +1,6 @@
-import { type Identity, type Role, ROLES } from '../../schemas/caller.js'
-import { ToolError } from '../../schemas/errors.js'
-import type { UsedTokens } from '../../schemas/state.js'
+import { type Identity, type Role, ROLES } from '../../../schemas/caller.js'
+import { ToolError } from '../../../schemas/errors.js'
+import type { UsedTokens } from '../../../schemas/state.js'
 import type { BrowserLogin, RunExchange } from './browser-login.js'
 import {
   addLogin,

@@ -2,8 +2,8 @@ import type { AuditEntry } from '../../schemas/audit.js'
 import type { Identity, Role } from '../../schemas/caller.js'
 import type { UsedTokens } from '../../schemas/state.js'
 import type { ServiceError } from '../errors/convert.js'
-import type { Fetch } from './find-provider.js'
-import type { OfferedPce } from './form-fields.js'
+import type { Fetch } from './login/find-provider.js'
+import type { OfferedPce } from './setup/form-fields.js'
 
 /** What the composition wires to this room. `Request` and `Reply` are the web framework's. */
 export interface SetupOptions<Request, Reply> {

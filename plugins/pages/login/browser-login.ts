@@ -8,11 +8,11 @@ import {
   randomPKCECodeVerifier,
   randomState,
 } from 'openid-client'
-import { clipText } from '../../domain/text/escape-text.js'
-import { ToolError } from '../../schemas/errors.js'
+import { clipText } from '../../../domain/text/escape-text.js'
+import { ToolError } from '../../../schemas/errors.js'
 import { LOGIN_SECONDS, type PendingLogin } from './browser-session.js'
 import { explainLoginFailure, type Fetch, discoverProvider } from './find-provider.js'
-import type { LoginOptions } from './ports.js'
+import type { LoginOptions } from '../ports.js'
 
 export interface BrowserLogin {
   /** Where to send the browser, and what its answer will be checked against. `again` makes the provider ask for the password. */

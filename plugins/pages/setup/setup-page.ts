@@ -1,6 +1,6 @@
 import { html } from 'ghtml'
-import { clipText, escapeText } from '../../domain/text/escape-text.js'
-import type { Role } from '../../schemas/caller.js'
+import { clipText, escapeText } from '../../../domain/text/escape-text.js'
+import type { Role } from '../../../schemas/caller.js'
 import {
   CSRF_FIELD,
   type FieldErrors,
@@ -10,8 +10,8 @@ import {
   USUAL_VALUES,
 } from './form-fields.js'
 import type { Notice } from './forms.js'
-import { layOut, renderNotice } from './page-layout.js'
-import type { ToolAnswer, Visitor } from './ports.js'
+import { layOut, renderNotice } from '../layout/page-layout.js'
+import type { ToolAnswer, Visitor } from '../ports.js'
 import { idOf, renderRegistrationForm } from './registration-form.js'
 
 interface SetupPage {

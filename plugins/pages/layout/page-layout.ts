@@ -1,5 +1,5 @@
 import { html } from 'ghtml'
-import type { Notice } from './forms.js'
+import type { Notice } from '../setup/forms.js'
 import { STYLE_ELEMENT } from './style.js'
 
 const SHIELD =
