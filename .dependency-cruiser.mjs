@@ -105,15 +105,15 @@ const ROOMS = [
   },
   {
     name: 'plugins/<plugin>/index.ts',
-    files: '^plugins/([^/]+)/index\\.ts$',
+    files: '^plugins/([^/]+)/([^/]+/)?index\\.ts$',
     may: ['^plugins/$1/', SCHEMAS],
     types: [TOOL, KNOWLEDGE],
     node: ['crypto', 'http', 'net'],
-    why: 'A door hooks its own room up to Fastify and talks to other plugins by decorator and `dependencies`.',
+    why: 'A door hooks its own room, or a part of it, up to Fastify and talks to other plugins by decorator and `dependencies`.',
   },
   {
     name: 'plugins/<plugin>',
-    files: '^plugins/([^/]+)/(?!index\\.ts$)',
+    files: '^plugins/([^/]+)/(?!([^/]+/)?index\\.ts$)',
     may: [
       '^plugins/$1/',
       '^plugins/errors/(convert|table|render-[^/]+)\\.ts$',
@@ -191,7 +191,7 @@ const WORKSHOPS = '^(scripts|test|deploy)/|^eslint\\.config\\.js$'
 const SIMULATOR = '^pce-simulator/'
 
 /** Who may import each library, beside the workshops. What is not named here is not used in what is shipped. */
-const DOORS = '^plugins/[^/]+/index\\.ts$'
+const DOORS = '^plugins/[^/]+/([^/]+/)?index\\.ts$'
 const LIBRARIES = {
   '@fastify/csrf-protection': ['^plugins/pages/index\\.ts$'],
   '@fastify/formbody': ['^plugins/pages/index\\.ts$'],

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream'
-import { fastify, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
+import { fastify, type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { composeAuthenticated, type AuthenticatedServer } from './composition/compose-authenticated.js'
 import { composeUnauthenticated, LOCAL_ROLE } from './composition/compose-unauthenticated.js'
 import { nameServer, type Observers } from './composition/observe.js'
@@ -20,7 +20,7 @@ import originGuard from './plugins/origin-guard/index.js'
 import rateLimits, { type Limit } from './plugins/rate-limits/index.js'
 import requestId, { REQUEST_ID_HEADER, requestIdOf, RequestLog } from './plugins/request-id/index.js'
 import securityHeaders from './plugins/security-headers/index.js'
-import setup, { deriveSessionKey } from './plugins/pages/index.js'
+import pages, { deriveSessionKey, type ApproveOptions, type SetupOptions } from './plugins/pages/index.js'
 import traceRequests, { openTracing } from './plugins/tracing/index.js'
 import type { Owner } from './schemas/caller.js'
 import type { HttpConfig, HttpListen, InsecureHttpConfig, PerUserConfig, SharedConfig } from './schemas/config.js'
@@ -37,6 +37,7 @@ interface AppDeps extends AppBasis {
   /** Milliseconds since the epoch. */
   now?: () => number
   timers?: McpOptions['timers']
+  approve?: ApproveOptions
 }
 
 /** How often one person may have the browser form try their PCE. */
@@ -138,7 +139,9 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
   await app.register(async (open) => {
     await open.register(originGuard, config.http)
     await open.register(authMetadata, { oauth, publicUrl, name })
-    if (config.mode === 'per_user') await open.register(registerSetup, { config, composed, inAll, perCaller, charge })
+    const approve = deps.approve
+    if (config.mode === 'per_user' || approve !== undefined)
+      await open.register(registerPages, { config, composed, approve, inAll, perCaller, charge })
     answerUnknownPaths(open)
   })
   await app.register(async (secured) => {
@@ -219,29 +222,26 @@ function readFigures(
   })
 }
 
-interface SetupRouteOptions {
-  config: PerUserConfig
+interface PagesRouteOptions {
+  config: PerUserConfig | SharedConfig
   composed: AuthenticatedServer
+  approve: ApproveOptions | undefined
   inAll: InFlightOptions
   perCaller: InFlightOptions
   charge: Limit
 }
 
-/** The browser form. It has its own login, so it is outside the secured routes, behind the same guards. */
-async function registerSetup(
+/** The pages for people. They have their own login, so they are outside the secured routes, behind the same guards. */
+async function registerPages(
   app: FastifyInstance,
-  { config, composed, inAll, perCaller, charge }: SetupRouteOptions,
+  { config, composed, approve, inAll, perCaller, charge }: PagesRouteOptions,
 ): Promise<void> {
-  const { publicUrl } = config.http
-  const { oauth, login } = config
+  const { mode, oauth } = config
+  const login = 'login' in config ? config.login : undefined
   const { admissions } = composed.state
-  const triesHere = app.createLimit({
-    max: PCE_TRIES_PER_MINUTE,
-    keyOf: ({ setupVisit }) => keyOf(setupVisit!.identity),
-  })
   await app.register(inFlight, inAll)
   await app.register(inFlight, { ...perCaller, hook: 'preParsing' })
-  // Its requests are counted by the page, which knows which of them cost something.
+  // Their requests are counted by the pages, which know which of them cost something.
   if (admissions)
     await app.register(admission, {
       admissions,
@@ -252,22 +252,42 @@ async function registerSetup(
       hook: 'preParsing',
       chargeHere: () => Promise.resolve(),
     })
-  await app.register(setup, {
-    publicUrl,
+  await app.register(pages, {
+    mode,
+    publicUrl: config.http.publicUrl,
+    home: mode === 'per_user' ? '/setup' : '/approve',
     issuer: oauth.issuer,
-    sessionKey: deriveSessionKey(config.keystore.kek),
+    sessionKey: deriveSessionKey(mode === 'per_user' ? config.keystore.kek : config.confirm.hmacKey),
     ...(login && { login: { ...login, scope: oauth.requestedScope ?? oauth.requiredScope, audience: oauth.audience } }),
     groupsOfRole: config.roles.groups,
     roleOf: composed.roleOf,
-    offeredPces: readAllowed(config.userPce.allowedHosts),
-    allowInsecureTls: config.userPce.allowInsecureTls,
     audit: composed.auditRoute,
     usedTokens: composed.state.usedTokens,
     checkState: () => composed.state.checkWritable(),
     now: composed.dispatcher.now,
-    authenticate: (request, reply) => app.authenticate(request, reply),
     verifyToken: (token, request) => app.verifyToken(token, request),
     challenge: () => app.challenge(),
+    limitCaller: (request) => charge(request),
+    ...(mode === 'per_user' && { setup: setupOptions(app, config, composed) }),
+    ...(approve && { approve }),
+  })
+}
+
+/** Of the form where users register their PCE key. */
+function setupOptions(
+  app: FastifyInstance,
+  config: PerUserConfig,
+  composed: AuthenticatedServer,
+): SetupOptions<FastifyRequest, FastifyReply> {
+  const { admissions } = composed.state
+  const triesHere = app.createLimit({
+    max: PCE_TRIES_PER_MINUTE,
+    keyOf: ({ visit }) => keyOf(visit!.identity),
+  })
+  return {
+    offeredPces: readAllowed(config.userPce.allowedHosts),
+    allowInsecureTls: config.userPce.allowInsecureTls,
+    authenticate: (request, reply) => app.authenticate(request, reply),
     callTool: async (name, args, identity, request) => {
       // What a form starts is finished; nothing can cancel it.
       const { signal } = new AbortController()
@@ -289,9 +309,8 @@ async function registerSetup(
       request.heldPlaces?.keepUntil(work)
       return work
     },
-    limitCaller: (request) => charge(request),
     limitPceTries: admissions ? overAll(admissions, 'pce tries', PCE_TRIES_PER_MINUTE, triesHere) : triesHere,
-  })
+  }
 }
 
 const addressOfClient = ({ clientAddress }: FastifyRequest) => clientAddress ?? undefined
@@ -308,12 +327,12 @@ function addressOf(app: FastifyInstance | null): { address: string; port: number
 }
 
 /** Who has been authenticated, by whichever route; null for strangers. */
-function knownCaller({ identity, setupVisit }: FastifyRequest): Owner | null {
-  const known = identity ?? setupVisit?.identity
+function knownCaller({ identity, visit }: FastifyRequest): Owner | null {
+  const known = identity ?? visit?.identity
   return known === undefined ? null : { iss: known.iss, sub: known.sub }
 }
 
-/** The caller of a request. Strangers at a public page of /setup count as one for each network address. */
+/** The caller of a request. Strangers at a public page count as one for each network address. */
 const callerOf = (request: FastifyRequest) => keyOf(knownCaller(request) ?? nobodyAt(request))
 const nobodyAt = ({ clientNetwork }: FastifyRequest): Owner => ({ iss: '', sub: clientNetwork })
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])

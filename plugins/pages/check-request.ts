@@ -37,19 +37,23 @@ export function checkFormOrigin(headers: IncomingHttpHeaders, publicUrl: string)
   if (isForeignSite || isForeignOrigin) throw new ToolError('form_expired', 'This form was sent from another page.')
 }
 
-/** Which methods each path takes; the rest answers 405 (RFC 9110, 15.5.6). */
-export function allowedMethods(canLogIn: boolean): Readonly<Record<string, readonly Method[]>> {
-  const login: Record<string, readonly Method[]> = { '/setup/login': READ, '/setup/callback': READ }
-  return {
-    '/setup': [...READ, 'POST'],
-    '/setup/remove': ['POST'],
-    '/setup/test': ['POST'],
-    '/setup/logout': [...READ, 'POST'],
-    ...(canLogIn && login),
-  }
+/** 256 bits in base64url. */
+const APPROVAL_ID = /^[\w-]{43}$/
+
+/** Whether a text may be the id of an approval. */
+export const isApprovalId = (text: string): boolean => APPROVAL_ID.test(text)
+
+/** One of our pages, as a login is told where to lead back to; undefined for anything else. */
+export function readOwnPage(value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined
+  const [, first, second, ...rest] = value.split('/')
+  const isOwn = first === 'approve' && rest.length === 0 && (second === undefined || isApprovalId(second))
+  return isOwn && value.startsWith('/') ? value : undefined
 }
 
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
-type Method = (typeof METHODS)[number]
+export type Method = (typeof METHODS)[number]
 
-const READ: readonly Method[] = ['GET', 'HEAD']
+/** Which methods the paths of this room take; the rest answers 405 (RFC 9110, 15.5.6). */
+export const READ: readonly Method[] = ['GET', 'HEAD']
+export const POST: readonly Method[] = ['POST']

@@ -4,6 +4,7 @@ import { type ErrorCode, ToolError } from '../../schemas/errors.js'
 import { convertHttp, type ServiceError } from '../errors/convert.js'
 import { type HttpErrorAnswer, renderHttpError } from '../errors/render-errors.js'
 import { ERROR_TABLE } from '../errors/table.js'
+import type { PceMode } from '../../schemas/config.js'
 import { FORMS } from './setup/forms.js'
 import { renderMessagePage } from './layout/page-layout.js'
 
@@ -41,11 +42,21 @@ export const wrongType = () =>
 export const unauthorized = () =>
   new ToolError('unauthorized', 'You are not logged in, or your login has expired. It lasts 15 minutes.')
 
+/** Sets the status and how long to wait on a reply. */
+export function announce<Reply extends { code(status: number): Reply; header(name: string, value: unknown): Reply }>(
+  { status, retryAfter }: Refusal,
+  reply: Reply,
+): Reply {
+  if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
+  return reply.code(status)
+}
+
 /** What is known of a refused form; nothing of what was sent. */
 export interface RefusedForm {
   reason: ErrorCode
   /** The path, without its query. */
   route: string
+  mode: PceMode
   requestId: string
   /** What the browser calls itself. */
   client?: string
@@ -59,7 +70,7 @@ export function describeRefusedForm(
   role: Role | null,
   now: number,
 ): AuditEntry {
-  const { reason, route, requestId, client, clientAddress } = form
+  const { reason, route, mode, requestId, client, clientAddress } = form
   const tool = FORMS.find(({ path }) => path === route)?.tool
   return {
     ts: new Date(now).toISOString(),
@@ -72,7 +83,7 @@ export function describeRefusedForm(
     iss,
     sub,
     request_id: requestId,
-    mode: 'per_user',
+    mode,
     transport: 'http',
     ...(client !== undefined && { client }),
     ...(clientAddress !== null && { client_address: clientAddress }),
@@ -89,12 +100,17 @@ const TITLES: Partial<Record<ErrorCode, string>> = {
   overloaded: 'The server is busy',
   host_not_allowed: 'Wrong address',
   origin_not_allowed: 'Wrong address',
+  not_found: 'There is no such request',
+  forbidden: 'This is not allowed',
+  approval_expired: 'It is too late to decide',
+  confirm_unavailable: 'Nothing can be decided right now',
+  audit_unavailable: 'Nothing can be decided right now',
 }
 
-/** The page that is shown instead of the requested one. `canLogIn`: whether this server has a browser login. */
+/** The page that is shown instead of the requested one. `back`: where it leads. `canLogIn`: whether this server has a browser login. */
 export function renderRefusalPage(
   error: ServiceError,
-  { requestId, basePath, canLogIn }: { requestId: string; basePath: string; canLogIn: boolean },
+  { requestId, back, canLogIn }: { requestId: string; back: string; canLogIn: boolean },
 ): string {
   const { code, message, hint } = error
   const needsLogin = code === 'unauthorized' || code === 'login_failed'
@@ -106,7 +122,7 @@ export function renderRefusalPage(
     code,
     requestId,
     ...((canLogIn || !needsLogin) && {
-      link: { href: `${basePath}/setup`, label: needsLogin ? 'Log in' : 'Back to the page' },
+      link: { href: back, label: needsLogin ? 'Log in' : 'Back to the page' },
     }),
   })
 }

@@ -390,6 +390,7 @@ t.test('all endpoints of a TLS provider must use TLS', async (t) => {
       scope: 'svc-mcp.use',
       audience: PUBLIC_URL,
       publicUrl: PUBLIC_URL,
+      home: '/setup',
       now: Date.now,
       fetch: () =>
         Promise.resolve(
@@ -400,7 +401,7 @@ t.test('all endpoints of a TLS provider must use TLS', async (t) => {
             ...document,
           }),
         ),
-    }).start(false)
+    }).start({ isAnew: false })
   t.match((await loginWith({})).url, /^https:\/\/idp\.example\.test\/tenant\/authorize\?/)
   for (const endpoint of ['http://idp.example.test/x', 'http://127.0.0.1/x', 'data:,x', '//idp.example.test/x', '']) {
     for (const name of ['authorization_endpoint', 'token_endpoint']) {

@@ -1,5 +1,4 @@
 import { html } from 'ghtml'
-import type { Notice } from '../setup/forms.js'
 import { STYLE_ELEMENT } from './style.js'
 
 const SHIELD =
@@ -17,6 +16,9 @@ interface Page {
   /** HTML after everything that is seen: forms whose buttons stand elsewhere. */
   forms?: string
 }
+
+/** The button of the bar that ends the login; its form has the id `logout-form`. */
+export const LOGOUT_BUTTON = '<button class="quiet" type="submit" form="logout-form">Log out</button>'
 
 /**
  * A whole page. The referrer policy of the page lets the browser name our own origin to ourselves: under the `no-referrer` of the headers
@@ -50,6 +52,13 @@ export function layOut({ title, body, corner = '', forms = '' }: Page): string {
         !${forms}
       </body>
     </html> `
+}
+
+/** One thing a page has to say at its top. Travels in the session cookie from a form to the page after it, so it is short. */
+export interface Notice {
+  kind: 'good' | 'warning' | 'bad'
+  title: string
+  text: string
 }
 
 /**
@@ -93,10 +102,13 @@ export const renderMessagePage = ({ title, text, hint, code, requestId, link }: 
     </div>`,
   })
 
-/** The session here is over; the one at the identity provider is not ours to end, so the next login asks for the password. */
-export const renderLoggedOutPage = (basePath: string, canLogIn: boolean): string =>
+/**
+ * The session here is over; the one at the identity provider is not ours to end, so the next login asks for the password. `loginPath` null:
+ * this server has no browser login.
+ */
+export const renderLoggedOutPage = (loginPath: string | null): string =>
   renderMessagePage({
     title: 'You are logged out',
     text: 'You may still be logged in at your identity provider.',
-    ...(canLogIn && { link: { href: `${basePath}/setup/login?again=1`, label: 'Log in again' } }),
+    ...(loginPath !== null && { link: { href: `${loginPath}?again=1`, label: 'Log in again' } }),
   })

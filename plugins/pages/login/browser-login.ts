@@ -12,13 +12,30 @@ import { clipText } from '../../../domain/text/escape-text.js'
 import { ToolError } from '../../../schemas/errors.js'
 import { LOGIN_SECONDS, type PendingLogin } from './browser-session.js'
 import { explainLoginFailure, type Fetch, discoverProvider } from './find-provider.js'
-import type { LoginOptions } from '../ports.js'
+import type { HomePage, LoginOptions } from '../ports.js'
+
+/** What a login is begun for. */
+export interface LoginWish {
+  /** Makes the provider ask for the password, whoever is logged in there. */
+  isAnew: boolean
+  /** The page to come back to, where it is not the usual one. */
+  backTo?: string
+  /** Seconds after which the provider asks for the password again, where the page wants a recent login. */
+  maxAgeSeconds?: number
+}
 
 export interface BrowserLogin {
-  /** Where to send the browser, and what its answer will be checked against. `again` makes the provider ask for the password. */
-  start(again: boolean): Promise<{ url: string; pending: PendingLogin }>
-  /** The access token for the query that the browser came back with, and what the provider calls the person, if it says. */
-  finish(query: string, pending: PendingLogin): Promise<{ token: string; name?: string }>
+  /** Where to send the browser, and what its answer will be checked against. */
+  start(wish: LoginWish): Promise<{ url: string; pending: PendingLogin }>
+  /** The access token for the query that the browser came back with, and what the provider says of the person and their login. */
+  finish(query: string, pending: PendingLogin): Promise<FinishedLogin>
+}
+
+interface FinishedLogin {
+  token: string
+  name?: string
+  /** When the provider last asked for the password (`auth_time`), in milliseconds since the epoch. */
+  authenticatedAt?: number
 }
 
 /**
@@ -26,14 +43,14 @@ export interface BrowserLogin {
  * `login_unavailable` when the provider does not answer and `login_failed` when it refuses, with the reason in our own words.
  */
 export function createBrowserLogin(
-  options: LoginOptions & { issuer: string; publicUrl: string; fetch: Fetch; now: () => number },
+  options: LoginOptions & { issuer: string; publicUrl: string; home: HomePage; fetch: Fetch; now: () => number },
 ): BrowserLogin {
-  const { publicUrl, now, audience } = options
+  const { publicUrl, home, now, audience } = options
   const provider = discoverProvider(options)
-  const redirectUri = `${publicUrl}/setup/callback`
+  const redirectUri = `${publicUrl}${home}/callback`
   const resource = resourceOf(options, publicUrl)
   return {
-    async start(again) {
+    async start({ isAnew, backTo, maxAgeSeconds }) {
       const configuration = await provider()
       const [state, nonce, verifier] = [randomState(), randomNonce(), randomPKCECodeVerifier()]
       const url = buildAuthorizationUrl(configuration, {
@@ -46,9 +63,16 @@ export function createBrowserLogin(
         nonce,
         code_challenge: await calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
-        ...(again && { prompt: 'login' }),
+        ...(isAnew && { prompt: 'login' }),
+        ...(maxAgeSeconds !== undefined && { max_age: String(maxAgeSeconds) }),
       })
-      return { url: url.href, pending: { state, nonce, verifier, until: now() + LOGIN_SECONDS * 1000 } }
+      const until = now() + LOGIN_SECONDS * 1000
+      const wish = {
+        ...(isAnew && { isAnew }),
+        ...(backTo !== undefined && { backTo }),
+        ...(maxAgeSeconds !== undefined && { maxAgeSeconds }),
+      }
+      return { url: url.href, pending: { state, nonce, verifier, until, ...wish } }
     },
     async finish(query, { state, nonce, verifier }) {
       const configuration = await provider()
@@ -57,8 +81,13 @@ export function createBrowserLogin(
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier }
       try {
         const answer = await authorizationCodeGrant(configuration, url, checks, resource)
-        const name = readName(answer.claims())
-        return { token: answer.access_token, ...(name !== undefined && { name }) }
+        const claims = answer.claims()
+        const [name, authTime] = [readName(claims), claims?.auth_time]
+        return {
+          token: answer.access_token,
+          ...(name !== undefined && { name }),
+          ...(typeof authTime === 'number' && { authenticatedAt: authTime * 1000 }),
+        }
       } catch (error) {
         throw explainLoginFailure(error)
       }

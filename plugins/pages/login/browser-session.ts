@@ -2,7 +2,7 @@ import { hkdfSync, randomUUID, timingSafeEqual } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Identity } from '../../../schemas/caller.js'
 import type { UsedTokens } from '../../../schemas/state.js'
-import type { Notice } from '../setup/forms.js'
+import type { Notice } from '../layout/page-layout.js'
 
 /** What the session library offers. Its values go into the cookie as JSON; setting undefined removes one. */
 interface SessionStore {
@@ -12,7 +12,7 @@ interface SessionStore {
   regenerate(): void
 }
 
-/** What the session cookie of /setup holds, encrypted: never a token, never a credential. */
+/** What the session cookie of the pages holds, encrypted: never a token, never a credential. */
 export interface SessionData {
   readonly person: Person | undefined
   pendingLogins: PendingLogin[]
@@ -53,7 +53,7 @@ export function readSessionData(store: SessionStore): SessionData {
 export const SESSION_SECONDS = 15 * 60
 
 /** Who is logged in with this browser, as the session cookie carries it. */
-interface Person {
+export interface Person {
   id: string
   iss: string
   sub: string
@@ -62,13 +62,15 @@ interface Person {
   overage: boolean
   /** Milliseconds since the epoch. */
   until: number
+  /** When they entered their password, as far as that is known: milliseconds since the epoch. */
+  authenticatedAt?: number
 }
 
-export function beginSession(identity: Identity, now: number): Person {
+export function beginSession(identity: Identity, now: number, authenticatedAt?: number): Person {
   const { iss, sub, name, groups, hasGroupsOverage } = identity
   const until = now + SESSION_SECONDS * 1000
-  const named = name === undefined ? {} : { name }
-  return { id: randomUUID(), iss, sub, ...named, groups: [...groups], overage: hasGroupsOverage, until }
+  const known = { ...(name !== undefined && { name }), ...(authenticatedAt !== undefined && { authenticatedAt }) }
+  return { id: randomUUID(), iss, sub, ...known, groups: [...groups], overage: hasGroupsOverage, until }
 }
 
 /**
@@ -93,6 +95,10 @@ export interface PendingLogin {
   verifier: string
   /** Milliseconds since the epoch. */
   until: number
+  /** As it was begun (`LoginWish`). */
+  isAnew?: boolean
+  backTo?: string
+  maxAgeSeconds?: number
 }
 
 /** A person may be asked for a password, a second factor and consent. */
@@ -166,10 +172,10 @@ export function keepEndedSessions(used: UsedTokens): EndedSessions {
 const KEY_BYTES = 32
 
 /**
- * The key of the session cookie, from the key-encryption key of the keystore (32 bytes): every replica derives the same one, nobody has
- * to configure it, and its label keeps it apart from what protects the credentials (RFC 5869, 3.2).
+ * The key of the session cookie, from a key that every replica has (32 bytes; the key-encryption key of the keystore, where there is one):
+ * all derive the same one, nobody has to configure it, and its label keeps it apart from what else that key protects (RFC 5869, 3.2).
  */
-export const deriveSessionKey = (kek: Buffer): Buffer => derive(kek, 'svc-mcp setup session cookie v1')
+export const deriveSessionKey = (key: Buffer): Buffer => derive(key, 'svc-mcp setup session cookie v1')
 
 /** The key that ties CSRF tokens to a person, from the session key. */
 export const deriveCsrfKey = (sessionKey: Buffer): Buffer => derive(sessionKey, 'svc-mcp setup csrf token v1')

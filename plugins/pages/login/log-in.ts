@@ -1,17 +1,19 @@
 import { type Identity, type Role, ROLES } from '../../../schemas/caller.js'
 import { ToolError } from '../../../schemas/errors.js'
 import type { UsedTokens } from '../../../schemas/state.js'
-import type { BrowserLogin, RunExchange } from './browser-login.js'
+import type { BrowserLogin, LoginWish, RunExchange } from './browser-login.js'
 import {
   addLogin,
   beginSession,
   type EndedSessions,
+  LOGIN_SECONDS,
+  type PendingLogin,
   type SessionData,
   takeLogin,
   type TriedLogins,
 } from './browser-session.js'
 
-interface LoginPorts {
+interface Ports {
   login: BrowserLogin
   groupsOfRole: Readonly<Record<Role, readonly string[]>>
   ended: EndedSessions
@@ -25,10 +27,16 @@ interface LoginPorts {
 }
 
 /** Begins a login in this browser; resolves with where to send it. Rejects with ToolError `login_unavailable`. */
-export async function beginLogin(session: SessionData, again: boolean, { login }: LoginPorts): Promise<string> {
-  const { url, pending } = await login.start(again)
+export async function beginLogin(session: SessionData, wish: LoginWish, { login }: Ports): Promise<string> {
+  const { url, pending } = await login.start(wish)
   session.pendingLogins = addLogin(session.pendingLogins, pending)
   return url
+}
+
+/** Where a login leads back to that the browser has come back from with this query; undefined for the usual page. */
+export function findBackTo({ pendingLogins }: SessionData, query: string): string | undefined {
+  const state = new URLSearchParams(query).get('state')
+  return pendingLogins.find((one) => one.state === state)?.backTo
 }
 
 /**
@@ -44,7 +52,7 @@ export async function completeLogin(
   session: SessionData,
   { query, client }: { query: string; client: string },
   verifyToken: (token: string) => Promise<Identity>,
-  { login, groupsOfRole, ended, usedTokens, tried, checkState, runExchange, now }: LoginPorts,
+  { login, groupsOfRole, ended, usedTokens, tried, checkState, runExchange, now }: Ports,
 ): Promise<Identity> {
   const taken = takeLogin(session.pendingLogins, new URLSearchParams(query).get('state'), now())
   if (taken === null) throw unknownLogin()
@@ -55,13 +63,35 @@ export async function completeLogin(
     // A copy of the cookie still holds the login. That it was used in another process is for the provider to know: a code works once
     // (RFC 6749, 4.1.2).
     if (!tried.add(state)) throw usedLogin()
-    const { token, name } = await login.finish(query, taken.login)
+    const { token, name, authenticatedAt } = await login.finish(query, taken.login)
+    const askedAt = whenAsked(taken.login, authenticatedAt)
     const identity = { ...(await verifyForPerson(token, verifyToken)), ...(name !== undefined && { name }) }
     if (!(await usedTokens.claim(`setup-login:${state}`, until).catch(rejectUnclaimed))) throw usedLogin()
     await endLogin(session, ended)
-    session.logIn(beginSession(keepDecidingGroups(identity, groupsOfRole), now()))
+    session.logIn(beginSession(keepDecidingGroups(identity, groupsOfRole), now(), askedAt))
     return identity
   })
+}
+
+/** The clock of the provider may be as much behind ours. */
+const CLOCK_SKEW_MS = 60_000
+
+/**
+ * When the provider asked this person for their password: as it says, or since this login began, where it was told to and does not
+ * say. Undefined where nobody knows. Throws ToolError `login_failed` where a recent login is wanted, and the provider was told to ask and says
+ * itself that it did not.
+ */
+function whenAsked(login: PendingLogin, authenticatedAt: number | undefined): number | undefined {
+  if (login.isAnew !== true) return authenticatedAt
+  const begun = login.until - LOGIN_SECONDS * 1000
+  if (authenticatedAt === undefined || authenticatedAt >= begun - CLOCK_SKEW_MS) return begun
+  if (login.maxAgeSeconds === undefined) return authenticatedAt
+  throw new ToolError(
+    'login_failed',
+    'The identity provider was told to ask for your password, and let you in without.',
+    { reason: 'auth_time' },
+    { hint: 'Log out there and try again. If it stays like this, tell the operator: prompt=login has no effect.' },
+  )
 }
 
 /** Makes copies of the session's cookie worthless. */

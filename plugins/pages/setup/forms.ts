@@ -8,6 +8,7 @@ import {
   TEST_TOOL,
   withoutValues,
 } from './form-fields.js'
+import type { Notice } from '../layout/page-layout.js'
 import type { ToolAnswer } from '../ports.js'
 
 /** What became of a form, for the page after it. */
@@ -104,13 +105,6 @@ function describeTest(answer: ToolAnswer): Notice {
   const release = version === undefined ? '' : ` It runs release ${version}.`
   const time = latency === undefined ? '' : ` The answer took ${latency} ms.`
   return notice('good', 'The PCE answered and accepts your credentials', `${release}${time}`.trim())
-}
-
-/** One thing the page has to say at its top. Travels in the session cookie from a form to the page after it, so it is short. */
-export interface Notice {
-  kind: 'good' | 'warning' | 'bad'
-  title: string
-  text: string
 }
 
 const LONGEST_TEXT = 400

@@ -1,5 +1,4 @@
 import { html } from 'ghtml'
-import { clipText, escapeText } from '../../../domain/text/escape-text.js'
 import type { Role } from '../../../schemas/caller.js'
 import {
   CSRF_FIELD,
@@ -9,8 +8,9 @@ import {
   type OfferedPce,
   USUAL_VALUES,
 } from './form-fields.js'
-import type { Notice } from './forms.js'
-import { layOut, renderNotice } from '../layout/page-layout.js'
+import { describeAge, describeMoment } from '../layout/describe-time.js'
+import { layOut, LOGOUT_BUTTON, type Notice, renderNotice } from '../layout/page-layout.js'
+import { renderPerson } from '../layout/person.js'
 import type { ToolAnswer, Visitor } from '../ports.js'
 import { idOf, renderRegistrationForm } from './registration-form.js'
 
@@ -36,14 +36,12 @@ interface SetupPage {
   canLogOut: boolean
 }
 
-const LONGEST_SHOWN = 300
-
 /** The page of /setup: whose credentials these are, what is registered, and the forms that change it. */
 export function renderSetupPage(page: SetupPage): string {
   const { visitor, status, notice, errors } = page
   return layOut({
     title: page.entered === null ? 'Your PCE credentials' : 'Error: your PCE credentials',
-    corner: page.canLogOut ? '<button class="quiet" type="submit" form="logout-form">Log out</button>' : '',
+    corner: page.canLogOut ? LOGOUT_BUTTON : '',
     body: html`
       <div>
         <h1>Your PCE credentials</h1>
@@ -51,25 +49,13 @@ export function renderSetupPage(page: SetupPage): string {
           This server calls the PCE with your own API key, so the PCE sees who changed what. The key is stored encrypted
           and used for your calls only.
         </p>
-        !${renderVisitor(visitor)}
+        !${renderPerson(visitor)}
       </div>
       !${errors === null ? '' : renderErrors(errors)} !${notice === null ? '' : renderNotice(notice)}
       !${renderStatusCard(visitor.role, status, page.now)} !${renderRegistration(page)}
     `,
     forms: renderOtherForms(page),
   })
-}
-
-/** What a provider says of a person: no name can be made to look like another one. It still has to be encoded. */
-const show = (text: string) => escapeText(clipText(text, LONGEST_SHOWN))
-
-function renderVisitor({ identity, role }: Visitor): string {
-  const { name, sub, iss } = identity
-  const account = name === undefined || name === sub ? '' : html`<bdi>${show(sub)}</bdi> · `
-  return html`<p class="who">
-    You are <b><bdi>${show(name ?? sub)}</bdi></b> <span class="badge plain">${role ?? 'no role'}</span><br />
-    <span class="hint">!${account}logged in at <bdi>${show(iss)}</bdi></span>
-  </p>`
 }
 
 /** Every field error once more, as a link to its field. */
@@ -237,20 +223,7 @@ function renderLastCheck({ last_check: check }: CredentialStatus, now: number): 
     <dd>
       ${ok ? 'The PCE accepted the key.' : message}<br />
       <span class="hint"
-        ><time datetime="${at}">${WHEN.format(new Date(at))} UTC</time>, ${describeAge(now - Date.parse(at))}</span
+        ><time datetime="${at}">${describeMoment(Date.parse(at))}</time>, ${describeAge(now - Date.parse(at))}</span
       >
     </dd>`
-}
-
-const WHEN = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
-const AGO = new Intl.RelativeTimeFormat('en')
-const MINUTE_MS = 60_000
-
-/** How long ago, in the largest unit that gives one or more. */
-function describeAge(ms: number): string {
-  const minutes = Math.floor(ms / MINUTE_MS)
-  if (minutes < 1) return 'just now'
-  if (minutes < 60) return AGO.format(-minutes, 'minute')
-  const hours = Math.floor(minutes / 60)
-  return hours < 24 ? AGO.format(-hours, 'hour') : AGO.format(-Math.floor(hours / 24), 'day')
 }

@@ -1,0 +1,18 @@
+import { html } from 'ghtml'
+import { clipText, escapeText } from '../../../domain/text/escape-text.js'
+import type { Identity, Role } from '../../../schemas/caller.js'
+
+const LONGEST_SHOWN = 300
+
+/** What a provider says of a person: no name can be made to look like another one. It still has to be encoded. */
+export const showName = (text: string): string => escapeText(clipText(text, LONGEST_SHOWN))
+
+/** Who is at the page. */
+export function renderPerson({ identity, role }: { identity: Identity; role: Role | null }): string {
+  const { name, sub, iss } = identity
+  const account = name === undefined || name === sub ? '' : html`<bdi>${showName(sub)}</bdi> · `
+  return html`<p class="who">
+    You are <b><bdi>${showName(name ?? sub)}</bdi></b> <span class="badge plain">${role ?? 'no role'}</span><br />
+    <span class="hint">!${account}logged in at <bdi>${showName(iss)}</bdi></span>
+  </p>`
+}
