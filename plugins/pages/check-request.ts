@@ -37,6 +37,9 @@ export function checkFormOrigin(headers: IncomingHttpHeaders, publicUrl: string)
   if (isForeignSite || isForeignOrigin) throw new ToolError('form_expired', 'This form was sent from another page.')
 }
 
+/** The field of every form that carries the CSRF token; no tool has an argument of this name. */
+export const CSRF_FIELD = '_csrf'
+
 /** 256 bits in base64url. */
 const APPROVAL_ID = /^[\w-]{43}$/
 

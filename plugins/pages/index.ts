@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Identity } from '../../schemas/caller.js'
 import { ToolError, type ErrorCode } from '../../schemas/errors.js'
 import approve from './approve/index.js'
-import { asksForHtml, checkFormOrigin, METHODS } from './check-request.js'
+import { asksForHtml, checkFormOrigin, CSRF_FIELD, METHODS } from './check-request.js'
 import { CONTENT_POLICY } from './layout/style.js'
 import {
   deriveCsrfKey,
@@ -26,7 +26,6 @@ import {
   unauthorized,
   wrongType,
 } from './refusals.js'
-import { CSRF_FIELD } from './setup/form-fields.js'
 import setup from './setup/index.js'
 
 export { deriveSessionKey }

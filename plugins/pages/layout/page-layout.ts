@@ -15,6 +15,8 @@ interface Page {
   corner?: string
   /** HTML after everything that is seen: forms whose buttons stand elsewhere. */
   forms?: string
+  /** For what needs more than the width of a form. */
+  isWide?: boolean
 }
 
 /** The button of the bar that ends the login; its form has the id `logout-form`. */
@@ -24,7 +26,7 @@ export const LOGOUT_BUTTON = '<button class="quiet" type="submit" form="logout-f
  * A whole page. The referrer policy of the page lets the browser name our own origin to ourselves: under the `no-referrer` of the headers
  * it would send `Origin: null` with every form (Fetch, append a request Origin header), which the guard must refuse.
  */
-export function layOut({ title, body, corner = '', forms = '' }: Page): string {
+export function layOut({ title, body, corner = '', forms = '', isWide = false }: Page): string {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -37,7 +39,7 @@ export function layOut({ title, body, corner = '', forms = '' }: Page): string {
         <link rel="icon" href="${ICON}" />
         !${STYLE_ELEMENT}
       </head>
-      <body>
+      <body!${isWide ? ' class="wide"' : ''}>
         <a class="skip" href="#main">Skip to content</a>
         <header class="top">
           <div class="bar">

@@ -97,6 +97,60 @@ details[open] > summary { margin-bottom: 0.75rem; }
 .card > details > summary { border: 0; padding: 0.375rem 0; min-height: 0; font-size: 1.1875rem; line-height: 1.25; }
 .card > details[open] > summary { margin-bottom: 0; }
 .foot { color: var(--soft); font-size: 0.875rem; }
+.wide .bar, .wide main { max-width: 60rem; }
+.wide .lead { max-width: 48rem; overflow-wrap: anywhere; }
+h1 .badge, h4 .badge, h5 .badge { vertical-align: middle; letter-spacing: 0; white-space: nowrap; }
+.badge.warning { color: var(--warning); background: var(--warning-back); }
+.plain.notice { color: var(--soft); }
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+h3, h4, h5 { line-height: 1.3; margin: 0; }
+h3 { font-size: 1.0625rem; margin-top: 1.75rem; }
+.notice h3 { margin-top: 0; }
+h4, h5 { font-size: 1rem; font-weight: 600; overflow-wrap: anywhere; }
+.count { color: var(--soft); font-weight: 400; }
+.jump { margin-top: 0.75rem; }
+.href { color: var(--soft); font-size: 0.8125rem; }
+.wide bdi { white-space: pre-wrap; overflow-wrap: anywhere; }
+.kind { color: var(--soft); }
+.card .notice { margin-top: 1rem; }
+.card ul { margin: 0.5rem 0 0; padding-left: 1.25rem; }
+.card li { overflow-wrap: anywhere; }
+.object { border: 1px solid var(--line); border-left: 0.375rem solid var(--edge); border-radius: 0.5rem; margin-top: 0.75rem; padding: 0.75rem 1rem; }
+.object.bad { border-left-color: var(--bad); }
+.object.warning { border-left-color: var(--warning); }
+.object.good { border-left-color: var(--good); }
+.object > summary { border: 0; padding: 0.125rem 0; min-height: 1.5rem; width: auto; border-radius: 0.25rem; }
+.object > summary h4 { display: inline; }
+.object[open] > summary { margin-bottom: 0.25rem; }
+.object .hint { font-size: 0.875rem; overflow-wrap: anywhere; }
+.deed { font-weight: 400; }
+.deed.delete { color: var(--bad); }
+.card .parts { list-style: none; padding: 0; }
+.parts > li { border-top: 1px solid var(--line); padding: 0.75rem 0 0.25rem; margin-top: 0.75rem; }
+.look { font-weight: 600; }
+.changes { display: block; margin: 0.5rem 0 0; }
+.changes > div { padding: 0.375rem 0; }
+.changes > div + div { border-top: 1px dashed var(--line); }
+.changes dt { font: 0.875rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
+.changes dd { position: relative; padding: 0.125rem 0.5rem 0.125rem 1.75rem; border-radius: 0.25rem; margin-top: 0.125rem; }
+.changes dd .sign { position: absolute; left: 0.5rem; font-weight: 700; }
+.goes { background: var(--bad-back); }
+.goes .sign { color: var(--bad); }
+.comes { background: var(--good-back); }
+.comes .sign { color: var(--good); }
+.changes .stays { white-space: normal; }
+.stays summary { border: 0; padding: 0.125rem 0; min-height: 1.5rem; font-weight: 400; font-size: 0.9375rem; color: var(--soft); }
+.facts dt { text-transform: none; }
+textarea {
+  width: 100%; padding: 0.625rem 0.75rem; min-height: 5rem; font: inherit; color: inherit; resize: vertical;
+  background: var(--field); border: 1px solid var(--edge); border-radius: 0.5rem;
+}
+.card > form > .field { margin-top: 1rem; }
+.card .rows { list-style: none; padding: 0; }
+.rows > li { padding: 0.875rem 0; border-top: 1px solid var(--line); }
+.rows > li:first-child { border-top: 0; }
+.rows a { font-weight: 600; display: inline-block; padding: 0.125rem 0; }
+.rows p { margin-top: 0.25rem; }
 @media (min-width: 34rem) {
   .card { padding: 1.5rem; }
   .fields { grid-template-columns: repeat(10, minmax(0, 1fr)); }

@@ -1,13 +1,11 @@
 import type { ErrorDetails } from '../../../schemas/errors.js'
+import { CSRF_FIELD } from '../check-request.js'
 
 /** The tools behind the forms; the names of their arguments are the names of the fields (D17). */
 export const REGISTER_TOOL = 'register-pce-credentials'
 export const REMOVE_TOOL = 'delete-pce-credentials'
 export const STATUS_TOOL = 'check-pce-credentials-status'
 export const TEST_TOOL = 'check-pce-connection'
-
-/** The field that carries the CSRF token; no tool has an argument of this name. */
-export const CSRF_FIELD = '_csrf'
 
 export interface FormField {
   name: string

@@ -1,6 +1,6 @@
 import { html } from 'ghtml'
+import { CSRF_FIELD } from '../check-request.js'
 import {
-  CSRF_FIELD,
   type FieldErrors,
   FORM_FIELDS,
   type FormField,

@@ -1,13 +1,7 @@
 import { html } from 'ghtml'
+import { CSRF_FIELD } from '../check-request.js'
 import type { Role } from '../../../schemas/caller.js'
-import {
-  CSRF_FIELD,
-  type FieldErrors,
-  FORM_FIELDS,
-  type FormValues,
-  type OfferedPce,
-  USUAL_VALUES,
-} from './form-fields.js'
+import { type FieldErrors, FORM_FIELDS, type FormValues, type OfferedPce, USUAL_VALUES } from './form-fields.js'
 import { describeAge, describeMoment } from '../layout/describe-time.js'
 import { layOut, LOGOUT_BUTTON, type Notice, renderNotice } from '../layout/page-layout.js'
 import { renderPerson } from '../layout/person.js'

@@ -1,0 +1,255 @@
+import { html } from 'ghtml'
+import {
+  LONGEST_NOTE,
+  type ApprovalPart,
+  type ApprovalRequest,
+  type AskedApproval,
+  type PersonMethod,
+} from '../../../schemas/approvals.js'
+import type { Identity, Role } from '../../../schemas/caller.js'
+import { titleOf } from '../../../tools/define.js'
+import { describeAge, describeMoment, describeWait } from '../layout/describe-time.js'
+import { layOut, LOGOUT_BUTTON, type Notice, renderNotice } from '../layout/page-layout.js'
+import { renderPerson, showName } from '../layout/person.js'
+import { CSRF_FIELD } from '../check-request.js'
+import { renderChange } from './render-change.js'
+import { showStored } from './render-value.js'
+
+/** What everything on these pages needs of whoever looks at them. */
+export interface Reader {
+  identity: Identity
+  role: Role | null
+  csrfToken: string
+  basePath: string
+  /** Of the form that ends the login. */
+  logoutPath: string
+  /** Milliseconds since the epoch. */
+  now: number
+}
+
+interface ApprovalPage extends Reader {
+  approval: AskedApproval
+  part: Exclude<ApprovalPart, 'nobody'>
+  method: PersonMethod
+  /** Where it is, for somebody else to be sent to. */
+  address: string
+  /** Where to log in again first; null where the login is recent enough to decide. */
+  loginAgainPath: string | null
+  notice: Notice | null
+  /** A note that was too long. */
+  entered: { note: string; error: string } | null
+}
+
+/** One request, to be decided or with what has become of it. Everything about it is what was stored when it was asked. */
+export function renderApprovalPage(page: ApprovalPage): string {
+  const { approval, part, notice, entered } = page
+  const { request, state } = approval
+  const title = titleOf({ name: request.tool })
+  const mayDecide = state === 'pending' && part !== 'watching'
+  return layOut({
+    title: `${entered === null ? '' : 'Error: '}${mayDecide ? 'Approve' : STATES[state].title}: ${title}`,
+    corner: LOGOUT_BUTTON,
+    isWide: true,
+    body: html`
+      <div>
+        <h1>
+          ${mayDecide ? `Approve “${title}”?` : title}
+          <span class="badge ${STATES[state].kind}">${STATES[state].title}</span>
+        </h1>
+        <p class="lead"><bdi>${showStored(request.shown.summary, 4000)}</bdi></p>
+        !${renderPerson(page)} !${mayDecide ? '<p class="jump"><a href="#decide">Go to the decision</a></p>' : ''}
+      </div>
+      !${notice === null ? '' : renderNotice(notice)} !${state === 'pending' ? '' : renderOutcome(page)}
+      !${renderAsked(request, state === 'pending', page.now)} !${renderChange(request.shown)}
+      !${mayDecide ? renderDecision(page) : state === 'pending' ? renderWatching(page) : ''}
+      <p class="foot"><a href="${page.basePath}/approve">All that waits for you</a></p>
+    `,
+    forms: renderLogout(page),
+  })
+}
+
+/** The form behind the button of the bar. */
+export const renderLogout = ({ logoutPath, csrfToken }: Pick<Reader, 'logoutPath' | 'csrfToken'>): string =>
+  html`<form id="logout-form" method="post" action="${logoutPath}" hidden>
+    <input type="hidden" name="${CSRF_FIELD}" value="${csrfToken}" />
+  </form>`
+
+const STATES: Readonly<Record<AskedApproval['state'], { title: string; kind: string }>> = {
+  pending: { title: 'Waiting', kind: 'warning' },
+  approved: { title: 'Approved', kind: 'good' },
+  denied: { title: 'Denied', kind: 'bad' },
+  used: { title: 'Approved and used', kind: 'good' },
+  void: { title: 'Void', kind: 'plain' },
+  expired: { title: 'Expired', kind: 'plain' },
+}
+
+/** How a person is called on these pages. Their name is what a provider says; the subject is what counts. */
+export function renderWho({ sub, iss, name }: Pick<Identity, 'sub' | 'iss' | 'name'>, reader: Identity): string {
+  const isReader = sub === reader.sub && iss === reader.iss
+  const account = name === undefined || name === sub ? '' : html` (<bdi>${showName(sub)}</bdi>)`
+  // Two providers may have the same subject; the pages know people of one issuer.
+  const elsewhere = iss === reader.iss ? '' : html`, logged in at <bdi>${showName(iss)}</bdi>`
+  return html`<b><bdi>${showName(name ?? sub)}</bdi></b
+    >!${account}!${elsewhere}${isReader ? ' – you' : ''}`
+}
+
+export const askerOf = ({ owner, ownerName }: ApprovalRequest) => ({
+  ...owner,
+  ...(ownerName !== undefined && { name: ownerName }),
+})
+
+export const renderTime = (at: number, relative: string): string =>
+  html`<time datetime="${new Date(at).toISOString()}">${describeMoment(at)}</time>, ${relative}`
+
+function renderAsked(request: ApprovalRequest, isOpen: boolean, now: number): string {
+  const { tool, pce, client, askedAt, expiresAt, id, requestId } = request
+  const asker = askerOf(request)
+  const facts: [string, string][] = [
+    ['Who asks', html`!${renderWho(asker, { ...asker, sub: '', groups: [], hasGroupsOverage: false })}`],
+    [
+      'Through',
+      client === undefined
+        ? 'a client that does not say what it is'
+        : html`<bdi>${showStored(client, 300)}</bdi> <span class="hint">(what the client calls itself)</span>`,
+    ],
+    ['PCE', pce === undefined ? 'none: the tool works on no PCE' : html`<bdi>${showStored(pce, 300)}</bdi>`],
+    ['Tool', html`${titleOf({ name: tool })} <code>${showStored(tool, 200)}</code>`],
+    ['Asked', renderTime(askedAt, describeAge(now - askedAt))],
+    [
+      isOpen ? 'Open until' : 'Was open until',
+      renderTime(expiresAt, expiresAt > now ? describeWait(expiresAt - now) : describeAge(now - expiresAt)),
+    ],
+    ['Reference', html`<code>${id.slice(0, 8)}…</code>, request <code>${showStored(requestId, 100)}</code>`],
+  ]
+  return html`<section class="card" aria-labelledby="asked">
+    <h2 id="asked">Who asks for it</h2>
+    <dl>
+      !${facts
+        .map(
+          ([name, fact]) =>
+            html`<dt>${name}</dt>
+              <dd>!${fact}</dd>`,
+        )
+        .join('')}
+    </dl>
+  </section>`
+}
+
+/** What became of it; takes the focus, since it is what the person has come for. */
+function renderOutcome({ approval, identity, now, notice }: ApprovalPage): string {
+  const { decision, request, state } = approval
+  const { kind } = STATES[state]
+  const words = { approved: 'Approved', denied: 'Denied' } as const
+  const who =
+    decision === null
+      ? ''
+      : html`<p>
+          ${words[decision.verdict]} by !${renderWho(decision.by, identity)}:
+          !${renderTime(decision.at, describeAge(now - decision.at))}.
+        </p>`
+  const note =
+    decision?.note === undefined
+      ? ''
+      : html`<p>
+          Note: <q><bdi>${showStored(decision.note, LONGEST_NOTE)}</bdi></q>
+        </p>`
+  const isFirst = notice === null ? 'tabindex="-1" autofocus' : ''
+  return html`<section
+    class="${kind === 'plain' ? 'plain' : kind} notice"
+    role="status"
+    aria-labelledby="outcome"
+    !${isFirst}
+  >
+    <h2 id="outcome">${STATES[state].title}</h2>
+    !${who} !${note}
+    <p>${explainState(approval, request.expiresAt, now)}</p>
+  </section>`
+}
+
+function explainState({ state, decision }: AskedApproval, expiresAt: number, now: number): string {
+  switch (state) {
+    case 'approved':
+      return `The call may run once, exactly as shown here, ${describeWait(expiresAt - now)} at the latest. It runs when the client of whoever asked repeats it; if anything has changed by then, it does not, and asks again.`
+    case 'denied':
+      return 'The call does not run. The client of whoever asked is told so when it repeats the call, with the note.'
+    case 'used':
+      return 'The call was let run, once. This approval lets no other call run.'
+    case 'void':
+      return 'What it was for has changed since, or whoever decided may no longer decide it. The call did not run with it; when it is repeated, it asks again.'
+    default:
+      return decision === null
+        ? 'Nobody decided in time. The call did not run; when it is repeated, it asks again.'
+        : 'The call was not repeated in time, so it did not run. When it is repeated, it asks again.'
+  }
+}
+
+/** Whoever asked in two-person mode, or may not call the tool any more: the decision is somebody else's. */
+function renderWatching({ method, address }: ApprovalPage): string {
+  const why =
+    method === 'two-person'
+      ? 'You asked for this call, so somebody else decides: a person with the role admin who is not you.'
+      : 'Your role does not allow this tool, so a person with the role admin decides.'
+  return html`<section class="card" aria-labelledby="decide">
+    <h2 id="decide">Not yours to decide</h2>
+    <p>${why} Send them the address of this page:</p>
+    <p><code>${address}</code></p>
+  </section>`
+}
+
+function renderDecision(page: ApprovalPage): string {
+  const { approval, part, loginAgainPath, identity, method } = page
+  const asker = renderWho(askerOf(approval.request), { ...identity, sub: '' })
+  const role =
+    part === 'asker'
+      ? 'You decide about your own call: it was made with your login.'
+      : method === 'two-person'
+        ? html`You decide as an admin about the call of !${asker}, who cannot approve it.`
+        : html`You decide as an admin about the call of !${asker}, who could do so as well.`
+  return html`<section class="card" aria-labelledby="decide">
+    <h2 id="decide" tabindex="-1">Your decision</h2>
+    <p>!${role}</p>
+    !${loginAgainPath === null ? renderForm(page) : renderLogInAgain(loginAgainPath)}
+  </section>`
+}
+
+const renderLogInAgain = (path: string) =>
+  html`<p>
+      To decide, enter your password once more: your identity provider let you in without asking for it, or some time
+      ago. It leads you back to this page, where nothing will have changed.
+    </p>
+    <div class="buttons"><a class="button primary" href="${path}">Log in again to decide</a></div>`
+
+function renderForm({ approval, csrfToken, basePath, entered, part }: ApprovalPage): string {
+  const error = entered?.error
+  const their = part === 'asker' ? 'your client' : 'their client'
+  return html`<form method="post" action="${basePath}/approve/${approval.request.id}" autocomplete="off">
+    <input type="hidden" name="${CSRF_FIELD}" value="${csrfToken}" />
+    <ul>
+      <li>
+        <b>Approve</b> lets this call run once, exactly as shown, until ${describeMoment(approval.request.expiresAt)}:
+        as soon as ${their} repeats it. If anything has changed by then, it does not run and asks again.
+      </li>
+      <li><b>Deny</b> keeps it from running. When ${their} repeats it, it is told so, and your note.</li>
+    </ul>
+    <div class="field ${error === undefined ? '' : 'invalid'}">
+      <label for="note">Note (optional)</label>
+      <p class="hint" id="note-hint">
+        Kept in the audit log, and shown to whoever asked and to their model. At most ${LONGEST_NOTE} characters.
+      </p>
+      !${error === undefined ? '' : html`<p class="error" id="note-error">${error}</p>`}
+      <textarea
+        id="note"
+        name="note"
+        rows="3"
+        maxlength="${LONGEST_NOTE}"
+        aria-describedby="!${error === undefined ? '' : 'note-error '}note-hint"
+        !${error === undefined ? '' : 'aria-invalid="true"'}
+      >
+${entered?.note ?? ''}</textarea>
+    </div>
+    <div class="buttons">
+      <button class="primary" type="submit" name="verdict" value="approve">Approve this call</button>
+      <button class="danger" type="submit" name="verdict" value="deny">Deny it</button>
+    </div>
+  </form>`
+}

@@ -1,0 +1,355 @@
+import { html } from 'ghtml'
+import type { ShownCall, ShownEffect, ShownField, ShownObject } from '../../../schemas/approvals.js'
+import { EFFECT_MEANINGS } from '../../../schemas/policy-changes.js'
+import { fit, type Room } from './fit.js'
+import { renderValue, showStored } from './render-value.js'
+
+/** Objects that are shown, and bytes of HTML: for one field, the fields and the parts of one object, all objects, every other list. */
+const MOST_OBJECTS = 200
+const BYTES = { field: 24_000, fields: 64_000, parts: 128_000, objects: 480_000, list: 32_000 }
+/** Beyond this number objects that open nothing are folded. */
+const MOST_UNFOLDED = 20
+const LONGEST_SENTENCE = 4000
+const LONGEST_NAME = 300
+
+/** What is to be read first comes first; in one group the order stays. */
+const EFFECTS: readonly { effect: ShownEffect | undefined; title: string; badge: string; kind: string }[] = [
+  { effect: 'widening', title: 'Opens more', badge: '▲ opens more', kind: 'bad' },
+  { effect: 'mixed', title: 'Opens some and closes some', badge: '▲▼ opens and closes', kind: 'bad' },
+  { effect: 'undecided', title: 'Effect not known', badge: '? effect not known', kind: 'warning' },
+  { effect: undefined, title: 'Other changes', badge: '', kind: 'plain' },
+  { effect: 'narrowing', title: 'Closes more', badge: '▼ closes more', kind: 'good' },
+  { effect: 'neutral', title: 'Same traffic as before', badge: '= same traffic', kind: 'plain' },
+]
+const MEANINGS: Readonly<Record<ShownEffect, string>> = {
+  ...EFFECT_MEANINGS,
+  undecided: 'may permit more traffic or less: this server cannot tell',
+}
+const DEEDS: Readonly<Record<ShownObject['change'], string>> = {
+  create: 'New',
+  update: 'Changed',
+  delete: 'Deleted',
+  unknown: 'Touched',
+}
+
+/** What a call would change, as a part of a page: everything that was stored of it, within bounds, and what was left out. */
+export function renderChange(shown: ShownCall): string {
+  const folds = shown.objects.length > MOST_UNFOLDED
+  const room: Room = { left: BYTES.objects }
+  const ordered = EFFECTS.map(({ effect, ...words }) => ({
+    ...words,
+    effect,
+    objects: shown.objects.filter((object) => object.effect === effect),
+  })).filter(({ objects }) => objects.length > 0)
+  let count = 0
+  const groups = ordered.map(({ effect, title, objects }) => {
+    const { html: rendered, omitted } = fit(
+      objects,
+      room,
+      (object) => renderObject(object, ++count, folds),
+      MOST_OBJECTS - count,
+    )
+    const meaning = effect === undefined ? '' : html`<p class="hint">Each ${MEANINGS[effect]}.</p>`
+    const isOnly = ordered.length === 1 && effect === undefined
+    const heading = html`<h3>${isOnly ? 'Objects' : title} <span class="count">${objects.length}</span></h3>`
+    return `${heading}${meaning}${rendered}${leftOut(omitted, 'more of these')}`
+  })
+  const left = shown.objects_total - count
+  return html`<section class="card" aria-labelledby="change">
+    <h2 id="change">What would change</h2>
+    !${renderWarnings(shown.warnings)} !${renderTotals(shown)} !${renderCut(shown, count, left)} !${groups.join('')}
+    !${renderDependencies(shown)} !${renderNotIncluded(shown)} !${renderFacts(shown)}
+  </section>`
+}
+
+function renderWarnings(warnings: readonly string[]): string {
+  if (warnings.length === 0) return ''
+  const { html: items, omitted } = fit(warnings, { left: BYTES.list }, renderSentence)
+  return html`<div class="warning notice">
+    <h3>Look at these first</h3>
+    <ul>
+      !${items}
+    </ul>
+    !${leftOut(omitted, 'more')}
+  </div>`
+}
+
+const renderSentence = (sentence: string) => html`<li><bdi>${showStored(sentence, LONGEST_SENTENCE)}</bdi></li>`
+
+function renderTotals(shown: ShownCall): string {
+  const { workloads_affected: workloads, is_rough: isRough, draft, effect } = shown
+  const total = shown.objects_total
+  const facts: [string, string][] = [
+    ...(effect === undefined ? [] : [['Effect', renderBadge(effect)] as [string, string]]),
+    ...(total === 0 ? [] : [['Objects', html`${total}!${countKinds(shown)}`] as [string, string]]),
+    ...(workloads === undefined
+      ? []
+      : [
+          [
+            'Workloads affected',
+            workloads === null ? 'The PCE did not say.' : `${isRough === true ? 'about ' : ''}${workloads}`,
+          ] as [string, string],
+        ]),
+    ...(draft === undefined ? [] : [['Draft', renderDraft(draft)] as [string, string]]),
+  ]
+  return facts.length === 0
+    ? ''
+    : html`<dl>
+        !${facts
+          .map(
+            ([name, fact]) =>
+              html`<dt>${name}</dt>
+                <dd>!${fact}</dd>`,
+          )
+          .join('')}
+      </dl>`
+}
+
+/** Of what is shown in words, where all of it is there. */
+function countKinds({ objects, objects_total: total }: ShownCall): string {
+  if (objects.length < total) return ''
+  const counts = new Map<string, number>()
+  for (const { kind, change } of objects) {
+    const word = `${kind} ${DEEDS[change].toLowerCase()}`
+    counts.set(word, (counts.get(word) ?? 0) + 1)
+  }
+  const listed = [...counts].slice(0, 12).map(([word, count]) => `${count} ${showStored(word, LONGEST_NAME)}`)
+  return html`: ${listed.join(', ')}${counts.size > listed.length ? ' …' : ''}`
+}
+
+function renderDraft({ first_edit: first, last_edit: last, by }: NonNullable<ShownCall['draft']>): string {
+  const when =
+    first === last ? html`edited ${showTime(first)}` : html`edited from ${showTime(first)} to ${showTime(last)}`
+  const names = by.slice(0, 10).map((name) => html`<bdi>${showStored(name, LONGEST_NAME)}</bdi>`)
+  const authors =
+    names.length === 0 ? '' : ` by ${names.join(', ')}${by.length > 10 ? ` and ${by.length - 10} more` : ''}`
+  return when + authors
+}
+
+const WHEN = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
+
+/** The PCE writes times; what is none stays as it is. */
+function showTime(time: string): string {
+  const at = Date.parse(time)
+  return Number.isNaN(at) ? showStored(time, LONGEST_NAME) : `${WHEN.format(at)} UTC`
+}
+
+function renderBadge(effect: ShownEffect): string {
+  const { badge, kind } = EFFECTS.find((one) => one.effect === effect)!
+  return html`<span class="badge ${kind}" title="${MEANINGS[effect]}">${badge}</span>`
+}
+
+/** Whoever decides must know that there is more than they see. */
+function renderCut({ truncated }: ShownCall, count: number, left: number): string {
+  const said = [
+    left > 0 ? `Of ${count + left} objects ${count} are shown here; those that open more come first.` : '',
+    truncated === true ? 'It was too large to be kept in full: what is left out is said where it is missing.' : '',
+  ].filter(Boolean)
+  if (said.length === 0) return ''
+  return html`<div class="bad notice">
+    <h3>This is not all of it</h3>
+    <p>${said.join(' ')} Approving approves the whole.</p>
+  </div>`
+}
+
+function renderObject(object: ShownObject, at: number, folds: boolean): string {
+  const { effect, fields, parts = [] } = object
+  const isOpen = !folds || effect === 'widening' || effect === 'mixed' || effect === 'undecided'
+  const inside = fit(fields, { left: BYTES.fields }, renderField)
+  const below = fit(parts, { left: BYTES.parts }, renderPart)
+  return html`<details class="object ${kindOf(effect)}" id="object-${at}" !${isOpen ? 'open' : ''}>
+    <summary>
+      <h4>!${renderTitle(object)}</h4>
+    </summary>
+    !${renderNotes(object)} !${renderFieldList(inside.html)} !${leftOut(inside.omitted, 'more fields')}
+    !${
+      below.html === ''
+        ? ''
+        : html`<ul class="parts">
+            !${below.html}
+          </ul>`
+    }
+    !${leftOut(below.omitted, 'more parts')}
+  </details>`
+}
+
+function renderPart(part: ShownObject): string {
+  const inside = fit(part.fields, { left: BYTES.fields }, renderField)
+  const below = fit(part.parts ?? [], { left: BYTES.list }, renderBarePart)
+  return html`<li class="${kindOf(part.effect)}">
+    <h5>!${renderTitle(part)}</h5>
+    !${renderNotes(part)} !${renderFieldList(inside.html)} !${leftOut(inside.omitted, 'more fields')}
+    !${
+      below.html === ''
+        ? ''
+        : html`<ul class="parts">
+            !${below.html}
+          </ul>`
+    }
+    !${leftOut(below.omitted, 'more parts')}
+  </li>`
+}
+
+/** What is nested deeper than a rule of a rule set. */
+function renderBarePart(part: ShownObject): string {
+  const inside = fit(part.fields, { left: BYTES.field }, renderField)
+  return html`<li>
+    !${renderTitle(part)} !${renderFieldList(inside.html)} !${leftOut(inside.omitted, 'more fields')}
+  </li>`
+}
+
+const kindOf = (effect: ShownEffect | undefined) => EFFECTS.find((one) => one.effect === effect)?.kind ?? 'plain'
+
+const renderTitle = ({ kind, name, change, effect }: ShownObject) =>
+  html`<span class="deed ${change}">${DEEDS[change] ?? 'Touched'}</span> ${showStored(kind, LONGEST_NAME)}
+    !${name === undefined || name === '' ? '' : html`<bdi>${showStored(name, 1000)}</bdi>`}
+    !${effect === undefined ? '' : renderBadge(effect)}`
+
+function renderNotes(object: ShownObject): string {
+  const { href, updated_at: at, updated_by: by, effect_note: note, warnings = [], note: left } = object
+  const edited =
+    at === undefined && by === undefined
+      ? ''
+      : html`edited${at === undefined ? '' : ` ${showTime(at)}`}!${by === undefined ? '' : html` by <bdi>${showStored(by, LONGEST_NAME)}</bdi>`}`
+  const where = href === undefined ? '' : html`<code class="href">${showStored(href, 1000)}</code>`
+  const line = [where, edited].filter(Boolean).join(' · ')
+  const listed = fit(warnings, { left: BYTES.list }, renderSentence)
+  return [
+    line === '' ? '' : html`<p class="hint">!${line}</p>`,
+    note === undefined ? '' : html`<p><bdi>${showStored(note, LONGEST_SENTENCE)}</bdi></p>`,
+    listed.html === ''
+      ? ''
+      : html`<ul class="look">
+          !${listed.html}
+        </ul>`,
+    leftOut(listed.omitted, 'more to look at'),
+    left === undefined ? '' : html`<p class="hint"><bdi>${showStored(left, LONGEST_SENTENCE)}</bdi></p>`,
+  ].join('')
+}
+
+const renderFieldList = (fields: string) => (fields === '' ? '' : html`<dl class="changes">!${fields}</dl>`)
+
+/** A field with what goes (−) and what comes (+). Of two lists, what is in both is counted and folded. */
+function renderField({ path, before, after }: ShownField): string {
+  return html`<div>
+    <dt>${showStored(path, LONGEST_NAME)}</dt>
+    !${Array.isArray(before) && Array.isArray(after) ? renderLists(before, after) : renderSides(before, after)}
+  </div>`
+}
+
+function renderSides(before: unknown, after: unknown): string {
+  const room: Room = { left: BYTES.field }
+  const side = (mark: 'goes' | 'comes', value: unknown): string => {
+    if (value === undefined) return ''
+    if (!Array.isArray(value) || value.length === 0) return renderLine(mark, value)
+    return renderLines(mark, value, room)
+  }
+  return side('goes', before) + side('comes', after)
+}
+
+function renderLists(before: readonly unknown[], after: readonly unknown[]): string {
+  const keyed = (list: readonly unknown[]) => list.map((item) => JSON.stringify(item))
+  const [ours, theirs] = [new Set(keyed(after)), new Set(keyed(before))]
+  const gone = before.filter((item) => !ours.has(JSON.stringify(item)))
+  const come = after.filter((item) => !theirs.has(JSON.stringify(item)))
+  const stays = before.filter((item) => ours.has(JSON.stringify(item)))
+  const room: Room = { left: BYTES.field }
+  const lines = [
+    before.length === 0 ? renderLine('goes', null) : renderLines('goes', gone, room),
+    after.length === 0 ? renderLine('comes', null) : renderLines('comes', come, room),
+  ]
+  if (stays.length === 0) return lines.join('')
+  const kept = fit(stays, { left: BYTES.field / 2 }, (item) => html`<li>!${renderValue(item)}</li>`)
+  return html`!${lines.join('')}
+    <dd class="stays">
+      <details>
+        <summary>${stays.length} ${stays.length === 1 ? 'entry stays' : 'entries stay'}</summary>
+        <ul>
+          !${kept.html}
+        </ul>
+        !${leftOut(kept.omitted, 'more')}
+      </details>
+    </dd>`
+}
+
+function renderLines(mark: 'goes' | 'comes', items: readonly unknown[], room: Room): string {
+  const { html: lines, omitted } = fit(items, room, (item) => renderLine(mark, item))
+  return omitted === 0
+    ? lines
+    : lines + html`<dd class="stays">!${leftOut(omitted, mark === 'goes' ? 'more that go' : 'more that come')}</dd>`
+}
+
+/** The signs are for the eye, the words for those who listen. */
+const renderLine = (mark: 'goes' | 'comes', value: unknown) =>
+  html`<dd class="${mark}">
+    <span class="sign" aria-hidden="true">${mark === 'goes' ? '−' : '+'}</span
+    ><span class="unseen">${mark === 'goes' ? 'before: ' : 'after: '}</span>!${renderValue(value)}
+  </dd>`
+
+function renderDependencies({ dependencies = [] }: ShownCall): string {
+  if (dependencies.length === 0) return ''
+  const { html: items, omitted } = fit(dependencies, { left: BYTES.list }, ({ kind, name, href, required_by: by }) => {
+    const needing = by.slice(0, 5).map((one) => html`<bdi>${showStored(one, LONGEST_NAME)}</bdi>`)
+    const more = by.length > needing.length ? ` and ${by.length - needing.length} more` : ''
+    return html`<li>
+      ${showStored(kind, LONGEST_NAME)} !${renderName(name, href)}
+      <span class="hint">!${needing.length === 0 ? '' : `needed by ${needing.join(', ')}${more}`}</span>
+    </li>`
+  })
+  return html`<h3>Goes along, because what was named needs it <span class="count">${dependencies.length}</span></h3>
+    <ul>
+      !${items}
+    </ul>
+    !${leftOut(omitted, 'more')}`
+}
+
+function renderNotIncluded({ not_included: rest }: ShownCall): string {
+  if (rest === undefined || rest.total === 0) return ''
+  const { html: items, omitted } = fit(
+    rest.objects,
+    { left: BYTES.list },
+    ({ kind, name, href, change }) =>
+      html`<li>${DEEDS[change] ?? 'Touched'} ${showStored(kind, LONGEST_NAME)} !${renderName(name, href)}</li>`,
+  )
+  const missing = rest.total - rest.objects.length + omitted
+  return html`<h3>Pending as well, but no part of this <span class="count">${rest.total}</span></h3>
+    <p class="hint">These stay drafts, whatever you decide here.</p>
+    <ul>
+      !${items}
+    </ul>
+    !${leftOut(missing, 'more')}`
+}
+
+const renderName = (name: string | undefined, href: string | undefined) =>
+  [
+    name === undefined || name === '' ? '' : html`<bdi>${showStored(name, 1000)}</bdi>`,
+    href === undefined ? '' : html`<code class="href">${showStored(href, 1000)}</code>`,
+  ].join(' ')
+
+/** What a tool says that has no objects to show. */
+function renderFacts({ facts = {} }: ShownCall): string {
+  const entries = Object.entries(facts)
+  if (entries.length === 0) return ''
+  const { html: rendered, omitted } = fit(
+    entries,
+    { left: BYTES.list },
+    ([name, value]) =>
+      html`<dt>${showStored(name, LONGEST_NAME).replaceAll('_', ' ')}</dt>
+        <dd>!${renderValueList(value)}</dd>`,
+  )
+  return html`<h3>In the words of the tool</h3>
+    <dl class="facts">!${rendered}</dl>
+    !${leftOut(omitted, 'more facts')}`
+}
+
+function renderValueList(value: unknown): string {
+  if (!Array.isArray(value) || value.length === 0) return renderValue(value)
+  const { html: items, omitted } = fit(value, { left: BYTES.field }, (item) => html`<li>!${renderValue(item)}</li>`)
+  return html`<ul>
+      !${items}
+    </ul>
+    !${leftOut(omitted, 'more')}`
+}
+
+const leftOut = (omitted: number, what: string): string =>
+  omitted > 0 ? html`<p class="hint">… and ${omitted} ${what}, not shown here.</p>` : ''

@@ -1,0 +1,76 @@
+import { html } from 'ghtml'
+import { clipText, escapeText, unescapeText } from '../../../domain/text/escape-text.js'
+
+/**
+ * A text of a request as it was stored, with its hidden characters as visible escapes already: they stay as they are, and a character that
+ * should be hidden and is not becomes one. It still has to be encoded.
+ */
+export const showStored = (text: string, most = Infinity): string => {
+  const bare = unescapeText(text)
+  return escapeText(most === Infinity ? bare : clipText(bare, most))
+}
+
+const LONGEST_TEXT = 1000
+const DEEPEST = 6
+const MOST_MEMBERS = 40
+
+const PROTOCOLS: Readonly<Record<string, string>> = { 1: 'ICMP', 6: 'TCP', 17: 'UDP', 58: 'ICMPv6' }
+
+/** Characters of JSON: of a larger value the beginning is shown. */
+const LARGEST_VALUE = 4000
+
+/**
+ * A JSON value in words, as at most some 20 KB of HTML. What the PCE names by an href is shown by its name, with the href beside it.
+ */
+export function renderValue(value: unknown): string {
+  const json = JSON.stringify(value) ?? ''
+  return json.length <= LARGEST_VALUE ? render(value, DEEPEST) : html`<bdi>${showStored(json, LONGEST_TEXT)}</bdi>`
+}
+
+function render(value: unknown, depth: number): string {
+  if (value === null || value === undefined) return '<i>none</i>'
+  if (typeof value === 'string') return value === '' ? '<i>empty</i>' : text(value)
+  if (typeof value !== 'object') return text(JSON.stringify(value))
+  if (depth === 0) return text(JSON.stringify(value))
+  if (Array.isArray(value)) return renderList(value as unknown[], depth)
+  return renderObject(value as Record<string, unknown>, depth)
+}
+
+const text = (value: string) => html`<bdi>${showStored(value, LONGEST_TEXT)}</bdi>`
+
+function renderList(list: readonly unknown[], depth: number): string {
+  if (list.length === 0) return '<i>none</i>'
+  const shown = list.slice(0, MOST_MEMBERS).map((item) => render(item, depth - 1))
+  return shown.join(', ') + andMore(list.length - shown.length)
+}
+
+function renderObject(object: Record<string, unknown>, depth: number): string {
+  const { href, name, key, value, ...rest } = object
+  const isNamed = typeof href === 'string'
+  // A label is named by its key and value.
+  const title = typeof key === 'string' && typeof value === 'string' ? `${key}: ${value}` : name
+  const others = Object.entries(isNamed ? rest : object)
+  if (!isNamed && others.length === 1) return renderOnly(others[0] as [string, unknown], depth)
+  const members = others.slice(0, MOST_MEMBERS).map(([member, inner]) => renderMember(member, inner, depth))
+  const more = andMore(others.length - members.length)
+  if (!isNamed) return (members.join(', ') || '<i>empty</i>') + more
+  const named = typeof title === 'string' && title !== '' ? `${text(title)} ` : ''
+  const detail = members.length === 0 ? '' : ` (${members.join(', ')}${more})`
+  return `${named}${html`<code class="href">${showStored(href, LONGEST_TEXT)}</code>`}${detail}`
+}
+
+/** An object that is there for the sake of one member, such as `{"label": {…}}`. */
+function renderOnly([member, inner]: [string, unknown], depth: number): string {
+  if (member === 'actors' && inner === 'ams') return 'all workloads <bdi>(ams)</bdi>'
+  return typeof inner === 'object' && inner !== null
+    ? `${html`<span class="kind">${showStored(member, LONGEST_TEXT)}</span>`} ${render(inner, depth - 1)}`
+    : renderMember(member, inner, depth)
+}
+
+function renderMember(member: string, inner: unknown, depth: number): string {
+  const protocol = member === 'proto' ? PROTOCOLS[String(inner)] : undefined
+  const shown = typeof inner === 'object' && inner !== null ? `(${render(inner, depth - 1)})` : render(inner, depth - 1)
+  return `${html`<span class="kind">${showStored(member, LONGEST_TEXT)}</span>`} ${shown}${protocol === undefined ? '' : ` (${protocol})`}`
+}
+
+const andMore = (omitted: number) => (omitted > 0 ? ` … and ${omitted} more` : '')
