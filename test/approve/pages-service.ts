@@ -8,6 +8,8 @@ import requestId, { requestIdOf } from '../../plugins/request-id/index.js'
 import securityHeaders from '../../plugins/security-headers/index.js'
 import type { Identity, Role } from '../../schemas/caller.js'
 import { GROUP_OF, type Line } from '../contract/authenticated-service.js'
+import { freePort } from '../free-port.js'
+import { startIdentityProvider, type IdentityProviderOptions } from '../identity/identity-provider.js'
 import { startPretendProvider, type Person, type Test } from '../setup/pretend-provider.js'
 import { Visitor } from '../setup/visitor.js'
 import { openTestDesk } from './test-desk.js'
@@ -18,11 +20,16 @@ export interface PagesOptions {
   publicUrl?: string
 }
 
-export async function startPages(t: Test, options: PagesOptions = {}) {
-  const { mode = 'shared', maxAgeSeconds = 0, publicUrl = 'https://mcp.example.test' } = options
-  const provider = await startPretendProvider(t)
+/** Where people log in. */
+interface Login {
+  issuer: string
+  client: { clientId: string; clientSecret?: string; scope: string; audience: string }
+}
+
+async function openPages(t: Test, { mode = 'shared', maxAgeSeconds = 0, publicUrl = '' }: PagesOptions, login: Login) {
+  const home = mode === 'shared' ? '/approve' : '/setup'
   const clock = { offset: 0, now: () => Date.now() + clock.offset }
-  const desk = openTestDesk(provider.issuer, clock.now)
+  const desk = openTestDesk(login.issuer, clock.now)
   const roleOf = ({ groups }: Identity): Role | null =>
     (['admin', 'operator', 'reader'] as const).find((role) => groups.includes(GROUP_OF[role])) ?? null
   desk.roleOf = roleOf
@@ -35,7 +42,7 @@ export async function startPages(t: Test, options: PagesOptions = {}) {
     { write: (line: string) => void log.push(JSON.parse(line)) },
   )
   const app: FastifyInstance = fastify({ loggerInstance: logger, genReqId: requestIdOf })
-  t.teardown(() => app.close())
+  t.teardown(() => (app.server.closeAllConnections(), app.close()))
   await app.register(requestId)
   await app.register(clientAddress, {})
   await app.register(securityHeaders, { isPublicHttps: publicUrl.startsWith('https:') })
@@ -43,15 +50,10 @@ export async function startPages(t: Test, options: PagesOptions = {}) {
   await app.register(pages, {
     mode,
     publicUrl,
-    home: mode === 'shared' ? '/approve' : '/setup',
-    issuer: provider.issuer,
+    home,
+    issuer: login.issuer,
     sessionKey: deriveSessionKey(Buffer.alloc(32, 5)),
-    login: {
-      clientId: 'setup-page',
-      clientSecret: 'client-secret',
-      scope: 'svc-mcp.use',
-      audience: provider.oauth.audience,
-    },
+    login: login.client,
     groupsOfRole: { reader: [GROUP_OF.reader], operator: [GROUP_OF.operator], admin: [GROUP_OF.admin] },
     roleOf,
     audit: async (entry) => void audit.push({ ...entry }),
@@ -60,9 +62,10 @@ export async function startPages(t: Test, options: PagesOptions = {}) {
       isUsed: async (id) => used.has(id),
     },
     checkState: async () => {},
+    // The tokens come from the provider itself here; that they are checked is a matter of test/auth.
     verifyToken: async (token) => {
       const [, claims = ''] = token.split('.')
-      const { iss, sub, groups } = JSON.parse(Buffer.from(claims, 'base64url').toString())
+      const { iss, sub, groups = [] } = JSON.parse(Buffer.from(claims, 'base64url').toString())
       return { iss, sub, groups, hasGroupsOverage: false }
     },
     challenge: () => 'Bearer',
@@ -70,18 +73,44 @@ export async function startPages(t: Test, options: PagesOptions = {}) {
     now: clock.now,
     approve: { desk, maxAgeSeconds },
   })
+  return { app, desk, clock, audit, log, charged, home }
+}
+
+/** Over inject, with a provider that obeys the test. */
+export async function startPages(t: Test, options: PagesOptions = {}) {
+  const { publicUrl = 'https://mcp.example.test' } = options
+  const provider = await startPretendProvider(t)
+  const { audience } = provider.oauth
+  const client = { clientId: 'setup-page', clientSecret: 'client-secret', scope: 'svc-mcp.use', audience }
+  const service = await openPages(t, { ...options, publicUrl }, { issuer: provider.issuer, client })
+  const { app, home } = service
 
   const visitor = (headers?: Record<string, string>) => new Visitor(app, new URL(publicUrl).origin, headers)
 
   /** Someone who has logged in on their way to this page. */
   async function loggedIn(person: Person = {}, at = '/approve'): Promise<Visitor> {
     const browser = visitor()
-    const home = mode === 'shared' ? '/approve' : '/setup'
     const { headers } = await browser.get(`${home}/login?to=${at}`)
     const query = provider.comeBack(headers.location as string, { groups: [GROUP_OF.admin], ...person })
     const { statusCode } = await browser.get(`${home}/callback?${query.toString()}`)
     if (statusCode !== 302) throw new Error(`the login failed: ${statusCode}`)
     return browser
   }
-  return { app, desk, provider, clock, audit, log, charged, visitor, loggedIn }
+  return { ...service, provider, visitor, loggedIn }
+}
+
+/** On a port, with a real provider. */
+export async function servePages(
+  t: Test,
+  { people, ...options }: PagesOptions & Pick<IdentityProviderOptions, 'people'> = {},
+) {
+  const provider = await startIdentityProvider(t, { people })
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const home = options.mode === 'per_user' ? '/setup' : '/approve'
+  const { audience, requiredScope: scope } = provider.oauth()
+  const client = { ...provider.allowRedirects([`${url}${home}/callback`]), scope, audience }
+  const service = await openPages(t, { ...options, publicUrl: url }, { issuer: provider.issuer, client })
+  await service.app.listen({ host: '127.0.0.1', port })
+  return { ...service, provider, url }
 }

@@ -2,11 +2,12 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { GROUP_OF } from '../contract/authenticated-service.js'
 import { contains, partial } from '../partial.js'
 import { startServed } from '../setup/served.js'
-import { openBrowser, type Watch } from './open-browser.js'
+import { openBrowser } from './open-browser.js'
+import { consent, enterPassword, expectQuiet, MEASURE, textOf } from './in-browser.js'
 
 const PEOPLE = {
   alice: { sub: 'alice@example.com', groups: [GROUP_OF.operator] },
@@ -15,31 +16,13 @@ const PEOPLE = {
 
 async function logIn(page: Page, url: string, login: string): Promise<void> {
   await page.goto(`${url}/setup`)
-  await page.fill('[name=login]', login)
-  await page.fill('[name=password]', 'any')
-  await page.click('button[type=submit], input[type=submit]')
-  await consent(page, url)
-}
-
-/** The provider asks once for each browser. */
-async function consent(page: Page, url: string): Promise<void> {
-  while (!page.url().startsWith(url)) await page.click('button[type=submit], input[type=submit]')
+  await enterPassword(page, url, login)
 }
 
 async function fill(page: Page, fields: Record<string, string>): Promise<void> {
   const { pce_host: host, ...rest } = fields
   if (host !== undefined) await page.selectOption('[name=pce_host]', host)
   for (const [name, value] of Object.entries(rest)) await page.fill(`[name=${name}]`, value)
-}
-
-const textOf = async (page: Page) => (await page.locator('main').innerText()).replace(/\s+/g, ' ')
-
-function expectQuiet(t: Test, watch: Watch, what: string): void {
-  t.strictSame(
-    watch,
-    { violations: [], console: [], dialogs: [], foreign: [] },
-    `${what}: nothing ran, nothing was blocked`,
-  )
 }
 
 t.test('a person registers, replaces, tests and removes a key', async (t) => {
@@ -209,37 +192,6 @@ t.test('on a phone, and in the dark', async (t) => {
     await context.close()
   }
 })
-
-/**
- * In the page: what is wider than the window, what is smaller to press than 24 px (WCAG 2.2, 2.5.8), and text with a contrast
- * below 4.5 (WCAG 2.2, 1.4.3).
- */
-const MEASURE = `(() => {
-  const seen = (element) => element.checkVisibility() && element.getBoundingClientRect().width > 0
-  const nameOf = (element) => element.tagName + ' ' + (element.textContent || element.name || '').trim().slice(0, 40)
-  const all = [...document.querySelectorAll('body *')].filter(seen)
-  const wide = all.filter((element) => element.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
-  const small = all.filter((element) => element.matches('button, .button, input, select, summary') &&
-    element.getBoundingClientRect().height < 24)
-  const colorOf = (text) => (text.match(/[\\d.]+/g) || []).map(Number)
-  const light = (color) => color.slice(0, 3).map((part) => part / 255)
-    .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0)
-  const behind = (element) => {
-    for (let at = element; at; at = at.parentElement) {
-      const color = colorOf(getComputedStyle(at).backgroundColor)
-      if (color.length === 3 || color[3] > 0) return color
-    }
-    return [255, 255, 255]
-  }
-  const faint = all.filter((element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
-    .filter((element) => !element.matches('.skip, option'))
-    .filter((element) => {
-      const [a, b] = [light(colorOf(getComputedStyle(element).color)), light(behind(element))]
-      return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) < 4.5
-    })
-  return { wide: wide.map(nameOf), small: small.map(nameOf), faint: faint.map(nameOf) }
-})()`
 
 t.test('everything has an accessible name and a keyboard order', async (t) => {
   const { url, good } = await startServed(t, { people: PEOPLE })

@@ -11,6 +11,7 @@ const BYTES = { field: 24_000, fields: 64_000, parts: 128_000, objects: 480_000,
 const MOST_UNFOLDED = 20
 const LONGEST_SENTENCE = 4000
 const LONGEST_NAME = 300
+const MOST_KINDS = 12
 
 /** What is to be read first comes first; in one group the order stays. */
 const EFFECTS: readonly { effect: ShownEffect | undefined; title: string; badge: string; kind: string }[] = [
@@ -81,7 +82,7 @@ function renderTotals(shown: ShownCall): string {
   const total = shown.objects_total
   const facts: [string, string][] = [
     ...(effect === undefined ? [] : [['Effect', renderBadge(effect)] as [string, string]]),
-    ...(total === 0 ? [] : [['Objects', html`${total}!${countKinds(shown)}`] as [string, string]]),
+    ...(total === 0 ? [] : [['Objects', countKinds(shown)] as [string, string]]),
     ...(workloads === undefined
       ? []
       : [
@@ -105,16 +106,17 @@ function renderTotals(shown: ShownCall): string {
       </dl>`
 }
 
-/** Of what is shown in words, where all of it is there. */
+/** How many of which kind, where all of them are there to be counted. */
 function countKinds({ objects, objects_total: total }: ShownCall): string {
-  if (objects.length < total) return ''
+  if (objects.length < total) return String(total)
   const counts = new Map<string, number>()
   for (const { kind, change } of objects) {
     const word = `${kind} ${DEEDS[change].toLowerCase()}`
     counts.set(word, (counts.get(word) ?? 0) + 1)
   }
-  const listed = [...counts].slice(0, 12).map(([word, count]) => `${count} ${showStored(word, LONGEST_NAME)}`)
-  return html`: ${listed.join(', ')}${counts.size > listed.length ? ' …' : ''}`
+  const listed = [...counts].slice(0, MOST_KINDS).map(([word, count]) => `${count} × ${showStored(word, LONGEST_NAME)}`)
+  const more = counts.size > listed.length ? ' …' : ''
+  return html`${counts.size > 1 ? `${total}: ` : ''}${listed.join(', ')}${more}`
 }
 
 function renderDraft({ first_edit: first, last_edit: last, by }: NonNullable<ShownCall['draft']>): string {

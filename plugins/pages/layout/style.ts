@@ -140,7 +140,7 @@ h4, h5 { font-size: 1rem; font-weight: 600; overflow-wrap: anywhere; }
 .comes .sign { color: var(--good); }
 .changes .stays { white-space: normal; }
 .stays summary { border: 0; padding: 0.125rem 0; min-height: 1.5rem; font-weight: 400; font-size: 0.9375rem; color: var(--soft); }
-.facts dt { text-transform: none; }
+.facts dd ul { margin: 0; }
 textarea {
   width: 100%; padding: 0.625rem 0.75rem; min-height: 5rem; font: inherit; color: inherit; resize: vertical;
   background: var(--field); border: 1px solid var(--edge); border-radius: 0.5rem;
