@@ -105,15 +105,24 @@ const ROOMS = [
   },
   {
     name: 'plugins/<plugin>/index.ts',
-    files: '^plugins/([^/]+)/([^/]+/)?index\\.ts$',
+    files: '^plugins/([^/]+)/index\\.ts$',
     may: ['^plugins/$1/', SCHEMAS],
     types: [TOOL, KNOWLEDGE],
     node: ['crypto', 'http', 'net'],
-    why: 'A door hooks its own room, or a part of it, up to Fastify and talks to other plugins by decorator and `dependencies`.',
+    why: 'A door hooks its own room up to Fastify and talks to other plugins by decorator and `dependencies`.',
+  },
+  {
+    name: 'plugins/<plugin>/<part>/index.ts',
+    files: '^plugins/([^/]+)/[^/]+/index\\.ts$',
+    may: ['^plugins/$1/', SCHEMAS],
+    types: [TOOL],
+    node: [],
+    why: 'The door of a part hooks it up to Fastify for the door of the room.',
   },
   {
     name: 'plugins/<plugin>',
-    files: '^plugins/([^/]+)/(?!([^/]+/)?index\\.ts$)',
+    files: '^plugins/([^/]+)/(?!index\\.ts$)',
+    not: '^plugins/[^/]+/[^/]+/index\\.ts$',
     may: [
       '^plugins/$1/',
       '^plugins/errors/(convert|table|render-[^/]+)\\.ts$',
@@ -191,7 +200,8 @@ const WORKSHOPS = '^(scripts|test|deploy)/|^eslint\\.config\\.js$'
 const SIMULATOR = '^pce-simulator/'
 
 /** Who may import each library, beside the workshops. What is not named here is not used in what is shipped. */
-const DOORS = '^plugins/[^/]+/([^/]+/)?index\\.ts$'
+const DOORS = '^plugins/[^/]+/index\\.ts$'
+const PART_DOORS = '^plugins/[^/]+/[^/]+/index\\.ts$'
 const LIBRARIES = {
   '@fastify/csrf-protection': ['^plugins/pages/index\\.ts$'],
   '@fastify/formbody': ['^plugins/pages/index\\.ts$'],
@@ -212,7 +222,7 @@ const LIBRARIES = {
   commander: ['^http\\.ts$', '^pce-simulator/pce-sim\\.ts$'],
   'fast-jwt': ['^plugins/(auth|confirm)/(?!index\\.ts$)'],
   'fastest-levenshtein': ['^config/', '^domain/', '^plugins/dispatcher/(?!index\\.ts$)'],
-  fastify: [DOORS, '^app\\.ts$', '^http\\.ts$', SIMULATOR],
+  fastify: [DOORS, PART_DOORS, '^app\\.ts$', '^http\\.ts$', SIMULATOR],
   'fastify-plugin': [DOORS],
   'find-my-way': [SIMULATOR],
   'get-jwks': ['^plugins/auth/(?!index\\.ts$)'],

@@ -20,7 +20,7 @@ import originGuard from './plugins/origin-guard/index.js'
 import rateLimits, { type Limit } from './plugins/rate-limits/index.js'
 import requestId, { REQUEST_ID_HEADER, requestIdOf, RequestLog } from './plugins/request-id/index.js'
 import securityHeaders from './plugins/security-headers/index.js'
-import pages, { deriveSessionKey, type ApproveOptions, type SetupOptions } from './plugins/pages/index.js'
+import pages, { deriveSessionKey, type SetupOptions } from './plugins/pages/index.js'
 import traceRequests, { openTracing } from './plugins/tracing/index.js'
 import type { Owner } from './schemas/caller.js'
 import type { HttpConfig, HttpListen, InsecureHttpConfig, PerUserConfig, SharedConfig } from './schemas/config.js'
@@ -37,7 +37,6 @@ interface AppDeps extends AppBasis {
   /** Milliseconds since the epoch. */
   now?: () => number
   timers?: McpOptions['timers']
-  approve?: ApproveOptions
 }
 
 /** How often one person may have the browser form try their PCE. */
@@ -139,9 +138,8 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
   await app.register(async (open) => {
     await open.register(originGuard, config.http)
     await open.register(authMetadata, { oauth, publicUrl, name })
-    const approve = deps.approve
-    if (config.mode === 'per_user' || approve !== undefined)
-      await open.register(registerPages, { config, composed, approve, inAll, perCaller, charge })
+    if (config.mode === 'per_user' || composed.approvals !== undefined)
+      await open.register(registerPages, { config, composed, inAll, perCaller, charge })
     answerUnknownPaths(open)
   })
   await app.register(async (secured) => {
@@ -225,7 +223,6 @@ function readFigures(
 interface PagesRouteOptions {
   config: PerUserConfig | SharedConfig
   composed: AuthenticatedServer
-  approve: ApproveOptions | undefined
   inAll: InFlightOptions
   perCaller: InFlightOptions
   charge: Limit
@@ -234,10 +231,10 @@ interface PagesRouteOptions {
 /** The pages for people. They have their own login, so they are outside the secured routes, behind the same guards. */
 async function registerPages(
   app: FastifyInstance,
-  { config, composed, approve, inAll, perCaller, charge }: PagesRouteOptions,
+  { config, composed, inAll, perCaller, charge }: PagesRouteOptions,
 ): Promise<void> {
-  const { mode, oauth } = config
-  const login = 'login' in config ? config.login : undefined
+  const { mode, oauth, login } = config
+  const { desk } = composed.approvals ?? {}
   const { admissions } = composed.state
   await app.register(inFlight, inAll)
   await app.register(inFlight, { ...perCaller, hook: 'preParsing' })
@@ -269,7 +266,7 @@ async function registerPages(
     challenge: () => app.challenge(),
     limitCaller: (request) => charge(request),
     ...(mode === 'per_user' && { setup: setupOptions(app, config, composed) }),
-    ...(approve && { approve }),
+    ...(desk && { approve: { desk, maxAgeSeconds: config.confirm.approval?.maxAgeSeconds ?? 0 } }),
   })
 }
 

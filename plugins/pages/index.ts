@@ -29,7 +29,7 @@ import {
 import setup from './setup/index.js'
 
 export { deriveSessionKey }
-export type { ApproveOptions, SetupOptions } from './ports.js'
+export type { SetupOptions } from './ports.js'
 
 declare module 'fastify' {
   interface FastifyRequest {

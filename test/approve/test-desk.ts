@@ -6,10 +6,10 @@ import type {
   ApprovalRequest,
   ApprovalState,
   AskedApproval,
-  PersonMethod,
   ShownCall,
 } from '../../schemas/approvals.js'
 import type { Identity, Role } from '../../schemas/caller.js'
+import type { PersonMethod } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
 
 export interface TestDesk extends ApprovalDesk {

@@ -4,9 +4,9 @@ import {
   type ApprovalPart,
   type ApprovalRequest,
   type AskedApproval,
-  type PersonMethod,
 } from '../../../schemas/approvals.js'
 import type { Identity, Role } from '../../../schemas/caller.js'
+import type { PersonMethod } from '../../../schemas/config.js'
 import { titleOf } from '../../../tools/define.js'
 import { describeAge, describeMoment, describeWait } from '../layout/describe-time.js'
 import { layOut, LOGOUT_BUTTON, type Notice, renderNotice } from '../layout/page-layout.js'

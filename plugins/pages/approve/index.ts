@@ -81,7 +81,6 @@ export default async function approve(app: FastifyInstance, options: Options): P
     identity: ReturnType<typeof visitOf>['identity'],
     { verdict, note }: { verdict: 'approved' | 'denied'; note?: string },
   ) {
-    visitOf(request).isDispatched = true
     const id = idOf(request)
     try {
       return await desk.decide(id, { verdict, by: identity, ...(note !== undefined && { note }) }, originOf(request))

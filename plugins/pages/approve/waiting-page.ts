@@ -1,5 +1,6 @@
 import { html } from 'ghtml'
-import type { ApprovalPart, AskedApproval, PersonMethod } from '../../../schemas/approvals.js'
+import type { ApprovalPart, AskedApproval } from '../../../schemas/approvals.js'
+import type { PersonMethod } from '../../../schemas/config.js'
 import { titleOf } from '../../../tools/define.js'
 import { describeAge, describeWait } from '../layout/describe-time.js'
 import { layOut, LOGOUT_BUTTON } from '../layout/page-layout.js'
