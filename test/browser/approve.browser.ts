@@ -1,0 +1,280 @@
+/** /approve in a real browser, at a real OpenID provider: what people see and do, and what hostile names cannot do. */
+import axe from 'axe-core'
+import type { Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { GROUP_OF } from '../contract/authenticated-service.js'
+import { servePages } from '../approve/pages-service.js'
+import { FACTS, WIDE } from '../approve/samples.js'
+import type { ApprovalRequest, ApprovalState, ShownCall } from '../../schemas/approvals.js'
+import { enterPassword, expectQuiet, MEASURE, textOf } from './in-browser.js'
+import { openBrowser } from './open-browser.js'
+
+const PEOPLE = {
+  alice: { groups: [GROUP_OF.admin] },
+  adam: { sub: 'adam@example.com', groups: [GROUP_OF.admin] },
+  oscar: { groups: [GROUP_OF.operator] },
+}
+
+async function open(page: Page, url: string, path: string, login: string): Promise<void> {
+  await page.goto(`${url}${path}`)
+  if (!page.url().startsWith(url)) await enterPassword(page, url, login)
+}
+
+/** Every rule of WCAG 2.2 A and AA, and of good practice, that axe can check. */
+async function expectAccessible(t: Test, page: Page, what: string): Promise<void> {
+  await page.evaluate(axe.source)
+  const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>('axe.run()')
+  t.strictSame(
+    violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
+    [],
+    `${what}: accessible`,
+  )
+}
+
+t.test('a person opens the link, logs in, and approves', async (t) => {
+  const { url, desk } = await servePages(t, { people: PEOPLE, maxAgeSeconds: 900 })
+  const { open: openPage, picture } = await openBrowser(t)
+  const { page, watch } = await openPage(url)
+  const { id } = desk.ask({ ownerName: 'Alice Ahrens' })
+  await open(page, url, `/approve/${id}`, 'adam')
+  t.equal(page.url(), `${url}/approve/${id}`, 'the login leads back to the request')
+  t.match(await textOf(page), /Approve “Provision Policy”\? .*Who asks Alice Ahrens \(alice\).*You decide as an admin/)
+  await picture(page, 'approve-narrow-desktop')
+  await page.getByRole('button', { name: 'Approve this call' }).click()
+  t.equal(page.url(), `${url}/approve/${id}`)
+  t.match(await textOf(page), /Approved by adam \(adam@example\.com\) – you: .*just now/)
+  t.equal(await page.evaluate('document.activeElement.getAttribute("role")'), 'status', 'the outcome has the focus')
+  await picture(page, 'approve-approved')
+  await page.reload()
+  t.equal(desk.decided.length, 1, 'a reload decides nothing again')
+
+  await page.getByRole('link', { name: 'All that waits for you' }).click()
+  t.match(await textOf(page), /Nothing waits for you/)
+  await page.getByRole('button', { name: 'Log out' }).click()
+  t.match(await textOf(page), /You are logged out/)
+  expectQuiet(t, watch, 'all the way')
+})
+
+t.test('with the keyboard alone, without scripts', async (t) => {
+  const { url, desk } = await servePages(t, { people: PEOPLE })
+  const { open: openPage } = await openBrowser(t)
+  const { page } = await openPage(url, { javaScriptEnabled: false })
+  const { id } = desk.ask()
+  await open(page, url, `/approve/${id}`, 'adam')
+  const focused = () => page.locator(':focus')
+  const order: string[] = []
+  for (let at = 0; at < 8; at++) {
+    await page.keyboard.press('Tab')
+    order.push((await focused().innerText()).split('\n')[0] || ((await focused().getAttribute('name')) ?? ''))
+  }
+  t.strictSame(
+    order.map((text) => text.trim()),
+    [
+      'Skip to content',
+      'Log out',
+      'Go to the decision',
+      'Changed IP list Partners ▲ opens more',
+      '1 entry stays',
+      'note',
+      'Approve this call',
+      'Deny it',
+    ],
+  )
+  await page.keyboard.press('Shift+Tab')
+  await page.keyboard.press('Shift+Tab')
+  await page.keyboard.type('not before Friday')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  await page.getByText('Note: ').waitFor()
+  t.match(await textOf(page), /Denied by adam .*Note: .not before Friday/)
+})
+
+t.test('two tabs: the first decision stands', async (t) => {
+  const { url, desk } = await servePages(t, { people: PEOPLE })
+  const { open: openPage, picture } = await openBrowser(t)
+  const { page, context } = await openPage(url)
+  const { id } = desk.ask()
+  await open(page, url, `/approve/${id}`, 'adam')
+  const tab = await context.newPage()
+  await tab.goto(`${url}/approve/${id}`)
+  await page.getByRole('button', { name: 'Deny it' }).click()
+  await tab.getByRole('button', { name: 'Approve this call' }).click()
+  t.match(await textOf(tab), /It had been decided before Your approval changed nothing.*Denied by adam/)
+  t.equal(await tab.evaluate('document.activeElement.getAttribute("role")'), 'alert')
+  await picture(tab, 'approve-second-tab')
+  t.equal(desk.decided.length, 1)
+})
+
+t.test('who was let in without a password enters it to decide', async (t) => {
+  const { url, desk, provider, clock } = await servePages(t, { people: PEOPLE, maxAgeSeconds: 300 })
+  const { open: openPage, picture } = await openBrowser(t)
+  const { page, context, watch } = await openPage(url)
+  const { id } = desk.ask()
+  await open(page, url, `/approve/${id}`, 'adam')
+  t.ok(await page.getByRole('button', { name: 'Approve this call' }).isVisible(), 'with the password just entered')
+
+  // The provider remembers them, and this server, whose clock has gone on, does not.
+  await page.fill('[name=note]', 'seen with Bob')
+  clock.offset = 400_000
+  await page.getByRole('button', { name: 'Approve this call' }).click()
+  t.match(await textOf(page), /Nothing was decided yet .*Your note was not kept/)
+  await picture(page, 'approve-log-in-again')
+  await expectAccessible(t, page, 'the page that asks for a login')
+  clock.offset = 0
+  await page.getByRole('link', { name: 'Log in again to decide' }).click()
+  t.ok(page.url().startsWith(provider.origin), 'a click leads to the provider')
+  t.ok(await page.locator('[name=password]').isVisible(), 'which asks for the password')
+  await enterPassword(page, url, 'adam')
+  t.equal(page.url(), `${url}/approve/${id}`, 'and back to the same page')
+  await page.getByRole('button', { name: 'Approve this call' }).click()
+  t.match(await textOf(page), /Approved by adam/)
+  t.same(
+    (await context.cookies(url)).map(({ name }) => name).filter((name) => name.startsWith('__Host-')),
+    ['__Host-svc-mcp-setup'],
+  )
+  expectQuiet(t, watch, 'all the way')
+})
+
+t.test('on a phone, in the dark, and for a screen reader', async (t) => {
+  const { url, desk } = await servePages(t, { people: PEOPLE })
+  const looks = {
+    desktop: {},
+    phone: { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 },
+    'phone-dark': { viewport: { width: 390, height: 844 }, isMobile: true, colorScheme: 'dark' },
+    'desktop-dark': { colorScheme: 'dark' },
+    'high-contrast': { forcedColors: 'active' },
+  } as const
+  const { open: openPage, picture } = await openBrowser(t)
+  const by = { iss: desk.ask().owner.iss, sub: 'adam', groups: [], hasGroupsOverage: false }
+  const decided = (state: ApprovalState, verdict: 'approved' | 'denied') =>
+    desk.ask({}, { state, decision: { verdict, by, note: 'x'.repeat(500), at: Date.now() } }).id
+  const pages: Record<string, string> = {
+    narrow: `/approve/${desk.ask().id}`,
+    wide: `/approve/${desk.ask({ shown: WIDE, ownerName: 'Alice Ahrens' }).id}`,
+    facts: `/approve/${desk.ask({ shown: FACTS, tool: 'delete-label' }).id}`,
+    list: '/approve',
+    used: `/approve/${decided('used', 'approved')}`,
+    denied: `/approve/${decided('denied', 'denied')}`,
+    void: `/approve/${decided('void', 'approved')}`,
+    unknown: `/approve/${'A'.repeat(43)}`,
+  }
+  for (const [look, options] of Object.entries(looks)) {
+    const { page, watch, context } = await openPage(url, options)
+    await open(page, url, '/approve', 'adam')
+    for (const [name, path] of Object.entries(pages)) {
+      await page.goto(`${url}${path}`)
+      await picture(page, `approve-${name}-${look}`)
+      const { wide, small, faint } = await page.evaluate<Record<'wide' | 'small' | 'faint', string[]>>(MEASURE)
+      t.strictSame(wide, [], `${name}, ${look}: nothing sticks out`)
+      t.strictSame(small, [], 'everything to press is large enough')
+      if (look !== 'high-contrast') t.strictSame(faint, [], 'all text can be read')
+      if (look === 'desktop' || look === 'phone-dark') await expectAccessible(t, page, `${name}, ${look}`)
+    }
+    expectQuiet(t, watch, look)
+    await context.close()
+  }
+})
+
+/** In every text of a request stands the same hostile one. */
+function hostileRequest(text: string): Partial<ApprovalRequest> {
+  const inner = { href: text, name: text, key: text, value: text, [text]: [text, { [text]: text }] }
+  const object = {
+    kind: text,
+    name: text,
+    href: text,
+    change: 'update',
+    effect: 'widening',
+    effect_note: text,
+    warnings: [text],
+    updated_at: text,
+    updated_by: text,
+    note: text,
+    fields: [
+      { path: text, before: text, after: inner },
+      { path: text, before: [text, inner], after: [inner, [text]] },
+    ],
+  } as const
+  const shown: ShownCall = {
+    summary: text,
+    effect: 'widening',
+    warnings: [text],
+    objects: [
+      {
+        ...object,
+        fields: [...object.fields],
+        warnings: [text],
+        parts: [{ ...object, fields: [...object.fields], warnings: [text] }],
+      },
+    ],
+    objects_total: 1,
+    workloads_affected: 1,
+    dependencies: [{ kind: text, name: text, href: text, required_by: [text] }],
+    not_included: { total: 1, objects: [{ kind: text, name: text, href: text, change: 'delete' }] },
+    draft: { first_edit: text, last_edit: `${text} `, by: [text] },
+    facts: { [text]: text, list: [text, inner] },
+  }
+  return { ownerName: text, tool: text, pce: text, client: text, requestId: text, shown }
+}
+
+t.test('hostile names are text, wherever they stand', async (t) => {
+  const { url, desk } = await servePages(t, { people: PEOPLE })
+  const { open: openPage, picture } = await openBrowser(t)
+  const texts = [
+    '<img src=x onerror=alert(1)>',
+    '"><svg onload=alert(1)>',
+    '</textarea></style></title><script>alert(1)</script>',
+    `' onmouseover='alert(1)' x='`,
+    'javascript:alert(1)',
+    '--><!--',
+    `\${1}!\${alert(1)}{{1}}`,
+  ]
+  const { page, watch } = await openPage(url)
+  await open(page, url, '/approve', 'adam')
+  for (const [at, text] of texts.entries()) {
+    const owner = { iss: text, sub: text }
+    const by = { ...owner, name: text, groups: [text], hasGroupsOverage: false }
+    const open = desk.ask({ ...hostileRequest(text), owner })
+    const denied = desk.ask(
+      { ...hostileRequest(text), owner },
+      { state: 'denied', decision: { verdict: 'denied', by, note: text, at: Date.now() } },
+    )
+    for (const path of [`/approve/${open.id}`, `/approve/${denied.id}`, '/approve']) {
+      await page.goto(`${url}${path}`)
+      t.equal(
+        await page
+          .locator(
+            'main :is(img, svg, script, iframe, style, object), [onerror], [onload], [onmouseover], [href^=javascript]',
+          )
+          .count(),
+        0,
+        'none of it is an element or an attribute',
+      )
+    }
+    await page.goto(`${url}/approve/${denied.id}`)
+    const shown = (await page.locator('main').innerHTML()).split(
+      await page.evaluate((raw) => {
+        const probe = (
+          globalThis as unknown as {
+            document: { createElement(name: string): { textContent: string; innerHTML: string } }
+          }
+        ).document.createElement('p')
+        probe.textContent = raw
+        return probe.innerHTML
+      }, text),
+    )
+    t.ok(shown.length > 40, `${text}: shown as it is, ${shown.length - 1} times`)
+    if (at === 0) await picture(page, 'approve-hostile')
+  }
+  expectQuiet(t, watch, 'all of them')
+})
+
+t.test('another person sees nothing of it', async (t) => {
+  const { url, desk } = await servePages(t, { people: PEOPLE })
+  const { open: openPage } = await openBrowser(t)
+  const { page } = await openPage(url)
+  const { id } = desk.ask()
+  await open(page, url, `/approve/${id}`, 'oscar')
+  t.match(await textOf(page), /There is no such request/)
+  t.notMatch(await page.content(), /Partners|alice/)
+})
