@@ -116,7 +116,7 @@ function renderAsked(request: ApprovalRequest, isOpen: boolean, now: number): st
     ['Tool', html`${titleOf({ name: tool })} <code>${showStored(tool, 200)}</code>`],
     ['Asked', renderTime(askedAt, describeAge(now - askedAt))],
     [
-      isOpen ? 'Open until' : 'Was open until',
+      isOpen ? 'Open until' : 'Until',
       renderTime(expiresAt, expiresAt > now ? describeWait(expiresAt - now) : describeAge(now - expiresAt)),
     ],
     ['Reference', html`<code>${id.slice(0, 8)}…</code>, request <code>${showStored(requestId, 100)}</code>`],

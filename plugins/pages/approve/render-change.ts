@@ -203,7 +203,9 @@ function renderBarePart(part: ShownObject): string {
 const kindOf = (effect: ShownEffect | undefined) => EFFECTS.find((one) => one.effect === effect)?.kind ?? 'plain'
 
 const renderTitle = ({ kind, name, change, effect }: ShownObject) =>
-  html`<span class="deed ${change}">${DEEDS[change] ?? 'Touched'}</span> ${showStored(kind, LONGEST_NAME)}
+  html`<span class="deed"
+      ><span class="${change}">${DEEDS[change] ?? 'Touched'}</span> ${showStored(kind, LONGEST_NAME)}</span
+    >
     !${name === undefined || name === '' ? '' : html`<bdi>${showStored(name, 1000)}</bdi>`}
     !${effect === undefined ? '' : renderBadge(effect)}`
 

@@ -124,7 +124,7 @@ h4, h5 { font-size: 1rem; font-weight: 600; overflow-wrap: anywhere; }
 .object[open] > summary { margin-bottom: 0.25rem; }
 .object .hint { font-size: 0.875rem; overflow-wrap: anywhere; }
 .deed { font-weight: 400; }
-.deed.delete { color: var(--bad); }
+.deed .delete { color: var(--bad); }
 .card .parts { list-style: none; padding: 0; }
 .parts > li { border-top: 1px solid var(--line); padding: 0.75rem 0 0.25rem; margin-top: 0.75rem; }
 .look { font-weight: 600; }
