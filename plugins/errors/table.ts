@@ -268,14 +268,14 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
   form_expired: {
     status: 403,
     message: 'This form has expired or did not come from this page.',
-    hint: 'Load /setup again and repeat your entry.',
+    hint: 'Load the page again and repeat your entry.',
     level: 'warn',
     turn: ['caller'],
   },
   login_failed: {
     status: 403,
     message: 'The login did not succeed.',
-    hint: 'Start again at /setup.',
+    hint: 'Start again.',
     level: 'warn',
     turn: ['caller', 'operator'],
   },

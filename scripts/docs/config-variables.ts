@@ -397,7 +397,7 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     name: 'MCP_OAUTH_CLIENT_ID',
     appliesTo: 'per_user',
     meaning:
-      'OAuth client for logins with a browser, at /setup and, with MCP_APPROVAL also in shared mode, at /approve; its redirect URI is MCP_PUBLIC_URL/setup/callback',
+      'OAuth client for logins with a browser, at /setup and, with MCP_APPROVAL also in shared mode, at /approve; its redirect URI is MCP_PUBLIC_URL/setup/callback, in shared mode MCP_PUBLIC_URL/approve/callback',
   },
   {
     name: 'MCP_OAUTH_CLIENT_SECRET',
