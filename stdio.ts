@@ -19,6 +19,7 @@ import { createDispatcher, type Dispatcher } from './plugins/dispatcher/dispatch
 import { createMcpServer } from './plugins/mcp/create-server.js'
 import { listTool } from './plugins/mcp/list-tools.js'
 import { createOfferedTools } from './plugins/mcp/offered-tools.js'
+import type { ServerPorts } from './plugins/mcp/ports.js'
 import { StdioTransport } from './plugins/mcp/stdio-transport.js'
 import { openTracing } from './plugins/tracing/open-tracing.js'
 import { StartupError, type StdioConfig } from './schemas/config.js'
@@ -110,8 +111,7 @@ async function serve(config: StdioConfig): Promise<void> {
   const { name, version } = composed.server
   const { callerContext } = composed
   const dispatcher = createDispatcher(composed.dispatcher)
-  const transport = new StdioTransport(process.stdin, process.stdout)
-  const server = createMcpServer({
+  const ports: ServerPorts = {
     info: { name, version },
     listTools: createOfferedTools(tools.map(listTool)),
     offered: callerContext.offer.listed,
@@ -120,12 +120,20 @@ async function serve(config: StdioConfig): Promise<void> {
     lookUp: (question, read) => dispatcher.lookUp(question, callerContext, (context) => read(context as never)),
     onFailure: (err) => log.error({ err }, 'request failed'),
     requestId: randomUUID,
-    callTool: (call) => dispatcher.dispatch(call, callerContext),
+    callTool(call, client) {
+      // What a request says of its client is of this request; what a handshake said is of those that come after it.
+      return dispatcher.dispatch(
+        call,
+        client === undefined ? callerContext : { ...callerContext, client: client ?? undefined },
+      )
+    },
     onInitialize(client, spoken) {
       callerContext.client = client
       transport.version = spoken
     },
-  })
+  }
+  const transport = new StdioTransport(process.stdin, process.stdout, ports)
+  const server = createMcpServer(ports)
 
   reopenOnHangup(dispatcher.audit, log)
   const closer = closeWithGrace({ delay: 1900, logger: log, skip: ['SIGHUP'] }, async ({ err }) => {

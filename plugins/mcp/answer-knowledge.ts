@@ -2,6 +2,7 @@ import type { Knowledge, LookUp, ResourceReader } from '../../knowledge/index.js
 import { ToolError } from '../../schemas/errors.js'
 import { convert, type ServiceError } from '../errors/convert.js'
 import { renderError } from '../errors/render-errors.js'
+import type { Cacheability, InnerResult } from './eras.js'
 import { RPC } from './read-envelope.js'
 import { invalidParams, refuseCursor, rpcFailure } from './rpc-failure.js'
 
@@ -21,20 +22,20 @@ export interface KnowledgePorts extends ResourceReader {
 
 /**
  * Answers the methods of resources, prompts and completions (MCP server features); null for any other. A resource or prompt that the caller may not see does not exist for
- * them. Rejects with the JSON-RPC error of the answer.
+ * them. Rejects with RpcFailure.
  */
 export function answerKnowledge(
   method: string,
   params: Params,
   ports: KnowledgePorts,
-): Promise<object> | object | null {
+): Promise<InnerResult> | InnerResult | null {
   switch (method) {
     case 'resources/list':
       refuseCursor(params)
-      return { resources: ports.knowledge.listResources() }
+      return resultOf({ resources: ports.knowledge.listResources() }, OF_EVERYBODY)
     case 'resources/templates/list':
       refuseCursor(params)
-      return { resourceTemplates: ports.knowledge.listTemplates(ports) }
+      return resultOf({ resourceTemplates: ports.knowledge.listTemplates(ports) }, OF_CALLER)
     case 'resources/read':
       return readResource(params, ports)
     case 'prompts/list':
@@ -49,11 +50,27 @@ export function answerKnowledge(
   }
 }
 
-async function readResource(params: Params, ports: KnowledgePorts): Promise<object> {
+/** Documents and lists change with the server alone. */
+const MINUTES = 5 * 60_000
+/** The list of documents is one and the same for all callers. */
+const OF_EVERYBODY: Cacheability = { ttlMs: MINUTES, cacheScope: 'public' }
+/** What depends on the tools that the caller is offered. */
+const OF_CALLER: Cacheability = { ttlMs: MINUTES, cacheScope: 'private' }
+/** A page about the estate is of the moment. */
+const OF_MOMENT: Cacheability = { ttlMs: 0, cacheScope: 'private' }
+
+const resultOf = (result: object, cache?: Cacheability): InnerResult => ({
+  kind: 'result',
+  result,
+  ...(cache && { cache }),
+})
+
+async function readResource(params: Params, ports: KnowledgePorts): Promise<InnerResult> {
   const uri = params?.uri
   if (typeof uri !== 'string') throw invalidParams('params.uri must be a string')
   try {
-    return { contents: [await ports.knowledge.readResource(uri, ports)] }
+    const page = await ports.knowledge.readResource(uri, ports)
+    return resultOf({ contents: [page] }, page.mimeType === 'application/json' ? OF_MOMENT : OF_CALLER)
   } catch (thrown) {
     const error = errorOf(thrown)
     if (error.code !== 'not_found') throw failureOf(thrown, ports)
@@ -62,33 +79,33 @@ async function readResource(params: Params, ports: KnowledgePorts): Promise<obje
   }
 }
 
-async function listPrompts(ports: KnowledgePorts): Promise<object> {
+async function listPrompts(ports: KnowledgePorts): Promise<InnerResult> {
   try {
-    return { prompts: await ports.knowledge.listPrompts(ports) }
+    return resultOf({ prompts: await ports.knowledge.listPrompts(ports) }, OF_CALLER)
   } catch (thrown) {
     throw failureOf(thrown, ports)
   }
 }
 
-async function getPrompt(params: Params, ports: KnowledgePorts): Promise<object> {
+async function getPrompt(params: Params, ports: KnowledgePorts): Promise<InnerResult> {
   const { name, arguments: given = {} } = params ?? {}
   if (typeof name !== 'string') throw invalidParams('params.name must be a string')
   if (!isObject(given)) throw invalidParams('params.arguments must be an object')
   try {
     const { description, text } = await ports.knowledge.getPrompt(name, given, ports)
-    return { description, messages: [{ role: 'user', content: { type: 'text', text } }] }
+    return resultOf({ description, messages: [{ role: 'user', content: { type: 'text', text } }] })
   } catch (thrown) {
     throw failureOf(thrown, ports)
   }
 }
 
-async function complete(params: Params, ports: KnowledgePorts): Promise<object> {
+async function complete(params: Params, ports: KnowledgePorts): Promise<InnerResult> {
   const { ref, argument } = params ?? {}
   if (!isObject(argument) || typeof argument.name !== 'string' || typeof argument.value !== 'string')
     throw invalidParams('params.argument must be {name, value}, both strings')
   const { name, value } = argument
   try {
-    return { completion: await ports.knowledge.complete(readReference(ref), { name, value }, ports) }
+    return resultOf({ completion: await ports.knowledge.complete(readReference(ref), { name, value }, ports) })
   } catch (thrown) {
     throw failureOf(thrown, ports)
   }

@@ -3,12 +3,16 @@ import { ToolError } from '../../schemas/errors.js'
 import type { Knowledge } from '../../knowledge/index.js'
 import type { Offer } from '../../schemas/offer.js'
 import type { AnyTool } from '../../tools/define.js'
-import { answerRpcError, checkHeaders, HttpTransport } from './http-transport.js'
-import { type Envelope, type ProtocolVersion, readEnvelope } from './read-envelope.js'
-import { createMcpServer, systemTimers } from './create-server.js'
+import { systemTimers } from './answer-request.js'
+import { answerMessage } from './answer-message.js'
+import { answerRpcError, checkHeaders } from './check-headers.js'
+import { HttpExchange } from './http-exchange.js'
 import { listTool } from './list-tools.js'
 import { createOfferedTools } from './offered-tools.js'
+import type { ServerPorts } from './ports.js'
 import type { Timers } from './progress.js'
+import { type Envelope, readEnvelope } from './read-envelope.js'
+import { BATCH_VERSION } from './versions.js'
 
 type CallerContext = Parameters<FastifyInstance['dispatcher']['dispatch']>[1] & { offer: Offer }
 
@@ -23,12 +27,6 @@ export interface McpOptions {
   charge?: (request: FastifyRequest, times: number) => Promise<void>
   /** Of the signs of life of a long call; default the system's. */
   timers?: Timers
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    protocolVersion: ProtocolVersion | null
-  }
 }
 
 const ENDPOINT = '/mcp'
@@ -46,7 +44,6 @@ const STREAM_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-
 export default function mcp(app: FastifyInstance, options: McpOptions, done: () => void): void {
   const listTools = createOfferedTools(options.tools.map(listTool))
 
-  app.decorateRequest('protocolVersion', null)
   app.setErrorHandler(sendRpcError)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(
@@ -59,18 +56,18 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
     ENDPOINT,
     {
       onRequest(request, _reply, next) {
-        request.protocolVersion = checkHeaders(request.headers)
+        checkHeaders(request.headers)
         next()
       },
     },
     async (request, reply) => {
-      const envelope = readEnvelope(bodyOf(request), request.protocolVersion!)
+      const envelope = readEnvelope(bodyOf(request), versionOf(request))
       if (envelope.messages.length > 1) await options.charge?.(request, envelope.messages.length - 1)
       // Without MCP sessions a notification or response has no recipient; it is accepted anyway.
       if (!envelope.messages.some((message) => message.kind === 'request')) return reply.code(202).send()
       const answer = await serve(envelope, request, reply)
       if (answer === null) return reply.hijack()
-      if (typeof answer === 'string') return reply.header('content-type', JSON_TYPE).send(answer)
+      if ('text' in answer) return reply.code(answer.status).header('content-type', JSON_TYPE).send(answer.text)
       return reply.headers(STREAM_HEADERS).send(answer)
     },
   )
@@ -91,11 +88,11 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
   async function serve({ messages, batch }: Envelope, request: FastifyRequest, reply: FastifyReply) {
     const requests = messages.flatMap((message) => (message.kind === 'request' ? [message.request] : []))
     const callerContext = options.contextOf(request)
-    const transport = new HttpTransport(requests, batch, options.timers ?? systemTimers)
-    reply.raw.once('close', () => void transport.close())
+    const exchange = new HttpExchange(requests, batch, options.timers ?? systemTimers)
+    reply.raw.once('close', () => exchange.close())
     // The client left while its context was being opened.
     if (reply.raw.destroyed) return null
-    const server = createMcpServer({
+    const server: ServerPorts = {
       info: options.info,
       listTools,
       offered: callerContext.offer.listed,
@@ -106,18 +103,18 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       charge: (times) => options.charge?.(request, times) ?? Promise.resolve(),
       onFailure: (err) => request.log.error({ err }, 'request failed'),
       requestId: () => request.id,
-      callTool(call) {
-        const work = app.dispatcher.dispatch(call, callerContext)
+      callTool(call, client) {
+        // Which client it is, the request may say itself; otherwise its User-Agent does.
+        const work = app.dispatcher.dispatch(call, client ? { ...callerContext, client } : callerContext)
         // What changes anything is finished even when its client has left, and takes its place until then.
         request.heldPlaces?.keepUntil(work)
         return work
       },
-    })
-    await server.connect(transport)
+    }
     // Between two calls of a batch the server is not idle.
-    if (requests.length > 1) app.dispatcher.expectUntil(transport.ended)
-    transport.deliver()
-    return transport.answer
+    if (requests.length > 1) app.dispatcher.expectUntil(exchange.ended)
+    void exchange.run((one, ports) => answerMessage(one, server, ports, request.headers))
+    return exchange.answer
   }
 
   done()
@@ -126,8 +123,14 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
 /** A POST without a body never reaches the parser. */
 const bodyOf = (request: FastifyRequest) => (Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0))
 
+/** Two values of the header are none that anybody speaks. */
+function versionOf({ headers }: FastifyRequest): string {
+  const version = headers['mcp-protocol-version'] ?? BATCH_VERSION
+  return typeof version === 'string' ? version : version.join()
+}
+
 function sendRpcError(thrown: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { status, retryAfter, body } = answerRpcError(thrown, request.id)
+  const { status, retryAfter, body } = answerRpcError(thrown, request.id, request.headers)
   if (status === 500) request.log.error({ err: thrown }, 'request failed')
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
   return reply.code(status).send(body)

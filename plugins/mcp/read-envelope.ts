@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { type JSONRPCMessage, type JSONRPCRequest, RELATED_TASK_META_KEY } from '@modelcontextprotocol/sdk/types.js'
+import type { JSONRPCMessage, JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js'
+import { BATCH_VERSION, claimedVersion, isLegacy } from './versions.js'
 
 const LARGEST_BATCH = 100
 const DEEPEST_JSON = 64
@@ -8,7 +9,7 @@ const DEEPEST_JSON = 64
 export type Message =
   | { kind: 'request'; id: string | number; request: JSONRPCRequest }
   | { kind: 'notification'; method: string; params: unknown }
-  | { kind: 'response' }
+  | { kind: 'response'; response: JSONRPCMessage }
 
 export interface Envelope {
   batch: boolean
@@ -17,12 +18,13 @@ export interface Envelope {
 
 /**
  * Reads the JSON-RPC envelope of one HTTP body or one line of stdio. Batches belong to protocol version 2025-03-26 alone and are
- * taken whole or not at all: at most 100 messages, none of them `initialize`, requests and responses not mixed, no id twice.
+ * taken whole or not at all: at most 100 messages, none of them `initialize` or of 2026-07-28, requests and responses not mixed, no id
+ * twice.
  *
  * Throws RpcProblem: -32700 for anything that is not JSON in UTF-8, -32600 for anything that is not an MCP JSON-RPC 2.0 message
  * (ids are strings or integers).
  */
-export function readEnvelope(bytes: Buffer, version: ProtocolVersion): Envelope {
+export function readEnvelope(bytes: Buffer, version: string): Envelope {
   const body = parse(bytes)
   if (!Array.isArray(body)) return { batch: false, messages: [readMessage(body)] }
   if (version !== BATCH_VERSION) throw invalid(`batches are part of protocol version ${BATCH_VERSION} only`)
@@ -50,6 +52,9 @@ function checkBatch(messages: Message[]): void {
   for (const message of messages) {
     if (message.kind !== 'request') continue
     if (message.request.method === 'initialize') throw invalid('initialize must not be part of a batch', message.id)
+    const claimed = claimedVersion(message.request.params)
+    if (claimed !== undefined && !isLegacy(claimed))
+      throw invalid(`batches are part of protocol version ${BATCH_VERSION} only`, message.id)
     if (ids.has(message.id)) throw invalid('two requests of the batch have the same id', message.id)
     ids.add(message.id)
   }
@@ -79,7 +84,7 @@ function readResponse(value: Record<string, unknown>, id: RpcId): Message {
   const isResult = isObject(value.result) && !('error' in value) && id !== null
   const isError = isObject(value.error) && !('result' in value) && Number.isInteger(value.error.code)
   if (!isResult && !isError) throw invalid('a message has a method, a result or an error', id)
-  return { kind: 'response' }
+  return { kind: 'response', response: value as JSONRPCMessage }
 }
 
 const readableId = (id: unknown): RpcId =>
@@ -108,68 +113,6 @@ function exceedsDepth(value: unknown, limit: number): boolean {
     level = next
   }
   return false
-}
-
-/**
- * Prepares a request for the SDK's Server, which silently drops anything that does not match its own schemas: params that are a
- * list, a `_meta` that is not an object or a progress token that is neither string nor integer are answered here with -32602.
- * Task fields are left out, since this server declares no tasks and must then treat the request as an ordinary one.
- */
-export function prepareRequest(request: JSONRPCRequest): { request: JSONRPCRequest } | { answer: RpcErrorBody } {
-  const params: unknown = request.params
-  if (params === undefined) return { request }
-  const refuse = (why: string) => ({ answer: rpcError(request.id, RPC.invalidParams, `Invalid params: ${why}`) })
-  if (!isObject(params)) return refuse('params must be an object')
-  const { task, _meta: meta, ...rest } = params
-  if (meta === undefined && !('_meta' in params))
-    return task === undefined ? { request } : { request: { ...request, params: rest } }
-  if (!isObject(meta)) return refuse('_meta must be an object')
-  const token = meta.progressToken
-  if (token !== undefined && typeof token !== 'string' && !Number.isSafeInteger(token)) {
-    return refuse('_meta.progressToken must be a string or an integer')
-  }
-  const { [RELATED_TASK_META_KEY]: _related, ...kept } = meta
-  return { request: { ...request, params: { ...rest, _meta: kept } } }
-}
-
-type Id = string | number
-
-/** The answers to one HTTP body or one stdio batch, until there is one for every request. */
-export class AnswerCollector {
-  readonly #open: Set<Id>
-  readonly #answers: JSONRPCMessage[] = []
-
-  constructor(
-    ids: Iterable<Id>,
-    private readonly batch: boolean,
-  ) {
-    this.#open = new Set(ids)
-  }
-
-  /** Whether an answer to this id is still missing. */
-  waitsFor(id: Id): boolean {
-    return this.#open.has(id)
-  }
-
-  add(id: Id, answer: JSONRPCMessage): void {
-    this.#open.delete(id)
-    this.#answers.push(answer)
-  }
-
-  /** A cancelled request gets no answer (MCP utilities/cancellation). */
-  drop(id: Id): void {
-    this.#open.delete(id)
-  }
-
-  get isComplete(): boolean {
-    return this.#open.size === 0
-  }
-
-  /** One JSON text: an array for a batch, however few its answers. Empty when every request of it was cancelled. */
-  text(): string {
-    if (this.#answers.length === 0) return ''
-    return JSON.stringify(this.batch ? this.#answers : this.#answers[0])
-  }
 }
 
 /**
@@ -213,18 +156,3 @@ export const rpcError = (id: RpcId, code: number, message: string, data?: object
   id,
   error: { code, message, ...(data && { data }) },
 })
-
-/** Protocol versions this server speaks, newest first. */
-export const SUPPORTED_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
-export type ProtocolVersion = (typeof SUPPORTED_VERSIONS)[number]
-
-const LATEST_VERSION: ProtocolVersion = SUPPORTED_VERSIONS[0]
-
-/** The only version with JSON-RPC batches, and the one an HTTP request without `MCP-Protocol-Version` is taken for. */
-export const BATCH_VERSION: ProtocolVersion = '2025-03-26'
-
-export const isSupported = (version: string): version is ProtocolVersion =>
-  (SUPPORTED_VERSIONS as readonly string[]).includes(version)
-
-/** MCP lifecycle, version negotiation: the version asked for when we have it, otherwise our newest. Never an error. */
-export const negotiate = (asked: string): ProtocolVersion => (isSupported(asked) ? asked : LATEST_VERSION)

@@ -1,10 +1,24 @@
 import { RPC } from './read-envelope.js'
 
-/** What makes the SDK answer a request with this JSON-RPC error. A plain Error: the SDK's own McpError would say the code twice. */
-export const rpcFailure = (code: number, message: string, data?: object): Error =>
-  Object.assign(new Error(message), { code, ...(data && { data }) })
+/** The JSON-RPC error that a request is answered with. Its code is that of the revisions with a handshake. */
+export class RpcFailure extends Error {
+  override readonly name = 'RpcFailure'
+  constructor(
+    readonly code: number,
+    message: string,
+    readonly data?: object,
+    /** Of the HTTP answer, where the error is one of HTTP as well. */
+    readonly status?: number,
+  ) {
+    super(message)
+  }
+}
 
-export const invalidParams = (message: string, data?: object): Error => rpcFailure(RPC.invalidParams, message, data)
+export const rpcFailure = (code: number, message: string, data?: object): RpcFailure =>
+  new RpcFailure(code, message, data)
+
+export const invalidParams = (message: string, data?: object): RpcFailure =>
+  rpcFailure(RPC.invalidParams, message, data)
 
 /** Lists of one page hand out no cursor, so nobody can have one. */
 export function refuseCursor(params: Record<string, unknown> | undefined): void {

@@ -1,35 +1,42 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import type { JSONRPCMessage, JSONRPCNotification } from '@modelcontextprotocol/sdk/types.js'
 import {
-  AnswerCollector,
-  BATCH_VERSION,
-  type Message,
-  prepareRequest,
-  type ProtocolVersion,
-  readEnvelope,
-  rpcError,
-  RpcProblem,
-} from './read-envelope.js'
+  type JSONRPCMessage,
+  type JSONRPCNotification,
+  type JSONRPCRequest,
+  RELATED_TASK_META_KEY,
+} from '@modelcontextprotocol/sdk/types.js'
+import { answerMessage } from './answer-message.js'
+import { readCall, renderFailure } from './eras.js'
+import type { ServerPorts } from './ports.js'
+import { type Message, readEnvelope, rpcError, RpcProblem } from './read-envelope.js'
+import { BATCH_VERSION, claimedVersion, isLegacy, type LegacyVersion } from './versions.js'
 
 const LINE_END = Buffer.from('\n')
 
 /**
  * MCP over stdio: one JSON-RPC message or batch a line. Replaces the SDK's transport, which drops a bad line without an
  * answer (its sender waits for ever), fails at a line of 10 MiB and knows no batches; the envelope rules are those of HTTP.
+ *
+ * Requests of 2026-07-28 are answered here, each on its own; only what belongs to a handshake gets to the SDK's Server. Both may come on one
+ * connection, in any order.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
   /** What both sides speak; until initialize has said so, the version that HTTP assumes as well. */
-  version: ProtocolVersion = BATCH_VERSION
+  version: LegacyVersion = BATCH_VERSION
 
   readonly #batches = new Set<AnswerCollector>()
+  /** What cancels the requests of 2026-07-28 that are being answered. */
+  readonly #running = new Map<string | number, AbortController>()
 
+  /** `server`: what answers requests of 2026-07-28. */
   constructor(
     private readonly input: Readable,
     private readonly output: Writable,
+    private readonly server: ServerPorts,
   ) {}
 
   start(): Promise<void> {
@@ -71,11 +78,9 @@ export class StdioTransport implements Transport {
   }
 
   #deliver(message: Message): void {
-    if (message.kind === 'request') {
-      const prepared = prepareRequest(message.request)
-      if ('answer' in prepared) void this.send(prepared.answer as JSONRPCMessage)
-      else this.onmessage?.(prepared.request)
-    } else if (message.kind === 'notification') {
+    if (message.kind === 'request') this.#deliverRequest(message.request)
+    else if (message.kind === 'response') this.onmessage?.(message.response)
+    else if (message.method !== 'notifications/cancelled' || !this.#cancel(message.params)) {
       this.onmessage?.({
         jsonrpc: '2.0',
         method: message.method,
@@ -85,9 +90,43 @@ export class StdioTransport implements Transport {
     }
   }
 
+  #deliverRequest(request: JSONRPCRequest): void {
+    const claimed = claimedVersion(request.params)
+    if (claimed !== undefined && !isLegacy(claimed)) return void this.#answer(request)
+    try {
+      // The SDK's Server drops in silence what does not match its own schemas.
+      readCall(request)
+      this.onmessage?.(withoutTask(request))
+    } catch (thrown) {
+      const { error } = renderFailure(thrown, 'legacy')
+      void this.send({ jsonrpc: '2.0', id: request.id, error })
+    }
+  }
+
+  async #answer(request: JSONRPCRequest): Promise<void> {
+    const controller = new AbortController()
+    const { signal } = controller
+    this.#running.set(request.id, controller)
+    const notify = (message: object) => {
+      if (!signal.aborted) this.#write(JSON.stringify(message))
+    }
+    const { text } = await answerMessage(request, this.server, { signal, notify })
+    // A client that uses an id again while it is taken is told of both calls.
+    if (this.#running.get(request.id) === controller) this.#running.delete(request.id)
+    if (!signal.aborted) this.#write(text)
+  }
+
+  /** Whether it was a request of 2026-07-28. Nothing more is said of it then (MCP cancellation, "Behavior Requirements"). */
+  #cancel(params: unknown): boolean {
+    const id = (params as { requestId?: string | number } | undefined)?.requestId
+    const controller = id === undefined ? undefined : this.#running.get(id)
+    controller?.abort()
+    return controller !== undefined
+  }
+
   #openBatch(messages: Message[]): void {
     const ids = messages.flatMap((message) => (message.kind === 'request' ? [message.id] : []))
-    if (ids.length > 0) this.#batches.add(new AnswerCollector(ids, true))
+    if (ids.length > 0) this.#batches.add(new AnswerCollector(ids))
   }
 
   /** The SDK's Server does not answer what was cancelled, so the batch must not wait for it. */
@@ -111,6 +150,52 @@ export class StdioTransport implements Transport {
   #write(json: string): void {
     if (this.output.writable) this.output.write(`${json}\n`)
   }
+}
+
+type Id = string | number
+
+/** The answers to one batch, until there is one for every request. */
+class AnswerCollector {
+  readonly #open: Set<Id>
+  readonly #answers: JSONRPCMessage[] = []
+
+  constructor(ids: Iterable<Id>) {
+    this.#open = new Set(ids)
+  }
+
+  /** Whether an answer to this id is still missing. */
+  waitsFor(id: Id): boolean {
+    return this.#open.has(id)
+  }
+
+  add(id: Id, answer: JSONRPCMessage): void {
+    this.#open.delete(id)
+    this.#answers.push(answer)
+  }
+
+  /** A cancelled request gets no answer (MCP utilities/cancellation). */
+  drop(id: Id): void {
+    this.#open.delete(id)
+  }
+
+  get isComplete(): boolean {
+    return this.#open.size === 0
+  }
+
+  /** One JSON text: an array, however few its answers. Empty when every request of it was cancelled. */
+  text(): string {
+    if (this.#answers.length === 0) return ''
+    return JSON.stringify(this.#answers)
+  }
+}
+
+/** No tasks are declared here, so a request that asks for one is an ordinary one. */
+function withoutTask(request: JSONRPCRequest): JSONRPCRequest {
+  if (request.params === undefined) return request
+  const { task: _task, _meta: meta, ...rest } = request.params
+  if (meta === undefined) return { ...request, params: rest }
+  const { [RELATED_TASK_META_KEY]: _related, ...kept } = meta
+  return { ...request, params: { ...rest, _meta: kept } }
 }
 
 const LINE_FEED = 0x0a

@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { createKnowledge } from '../../knowledge/index.js'
 import { createMcpServer } from '../../plugins/mcp/create-server.js'
+import type { ServerPorts } from '../../plugins/mcp/ports.js'
 import { StdioTransport } from '../../plugins/mcp/stdio-transport.js'
 import { partial } from '../partial.js'
 
@@ -11,9 +12,8 @@ const tick = () => new Promise((resolve) => setImmediate(resolve))
 async function connected() {
   const input = new PassThrough()
   const output = new PassThrough()
-  const transport = new StdioTransport(input, output)
   const calls: { name: string; signal: AbortSignal; answer: (value: object) => void }[] = []
-  const server = createMcpServer({
+  const ports: ServerPorts = {
     info: { name: 'x', version: '1' },
     listTools: () => [],
     offered: new Set(),
@@ -29,7 +29,9 @@ async function connected() {
     callTool: ({ name, signal }) =>
       new Promise((resolve) => calls.push({ name, signal, answer: (value) => resolve({ ok: true, value }) })),
     onInitialize: (_client, version) => (transport.version = version),
-  })
+  }
+  const transport = new StdioTransport(input, output, ports)
+  const server = createMcpServer(ports)
   await server.connect(transport)
   const read = async () => {
     for (let turn = 0; turn < 5; turn++) await tick()

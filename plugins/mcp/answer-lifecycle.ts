@@ -1,0 +1,64 @@
+import { type Cacheability, clientName, type InnerCall, type InnerResult, SUBSCRIPTION_KEY } from './eras.js'
+import { instructionsFor } from './instructions.js'
+import type { RequestPorts, ServerPorts } from './ports.js'
+import { invalidParams } from './rpc-failure.js'
+import { type Era, negotiate, SUPPORTED_VERSIONS } from './versions.js'
+
+interface LifecyclePorts {
+  server: ServerPorts
+  request: RequestPorts
+  capabilities: object
+  /** Of what depends on the caller's offer. */
+  cache: Cacheability
+}
+
+/**
+ * Answers what clients ask before and beside their work, which is all that the eras do differently: a handshake and signs of life here, a
+ * question who the server is and the wish to be told of changes there. Null for any other method. Throws RpcFailure.
+ */
+export function answerLifecycle(era: Era, call: InnerCall, ports: LifecyclePorts): InnerResult | null {
+  switch (`${era} ${call.method}`) {
+    case 'legacy initialize':
+      return initialize(call, ports)
+    case 'legacy ping':
+      return { kind: 'result', result: {} }
+    case 'modern server/discover':
+      return discover(ports)
+    case 'modern subscriptions/listen':
+      return listen(call, ports)
+    default:
+      return null
+  }
+}
+
+function initialize({ params }: InnerCall, { server, capabilities }: LifecyclePorts): InnerResult {
+  const asked = params?.protocolVersion
+  if (typeof asked !== 'string') throw invalidParams('params.protocolVersion must be a string')
+  const protocolVersion = negotiate(asked)
+  server.onInitialize?.(clientName(params?.clientInfo), protocolVersion)
+  return {
+    kind: 'result',
+    result: { protocolVersion, capabilities, serverInfo: server.info, instructions: instructionsOf(server) },
+  }
+}
+
+const discover = ({ server, capabilities, cache }: LifecyclePorts): InnerResult => ({
+  kind: 'result',
+  result: { supportedVersions: SUPPORTED_VERSIONS, capabilities, instructions: instructionsOf(server) },
+  cache,
+})
+
+const instructionsOf = ({ listTools, offered }: ServerPorts) => instructionsFor(listTools(offered))
+
+/**
+ * Nothing of what could be subscribed to ever changes, so nothing of it is agreed to, and the subscription ends at once: a stream that stays
+ * open would take one of the caller's places and say nothing (MCP subscriptions, "Acknowledgment", "Graceful Closure").
+ */
+function listen({ params }: InnerCall, { request }: LifecyclePorts): InnerResult {
+  const { notifications } = params ?? {}
+  if (typeof notifications !== 'object' || notifications === null || Array.isArray(notifications))
+    throw invalidParams('params.notifications must be an object')
+  const meta = { [SUBSCRIPTION_KEY]: request.id }
+  request.notify('notifications/subscriptions/acknowledged', { _meta: meta, notifications: {} })
+  return { kind: 'result', result: { _meta: meta } }
+}

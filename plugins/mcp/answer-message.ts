@@ -1,0 +1,50 @@
+import type { JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js'
+import { answerRequest } from './answer-request.js'
+import { readCall, renderFailure, renderResult, type RequestHeaders } from './eras.js'
+import type { Answered } from './http-exchange.js'
+import type { RequestPorts, ServerPorts } from './ports.js'
+import { claimedVersion, type Era, isLegacy } from './versions.js'
+
+interface MessagePorts {
+  signal: AbortSignal
+  /** Sends a whole message. */
+  notify: (message: object) => void
+}
+
+/**
+ * One request as it came, of either era, to the whole message that answers it. `headers`: of HTTP, where that is what it came over. Never
+ * rejects.
+ */
+export async function answerMessage(
+  request: JSONRPCRequest,
+  server: ServerPorts,
+  { signal, notify }: MessagePorts,
+  headers?: RequestHeaders,
+): Promise<Answered> {
+  const { id } = request
+  const ports: RequestPorts = {
+    id,
+    signal,
+    notify: (method, params) => notify({ method, params, jsonrpc: '2.0' }),
+  }
+  let era = guessEra(request, headers)
+  try {
+    const read = readCall(request, headers)
+    ;({ era } = read)
+    const result = await answerRequest(read, server, ports)
+    return {
+      text: `{"result":${renderResult(result, era, server.info)},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`,
+      status: 200,
+    }
+  } catch (thrown) {
+    const { error, status, isUnexpected } = renderFailure(thrown, era)
+    if (isUnexpected) server.onFailure(thrown)
+    return { text: JSON.stringify({ jsonrpc: '2.0', id, error }), status }
+  }
+}
+
+/** Of a request that cannot be read. */
+function guessEra({ params }: JSONRPCRequest, headers: RequestHeaders | undefined): Era {
+  const named = claimedVersion(params) ?? headers?.['mcp-protocol-version']
+  return named === undefined || isLegacy(named) ? 'legacy' : 'modern'
+}

@@ -1,0 +1,146 @@
+import type { ProgressUpdate } from '../../domain/call.js'
+import { renderMcpError } from '../errors/render-errors.js'
+import { answerKnowledge, FailedCall, KNOWLEDGE_CAPABILITIES } from './answer-knowledge.js'
+import { answerLifecycle } from './answer-lifecycle.js'
+import type { InnerCall, InnerResult, ReadCall } from './eras.js'
+import type { RequestPorts, ServerPorts } from './ports.js'
+import { startProgress, type Timers } from './progress.js'
+import { RPC } from './read-envelope.js'
+import { invalidParams, refuseCursor, rpcFailure } from './rpc-failure.js'
+
+/** Those of Node.js, for progress and signs of life. */
+export const systemTimers: Timers = {
+  now: () => performance.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, ms)
+    return () => clearTimeout(timer)
+  },
+}
+
+export const CAPABILITIES = { tools: {}, ...KNOWLEDGE_CAPABILITIES }
+
+/**
+ * Lists are the same until the server is started anew, which nobody is told of. They depend on what the caller is offered, by role or by
+ * headers that are no part of what a cache goes by; so nobody else may have them.
+ */
+const OFFERED = { ttlMs: 300_000, cacheScope: 'private' } as const
+
+/** Answers a request of either era. Rejects with RpcFailure. */
+export async function answerRequest(
+  { era, call }: ReadCall,
+  server: ServerPorts,
+  request: RequestPorts,
+): Promise<InnerResult> {
+  const lifecycle = answerLifecycle(era, call, { server, request, capabilities: CAPABILITIES, cache: OFFERED })
+  if (lifecycle !== null) return lifecycle
+  switch (call.method) {
+    case 'tools/list':
+      refuseCursor(call.params)
+      return { kind: 'result', result: { tools: server.listTools(server.offered) }, cache: OFFERED }
+    case 'tools/call':
+      return withProgress(call, request.notify, true, (progress) =>
+        callOneTool(call, server, { signal: request.signal, progress }),
+      )
+    default:
+      return withProgress(call, request.notify, false, (progress) =>
+        answerOther(call, server, { signal: request.signal, progress }),
+      )
+  }
+}
+
+type Progress = (update: ProgressUpdate) => void
+type Notify = RequestPorts['notify']
+
+/**
+ * Tells the client of progress where it asked for it, and nothing any more once the work is done. `eager`: of its start as well (D4);
+ * otherwise only work that has progress to tell does.
+ */
+async function withProgress<T>(
+  { progressToken }: InnerCall,
+  notify: Notify,
+  eager: boolean,
+  work: (progress: Progress) => Promise<T>,
+): Promise<T> {
+  if (progressToken === undefined) return work(nothing)
+  let progress: ReturnType<typeof startProgress> | null = null
+  const begin = () =>
+    (progress ??= startProgress(
+      (update) => notify('notifications/progress', { ...update, progressToken }),
+      systemTimers,
+    ))
+  try {
+    if (eager) begin()
+    return await work((update) => begin().update(update))
+  } finally {
+    // Assigned by then, which the compiler does not see.
+    ;(progress as ReturnType<typeof startProgress> | null)?.stop()
+  }
+}
+
+const nothing = () => {}
+
+interface Running {
+  signal: AbortSignal
+  progress: Progress
+}
+
+/**
+ * Answers tools/call. A failure of the tool is a result with isError; an unknown tool or params of the wrong shape are JSON-RPC
+ * errors (MCP tools, "Error Handling").
+ */
+async function callOneTool(
+  call: InnerCall,
+  { callTool, ...server }: ServerPorts,
+  { signal, progress }: Running,
+): Promise<InnerResult> {
+  const { name, arguments: args = {} } = call.params ?? {}
+  if (typeof name !== 'string') throw invalidParams('params.name must be a string')
+  if (!isObject(args)) throw invalidParams('params.arguments must be an object')
+  const requestId = server.requestId()
+  const { confirmToken, trace, client } = call
+  const result = await callTool({ name, arguments: args, confirmToken, requestId, signal, progress, trace }, client)
+  if (result.ok) return { kind: 'value', value: result.value }
+  const { error } = result
+  if (error.code === 'unknown_tool') throw invalidParams(error.message, { error: error.code, request_id: requestId })
+  return { kind: 'result', result: renderMcpError(error, requestId) }
+}
+
+/** Longer nobody waits who is typing: milliseconds. */
+const LOOK_UP_MS = 3000
+
+/** Null for what is not there in time; it goes on for those who ask later. */
+function inTime<T>(work: Promise<T | null>, timers: Timers): Promise<T | null> {
+  let cancel = () => {}
+  const late = new Promise<null>((resolve) => (cancel = timers.after(LOOK_UP_MS, () => resolve(null))))
+  return Promise.race([work, late]).finally(() => cancel())
+}
+
+/** What is not about tools: documents, prompts, completions. */
+async function answerOther(
+  call: InnerCall,
+  { knowledge, offered, callTool, orgId, charge, onFailure, timers = systemTimers, ...server }: ServerPorts,
+  { signal, progress }: Running,
+): Promise<InnerResult> {
+  const requestId = server.requestId()
+  const { trace, client } = call
+  const answer = await answerKnowledge(call.method, call.params, {
+    knowledge,
+    offered,
+    orgId,
+    charge: (times) => charge?.(times) ?? Promise.resolve(),
+    progress,
+    async callTool(name, args) {
+      const result = await callTool({ name, arguments: args, requestId, signal, progress: nothing, trace }, client)
+      if (!result.ok) throw new FailedCall(result.error)
+      return result.value
+    },
+    lookUp: (tool, read) => inTime(server.lookUp({ tool, requestId, signal }, read), timers),
+    requestId,
+    onFailure,
+  })
+  if (answer === null) throw rpcFailure(RPC.methodNotFound, 'Method not found')
+  return answer
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,70 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { ToolError } from '../../schemas/errors.js'
+import { convertHttp } from '../errors/convert.js'
+import { renderHttpError } from '../errors/render-errors.js'
+import { codeOfRefusal, eraOf, type RequestHeaders } from './eras.js'
+import { RPC, rpcError, type RpcErrorBody, RpcProblem } from './read-envelope.js'
+import type { Era } from './versions.js'
+
+/**
+ * What the headers of a POST to the MCP endpoint must say, checked before its body is read (MCP Streamable HTTP, "Sending
+ * Messages"). What they say of the protocol is compared with the body: an error that speaks of it has to carry the id of its request.
+ *
+ * Throws ToolError `not_acceptable` (406) or `unsupported_media_type` (415).
+ */
+export function checkHeaders(headers: IncomingHttpHeaders): void {
+  const accepted = acceptedTypes(headers.accept ?? '')
+  if (!accepts(accepted, 'application', 'json') || !accepts(accepted, 'text', 'event-stream')) {
+    throw new ToolError('not_acceptable', 'The client must accept both application/json and text/event-stream.')
+  }
+  const mediaType = (headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase()
+  if (mediaType !== 'application/json') {
+    throw new ToolError('unsupported_media_type', 'The body must be application/json.')
+  }
+  const encoding = headers['content-encoding'] ?? 'identity'
+  if (encoding.toLowerCase() !== 'identity') {
+    throw new ToolError('unsupported_media_type', 'The body must not be compressed.')
+  }
+}
+
+/** Media ranges of an Accept header that are not ruled out by `q=0` (RFC 9110, 12.5.1). */
+function acceptedTypes(accept: string): Set<string> {
+  const types = new Set<string>()
+  for (const range of accept.toLowerCase().split(',')) {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim())
+    if (!parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))) types.add(type)
+  }
+  return types
+}
+
+const accepts = (types: Set<string>, type: string, subtype: string) =>
+  types.has(`${type}/${subtype}`) || types.has(`${type}/*`) || types.has('*/*')
+
+interface RpcErrorAnswer {
+  status: number
+  /** Seconds for `Retry-After`. */
+  retryAfter?: number
+  body: object
+}
+
+/**
+ * Anything that kept an HTTP request from being answered, in the shape MCP clients read: 400 with the JSON-RPC code of its envelope, or the
+ * status of the HTTP rule it broke, with -32000 before 2026-07-28 and the same status as code from then on. `data` carries our own code and
+ * the request id.
+ */
+export function answerRpcError(thrown: unknown, requestId: string, headers: RequestHeaders): RpcErrorAnswer {
+  const era = eraOf(headers)
+  if (thrown instanceof RpcProblem) {
+    return { status: 400, body: errorBody(era, thrown.id, thrown.code, thrown.message, { request_id: requestId }) }
+  }
+  const { status, retryAfter, body } = renderHttpError(convertHttp(thrown), requestId)
+  const { message, ...data } = body
+  const code = era === 'modern' ? codeOfRefusal(data) : RPC.transport
+  return { status, retryAfter, body: errorBody(era, null, code, message, data) }
+}
+
+/** From 2026-07-28 on an id that is not known is left out. */
+function errorBody(era: Era, id: RpcErrorBody['id'], code: number, message: string, data: object): object {
+  const body = rpcError(id, code, message, data)
+  return era === 'modern' && id === null ? { ...body, id: undefined } : body
+}

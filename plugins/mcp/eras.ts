@@ -1,0 +1,333 @@
+import type { JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js'
+import type { ErrorCode } from '../../schemas/errors.js'
+import { ERROR_TABLE } from '../errors/table.js'
+import { RPC } from './read-envelope.js'
+import { invalidParams, RpcFailure } from './rpc-failure.js'
+import { claimedVersion, type Era, isLegacy, MODERN_VERSION, SUPPORTED_VERSIONS, VERSION_KEY } from './versions.js'
+
+/** What a request asks for, whichever envelope it came in. */
+export interface InnerCall {
+  method: string
+  /** What belongs to the method: neither `_meta` nor what an era adds to its requests. */
+  params: Record<string, unknown> | undefined
+  progressToken?: string | number
+  /** `_meta.confirm_token`, unchecked. */
+  confirmToken?: unknown
+  /** `name/version` of the client, where this request says it; null where it could and does not. */
+  client?: string | null
+  /** W3C Trace Context of whoever made the request, unchecked. */
+  trace?: TraceContext
+  /** How a person can be asked through the client, as far as this request says so. */
+  canAsk: { form: boolean; url: boolean }
+  /** Answers of the person, and the state that came with the questions: both as the client sent them. */
+  inputResponses?: Record<string, unknown>
+  requestState?: string
+}
+
+export interface TraceContext {
+  traceparent: string
+  tracestate?: string
+}
+
+/** A call with the words in which its answer has to be put. */
+export interface ReadCall {
+  era: Era
+  call: InnerCall
+}
+
+/** What came of a call, before it is put into the words of an era. */
+export type InnerResult =
+  /** What a tool answers, also as text. */
+  | { kind: 'value'; value: object }
+  /** The members of any other result. */
+  | { kind: 'result'; result: object; cache?: Cacheability }
+  /** Questions that a person has to answer first; the client then repeats the call with the answers. */
+  | { kind: 'input'; inputRequests: Record<string, object>; requestState: string }
+
+/** How long a client may use a result again, and whether others may as well. */
+export interface Cacheability {
+  ttlMs: number
+  cacheScope: 'public' | 'private'
+}
+
+export interface ServerInfo {
+  name: string
+  version: string
+}
+
+const CLIENT_INFO_KEY = 'io.modelcontextprotocol/clientInfo'
+const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities'
+const SERVER_INFO_KEY = 'io.modelcontextprotocol/serverInfo'
+/** Of `_meta` of everything that belongs to a subscription: the id of its request. */
+export const SUBSCRIPTION_KEY = 'io.modelcontextprotocol/subscriptionId'
+
+/** Of a request that came over HTTP. */
+export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>
+
+/**
+ * Reads a request of either era. `headers`: of HTTP, where they have to agree with what a request of 2026-07-28 says of itself.
+ *
+ * Throws RpcFailure: -32602 for params that no method could have, and for what is missing in a `_meta` of 2026-07-28; -32022 for a revision
+ * that this server does not speak; -32020 for headers that are missing or say something else than the body. What of these is an answer of
+ * HTTP as well has a `status`.
+ */
+export function readCall(request: JSONRPCRequest, headers?: RequestHeaders): ReadCall {
+  const { method } = request
+  const params: unknown = request.params
+  const claimed = claimedVersion(params)
+  const named = headers?.['mcp-protocol-version']
+  // Some clients discover first, and go on with a handshake under the header that they have then.
+  const isHandshake = method === 'initialize' && named === MODERN_VERSION
+  if (claimed === undefined && (isHandshake || named === undefined || isLegacy(named)))
+    return readLegacy(method, params)
+  if (isLegacy(claimed) && (named === undefined || isLegacy(named))) return readLegacy(method, params)
+  return readModern(method, params, headers)
+}
+
+/** What a header says of the era; errors that precede the body go by it. */
+export const eraOf = (headers: RequestHeaders): Era => {
+  const named = headers['mcp-protocol-version']
+  return named === undefined || isLegacy(named) ? 'legacy' : 'modern'
+}
+
+/**
+ * Task fields are left out, since this server declares no tasks and must then treat the request as an ordinary one.
+ */
+function readLegacy(method: string, params: unknown): ReadCall {
+  const era = 'legacy'
+  if (params === undefined) return { era, call: { method, params: undefined, canAsk: NOBODY } }
+  if (!isObject(params)) throw invalidParams('Invalid params: params must be an object')
+  const { task: _task, _meta: meta, ...rest } = params
+  return { era, call: { method, params: rest, canAsk: NOBODY, ...readMeta(params, meta) } }
+}
+
+const NOBODY = { form: false, url: false }
+
+/** What `_meta` means in both eras. */
+function readMeta(params: object, meta: unknown): Pick<InnerCall, 'progressToken' | 'confirmToken' | 'trace'> {
+  if (meta === undefined && !('_meta' in params)) return {}
+  if (!isObject(meta)) throw invalidParams('Invalid params: _meta must be an object')
+  const { progressToken, confirm_token: confirmToken } = meta
+  if (progressToken !== undefined && typeof progressToken !== 'string' && !Number.isSafeInteger(progressToken))
+    throw invalidParams('Invalid params: _meta.progressToken must be a string or an integer')
+  const trace = readTrace(meta)
+  return {
+    ...(progressToken !== undefined && { progressToken: progressToken as string | number }),
+    ...(confirmToken !== undefined && { confirmToken }),
+    ...(trace && { trace }),
+  }
+}
+
+/** Characters of a trace state (W3C Trace Context, 3.3.1.5), and of what names a parent. */
+const LONGEST_TRACE = 512
+
+/** A trace that cannot be read is none: a request does not fail by it. */
+function readTrace({ traceparent, tracestate }: Record<string, unknown>): TraceContext | undefined {
+  if (typeof traceparent !== 'string' || traceparent.length > LONGEST_TRACE) return undefined
+  const hasState = typeof tracestate === 'string' && tracestate.length <= LONGEST_TRACE
+  return { traceparent, ...(hasState && { tracestate }) }
+}
+
+function readModern(method: string, params: unknown, headers: RequestHeaders | undefined): ReadCall {
+  const named = headers?.['mcp-protocol-version']
+  // Nobody can say what is missing in an envelope that is not known.
+  if (claimedVersion(params) === undefined && named !== undefined && named !== MODERN_VERSION) throw unsupported(named)
+  const { meta, ...rest } = readEnvelopeOf(params)
+  const version = meta[VERSION_KEY] as string
+  if (headers !== undefined && named !== undefined && named !== version)
+    throw mismatch(`MCP-Protocol-Version is ${show(named)}, and _meta says ${show(version)}`)
+  if (version !== MODERN_VERSION) throw unsupported(version)
+  const { inputResponses, requestState, ...own } = rest.params
+  if (headers !== undefined) checkHeaders(method, own, headers)
+  if (inputResponses !== undefined && !isObject(inputResponses))
+    throw invalidParams('params.inputResponses must be an object')
+  if (requestState !== undefined && typeof requestState !== 'string')
+    throw invalidParams('params.requestState must be a string')
+  return {
+    era: 'modern',
+    call: {
+      method,
+      params: own,
+      ...readMeta(rest, meta),
+      client: clientName(meta[CLIENT_INFO_KEY]) ?? null,
+      canAsk: readCanAsk(meta[CAPABILITIES_KEY] as Record<string, unknown>),
+      ...(inputResponses !== undefined && { inputResponses }),
+      ...(requestState !== undefined && { requestState }),
+    },
+  }
+}
+
+/** The `_meta` that each request of 2026-07-28 has, and the other params. Throws RpcFailure that names what is missing or wrong. */
+function readEnvelopeOf(params: unknown): {
+  meta: Record<string, unknown>
+  params: Record<string, unknown>
+  _meta: unknown
+} {
+  const { _meta: meta, ...rest } = isObject(params) ? params : { _meta: undefined }
+  if (!isObject(meta)) throw incomplete('params._meta must be an object')
+  if (typeof meta[VERSION_KEY] !== 'string') throw incomplete(`params._meta.${VERSION_KEY} must be a string`)
+  const version = meta[VERSION_KEY]
+  const isOurs = version === MODERN_VERSION
+  if (isOurs && !isObject(meta[CAPABILITIES_KEY]))
+    throw incomplete(`params._meta.${CAPABILITIES_KEY} must be an object`)
+  const info = meta[CLIENT_INFO_KEY]
+  if (isOurs && info !== undefined && !isImplementation(info))
+    throw incomplete(`params._meta.${CLIENT_INFO_KEY} must have name and version, both strings`)
+  return { meta, params: rest, _meta: meta }
+}
+
+/** Elicitation without a mode means forms (MCP elicitation, "Capabilities"). */
+export function readCanAsk({ elicitation }: Record<string, unknown>): { form: boolean; url: boolean } {
+  if (!isObject(elicitation)) return NOBODY
+  const [form, url] = [isObject(elicitation.form), isObject(elicitation.url)]
+  return { form: form || !url, url }
+}
+
+/** `name/version` of what a client says of itself; undefined where it says nothing that can be read. */
+export function clientName(info: unknown): string | undefined {
+  if (!isObject(info) || typeof info.name !== 'string') return undefined
+  return typeof info.version === 'string' ? `${info.name}/${info.version}` : info.name
+}
+
+const isImplementation = (info: unknown) =>
+  isObject(info) && typeof info.name === 'string' && typeof info.version === 'string'
+
+/** Which param a header `Mcp-Name` repeats. */
+const NAMED_BY: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+])
+
+/** MCP Streamable HTTP, "Server Validation". Names of headers are the client's choice of case, values are not. */
+function checkHeaders(method: string, params: Record<string, unknown>, headers: RequestHeaders): void {
+  if (headers['mcp-protocol-version'] === undefined) throw mismatch('MCP-Protocol-Version is missing')
+  const namedMethod = plain(headers['mcp-method'])
+  if (namedMethod === undefined) throw mismatch('Mcp-Method is missing')
+  if (namedMethod !== method) throw mismatch(`Mcp-Method is ${show(namedMethod)}, and the body says ${show(method)}`)
+  const param = NAMED_BY.get(method)
+  const value = param === undefined ? undefined : params[param]
+  // Anything but a text is a mistake in the params, which their method speaks of.
+  if (typeof value !== 'string') return
+  const header = plain(headers['mcp-name'])
+  if (header === undefined) throw mismatch('Mcp-Name is missing')
+  const name = decodeHeader(header)
+  if (name === null) throw mismatch('Mcp-Name cannot be decoded')
+  if (name !== value) throw mismatch(`Mcp-Name is ${show(name)}, and params.${param} is ${show(value)}`)
+}
+
+/** Node.js joins a header that comes twice with a comma, which then is another value. */
+const plain = (header: string | string[] | undefined) =>
+  (typeof header === 'string' ? header : header?.join(', '))?.replace(/^[ \t]+|[ \t]+$/g, '')
+
+const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
+const VISIBLE = /^[\t\x20-\x7e]*$/
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** A header value with what it encodes (MCP Streamable HTTP, "Value Encoding"); null for one that encodes nothing. */
+function decodeHeader(value: string): string | null {
+  if (!VISIBLE.test(value)) return null
+  if (!value.startsWith('=?base64?') || !value.endsWith('?=')) return value
+  const encoded = ENCODED.exec(value)?.[1]
+  if (encoded === undefined) return null
+  const bytes = Buffer.from(encoded, 'base64')
+  if (bytes.toString('base64') !== encoded) return null
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return null
+  }
+}
+
+/** Of a client's text, in a message. */
+const LONGEST_SHOWN = 100
+const show = (text: string | string[]) => JSON.stringify(String(text).slice(0, LONGEST_SHOWN))
+
+const BAD_REQUEST = 400
+/** MCP 2026-07-28, "Error Codes". */
+const HEADER_MISMATCH = -32020
+const UNSUPPORTED_VERSION = -32022
+
+const mismatch = (why: string) => new RpcFailure(HEADER_MISMATCH, `Header mismatch: ${why}`, undefined, BAD_REQUEST)
+
+const incomplete = (why: string) => new RpcFailure(RPC.invalidParams, `Invalid params: ${why}`, undefined, BAD_REQUEST)
+
+const unsupported = (requested: string | string[]) =>
+  new RpcFailure(
+    UNSUPPORTED_VERSION,
+    'Unsupported protocol version',
+    {
+      error: 'unsupported_protocol_version' satisfies ErrorCode,
+      supported: SUPPORTED_VERSIONS,
+      requested: String(requested).slice(0, LONGEST_SHOWN),
+    },
+    BAD_REQUEST,
+  )
+
+/** A result in the words of an era, as JSON. What a tool answers is written once and stands in it twice. */
+export function renderResult(inner: InnerResult, era: Era, info: ServerInfo): string {
+  if (inner.kind !== 'value') return JSON.stringify(resultOf(inner, era, info))
+  const json = JSON.stringify(inner.value)
+  const members = `"content":[{"type":"text","text":${JSON.stringify(json)}}],"structuredContent":${json}`
+  return era === 'legacy'
+    ? `{${members}}`
+    : `{"resultType":"complete",${members},"_meta":${JSON.stringify(metaOf(info))}}`
+}
+
+/** A result in the words of an era. */
+export function resultOf(inner: InnerResult, era: Era, info: ServerInfo): Record<string, unknown> {
+  if (inner.kind === 'input')
+    return {
+      resultType: 'input_required',
+      inputRequests: inner.inputRequests,
+      requestState: inner.requestState,
+      _meta: metaOf(info),
+    }
+  const result: Record<string, unknown> =
+    inner.kind === 'value'
+      ? { content: [{ type: 'text', text: JSON.stringify(inner.value) }], structuredContent: inner.value }
+      : { ...inner.result }
+  if (era === 'legacy') return result
+  const cache = inner.kind === 'result' ? inner.cache : undefined
+  return { resultType: 'complete', ...result, ...cache, _meta: { ...metaOf(info), ...(result._meta as object) } }
+}
+
+const metaOf = (info: ServerInfo) => ({ [SERVER_INFO_KEY]: info })
+
+/** An error as an era has it on the wire, and the HTTP status that goes with it. */
+export interface RenderedError {
+  error: { code: number; message: string; data?: object }
+  status: number
+  /** Thrown where nothing should be: it belongs into the log, and its words do not belong to the client. */
+  isUnexpected: boolean
+}
+
+/**
+ * What was thrown instead of a result. In 2026-07-28 what does not exist is in the params, an unknown method is a 404, and a refusal has the
+ * HTTP status that it would have elsewhere as its code, since the revision keeps servers from the codes that we use before it.
+ */
+export function renderFailure(thrown: unknown, era: Era): RenderedError {
+  const isUnexpected = !(thrown instanceof RpcFailure)
+  const { code, message, data, status = 200 } = isUnexpected ? UNEXPECTED : thrown
+  const render = (as: number, httpStatus: number): RenderedError => ({
+    error: { code: as, message, ...(data && { data }) },
+    status: httpStatus,
+    isUnexpected,
+  })
+  if (era === 'legacy') return render(code, status)
+  if (code === RPC.methodNotFound) return render(code, 404)
+  if (code === RPC.resourceNotFound) return render(RPC.invalidParams, status)
+  if (code === RPC.refused) return render(codeOfRefusal(data), status)
+  return render(code, status)
+}
+
+const UNEXPECTED = new RpcFailure(RPC.internal, ERROR_TABLE.internal.message)
+
+/** The code in which 2026-07-28 is told of a refusal. */
+export function codeOfRefusal(data: object | undefined): number {
+  const { error } = (data ?? {}) as { error?: ErrorCode }
+  return error === undefined ? RPC.internal : ERROR_TABLE[error].status
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

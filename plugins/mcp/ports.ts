@@ -1,0 +1,62 @@
+import type { ProgressUpdate, ToolContext } from '../../domain/call.js'
+import type { Knowledge } from '../../knowledge/index.js'
+import type { ServiceError } from '../errors/convert.js'
+import type { ServerInfo, TraceContext } from './eras.js'
+import type { ListOffered } from './offered-tools.js'
+import type { Timers } from './progress.js'
+import type { LegacyVersion } from './versions.js'
+
+/** What a server is to one client: of a request over HTTP, or of the process over stdio. */
+export interface ServerPorts {
+  info: ServerInfo
+  /** The entries of tools/list, in order. */
+  listTools: ListOffered
+  /** Names of the tools that the caller is offered. */
+  offered: ReadonlySet<string>
+  knowledge: Knowledge
+  callTool: CallTool
+  lookUp: LookUpFor
+  /** Of the wait for a look-up; default the system's. */
+  timers?: Timers
+  /** Organisation at the caller's PCE; absent without one. */
+  orgId?: string
+  /** Counts further tool calls of one request against the caller's limit; rejects when they are too many. */
+  charge?: (times: number) => Promise<void>
+  /** The id under which one tool call appears in logs, audit and at the PCE. */
+  requestId: () => string
+  /** Told what was thrown where no caller can do anything about it, for the log. */
+  onFailure: (thrown: unknown) => void
+  /** Told what the client said of itself in its handshake, `name/version`, and the version both will speak. */
+  onInitialize?: (client: string | undefined, version: LegacyVersion) => void
+}
+
+/** The dispatcher as a transport sees it: runs one call of one caller to its end and never rejects. */
+export type CallTool = (
+  call: {
+    name: string
+    arguments: Record<string, unknown>
+    /** `params._meta.confirm_token`, as it came. */
+    confirmToken?: unknown
+    requestId: string
+    signal: AbortSignal
+    progress: (update: ProgressUpdate) => void
+    trace?: TraceContext
+  },
+  /** `InnerCall.client` */
+  client: string | null | undefined,
+) => Promise<{ ok: true; value: object } | { ok: false; error: ServiceError }>
+
+/** The dispatcher's, for the caller of this server. */
+type LookUpFor = <T>(
+  question: { tool: string; requestId: string; signal: AbortSignal },
+  read: (context: ToolContext<true>) => Promise<T>,
+) => Promise<T | null>
+
+/** Of one request. */
+export interface RequestPorts {
+  id: string | number
+  /** Aborted when the client cancels or is gone. */
+  signal: AbortSignal
+  /** Sends a notification that belongs to the request. */
+  notify: (method: string, params: object) => void
+}
