@@ -136,11 +136,14 @@ export function readBearer(authorization: readonly string[]): string | null {
   return token
 }
 
+const AUTHORIZATION = 'authorization'
+
 /** The values of all Authorization headers in a list of names and values as they came (`rawHeaders`). */
 export function authorizationsOf(rawHeaders: readonly string[]): string[] {
   const values: string[] = []
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    if (rawHeaders[at]!.toLowerCase() === 'authorization') values.push(rawHeaders[at + 1]!)
+    const name = rawHeaders[at]!
+    if (name.length === AUTHORIZATION.length && name.toLowerCase() === AUTHORIZATION) values.push(rawHeaders[at + 1]!)
   }
   return values
 }

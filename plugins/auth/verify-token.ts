@@ -1,4 +1,4 @@
-import { createPublicKey } from 'node:crypto'
+import { createPublicKey, hash } from 'node:crypto'
 import { createVerifier, TokenError } from 'fast-jwt'
 import type { Identity } from '../../schemas/caller.js'
 import type { OAuthConfig } from '../../schemas/config.js'
@@ -26,8 +26,7 @@ interface TokenVerifier {
 export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions): TokenVerifier {
   const readHead = createHeadReader()
   const checkSignature = createSignatureCheck()
-  // A payload is the same object while its token is remembered; what cannot change with time is read from it once.
-  const claimsOf = new WeakMap<object, ReadClaims>()
+  const remembered = new Map<string, Remembered>()
 
   async function fetchKey({ alg, kid }: Head, payload: string): Promise<SigningKey> {
     // A token of another provider must not make us ask ours for keys.
@@ -38,53 +37,75 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
     return fetched
   }
 
-  function checkClaims(verified: object, payload: string): Identity {
-    let claims = claimsOf.get(verified)
-    if (claims === undefined) {
-      claims = readClaims(decodePart(payload), oauth)
-      claimsOf.set(verified, claims)
-    }
-    checkTimes(claims, now())
-    if (!claims.hasRequiredScope) throw new InvalidTokenError('missing required scope', 'insufficient_scope')
-    return claims.identity
+  /** What cannot change with time, of a token whose signature has been verified. */
+  async function read(token: string, digest: string): Promise<ReadClaims> {
+    const { head, payload } = readHead(token)
+    const key = (await keys.find(head.alg, head.kid)) ?? (await fetchKey(head, payload))
+    checkSignature(token, key)
+    const claims = genuine(() => readClaims(decodePart(payload), oauth))
+    const [oldest] = remembered.keys()
+    if (remembered.size >= MOST_TOKENS && oldest !== undefined) remembered.delete(oldest)
+    remembered.set(digest, { head, key, claims, until: now() + REMEMBER_MS })
+    return claims
+  }
+
+  /** Null where the token has to be verified again: a key that was withdrawn verifies nothing. */
+  async function recall(digest: string): Promise<ReadClaims | null> {
+    const known = remembered.get(digest)
+    if (known === undefined) return null
+    const { head, key, claims, until } = known
+    if (now() < until && (await keys.find(head.alg, head.kid)) === key) return claims
+    remembered.delete(digest)
+    return null
   }
 
   return {
     async verify(token) {
-      const { head, payload } = readHead(token)
-      const key = (await keys.find(head.alg, head.kid)) ?? (await fetchKey(head, payload))
-      const verified = checkSignature(token, key)
-      try {
-        return checkClaims(verified, payload)
-      } catch (error) {
-        if (error instanceof InvalidTokenError) error.isGenuine = true
-        throw error
-      }
+      // The tokens themselves are not kept.
+      const digest = hash('sha256', token, 'base64')
+      const claims = (await recall(digest)) ?? (await read(token, digest))
+      return genuine(() => {
+        checkTimes(claims, now())
+        if (!claims.hasRequiredScope) throw new InvalidTokenError('missing required scope', 'insufficient_scope')
+        return claims.identity
+      })
     },
   }
 }
 
-/** How long a verified signature is remembered: milliseconds. */
+interface Remembered {
+  head: Head
+  key: SigningKey
+  claims: ReadClaims
+  /** Milliseconds since the epoch. */
+  until: number
+}
+
+/** Judges a token whose signature has been verified. */
+function genuine<T>(judge: () => T): T {
+  try {
+    return judge()
+  } catch (error) {
+    if (error instanceof InvalidTokenError) error.isGenuine = true
+    throw error
+  }
+}
+
+/** How long a verified token is remembered: milliseconds. */
 const REMEMBER_MS = 30_000
-/** Tokens remembered for each key. */
+/** Tokens remembered. */
 const MOST_TOKENS = 2000
 
 type Payload = Record<string, unknown>
 
-/**
- * Makes the check of signatures: the payload of a token that this key has signed, the same object again for the same
- * token while it is remembered. What is remembered belongs to the key and is gone with it. Times and claims are the
- * caller's to check, every time.
- *
- * The check throws InvalidTokenError.
- */
-function createSignatureCheck(): (token: string, key: SigningKey) => Payload {
+/** Makes the check of signatures, which leaves times and claims to its caller. The check throws InvalidTokenError. */
+function createSignatureCheck(): (token: string, key: SigningKey) => void {
   const verifiers = new WeakMap<SigningKey, (token: string) => Payload>()
   return (token, key) => {
     let verify = verifiers.get(key)
     if (verify === undefined) verifiers.set(key, (verify = makeVerifier(key)))
     try {
-      return verify(token)
+      verify(token)
     } catch (error) {
       if (error instanceof TokenError)
         throw new InvalidTokenError(isUnreadable(error) ? 'malformed token' : 'signature mismatch')
@@ -101,8 +122,6 @@ function makeVerifier(key: SigningKey): (token: string) => Payload {
   return createVerifier({
     key: createPublicKey({ key, format: 'jwk' }).export({ type: 'spki', format: 'pem' }) as string,
     algorithms: [key.alg],
-    cache: MOST_TOKENS,
-    cacheTTL: REMEMBER_MS,
     ignoreExpiration: true,
     ignoreNotBefore: true,
   })

@@ -50,7 +50,7 @@ export async function admitCall(
     const args = validateArguments(subject.tool, subject.call.arguments)
     const approve = (approval: Approval) => (approved = approval)
     for (const gate of gates) {
-      if (gate.needs !== 'arguments' || (gate.onlyConfirmed === true && !subject.tool.requiresConfirm)) continue
+      if (gate.needs !== 'arguments' || !concerns(gate, subject.tool)) continue
       asked = gate.name
       await gate.check({ ...subject, args, context: { ...context, signal: context.beforeWriting }, approve })
     }
@@ -59,6 +59,9 @@ export async function admitCall(
     throw new RefusedCall(asked, thrown)
   }
 }
+
+const concerns = ({ onlyConfirmed, onlyPce }: Gate & { needs: 'arguments' }, tool: AnyTool): boolean =>
+  (onlyConfirmed !== true || tool.requiresConfirm) && (onlyPce !== true || tool.requiresPce)
 
 /** First words of tool names, and what else callers say for them. */
 const VERBS: Record<string, readonly string[]> = {
@@ -121,6 +124,8 @@ export type Gate =
       readonly needs: 'arguments'
       /** It is asked only about tools that ask for confirmation. */
       readonly onlyConfirmed?: boolean
+      /** It is asked only about tools that work on a PCE. */
+      readonly onlyPce?: boolean
       check(subject: ValidSubject): void | Promise<void>
     }
 
@@ -162,8 +167,8 @@ export const pceGate = (hint: string, details: ErrorDetails = {}): CallerGate =>
 export const provenGate: Gate = {
   name: 'proof',
   needs: 'arguments',
-  check: ({ tool, callerContext, context }) =>
-    tool.requiresPce ? callerContext.provePce?.(context.signal) : undefined,
+  onlyPce: true,
+  check: ({ callerContext, context }) => callerContext.provePce?.(context.signal),
 }
 
 /**

@@ -49,7 +49,9 @@ export interface ToolCall {
   canAsk?: boolean
   requestId: string
   /** Aborted when the client cancels the call or is gone. */
-  signal: AbortSignal
+  readonly signal: AbortSignal
+  /** Whether it is, for a transport that can tell without the signal. */
+  hasLeft?(): boolean
   /** Called as often as the tool likes; the transport decides what is sent to the client. */
   progress(update: ProgressUpdate): void
 }

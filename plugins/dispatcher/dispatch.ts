@@ -12,7 +12,7 @@ import type { AuditLog } from './audit-log.js'
 import type { CallerContext, ToolCall } from './call.js'
 import { leaveOutHidden } from './offered-hints.js'
 import { type CallRecord, recordCall } from './record-call.js'
-import { toolContextOf, type Dispatched, type HandlerPorts, runHandler, runTracked, signalsOf } from './run-handler.js'
+import { CallEnds, toolContextOf, type Dispatched, type HandlerPorts, runHandler, runTracked } from './run-handler.js'
 
 export interface DispatcherOptions extends HandlerPorts {
   tools: readonly AnyTool[]
@@ -53,9 +53,8 @@ export interface Dispatcher {
 export type LookUp = Pick<ToolCall, 'requestId' | 'signal'> & { tool: string }
 
 interface Run {
-  controller: AbortController
-  /** Lets go of the client's signal. */
-  release: () => void
+  /** Null until it is known what is called. */
+  ends: CallEnds | null
   /** Ends the call while its handler still runs; does nothing before it was allowed to. */
   abandon: () => void
 }
@@ -82,7 +81,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   let validation: ReturnType<typeof loadValidation> | undefined
 
   async function dispatch(call: ToolCall, callerContext: CallerContext): Promise<Dispatched> {
-    const run: Run = { controller: new AbortController(), release: () => {}, abandon: () => {} }
+    const run: Run = { ends: null, abandon: nothing }
     running.add(run)
     try {
       const work = () => decideAndRun(call, callerContext, run)
@@ -91,7 +90,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         : traceCall(tracing, toolOf(call, callerContext)?.name, work))
       return makeSafe(result.ok ? result : { ok: false, error: leaveOutHidden(result.error, hiddenIn(callerContext)) })
     } finally {
-      run.release()
+      run.ends?.release()
       running.delete(run)
       noteEnd()
     }
@@ -104,13 +103,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   ): Promise<T | null> {
     const tool = (callerContext.offer ?? whole).callable.has(name) ? tools.get(name) : undefined
     if (tool === undefined || isEnding) return null
-    let release = () => {}
+    const call: ToolCall = { ...question, name, arguments: {}, progress: nothing }
+    const ends = new CallEnds(tool, call)
     try {
       const { validateArguments } = await (validation ??= loadValidation())
-      const call: ToolCall = { ...question, name, arguments: {}, progress: () => {} }
-      const ends = signalsOf(tool, call.signal, new AbortController())
-      ;({ release } = ends)
-      const context = toolContextOf(call, callerContext, ends.signals, ports)
+      const context = toolContextOf(call, callerContext, ends, ports)
       const subject = { tool, call, callerContext, note: () => {} }
       const admitted = await admitCall(subject, context, options.gates, validateArguments)
       return await options.callTracker.run(call.requestId, () => read(admitted.context))
@@ -119,7 +116,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       log.debug({ request_id: question.requestId, tool: name, error: convert(cause).code }, 'look-up refused')
       return null
     } finally {
-      release()
+      ends.release()
     }
   }
 
@@ -151,9 +148,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (isEnding) return refuse(shuttingDown(), call, record)
     let admitted: Admitted
     try {
-      const { signals, release } = signalsOf(tool, call.signal, run.controller)
-      run.release = release
-      const context = toolContextOf(call, callerContext, signals, ports)
+      run.ends = new CallEnds(tool, call)
+      const context = toolContextOf(call, callerContext, run.ends, ports)
       const { note } = record
       const admit = () => admitCall({ tool, call, callerContext, note }, context, options.gates, validateArguments)
       // Only what is shown before a confirmation is looked up at the PCE.
@@ -175,7 +171,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     )
     const result = await Promise.race([handled, abandoned])
     const code = result.ok ? null : result.error.code
-    attempt(() => record.conclude(code, call.signal.aborted))
+    attempt(() => record.conclude(code, call.hasLeft?.() ?? call.signal.aborted))
     record.log(code === null ? 'success' : 'error', 'handler', code)
     return result
   }
@@ -224,7 +220,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     lookUp,
     abortAll() {
       isEnding = true
-      for (const { controller } of running) controller.abort(shuttingDown())
+      for (const { ends } of running) ends?.abort(shuttingDown())
     },
     abandonAll() {
       for (const { abandon } of running) abandon()
@@ -253,6 +249,8 @@ const spentWith = ({ confirmToken, consent }: ToolCall): string => {
   if (confirmToken !== undefined) return ' The confirm token is spent: mint a new one.'
   return consent === undefined ? ' The approval is used up: call again, and it is asked anew.' : ''
 }
+
+const nothing = () => {}
 
 const shuttingDown = () => new ToolError('cancelled', 'The server is shutting down.')
 

@@ -34,42 +34,55 @@ export function recordCall(
   const name = call.name.slice(0, LONGEST_NAME)
   const { role, iss, sub, mode } = callerContext.caller
   const { transport, client, clientAddress, pce } = callerContext
-  // What is undefined is not written. Literals of one shape, and no spreads under conditions: these are built for every call.
-  const common = {
+  const callId = randomUUID()
+  const route = transport === 'http' ? (call.route ?? '/mcp') : undefined
+  const clientName = client === undefined ? undefined : cleanClient(client)
+  const pceHost = tool?.requiresPce === true ? pce?.origin.replace(/^\w+:\/\//, '') : undefined
+  let noted: AuditFacts | null = null
+  const time = () => new Date(ports.now()).toISOString()
+  // What is undefined is not written. Written out, and without spreads: these are made for every call, and an object that is put together
+  // from others costs as much as writing it.
+  const entry = (
+    phase: AuditEntry['phase'],
+    decision: AuditEntry['decision'],
+    outcome: AuditEntry['outcome'],
+    reason: ErrorCode | undefined,
+  ): AuditEntry => ({
+    ts: time(),
+    phase,
+    decision,
+    outcome,
+    reason,
     tool: name,
     role,
     iss,
     sub,
     request_id: call.requestId,
-    call_id: randomUUID(),
+    call_id: callId,
     mode,
     transport,
-    route: transport === 'http' ? (call.route ?? '/mcp') : undefined,
-    client: client === undefined ? undefined : cleanClient(client),
+    route,
+    client: clientName,
     client_address: clientAddress,
-    pce_host: tool?.requiresPce === true ? pce?.origin.replace(/^\w+:\/\//, '') : undefined,
-  }
-  let noted: AuditFacts = {}
-  const time = () => new Date(ports.now()).toISOString()
+    pce_host: pceHost,
+  })
   return {
     decide(decision, reason) {
-      ports.audit?.write({ ts: time(), phase: 'decision', decision, reason, ...common, ...noted })
+      if (ports.audit === null) return
+      const facts = entry('decision', decision, undefined, reason)
+      ports.audit.write(noted === null ? facts : { ...facts, ...noted })
     },
     conclude(reason, clientGone) {
-      ports.audit?.write({
-        ts: time(),
-        phase: 'outcome',
-        outcome: reason === null ? 'success' : 'error',
-        reason: reason ?? undefined,
-        ...common,
-        ...noted,
-        duration_ms: milliseconds(),
-        client_gone: clientGone || undefined,
-      })
+      if (ports.audit === null) return
+      const facts = entry('outcome', undefined, reason === null ? 'success' : 'error', reason ?? undefined)
+      const all = noted === null ? facts : { ...facts, ...noted }
+      all.duration_ms = milliseconds()
+      if (clientGone) all.client_gone = true
+      ports.audit.write(all)
     },
     note({ upstream_request_ids: ids, ...facts }) {
       // A preview and its tool ask the PCE one after the other, for the same call.
-      const all = [...new Set([...(noted.upstream_request_ids ?? []), ...(ids ?? [])])].slice(0, MOST_UPSTREAM_IDS)
+      const all = [...new Set([...(noted?.upstream_request_ids ?? []), ...(ids ?? [])])].slice(0, MOST_UPSTREAM_IDS)
       noted = { ...noted, ...facts, ...(all.length > 0 && { upstream_request_ids: all }) }
     },
     log(outcome, gate, reason) {
@@ -112,8 +125,10 @@ export const createRouteAudit =
 const LONGEST = 128
 
 /** What a client calls itself, for the audit log: always short and on one line. */
-const cleanClient = (client: string): string =>
-  client
-    .slice(0, LONGEST)
-    .replace(/\p{C}+/gu, ' ')
-    .trim()
+function cleanClient(client: string): string {
+  const short = client.slice(0, LONGEST)
+  return (PLAIN.test(short) ? short : short.replace(/\p{C}+/gu, ' ')).trim()
+}
+
+/** Nearly all are. */
+const PLAIN = /^[\x20-\x7E]*$/

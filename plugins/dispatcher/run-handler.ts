@@ -82,7 +82,7 @@ function brokenAnswer(tool: AnyTool): ServiceError {
 export function toolContextOf(
   call: ToolCall,
   callerContext: CallerContext,
-  signals: CallSignals,
+  ends: CallEnds,
   ports: HandlerPorts & { cursorKey: Uint8Array },
 ): ToolContext {
   const facts = { request_id: call.requestId, tool: call.name }
@@ -91,7 +91,12 @@ export function toolContextOf(
     caller: callerContext.caller,
     credentials: callerContext.credentials,
     requestId: call.requestId,
-    ...signals,
+    get signal() {
+      return ends.signal
+    },
+    get beforeWriting() {
+      return ends.beforeWriting
+    },
     limits: ports.limits,
     cursorKey: () => cursorKeyOf(ports.cursorKey, callerContext),
     now: ports.now,
@@ -105,23 +110,56 @@ export function toolContextOf(
   }
 }
 
-/** See ToolContext. */
-type CallSignals = Pick<ToolContext, 'signal' | 'beforeWriting'>
-
 /**
- * What ends a call: a read ends with its client, a change only until it has begun to write. `release` is called when the
- * call is over: the client's signal may live on, for other calls of its connection.
+ * What ends a call: a read ends with its client, a change only until it has begun to write. Signals are made when something first asks for
+ * them, since they cost more than all the rest of a call that answers at once.
  */
-export function signalsOf(
-  tool: AnyTool,
-  client: AbortSignal,
-  own: AbortController,
-): { signals: CallSignals; release: () => void } {
-  const { signal } = own
-  if (tool.effect === 'read') return { signals: { signal, beforeWriting: signal }, release: abortWith(client, own) }
-  const asked = new AbortController()
-  const release = abortWith(client, asked)
-  return { signals: { signal, beforeWriting: AbortSignal.any([signal, asked.signal]) }, release }
+export class CallEnds {
+  #own: AbortController | null = null
+  #beforeWriting: AbortSignal | null = null
+  #reason: ToolError | null = null
+  readonly #releases: (() => void)[] = []
+
+  constructor(
+    private readonly tool: AnyTool,
+    private readonly call: Pick<ToolCall, 'signal'>,
+  ) {}
+
+  /** See ToolContext. */
+  get signal(): AbortSignal {
+    return this.#controller().signal
+  }
+
+  /** See ToolContext. */
+  get beforeWriting(): AbortSignal {
+    if (this.tool.effect === 'read') return this.signal
+    if (this.#beforeWriting === null) {
+      const asked = new AbortController()
+      this.#releases.push(abortWith(this.call.signal, asked))
+      this.#beforeWriting = AbortSignal.any([this.signal, asked.signal])
+    }
+    return this.#beforeWriting
+  }
+
+  /** Ends the call whatever it does. */
+  abort(reason: ToolError): void {
+    this.#reason ??= reason
+    this.#own?.abort(reason)
+  }
+
+  /** Called when the call is over: the client's signal may live on, for other calls of its connection. */
+  release(): void {
+    for (const release of this.#releases) release()
+  }
+
+  #controller(): AbortController {
+    if (this.#own === null) {
+      this.#own = new AbortController()
+      if (this.#reason !== null) this.#own.abort(this.#reason)
+      else if (this.tool.effect === 'read') this.#releases.push(abortWith(this.call.signal, this.#own))
+    }
+    return this.#own
+  }
 }
 
 function abortWith(signal: AbortSignal, controller: AbortController): () => void {

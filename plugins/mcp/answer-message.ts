@@ -2,14 +2,8 @@ import type { JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js'
 import { answerRequest } from './answer-request.js'
 import { readCall, renderFailure, renderResult, type RequestHeaders } from './eras.js'
 import type { Answered } from './http-exchange.js'
-import type { RequestPorts, ServerPorts } from './ports.js'
+import type { MessagePorts, RequestPorts, ServerPorts } from './ports.js'
 import { claimedVersion, type Era, isLegacy } from './versions.js'
-
-interface MessagePorts {
-  signal: AbortSignal
-  /** Sends a whole message. */
-  notify: (message: object) => void
-}
 
 /**
  * One request as it came, of either era, to the whole message that answers it. `headers`: of HTTP, where that is what it came over. Never
@@ -18,14 +12,14 @@ interface MessagePorts {
 export async function answerMessage(
   request: JSONRPCRequest,
   server: ServerPorts,
-  { signal, notify }: MessagePorts,
+  client: MessagePorts,
   headers?: RequestHeaders,
 ): Promise<Answered> {
   const { id } = request
   const ports: RequestPorts = {
     id,
-    signal,
-    notify: (method, params) => notify({ method, params, jsonrpc: '2.0' }),
+    client,
+    notify: (method, params) => client.notify({ method, params, jsonrpc: '2.0' }),
   }
   let era = guessEra(request, headers)
   try {

@@ -3,7 +3,7 @@ import { renderMcpError } from '../errors/render-errors.js'
 import { answerKnowledge, FailedCall, KNOWLEDGE_CAPABILITIES } from './answer-knowledge.js'
 import { answerLifecycle } from './answer-lifecycle.js'
 import type { InnerCall, InnerResult, ReadCall } from './eras.js'
-import type { RequestPorts, ServerPorts } from './ports.js'
+import type { Departure, RequestPorts, ServerPorts } from './ports.js'
 import { startProgress, type Timers } from './progress.js'
 import { RPC } from './read-envelope.js'
 import { invalidParams, refuseCursor, rpcFailure } from './rpc-failure.js'
@@ -39,11 +39,11 @@ export async function answerRequest(
       return { kind: 'result', result: { tools: server.listTools(server.offered) }, cache: OFFERED }
     case 'tools/call':
       return withProgress(call, request.notify, true, (progress) =>
-        callOneTool(call, server, { signal: request.signal, progress }),
+        callOneTool(call, server, { client: request.client, progress }),
       )
     default:
       return withProgress(call, request.notify, false, (progress) =>
-        answerOther(call, server, { signal: request.signal, progress }),
+        answerOther(call, server, { client: request.client, progress }),
       )
   }
 }
@@ -80,7 +80,7 @@ async function withProgress<T>(
 const nothing = () => {}
 
 interface Running {
-  signal: AbortSignal
+  client: Departure
   progress: Progress
 }
 
@@ -91,14 +91,27 @@ interface Running {
 async function callOneTool(
   call: InnerCall,
   { callTool, ...server }: ServerPorts,
-  { signal, progress }: Running,
+  { client: sender, progress }: Running,
 ): Promise<InnerResult> {
   const { name, arguments: args = {} } = call.params ?? {}
   if (typeof name !== 'string') throw invalidParams('params.name must be a string')
   if (!isObject(args)) throw invalidParams('params.arguments must be an object')
   const requestId = server.requestId()
   const { confirmToken, trace, client } = call
-  const result = await callTool({ name, arguments: args, confirmToken, requestId, signal, progress, trace }, client)
+  const asked = {
+    name,
+    arguments: args,
+    confirmToken,
+    requestId,
+    progress,
+    trace,
+    hasLeft: () => sender.hasLeft?.() ?? sender.signal.aborted,
+    // Made when something asks for it.
+    get signal() {
+      return sender.signal
+    },
+  }
+  const result = await callTool(asked, client)
   if (result.ok) return { kind: 'value', value: result.value }
   const { error } = result
   if (error.code === 'unknown_tool') throw invalidParams(error.message, { error: error.code, request_id: requestId })
@@ -119,7 +132,7 @@ function inTime<T>(work: Promise<T | null>, timers: Timers): Promise<T | null> {
 async function answerOther(
   call: InnerCall,
   { knowledge, offered, callTool, orgId, charge, onFailure, timers = systemTimers, ...server }: ServerPorts,
-  { signal, progress }: Running,
+  { client: { signal }, progress }: Running,
 ): Promise<InnerResult> {
   const requestId = server.requestId()
   const { trace, client } = call

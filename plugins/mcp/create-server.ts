@@ -24,7 +24,7 @@ export function createMcpServer(ports: ServerPorts): Server {
     }
     try {
       const read = readCall(request)
-      const result = await answerRequest(read, ports, { id: request.id, signal, notify })
+      const result = await answerRequest(read, ports, { id: request.id, client: { signal }, notify })
       return resultOf(result, read.era, ports.info)
     } catch (thrown) {
       const { error, isUnexpected } = renderFailure(thrown, 'legacy')

@@ -1,6 +1,7 @@
 import { PassThrough, type Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js'
+import type { MessagePorts } from './ports.js'
 import type { Timers } from './progress.js'
 
 /** A call that takes longer becomes a stream, so that proxies and clients see it is alive. */
@@ -15,11 +16,8 @@ export interface Answered {
   status: number
 }
 
-/** Answers one request; `notify` sends a whole notification before the answer. Never rejects. */
-export type Answer = (
-  request: JSONRPCRequest,
-  ports: { signal: AbortSignal; notify: (message: object) => void },
-) => Promise<Answered>
+/** Answers one request. Never rejects. */
+export type Answer = (request: JSONRPCRequest, ports: MessagePorts) => Promise<Answered>
 
 /** A JSON text, a stream of server-sent events, or null when the client left before there was either. */
 type HttpAnswer = Answered | Readable | null
@@ -29,13 +27,14 @@ type HttpAnswer = Answered | Readable | null
  * Answers plain JSON, and turns into a stream of server-sent events when something has to be said before the answer: a progress
  * notification, or a sign of life after 5 seconds.
  */
-export class HttpExchange {
+export class HttpExchange implements MessagePorts {
   /** Resolves once, with what the HTTP answer is made of. */
   readonly answer: Promise<HttpAnswer>
   /** Resolves once no further request is answered. */
   readonly ended: Promise<void>
 
-  readonly #gone = new AbortController()
+  #gone: AbortController | null = null
+  #hasLeft = false
   readonly #texts: string[] = []
   #resolve!: (answer: HttpAnswer) => void
   #noteEnd!: () => void
@@ -55,11 +54,10 @@ export class HttpExchange {
   /** One after the other, so that a batch never has more at work than the one place that it takes among the requests in flight. */
   async run(answer: Answer): Promise<void> {
     this.#cancelTimer = this.timers.after(STREAM_AFTER_MS, () => this.#keepAlive())
-    const ports = { signal: this.#gone.signal, notify: (message: object) => this.#notify(message) }
     let status = 200
     for (const request of this.requests) {
       if (this.#closed) return
-      const answered = await answer(request, ports)
+      const answered = await answer(request, this)
       if (this.#closed) return
       if (this.#stream !== null) this.#event(answered.text)
       this.#texts.push(answered.text)
@@ -78,7 +76,20 @@ export class HttpExchange {
   close(): void {
     if (this.#closed) return
     this.#end()
-    this.#gone.abort()
+    this.#hasLeft = true
+    this.#gone?.abort()
+  }
+
+  get signal(): AbortSignal {
+    if (this.#gone === null) {
+      this.#gone = new AbortController()
+      if (this.#hasLeft) this.#gone.abort()
+    }
+    return this.#gone.signal
+  }
+
+  hasLeft(): boolean {
+    return this.#hasLeft
   }
 
   #end(): void {
@@ -89,7 +100,7 @@ export class HttpExchange {
     this.#noteEnd()
   }
 
-  #notify(message: object): void {
+  notify(message: object): void {
     if (!this.#closed) this.#event(JSON.stringify(message))
   }
 

@@ -38,10 +38,9 @@ export type CallTool = (
     /** `params._meta.confirm_token`, as it came. */
     confirmToken?: unknown
     requestId: string
-    signal: AbortSignal
     progress: (update: ProgressUpdate) => void
     trace?: TraceContext
-  },
+  } & Departure,
   /** `InnerCall.client` */
   client: string | null | undefined,
 ) => Promise<{ ok: true; value: object } | { ok: false; error: ServiceError }>
@@ -52,11 +51,24 @@ type LookUpFor = <T>(
   read: (context: ToolContext<true>) => Promise<T>,
 ) => Promise<T | null>
 
+/** The end of a client's interest. */
+export interface Departure {
+  /** Aborted when the client cancels or is gone. */
+  readonly signal: AbortSignal
+  /** Whether it is, where that can be told without the signal, which costs more than many an answer. */
+  hasLeft?(): boolean
+}
+
 /** Of one request. */
 export interface RequestPorts {
   id: string | number
-  /** Aborted when the client cancels or is gone. */
-  signal: AbortSignal
+  client: Departure
   /** Sends a notification that belongs to the request. */
-  notify: (method: string, params: object) => void
+  readonly notify: (method: string, params: object) => void
+}
+
+/** Of one request, to a transport. */
+export interface MessagePorts extends Departure {
+  /** Sends a whole notification before the answer. */
+  notify(message: object): void
 }
