@@ -150,7 +150,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
       const limits = { perMinute: rates.perCaller, atATime: rates.inFlightPerCaller }
       await secured.register(admission, { admissions, ...limits, ownerOf: knownCaller, chargeHere })
     } else {
-      secured.addHook('onRequest', (request) => charge(request))
+      if (rates.perCaller > 0) secured.addHook('onRequest', (request) => charge(request))
       await secured.register(inFlight, perCaller)
     }
     await secured.register(offer, composed.offers)

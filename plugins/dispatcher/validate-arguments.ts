@@ -23,12 +23,15 @@ export function validateArguments(tool: AnyTool, sent: Record<string, unknown>):
   const named = readSynonyms(sent, tool.input)
   refuse(tool, findOversized(named, tool.input))
   const args = readEscapes(named)
-  // structuredClone keeps an own `__proto__` an ordinary, unknown name.
-  const copy = Value.Default(tool.input, structuredClone(args)) as Record<string, unknown>
+  const copy = Value.Default(tool.input, copyOf(args)) as Record<string, unknown>
   if (check.Check(copy)) return copy
   refuse(tool, describeProblems(check.Errors(copy)))
   throw new ToolError('invalid_argument', `${tool.name}: the arguments do not match its schema`)
 }
+
+/** Both ways keep an own `__proto__` an ordinary, unknown name; most arguments are flat, and need the dearer one not. */
+const copyOf = (args: Record<string, unknown>): Record<string, unknown> =>
+  Object.values(args).every((value) => typeof value !== 'object') ? { ...args } : structuredClone(args)
 
 function refuse(tool: AnyTool, problems: readonly Problem[]): void {
   if (problems.length === 0) return

@@ -12,7 +12,7 @@ interface OriginGuardOptions {
 /** The Host and Origin guard of the routes registered beside it, before authorization and before the body is read. */
 export default fp<OriginGuardOptions>(
   (app, options, done) => {
-    const allowed = allowedHosts(options)
+    const allowed = rememberHosts(allowedHosts(options))
     app.addHook('onRequest', (request, _reply, next) => {
       checkOrigin(request.raw as typeof request.raw & { url: string }, allowed)
       next()
@@ -29,18 +29,39 @@ export default fp<OriginGuardOptions>(
  *
  * Throws ToolError `bad_request` without any Host (RFC 9112, 3.2), `host_not_allowed` or `origin_not_allowed`.
  */
-function checkOrigin(request: { url: string; headers: IncomingHttpHeaders }, allowed: AllowedHosts): void {
+function checkOrigin(
+  request: { url: string; headers: IncomingHttpHeaders },
+  allowed: ReturnType<typeof rememberHosts>,
+): void {
   const { host: named, origin } = request.headers
   if (named === undefined) throw new ToolError('bad_request', 'The request has no Host.')
-  const hosts = [hostnameOf(named)]
-  if (!request.url.startsWith('/') && request.url !== '*') hosts.push(targetHostOf(request.url))
-  if (hosts.some((host) => host === null || !allowed.allows(host))) {
+  const isAbsolute = !request.url.startsWith('/') && request.url !== '*'
+  const target = isAbsolute ? targetHostOf(request.url) : undefined
+  if (!allowed.allowsAuthority(named) || target === null || (target !== undefined && !allowed.allows(target))) {
     throw new ToolError('host_not_allowed', 'This server does not answer for the Host of this request.')
   }
   if (origin === undefined) return
   const originHost = originHostOf(origin)
   if (originHost === null || !allowed.allows(originHost)) {
     throw new ToolError('origin_not_allowed', 'This server does not accept the Origin of this request.')
+  }
+}
+
+/** Spellings of Host that are remembered: a client sends the same with each request. */
+const MOST_SPELLINGS = 100
+
+/** Reads each spelling of a Host that is allowed once. */
+function rememberHosts(allowed: AllowedHosts): AllowedHosts & { allowsAuthority(authority: string): boolean } {
+  const known = new Set<string>()
+  return {
+    allows: (host) => allowed.allows(host),
+    allowsAuthority(authority) {
+      if (known.has(authority)) return true
+      const host = hostnameOf(authority)
+      if (host === null || !allowed.allows(host)) return false
+      if (known.size < MOST_SPELLINGS) known.add(authority)
+      return true
+    },
   }
 }
 
