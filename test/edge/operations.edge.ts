@@ -10,6 +10,7 @@ import t, { type Test } from 'tap'
 import { emptyFolder, pretend, readPage, ROOT, runCommand, startCommand, textOf } from '../docs/commands.js'
 import { freePort } from '../free-port.js'
 import { partial } from '../partial.js'
+import { startPostgres } from '../postgres/start-postgres.js'
 import { createWorld, entriesOf, GROUP_OF, newKey } from './support/authenticated-world.js'
 import { callTool } from './support/call-tool.js'
 import { sendRequest, type Target } from './support/send-request.js'
@@ -221,6 +222,17 @@ t.test('under systemd', PATIENT, async (t) => {
     setEnv((text) => text.replace(/^MCP_KEK_PREVIOUS=.*\n/m, ''))
     await restart()
     t.same(await registered(one), ['ok', 'no_pce_credentials'])
+  })
+
+  await t.test('the keystore moves to PostgreSQL', async (t) => {
+    const postgres = await startPostgres(t)
+    setEnv((text) => `${text}MCP_STATE_URL=${postgres.url}\n`)
+    for (const n of ['1', '2']) await execute('systemctl', ['stop', `svc-mcp@${n}`], { env })
+    await run('docs/operations.md#postgresql')
+    for (const n of ['1', '2']) await execute('systemctl', ['start', `svc-mcp@${n}`], { env })
+    t.same(await registered(one), ['ok', 'no_pce_credentials'])
+    t.ok(await fails('docs/operations.md#postgresql'), 'once')
+    for (const n of ['1', '2']) await execute('systemctl', ['stop', `svc-mcp@${n}`], { env })
   })
 })
 

@@ -6,14 +6,18 @@ import t from 'tap'
 import { partial } from '../partial.js'
 import { within } from '../edge/support/within.js'
 import { underLoad, UNAVAILABLE } from './load.js'
+import { pageStatements } from './page-statements.js'
 import { allNotice, allReady, startReplicas } from './replicas.js'
 import { startPostgres, startStandby } from './start-postgres.js'
+
+/** As the page has them. */
+const STATEMENTS = pageStatements().find(([first]) => first!.startsWith('ALTER SYSTEM'))!
 
 const show = (what: string, tally: object) => console.error(`${what}: ${JSON.stringify(tally)}`)
 
 t.test('the primary dies, and the address is there before its successor is', { timeout: 180_000 }, async (t) => {
   const primary = await startPostgres(t)
-  const standby = await startStandby(t, primary)
+  const standby = await startStandby(t, primary, STATEMENTS)
   const replicas = await startReplicas(t, { postgres: primary })
   const tally = await underLoad(
     t,
@@ -33,7 +37,7 @@ t.test('the primary dies, and the address is there before its successor is', { t
 
 t.test('the primary hangs, and comes back when another one is', { timeout: 180_000 }, async (t) => {
   const primary = await startPostgres(t)
-  const standby = await startStandby(t, primary)
+  const standby = await startStandby(t, primary, STATEMENTS)
   const replicas = await startReplicas(t, { postgres: primary })
   const tally = await underLoad(
     t,
@@ -54,7 +58,7 @@ t.test('the primary hangs, and comes back when another one is', { timeout: 180_0
 
 t.test('without its standby nothing is acknowledged, and no call hangs', { timeout: 120_000 }, async (t) => {
   const primary = await startPostgres(t)
-  const standby = await startStandby(t, primary)
+  const standby = await startStandby(t, primary, STATEMENTS)
   const replicas = await startReplicas(t, { postgres: primary, count: 1 })
   const { world, callTool } = replicas
   const register = async (sub: string) =>

@@ -10,7 +10,8 @@ import { found } from '../edge/support/within.js'
 import { freePort } from '../free-port.js'
 import { linesOf, messagesOf } from '../log-lines.js'
 import { databaseOf } from './database-of.js'
-import { sharedPostgres } from './start-postgres.js'
+import { pageStatements } from './page-statements.js'
+import { sharedPostgres, startPostgres } from './start-postgres.js'
 
 /** 'svc-mcp' in bytes. */
 const LOCK = '32499790657708912'
@@ -141,6 +142,38 @@ t.test('the right to make tables is needed for the steps alone', async (t) => {
     (await refusal(database.url)).problem,
     `MCP_STATE_URL: the schema of the database at ${whereOf(database)} cannot be read: permission denied for schema svc_mcp`,
   )
+})
+
+t.test('the statements of the page, and the roles that they make', { timeout: 60_000 }, async (t) => {
+  const postgres = await startPostgres(t)
+  await postgres.query('DROP DATABASE svc_mcp')
+  await postgres.query('DROP ROLE svc_mcp')
+  const [make, grant, , forget, ...more] = pageStatements()
+  t.same(more, [])
+  for (const statement of make!) await postgres.query(statement)
+  const urlOf = (user: string) => `postgres://${user}:PASSWORD@127.0.0.1:${postgres.port}/svc_mcp`
+  const inside = (sql: string) => postgres.query(sql, [], 'svc_mcp')
+  await open(t, { url: urlOf('svc_mcp') })
+  for (const statement of grant!) await inside(statement)
+  // What a later release adds.
+  const owner = new pg.Client({ connectionString: urlOf('svc_mcp') })
+  await owner.connect()
+  t.teardown(() => owner.end())
+  await owner.query('CREATE TABLE svc_mcp.later (n int)')
+
+  const served = await open(t, { url: urlOf('svc_mcp_server') })
+  const name = await served.notes.setOnce('confirm_tokens', 'first')
+  t.equal(await served.usedTokens.claim('token', now()), true)
+  await served.challenges.put({ owner: 'a', call: 'b' }, 'c', now() + 1000)
+  const caller = { owner: { iss: 'i', sub: 's' }, perMinute: 1, atATime: 1 }
+  t.equal((await served.admissions!.admit(caller)).record, null)
+  const server = new pg.Client({ connectionString: urlOf('svc_mcp_server') })
+  await server.connect()
+  t.teardown(() => server.end())
+  await server.query('INSERT INTO svc_mcp.later VALUES (1)')
+  await t.rejects(server.query('CREATE TABLE svc_mcp.mine (n int)'), { code: '42501' })
+  for (const statement of forget!) await inside(statement)
+  t.not(await served.notes.setOnce('confirm_tokens', 'second'), name)
 })
 
 t.test('one that refuses stops the start at once, without its password', async (t) => {

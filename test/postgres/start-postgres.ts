@@ -71,7 +71,7 @@ export type Postgres = Awaited<ReturnType<typeof startPostgres>>
 
 const SIGNALS: Record<StopMode, NodeJS.Signals> = { smart: 'SIGTERM', fast: 'SIGINT', immediate: 'SIGQUIT' }
 const ROLE = 'svc_mcp'
-const STANDBY = 'standby'
+const STANDBY = 'standby_1'
 const NOBODY = { uid: 65534, gid: 65534 }
 /** Nothing of the environment of the tests concerns it. */
 const ENVIRONMENT = { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
@@ -108,15 +108,18 @@ export async function startPostgres(t: Test, options: PostgresOptions = {}) {
 }
 
 /**
- * Starts a standby that a server commits to before it answers (synchronous_standby_names), as of now: where the one is lost the other has all
- * that was acknowledged. `promote` makes it a server of its own. It is gone with the end of the test.
+ * Starts a standby that a server commits to before it answers, which `statements` ask of the server for `standby_1`: where the one is lost the
+ * other has all that was acknowledged. `promote` makes it a server of its own. It is gone with the end of the test.
  */
-export async function startStandby(t: Test, primary: Followed & Pick<Postgres, 'query'>) {
+export async function startStandby(
+  t: Test,
+  primary: Followed & Pick<Postgres, 'query'>,
+  statements: readonly string[],
+) {
   const standby = await launch({ following: primary })
   t.teardown(() => standby.remove())
-  await primary.query(`ALTER SYSTEM SET synchronous_standby_names = '${STANDBY}'`)
-  await primary.query('SELECT pg_reload_conf()')
-  const isFollowing = `SELECT 1 FROM pg_stat_replication WHERE application_name = '${STANDBY}' AND sync_state = 'sync'`
+  for (const statement of statements) await primary.query(statement)
+  const isFollowing = `SELECT 1 FROM pg_stat_replication WHERE application_name = '${STANDBY}' AND sync_state <> 'async'`
   await found(async () => (await primary.query(isFollowing)).length === 1, 'the standby follows')
   return { ...standby, promote: () => standby.query('SELECT pg_promote()') }
 }
