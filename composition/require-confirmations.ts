@@ -19,7 +19,7 @@ export function requireConfirmations(tools: readonly AnyTool[], names: readonly 
     ...(unknown.length > 0 ? [`there is no tool ${unknown.map(suggested).join(', ')}`] : []),
     ...(reading.length > 0 ? [`${listed(reading)} only reads, so there is nothing to confirm`] : []),
     ...(secret.length > 0
-      ? [`${listed(secret)} could show nothing of what it does, because its arguments are secret`]
+      ? [`${listed(secret)} could not show what would be done, because the arguments are secret`]
       : []),
   ]
   if (faults.length > 0)

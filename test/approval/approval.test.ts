@@ -313,7 +313,10 @@ t.test('page: whoever asks decides, or an admin for them; nobody else learns of 
     objects_total: 1,
   })
   await bench.decide(id, 'approved', admin)
-  partial(t, await bench.call('olga', 'create-label', args, undefined, 'operator'), { error: undefined, href: String })
+  partial(t, await bench.call('olga', 'create-label', args, undefined, 'operator'), {
+    error: undefined,
+    label: { value: 'reissue' },
+  })
   partial(
     t,
     bench.entries(id).find(({ approval }) => approval === 'approved')!,

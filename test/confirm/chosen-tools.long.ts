@@ -1,7 +1,6 @@
 /** MCP_CONFIRM_TOOLS: the tools that an operator wants confirmed beside provision-policy and ringfence-batch. */
 import t from 'tap'
 import { readConfig } from '../../config.js'
-import { startService as startSetup } from '../setup/service.js'
 import { startService, type Json } from '../contract/authenticated-service.js'
 import { partial } from '../partial.js'
 
@@ -17,17 +16,32 @@ t.test('a tool that does not exist, or only reads, stops the start', async (t) =
   await refused(['update-workloads'], "there is no tool 'update-workloads'")
   await refused(['get-labels', 'update-workload'], "'get-labels' only reads, so there is nothing to confirm")
   await refused(
+    ['delete-pce-credentials', 'update-workload', 'register-pce-credentials'],
+    "'delete-pce-credentials', 'register-pce-credentials' could not show what would be done, because the arguments are secret",
+  )
+  await refused(
     ['x', 'get-labels', 'y'],
     "there is no tool 'x', 'y'; 'get-labels' only reads, so there is nothing to confirm",
   )
 })
 
-t.test('where nobody can confirm, a warning says so', async (t) => {
-  const pce = { PCE_HOST: 'pce.example.com', API_KEY: 'k', API_SECRET: 's', MCP_CONFIRM_TOOLS: 'update-workload' }
-  const ignored = /^MCP_CONFIRM_TOOLS is ignored: without a login nobody can confirm a call/
-  partial(t, readConfig('stdio', pce).warnings, [ignored])
+t.test('where nobody could be asked, it stops the start', (t) => {
+  const pce = { PCE_HOST: 'pce.example.com', API_KEY: 'k', API_SECRET: 's' }
   const listen = { host: '127.0.0.1', port: 0 }
-  partial(t, readConfig('http', { ...pce, MCP_DEV_INSECURE: '1' }, listen).warnings, [ignored])
+  for (const env of [{ MCP_CONFIRM_TOOLS: 'update-workload' }, { MCP_APPROVAL: 'page' }] as Record<string, string>[]) {
+    const [name] = Object.keys(env)
+    const refused = new RegExp(`^${name} is set, but nobody logs in here, so no call would wait for its confirmation`)
+    t.throws(() => readConfig('stdio', { ...pce, ...env }), { message: refused })
+    t.throws(() => readConfig('http', { ...pce, ...env, MCP_DEV_INSECURE: '1' }, listen), { message: refused })
+  }
+  t.throws(() => readConfig('http', { ...pce, MCP_CONFIRM_STDIO: '1', MCP_DEV_INSECURE: '1' }, listen), {
+    message: /^MCP_CONFIRM_STDIO is set, but nobody logs in here/,
+  })
+  partial(t, readConfig('stdio', { ...pce, MCP_CONFIRM_STDIO: '1', MCP_CONFIRM_TOOLS: 'update-workload' }), {
+    confirm: { tools: ['update-workload'] },
+    warnings: [],
+  })
+  t.end()
 })
 
 t.test('an added tool', async (t) => {
@@ -134,30 +148,5 @@ t.test('an added tool', async (t) => {
     t.equal(writes().length, 1 + asked.applications[0].rules)
     const again = await service.call(olga!, 'create-ringfence', args)
     t.match(again.summary, /^Nothing would be written\./)
-  })
-
-  await t.test('that has no dry run shows which arguments it is given, and none of their values', async (t) => {
-    const names = ['register-pce-credentials', 'delete-pce-credentials']
-    const { call, provider, loggedIn, good, statusOf, confirm: mint } = await startSetup(t, { confirmTools: names })
-    const token = await provider.tokenFor({ sub: 'alice' })
-    const registration = { ...good, pce_port: Number(good.pce_port), pce_org_id: Number(good.pce_org_id) }
-    const asked = await call(token, 'register-pce-credentials', registration)
-    partial(t, asked, {
-      error: 'confirm_required',
-      summary:
-        'Runs Register PCE Credentials (register-pce-credentials) with pce_host, pce_port, pce_org_id, api_key, api_secret as given. It cannot show beforehand what it will change.',
-    })
-    t.notOk(JSON.stringify(asked).includes(good.api_secret))
-    partial(t, await statusOf('alice'), { registered: false })
-
-    const alice = await loggedIn({ sub: 'alice' })
-    t.equal((await alice.submit('/setup', good)).statusCode, 303)
-    partial(t, await statusOf('alice'), { registered: true }, 'the form is in the hand of the person who would confirm')
-
-    const removing = await call(token, 'delete-pce-credentials')
-    partial(t, removing, { summary: /^Runs Delete PCE Credentials \(delete-pce-credentials\) without arguments\./ })
-    const { confirm_token: confirmed } = (await mint(token, removing.confirm.body)).json()
-    t.notOk('error' in (await call(token, 'delete-pce-credentials', {}, { confirm_token: confirmed })))
-    partial(t, await statusOf('alice'), { registered: false })
   })
 })

@@ -25,8 +25,6 @@ export interface ServiceOptions {
   kek?: Buffer
   keysAreDown?: boolean
   oauth?: Partial<PerUserConfig['oauth']>
-  /** MCP_CONFIRM_TOOLS. */
-  confirmTools?: readonly string[]
   offer?: OfferConfig
 }
 
@@ -46,9 +44,6 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
       http: { host: '127.0.0.1', port: 0, publicUrl, allowedHosts: [], maxInFlight: 256 },
       oauth: { ...provider.oauth, ...options.oauth },
       ...(login && { login }),
-      ...(options.confirmTools && {
-        confirm: { hmacKey: Buffer.alloc(32, 9), ttlSeconds: 120, tools: options.confirmTools },
-      }),
       keystore: { path: join(folder, 'keystore.db'), kek: options.kek ?? randomBytes(32) },
       ...(options.allowInsecureTls && {
         userPce: { allowedHosts: ['127.0.0.1'], allowInsecureTls: true, tls: { verify: true } },
