@@ -46,7 +46,7 @@ t.test('asked, pending, approved by the one who asked, run once; then it is aske
   t.same(eventsOf(entries), ['asked', 'used', 'approved'])
   partial(
     t,
-    entries.find(({ approval: event }) => event === 'approved')!,
+    entries.find(({ approval: event }) => event === 'approved'),
     {
       decision: 'allowed',
       route: '/approve',
@@ -61,7 +61,7 @@ t.test('asked, pending, approved by the one who asked, run once; then it is aske
   )
   partial(
     t,
-    entries.find(({ outcome }) => outcome === 'success')!,
+    entries.find(({ outcome }) => outcome === 'success'),
     {
       approval: 'used',
       approved_by: { sub: 'ann' },
@@ -93,7 +93,7 @@ t.test('denied: the call says so with the note, until it would do something else
   t.equal(bench.provisioned(), 0)
   partial(
     t,
-    bench.entries(id).find(({ approval }) => approval === 'denied')!,
+    bench.entries(id).find(({ approval }) => approval === 'denied'),
     {
       decision: 'denied',
       reason: 'approval_denied',
@@ -319,7 +319,7 @@ t.test('page: whoever asks decides, or an admin for them; nobody else learns of 
   })
   partial(
     t,
-    bench.entries(id).find(({ approval }) => approval === 'approved')!,
+    bench.entries(id).find(({ approval }) => approval === 'approved'),
     {
       sub: 'bob',
       asked_by: { sub: 'olga' },

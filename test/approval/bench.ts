@@ -51,7 +51,7 @@ export async function startApproving(t: Test, options: BenchOptions = {}) {
   auditStream.on('data', (chunk: Buffer) => {
     for (const line of chunk.toString().trim().split('\n')) audit.push(JSON.parse(line) as Line)
   })
-  const composed = await composeAuthenticated(service.config as SharedConfig, {
+  const composed = await composeAuthenticated(service.config, {
     tools,
     log: pino({ level: 'silent' }),
     auditStream,

@@ -30,7 +30,7 @@ t.test('a provisioning: each object and rule, field by field, what widens first,
   // As somebody with a key of their own makes one: our tools take no hidden characters.
   const pce = connectPce((bench.service.config as SharedConfig).pce, createCallTracker(), pino({ level: 'silent' }))
   t.teardown(() => pce.close())
-  const list = await pce.ipLists.create({ name, ip_ranges: [{ from_ip: '192.0.2.0/24' }] } as never)
+  const list = await pce.ipLists.create({ name, ip_ranges: [{ from_ip: '192.0.2.0/24' }] })
   const asked = await bench.call('ann', ALL, { hrefs: [rs] })
   const shown = await shownOf(bench, asked)
   t.equal(shown.summary, asked.summary)

@@ -6,25 +6,15 @@ import t, { type Test } from 'tap'
 import { partial } from '../partial.js'
 import type { Json } from '../edge/support/call-tool.js'
 import { answerOf, countChanges, type Change } from './confirmed-changes.js'
-import { startReplicas, type Replicas } from './replicas.js'
-import { ON_FILE, stateEngine } from './state-engine.js'
+import { killAt, STEPS } from './kill-at.js'
+import { startReplicas } from './replicas.js'
+import { stateEngine } from './state-engine.js'
 
 const KILLS = Number(process.env.REPLICA_KILLS ?? 39)
 const REDEMPTIONS = 100
 const SEVERAL_HOURS = 20 * 3600
-/** On a file there is no proxy to stop a call at a statement: it is killed anywhere in the time that calls take. */
-const USUAL_MS = 300
-
 const OPERATIONS = ['register', 'mint', 'redeem'] as const
 type Operation = (typeof OPERATIONS)[number]
-
-/** Where a call is when its replica dies: at its n-th statement, before PostgreSQL has it or after it has answered; or at its n-th PCE request. */
-type Step = { at: 'statement'; n: number; delivered: boolean } | { at: 'pce'; n: number }
-
-const STEPS: readonly Step[] = [
-  ...[1, 2, 3, 4, 5].flatMap((n) => [false, true].map((delivered) => ({ at: 'statement', n, delivered }) as const)),
-  ...[1, 2, 3].map((n) => ({ at: 'pce', n }) as const),
-]
 
 t.test(`of ${REDEMPTIONS} redemptions at once over three replicas one runs`, async (t) => {
   const replicas = await startReplicas(t, {
@@ -143,34 +133,3 @@ t.test(`loses nothing when killed ${KILLS} times`, { timeout: 120_000 + KILLS * 
     }
   }
 })
-
-/** Runs it, and kills its replica once that is at the step, or when the call is over without it; whether it was there. */
-async function killAt(
-  { replicas, world }: Replicas,
-  index: number,
-  step: Step,
-  run: () => Promise<void>,
-): Promise<boolean> {
-  const replica = replicas[index]!
-  const stop = watch()
-  const done = run()
-  const isReached = await Promise.race([stop.reached.then(() => true), done.then(() => false)])
-  await replica.kill9()
-  stop.cancel()
-  await done
-  return isReached
-
-  function watch(): { reached: Promise<unknown>; cancel: () => void } {
-    if (step.at === 'pce') {
-      let left = step.n
-      // Others ask the same PCE: it is one of the requests of this time, if not of this call.
-      const held = world.pce.hold(() => --left === 0)
-      return { reached: held.reached, cancel: () => held.release() }
-    }
-    if (ON_FILE) {
-      const reached = new Promise((resolve) => setTimeout(resolve, Math.random() * USUAL_MS))
-      return { reached, cancel: () => {} }
-    }
-    return replica.proxy.stopAt(step.n, { delivered: step.delivered })
-  }
-}

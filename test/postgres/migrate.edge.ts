@@ -21,7 +21,7 @@ type Database = Awaited<ReturnType<Awaited<ReturnType<typeof sharedPostgres>>['m
 
 const whereOf = ({ url }: Pick<Database, 'url'>) => url.replace(/.*@/, '')
 const stepsOf = ({ query }: Database) => query('SELECT number, oldest_program FROM svc_mcp.migrations ORDER BY number')
-const FIRST = { number: 1, oldest_program: 1 }
+const STEPS = [1, 2].map((number) => ({ number, oldest_program: 1 }))
 
 async function open(t: Test, { url }: Pick<Database, 'url'>, env: Record<string, string> = {}) {
   const state = await openDatabase(databaseOf(url, env), { now })
@@ -64,10 +64,10 @@ t.test('of programs that start together one applies the steps', async (t) => {
   )
   for (const { stderr } of ended) {
     const [said, ...more] = messagesOf(stderr)
-    t.match(said, /^The database at \S+ has schema 1 now$|^The schema of the database at \S+ is up to date$/)
+    t.match(said, /^The database at \S+ has schema 2 now$|^The schema of the database at \S+ is up to date$/)
     t.same(more, [])
   }
-  t.same(await stepsOf(database), [FIRST])
+  t.same(await stepsOf(database), STEPS)
   for (const [n, state] of states.entries()) t.equal(await state.usedTokens.claim(`token ${n}`, now()), true)
 })
 
@@ -81,17 +81,17 @@ t.test('a database that newer programs have brought further', async (t) => {
   const state = await open(t, database)
   await state.notes.set('n', 'kept')
   t.equal(await state.notes.get('n'), 'kept')
-  await further(2)
-  const steps = [FIRST, { number: 2, oldest_program: 1 }, { number: 3, oldest_program: 2 }]
+  await further(3)
+  const steps = [...STEPS, { number: 3, oldest_program: 1 }, { number: 4, oldest_program: 3 }]
   const tooOld = {
-    problem: `MCP_STATE_URL: this program is too old for the database at ${whereOf(database)}, whose schema 3 needs one that knows schema 2; this one knows 1`,
+    problem: `MCP_STATE_URL: this program is too old for the database at ${whereOf(database)}, whose schema 4 needs one that knows schema 3; this one knows 2`,
     remedy: 'Start a newer release. The schema never goes back: for an older program, restore a backup made with it.',
     warnings: [],
   }
   t.same(await refusal(database.url), tooOld)
   await further(1)
-  t.equal((await refusal(database.url)).problem, tooOld.problem.replace('schema 3', 'schema 4'), 'a later step is none')
-  t.same(await stepsOf(database), [...steps, { number: 4, oldest_program: 1 }])
+  t.equal((await refusal(database.url)).problem, tooOld.problem.replace('schema 4', 'schema 5'), 'a later step is none')
+  t.same(await stepsOf(database), [...steps, { number: 5, oldest_program: 1 }])
   t.equal(await state.notes.get('n'), 'kept', 'one that runs goes on')
 })
 
@@ -109,7 +109,7 @@ t.test('a step that fails leaves nothing', async (t) => {
   t.same(await database.query(left), [{ relname: 'notes' }])
   await database.query('DROP TABLE svc_mcp.notes')
   await open(t, database)
-  t.same(await stepsOf(database), [FIRST])
+  t.same(await stepsOf(database), STEPS)
 })
 
 t.test('the right to make tables is needed for the steps alone', async (t) => {
