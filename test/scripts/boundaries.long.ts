@@ -85,6 +85,9 @@ t.test('names each import across a wall', async (t) => {
       "import { describe } from '../../tools/define.js'\nimport type { FastifyInstance } from 'fastify'",
     'plugins/mcp/serve.ts':
       "import '@modelcontextprotocol/sdk/types.js'\nimport type { FastifyInstance } from 'fastify'\nimport '../../knowledge/index.js'",
+    'plugins/pages/setup/index.ts':
+      "import '../../mcp/serve.js'\nimport '../form.js'\nimport type { FastifyInstance } from 'fastify'",
+    'plugins/pages/form.ts': "import type { FastifyInstance } from 'fastify'",
     'plugins/errors/index.ts': "import type { AnyTool } from '../../tools/define.js'",
     'plugins/errors/convert.ts': "import '@modelcontextprotocol/sdk/types.js'\nimport 'node:process'",
     // Libraries.
@@ -114,11 +117,13 @@ t.test('names each import across a wall', async (t) => {
     'library @modelcontextprotocol/sdk: plugins/errors/convert.ts → @modelcontextprotocol/sdk',
     'library fastify: pce-client/http.ts → fastify',
     'library fastify: plugins/mcp/serve.ts → fastify',
+    'library fastify: plugins/pages/form.ts → fastify',
     'library got: tools/pce/status.ts → got',
     'library without a room: composition/compose.ts → ajv',
     'no room: helpers/a.ts → schemas/a.ts',
     'pce-client: pce-client/index.ts → schemas/http.ts',
     'pce-simulator: pce-simulator/index.ts → domain/text/clean.ts',
+    'plugins/<plugin>/<part>/index.ts: plugins/pages/setup/index.ts → plugins/mcp/serve.ts',
     'plugins/<plugin>/index.ts: plugins/health/index.ts → plugins/mcp/index.ts',
     'plugins/<plugin>/index.ts: types: plugins/mcp/index.ts → tools/define.ts',
     'plugins/<plugin>: plugins/health/check.ts → plugins/errors/index.ts',
