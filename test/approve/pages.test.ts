@@ -448,6 +448,9 @@ t.test('other methods', async (t) => {
     }
   }
   const alice = await loggedIn()
+  const cookie = [...alice.cookies].map((pair) => pair.join('=')).join('; ')
+  t.equal((await app.inject({ method: 'HEAD', url: `/approve/${id}`, headers: { cookie } })).statusCode, 200)
+  t.same(desk.shown, [], 'HEAD shows nothing to anybody')
   charged.length = 0
   await alice.get('/approve')
   await alice.get(`/approve/${id}`)

@@ -2,9 +2,12 @@
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { GROUP_OF } from '../contract/authenticated-service.js'
+import { GROUP_OF, registrationFor, type Json } from '../contract/authenticated-service.js'
+import { partial } from '../partial.js'
+import { startServed } from '../setup/served.js'
 import { servePages } from '../approve/pages-service.js'
 import { FACTS, WIDE } from '../approve/samples.js'
+import type { ApprovalConfig } from '../../schemas/config.js'
 import type { ApprovalRequest, ApprovalState, ShownCall } from '../../schemas/approvals.js'
 import { enterPassword, expectQuiet, MEASURE, textOf } from './in-browser.js'
 import { openBrowser } from './open-browser.js'
@@ -53,6 +56,64 @@ t.test('a person opens the link, logs in, and approves', async (t) => {
   await page.getByRole('button', { name: 'Log out' }).click()
   t.match(await textOf(page), /You are logged out/)
   expectQuiet(t, watch, 'all the way')
+})
+
+/** The composed server, with a call of alice's that waits: her own IP list. */
+async function startWaiting(t: Test, mode: 'per_user' | 'shared', approval: ApprovalConfig) {
+  const service = await startServed(t, { people: PEOPLE, mode, approval })
+  const { url, provider, send } = service
+  const { audience: resource } = provider.oauth()
+  const { accessToken } = await provider.tokensFor('alice', { resource })
+  const call = async (name: string, args: object = {}): Promise<Json> => {
+    const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }
+    const { payload } = await send(accessToken, body, { headers: { host: new URL(url).host } })
+    const { result } = JSON.parse(payload)
+    return result.structuredContent ?? JSON.parse(result.content[0].text)
+  }
+  if (mode === 'per_user') await call('register-pce-credentials', registrationFor(service.pce))
+  await call('create-iplist', { name: 'Partners', ip_ranges: [{ from_ip: '203.0.113.0/24' }] })
+  return { ...service, provision: () => call('provision-policy', { change_description: 'Partners' }) }
+}
+
+t.test('the whole way: a link, a login, an approval by somebody else, a run', async (t) => {
+  const approval = { method: 'two-person', ttlSeconds: 900, maxAgeSeconds: 900 } as const
+  const { url, provision } = await startWaiting(t, 'shared', approval)
+  const { open: openPage, picture } = await openBrowser(t)
+  const { approval_url: link } = await provision()
+  const { page: alices } = await openPage(url)
+  await open(alices, url, link.slice(url.length), 'alice')
+  t.match(await textOf(alices), /Who asks .*alice.*Partners.*203\.0\.113\.0\/24.*Not yours to decide/)
+  const { page, watch } = await openPage(url)
+  await open(page, url, '/approve', 'adam')
+  await page.getByRole('link', { name: 'Provision Policy' }).click()
+  t.equal(page.url(), link)
+  await picture(page, 'approve-whole-way')
+  await page.fill('[name=note]', 'agreed on Monday')
+  await page.getByRole('button', { name: 'Approve this call' }).click()
+  t.match(await textOf(page), /Approved by adam .*agreed on Monday/)
+  partial(t, await provision(), { version: 2 })
+  await alices.reload()
+  t.match(await textOf(alices), /was let run, once/)
+  expectQuiet(t, watch, 'all the way')
+})
+
+t.test('a login at /setup, which asked for nothing, is asked again to decide', async (t) => {
+  const approval = { method: 'page', ttlSeconds: 900, maxAgeSeconds: 900 } as const
+  const { url, provision, provider } = await startWaiting(t, 'per_user', approval)
+  const { open: openPage } = await openBrowser(t)
+  const { approval_url: link } = await provision()
+  const { page } = await openPage(url)
+  await open(page, url, '/setup', 'alice')
+  await page.goto(link)
+  t.equal(page.url(), link, 'the same session')
+  t.equal(await page.getByRole('button', { name: 'Approve this call' }).count(), 0)
+  await page.getByRole('link', { name: 'Log in again to decide' }).click()
+  t.ok(page.url().startsWith(provider.origin))
+  await enterPassword(page, url, 'alice')
+  t.equal(page.url(), link)
+  await page.getByRole('button', { name: 'Deny it' }).click()
+  t.match(await textOf(page), /Denied by alice/)
+  partial(t, await provision(), { error: 'approval_denied' })
 })
 
 t.test('with the keyboard alone, without scripts', async (t) => {

@@ -1,10 +1,10 @@
-/** The whole service in per_user mode on a port of its own, with a browser login at a real OpenID provider. */
+/** The whole service on a port of its own, per_user unless told, with a browser login at a real OpenID provider. */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../free-port.js'
-import type { OAuthConfig } from '../../schemas/config.js'
+import type { ApprovalConfig, OAuthConfig } from '../../schemas/config.js'
 import { startService, type ServiceOptions } from '../contract/authenticated-service.js'
 import { startIdentityProvider, type IdentityProviderOptions } from '../identity/identity-provider.js'
 import type { Test } from './pretend-provider.js'
@@ -18,6 +18,9 @@ export interface ServedOptions extends IdentityProviderOptions {
   oauth?: Partial<OAuthConfig>
   /** The service believes what a request from this machine says of its client. */
   isBehindProxy?: boolean
+  mode?: 'per_user' | 'shared'
+  /** Calls that need confirmation wait for a person. */
+  approval?: ApprovalConfig
 }
 
 /** What a service behind a proxy on this machine trusts. */
@@ -25,7 +28,15 @@ export const LOCAL_PROXY = { networks: [{ address: '127.0.0.1', prefix: 32 }], u
 
 export async function startServed(
   t: Test,
-  { isPublic = false, isBehindProxy = false, rates, oauth, ...options }: ServedOptions = {},
+  {
+    isPublic = false,
+    isBehindProxy = false,
+    mode = 'per_user',
+    approval,
+    rates,
+    oauth,
+    ...options
+  }: ServedOptions = {},
 ) {
   const provider = await startIdentityProvider(t, options)
   const port = await freePort()
@@ -33,7 +44,9 @@ export async function startServed(
   const folder = mkdtempSync(join(tmpdir(), 'served-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const clock = { offset: 0 }
+  const home = mode === 'per_user' ? '/setup' : '/approve'
   const service = await startService(t, {
+    mode,
     folder,
     now: () => Date.now() + clock.offset,
     estate: { workloads: 20, flows: 1 },
@@ -44,8 +57,9 @@ export async function startServed(
         ...(isBehindProxy && { trustedProxies: LOCAL_PROXY }),
       },
       oauth: provider.oauth(oauth),
-      login: provider.allowRedirects([`${url}/setup/callback`], { isPublic }),
-      keystore: { path: join(folder, 'keystore.db'), kek: randomBytes(32) },
+      login: provider.allowRedirects([`${url}${home}/callback`], { isPublic }),
+      ...(mode === 'per_user' && { keystore: { path: join(folder, 'keystore.db'), kek: randomBytes(32) } }),
+      ...(approval && { confirm: { hmacKey: randomBytes(32), ttlSeconds: 120, approval } }),
     },
   })
   await service.app.listen({ host: '127.0.0.1', port })

@@ -101,7 +101,7 @@ export default async function approve(app: FastifyInstance, options: Options): P
     const { identity, authenticatedAt } = visitOf(request)
     const part = desk.partOf(approval.request, identity)
     if (part === 'nobody') throw notThere(request)
-    await desk.noteShown(approval.request, identity, originOf(request))
+    if (request.method !== 'HEAD') await desk.noteShown(approval.request, identity, originOf(request))
     const { id } = approval.request
     const again = wantsLogin(authenticatedAt, maxAgeSeconds, porter.now())
     const rendered = renderApprovalPage({
