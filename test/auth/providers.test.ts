@@ -38,6 +38,7 @@ for (const [vendor, shape] of Object.entries(SHAPES)) {
       sub: 'u-1',
       groups: shape.groups,
       hasGroupsOverage: false,
+      clientId: 'cli',
     })
     partial(t, (await bearer((await idp.serviceTokens()).accessToken)).json(), { sub: 'robot' }, 'client credentials')
     const nobody = (await bearer((await idp.tokensFor('nobody')).accessToken)).json()
