@@ -302,6 +302,56 @@ t.test('HTTP without MCP_DEV_INSECURE=1: the start-up gates in order', (t) => {
   t.end()
 })
 
+t.test('approval by a person', (t) => {
+  const perUser = { ...OAUTH, ...KEYS, MCP_OAUTH_CLIENT_ID: 'pages' }
+  const shared = { ...OAUTH, MCP_CONFIRM_HMAC_KEY: HMAC_KEY, ...PCE, MCP_PCE_MODE: 'shared' }
+  const read = (env: Env, files: Record<string, string> = {}) =>
+    readConfig('http', env, LOOPBACK, { readFile: (path) => files[path] ?? '' })
+  const approvalOf = (env: Env) => {
+    const config = read(env)
+    return config.mode === 'insecure' ? undefined : config.confirm.approval
+  }
+  t.equal(approvalOf(perUser), undefined)
+  t.equal(approvalOf({ ...perUser, MCP_APPROVAL: 'token' }), undefined)
+  t.same(approvalOf({ ...perUser, MCP_APPROVAL: 'page' }), { method: 'page', ttlSeconds: 900, maxAgeSeconds: 900 })
+  const bounds = { MCP_APPROVAL_TTL_SECONDS: '86400', MCP_APPROVAL_MAX_AGE_SECONDS: '0' }
+  t.same(approvalOf({ ...perUser, MCP_APPROVAL: 'two-person', ...bounds }), {
+    method: 'two-person',
+    ttlSeconds: 86_400,
+    maxAgeSeconds: 0,
+  })
+  const login = { MCP_OAUTH_CLIENT_ID: 'pages', MCP_OAUTH_CLIENT_SECRET_FILE: '/word' }
+  partial(t, read({ ...shared, ...login, MCP_APPROVAL: 'page', MCP_ROLE_DEFAULT: 'reader' }, { '/word': 's\n' }), {
+    login: { clientId: 'pages', clientSecret: 's' },
+    warnings: [],
+  })
+  partial(t, read({ ...shared, ...login, MCP_ROLE_DEFAULT: 'reader' }), {
+    login: undefined,
+    warnings: [/one PCE key serves everybody; MCP_OAUTH_CLIENT_ID, MCP_OAUTH_CLIENT_SECRET_FILE set but ignored/],
+  })
+  for (const [env, problem] of [
+    [{ ...shared, MCP_APPROVAL: 'page' }, /^MCP_APPROVAL=page requires MCP_OAUTH_CLIENT_ID/],
+    [{ ...OAUTH, ...KEYS, MCP_APPROVAL: 'two-person' }, /^MCP_APPROVAL=two-person requires MCP_OAUTH_CLIENT_ID/],
+    [{ ...perUser, MCP_APPROVAL: 'Page' }, /^MCP_APPROVAL must be one of token, page, two-person/],
+    [
+      { ...perUser, MCP_APPROVAL: 'page', MCP_APPROVAL_TTL_SECONDS: '59' },
+      /^MCP_APPROVAL_TTL_SECONDS must be a whole number from 60 to 86400/,
+    ],
+    [
+      { ...perUser, MCP_APPROVAL: 'page', MCP_APPROVAL_MAX_AGE_SECONDS: '86401' },
+      /^MCP_APPROVAL_MAX_AGE_SECONDS must be a whole number from 0 to 86400/,
+    ],
+  ] as [Env, RegExp][])
+    t.throws(() => read(env), problem)
+  partial(t, read({ ...perUser, MCP_APPROVAL: 'two-person', MCP_ROLE_GROUPS_READER: 'staff' }), {
+    warnings: [/^MCP_APPROVAL=two-person without MCP_ROLE_GROUPS_ADMIN: nobody is an admin/],
+  })
+  partial(t, read({ ...perUser, MCP_APPROVAL_TTL_SECONDS: '60', MCP_ROLE_DEFAULT: 'reader' }), {
+    warnings: ['MCP_APPROVAL is token: a confirm token is enough; MCP_APPROVAL_TTL_SECONDS set but ignored.'],
+  })
+  t.end()
+})
+
 t.test('per_user, with defaults', (t) => {
   const config = readConfig('http', { ...OAUTH, ...KEYS }, LOOPBACK)
   partial(t, config, {

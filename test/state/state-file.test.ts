@@ -66,6 +66,21 @@ const recordOf = (text: string, version = 'v1') => ({
   sealed: new Uint8Array(Buffer.from(`sealed ${text}`)),
 })
 
+t.test('a file of a release that knew no approvals is used as it is, and goes back to that release', async (t) => {
+  const path = join(directoryOf(t), 'state.db')
+  await makeFile(path)
+  sql(path, 'DROP TABLE approvals')
+  const { state } = open(t, path)
+  const row = { id: 'a', key: { owner: 'o', call: 'c' }, request: 'r', expiresAt: Date.now() + 60_000 }
+  partial(t, await state.approvals.open(row), row)
+  t.equal(await state.usedTokens.isUsed('token-0'), true)
+  const again = open(t, path)
+  partial(t, await again.state.approvals.find(row.key), row, 'kept by the next start')
+  const db = new Database(path)
+  t.teardown(() => db.close())
+  t.same(db.pragma('user_version'), [{ user_version: 1 }], 'which that release takes')
+})
+
 t.test('an untrusted file stops the start with one line and is left unchanged', async (t) => {
   const good = join(directoryOf(t), 'good.db')
   await makeFile(good)
