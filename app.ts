@@ -160,6 +160,13 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
       tools: composed.dispatcher.tools,
       knowledge: createKnowledge(composed.dispatcher),
       contextOf: ({ callerContext }) => callerContext!,
+      ...(composed.approvals && {
+        asking: {
+          states: composed.requestStates,
+          hash: (args) => composed.confirmations.hash(args),
+          watch: composed.approvals.watch,
+        },
+      }),
       charge,
       timers: deps.timers,
     })

@@ -118,6 +118,7 @@ async function serve(config: StdioConfig): Promise<void> {
     knowledge: createKnowledge(composed.dispatcher),
     orgId: callerContext.pce?.orgId,
     lookUp: (question, read) => dispatcher.lookUp(question, callerContext, (context) => read(context as never)),
+    ...(composed.asking && { asking: composed.asking }),
     onFailure: (err) => log.error({ err }, 'request failed'),
     requestId: randomUUID,
     callTool(call, client) {

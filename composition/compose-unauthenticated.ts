@@ -18,6 +18,7 @@ import {
   StartupError,
   type StdioConfig,
 } from '../schemas/config.js'
+import type { RequestStates } from '../schemas/approvals.js'
 import type { CredentialsPort } from '../schemas/credentials.js'
 import { type ErrorCode, ToolError } from '../schemas/errors.js'
 import type { AnyTool } from '../tools/define.js'
@@ -47,6 +48,8 @@ interface UnauthenticatedServer {
   callerContext: OfferedContext
   offers: ServerOffers
   heavyFigures: HeavyCalls['figures']
+  /** What it takes to ask the person at the client; absent where nobody is asked. */
+  asking?: { owner: null; states: RequestStates; hash: typeof hashArguments }
   /** Ends the worker threads. */
   close(): Promise<void>
 }
@@ -54,6 +57,19 @@ interface UnauthenticatedServer {
 /** Loaded with the first call that needs it: start-up over stdio is something people wait for. */
 const hashArguments = async (args: Record<string, unknown>): Promise<string> =>
   (await import('../plugins/confirm/params-hash.js')).paramsHash(args)
+
+/** For the one process of a client; loaded with the first question. */
+function loadStates(now: () => number): RequestStates {
+  let states: RequestStates | undefined
+  const load = async () => {
+    const { createRequestStates } = await import('../plugins/confirm/create-request-states.js')
+    return (states ??= createRequestStates({ audience: 'stdio', now }))
+  }
+  return {
+    seal: async (state) => (await load()).seal(state),
+    open: async (sealed, facts) => (await load()).open(sealed, facts),
+  }
+}
 
 /**
  * Assembles the server of stdio and dev-insecure together. Its only gate is the presence of a PCE: there is no role to check and no
@@ -77,6 +93,7 @@ export function composeUnauthenticated(
     close: () => heavy.close(),
     offers,
     heavyFigures: heavy.figures,
+    ...(confirm && { asking: { owner: null, states: loadStates(now), hash: hashArguments } }),
     callerContext: {
       caller: { mode: config.mode, role: LOCAL_ROLE, iss: null, sub: null },
       offer: offers.offerTo(LOCAL_ROLE),

@@ -1,8 +1,15 @@
-import { type Cacheability, clientName, type InnerCall, type InnerResult, SUBSCRIPTION_KEY } from './eras.js'
+import {
+  type Cacheability,
+  clientName,
+  type InnerCall,
+  type InnerResult,
+  readCanAsk,
+  SUBSCRIPTION_KEY,
+} from './eras.js'
 import { instructionsFor } from './instructions.js'
 import type { RequestPorts, ServerPorts } from './ports.js'
 import { invalidParams } from './rpc-failure.js'
-import { type Era, negotiate, SUPPORTED_VERSIONS } from './versions.js'
+import { BATCH_VERSION, type Era, negotiate, SUPPORTED_VERSIONS } from './versions.js'
 
 interface LifecyclePorts {
   server: ServerPorts
@@ -35,7 +42,9 @@ function initialize({ params }: InnerCall, { server, capabilities }: LifecyclePo
   const asked = params?.protocolVersion
   if (typeof asked !== 'string') throw invalidParams('params.protocolVersion must be a string')
   const protocolVersion = negotiate(asked)
-  server.onInitialize?.(clientName(params?.clientInfo), protocolVersion)
+  const { form } = readCanAsk((params?.capabilities ?? {}) as Record<string, unknown>)
+  // There was no elicitation in 2025-03-26.
+  server.onInitialize?.(clientName(params?.clientInfo), protocolVersion, form && protocolVersion !== BATCH_VERSION)
   return {
     kind: 'result',
     result: { protocolVersion, capabilities, serverInfo: server.info, instructions: instructionsOf(server) },

@@ -1,5 +1,6 @@
 import type { ProgressUpdate } from '../../domain/call.js'
 import { renderMcpError } from '../errors/render-errors.js'
+import { runAsking } from './ask-person.js'
 import { answerKnowledge, FailedCall, KNOWLEDGE_CAPABILITIES } from './answer-knowledge.js'
 import { answerLifecycle } from './answer-lifecycle.js'
 import type { InnerCall, InnerResult, ReadCall } from './eras.js'
@@ -38,9 +39,7 @@ export async function answerRequest(
       refuseCursor(call.params)
       return { kind: 'result', result: { tools: server.listTools(server.offered) }, cache: OFFERED }
     case 'tools/call':
-      return withProgress(call, request.notify, true, (progress) =>
-        callOneTool(call, server, { client: request.client, progress }),
-      )
+      return withProgress(call, request.notify, true, (progress) => callOneTool(call, server, request, progress))
     default:
       return withProgress(call, request.notify, false, (progress) =>
         answerOther(call, server, { client: request.client, progress }),
@@ -90,28 +89,39 @@ interface Running {
  */
 async function callOneTool(
   call: InnerCall,
-  { callTool, ...server }: ServerPorts,
-  { client: sender, progress }: Running,
+  { callTool, asking, ...server }: ServerPorts,
+  request: RequestPorts,
+  progress: Progress,
 ): Promise<InnerResult> {
   const { name, arguments: args = {} } = call.params ?? {}
   if (typeof name !== 'string') throw invalidParams('params.name must be a string')
   if (!isObject(args)) throw invalidParams('params.arguments must be an object')
   const requestId = server.requestId()
   const { confirmToken, trace, client } = call
-  const asked = {
-    name,
-    arguments: args,
-    confirmToken,
-    requestId,
-    progress,
-    trace,
-    hasLeft: () => sender.hasLeft?.() ?? sender.signal.aborted,
-    // Made when something asks for it.
-    get signal() {
-      return sender.signal
-    },
-  }
-  const result = await callTool(asked, client)
+  const { client: sender } = request
+  const run = (more?: { consent?: { boundTo: string }; canAsk: boolean }) =>
+    callTool(
+      {
+        name,
+        arguments: args,
+        confirmToken,
+        requestId,
+        progress,
+        trace,
+        consent: more?.consent,
+        canAsk: more?.canAsk,
+        hasLeft: () => sender.hasLeft?.() ?? sender.signal.aborted,
+        // Made when something asks for it.
+        get signal() {
+          return sender.signal
+        },
+      },
+      client,
+    )
+  if (asking === undefined && call.requestState !== undefined)
+    throw invalidParams('params.requestState is not of this server')
+  const result = asking === undefined ? await run() : await runAsking(call, request, asking, run)
+  if (result.ok === 'ask') return result.result
   if (result.ok) return { kind: 'value', value: result.value }
   const { error } = result
   if (error.code === 'unknown_tool') throw invalidParams(error.message, { error: error.code, request_id: requestId })

@@ -1,30 +1,52 @@
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import { ElicitResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv-provider.js'
 import { answerRequest, CAPABILITIES } from './answer-request.js'
 import { readCall, renderFailure, resultOf } from './eras.js'
-import type { ServerPorts } from './ports.js'
+import type { Elicit, ServerPorts } from './ports.js'
 import { rpcFailure } from './rpc-failure.js'
+
+/** How long a person has to answer a question: milliseconds. */
+const ANSWERED_WITHIN_MS = 15 * 60_000
 
 /**
  * The SDK's low-level Server for a connection with a handshake. Its zod layer answers params of the wrong shape with -32603 and a dump of its
  * schema, and it would speak versions we do not offer, so the methods of this server are answered from the fallback handler, which gets
  * requests as they came; cancellation and what is asked of the client stay the SDK's.
  */
-export function createMcpServer(ports: ServerPorts): Server {
+export function createMcpServer(given: ServerPorts): Server {
+  let hasForms = false
+  const ports: ServerPorts = {
+    ...given,
+    onInitialize(client, version, forms) {
+      hasForms = forms
+      given.onInitialize?.(client, version, forms)
+    },
+  }
   const server = new Server(ports.info, {
     capabilities: CAPABILITIES,
     jsonSchemaValidator: new AjvJsonSchemaValidator(),
   })
   server.removeRequestHandler('initialize')
   server.removeRequestHandler('ping')
-  server.fallbackRequestHandler = async (request, { signal, sendNotification }) => {
+  server.fallbackRequestHandler = async (request, { signal, sendNotification, sendRequest }) => {
+    const elicit: Elicit = (form) =>
+      sendRequest({ method: 'elicitation/create', params: form }, ElicitResultSchema, {
+        signal,
+        timeout: ANSWERED_WITHIN_MS,
+      }).catch(() => null)
     const notify = (method: string, params: object) => {
       // Fails only when the client has gone.
       sendNotification({ method, params } as never).catch(() => {})
     }
     try {
       const read = readCall(request)
-      const result = await answerRequest(read, ports, { id: request.id, client: { signal }, notify })
+      const result = await answerRequest(read, ports, {
+        id: request.id,
+        client: { signal },
+        notify,
+        ...(hasForms && { elicit }),
+      })
       return resultOf(result, read.era, ports.info)
     } catch (thrown) {
       const { error, isUnexpected } = renderFailure(thrown, 'legacy')

@@ -9,7 +9,7 @@ import { answerRpcError, checkHeaders } from './check-headers.js'
 import { HttpExchange } from './http-exchange.js'
 import { listTool } from './list-tools.js'
 import { createOfferedTools } from './offered-tools.js'
-import type { ServerPorts } from './ports.js'
+import type { Asking, ServerPorts } from './ports.js'
 import type { Timers } from './progress.js'
 import { type Envelope, readEnvelope } from './read-envelope.js'
 import { BATCH_VERSION } from './versions.js'
@@ -23,6 +23,8 @@ export interface McpOptions {
   knowledge: Knowledge
   /** Who calls, and what they are offered. */
   contextOf: (request: FastifyRequest) => CallerContext
+  /** Absent where no call waits for a person. */
+  asking?: Omit<Asking, 'owner'>
   /** Counts the further requests of a batch against the caller's limit; rejects when they are too many. */
   charge?: (request: FastifyRequest, times: number) => Promise<void>
   /** Of the signs of life of a long call; default the system's. */
@@ -101,6 +103,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       lookUp: (question, read) => app.dispatcher.lookUp(question, callerContext, (context) => read(context as never)),
       ...(options.timers && { timers: options.timers }),
       charge: (times) => options.charge?.(request, times) ?? Promise.resolve(),
+      ...(options.asking && { asking: { ...options.asking, owner: ownerOf(callerContext) } }),
       onFailure: (err) => request.log.error({ err }, 'request failed'),
       requestId: () => request.id,
       callTool(call, client) {
@@ -122,6 +125,8 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
 
 /** A POST without a body never reaches the parser. */
 const bodyOf = (request: FastifyRequest) => (Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0))
+
+const ownerOf = ({ caller: { iss, sub } }: CallerContext) => (iss === null || sub === null ? null : { iss, sub })
 
 /** Two values of the header are none that anybody speaks. */
 function versionOf({ headers }: FastifyRequest): string {

@@ -1,5 +1,7 @@
 import type { ProgressUpdate, ToolContext } from '../../domain/call.js'
 import type { Knowledge } from '../../knowledge/index.js'
+import type { DecisionWatch, RequestStates } from '../../schemas/approvals.js'
+import type { Owner } from '../../schemas/caller.js'
 import type { ServiceError } from '../errors/convert.js'
 import type { ServerInfo, TraceContext } from './eras.js'
 import type { ListOffered } from './offered-tools.js'
@@ -26,8 +28,13 @@ export interface ServerPorts {
   requestId: () => string
   /** Told what was thrown where no caller can do anything about it, for the log. */
   onFailure: (thrown: unknown) => void
-  /** Told what the client said of itself in its handshake, `name/version`, and the version both will speak. */
-  onInitialize?: (client: string | undefined, version: LegacyVersion) => void
+  /** Absent where no call waits for a person, or nobody can be asked. */
+  asking?: Asking
+  /**
+   * Told what the client said of itself in its handshake, `name/version`, the version both will speak, and whether its person can be asked by a
+   * form.
+   */
+  onInitialize?: (client: string | undefined, version: LegacyVersion, hasForms: boolean) => void
 }
 
 /** The dispatcher as a transport sees it: runs one call of one caller to its end and never rejects. */
@@ -40,10 +47,28 @@ export type CallTool = (
     requestId: string
     progress: (update: ProgressUpdate) => void
     trace?: TraceContext
+    consent?: { boundTo: string }
+    canAsk?: boolean
   } & Departure,
   /** `InnerCall.client` */
   client: string | null | undefined,
-) => Promise<{ ok: true; value: object } | { ok: false; error: ServiceError }>
+) => Promise<CalledTool>
+
+export type CalledTool = { ok: true; value: object } | { ok: false; error: ServiceError }
+
+/** What it takes to ask the person of one caller in the middle of a call. */
+export interface Asking {
+  /** Null where nobody authenticates. */
+  owner: Owner | null
+  states: RequestStates
+  /** Of arguments (D19). */
+  hash: (args: Record<string, unknown>) => string | Promise<string>
+  /** Where people decide on a page. */
+  watch?: DecisionWatch
+}
+
+/** Has the client show its person a form, and resolves with its answer; with null where the client does not. */
+export type Elicit = (form: { message: string; requestedSchema: object }) => Promise<unknown>
 
 /** The dispatcher's, for the caller of this server. */
 type LookUpFor = <T>(
@@ -63,6 +88,8 @@ export interface Departure {
 export interface RequestPorts {
   id: string | number
   client: Departure
+  /** Where a client with a connection has said that its person can be asked. */
+  elicit?: Elicit
   /** Sends a notification that belongs to the request. */
   readonly notify: (method: string, params: object) => void
 }

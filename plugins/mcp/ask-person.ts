@@ -1,0 +1,151 @@
+import type { RequestFacts, RequestState } from '../../schemas/approvals.js'
+import type { ServiceError } from '../errors/convert.js'
+import { ERROR_TABLE } from '../errors/table.js'
+import type { InnerCall, InnerResult } from './eras.js'
+import type { Asking, CalledTool, Elicit, RequestPorts } from './ports.js'
+import { invalidParams } from './rpc-failure.js'
+
+/** One run of a tool, with what a person has said to it before. */
+type Run = (more: { consent?: { boundTo: string }; canAsk: boolean }) => Promise<CalledTool>
+
+/** What may come of a call beside what the tool answers. */
+export type Outcome = CalledTool | { ok: 'ask'; result: InnerResult & { kind: 'input' } }
+
+/** Our one question in `inputRequests`. */
+const QUESTION = 'approval'
+/** The one field of the form. */
+const FIELD = 'confirm'
+/** A person who has not been understood by then is not asked again. */
+const MOST_ROUNDS = 5
+/** How long a repeated call waits for the decision on a page: below the minute after which common clients give up. */
+const WAIT_MS = 45_000
+
+/**
+ * Runs a tool for whom a person may have to be asked first (D157): by a form of the client where only its person has to agree, by the address of
+ * the page where they approve otherwise. A client of 2026-07-28 gets the question as the result and repeats the call with the answer; one with a
+ * connection (stdio) is asked in the middle of it. Where the client can do neither, the refusal of the gate says what to do.
+ *
+ * Rejects with RpcFailure -32602 for a `requestState` that is not of this call, or was used.
+ */
+export async function runAsking(
+  call: InnerCall,
+  { elicit, client }: RequestPorts,
+  asking: Asking,
+  run: Run,
+): Promise<Outcome> {
+  const canAsk = call.canAsk.form || elicit !== undefined
+  const earlier = call.requestState === undefined ? null : await resume(call, call.requestState, asking)
+  const round = (earlier?.round ?? -1) + 1
+  const read = earlier?.boundTo === undefined ? readAnswer : readForm
+  const answer = earlier === null ? null : read(call.inputResponses?.[QUESTION])
+  if (answer === 'no') return { ok: false, error: declined(earlier!.paramsHash) }
+  if (answer === 'yes' && earlier?.approvalId !== undefined) {
+    await asking.watch?.awaitDecision(
+      earlier.approvalId,
+      AbortSignal.any([client.signal, AbortSignal.timeout(WAIT_MS)]),
+    )
+  }
+  const boundTo = answer === 'yes' ? earlier?.boundTo : undefined
+  const result = await run({ canAsk, ...(boundTo !== undefined && { consent: { boundTo } }) })
+  if (result.ok || round >= MOST_ROUNDS) return result
+  const { error } = result
+  if (error.ask !== undefined && elicit !== undefined) return askNow(error, { elicit, run, rounds: MOST_ROUNDS })
+  // Who has just been sent to the page, and has not decided, knows where it is.
+  if (answer === 'yes' && error.code === 'approval_pending') return result
+  const question = questionOf(error, call)
+  if (question === null) return result
+  const facts = { ...factsOf(call, String(error.details['params_hash']), asking), round, ...question.state }
+  const requestState = await asking.states.seal(facts)
+  return { ok: 'ask', result: { kind: 'input', inputRequests: { [QUESTION]: question.request }, requestState } }
+}
+
+async function resume(call: InnerCall, sealed: string, asking: Asking): Promise<RequestState> {
+  const args = (call.params?.arguments ?? {}) as Record<string, unknown>
+  // Where some clients put a confirm token, which is no part of what is hashed (D19).
+  const { _meta: _token, ...own } = args
+  const state = await asking.states.open(sealed, factsOf(call, await asking.hash(own), asking))
+  if (state !== null) return state
+  throw invalidParams('params.requestState is not of this call, has expired or was used: call again without it')
+}
+
+const factsOf = (call: InnerCall, paramsHash: string, { owner }: Asking): RequestFacts => ({
+  owner,
+  method: call.method,
+  name: String(call.params?.name),
+  paramsHash,
+})
+
+/** Null for what is no answer: the question is then asked again (MCP multi round-trip requests, "Error Handling"). */
+function readAnswer(response: unknown): 'yes' | 'no' | null {
+  const { action, content } = (response ?? {}) as { action?: unknown; content?: unknown }
+  if (action === 'decline' || action === 'cancel') return 'no'
+  if (action !== 'accept') return null
+  // A page has no content; a form that says no is an answer.
+  const said = (content as Record<string, unknown> | undefined)?.[FIELD]
+  return said === undefined || said === true ? 'yes' : 'no'
+}
+
+interface Question {
+  request: object
+  state: { boundTo?: string; approvalId?: string }
+}
+
+/** What the client can put to its person; null for an error that asks nothing, or nothing that this client can. */
+function questionOf({ ask, details }: ServiceError, { canAsk }: InnerCall): Question | null {
+  if (ask !== undefined && canAsk.form)
+    return {
+      request: { method: 'elicitation/create', params: { mode: 'form', ...formOf(ask.message) } },
+      state: { boundTo: ask.boundTo },
+    }
+  const { approval_url: url, approval_id: approvalId, summary } = details
+  if (typeof url !== 'string' || typeof approvalId !== 'string' || !canAsk.url) return null
+  const message = `Open this page to approve or deny the call${typeof summary === 'string' ? `: ${summary}` : '.'}`
+  return { request: { method: 'elicitation/create', params: { mode: 'url', message, url } }, state: { approvalId } }
+}
+
+const formOf = (message: string) => ({
+  message,
+  requestedSchema: {
+    type: 'object',
+    properties: { [FIELD]: { type: 'boolean', title: 'Run it', default: false } },
+    required: [FIELD],
+  },
+})
+
+/** Asks while the call waits, and once more where what it would do has changed meanwhile. */
+async function askNow(
+  refusal: ServiceError,
+  { elicit, run, rounds }: { elicit: Elicit; run: Run; rounds: number },
+): Promise<CalledTool> {
+  let error = refusal
+  for (let round = 0; round < rounds && error.ask !== undefined; round++) {
+    const { ask } = error
+    const answer = readForm(await elicit(formOf(ask.message)))
+    if (answer === null) return { ok: false, error: unasked(error) }
+    if (answer === 'no') return { ok: false, error: declined(error.details['params_hash']) }
+    const result = await run({ canAsk: true, consent: { boundTo: ask.boundTo } })
+    if (result.ok) return result
+    ;({ error } = result)
+  }
+  return { ok: false, error }
+}
+
+/** A form has to say yes in so many words. */
+function readForm(response: unknown): 'yes' | 'no' | null {
+  const answer = readAnswer(response)
+  const { content } = (response ?? {}) as { content?: Record<string, unknown> }
+  return answer === 'yes' && content?.[FIELD] !== true ? 'no' : answer
+}
+
+const declined = (paramsHash: unknown): ServiceError => ({
+  code: 'approval_denied',
+  message: 'The person declined in the client. Nothing was changed.',
+  hint: ERROR_TABLE.approval_denied.hint!,
+  details: { params_hash: paramsHash },
+})
+
+/** The client could ask, and did not. */
+const unasked = ({ ask: _ask, ...error }: ServiceError): ServiceError => ({
+  ...error,
+  hint: 'The client has not asked its person. Call again once they want to be asked.',
+})
