@@ -49,7 +49,7 @@ interface UnauthenticatedServer {
   offers: ServerOffers
   heavyFigures: HeavyCalls['figures']
   /** What it takes to ask the person at the client; absent where nobody is asked. */
-  asking?: { owner: null; states: RequestStates; hash: typeof hashArguments }
+  asking?: { owner: null; states: LateStates; hash: typeof hashArguments }
   /** Ends the worker threads. */
   close(): Promise<void>
 }
@@ -58,8 +58,12 @@ interface UnauthenticatedServer {
 const hashArguments = async (args: Record<string, unknown>): Promise<string> =>
   (await import('../plugins/confirm/params-hash.js')).paramsHash(args)
 
+interface LateStates extends Pick<RequestStates, 'open'> {
+  seal(...given: Parameters<RequestStates['seal']>): Promise<string>
+}
+
 /** For the one process of a client; loaded with the first question. */
-function loadStates(now: () => number): RequestStates {
+function loadStates(now: () => number): LateStates {
   let states: RequestStates | undefined
   const load = async () => {
     const { createRequestStates } = await import('../plugins/confirm/create-request-states.js')

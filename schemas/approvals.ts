@@ -229,7 +229,7 @@ export interface RequestState extends RequestFacts {
 /** What clients are handed to bring back with their answer. They can read it, and neither change it nor use it twice or elsewhere. */
 export interface RequestStates {
   /** Lives for 15 minutes. */
-  seal(state: RequestState): string | Promise<string>
+  seal(state: RequestState): string
   /** Of what `seal` gave for these facts, once; null for anything else. Rejects with ToolError `confirm_unavailable`. */
   open(sealed: string, facts: RequestFacts): Promise<RequestState | null>
 }

@@ -1,6 +1,6 @@
 import type { ProgressUpdate, ToolContext } from '../../domain/call.js'
 import type { Knowledge } from '../../knowledge/index.js'
-import type { DecisionWatch, RequestStates } from '../../schemas/approvals.js'
+import type { DecisionWatch, RequestState, RequestStates } from '../../schemas/approvals.js'
 import type { Owner } from '../../schemas/caller.js'
 import type { ServiceError } from '../errors/convert.js'
 import type { ServerInfo, TraceContext } from './eras.js'
@@ -60,7 +60,8 @@ export type CalledTool = { ok: true; value: object } | { ok: false; error: Servi
 export interface Asking {
   /** Null where nobody authenticates. */
   owner: Owner | null
-  states: RequestStates
+  /** May be loaded with the first question. */
+  states: { seal(state: RequestState): string | Promise<string>; open: RequestStates['open'] }
   /** Of arguments (D19). */
   hash: (args: Record<string, unknown>) => string | Promise<string>
   /** Where people decide on a page. */
