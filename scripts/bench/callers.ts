@@ -7,6 +7,8 @@ export type Json = Record<string, unknown>
 export interface Poster {
   /** The answer to a body. Rejects with Error for any status but 200. */
   post(path: string, body: object): Promise<Json>
+  /** The same, as its text. */
+  send(path: string, body: object, headers?: Record<string, string>): Promise<string>
   close(): void
 }
 
@@ -16,31 +18,34 @@ export function createPoster(origin: string, accessToken: string, { ca }: { ca?:
   const options = { keepAlive: true, maxSockets: 1 }
   const agent = isSecure ? new HttpsAgent({ ...options, ca }) : new HttpAgent(options)
   const request = isSecure ? requestHttps : requestHttp
+  const send: Poster['send'] = (path, body, headers = {}) =>
+    new Promise((resolve, reject) => {
+      const sent = request(`${origin}${path}`, {
+        method: 'POST',
+        agent,
+        headers: {
+          authorization: `Bearer ${accessToken}`,
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          ...headers,
+        },
+      })
+      sent.once('error', reject)
+      sent.once('response', (response) => {
+        let text = ''
+        response.setEncoding('utf8')
+        response.on('data', (chunk: string) => (text += chunk))
+        response.once('error', reject)
+        response.once('end', () => {
+          if (response.statusCode === 200) resolve(text)
+          else reject(new Error(`${path}: ${response.statusCode} ${text.slice(0, 200)}`))
+        })
+      })
+      sent.end(JSON.stringify(body))
+    })
   return {
-    post: (path, body) =>
-      new Promise((resolve, reject) => {
-        const sent = request(`${origin}${path}`, {
-          method: 'POST',
-          agent,
-          headers: {
-            authorization: `Bearer ${accessToken}`,
-            'content-type': 'application/json',
-            accept: 'application/json, text/event-stream',
-          },
-        })
-        sent.once('error', reject)
-        sent.once('response', (response) => {
-          let text = ''
-          response.setEncoding('utf8')
-          response.on('data', (chunk: string) => (text += chunk))
-          response.once('error', reject)
-          response.once('end', () => {
-            if (response.statusCode === 200) resolve(JSON.parse(text) as Json)
-            else reject(new Error(`${path}: ${response.statusCode} ${text.slice(0, 200)}`))
-          })
-        })
-        sent.end(JSON.stringify(body))
-      }),
+    send,
+    post: async (path, body) => JSON.parse(await send(path, body)) as Json,
     close: () => agent.destroy(),
   }
 }
