@@ -1,5 +1,11 @@
 type Facts = Readonly<Record<string, string | number>>
 
+/** Where a message says that it comes from. */
+export interface TraceOrigin {
+  traceparent: string
+  tracestate?: string
+}
+
 /** A span that is under way. */
 export interface OpenSpan {
   /** It ends in an error with this code. */
@@ -25,8 +31,11 @@ export interface ServedRequest {
  * sets: no arguments, no people, no hosts.
  */
 export interface Tracing {
-  /** Runs `work` in a span of its own, which ends with it, in an error where it rejects. */
-  readonly span: <T>(name: string, facts: Facts, work: (span: OpenSpan) => Promise<T>) => Promise<T>
+  /**
+   * Runs `work` in a span of its own, which ends with it, in an error where it rejects. `from`: the trace that it belongs to where that is not
+   * the one of what runs now, which it is then linked with (W3C Trace Context; what cannot be read is as good as none).
+   */
+  readonly span: <T>(name: string, facts: Facts, work: (span: OpenSpan) => Promise<T>, from?: TraceOrigin) => Promise<T>
   /** A request to a PCE, as part of what runs now. */
   readonly send: (method: string, operation: string) => SentRequest
   /** A request of a client, as part of the trace that its headers name (W3C Trace Context). `route`: undefined for none of ours. */

@@ -3,6 +3,7 @@ import type { Caller } from '../../schemas/caller.js'
 import type { CredentialsPort } from '../../schemas/credentials.js'
 import type { ToolError } from '../../schemas/errors.js'
 import type { Offer } from '../../schemas/offer.js'
+import type { TraceOrigin } from '../../schemas/tracing.js'
 import type { ProgressUpdate } from '../../domain/call.js'
 
 /** Who calls, over what, with which PCE: fixed by the composition (stdio, dev-insecure) or by the context of one HTTP request. */
@@ -48,6 +49,8 @@ export interface ToolCall {
   /** Whether the client can ask its person by a form (MCP elicitation). */
   canAsk?: boolean
   requestId: string
+  /** The trace that the client counts it to, where the message itself says so, unchecked. */
+  trace?: TraceOrigin
   /** Aborted when the client cancels the call or is gone. */
   readonly signal: AbortSignal
   /** Whether it is, for a transport that can tell without the signal. */

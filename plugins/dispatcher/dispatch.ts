@@ -87,7 +87,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const work = () => decideAndRun(call, callerContext, run)
       const result = await (tracing === undefined
         ? work()
-        : traceCall(tracing, toolOf(call, callerContext)?.name, work))
+        : traceCall(tracing, toolOf(call, callerContext)?.name, work, call.trace))
       return makeSafe(result.ok ? result : { ok: false, error: leaveOutHidden(result.error, hiddenIn(callerContext)) })
     } finally {
       run.ends?.release()
@@ -237,12 +237,22 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 }
 
 /** A span for a call, in an error where the caller is told one. A name that nothing has is the client's, and stays out. */
-const traceCall = (tracing: Tracing, tool = 'unknown', work: () => Promise<Dispatched>): Promise<Dispatched> =>
-  tracing.span(`tools/call ${tool}`, { 'mcp.method.name': 'tools/call', 'gen_ai.tool.name': tool }, async (span) => {
-    const result = await work()
-    if (!result.ok) span.fail(result.error.code)
-    return result
-  })
+const traceCall = (
+  tracing: Tracing,
+  tool = 'unknown',
+  work: () => Promise<Dispatched>,
+  from: ToolCall['trace'],
+): Promise<Dispatched> =>
+  tracing.span(
+    `tools/call ${tool}`,
+    { 'mcp.method.name': 'tools/call', 'gen_ai.tool.name': tool },
+    async (span) => {
+      const result = await work()
+      if (!result.ok) span.fail(result.error.code)
+      return result
+    },
+    from,
+  )
 
 /** What the caller has to do anew, where the call was let run and then did not. */
 const spentWith = ({ confirmToken, consent }: ToolCall): string => {

@@ -1,5 +1,6 @@
 import type { JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js'
 import type { ErrorCode } from '../../schemas/errors.js'
+import type { TraceOrigin } from '../../schemas/tracing.js'
 import { ERROR_TABLE } from '../errors/table.js'
 import { RPC } from './read-envelope.js'
 import { invalidParams, RpcFailure } from './rpc-failure.js'
@@ -16,17 +17,12 @@ export interface InnerCall {
   /** `name/version` of the client, where this request says it; null where it could and does not. */
   client?: string | null
   /** W3C Trace Context of whoever made the request, unchecked. */
-  trace?: TraceContext
+  trace?: TraceOrigin
   /** How a person can be asked through the client, as far as this request says so. */
   canAsk: { form: boolean; url: boolean }
   /** Answers of the person, and the state that came with the questions: both as the client sent them. */
   inputResponses?: Record<string, unknown>
   requestState?: string
-}
-
-export interface TraceContext {
-  traceparent: string
-  tracestate?: string
 }
 
 /** A call with the words in which its answer has to be put. */
@@ -122,7 +118,7 @@ function readMeta(params: object, meta: unknown): Pick<InnerCall, 'progressToken
 const LONGEST_TRACE = 512
 
 /** A trace that cannot be read is none: a request does not fail by it. */
-function readTrace({ traceparent, tracestate }: Record<string, unknown>): TraceContext | undefined {
+function readTrace({ traceparent, tracestate }: Record<string, unknown>): TraceOrigin | undefined {
   if (typeof traceparent !== 'string' || traceparent.length > LONGEST_TRACE) return undefined
   const hasState = typeof tracestate === 'string' && tracestate.length <= LONGEST_TRACE
   return { traceparent, ...(hasState && { tracestate }) }

@@ -3,7 +3,8 @@ import type { Knowledge } from '../../knowledge/index.js'
 import type { DecisionWatch, RequestState, RequestStates } from '../../schemas/approvals.js'
 import type { Owner } from '../../schemas/caller.js'
 import type { ServiceError } from '../errors/convert.js'
-import type { ServerInfo, TraceContext } from './eras.js'
+import type { TraceOrigin } from '../../schemas/tracing.js'
+import type { ServerInfo } from './eras.js'
 import type { ListOffered } from './offered-tools.js'
 import type { Timers } from './progress.js'
 import type { LegacyVersion } from './versions.js'
@@ -46,7 +47,7 @@ export type CallTool = (
     confirmToken?: unknown
     requestId: string
     progress: (update: ProgressUpdate) => void
-    trace?: TraceContext
+    trace?: TraceOrigin
     consent?: { boundTo: string }
     canAsk?: boolean
   } & Departure,

@@ -14,7 +14,7 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { ToolError } from '../../schemas/errors.js'
-import type { Tracing } from '../../schemas/tracing.js'
+import type { TraceOrigin, Tracing } from '../../schemas/tracing.js'
 
 export interface TracingOptions {
   name: string
@@ -49,10 +49,22 @@ export function startTracing({ name, version, replica, log, patienceMs }: Tracin
   const within = <T>(context: Context, span: Span, work: () => T): T =>
     contexts.with(trace.setSpan(context, span), work)
 
+  /** The trace of a message; what runs now where it names none. */
+  function originOf(from: TraceOrigin, around: Context): Context {
+    const context = propagator.extract(ROOT_CONTEXT, from, {
+      get: (carrier: TraceOrigin, key) => carrier[key as keyof TraceOrigin],
+      keys: (carrier: TraceOrigin) => Object.keys(carrier),
+    })
+    return trace.getSpanContext(context) === undefined ? around : context
+  }
+
   return {
-    span(spanName, facts, work) {
-      const parent = contexts.active()
-      const span = tracer.startSpan(spanName, { attributes: facts }, parent)
+    span(spanName, facts, work, from) {
+      const around = contexts.active()
+      const parent = from === undefined ? around : originOf(from, around)
+      const ambient = parent === around ? undefined : trace.getSpanContext(around)
+      const links = ambient === undefined ? {} : { links: [{ context: ambient }] }
+      const span = tracer.startSpan(spanName, { attributes: facts, ...links }, parent)
       const fail = (code: string) => void fails(span, code)
       return within(parent, span, async () => {
         try {

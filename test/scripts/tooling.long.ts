@@ -385,10 +385,11 @@ t.test('.ci/run adds up every suite and fails when one of them failed or died', 
     'test:edge': two,
     'test:postgres': two,
     'test:lts': two,
+    conformance: two,
     smoke: two,
     demo: 'true',
   }
-  t.same(runIn(good, 'exit 0'), { status: 0, lastLine: '17 passed, 0 failed' })
+  t.same(runIn(good, 'exit 0'), { status: 0, lastLine: '19 passed, 0 failed' })
   const bad = {
     ...good,
     test: "echo '3 passed, 1 failed'; exit 1",
@@ -398,7 +399,7 @@ t.test('.ci/run adds up every suite and fails when one of them failed or died', 
   }
   // The install passed; a suite without a count, one that exits non-zero without a failure, the packages and the demo count as one failure
   // each.
-  t.same(runIn(bad, 'exit 1'), { status: 1, lastLine: '13 passed, 5 failed' })
+  t.same(runIn(bad, 'exit 1'), { status: 1, lastLine: '15 passed, 5 failed' })
 })
 
 t.test('a measurement waits for the end of its processes before it removes what they write', async (t) => {
