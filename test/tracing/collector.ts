@@ -13,6 +13,8 @@ export interface ReceivedSpan {
   kind: number
   attributes: Record<string, string | number | undefined>
   isError: boolean
+  /** The ids of the spans that it is linked with. */
+  links: string[]
 }
 
 /** The fields of a protobuf message by number, in their order: numbers, or bytes (https://protobuf.dev/programming-guides/encoding/). */
@@ -62,6 +64,7 @@ function spanOf(fields: Map<number, (number | Buffer)[]>): ReceivedSpan {
     kind: (fields.get(6)?.[0] as number | undefined) ?? 0,
     attributes: attributesOf(fields, 9),
     isError: fieldsOf(bytesOf(fields, 15)).get(3)?.[0] === 2,
+    links: messages(fields, 13).map((link) => bytesOf(link, 2).toString('hex')),
   }
 }
 

@@ -228,3 +228,26 @@ t.test('what makes metrics and traces is loaded only where it is asked for', asy
     )
   }
 })
+
+t.test('a message that names a trace is of that one, and its HTTP request is linked with it', async (t) => {
+  const { app, send, tokenOf, collector } = await startTraced(t)
+  const [own, parent] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
+  const token = await tokenOf('ann')
+  const callIn = (traceparent: string) => {
+    const call = callOf('get-server-changelog')
+    return { ...call, params: { ...call.params, _meta: { traceparent, tracestate: 'vendor=2' } } }
+  }
+  await send(token, callIn(`00-${own}-${parent}-01`), { headers: FROM_CALLER })
+  await send(token, callIn('made up'), { headers: FROM_CALLER })
+  await app.close()
+  const calls = collector.spans.filter(({ name }) => name === 'tools/call get-server-changelog')
+  const requests = collector.spans.filter(({ name }) => name === 'POST /mcp')
+  t.strictSame(
+    calls.map(({ traceId, parentId, links }) => ({ traceId, parentId, links })),
+    [
+      { traceId: own, parentId: parent, links: [requests[0]!.spanId] },
+      { traceId: TRACE, parentId: requests[1]!.spanId, links: [] },
+    ],
+    'and a trace that cannot be read is none',
+  )
+})

@@ -1,0 +1,179 @@
+/** How the person is asked through their client: by the address of the page over HTTP, by a form over stdio, in both eras (D157). */
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Client as ModernClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/client/stdio'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import t, { type Test } from 'tap'
+import { createPceSimulator } from '../../pce-simulator/index.js'
+import { bundleProgram } from '../bundle-program.js'
+import { partial } from '../partial.js'
+import { ALL, type Json, startApproving } from './bench.js'
+
+const MODERN = '2026-07-28'
+const PINNED = { versionNegotiation: { mode: { pin: MODERN } } } as const
+
+/** What a tool said, or why not. */
+const said = ({ content }: Json): Json => JSON.parse(content[0].text)
+
+/** A call of 2026-07-28 as it is on the wire, of a client that can open pages. */
+function callOf(args: object, more: object = {}, elicitation: object | null = { url: {} }) {
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': MODERN,
+    'io.modelcontextprotocol/clientCapabilities': { ...(elicitation && { elicitation }) },
+  }
+  return { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: ALL, arguments: args, ...more, _meta: meta } }
+}
+const HEADERS = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/call', 'mcp-name': ALL }
+
+async function connect(
+  t: Test,
+  bench: Awaited<ReturnType<typeof startApproving>>,
+  answer: (url: string) => Promise<string>,
+) {
+  const origin = await bench.service.app.listen({ port: 0, host: '127.0.0.1' })
+  const authorization = `Bearer ${await bench.service.tokenOf('ann')}`
+  const client = new ModernClient(
+    { name: 'v2', version: '1' },
+    { ...PINNED, capabilities: { elicitation: { url: {} } } },
+  )
+  client.setRequestHandler('elicitation/create', async ({ params }) => ({
+    action: (await answer((params as Json).url)) as 'accept',
+  }))
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(`${origin}/mcp`), { requestInit: { headers: { authorization } } }),
+  )
+  t.teardown(() => client.close())
+  return client
+}
+
+t.test('a client that opens pages gets the link, and its call runs once somebody has approved', async (t) => {
+  const bench = await startApproving(t)
+  await bench.draft('one')
+  const urls: string[] = []
+  const client = await connect(t, bench, async (url) => {
+    urls.push(url)
+    // The person goes to the page, and the client says at once that they have: the call waits for them.
+    setImmediate(() => void bench.decide(url.split('/').at(-1)!, 'approved', bench.person('ann')))
+    return Promise.resolve('accept')
+  })
+  const result = await client.callTool({ name: ALL, arguments: {} })
+  t.notOk(result.isError, JSON.stringify(result.content))
+  t.equal(bench.provisioned(), 1)
+  t.equal(urls.length, 1)
+  partial(t, urls[0]!, /^https:\/\/mcp\.example\.test\/approve\/[\w-]{43}$/)
+})
+
+t.test('who declines in the client runs nothing', async (t) => {
+  const bench = await startApproving(t)
+  await bench.draft('one')
+  const client = await connect(t, bench, () => Promise.resolve('decline'))
+  const result = (await client.callTool({ name: ALL, arguments: {} })) as Json
+  t.equal(result.isError, true)
+  partial(t, said(result), { error: 'approval_denied', message: /declined in the client/ })
+  t.equal(bench.provisioned(), 0)
+})
+
+t.test('a state is of one call of one caller, and good once', async (t) => {
+  const bench = await startApproving(t)
+  const href = await bench.draft('one')
+  const [ann, bob] = [await bench.service.tokenOf('ann'), await bench.service.tokenOf('bob')]
+  const send = async (token: string, body: object): Promise<Json> =>
+    (await bench.service.send(token, body, { headers: HEADERS })).json()
+  const asked = await send(ann, callOf({ hrefs: [href] }))
+  partial(t, asked.result, {
+    resultType: 'input_required',
+    inputRequests: { approval: { method: 'elicitation/create', params: { mode: 'url', url: /\/approve\// } } },
+    requestState: String,
+  })
+  const { requestState } = asked.result
+  const answered = { requestState, inputResponses: { approval: { action: 'cancel' } } }
+  const foreign: [string, string, object][] = [
+    ['tampered with', ann, callOf({ hrefs: [href] }, { ...answered, requestState: `${requestState}x` })],
+    ['of another call', ann, callOf({}, answered)],
+    ['of another caller', bob, callOf({ hrefs: [href] }, answered)],
+  ]
+  for (const [why, token, body] of foreign) t.equal((await send(token, body)).error.code, -32602, why)
+  partial(t, said((await send(ann, callOf({ hrefs: [href] }, answered))).result), { error: 'approval_denied' })
+  t.equal((await send(ann, callOf({ hrefs: [href] }, answered))).error.code, -32602, 'used')
+
+  const unanswered = await send(ann, callOf({ hrefs: [href] }))
+  const { requestState: second } = unanswered.result
+  const again = await send(ann, callOf({ hrefs: [href] }, { requestState: second, inputResponses: {} }))
+  t.equal(again.result.resultType, 'input_required', 'without an answer it is asked again')
+  const plain = await send(ann, callOf({ hrefs: [href] }, {}, null))
+  partial(t, plain.result, { resultType: 'complete', isError: true }, 'a client that cannot is told what to do')
+  partial(t, said(plain.result), { error: 'approval_pending', approval_url: String })
+  t.equal(bench.provisioned(), 0)
+})
+
+t.test('over stdio a form asks, whichever SDK the client is made with', async (t) => {
+  const simulator = await createPceSimulator({ seed: 1, workloads: 20, flows: 0 })
+  t.teardown(() => simulator.close())
+  const url = new URL(await simulator.listen({ port: 0 }))
+  const server = {
+    command: process.execPath,
+    args: [bundleProgram('stdio')],
+    cwd: mkdtempSync(join(tmpdir(), 'asked-')),
+    env: {
+      PATH: process.env.PATH!,
+      PCE_HOST: `http://${url.hostname}`,
+      PCE_PORT: url.port,
+      PCE_ORG_ID: String(simulator.orgId),
+      API_KEY: simulator.credentials.key,
+      API_SECRET: simulator.credentials.secret,
+      MCP_CONFIRM_STDIO: '1',
+      MCP_CONFIRM_TOOLS: 'create-label',
+    },
+  }
+  const labels = () =>
+    simulator.requests.filter(({ method, path }) => method === 'POST' && path.endsWith('/labels')).length
+  let answer: Json = {}
+  const questions: string[] = []
+  const take = (params: Json) => {
+    questions.push(params.message)
+    return answer as { action: 'accept' }
+  }
+
+  const old = new Client({ name: 'v1', version: '1' }, { capabilities: { elicitation: {} } })
+  old.setRequestHandler(ElicitRequestSchema, ({ params }) => take(params))
+  await old.connect(new StdioClientTransport({ ...server, stderr: 'ignore' }))
+  const young = new ModernClient(
+    { name: 'v2', version: '1' },
+    { ...PINNED, capabilities: { elicitation: { form: {} } } },
+  )
+  young.setRequestHandler('elicitation/create', ({ params }) => take(params))
+  await young.connect(new ModernStdio({ ...server, stderr: 'ignore' }))
+  t.teardown(() => Promise.all([old.close(), young.close()]))
+
+  const answers: [Json, string | undefined][] = [
+    [{ action: 'decline' }, 'approval_denied'],
+    [{ action: 'cancel' }, 'approval_denied'],
+    [{ action: 'accept', content: { confirm: false } }, 'approval_denied'],
+    [{ action: 'accept', content: { confirm: true } }, undefined],
+  ]
+  for (const [sdk, client] of [
+    ['v1', old],
+    ['v2', young],
+  ] as const) {
+    for (const [given, error] of answers) {
+      answer = given
+      const before = labels()
+      const call = { name: 'create-label', arguments: { key: 'app', value: `asked-${sdk}` } }
+      const result = (await client.callTool(call)) as Json
+      t.equal(result.isError === true ? said(result).error : undefined, error, `${sdk}: ${JSON.stringify(given)}`)
+      t.equal(labels() - before, error === undefined ? 1 : 0)
+    }
+  }
+  t.equal(questions.length, 8)
+  partial(t, questions[0]!, /^create-label: /)
+
+  const mute = new Client({ name: 'mute', version: '1' })
+  await mute.connect(new StdioClientTransport({ ...server, stderr: 'ignore' }))
+  const refused = (await mute.callTool({ name: 'create-label', arguments: { key: 'app', value: 'mute' } })) as Json
+  partial(t, said(refused), { error: 'confirmation_unsupported' })
+  await mute.close()
+})
