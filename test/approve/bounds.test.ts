@@ -3,13 +3,13 @@ import t from 'tap'
 import { MOST_SHOWN_BYTES, type ShownCall, type ShownObject } from '../../schemas/approvals.js'
 import { contains } from '../partial.js'
 import { startPages } from './pages-service.js'
-import { SMALL } from './test-desk.js'
+import { SMALL } from './desk.js'
 import { WIDE } from './samples.js'
 
 const MIB = 1024 * 1024
 
 t.test('a change of 5,000 objects', async (t) => {
-  const { desk, loggedIn } = await startPages(t)
+  const { ask, loggedIn } = await startPages(t)
   const object = (at: number): ShownObject => ({
     kind: 'service',
     name: `service ${at}`,
@@ -19,7 +19,7 @@ t.test('a change of 5,000 objects', async (t) => {
     fields: [{ path: 'description', before: 'old', after: 'new' }],
   })
   const objects = Array.from({ length: 5000 }, (_, at) => object(at))
-  const { id } = desk.ask({ shown: { ...SMALL, objects, objects_total: 6000 } })
+  const { id } = await ask({ shown: { ...SMALL, objects, objects_total: 6000 } })
   const { body } = await (await loggedIn()).get(`/approve/${id}`)
   t.ok(Buffer.byteLength(body) < MIB, `${Buffer.byteLength(body)} bytes`)
   t.equal([...body.matchAll(/<details class="object/g)].length, 200, 'the first 200')
@@ -30,19 +30,19 @@ t.test('a change of 5,000 objects', async (t) => {
 })
 
 t.test('objects that open nothing are folded where there are many', async (t) => {
-  const { desk, loggedIn } = await startPages(t)
+  const { ask, loggedIn } = await startPages(t)
   const many = Array.from({ length: 21 }, (_, at): ShownObject => {
     const effect = at === 0 ? 'widening' : 'neutral'
     return { kind: 'service', name: `s${at}`, change: 'update', effect, fields: [] }
   })
-  const { id } = desk.ask({ shown: { ...SMALL, objects: many, objects_total: many.length } })
+  const { id } = await ask({ shown: { ...SMALL, objects: many, objects_total: many.length } })
   const { body } = await (await loggedIn()).get(`/approve/${id}`)
   t.equal([...body.matchAll(/<details class="object[^>]*\bopen\b[^>]*>/g)].length, 1)
   t.equal([...body.matchAll(/<details class="object/g)].length, 21)
 })
 
 t.test('the worst that fits into what is stored', async (t) => {
-  const { desk, loggedIn } = await startPages(t)
+  const { ask, loggedIn } = await startPages(t)
   const alice = await loggedIn()
   const share = Math.floor(MOST_SHOWN_BYTES / 4)
   const markup = '<'.repeat(share)
@@ -74,7 +74,7 @@ t.test('the worst that fits into what is stored', async (t) => {
     'many authors': { draft: { first_edit: markup, last_edit: '', by: list } },
   }
   for (const [what, change] of Object.entries(changes)) {
-    const { id } = desk.ask({ shown: { ...SMALL, ...change } })
+    const { id } = await ask({ shown: { ...SMALL, ...change } })
     const { body, statusCode } = await alice.get(`/approve/${id}`)
     t.equal(statusCode, 200, what)
     t.ok(Buffer.byteLength(body) < MIB, `${what}: ${Buffer.byteLength(body)} bytes`)
@@ -83,15 +83,15 @@ t.test('the worst that fits into what is stored', async (t) => {
 })
 
 t.test('what is cut is said', async (t) => {
-  const { desk, loggedIn } = await startPages(t)
-  const { id } = desk.ask({ shown: { ...WIDE, truncated: true } })
+  const { ask, loggedIn } = await startPages(t)
+  const { id } = await ask({ shown: { ...WIDE, truncated: true } })
   const { body } = await (await loggedIn()).get(`/approve/${id}`)
   t.match(body, /This is not all of it[^]*too large to be kept in full/)
   t.match(body, /Pending as well, but no part of this <span class="count">3<\/span>[^]*… and 1 more, not shown here/)
 })
 
 t.test('hidden characters are seen, and what was escaped stays', async (t) => {
-  const { desk, loggedIn } = await startPages(t)
+  const { ask, loggedIn } = await startPages(t)
   const names = {
     'pay\u202Etnemyap': 'pay⟨U+202E⟩tnemyap',
     'pay⟨U+200B⟩ments': 'pay⟨U+200B⟩ments',
@@ -100,7 +100,7 @@ t.test('hidden characters are seen, and what was escaped stays', async (t) => {
   const alice = await loggedIn()
   for (const [name, shown] of Object.entries(names)) {
     const [object] = SMALL.objects
-    const { id } = desk.ask({ client: name, shown: { ...SMALL, summary: name, objects: [{ ...object!, name }] } })
+    const { id } = await ask({ client: name, shown: { ...SMALL, summary: name, objects: [{ ...object!, name }] } })
     const { body } = await alice.get(`/approve/${id}`)
     t.equal(body.split(`<bdi>${shown}</bdi>`).length - 1, 3, name)
     t.notMatch(body, /[\u202E\u200B]/)

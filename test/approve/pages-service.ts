@@ -1,4 +1,4 @@
-/** The room of the pages by itself, with a desk of the test and a provider that obeys it. */
+/** The room of the pages by itself, over a real desk, with a provider that obeys the test or a real one. */
 import { fastify, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import clientAddress from '../../plugins/client-address/index.js'
@@ -12,12 +12,14 @@ import { freePort } from '../free-port.js'
 import { startIdentityProvider, type IdentityProviderOptions } from '../identity/identity-provider.js'
 import { startPretendProvider, type Person, type Test } from '../setup/pretend-provider.js'
 import { Visitor } from '../setup/visitor.js'
-import { openTestDesk } from './test-desk.js'
+import type { PersonMethod } from '../../schemas/config.js'
+import { openDesk } from './desk.js'
 
 export interface PagesOptions {
   mode?: 'per_user' | 'shared'
   maxAgeSeconds?: number
   publicUrl?: string
+  method?: PersonMethod
 }
 
 /** Where people log in. */
@@ -26,14 +28,17 @@ interface Login {
   client: { clientId: string; clientSecret?: string; scope: string; audience: string }
 }
 
-async function openPages(t: Test, { mode = 'shared', maxAgeSeconds = 0, publicUrl = '' }: PagesOptions, login: Login) {
+async function openPages(
+  t: Test,
+  { mode = 'shared', maxAgeSeconds = 0, publicUrl = '', method }: PagesOptions,
+  login: Login,
+) {
   const home = mode === 'shared' ? '/approve' : '/setup'
   const clock = { offset: 0, now: () => Date.now() + clock.offset }
-  const desk = openTestDesk(login.issuer, clock.now)
   const roleOf = ({ groups }: Identity): Role | null =>
     (['admin', 'operator', 'reader'] as const).find((role) => groups.includes(GROUP_OF[role])) ?? null
-  desk.roleOf = roleOf
   const audit: Line[] = []
+  const { desk, ...requests } = openDesk(t, { issuer: login.issuer, ...(method && { method }), clock, roleOf, audit })
   const log: Line[] = []
   const used = new Set<string>()
   const charged: string[] = []
@@ -73,7 +78,7 @@ async function openPages(t: Test, { mode = 'shared', maxAgeSeconds = 0, publicUr
     now: clock.now,
     approve: { desk, maxAgeSeconds },
   })
-  return { app, desk, clock, audit, log, charged, home }
+  return { app, clock, audit, log, charged, home, ...requests }
 }
 
 /** Over inject, with a provider that obeys the test. */

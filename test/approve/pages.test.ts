@@ -1,7 +1,7 @@
 /** Who sees what at /approve, who decides, and what never counts there (D153 to D155). */
+import Database from 'libsql'
 import t, { type Test } from 'tap'
 import type { ApprovalState } from '../../schemas/approvals.js'
-import { ToolError } from '../../schemas/errors.js'
 import { contains, partial } from '../partial.js'
 import { GROUP_OF } from '../contract/authenticated-service.js'
 import { hiddenFields, type Visitor } from '../setup/visitor.js'
@@ -22,8 +22,8 @@ const bare = ({ body, statusCode }: { body: string; statusCode: number }) =>
 
 t.test('the login leads back to the page it was begun for', async (t) => {
   for (const [mode, home] of Object.entries({ shared: '/approve', per_user: '/setup' } as const)) {
-    const { desk, visitor, provider } = await startPages(t, { mode: mode as 'shared' })
-    const { id } = desk.ask()
+    const { ask, visitor, provider } = await startPages(t, { mode: mode as 'shared' })
+    const { id } = await ask()
     const browser = visitor()
     const first = await browser.get(`/approve/${id}`)
     partial(t, first, { statusCode: 302, headers: { location: `${home}/login?to=/approve/${id}` } })
@@ -56,8 +56,8 @@ t.test('a login leads to no other place', async (t) => {
 })
 
 t.test('an Authorization header does not count', async (t) => {
-  const { desk, visitor, loggedIn, provider } = await startPages(t)
-  const { id } = desk.ask()
+  const { ask, decided, visitor, loggedIn, provider } = await startPages(t)
+  const { id } = await ask()
   const alice = await loggedIn()
   const token = await provider.tokenFor({ groups: [GROUP_OF.admin] })
   const form = hiddenFields((await alice.get(`/approve/${id}`)).body, `/approve/${id}`)
@@ -75,13 +75,13 @@ t.test('an Authorization header does not count', async (t) => {
       partial(t, sent.json(), { error: 'forbidden' })
     }
   }
-  t.same(desk.decided, [])
+  t.same(decided(), [])
   t.equal((await decide(alice, id, 'approve')).statusCode, 303, 'the session goes on')
 })
 
 t.test('a program without a login is told where the page belongs', async (t) => {
-  const { desk, visitor } = await startPages(t)
-  const { id } = desk.ask()
+  const { ask, visitor } = await startPages(t)
+  const { id } = await ask()
   for (const accept of ['application/json', '*/*', '']) {
     const answer = await visitor().get(`/approve/${id}`, { accept })
     t.equal(answer.statusCode, 403)
@@ -94,29 +94,29 @@ t.test('a program without a login is told where the page belongs', async (t) => 
 })
 
 t.test('what is not yours is what is not there', async (t) => {
-  const { desk, loggedIn } = await startPages(t)
-  const { id } = desk.ask()
-  const foreign = desk.ask({ owner: { iss: 'https://other.example', sub: OPERATOR.sub } })
+  const { ask, shown, decided, loggedIn, provider } = await startPages(t)
+  const { id } = await ask()
+  const foreign = await ask({ owner: { iss: 'https://other.example', sub: OPERATOR.sub } })
   const oscar = await loggedIn(OPERATOR)
   const unknown = await oscar.get(`/approve/${'A'.repeat(43)}`)
   t.equal(unknown.statusCode, 404)
   t.match(unknown.body, /There is no such request[^]*href="\/approve"/)
   for (const path of [id, foreign.id, 'x', `${id}x`, 'login.', encodeURIComponent('../x')])
     t.equal(bare(await oscar.get(`/approve/${path}`)), bare(unknown), path)
-  t.same(desk.shown, [], 'nothing was shown to them')
+  t.same(shown(), [], 'nothing was shown to them')
 
-  const own = desk.ask({ owner: { iss: desk.ask().owner.iss, sub: OPERATOR.sub } })
+  const own = await ask({ owner: { iss: provider.issuer, sub: OPERATOR.sub } })
   const { _csrf } = hiddenFields((await oscar.get(`/approve/${own.id}`)).body, '/approve/logout')
   const answers = await Promise.all(
     [id, 'A'.repeat(43)].map((path) => oscar.post(`/approve/${path}`, { _csrf: _csrf!, verdict: 'approve' })),
   )
   t.same(answers.map(bare), [bare(unknown), bare(unknown)], 'a form says no more')
-  t.same(desk.decided, [])
+  t.same(decided(), [])
 })
 
 t.test('the page says who asks for what', async (t) => {
-  const { desk, loggedIn, provider, clock } = await startPages(t)
-  const request = desk.ask({ ownerName: 'Alice Ahrens', askedAt: clock.now() - 3 * 60_000 })
+  const { ask, shown, loggedIn, provider } = await startPages(t)
+  const request = await ask({ ownerName: 'Alice Ahrens', ago: 3 * 60_000 })
   const { body, statusCode } = await (await loggedIn({ sub: 'adam' })).get(`/approve/${request.id}`)
   t.equal(statusCode, 200)
   const text = body
@@ -127,11 +127,11 @@ t.test('the page says who asks for what', async (t) => {
     'Approve “Provision Policy”?',
     'Who asks Alice Ahrens ( alice )',
     `logged in at ${provider.issuer}`,
-    'Through claude-desktop',
+    'Through desktop-client',
     'PCE https://pce.example.test:8443 org 1',
     'Tool Provision Policy provision-policy',
     '3 minutes ago',
-    'in 15 minutes',
+    'in 11 minutes',
     'You are adam admin',
     'You decide as an admin about the call of Alice Ahrens',
     'Workloads affected 12',
@@ -141,13 +141,13 @@ t.test('the page says who asks for what', async (t) => {
     '1 entry stays',
     '▲ opens more',
   ])
-    contains(t, text.replace('in 14 minutes', 'in 15 minutes'), fact)
-  t.same(desk.shown, [`adam ${request.id}`])
+    contains(t, text, fact)
+  t.same(shown(), [`adam ${request.id}`])
 })
 
 t.test('the page loads nothing, runs no script and is in no frame', async (t) => {
-  const { desk, loggedIn } = await startPages(t)
-  const { id } = desk.ask()
+  const { ask, loggedIn } = await startPages(t)
+  const { id } = await ask()
   const alice = await loggedIn()
   for (const path of [`/approve/${id}`, '/approve', `/approve/${'A'.repeat(43)}`]) {
     const { body, headers } = await alice.get(path)
@@ -166,31 +166,31 @@ t.test('the page loads nothing, runs no script and is in no frame', async (t) =>
 })
 
 t.test('approving and denying', async (t) => {
-  const { desk, loggedIn } = await startPages(t)
+  const { ask, decided, loggedIn } = await startPages(t)
   const adam = await loggedIn({ sub: 'adam' })
 
-  const first = desk.ask()
+  const first = await ask()
   const yes = await decide(adam, first.id, 'approve')
   partial(t, yes, { statusCode: 303, headers: { location: `/approve/${first.id}` } })
   const approved = await adam.get(`/approve/${first.id}`)
   t.match(approved.body, /role="status"[^]*Approved[^]*<bdi>adam<\/bdi>[^]*– you[^]*just now[^]*may run once/)
   t.notMatch(approved.body, /name="verdict"/, 'there is nothing left to decide')
 
-  const second = desk.ask()
+  const second = await ask()
   t.equal((await decide(adam, second.id, 'deny', ' not \r\n before\tFriday ')).statusCode, 303)
   t.match(
     (await adam.get(`/approve/${second.id}`)).body,
     /Denied[^]*<q><bdi>not before Friday<\/bdi><\/q>[^]*does not run/,
   )
-  partial(t, desk.decided, [
-    { verdict: 'approved', by: { sub: 'adam', groups: [GROUP_OF.admin] }, note: undefined },
-    { verdict: 'denied', note: 'not before Friday' },
+  t.same(decided(), [
+    ['approved', 'adam', undefined],
+    ['denied', 'adam', 'not before Friday'],
   ])
 })
 
 t.test('a decision in a second tab', async (t) => {
-  const { desk, loggedIn } = await startPages(t)
-  const { id } = desk.ask()
+  const { ask, decided, loggedIn } = await startPages(t)
+  const { id } = await ask()
   const alice = await loggedIn()
   const adam = await loggedIn({ sub: 'adam' })
   const tab = hiddenFields((await alice.get(`/approve/${id}`)).body, `/approve/${id}`)
@@ -198,13 +198,12 @@ t.test('a decision in a second tab', async (t) => {
   const late = await alice.post(`/approve/${id}`, { ...tab, verdict: 'approve' })
   t.equal(late.statusCode, 409)
   t.match(late.body, /It had been decided before[^]*Your approval changed nothing[^]*Denied by[^]*adam/)
-  t.equal(desk.decided.length, 1)
+  t.equal(decided().length, 1)
 })
 
 t.test('every state has words', async (t) => {
-  const { desk, loggedIn, provider } = await startPages(t)
+  const { ask, loggedIn } = await startPages(t)
   const alice = await loggedIn()
-  const by = { iss: provider.issuer, sub: 'adam', groups: [], hasGroupsOverage: false }
   const words: Record<ApprovalState, RegExp> = {
     pending: /Approve this call/,
     approved: /may run once, exactly as shown here/,
@@ -214,9 +213,8 @@ t.test('every state has words', async (t) => {
     expired: /was not repeated in time/,
   }
   for (const [state, text] of Object.entries(words) as [ApprovalState, RegExp][]) {
-    const verdict = state === 'denied' ? 'denied' : 'approved'
-    const more = state === 'pending' ? {} : { decision: { verdict, by, at: Date.now() } as const }
-    const { body, statusCode } = await alice.get(`/approve/${desk.ask({}, { state, ...more }).id}`)
+    const { id } = await ask({ state, by: { sub: 'adam' } })
+    const { body, statusCode } = await alice.get(`/approve/${id}`)
     t.equal(statusCode, 200, state)
     t.ok(text.test(body), `${state} is explained`)
     if (state !== 'pending') t.notMatch(body, /name="verdict"/)
@@ -224,11 +222,11 @@ t.test('every state has words', async (t) => {
 })
 
 t.test('an expired request', async (t) => {
-  const { desk, loggedIn, clock } = await startPages(t)
-  const { id, expiresAt } = desk.ask({ expiresAt: Date.now() + 60_000 })
+  const { ask, loggedIn, clock } = await startPages(t)
+  const { id } = await ask({ ago: 14 * 60_000 })
   const alice = await loggedIn()
   const tab = hiddenFields((await alice.get(`/approve/${id}`)).body, `/approve/${id}`)
-  clock.offset = expiresAt - Date.now()
+  clock.offset = 60_001
   const late = await alice.post(`/approve/${id}`, { ...tab, verdict: 'approve' })
   t.equal(late.statusCode, 410)
   t.match(late.body, /Nothing was decided[^]*came too late[^]*Nobody decided in time/)
@@ -237,9 +235,8 @@ t.test('an expired request', async (t) => {
 })
 
 t.test('two-person: whoever asked watches', async (t) => {
-  const { desk, loggedIn } = await startPages(t)
-  desk.method = 'two-person'
-  const { id } = desk.ask()
+  const { ask, decided, loggedIn } = await startPages(t, { method: 'two-person' })
+  const { id } = await ask()
   const alice = await loggedIn()
   const { body } = await alice.get(`/approve/${id}`)
   t.match(
@@ -249,7 +246,7 @@ t.test('two-person: whoever asked watches', async (t) => {
   t.notMatch(body, /name="verdict"/)
   const forced = await alice.post(`/approve/${id}`, { ...hiddenFields(body, '/approve/logout'), verdict: 'approve' })
   t.equal(forced.statusCode, 403)
-  t.same(desk.decided, [])
+  t.same(decided(), [])
   t.match((await alice.get('/approve')).body, /Nothing waits for you[^]*Yours, waiting for somebody else/)
   const adam = await loggedIn({ sub: 'adam' })
   t.match((await adam.get(`/approve/${id}`)).body, /who cannot approve it/)
@@ -257,11 +254,11 @@ t.test('two-person: whoever asked watches', async (t) => {
 })
 
 t.test('the list', async (t) => {
-  const { desk, loggedIn } = await startPages(t)
+  const { ask, loggedIn } = await startPages(t)
   const alice = await loggedIn()
   t.match((await alice.get('/approve')).body, /Nothing waits for you/)
-  const mine = desk.ask()
-  const theirs = desk.ask({ owner: { ...mine.owner, sub: 'oscar' }, ownerName: 'Oscar <b>' })
+  const mine = await ask()
+  const theirs = await ask({ owner: { ...mine.owner, sub: 'oscar' }, ownerName: 'Oscar <b>' })
   const { body } = await alice.get('/approve')
   for (const { id } of [mine, theirs]) contains(t, body, `href="/approve/${id}"`)
   contains(t, body, 'Oscar &#60;b&#62;')
@@ -271,8 +268,8 @@ t.test('the list', async (t) => {
 })
 
 t.test('forms that are not of the page', async (t) => {
-  const { desk, loggedIn, audit } = await startPages(t)
-  const { id } = desk.ask()
+  const { ask, decided, loggedIn, audit } = await startPages(t)
+  const { id } = await ask()
   const alice = await loggedIn()
   const path = `/approve/${id}`
   const good = { ...hiddenFields((await alice.get(path)).body, path), verdict: 'approve' }
@@ -290,14 +287,21 @@ t.test('forms that are not of the page', async (t) => {
     t.equal(answer.statusCode, 403, what)
     contains(t, answer.body, 'form_expired')
   }
-  t.equal(audit.length, Object.keys(forged).length, 'each is audited')
-  partial(t, audit[0], { decision: 'denied', reason: 'form_expired', route: '/approve', sub: 'alice', mode: 'shared' })
-  t.same(desk.decided, [])
+  const refused = audit.filter(({ reason }) => reason === 'form_expired')
+  t.equal(refused.length, Object.keys(forged).length, 'each is audited')
+  partial(t, refused[0], {
+    decision: 'denied',
+    reason: 'form_expired',
+    route: '/approve',
+    sub: 'alice',
+    mode: 'shared',
+  })
+  t.same(decided(), [])
 })
 
 t.test('forms that say neither yes nor no', async (t) => {
-  const { desk, loggedIn } = await startPages(t)
-  const { id } = desk.ask()
+  const { ask, decided, loggedIn } = await startPages(t)
+  const { id } = await ask()
   const alice = await loggedIn()
   const path = `/approve/${id}`
   const token = hiddenFields((await alice.get(path)).body, path)
@@ -315,17 +319,17 @@ t.test('forms that say neither yes nor no', async (t) => {
   }
   const json = await alice.post(path, '{"verdict":"approve"}', { 'content-type': 'application/json' })
   t.equal(json.statusCode, 415)
-  t.same(desk.decided, [])
+  t.same(decided(), [])
 })
 
 t.test('a note that is too long comes back', async (t) => {
-  const { desk, loggedIn } = await startPages(t)
-  const { id } = desk.ask()
+  const { ask, decided, loggedIn } = await startPages(t)
+  const { id } = await ask()
   const alice = await loggedIn()
   const long = await decide(alice, id, 'deny', `<b>${'x'.repeat(498)}`)
   t.equal(long.statusCode, 400)
   t.match(long.body, /<title>Error: [^]*The note has 501 characters, and may have 500\.[^]*&#60;b&#62;x+<\/textarea>/)
-  t.same(desk.decided, [])
+  t.same(decided(), [])
   t.equal((await decide(alice, id, 'deny', 'y'.repeat(500))).statusCode, 303)
 })
 
@@ -336,7 +340,7 @@ t.test('a recent login', async (t) => {
   async function decideAfter(t: Test, claims: Record<string, unknown>, home = '/approve') {
     const service = await startPages(t, { maxAgeSeconds, mode: home === '/approve' ? 'shared' : 'per_user' })
     service.provider.idToken = claims
-    const { id } = service.desk.ask()
+    const { id } = await service.ask()
     const browser = service.visitor()
     const asked = (await browser.get(`${home}/login?to=/approve/${id}`)).headers.location as string
     t.equal(new URL(asked).searchParams.get('max_age'), '300', 'the provider is told how recent it must be')
@@ -352,14 +356,14 @@ t.test('a recent login', async (t) => {
 
   for (const [what, claims] of Object.entries({ old: { auth_time: now() - 400 }, 'nobody knows how old': {} })) {
     t.test(`one that is ${what} is not`, async (t) => {
-      const { page, browser, id, desk, provider } = await decideAfter(t, claims)
+      const { page, browser, id, decided, provider } = await decideAfter(t, claims)
       t.match(page.body, new RegExp(`Log in again to decide`))
       t.notMatch(page.body, /name="verdict"/)
       const token = hiddenFields(page.body, '/approve/logout')
       const forced = await browser.post(`/approve/${id}`, { ...token, verdict: 'approve', note: 'a note' })
       t.equal(forced.statusCode, 403)
       t.match(forced.body, /Nothing was decided yet[^]*Your note was not kept/)
-      t.same(desk.decided, [])
+      t.same(decided(), [])
 
       const path = /href="([^"]*)">Log in again to decide/
         .exec(forced.body)![1]!
@@ -408,31 +412,33 @@ t.test('a recent login', async (t) => {
   })
 })
 
-t.test('what the desk cannot do', async (t) => {
-  const { desk, loggedIn } = await startPages(t)
-  const { id } = desk.ask()
+t.test('what cannot be kept or noted', async (t) => {
+  const { ask, decided, loggedIn, faults, file } = await startPages(t)
+  const { id } = await ask()
   const alice = await loggedIn()
   const path = `/approve/${id}`
-  for (const code of ['confirm_unavailable', 'audit_unavailable'] as const) {
-    for (const at of [path, '/approve']) {
-      desk.fault = new ToolError(code, 'Not now.')
-      const answer = await alice.get(at)
-      t.equal(answer.statusCode, 503)
-      contains(t, answer.body, code)
-    }
-    desk.fault = new ToolError(code, 'Not now.')
-    partial(
-      t,
-      (await alice.get(path, JSON_ONLY)).json(),
-      { error: code, request_id: /./ },
-      'programs get the plain shape',
-    )
+  faults.audit = true
+  const unnoted = await decide(alice, id, 'approve')
+  t.equal(unnoted.statusCode, 503)
+  t.match(unnoted.body, /Nothing can be decided right now[^]*audit_unavailable/)
+  t.match((await alice.get(path)).body, /Approve this call/, 'it is not decided')
+
+  const database = new Database(file)
+  database.exec('ALTER TABLE approvals RENAME TO gone')
+  database.close()
+  for (const at of [path, '/approve']) {
+    const answer = await alice.get(at)
+    t.equal(answer.statusCode, 503)
+    contains(t, answer.body, 'confirm_unavailable')
   }
+  const plain = (await alice.get(path, JSON_ONLY)).json()
+  partial(t, plain, { error: 'confirm_unavailable', request_id: /./ }, 'programs get the plain shape')
+  t.same(decided(), [])
 })
 
 t.test('other methods', async (t) => {
-  const { app, desk, loggedIn, charged } = await startPages(t)
-  const { id } = desk.ask()
+  const { app, ask, shown, loggedIn, charged } = await startPages(t)
+  const { id } = await ask()
   for (const [url, methods] of Object.entries({
     '/approve': 'GET, HEAD',
     [`/approve/${id}`]: 'GET, HEAD, POST',
@@ -450,7 +456,7 @@ t.test('other methods', async (t) => {
   const alice = await loggedIn()
   const cookie = [...alice.cookies].map((pair) => pair.join('=')).join('; ')
   t.equal((await app.inject({ method: 'HEAD', url: `/approve/${id}`, headers: { cookie } })).statusCode, 200)
-  t.same(desk.shown, [], 'HEAD shows nothing to anybody')
+  t.same(shown(), [], 'HEAD shows nothing to anybody')
   charged.length = 0
   await alice.get('/approve')
   await alice.get(`/approve/${id}`)
@@ -458,8 +464,8 @@ t.test('other methods', async (t) => {
 })
 
 t.test('under a path of the host', async (t) => {
-  const { desk, loggedIn } = await startPages(t, { publicUrl: 'https://tools.example.test/pce-mcp' })
-  const { id } = desk.ask()
+  const { ask, loggedIn } = await startPages(t, { publicUrl: 'https://tools.example.test/pce-mcp' })
+  const { id } = await ask()
   const alice = await loggedIn()
   const { body } = await alice.get(`/approve/${id}`)
   const done = await alice.post(`/approve/${id}`, {
@@ -470,8 +476,8 @@ t.test('under a path of the host', async (t) => {
 })
 
 t.test('logging out', async (t) => {
-  const { desk, loggedIn } = await startPages(t)
-  const { id } = desk.ask()
+  const { ask, loggedIn } = await startPages(t)
+  const { id } = await ask()
   const alice = await loggedIn()
   const stolen = alice.copy()
   const { body } = await alice.get(`/approve/${id}`)
