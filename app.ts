@@ -299,7 +299,6 @@ function setupOptions(
         name,
         arguments: args,
         route: '/setup',
-        byHand: true,
         requestId: request.id,
         signal,
         progress: () => {},

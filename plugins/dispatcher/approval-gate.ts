@@ -30,7 +30,6 @@ export const approvalGate = (approvals: Approvals, confirmations: Pick<Confirmat
   needs: 'arguments',
   onlyConfirmed: true,
   async check(subject) {
-    if (subject.call.byHand === true) return
     const paramsHash = confirmations.hash(subject.call.arguments)
     const call = confirmations.describe(subject.callerContext, subject.tool.name, paramsHash)
     subject.note({ params_hash: paramsHash })

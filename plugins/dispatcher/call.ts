@@ -42,8 +42,6 @@ export interface ToolCall {
   confirmToken?: unknown
   /** Where the call came from, when not from /mcp. */
   route?: string
-  /** A person made it on a page of ours, which is the confirmation that the confirm gate would ask for (D77). */
-  byHand?: boolean
   /** What the person at a client of stdio has been shown and said yes to, where the transport itself has asked them. */
   consent?: { boundTo: string }
   /** Whether the client can ask its person by a form (MCP elicitation). */

@@ -28,7 +28,6 @@ export const confirmGate = (confirmations: Confirmations, url: string): Gate => 
   needs: 'arguments',
   onlyConfirmed: true,
   async check(subject) {
-    if (subject.call.byHand === true) return
     const paramsHash = confirmations.hash(subject.call.arguments)
     const call = confirmations.describe(subject.callerContext, subject.tool.name, paramsHash)
     subject.note({ params_hash: paramsHash })
