@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import autocannon from 'autocannon'
 import { inScratch, type Scratch } from './in-scratch.js'
+import { resultOf, startBare } from './measure-calls.js'
 import { startProvider } from './start-provider.js'
 import { startServer } from './start-server.js'
 import { median } from './statistics.js'
@@ -20,6 +21,7 @@ const CALL = JSON.stringify({
 
 export interface AuthenticatedRates {
   /** Requests per second, median of the rounds. */
+  bareRoute: number
   insecure: number
   authenticated: number
   /** Milliseconds, median of the rounds. */
@@ -27,6 +29,8 @@ export interface AuthenticatedRates {
   authenticatedP99: number
   /** Authenticated over insecure of the same round, median of the rounds. */
   ratio: number
+  /** Authenticated over a bare Fastify route with the same answer, of the same round, median of the rounds. */
+  toBareRoute: number
   /** Further milliseconds of the 99th percentile, median of the differences within a round. */
   p99More: number
   failures: number
@@ -49,12 +53,19 @@ async function measureBoth(scratch: Scratch, provider: Provider): Promise<Authen
   const insecure = await startServer(scratch, 'insecure', () => ({ MCP_DEV_INSECURE: '1' }))
   const authenticated = await startAuthenticated(scratch, provider)
   const tokens = await tokensOf(provider)
-  for (const { url } of [insecure, authenticated]) await load(url, tokens)
+  const route = await startBare('bare-route.mjs', await resultOf(insecure.url), scratch)
+  for (const url of [route, insecure.url, authenticated.url]) await load(url, tokens)
   const rounds = []
   for (let round = 0; round < ROUNDS; round++) {
-    rounds.push({ bare: await load(insecure.url, tokens), ours: await load(authenticated.url, tokens) })
+    rounds.push({
+      route: await load(route, tokens),
+      bare: await load(insecure.url, tokens),
+      ours: await load(authenticated.url, tokens),
+    })
   }
   return {
+    bareRoute: median(rounds.map(({ route }) => route.rate)),
+    toBareRoute: median(rounds.map(({ route, ours }) => ours.rate / route.rate)),
     insecure: median(rounds.map(({ bare }) => bare.rate)),
     authenticated: median(rounds.map(({ ours }) => ours.rate)),
     insecureP99: median(rounds.map(({ bare }) => bare.p99)),

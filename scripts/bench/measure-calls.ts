@@ -66,7 +66,8 @@ async function load(url: string): Promise<{ rate: number; failures: number }> {
   return { rate: run['2xx'] / run.duration, failures: run.errors + run.non2xx }
 }
 
-async function startBare(file: string, result: unknown, { end }: Scratch): Promise<string> {
+/** One of the yardsticks, which answers with this result. */
+export async function startBare(file: string, result: unknown, { end }: Scratch): Promise<string> {
   const child = spawn(process.execPath, [join('scripts/bench', file), JSON.stringify(result)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -76,7 +77,7 @@ async function startBare(file: string, result: unknown, { end }: Scratch): Promi
 }
 
 /** What our server answers, so that the yardsticks send as many bytes. */
-async function resultOf(url: string): Promise<unknown> {
+export async function resultOf(url: string): Promise<unknown> {
   const response = await fetch(`${url}/mcp`, { method: 'POST', headers: HEADERS, body: JSON.stringify(CALL) })
   const answer = (await response.json()) as { result?: { isError?: boolean } }
   if (answer.result === undefined || answer.result.isError === true) {

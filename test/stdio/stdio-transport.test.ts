@@ -123,3 +123,44 @@ t.test('answers a last line without a line feed', async (t) => {
   const { end } = await connected()
   t.same(await end(JSON.stringify(ping(7))), [{ jsonrpc: '2.0', id: 7, result: {} }])
 })
+
+t.test('requests of 2026-07-28 come beside a handshake, each on its own', async (t) => {
+  const { say, read, calls } = await connected()
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  }
+  const modern = (id: unknown, method: string, params: object = {}, more: object = {}) => ({
+    jsonrpc: '2.0',
+    id,
+    method,
+    params: { ...params, _meta: { ...meta, ...more } },
+  })
+  const initialize = {
+    jsonrpc: '2.0',
+    id: 2,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+  }
+  partial(t, await say(line(modern(1, 'server/discover'))), [{ id: 1, result: { resultType: 'complete' } }])
+  partial(t, await say(line(initialize)), [{ id: 2, result: { protocolVersion: '2025-11-25' } }], 'after a discover')
+  partial(t, await say(line(modern(3, 'ping'))), [{ id: 3, error: { code: -32601 } }])
+  partial(t, await say(line(ping(4))), [{ id: 4, result: {} }], 'a handshake has its own methods')
+  partial(
+    t,
+    await say(line(modern(5, 'tools/list', {}, { 'io.modelcontextprotocol/protocolVersion': '2030-01-01' }))),
+    [{ id: 5, error: { code: -32022, data: { requested: '2030-01-01' } } }],
+  )
+  partial(t, await say(line([modern(6, 'tools/list')])), [{ id: null, error: { code: -32600 } }])
+
+  t.same(await say(line(modern(7, 'tools/call', { name: 'one' }, { progressToken: 'p' }))), [
+    { method: 'notifications/progress', params: { progress: 0, progressToken: 'p' }, jsonrpc: '2.0' },
+  ])
+  await say(line(modern(8, 'tools/call', { name: 'two' })))
+  t.same(await say(line({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } })), [])
+  t.equal(calls[0]!.signal.aborted, true, 'cancelled')
+  calls[0]!.answer({ n: 1 })
+  t.same(await read(), [], 'and nothing more is said of it')
+  calls[1]!.answer({ n: 2 })
+  partial(t, await read(), [{ id: 8, result: { resultType: 'complete', structuredContent: { n: 2 } } }])
+})
