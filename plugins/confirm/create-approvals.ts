@@ -23,7 +23,8 @@ import type { Meter } from '../../schemas/metrics.js'
 import type { ApprovalRow, Approvals as ApprovalRows } from '../../schemas/state.js'
 import type { AnyTool } from '../../tools/define.js'
 import { createApprovalSeals } from './approval-seals.js'
-import { attempt, challengeOwner, keyOf } from './create-confirmations.js'
+import { attempt } from './attempt.js'
+import { challengeOwner, keyOf } from './create-confirmations.js'
 
 export interface ApprovalsOptions {
   config: ConfirmConfig & { approval: ApprovalConfig }

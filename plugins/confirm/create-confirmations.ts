@@ -8,6 +8,7 @@ import type { ChallengeKey, Challenges, UsedTokens } from '../../schemas/state.j
 import { createChallengeSeals } from './challenge-seals.js'
 import { createTokenCodec, deriveKeys } from './token-codec.js'
 import { paramsHash } from './params-hash.js'
+import { attempt } from './attempt.js'
 
 export interface ConfirmationsOptions {
   config: ConfirmConfig
@@ -145,17 +146,3 @@ const outdated = ({ paramsHash: hash }: ConfirmedCall) =>
     { reason: 'stale', params_hash: hash },
     { hint: 'Call again without a token, show the new summary, and POST the confirm.body of that answer.' },
   )
-
-/** Fails closed: what cannot be recorded does not run (D24). */
-export async function attempt<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (cause) {
-    throw new ToolError(
-      'confirm_unavailable',
-      'The record of confirmations cannot be read or written, so no confirmed call may run.',
-      {},
-      { cause },
-    )
-  }
-}

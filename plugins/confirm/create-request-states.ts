@@ -4,7 +4,7 @@ import type { RequestFacts, RequestState, RequestStates } from '../../schemas/ap
 import type { ConfirmConfig } from '../../schemas/config.js'
 import type { UsedTokens } from '../../schemas/state.js'
 import { createSeal } from './approval-seals.js'
-import { attempt } from './create-confirmations.js'
+import { attempt } from './attempt.js'
 
 export interface RequestStatesOptions {
   /** Absent, a random key, whose states end with the process. */
