@@ -4,6 +4,8 @@ import { existsSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { Client as ModernClient } from '@modelcontextprotocol/client'
+import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/client/stdio'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import t from 'tap'
@@ -70,6 +72,26 @@ t.test('refuses to start', async (t) => {
   partial(t, unknown, { code: 1, stdout: '', stderr: /--port/ })
   partial(t, help, { code: 0, stdout: /PCE_HOST/ })
   partial(t, version, { code: 0, stdout: /^\d+\.\d+\.\d+\S*\n$/ })
+})
+
+t.test('works with the client of SDK v2, whichever era it begins with', async (t) => {
+  for (const [how, versionNegotiation, era] of [
+    ['legacy', undefined, 'legacy'],
+    ['auto', { mode: 'auto' }, 'modern'],
+    ['pinned', { mode: { pin: '2026-07-28' } }, 'modern'],
+  ] as const) {
+    const client = new ModernClient({ name: `v2-${how}`, version: '2' }, versionNegotiation && { versionNegotiation })
+    const env = { PATH: process.env.PATH ?? '', ...PCE }
+    await client.connect(
+      new ModernStdio({ command: process.execPath, args: [PROGRAM], cwd: folder(), env, stderr: 'ignore' }),
+    )
+    t.equal(client.getProtocolEra(), era, how)
+    t.ok((await client.listTools()).tools.length > 0)
+    t.equal((await client.readResource({ uri: 'illumio://changelog' })).contents[0]!.uri, 'illumio://changelog')
+    t.notOk((await client.callTool({ name: 'check-pce-connection', arguments: {} })).isError, `${how}: a call`)
+    await t.rejects(client.callTool({ name: 'nope', arguments: {} }), { code: -32602 })
+    await client.close()
+  }
 })
 
 t.test("works with the SDK's client, and the environment overrides .env", async (t) => {
