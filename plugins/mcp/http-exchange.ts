@@ -35,7 +35,8 @@ export class HttpExchange implements MessagePorts {
 
   #gone: AbortController | null = null
   #hasLeft = false
-  readonly #texts: string[] = []
+  /** Answers that wait for the others; none once there is a stream, which has them all. */
+  #texts: string[] = []
   #resolve!: (answer: HttpAnswer) => void
   #noteEnd!: () => void
   #stream: PassThrough | null = null
@@ -55,15 +56,15 @@ export class HttpExchange implements MessagePorts {
   async run(answer: Answer): Promise<void> {
     this.#cancelTimer = this.timers.after(STREAM_AFTER_MS, () => this.#keepAlive())
     let status = 200
-    for (const request of this.requests) {
+    for (const [at, request] of this.requests.entries()) {
       if (this.#closed) return
       const answered = await answer(request, this)
       if (this.#closed) return
-      if (this.#stream !== null) this.#event(answered.text)
-      this.#texts.push(answered.text)
+      if (this.#stream === null) this.#texts.push(answered.text)
+      else this.#event(answered.text)
       status = answered.status
       // Not in the same turn: what has been answered must get onto its way before more piles up.
-      if (this.#texts.length < this.requests.length) await nextTurn()
+      if (at + 1 < this.requests.length) await nextTurn()
     }
     if (this.#stream === null)
       this.#resolve(
@@ -110,6 +111,8 @@ export class HttpExchange implements MessagePorts {
       // A client that leaves in the middle destroys the stream; its leaving is handled by close().
       this.#stream.on('error', () => {})
       this.#resolve(this.#stream)
+      for (const text of this.#texts) this.#event(text)
+      this.#texts = []
     }
     return this.#stream
   }

@@ -2,7 +2,7 @@
 import { connect } from 'node:net'
 import t from 'tap'
 import { contains, partial } from '../partial.js'
-import { insecureApp, request, textOf } from './insecure-app.js'
+import { insecureApp, parseEvents, request, textOf } from './insecure-app.js'
 
 const PING = request('ping')
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
@@ -260,6 +260,17 @@ t.test('batches', async (t) => {
     { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } },
   ])
   t.equal(cancelled.json()[0].id, 1, 'a cancellation without a session reaches nobody, and nothing hangs')
+
+  const late = await post([
+    ping(1),
+    request('tools/call', { name: 'echo', _meta: { progressToken: 7 } }, 2),
+    request('tools/call', { name: 'echo' }, 3),
+  ])
+  t.same(
+    parseEvents(late.body).events.map(({ data }) => data.id ?? data.method),
+    [1, 'notifications/progress', 2, 3],
+    'what was answered before there is a stream is on it as well',
+  )
 
   audit.length = 0
   await post([
