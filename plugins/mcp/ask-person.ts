@@ -1,5 +1,6 @@
 import type { RequestFacts, RequestState } from '../../schemas/approvals.js'
-import type { ServiceError } from '../errors/convert.js'
+import { ToolError } from '../../schemas/errors.js'
+import { convert, type ServiceError } from '../errors/convert.js'
 import { ERROR_TABLE } from '../errors/table.js'
 import type { InnerCall, InnerResult } from './eras.js'
 import type { Asking, CalledTool, Elicit, RequestPorts } from './ports.js'
@@ -34,7 +35,13 @@ export async function runAsking(
   run: Run,
 ): Promise<Outcome> {
   const canAsk = call.canAsk.form || elicit !== undefined
-  const earlier = call.requestState === undefined ? null : await resume(call, call.requestState, asking)
+  let earlier: RequestState | null
+  try {
+    earlier = call.requestState === undefined ? null : await resume(call, call.requestState, asking)
+  } catch (thrown) {
+    if (!(thrown instanceof ToolError)) throw thrown
+    return { ok: false, error: convert(thrown) }
+  }
   const round = (earlier?.round ?? -1) + 1
   const read = earlier?.boundTo === undefined ? readAnswer : readForm
   const answer = earlier === null ? null : read(call.inputResponses?.[QUESTION])

@@ -74,10 +74,12 @@ export function readCall(request: JSONRPCRequest, headers?: RequestHeaders): Rea
   const named = headers?.['mcp-protocol-version']
   // Some clients discover first, and go on with a handshake under the header that they have then.
   const isHandshake = method === 'initialize' && named === MODERN_VERSION
-  if (claimed === undefined && (isHandshake || named === undefined || isLegacy(named)))
-    return readLegacy(method, params)
-  if (isLegacy(claimed) && (named === undefined || isLegacy(named))) return readLegacy(method, params)
-  return readModern(method, params, headers)
+  const isUnnamed = claimed === undefined && (isHandshake || named === undefined || isLegacy(named))
+  if (!isUnnamed && !(isLegacy(claimed) && (named === undefined || isLegacy(named))))
+    return readModern(method, params, headers)
+  // Older revisions have no such headers; where one comes all the same, a proxy may have gone by it.
+  if (headers !== undefined) compareHeaders(method, isObject(params) ? params : {}, headers)
+  return readLegacy(method, params)
 }
 
 /** What a header says of the era; errors that precede the body go by it. */
@@ -198,15 +200,28 @@ const NAMED_BY: ReadonlyMap<string, string> = new Map([
 /** MCP Streamable HTTP, "Server Validation". Names of headers are the client's choice of case, values are not. */
 function checkHeaders(method: string, params: Record<string, unknown>, headers: RequestHeaders): void {
   if (headers['mcp-protocol-version'] === undefined) throw mismatch('MCP-Protocol-Version is missing')
-  const namedMethod = plain(headers['mcp-method'])
-  if (namedMethod === undefined) throw mismatch('Mcp-Method is missing')
-  if (namedMethod !== method) throw mismatch(`Mcp-Method is ${show(namedMethod)}, and the body says ${show(method)}`)
-  const param = NAMED_BY.get(method)
-  const value = param === undefined ? undefined : params[param]
+  if (headers['mcp-method'] === undefined) throw mismatch('Mcp-Method is missing')
   // Anything but a text is a mistake in the params, which their method speaks of.
-  if (typeof value !== 'string') return
+  if (headers['mcp-name'] === undefined && typeof namedIn(method, params) === 'string')
+    throw mismatch('Mcp-Name is missing')
+  compareHeaders(method, params, headers)
+}
+
+/** What `Mcp-Name` repeats of the params; undefined for a method that has no name. */
+function namedIn(method: string, params: Record<string, unknown>): unknown {
+  const param = NAMED_BY.get(method)
+  return param === undefined ? undefined : params[param]
+}
+
+/** The headers that are there have to say what the body says. */
+function compareHeaders(method: string, params: Record<string, unknown>, headers: RequestHeaders): void {
+  const namedMethod = plain(headers['mcp-method'])
+  if (namedMethod !== undefined && namedMethod !== method)
+    throw mismatch(`Mcp-Method is ${show(namedMethod)}, and the body says ${show(method)}`)
+  const param = NAMED_BY.get(method)
+  const value = namedIn(method, params)
   const header = plain(headers['mcp-name'])
-  if (header === undefined) throw mismatch('Mcp-Name is missing')
+  if (typeof value !== 'string' || header === undefined) return
   const name = decodeHeader(header)
   if (name === null) throw mismatch('Mcp-Name cannot be decoded')
   if (name !== value) throw mismatch(`Mcp-Name is ${show(name)}, and params.${param} is ${show(value)}`)

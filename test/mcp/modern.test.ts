@@ -73,6 +73,24 @@ t.test('says who it is, and how long that may be kept', async (t) => {
   partial(t, failed.result, { resultType: 'complete', isError: true })
 })
 
+t.test('an older request may not say something else in the headers of this revision', async (t) => {
+  const { post } = await start(t)
+  const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'echo', arguments: {} } }
+  for (const version of [undefined, '2025-11-25']) {
+    const send = (headers: Record<string, string>) =>
+      post(call, { ...(version && { 'mcp-protocol-version': version }), ...headers })
+    t.equal((await send({ 'mcp-method': 'tools/call', 'mcp-name': 'echo' })).statusCode, 200)
+    for (const [name, value] of [
+      ['mcp-method', 'tools/list'],
+      ['mcp-name', 'get-labels'],
+    ] as const) {
+      const answer = await send({ [name]: value })
+      t.equal(answer.statusCode, 400)
+      partial(t, answer.json(), { id: 7, error: { code: -32020 } })
+    }
+  }
+})
+
 t.test('refuses what is not of the revision, with the id of the request', async (t) => {
   const { ask, post } = await start(t)
   const without = (key: string) => Object.fromEntries(Object.entries(META).filter(([name]) => name !== key))
