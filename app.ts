@@ -261,7 +261,10 @@ async function registerPages(
     publicUrl: config.http.publicUrl,
     home: mode === 'per_user' ? '/setup' : '/approve',
     issuer: oauth.issuer,
-    sessionKey: deriveSessionKey(mode === 'per_user' ? config.keystore.kek : config.confirm.hmacKey),
+    sessionKey: deriveSessionKey(
+      mode === 'per_user' ? config.keystore.kek : config.confirm.hmacKey,
+      config.http.publicUrl,
+    ),
     ...(login && { login: { ...login, scope: oauth.requestedScope ?? oauth.requiredScope, audience: oauth.audience } }),
     groupsOfRole: config.roles.groups,
     roleOf: composed.roleOf,

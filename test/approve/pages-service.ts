@@ -57,7 +57,7 @@ async function openPages(
     publicUrl,
     home,
     issuer: login.issuer,
-    sessionKey: deriveSessionKey(Buffer.alloc(32, 5)),
+    sessionKey: deriveSessionKey(Buffer.alloc(32, 5), publicUrl),
     login: login.client,
     groupsOfRole: { reader: [GROUP_OF.reader], operator: [GROUP_OF.operator], admin: [GROUP_OF.admin] },
     roleOf,

@@ -37,11 +37,13 @@ t.test('the cookie', async (t) => {
 
 t.test('the key of the cookie', async (t) => {
   const kek = Buffer.alloc(32, 1)
-  const key = deriveSessionKey(kek)
+  const [here, there] = ['https://mcp.example.com', 'https://staging.example.com']
+  const key = deriveSessionKey(kek, here)
   t.equal(key.length, 32)
   t.notSame(key, kek)
-  t.same(deriveSessionKey(Buffer.alloc(32, 1)), key, 'is the same in every replica')
-  t.notSame(deriveSessionKey(Buffer.alloc(32, 2)), key)
+  t.same(deriveSessionKey(Buffer.alloc(32, 1), here), key, 'is the same in every replica')
+  t.notSame(deriveSessionKey(Buffer.alloc(32, 2), here), key)
+  t.notSame(deriveSessionKey(kek, there), key, 'and another one at a server that shares the secret')
 })
 
 t.test('foreign cookies', async (t) => {

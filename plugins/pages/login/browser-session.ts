@@ -173,9 +173,11 @@ const KEY_BYTES = 32
 
 /**
  * The key of the session cookie, from a key that every replica has (32 bytes; the key-encryption key of the keystore, where there is one):
- * all derive the same one, nobody has to configure it, and its label keeps it apart from what else that key protects (RFC 5869, 3.2).
+ * all derive the same one, nobody has to configure it, and its label keeps it apart from what else that key protects (RFC 5869, 3.2). The
+ * address is in it, so that a server that happens to share the key takes no session of this one: its groups may mean something else there.
  */
-export const deriveSessionKey = (key: Buffer): Buffer => derive(key, 'svc-mcp setup session cookie v1')
+export const deriveSessionKey = (key: Buffer, publicUrl: string): Buffer =>
+  derive(key, `svc-mcp setup session cookie v2 ${publicUrl}`)
 
 /** The key that ties CSRF tokens to a person, from the session key. */
 export const deriveCsrfKey = (sessionKey: Buffer): Buffer => derive(sessionKey, 'svc-mcp setup csrf token v1')
