@@ -136,9 +136,15 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
     meter?.approval(event)
   }
 
-  /** For what happens whether or not it can be written. */
-  async function tryToNote(event: ApprovalEvent, entry: AuditEntry): Promise<void> {
-    await note(event, entry).catch((err: unknown) => log.error({ err }, 'the audit log cannot be written'))
+  /** For what happens whether or not it can be written; says whether it was. */
+  async function tryToNote(event: ApprovalEvent, entry: AuditEntry): Promise<boolean> {
+    try {
+      await note(event, entry)
+      return true
+    } catch (err) {
+      log.error({ err }, 'the audit log cannot be written')
+      return false
+    }
   }
 
   function noteDecided(id: string): void {
@@ -236,7 +242,8 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
       const key = JSON.stringify([request.id, person.iss, person.sub])
       if (shownTo.has(key)) return
       shownTo.set(key, true)
-      await tryToNote('shown', entryOf('shown', request, person, { ...originOf(from), role: roleOf(person) }))
+      const entry = entryOf('shown', request, person, { ...originOf(from), role: roleOf(person) })
+      if (!(await tryToNote('shown', entry))) shownTo.delete(key)
     },
 
     async waitingFor(person) {

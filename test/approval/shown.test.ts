@@ -59,7 +59,7 @@ t.test('a provisioning: each object and rule, field by field, what widens first,
       ],
     },
     draft: { first_edit: String, last_edit: String, by: { length: 1 } },
-    facts: undefined,
+    facts: { change_description: 'Provisioned via MCP' },
     truncated: undefined,
   })
   const [object] = shown.objects

@@ -112,7 +112,10 @@ export default defineTool({
     const impact = hrefs.length === 0 ? undefined : await askImpact(ctx.pce, hrefs, [], ctx.signal)
     return {
       ...showProvisioning({ changes, included, judged, impact, isDryRun }),
-      page: showChangesForApproval({ changes, included, judged, rest, impact }),
+      page: {
+        ...showChangesForApproval({ changes, included, judged, rest, impact }),
+        facts: { change_description: args.change_description ?? DEFAULT_DESCRIPTION },
+      },
       boundTo: isDryRun ? DRY_RUN_BINDING : digestChanges(chosen),
     }
   },
