@@ -121,8 +121,10 @@ t.test('a batch of ringfences: each rule of each application, those that deny fi
     workloads_affected: undefined,
   })
   const parts = shown.objects[0]!.parts!
-  t.equal(parts[0]!.kind, 'deny rule')
-  t.equal(parts.length > 1, true)
+  t.equal(parts[0]!.kind, 'allow rule', 'what opens comes first')
+  t.same(new Set(parts.map(({ effect }) => effect)), new Set(['widening', 'narrowing']))
+  t.equal(shown.objects[0]!.effect, 'mixed')
+  t.equal(shown.effect, 'mixed')
   t.same(
     parts.map(({ fields }) => fields.map(({ path }) => path).join()),
     parts.map(() => 'consumers,providers,services'),

@@ -1,3 +1,5 @@
+import type { ShownEffect } from '../../schemas/approvals.js'
+
 const NOUNS: Record<string, readonly [one: string, many: string]> = {
   label_groups: ['label group', 'label groups'],
   services: ['service', 'services'],
@@ -12,3 +14,12 @@ const NOUNS: Record<string, readonly [one: string, many: string]> = {
 
 /** What people call objects of a type of pending change: `rule set`, `3 rule sets` without the number. */
 export const kindOf = (type: string, count = 1): string => NOUNS[type]?.[count === 1 ? 0 : 1] ?? type
+
+/** Of the whole, as far as it could be judged: what widens anywhere is never hidden by what narrows elsewhere. */
+export function joinEffects(effects: readonly ShownEffect[]): ShownEffect {
+  const has = (effect: ShownEffect) => effects.includes(effect)
+  if (has('mixed') || (has('widening') && has('narrowing'))) return 'mixed'
+  if (has('widening')) return 'widening'
+  if (has('undecided')) return 'undecided'
+  return has('narrowing') ? 'narrowing' : 'neutral'
+}

@@ -6,7 +6,7 @@ import { countOf } from '../../../domain/text/describe-numbers.js'
 import type { ShownEffect, ShownField, ShownObject } from '../../../schemas/approvals.js'
 import type { PolicyImpact } from '../../../schemas/pce/policy.js'
 import { type FieldChange, type PolicyChange, type Risk, RISK_MEANINGS } from '../../../schemas/policy-changes.js'
-import { kindOf } from '../policy-words.js'
+import { joinEffects, kindOf } from '../policy-words.js'
 
 interface PendingForApproval {
   /** What would be made active, in the order of a review. */
@@ -130,15 +130,6 @@ const effectOf = (judged: Judged | undefined): ShownEffect =>
 
 const rankOf = (judged: PolicyChange | undefined): number =>
   judged === undefined ? rankForReview({}) : rankForReview(judged)
-
-/** Of the whole, as far as it could be judged: what widens anywhere is never hidden by what narrows elsewhere. */
-function joinEffects(effects: readonly ShownEffect[]): ShownEffect {
-  const has = (effect: ShownEffect) => effects.includes(effect)
-  if (has('mixed') || (has('widening') && has('narrowing'))) return 'mixed'
-  if (has('widening')) return 'widening'
-  if (has('undecided')) return 'undecided'
-  return has('narrowing') ? 'narrowing' : 'neutral'
-}
 
 function warnOf(changes: readonly TypedPendingChange[], judged: ReadonlyMap<string, PolicyChange>): string[] {
   const known = changes.flatMap(({ href }) => judged.get(href) ?? [])

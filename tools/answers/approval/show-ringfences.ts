@@ -3,8 +3,9 @@ import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
 import type { BatchOutcome } from '../../../domain/ringfence/run-batch.js'
 import type { PlannedRule } from '../../../domain/drafts/plan-rules.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
-import type { ShownField, ShownObject } from '../../../schemas/approvals.js'
+import type { ShownEffect, ShownField, ShownObject } from '../../../schemas/approvals.js'
 import type { Limits } from '../../../schemas/config.js'
+import { joinEffects } from '../policy-words.js'
 import { listCut } from '../ringfence/list-losses.js'
 import { describePlanned, showRingfence } from '../ringfence/show-ringfence.js'
 import { warnOfBatch } from '../ringfence/warn-of-ringfence.js'
@@ -12,17 +13,18 @@ import { warnOfBatch } from '../ringfence/warn-of-ringfence.js'
 /** So many sources that would lose traffic are named for each application. */
 const MOST_CUT = 50
 
-/** Everything that a person is shown before ringfences are written into the draft: each rule of each application, denying ones first. */
+/** Everything that a person is shown before ringfences are written into the draft: each rule of each application, what opens first. */
 export function showRingfencesForApproval(
   context: { limits: Limits; orgId: string },
   { results, warnings }: { results: readonly BatchOutcome[]; warnings: readonly string[] },
 ): NonNullable<Preview['page']> {
   const done = results.flatMap((outcome) => (outcome.status === 'success' ? [outcome.done] : []))
-  const denies = (outcome: BatchOutcome) =>
-    outcome.status === 'success' && outcome.done.prepared.rules.some(isDeny) ? 0 : 1
+  const objects = results.map((outcome) => showOutcome(context, outcome))
+  const effects = objects.flatMap(({ effect }) => effect ?? [])
   return {
+    ...(effects.length > 0 && { effect: joinEffects(effects) }),
     warnings: [...warnOfBatch(done), ...warnings],
-    objects: results.toSorted((a, b) => denies(a) - denies(b)).map((outcome) => showOutcome(context, outcome)),
+    objects,
     objects_total: results.length,
   }
 }
@@ -39,12 +41,13 @@ function showOutcome(context: { limits: Limits; orgId: string }, outcome: BatchO
   const { prepared } = outcome.done
   const { ruleSet, name } = prepared
   const { warnings } = showRingfence(prepared, null, { detail: 'standard', ...context })
-  const parts = [...prepared.rules].sort((a, b) => Number(isDeny(b)) - Number(isDeny(a))).map(showRule)
+  const parts = [...prepared.rules].sort((a, b) => Number(isDeny(a)) - Number(isDeny(b))).map(showRule)
   return {
     kind: 'rule set',
     name,
     ...(ruleSet !== null && { href: ruleSet.href }),
     change: ruleSet === null ? 'create' : 'update',
+    ...(parts.length > 0 && { effect: joinEffects(parts.map(({ effect }) => effect)) }),
     ...(warnings.length > 0 && { warnings }),
     fields: [
       { path: 'application', after: `${outcome.app} (${outcome.env})` },
@@ -58,7 +61,7 @@ function showOutcome(context: { limits: Limits; orgId: string }, outcome: BatchO
 
 const isDeny = ({ collection }: PlannedRule) => collection === 'deny_rules'
 
-function showRule(rule: PlannedRule): ShownObject {
+function showRule(rule: PlannedRule): ShownObject & { effect: ShownEffect } {
   const { consumers, providers, services } = describePlanned(rule)
   return {
     kind: isDeny(rule) ? 'deny rule' : 'allow rule',
