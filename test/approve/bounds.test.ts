@@ -41,6 +41,22 @@ t.test('objects that open nothing are folded where there are many', async (t) =>
   t.equal([...body.matchAll(/<details class="object/g)].length, 21)
 })
 
+t.test('what is left out inside an object is said at the top as well', async (t) => {
+  const { ask, loggedIn } = await startPages(t)
+  const alice = await loggedIn()
+  const said = async (after: unknown) => {
+    const object: ShownObject = { kind: 'service', name: 's', change: 'update', fields: [{ path: 'x', after }] }
+    const { id } = await ask({ shown: { ...SMALL, objects: [object], objects_total: 1 } })
+    const { body } = await alice.get(`/approve/${id}`)
+    return /This is not all of it[^]*inside the objects[^]*Approving approves the whole/.test(body)
+  }
+  t.equal(await said('a'.repeat(1000)), false, 'a text that is there whole')
+  t.equal(await said('<span class="cut">'), false, 'a text that looks like ours')
+  t.equal(await said('a'.repeat(1001)), true)
+  t.equal(await said({ list: Array.from({ length: 41 }, () => 1) }), true)
+  t.equal(await said(Array.from({ length: 5000 }, (_, at) => `entry ${at}`)), true)
+})
+
 t.test('the worst that fits into what is stored', async (t) => {
   const { ask, loggedIn } = await startPages(t)
   const alice = await loggedIn()

@@ -1,3 +1,10 @@
+/**
+ * Says where something is left out. Stored texts are encoded, so nothing but this can put the mark into a page: whether any of a rendered part
+ * is missing can be told by it.
+ */
+export const leftOutMark = (words: string): string => `<span class="cut">${words}</span>`
+export const isCut = (rendered: string): boolean => rendered.includes('<span class="cut">')
+
 /** Bytes of HTML that may still be written. */
 export interface Room {
   left: number

@@ -1,7 +1,7 @@
 import { html } from 'ghtml'
 import type { ShownCall, ShownEffect, ShownField, ShownObject } from '../../../schemas/approvals.js'
 import { EFFECT_MEANINGS } from '../../../schemas/policy-changes.js'
-import { fit, type Room } from './fit.js'
+import { fit, isCut, leftOutMark, type Room } from './fit.js'
 import { renderValue, showStored } from './render-value.js'
 
 /** Objects that are shown, and bytes of HTML: for one field, the fields and the parts of one object, all objects, every other list. */
@@ -58,7 +58,8 @@ export function renderChange(shown: ShownCall): string {
   const left = shown.objects_total - count
   return html`<section class="card" aria-labelledby="change">
     <h2 id="change">What would change</h2>
-    !${renderWarnings(shown.warnings)} !${renderTotals(shown)} !${renderCut(shown, count, left)} !${groups.join('')}
+    !${renderWarnings(shown.warnings)} !${renderTotals(shown)}
+    !${renderCut(shown, { count, left, isCutInside: isCut(groups.join('')) })} !${groups.join('')}
     !${renderDependencies(shown)} !${renderNotIncluded(shown)} !${renderFacts(shown)}
   </section>`
 }
@@ -142,10 +143,16 @@ function renderBadge(effect: ShownEffect): string {
 }
 
 /** Whoever decides must know that there is more than they see. */
-function renderCut({ truncated }: ShownCall, count: number, left: number): string {
+function renderCut(
+  { truncated }: ShownCall,
+  { count, left, isCutInside }: { count: number; left: number; isCutInside: boolean },
+): string {
   const said = [
     left > 0 ? `Of ${count + left} objects ${count} are shown here; those that open more come first.` : '',
     truncated === true ? 'It was too large to be kept in full: what is left out is said where it is missing.' : '',
+    left === 0 && truncated !== true && isCutInside
+      ? 'Some of what is inside the objects is not shown: that is said where it is missing.'
+      : '',
   ].filter(Boolean)
   if (said.length === 0) return ''
   return html`<div class="bad notice">
@@ -356,4 +363,4 @@ function renderValueList(value: unknown): string {
 }
 
 const leftOut = (omitted: number, what: string): string =>
-  omitted > 0 ? html`<p class="hint">… and ${omitted} ${what}, not shown here.</p>` : ''
+  omitted > 0 ? html`<p class="hint">!${leftOutMark(`… and ${omitted} ${what}, not shown here.`)}</p>` : ''

@@ -1,5 +1,6 @@
 import { html } from 'ghtml'
 import { clipText, escapeText, unescapeText } from '../../../domain/text/escape-text.js'
+import { leftOutMark } from './fit.js'
 
 /**
  * A text of a request as it was stored, with its hidden characters as visible escapes already: they stay as they are, and a character that
@@ -24,7 +25,7 @@ const LARGEST_VALUE = 4000
  */
 export function renderValue(value: unknown): string {
   const json = JSON.stringify(value) ?? ''
-  return json.length <= LARGEST_VALUE ? render(value, DEEPEST) : html`<bdi>${showStored(json, LONGEST_TEXT)}</bdi>`
+  return json.length <= LARGEST_VALUE ? render(value, DEEPEST) : text(json)
 }
 
 function render(value: unknown, depth: number): string {
@@ -36,7 +37,11 @@ function render(value: unknown, depth: number): string {
   return renderObject(value as Record<string, unknown>, depth)
 }
 
-const text = (value: string) => html`<bdi>${showStored(value, LONGEST_TEXT)}</bdi>`
+function text(value: string): string {
+  const shown = showStored(value, LONGEST_TEXT)
+  const isWhole = value.length <= LONGEST_TEXT || shown === showStored(value)
+  return html`<bdi>${shown}</bdi>!${isWhole ? '' : ` ${leftOutMark('(the rest is not shown)')}`}`
+}
 
 function renderList(list: readonly unknown[], depth: number): string {
   if (list.length === 0) return '<i>none</i>'
@@ -73,4 +78,4 @@ function renderMember(member: string, inner: unknown, depth: number): string {
   return `${html`<span class="kind">${showStored(member, LONGEST_TEXT)}</span>`} ${shown}${protocol === undefined ? '' : ` (${protocol})`}`
 }
 
-const andMore = (omitted: number) => (omitted > 0 ? ` … and ${omitted} more` : '')
+const andMore = (omitted: number) => (omitted > 0 ? ` ${leftOutMark(`… and ${omitted} more`)}` : '')
