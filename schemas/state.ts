@@ -69,12 +69,12 @@ export interface ApprovalRow {
   expiresAt: number
 }
 
-/** Calls that wait for a person, and what was decided about them. Rows stay for a day after they have expired. */
+/** Calls that wait for a person, and what was decided about them. Rows stay for a day after they have expired, for an hour where nobody decided. */
 export interface Approvals {
   /**
    * Opens a question for its call, unless one is open: of several at a time, in any number of processes, one opens, and all resolve with that.
    * A question of the same call that has ended or expired makes room, and so does `instead`. Of one owner, and of all, those that nobody has
-   * decided are bounded: the ones that expire first are forgotten.
+   * decided are bounded: the ones that expire first expire at once.
    */
   open(row: Pick<ApprovalRow, 'id' | 'key' | 'request' | 'expiresAt'>, instead?: string): Promise<ApprovalRow>
   get(id: string): Promise<ApprovalRow | null>
@@ -88,7 +88,7 @@ export interface Approvals {
   end(id: string, ending: ApprovalEnding): Promise<boolean>
   /**
    * Ends what has expired: questions at once, and decided ones an hour later, since a call that came in time may still be at work. Resolves with
-   * those that it ended, in any number of processes each once; at most a hundred at a time. Forgets what expired a day ago.
+   * those that it ended, in any number of processes each once; at most a hundred at a time. Forgets what expired a day ago, and after an hour what nobody decided.
    */
   expire(): Promise<ApprovalRow[]>
   /** Forgets all of one owner; resolves with how many there were. */

@@ -85,12 +85,13 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
   }
 
   function stateOf(
-    { ending }: ApprovalRow,
+    { ending, expiresAt: ends }: ApprovalRow,
     { expiresAt }: ApprovalRequest,
     decision: ApprovalDecision | null,
   ): ApprovalState {
     if (ending !== null) return ending
-    if (expiresAt <= now()) return 'expired'
+    // The row may end earlier, pushed out by later questions; never later than was sealed.
+    if (Math.min(expiresAt, ends) <= now()) return 'expired'
     return decision === null ? 'pending' : decision.verdict
   }
 

@@ -1,31 +1,17 @@
-import type { ApprovalEnding, ApprovalRow, Approvals } from '../../schemas/state.js'
+import type { ApprovalRow, Approvals } from '../../schemas/state.js'
+import {
+  APPROVAL_COLUMNS as COLUMNS,
+  approvalOf as rowOf,
+  CLEARED,
+  KEPT_MS,
+  MOST_WAITING,
+  MOST_WAITING_PER_OWNER,
+  type StoredApproval as Row,
+  UNDECIDED,
+  WORKING_MS,
+} from '../approval-rows.js'
 import { checkText } from '../check-text.js'
 import type { Database, Query } from './connect.js'
-
-/** Of one owner, that nobody has decided: more than anyone reads before they expire. */
-const MOST_WAITING_PER_OWNER = 50
-/** Of all owners. */
-const MOST_WAITING = 1000
-/** What one look ends or forgets: few, so that no statement is slow. */
-const CLEARED = 100
-/** A call that came in time may be at work for so long: milliseconds. */
-const WORKING_MS = 60 * 60 * 1000
-/** How long a row is kept after it has expired: milliseconds. */
-const KEPT_MS = 24 * 60 * 60 * 1000
-
-interface Row {
-  id: string
-  owner: string
-  call: string
-  request: string
-  decision: string | null
-  ending: ApprovalEnding | null
-  /** As the driver gives a bigint. */
-  expires_at: string
-}
-
-const COLUMNS = 'id, owner, call, request, decision, ending, expires_at'
-const UNDECIDED = 'decision IS NULL AND ending IS NULL'
 
 /** What waits for people, in the database (schemas/state.ts). `now` in milliseconds since the epoch. */
 export function approvals({ query }: Database, now: () => number): Approvals {
@@ -80,8 +66,9 @@ export function approvals({ query }: Database, now: () => number): Approvals {
       )
       await query(
         `DELETE FROM svc_mcp.approvals WHERE id IN (
-           SELECT id FROM svc_mcp.approvals WHERE ending IS NOT NULL AND expires_at <= $1 LIMIT ${CLEARED} FOR UPDATE SKIP LOCKED)`,
-        [now() - KEPT_MS],
+           SELECT id FROM svc_mcp.approvals WHERE ending IS NOT NULL AND expires_at <= CASE WHEN decision IS NULL THEN $1::bigint ELSE $2::bigint END
+           LIMIT ${CLEARED} FOR UPDATE SKIP LOCKED)`,
+        [now() - WORKING_MS, now() - KEPT_MS],
       )
       return rows.map(rowOf)
     },
@@ -90,12 +77,3 @@ export function approvals({ query }: Database, now: () => number): Approvals {
     },
   }
 }
-
-const rowOf = ({ id, owner, call, request, decision, ending, expires_at: expiresAt }: Row): ApprovalRow => ({
-  id,
-  key: { owner, call },
-  request,
-  decision,
-  ending,
-  expiresAt: Number(expiresAt),
-})

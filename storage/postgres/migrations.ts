@@ -149,10 +149,10 @@ BEGIN
       AND a.id IS DISTINCT FROM p_instead;
   IF FOUND THEN RETURN; END IF;
   UPDATE svc_mcp.approvals a SET is_current = false WHERE a.owner = p_owner AND a.call = p_call AND a.is_current;
-  DELETE FROM svc_mcp.approvals d WHERE d.decision IS NULL AND d.ending IS NULL AND d.id IN (
+  UPDATE svc_mcp.approvals d SET expires_at = p_now WHERE d.decision IS NULL AND d.ending IS NULL AND d.id IN (
     SELECT a.id FROM svc_mcp.approvals a WHERE a.decision IS NULL AND a.ending IS NULL AND a.owner = p_owner
     ORDER BY a.expires_at DESC OFFSET p_most_own - 1);
-  DELETE FROM svc_mcp.approvals d WHERE d.decision IS NULL AND d.ending IS NULL AND d.id IN (
+  UPDATE svc_mcp.approvals d SET expires_at = p_now WHERE d.decision IS NULL AND d.ending IS NULL AND d.id IN (
     SELECT a.id FROM svc_mcp.approvals a WHERE a.decision IS NULL AND a.ending IS NULL
     ORDER BY a.expires_at DESC OFFSET p_most - 1);
   RETURN QUERY INSERT INTO svc_mcp.approvals AS n (id, owner, call, request, is_current, expires_at)

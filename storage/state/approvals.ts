@@ -1,4 +1,15 @@
-import type { ApprovalEnding, ApprovalRow, Approvals } from '../../schemas/state.js'
+import type { Approvals } from '../../schemas/state.js'
+import {
+  APPROVAL_COLUMNS as COLUMNS,
+  approvalOf as rowOf,
+  CLEARED,
+  KEPT_MS,
+  MOST_WAITING,
+  MOST_WAITING_PER_OWNER,
+  type StoredApproval as Row,
+  UNDECIDED,
+  WORKING_MS,
+} from '../approval-rows.js'
 import { checkText } from '../check-text.js'
 import type { Queries, Sql } from './run-queries.js'
 
@@ -15,30 +26,6 @@ export const ADD_APPROVALS = `
   CREATE INDEX IF NOT EXISTS approvals_by_expiry ON approvals (expires_at);
 `
 
-/** Of one owner, that nobody has decided: more than anyone reads before they expire. */
-const MOST_WAITING_PER_OWNER = 50
-/** Of all owners. */
-const MOST_WAITING = 1000
-/** What one look ends or forgets: few, so that no write is slow. */
-const CLEARED = 100
-/** A call that came in time may be at work for so long: milliseconds. */
-const WORKING_MS = 60 * 60 * 1000
-/** How long a row is kept after it has expired: milliseconds. */
-const KEPT_MS = 24 * 60 * 60 * 1000
-
-interface Row {
-  id: string
-  owner: string
-  call: string
-  request: string
-  decision: string | null
-  ending: ApprovalEnding | null
-  expires_at: number
-}
-
-const COLUMNS = 'id, owner, call, request, decision, ending, expires_at'
-const UNDECIDED = 'decision IS NULL AND ending IS NULL'
-
 /** What waits for people, in the file (schemas/state.ts). `now` in milliseconds since the epoch. */
 export function approvals({ read, write }: Queries, now: () => number): Approvals {
   const current = (sql: Sql, owner: string, call: string) =>
@@ -48,12 +35,12 @@ export function approvals({ read, write }: Queries, now: () => number): Approval
       write((sql) => {
         const [owner, call] = [checkText(key.owner), checkText(key.call)]
         const found = current(sql, owner, call)
-        if (found && found.ending === null && found.expires_at > now() && found.id !== instead) return rowOf(found)
+        if (found && found.ending === null && Number(found.expires_at) > now() && found.id !== instead) return rowOf(found)
         sql.run('UPDATE approvals SET is_current = 0 WHERE owner = ? AND call = ? AND is_current = 1', owner, call)
         const latest = (where: string) =>
-          `DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE ${UNDECIDED} ${where} ORDER BY expires_at DESC LIMIT -1 OFFSET ?)`
-        sql.run(latest('AND owner = ?'), owner, MOST_WAITING_PER_OWNER - 1)
-        sql.run(latest(''), MOST_WAITING - 1)
+          `UPDATE approvals SET expires_at = ? WHERE id IN (SELECT id FROM approvals WHERE ${UNDECIDED} ${where} ORDER BY expires_at DESC LIMIT -1 OFFSET ?)`
+        sql.run(latest('AND owner = ?'), now(), owner, MOST_WAITING_PER_OWNER - 1)
+        sql.run(latest(''), now(), MOST_WAITING - 1)
         const values = [checkText(id), owner, call, checkText(request), expiresAt]
         sql.run(`INSERT INTO approvals VALUES (?, ?, ?, ?, NULL, NULL, 1, ?)`, ...values)
         return { id, key, request, decision: null, ending: null, expiresAt }
@@ -100,19 +87,11 @@ export function approvals({ read, write }: Queries, now: () => number): Approval
           CLEARED,
         )
         for (const { id } of rows) sql.run(`UPDATE approvals SET ending = 'expired' WHERE id = ?`, id)
-        const old = 'SELECT id FROM approvals WHERE ending IS NOT NULL AND expires_at <= ? LIMIT ?'
-        sql.run(`DELETE FROM approvals WHERE id IN (${old})`, now() - KEPT_MS, CLEARED)
+        const old =
+          'SELECT id FROM approvals WHERE ending IS NOT NULL AND expires_at <= CASE WHEN decision IS NULL THEN ? ELSE ? END LIMIT ?'
+        sql.run(`DELETE FROM approvals WHERE id IN (${old})`, now() - WORKING_MS, now() - KEPT_MS, CLEARED)
         return rows.map((row) => ({ ...rowOf(row), ending: 'expired' as const }))
       }),
     removeAll: (owner) => write((sql) => sql.run('DELETE FROM approvals WHERE owner = ?', checkText(owner))),
   }
 }
-
-const rowOf = ({ id, owner, call, request, decision, ending, expires_at: expiresAt }: Row): ApprovalRow => ({
-  id,
-  key: { owner, call },
-  request,
-  decision,
-  ending,
-  expiresAt,
-})
