@@ -35,7 +35,8 @@ export function approvals({ read, write }: Queries, now: () => number): Approval
       write((sql) => {
         const [owner, call] = [checkText(key.owner), checkText(key.call)]
         const found = current(sql, owner, call)
-        if (found && found.ending === null && Number(found.expires_at) > now() && found.id !== instead) return rowOf(found)
+        if (found && found.ending === null && Number(found.expires_at) > now() && found.id !== instead)
+          return rowOf(found)
         sql.run('UPDATE approvals SET is_current = 0 WHERE owner = ? AND call = ? AND is_current = 1', owner, call)
         const latest = (where: string) =>
           `UPDATE approvals SET expires_at = ? WHERE id IN (SELECT id FROM approvals WHERE ${UNDECIDED} ${where} ORDER BY expires_at DESC LIMIT -1 OFFSET ?)`
