@@ -10,6 +10,7 @@ import type { Asked } from '../approve/desk.js'
 import { FACTS, WIDE } from '../approve/samples.js'
 import type { ApprovalConfig } from '../../schemas/config.js'
 import type { ApprovalState, ShownCall } from '../../schemas/approvals.js'
+import { found } from '../edge/support/within.js'
 import { enterPassword, expectQuiet, MEASURE, textOf } from './in-browser.js'
 import { openBrowser } from './open-browser.js'
 
@@ -125,8 +126,14 @@ t.test('with the keyboard alone, without scripts', async (t) => {
   await open(page, url, `/approve/${id}`, 'adam')
   const focused = () => page.locator(':focus')
   const order: string[] = []
+  const next = () => page.keyboard.press('Tab')
+  // Chromium drops keys that come before it has painted the page.
+  await found(async () => {
+    await next()
+    return (await focused().count()) > 0
+  }, 'the page takes keys')
   for (let at = 0; at < 8; at++) {
-    await page.keyboard.press('Tab')
+    if (at > 0) await next()
     order.push((await focused().innerText()).split('\n')[0] || ((await focused().getAttribute('name')) ?? ''))
   }
   t.strictSame(
