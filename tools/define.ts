@@ -15,9 +15,20 @@ export const TOOLSETS = {
   objects: 'create, change and delete workloads, labels, IP lists, services and container profiles',
   credentials: "register, look up and delete the caller's own PCE key",
   server: 'check the connection to the PCE, look up its events, and the changelog of this server',
+  explain: 'say why a flow is allowed or blocked, find rules, and judge a change of enforcement before it is made',
+  'rules-plus': 'add single rules to rule sets, and look into label groups and IP lists',
+  history: 'compare and restore policy versions, discard drafts, and find who changed what',
+  hygiene: 'find what is unused, redundant or unlabelled, and label workloads in bulk',
+  vens: 'look up VENs and judge their health',
 } as const
 
 export type Toolset = keyof typeof TOOLSETS
+
+/** Later than the tools of the contract: not part of the toolset `default` (D122). */
+const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set(['explain', 'rules-plus', 'history', 'hygiene', 'vens'])
+
+/** Whether the toolset `default` has a tool: the fifty of the contract are in it. */
+export const isInDefault = ({ toolset }: Pick<AnyTool, 'toolset'>): boolean => !BEYOND_DEFAULT.has(toolset)
 
 export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends boolean> {
   /** The name on the wire: kebab-case, the same as the file's. */
@@ -30,8 +41,6 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   effect: ToolEffect
   /** The one that it belongs to. */
   toolset: Toolset
-  /** Later than the tools of the contract: not part of the toolset `default` (D122). */
-  isBeyondDefault?: true
   /** The same call twice leaves the same state. Reads always are. */
   idempotent?: boolean
   roles: readonly Role[]
@@ -42,6 +51,11 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
    * like these.
    */
   isHeavy?: true | ((args: Static<I>) => boolean)
+  /**
+   * The most requests that one call sends to the PCE, and what it sends beyond them (`one for each 1,000 workloads`). Polls of a running
+   * query are not counted. Stated by every tool beyond the contract; docs and a test use it.
+   */
+  pceRequests?: { readonly atMost: number; readonly and?: string }
   input: I
   output: O
   /** Arguments that work against the simulator's estate; docs and contract tests use them. */

@@ -1,7 +1,7 @@
 import type { Role } from '../../schemas/caller.js'
 import type { OfferConfig } from '../../schemas/config.js'
 import type { Offer } from '../../schemas/offer.js'
-import { type AnyTool, TOOLSETS, type Toolset } from '../../tools/define.js'
+import { type AnyTool, isInDefault, TOOLSETS, type Toolset } from '../../tools/define.js'
 
 /** What may stand where a toolset is named: `default` is what the contract has, `all` whatever there is. */
 export const TOOLSET_NAMES: readonly string[] = ['default', 'all', ...Object.keys(TOOLSETS)]
@@ -10,12 +10,9 @@ export const TOOLSET_NAMES: readonly string[] = ['default', 'all', ...Object.key
 export type Choice = Omit<OfferConfig, 'hideForbidden'>
 
 /** Whether a tool is in one of the toolsets of this choice. */
-const isInToolsets = (
-  { toolset, isBeyondDefault }: Pick<AnyTool, 'toolset' | 'isBeyondDefault'>,
-  { toolsets, tools }: Choice,
-): boolean =>
+const isInToolsets = (tool: Pick<AnyTool, 'toolset'>, { toolsets, tools }: Choice): boolean =>
   (toolsets ?? [tools === undefined ? 'default' : 'all']).some(
-    (name) => name === 'all' || name === toolset || (name === 'default' && isBeyondDefault !== true),
+    (name) => name === 'all' || name === tool.toolset || (name === 'default' && isInDefault(tool)),
   )
 
 /**

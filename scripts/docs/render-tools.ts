@@ -42,12 +42,17 @@ const LIMITS = [
   'names the argument and its limit, before anything else looks at it. An escape such as `⟨U+202E⟩` counts as one character.',
 ].join('\n')
 
+function describeRequests({ atMost, and }: NonNullable<AnyTool['pceRequests']>): string {
+  return `sends at most ${atMost} ${atMost === 1 ? 'request' : 'requests'} to the PCE${and === undefined ? '' : `, and ${and}`}`
+}
+
 function renderTool(tool: AnyTool): string {
   const facts = [
     `Toolset: ${tool.toolset}`,
     `roles: ${tool.roles.join(', ')}`,
     tool.requiresPce ? 'needs a PCE' : 'works without a PCE',
     ...(tool.requiresConfirm ? ['needs a confirm token over authenticated HTTP'] : []),
+    ...(tool.pceRequests === undefined ? [] : [describeRequests(tool.pceRequests)]),
   ]
   const parameters = describeProperties(tool.input, true)
   const example = { name: tool.name, arguments: tool.example }

@@ -5,7 +5,35 @@ import { tools } from '../../tools/index.js'
 import { insecureApp, request } from './insecure-app.js'
 import { startService, type Json } from './authenticated-service.js'
 
-const SETS: Record<string, { reads: string[]; changes: string[] }> = {
+interface Toolset {
+  reads: string[]
+  changes: string[]
+}
+
+/** What `default` leaves out. */
+const BEYOND: Record<string, Toolset> = {
+  explain: {
+    reads: [],
+    changes: [],
+  },
+  'rules-plus': {
+    reads: [],
+    changes: [],
+  },
+  history: {
+    reads: [],
+    changes: [],
+  },
+  hygiene: {
+    reads: [],
+    changes: [],
+  },
+  vens: {
+    reads: [],
+    changes: [],
+  },
+}
+const SETS: Record<string, Toolset> = {
   inventory: {
     reads: [
       'get-container-clusters',
@@ -72,15 +100,24 @@ const SETS: Record<string, { reads: string[]; changes: string[] }> = {
     changes: ['delete-pce-credentials', 'register-pce-credentials'],
   },
   server: { reads: ['check-pce-connection', 'get-events', 'get-server-changelog'], changes: [] },
+  ...BEYOND,
 }
 /** What a role below admin may not call (test/contract/role-matrix.test.ts has the whole matrix). */
 const OWN = SETS['credentials']!.changes
-const FOR_ADMIN = ['provision-policy', 'ringfence-batch']
+const FOR_ADMIN = [
+  'discard-draft-changes',
+  'provision-policy',
+  'restore-policy-version',
+  'ringfence-batch',
+  'set-enforcement-mode',
+]
 
 const setOf = (...names: string[]) => names.flatMap((name) => [...SETS[name]!.reads, ...SETS[name]!.changes])
 /** All there are, by their names. */
 export const ALL = setOf(...Object.keys(SETS)).sort()
 const READS = Object.values(SETS).flatMap(({ reads }) => reads)
+/** What a server offers that was told nothing. */
+const DEFAULT = setOf(...Object.keys(SETS).filter((name) => !(name in BEYOND))).sort()
 const only = (some: readonly string[]) => ALL.filter((name) => some.includes(name))
 const but = (...some: string[]) => ALL.filter((name) => !some.includes(name))
 
@@ -93,8 +130,8 @@ const permitted = (role: Role) => {
 
 /** What the operator sets, with what is offered by it. */
 export const SETTINGS: [OfferConfig, string[]][] = [
-  [{}, ALL],
-  [{ toolsets: ['default'] }, ALL],
+  [{}, DEFAULT],
+  [{ toolsets: ['default'] }, DEFAULT],
   [{ toolsets: ['all'], excluded: ['provision-policy', 'get-events'] }, but('provision-policy', 'get-events')],
   [{ toolsets: ['traffic', 'rules'] }, only(setOf('traffic', 'rules'))],
   [

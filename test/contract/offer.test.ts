@@ -155,7 +155,7 @@ t.test('the instructions lead nobody to a tool that is not offered', async (t) =
 t.test('a header that says nothing that can be done is a 400, and nothing is ignored', async (t) => {
   const { post } = await insecureApp(tools, { offer: { toolsets: ['traffic', 'server'] } })
   const TOOLSETS =
-    'default, all, inventory, traffic, analysis, rules, ringfence, provisioning, objects, credentials, server'
+    'default, all, inventory, traffic, analysis, rules, ringfence, provisioning, objects, credentials, server, explain, rules-plus, history, hygiene, vens'
   const TOOLS =
     'check-pce-connection, discover-process-egress, find-unmanaged-traffic, get-events, get-server-changelog, get-traffic-flows, get-traffic-flows-summary'
   const cases: [header: string, value: string, message: string][] = [
@@ -205,7 +205,7 @@ t.test('a header that says nothing that can be done is a 400, and nothing is ign
 
 t.test('what comes later is beyond the default', async (t) => {
   const [first, ...others] = tools
-  const later = { ...first!, name: 'judge-rules', toolset: 'rules', isBeyondDefault: true } as const
+  const later = { ...first!, name: 'judge-rules', toolset: 'vens' } as const
   const listed = async (offer: OfferConfig, headers: Record<string, string> = {}) => {
     const { app, post } = await insecureApp([later, ...others], { offer })
     const { body } = await post(request('tools/list'), headers)
@@ -217,12 +217,12 @@ t.test('what comes later is beyond the default', async (t) => {
   t.equal(await has({}), false)
   t.equal(await has({ toolsets: ['default'] }), false)
   t.equal(await has({ toolsets: ['all'] }), true)
-  t.equal(await has({ toolsets: ['default', 'rules'] }), true)
+  t.equal(await has({ toolsets: ['default', 'vens'] }), true)
   t.equal(await has({ toolsets: ['traffic'] }), false)
   t.same(await listed({ tools: ['judge-rules', 'get-labels'] }), ['judge-rules', 'get-labels'])
   t.equal(await has({}, { 'x-mcp-toolsets': 'all' }), false, 'a client cannot widen it')
   t.equal(await has({ toolsets: ['all'] }, { 'x-mcp-toolsets': 'default' }), false)
-  t.equal(await has({ toolsets: ['all'] }, { 'x-mcp-toolsets': 'rules' }), true)
+  t.equal(await has({ toolsets: ['all'] }, { 'x-mcp-toolsets': 'vens' }), true)
 })
 
 t.test('no token is minted for a hidden tool, and none is suggested', async (t) => {

@@ -5,7 +5,7 @@ import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { roleGate } from '../../plugins/dispatcher/admit-call.js'
 import { renderError } from '../../plugins/errors/render-errors.js'
-import type { AnyTool } from '../../tools/define.js'
+import { isInDefault, type AnyTool } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
 import { partial } from '../partial.js'
@@ -13,7 +13,12 @@ import { noCredentials } from '../tools/harness.js'
 
 const NOW = Date.parse('2026-06-15T12:00:00Z')
 
-/** The contract of all 50 tools: those that only read, or concern the caller's own credentials, are for everyone. */
+/** Beyond the contract, by the same rules. */
+const BEYOND_READS: string[] = []
+const BEYOND_CHANGES: string[] = []
+const BEYOND_ADMIN: string[] = []
+
+/** The contract of the 50 tools and of those beyond it: those that only read, or concern the caller's own credentials, are for everyone. */
 const READER_OPERATOR_ADMIN = [
   'check-pce-connection',
   'check-pce-credentials-status',
@@ -41,6 +46,7 @@ const READER_OPERATOR_ADMIN = [
   'get-workloads',
   'identify-infrastructure-services',
   'register-pce-credentials',
+  ...BEYOND_READS,
 ]
 const OPERATOR_ADMIN = [
   'create-deny-rule',
@@ -65,8 +71,9 @@ const OPERATOR_ADMIN = [
   'update-sec-rule',
   'update-service',
   'update-workload',
+  ...BEYOND_CHANGES,
 ]
-const ADMIN = ['provision-policy', 'ringfence-batch']
+const ADMIN = ['provision-policy', 'ringfence-batch', ...BEYOND_ADMIN]
 
 /** Of those that everyone may call, the ones that change something nevertheless. */
 const OWN_CREDENTIALS = ['delete-pce-credentials', 'register-pce-credentials']
@@ -79,6 +86,9 @@ const ALLOWED: Record<string, string[]> = Object.fromEntries([
 
 /** The question about traffic is asked with a POST. */
 const ASKS = /\/traffic_flows\/async_queries(?:\/|$)/
+
+/** Looking whether a query is done. */
+const POLLS = /\/traffic_flows\/async_queries\/[^/]+$|\/jobs\/[^/]+$/
 
 t.test('the matrix of roles', async (t) => {
   const simulator = await createPceSimulator({ seed: 3, workloads: 60, flows: 500, now: () => NOW, pollsUntilDone: 1 })
@@ -132,7 +142,7 @@ t.test('the matrix of roles', async (t) => {
     [],
     'the contract knows every tool there is',
   )
-  t.equal(Object.keys(ALLOWED).length, 50)
+  t.equal(Object.keys(ALLOWED).length, tools.length, 'and no other')
 
   for (const tool of tools) {
     await t.test(tool.name, async (t) => {
@@ -161,6 +171,11 @@ t.test('the matrix of roles', async (t) => {
     })
   }
 
+  await t.test('every tool beyond the contract says how many requests it sends', async (t) => {
+    const silent = tools.filter((tool) => !isInDefault(tool) && tool.pceRequests === undefined)
+    t.same(silent, [])
+  })
+
   await t.test('a read-only tool sends no write', async (t) => {
     for (const tool of tools) {
       const reads = READER_OPERATOR_ADMIN.includes(tool.name) && !OWN_CREDENTIALS.includes(tool.name)
@@ -168,6 +183,10 @@ t.test('the matrix of roles', async (t) => {
       if (!reads) continue
       const { error } = await call(tool, 'reader')
       t.equal(error, null, `${tool.name}: its example works`)
+      if (tool.pceRequests !== undefined) {
+        const sent = simulator.requests.filter(({ path }) => !POLLS.test(path)).length
+        t.ok(sent <= tool.pceRequests.atMost, `${tool.name}: sends ${sent} requests`)
+      }
       const writes = simulator.requests.filter(({ method, path }) => method !== 'GET' && !ASKS.test(path))
       t.same(writes, [], `${tool.name}: writes nothing`)
     }

@@ -7,6 +7,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import t, { type Test } from 'tap'
 import { createPceSimulator } from '../../pce-simulator/index.js'
+import { isInDefault } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { freePort } from '../free-port.js'
 import { contains, partial } from '../partial.js'
@@ -45,7 +46,7 @@ async function look(transport: StdioClientTransport | StreamableHTTPClientTransp
   }
 }
 
-const EVERYTHING = { tools: tools.map(({ name }) => name).sort(), connected: true }
+const EVERYTHING = { tools: tools.filter(isInDefault).map(({ name }) => name).sort(), connected: true }
 
 /** The lines of the README's table of clients, with the port that the server has. */
 function clientLines(port: string): Record<'claude' | 'vscode' | 'cursor' | 'inspector', string> {

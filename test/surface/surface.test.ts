@@ -2,16 +2,18 @@
  * The public surface of the tools: what tools/list says, who may call, which gates. Expectations are typed out, here and in
  * contract.json; none is taken from the code under test.
  */
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import { measureList } from '../../scripts/bench/measure-list.js'
 import { validateArguments } from '../../plugins/dispatcher/validate-arguments.js'
 import { surfaceOf } from '../../scripts/tool-surface.js'
+import { isInDefault } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { partial } from '../partial.js'
 
+/** The tools of the contract, which are what `default` offers. */
 const NAMES = [
   'check-pce-connection',
   'check-pce-credentials-status',
@@ -99,17 +101,35 @@ interface Schema {
   allOf?: Schema[]
 }
 
-const read = (path: string) =>
-  JSON.parse(readFileSync(fileURLToPath(new URL(path, import.meta.url)), 'utf8')) as unknown
-const CONTRACT = read('contract.json') as Record<string, ContractTool>
+const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+const read = (path: string) => JSON.parse(readFileSync(pathOf(path), 'utf8')) as unknown
+
+/** The names of the JSON files in a folder; a folder that is not there has none. */
+function filesOf(folder: string): string[] {
+  const files = existsSync(pathOf(folder)) ? readdirSync(pathOf(folder)) : []
+  return files.map((file) => file.replace(/\.json$/, '')).sort()
+}
+
+const FIFTY = read('contract.json') as Record<string, ContractTool>
+/** The tools beyond the contract: one file each, in the same shape. */
+const BEYOND = Object.fromEntries(
+  filesOf('beyond').map((name) => [name, read(`beyond/${name}.json`) as ContractTool] as const),
+)
+const CONTRACT = { ...FIFTY, ...BEYOND }
 const surfaces = tools.map(surfaceOf)
+const fifty = surfaces.filter(({ name }) => NAMES.includes(name))
 
 t.test('there are exactly these tools, sorted by name', async (t) => {
   t.same(
     surfaces.map(({ name }) => name),
-    NAMES,
+    [...NAMES, ...Object.keys(BEYOND)].sort(),
   )
-  t.same(Object.keys(CONTRACT), NAMES, 'the contract covers each')
+  t.same(
+    tools.filter(isInDefault).map(({ name }) => name),
+    NAMES,
+    'and the default has those of the contract',
+  )
+  t.same(Object.keys(FIFTY), NAMES, 'the contract covers each')
 })
 
 t.test('each tool keeps its contract: names, types, roles and gates', async (t) => {
@@ -217,7 +237,7 @@ t.test('the list of tools stays within what every conversation can afford', asyn
 
 t.test('what was there before the newer arguments has not grown', async (t) => {
   const added = read('added-arguments.json') as Record<string, string[]>
-  const sizes = surfaces.map(({ name, description, inputSchema }) => {
+  const sizes = fifty.map(({ name, description, inputSchema }) => {
     const properties = Object.fromEntries(
       Object.entries(inputSchema.properties as object).filter(([argument]) => added[name]?.includes(argument) !== true),
     )
@@ -259,9 +279,7 @@ t.test('a description says what to expect of a call that changes the PCE', async
 })
 
 t.test('the snapshots match the surface (npm run snapshots writes them)', async (t) => {
-  const folder = fileURLToPath(new URL('../snapshots', import.meta.url))
-  const files = readdirSync(folder).map((file) => file.replace(/\.json$/, ''))
-  t.same(files.sort(), NAMES, 'one file a tool')
+  t.same(filesOf('../snapshots'), Object.keys(CONTRACT).sort(), 'one file a tool')
   for (const surface of surfaces)
     t.same(read(`../snapshots/${surface.name}.json`), JSON.parse(JSON.stringify(surface)), surface.name)
 })
