@@ -179,9 +179,16 @@ const ROOMS = [
     why: 'What a worker thread loads: the tools and what runs them.',
   },
   {
+    name: 'commands',
+    files: '^commands/',
+    may: ['^commands/', '^plugins/context/connect-pce\\.ts$', '^pce-client/index\\.ts$', SCHEMAS],
+    why: 'What the stdio program does for a person at a terminal instead of serving; loaded when it is asked for.',
+  },
+  {
     name: 'stdio.ts',
     files: '^stdio\\.ts$',
     may: [
+      '^commands/',
       '^config\\.ts$',
       '^composition/',
       '^process/',

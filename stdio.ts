@@ -36,7 +36,7 @@ const LAST_SPANS_MS = 200
 /** What worker threads load. */
 const WORKER = new URL('./worker.js', import.meta.url)
 
-const HELP = `Usage: svc-mcp [options]
+const HELP = `Usage: svc-mcp [options] [command]
 
 MCP server for a policy compute engine, over standard input and output. An MCP client starts it.
 
@@ -45,6 +45,9 @@ Options:
   --toolsets <names>  offer these toolsets, in place of MCP_TOOLSETS
   -V, --version       output the version number
   -h, --help          display help
+
+Commands:
+  doctor              check the settings, the connection to the PCE, its certificate, the API key, the organisation and the clock
 
 It needs PCE_HOST, API_KEY and API_SECRET in the environment or in a .env file in the working directory;
 PCE_PORT defaults to 443 and PCE_ORG_ID to 1.
@@ -57,14 +60,28 @@ const OPTIONS = {
   toolsets: { type: 'string' },
 } as const
 
+/** What comes after the name of the program, beside options. */
+const COMMANDS = ['doctor'] as const
+
 const startLog = createLogger('info')
 takeWarnings(startLog)
 
 try {
-  const flags = readOptions()
-  if (flags !== null) await serve(await readSettings(flags))
+  const asked = readOptions()
+  if (asked?.command === 'doctor') process.exitCode = await examine(asked)
+  else if (asked !== null) await serve(await readSettings(asked))
 } catch (error) {
   await refuseStart(startLog, error, 'svc-mcp --help shows what it needs')
+}
+
+/** Loaded when it is asked for: whoever starts the server waits for nothing that only people need. */
+async function examine(flags: OfferFlags): Promise<number> {
+  const { runDoctor } = await import('./commands/doctor.js')
+  return runDoctor({
+    readSettings: () => readSettings(flags),
+    write: (text) => process.stdout.write(text),
+    heading: `svc-mcp ${readPackage().version} on Node.js ${process.version}`,
+  })
 }
 
 /** Rejects with StartupError for everything that is wrong. */
@@ -80,21 +97,28 @@ async function readSettings(flags: OfferFlags): Promise<StdioConfig> {
   })
 }
 
-/** Null when the command line asked for words instead of a server. Throws StartupError for options that do not exist. */
-function readOptions(): OfferFlags | null {
-  const { help, version, toolsets, 'read-only': readOnly } = parseOptions()
+/** Null when the command line asked for words instead of a server. Throws StartupError for options and commands that do not exist. */
+function readOptions(): (OfferFlags & { command: (typeof COMMANDS)[number] | undefined }) | null {
+  const { values, positionals } = parseOptions()
+  const { help, version, toolsets, 'read-only': readOnly } = values
   if (help === true) process.stdout.write(HELP)
   else if (version === true) process.stdout.write(`${readPackage().version}\n`)
   if (help === true || version === true) return null
   // As an unset variable of a shell leaves it: it would offer everything.
   if (toolsets?.trim() === '')
     throw new StartupError({ problem: '--toolsets must not be empty', remedy: 'Name toolsets, or leave it out.' })
-  return { readOnly, toolsets }
+  const [named, ...rest] = positionals
+  const command = COMMANDS.find((name) => name === named)
+  if (rest.length > 0 || command !== named) {
+    const problem = `unknown command '${positionals.join(' ').slice(0, 100)}'`
+    throw new StartupError({ problem, remedy: `There is ${COMMANDS.join(', ')}; without a command the server starts.` })
+  }
+  return { readOnly, toolsets, command }
 }
 
 function parseOptions() {
   try {
-    return parseArgs({ options: OPTIONS }).values
+    return parseArgs({ options: OPTIONS, allowPositionals: true })
   } catch (error) {
     throw new StartupError({
       problem: (error as Error).message.replace(/\. To specify.*$/s, ''),

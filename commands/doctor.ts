@@ -1,0 +1,344 @@
+import { lookup } from 'node:dns/promises'
+import { readFileSync } from 'node:fs'
+import { connect as connectTcp, type Socket } from 'node:net'
+import { connect as connectTls, type PeerCertificate, type TLSSocket } from 'node:tls'
+import { once } from 'node:events'
+import { type PceClient, PceApiError, PceError, type PceResponse } from '../pce-client/index.js'
+import { connectPce } from '../plugins/context/connect-pce.js'
+import { type PceFromEnvironment, StartupError, type StdioConfig } from '../schemas/config.js'
+import { connectionHint } from '../schemas/errors.js'
+
+/** What one check has found. */
+interface Finding {
+  check: 'configuration' | 'address' | 'connection' | 'certificate' | 'PCE' | 'credentials' | 'organisation' | 'clock'
+  /** skipped: another check that failed comes before it, or there is nothing of the kind to check. */
+  state: 'ok' | 'warning' | 'failed' | 'skipped'
+  found: string
+  /** What to do. */
+  remedy?: string
+}
+
+/** Where a PCE of these settings is. */
+interface Place {
+  host: string
+  port: number
+  isTls: boolean
+}
+
+/** Of one step on the network: milliseconds. */
+const PATIENCE_MS = 5000
+/** Of one question to the PCE, with everything that leads to it: milliseconds. */
+const ANSWER_MS = 15_000
+/** A certificate that ends within this time is worth a word: 30 days. */
+const SOON_MS = 30 * 24 * 60 * 60 * 1000
+/** Seconds. Beyond it times of events and windows of traffic queries are off, and so are tokens over HTTP. */
+const LARGEST_SKEW = 30
+
+export interface DoctorPorts {
+  /** Throws or rejects with StartupError. */
+  readSettings: () => Promise<Pick<StdioConfig, 'pce' | 'warnings'>>
+  /** Takes whole lines of the report. */
+  write: (text: string) => void
+  /** The program and what runs it, for the first line. */
+  heading: string
+  /** Milliseconds since the epoch. */
+  now?: () => number
+}
+
+/**
+ * `svc-mcp doctor`: checks the settings and the PCE behind them, and writes a line for each finding as it comes, with what to do below it.
+ * Resolves with the exit status: 0 where everything that matters works, 1 where something failed.
+ */
+export async function runDoctor({ readSettings, write, heading, now }: DoctorPorts): Promise<number> {
+  write(`${heading}\n\n`)
+  const counts = { ok: 0, warning: 0, failed: 0, skipped: 0 }
+  for await (const finding of examine(readSettings, now)) {
+    counts[finding.state] += 1
+    write(describeFinding(finding))
+  }
+  write(`\n${conclude(counts)}\n`)
+  return counts.failed === 0 ? 0 : 1
+}
+
+const LABELS = { ok: 'ok', warning: 'WARN', failed: 'FAIL', skipped: '-' } as const
+
+function describeFinding({ check, state, found, remedy }: Finding): string {
+  const line = `${LABELS[state].padEnd(4)}  ${check.padEnd(13)}  ${found}\n`
+  return remedy === undefined ? line : `${line}      → ${remedy}\n`
+}
+
+function conclude({ warning, failed }: Record<Finding['state'], number>): string {
+  const warnings = `${warning} ${warning === 1 ? 'warning' : 'warnings'}`
+  if (failed > 0) return `${failed} failed, ${warnings}. Until that is mended, tools that need the PCE fail.`
+  return warning > 0 ? `The PCE can be worked with. ${warnings}.` : 'Everything that a client needs is there.'
+}
+
+async function* examine(readSettings: DoctorPorts['readSettings'], now = Date.now): AsyncGenerator<Finding> {
+  let settings: Awaited<ReturnType<DoctorPorts['readSettings']>>
+  try {
+    settings = await readSettings()
+  } catch (error) {
+    if (!(error instanceof StartupError)) throw error
+    yield* findingsOf(error)
+    return
+  }
+  const { pce, warnings } = settings
+  yield { check: 'configuration', state: 'ok', found: `${pce.url}, port ${pce.port}, organisation ${pce.orgId}` }
+  for (const found of warnings) yield { check: 'configuration', state: 'warning', found }
+  yield* examinePce(pce, now)
+}
+
+/**
+ * Looks for what keeps a client of these settings from its PCE, in the order in which one rests on another: address, connection, certificate,
+ * the PCE behind it, key, organisation, clock. Only reads; sends two requests. Never rejects for anything that a setting, the
+ * network or the PCE is to blame for.
+ *
+ * @param now milliseconds since the epoch.
+ */
+async function* examinePce(pce: PceFromEnvironment, now: () => number): AsyncGenerator<Finding> {
+  let client: PceClient
+  try {
+    client = connectPce(
+      pce,
+      { requestId: () => undefined, noteAnswer: () => {} },
+      { warn: () => {} },
+      { retryCount: 0 },
+    )
+  } catch (error) {
+    if (!(error instanceof StartupError)) throw error
+    yield* findingsOf(error)
+    return
+  }
+  try {
+    yield* examineWay(pce, placeOf(client))
+    yield* examineAnswers(client, now)
+  } catch (error) {
+    if (!(error instanceof Unreachable)) throw error
+    yield error.finding
+  } finally {
+    client.close()
+  }
+}
+
+/** What is wrong with a configuration, each fault on its own. */
+const findingsOf = ({ faults }: StartupError): Finding[] =>
+  faults.map(({ problem, remedy }) => ({ check: 'configuration', state: 'failed', found: problem, remedy }))
+
+/** Nothing that comes after it can be checked. */
+class Unreachable extends Error {
+  constructor(readonly finding: Finding) {
+    super(finding.found)
+  }
+}
+
+function placeOf({ origin }: PceClient): Place {
+  const { hostname, port, protocol } = new URL(origin)
+  const isTls = protocol === 'https:'
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (isTls ? 443 : 80), isTls }
+}
+
+/** The steps below HTTP, each on its own. Throws Unreachable. */
+async function* examineWay({ tls, proxyUrl }: PceFromEnvironment, place: Place): AsyncGenerator<Finding> {
+  if (proxyUrl !== undefined) {
+    yield { check: 'connection', state: 'skipped', found: `goes through the proxy ${new URL(proxyUrl).host}` }
+    return
+  }
+  const { address } = await lookup(place.host).catch((error: NodeJS.ErrnoException) => {
+    throw unreachable('address', error, `${place.host} has no address`)
+  })
+  yield { check: 'address', state: 'ok', found: address === place.host ? address : `${place.host} is ${address}` }
+  const started = performance.now()
+  const socket = await open(place).catch((error: NodeJS.ErrnoException) => {
+    throw unreachable('connection', error, `nothing answers at ${address}, port ${place.port}`)
+  })
+  socket.destroy()
+  yield {
+    check: 'connection',
+    state: 'ok',
+    found: `port ${place.port} answers in ${Math.round(performance.now() - started)} ms`,
+  }
+  if (!place.isTls) {
+    const remedy =
+      'The API key and secret are readable on the way: use https:// in PCE_HOST, except against a simulator.'
+    yield { check: 'certificate', state: 'warning', found: 'none: the connection is plain HTTP', remedy }
+    return
+  }
+  yield await examineCertificate(place, tls)
+}
+
+const unreachable = (check: Finding['check'], { code = '' }: NodeJS.ErrnoException, what: string) =>
+  new Unreachable({
+    check,
+    state: 'failed',
+    found: code === '' ? what : `${what} (${code})`,
+    remedy:
+      hintOf({ reason: code, message: '' }) ?? 'Check PCE_HOST and PCE_PORT, and what is between here and the PCE.',
+  })
+
+/** "Nothing was changed" is for those who wanted a change. */
+const hintOf = (error: { reason?: string; message: string }) =>
+  connectionHint(error)?.replace(/^Nothing was changed\. /, '')
+
+/** Rejects with what the socket says, or ETIMEDOUT. */
+async function open({ host, port }: Place): Promise<Socket> {
+  const socket = connectTcp({ host, port })
+  return waitFor(socket, 'connect')
+}
+
+async function waitFor<S extends Socket>(socket: S, event: string): Promise<S> {
+  try {
+    await once(socket, event, { signal: AbortSignal.timeout(PATIENCE_MS) })
+    return socket
+  } catch (error) {
+    socket.destroy()
+    throw (error as Error).name === 'AbortError' ? Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' }) : error
+  }
+}
+
+/** Who the PCE says it is, and until when. Throws Unreachable where the server of these settings would not talk to it. */
+async function examineCertificate(place: Place, settings: PceFromEnvironment['tls']): Promise<Finding> {
+  const { verify, caFile, clientCertFile, clientKeyFile } = settings
+  const read = (file: string | undefined) => (file === undefined ? undefined : readFileSync(file))
+  const socket = connectTls({
+    host: place.host,
+    port: place.port,
+    ...(!/^[\d.]+$|:/.test(place.host) && { servername: place.host }),
+    ca: read(caFile),
+    cert: read(clientCertFile),
+    key: read(clientKeyFile ?? clientCertFile),
+    // Looked at below, so that what is wrong with it can be told with what it says.
+    rejectUnauthorized: false,
+  })
+  const { authorizationError: flaw, certificate } = await lookAt(socket)
+  const about = describeCertificate(certificate)
+  if (flaw === null) return judgeEnd(about, certificate)
+  if (verify) {
+    const error = { code: flaw } as NodeJS.ErrnoException
+    throw unreachable('certificate', error, `${about} is not trusted`)
+  }
+  const remedy = 'Anybody on the way could read the API key: set PCE_CA_FILE in place of PCE_TLS_VERIFY=0.'
+  return { check: 'certificate', state: 'warning', found: `${about}, not verified (PCE_TLS_VERIFY=0; ${flaw})`, remedy }
+}
+
+async function lookAt(socket: TLSSocket): Promise<{ authorizationError: string | null; certificate: PeerCertificate }> {
+  await waitFor(socket, 'secureConnect').catch((error: NodeJS.ErrnoException) => {
+    throw unreachable('certificate', error, 'no TLS can be spoken there')
+  })
+  const certificate = socket.getPeerCertificate()
+  // An Error by its type; a code or an Error by what Node.js does.
+  const flaw = socket.authorizationError as Error | string | null | undefined
+  socket.destroy()
+  return {
+    certificate,
+    authorizationError:
+      flaw == null ? null : typeof flaw === 'string' ? flaw : ((flaw as NodeJS.ErrnoException).code ?? flaw.message),
+  }
+}
+
+function describeCertificate({ subject, issuer }: PeerCertificate): string {
+  const name = plain(subject?.CN ?? subject?.O) ?? 'a certificate without a name'
+  const by = plain(issuer?.CN ?? issuer?.O)
+  return by === undefined ? name : `${name}, issued by ${by}`
+}
+
+/** Names of certificates come from outside, and are printed on a terminal. */
+const plain = (name: string | string[] | undefined) => [name].flat()[0]?.replace(/\p{C}/gu, '\uFFFD').slice(0, 100)
+
+function judgeEnd(about: string, { valid_to: end }: PeerCertificate): Finding {
+  const ends = Date.parse(end)
+  if (Number.isNaN(ends)) return { check: 'certificate', state: 'ok', found: about }
+  const found = `${about}, valid until ${new Date(ends).toISOString().slice(0, 10)}`
+  if (ends - Date.now() >= SOON_MS) return { check: 'certificate', state: 'ok', found }
+  const remedy = 'Whoever runs the PCE has to renew it by then.'
+  return { check: 'certificate', state: 'warning', found, remedy }
+}
+
+/** What the PCE says: two questions, of which the first needs no key. */
+async function* examineAnswers(client: PceClient, now: () => number): AsyncGenerator<Finding> {
+  const options = { totalTimeoutMs: ANSWER_MS }
+  const first = await ask(() => client.get('product_version', { ...options, includeOrg: false }))
+  if (first instanceof PceError && !(first instanceof PceApiError)) throw failedAt('PCE', first)
+  yield judgeRelease(first)
+  const asked = now()
+  const answer = await ask(() => client.get('settings/workloads', options))
+  yield* judgeAccess(answer, client.orgId)
+  const answered = answer instanceof Error ? first : answer
+  if (!(answered instanceof Error)) yield judgeClock(answered, (asked + now()) / 2)
+}
+
+async function ask(send: () => Promise<PceResponse>): Promise<PceResponse | PceError> {
+  try {
+    return await send()
+  } catch (error) {
+    if (error instanceof PceError) return error
+    throw error
+  }
+}
+
+const failedAt = (check: Finding['check'], error: PceError) =>
+  new Unreachable({
+    check,
+    state: 'failed',
+    found: error.message,
+    remedy:
+      hintOf({ ...(error.reason && { reason: error.reason }), message: error.message }) ??
+      'Check PCE_HOST and PCE_PORT.',
+  })
+
+function judgeRelease(answer: PceResponse | PceError): Finding {
+  if (answer instanceof PceApiError && answer.status !== 404)
+    return { check: 'PCE', state: 'warning', found: `it does not say its release (HTTP status ${answer.status})` }
+  const told = answer instanceof Error ? {} : readRelease(answer)
+  const release = plain(told.long_display ?? told.version)
+  if (release !== undefined) return { check: 'PCE', state: 'ok', found: `release ${release}` }
+  const remedy = 'Check host and port: something else may answer there.'
+  return { check: 'PCE', state: 'warning', found: 'what answers there does not say that it is a PCE', remedy }
+}
+
+function readRelease(answer: PceResponse): { version?: string; long_display?: string } {
+  try {
+    const { version, long_display: display } = answer.json<Record<string, unknown>>()
+    return {
+      ...(typeof version === 'string' && { version }),
+      ...(typeof display === 'string' && { long_display: display }),
+    }
+  } catch {
+    return {}
+  }
+}
+
+function* judgeAccess(answer: PceResponse | PceError, orgId: string): Generator<Finding> {
+  if (!(answer instanceof Error)) {
+    yield { check: 'credentials', state: 'ok', found: 'the PCE accepts the API key and secret' }
+    yield { check: 'organisation', state: 'ok', found: orgId }
+    return
+  }
+  if (!(answer instanceof PceApiError)) throw failedAt('credentials', answer)
+  const { status } = answer
+  if (status === 401) {
+    const remedy =
+      'Check API_KEY (it begins with api_) and API_SECRET, and whether the key has expired: My API Keys in the console of the PCE.'
+    yield { check: 'credentials', state: 'failed', found: 'the PCE does not accept them', remedy }
+    yield { check: 'organisation', state: 'skipped', found: 'cannot be told without a key' }
+  } else if (status === 403 || status === 404) {
+    yield { check: 'credentials', state: 'ok', found: 'the PCE knows the API key' }
+    const remedy =
+      'Check PCE_ORG_ID (the number in the hrefs of that PCE), and the roles of the user that the key belongs to.'
+    const found = `the key may not read organisation ${orgId} (HTTP status ${status})`
+    yield { check: 'organisation', state: 'failed', found, remedy }
+  } else {
+    const remedy = 'The PCE, or a proxy in front of it, fails: ask whoever runs it.'
+    yield { check: 'credentials', state: 'failed', found: `the PCE answers with HTTP status ${status}`, remedy }
+  }
+}
+
+function judgeClock({ headers }: PceResponse, asked: number): Finding {
+  const theirs = Date.parse(String(headers.date))
+  if (Number.isNaN(theirs)) return { check: 'clock', state: 'skipped', found: 'the PCE does not tell its time' }
+  // Theirs is cut to the second.
+  const ahead = Math.round((asked - (theirs + 500)) / 1000)
+  if (Math.abs(ahead) <= LARGEST_SKEW) return { check: 'clock', state: 'ok', found: 'as the clock of the PCE' }
+  const found = `this machine is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} the PCE`
+  const remedy = 'Synchronise both clocks (NTP): windows of traffic and times of events are off by as much.'
+  return { check: 'clock', state: 'warning', found, remedy }
+}
