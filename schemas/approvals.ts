@@ -205,6 +205,13 @@ export interface DecisionWatch {
   awaitDecision(id: string, signal: AbortSignal): Promise<void>
 }
 
+/** A no that the person gave in their client: to which call, and to which approval where that is on a page. */
+export interface DeclinedCall {
+  /** Lowercase hex SHA-256 of the canonical arguments (D19). */
+  paramsHash: string
+  approvalId?: string
+}
+
 /** What the state of a request that asks back is for (MCP 2026-07-28). */
 export interface RequestFacts {
   /** Null where nobody authenticates. */

@@ -12,6 +12,7 @@ export const ERROR_CODES = [
   'approval_denied',
   'approval_expired',
   'approval_required',
+  'person_declined',
   'confirmation_unsupported',
   'shared_mode',
   'server_misconfigured',

@@ -1,4 +1,5 @@
 import type { PceClient } from '../../pce-client/index.js'
+import type { DeclinedCall } from '../../schemas/approvals.js'
 import type { Caller } from '../../schemas/caller.js'
 import type { CredentialsPort } from '../../schemas/credentials.js'
 import type { ToolError } from '../../schemas/errors.js'
@@ -44,6 +45,8 @@ export interface ToolCall {
   route?: string
   /** What the person at a client of stdio has been shown and said yes to, where the transport itself has asked them. */
   consent?: { boundTo: string }
+  /** What the person at the client has said no to, where the transport has asked them: it does not run, whatever the gates say. */
+  declined?: DeclinedCall
   /** Whether the client can ask its person by a form (MCP elicitation). */
   canAsk?: boolean
   requestId: string

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { makeSafe } from '../../domain/text/escape-text.js'
 import type { ToolContext } from '../../domain/call.js'
+import type { DeclinedCall } from '../../schemas/approvals.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Offer } from '../../schemas/offer.js'
 import { inStage, type Tracing } from '../../schemas/tracing.js'
@@ -145,6 +146,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const { listed } = callerContext.offer ?? whole
       return refuse(refuseUnknown(call.name, [...listed]), call, record)
     }
+    if (call.declined !== undefined) return refuse(declinedBy(call.declined, record), call, record)
     if (isEnding) return refuse(shuttingDown(), call, record)
     let admitted: Admitted
     try {
@@ -263,6 +265,13 @@ const spentWith = ({ confirmToken, consent }: ToolCall): string => {
 const nothing = () => {}
 
 const shuttingDown = () => new ToolError('cancelled', 'The server is shutting down.')
+
+/** The refusal after a no, which is an entry of its own: the gates have asked the question and were not told the answer (D172). */
+function declinedBy({ paramsHash, approvalId }: DeclinedCall, { note }: CallRecord): RefusedCall {
+  note({ params_hash: paramsHash, ...(approvalId !== undefined && { approval_id: approvalId }) })
+  const message = 'The person declined in the client. Nothing was changed.'
+  return new RefusedCall('confirm', new ToolError('person_declined', message, { params_hash: paramsHash }))
+}
 
 /** An abandoned change may have been made, an abandoned question has no answer. */
 const writtenOff = ({ effect }: AnyTool) =>

@@ -79,6 +79,13 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
     level: 'info',
     turn: ['caller'],
   },
+  person_declined: {
+    status: 403,
+    message: 'The person declined in the client.',
+    hint: 'Do not repeat it unless they ask for it.',
+    level: 'info',
+    turn: ['caller'],
+  },
   confirmation_unsupported: {
     status: 403,
     message: 'This client cannot ask its person, so the call does not run.',

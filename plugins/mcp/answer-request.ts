@@ -4,7 +4,7 @@ import { runAsking } from './ask-person.js'
 import { answerKnowledge, FailedCall, KNOWLEDGE_CAPABILITIES } from './answer-knowledge.js'
 import { answerLifecycle } from './answer-lifecycle.js'
 import type { InnerCall, InnerResult, ReadCall } from './eras.js'
-import type { Departure, RequestPorts, ServerPorts } from './ports.js'
+import type { Departure, RequestPorts, Said, ServerPorts } from './ports.js'
 import { startProgress, type Timers } from './progress.js'
 import { RPC } from './read-envelope.js'
 import { invalidParams, refuseCursor, rpcFailure } from './rpc-failure.js'
@@ -99,7 +99,7 @@ async function callOneTool(
   const requestId = server.requestId()
   const { confirmToken, trace, client } = call
   const { client: sender } = request
-  const run = (more?: { consent?: { boundTo: string }; canAsk: boolean }) =>
+  const run = (said?: Said) =>
     callTool(
       {
         name,
@@ -108,8 +108,9 @@ async function callOneTool(
         requestId,
         progress,
         trace,
-        consent: more?.consent,
-        canAsk: more?.canAsk,
+        consent: said?.consent,
+        declined: said?.declined,
+        canAsk: said?.canAsk,
         hasLeft: () => sender.hasLeft?.() ?? sender.signal.aborted,
         // Made when something asks for it.
         get signal() {

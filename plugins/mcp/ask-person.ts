@@ -1,13 +1,12 @@
 import type { RequestFacts, RequestState } from '../../schemas/approvals.js'
 import { ToolError } from '../../schemas/errors.js'
 import { convert, type ServiceError } from '../errors/convert.js'
-import { ERROR_TABLE } from '../errors/table.js'
 import type { InnerCall, InnerResult } from './eras.js'
-import type { Asking, CalledTool, Elicit, RequestPorts } from './ports.js'
+import type { Asking, CalledTool, Elicit, RequestPorts, Said } from './ports.js'
 import { invalidParams } from './rpc-failure.js'
 
 /** One run of a tool, with what a person has said to it before. */
-type Run = (more: { consent?: { boundTo: string }; canAsk: boolean }) => Promise<CalledTool>
+type Run = (said: Said) => Promise<CalledTool>
 
 /** What may come of a call beside what the tool answers. */
 export type Outcome = CalledTool | { ok: 'ask'; result: InnerResult & { kind: 'input' } }
@@ -24,7 +23,8 @@ const WAIT_MS = 45_000
 /**
  * Runs a tool for whom a person may have to be asked first (D157): by a form of the client where only its person has to agree, by the address of
  * the page where they approve otherwise. A client of 2026-07-28 gets the question as the result and repeats the call with the answer; one with a
- * connection (stdio) is asked in the middle of it. Where the client can do neither, the refusal of the gate says what to do.
+ * connection (stdio) is asked in the middle of it. Where the client can do neither, the refusal of the gate says what to do. A no goes to the
+ * dispatcher as well, which writes it down (D172).
  *
  * Rejects with RpcFailure -32602 for a `requestState` that is not of this call, or was used.
  */
@@ -45,7 +45,10 @@ export async function runAsking(
   const round = (earlier?.round ?? -1) + 1
   const read = earlier?.boundTo === undefined ? readAnswer : readForm
   const answer = earlier === null ? null : read(call.inputResponses?.[QUESTION])
-  if (answer === 'no') return { ok: false, error: declined(earlier!.paramsHash) }
+  if (answer === 'no') {
+    const { paramsHash, approvalId } = earlier!
+    return run({ declined: { paramsHash, ...(approvalId !== undefined && { approvalId }) } })
+  }
   if (answer === 'yes' && earlier?.approvalId !== undefined) {
     await asking.watch?.awaitDecision(
       earlier.approvalId,
@@ -129,7 +132,7 @@ async function askNow(
     const { ask } = error
     const answer = readForm(await elicit(formOf(ask.message)))
     if (answer === null) return { ok: false, error: unasked(error) }
-    if (answer === 'no') return { ok: false, error: declined(error.details['params_hash']) }
+    if (answer === 'no') return run({ declined: { paramsHash: String(error.details['params_hash']) } })
     const result = await run({ canAsk: true, consent: { boundTo: ask.boundTo } })
     if (result.ok) return result
     ;({ error } = result)
@@ -143,13 +146,6 @@ function readForm(response: unknown): 'yes' | 'no' | null {
   const { content } = (response ?? {}) as { content?: Record<string, unknown> }
   return answer === 'yes' && content?.[FIELD] !== true ? 'no' : answer
 }
-
-const declined = (paramsHash: unknown): ServiceError => ({
-  code: 'approval_denied',
-  message: 'The person declined in the client. Nothing was changed.',
-  hint: ERROR_TABLE.approval_denied.hint!,
-  details: { params_hash: paramsHash },
-})
 
 /** The client could ask, and did not. */
 const unasked = ({ ask: _ask, ...error }: ServiceError): ServiceError => ({

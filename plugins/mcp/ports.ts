@@ -1,6 +1,6 @@
 import type { ProgressUpdate, ToolContext } from '../../domain/call.js'
 import type { Knowledge } from '../../knowledge/index.js'
-import type { DecisionWatch, RequestState, RequestStates } from '../../schemas/approvals.js'
+import type { DeclinedCall, DecisionWatch, RequestState, RequestStates } from '../../schemas/approvals.js'
 import type { Owner } from '../../schemas/caller.js'
 import type { ServiceError } from '../errors/convert.js'
 import type { TraceOrigin } from '../../schemas/tracing.js'
@@ -38,6 +38,13 @@ export interface ServerPorts {
   onInitialize?: (client: string | undefined, version: LegacyVersion, hasForms: boolean) => void
 }
 
+/** What the person at the client has said to a call, and whether they can be asked. */
+export interface Said {
+  consent?: { boundTo: string }
+  declined?: DeclinedCall
+  canAsk?: boolean
+}
+
 /** The dispatcher as a transport sees it: runs one call of one caller to its end and never rejects. */
 export type CallTool = (
   call: {
@@ -48,9 +55,8 @@ export type CallTool = (
     requestId: string
     progress: (update: ProgressUpdate) => void
     trace?: TraceOrigin
-    consent?: { boundTo: string }
-    canAsk?: boolean
-  } & Departure,
+  } & Said &
+    Departure,
   /** `InnerCall.client` */
   client: string | null | undefined,
 ) => Promise<CalledTool>

@@ -1,5 +1,5 @@
 /** How the person is asked through their client: by the address of the page over HTTP, by a form over stdio, in both eras (D157). */
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client as ModernClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
@@ -67,14 +67,23 @@ t.test('a client that opens pages gets the link, and its call runs once somebody
   partial(t, urls[0]!, /^https:\/\/mcp\.example\.test\/approve\/[\w-]{43}$/)
 })
 
-t.test('who declines in the client runs nothing', async (t) => {
+t.test('who declines in the client runs nothing, and the audit log has their no', async (t) => {
   const bench = await startApproving(t)
   await bench.draft('one')
   const client = await connect(t, bench, () => Promise.resolve('decline'))
   const result = (await client.callTool({ name: ALL, arguments: {} })) as Json
   t.equal(result.isError, true)
-  partial(t, said(result), { error: 'approval_denied', message: /declined in the client/ })
+  partial(t, said(result), { error: 'person_declined', params_hash: /^[0-9a-f]{64}$/ })
   t.equal(bench.provisioned(), 0)
+  const decisions = bench.service.audit.filter(({ tool, phase }) => tool === ALL && phase === 'decision')
+  const [asked, declined] = decisions as [Json, Json]
+  t.equal(decisions.length, 2)
+  partial(t, asked, { decision: 'denied', reason: 'confirm_required', approval: 'asked' })
+  const { ts: _asked, call_id: question, request_id: _first, approval: _event, ...call } = asked
+  const { ts: _said, call_id: answer, request_id: _second, ...no } = declined
+  t.same(no, { ...call, reason: 'person_declined' }, 'whose call, which one, which approval: as in the question')
+  t.not(answer, question)
+  partial(t, await bench.desk.find(asked.approval_id), { state: 'pending' }, 'on the page it stays open')
 })
 
 t.test('a state is of one call of one caller, and good once', async (t) => {
@@ -97,7 +106,7 @@ t.test('a state is of one call of one caller, and good once', async (t) => {
     ['of another caller', bob, callOf({ hrefs: [href] }, answered)],
   ]
   for (const [why, token, body] of foreign) t.equal((await send(token, body)).error.code, -32602, why)
-  partial(t, said((await send(ann, callOf({ hrefs: [href] }, answered))).result), { error: 'approval_denied' })
+  partial(t, said((await send(ann, callOf({ hrefs: [href] }, answered))).result), { error: 'person_declined' })
   t.equal((await send(ann, callOf({ hrefs: [href] }, answered))).error.code, -32602, 'used')
 
   const unanswered = await send(ann, callOf({ hrefs: [href] }))
@@ -114,10 +123,11 @@ t.test('over stdio a form asks, whichever SDK the client is made with', async (t
   const simulator = await createPceSimulator({ seed: 1, workloads: 20, flows: 0 })
   t.teardown(() => simulator.close())
   const url = new URL(await simulator.listen({ port: 0 }))
+  const folder = mkdtempSync(join(tmpdir(), 'asked-'))
   const server = {
     command: process.execPath,
     args: [bundleProgram('stdio')],
-    cwd: mkdtempSync(join(tmpdir(), 'asked-')),
+    cwd: folder,
     env: {
       PATH: process.env.PATH!,
       PCE_HOST: `http://${url.hostname}`,
@@ -129,6 +139,13 @@ t.test('over stdio a form asks, whichever SDK the client is made with', async (t
       MCP_CONFIRM_TOOLS: 'create-label',
     },
   }
+  const auditOf = (name: string) => ({ ...server.env, MCP_AUDIT_LOG_PATH: join(folder, name) })
+  const decisionsIn = (name: string) =>
+    readFileSync(join(folder, name), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+      .filter(({ phase }) => phase === 'decision')
   const labels = () =>
     simulator.requests.filter(({ method, path }) => method === 'POST' && path.endsWith('/labels')).length
   let answer: Json = {}
@@ -140,19 +157,19 @@ t.test('over stdio a form asks, whichever SDK the client is made with', async (t
 
   const old = new Client({ name: 'v1', version: '1' }, { capabilities: { elicitation: {} } })
   old.setRequestHandler(ElicitRequestSchema, ({ params }) => take(params))
-  await old.connect(new StdioClientTransport({ ...server, stderr: 'ignore' }))
+  await old.connect(new StdioClientTransport({ ...server, env: auditOf('v1'), stderr: 'ignore' }))
   const young = new ModernClient(
     { name: 'v2', version: '1' },
     { ...PINNED, capabilities: { elicitation: { form: {} } } },
   )
   young.setRequestHandler('elicitation/create', ({ params }) => take(params))
-  await young.connect(new ModernStdio({ ...server, stderr: 'ignore' }))
+  await young.connect(new ModernStdio({ ...server, env: auditOf('v2'), stderr: 'ignore' }))
   t.teardown(() => Promise.all([old.close(), young.close()]))
 
   const answers: [Json, string | undefined][] = [
-    [{ action: 'decline' }, 'approval_denied'],
-    [{ action: 'cancel' }, 'approval_denied'],
-    [{ action: 'accept', content: { confirm: false } }, 'approval_denied'],
+    [{ action: 'decline' }, 'person_declined'],
+    [{ action: 'cancel' }, 'person_declined'],
+    [{ action: 'accept', content: { confirm: false } }, 'person_declined'],
     [{ action: 'accept', content: { confirm: true } }, undefined],
   ]
   for (const [sdk, client] of [
@@ -167,6 +184,19 @@ t.test('over stdio a form asks, whichever SDK the client is made with', async (t
       t.equal(result.isError === true ? said(result).error : undefined, error, `${sdk}: ${JSON.stringify(given)}`)
       t.equal(labels() - before, error === undefined ? 1 : 0)
     }
+  }
+  for (const sdk of ['v1', 'v2']) {
+    const decisions = decisionsIn(sdk)
+    const hash = decisions[0].params_hash as string
+    partial(t, hash, /^[0-9a-f]{64}$/)
+    const no = { decision: 'denied', reason: 'person_declined', params_hash: hash }
+    const asked = { decision: 'denied', reason: 'confirm_required', params_hash: hash }
+    t.same(
+      decisions.map(({ decision, reason, params_hash }) => ({ decision, ...(reason && { reason }), params_hash })),
+      [asked, no, asked, no, asked, no, asked, { decision: 'allowed', params_hash: hash }],
+      sdk,
+    )
+    partial(t, decisions[1], { tool: 'create-label', role: 'admin', transport: 'stdio', call_id: String })
   }
   t.equal(questions.length, 8)
   partial(t, questions[0]!, /^create-label: /)
