@@ -363,6 +363,46 @@ t.test('after a restart, and at another replica, between all steps', async (t) =
   t.equal(first.provisioned(), 1)
 })
 
+t.test(
+  'a run that the PCE fails has used its approval: the answer says what happened, and the call asks anew',
+  async (t) => {
+    const path = /\/sec_policy$/
+    const body = [{ token: 'forbidden', message: 'No, said the PCE' }]
+    const failures = [
+      [
+        { kind: 'status', status: 403, body },
+        { error: 'pce_error', http_status: 403, pce_message: 'No, said the PCE' },
+      ],
+      [{ kind: 'status', status: 503 }, { error: 'outcome_unknown' }],
+      [{ kind: 'commit-then-drop' }, { error: 'outcome_unknown' }],
+    ] as const
+    for (const [fault, told] of failures) {
+      const bench = await startApproving(t)
+      await bench.draft('one')
+      const { approval_id: id } = await bench.call('ann', ALL)
+      await bench.decide(id, 'approved', bench.person('ann'))
+      const version = bench.simulator.state.policyVersion
+      bench.simulator.faults.add({ ...fault, method: 'POST', path, times: 1 })
+      partial(t, await bench.call('ann', ALL), told)
+      partial(t, await bench.desk.find(id), { state: 'used' })
+      partial(
+        t,
+        bench.entries(id).find(({ phase }) => phase === 'outcome'),
+        { outcome: 'error', reason: told.error, approval: 'used' },
+      )
+      const after = bench.simulator.state.policyVersion
+      t.equal(after - version, fault.kind === 'commit-then-drop' ? 1 : 0)
+
+      const again = await bench.call('ann', ALL)
+      partial(t, again, { error: 'confirm_required', reason: 'missing', approval_id: String })
+      t.not(again.approval_id, id)
+      partial(t, await bench.call('ann', ALL), { error: 'approval_pending', approval_id: again.approval_id })
+      t.equal(bench.simulator.state.policyVersion, after)
+      t.equal(bench.provisioned(), 1, 'the PCE was told once')
+    }
+  },
+)
+
 t.test('what the audit log cannot take is not given', async (t) => {
   const bench = await startApproving(t)
   await bench.draft('one')
