@@ -25,10 +25,10 @@ const REPEATS = 100
 const SEVERAL_HOURS = 20 * 3600
 const TOOL = 'provision-policy'
 /**
- * Page: session, limits, request. Decision: the same, the request once more, the write, and what stands then. From the end, so that few rounds
- * reach the write.
+ * Page: session, limits, request. Decision: the same, the request once more, the write, and what stands then. One more than there are, so that
+ * a replica dies with the answer just sent; from the end, so that few rounds reach that and the write.
  */
-const DECIDING = statements(9).reverse()
+const DECIDING = statements(10).reverse()
 const ROLES = ['asking', 'deciding', 'running'] as const
 
 /** `postgres`: where the state is; without it in one SQLite file. */
