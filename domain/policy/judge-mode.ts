@@ -32,22 +32,41 @@ const HIDDEN = unknown('hidden')
  * (full) or a deny rule (selective) denies it. What the PCE decided counts as well where it can only be this end's word. Without
  * the policy (null), whatever depends on it is undecided.
  */
-export function createModeJudge(policy: PolicySnapshot | null, { from, to }: ModeChange): JudgeDropped {
-  if (to !== 'full' && to !== 'selective') return () => 'no'
-  const rules = policy === null ? null : compile(policy)
-  return (flow, side) => {
-    const { source, destination, port, proto, decision } = flow
-    // An end that reports or enforces by rules lets nothing pass as allowed that they do not allow (P52).
-    if (decision === 'allowed' && (from === 'visibility_only' || from === 'full')) return 'no'
-    const at = side === 'src' ? 'atSource' : 'atDestination'
+export const createModeJudge = (policy: PolicySnapshot | null, change: ModeChange): JudgeDropped =>
+  createModeJudges(policy)(change)
+
+/** The same for ends that change their modes in different ways: the policy is compiled once, when the first judge needs it. */
+export function createModeJudges(policy: PolicySnapshot | null): (change: ModeChange) => JudgeDropped {
+  let rules: ReturnType<typeof compile> | null = null
+  return ({ from, to }) => {
+    if (!isEnforcing(to)) return () => 'no'
+    if (policy !== null) rules ??= compile(policy)
     const unread = policy === null ? unknown('unread_policy') : policy.unread.size > 0 ? unknown('unread_rules') : 'no'
-    const matches = (kind: 'allow' | 'deny' | 'override_deny'): Answer =>
-      rules === null ? unread : anyOf(rules[kind](destination).map((match) => match[at](source, port, proto)))
-    const essential = isEssential(flow) ? unknown('essential') : 'no'
-    const allowed = anyOf([settle(toldAllowed(flow, side, from), matches('allow')), essential])
-    const denied = to === 'full' ? 'yes' : anyOf([matches('deny'), unread])
-    return anyOf([matches('override_deny'), unread, both(denied, not(allowed))])
+    return (flow, side) => {
+      const { source, destination, port, proto, decision } = flow
+      // An end that reports or enforces by rules lets nothing pass as allowed that they do not allow (P52).
+      if (decision === 'allowed' && (from === 'visibility_only' || from === 'full')) return 'no'
+      const at = side === 'src' ? 'atSource' : 'atDestination'
+      const matches = (kind: 'allow' | 'deny' | 'override_deny'): Answer =>
+        rules === null ? unread : anyOf(rules[kind](destination).map((match) => match[at](source, port, proto)))
+      const essential = isEssential(flow) ? unknown('essential') : 'no'
+      const allowed = anyOf([settle(toldAllowed(flow, side, from), matches('allow')), essential])
+      const denied = to === 'full' ? 'yes' : anyOf([matches('deny'), unread])
+      return anyOf([matches('override_deny'), unread, both(denied, not(allowed))])
+    }
   }
+}
+
+/** How much of the traffic modes drop: what one drops, every mode after it drops as well (P50). */
+const DROPS: Readonly<Record<EnforcementMode, number>> = { idle: 0, visibility_only: 0, selective: 1, full: 2 }
+
+/** Whether a mode drops anything at all. */
+export const isEnforcing = (mode: EnforcementMode): boolean => DROPS[mode] > 0
+
+/** Whether a change of mode can only drop more, can only let more pass, or makes no difference to what is dropped. */
+export function directionOf({ from, to }: ModeChange): 'stricter' | 'looser' | 'same' {
+  const difference = DROPS[to] - (from === null ? 0 : DROPS[from])
+  return difference > 0 ? 'stricter' : difference < 0 ? 'looser' : 'same'
 }
 
 function compile(policy: PolicySnapshot) {

@@ -1,30 +1,13 @@
-import { PceError } from '../../pce-client/index.js'
-import type { TrafficQuery } from '../../schemas/pce/traffic.js'
-import type { ToolContext } from '../call.js'
 import { portName } from '../inventory/protocols.js'
-import { loadLabels } from '../inventory/labels.js'
-import { createModeJudge, type ModeChange } from '../policy/judge-mode.js'
-import { anyOf, isUnknown, undecidedBecause, type Answer } from '../policy/three-valued.js'
+import type { ModeChange } from '../policy/judge-mode.js'
+import { undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { compareTexts } from '../text/compare-texts.js'
-import { workInTurns, type Steps } from '../text/pace-work.js'
-import { anything } from '../traffic/applications.js'
-import { portColumn, protocolColumn, textColumn, wholeEndColumn, type Side } from '../traffic/columns.js'
-import { createFlowEncoder } from '../traffic/encode-flow.js'
-import type { FlowEnd } from '../traffic/flow-ends.js'
-import { groupRows } from '../traffic/group-rows.js'
-import { createFlowReader, type FlowsRead } from '../traffic/read-flows.js'
-import { lookbackWindow } from '../traffic/traffic-window.js'
+import type { BothWays } from '../traffic/read-both-ways.js'
 import { nameEnd } from './collect-readiness.js'
-import { readPolicyInForce, toDecision } from './tally-decisions.js'
+import { judgeChangedFlows, type ChangedEnds, type JudgingContext } from './judge-changed-flows.js'
 
 /** As far back as readiness looks. */
 export const MODE_CHANGE_DAYS = 30
-
-/** Whose mode changes: the query that finds their traffic, and which end of a row is one of them. */
-export interface ChangedEnds {
-  filter: TrafficQuery['sources']
-  isOwn: (end: FlowEnd) => boolean
-}
 
 /** What one other end would lose, inbound or outbound as the changed end sees it. */
 export interface ModeLoss {
@@ -40,7 +23,7 @@ export interface ModeLoss {
 
 /** Observed traffic under another mode. */
 export interface ModeChangeTraffic {
-  reads: readonly [FlowsRead, FlowsRead]
+  reads: BothWays
   /** Connections by what becomes of them; `blocked` are blocked today already. */
   connections: { cut: number; possibly_cut: number; kept: number; blocked: number }
   /** Busiest first, what is certain before what is not. */
@@ -50,91 +33,54 @@ export interface ModeChangeTraffic {
 }
 
 /**
- * What a change of enforcement mode would cut of the traffic of the last 30 days, judged as readiness judges it: by the policy in
- * force and by what the PCE decided (D78). A sentence instead where the traffic could not be read. Rejects when cancelled.
+ * What a change of enforcement mode of all these ends would cut of the traffic of the last 30 days, by other end. As
+ * `judgeChangedFlows`.
  */
 export async function judgeModeChange(
-  ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>,
-  { filter, isOwn }: ChangedEnds,
+  ctx: JudgingContext,
+  ends: Pick<ChangedEnds, 'filter' | 'isOwn'>,
   change: ModeChange,
   complete?: boolean,
 ): Promise<ModeChangeTraffic | string> {
-  const { pce, signal } = ctx
-  try {
-    const labels = await loadLabels(pce, ctx)
-    const encoder = createFlowEncoder(labels)
-    const decision = textColumn(encoder, 'decision')
-    const group = () =>
-      groupRows({
-        source: wholeEndColumn(encoder, 'src'),
-        destination: wholeEndColumn(encoder, 'dst'),
-        port: portColumn,
-        proto: protocolColumn,
-        decision,
-      })
-    const paths = { dst: group(), src: group() }
-    const read = createFlowReader(ctx, encoder, complete)
-    const request = { name: 'mcp-mode-change', window: lookbackWindow(ctx.now(), MODE_CHANGE_DAYS) }
-    const into = { sources: anything(), destinations: filter }
-    const outOf = { sources: filter, destinations: anything() }
-    const reads = [
-      await read({ ...request, filters: into }, (row) => void paths.dst.add(row)),
-      await read({ ...request, filters: outOf }, (row) => void paths.src.add(row)),
-    ] as const
-    const isNeeded = change.to === 'full' || change.to === 'selective'
-    const judge = createModeJudge(isNeeded ? await readPolicyInForce(pce, signal, labels) : null, change)
-
-    function* judgeAll(): Steps<Omit<ModeChangeTraffic, 'reads'>> {
-      const connections = { cut: 0, possibly_cut: 0, kept: 0, blocked: 0 }
-      const losses = new Map<string, ModeLoss & { byPort: Map<string, number> }>()
-      const answers = new Set<Answer>()
-      for (const [side, groups] of Object.entries(paths) as [Side, (typeof paths)[Side]][]) {
-        for (const { keys, measures } of groups) {
-          yield
-          const { source, destination } = keys
-          // What they send to each other is in both answers, and either end may drop it.
-          const isInside = isOwn(destination) && isOwn(source)
-          if (side === 'src' && isInside) continue
-          if (toDecision(keys.decision) === 'blocked') {
-            connections.blocked += measures.connections
-            continue
-          }
-          const dropped = isInside ? anyOf([judge(keys, 'dst'), judge(keys, 'src')]) : judge(keys, side)
-          if (dropped === 'no') {
-            connections.kept += measures.connections
-            continue
-          }
-          answers.add(dropped)
-          const effect = isUnknown(dropped) ? 'possibly_cut' : 'cut'
-          connections[effect] += measures.connections
-          const peer = nameEnd(side === 'src' ? destination : source)
-          const direction = side === 'src' ? 'outbound' : 'inbound'
-          const id = JSON.stringify([direction, peer, effect])
-          const loss = losses.get(id) ?? {
-            direction,
-            peer,
-            effect,
-            connections: 0,
-            ports: [],
-            byPort: new Map<string, number>(),
-          }
-          losses.set(id, loss)
-          loss.connections += measures.connections
-          const port = portName(keys)
-          loss.byPort.set(port, (loss.byPort.get(port) ?? 0) + measures.connections)
-        }
-      }
-      return {
-        connections,
-        losses: [...losses.values()].map(withPorts).sort(worstFirst),
-        undecided: undecidedBecause(answers),
-      }
+  const connections = { cut: 0, possibly_cut: 0, kept: 0, blocked: 0 }
+  const losses = new Map<string, ModeLoss & { byPort: Map<string, number> }>()
+  const answers = new Set<Answer>()
+  const changed = {
+    ...ends,
+    to: change.to,
+    changeOf: (end: Parameters<typeof ends.isOwn>[0]) => (ends.isOwn(end) ? change : null),
+  }
+  const how = { name: 'mcp-mode-change', days: MODE_CHANGE_DAYS, complete }
+  const reads = await judgeChangedFlows(ctx, changed, how, (flow) => {
+    const { effect } = flow
+    if (effect !== 'cut' && effect !== 'possibly_cut') {
+      connections[effect === 'stays_allowed' ? 'kept' : 'blocked'] += flow.connections
+      return
     }
-
-    return { reads, ...(await workInTurns(judgeAll(), signal)) }
-  } catch (error) {
-    if (!(error instanceof PceError) || signal.aborted) throw error
-    return `The traffic could not be read, so what would be cut is not known: ${error.message}`
+    connections[effect] += flow.connections
+    answers.add(flow.undecided)
+    const direction = flow.direction === 'outbound' ? 'outbound' : 'inbound'
+    const peer = nameEnd(direction === 'outbound' ? flow.destination : flow.source)
+    const id = JSON.stringify([direction, peer, effect])
+    const loss = losses.get(id) ?? {
+      direction,
+      peer,
+      effect,
+      connections: 0,
+      ports: [],
+      byPort: new Map<string, number>(),
+    }
+    losses.set(id, loss)
+    loss.connections += flow.connections
+    const port = portName(flow)
+    loss.byPort.set(port, (loss.byPort.get(port) ?? 0) + flow.connections)
+  })
+  if (typeof reads === 'string') return reads
+  return {
+    reads,
+    connections,
+    losses: [...losses.values()].map(withPorts).sort(worstFirst),
+    undecided: undecidedBecause(answers),
   }
 }
 

@@ -1,7 +1,8 @@
 import type { ModeChange } from '../../../domain/policy/judge-mode.js'
 import { type ModeChangeTraffic, MODE_CHANGE_DAYS } from '../../../domain/readiness/judge-mode-change.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
-import { coverageNote, describeReading } from '../../../domain/traffic/read-flows.js'
+import { describeBothWays } from '../../../domain/traffic/read-both-ways.js'
+import { coverageNote } from '../../../domain/traffic/read-flows.js'
 
 const MOST_PEERS = 20
 const MOST_PORTS = 10
@@ -13,7 +14,7 @@ export function showModeChange(change: ModeChange, traffic: ModeChangeTraffic | 
     return { effect: { ...head, traffic: null, note: [traffic, ...scope].join(' ') }, warnings: [traffic] }
   }
   const { reads, connections, losses, undecided } = traffic
-  const { window, flows_truncated: isTruncated, analysed } = describeReading(...reads)
+  const { window, flows_truncated: isTruncated, analysed } = describeBothWays(reads)
   const shown = losses
     .slice(0, MOST_PEERS)
     .map(({ ports, ...loss }) => ({ ...loss, ports: ports.slice(0, MOST_PORTS) }))
@@ -22,7 +23,7 @@ export function showModeChange(change: ModeChange, traffic: ModeChangeTraffic | 
     `Judged by the policy in force and the traffic of the last ${MODE_CHANGE_DAYS} days; traffic that was not seen then, and drafts that are not provisioned, are not judged.`,
     analysed.rows === 0 ? 'No traffic was seen, which says nothing about what would be cut.' : '',
     connections.possibly_cut > 0 ? `possibly_cut is ${undecided}.` : '',
-    ...new Set(reads.map(coverageNote)),
+    ...new Set([reads.inbound, reads.outbound].map(coverageNote)),
   ]
   return {
     effect: {

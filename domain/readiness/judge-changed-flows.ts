@@ -1,0 +1,215 @@
+import { PceError } from '../../pce-client/index.js'
+import type { TrafficQuery } from '../../schemas/pce/traffic.js'
+import { ENFORCEMENT_MODES, type EnforcementMode } from '../../schemas/pce/words.js'
+import type { ToolContext } from '../call.js'
+import { loadLabels } from '../inventory/labels.js'
+import { createModeJudges, directionOf, isEnforcing, type ModeChange } from '../policy/judge-mode.js'
+import { anyOf, both, isUnknown, unknown, type Answer } from '../policy/three-valued.js'
+import { workInTurns, type Steps } from '../text/pace-work.js'
+import { anything } from '../traffic/applications.js'
+import { portColumn, protocolColumn, textColumn, wholeEndColumn, type Side } from '../traffic/columns.js'
+import { createFlowEncoder, type FlowRow } from '../traffic/encode-flow.js'
+import type { FlowEnd } from '../traffic/flow-ends.js'
+import { groupRows } from '../traffic/group-rows.js'
+import type { BothWays } from '../traffic/read-both-ways.js'
+import { createFlowReader } from '../traffic/read-flows.js'
+import { lookbackWindow } from '../traffic/traffic-window.js'
+import { readPolicyInForce, toDecision } from './tally-decisions.js'
+
+/** How one end changes; `isVague`: it stands for workloads that are not known one by one, as a virtual service does. */
+export interface EndChange extends ModeChange {
+  isVague?: true
+}
+
+/** Whose modes change: the query that finds their traffic, which ends are theirs, and what becomes of each. */
+export interface ChangedEnds {
+  filter: TrafficQuery['sources']
+  /** Theirs, whether or not its own mode changes. */
+  isOwn: (end: FlowEnd) => boolean
+  /** Null: its mode stays as it is, or it has none. */
+  changeOf: (end: FlowEnd) => EndChange | null
+  /** Where every change leads. */
+  to: EnforcementMode
+}
+
+/** What becomes of traffic under the other modes; `opened` is blocked now and would pass. */
+export const MODE_EFFECTS = [
+  'cut',
+  'opened',
+  'possibly_cut',
+  'possibly_opened',
+  'stays_allowed',
+  'stays_blocked',
+] as const
+export type ModeEffect = (typeof MODE_EFFECTS)[number]
+
+/** Connections of two ends on one port that the PCE decided alike, and what becomes of them. */
+export interface JudgedFlow {
+  /** As the changed ends see it; `intra`: from one of them to another. */
+  direction: 'inbound' | 'outbound' | 'intra'
+  source: FlowEnd
+  destination: FlowEnd
+  port: number | null
+  proto: number | null
+  connections: number
+  effect: ModeEffect
+  /** The ends whose change makes the difference; empty where nothing changes. */
+  by: readonly FlowEnd[]
+  /** What is undecided, where the effect is only possible. */
+  undecided: Answer
+}
+
+type Keys = Pick<JudgedFlow, 'source' | 'destination' | 'port' | 'proto'> & { decision: string | null }
+type Fate = Pick<JudgedFlow, 'effect' | 'by' | 'undecided'>
+
+export type JudgingContext = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
+
+/**
+ * Reads what the changed ends sent and received in the last `days` and hands over each group of rows, judged: by the policy in force
+ * and by what the PCE decided (D78). Resolves with the readings of what came in and of what went out, or with a sentence where the
+ * traffic could not be read, and then nothing was handed over. Rejects when cancelled.
+ *
+ * @param complete as `createFlowReader` has it.
+ */
+export async function judgeChangedFlows(
+  ctx: JudgingContext,
+  ends: ChangedEnds,
+  { name, days, complete }: { name: string; days: number; complete: boolean | undefined },
+  take: (flow: JudgedFlow) => void,
+): Promise<BothWays | string> {
+  const { pce, signal } = ctx
+  const { filter, isOwn, to } = ends
+  try {
+    const labels = await loadLabels(pce, ctx)
+    const encoder = createFlowEncoder(labels)
+    const decision = textColumn(encoder, 'decision')
+    const group = () =>
+      groupRows<Keys>({
+        source: wholeEndColumn(encoder, 'src'),
+        destination: wholeEndColumn(encoder, 'dst'),
+        port: portColumn,
+        proto: protocolColumn,
+        decision,
+      })
+    const paths = { dst: group(), src: group() }
+    let hasBlocked = false
+    const keep = (side: Side, row: FlowRow) => {
+      hasBlocked ||= isBlocked(decision.value(decision.code(row)))
+      paths[side].add(row)
+    }
+    // What they send to each other is in both answers, as in readBothWays.
+    const destinations = new Set<number>()
+    let repeated = 0
+    const read = createFlowReader(ctx, encoder, complete)
+    const request = { name, window: lookbackWindow(ctx.now(), days) }
+    const inbound = await read({ ...request, filters: { sources: anything(), destinations: filter } }, (row) => {
+      destinations.add(row.dst)
+      keep('dst', row)
+    })
+    const outbound = await read({ ...request, filters: { sources: filter, destinations: anything() } }, (row) => {
+      if (destinations.has(row.dst)) repeated += row.count
+      else keep('src', row)
+    })
+    const policy = isEnforcing(to) || hasBlocked ? await readPolicyInForce(pce, signal, labels) : null
+    const judge = createFateJudge(createModeJudges(policy), ends)
+
+    function* judgeAll(): Steps<void> {
+      for (const [side, groups] of Object.entries(paths) as [Side, (typeof paths)[Side]][]) {
+        for (const { keys, measures } of groups) {
+          yield
+          const isInside = isOwn(keys.source) && isOwn(keys.destination)
+          const { decision: _decided, ...flow } = keys
+          const direction = isInside ? 'intra' : side === 'src' ? 'outbound' : 'inbound'
+          take({ ...flow, direction, connections: measures.connections, ...judge(keys) })
+        }
+      }
+    }
+
+    await workInTurns(judgeAll(), signal)
+    return { inbound, outbound, repeated }
+  } catch (error) {
+    if (!(error instanceof PceError) || signal.aborted) throw error
+    return `The traffic could not be read, so what would be cut is not known: ${error.message}`
+  }
+}
+
+const isBlocked = (word: string | null) => toDecision(word) === 'blocked'
+
+const kept = (effect: ModeEffect): Fate => ({ effect, by: [], undecided: 'no' })
+const STAYS_ALLOWED = kept('stays_allowed')
+const STAYS_BLOCKED = kept('stays_blocked')
+
+/** One end of a row: what it enforces now, and how that changes. */
+interface ChangingEnd {
+  end: FlowEnd
+  side: Side
+  change: EndChange | null
+}
+
+/** Judges groups of rows by their keys. */
+function createFateJudge(
+  judgeOf: ReturnType<typeof createModeJudges>,
+  { changeOf }: Pick<ChangedEnds, 'changeOf'>,
+): (keys: Keys) => Fate {
+  const judges = new Map<string, ReturnType<typeof judgeOf>>()
+  const judge = ({ from, to }: ModeChange) => {
+    const id = `${from} ${to}`
+    const known = judges.get(id) ?? judgeOf({ from, to })
+    judges.set(id, known)
+    return known
+  }
+
+  /** Whether an end that lets it pass now drops it in its new mode. */
+  const drops = (keys: Keys, { side, change }: ChangingEnd): Answer => {
+    if (change === null || directionOf(change) !== 'stricter') return 'no'
+    const dropped = judge(change)(keys, side)
+    return change.isVague === true ? both(dropped, unknown('virtual_service')) : dropped
+  }
+
+  /** Whether the rules and a mode of the end drop it there, whoever blocks it now. */
+  const blocks = (keys: Keys, { end, side, change }: ChangingEnd, when: 'now' | 'after'): Answer => {
+    const mode = change === null ? modeOf(end) : when === 'now' ? change.from : change.to
+    if (mode === 'unknown') return unknown('enforcement')
+    const blocked = mode === null ? 'no' : judge({ from: null, to: mode })(keys, side)
+    // What it stands for may be in any mode now, and keeps it where it does not change.
+    if (change?.isVague === true)
+      return when === 'now' ? unknown('virtual_service') : both(blocked, unknown('virtual_service'))
+    return blocked
+  }
+
+  const fateOfPassing = (keys: Keys, ends: readonly ChangingEnd[]): Fate => {
+    const answers = ends.map((end) => ({ ...end, dropped: drops(keys, end) }))
+    const dropped = anyOf(answers.map((one) => one.dropped))
+    if (dropped === 'no') return STAYS_ALLOWED
+    const isSure = dropped === 'yes'
+    const by = answers.filter((one) => (isSure ? one.dropped === 'yes' : one.dropped !== 'no')).map(({ end }) => end)
+    return { effect: isSure ? 'cut' : 'possibly_cut', by, undecided: isSure ? 'no' : dropped }
+  }
+
+  return (keys) => {
+    const ends = [
+      { end: keys.source, side: 'src' as const, change: changeOf(keys.source) },
+      { end: keys.destination, side: 'dst' as const, change: changeOf(keys.destination) },
+    ]
+    if (!isBlocked(keys.decision)) return fateOfPassing(keys, ends)
+    const of = (direction: 'stricter' | 'looser') =>
+      ends.filter(({ change }) => change !== null && directionOf(change) === direction).map(({ end }) => end)
+    const after = anyOf(ends.map((end) => blocks(keys, end, 'after')))
+    const now = anyOf(ends.map((end) => blocks(keys, end, 'now')))
+    if (now === 'no' && after !== 'no') {
+      // Somebody blocked it then, and nothing blocks it now: the modes or the rules were others.
+      return { effect: 'possibly_cut', by: of('stricter'), undecided: unknown('contradiction') }
+    }
+    const looser = of('looser')
+    if (after === 'yes' || looser.length === 0) return STAYS_BLOCKED
+    if (now === 'no') return { effect: 'possibly_opened', by: looser, undecided: unknown('contradiction') }
+    if (isUnknown(after)) return { effect: 'possibly_opened', by: looser, undecided: after }
+    return { effect: 'opened', by: looser, undecided: 'no' }
+  }
+}
+
+/** The mode in which an end is, as its rows say; null: nothing is enforced there. */
+function modeOf({ managed, mode }: FlowEnd): EnforcementMode | 'unknown' | null {
+  if (!managed) return null
+  return ENFORCEMENT_MODES.find((one) => one === mode) ?? 'unknown'
+}
