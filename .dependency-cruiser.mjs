@@ -24,6 +24,7 @@ const FLOORS = {
   'dependency-map': ['text', 'inventory', 'traffic'],
   ringfence: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'dependency-map'],
   readiness: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'ringfence'],
+  enforcement: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'ringfence', 'readiness'],
   compliance: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'ringfence'],
 }
 

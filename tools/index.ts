@@ -6,6 +6,8 @@ import updateContainerWorkloadProfile from './containers/update-container-worklo
 import checkPceCredentialsStatus from './credentials/check-pce-credentials-status.js'
 import deletePceCredentials from './credentials/delete-pce-credentials.js'
 import registerPceCredentials from './credentials/register-pce-credentials.js'
+import previewEnforcementChange from './enforcement/preview-enforcement-change.js'
+import setEnforcementMode from './enforcement/set-enforcement-mode.js'
 import createIplist from './ip-lists/create-iplist.js'
 import deleteIplist from './ip-lists/delete-iplist.js'
 import getIplists from './ip-lists/get-iplists.js'
@@ -91,9 +93,11 @@ export const tools: readonly AnyTool[] = [
   getWorkloadEnforcementStatus,
   getWorkloads,
   identifyInfrastructureServices,
+  previewEnforcementChange,
   provisionPolicy,
   registerPceCredentials,
   ringfenceBatch,
+  setEnforcementMode,
   updateContainerWorkloadProfile,
   updateDenyRule,
   updateIplist,

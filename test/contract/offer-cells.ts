@@ -13,8 +13,8 @@ interface Toolset {
 /** What `default` leaves out. */
 const BEYOND: Record<string, Toolset> = {
   explain: {
-    reads: [],
-    changes: [],
+    reads: ['preview-enforcement-change'],
+    changes: ['set-enforcement-mode'],
   },
   'rules-plus': {
     reads: [],

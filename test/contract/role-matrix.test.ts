@@ -14,9 +14,9 @@ import { noCredentials } from '../tools/harness.js'
 const NOW = Date.parse('2026-06-15T12:00:00Z')
 
 /** Beyond the contract, by the same rules. */
-const BEYOND_READS: string[] = []
+const BEYOND_READS: string[] = ['preview-enforcement-change']
 const BEYOND_CHANGES: string[] = []
-const BEYOND_ADMIN: string[] = []
+const BEYOND_ADMIN: string[] = ['set-enforcement-mode']
 
 /** The contract of the 50 tools and of those beyond it: those that only read, or concern the caller's own credentials, are for everyone. */
 const READER_OPERATOR_ADMIN = [

@@ -58,7 +58,11 @@ function longestOf(schema: TSchema, limits: Map<string, number>, path: string): 
 }
 
 t.test('every text and list argument of every tool', async (t) => {
-  const { tokenOf, call } = await startService(t, { mode: 'shared', estate: { workloads: 200, flows: 500 } })
+  const { tokenOf, call } = await startService(t, {
+    mode: 'shared',
+    estate: { workloads: 200, flows: 500 },
+    config: { offer: { toolsets: ['all'] } },
+  })
   const ann = await tokenOf('ann')
   const limits = new Map<string, Map<string, number>>()
 

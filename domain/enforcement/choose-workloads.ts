@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto'
+import { ToolError } from '../../schemas/errors.js'
+import type { Label } from '../../schemas/pce/label.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import type { EnforcementMode } from '../../schemas/pce/words.js'
+import type { ToolContext } from '../call.js'
+import { scanEvery } from '../inventory/fetch-every.js'
+import { findObject } from '../inventory/find-object.js'
+import { resolveApplication } from '../inventory/find-labels.js'
+import { isManaged } from '../inventory/workloads.js'
+import { compareTexts } from '../text/compare-texts.js'
+import { mapBounded } from '../text/pace-work.js'
+import { applicationOfLabels, type Application } from '../traffic/applications.js'
+
+/** Why a mode is not, or not yet, enforced on a workload, whatever the mode. */
+export const OBSTACLES = {
+  unmanaged: 'no VEN runs there, so no mode is enforced',
+  ven_suspended: 'the VEN is suspended and enforces nothing until it is active again',
+  ven_stopped: 'the VEN is stopped: it takes the mode up when it runs again',
+  ven_uninstalled: 'the VEN was uninstalled, so no mode is enforced',
+  offline: 'the VEN does not reach the PCE: it goes on in the mode it had, and takes the new one up when it is back',
+} as const
+export type Obstacle = keyof typeof OBSTACLES
+
+/** A workload whose mode is to change, as it is now. */
+export interface ChosenWorkload {
+  href: string
+  /** Its name, otherwise its host name. */
+  name: string
+  isManaged: boolean
+  /** Null where the PCE gives none. */
+  mode: EnforcementMode | null
+  obstacle: Obstacle | null
+}
+
+/** The workloads that a call stands for. */
+export interface ChosenWorkloads {
+  /** Null where workloads were named one by one. */
+  application: { labels: readonly Label[]; is: Application } | null
+  /** By name; each once. */
+  workloads: readonly ChosenWorkload[]
+}
+
+/** How a caller says which workloads: an application, or their names and hrefs. */
+export interface WorkloadChoice {
+  app_name?: string
+  env_name?: string
+  workloads?: readonly string[]
+}
+
+/** Named workloads are looked up so many at a time. */
+const LOOKUPS = 4
+
+/**
+ * The workloads that a caller names, as they are now. Throws missing_identifier and conflicting_identifiers unless it is one
+ * application or a list, what resolving names throws, no_workloads for an application without any, and pce_error where the PCE
+ * does not send all of them.
+ */
+export async function chooseWorkloads(
+  ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
+  choice: WorkloadChoice,
+): Promise<ChosenWorkloads> {
+  const { app_name: app, env_name: env, workloads: named } = choice
+  if (named !== undefined && (app !== undefined || env !== undefined)) {
+    const text = 'Give app_name and env_name, or workloads, not both: they may mean different ones.'
+    throw new ToolError('conflicting_identifiers', text, { arguments: ['app_name', 'env_name', 'workloads'] })
+  }
+  if (named !== undefined) return { application: null, workloads: sortOnce(await findNamed(ctx, named)) }
+  if (app === undefined || env === undefined) {
+    const text = 'Say which workloads: give app_name and env_name, or workloads.'
+    throw new ToolError('missing_identifier', text, { arguments: ['app_name', 'env_name', 'workloads'] })
+  }
+  const labels = await resolveApplication(ctx, { app_name: app, env_name: env })
+  const workloads = await readApplication(ctx, labels)
+  const is = applicationOfLabels(labels)
+  if (workloads.length === 0) {
+    const text = `No workload has the labels app=${is.app} and env=${is.env}.`
+    const hint = 'Check the labels with get-workloads: a workload has to have both.'
+    throw new ToolError('no_workloads', text, { app: is.app, env: is.env }, { hint })
+  }
+  return { application: { labels, is }, workloads: sortOnce(workloads) }
+}
+
+/** The same workloads as they are now, by href; those that are gone, or cannot be read, are not in it. Rejects when cancelled. */
+export async function readAgain(
+  ctx: Pick<ToolContext<true>, 'pce' | 'signal'>,
+  { application, workloads }: ChosenWorkloads,
+): Promise<ReadonlyMap<string, ChosenWorkload>> {
+  const again =
+    application === null
+      ? await mapBounded(workloads, LOOKUPS, ({ href }) => readOne(ctx, href))
+      : await readApplication(ctx, application.labels)
+  return new Map(again.flatMap((one) => (one === null ? [] : [[one.href, one] as const])))
+}
+
+/**
+ * A digest of which workloads these are and in which modes, as lowercase hex SHA-256 (D21): what else is known of them moves by
+ * itself.
+ */
+export function digestModes({ workloads }: ChosenWorkloads): string {
+  const rows = workloads.map(({ href, isManaged: has, mode }) => [href, has, mode] as const)
+  return createHash('sha256')
+    .update(JSON.stringify(rows.sort(([a], [b]) => (a < b ? -1 : Number(a > b)))))
+    .digest('hex')
+}
+
+async function findNamed(
+  { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
+  named: readonly string[],
+): Promise<ChosenWorkload[]> {
+  const found = await mapBounded(named, LOOKUPS, (text) =>
+    findObject(pce, 'workloads', text.trim().startsWith('/') ? { href: text } : { name: text }, signal),
+  )
+  return found.map(describe)
+}
+
+async function readApplication(
+  { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
+  labels: readonly Label[],
+): Promise<ChosenWorkload[]> {
+  const found: ChosenWorkload[] = []
+  const params = { labels: [labels.map(({ href }) => href)] }
+  const { isWhole, totalCount } = await scanEvery(
+    { api: pce.workloads, params, signal },
+    {
+      onBegin: () => void (found.length = 0),
+      onItems(items) {
+        for (const item of items) found.push(describe(item))
+      },
+      isHeld: true,
+    },
+  )
+  if (isWhole) return found
+  // What is not seen would be cut, or left open, without a word.
+  const text = `The PCE sent ${found.length} of ${totalCount ?? 'more'} workloads of the application. Nothing was changed.`
+  throw new ToolError('pce_error', text, { workloads_seen: found.length }, { hint: 'Name workloads instead.' })
+}
+
+async function readOne(
+  { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
+  href: string,
+): Promise<ChosenWorkload | null> {
+  try {
+    const workload = await pce.workloads.getByReference(href, { signal })
+    const isThere = typeof (workload as Partial<Workload> | null)?.href === 'string' && workload.deleted !== true
+    return isThere ? describe(workload) : null
+  } catch (error) {
+    if (signal.aborted) throw error
+    return null
+  }
+}
+
+function describe(workload: Workload): ChosenWorkload {
+  const { href, name, hostname, enforcement_mode: mode = null } = workload
+  return { href, name: name ?? hostname ?? href, isManaged: isManaged(workload), mode, obstacle: obstacleOf(workload) }
+}
+
+function obstacleOf(workload: Workload): Obstacle | null {
+  if (!isManaged(workload)) return 'unmanaged'
+  const status = workload.ven?.status ?? workload.agent?.status?.['status']
+  if (status === 'suspended') return 'ven_suspended'
+  if (status === 'stopped') return 'ven_stopped'
+  if (status === 'uninstalled') return 'ven_uninstalled'
+  return workload.online === false ? 'offline' : null
+}
+
+const sortOnce = (workloads: readonly ChosenWorkload[]): ChosenWorkload[] =>
+  [...new Map(workloads.map((one) => [one.href, one])).values()].sort(
+    (a, b) => compareTexts(a.name, b.name) || compareTexts(a.href, b.href),
+  )

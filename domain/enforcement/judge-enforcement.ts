@@ -1,0 +1,139 @@
+import type { EnforcementMode } from '../../schemas/pce/words.js'
+import { portName } from '../inventory/protocols.js'
+import { directionOf } from '../policy/judge-mode.js'
+import { undecidedBecause, type Answer } from '../policy/three-valued.js'
+import {
+  judgeChangedFlows,
+  MODE_EFFECTS,
+  type ChangedEnds,
+  type JudgedFlow,
+  type JudgingContext,
+  type ModeEffect,
+} from '../readiness/judge-changed-flows.js'
+import { nameEnd } from '../readiness/collect-readiness.js'
+import { compareTexts } from '../text/compare-texts.js'
+import { withLabels } from '../traffic/applications.js'
+import type { FlowEnd } from '../traffic/flow-ends.js'
+import { hasLabels, type BothWays } from '../traffic/read-both-ways.js'
+import type { ChosenWorkload, ChosenWorkloads } from './choose-workloads.js'
+
+/** The effects that are a change. */
+export type ChangeEffect = Exclude<ModeEffect, 'stays_allowed' | 'stays_blocked'>
+
+/** Traffic with one other end on one port, and what becomes of it. */
+export interface TrafficChange {
+  effect: ChangeEffect
+  direction: JudgedFlow['direction']
+  /** `app (env)`, otherwise the host or address; inside the application, of the source. */
+  peer: string
+  /** As `443/tcp`. */
+  port: string
+  connections: number
+  /** Hrefs of the workloads whose mode makes the difference; of a virtual service the name. */
+  workloads: ReadonlySet<string>
+}
+
+export type EffectCounts = Record<ModeEffect, number>
+
+/** Observed traffic under the new mode. */
+export interface EnforcementTraffic {
+  reads: BothWays
+  /** Connections by what becomes of them. */
+  connections: EffectCounts
+  /** What is certain before what is not, then busiest first. */
+  changes: readonly TrafficChange[]
+  /** Connections by workload, by href: of those whose change makes the difference. */
+  byWorkload: ReadonlyMap<string, Record<ChangeEffect, number>>
+  /** `undecided because of …`; empty where nothing is. */
+  undecided: string
+}
+
+/** Whether a workload's mode changes, and how: `none` has no mode to change. */
+export type ChangeOfMode = 'stricter' | 'looser' | 'same_traffic' | 'already' | 'none'
+
+export function changeOfMode({ isManaged, mode }: ChosenWorkload, to: EnforcementMode): ChangeOfMode {
+  if (!isManaged) return 'none'
+  if (mode === to) return 'already'
+  const direction = directionOf({ from: mode, to })
+  return direction === 'same' ? 'same_traffic' : direction
+}
+
+/**
+ * What becomes of the observed traffic of workloads when all of them are in one mode (T32). A sentence instead where the traffic
+ * could not be read. Rejects when cancelled.
+ */
+export async function judgeEnforcement(
+  ctx: JudgingContext,
+  chosen: ChosenWorkloads,
+  to: EnforcementMode,
+  { days, complete }: { days: number; complete: boolean | undefined },
+): Promise<EnforcementTraffic | string> {
+  const connections = countsOf(MODE_EFFECTS)
+  const changes = new Map<string, Omit<TrafficChange, 'workloads'> & { workloads: Set<string> }>()
+  const byWorkload = new Map<string, Record<ChangeEffect, number>>()
+  const answers = new Set<Answer>()
+
+  const take = (flow: JudgedFlow) => {
+    const { effect, direction } = flow
+    connections[effect] += flow.connections
+    if (effect === 'stays_allowed' || effect === 'stays_blocked') return
+    answers.add(flow.undecided)
+    const workloads = flow.by.map((end) => end.workload ?? nameEnd(end))
+    const peer = nameEnd(direction === 'outbound' ? flow.destination : flow.source)
+    const port = portName(flow)
+    const id = JSON.stringify([effect, direction, peer, port])
+    const change = changes.get(id) ?? { effect, direction, peer, port, connections: 0, workloads: new Set<string>() }
+    changes.set(id, change)
+    change.connections += flow.connections
+    for (const one of workloads) {
+      change.workloads.add(one)
+      const counts = byWorkload.get(one) ?? countsOf(CHANGES)
+      byWorkload.set(one, counts)
+      counts[effect] += flow.connections
+    }
+  }
+
+  const reads = await judgeChangedFlows(ctx, endsOf(chosen, to), { name: 'mcp-enforcement', days, complete }, take)
+  if (typeof reads === 'string') return reads
+  return {
+    reads,
+    connections,
+    changes: [...changes.values()].sort(worstFirst),
+    byWorkload,
+    undecided: undecidedBecause(answers),
+  }
+}
+
+const CHANGES = MODE_EFFECTS.filter(
+  (effect): effect is ChangeEffect => effect !== 'stays_allowed' && effect !== 'stays_blocked',
+)
+
+const countsOf = <E extends string>(effects: readonly E[]) =>
+  Object.fromEntries(effects.map((effect) => [effect, 0])) as Record<E, number>
+
+function endsOf({ application, workloads }: ChosenWorkloads, to: EnforcementMode): ChangedEnds {
+  const byHref = new Map(workloads.map((one) => [one.href, one]))
+  const vague = { from: null, to, isVague: true } as const
+  const bears = (end: FlowEnd) => application !== null && hasLabels(end, application.labels)
+  return {
+    to,
+    filter:
+      application === null
+        ? { include: workloads.map(({ href }) => [{ workload: { href } }]), exclude: [] }
+        : withLabels(application.labels),
+    isOwn: (end) => (end.workload !== null && byHref.has(end.workload)) || bears(end),
+    changeOf(end) {
+      // Of the application's name without being a machine: a virtual service, behind which some of its workloads are.
+      if (end.workload === null) return bears(end) ? vague : null
+      const known = byHref.get(end.workload)
+      return known === undefined || !known.isManaged || known.mode === to ? null : { from: known.mode, to }
+    },
+  }
+}
+
+const worstFirst = (a: TrafficChange, b: TrafficChange): number =>
+  CHANGES.indexOf(a.effect) - CHANGES.indexOf(b.effect) ||
+  b.connections - a.connections ||
+  compareTexts(a.peer, b.peer) ||
+  compareTexts(a.port, b.port) ||
+  compareTexts(a.direction, b.direction)

@@ -1,0 +1,137 @@
+import type { EnforcementMode } from '../../schemas/pce/words.js'
+import type { ToolContext } from '../call.js'
+import { mayHaveHappened, reasonOf } from '../inventory/pce-errors.js'
+import { countOf } from '../text/describe-numbers.js'
+import { readAgain, type ChosenWorkload, type ChosenWorkloads } from './choose-workloads.js'
+
+/** The PCE takes no more workloads in one request (P48). */
+export const MOST_AT_ONCE = 1000
+
+/**
+ * What became of a workload. `changed`: read back in the mode, or, where it could not be read, as the PCE said. `differs`: the PCE
+ * said it was done, and it reads back in another mode. `unverified`: the answer was lost, and it did not read back in the mode.
+ */
+export type ModeOutcome =
+  'changed' | 'failed' | 'differs' | 'unverified' | 'not_attempted' | 'already_there' | 'unmanaged'
+
+export interface WorkloadOutcome {
+  workload: ChosenWorkload
+  outcome: ModeOutcome
+  /** The mode it is in afterwards, where that was read. */
+  now?: EnforcementMode | null
+  /** Why it is not in the mode, or what the PCE said. */
+  note?: string
+}
+
+export interface ModesSet {
+  /** One for each workload that was chosen. */
+  outcomes: readonly WorkloadOutcome[]
+  /** What ended the writing before the last request; null where none did. */
+  stopped: unknown
+}
+
+/** A request of the call: `PUT workloads/bulk_update` with these. */
+export const bodyOf = (workloads: readonly ChosenWorkload[], to: EnforcementMode) =>
+  workloads.map(({ href }) => ({ href, enforcement_mode: to }))
+
+/** Those whose mode the call would write, by request. */
+export function planRequests({ workloads }: ChosenWorkloads, to: EnforcementMode): ChosenWorkload[][] {
+  const changing = workloads.filter(({ isManaged, mode }) => isManaged && mode !== to)
+  return Array.from({ length: Math.ceil(changing.length / MOST_AT_ONCE) }, (_, at) =>
+    changing.slice(at * MOST_AT_ONCE, (at + 1) * MOST_AT_ONCE),
+  )
+}
+
+/**
+ * Puts the workloads into a mode, request by request, and reads them back. A request that fails as a whole, a cancelled call and a
+ * server that stops end it before the next one. Throws only where nothing was written: what the first request threw, if it is
+ * certain that it did nothing, and the reason of a cancellation before it.
+ */
+export async function setModes(
+  ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'beforeWriting' | 'progress'>,
+  chosen: ChosenWorkloads,
+  to: EnforcementMode,
+): Promise<ModesSet> {
+  const requests = planRequests(chosen, to)
+  const total = requests.reduce((sum, { length }) => sum + length, 0)
+  const said = new Map<string, Pick<WorkloadOutcome, 'outcome' | 'note'>>()
+  let stopped: unknown = null
+  ctx.beforeWriting.throwIfAborted()
+  for (const request of requests) {
+    if (ctx.beforeWriting.aborted) {
+      stopped = ctx.beforeWriting.reason
+      break
+    }
+    try {
+      await sendOne(ctx, request, to, said)
+    } catch (error) {
+      if (said.size === 0 && !mayHaveHappened(error)) throw error
+      const outcome = mayHaveHappened(error) ? 'unverified' : 'failed'
+      for (const { href } of request) said.set(href, { outcome, note: reasonOf(error) })
+      stopped = error
+      break
+    }
+    ctx.progress({ progress: said.size, total, message: `Set ${said.size} of ${countOf(total, 'workload')}.` })
+  }
+  const now = total === 0 ? new Map<string, ChosenWorkload>() : await lookAgain(ctx, chosen)
+  const outcomes = chosen.workloads.map((workload) => settle(workload, to, said.get(workload.href), now))
+  return { outcomes, stopped }
+}
+
+async function sendOne(
+  { pce }: Pick<ToolContext<true>, 'pce'>,
+  request: readonly ChosenWorkload[],
+  to: EnforcementMode,
+  said: Map<string, Pick<WorkloadOutcome, 'outcome' | 'note'>>,
+): Promise<void> {
+  const results = await pce.workloads.bulkUpdate(bodyOf(request, to))
+  const named = new Map(
+    results.flatMap((result) => (result.href === undefined ? [] : [[result.href, result] as const])),
+  )
+  for (const [at, { href }] of request.entries()) {
+    // One result for each, in the order of the request; some releases leave the href of a failure out.
+    const inPlace = results[at]
+    const result = named.get(href) ?? (inPlace?.href === undefined ? inPlace : undefined)
+    if (result === undefined) said.set(href, { outcome: 'unverified', note: 'The PCE did not say what became of it.' })
+    else if (result.errors.length === 0) said.set(href, { outcome: 'changed' })
+    else said.set(href, { outcome: 'failed', note: result.errors.map(describeError).join('; ') })
+  }
+}
+
+const describeError = ({ token, message }: { token: string; message: string }) =>
+  [token, message].filter((text) => text !== '').join(': ')
+
+/** Null where it could not be read. What was written stays written, so a failed look is no failure of the call. */
+async function lookAgain(
+  { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
+  chosen: ChosenWorkloads,
+): Promise<ReadonlyMap<string, ChosenWorkload> | null> {
+  try {
+    return await readAgain({ pce, signal }, chosen)
+  } catch {
+    return null
+  }
+}
+
+/** What became of one workload, by what the PCE said and by what is stored now. */
+function settle(
+  workload: ChosenWorkload,
+  to: EnforcementMode,
+  said: Pick<WorkloadOutcome, 'outcome' | 'note'> | undefined,
+  now: ReadonlyMap<string, ChosenWorkload> | null,
+): WorkloadOutcome {
+  if (!workload.isManaged) return { workload, outcome: 'unmanaged' }
+  if (workload.mode === to) return { workload, outcome: 'already_there' }
+  if (said === undefined) return { workload, outcome: 'not_attempted' }
+  const stored = now?.get(workload.href)
+  if (stored === undefined) return { workload, ...said, note: said.note ?? UNREAD }
+  if (stored.mode === to) {
+    // A lost answer is found again.
+    return said.outcome === 'unverified' ? { workload, outcome: 'changed', now: to } : { workload, ...said, now: to }
+  }
+  const outcome = said.outcome === 'changed' ? 'differs' : said.outcome
+  return { workload, outcome, now: stored.mode, note: said.note ?? DIFFERS }
+}
+
+const UNREAD = 'It could not be read back.'
+const DIFFERS = 'The PCE said it was changed, and shows another mode.'

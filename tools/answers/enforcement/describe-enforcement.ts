@@ -1,0 +1,168 @@
+import {
+  OBSTACLES,
+  type ChosenWorkload,
+  type ChosenWorkloads,
+  type Obstacle,
+} from '../../../domain/enforcement/choose-workloads.js'
+import {
+  changeOfMode,
+  type ChangeOfMode,
+  type EnforcementTraffic,
+  type TrafficChange,
+} from '../../../domain/enforcement/judge-enforcement.js'
+import { countOf } from '../../../domain/text/describe-numbers.js'
+import { coverageNote } from '../../../domain/traffic/read-flows.js'
+import type { EnforcementMode } from '../../../schemas/pce/words.js'
+
+/** A change of mode that is asked for, with what it does to the traffic that was seen, or why that is not known. */
+export interface Enforcement {
+  chosen: ChosenWorkloads
+  to: EnforcementMode
+  days: number
+  traffic: EnforcementTraffic | string
+}
+
+/** What is enforced in a mode. */
+export const MODE_MEANINGS: Readonly<Record<EnforcementMode, string>> = {
+  idle: 'idle enforces nothing, and VENs report little of the traffic.',
+  visibility_only: 'visibility_only enforces nothing: what policy would block is only reported.',
+  selective: 'selective blocks only what a deny rule names; what no rule allows still passes.',
+  full: 'full blocks whatever no rule allows, in and out.',
+}
+
+/** Workloads by what becomes of their mode. */
+export function countChanges({ workloads }: ChosenWorkloads, to: EnforcementMode): Record<ChangeOfMode, number> {
+  const counts = { stricter: 0, looser: 0, same_traffic: 0, already: 0, none: 0 }
+  for (const workload of workloads) counts[changeOfMode(workload, to)] += 1
+  return counts
+}
+
+export const countChanging = ({ stricter, looser, same_traffic: same }: Record<ChangeOfMode, number>): number =>
+  stricter + looser + same
+
+/** The modes that those with a VEN are in, most first. */
+export function countPresentModes(workloads: readonly ChosenWorkload[]): Record<string, number> {
+  const counts = new Map<string, number>()
+  for (const { isManaged, mode } of workloads) {
+    if (isManaged) counts.set(mode ?? 'unknown', (counts.get(mode ?? 'unknown') ?? 0) + 1)
+  }
+  return Object.fromEntries([...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)))
+}
+
+export const nameChosen = ({ application, workloads }: ChosenWorkloads): string => {
+  if (application !== null) return `${application.is.app} (${application.is.env})`
+  return workloads.length === 1 ? (workloads[0] as ChosenWorkload).name : countOf(workloads.length, 'named workload')
+}
+
+/** `2 of 3 workloads of pay (prod) would go to full: 2 from visibility_only. 1 is there already.` */
+export function describeChange({ chosen, to }: Pick<Enforcement, 'chosen' | 'to'>, verb: string): string {
+  const counts = countChanges(chosen, to)
+  const changing = countChanging(counts)
+  const { workloads } = chosen
+  const from = countPresentModes(workloads.filter(({ mode }) => mode !== to))
+  const origin = Object.entries(from).map(([mode, count]) => `${count} from ${mode}`)
+  const of = `of ${nameChosen(chosen)}`
+  return [
+    changing === 0
+      ? `No workload ${of} changes its mode.`
+      : `${changing} of ${countOf(workloads.length, 'workload')} ${of} ${verb} ${to}: ${origin.join(', ')}.`,
+    counts.already > 0 ? `${counts.already} ${counts.already === 1 ? 'is' : 'are'} in ${to} already.` : '',
+    counts.none > 0 ? `${counts.none} ${counts.none === 1 ? 'has' : 'have'} no VEN and no mode to change.` : '',
+  ]
+    .filter(Boolean)
+    .join(' ')
+}
+
+const readsOf = ({ reads }: EnforcementTraffic) => [reads.inbound, reads.outbound]
+
+/** Whether counts are lower bounds. */
+export const isCut = (traffic: EnforcementTraffic): boolean => readsOf(traffic).some(({ truncated }) => truncated)
+
+/** What becomes of the traffic, in a sentence or two; lower bounds where some of it was not read. */
+export function describeEffect({ chosen, to, days, traffic }: Enforcement): string {
+  if (typeof traffic === 'string') return traffic
+  const counts = countChanges(chosen, to)
+  if (countChanging(counts) === 0) return ''
+  const { connections, changes } = traffic
+  const seen = `the traffic seen in the last ${countOf(days, 'day')}`
+  if (readsOf(traffic).every(({ rows }) => rows === 0))
+    return `No traffic was seen in the last ${countOf(days, 'day')} to judge it by.`
+  const least = isCut(traffic) ? 'at least ' : ''
+  const peersOf = (...kinds: readonly string[]) =>
+    countOf(new Set(changes.filter(({ effect }) => kinds.includes(effect)).map(({ peer }) => peer)).size, 'peer')
+  const { cut, possibly_cut: maybeCut, opened, possibly_opened: maybeOpened } = connections
+  const parts = [
+    cut + maybeCut > 0
+      ? `${least}${countOf(cut, 'connection')} would be cut and ${maybeCut} possibly, with ${peersOf('cut', 'possibly_cut')}`
+      : counts.stricter > 0
+        ? 'nothing would be cut'
+        : '',
+    opened + maybeOpened > 0
+      ? `${least}${countOf(opened, 'connection')} blocked now would pass and ${maybeOpened} possibly, with ${peersOf('opened', 'possibly_opened')}`
+      : counts.looser > 0
+        ? 'nothing is blocked now that would pass'
+        : '',
+  ].filter((text) => text !== '')
+  if (parts.length === 0) return `Of ${seen}, nothing changes: neither mode blocks anything.`
+  return `Of ${seen}, ${parts.join('; ')}.`
+}
+
+/** What the judgement rests on, and what it leaves open: each a sentence. */
+export function noteEnforcement({ chosen, to, days, traffic }: Enforcement): string[] {
+  const { workloads } = chosen
+  const idle = workloads.filter(({ isManaged, mode }) => isManaged && mode === 'idle').length
+  return [
+    MODE_MEANINGS[to],
+    'A mode takes effect at once, without provisioning.',
+    ...(typeof traffic === 'string'
+      ? []
+      : [
+          `Judged by the policy in force and the traffic of the last ${countOf(days, 'day')}: what was not seen then, and drafts that are not provisioned, are not judged.`,
+          traffic.connections.possibly_cut + traffic.connections.possibly_opened > 0
+            ? `What is only possible is ${traffic.undecided}.`
+            : '',
+          ...new Set(readsOf(traffic).map(coverageNote)),
+        ]),
+    idle > 0 && to !== 'idle'
+      ? `${idle} ${idle === 1 ? 'is' : 'are'} idle, where VENs report little of their traffic: more may change than was seen.`
+      : '',
+  ].filter((text) => text !== '')
+}
+
+/** Workloads on which the mode is not enforced, or not yet, by reason. */
+export function listObstacles(workloads: readonly ChosenWorkload[]) {
+  const found = new Map<Obstacle, string[]>()
+  for (const { obstacle, name } of workloads) {
+    if (obstacle === null) continue
+    const names = found.get(obstacle) ?? []
+    found.set(obstacle, names)
+    names.push(name)
+  }
+  return (Object.keys(OBSTACLES) as Obstacle[]).flatMap((reason) => {
+    const names = found.get(reason)
+    if (names === undefined) return []
+    const shown = names.slice(0, MOST_NAMED)
+    return [{ reason, meaning: `${OBSTACLES[reason]}.`, workloads_total: names.length, workloads: shown }]
+  })
+}
+
+const MOST_NAMED = 10
+
+/** What to look at before all else, each a sentence. */
+export function warnOfEnforcement(enforcement: Enforcement): string[] {
+  const { chosen, traffic } = enforcement
+  const absent = chosen.workloads.filter(({ obstacle }) => obstacle !== null && obstacle !== 'unmanaged')
+  return [
+    typeof traffic === 'string' && countChanging(countChanges(chosen, enforcement.to)) > 0 ? traffic : '',
+    typeof traffic !== 'string' && isCut(traffic)
+      ? 'Not all of the traffic was read: more may be cut or opened than is said here.'
+      : '',
+    absent.length > 0
+      ? `The mode is not enforced, or not yet, on ${countOf(absent.length, 'workload')} whose VEN is offline or not active.`
+      : '',
+  ].filter((text) => text !== '')
+}
+
+/** `crm (prod) on 5432/tcp, inbound: 30 connections`. */
+export const describeTrafficChange = ({ peer, port, direction, connections }: TrafficChange): string =>
+  `${peer} on ${port}, ${direction}: ${countOf(connections, 'connection')}`

@@ -1,0 +1,46 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { DetailLevel, StringEnum } from '../../schemas/common.js'
+import { ENFORCEMENT_MODES } from '../../schemas/pce/words.js'
+import { CompleteInput } from '../../schemas/traffic-input.js'
+import { WorkloadChoiceInput } from '../../schemas/workload-choice.js'
+import { chooseWorkloads } from '../../domain/enforcement/choose-workloads.js'
+import { judgeEnforcement } from '../../domain/enforcement/judge-enforcement.js'
+import { MODE_CHANGE_DAYS } from '../../domain/readiness/judge-mode-change.js'
+import { lookbackDays } from '../../domain/traffic/traffic-window.js'
+import { EnforcementOutput, showEnforcement } from '../answers/enforcement/show-enforcement.js'
+import { defineTool } from '../define.js'
+
+export default defineTool({
+  name: 'preview-enforcement-change',
+  summary:
+    'What another enforcement mode of an application or of named workloads would cut or open of the observed traffic, by peer and port. Changes nothing.',
+  effect: 'read',
+  toolset: 'explain',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  isHeavy: true,
+  pceRequests: {
+    atMost: 16,
+    and: 'up to three for each named workload, one for each further 500 workloads, and with complete the parts of the traffic',
+  },
+  input: Type.Object(
+    {
+      ...WorkloadChoiceInput,
+      enforcement_mode: StringEnum(ENFORCEMENT_MODES, { description: 'The mode to judge' }),
+      lookback_days: lookbackDays(MODE_CHANGE_DAYS),
+      ...CompleteInput,
+      detail_level: DetailLevel('full: longer lists'),
+    },
+    { additionalProperties: false },
+  ),
+  output: EnforcementOutput,
+  example: { app_name: 'payments', env_name: 'prod', enforcement_mode: 'full' },
+  async handler(args, ctx): Promise<Static<typeof EnforcementOutput>> {
+    const { enforcement_mode: to, lookback_days: days = MODE_CHANGE_DAYS, complete } = args
+    const chosen = await chooseWorkloads(ctx, args)
+    const traffic = await judgeEnforcement(ctx, chosen, to, { days, complete })
+    const showing = { detail: args.detail_level ?? ('standard' as const), limits: ctx.limits }
+    return showEnforcement({ chosen, to, days, traffic }, showing)
+  },
+})
