@@ -20,6 +20,7 @@ const FLOORS = {
   inventory: ['text'],
   traffic: ['text', 'inventory'],
   policy: ['text', 'inventory', 'traffic'],
+  explain: ['text', 'inventory', 'traffic', 'policy'],
   drafts: ['text', 'inventory', 'traffic', 'policy'],
   'dependency-map': ['text', 'inventory', 'traffic'],
   ringfence: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'dependency-map'],

@@ -8,6 +8,8 @@ import deletePceCredentials from './credentials/delete-pce-credentials.js'
 import registerPceCredentials from './credentials/register-pce-credentials.js'
 import previewEnforcementChange from './enforcement/preview-enforcement-change.js'
 import setEnforcementMode from './enforcement/set-enforcement-mode.js'
+import explainFlow from './explain/explain-flow.js'
+import suggestRule from './explain/suggest-rule.js'
 import createIplist from './ip-lists/create-iplist.js'
 import deleteIplist from './ip-lists/delete-iplist.js'
 import getIplists from './ip-lists/get-iplists.js'
@@ -76,6 +78,7 @@ export const tools: readonly AnyTool[] = [
   detectLateralMovementPaths,
   discoverProcessEgress,
   enforcementReadiness,
+  explainFlow,
   findUnmanagedTraffic,
   getContainerClusters,
   getContainerWorkloadProfiles,
@@ -98,6 +101,7 @@ export const tools: readonly AnyTool[] = [
   registerPceCredentials,
   ringfenceBatch,
   setEnforcementMode,
+  suggestRule,
   updateContainerWorkloadProfile,
   updateDenyRule,
   updateIplist,

@@ -118,6 +118,25 @@ export async function namesOrHrefs(pce: PceClient, objects: unknown, context: Re
 const AUTHOR = /^\/(?:users\/\d+|orgs\/\d+\/service_accounts\/[\w-]+)$/
 /** Distinct authors asked for; the rest stay hrefs. */
 const MOST = 20
+/** Names of authors by href, of the first few. One who may not be read is left out. A cancelled call rejects. */
+export async function loadAuthorNames(
+  pce: PceClient,
+  hrefs: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>()
+  const asked = [...new Set(hrefs)].filter((href) => AUTHOR.test(href)).slice(0, MOST)
+  await mapBounded(asked, IN_FLIGHT, async (href) => {
+    try {
+      const { username, name } = (await pce.get(href, { includeOrg: false, signal })).json<Record<string, unknown>>()
+      if (typeof (username ?? name) === 'string') names.set(href, (username ?? name) as string)
+    } catch (error) {
+      if (!(error instanceof PceError) || signal.aborted) throw error
+    }
+  })
+  return names
+}
+
 /** The changes with their authors' names. An author who may not be read stays an href. */
 export async function nameAuthors(
   pce: PceClient,
@@ -127,16 +146,7 @@ export async function nameAuthors(
   const all = changes.flatMap((change) =>
     [change, ...(change.rules ?? [])].flatMap((one) => one.updated_by?.href ?? []),
   )
-  const names = new Map<string, string>()
-  const asked = [...new Set(all)].filter((href) => AUTHOR.test(href)).slice(0, MOST)
-  await mapBounded(asked, IN_FLIGHT, async (href) => {
-    try {
-      const { username, name } = (await pce.get(href, { includeOrg: false, signal })).json<Record<string, unknown>>()
-      if (typeof (username ?? name) === 'string') names.set(href, (username ?? name) as string)
-    } catch (error) {
-      if (!(error instanceof PceError) || signal.aborted) throw error
-    }
-  })
+  const names = await loadAuthorNames(pce, all, signal)
   const named = <T extends Pick<PolicyChange, 'updated_by'>>(one: T): T => {
     const name = one.updated_by && names.get(one.updated_by.href)
     return name === undefined ? one : { ...one, updated_by: { ...one.updated_by, name } }

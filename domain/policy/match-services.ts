@@ -1,5 +1,5 @@
 import type { IngressService } from '../../schemas/pce/rule-set.js'
-import type { Service } from '../../schemas/pce/service.js'
+import type { Service, WindowsService } from '../../schemas/pce/service.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { anyOf, both, unknown, type Answer } from './three-valued.js'
 
@@ -8,6 +8,8 @@ export interface ServiceObjects {
   readonly serviceOf: (href: string) => Service | undefined
   /** The built-in service that is every port and protocol. */
   readonly isAllServices: (href: string) => boolean
+  /** Whether the program of a Windows service is the one behind the port; absent: that is not known. */
+  readonly runs?: (program: Pick<WindowsService, 'process_name' | 'service_name'>) => Answer
 }
 
 /** Ports of one protocol as a rule or a service object names them; no port is every port, protocol -1 every protocol. */
@@ -36,7 +38,7 @@ export function compileServices(services: readonly IngressService[], objects: Se
 /** Every port of every protocol. */
 const EVERYTHING: Span = { proto: -1, condition: 'yes' }
 
-function spansOf(service: IngressService, { serviceOf, isAllServices }: ServiceObjects): Span[] {
+function spansOf(service: IngressService, { serviceOf, isAllServices, runs }: ServiceObjects): Span[] {
   if (!('href' in service)) return [{ ...service, condition: 'yes' }]
   if (isAllServices(service.href)) return [EVERYTHING]
   const object = serviceOf(service.href)
@@ -46,7 +48,7 @@ function spansOf(service: IngressService, { serviceOf, isAllServices }: ServiceO
   const processes = (object.windows_services ?? []).map((span): Span => ({
     ...span,
     proto: span.proto ?? -1,
-    condition: unknown('process'),
+    condition: runs?.(span) ?? unknown('process'),
   }))
   const spans = [...ports, ...processes]
   return spans.length > 0 ? spans : [{ ...EVERYTHING, condition: unknown('empty_service') }]

@@ -1,0 +1,225 @@
+import type { PceClient } from '../../pce-client/index.js'
+import type { IpList } from '../../schemas/pce/ip-list.js'
+import type { Label } from '../../schemas/pce/label.js'
+import type { Actor, RuleSet, ScopeEntry } from '../../schemas/pce/rule-set.js'
+import type { Service } from '../../schemas/pce/service.js'
+import { fetchEvery } from '../inventory/fetch-every.js'
+import type { LabelIndex } from '../inventory/labels.js'
+import { toDraftHref } from '../inventory/parse-href.js'
+import { TCP, UDP, portName } from '../inventory/protocols.js'
+import { compileIpList, readRange } from '../policy/addresses.js'
+import { isInForce, type PolicySnapshot } from '../policy/load-snapshot.js'
+import { compareTexts } from '../text/compare-texts.js'
+import type { AskedService } from './judge-pair.js'
+import type { HeldRule } from './place-rules.js'
+import { nameOf, type AskedEnd } from './resolve-end.js'
+
+/** One end of a suggested rule: labels that are ANDed, all workloads of the scope, one workload, or an IP list. */
+export type SuggestedEnd =
+  | { kind: 'labels'; labels: readonly Label[] }
+  | { kind: 'ams' }
+  | { kind: 'workload'; href: string; name: string }
+  /** `isNew`: it does not exist yet. */
+  | { kind: 'ip_list'; href: string; name: string; list: IpList; isNew: boolean }
+
+/** A service of its own, or a bare port; `isNew`: neither would do, so a service has to be created first. */
+export type SuggestedService =
+  | { kind: 'service'; href: string; name: string; isShared: boolean }
+  | { kind: 'port'; port: number; proto: number }
+  | { kind: 'new_service'; name: string; proto: number }
+
+/** The narrowest rule in words that outlive the address of a host, and where it belongs. */
+export interface SuggestedRule {
+  /** Labels of the application whose rule set it belongs into; none: the end has no app and env label. */
+  scope: readonly Label[]
+  /** Null: a new one of that scope. */
+  ruleSet: RuleSet | null
+  /** Further rule sets of exactly that scope. */
+  others: number
+  /** Of a new rule set: not taken. */
+  name: string
+  consumers: SuggestedEnd
+  providers: SuggestedEnd
+  service: SuggestedService
+  unscoped: boolean
+  /** As the matcher takes it. */
+  held: HeldRule
+}
+
+/** The labels that make an application, which scopes are made of. */
+const SCOPE_KEYS = ['app', 'env']
+/** A list of more addresses is no selection of one of them. */
+const MOST_ADDRESSES = { ipv4: 2n ** 16n, ipv6: 2n ** 64n }
+/** Stands for an IP list that does not exist yet. */
+export const NEW_LIST = '/orgs/0/sec_policy/draft/ip_lists/new'
+
+/**
+ * The narrowest rule for a flow: labels before addresses, a service of exactly the port before the bare port, the rule set of exactly the
+ * application's scope before a new one. The application is the destination's, or the source's where the destination is no workload.
+ */
+export async function chooseRule(
+  { pce, signal }: { pce: PceClient; signal: AbortSignal },
+  draft: PolicySnapshot,
+  index: LabelIndex,
+  ends: { source: AskedEnd; destination: AskedEnd },
+  service: AskedService,
+): Promise<SuggestedRule> {
+  const every = { policyVersion: 'draft' as const, params: {}, signal }
+  const needsLists = [ends.source, ends.destination].some((end) => end.kind === 'address' && end.workload === null)
+  const [services, lists] = await Promise.all([
+    fetchEvery({ api: pce.services, ...every }),
+    needsLists ? fetchEvery({ api: pce.ipLists, ...every }) : { items: [] },
+  ])
+  const from = describeEnd(ends.source, index, draft, lists.items)
+  const to = describeEnd(ends.destination, index, draft, lists.items)
+  const owner = to.kind === 'ip_list' ? from : to
+  const scope = owner.kind === 'labels' ? owner.labels.filter(({ key }) => SCOPE_KEYS.includes(key)) : []
+  const isInScope = (end: SuggestedEnd) =>
+    end.kind === 'labels' && scope.every(({ href }) => end.labels.some((label) => label.href === href))
+  const within = (end: SuggestedEnd): SuggestedEnd => {
+    if (end.kind !== 'labels' || !isInScope(end)) return end
+    const rest = end.labels.filter(({ href }) => !scope.some((label) => label.href === href))
+    return rest.length > 0 ? { kind: 'labels', labels: rest } : { kind: 'ams' }
+  }
+  const unscoped = scope.length > 0 && !isInScope(from)
+  const [ruleSet = null, ...others] = scope.length === 0 ? [] : findRuleSets(draft.ruleSets, scope)
+  const [consumers, providers] = [within(from), within(to)]
+  const chosen = chooseService(services.items, service)
+  const scopes = ruleSet?.scopes ?? [scope.map((label): ScopeEntry => ({ label }))]
+  const rule = {
+    consumers: toActors(consumers),
+    providers: toActors(providers),
+    ingress_services: [{ port: service.port ?? -1, proto: service.proto }],
+    unscoped_consumers: unscoped,
+  }
+  const held: HeldRule = {
+    kind: 'allow',
+    href: '',
+    source: {
+      href: '',
+      enabled: true,
+      resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] },
+      ...rule,
+    },
+    rule,
+    scopes,
+    ruleSet,
+    off: null,
+  }
+  const taken = new Set(draft.ruleSets.map(({ name }) => name))
+  const title = scope.length > 0 ? scope.map(({ value }) => value).join(' | ') : `access to ${ends.destination.name}`
+  return {
+    scope,
+    ruleSet,
+    others: others.length,
+    name: untaken(title, taken),
+    consumers,
+    providers,
+    service: chosen,
+    unscoped,
+    held,
+  }
+}
+
+/** The draft as it is, and with the address list that the rule would need. */
+export function withNewList(draft: PolicySnapshot, { consumers, providers }: SuggestedRule): PolicySnapshot {
+  const made = [consumers, providers].find((end) => end.kind === 'ip_list' && end.isNew)
+  if (made?.kind !== 'ip_list') return draft
+  const covers = compileIpList(made.list)
+  return { ...draft, covers: (href, end) => (href === NEW_LIST ? covers(end) : draft.covers(href, end)) }
+}
+
+function describeEnd(end: AskedEnd, index: LabelIndex, draft: PolicySnapshot, lists: readonly IpList[]): SuggestedEnd {
+  if (end.kind === 'labels') return { kind: 'labels', labels: end.labels }
+  if (end.kind === 'ip_list') return { kind: 'ip_list', ...namedList(end.list), list: end.list, isNew: false }
+  if (end.kind === 'address' && end.workload === null) return chooseList(end.address, draft, lists)
+  const workload = end.workload
+  if (workload === null) return { kind: 'ams' }
+  const labels = (workload.labels ?? []).flatMap(({ href }) => index.get(href) ?? [])
+  if (labels.length > 0) return { kind: 'labels', labels: [...labels].sort(byKey) }
+  return { kind: 'workload', href: workload.href, name: nameOf(workload) }
+}
+
+const byKey = (a: Label, b: Label) => compareTexts(a.key, b.key)
+const namedList = ({ href, name }: IpList) => ({ href: toDraftHref(href), name })
+
+/** The list with the fewest addresses that has this one, if it is a selection at all; otherwise a new one of the address alone. */
+function chooseList(address: string, draft: PolicySnapshot, lists: readonly IpList[]): SuggestedEnd {
+  const fitting = lists
+    .filter((list) => list.update_type !== 'delete' && (list.fqdns ?? []).length === 0 && !draft.isAnyList(list.href))
+    .filter((list) => compileIpList(list)({ ip: address, fqdn: null }) === 'yes')
+    .map((list) => ({ list, ...sizeOf(list) }))
+    .filter(({ ipv4, ipv6 }) => ipv4 <= MOST_ADDRESSES.ipv4 && ipv6 <= MOST_ADDRESSES.ipv6)
+    .sort((a, b) => Number(a.ipv6 - b.ipv6) || Number(a.ipv4 - b.ipv4) || compareTexts(a.list.name, b.list.name))
+  const [smallest] = fitting
+  if (smallest !== undefined) return { kind: 'ip_list', ...namedList(smallest.list), list: smallest.list, isNew: false }
+  const name = untaken(address, new Set(lists.map((list) => list.name)))
+  const list = { href: NEW_LIST, name, ip_ranges: [{ from_ip: address }] }
+  return { kind: 'ip_list', href: NEW_LIST, name, list, isNew: true }
+}
+
+/** At most: what is excluded is not taken off. */
+function sizeOf({ ip_ranges: ranges }: IpList) {
+  const sizes = { ipv4: 0n, ipv6: 0n }
+  for (const range of (ranges ?? []).map(readRange))
+    if (range !== null && !range.exclusion) sizes[range.family] += range.to - range.from + 1n
+  return sizes
+}
+
+function untaken(title: string, taken: ReadonlySet<string>): string {
+  for (let n = 1; ; n++) {
+    const name = n === 1 ? title : `${title} (${n})`
+    if (!taken.has(name)) return name
+  }
+}
+
+/** Enabled rule sets with exactly one scope of exactly these labels, by name. */
+function findRuleSets(ruleSets: readonly RuleSet[], scope: readonly Label[]): RuleSet[] {
+  const wanted = scope.map(({ href }) => href).sort()
+  return ruleSets
+    .filter((ruleSet) => {
+      const [only, ...more] = ruleSet.scopes
+      if (!isInForce(ruleSet) || only === undefined || more.length > 0) return false
+      const hrefs = only.map(({ label, exclusion }) => (exclusion === true ? '' : (label?.href ?? '')))
+      return JSON.stringify(hrefs.sort()) === JSON.stringify(wanted)
+    })
+    .sort((a, b) => compareTexts(a.name, b.name))
+}
+
+/** A service that is exactly the port asked about; otherwise the port itself, where a rule can hold it. */
+function chooseService(services: readonly Service[], { port, proto }: AskedService): SuggestedService {
+  const isAbsent = (value: number | null | undefined) => value === undefined || value === null || value < 0
+  const exact = services
+    .filter(({ service_ports: ports, windows_services: windows, update_type: pending }) => {
+      const [only, ...more] = ports ?? []
+      if (only === undefined || more.length > 0 || (windows ?? []).length > 0 || pending === 'delete') return false
+      const isPort =
+        port === null ? isAbsent(only.port) : only.port === port && (isAbsent(only.to_port) || only.to_port === port)
+      return only.proto === proto && isPort && isAbsent(only.icmp_type) && isAbsent(only.icmp_code)
+    })
+    .sort((a, b) => compareTexts(a.name, b.name))
+  const [first] = exact
+  if (first !== undefined) {
+    const isShared = services.filter(({ name }) => name === first.name).length > 1
+    return { kind: 'service', href: toDraftHref(first.href), name: first.name, isShared }
+  }
+  if (port !== null && (proto === TCP || proto === UDP)) return { kind: 'port', port, proto }
+  return {
+    kind: 'new_service',
+    name: untaken(portName({ port, proto }), new Set(services.map(({ name }) => name))),
+    proto,
+  }
+}
+
+function toActors(end: SuggestedEnd): Actor[] {
+  switch (end.kind) {
+    case 'ams':
+      return [{ actors: 'ams' }]
+    case 'labels':
+      return end.labels.map((label) => ({ label: { href: label.href, key: label.key, value: label.value } }))
+    case 'workload':
+      return [{ workload: { href: end.href } }]
+    case 'ip_list':
+      return [{ ip_list: { href: end.href } }]
+  }
+}

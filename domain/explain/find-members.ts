@@ -1,0 +1,196 @@
+import ipaddr from 'ipaddr.js'
+import type { PceClient } from '../../pce-client/index.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { IpList } from '../../schemas/pce/ip-list.js'
+import type { EnforcementMode, Workload } from '../../schemas/pce/workload.js'
+import { pickEvery } from '../inventory/fetch-every.js'
+import type { LabelIndex } from '../inventory/labels.js'
+import { isAddress } from '../inventory/parse-addresses.js'
+import { isManaged, osType } from '../inventory/workloads.js'
+import { LAST, classifyAddress, compileIpList, readRange, type Family, type Range } from '../policy/addresses.js'
+import type { End } from '../policy/match-rules.js'
+import { countOf } from '../text/describe-numbers.js'
+import { nameOf, type AskedEnd } from './resolve-end.js'
+
+/** What enforces policy at an end: a mode, nothing (`none`: no VEN), or a VEN whose mode is not known. */
+export type EndMode = EnforcementMode | 'none' | 'unknown'
+
+/** One workload, or addresses that no rule tells apart. */
+export interface Member extends End {
+  name: string
+  mode: EndMode
+  /** Its VEN has not been heard of, so the PCE takes its addresses out of the policy of others (P78). */
+  isOffline: boolean
+  os: string | null
+  /** Every address that it may use; null: not known. */
+  addresses: readonly string[]
+  /** How many ends it stands for: addresses may be many. */
+  size: number
+}
+
+/** Who an asked end is made of. */
+export interface Members {
+  members: readonly Member[]
+  /** Ends that this leaves out, as sentences. */
+  notes: readonly string[]
+}
+
+/** More workloads of one end are not judged. */
+export const MOST_WORKLOADS = 20_000
+/** More parts of an IP list are not judged. */
+const MOST_PARTS = 2_000
+
+/**
+ * Everything that an asked end stands for. Of an IP list: the workloads with an address in it, and its other addresses in classes
+ * that none of `lists` (those in rules) tells apart. Throws not_found where labels select no workload.
+ */
+export async function findMembers(
+  pce: PceClient,
+  asked: AskedEnd,
+  labels: LabelIndex,
+  lists: readonly IpList[],
+  signal: AbortSignal,
+): Promise<Members> {
+  const toMember = (workload: Workload, addresses?: readonly string[]) => describeWorkload(workload, labels, addresses)
+  if (asked.kind === 'workload') return { members: [toMember(asked.workload)], notes: [] }
+  if (asked.kind === 'address') {
+    const { address, workload } = asked
+    if (workload === null) return { members: [addressMember(address, 1, address)], notes: [] }
+    return { members: [toMember(workload, [address])], notes: [`${address} is the workload ${nameOf(workload)}.`] }
+  }
+  const found: Member[] = []
+  let total = 0
+  const take = (member: Member): undefined => {
+    total += 1
+    if (found.length < MOST_WORKLOADS) found.push(member)
+  }
+  if (asked.kind === 'labels') {
+    const params = { labels: [asked.labels.map(({ href }) => href)] }
+    await pickEvery({ api: pce.workloads, params, signal }, (workload: Workload) =>
+      workload.deleted === true ? undefined : take(toMember(workload)),
+    )
+    if (total === 0) throw new ToolError('no_workloads', `No workload has ${asked.name}.`, { labels: asked.name })
+    return { members: found, notes: cutNote(total, 'workloads') }
+  }
+  const covers = compileIpList(asked.list)
+  await pickEvery({ api: pce.workloads, params: {}, signal }, (workload: Workload) => {
+    const inside = addressesOf(workload).filter((ip) => covers({ ip, fqdn: null }) === 'yes')
+    return workload.deleted === true || inside.length === 0 ? undefined : take(toMember(workload, inside))
+  })
+  const rest = divideList(asked.list, lists)
+  const names = (asked.list.fqdns ?? []).length
+  return {
+    members: [...found, ...rest.members],
+    notes: [
+      ...cutNote(total, 'workloads'),
+      ...(rest.isCut ? [`Only the first ${MOST_PARTS} parts of ${asked.name} were judged.`] : []),
+      ...(names > 0 ? [`The ${countOf(names, 'domain name')} of ${asked.name} were not judged.`] : []),
+      ...(rest.isUnread ? [`Some ranges of ${asked.name} could not be read and were not judged.`] : []),
+    ],
+  }
+}
+
+const cutNote = (total: number, noun: string): string[] =>
+  total > MOST_WORKLOADS ? [`Only ${MOST_WORKLOADS} of ${total} ${noun} were judged.`] : []
+
+/** A workload as rules see it. `addresses`: those that it uses here; default all of its own. */
+export function describeWorkload(
+  workload: Workload,
+  labels: LabelIndex,
+  addresses: readonly string[] = addressesOf(workload),
+): Member {
+  const own = (workload.labels ?? []).flatMap(({ href, key, value }) => {
+    const known = labels.get(href) ?? (key === undefined || value === undefined ? undefined : { key, value })
+    return known === undefined ? [] : [[known.key, known.value] as const]
+  })
+  return {
+    name: nameOf(workload),
+    workload: workload.href,
+    labels: Object.fromEntries(own),
+    ip: addresses[0] ?? null,
+    fqdn: null,
+    addresses,
+    mode: modeOf(workload),
+    isOffline: isManaged(workload) && workload.online === false,
+    os: osType(workload),
+    size: 1,
+  }
+}
+
+function modeOf(workload: Workload): EndMode {
+  if (!isManaged(workload)) return 'none'
+  const { enforcement_mode: mode, selectively_enforced_services: services } = workload
+  // Which part of the policy such a list switches on is not documented.
+  if (mode === 'selective' && (services ?? []).length > 0) return 'unknown'
+  return mode ?? 'unknown'
+}
+
+/** Those that others can reach it by: not its loopback, and not what is of one link only. */
+function addressesOf({ interfaces }: Workload): string[] {
+  const all = (interfaces ?? []).flatMap(({ address }) =>
+    address !== undefined && isAddress(address) ? [address] : [],
+  )
+  return [...new Set(all)].filter(
+    (ip) => classifyAddress(ip) !== 'special' && ipaddr.process(ip).range() !== 'linkLocal',
+  )
+}
+
+const addressMember = (name: string, size: number, address: string): Member => ({
+  name,
+  workload: null,
+  labels: {},
+  ip: address,
+  fqdn: null,
+  addresses: [address],
+  mode: 'none',
+  isOffline: false,
+  os: null,
+  size,
+})
+
+/** The addresses of a list, cut wherever a range of another list begins or ends. */
+function divideList(list: IpList, others: readonly IpList[]): { members: Member[]; isCut: boolean; isUnread: boolean } {
+  const own = (list.ip_ranges ?? []).map(readRange)
+  const ranges = others.flatMap(({ ip_ranges: listed }) => (listed ?? []).flatMap((range) => readRange(range) ?? []))
+  const tests = [list, ...others].map((one) => compileIpList({ ip_ranges: one.ip_ranges ?? [], fqdns: [] }))
+  const classes = new Map<string, { first: string; last: string; size: bigint }>()
+  let parts = 0
+  for (const family of ['ipv4', 'ipv6'] as const) {
+    const readable = own.filter((range): range is Range => range !== null)
+    for (const [from, to] of cutAt(family, readable, ranges)) {
+      const ip = textOf(from, family)
+      const [inside, ...rest] = tests.map((covers) => covers({ ip, fqdn: null }))
+      if (inside !== 'yes') continue
+      parts += 1
+      if (parts > MOST_PARTS) return { members: toMembers(classes), isCut: true, isUnread: own.includes(null) }
+      const id = `${family} ${JSON.stringify(rest)}`
+      const known = classes.get(id) ?? { first: ip, last: textOf(to, family), size: 0n }
+      classes.set(id, { ...known, size: known.size + to - from + 1n })
+    }
+  }
+  return { members: toMembers(classes), isCut: false, isUnread: own.includes(null) }
+}
+
+const toMembers = (classes: ReadonlyMap<string, { first: string; last: string; size: bigint }>): Member[] =>
+  [...classes.values()].map(({ first, last, size }) =>
+    addressMember(size === 1n ? first : `${first} to ${last}`, Number(size), first),
+  )
+
+/** The own ranges of a family in pieces within which nothing begins or ends. */
+function cutAt(family: Family, own: readonly Range[], others: readonly Range[]): [bigint, bigint][] {
+  const ofFamily = [...own, ...others].filter((range) => range.family === family)
+  const starts = new Set(ofFamily.flatMap(({ from, to }) => [from, to + 1n]))
+  const points = [...starts].filter((point) => point <= LAST[family]).sort((a, b) => (a < b ? -1 : 1))
+  const included = own.filter((range) => range.family === family && !range.exclusion)
+  return points.flatMap((from, at): [bigint, bigint][] =>
+    included.some((range) => range.from <= from && from <= range.to)
+      ? [[from, (points[at + 1] ?? LAST[family] + 1n) - 1n]]
+      : [],
+  )
+}
+
+function textOf(value: bigint, family: Family): string {
+  const length = family === 'ipv4' ? 4 : 16
+  const bytes = Array.from({ length }, (_, at) => Number((value >> BigInt(8 * (length - 1 - at))) & 255n))
+  return ipaddr.fromByteArray(bytes).toString()
+}

@@ -1,0 +1,190 @@
+import { toDraftHref } from '../inventory/parse-href.js'
+import { anyOf, type Answer } from '../policy/three-valued.js'
+import type { Steps } from '../text/pace-work.js'
+import type { Member } from './find-members.js'
+import type { ApplyingRule, PairJudge, PairVerdict } from './judge-pair.js'
+import { DECIDING_ORDER, type HeldRule } from './place-rules.js'
+
+/** Judges of both versions of the policy; the same one where nothing is pending. */
+export interface VersionJudges {
+  active: PairJudge
+  draft: PairJudge
+}
+
+/** A pair of ends, judged by both versions. */
+export interface JudgedPair {
+  source: Member
+  destination: Member
+  active: PairVerdict
+  draft: PairVerdict
+}
+
+/** Pairs with the same two decisions. */
+export interface Outcome extends Pick<JudgedPair, 'active' | 'draft'> {
+  pairs: number
+  /** The first few, of different kinds. */
+  examples: JudgedPair[]
+}
+
+/** A rule that speaks about a flow in one version of the policy, or alike in both. */
+export interface FoundRule extends ApplyingRule {
+  versions: readonly ('active' | 'draft')[]
+  /** How many pairs it speaks about. */
+  pairs: number
+}
+
+/** What becomes of a flow, between all members of its ends. */
+export interface FlowVerdict {
+  /** What a workload sends to itself is no pair. */
+  pairs: number
+  judged: number
+  /** Most pairs first. */
+  outcomes: readonly Outcome[]
+  /** In the order in which they decide (P50). */
+  rules: readonly FoundRule[]
+}
+
+/** More kinds of pairs are not judged. */
+const MOST_KINDS = 4_000
+const MOST_EXAMPLES = 3
+
+/** Ends that no rule tells apart. */
+export interface MemberClass {
+  members: readonly Member[]
+  size: number
+}
+
+/** Judges every pair of members, each kind of pair once. */
+export function* judgeMembers(
+  { active, draft }: VersionJudges,
+  sources: readonly Member[],
+  destinations: readonly Member[],
+): Steps<FlowVerdict> {
+  const judges = active === draft ? [active] : [active, draft]
+  const from = yield* classify(judges, sources)
+  const to = yield* classify(judges, destinations)
+  const outcomes = new Map<string, Outcome>()
+  const rules = createRuleTally()
+  let [pairs, judged, kinds] = [0, 0, 0]
+  for (const source of from) {
+    for (const destination of to) {
+      const pair = pairOf(source, destination)
+      if (pair === null) continue
+      pairs += pair.count
+      kinds += 1
+      if (kinds > MOST_KINDS) continue
+      judged += pair.count
+      const one = active(pair.source, pair.destination)
+      const other = draft === active ? one : draft(pair.source, pair.destination)
+      rules.add(one, other, pair.count)
+      const id = `${one.decision} ${other.decision}`
+      const outcome = outcomes.get(id) ?? { active: one, draft: other, pairs: 0, examples: [] }
+      outcome.pairs += pair.count
+      if (outcome.examples.length < MOST_EXAMPLES)
+        outcome.examples.push({ source: pair.source, destination: pair.destination, active: one, draft: other })
+      outcomes.set(id, outcome)
+      yield
+    }
+  }
+  return {
+    pairs,
+    judged,
+    outcomes: [...outcomes.values()].sort((a, b) => b.pairs - a.pairs),
+    rules: rules.sorted([...active.rules, ...draft.rules]),
+  }
+}
+
+/** A pair of different workloads for two classes, and how many there are; null where there is none. */
+export function pairOf(
+  from: MemberClass,
+  to: MemberClass,
+): { source: Member; destination: Member; count: number } | null {
+  const own = new Set(from.members.flatMap(({ workload }) => workload ?? []))
+  const selves = to.members.filter(({ workload }) => workload !== null && own.has(workload)).length
+  const count = from.size * to.size - selves
+  if (count <= 0) return null
+  const [source, other = source] = from.members as [Member, Member?]
+  const destination = to.members.find((member) => !isSame(source, member))
+  if (destination !== undefined) return { source, destination, count }
+  return { source: other, destination: to.members[0] as Member, count }
+}
+
+const isSame = (a: Member, b: Member) => a.workload !== null && a.workload === b.workload
+
+/** Members in classes, the largest first. */
+export function* classify(judges: readonly PairJudge[], members: readonly Member[]): Steps<MemberClass[]> {
+  if (members.length === 1) return [{ members, size: (members[0] as Member).size }]
+  const actors = judges.flatMap(({ rules }) => rules.flatMap(({ rule }) => [...rule.providers, ...rule.consumers]))
+  const named = new Set(actors.flatMap(({ workload }) => workload?.href ?? []))
+  const lists = new Set(actors.flatMap(({ ip_list: list }) => (list === undefined ? [] : [toDraftHref(list.href)])))
+  const classes = new Map<string, { members: Member[]; size: number }>()
+  for (const member of members) {
+    const { workload, labels, mode } = member
+    const covered = judges.map(({ objects }) => [...lists].map((href) => objects.covers(href, member)))
+    const id = JSON.stringify([
+      mode,
+      workload === null ? null : named.has(workload) ? workload : '',
+      Object.entries(labels).sort(),
+      covered,
+    ])
+    const known = classes.get(id) ?? { members: [], size: 0 }
+    known.members.push(member)
+    known.size += member.size
+    classes.set(id, known)
+    yield
+  }
+  return [...classes.values()].sort((a, b) => b.size - a.size)
+}
+
+/** Collects the rules that speak about any pair. */
+function createRuleTally() {
+  const found = new Map<string, FoundRule & { versions: ('active' | 'draft')[] }>()
+  const add = (rule: ApplyingRule, versions: readonly ('active' | 'draft')[], count: number) => {
+    const id = contentOf(rule.held)
+    const known = found.get(id) ?? { ...rule, versions: [], pairs: 0, atSource: 'no', atDestination: 'no' }
+    for (const version of versions) if (!known.versions.includes(version)) known.versions.push(version)
+    known.atSource = anyOf([known.atSource, rule.atSource])
+    known.atDestination = anyOf([known.atDestination, rule.atDestination])
+    // The draft knows of pending changes.
+    if (versions.includes('draft')) known.held = rule.held
+    known.pairs += count
+    found.set(id, known)
+  }
+  return {
+    add(active: PairVerdict, draft: PairVerdict, count: number) {
+      const later = new Map(draft.rules.map((rule) => [contentOf(rule.held), rule]))
+      for (const rule of active.rules) {
+        const same = later.get(contentOf(rule.held))
+        add(same ?? rule, same === undefined ? ['active'] : ['active', 'draft'], count)
+        later.delete(contentOf(rule.held))
+      }
+      for (const rule of later.values()) add(rule, ['draft'], count)
+    },
+    sorted(rules: readonly HeldRule[]): FoundRule[] {
+      const place = new Map(rules.map(({ href }, at) => [href, at]))
+      const at = ({ held }: FoundRule) => DECIDING_ORDER.indexOf(held.kind) * rules.length + (place.get(held.href) ?? 0)
+      return [...found.values()].sort((a, b) => at(a) - at(b))
+    },
+  }
+}
+
+const contents = new WeakMap<HeldRule, string>()
+
+/** What a rule says and where, in text that is the same for both versions of an unchanged rule. */
+function contentOf(held: HeldRule): string {
+  const known = contents.get(held)
+  if (known !== undefined) return known
+  const { href, rule, scopes, kind } = held
+  const { providers, consumers, ingress_services: services, egress_services: egress, ...rest } = rule
+  const hrefs = JSON.stringify(
+    [kind, scopes, providers, consumers, services, egress, rest.unscoped_consumers],
+    (_, value: unknown) => (typeof value === 'string' ? toDraftHref(value) : value),
+  )
+  const text = `${href} ${hrefs}`
+  contents.set(held, text)
+  return text
+}
+
+/** Whether a rule speaks for certain at either end. */
+export const speaks = ({ atSource, atDestination }: Pick<ApplyingRule, 'atSource' | 'atDestination'>): Answer =>
+  anyOf([atSource, atDestination])

@@ -1,0 +1,61 @@
+import type { DenyRule, EnforcementBoundary, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
+import { toDraftHref } from '../inventory/parse-href.js'
+import { isInForce, type PolicySnapshot, type RuleKind } from '../policy/load-snapshot.js'
+import type { PlacedRule } from '../policy/match-rules.js'
+import { denyType } from '../policy/rule-type.js'
+
+/** A rule with where it stands. An enforcement boundary is a deny rule without a scope and without a rule set (P22). */
+export interface HeldRule extends PlacedRule {
+  kind: RuleKind
+  /** Draft href of the rule or boundary. */
+  href: string
+  source: Rule | DenyRule | EnforcementBoundary
+  /** Null: it is an enforcement boundary. */
+  ruleSet: RuleSet | null
+  /** What switches it off: it would be in force without that. */
+  off: 'rule_disabled' | 'ruleset_disabled' | null
+}
+
+/** Every rule of a version that is not about to be deleted, in the order of its rule sets; those that are switched off too. */
+export function listRules({ ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>): HeldRule[] {
+  const held = ruleSets.flatMap((ruleSet) => {
+    if (ruleSet.update_type === 'delete') return []
+    const place = (rule: Rule | DenyRule, kind: RuleKind): HeldRule[] =>
+      rule.update_type === 'delete'
+        ? []
+        : [
+            {
+              kind,
+              href: toDraftHref(rule.href),
+              source: rule,
+              rule,
+              scopes: ruleSet.scopes,
+              ruleSet,
+              off: !isInForce(ruleSet) ? 'ruleset_disabled' : !isInForce(rule) ? 'rule_disabled' : null,
+            },
+          ]
+    return [
+      ...(ruleSet.rules ?? []).flatMap((rule) => place(rule, 'allow')),
+      ...(ruleSet.deny_rules ?? []).flatMap((rule) => place(rule, denyType(rule))),
+    ]
+  })
+  const everywhere = boundaries.flatMap((boundary): HeldRule[] =>
+    boundary.update_type === 'delete'
+      ? []
+      : [
+          {
+            kind: 'deny',
+            href: toDraftHref(boundary.href),
+            source: boundary,
+            rule: { ...boundary, unscoped_consumers: true },
+            scopes: [[]],
+            ruleSet: null,
+            off: isInForce(boundary) ? null : 'rule_disabled',
+          },
+        ],
+  )
+  return [...held, ...everywhere]
+}
+
+/** The order in which kinds of rules decide (P50). */
+export const DECIDING_ORDER: readonly RuleKind[] = ['override_deny', 'allow', 'deny']

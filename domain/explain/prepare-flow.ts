@@ -1,0 +1,120 @@
+import { ToolError } from '../../schemas/errors.js'
+import type { IpList } from '../../schemas/pce/ip-list.js'
+import type { ToolContext } from '../call.js'
+import { createPolicyLookups } from '../inventory/find-object.js'
+import { loadLabels, type LabelIndex } from '../inventory/labels.js'
+import { TCP, UDP, parseProtocol } from '../inventory/protocols.js'
+import { loadReferenceNames, type ReferenceNames } from '../inventory/reference-names.js'
+import { workInTurns } from '../text/pace-work.js'
+import { findMembers, type Members } from './find-members.js'
+import { createPairJudge, type AskedService } from './judge-pair.js'
+import { judgeMembers, type FlowVerdict, type VersionJudges } from './judge-members.js'
+import { matchProgram } from './match-program.js'
+import type { HeldRule } from './place-rules.js'
+import { listsInRules, readVersions, type PolicyVersions } from './read-versions.js'
+import { resolveEnd, type AskedEnd, type EndReference } from './resolve-end.js'
+
+/** A flow as callers ask about it. */
+export interface FlowArguments {
+  source: EndReference
+  destination: EndReference
+  port?: number | undefined
+  proto: string | number
+  process_name?: string | undefined
+  windows_service_name?: string | undefined
+}
+
+/** A flow with everything that decides about it, judged. */
+export interface JudgedFlow {
+  service: AskedService
+  labels: LabelIndex
+  versions: PolicyVersions
+  /** The IP lists in rules. */
+  lists: readonly IpList[]
+  ends: { source: AskedEnd; destination: AskedEnd }
+  sources: Members
+  destinations: Members
+  judges: VersionJudges
+  verdict: FlowVerdict
+}
+
+type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
+
+/**
+ * Resolves the ends, reads both versions of the policy and judges every pair of members. Throws invalid_argument for a port that does not
+ * fit the protocol and for ends that are one workload, what `resolveEnd` throws, no_workloads, and what the PCE client throws.
+ */
+export async function judgeFlow(ctx: Context, asked: FlowArguments): Promise<JudgedFlow> {
+  const { pce, signal } = ctx
+  const service = readService(asked)
+  const labels = await loadLabels(pce, ctx, 'fresh')
+  const lookups = createPolicyLookups(pce, labels, 'draft', signal)
+  const source = await resolveEnd(pce, lookups, asked.source, 'source', signal)
+  const destination = await resolveEnd(pce, lookups, asked.destination, 'destination', signal)
+  const versions = await readVersions(ctx, labels)
+  const lists = listsInRules(versions)
+  const sources = await findMembers(pce, source, labels, lists, signal)
+  const destinations = await findMembers(pce, destination, labels, lists, signal)
+  const active = createPairJudge(versions.active, service)
+  const draft = versions.draft === versions.active ? active : createPairJudge(versions.draft, service)
+  const judges = { active, draft }
+  const verdict = await workInTurns(judgeMembers(judges, sources.members, destinations.members), signal)
+  if (verdict.pairs === 0) {
+    const text = `source and destination are one workload, ${source.name}; no rule decides about what it sends to itself.`
+    throw new ToolError('invalid_argument', text, { argument: 'destination' })
+  }
+  return {
+    service,
+    labels,
+    versions,
+    lists,
+    ends: { source, destination },
+    sources,
+    destinations,
+    judges,
+    verdict,
+  }
+}
+
+function readService({
+  port,
+  proto: given,
+  process_name: process,
+  windows_service_name: name,
+}: FlowArguments): AskedService {
+  const proto = parseProtocol(given)
+  if (proto === null) {
+    const text = `proto: "${given}" is neither tcp, udp, icmp nor the number of a protocol.`
+    throw new ToolError('invalid_argument', text, { argument: 'proto' })
+  }
+  const hasPorts = proto === TCP || proto === UDP
+  if (hasPorts !== (port !== undefined)) {
+    const text = hasPorts ? 'port: tcp and udp need one.' : `port: the protocol ${given} has no ports; leave it out.`
+    throw new ToolError('invalid_argument', text, { argument: 'port' })
+  }
+  const runs = matchProgram({ process, windowsService: name })
+  return { port: port ?? null, proto, ...(runs !== undefined && { runs }) }
+}
+
+/** The names of what rules refer to: those that the policy was read with, and others as far as they can be read. */
+export async function nameReferences(
+  ctx: Context,
+  { draft, active }: PolicyVersions,
+  rules: readonly HeldRule[],
+): Promise<ReferenceNames> {
+  const known = (href: string) => {
+    const label = draft.labelOf(href)
+    if (label !== undefined) return { key: label.key, value: label.value }
+    const object = draft.listOf(href) ?? draft.serviceOf(href) ?? active.listOf(href) ?? active.serviceOf(href)
+    return object === undefined ? undefined : { name: object.name }
+  }
+  const references = rules.flatMap(({ rule, scopes }) => [
+    ...[...rule.providers, ...rule.consumers, ...scopes.flat()].flatMap((actor) => Object.values(actor) as unknown[]),
+    ...rule.ingress_services,
+  ])
+  const missing = references.filter(
+    (one) => typeof one === 'object' && one !== null && 'href' in one && known(String(one.href)) === undefined,
+  )
+  const others: ReferenceNames = missing.length === 0 ? () => ({}) : await loadReferenceNames(ctx.pce, missing, ctx)
+  return (href) => known(href) ?? others(href)
+}

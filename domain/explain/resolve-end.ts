@@ -1,0 +1,133 @@
+import type { PceClient } from '../../pce-client/index.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { IpList } from '../../schemas/pce/ip-list.js'
+import type { Label } from '../../schemas/pce/label.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import { pickEvery } from '../inventory/fetch-every.js'
+import type { NamedObject, PolicyLookups } from '../inventory/find-object.js'
+import {
+  adviseOn,
+  describeReference,
+  isLabelReference,
+  isUnresolved,
+  looksLikeLabel,
+  resolveLabel,
+  type LabelReference,
+} from '../inventory/labels.js'
+import { addressFilter } from '../inventory/match-exactly.js'
+import { createAddressTest, isAddress } from '../inventory/parse-addresses.js'
+import { parseHref } from '../inventory/parse-href.js'
+import { trimBlanks } from '../text/escape-text.js'
+
+/** An end of a flow as callers name it: a workload, an address, a label or labels that are ANDed, or an IP list. */
+export type EndReference = LabelReference | readonly LabelReference[]
+
+/** What a caller asks about; `name` is how answers call it. */
+export type AskedEnd =
+  | { kind: 'workload'; name: string; workload: Workload }
+  /** The workload that has the address, where there is one. */
+  | { kind: 'address'; name: string; address: string; workload: Workload | null }
+  | { kind: 'labels'; name: string; labels: readonly Label[] }
+  | { kind: 'ip_list'; name: string; list: IpList }
+
+const FORMS =
+  'Give a workload (its name or href), an IP address, a label (key=value) or a list of labels, or iplist:NAME.'
+
+/**
+ * The end that a reference means: exact names, never a part of one. Throws invalid_argument for what is no end, not_found and
+ * label_not_found with near names, ambiguous_name with candidates, invalid_href; each names the `argument`.
+ */
+export async function resolveEnd(
+  pce: PceClient,
+  lookups: PolicyLookups,
+  reference: EndReference,
+  argument: string,
+  signal: AbortSignal,
+): Promise<AskedEnd> {
+  try {
+    if (isList(reference)) return endOfLabels(reference.map((one) => findLabel(lookups, one)))
+    const text = textOf(reference)
+    if (text !== null && isAddress(text)) {
+      return { kind: 'address', name: text, address: text, workload: await findByAddress(pce, text, signal) }
+    }
+    const object = text === null ? null : await findNamed(lookups, text)
+    return object ?? endOfLabels([findLabel(lookups, reference)])
+  } catch (error) {
+    if (!(error instanceof ToolError)) throw error
+    const { code, message, details, hint } = error
+    throw new ToolError(code, `${argument}: ${message}`, { argument, ...details }, { cause: error, hint })
+  }
+}
+
+const isList = (reference: EndReference): reference is readonly LabelReference[] => Array.isArray(reference)
+
+/** Text as it came, or the href of an object that has nothing else. */
+function textOf(reference: LabelReference): string | null {
+  if (typeof reference === 'string') return trimBlanks(reference)
+  return isLabelReference(reference) && reference.key === undefined ? (reference.href ?? null) : null
+}
+
+/** Null for what is meant as a label. Anything that has no other form is the name of a workload. */
+async function findNamed(lookups: PolicyLookups, text: string): Promise<AskedEnd | null> {
+  const [, prefix = '', name = ''] = /^(iplist|workload):(.+)$/su.exec(text) ?? []
+  if (prefix === 'iplist') return endOfList(await lookups.byName('ip_lists', trimBlanks(name)))
+  if (prefix === 'workload') return endOfWorkload(await lookups.byName('workloads', trimBlanks(name)))
+  if (looksLikeLabel(text)) return null
+  if (!text.startsWith('/')) {
+    if (text === '' || /^\d+(?:\.\d+)+\/\d+$|^[\da-f:]+\/\d+$/iu.test(text))
+      throw new ToolError('invalid_argument', `"${text}" is no end of a flow. ${FORMS}`)
+    return endOfWorkload(await lookups.byName('workloads', text))
+  }
+  const kind = parseHref(text)?.kind
+  if (kind === 'workloads') return endOfWorkload(await lookups.byHref(kind, text))
+  if (kind === 'ip_lists') return endOfList(await lookups.byHref(kind, text))
+  throw new ToolError('invalid_href', `"${text}" is not the href of a workload, a label or an IP list.`, { href: text })
+}
+
+function endOfWorkload(found: NamedObject): AskedEnd {
+  const workload = found as Workload
+  return { kind: 'workload', name: nameOf(workload), workload }
+}
+
+const endOfList = (found: NamedObject): AskedEnd => ({
+  kind: 'ip_list',
+  name: found.name ?? found.href,
+  list: found as IpList,
+})
+
+function endOfLabels(labels: readonly Label[]): AskedEnd {
+  const twice = labels.find(({ key }, at) => labels.findIndex((other) => other.key === key) !== at)
+  if (labels.length === 0) throw new ToolError('invalid_argument', `An empty list names nobody. ${FORMS}`)
+  if (twice !== undefined) {
+    const text = `No workload has two labels of the key ${twice.key}; labels are ANDed.`
+    throw new ToolError('invalid_argument', text, {}, { hint: 'Ask once per value.' })
+  }
+  return { kind: 'labels', name: labels.map(({ key, value }) => `${key}=${value}`).join(' '), labels }
+}
+
+function findLabel({ labels }: PolicyLookups, reference: LabelReference): Label {
+  const found = resolveLabel(labels, reference)
+  if (!isUnresolved(found)) return found
+  const text = `No label matches ${describeReference(reference)} exactly. ${adviseOn(found)}`.trimEnd()
+  throw new ToolError('label_not_found', text, { label: found.ref, valid_values: found.valid })
+}
+
+/** The workload with an interface of this address. Throws ambiguous_name where several have it. */
+async function findByAddress(pce: PceClient, address: string, signal: AbortSignal): Promise<Workload | null> {
+  const isSame = createAddressTest(address)
+  const params = { ip_address: addressFilter(true, address) }
+  const found = await pickEvery({ api: pce.workloads, params, signal }, (workload: Workload) =>
+    workload.deleted !== true &&
+    (workload.interfaces ?? []).some((one) => one.address !== undefined && isSame(one.address))
+      ? workload
+      : undefined,
+  )
+  const [first, ...others] = found
+  if (others.length === 0) return first ?? null
+  const candidates = found.slice(0, 20).map((workload) => ({ href: workload.href, name: nameOf(workload) }))
+  const text = `${found.length} workloads have the address ${address}.`
+  throw new ToolError('ambiguous_name', text, { candidates }, { hint: 'Give the href of one.' })
+}
+
+/** What a workload goes by. */
+export const nameOf = ({ name, hostname, href }: Workload): string => name ?? hostname ?? href

@@ -1,0 +1,18 @@
+import { Type } from '@sinclair/typebox'
+import { TextOrObject } from './label-reference.js'
+
+/** An end of a flow: one reference in text or as an object, or labels that are ANDed. */
+const EndInput = (description: string) => {
+  const one = TextOrObject<{ key?: string; value?: string; href?: string }>()
+  return Type.Union([...one.anyOf, Type.Array(one, { minItems: 1, maxItems: 20 })], { description })
+}
+
+/** The arguments of every tool that is asked about one flow. */
+export const FlowInput = {
+  source: EndInput('Workload name or href, IP, key=value (a list is ANDed), or iplist:NAME'),
+  destination: EndInput('As source'),
+  port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535, description: 'Of tcp and udp' })),
+  proto: Type.Union([Type.String(), Type.Integer()], { description: 'tcp, udp, icmp or a number' }),
+  process_name: Type.Optional(Type.String({ description: 'Path of the program at the destination' })),
+  windows_service_name: Type.Optional(Type.String({ description: 'Windows service at the destination' })),
+}

@@ -1,0 +1,143 @@
+import type { Member } from '../../../domain/explain/find-members.js'
+import type { FlowVerdict, JudgedPair } from '../../../domain/explain/judge-members.js'
+import type { ApplyingRule, Decision, EndVerdict, PairVerdict } from '../../../domain/explain/judge-pair.js'
+import type { Version } from '../../../domain/inventory/find-object.js'
+import type { ReferenceNames } from '../../../domain/inventory/reference-names.js'
+import type { RuleKind } from '../../../domain/policy/load-snapshot.js'
+import { nameRule } from '../../../domain/policy/name-rule.js'
+import type { AnyRule } from '../../../domain/policy/rule-boxes.js'
+import { describeReasons, isUnknown, type Answer } from '../../../domain/policy/three-valued.js'
+import { countOf } from '../../../domain/text/describe-numbers.js'
+
+/** What is said of a flow in one version of the policy: one word, and one sentence of why. */
+export interface ToldVerdict {
+  verdict: Decision | 'uncertain' | 'split'
+  why: string
+}
+
+/** Words for the kinds of rules. */
+export const KIND_WORDS: Record<RuleKind, string> = {
+  allow: 'allow rule',
+  deny: 'deny rule',
+  override_deny: 'override deny rule',
+}
+
+/** Both versions of the policy about a flow; what the draft says again is not told again. */
+export function tellVerdicts(
+  verdict: FlowVerdict,
+  isPending: boolean,
+  names: ReferenceNames,
+): Record<Version, ToldVerdict> {
+  const active = tellVersion('active', verdict, names)
+  const draft = tellVersion('draft', verdict, names)
+  const isSame = draft.verdict === active.verdict && draft.why === active.why
+  const same = isPending ? 'The same: nothing that is pending changes it.' : 'The same: nothing is pending.'
+  return { active, draft: isSame ? { ...draft, why: same } : draft }
+}
+
+/** One version of the policy about a flow. Of several pairs that differ, the counts. */
+function tellVersion(version: Version, { outcomes, judged, pairs }: FlowVerdict, names: ReferenceNames): ToldVerdict {
+  const counts = new Map<PairVerdict['decision'], number>()
+  for (const outcome of outcomes) {
+    const { decision } = outcome[version]
+    counts.set(decision, (counts.get(decision) ?? 0) + outcome.pairs)
+  }
+  const [only] = counts.keys()
+  const [first] = outcomes
+  const pair = first?.examples[0]
+  if (counts.size !== 1 || only === undefined || pair === undefined) {
+    const told = [...counts].sort(([, a], [, b]) => b - a).map(([decision, count]) => `${count} ${decision}`)
+    return { verdict: 'split', why: `Of ${countOf(judged, 'pair')}: ${told.join(', ')}.` }
+  }
+  const why = tellPair(version, pair, names)
+  if (pairs === 1) return { verdict: only, why }
+  const all = judged === pairs ? `All ${pairs} pairs` : `All ${judged} judged pairs of ${pairs}`
+  return { verdict: only, why: `${all}; ${pair.source.name} to ${pair.destination.name}, for example: ${why}` }
+}
+
+/** Why a pair gets its decision, as a sentence. */
+export function tellPair(version: Version, pair: JudgedPair, names: ReferenceNames): string {
+  const { decision, possible, undecided, source, destination, rules } = pair[version]
+  if (decision === 'uncertain')
+    return `${possible.join(' or ')}: ${isUnknown(undecided) ? describeReasons(undecided.unknown) : 'undecided'} decide.`
+  const ends = [
+    { at: 'atSource' as const, member: pair.source, verdict: source },
+    { at: 'atDestination' as const, member: pair.destination, verdict: destination },
+  ]
+  const telling = ends.filter(({ verdict }) =>
+    decision === 'allowed' ? verdict.step !== 'not_enforced' : verdict.possible[0] === decision,
+  )
+  if (telling.length === 0)
+    return `Neither end enforces policy: ${ends.map(({ member }) => describeEnd(member)).join(', ')}.`
+  const causes = telling.map(({ at, member, verdict }) => ({
+    who: describeEnd(member),
+    cause: causeOf(verdict, at, rules, names),
+  }))
+  const [one, other] = causes as [(typeof causes)[number], (typeof causes)[number]?]
+  const who = other !== undefined && one.cause === other.cause ? `${one.who} and ${other.who}` : one.who
+  const also =
+    other === undefined || one.cause === other.cause ? '' : `; ${tellCause(decision, other.who, other.cause)}`
+  return `${tellCause(decision, who, one.cause)}${also}.`
+}
+
+function tellCause(decision: Decision, who: string, cause: string): string {
+  if (decision === 'blocked') return `dropped by ${who}: ${cause}`
+  if (decision === 'potentially_blocked') return `passes for now; ${who} would drop it once enforcing: ${cause}`
+  return `let through by ${who}: ${cause}`
+}
+
+function causeOf(
+  { step, mode }: EndVerdict,
+  at: 'atSource' | 'atDestination',
+  rules: readonly ApplyingRule[],
+  names: ReferenceNames,
+): string {
+  if (step === null || step === 'not_enforced') return 'undecided'
+  if (step === 'default')
+    return mode === 'selective' ? 'no rule denies it, and only what is denied is dropped' : 'no rule allows it'
+  const found = rules.filter((rule) => rule.held.kind === step && rule[at] === 'yes')
+  const [first] = found
+  const rest = found.length > 1 ? ` and ${found.length - 1} more` : ''
+  const name = first === undefined ? '' : ` ${describeRule(first, names)}`
+  return `${KIND_WORDS[step]}${name}${rest}${step === 'override_deny' ? ', which beats every allow rule' : ''}`
+}
+
+/** `"role=web to role=db, 5432/tcp" in "payments | prod"`. */
+export function describeRule({ held }: Pick<ApplyingRule, 'held'>, names: ReferenceNames): string {
+  const where = held.ruleSet === null ? 'an enforcement boundary' : `"${held.ruleSet.name}"`
+  return `"${nameRule(held.source as AnyRule, names)}" in ${where}`
+}
+
+const describeEnd = ({ name, mode }: Member) => `${name} (${mode === 'none' ? 'no VEN' : mode})`
+
+/** What one end does about a connection in both versions, as a sentence. */
+export function tellEnd(side: 'source' | 'destination', { active, draft, [side]: member }: JudgedPair): string {
+  const direction = side === 'source' ? 'outbound' : 'inbound'
+  if (member.mode === 'none') return 'No VEN: it enforces nothing.'
+  if (member.mode === 'idle') return 'idle: its VEN enforces nothing.'
+  const [now, later] = [doesOf(active[side]), doesOf(draft[side])]
+  const draftNote = now === later ? '' : `; by the draft it ${later}`
+  const offline = member.isOffline ? ' It is offline, so the PCE leaves its addresses out of the policy of others.' : ''
+  return `${member.mode}, ${direction}: it ${now}${draftNote}.${offline}`
+}
+
+const BECAUSE: Record<NonNullable<EndVerdict['step']>, string> = {
+  not_enforced: 'nothing is enforced',
+  override_deny: 'an override deny',
+  allow: 'an allow rule',
+  deny: 'a deny rule and no allow rule',
+  default: 'no rule',
+}
+
+function doesOf({ possible, step }: EndVerdict): string {
+  if (step === null) return `may have it ${possible.join(' or ')}`
+  const [only] = possible
+  const does = only === 'blocked' ? 'drops it' : only === 'allowed' ? 'lets it through' : 'would drop it once enforcing'
+  return `${does} (${BECAUSE[step]})`
+}
+
+/** Why an answer is undecided, in words; undefined where it is not. */
+export const reasonsOf = (...answers: readonly Answer[]): string | undefined => {
+  const reasons = answers.flatMap((answer) => (isUnknown(answer) ? answer.unknown : []))
+  return reasons.length === 0 ? undefined : describeReasons([...new Set(reasons)])
+}

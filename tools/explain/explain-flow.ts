@@ -1,0 +1,251 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { findNearMisses } from '../../domain/explain/find-near-misses.js'
+import type { Members } from '../../domain/explain/find-members.js'
+import { holdAgainstPce, type PceCheck } from '../../domain/explain/hold-against-pce.js'
+import { speaks } from '../../domain/explain/judge-members.js'
+import { observeFlow, type Observed } from '../../domain/explain/observe-flow.js'
+import { judgeFlow, nameReferences, type JudgedFlow } from '../../domain/explain/prepare-flow.js'
+import { listUnjudged } from '../../domain/explain/read-versions.js'
+import type { AskedEnd } from '../../domain/explain/resolve-end.js'
+import { portName } from '../../domain/inventory/protocols.js'
+import { loadAuthorNames } from '../../domain/inventory/reference-names.js'
+import { workInTurns } from '../../domain/text/pace-work.js'
+import { coverageNote } from '../../domain/traffic/read-flows.js'
+import { StringEnum } from '../../schemas/common.js'
+import { FlowInput } from '../../schemas/flow-input.js'
+import { countRowsThatFit } from '../answers/byte-budget.js'
+import {
+  FoundRuleOut,
+  NearMissOut,
+  authorsOf,
+  showFoundRule,
+  showNearMiss,
+} from '../answers/explain/show-found-rule.js'
+import { reasonsOf, tellEnd, tellVerdicts } from '../answers/explain/tell-verdict.js'
+import { defineTool } from '../define.js'
+
+const NAME = 'explain-flow'
+const DEFAULT_DAYS = 7
+/** Pairs of different outcomes that the PCE is asked about. */
+const MOST_CHECKED = 3
+/** Near misses of each kind. */
+const MOST_MISSES = 3
+/** Rules that are shown with their authors. */
+const MOST_RULES = 50
+
+const VERDICTS = ['allowed', 'potentially_blocked', 'blocked', 'uncertain', 'split'] as const
+const Verdict = (which: string) =>
+  Type.Object(
+    {
+      verdict: StringEnum(VERDICTS, { description: 'split: pairs differ' }),
+      why: Type.String({ description: 'In a sentence' }),
+    },
+    { description: which },
+  )
+const End = (which: string) =>
+  Type.Object(
+    {
+      asked: Type.String({ description: 'Who' }),
+      kind: Type.String({ description: 'workload, address, labels or ip_list' }),
+      members: Type.Integer({ description: 'Workloads, or addresses beside them' }),
+      modes: Type.Record(Type.String(), Type.Integer(), { description: 'Members by enforcement mode; none: no VEN' }),
+      labels: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Of the one workload' })),
+      does: Type.Optional(Type.String({ description: 'What it does about the flow' })),
+    },
+    { description: which },
+  )
+
+const output = Type.Object({
+  flow: Type.String({ description: 'What was asked' }),
+  active: Verdict('By the policy in force'),
+  draft: Verdict('Once everything pending is provisioned'),
+  source: End('Outbound'),
+  destination: End('Inbound'),
+  pairs: Type.Optional(
+    Type.Object(
+      {
+        total: Type.Number({ description: 'Pairs of ends' }),
+        judged: Type.Number({ description: 'Of these' }),
+        outcomes: Type.Array(Type.Unknown(), { description: '{active, draft, pairs, examples}' }),
+      },
+      { description: 'Where there is more than one' },
+    ),
+  ),
+  rules: Type.Array(FoundRuleOut, {
+    description:
+      'All that are about the flow, in the order in which they decide: override deny, allow, deny; before them what VENs keep open, after them the default of the mode',
+  }),
+  rules_total: Type.Integer({ description: 'Shown or not' }),
+  near_misses: Type.Optional(Type.Array(NearMissOut, { description: 'Allow rules of the draft that just miss' })),
+  observed: Type.Optional(
+    Type.Object(
+      {
+        days: Type.Integer({ description: 'Days back' }),
+        connections: Type.Record(Type.String(), Type.Integer(), { description: 'By decision of the PCE' }),
+        first_detected: Type.Optional(Type.String()),
+        last_detected: Type.Optional(Type.String()),
+        programs: Type.Optional(Type.Array(Type.String(), { description: 'At the end that reported' })),
+        note: Type.Optional(Type.String()),
+      },
+      { description: 'Traffic that was seen' },
+    ),
+  ),
+  pce_check: Type.Object(
+    {
+      agrees: Type.Union([Type.Boolean(), Type.Null()], { description: 'null: not asked' }),
+      pairs: Type.Integer({ description: 'Held against it' }),
+      differences: Type.Optional(Type.Array(Type.Unknown(), { description: '{version, href, rule_type, says}' })),
+      note: Type.Optional(Type.String()),
+    },
+    { description: "The PCE's own policy check, of rules" },
+  ),
+  not_judged: Type.Array(Type.String(), { description: 'What the answer does not take into account' }),
+})
+type Output = Static<typeof output>
+
+export default defineTool({
+  name: NAME,
+  summary:
+    'Why a flow is allowed or blocked: the verdict of active and draft policy, every rule about it in deciding order, modes, what was seen.',
+  effect: 'read',
+  toolset: 'explain',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  isHeavy: true,
+  pceRequests: {
+    atMost: 60,
+    and: 'one for each rule set and version where the PCE keeps deny rules apart from it, and for long lists one more each',
+  },
+  input: Type.Object(
+    {
+      ...FlowInput,
+      lookback_days: Type.Optional(
+        Type.Integer({ minimum: 0, maximum: 90, default: DEFAULT_DAYS, description: 'Of traffic; 0: none' }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { source: 'app=ordering', destination: 'app=payments', port: 8443, proto: 'tcp', lookback_days: 1 },
+  async handler(args, ctx): Promise<Output> {
+    const { lookback_days: days = DEFAULT_DAYS, ...asked } = args
+    const flow = await judgeFlow(ctx, asked)
+    const { verdict, judges, service, versions, ends } = flow
+    const shown = verdict.rules.slice(0, MOST_RULES)
+    const examples = verdict.outcomes.flatMap((outcome) => outcome.examples.slice(0, 1))
+    const check = await holdAgainstPce(ctx, examples.slice(0, MOST_CHECKED), service)
+    const missing = examples.find(({ draft }) => draft.decision !== 'allowed')
+    const misses =
+      missing === undefined
+        ? []
+        : await workInTurns(
+            findNearMisses(judges.draft, missing.source, missing.destination, service, MOST_MISSES),
+            ctx.signal,
+          )
+    const names = await nameReferences(
+      ctx,
+      versions,
+      [...shown, ...misses].map(({ held }) => held),
+    )
+    const authors = await loadAuthorNames(ctx.pce, authorsOf(shown), ctx.signal)
+    const observed = days === 0 ? null : await observeFlow(ctx, NAME, flow.labels, ends, service, days)
+    const rules = shown.map((rule) => showFoundRule(rule, names, authors, check, verdict.judged))
+    const told = tellVerdicts(verdict, versions.draft !== versions.active, names)
+    const answer: Output = {
+      flow: `${ends.source.name} to ${ends.destination.name}, ${portName(service)}`,
+      ...told,
+      source: showEnd('source', ends.source, flow.sources, flow),
+      destination: showEnd('destination', ends.destination, flow.destinations, flow),
+      ...(verdict.pairs > 1 && { pairs: showPairs(flow) }),
+      rules: [],
+      rules_total: verdict.rules.length,
+      ...(misses.length > 0 && { near_misses: misses.map((miss) => showNearMiss(miss, names)) }),
+      ...(observed !== null && { observed: showObserved(observed, days, told.active.verdict) }),
+      pce_check: showCheck(check),
+      not_judged: listNotJudged(flow),
+    }
+    return { ...answer, rules: rules.slice(0, countRowsThatFit(rules, answer, ctx.limits)) }
+  },
+})
+
+function showEnd(
+  side: 'source' | 'destination',
+  { name, kind }: AskedEnd,
+  { members }: Members,
+  { verdict }: JudgedFlow,
+): Output['source'] {
+  const modes: Record<string, number> = {}
+  for (const { mode, size } of members) modes[mode] = (modes[mode] ?? 0) + size
+  const [only, ...others] = members
+  const pair = verdict.pairs === 1 ? verdict.outcomes[0]?.examples[0] : undefined
+  return {
+    asked: name,
+    kind,
+    members: members.reduce((sum, { size }) => sum + size, 0),
+    modes,
+    ...(only?.workload != null && others.length === 0 && { labels: { ...only.labels } }),
+    ...(pair !== undefined && { does: tellEnd(side, pair) }),
+  }
+}
+
+function showPairs({ verdict }: JudgedFlow): NonNullable<Output['pairs']> {
+  return {
+    total: verdict.pairs,
+    judged: verdict.judged,
+    outcomes: verdict.outcomes.map(({ active, draft, pairs, examples }) => ({
+      active: active.decision,
+      draft: draft.decision,
+      pairs,
+      examples: examples.map(({ source, destination }) => ({ source: source.name, destination: destination.name })),
+    })),
+  }
+}
+
+function showObserved({ read, decisions, programs }: Observed, days: number, verdict: string): Output['observed'] {
+  const { first_detected: first, last_detected: last } = read.totals
+  const others = Object.keys(decisions).filter((word) => word !== 'unknown' && word !== verdict)
+  const isOther = others.length > 0 && verdict !== 'split' && verdict !== 'uncertain'
+  const note = [
+    coverageNote(read),
+    isOther
+      ? `Some was seen as ${others.join(' and ')}, which is not what is judged now: rules, labels or modes may have changed since.`
+      : '',
+  ]
+    .filter(Boolean)
+    .join(' ')
+  return {
+    days,
+    connections: decisions,
+    ...(first !== null && { first_detected: first }),
+    ...(last !== null && { last_detected: last }),
+    ...(programs.length > 0 && { programs }),
+    ...(note !== '' && { note }),
+  }
+}
+
+function showCheck({ checked, differences, unavailable }: PceCheck): Output['pce_check'] {
+  if (unavailable !== null) return { agrees: null, pairs: checked, note: `It could not be asked: ${unavailable}` }
+  if (differences.length === 0) return { agrees: true, pairs: checked }
+  const note = 'The PCE and this server disagree about these rules; trust neither verdict before you know why.'
+  return { agrees: false, pairs: checked, differences: [...differences], note }
+}
+
+function listNotJudged({ sources, destinations, versions, verdict, service }: JudgedFlow): string[] {
+  const undecided = verdict.rules.filter((rule) => speaks(rule) !== 'yes')
+  const reasons = reasonsOf(...undecided.flatMap(({ atSource, atDestination }) => [atSource, atDestination]))
+  const unread = [...versions.active.unread.keys(), ...versions.draft.unread.keys()]
+  const open = verdict.outcomes.flatMap(({ active, draft }) => [active.undecided, draft.undecided])
+  const rest = reasonsOf(...open)
+  return [
+    ...sources.notes,
+    ...destinations.notes,
+    ...(reasons === undefined ? [] : [`Rules that may be about the flow: ${reasons}.`]),
+    ...(rest === undefined || rest === reasons ? [] : [`Undecided: ${rest}.`]),
+    ...(service.runs === undefined && reasons?.includes('processes') === true
+      ? ['process_name or windows_service_name, of the program at the destination, would decide about its rules.']
+      : []),
+    ...(unread.length > 0 ? [`Deny rules of ${new Set(unread).size} rule sets could not be read.`] : []),
+    ...listUnjudged(versions.active),
+  ]
+}

@@ -1,0 +1,220 @@
+import { Type, type Static } from '@sinclair/typebox'
+import type { ToolContext } from '../../domain/call.js'
+import { chooseRule, withNewList, type SuggestedRule } from '../../domain/explain/choose-rule.js'
+import { findNearMisses } from '../../domain/explain/find-near-misses.js'
+import { findNamed, findOpened, type Opened } from '../../domain/explain/find-opened.js'
+import { createPairJudge, type PairVerdict } from '../../domain/explain/judge-pair.js'
+import { judgeFlow, nameReferences, type JudgedFlow } from '../../domain/explain/prepare-flow.js'
+import { portName } from '../../domain/inventory/protocols.js'
+import type { ReferenceNames } from '../../domain/inventory/reference-names.js'
+import { countOf } from '../../domain/text/describe-numbers.js'
+import { workInTurns } from '../../domain/text/pace-work.js'
+import { StringEnum } from '../../schemas/common.js'
+import { FlowInput } from '../../schemas/flow-input.js'
+import { NearMissOut, showNearMiss } from '../answers/explain/show-found-rule.js'
+import { writeSuggestion } from '../answers/explain/show-suggestion.js'
+import { KIND_WORDS, describeRule, reasonsOf, tellVerdicts } from '../answers/explain/tell-verdict.js'
+import { defineTool } from '../define.js'
+
+const NAME = 'suggest-rule'
+/** Pairs that are named of those that a rule would open beside the ones asked about. */
+const MOST_EXAMPLES = 25
+const MOST_MISSES = 3
+
+const STATUSES = ['suggested', 'already_allowed', 'allowed_when_provisioned', 'no_rule_helps'] as const
+
+const Told = (which: string) =>
+  Type.Object(
+    { verdict: Type.String({ description: 'As in explain-flow' }), why: Type.String({ description: 'In a sentence' }) },
+    { description: which },
+  )
+
+const output = Type.Object({
+  status: StringEnum(STATUSES, { description: 'What came of it' }),
+  message: Type.String({ description: 'In a sentence' }),
+  flow: Type.String({ description: 'What was asked' }),
+  active: Told('By the policy in force'),
+  draft: Told('Once everything pending is provisioned'),
+  suggestion: Type.Optional(
+    Type.Object(
+      {
+        rule: Type.String({ description: 'In one line' }),
+        ruleset: Type.String({ description: 'Where it belongs; existing or new' }),
+        create_iplist: Type.Optional(Type.Object({}, { description: 'First: arguments of create-iplist' })),
+        create_service: Type.Optional(Type.Object({}, { description: 'First: arguments of create-service' })),
+        create_rule: Type.Optional(Type.Object({}, { description: 'Arguments of create-rule' })),
+        create_ruleset: Type.Optional(Type.Object({}, { description: 'Arguments of create-ruleset' })),
+      },
+      { description: 'The narrowest rule by labels; nothing was written' },
+    ),
+  ),
+  opens: Type.Optional(
+    Type.Object(
+      {
+        pairs: Type.Number({ description: 'Whose decision would be another' }),
+        asked: Type.Number({ description: 'Of these, asked about' }),
+        beyond: Type.Number({ description: 'Of these, not asked about' }),
+        uncertain: Type.Number({ description: 'Of these, perhaps allowed already' }),
+        sources: Type.Number({ description: 'Ends that the rule names as sources' }),
+        destinations: Type.Number({ description: 'As destinations' }),
+        services: Type.String({ description: 'The same for all' }),
+        examples: Type.Array(Type.Unknown(), { description: 'Of those beyond: {source, destination, before, after}' }),
+        notes: Type.Array(Type.String(), { description: 'What was not compared' }),
+      },
+      { description: 'What the rule would allow, between ends that exist today' },
+    ),
+  ),
+  near_misses: Type.Optional(
+    Type.Array(NearMissOut, { description: 'Existing rules that just miss: change one instead?' }),
+  ),
+  warnings: Type.Array(Type.String(), { description: 'What to consider' }),
+})
+type Output = Static<typeof output>
+
+export default defineTool({
+  name: NAME,
+  summary:
+    'The narrowest rule that would allow a flow, as arguments for the tool that writes it, and what else it would allow. Writes nothing.',
+  effect: 'read',
+  toolset: 'explain',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  isHeavy: true,
+  pceRequests: {
+    atMost: 40,
+    and: 'one for each rule set and version where the PCE keeps deny rules apart from it, and for long lists one more each',
+  },
+  input: Type.Object(FlowInput, { additionalProperties: false }),
+  output,
+  example: { source: 'app=ordering', destination: 'app=payments', port: 8443, proto: 'tcp' },
+  async handler(args, ctx): Promise<Output> {
+    const flow = await judgeFlow(ctx, args)
+    const names = await nameReferences(
+      ctx,
+      flow.versions,
+      flow.verdict.rules.map(({ held }) => held),
+    )
+    const { active, draft } = tellVerdicts(flow.verdict, flow.versions.draft !== flow.versions.active, names)
+    const { ends, service } = flow
+    const facts = { flow: `${ends.source.name} to ${ends.destination.name}, ${portName(service)}`, active, draft }
+    if (draft.verdict === 'allowed')
+      return { ...alreadyAllowed(flow, active.verdict === 'allowed'), ...facts, warnings: [] }
+
+    const rule = await chooseRule(ctx, flow.versions.draft, flow.labels, ends, service)
+    const opened = await compare(ctx, flow, rule)
+    const misses = await missesOf(ctx, flow)
+    const known = await nameReferences(ctx, flow.versions, [...misses.map(({ held }) => held)])
+    const nearMisses = misses.length > 0 ? { near_misses: misses.map((miss) => showNearMiss(miss, known)) } : {}
+    const before = flow.verdict.outcomes.reduce(
+      (sum, { draft: one, pairs }) => sum + (one.decision === 'allowed' ? 0 : pairs),
+      0,
+    )
+    if (opened.remaining !== null && opened.remaining.pairs >= before) {
+      const message = `No allow rule would let it through for certain: ${tellRemaining(opened.remaining.example, names)}.`
+      return { status: 'no_rule_helps', message, ...facts, ...nearMisses, warnings: [] }
+    }
+    return {
+      status: 'suggested',
+      message: `${tellPlace(rule)} It would allow ${countOf(opened.asked, 'pair')} that ${opened.asked === 1 ? 'was' : 'were'} asked about, and ${opened.pairs - opened.asked} beyond. Nothing was written.`,
+      ...facts,
+      suggestion: {
+        rule: tellRule(rule),
+        ruleset: rule.ruleSet?.name ?? `${rule.name} (new)`,
+        ...writeSuggestion(rule, `Allows ${facts.flow}`),
+      },
+      opens: showOpened(opened, portName(service)),
+      ...nearMisses,
+      warnings: warningsOf(flow, rule, opened, names),
+    }
+  },
+})
+
+function alreadyAllowed({ verdict }: JudgedFlow, isActive: boolean): Pick<Output, 'status' | 'message'> {
+  const partly = verdict.judged < verdict.pairs ? ' as far as it was judged' : ''
+  return isActive
+    ? { status: 'already_allowed', message: `It is allowed already${partly}; no rule is needed.` }
+    : {
+        status: 'allowed_when_provisioned',
+        message: `The draft allows it already${partly}: provision what is pending; no further rule is needed.`,
+      }
+}
+
+/** Judges everyone whom the rule names, without it and with it. */
+async function compare(ctx: ToolContext<true>, flow: JudgedFlow, rule: SuggestedRule): Promise<Opened> {
+  const { service, versions, labels, lists, sources, destinations } = flow
+  const named = await findNamed(ctx, rule, labels, lists)
+  const draft = withNewList(versions.draft, rule)
+  const judges = [createPairJudge(draft, service), createPairJudge(draft, service, [rule.held])] as const
+  const asked = { sources: sources.members, destinations: destinations.members }
+  return workInTurns(findOpened(...judges, named, asked, MOST_EXAMPLES), ctx.signal)
+}
+
+async function missesOf(ctx: ToolContext<true>, { verdict, judges, service }: JudgedFlow) {
+  const missing = verdict.outcomes.find(({ draft }) => draft.decision !== 'allowed')?.examples[0]
+  if (missing === undefined) return []
+  const { source, destination } = missing
+  return workInTurns(findNearMisses(judges.draft, source, destination, service, MOST_MISSES), ctx.signal)
+}
+
+function tellRemaining({ rules, undecided, decision }: PairVerdict, names: ReferenceNames): string {
+  const overriding = rules.filter(({ held }) => held.kind === 'override_deny')
+  const [first] = overriding
+  if (first !== undefined)
+    return `the ${KIND_WORDS.override_deny} ${describeRule(first, names)}${overriding.length > 1 ? ` and ${overriding.length - 1} more` : ''} beats every allow rule`
+  return reasonsOf(undecided) ?? `it would still be ${decision}`
+}
+
+function tellRule({ consumers, providers, service }: SuggestedRule): string {
+  const nameEnd = (end: typeof consumers): string =>
+    end.kind === 'labels'
+      ? end.labels.map(({ key, value }) => `${key}=${value}`).join(' + ')
+      : end.kind === 'ams'
+        ? 'all workloads of the scope'
+        : end.name
+  const on = service.kind === 'port' ? portName(service) : service.name
+  return `${nameEnd(consumers)} to ${nameEnd(providers)}, ${on}`
+}
+
+function tellPlace({ ruleSet, name, scope }: SuggestedRule): string {
+  const where = scope.length > 0 ? scope.map(({ key, value }) => `${key}=${value}`).join(' ') : 'all workloads'
+  return ruleSet === null
+    ? `A rule in a new rule set "${name}" for ${where}.`
+    : `A rule in the existing rule set "${ruleSet.name}" for ${where}.`
+}
+
+const showOpened = (opened: Opened, services: string): NonNullable<Output['opens']> => ({
+  pairs: opened.pairs,
+  asked: opened.asked,
+  beyond: opened.pairs - opened.asked,
+  uncertain: opened.uncertain,
+  sources: opened.sources,
+  destinations: opened.destinations,
+  services,
+  examples: [...opened.examples],
+  notes: [...opened.notes],
+})
+
+function warningsOf(flow: JudgedFlow, rule: SuggestedRule, { remaining }: Opened, names: ReferenceNames): string[] {
+  const denies = flow.verdict.rules.filter(({ held, versions }) => held.kind === 'deny' && versions.includes('draft'))
+  const [first] = denies
+  const byLabels = [rule.consumers, rule.providers].some(({ kind }) => kind === 'labels' || kind === 'ams')
+  return [
+    ...(first === undefined
+      ? []
+      : [
+          `A deny rule is about it: ${describeRule(first, names)}${denies.length > 1 ? ` and ${denies.length - 1} more` : ''}. The allow rule would be an exception to it; ask its author first.`,
+        ]),
+    ...(remaining === null
+      ? []
+      : [
+          `${countOf(remaining.pairs, 'pair')} of those asked about would still not be allowed for certain: ${tellRemaining(remaining.example, names)}.`,
+        ]),
+    ...(byLabels ? ['Workloads that get these labels later are allowed as well.'] : []),
+    ...(rule.scope.length === 0 ? ['The ends have no app or env label, so the rule set is for all workloads.'] : []),
+    ...(rule.others > 0
+      ? [`${countOf(rule.others, 'more rule set')} of exactly this scope: choose where it belongs.`]
+      : []),
+    ...(flow.versions.draft === flow.versions.active ? [] : ['Other changes are pending; it is judged with them.']),
+  ]
+}
