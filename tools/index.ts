@@ -10,6 +10,7 @@ import previewEnforcementChange from './enforcement/preview-enforcement-change.j
 import setEnforcementMode from './enforcement/set-enforcement-mode.js'
 import explainFlow from './explain/explain-flow.js'
 import suggestRule from './explain/suggest-rule.js'
+import findRedundantRules from './hygiene/find-redundant-rules.js'
 import createIplist from './ip-lists/create-iplist.js'
 import deleteIplist from './ip-lists/delete-iplist.js'
 import getIplists from './ip-lists/get-iplists.js'
@@ -79,6 +80,7 @@ export const tools: readonly AnyTool[] = [
   discoverProcessEgress,
   enforcementReadiness,
   explainFlow,
+  findRedundantRules,
   findUnmanagedTraffic,
   getContainerClusters,
   getContainerWorkloadProfiles,

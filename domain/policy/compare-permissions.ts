@@ -51,7 +51,7 @@ export function compareRules(before: readonly RuleInForce[], after: readonly Rul
   try {
     const allowance = { steps: MOST_STEPS }
     const first = compareIn(space, before, after, new Set(), allowance)
-    const readings = subsets([...space.ambiguities]).filter(({ size }) => size > 0)
+    const readings = subsetsOf([...space.ambiguities]).filter(({ size }) => size > 0)
     const movement = joinMovements([
       first,
       ...readings.map((reading) => compareIn(space, before, after, reading, allowance)),
@@ -119,7 +119,8 @@ function findReasons(space: RuleSpace, before: readonly RuleInForce[], after: re
   return [...new Set(differing.map(([, reason]) => reason))].sort()
 }
 
-function subsets<T>(items: readonly T[]): Set<T>[] {
+/** Every set of some of these, the empty one first. */
+export function subsetsOf<T>(items: readonly T[]): Set<T>[] {
   return items.reduce<Set<T>[]>(
     (found, item) => [...found, ...found.map((subset) => new Set([...subset, item]))],
     [new Set()],

@@ -20,6 +20,7 @@ export interface PolicyCatalog extends PolicyObjects {
   readonly labelOf: (href: string) => Label | undefined
   readonly membersOf: (groupHref: string) => readonly Label[] | undefined
   readonly listOf: (href: string) => IpList | undefined
+  readonly groupOf: (href: string) => LabelGroup | undefined
   /** How much of each address family a list covers; undefined for one that was not read. */
   readonly familiesOf: (listHref: string) => Families | undefined
   /** The built-in list of every address. */
@@ -113,6 +114,7 @@ export function catalogOf({ labels, services, lists, groups }: CatalogObjects): 
     membersOf: (href) => membersOf(href),
     keyOf: (href) => labelOf(href)?.key ?? groupBy.get(toDraftHref(href))?.key,
     listOf: (href) => listBy.get(toDraftHref(href)),
+    groupOf: (href) => groupBy.get(toDraftHref(href)),
     serviceOf: (href) => serviceBy.get(toDraftHref(href)),
     isAllServices: (href) => allHrefs.has(toDraftHref(href)),
     isAnyList: (href) => anyHrefs.has(toDraftHref(href)),

@@ -1,0 +1,231 @@
+import { type Allowance, type Box, TooManySteps, isCovered } from '../policy/boxes.js'
+import {
+  type Reading,
+  type RuleInForce,
+  type RuleSpace,
+  type WrittenEnd,
+  createRuleSpace,
+} from '../policy/rule-boxes.js'
+import type { RuleType } from '../policy/rule-type.js'
+import { subsetsOf } from '../policy/compare-permissions.js'
+import type { Steps } from '../text/pace-work.js'
+import { compareTexts } from '../text/compare-texts.js'
+import { type BoxIndex, type OwnedBox, indexBoxes } from './box-index.js'
+
+/** What is wrong with a rule. All but `any_to_any` can go together without changing what is decided about any connection. */
+export type RedundantKind = 'duplicate' | 'covered' | 'always_denied' | 'always_allowed' | 'names_nobody'
+
+/** A rule that others make redundant, with these. */
+export interface Redundancy {
+  kind: RedundantKind
+  /** Its number in the list of rules. */
+  rule: number
+  /** The rules that, taken together, decide about everything it decides about. Of fewer than forty, none can be left out. */
+  by: readonly number[]
+}
+
+export interface RedundantRules {
+  redundant: Redundancy[]
+  /** Allow rules between everything and everything, by number. */
+  anyToAny: number[]
+  /** Rules that may be redundant, which depends on what no source says, or takes too long to find out. */
+  undecided: { rule: number; because: 'unclear' | 'size' }[]
+}
+
+/** Rules with what tells the older of two, which is the one that is kept. */
+export interface DatedRule extends RuleInForce {
+  since: string
+}
+
+const ENDS = ['dst', 'src'] as const
+/** Who decides before or beside a rule of each type (P50): what all of these leave of it is its own. */
+const DECIDES: Record<RuleType, readonly RuleType[]> = {
+  override_deny: ['override_deny'],
+  allow: ['allow', 'override_deny'],
+  deny: ['deny', 'allow', 'override_deny'],
+}
+/** Of one rule, about a twentieth of a second; and of all, so that an estate where everything overlaps ends as well. */
+const MOST_STEPS = 100_000
+const MOST_STEPS_IN_ALL = 40_000_000
+/** Rules among which a smallest proof is looked for. */
+const MOST_IN_PROOF = 40
+
+/**
+ * The rules that change nothing. They are looked at from the newest to the oldest, each against those that are left, so that all of them
+ * can be removed at once, and the oldest of several equals stays. A rule is redundant where, at each end, every connection it is
+ * written for is also decided by rules of its type, or by ones that come before it; in every reading of what no source defines.
+ */
+export function* findRedundantRules(rules: readonly DatedRule[]): Steps<RedundantRules> {
+  const space = createRuleSpace(rules)
+  const boxes = yield* readBoxes(space, rules)
+  const search = createSearch(space, rules, boxes)
+  const left = new Set(rules.keys())
+  const found: RedundantRules = { redundant: [], anyToAny: [], undecided: [] }
+  const redundant: number[] = []
+  const total = { steps: MOST_STEPS_IN_ALL }
+  const newestFirst = [...rules.keys()].sort((a, b) => compareAge(rules[b] as DatedRule, rules[a] as DatedRule))
+  for (const rule of newestFirst) {
+    yield
+    left.delete(rule)
+    const answer = total.steps < 0 ? 'size' : search.isRedundant(rule, left, total)
+    if (answer === 'yes') redundant.push(rule)
+    else left.add(rule)
+    if (answer === 'unclear' || answer === 'size') found.undecided.push({ rule, because: answer })
+  }
+  // What covered a rule may have gone after it: the proof names what stays.
+  for (const rule of redundant) {
+    yield
+    found.redundant.push(search.prove(rule, left))
+  }
+  for (const [at, rule] of rules.entries()) {
+    if (rule.type === 'allow' && space.breadthOf(rule).anyToAny) found.anyToAny.push(at)
+    if (at % 50 === 0) yield
+  }
+  return found
+}
+
+const compareAge = (a: DatedRule, b: DatedRule) =>
+  compareTexts(a.since, b.since) || compareHrefs(a.rule.href, b.rule.href)
+
+/** Ids are numbers, as a rule, which the PCE counts up. */
+const idOf = (href: string) => href.slice(href.lastIndexOf('/') + 1)
+const compareHrefs = (a: string, b: string) =>
+  idOf(a).length - idOf(b).length || compareTexts(idOf(a), idOf(b)) || compareTexts(a, b)
+
+type EndBoxes = Record<WrittenEnd, readonly Box[]>
+
+const NOTHING_OPEN: Reading = new Set()
+
+function* readBoxes(space: RuleSpace, rules: readonly DatedRule[]): Steps<EndBoxes[]> {
+  const boxes: EndBoxes[] = []
+  for (const rule of rules) {
+    boxes.push(boxesIn(space, rule, NOTHING_OPEN))
+    if (boxes.length % 20 === 0) yield
+  }
+  return boxes
+}
+
+const boxesIn = (space: RuleSpace, rule: RuleInForce, reading: Reading): EndBoxes => ({
+  dst: space.boxesOf(rule, 'dst', reading),
+  src: space.boxesOf(rule, 'src', reading),
+})
+
+type Verdict = 'yes' | 'no' | 'unclear' | 'size'
+
+function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: readonly EndBoxes[]) {
+  const indexOf = (end: WrittenEnd): BoxIndex =>
+    indexBoxes(boxes.flatMap((own, owner) => own[end].map((box): OwnedBox => ({ box, owner }))))
+  const index = { dst: indexOf('dst'), src: indexOf('src') }
+  const readings = [...subsetsOf([...space.ambiguities])].filter(({ size }) => size > 0)
+  const otherwise = new Map<Reading, Map<number, EndBoxes>>(readings.map((reading) => [reading, new Map()]))
+  const boxesOf = (rule: number, reading: Reading): EndBoxes => {
+    const known = otherwise.get(reading)
+    if (known === undefined) return boxes[rule] as EndBoxes
+    const own = known.get(rule) ?? boxesIn(space, rules[rule] as DatedRule, reading)
+    known.set(rule, own)
+    return own
+  }
+  /** Whether these rules, taken together, decide about all that a rule does. */
+  const areEnough = (rule: number, others: readonly number[], reading: Reading, allowance: Allowance): boolean => {
+    const own = boxesOf(rule, reading)
+    return ENDS.every((end) => {
+      const theirs = others.flatMap((other) => boxesOf(other, reading)[end])
+      return own[end].every((box) => isCovered(box, theirs, space.dimensions, allowance))
+    })
+  }
+  const isEnough = (rule: number, others: readonly number[]): boolean => {
+    const allowance = { steps: MOST_STEPS }
+    try {
+      return [NOTHING_OPEN, ...readings].every((reading) => areEnough(rule, others, reading, allowance))
+    } catch (error) {
+      if (!(error instanceof TooManySteps)) throw error
+      return false
+    }
+  }
+
+  /** Those of some rules that decide about some of what a rule does. */
+  const neighboursOf = (rule: number, among: ReadonlySet<number>, types: readonly RuleType[]): number[] => {
+    const found = new Set<number>()
+    for (const end of ENDS)
+      for (const box of (boxes[rule] as EndBoxes)[end])
+        for (const { owner } of index[end].near(box))
+          if (owner !== rule && among.has(owner) && types.includes((rules[owner] as DatedRule).type)) found.add(owner)
+    return [...found].sort((a, b) => a - b)
+  }
+  const typesFor = (rule: number) => DECIDES[(rules[rule] as DatedRule).type]
+
+  /** Cheap: most rules have a connection that no other rule decides about. */
+  const isCoveredAtAll = (rule: number, among: ReadonlySet<number>, allowance: Allowance): boolean => {
+    const types = typesFor(rule)
+    return ENDS.every((end) =>
+      (boxes[rule] as EndBoxes)[end].every((box) => {
+        const near = index[end].near(box)
+        allowance.steps -= near.length
+        if (allowance.steps < 0) throw new TooManySteps()
+        const others = near.filter(
+          ({ owner }) => owner !== rule && among.has(owner) && types.includes((rules[owner] as DatedRule).type),
+        )
+        return isCovered(
+          box,
+          others.map((one) => one.box),
+          space.dimensions,
+          allowance,
+        )
+      }),
+    )
+  }
+
+  function isRedundant(rule: number, among: ReadonlySet<number>, total: Allowance): Verdict {
+    const allowance = { steps: MOST_STEPS }
+    try {
+      if (!isCoveredAtAll(rule, among, allowance)) return 'no'
+      const neighbours = neighboursOf(rule, among, typesFor(rule))
+      return readings.every((reading) => areEnough(rule, neighbours, reading, allowance)) ? 'yes' : 'unclear'
+    } catch (error) {
+      if (!(error instanceof TooManySteps)) throw error
+      return 'size'
+    } finally {
+      total.steps -= MOST_STEPS - Math.max(0, allowance.steps)
+    }
+  }
+
+  const namesNobody = (rule: number) =>
+    [NOTHING_OPEN, ...readings].every((reading) => ENDS.every((end) => boxesOf(rule, reading)[end].length === 0))
+
+  /** The smallest proof that is found by looking at single rules first, and then leaving out one after the other. */
+  function prove(rule: number, among: ReadonlySet<number>): Redundancy {
+    const { type } = rules[rule] as DatedRule
+    if (namesNobody(rule)) return { kind: 'names_nobody', rule, by: [] }
+    const enough = (others: readonly number[]) => isEnough(rule, others)
+    const alike = neighboursOf(rule, among, [type])
+    const singles = alike.filter((one) => enough([one]))
+    const equal = singles.find((one) => isEnough(one, [rule]))
+    const single = equal ?? singles[0]
+    if (single !== undefined) return { kind: equal === undefined ? 'covered' : 'duplicate', rule, by: [single] }
+    const all = neighboursOf(rule, among, typesFor(rule))
+    const before = all.filter((one) => (rules[one] as DatedRule).type !== type)
+    const start = before.length > 0 && enough(before) ? before : enough(alike) ? alike : all
+    const by = leaveOut(start, enough)
+    return { kind: kindOf(type, by, start === before), rule, by }
+  }
+  const kindOf = (type: RuleType, by: readonly number[], isBefore: boolean): RedundantKind => {
+    if (!isBefore) return 'covered'
+    const denies = by.every((one) => (rules[one] as DatedRule).type === 'override_deny')
+    return denies ? (type === 'allow' ? 'always_denied' : 'covered') : 'always_allowed'
+  }
+
+  return { isRedundant, prove }
+}
+
+/** What is left of a list after every entry without which the rest is enough has been left out. */
+function leaveOut(list: readonly number[], isEnough: (rest: readonly number[]) => boolean): number[] {
+  const single = list.find((one) => isEnough([one]))
+  if (single !== undefined) return [single]
+  let left = [...list]
+  if (left.length > MOST_IN_PROOF) return left
+  for (const one of list) {
+    const rest = left.filter((other) => other !== one)
+    if (isEnough(rest)) left = rest
+  }
+  return left
+}

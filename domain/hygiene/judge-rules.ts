@@ -1,0 +1,124 @@
+import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { ToolContext } from '../call.js'
+import type { Version } from '../inventory/find-object.js'
+import { loadLabels } from '../inventory/labels.js'
+import type { ReferenceNames } from '../inventory/reference-names.js'
+import { workInTurns } from '../text/pace-work.js'
+import { isInForce, loadSnapshot, rulesOf, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
+import { namesOf } from '../policy/name-references.js'
+import type { AnyRule } from '../policy/rule-boxes.js'
+import type { RuleType } from '../policy/rule-type.js'
+import { findRedundantRules, type DatedRule, type RedundantRules } from './find-redundant.js'
+import { loadPopulation, type Population } from './population.js'
+
+/** A rule, and the object that it stands in: a rule set, or an enforcement boundary that is a rule itself. */
+export interface HeldRule extends DatedRule {
+  holder: { href: string; name: string }
+  isBoundary: boolean
+}
+
+export interface EmptyScope {
+  ruleSet: RuleSet
+  /** Those of its scopes that nothing is in; all of them where nothing at all is. */
+  scopes: RuleSet['scopes']
+}
+
+export interface RuleReport extends RedundantRules {
+  rules: readonly HeldRule[]
+  emptyScopes: EmptyScope[]
+  /** Rule sets whose scopes are not clear, as those of a label group that could not be read. */
+  unclearScopes: number
+  population: Population
+  names: ReferenceNames
+  /** What the answer does not cover, each with why. */
+  notAssessed: string[]
+}
+
+const TYPES: readonly RuleType[] = ['allow', 'deny', 'override_deny']
+
+/**
+ * Which rules of a version of the policy change nothing, and which scopes nothing is in. Disabled rules, and those that wait for their
+ * deletion, do not count. Throws what the PCE client throws.
+ */
+export async function judgeRules(
+  ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'now' | 'progress'>,
+  version: Version,
+): Promise<RuleReport> {
+  ctx.progress({ progress: 0, total: 3, message: 'Reading the policy' })
+  const snapshot = await withDenyRules(ctx, await loadSnapshot(ctx, version, await loadLabels(ctx.pce, ctx)))
+  ctx.progress({ progress: 1, total: 3, message: 'Reading the labels of all workloads' })
+  const population = await loadPopulation(ctx, version, workloadsIn(snapshot))
+  const rules = holdRules(snapshot, population)
+  ctx.progress({ progress: 2, total: 3, message: `Comparing ${rules.length} rules` })
+  const found = await workInTurns(findRedundantRules(rules), ctx.signal)
+  return {
+    ...found,
+    rules,
+    ...findEmptyScopes(snapshot, population),
+    population,
+    names: namesOf(snapshot, (href) => population.named.get(href)?.name),
+    notAssessed: listUnread(snapshot, population),
+  }
+}
+
+function holdRules(snapshot: PolicySnapshot, population: Population): HeldRule[] {
+  const contents = { ...snapshot, labelsOf: (href: string) => population.named.get(href)?.labels }
+  const since = ({ created_at: created }: { created_at?: string | null }) => created ?? ''
+  const held = snapshot.ruleSets.filter(isInForce).flatMap((ruleSet) =>
+    TYPES.flatMap((type) =>
+      rulesOf(ruleSet, type).map((rule) => ({
+        type,
+        rule: rule,
+        scopes: ruleSet.scopes,
+        contents,
+        since: since(rule),
+        holder: ruleSet,
+        isBoundary: false,
+      })),
+    ),
+  )
+  const boundaries = snapshot.boundaries.filter(isInForce).map((boundary) => ({
+    type: 'deny' as const,
+    rule: { ...boundary, enabled: true, unscoped_consumers: true },
+    scopes: [[]],
+    contents,
+    since: since(boundary),
+    holder: boundary,
+    isBoundary: true,
+  }))
+  return [...held, ...boundaries]
+}
+
+function workloadsIn({ ruleSets, boundaries }: PolicySnapshot): Set<string> {
+  const rules = [...ruleSets.flatMap((set) => [...(set.rules ?? []), ...(set.deny_rules ?? [])]), ...boundaries]
+  return new Set(
+    rules.flatMap(({ providers, consumers }) =>
+      [...providers, ...consumers].flatMap(({ workload }) => workload?.href ?? []),
+    ),
+  )
+}
+
+function findEmptyScopes(snapshot: PolicySnapshot, population: Population) {
+  const emptyScopes: EmptyScope[] = []
+  let unclearScopes = 0
+  if (population.unread.length > 0) return { emptyScopes, unclearScopes }
+  for (const ruleSet of snapshot.ruleSets.filter(isInForce)) {
+    const answers = ruleSet.scopes.map((scope) => population.has(scope, snapshot))
+    if (answers.includes(null)) unclearScopes += 1
+    const scopes = ruleSet.scopes.filter((_, at) => answers[at] === false)
+    if (scopes.length > 0) emptyScopes.push({ ruleSet, scopes })
+  }
+  return { emptyScopes, unclearScopes }
+}
+
+function listUnread({ unread, ruleSets }: PolicySnapshot, population: Population): string[] {
+  const [why] = unread.values()
+  const iptables = ruleSets.filter(isInForce).flatMap(({ ip_tables_rules: rules }) => rules ?? [])
+  return [
+    ...(why === undefined ? [] : [`The deny rules of ${unread.size} rule sets could not be read: ${why}`]),
+    ...(population.unread.length === 0
+      ? []
+      : [`Scopes: who is in them is not known, because ${population.unread.join('; ')}`]),
+    ...(iptables.length === 0 ? [] : [`${iptables.length} rules in the words of iptables are not compared.`]),
+  ]
+}

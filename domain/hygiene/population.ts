@@ -1,0 +1,116 @@
+import { PceApiError } from '../../pce-client/index.js'
+import type { ContainerCluster, ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
+import type { ScopeEntry } from '../../schemas/pce/rule-set.js'
+import type { ToolContext } from '../call.js'
+import { fetchEvery, scanEvery, type ScanQuery } from '../inventory/fetch-every.js'
+import type { Version } from '../inventory/find-object.js'
+import type { PolicyCatalog } from '../policy/load-snapshot.js'
+
+/** What is kept of a single workload that rules name. */
+export interface NamedWorkload {
+  name?: string | undefined
+  labels: readonly { href: string; key?: string; value?: string }[]
+}
+
+/** Everything that labels select: which labels stand together on one thing. */
+export interface Population {
+  workloads: number
+  /** Of the workloads that were asked for, by href. */
+  named: ReadonlyMap<string, NamedWorkload>
+  /** Whether anything has such labels; null where that is not known, as of a label group that could not be read. */
+  has(scope: readonly ScopeEntry[], catalog: Pick<PolicyCatalog, 'membersOf' | 'keyOf'>): boolean | null
+  /** What could not be read, each with why: then nothing is known to be absent. */
+  unread: readonly string[]
+}
+
+type Bearer = { href: string; labels?: readonly { href: string; key?: string; value?: string }[] | null }
+
+/**
+ * Reads the labels of all workloads, Kubernetes workloads and virtual services, and those that container profiles give. What the PCE
+ * does not know has none of them; what this account may not read is in `unread`. `wanted`: workloads to be kept by name.
+ */
+export async function loadPopulation(
+  { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
+  version: Version,
+  wanted: ReadonlySet<string>,
+): Promise<Population> {
+  const sets = new Set<string>()
+  const add = (hrefs: readonly string[]) => sets.add([...new Set(hrefs)].sort().join(' '))
+  const named = new Map<string, NamedWorkload>()
+  const unread: string[] = []
+  let workloads = 0
+  const read = async (what: string, work: () => Promise<unknown>) => {
+    try {
+      await work()
+    } catch (error) {
+      if (!(error instanceof PceApiError) || error.status === 429 || error.status >= 500) throw error
+      if (error.status !== 404) unread.push(`${what}: ${error.message}`)
+    }
+  }
+  const scan = (query: Omit<ScanQuery<Bearer>, 'params' | 'signal'>) =>
+    scanEvery({ ...query, params: {}, signal }, { onItems: (items) => items.forEach((item) => take(item)) })
+  const take = ({ labels }: Bearer) => add((labels ?? []).map(({ href }) => href))
+  await scanEvery(
+    { api: pce.workloads, params: {}, signal },
+    {
+      onBegin: () => void (workloads = 0),
+      onItems(items) {
+        for (const item of items) {
+          if (item.deleted === true) continue
+          workloads += 1
+          take(item)
+          if (wanted.has(item.href))
+            named.set(item.href, { name: item.name ?? item.hostname ?? undefined, labels: item.labels ?? [] })
+        }
+      },
+    },
+  )
+  await read('Kubernetes workloads', () => scan({ api: pce.kubernetesWorkloads }))
+  await read('virtual services', () => scan({ api: pce.virtualServices, policyVersion: version }))
+  await read('container profiles', async () => {
+    const clusters = await fetchEvery<ContainerCluster>({ api: pce.containerClusters, params: {}, signal })
+    for (const { href } of clusters.items) {
+      const { items } = await fetchEvery({ api: pce.containerWorkloadProfiles, parent: href, params: {}, signal })
+      for (const profile of items) add(labelsOf(profile))
+    }
+  })
+  return { workloads, named, unread, has: createTest([...sets]) }
+}
+
+/** The labels that containers of a profile may have: given by it, or one of those it offers. */
+export function labelsOf({ labels, assign_labels: assigned }: ContainerWorkloadProfile): string[] {
+  const given = (labels ?? []).flatMap((one) =>
+    'assignment' in one ? [one.assignment.href] : (one.restriction ?? []).map(({ href }) => href),
+  )
+  return [...given, ...(assigned ?? []).map(({ href }) => href)]
+}
+
+/** Sets of labels as bits: those that have a label are one number. */
+function createTest(sets: readonly string[]): Population['has'] {
+  const bearers = new Map<string, bigint>()
+  for (const [at, set] of sets.entries())
+    for (const href of set.split(' ')) bearers.set(href, (bearers.get(href) ?? 0n) | (1n << BigInt(at)))
+  const all = (1n << BigInt(sets.length)) - 1n
+  return (scope, { membersOf, keyOf }) => {
+    let left = all
+    let isUnclear = false
+    const wanted = new Map<string, bigint>()
+    for (const { label, label_group: group, exclusion } of scope) {
+      const members = label !== undefined ? [label] : membersOf(group?.href ?? '')
+      if (members === undefined || members.length === 0) {
+        isUnclear = true
+        continue
+      }
+      const mask = members.reduce((sum, { href }) => sum | (bearers.get(href) ?? 0n), 0n)
+      // What has no label of the key counts as not excluded: nothing is called absent that may be there (P65).
+      if (exclusion === true) left &= ~mask
+      else {
+        const { href } = (label ?? group) as { href: string }
+        const key = keyOf(href) ?? href
+        wanted.set(key, (wanted.get(key) ?? 0n) | mask)
+      }
+    }
+    for (const mask of wanted.values()) left &= mask
+    return left !== 0n ? (isUnclear ? null : true) : false
+  }
+}

@@ -1,0 +1,31 @@
+import { parseHref } from '../inventory/parse-href.js'
+import type { ReferenceNames } from '../inventory/reference-names.js'
+import type { PolicyCatalog } from './load-snapshot.js'
+
+/**
+ * The names of what rules refer to, out of a policy that was read anyway: nothing is asked for. `workloadName` knows the workloads that
+ * were read; virtual services stay hrefs unless the rule brings their names.
+ */
+export function namesOf(
+  { labelOf, listOf, serviceOf, groupOf }: Pick<PolicyCatalog, 'labelOf' | 'listOf' | 'serviceOf' | 'groupOf'>,
+  workloadName: (href: string) => string | undefined,
+): ReferenceNames {
+  return (href) => {
+    const kind = parseHref(href)?.kind
+    if (kind === 'labels') {
+      const label = labelOf(href)
+      return label === undefined ? {} : { key: label.key, value: label.value }
+    }
+    const name =
+      kind === 'ip_lists'
+        ? listOf(href)?.name
+        : kind === 'services'
+          ? serviceOf(href)?.name
+          : kind === 'label_groups'
+            ? groupOf(href)?.name
+            : kind === 'workloads'
+              ? workloadName(href)
+              : undefined
+    return name === undefined ? {} : { name }
+  }
+}
