@@ -35,6 +35,7 @@ import createRuleset from './rulesets/create-ruleset.js'
 import deleteDenyRule from './rulesets/delete-deny-rule.js'
 import deleteRuleset from './rulesets/delete-ruleset.js'
 import deleteSecRule from './rulesets/delete-sec-rule.js'
+import findRules from './rulesets/find-rules.js'
 import getRulesets from './rulesets/get-rulesets.js'
 import updateDenyRule from './rulesets/update-deny-rule.js'
 import updateRuleset from './rulesets/update-ruleset.js'
@@ -81,6 +82,7 @@ export const tools: readonly AnyTool[] = [
   enforcementReadiness,
   explainFlow,
   findRedundantRules,
+  findRules,
   findUnmanagedTraffic,
   getContainerClusters,
   getContainerWorkloadProfiles,

@@ -202,6 +202,21 @@ export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, 
   return anyOf(within.map((scope) => written(nameEnd(rule, side, scope, end, objects))))
 }
 
+/**
+ * How one side of a rule names an end, within the scopes of its rule set: as a workload, where the rule is written, and by its address,
+ * through an IP list.
+ */
+export function namesAt(
+  { scopes, rule }: PlacedRule,
+  side: Side,
+  end: End,
+  objects: PolicyObjects,
+): { asWorkload: Answer; byAddress: Answer } {
+  const within = side === 'consumers' && rule.unscoped_consumers === true ? [[]] : scopes
+  const namings = within.map((scope) => nameEnd(rule, side, scope, end, objects))
+  return { asWorkload: anyOf(namings.map(written)), byAddress: anyOf(namings.map(({ asAddress }) => asAddress)) }
+}
+
 type LabelEntry = Pick<Actor, 'label' | 'label_group' | 'exclusion'>
 
 /** Labels of one key are alternatives, different keys are ANDed, exclusions exclude. A group stands for its members. */

@@ -5,7 +5,6 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import type { Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import { indexLabels } from '../../domain/inventory/labels.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'

@@ -1,7 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Counts, StringEnum, Text } from '../../../schemas/common.js'
 import type { Limits } from '../../../schemas/config.js'
-import type { RuleSet } from '../../../schemas/pce/rule-set.js'
 import { RuleTypeOut } from '../../../schemas/rule-shapes.js'
 import type { ReferenceNames } from '../../../domain/inventory/reference-names.js'
 import { toDraftHref } from '../../../domain/inventory/parse-href.js'
@@ -9,6 +8,7 @@ import { nameRule } from '../../../domain/policy/name-rule.js'
 import type { HeldRule, RuleReport } from '../../../domain/hygiene/judge-rules.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { Truncation, showSections } from '../byte-budget.js'
+import { nameScope, nameScopes } from './name-scopes.js'
 
 /** What may be wrong with a rule or a scope, the surest first. */
 export const FINDING_KINDS = [
@@ -200,27 +200,6 @@ function describe({ type, rule, holder, scopes, isBoundary }: HeldRule, names: R
     rule_set: isBoundary ? `enforcement boundary ${holder.name}` : holder.name,
     scope: nameScopes(scopes, names),
   }
-}
-
-/** Scopes in one line: `app=payments env=prod or app=crm`, `everything`. */
-export function nameScopes(scopes: RuleSet['scopes'], names: ReferenceNames): string {
-  return scopes.length === 0 ? 'no scope' : scopes.map((scope) => nameScope(scope, names)).join(' or ')
-}
-
-function nameScope(scope: RuleSet['scopes'][number], names: ReferenceNames): string {
-  if (scope.length === 0) return 'everything'
-  return scope
-    .map(({ label, label_group: group, exclusion }) => {
-      const { href = '' } = label ?? group ?? {}
-      const { key, value, name } = { ...names(href), ...label, ...group } as {
-        key?: string
-        value?: string
-        name?: string
-      }
-      const text = value !== undefined ? `${key}=${value}` : (name ?? href)
-      return exclusion === true ? `not ${text}` : text
-    })
-    .join(' ')
 }
 
 function countKinds<K extends string>(kinds: readonly K[]): Record<string, number> {

@@ -1,15 +1,16 @@
 import type { PceClient } from '../../pce-client/index.js'
 import type { Actor, DenyRule, Rule } from '../../schemas/pce/rule-set.js'
+import { resolveActors, type ActorReference } from '../drafts/resolve-actors.js'
+import { resolveService, type ResolvedService, type ServiceReference } from '../drafts/resolve-services.js'
 import { pickEvery } from '../inventory/fetch-every.js'
 import type { PolicyLookups } from '../inventory/find-object.js'
 import { allOf } from '../inventory/match-exactly.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { catalogOf } from '../policy/load-snapshot.js'
-import { compileServices } from '../policy/match-services.js'
-import { resolveActors, type ActorReference } from './resolve-actors.js'
-import { resolveService, type ServiceReference } from './resolve-services.js'
+import { compileServices, type ServiceObjects } from '../policy/match-services.js'
 
 type AnyRule = Rule | DenyRule
+export type Side = 'providers' | 'consumers'
 
 /** What rules are searched for: something that stands at one of their ends, and a service they name or a port they cover. */
 interface RuleQuestion {
@@ -28,17 +29,26 @@ export async function createRuleTest(
   { actor, service }: RuleQuestion,
   signal: AbortSignal,
 ): Promise<((rule: AnyRule) => boolean) | undefined> {
+  const wanted = actor === undefined ? undefined : await findActor(lookups, actor)
+  const sought = service === undefined ? undefined : await resolveService(lookups, service, 'service')
+  const isPort = sought !== undefined && 'ports' in sought
+  const objects = isPort ? await loadServices(pce, lookups, signal) : undefined
   return allOf(
-    actor === undefined ? undefined : await namesActor(lookups, actor),
-    service === undefined ? undefined : await namesService(pce, lookups, service, signal),
+    wanted && ((rule) => namesActor(rule, 'providers', wanted) || namesActor(rule, 'consumers', wanted)),
+    sought && testService(sought, objects),
   )
 }
 
-async function namesActor(lookups: PolicyLookups, reference: ActorReference): Promise<(rule: AnyRule) => boolean> {
+/** The actor that a reference names, without its exclusion. Throws invalid_actor, label_not_found, not_found, ambiguous_name. */
+export async function findActor(lookups: PolicyLookups, reference: ActorReference): Promise<Actor> {
   const [actor] = await resolveActors(lookups, [reference], { side: 'actor', deny: false })
-  const wanted = identify(actor as Actor)
-  return ({ providers, consumers }) =>
-    [...(providers ?? []), ...(consumers ?? [])].some((end) => identify(end) === wanted)
+  return actor as Actor
+}
+
+/** Whether a side of a rule names it, whether excluded or not, in either version of the policy. */
+export function namesActor(rule: Pick<AnyRule, Side>, side: Side, wanted: Actor): boolean {
+  const known = identify(wanted)
+  return rule[side].some((end) => identify(end) === known)
 }
 
 /** What an actor is, whether excluded or not, in either version of the policy. */
@@ -50,28 +60,27 @@ function identify({ actors, exclusion: _exclusion, ...selector }: Actor): string
 }
 
 /**
- * A service object by its href; ports by what covers them (a range by its first and last), whatever else a service may ask of a process.
+ * A service object by its href; ports by what covers them (a range by its first and last), whatever else a service may ask of a process:
+ * for these `objects` has to know the services.
  */
-async function namesService(
-  pce: PceClient,
-  lookups: PolicyLookups,
-  reference: ServiceReference,
-  signal: AbortSignal,
-): Promise<(rule: AnyRule) => boolean> {
-  const wanted = await resolveService(lookups, reference, 'service')
+export function testService(wanted: ResolvedService, objects: ServiceObjects | undefined): (rule: AnyRule) => boolean {
   if ('service' in wanted) {
     const href = toDraftHref(wanted.service.href)
     return ({ ingress_services: ingress, egress_services: egress }) =>
       [...(ingress ?? []), ...(egress ?? [])].some((one) => 'href' in one && toDraftHref(one.href) === href)
   }
-  const services = await pickEvery(
-    { api: pce.services, params: {}, signal },
-    ({ description: _, ...service }) => service,
-  )
-  const objects = catalogOf({ labels: lookups.labels, services, lists: [], groups: [] })
+  if (objects === undefined) throw new Error('a port is found through the services that hold it')
   const { port, to_port: last = port, proto } = wanted.ports
   return ({ ingress_services: ingress }) => {
     const covers = compileServices(ingress ?? [], objects)
     return covers(port, proto) !== 'no' && covers(last, proto) !== 'no'
   }
+}
+
+async function loadServices(pce: PceClient, { labels }: PolicyLookups, signal: AbortSignal): Promise<ServiceObjects> {
+  const services = await pickEvery(
+    { api: pce.services, params: {}, signal },
+    ({ description: _, ...service }) => service,
+  )
+  return catalogOf({ labels, services, lists: [], groups: [] })
 }

@@ -1,0 +1,269 @@
+import type { PolicyVersionSelector } from '../../schemas/common.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { Service } from '../../schemas/pce/service.js'
+import type { Actor } from '../../schemas/pce/rule-set.js'
+import type { ToolContext } from '../call.js'
+import type { ActorReference } from '../drafts/resolve-actors.js'
+import { toWire } from '../drafts/resolve-actors.js'
+import { resolveService, type ResolvedService, type ServiceReference } from '../drafts/resolve-services.js'
+import { createPolicyLookups, type PolicyLookups } from '../inventory/find-object.js'
+import { loadLabels, type LabelIndex, type LabelReference } from '../inventory/labels.js'
+import { isAddress } from '../inventory/parse-addresses.js'
+import { toActiveHref } from '../inventory/parse-href.js'
+import { workInTurns, type Steps } from '../text/pace-work.js'
+import type { PolicyCatalog } from '../policy/load-snapshot.js'
+import type { RuleType } from '../policy/rule-type.js'
+import { anyOf, both, isUnknown, type Answer, type Reason } from '../policy/three-valued.js'
+import { findActor, namesActor, testService, type Side } from './name-tests.js'
+import { inOrder, loadCatalog, readBoundaries, readEveryRule, searchRules, type PlacedRule } from './read-rules.js'
+import { findTarget, namesTarget, type Target } from './find-target.js'
+import { createAuthorTest, type Authors } from './find-authors.js'
+
+/** What rules are searched for; everything given has to hold. */
+export interface RuleSearch {
+  version: PolicyVersionSelector
+  /** At either end, at the destination, at the source: what a rule names there, or an address that its IP lists hold. */
+  ends: Partial<Record<'actor' | 'provider' | 'consumer', ActorReference>>
+  service?: ServiceReference | undefined
+  /** Part of the name of a process or Windows service that a service of the rule names. */
+  process?: string | undefined
+  /** Part of the description of a rule, or of the name or description of its rule set, in any case. */
+  text?: string | undefined
+  types?: readonly RuleType[] | undefined
+  /** Whether the rule and its rule set are enabled. */
+  enabled?: boolean | undefined
+  pending?: 'create' | 'update' | 'delete' | 'any' | 'none' | undefined
+  author?: string | undefined
+  /** A workload by name or href, an address, or labels: rules that apply to it, with the scopes of their rule sets. */
+  appliesTo?: string | readonly LabelReference[] | undefined
+  /** At which end; absent: at either. */
+  as?: 'provider' | 'consumer' | undefined
+}
+
+export interface FoundRule extends PlacedRule {
+  /** The sides that name what was asked for; undefined where nothing was asked of an end. */
+  sides?: Side[]
+  /** It names a workload that was asked for by its address alone, so it is not written to it. */
+  byAddress?: boolean
+  /** Why it is not certain that it is one of them. */
+  uncertain: readonly Reason[]
+}
+
+export interface RuleSearchResult {
+  found: FoundRule[]
+  /** Rules that were looked through, where all of them were read. */
+  searched?: number
+  engine: 'rule_search' | 'own'
+  /** Why the rules were all read, although the PCE's search could have found them. */
+  instead?: string
+  /** Who or what `appliesTo` is. */
+  target?: string
+  unread: string[]
+  authors: Authors
+  labels: LabelIndex
+}
+
+type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>
+
+/**
+ * Finds rules. The search of the PCE narrows what is read, where it has one and the question names an end, a service or a pending change
+ * exactly; every rule is then compared here, so both ways find the same (D181). Throws what resolving the references throws.
+ */
+export async function findRules(ctx: Context, search: RuleSearch): Promise<RuleSearchResult> {
+  const labels = await loadLabels(ctx.pce, ctx)
+  const resolved = await resolve(ctx, search, labels)
+  const authors = await createAuthorTest(ctx, search.author)
+  const queries = queriesOf(search, resolved)
+  const asked = queries === null ? undefined : await searchRules(ctx, search.version as 'draft', queries)
+  const read =
+    asked === undefined || typeof asked === 'string'
+      ? await readEveryRule(ctx, search.version)
+      : { rules: inOrder([...asked, ...(await readBoundaries(ctx, search.version))]), unread: [] }
+  const catalog = await loadCatalog(ctx, search.version, labels, needsOf(resolved, search))
+  const test = createTest(search, resolved, catalog, authors)
+  return {
+    found: await workInTurns(testEach(read.rules, test), ctx.signal),
+    unread: read.unread,
+    engine: Array.isArray(asked) ? 'rule_search' : 'own',
+    ...(!Array.isArray(asked) && { searched: read.rules.length }),
+    ...(typeof asked === 'string' && { instead: asked }),
+    ...(resolved.target !== undefined && { target: resolved.target.name }),
+    authors,
+    labels,
+  }
+}
+
+function* testEach(rules: readonly PlacedRule[], test: (rule: PlacedRule) => FoundRule | null): Steps<FoundRule[]> {
+  const found: FoundRule[] = []
+  for (const [at, rule] of rules.entries()) {
+    const one = test(rule)
+    if (one !== null) found.push(one)
+    if (at % 20 === 0) yield
+  }
+  return found
+}
+
+/** An end that was asked for: an actor by its href, or an address. */
+type WantedEnd = { actor: Actor } | { address: string }
+
+interface Resolved {
+  ends: { wanted: WantedEnd; sides: readonly Side[] }[]
+  service?: ResolvedService
+  target?: Target
+}
+
+const SIDES = {
+  actor: ['providers', 'consumers'],
+  provider: ['providers'],
+  consumer: ['consumers'],
+} as const satisfies Record<string, readonly Side[]>
+
+async function resolve(ctx: Context, search: RuleSearch, labels: LabelIndex): Promise<Resolved> {
+  const lookups = createPolicyLookups(ctx.pce, labels, search.version === 'active' ? 'active' : 'draft', ctx.signal)
+  const ends = []
+  for (const name of Object.keys(SIDES) as (keyof typeof SIDES)[]) {
+    const reference = search.ends[name]
+    if (reference !== undefined) ends.push({ wanted: await findEnd(lookups, reference), sides: SIDES[name] })
+  }
+  if (search.as !== undefined && search.appliesTo === undefined) {
+    const text = 'as says at which end applies_to is meant; give applies_to with it.'
+    throw new ToolError('invalid_argument', text, { argument: 'as' })
+  }
+  return {
+    ends,
+    ...(search.service !== undefined && { service: await resolveService(lookups, search.service, 'service') }),
+    ...(search.appliesTo !== undefined && { target: await findTarget(ctx, labels, search.appliesTo) }),
+  }
+}
+
+async function findEnd(lookups: PolicyLookups, reference: ActorReference): Promise<WantedEnd> {
+  const text = typeof reference === 'string' ? reference.trim() : ''
+  return isAddress(text) ? { address: text } : { actor: await findActor(lookups, reference) }
+}
+
+const isEgress = ({ windows_egress_services: listed }: Service) => (listed?.length ?? 0) > 0
+
+/**
+ * What to ask the PCE: searches whose results, together, hold every rule that is wanted. Null where its search cannot help: it has none of
+ * old versions, knows neither texts nor authors as they are meant here, and finds no service that a port lies in (D98).
+ */
+function queriesOf({ version, text, pending, appliesTo }: RuleSearch, { ends, service }: Resolved): object[] | null {
+  if (typeof version === 'number' || text !== undefined || appliesTo !== undefined) return null
+  const inVersion = <T>(value: T): T => (version === 'active' ? mapHrefs(value) : value)
+  const sides: object[][] = ends.flatMap(({ wanted, sides: of }) =>
+    'actor' in wanted ? [of.map((side) => ({ [side]: inVersion(toWire([withoutExclusion(wanted.actor)])) }))] : [],
+  )
+  const exact = {
+    ...(service !== undefined &&
+      'service' in service &&
+      !isEgress(service.service) && { ingress_services: [inVersion({ href: service.service.href })] }),
+    ...(pending !== undefined && pending !== 'any' && pending !== 'none' && { update_type: pending }),
+  }
+  if (sides.length === 0 && Object.keys(exact).length === 0) return null
+  // One end is enough to narrow the search: which rules name both is found here.
+  const narrowest = sides.sort((a, b) => a.length - b.length)[0] ?? [{}]
+  return narrowest.map((side) => ({ ...side, ...exact }))
+}
+
+const withoutExclusion = ({ exclusion: _exclusion, ...actor }: Actor): Actor => actor
+
+const mapHrefs = <T>(value: T): T =>
+  JSON.parse(JSON.stringify(value), (field, inner: unknown) =>
+    field === 'href' && typeof inner === 'string' ? toActiveHref(inner) : inner,
+  ) as T
+
+function needsOf({ ends, service, target }: Resolved, { process }: RuleSearch) {
+  const needs = new Set<'services' | 'ipLists' | 'labelGroups'>()
+  if (process !== undefined || (service !== undefined && 'ports' in service)) needs.add('services')
+  if (target !== undefined) needs.add('labelGroups').add('ipLists')
+  if (ends.some(({ wanted }) => 'address' in wanted)) needs.add('ipLists')
+  return needs
+}
+
+/** The test of all that is asked; null for a rule that is certainly not meant. */
+function createTest(
+  search: RuleSearch,
+  { ends, service, target }: Resolved,
+  catalog: PolicyCatalog,
+  { isAuthor }: Authors,
+): (rule: PlacedRule) => FoundRule | null {
+  const isPlain = testPlainly(search, service, catalog, isAuthor)
+  const sidesAsked: readonly Side[] = search.as === undefined ? SIDES.actor : SIDES[search.as]
+  return (placed) => {
+    if (!isPlain(placed)) return null
+    const sides = new Set<Side>()
+    const answers: Answer[] = []
+    for (const { wanted, sides: of } of ends) {
+      const bySide = of.map((side) => namesEnd(placed, side, wanted, catalog))
+      of.forEach((side, at) => bySide[at] !== 'no' && sides.add(side))
+      answers.push(anyOf(bySide))
+    }
+    let byAddress = false
+    if (target !== undefined) {
+      if (placed.holder.update_type === 'delete' && search.pending === undefined) return null
+      const namings = sidesAsked.map((side) => namesTarget(placed, side, target, catalog))
+      sidesAsked.forEach((side, at) => namings[at]?.any !== 'no' && sides.add(side))
+      answers.push(anyOf(namings.map(({ any }) => any)))
+      byAddress = namings.every(({ asWorkload }) => asWorkload === 'no')
+    }
+    const answer = answers.reduce(both, 'yes')
+    if (answer === 'no') return null
+    return {
+      ...placed,
+      ...(sides.size > 0 && { sides: [...sides] }),
+      ...(byAddress && target?.isWorkload === true && { byAddress }),
+      uncertain: isUnknown(answer) ? answer.unknown : [],
+    }
+  }
+}
+
+function namesEnd({ rule }: PlacedRule, side: Side, wanted: WantedEnd, { covers }: PolicyCatalog): Answer {
+  if ('actor' in wanted) return namesActor(rule, side, wanted.actor) ? 'yes' : 'no'
+  const end = { ip: wanted.address, fqdn: null }
+  return anyOf(rule[side].flatMap(({ ip_list: list }) => (list === undefined ? [] : [covers(list.href, end)])))
+}
+
+/** What is asked of a rule besides its ends. */
+function testPlainly(
+  { text, process, types, enabled, pending, appliesTo }: RuleSearch,
+  service: ResolvedService | undefined,
+  catalog: PolicyCatalog,
+  isAuthor: Authors['isAuthor'],
+): (rule: PlacedRule) => boolean {
+  const tests: ((placed: PlacedRule) => boolean)[] = []
+  if (types !== undefined) tests.push(({ type }) => types.includes(type))
+  const wantsEnabled = enabled ?? (appliesTo === undefined ? undefined : true)
+  if (wantsEnabled !== undefined) tests.push(({ rule, holder }) => (rule.enabled && holder.enabled) === wantsEnabled)
+  if (pending !== undefined) tests.push(({ rule }) => isPendingAs(rule.update_type ?? null, pending))
+  else if (appliesTo !== undefined) tests.push(({ rule }) => rule.update_type !== 'delete')
+  if (isAuthor !== undefined) tests.push(({ rule }) => isAuthor(rule))
+  if (text !== undefined) {
+    const part = text.toLowerCase()
+    const holds = (value: string | null | undefined) => value?.toLowerCase().includes(part) === true
+    tests.push(({ rule, holder }) => holds(rule.description) || holds(holder.name) || holds(holder.description))
+  }
+  if (service !== undefined) {
+    const covers = testService(service, catalog)
+    tests.push(({ rule }) => covers(rule))
+  }
+  if (process !== undefined) {
+    const part = process.toLowerCase()
+    tests.push(({ rule }) =>
+      [...rule.ingress_services, ...(rule.egress_services ?? [])].some((one) => {
+        const object = 'href' in one ? catalog.serviceOf(one.href) : undefined
+        return object !== undefined && programsOf(object).some((name) => name.toLowerCase().includes(part))
+      }),
+    )
+  }
+  return (placed) => tests.every((test) => test(placed))
+}
+
+function isPendingAs(updateType: string | null, pending: NonNullable<RuleSearch['pending']>): boolean {
+  if (pending === 'any') return updateType !== null
+  return pending === 'none' ? updateType === null : updateType === pending
+}
+
+const programsOf = ({ process_name: process, windows_services: inbound, windows_egress_services: outbound }: Service) =>
+  [process, ...[...(inbound ?? []), ...(outbound ?? [])].flatMap((one) => [one.process_name, one.service_name])].filter(
+    (name) => name != null,
+  )

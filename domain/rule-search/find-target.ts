@@ -1,0 +1,124 @@
+import { ToolError } from '../../schemas/errors.js'
+import type { Label } from '../../schemas/pce/label.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import type { ToolContext } from '../call.js'
+import { scanEvery } from '../inventory/fetch-every.js'
+import { findObject } from '../inventory/find-object.js'
+import { isUnresolved, resolveLabel, type LabelIndex, type LabelReference } from '../inventory/labels.js'
+import { isAddress, sameAddress } from '../inventory/parse-addresses.js'
+import { namesAt, someWorkloadWith, type End, type PolicyObjects } from '../policy/match-rules.js'
+import { anyOf, type Answer } from '../policy/three-valued.js'
+import type { Side } from './name-tests.js'
+import type { PlacedRule } from './read-rules.js'
+
+/** Whom rules are to apply to: one workload with all its addresses, an address alone, or some workload with these labels. */
+export interface Target {
+  name: string
+  ends: readonly End[]
+  isWorkload: boolean
+}
+
+type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
+
+/**
+ * A workload by href, name or host name; an address, which stands for the workload that has it, where one does; or labels. Throws not_found
+ * with near names, ambiguous_name where several workloads have the name or the address, label_not_found.
+ */
+export async function findTarget(
+  ctx: Context,
+  labels: LabelIndex,
+  asked: string | readonly LabelReference[],
+): Promise<Target> {
+  if (typeof asked !== 'string') return targetOfLabels(labels, asked)
+  const text = asked.trim()
+  if (isAddress(text)) return targetOfAddress(ctx, labels, text)
+  if (!text.startsWith('/') && text.includes('=')) return targetOfLabels(labels, [text])
+  const named = text.startsWith('/') ? { href: text } : { name: asked }
+  const where = { hrefArgument: 'applies_to', nameArgument: 'applies_to' }
+  return targetOfWorkload(labels, await findObject(ctx.pce, 'workloads', named, ctx.signal, where))
+}
+
+function targetOfLabels(labels: LabelIndex, references: readonly LabelReference[]): Target {
+  const found = references.map((reference) => {
+    const label = resolveLabel(labels, reference)
+    if (!isUnresolved(label)) return label
+    const details = { argument: 'applies_to', label: label.ref, valid_values: label.valid }
+    throw new ToolError('label_not_found', `applies_to: no label matches ${label.ref} exactly.`, details)
+  })
+  const keys = found.map(({ key }) => key)
+  const twice = keys.find((key, at) => keys.indexOf(key) !== at)
+  if (twice !== undefined) {
+    const text = `applies_to names the key ${twice} twice; a workload has one label of a key.`
+    throw new ToolError('invalid_argument', text, { argument: 'applies_to' })
+  }
+  return { name: `workloads with ${describeLabels(found)}`, ends: [someWorkloadWith(found)], isWorkload: false }
+}
+
+const describeLabels = (labels: readonly Pick<Label, 'key' | 'value'>[]) =>
+  labels.map(({ key, value }) => `${key}=${value}`).join(', ')
+
+/** The PCE finds parts of addresses (P8), so which workload has this one is decided here. */
+async function targetOfAddress({ pce, signal }: Context, labels: LabelIndex, address: string): Promise<Target> {
+  const params = address.includes(':') ? {} : { ip_address: address }
+  let having: Workload[] = []
+  await scanEvery(
+    { api: pce.workloads, params, signal },
+    {
+      onBegin: () => void (having = []),
+      onItems(items) {
+        for (const item of items) if (addressesOf(item).some((own) => sameAddress(own, address))) having.push(item)
+      },
+    },
+  )
+  const [first, ...others] = having
+  if (others.length > 0) {
+    const candidates = having.slice(0, 20).map(({ href, name, hostname }) => ({ href, name: name ?? hostname }))
+    const text = `applies_to: ${having.length} workloads have the address ${address}.`
+    throw new ToolError(
+      'ambiguous_name',
+      text,
+      { argument: 'applies_to', candidates },
+      { hint: 'Give the href of one.' },
+    )
+  }
+  if (first !== undefined) return targetOfWorkload(labels, first)
+  return {
+    name: `${address}, which no workload has`,
+    ends: [{ workload: null, labels: {}, ip: address, fqdn: null }],
+    isWorkload: false,
+  }
+}
+
+const addressesOf = ({ interfaces }: Workload) => (interfaces ?? []).flatMap(({ address }) => address ?? [])
+
+function targetOfWorkload(labels: LabelIndex, workload: Workload): Target {
+  const own = (workload.labels ?? []).map((label) => labels.get(label.href) ?? label)
+  const byKey = Object.fromEntries(own.flatMap(({ key, value }) => (key === undefined ? [] : [[key, value ?? '']])))
+  const addresses: (string | null)[] = addressesOf(workload)
+  const { href, name, hostname } = workload
+  const shown = own.length === 0 ? 'no labels' : describeLabels(own as Label[])
+  return {
+    name: `${name ?? hostname ?? href} (${shown})`,
+    ends: (addresses.length === 0 ? [null] : addresses).map((ip) => ({
+      workload: href,
+      labels: byKey,
+      ip,
+      fqdn: null,
+    })),
+    isWorkload: true,
+  }
+}
+
+/** How a side of a rule names the target; of several addresses one is enough. */
+export function namesTarget(
+  { rule, holder: { scopes } }: PlacedRule,
+  side: Side,
+  { ends }: Target,
+  objects: PolicyObjects,
+): { asWorkload: Answer; any: Answer } {
+  const namings = ends.map((end) => namesAt({ scopes, rule }, side, end, objects))
+  const asWorkload = anyOf(namings.map((one) => one.asWorkload))
+  // Some workload with labels may have any address: that a list may hold it says nothing.
+  const byAddress = ends.some(({ isSome }) => isSome === true) ? [] : namings.map((one) => one.byAddress)
+  return { asWorkload, any: anyOf([asWorkload, ...byAddress]) }
+}

@@ -1,0 +1,187 @@
+import { PceApiError } from '../../pce-client/index.js'
+import type { PolicyVersionSelector } from '../../schemas/common.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
+import type { SearchRuleType } from '../../schemas/pce/policy.js'
+import type { ToolContext } from '../call.js'
+import { fetchEvery } from '../inventory/fetch-every.js'
+import type { LabelIndex } from '../inventory/labels.js'
+import { toActiveHref } from '../inventory/parse-href.js'
+import { loadDenyRules } from '../inventory/read-rules.js'
+import { compareTexts } from '../text/compare-texts.js'
+import { catalogOf, type PolicyCatalog } from '../policy/load-snapshot.js'
+import type { AnyRule } from '../policy/rule-boxes.js'
+import { denyType, type RuleType } from '../policy/rule-type.js'
+
+/** A rule with what is known of the rule set that it stands in, or the enforcement boundary that it is. */
+export interface PlacedRule {
+  type: RuleType
+  rule: AnyRule
+  holder: Pick<RuleSet, 'href' | 'name' | 'enabled' | 'scopes'> & Partial<RuleSet>
+  isBoundary: boolean
+}
+
+export interface ReadRules {
+  rules: PlacedRule[]
+  /** What could not be read, each with why. */
+  unread: string[]
+}
+
+type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
+
+/**
+ * Every allow and deny rule of a version of the policy, and its enforcement boundaries. Hrefs of a numbered version are those of the
+ * active one, which everything else compares with. Throws not_found for a version that is none.
+ */
+export async function readEveryRule(ctx: Context, version: PolicyVersionSelector): Promise<ReadRules> {
+  const [ruleSets, boundaries] = await Promise.all([readRuleSets(ctx, version), readBoundaries(ctx, version)])
+  const complete =
+    typeof version === 'number'
+      ? ruleSets.map((ruleSet) => ({ ruleSet, error: ruleSet.deny_rules === undefined ? NOT_EMBEDDED : undefined }))
+      : await loadDenyRules(ctx.pce, ruleSets, ctx.signal)
+  const without = complete.filter(({ error }) => error !== undefined)
+  const [first] = without
+  return {
+    rules: inOrder([...complete.flatMap(({ ruleSet }) => rulesOf(ruleSet)), ...boundaries]),
+    unread:
+      first?.error === undefined
+        ? []
+        : [`The deny rules of ${without.length} rule sets could not be read: ${first.error}`],
+  }
+}
+
+const NOT_EMBEDDED = 'this release does not keep them with the rule sets of old versions'
+
+async function readRuleSets({ pce, signal }: Context, version: PolicyVersionSelector): Promise<RuleSet[]> {
+  try {
+    const { items } = await fetchEvery({ api: pce.ruleSets, policyVersion: version, params: {}, signal })
+    return typeof version === 'number' ? asActive(items, version) : items
+  } catch (error) {
+    if (typeof version !== 'number' || !(error instanceof PceApiError) || error.status !== 404) throw error
+    throw new ToolError('not_found', `The PCE has no policy version ${version}.`, { policy_version: version })
+  }
+}
+
+/** Boundaries as rules; none where the PCE does not know them. */
+export async function readBoundaries({ pce, signal }: Context, version: PolicyVersionSelector): Promise<PlacedRule[]> {
+  const query = { api: pce.enforcementBoundaries, policyVersion: version, params: {}, signal }
+  const items = await fetchEvery<EnforcementBoundary>(query).then(
+    (page) => page.items,
+    (error: unknown) => {
+      if (error instanceof PceApiError && error.status === 404) return []
+      throw error
+    },
+  )
+  return (typeof version === 'number' ? asActive(items, version) : items).map((boundary) => ({
+    type: 'deny',
+    rule: { ...boundary, enabled: boundary.enabled !== false, unscoped_consumers: true } as AnyRule,
+    holder: { href: boundary.href, name: boundary.name, enabled: true, scopes: [[]] },
+    isBoundary: true,
+  }))
+}
+
+function rulesOf(ruleSet: RuleSet): PlacedRule[] {
+  const place = (type: RuleType, rule: AnyRule): PlacedRule => ({ type, rule, holder: ruleSet, isBoundary: false })
+  return [
+    ...(ruleSet.rules ?? []).map((rule) => place('allow', rule)),
+    ...(ruleSet.deny_rules ?? []).map((rule) => place(denyType(rule), rule)),
+  ]
+}
+
+const SEARCHED: Partial<Record<SearchRuleType, RuleType>> = {
+  sec_rules: 'allow',
+  deny_rules: 'deny',
+  override_deny_rules: 'override_deny',
+}
+/** Where a list of the PCE may have been cut without a word (P8). */
+const PCE_PAGE = 500
+
+/**
+ * The rules that any of several searches of the PCE finds, each once; a sentence where the PCE has no such search, refuses it, or may have
+ * cut what it found. Boundaries are not among them.
+ */
+export async function searchRules(
+  { pce, signal }: Context,
+  version: 'draft' | 'active',
+  queries: readonly object[],
+): Promise<PlacedRule[] | string> {
+  const found = new Map<string, PlacedRule>()
+  for (const query of queries) {
+    try {
+      const rules = await pce.searchRules(
+        { ...query, rule_types: Object.keys(SEARCHED) as SearchRuleType[] },
+        version,
+        {
+          signal,
+        },
+      )
+      if (rules.length > 0 && rules.length % PCE_PAGE === 0) return 'the rule search of the PCE may have been cut'
+      for (const { rule_type: type, rule_set: holder, ...rule } of rules) {
+        const kind = SEARCHED[type]
+        if (kind === undefined) continue
+        if (holder?.name === undefined || holder.scopes == null)
+          return 'the rule search of the PCE leaves out rule sets'
+        found.set(rule.href, {
+          type: kind,
+          rule: rule as unknown as AnyRule,
+          holder: { href: holder.href, name: holder.name, enabled: holder.enabled !== false, scopes: holder.scopes },
+          isBoundary: false,
+        })
+      }
+    } catch (error) {
+      if (!(error instanceof PceApiError) || error.status === 401) throw error
+      return `the rule search of the PCE answered ${error.status}`
+    }
+  }
+  return [...found.values()]
+}
+
+/** By rule set, and in it as answers have them: allow rules, then deny rules. Boundaries come last. */
+export function inOrder(rules: readonly PlacedRule[]): PlacedRule[] {
+  const idOf = (href: string) => href.slice(href.lastIndexOf('/') + 1)
+  const byId = (a: string, b: string) => idOf(a).length - idOf(b).length || compareTexts(idOf(a), idOf(b))
+  const kinds: readonly RuleType[] = ['allow', 'deny', 'override_deny']
+  return [...rules].sort(
+    (a, b) =>
+      Number(a.isBoundary) - Number(b.isBoundary) ||
+      byId(a.holder.href, b.holder.href) ||
+      kinds.indexOf(a.type) - kinds.indexOf(b.type) ||
+      byId(a.rule.href, b.rule.href),
+  )
+}
+
+/** The objects that rules of a version name, as far as a question needs them; what cannot be read is undecided. */
+export async function loadCatalog(
+  { pce, signal }: Context,
+  version: PolicyVersionSelector,
+  labels: LabelIndex,
+  needs: ReadonlySet<'services' | 'ipLists' | 'labelGroups'>,
+): Promise<PolicyCatalog> {
+  const read = async <K extends 'services' | 'ipLists' | 'labelGroups'>(kind: K): Promise<never[]> => {
+    if (!needs.has(kind)) return []
+    const { items } = await fetchEvery({ api: pce[kind] as never, policyVersion: version, params: {}, signal })
+    return (typeof version === 'number' ? asActive(items, version) : items) as never[]
+  }
+  const [services, lists, groups] = await Promise.all([read('services'), read('ipLists'), read('labelGroups')])
+  return catalogOf({ labels, services, lists, groups })
+}
+
+/** The same values with the hrefs of the active version in place of a numbered one. */
+function asActive<T>(value: T, version: number): T {
+  const from = `/sec_policy/${version}/`
+  const map = (inner: unknown): unknown => {
+    if (Array.isArray(inner)) return inner.map(map)
+    if (typeof inner !== 'object' || inner === null) return inner
+    return Object.fromEntries(
+      Object.entries(inner).map(([field, own]) => [
+        field,
+        field === 'href' && typeof own === 'string' ? toActiveHref(own.replace(from, '/sec_policy/active/')) : map(own),
+      ]),
+    )
+  }
+  return map(value) as T
+}
+
+/** An href as the version of the policy has it that it was read from. */
+export const asVersion = (href: string, version: PolicyVersionSelector): string =>
+  typeof version === 'number' ? href.replace('/sec_policy/active/', `/sec_policy/${version}/`) : href

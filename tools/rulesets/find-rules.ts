@@ -1,0 +1,226 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { Count, Counts, DetailLevel, StringEnum, Text } from '../../schemas/common.js'
+import { LabelReference } from '../../schemas/label-reference.js'
+import { pagingInput, PagingOutput } from '../../schemas/paging.js'
+import { ActorInput, RULE_TYPES, RuleTypeOut, ServiceInput, WrittenOut } from '../../schemas/rule-shapes.js'
+import { ToolError } from '../../schemas/errors.js'
+import { loadReferenceNames, type ReferenceNames } from '../../domain/inventory/reference-names.js'
+import { nameRule } from '../../domain/policy/name-rule.js'
+import { describeReasons } from '../../domain/policy/three-valued.js'
+import { findRules, type FoundRule, type RuleSearchResult } from '../../domain/rule-search/find-rules.js'
+import { asVersion } from '../../domain/rule-search/read-rules.js'
+import { countOf } from '../../domain/text/describe-numbers.js'
+import { nameScopes } from '../answers/hygiene/name-scopes.js'
+import { answerPage, decodeCursor, sliceOfList } from '../answers/page-list.js'
+import { selectFields } from '../answers/select-fields.js'
+import { showRule } from '../answers/show-rules.js'
+import { defineTool } from '../define.js'
+
+const NAME = 'find-rules'
+const DEFAULT_MAX_RESULTS = 50
+
+const End = (description: string) => Type.Optional(Type.Union([...ActorInput.anyOf], { description }))
+
+const Row = Type.Object({
+  rule_type: RuleTypeOut,
+  href: Type.String(),
+  rule: Text('In one line: sources to destinations, services'),
+  enabled: Type.Boolean(),
+  rule_set: Text('Its name, or that of the enforcement boundary'),
+  rule_set_href: Type.String(),
+  rule_set_enabled: Type.Optional(Type.Boolean({ description: 'false: none of its rules is in force' })),
+  scope: Text('Of its rule set'),
+  unscoped_consumers: Type.Optional(Type.Boolean({ description: 'Sources beyond the scope' })),
+  description: Type.Optional(Type.String()),
+  pending: Type.Optional(Text('Change that is not provisioned')),
+  updated_at: Type.Optional(Type.String()),
+  updated_by: Type.Optional(Text('Name, or href')),
+  as: Type.Optional(
+    Type.Array(StringEnum(['provider', 'consumer'] as const), { description: 'Where it names what was asked for' }),
+  ),
+  by_address: Type.Optional(
+    Type.Boolean({ description: 'Through an IP list: the rule is not written to the workload' }),
+  ),
+  uncertain: Type.Optional(Text('Why it may not be one of them')),
+  consumers: Type.Optional(Type.Array(WrittenOut)),
+  providers: Type.Optional(Type.Array(WrittenOut)),
+  ingress_services: Type.Optional(Type.Array(WrittenOut)),
+  egress_services: Type.Optional(Type.Array(WrittenOut)),
+})
+
+const output = Type.Object({
+  summary: Text('What was found, and how'),
+  applies_to: Type.Optional(Text('Who that is')),
+  counts: Counts('Rules found, by type'),
+  uncertain_count: Type.Optional(Count('Of these, rules that may not be meant')),
+  found_by: StringEnum(['rule_search', 'own'] as const, {
+    description:
+      'rule_search: the PCE narrowed them, and each was compared here; own: every rule was read and compared',
+  }),
+  not_read: Type.Optional(Type.Array(Type.String(), { description: 'What the answer lacks' })),
+  rules: Type.Array(Type.Partial(Row), { description: 'By rule set' }),
+  ...PagingOutput,
+})
+
+export default defineTool({
+  name: NAME,
+  summary:
+    'Rules by what they name at their ends, service, process, text, state, policy version or author; or all that apply to a workload, an address or labels.',
+  effect: 'read',
+  toolset: 'explain',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  isHeavy: true,
+  pceRequests: {
+    atMost: 30,
+    and: 'one for each workload that the rules of the page name (50 at most), and for each rule set where the release keeps deny rules apart',
+  },
+  input: Type.Object(
+    {
+      actor: End('At either end: ams, key=value, iplist:NAME, labelgroup:NAME, workload:NAME, href, or an address'),
+      provider: End('Destination, as actor'),
+      consumer: End('Source, as actor'),
+      service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Named, or a port covered' })),
+      process: Type.Optional(
+        Type.String({ minLength: 1, description: 'Part of the name of a process or Windows service' }),
+      ),
+      text: Type.Optional(
+        Type.String({ minLength: 1, description: 'Part of a description, or of the name of the rule set' }),
+      ),
+      rule_type: Type.Optional(StringEnum(RULE_TYPES)),
+      enabled: Type.Optional(
+        Type.Boolean({ description: 'Rule and rule set. With applies_to the default is true, otherwise both' }),
+      ),
+      pending: Type.Optional(
+        StringEnum(['create', 'update', 'delete', 'any', 'none'] as const, { description: 'Change not provisioned' }),
+      ),
+      policy_version: Type.Optional(
+        Type.Union([Type.String(), Type.Integer({ minimum: 1 })], {
+          description: 'draft (default), active or a number',
+        }),
+      ),
+      author: Type.Optional(
+        Type.String({ minLength: 1, description: 'Made or changed it: user name, full name or href' }),
+      ),
+      applies_to: Type.Optional(
+        Type.Union([Type.String({ minLength: 1 }), Type.Array(LabelReference, { minItems: 1, maxItems: 20 })], {
+          description: 'Workload by name or href, address, or labels: with scopes, groups and IP lists resolved',
+        }),
+      ),
+      as: Type.Optional(StringEnum(['provider', 'consumer'] as const, { description: 'Of applies_to; default both' })),
+      detail_level: DetailLevel('full: ends and services with hrefs'),
+      ...pagingInput(DEFAULT_MAX_RESULTS),
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { actor: 'app=payments' },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const {
+      cursor,
+      max_results: maxResults = DEFAULT_MAX_RESULTS,
+      fields,
+      detail_level: detail = 'standard',
+      ...question
+    } = args
+    const select = selectFields(fields, Row)
+    const version = readVersion(question.policy_version)
+    const position = await decodeCursor(ctx, NAME, question, cursor)
+    const { actor, provider, consumer, rule_type: type, applies_to: appliesTo, ...rest } = question
+    const result = await findRules(ctx, {
+      ...rest,
+      version,
+      ends: { ...(actor && { actor }), ...(provider && { provider }), ...(consumer && { consumer }) },
+      types: type && [type],
+      appliesTo,
+    })
+    const { found } = result
+    const keyed = found.map((one) => ({ ...one, href: one.rule.href }))
+    const slice = sliceOfList(keyed, position, maxResults)
+    const names = await loadReferenceNames(ctx.pce, slice.items.map(referencesOf), ctx)
+    const rows = slice.items.map((one) => select(showFound(one, names, result, version, detail)))
+    const uncertain = found.filter((one) => one.uncertain.length > 0).length
+    const envelope = {
+      summary: summarise(result, version, uncertain),
+      ...(result.target !== undefined && { applies_to: result.target }),
+      counts: countTypes(found),
+      ...(uncertain > 0 && { uncertain_count: uncertain }),
+      found_by: result.engine,
+      ...(result.unread.length > 0 && { not_read: result.unread }),
+    }
+    const page = await answerPage(NAME, question, slice, rows, ctx, envelope)
+    return { ...envelope, rules: page.rows, ...page.paging }
+  },
+})
+
+function readVersion(asked: string | number | undefined): 'draft' | 'active' | number {
+  if (asked === undefined || asked === 'draft' || asked === 'active') return asked ?? 'draft'
+  const number = typeof asked === 'number' ? asked : /^[1-9]\d{0,8}$/.test(asked) ? Number(asked) : null
+  if (number !== null) return number
+  throw new ToolError('invalid_argument', `policy_version "${asked}" is neither draft, active nor a number.`, {
+    argument: 'policy_version',
+  })
+}
+
+const referencesOf = ({ rule, holder: { scopes } }: FoundRule) => [
+  rule.providers,
+  rule.consumers,
+  rule.ingress_services,
+  rule.egress_services,
+  scopes,
+]
+
+const AS = { providers: 'provider', consumers: 'consumer' } as const
+
+function showFound(
+  { type, rule, holder, isBoundary, sides, byAddress, uncertain }: FoundRule,
+  names: ReferenceNames,
+  { authors }: RuleSearchResult,
+  version: 'draft' | 'active' | number,
+  detail: 'standard' | 'full',
+): Static<typeof Row> {
+  const { consumers, providers, ingress_services: ingress, egress_services: egress } = showRule(rule, type, names)
+  const by = rule.updated_by?.href
+  return {
+    rule_type: type,
+    href: asVersion(rule.href, version),
+    rule: nameRule(rule, names),
+    enabled: rule.enabled,
+    rule_set: isBoundary ? `enforcement boundary ${holder.name}` : holder.name,
+    rule_set_href: asVersion(holder.href, version),
+    ...(!holder.enabled && { rule_set_enabled: false }),
+    scope: nameScopes(holder.scopes, names),
+    ...(rule.unscoped_consumers === true && !isBoundary && { unscoped_consumers: true }),
+    ...(rule.description && { description: rule.description }),
+    ...(rule.update_type != null && { pending: rule.update_type }),
+    ...(rule.updated_at != null && { updated_at: rule.updated_at }),
+    ...(by !== undefined && { updated_by: authors.nameOf(by) ?? by }),
+    ...(sides !== undefined && { as: sides.map((side) => AS[side]) }),
+    ...(byAddress === true && { by_address: true }),
+    ...(uncertain.length > 0 && { uncertain: describeReasons(uncertain) }),
+    ...(detail === 'full' && { consumers, providers, ingress_services: ingress }),
+    ...(detail === 'full' && egress !== undefined && { egress_services: egress }),
+  }
+}
+
+function countTypes(found: readonly FoundRule[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { type } of found) counts[type] = (counts[type] ?? 0) + 1
+  return counts
+}
+
+function summarise(
+  { found, searched, engine, instead, target }: RuleSearchResult,
+  version: 'draft' | 'active' | number,
+  uncertain: number,
+): string {
+  const of = typeof version === 'number' ? `policy version ${version}` : `the ${version} policy`
+  const doubt = uncertain === 0 ? '' : ` (${uncertain} of them uncertain)`
+  const who = target === undefined ? '' : ` that apply to ${target}`
+  const how =
+    engine === 'rule_search'
+      ? 'narrowed by the rule search of the PCE'
+      : `out of ${searched ?? 0} compared here${instead === undefined ? '' : `, since ${instead}`}`
+  return `${countOf(found.length, 'rule')}${doubt} of ${of}${who}, ${how}.`
+}
