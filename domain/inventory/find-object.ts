@@ -1,9 +1,10 @@
 import { PceApiError, type ObjectApi, type PceClient } from '../../pce-client/index.js'
+import type { PolicyVersionSelector } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import { pickEvery } from './fetch-every.js'
 import type { LabelIndex } from './labels.js'
-import { parseHref, toActiveHref, toDraftHref } from './parse-href.js'
+import { parseHref, toVersionHref } from './parse-href.js'
 import { canBeName, nearNames } from '../text/compare-texts.js'
 
 /** Kinds that tools find by href or exact name, by the path segment of their hrefs. */
@@ -93,7 +94,7 @@ async function findByName<K extends NamedKind>(
   pce: PceClient,
   kind: K,
   name: string,
-  policyVersion: Version,
+  policyVersion: PolicyVersionSelector,
   signal: AbortSignal,
 ): Promise<ObjectOf<K>> {
   // Not asked for: an address that long is refused before anybody looks for a name.
@@ -133,12 +134,12 @@ export async function findByHref<K extends NamedKind>(
   pce: PceClient,
   kind: K,
   href: string,
-  version: Version,
+  version: PolicyVersionSelector,
   signal: AbortSignal,
 ): Promise<ObjectOf<K>> {
   const parsed = parseHref(href)
-  // A numbered version is history: nothing can be changed there, and what is current may be something else.
-  const isHistory = parsed?.version !== undefined && /^\d/.test(parsed.version)
+  // A numbered version is history, unless it is the one asked for: nothing can be changed there, and what is current may be something else.
+  const isHistory = parsed?.version !== undefined && /^\d/.test(parsed.version) && parsed.version !== String(version)
   if (parsed === null || parsed.kind !== kind || parsed.id === undefined || isHistory) {
     throw new ToolError('invalid_href', `"${href}" is not the href of a ${nounOf(kind)}.`, { href })
   }
@@ -149,8 +150,7 @@ export async function findByHref<K extends NamedKind>(
   const missing = (cause?: unknown) =>
     new ToolError('not_found', `No ${nounOf(kind)} has the href ${href}.`, { kind, href }, { cause })
   try {
-    const wanted = version === 'draft' ? toDraftHref(href) : toActiveHref(href)
-    const found = await apiOf(pce, kind).getByReference(wanted, { signal })
+    const found = await apiOf(pce, kind).getByReference(toVersionHref(href, version), { signal })
     // Workloads are deleted softly: their href goes on to answer (P16).
     if ((found as { deleted?: boolean }).deleted === true) throw missing()
     return found
@@ -177,11 +177,11 @@ export interface PolicyLookups {
   byHref(kind: NamedKind, href: string): Promise<NamedObject>
 }
 
-/** `version`: draft for what rules will say, active for what traffic is compared with. */
+/** `version`: draft for what rules will say, active for what traffic is compared with, a number for what a past version meant. */
 export function createPolicyLookups(
   pce: PceClient,
   labels: LabelIndex,
-  version: Version,
+  version: PolicyVersionSelector,
   signal: AbortSignal,
 ): PolicyLookups {
   const asked = new Map<string, Promise<NamedObject>>()

@@ -1,3 +1,5 @@
+import type { PolicyVersionSelector } from '../../schemas/common.js'
+
 /** A PCE reference taken apart. `kind` is the path segment that names the type (`labels`, `rule_sets`, `sec_rules` …). */
 interface ParsedHref {
   org: string
@@ -31,16 +33,17 @@ export function parseHref(text: string): ParsedHref | null {
   }
 }
 
-/** The draft form of a versioned href; others unchanged. The id is the same in every version (P4). */
+/** The draft form of a versioned href, of whichever version; others unchanged. The id is the same in every version (P4). */
 export function toDraftHref(href: string): string {
-  return withVersion(href, 'draft')
+  return toVersionHref(href, 'draft')
 }
 
 /** The active form of a versioned href, which traffic queries want (P33). */
 export function toActiveHref(href: string): string {
-  return withVersion(href, 'active')
+  return toVersionHref(href, 'active')
 }
 
-function withVersion(href: string, version: 'draft' | 'active'): string {
-  return href.replace(/^(\/orgs\/\d+\/sec_policy)\/(?:draft|active)\//, `$1/${version}/`)
+/** A versioned href in this version of the policy; others unchanged. */
+export function toVersionHref(href: string, version: PolicyVersionSelector): string {
+  return href.replace(/^(\/orgs\/\d+\/sec_policy)\/(?:draft|active|\d+)\//, `$1/${version}/`)
 }

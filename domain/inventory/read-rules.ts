@@ -3,6 +3,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import { fetchEvery } from './fetch-every.js'
 import { parseHref, toDraftHref } from './parse-href.js'
+import { readPolicyVersion } from './policy-version.js'
 import { mapBounded } from '../text/pace-work.js'
 
 /** Requests for deny rules in flight at once. */
@@ -23,7 +24,7 @@ export function loadDenyRules(
   return mapBounded(ruleSets, IN_FLIGHT, async (ruleSet) => {
     if (ruleSet.deny_rules !== undefined) return { ruleSet }
     try {
-      const policyVersion = parseHref(ruleSet.href)?.version === 'active' ? 'active' : 'draft'
+      const policyVersion = readPolicyVersion(parseHref(ruleSet.href)?.version)
       const { items } = await fetchEvery({
         api: pce.denyRules,
         policyVersion,

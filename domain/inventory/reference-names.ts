@@ -1,4 +1,5 @@
 import { PceApiError, PceError, type ObjectApi, type PceClient } from '../../pce-client/index.js'
+import type { PolicyVersionSelector } from '../../schemas/common.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { PolicyChange } from '../../schemas/policy-changes.js'
 import { scanEvery } from './fetch-every.js'
@@ -35,13 +36,14 @@ const MAX_WORKLOADS = 50
 const IN_FLIGHT = 4
 
 /**
- * Reads the names of everything `objects` refer to, at any depth. Names only help the reader: an object that is gone, or a kind
- * that this account may not list, is left without one.
+ * Reads the names of everything `objects` refer to, at any depth, as this version of the policy has them. Names only help the reader: an
+ * object that is gone, or a kind that this account may not list, is left without one.
  */
 export async function loadReferenceNames(
   pce: PceClient,
   objects: unknown,
   context: ReadContext,
+  policyVersion: PolicyVersionSelector = 'draft',
 ): Promise<ReferenceNames> {
   const names = new Map<string, ReferenceName>()
   const shared = new Set<string>()
@@ -63,7 +65,7 @@ export async function loadReferenceNames(
         else for (const one of [other, draft]) shared.add(one)
       }
     }
-    await orNothing(scanEvery({ api, params: {}, signal: context.signal }, { onItems }))
+    await orNothing(scanEvery({ api, policyVersion, params: {}, signal: context.signal }, { onItems }))
   })
   await mapBounded([...(missing.get('workloads') ?? [])].slice(0, MAX_WORKLOADS), IN_FLIGHT, async (href) => {
     const workload = await orNothing(pce.workloads.getByReference(href, { signal: context.signal }))

@@ -1,4 +1,5 @@
 import type { PceClient } from '../../pce-client/index.js'
+import type { PolicyVersionSelector } from '../../schemas/common.js'
 import type { Actor, DenyRule, Rule } from '../../schemas/pce/rule-set.js'
 import { resolveActors, type ActorReference } from '../drafts/resolve-actors.js'
 import { resolveService, type ResolvedService, type ServiceReference } from '../drafts/resolve-services.js'
@@ -20,7 +21,8 @@ interface RuleQuestion {
 
 /**
  * The test of a rule that the question stands for; undefined where it asks for nothing. The PCE's own rule search (`rule_search`) does
- * not say how it compares, and leaves out what a port is part of, so rules are compared here (D98). Throws invalid_actor,
+ * not say how it compares, and leaves out what a port is part of, so rules are compared here (D98), with the services of the version that
+ * `lookups` look into. Throws invalid_actor,
  * label_not_found, not_found or ambiguous_name for the end, invalid_argument for the service.
  */
 export async function createRuleTest(
@@ -28,11 +30,12 @@ export async function createRuleTest(
   lookups: PolicyLookups,
   { actor, service }: RuleQuestion,
   signal: AbortSignal,
+  policyVersion: PolicyVersionSelector = 'draft',
 ): Promise<((rule: AnyRule) => boolean) | undefined> {
   const wanted = actor === undefined ? undefined : await findActor(lookups, actor)
   const sought = service === undefined ? undefined : await resolveService(lookups, service, 'service')
   const isPort = sought !== undefined && 'ports' in sought
-  const objects = isPort ? await loadServices(pce, lookups, signal) : undefined
+  const objects = isPort ? await loadServices(pce, lookups, policyVersion, signal) : undefined
   return allOf(
     wanted && ((rule) => namesActor(rule, 'providers', wanted) || namesActor(rule, 'consumers', wanted)),
     sought && testService(sought, objects),
@@ -77,9 +80,14 @@ export function testService(wanted: ResolvedService, objects: ServiceObjects | u
   }
 }
 
-async function loadServices(pce: PceClient, { labels }: PolicyLookups, signal: AbortSignal): Promise<ServiceObjects> {
+async function loadServices(
+  pce: PceClient,
+  { labels }: PolicyLookups,
+  policyVersion: PolicyVersionSelector,
+  signal: AbortSignal,
+): Promise<ServiceObjects> {
   const services = await pickEvery(
-    { api: pce.services, params: {}, signal },
+    { api: pce.services, policyVersion, params: {}, signal },
     ({ description: _, ...service }) => service,
   )
   return catalogOf({ labels, services, lists: [], groups: [] })

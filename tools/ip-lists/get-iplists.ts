@@ -2,8 +2,9 @@ import { Type, type Static } from '@sinclair/typebox'
 import { IpListOut } from '../../schemas/ip-list-shapes.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
-import { ExactInput, Part } from '../../schemas/search-filters.js'
+import { ExactInput, Part, PolicyVersionInput } from '../../schemas/search-filters.js'
 import { addressFilter, matchExactly } from '../../domain/inventory/match-exactly.js'
+import { readPolicyVersion, requirePolicyVersion, versionInCursor } from '../../domain/inventory/policy-version.js'
 import { defineTool } from '../define.js'
 import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
@@ -19,7 +20,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary: 'Draft IP lists: addresses and domain names.',
+  summary: 'IP lists: addresses and domain names.',
   effect: 'read',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
@@ -32,6 +33,7 @@ export default defineTool({
       fqdn: Part(),
       ip_address: Part(),
       ...ExactInput,
+      ...PolicyVersionInput,
       ...PagingInput,
     },
     { additionalProperties: false },
@@ -40,10 +42,13 @@ export default defineTool({
   example: { name: 'partner' },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { pce, limits, signal } = ctx
-    const { cursor, max_results: maxResults, fields, ...question } = args
+    const { cursor, max_results: maxResults, fields, policy_version: asked, ...given } = args
+    const policyVersion = readPolicyVersion(asked)
+    const question = { ...given, ...versionInCursor(policyVersion) }
     const select = selectFields(fields, IpListOut)
-    const { exact, ...filters } = question
+    const { exact, ...filters } = given
     const position = await decodeCursor(ctx, NAME, question, cursor)
+    await requirePolicyVersion(pce, policyVersion, signal)
     const ownFilter = matchExactly<IpList>(exact, filters, {
       name: ({ name }) => [name],
       description: ({ description }) => [description],
@@ -52,6 +57,7 @@ export default defineTool({
     })
     const query = {
       api: pce.ipLists,
+      policyVersion,
       params: { ...filters, ip_address: addressFilter(exact, filters.ip_address) },
       signal,
     }

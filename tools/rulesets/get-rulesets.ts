@@ -1,10 +1,10 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { DetailLevel } from '../../schemas/common.js'
+import { DetailLevel, type PolicyVersionSelector } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { LabelReference } from '../../schemas/label-reference.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
-import { ExactInput, Part } from '../../schemas/search-filters.js'
+import { ExactInput, Part, PolicyVersionInput } from '../../schemas/search-filters.js'
 import { ActorInput, RuleOut, ServiceInput, WrittenOut } from '../../schemas/rule-shapes.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
@@ -15,6 +15,7 @@ import { createPolicyLookups, findByHref } from '../../domain/inventory/find-obj
 import { parseHref, toDraftHref } from '../../domain/inventory/parse-href.js'
 import { loadLabels, parseLabelList, resolveLabels, unresolvedFilter } from '../../domain/inventory/labels.js'
 import { allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
+import { readPolicyVersion, requirePolicyVersion, versionInCursor } from '../../domain/inventory/policy-version.js'
 import { loadDenyRules } from '../../domain/inventory/read-rules.js'
 import { loadReferenceNames } from '../../domain/inventory/reference-names.js'
 import { answerBudget, countRowsThatFit, jsonBytes } from '../answers/byte-budget.js'
@@ -63,13 +64,13 @@ const Row = Type.Object({
 })
 
 const output = Type.Object({
-  rulesets: Type.Array(Type.Partial(Row), { description: 'Draft rule sets of this page' }),
+  rulesets: Type.Array(Type.Partial(Row), { description: 'Of this page' }),
   ...PagingOutput,
 })
 
 export default defineTool({
   name: NAME,
-  summary: 'Draft rule sets with scopes and allow, deny, override-deny rules.',
+  summary: 'Rule sets with scopes and allow, deny, override-deny rules.',
   effect: 'read',
   toolset: 'rules',
   roles: ['reader', 'operator', 'admin'],
@@ -80,6 +81,7 @@ export default defineTool({
       name: Part(),
       description: Part(),
       ...ExactInput,
+      ...PolicyVersionInput,
       enabled: Type.Optional(Type.Boolean({ description: 'In force' })),
       labels: Type.Optional(LabelsInput),
       href: Type.Optional(Type.String({ description: 'Rule set or rule' })),
@@ -93,15 +95,19 @@ export default defineTool({
   output,
   example: { name: 'payments' },
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { cursor, max_results: maxResults, fields, detail_level: detail = 'standard', ...question } = args
+    const { cursor, max_results: maxResults, fields, detail_level: detail = 'standard', ...given } = args
+    const { policy_version: asked, ...parts } = given
+    const version = readPolicyVersion(asked)
+    const question = { ...parts, ...versionInCursor(version) }
     const select = selectFields(fields, Row)
-    const { exact, href, actor, service, ...filters } = question
+    const { exact, href, actor, service, ...filters } = parts
     if (href !== undefined && Object.keys(filters).length > 0) {
       const text = `href is one rule set; leave out ${Object.keys(filters).join(', ')}.`
       throw new ToolError('conflicting_identifiers', text, { arguments: ['href', ...Object.keys(filters)] })
     }
     const position = await decodeCursor(ctx, NAME, question, cursor)
-    const isWanted = await createTest(ctx, { href, actor, service })
+    await requirePolicyVersion(ctx.pce, version, ctx.signal)
+    const isWanted = await createTest(ctx, version, { href, actor, service })
     const shows = (...names: string[]) => fields === undefined || names.some((name) => fields.includes(name))
     const rowsPerRuleSet = shows('rules') ? ROWS_PER_RULE_SET : 1
     const limit = Math.ceil(pageSize(Infinity, ctx.limits, fields) / rowsPerRuleSet)
@@ -116,18 +122,20 @@ export default defineTool({
       href === undefined
         ? await findRuleSets(
             ctx,
+            version,
             { exact, ...filters },
             { position, limit: Math.min(maxResults ?? Infinity, limit) },
             hasWanted,
             complete,
           )
-        : await sliceOfOne(ctx, href, hasWanted, complete)
+        : await sliceOfOne(ctx, version, href, hasWanted, complete)
     const isCounted = shows('rules', 'rules_total')
     const found = isWanted === undefined && isCounted ? await complete(slice.items) : slice.items
     const names = await loadReferenceNames(
       ctx.pce,
       found.map((ruleSet) => [shows('scopes') ? ruleSet.scopes : [], shows('rules') ? endsOf(ruleSet, isWanted) : []]),
       ctx,
+      version,
     )
     const shown = found.map((ruleSet) =>
       showRuleSet(ruleSet, names, { detail, denyError: errors.get(ruleSet.href), isWanted }),
@@ -147,28 +155,31 @@ const rulesOf = ({ rules, deny_rules: denyRules }: RuleSet) => [...(rules ?? [])
 /** The rules that are asked for: what names the actor and the service, and the one rule of a rule's href. Undefined: all. */
 async function createTest(
   ctx: Ctx,
+  version: PolicyVersionSelector,
   { href, actor, service }: { href?: string; actor?: ActorReference; service?: ServiceReference },
 ) {
   const { kind } = parseHref(href?.trim() ?? '') ?? {}
   const draft = kind === 'sec_rules' || kind === 'deny_rules' ? toDraftHref((href as string).trim()) : undefined
-  const isMeant = draft === undefined ? undefined : (rule: Rule | DenyRule) => rule.href === draft
+  const isMeant = draft === undefined ? undefined : (rule: Rule | DenyRule) => toDraftHref(rule.href) === draft
   if (actor === undefined && service === undefined) return isMeant
-  const lookups = createPolicyLookups(ctx.pce, await loadLabels(ctx.pce, ctx), 'draft', ctx.signal)
-  return allOf(isMeant, await createRuleTest(ctx.pce, lookups, { actor, service }, ctx.signal))
+  const lookups = createPolicyLookups(ctx.pce, await loadLabels(ctx.pce, ctx), version, ctx.signal)
+  return allOf(isMeant, await createRuleTest(ctx.pce, lookups, { actor, service }, ctx.signal, version))
 }
 
 /** The rule set of an href, or of a rule's. Throws invalid_href and not_found. */
 async function sliceOfOne(
   { pce, signal }: Ctx,
+  version: PolicyVersionSelector,
   href: string,
   test: RuleSetTest | undefined,
   complete: Complete,
 ): Promise<Slice<RuleSet>> {
   const parent = parseHref(href.trim())?.parent
   const isRule = parent?.kind === 'rule_sets'
-  const ruleSet = await findByHref(pce, 'rule_sets', isRule ? parent.href : href.trim(), 'draft', signal)
+  const ruleSet = await findByHref(pce, 'rule_sets', isRule ? parent.href : href.trim(), version, signal)
   const [whole] = await complete([ruleSet])
-  if (isRule && !rulesOf(whole as RuleSet).some((rule) => rule.href === toDraftHref(href.trim()))) {
+  const isMeant = (rule: Rule | DenyRule) => toDraftHref(rule.href) === toDraftHref(href.trim())
+  if (isRule && !rulesOf(whole as RuleSet).some(isMeant)) {
     throw new ToolError('not_found', `The rule set ${ruleSet.name} has no rule with the href ${href.trim()}.`, { href })
   }
   const items = test === undefined || test(whole as RuleSet) ? [whole as RuleSet] : []
@@ -186,6 +197,7 @@ interface Filters {
 /** A page of the rule sets that pass the filters. The PCE has none for `enabled` (P9) and for what rules name. */
 async function findRuleSets(
   ctx: Ctx,
+  policyVersion: PolicyVersionSelector,
   { exact, enabled, labels: asked, ...filters }: Filters,
   { position, limit }: { position: Position; limit: number },
   test: RuleSetTest | undefined,
@@ -206,7 +218,7 @@ async function findRuleSets(
     scan: (version, parent, options) =>
       api.scan(version, parent, { ...options, onItems: async (items) => options.onItems(await complete(items)) }),
   }
-  const query = { api: test === undefined ? api : withDenyRules, params, signal: ctx.signal }
+  const query = { api: test === undefined ? api : withDenyRules, policyVersion, params, signal: ctx.signal }
   return fetchSlice(query, position, limit, ownFilter)
 }
 

@@ -2,8 +2,9 @@ import { Type, type Static } from '@sinclair/typebox'
 import { ToolError } from '../../schemas/errors.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { Service } from '../../schemas/pce/service.js'
-import { ExactInput, Part } from '../../schemas/search-filters.js'
+import { ExactInput, Part, PolicyVersionInput } from '../../schemas/search-filters.js'
 import { ServiceOut } from '../../schemas/service-shapes.js'
+import { readPolicyVersion, requirePolicyVersion, versionInCursor } from '../../domain/inventory/policy-version.js'
 import { defineTool } from '../define.js'
 import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
@@ -21,7 +22,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary: 'Draft services: ports, protocols, Windows programs.',
+  summary: 'Services: ports, protocols, Windows programs.',
   effect: 'read',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
@@ -40,6 +41,7 @@ export default defineTool({
       process_name: Part('listening'),
       egress_process_name: Part('connecting'),
       ...ExactInput,
+      ...PolicyVersionInput,
       ...PagingInput,
     },
     { additionalProperties: false },
@@ -48,10 +50,13 @@ export default defineTool({
   example: { port: 443, proto: 'tcp' },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { pce, limits, signal } = ctx
-    const { cursor, max_results: maxResults, fields, ...question } = args
+    const { cursor, max_results: maxResults, fields, policy_version: asked, ...given } = args
+    const policyVersion = readPolicyVersion(asked)
+    const question = { ...given, ...versionInCursor(policyVersion) }
     const select = selectFields(fields, ServiceOut)
-    const { exact, ...filters } = question
+    const { exact, ...filters } = given
     const position = await decodeCursor(ctx, NAME, question, cursor)
+    await requirePolicyVersion(pce, policyVersion, signal)
     const { name, description, port, process_name: ingress, egress_process_name: egress } = filters
     const proto = filters.proto === undefined ? undefined : parseProtocol(filters.proto)
     if (proto === null) {
@@ -66,7 +71,8 @@ export default defineTool({
       egress === undefined ? undefined : (service) => names(connecting(service), egress),
       port === 0 ? hasPortZero : undefined,
     )
-    const query = { api: pce.services, params: { name, description, port: port || undefined, proto }, signal }
+    const params = { name, description, port: port || undefined, proto }
+    const query = { api: pce.services, policyVersion, params, signal }
     const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
     const shown = slice.items.map((item) => fitRow(select(showService(item)), limits))
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { services: [] })
