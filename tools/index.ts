@@ -11,6 +11,7 @@ import setEnforcementMode from './enforcement/set-enforcement-mode.js'
 import explainFlow from './explain/explain-flow.js'
 import suggestRule from './explain/suggest-rule.js'
 import findRedundantRules from './hygiene/find-redundant-rules.js'
+import findUnused from './hygiene/find-unused.js'
 import createIplist from './ip-lists/create-iplist.js'
 import deleteIplist from './ip-lists/delete-iplist.js'
 import getIplists from './ip-lists/get-iplists.js'
@@ -84,6 +85,7 @@ export const tools: readonly AnyTool[] = [
   findRedundantRules,
   findRules,
   findUnmanagedTraffic,
+  findUnused,
   getContainerClusters,
   getContainerWorkloadProfiles,
   getEvents,

@@ -78,7 +78,9 @@ export default defineTool({
   },
   input: Type.Object(
     {
-      actor: End('At either end: ams, key=value, iplist:NAME, labelgroup:NAME, workload:NAME, href, or an address'),
+      actor: End(
+        'Named at either end: ams, key=value, iplist:NAME, labelgroup:NAME, workload:NAME, href; or an address. Not by scope: see applies_to',
+      ),
       provider: End('Destination, as actor'),
       consumer: End('Source, as actor'),
       service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Named, or a port covered' })),

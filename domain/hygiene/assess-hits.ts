@@ -1,0 +1,66 @@
+import type { ToolContext } from '../call.js'
+import { loadLabels } from '../inventory/labels.js'
+import type { ReferenceNames } from '../inventory/reference-names.js'
+import { isInForce, loadSnapshot, rulesOf, withDenyRules } from '../policy/load-snapshot.js'
+import { namesOf } from '../policy/name-references.js'
+import type { AnyRule } from '../policy/rule-boxes.js'
+import type { RuleType } from '../policy/rule-type.js'
+import { workInTurns } from '../text/pace-work.js'
+import { judgeHits, readRuleHits, type RuleHits } from './rule-hits.js'
+
+/** A rule in force that nothing hit. */
+export interface UnhitRule {
+  type: RuleType
+  rule: AnyRule
+  ruleSet: string
+}
+
+export interface HitReport extends Pick<RuleHits, 'from' | 'to' | 'report'> {
+  without: UnhitRule[]
+  counts: Record<
+    'in_force' | 'hit' | 'without_hits' | 'younger_than_window' | 'partly_counted' | 'not_in_report',
+    number
+  >
+  names: ReferenceNames
+}
+
+const TYPES: readonly RuleType[] = ['allow', 'deny', 'override_deny']
+
+/** Rules of the active policy without hits; a sentence where it cannot be told. `days`: the least that the window has. */
+export async function assessHits(
+  ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>,
+  days: number,
+): Promise<HitReport | string> {
+  const labels = await loadLabels(ctx.pce, ctx)
+  const counted = await readRuleHits(ctx, days, labels)
+  if (typeof counted === 'string') return counted
+  const policy = await withDenyRules(ctx, await loadSnapshot(ctx, 'active', labels))
+  const rules = policy.ruleSets.filter(isInForce).flatMap((ruleSet) =>
+    TYPES.flatMap((type) =>
+      rulesOf(ruleSet, type).map((rule) => ({
+        type,
+        rule,
+        ruleSet: ruleSet.name,
+        scopes: ruleSet.scopes,
+        href: rule.href,
+        created: rule.created_at ?? '',
+      })),
+    ),
+  )
+  const found = await workInTurns(judgeHits(rules, counted, policy), ctx.signal)
+  return {
+    from: counted.from,
+    to: counted.to,
+    report: counted.report,
+    without: found.without.flatMap((at) => rules[at] ?? []),
+    counts: {
+      in_force: rules.length,
+      hit: found.hit,
+      without_hits: found.without.length,
+      younger_than_window: found.young,
+      partly_counted: found.unheard,
+      not_in_report: found.uncounted,
+    },
+    names: namesOf(policy, () => undefined),
+  }
+}

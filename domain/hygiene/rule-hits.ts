@@ -1,0 +1,217 @@
+import { parse } from 'csv-parse/sync'
+import { PceApiError } from '../../pce-client/index.js'
+import type { Report } from '../../schemas/pce/report.js'
+import type { FirewallSettings } from '../../schemas/pce/settings.js'
+import type { Ven } from '../../schemas/pce/ven.js'
+import type { ToolContext } from '../call.js'
+import { fetchEvery, pickEvery } from '../inventory/fetch-every.js'
+import type { LabelIndex } from '../inventory/labels.js'
+import { toDraftHref } from '../inventory/parse-href.js'
+import type { PolicySnapshot } from '../policy/load-snapshot.js'
+import { namesAt, type End, type PlacedRule } from '../policy/match-rules.js'
+import type { Steps } from '../text/pace-work.js'
+
+/** What counting hits needs (P95). */
+export const COUNTING = { pce: '23.5.10 (hosted: 24.2.0)', ven: '23.2.30' } as const
+const LEAST_VEN = [23, 2, 30] as const
+
+/** How often each rule was hit, as far as a report of the PCE tells. */
+export interface RuleHits {
+  /** Draft href of a rule → its hits. A rule that is not in it was not counted. */
+  hits: ReadonlyMap<string, number>
+  /** The window of the report, cut to when counting was last switched. */
+  from: string
+  to: string
+  report: string
+  /** Workloads that do not count hits: a rule that is written to one of them may have been hit there. */
+  silent: readonly End[]
+}
+
+const DAY_MS = 86_400_000
+const TEMPLATE = /\/rule_hit_count_report$/
+const RULE = /^\/orgs\/\d+\/sec_policy\/[^/]+\/rule_sets\/[^/]+\/(?:sec_rules|deny_rules)\/[^/]+$/
+/** A report of 75,000 rules, the most that are counted, has about a tenth of this. */
+const MOST_BYTES = 64 * 1024 * 1024
+
+type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>
+
+/**
+ * The newest finished rule hit count report that covers `days` days; a sentence where there is none, or nothing is counted. Reports are
+ * read, never ordered: that would leave one in the PCE for everybody. Throws what the PCE client throws, but for kinds that the PCE does
+ * not know or this account may not read.
+ */
+export async function readRuleHits(ctx: Context, days: number, labels: LabelIndex): Promise<RuleHits | string> {
+  const settings = await allowed(readSettings(ctx))
+  if (typeof settings === 'string') return `The firewall settings could not be read: ${settings}`
+  const scopes = settings.rule_hit_count_enabled_scopes
+  if (scopes == null) return `This release of the PCE does not count hits: it takes ${COUNTING.pce} or later.`
+  if (scopes.length === 0) return 'Counting hits is switched on for no workload (rule_hit_count_enabled_scopes).'
+  const since = Date.parse(settings.updated_at ?? '')
+  if (since > ctx.now() - days * DAY_MS)
+    return `The firewall settings were changed on ${settings.updated_at}, so that counting may have begun within the ${days} days.`
+  const reports = await allowed(fetchEvery<Report>({ api: ctx.pce.reports, params: {}, signal: ctx.signal }))
+  if (typeof reports === 'string') return `The reports could not be read: ${reports}`
+  const newest = newestOf(reports.items, days)
+  if (newest === undefined)
+    return `There is no finished rule hit count report over ${days} days or more; somebody can have the PCE make one (Reports, Rule Hit Count).`
+  const table = await allowed(download(ctx, newest.report.href))
+  if (typeof table === 'string') return `The report ${newest.report.href} could not be read: ${table}`
+  const hits = readTable(table.text)
+  if (typeof hits === 'string') return hits
+  return {
+    hits,
+    from: new Date(newest.from).toISOString(),
+    to: new Date(newest.to).toISOString(),
+    report: newest.report.href,
+    silent: await findSilent(ctx, scopes, labels),
+  }
+}
+
+/** The answer, or what the PCE said instead. */
+async function allowed<T>(asked: Promise<T>): Promise<T | string> {
+  try {
+    return await asked
+  } catch (error) {
+    if (error instanceof PceApiError && error.status >= 400 && error.status < 500 && ![401, 429].includes(error.status))
+      return error.message
+    throw error
+  }
+}
+
+async function readSettings({ pce, signal }: Context): Promise<FirewallSettings> {
+  const page = await fetchEvery<FirewallSettings>({
+    api: pce.firewallSettings,
+    policyVersion: 'active',
+    params: {},
+    signal,
+  })
+  return page.items[0] ?? ({} as FirewallSettings)
+}
+
+function newestOf(reports: readonly Report[], days: number) {
+  const finished = reports.flatMap((report) => {
+    const { report_template: template, status, generated_at: at, report_parameters: parameters } = report
+    const range = parameters.report_time_range
+    if (!TEMPLATE.test(template.href) || status !== 'done' || at == null || range === undefined) return []
+    const [from, to] =
+      'last_num_days' in range
+        ? [Date.parse(at) - range.last_num_days * DAY_MS, Date.parse(at)]
+        : [Date.parse(range.start_date), Date.parse(range.end_date)]
+    return to - from >= days * DAY_MS ? [{ report, from, to }] : []
+  })
+  return finished.sort((a, b) => b.to - a.to)[0]
+}
+
+async function download({ pce, signal }: Context, href: string): Promise<{ text: string }> {
+  const bytes = await pce.downloadReport(href, { signal })
+  if (bytes.byteLength > MOST_BYTES) return { text: '' }
+  return { text: new TextDecoder().decode(bytes) }
+}
+
+/** Which columns a report has is not documented (P95): hrefs are known by their form, hits by the word in the head. */
+function readTable(text: string): Map<string, number> | string {
+  let rows: string[][]
+  try {
+    rows = parse(text, { bom: true, relax_column_count: true, skip_empty_lines: true })
+  } catch {
+    return 'The report is not readable as a table.'
+  }
+  const [head = [], ...body] = rows
+  const href = head.findIndex((_, at) => body.length > 0 && body.every((row) => RULE.test((row[at] ?? '').trim())))
+  const hits = head.findIndex((name) => /hits?[ _]?count|^hits$/iu.test(name.trim()))
+  if (href === -1 || hits === -1 || body.some((row) => !/^\d+$/.test((row[hits] ?? '').trim())))
+    return `The columns of the report are not known: ${head.join(', ').slice(0, 300)}.`
+  const counts = new Map<string, number>()
+  for (const row of body) {
+    const rule = toDraftHref((row[href] ?? '').trim())
+    counts.set(rule, (counts.get(rule) ?? 0) + Number(row[hits]))
+  }
+  return counts
+}
+
+/** Workloads whose VEN is older than counting, or outside the scopes where it is on. */
+async function findSilent(
+  { pce, signal }: Context,
+  scopes: NonNullable<FirewallSettings['rule_hit_count_enabled_scopes']>,
+  labelIndex: LabelIndex,
+): Promise<End[]> {
+  const inScope = (labels: ReadonlySet<string>) =>
+    scopes.some((scope) =>
+      scope.every(({ label, exclusion }) => label !== undefined && labels.has(label.href) === (exclusion !== true)),
+    )
+  const silent = await pickEvery({ api: pce.vens, params: {}, signal }, (ven: Ven) =>
+    (ven.workloads ?? []).flatMap(({ href, labels }) => {
+      // Some releases give labels by href alone.
+      const own = (labels ?? ven.labels ?? []).map((label) => labelIndex.get(label.href) ?? label)
+      const counts = isNewEnough(ven.version) && inScope(new Set(own.map((label) => label.href)))
+      if (counts) return []
+      const byKey = Object.fromEntries(own.flatMap(({ key, value }) => (key === undefined ? [] : [[key, value ?? '']])))
+      return [{ workload: href, labels: byKey, ip: null, fqdn: null }]
+    }),
+  )
+  return silent.flat()
+}
+
+function isNewEnough(version: string | undefined): boolean {
+  const parts = /^(\d+)\.(\d+)\.(\d+)/
+    .exec(version ?? '')
+    ?.slice(1)
+    .map(Number)
+  if (parts === undefined) return false
+  const at = LEAST_VEN.findIndex((least, index) => parts[index] !== least)
+  return at === -1 || (parts[at] as number) > LEAST_VEN[at]!
+}
+
+/** What the counts tell of rules in force. */
+export interface HitFindings {
+  /** Counted wherever they are written, over the whole window, and never hit. */
+  without: PlacedRule[]
+  /** Of the rules in force: never hit either, but younger than the window, or written to workloads that do not count. */
+  young: number
+  unheard: number
+  /** Not in the report. */
+  uncounted: number
+  hit: number
+}
+
+/** Sorts the rules in force by what was counted. A rule counts as unhit only where nothing could have hit it unseen. */
+export function* judgeHits(
+  rules: readonly (PlacedRule & { href: string; created: string })[],
+  { hits, from, silent }: RuleHits,
+  policy: PolicySnapshot,
+): Steps<Omit<HitFindings, 'without'> & { without: number[] }> {
+  const groups = groupByLabels(silent)
+  const found = { without: [] as number[], young: 0, unheard: 0, uncounted: 0, hit: 0 }
+  for (const [at, placed] of rules.entries()) {
+    const count = hits.get(toDraftHref(placed.href))
+    if (count === undefined) found.uncounted += 1
+    else if (count > 0) found.hit += 1
+    else if (!(Date.parse(placed.created) <= Date.parse(from))) found.young += 1
+    else if (yield* isWrittenToAny(placed, groups, policy)) found.unheard += 1
+    else found.without.push(at)
+    yield
+  }
+  return found
+}
+
+/** One of each set of labels, and every workload by its href. */
+function groupByLabels(ends: readonly End[]) {
+  const kinds = new Map<string, End>()
+  for (const end of ends) kinds.set(JSON.stringify(Object.entries(end.labels).sort()), end)
+  return { kinds: [...kinds.values()], hrefs: new Map(ends.map((end) => [end.workload ?? '', end])) }
+}
+
+function* isWrittenToAny(
+  placed: PlacedRule,
+  { kinds, hrefs }: ReturnType<typeof groupByLabels>,
+  policy: PolicySnapshot,
+): Steps<boolean> {
+  for (const side of ['providers', 'consumers'] as const) {
+    const named = placed.rule[side].flatMap(({ workload }) => hrefs.get(workload?.href ?? '') ?? [])
+    for (const [at, end] of [...kinds, ...named].entries()) {
+      if (namesAt(placed, side, end, policy).asWorkload !== 'no') return true
+      if (at % 50 === 49) yield
+    }
+  }
+  return false
+}
