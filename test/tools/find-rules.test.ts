@@ -1,0 +1,179 @@
+/** Rules by everything they can be found by, in an estate whose right answers are known in full (T29). */
+import t from 'tap'
+import { partial } from '../partial.js'
+import { handMade } from './hand-made.js'
+import { startBench, type Json } from './harness.js'
+
+const WEB = { port: 443, proto: 6 }
+const estate = handMade({
+  hosts: {
+    'pay-web': { ip: '10.0.0.1', labels: 'app=pay env=prod role=web' },
+    'pay-db': { ip: '10.0.0.2', labels: 'app=pay env=prod role=db' },
+    'crm-1': { ip: '10.0.1.1', labels: 'app=crm env=prod role=web' },
+    twin: { ip: '10.0.9.9' },
+    'twin-2': { ip: '10.0.9.9' },
+  },
+  ipLists: { Office: ['192.168.0.0/16', '!192.168.9.9'], Servers: ['10.0.0.0/30'] },
+  services: {
+    web: { service_ports: [{ port: 80, to_port: 443, proto: 6 }] },
+    updates: { windows_services: [{ process_name: 'c:\\windows\\WSUS.exe', port: 8530, proto: 6 }] },
+    agent: { windows_egress_services: [{ process_name: 'backup-agent.exe' }] },
+  },
+  ruleSets: [
+    {
+      name: 'pay | prod',
+      scope: 'app=pay env=prod',
+      allow: [
+        { from: 'role=web', to: 'role=db', services: [{ port: 5432, proto: 6 }] }, // 1
+        { from: 'iplist:Office', to: 'role=web', services: ['web'] }, // 2
+        { from: 'app=crm', to: 'ams', services: ['updates'], egress: ['agent'], extra: true }, // 3
+        { from: 'host:crm-1', to: 'host:pay-db', services: [WEB], extra: true, enabled: false }, // 4
+      ],
+      deny: [{ from: 'any', to: 'role=db', services: [{ port: 22, proto: 6 }] }], // 5
+      override: [{ from: 'ams', to: 'iplist:Servers', services: [{ port: 23, proto: 6 }] }], // 6
+    },
+    { name: 'crm', scope: 'app=crm', allow: [{ from: 'role=web', to: 'role=web' }] }, // 7
+    { name: 'Default', scope: '', allow: [{ from: 'ams', to: 'any', services: [{ port: 53, proto: 17 }] }] }, // 8
+  ],
+})
+const idOf = (href: string) => Number(href.slice(href.lastIndexOf('/') + 1))
+const idsOf = ({ rules }: Json) => rules.map(({ href }: Json) => idOf(href)) as number[]
+
+t.test('by what they name', async (t) => {
+  const bench = await startBench(t, { estate })
+  const { simulator } = bench
+  const cases: [args: object, ids: number[], engine: 'rule_search' | 'own'][] = [
+    [{ actor: 'role=web' }, [1, 2, 7], 'rule_search'],
+    [{ consumer: 'role=web' }, [1, 7], 'rule_search'],
+    [{ provider: 'role=web', consumer: 'iplist:Office' }, [2], 'rule_search'],
+    [{ actor: 'ams' }, [3, 6, 8], 'rule_search'],
+    [{ actor: 'workload:crm-1' }, [4], 'rule_search'],
+    [{ actor: { href: '/orgs/1/sec_policy/active/ip_lists/3' } }, [6], 'rule_search'],
+    [{ actor: 'ams', enabled: true, rule_type: 'override_deny' }, [6], 'rule_search'],
+    // Addresses: Office leaves one out, and the built-in list has every one.
+    [{ consumer: '192.168.1.1' }, [2, 5], 'own'],
+    [{ consumer: '192.168.9.9' }, [5], 'own'],
+    [{ actor: '10.0.0.2' }, [5, 6, 8], 'own'],
+    [{ service: 'web' }, [2], 'rule_search'],
+    [{ service: { port: 443, proto: 'tcp' } }, [2, 4, 7], 'own'],
+    [{ service: 'agent' }, [3], 'own'],
+    [{ process: 'wsus' }, [3], 'own'],
+    [{ process: 'agent' }, [3], 'own'],
+    [{ text: 'PAY |' }, [1, 2, 3, 4, 5, 6], 'own'],
+    [{ enabled: false }, [4], 'own'],
+    [{ rule_type: 'deny' }, [5], 'own'],
+    [{ author: 'ADMIN@example.com', actor: 'role=db' }, [1, 5], 'rule_search'],
+    [{ author: 'Ada Admin', rule_type: 'deny' }, [5], 'own'],
+    [{ policy_version: 'active', actor: 'role=db' }, [1, 5], 'rule_search'],
+    [{ policy_version: 1, actor: 'role=db' }, [1, 5], 'own'],
+  ]
+  for (const [args, ids, engine] of cases) {
+    const answer = await bench.ok('find-rules', args)
+    t.same([idsOf(answer), answer.found_by], [ids, engine], JSON.stringify(args))
+    t.equal(answer.total_count, ids.length)
+    if (engine === 'own') continue
+    for (const status of [404, 406]) {
+      simulator.faults.add({ kind: 'status', path: /rule_search/, times: 9, status, body: [] })
+      const own = await bench.ok('find-rules', args)
+      simulator.faults.clear()
+      t.same([own.rules, own.counts, own.found_by], [answer.rules, answer.counts, 'own'], 'the same without its search')
+      t.match(own.summary, new RegExp(`compared here, since the rule search of the PCE answered ${status}\\.$`))
+    }
+  }
+  t.same(
+    bench.writes().filter(({ path }) => !path.endsWith('/rule_search')),
+    [],
+  )
+})
+
+t.test('that apply to a workload, an address or labels', async (t) => {
+  const bench = await startBench(t, { estate })
+  const asOf = ({ rules }: Json) =>
+    rules.map((rule: Json) => [idOf(rule.href), ...rule.as, ...(rule.by_address ? ['by address'] : [])])
+  const db = await bench.ok('find-rules', { applies_to: 'pay-db' })
+  t.equal(db.applies_to, 'pay-db (app=pay, env=prod, role=db)')
+  t.same(asOf(db), [
+    [1, 'provider'],
+    // Not 4, which is disabled.
+    [3, 'provider'],
+    [5, 'provider', 'consumer'],
+    [6, 'provider', 'consumer'],
+    [8, 'provider', 'consumer'],
+  ])
+  t.same(idsOf(await bench.ok('find-rules', { applies_to: 'pay-db', as: 'consumer' })), [5, 6, 8])
+  t.same(idsOf(await bench.ok('find-rules', { applies_to: 'pay-db', enabled: false })), [4])
+  const byAddress = await bench.ok('find-rules', { applies_to: 'crm-1' })
+  t.same(asOf(byAddress), [
+    [3, 'consumer'],
+    [5, 'consumer', 'by address'],
+    [7, 'provider', 'consumer'],
+    [8, 'provider', 'consumer'],
+  ])
+  t.same((await bench.ok('find-rules', { applies_to: '10.0.0.2' })).applies_to, db.applies_to, 'who has the address')
+  const outside = await bench.ok('find-rules', { applies_to: '192.168.1.1' })
+  t.equal(outside.applies_to, '192.168.1.1, which no workload has')
+  t.same(asOf(outside), [
+    [2, 'consumer'],
+    [5, 'consumer'],
+    [8, 'provider'],
+  ])
+  const labels = await bench.ok('find-rules', { applies_to: ['app=pay', 'env=prod'], as: 'provider' })
+  t.same(
+    labels.rules.map((rule: Json) => [idOf(rule.href), rule.uncertain]),
+    [
+      [1, 'labels that only some workloads may have'],
+      [2, 'labels that only some workloads may have'],
+      [3, undefined],
+      [5, 'labels that only some workloads may have'],
+    ],
+  )
+  partial(t, labels, { uncertain_count: 3 })
+})
+
+t.test('of a draft: what is pending, and where it stands', async (t) => {
+  const bench = await startBench(t, { estate })
+  await bench.ok('update-sec-rule', {
+    href: '/orgs/1/sec_policy/draft/rule_sets/1/sec_rules/1',
+    description: 'To the database',
+  })
+  await bench.ok('delete-deny-rule', { href: '/orgs/1/sec_policy/draft/rule_sets/1/deny_rules/5' })
+  const ids = async (args: object) => idsOf(await bench.ok('find-rules', args))
+  t.same(await ids({ pending: 'update' }), [1])
+  t.same(await ids({ pending: 'delete' }), [5])
+  t.same(await ids({ pending: 'any' }), [1, 5])
+  t.same(await ids({ pending: 'none', actor: 'role=db' }), [])
+  t.same(await ids({ text: 'database' }), [1])
+  t.same(await ids({ text: 'database', policy_version: 'active' }), [])
+  t.same(await ids({ applies_to: 'pay-db', as: 'provider' }), [1, 3, 6, 8], 'what is to be deleted no longer applies')
+  t.same(await ids({ applies_to: 'pay-db', as: 'provider', policy_version: 'active' }), [1, 3, 5, 6, 8])
+  const [row] = (await bench.ok('find-rules', { pending: 'update' })).rules
+  partial(t, row, {
+    pending: 'update',
+    description: 'To the database',
+    scope: 'app=pay env=prod',
+    rule_set: 'pay | prod',
+  })
+})
+
+t.test('pages, and bad arguments', async (t) => {
+  const bench = await startBench(t, { estate })
+  const first = await bench.ok('find-rules', { rule_type: 'allow', max_results: 3 })
+  const rest = await bench.ok('find-rules', { rule_type: 'allow', cursor: first.next_cursor })
+  t.same([...idsOf(first), ...idsOf(rest)], [1, 2, 3, 4, 7, 8])
+  t.same([first.total_count, first.truncated, rest.truncated], [6, true, false])
+  const fails: [object, string][] = [
+    [{ actor: 'app=pey' }, 'label_not_found'],
+    [{ actor: 'iplist:Offic' }, 'not_found'],
+    [{ actor: 'pay' }, 'invalid_actor'],
+    [{ service: 'wep' }, 'invalid_argument'],
+    [{ policy_version: 'newest' }, 'invalid_argument'],
+    [{ policy_version: 99 }, 'not_found'],
+    [{ author: 'adam@example.com' }, 'not_found'],
+    [{ applies_to: 'pay-dp' }, 'not_found'],
+    [{ applies_to: '10.0.9.9' }, 'ambiguous_name'],
+    [{ applies_to: ['app=pay', 'app=crm'] }, 'invalid_argument'],
+    [{ applies_to: ['app=pey'] }, 'label_not_found'],
+    [{ as: 'provider' }, 'invalid_argument'],
+  ]
+  for (const [args, code] of fails) await bench.fails('find-rules', args, code)
+})
