@@ -37,18 +37,22 @@ const IN_FLIGHT = 4
 
 /**
  * Reads the names of everything `objects` refer to, at any depth, as this version of the policy has them. Names only help the reader: an
- * object that is gone, or a kind that this account may not list, is left without one.
+ * object that is gone, or a kind that this account may not list, is left without one. `known` are objects that bring their names: these are
+ * not asked for.
  */
 export async function loadReferenceNames(
   pce: PceClient,
   objects: unknown,
   context: ReadContext,
   policyVersion: PolicyVersionSelector = 'draft',
+  known: readonly NamedObject[] = [],
 ): Promise<ReferenceNames> {
   const names = new Map<string, ReferenceName>()
   const shared = new Set<string>()
   const missing = new Map<string, Set<string>>()
   collect(objects, names, missing)
+  for (const { href, name } of known) if (typeof name === 'string') names.set(toDraftHref(href), { name })
+  if (known.length > 0) leaveOutNamed(missing, names)
   const labels = missing.has('labels') ? await loadLabels(pce, context) : null
 
   const kinds = [...missing.keys()].filter((kind) => kind in LISTED)
@@ -77,6 +81,13 @@ export async function loadReferenceNames(
 
 function describeLabel(label: Label | undefined): ReferenceName | undefined {
   return label === undefined ? undefined : { key: label.key, value: label.value }
+}
+
+function leaveOutNamed(missing: Map<string, Set<string>>, names: ReadonlyMap<string, ReferenceName>): void {
+  for (const [kind, hrefs] of missing) {
+    for (const href of hrefs) if (names.has(toDraftHref(href))) hrefs.delete(href)
+    if (hrefs.size === 0) missing.delete(kind)
+  }
 }
 
 /** Sorts every `{href, …}` below `value` into those that bring their name and those that need one, by kind. */
@@ -119,15 +130,17 @@ export async function namesOrHrefs(pce: PceClient, objects: unknown, context: Re
 /** Users and service accounts only. */
 const AUTHOR = /^\/(?:users\/\d+|orgs\/\d+\/service_accounts\/[\w-]+)$/
 /** Distinct authors asked for; the rest stay hrefs. */
-const MOST = 20
-/** Names of authors by href, of the first few. One who may not be read is left out. A cancelled call rejects. */
+export const MOST_AUTHORS = 20
+
+/** The names of authors by href. One who may not be read has none, nor have those beyond the first `most`. */
 export async function loadAuthorNames(
   pce: PceClient,
-  hrefs: readonly string[],
+  authors: readonly string[],
   signal: AbortSignal,
+  most = MOST_AUTHORS,
 ): Promise<ReadonlyMap<string, string>> {
   const names = new Map<string, string>()
-  const asked = [...new Set(hrefs)].filter((href) => AUTHOR.test(href)).slice(0, MOST)
+  const asked = [...new Set(authors)].filter((href) => AUTHOR.test(href)).slice(0, most)
   await mapBounded(asked, IN_FLIGHT, async (href) => {
     try {
       const { username, name } = (await pce.get(href, { includeOrg: false, signal })).json<Record<string, unknown>>()

@@ -6,6 +6,7 @@ import type { ToolContext } from '../call.js'
 import { loadReferenceNames, nameAuthors, type ReferenceNames } from '../inventory/reference-names.js'
 import { loadPolicyUsers } from '../inventory/find-uses.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
+import type { NamedObject } from '../inventory/find-object.js'
 import { toActiveHref, toDraftHref } from '../inventory/parse-href.js'
 import { type Steps, mapBounded, workInTurns } from '../text/pace-work.js'
 import { diffFields } from './diff-fields.js'
@@ -17,6 +18,7 @@ import { loadContents, type LoadedContents, type Versions } from './load-content
 const IN_FLIGHT = 4
 
 interface ReadVersions extends Versions {
+  /** Why they could not be read. */
   error?: string
 }
 
@@ -28,35 +30,64 @@ interface Judging {
 
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
+/** An object that differs between two versions of the policy, with both. */
+export interface ChangedObject {
+  change: TypedPendingChange
+  versions: ReadVersions
+}
+
+/** What changes stand in: where their judgement finds the rules that use an object, and what rules refer to. */
+export interface Surroundings {
+  /** Null where they cannot be read. */
+  readUsers: () => Promise<Users | null>
+  readContents: (policy: unknown, known: ReadonlyMap<string, Versions>) => Promise<LoadedContents>
+  /** Objects whose names are known: they are not asked for. */
+  named?: readonly NamedObject[]
+}
+
 /**
  * Pending changes with what they change (T22). An object that cannot be read in one of its versions still counts: it has `diff_error`
  * in place of its differences.
  */
 export async function describeChanges(ctx: Context, changes: readonly TypedPendingChange[]): Promise<PolicyChange[]> {
   const { pce, signal } = ctx
-  const versions = await mapBounded(changes, IN_FLIGHT, (change) => readVersions(pce, change, signal))
-  const objects = versions.map(({ draft, active }) => [withoutStamps(draft), withoutStamps(active)])
-  const throughRules = changes.filter(({ type }, at) => needsUsers(type, versions[at] as Versions))
-  const users = throughRules.length === 0 ? null : await readUsers(pce, signal)
+  const objects = await mapBounded(changes, IN_FLIGHT, async (change): Promise<ChangedObject> => {
+    return { change, versions: await readVersions(pce, change, signal) }
+  })
+  return describeObjects(ctx, objects, {
+    readUsers: () => readUsers(pce, signal),
+    readContents: (policy, known) => loadContents(pce, policy, known, ctx),
+  })
+}
+
+/**
+ * The same for two versions of any age: `draft` is the later one throughout, `active` the one that it is compared with. Hrefs are draft
+ * hrefs, whatever the versions.
+ */
+export async function describeObjects(
+  ctx: Context,
+  objects: readonly ChangedObject[],
+  { readUsers: loadUsers, readContents, named }: Surroundings,
+): Promise<PolicyChange[]> {
+  const { pce, signal } = ctx
+  const bare = objects.map(({ versions }) => [withoutStamps(versions.draft), withoutStamps(versions.active)])
+  const throughRules = objects.filter(({ change, versions }) => needsUsers(change.type, versions))
+  const users = throughRules.length === 0 ? null : await loadUsers()
   const rules = [
-    ...changes.flatMap(({ type }, at) => (HOLDERS.has(type) ? [objects[at]] : [])),
-    ...(users === null ? [] : throughRules.map(({ href }) => rulesAbout(href, users))),
+    ...objects.flatMap(({ change }, at) => (HOLDERS.has(change.type) ? [bare[at]] : [])),
+    ...(users === null ? [] : throughRules.map(({ change }) => rulesAbout(change.href, users))),
   ]
-  const known = new Map(changes.map(({ href }, at) => [toDraftHref(href), versions[at] as Versions]))
-  const contents = await loadContents(pce, rules, known, ctx)
-  const names = await loadReferenceNames(pce, objects, ctx)
-  const described = await workInTurns(describeEach(changes, versions, { contents, names, users }), signal)
+  const known = new Map(objects.map(({ change, versions }) => [toDraftHref(change.href), versions]))
+  const contents = await readContents(rules, known)
+  const names = await loadReferenceNames(pce, bare, ctx, 'draft', named)
+  const described = await workInTurns(describeEach(objects, { contents, names, users }), signal)
   return nameAuthors(pce, described, signal)
 }
 
-function* describeEach(
-  changes: readonly TypedPendingChange[],
-  versions: readonly ReadVersions[],
-  judging: Judging,
-): Steps<PolicyChange[]> {
+function* describeEach(objects: readonly ChangedObject[], judging: Judging): Steps<PolicyChange[]> {
   const described: PolicyChange[] = []
-  for (const [at, change] of changes.entries()) {
-    described.push(describe(change, versions[at] as ReadVersions, judging))
+  for (const { change, versions } of objects) {
+    described.push(describe(change, versions, judging))
     yield
   }
   return described

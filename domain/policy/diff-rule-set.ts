@@ -1,5 +1,5 @@
 import type { RuleSet, ScopeEntry } from '../../schemas/pce/rule-set.js'
-import type { PolicyChange, Risk, RuleChangeShown } from '../../schemas/policy-changes.js'
+import type { FieldChange, PolicyChange, Risk, RuleChangeShown } from '../../schemas/policy-changes.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { UNMOVED, compareRules, effectOf, joinMovements, unknownMovement } from './compare-permissions.js'
 import { diffFields, differs } from './diff-fields.js'
@@ -37,8 +37,8 @@ export function diffRuleSet(draft: RuleSet | null, active: RuleSet | null, conte
     ...(scope.isRemoved ? (['scope_removed'] as const) : []),
   ]
   return {
-    rules: pairRules(draft, active)
-      .flatMap((pair) => describePair(pair, own(pair.href)))
+    rules: changedRules(draft, active)
+      .map((rule) => describeRule(rule, own(rule.href)))
       .sort((a, b) => rankForReview(a) - rankForReview(b)),
     ...describeMovement(movement, replacements),
     ...(scope.change !== undefined && { scope_change: scope.change }),
@@ -68,6 +68,7 @@ function byRule(replacements: readonly Replacement[]): (href: string) => Replace
   return (href) => indexed.map(({ before, after }) => ({ before: only(before, href), after: only(after, href) }))
 }
 
+/** One rule in both versions of its rule set, null where it is not. */
 interface Pair {
   type: RuleType
   href: string
@@ -94,25 +95,34 @@ function pairRules(draft: RuleSet | null, active: RuleSet | null): Pair[] {
   return [...pairs.values()].filter((pair) => pair.draft !== null || pair.active !== null)
 }
 
-/** A rule that was added, changed or removed, with what that does by itself, whatever its rule set has beside it. */
-function describePair({ type, href, draft, active, last }: Pair, own: readonly Replacement[]): RuleChangeShown[] {
-  const fields = diffFields(draft, active)
-  if (draft !== null && active !== null && fields.length === 0) return []
-  const change = active === null ? 'added' : draft === null ? 'removed' : 'changed'
+/** A rule that was added, changed or removed, with what differs in it. */
+interface ChangedRule extends Pair {
+  change: RuleChangeShown['change']
+  fields: FieldChange[]
+}
+
+/** The rules in which a rule set differs from what is in force, either of them null. */
+export const changedRules = (draft: RuleSet | null, active: RuleSet | null): ChangedRule[] =>
+  pairRules(draft, active).flatMap((pair) => {
+    const fields = diffFields(pair.draft, pair.active)
+    if (pair.draft !== null && pair.active !== null && fields.length === 0) return []
+    return [{ ...pair, fields, change: pair.active === null ? 'added' : pair.draft === null ? 'removed' : 'changed' }]
+  })
+
+/** A changed rule with what that does by itself, whatever its rule set has beside it. */
+function describeRule({ type, href, change, fields, last }: ChangedRule, own: readonly Replacement[]): RuleChangeShown {
   const risks = findRuleRisks(own.flatMap(pairUp))
   const [by, at] = [last?.updated_by, last?.updated_at]
-  return [
-    {
-      href,
-      rule_type: type,
-      change,
-      ...(risks.length > 0 && { risks }),
-      ...describeMovement(compareAll(own), own),
-      fields,
-      ...(by != null && { updated_by: { href: by.href } }),
-      ...(at !== undefined && { updated_at: at }),
-    },
-  ]
+  return {
+    href,
+    rule_type: type,
+    change,
+    ...(risks.length > 0 && { risks }),
+    ...describeMovement(compareAll(own), own),
+    fields,
+    ...(by != null && { updated_by: { href: by.href } }),
+    ...(at !== undefined && { updated_at: at }),
+  }
 }
 
 /** The effect of rules in the words of iptables cannot be determined, only that it has not changed. */

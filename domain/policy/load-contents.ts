@@ -36,6 +36,10 @@ export interface LoadedContents {
 
 type Kind = 'ip_lists' | 'services' | 'label_groups'
 type Objects = Map<string, PceObject>
+
+/** All objects of each kind in two versions, by draft href. One that is the same in both is the same object in both. */
+export type WholeKinds = Record<Kind, Record<'draft' | 'active', ReadonlyMap<string, PceObject>>>
+
 const KINDS: Record<Kind, 'ipLists' | 'services' | 'labelGroups'> = {
   ip_lists: 'ipLists',
   services: 'services',
@@ -50,18 +54,21 @@ const MOST_WORKLOADS = 50
 
 /**
  * Reads what everything that `policy` refers to stands for, in the draft and in force. `known` are objects that were read already,
- * by draft href. What cannot be read is left out, and undecided is what depends on it; a cancelled call rejects.
+ * by draft href. What cannot be read is left out, and undecided is what depends on it; a cancelled call rejects. `whole`: everything
+ * that rules can refer to is known, and nothing is read but labels and workloads, which have no versions.
  */
 export async function loadContents(
   pce: PceClient,
   policy: unknown,
   known: ReadonlyMap<string, Versions>,
   context: ReadContext,
+  whole?: WholeKinds,
 ): Promise<LoadedContents> {
   const { signal } = context
   const mentioned = collectHrefs(policy)
   const kinds = Object.keys(KINDS) as Kind[]
-  const loaded = await mapBounded(kinds, 1, async (kind): Promise<Record<'draft' | 'active', Objects>> => {
+  const loaded = await mapBounded(kinds, 1, async (kind): Promise<WholeKinds[Kind]> => {
+    if (whole !== undefined) return whole[kind]
     const hrefs = [...(mentioned.get(kind) ?? [])]
     const ofKind = [...known].filter(([href]) => parseHref(href)?.kind === kind)
     if (hrefs.length === 0 && ofKind.length === 0) return { draft: new Map(), active: new Map() }
