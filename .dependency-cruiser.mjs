@@ -22,6 +22,7 @@ const FLOORS = {
   policy: ['text', 'inventory', 'traffic'],
   explain: ['text', 'inventory', 'traffic', 'policy'],
   drafts: ['text', 'inventory', 'traffic', 'policy'],
+  history: ['text', 'inventory', 'traffic', 'policy', 'drafts'],
   'dependency-map': ['text', 'inventory', 'traffic'],
   hygiene: ['text', 'inventory', 'traffic', 'policy'],
   'rule-search': ['text', 'inventory', 'traffic', 'policy', 'drafts'],

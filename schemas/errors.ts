@@ -42,6 +42,7 @@ export const ERROR_CODES = [
   'already_exists',
   'invalid_window',
   'not_pending',
+  'pending_changes',
   'dependencies_required',
   'pce_error',
   'pce_unreachable',

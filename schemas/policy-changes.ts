@@ -111,3 +111,39 @@ export const PolicyChangeOut = Type.Object({
   diff_error: Type.Optional(Type.String({ description: 'Why differences are missing' })),
 })
 export type PolicyChange = Static<typeof PolicyChangeOut>
+
+const BeforeAfterOut = Type.Object({
+  field: Type.String({ description: 'Field' }),
+  before: Type.Unknown({ description: 'In the earlier version' }),
+  after: Type.Unknown({ description: 'In the later version' }),
+})
+
+/** One object with its differences between two versions of the policy. */
+export const VersionChangeOut = Type.Object({
+  ...PolicyChangeOut.properties,
+  change: StringEnum(['created', 'updated', 'deleted'] as const, {
+    description: 'From the first version to the second',
+  }),
+  used_by: Type.Optional(
+    Type.Object(
+      {
+        rules: Type.Integer({ description: 'How many' }),
+        in: Type.Array(Type.String(), { description: 'Names of what holds them, the first few' }),
+      },
+      { description: 'Rules in force in either version that use the object' },
+    ),
+  ),
+  fields: Type.Optional(Type.Array(BeforeAfterOut, { description: 'What differs' })),
+  rules: Type.Optional(
+    Type.Array(
+      Type.Object({
+        ...RuleChangeOut.properties,
+        change: StringEnum(['added', 'changed', 'removed'] as const, { description: 'From the first to the second' }),
+        rule: Type.Optional(Type.String({ description: 'A changed rule as the first version has it, in one line' })),
+        fields: Type.Array(BeforeAfterOut, { description: 'What differs' }),
+      }),
+      { description: 'Rule by rule; each effect is that of the rule alone' },
+    ),
+  ),
+})
+export type VersionChange = Static<typeof VersionChangeOut>

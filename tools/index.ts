@@ -12,6 +12,11 @@ import explainFlow from './explain/explain-flow.js'
 import suggestRule from './explain/suggest-rule.js'
 import findRedundantRules from './hygiene/find-redundant-rules.js'
 import findUnused from './hygiene/find-unused.js'
+import comparePolicyVersions from './history/compare-policy-versions.js'
+import discardDraftChanges from './history/discard-draft-changes.js'
+import listPolicyVersions from './history/list-policy-versions.js'
+import restorePolicyVersion from './history/restore-policy-version.js'
+import whoChanged from './history/who-changed.js'
 import createIplist from './ip-lists/create-iplist.js'
 import deleteIplist from './ip-lists/delete-iplist.js'
 import getIplists from './ip-lists/get-iplists.js'
@@ -62,6 +67,7 @@ export const tools: readonly AnyTool[] = [
   checkPceConnection,
   checkPceCredentialsStatus,
   compareDraftActive,
+  comparePolicyVersions,
   complianceCheck,
   createDenyRule,
   createIplist,
@@ -79,6 +85,7 @@ export const tools: readonly AnyTool[] = [
   deleteService,
   deleteWorkload,
   detectLateralMovementPaths,
+  discardDraftChanges,
   discoverProcessEgress,
   enforcementReadiness,
   explainFlow,
@@ -103,8 +110,10 @@ export const tools: readonly AnyTool[] = [
   getWorkloads,
   identifyInfrastructureServices,
   previewEnforcementChange,
+  listPolicyVersions,
   provisionPolicy,
   registerPceCredentials,
+  restorePolicyVersion,
   ringfenceBatch,
   setEnforcementMode,
   suggestRule,
@@ -116,4 +125,5 @@ export const tools: readonly AnyTool[] = [
   updateSecRule,
   updateService,
   updateWorkload,
+  whoChanged,
 ]

@@ -12,7 +12,7 @@ const creatorsOf = ({ created_by: by }: PceEvent) => Object.entries((by ?? {}) a
 const nameOf = (named: Named | null) => named?.username ?? named?.hostname ?? named?.name ?? undefined
 
 /** Who caused an event: the name of a user, host or account, otherwise its kind. */
-const creatorOf = (event: PceEvent): string => {
+export const creatorOf = (event: PceEvent): string => {
   const [first] = creatorsOf(event)
   return first === undefined ? '-' : (nameOf(first[1]) ?? first[0])
 }

@@ -11,18 +11,27 @@ import { countOf } from '../text/describe-numbers.js'
 /** Pending changes an error names at most. */
 const MAX_LISTED = 50
 
+/** What is done with pending changes, as messages say it: `Nothing was provisioned.` */
+export type Deed = 'provisioned' | 'discarded' | 'restored'
+
 /**
  * The draft hrefs of what the caller named: active hrefs in their draft form, a rule by its rule set, each once. Throws
- * invalid_argument {invalid} listing every href that cannot be provisioned here.
+ * invalid_argument {invalid} listing every href that cannot be provisioned here, and so has no pending change either.
  */
-export function toProvisionable(hrefs: readonly string[], orgId: string): string[] {
+export function toProvisionable(
+  hrefs: readonly string[],
+  orgId: string,
+  { argument = 'hrefs', deed = 'provisioned' }: { argument?: string; deed?: Deed } = {},
+): string[] {
   const targets = hrefs.map((href) => ({ href, target: targetOf(href.trim(), orgId) }))
   const invalid = targets.filter(({ target }) => target === null).map(({ href }) => href)
   if (invalid.length > 0) {
     throw new ToolError(
       'invalid_argument',
-      `Cannot be provisioned: ${invalid.join(', ')}.`,
-      { argument: 'hrefs', invalid },
+      deed === 'provisioned'
+        ? `Cannot be provisioned: ${invalid.join(', ')}.`
+        : `Cannot be pending: ${invalid.join(', ')}.`,
+      { argument, invalid },
       { hint: `Give hrefs of ${CHANGE_SUBSET_TYPES.join(', ')} in organisation ${orgId}.` },
     )
   }
@@ -44,16 +53,25 @@ function targetOf(text: string, orgId: string): string | null {
 }
 
 /** The pending changes of exactly these objects. Throws not_pending {not_pending, pending} when one has none. */
-export function choosePending(hrefs: readonly string[], pending: readonly TypedPendingChange[]): TypedPendingChange[] {
+export function choosePending(
+  hrefs: readonly string[],
+  pending: readonly TypedPendingChange[],
+  deed: Deed = 'provisioned',
+): TypedPendingChange[] {
   const byHref = new Map(pending.map((change) => [toDraftHref(change.href), change]))
   const missing = hrefs.filter((href) => !byHref.has(href))
   if (missing.length === 0) return hrefs.flatMap((href) => byHref.get(href) ?? [])
-  throw new ToolError('not_pending', `No pending change: ${missing.join(', ')}. Nothing was provisioned.`, {
+  throw new ToolError('not_pending', `No pending change: ${missing.join(', ')}. Nothing was ${deed}.`, {
     not_pending: missing,
-    pending: pending.slice(0, MAX_LISTED).map(showPending),
-    pending_total: pending.length,
+    ...listPending(pending),
   })
 }
+
+/** Pending changes as facts of an error: the first ones, and how many there are. */
+export const listPending = (pending: readonly TypedPendingChange[]) => ({
+  pending: pending.slice(0, MAX_LISTED).map(showPending),
+  pending_total: pending.length,
+})
 
 /** A pending change in an answer. */
 export function showPending({ href, type, name, update_type: updateType }: TypedPendingChange) {
@@ -84,7 +102,8 @@ const MOST_ROUNDS = 20
 
 /**
  * The chosen changes, complete: with `include`, the pending objects that they need are added, and whatever those need. Without
- * it, or if asking never ends, throws dependencies_required {required}: the PCE would refuse an incomplete set (P35).
+ * it, or if asking never ends, throws dependencies_required {required}: the PCE would refuse an incomplete set (P35). What is discarded
+ * needs what would be left without it (P36).
  */
 export async function completeChanges(
   pce: PceClient,
@@ -92,30 +111,31 @@ export async function completeChanges(
   pending: readonly TypedPendingChange[],
   include: boolean,
   signal: AbortSignal,
+  deed: 'provisioned' | 'discarded' = 'provisioned',
 ): Promise<{ complete: TypedPendingChange[]; included: Dependency[] }> {
   const known = new Map(pending.map((change) => [toDraftHref(change.href), change]))
   const complete = [...chosen]
   const included: Dependency[] = []
   for (let round = 1; ; round++) {
     const hrefs = complete.map(({ href }) => toDraftHref(href))
-    const dependencies = await pce.getPolicyDependencies(hrefs, 'draft', { signal })
+    const json = { operation: deed === 'provisioned' ? 'commit' : 'revert' }
+    const dependencies = await pce.getPolicyDependencies(hrefs, 'draft', { signal, json })
     const required = toRequired(dependencies).filter(({ href }) => !hrefs.includes(href))
     if (required.length === 0) return { complete, included }
-    if (!include || round > MOST_ROUNDS) throw incomplete(required)
+    if (!include || round > MOST_ROUNDS) throw incomplete(required, deed)
     included.push(...required)
     for (const { href, type } of required) complete.push(known.get(href) ?? { href, type: type as ChangeSubsetType })
   }
 }
 
-function incomplete(required: Dependency[]): ToolError {
-  return new ToolError(
-    'dependencies_required',
-    `These changes need ${countOf(required.length, 'more pending object')}. Nothing was provisioned.`,
-    { required },
-    {
-      hint: 'Repeat with include_dependencies: true, add the required hrefs, or leave hrefs out to provision everything.',
-    },
-  )
+function incomplete(required: Dependency[], deed: 'provisioned' | 'discarded'): ToolError {
+  const count = countOf(required.length, 'more pending object')
+  const [why, everything] =
+    deed === 'provisioned'
+      ? [`These changes need ${count}.`, 'leave hrefs out to provision everything']
+      : [`Other pending changes need these: ${count} would have to go too.`, 'give all: true']
+  const hint = `Repeat with include_dependencies: true, add the required hrefs, or ${everything}.`
+  return new ToolError('dependencies_required', `${why} Nothing was ${deed}.`, { required }, { hint })
 }
 
 /**
@@ -186,7 +206,18 @@ export function chosenNow(
 /**
  * Throws confirm_required {reason: stale, params_hash} unless the changes are those that were approved (`requireApproved`).
  */
-export function refuseUnapproved(approved: Approval | undefined, changes: readonly TypedPendingChange[]): void {
-  const text = 'The pending changes have changed since the call was confirmed. Nothing was provisioned.'
+export function refuseUnapproved(
+  approved: Approval | undefined,
+  changes: readonly TypedPendingChange[],
+  deed: Deed = 'provisioned',
+): void {
+  const text = `The pending changes have changed since the call was confirmed. Nothing was ${deed}.`
   requireApproved(approved, digestChanges(changes), text)
+}
+
+/** Throws pending_changes {pending, pending_total} where changes are no longer what was read of them: what is lost was not described. */
+export function refuseMoved(chosen: readonly TypedPendingChange[], now: readonly TypedPendingChange[]): void {
+  if (digestChanges(chosen) === digestChanges(now)) return
+  const text = 'Somebody edited the draft while it was read. Nothing was changed by this call.'
+  throw new ToolError('pending_changes', text, listPending(now), { hint: 'Call again.' })
 }

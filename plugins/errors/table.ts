@@ -147,6 +147,13 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
   },
   already_exists: { status: 409, message: 'Such an object already exists.', level: 'info', turn: ['caller'] },
   invalid_window: refused('The time window is not valid.'),
+  pending_changes: {
+    status: 409,
+    message: 'The draft has pending changes that the call does not name.',
+    hint: 'Provision them first, or name each one that is to be dropped.',
+    level: 'info',
+    turn: ['caller'],
+  },
   not_pending: { status: 409, message: 'This object has no pending change.', level: 'info', turn: ['caller'] },
   dependencies_required: {
     status: 409,

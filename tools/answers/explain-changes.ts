@@ -17,8 +17,11 @@ export function worstFirst<T extends Pick<PolicyChange, 'risks' | 'effect'>>(cha
   return [...changes].sort((a, b) => rankForReview(a) - rankForReview(b))
 }
 
-/** What changes do to permitted traffic and which of them to review, in sentences. */
-export function describeEffects(rows: readonly JudgedRow[]): string {
+/**
+ * What changes do to permitted traffic and which of them to review, in sentences. `since` is what they are changes of: today's policy, unless it
+ * says `in version 12`.
+ */
+export function describeEffects(rows: readonly JudgedRow[], since = 'today'): string {
   const judged = rows.filter(({ isUnjudged }) => isUnjudged !== true)
   const count = (effect: ChangeEffect) => judged.filter((row) => row.effect === effect).length
   const shareOf = (part: number) =>
@@ -28,7 +31,7 @@ export function describeEffects(rows: readonly JudgedRow[]): string {
   const risky = worstFirst(judged.filter(({ risks = [] }) => risks.length > 0))
   const unjudged = rows.length - judged.length
   return [
-    wider > 0 ? `${shareOf(wider)} may permit more traffic than today.` : '',
+    wider > 0 ? `${shareOf(wider)} may permit more traffic than ${since}.` : '',
     narrower > 0 ? `${shareOf(narrower)} may permit less.` : '',
     mixed > 0 ? `${shareOf(mixed)} ${mixed === 1 ? 'permits' : 'permit'} some traffic more and some less.` : '',
     undecided > 0 ? `${shareOf(undecided)} may permit more or less: the effect could not be determined.` : '',
@@ -47,8 +50,8 @@ export function describeEffects(rows: readonly JudgedRow[]): string {
 const describeRisk = ({ name, href, risks }: JudgedRow) =>
   `${name === undefined || name === '' ? href : quote(clipText(name, LONGEST_NAME))} (${risks?.join(', ')})`
 
-/** What the words for effects and risks mean, as far as these changes use them. */
-export function explainWords(changes: readonly Explained[]): Record<string, string> {
+/** What the words for effects and risks mean, as far as these changes use them. `since` as above. */
+export function explainWords(changes: readonly Explained[], since = 'today'): Record<string, string> {
   const words = new Set<string>()
   for (const change of changes) {
     for (const one of [change, ...(change.rules ?? [])])
@@ -56,7 +59,11 @@ export function explainWords(changes: readonly Explained[]): Record<string, stri
         if (word !== undefined) words.add(word)
   }
   const meanings: Readonly<Record<string, string>> = { ...EFFECT_MEANINGS, ...RISK_MEANINGS }
-  return Object.fromEntries(Object.entries(meanings).filter(([word]) => words.has(word)))
+  const used = Object.entries(meanings).filter(([word]) => words.has(word))
+  return Object.fromEntries(used.map(([word, text]) => [word, speakOf(text, since)]))
 }
+
+/** A text about what changes today's policy, of changes of another one: every sentence of ours about effects says `today`. */
+export const speakOf = (text: string, since: string): string => text.replace(/\btoday\b/g, () => since)
 
 type Explained = Pick<PolicyChange, 'effect' | 'effect_by_rule_type' | 'risks'> & Pick<Partial<PolicyChange>, 'rules'>

@@ -84,7 +84,7 @@ function showRow(change: TypedPendingChange, judged: PolicyChange | undefined) {
   }
 }
 
-function describeCounts(changes: readonly TypedPendingChange[]): string {
+export function describeCounts(changes: readonly TypedPendingChange[]): string {
   const counts = new Map<string, number>()
   for (const change of changes) {
     const key = `${change.type} ${DEEDS[updateTypeOf(change) ?? ''] ?? 'changed'}`
@@ -99,7 +99,7 @@ function describeCounts(changes: readonly TypedPendingChange[]): string {
 }
 
 /** In quotes that no name can close: anyone who may create objects chooses names. */
-const namesOf = (changes: readonly TypedPendingChange[]): string =>
+export const namesOf = (changes: readonly TypedPendingChange[]): string =>
   changes
     .slice(0, MOST_NAMED)
     .map(({ name, href }) => (name === undefined ? href : quote(clipText(name, LONGEST_NAME))))

@@ -1,0 +1,228 @@
+import { PceApiError, type PceClient } from '../../pce-client/index.js'
+import type { PceEvent } from '../../schemas/pce/event.js'
+import type { ModifiedPolicyObject, PolicyVersion } from '../../schemas/pce/policy.js'
+import type { PceObject } from '../../schemas/pce/reference.js'
+import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import { loadDenyRules } from '../inventory/read-rules.js'
+import { creatorOf } from '../inventory/search-events.js'
+import { parseHref, toDraftHref } from '../inventory/parse-href.js'
+import { diffFields } from '../policy/diff-fields.js'
+import { changedRules } from '../policy/diff-rule-set.js'
+import { type Target, TARGET_KINDS, isOfApplication } from './find-target.js'
+import { draftHrefOf, inDraftForm } from './load-policy.js'
+import type { VersionStep } from './search-history.js'
+
+/** One field of an object before and after. */
+export interface FieldStep {
+  field: string
+  before: unknown
+  after: unknown
+}
+
+/** An object, or a rule of one, that was touched. */
+export interface HistoryPart {
+  href: string
+  /** As events and versions call it: `rule_set`, `rule_sets`, `sec_rule` … */
+  type: string
+  name?: string
+  change: string
+  fields: FieldStep[]
+  /** Why there are no fields. */
+  note?: string
+}
+
+/** Something that happened to what is looked for. */
+export interface HistoryEntry {
+  /** Of the event or of the version. */
+  href: string
+  at: string
+  /** Who: of an event the name, of a version the href. */
+  by: string
+  /** The type of the event, or `provisioned`. */
+  what: string
+  version?: number
+  commit_message?: string
+  parts: HistoryPart[]
+}
+
+type Resource = { href?: string; name?: string | null; hostname?: string | null; key?: string; value?: string }
+
+/** Whether something of this href is the target or lies inside it. */
+function isWithin(target: Target, href: string | undefined): boolean {
+  if (href === undefined) return false
+  const draft = draftHrefOf(href)
+  if (target.hrefs.has(draft) || target.rules.has(draft)) return true
+  const parent = parseHref(draft)?.parent
+  return parent !== undefined && target.hrefs.has(toDraftHref(parent.href))
+}
+
+const nameOf = ({ name, hostname, key, value }: Resource): string | undefined =>
+  name ?? hostname ?? (key !== undefined && value !== undefined ? `${key}=${value}` : undefined)
+
+/** Newest events first, so that what is gone is known by its deletion before older events name it or its rules by href alone. */
+function isAbout(target: Target, noun: string, resource: Resource): boolean {
+  const { gone, hrefs } = target
+  if (isWithin(target, resource.href)) return true
+  const isNamed = gone !== undefined && gone.kind === noun && nameOf(resource) === gone.name
+  if (isNamed && resource.href !== undefined) hrefs.add(draftHrefOf(resource.href))
+  return isNamed
+}
+
+const resourcesOf = ({ resource }: { resource?: unknown }) =>
+  Object.entries((resource ?? {}) as Record<string, unknown>).filter(
+    (entry): entry is [string, Resource] => typeof entry[1] === 'object' && entry[1] !== null,
+  )
+
+const endpointOf = ({ action }: PceEvent): string => (action?.api_endpoint ?? '').replace(/^\/api\/v\d+/, '')
+
+/** Whether an event is about the target: by what it changed, or by the path of its request. */
+export const touches = (target: Target, event: PceEvent): boolean =>
+  isWithin(target, endpointOf(event)) ||
+  (event.resource_changes ?? []).some((change) =>
+    resourcesOf(change).some(([noun, resource]) => isAbout(target, noun, resource)),
+  )
+
+/** What failed changed nothing. */
+export const isFailed = ({ status }: PceEvent): boolean => status === 'failure'
+
+/** An event as far as it is about the target. */
+export function readEvent(target: Target, event: PceEvent): HistoryEntry {
+  const parts = (event.resource_changes ?? []).flatMap((change): HistoryPart[] =>
+    resourcesOf(change).flatMap(([type, resource]) => {
+      if (!isAbout(target, type, resource)) return []
+      const name = nameOf(resource)
+      const fields = stepsOf(change.changes)
+      return [
+        { href: resource.href ?? '', type, ...(name !== undefined && { name }), change: change.change_type, fields },
+      ]
+    }),
+  )
+  return { href: event.href, at: event.timestamp, by: creatorOf(event), what: event.event_type, parts }
+}
+
+/** `{field: {before, after}}`; a value that has neither is what the field is now. */
+function stepsOf(changes: unknown): FieldStep[] {
+  if (typeof changes !== 'object' || changes === null) return []
+  return Object.entries(changes).map(([field, value]: [string, unknown]) => {
+    const step = (typeof value === 'object' && value !== null ? value : {}) as { before?: unknown; after?: unknown }
+    if (!('before' in step) && !('after' in step)) return { field, before: null, after: value }
+    return { field, before: step.before ?? null, after: step.after ?? null }
+  })
+}
+
+/** Pairs of objects that are read of all versions together. */
+const MOST_READ = 100
+
+/**
+ * The versions that changed the target, with what changed between each and the one before it, as the PCE has both. An object that cannot be
+ * read in one of them, and those beyond the first hundred, are there without fields.
+ */
+export async function readVersionSteps(
+  { pce, signal }: { pce: PceClient; signal: AbortSignal },
+  target: Target,
+  steps: readonly VersionStep[],
+): Promise<HistoryEntry[]> {
+  const read = createReader(pce, signal)
+  const entries: HistoryEntry[] = []
+  for (const { version, previous, modified } of steps) {
+    const parts: HistoryPart[] = []
+    for (const one of modified) {
+      if (mayBelong(target, one)) parts.push(...(await readPart(target, one, [previous, version], read)))
+    }
+    if (parts.length > 0) entries.push(entryOf(version, parts))
+  }
+  return entries
+}
+
+const entryOf = (version: PolicyVersion, parts: HistoryPart[]): HistoryEntry => ({
+  href: version.href,
+  at: version.created_at ?? '',
+  by: version.created_by?.href ?? '-',
+  what: 'provisioned',
+  version: version.version,
+  ...(version.commit_message != null && { commit_message: version.commit_message }),
+  parts,
+})
+
+function mayBelong(
+  target: Target,
+  { href, name, object_type: type, update_type: updateType }: ModifiedPolicyObject,
+): boolean {
+  const draft = draftHrefOf(href)
+  const { gone, rules, application } = target
+  if (target.hrefs.has(draft)) return true
+  if ([...rules].some((rule) => rule.startsWith(`${draft}/`))) return true
+  if (gone !== undefined && gone.kind !== 'label' && TARGET_KINDS[gone.kind] === type && name === gone.name) {
+    target.hrefs.add(draft)
+    return true
+  }
+  return application !== undefined && type === 'rule_sets' && updateType === 'delete'
+}
+
+type Read = (href: string, version: PolicyVersion | null) => Promise<PceObject | null | 'unread'>
+
+async function readPart(
+  target: Target,
+  { href: given, object_type: type, name, update_type: updateType }: ModifiedPolicyObject,
+  [before, after]: [PolicyVersion | null, PolicyVersion],
+  read: Read,
+): Promise<HistoryPart[]> {
+  const href = draftHrefOf(given)
+  const common = { href, type, ...(name != null && { name }), change: updateType ?? 'update' }
+  const [was, is] = [await read(href, before), await read(href, after)]
+  if (was === 'unread' || is === 'unread') return [{ ...common, fields: [], note: 'What changed in it was not read.' }]
+  const isWhole = target.hrefs.has(href) || isGoneOf(target, type, was)
+  const own: HistoryPart = {
+    ...common,
+    change: was === null ? 'create' : is === null ? 'delete' : common.change,
+    fields: diffFields(is, was).map(({ field, draft, active }) => ({ field, before: active, after: draft })),
+  }
+  const rules =
+    type !== 'rule_sets'
+      ? []
+      : changedRules(is as RuleSet | null, was as RuleSet | null)
+          .filter((rule) => isWhole || target.rules.has(rule.href))
+          .map((rule): HistoryPart => ({
+            href: rule.href,
+            type: `${rule.type.replaceAll('_', ' ')} rule`,
+            change: RULE_CHANGES[rule.change],
+            fields: rule.fields.map(({ field, draft, active }) => ({ field, before: active, after: draft })),
+          }))
+  return isWhole ? [own, ...rules] : rules
+}
+
+const RULE_CHANGES = { added: 'create', changed: 'update', removed: 'delete' } as const
+
+/** Whether it was a rule set of the application that is gone by now. */
+function isGoneOf({ application }: Target, type: string, was: PceObject | null): boolean {
+  if (application === undefined || type !== 'rule_sets' || was === null) return false
+  return isOfApplication(was as unknown as RuleSet, application.labels, application.keyOf)
+}
+
+/** Reads objects in versions, each once, with hrefs as drafts have them. */
+function createReader(pce: PceClient, signal: AbortSignal): Read {
+  const known = new Map<string, Promise<PceObject | null | 'unread'>>()
+  return (href, version) => {
+    if (version === null) return Promise.resolve(null)
+    const own = href.replace('/sec_policy/draft/', `/sec_policy/${version.version}/`)
+    const asked =
+      known.get(own) ?? (known.size < 2 * MOST_READ ? readOne(pce, own, signal) : Promise.resolve('unread' as const))
+    known.set(own, asked)
+    return asked
+  }
+}
+
+async function readOne(pce: PceClient, href: string, signal: AbortSignal): Promise<PceObject | null | 'unread'> {
+  try {
+    const object = (await pce.get(href, { includeOrg: false, signal })).json<PceObject | null>()
+    if (object === null || typeof object !== 'object') return 'unread'
+    if (parseHref(href)?.kind !== 'rule_sets') return inDraftForm(object) as PceObject
+    const [complete] = await loadDenyRules(pce, [object as RuleSet], signal)
+    return complete === undefined || complete.error !== undefined
+      ? 'unread'
+      : (inDraftForm(complete.ruleSet) as PceObject)
+  } catch (error) {
+    if (!(error instanceof PceApiError)) throw error
+    return error.isGone || error.status === 404 ? null : 'unread'
+  }
+}

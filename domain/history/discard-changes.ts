@@ -1,0 +1,164 @@
+import { PceError, type PceClient, type TypedPendingChange } from '../../pce-client/index.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { PolicyChange } from '../../schemas/policy-changes.js'
+import type { ToolContext } from '../call.js'
+import { toActiveHref, toDraftHref } from '../inventory/parse-href.js'
+import { mayHaveHappened, reasonOf, withDetails } from '../inventory/pce-errors.js'
+import {
+  type Dependency,
+  choosePending,
+  completeChanges,
+  digestChanges,
+  toProvisionable,
+  updateTypeOf,
+} from '../policy/choose-changes.js'
+import { describeChanges } from '../policy/describe-changes.js'
+
+/** For a look at what became of a write. */
+const LOOK_MS = 10_000
+
+type Reading = Pick<ToolContext<true>, 'pce' | 'signal'>
+
+/** The pending changes that a call would discard. */
+export interface Discard {
+  /** Dependencies included. */
+  chosen: TypedPendingChange[]
+  /** Those that the call did not name, and that would be left without what it names. */
+  included: Dependency[]
+  /** What stays pending. */
+  rest: TypedPendingChange[]
+}
+
+/**
+ * What the caller names, or everything with `all`; never everything by omission. Throws missing_identifier, conflicting_identifiers,
+ * invalid_argument {invalid}, not_pending {not_pending, pending} and dependencies_required {required}.
+ */
+export async function chooseDiscard(
+  { hrefs, all, include_dependencies: include }: { hrefs?: string[]; all?: boolean; include_dependencies?: boolean },
+  { pce, signal }: Reading,
+): Promise<Discard> {
+  if (hrefs !== undefined && all === true) {
+    const text = 'Give hrefs or all: true, not both.'
+    throw new ToolError('conflicting_identifiers', text, { arguments: ['hrefs', 'all'] })
+  }
+  if (hrefs === undefined && all !== true) {
+    const text = 'Say what to discard: give hrefs, or all: true for every pending change.'
+    throw new ToolError('missing_identifier', text, { arguments: ['hrefs', 'all'] })
+  }
+  const named = hrefs === undefined ? null : toProvisionable(hrefs, pce.orgId, { deed: 'discarded' })
+  const pending = await pce.getPendingPolicyChanges({ signal })
+  const asked = named === null ? pending : choosePending(named, pending, 'discarded')
+  if (asked.length === 0) return { chosen: [], included: [], rest: pending }
+  const { complete, included } =
+    named === null
+      ? { complete: pending, included: [] }
+      : await completeChanges(pce, asked, pending, include === true, signal, 'discarded')
+  return { chosen: complete, included, rest: without(pending, complete) }
+}
+
+function without(pending: readonly TypedPendingChange[], some: readonly TypedPendingChange[]): TypedPendingChange[] {
+  const taken = new Set(some.map(({ href }) => toDraftHref(href)))
+  return pending.filter(({ href }) => !taken.has(toDraftHref(href)))
+}
+
+/** Each is two objects to read, which somebody waits for. */
+export const MOST_DESCRIBED = 250
+
+/** The first changes as they would be lost, with what they would have done once provisioned. Throws what the PCE client throws. */
+export const describeLosses = (
+  ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
+  chosen: readonly TypedPendingChange[],
+): Promise<PolicyChange[]> => describeChanges(ctx, chosen.slice(0, MOST_DESCRIBED))
+
+/**
+ * Deletions that stay pending though what is discarded goes back to using their objects: the PCE would refuse to provision them. Each with
+ * the names of what uses it again.
+ */
+export function findStrandedDeletions(
+  losses: readonly PolicyChange[],
+  rest: readonly TypedPendingChange[],
+): { deletion: TypedPendingChange; usedBy: string[] }[] {
+  const deletions = rest.filter((change) => updateTypeOf(change) === 'delete')
+  return deletions.flatMap((deletion) => {
+    const hrefs = [toDraftHref(deletion.href), toActiveHref(deletion.href)]
+    const users = losses.filter(({ fields = [], rules = [] }) =>
+      [...fields, ...rules.flatMap((rule) => rule.fields)].some(({ active }) => pointsAt(active, hrefs)),
+    )
+    return users.length === 0 ? [] : [{ deletion, usedBy: users.map(({ name, href }) => name || href) }]
+  })
+}
+
+function pointsAt(value: unknown, hrefs: readonly string[]): boolean {
+  if (Array.isArray(value)) return value.some((item) => pointsAt(item, hrefs))
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(value).some(([field, inner]) =>
+    field === 'href' && typeof inner === 'string' ? hrefs.includes(inner) : pointsAt(inner, hrefs),
+  )
+}
+
+/** What became of a discard, by the pending changes afterwards. */
+export interface Discarded {
+  /** Of the chosen ones, those that are pending nevertheless. */
+  still: TypedPendingChange[]
+  /** Of the others, those that are gone or were edited in the meantime: not by this call, as far as the PCE keeps to what it was sent. */
+  moved: TypedPendingChange[]
+  /** Everything that is pending now; undefined where it could not be read. */
+  pending?: TypedPendingChange[]
+  /** Why it could not be read. */
+  unread?: string
+}
+
+/**
+ * Discards exactly these changes, by name even where they are all there are: what somebody adds meanwhile is not lost with them. Throws what
+ * the PCE client throws, with `read_back` where the PCE left open whether it was done; an accepted one is done.
+ */
+export async function discardChanges(
+  pce: PceClient,
+  { chosen, rest }: Pick<Discard, 'chosen' | 'rest'>,
+): Promise<Discarded> {
+  try {
+    await pce.bulkDeletePolicyObjects(chosen.map(({ href }) => toDraftHref(href)))
+  } catch (error) {
+    if (!mayHaveHappened(error)) throw error
+    const found = await lookAt(pce, chosen, rest)
+    if (found.pending !== undefined && found.still.length === 0) return found
+    const isNone = found.still.length === chosen.length
+    const state = found.pending === undefined ? 'unreadable' : isNone ? 'unchanged' : 'differs'
+    throw withDetails(
+      error,
+      { read_back: { state, still_pending: found.still.map(({ href }) => href) } },
+      LOOKED[state],
+    )
+  }
+  return lookAt(pce, chosen, rest)
+}
+
+const LOOKED = {
+  unreadable: 'The pending changes could not be read back. Look at them before repeating the call.',
+  unchanged: 'Read back, all of them are still pending: nothing was discarded so far.',
+  differs: 'Read back, some of them are still pending. Look at them before repeating the call.',
+}
+
+async function lookAt(
+  pce: PceClient,
+  chosen: readonly TypedPendingChange[],
+  rest: readonly TypedPendingChange[],
+): Promise<Discarded> {
+  let pending: TypedPendingChange[]
+  try {
+    pending = await pce.getPendingPolicyChanges({ totalTimeoutMs: LOOK_MS })
+  } catch (error) {
+    if (!(error instanceof PceError)) throw error
+    return { still: [], moved: [], unread: reasonOf(error) }
+  }
+  const now = new Map(pending.map((change) => [toDraftHref(change.href), change]))
+  const isSame = (change: TypedPendingChange) => {
+    const found = now.get(toDraftHref(change.href))
+    return found !== undefined && digestChanges([found]) === digestChanges([change])
+  }
+  return {
+    still: chosen.filter(({ href }) => now.has(toDraftHref(href))),
+    moved: rest.filter((change) => !isSame(change)),
+    pending,
+  }
+}

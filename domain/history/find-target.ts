@@ -1,0 +1,160 @@
+import { ToolError } from '../../schemas/errors.js'
+import type { Label } from '../../schemas/pce/label.js'
+import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { ToolContext } from '../call.js'
+import { type ApplicationReference, resolveApplicationReference } from '../inventory/find-application.js'
+import { fetchEvery, pickEvery } from '../inventory/fetch-every.js'
+import { type NamedKind, findObject } from '../inventory/find-object.js'
+import { isUnresolved, loadLabels, resolveLabel } from '../inventory/labels.js'
+import { parseHref, toDraftHref } from '../inventory/parse-href.js'
+import { loadDenyRules } from '../inventory/read-rules.js'
+import { countOf } from '../text/describe-numbers.js'
+import { draftHrefOf } from './load-policy.js'
+
+type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
+
+/** What somebody may ask the history of, as callers call it, with the path segment of its hrefs. */
+export const TARGET_KINDS = {
+  rule_set: 'rule_sets',
+  ip_list: 'ip_lists',
+  service: 'services',
+  label_group: 'label_groups',
+  virtual_service: 'virtual_services',
+  virtual_server: 'virtual_servers',
+  workload: 'workloads',
+  container_cluster: 'container_clusters',
+} as const satisfies Record<string, NamedKind>
+export type TargetKind = keyof typeof TARGET_KINDS | 'label'
+
+/** Exactly one of the three. */
+export interface TargetArguments {
+  href?: string
+  name?: string
+  kind?: TargetKind
+  application?: ApplicationReference
+}
+
+/** What is looked for in events and versions. */
+export interface Target {
+  /** `the rule set "Payments"`, `the application payments|prod`: for sentences. */
+  what: string
+  /** Draft hrefs of the objects that it is; what lies inside them belongs to it. What is found by a name that is gone joins them. */
+  hrefs: Set<string>
+  /** Draft hrefs of single rules, whose rule sets are not part of it otherwise. */
+  rules: ReadonlySet<string>
+  /** By name, where nothing is named like this any more; with the error for a name that nothing ever had. */
+  gone?: { kind: TargetKind; name: string; error: ToolError }
+  /** Rule sets that are gone belong to it too, where a scope of theirs is of these labels. */
+  application?: { labels: readonly Label[]; keyOf: (labelHref: string) => string | undefined }
+  /** What is looked at, in words. */
+  covers: string
+}
+
+/**
+ * What the caller means. An href may be of something that is gone: its history is what is asked for. Throws missing_identifier,
+ * conflicting_identifiers, invalid_href, ambiguous_name; not_found for an application that has no labels.
+ */
+export async function findTarget(ctx: Context, args: TargetArguments): Promise<Target> {
+  const given = (['href', 'name', 'application'] as const).filter((argument) => args[argument] !== undefined)
+  if (given.length > 1)
+    throw new ToolError('conflicting_identifiers', `Give one of ${given.join(', ')}.`, { arguments: given })
+  if (args.href !== undefined) return targetOfHref(ctx, args.href.trim())
+  if (args.application !== undefined) return targetOfApplication(ctx, args.application)
+  if (args.name === undefined || args.kind === undefined) {
+    const text = 'Say what changed: give href, name with kind, or application.'
+    throw new ToolError('missing_identifier', text, { arguments: ['href', 'name', 'kind', 'application'] })
+  }
+  return targetOfName(ctx, args.kind, args.name)
+}
+
+const NONE: ReadonlySet<string> = new Set()
+const WHOLE = 'The object and what lies inside it.'
+
+function targetOfHref({ pce }: Context, given: string): Target {
+  const parsed = parseHref(given)
+  if (parsed === null || parsed.org !== pce.orgId || (parsed.id === undefined && parsed.kind !== 'firewall_settings')) {
+    const text = `"${given}" is not the href of an object in organisation ${pce.orgId}.`
+    throw new ToolError('invalid_href', text, { href: given })
+  }
+  const href = draftHrefOf(given)
+  if (parsed.parent?.kind !== 'rule_sets') return { what: href, hrefs: new Set([href]), rules: NONE, covers: WHOLE }
+  const covers = `The rule; of its rule set ${draftHrefOf(parsed.parent.href)} only the versions in which the rule differs.`
+  return { what: `the rule ${href}`, hrefs: new Set(), rules: new Set([href]), covers }
+}
+
+async function targetOfName(ctx: Context, kind: TargetKind, name: string): Promise<Target> {
+  const what = `the ${kind.replaceAll('_', ' ')} "${name}"`
+  const gone = (error: ToolError): Target => {
+    const covers = 'Nothing has this name now: what had it when it was changed.'
+    return { what, hrefs: new Set(), rules: NONE, gone: { kind, name, error }, covers }
+  }
+  if (kind === 'label') {
+    const label = resolveLabel(await loadLabels(ctx.pce, ctx, 'fresh'), name)
+    if (!isUnresolved(label)) return { what, hrefs: new Set([label.href]), rules: NONE, covers: WHOLE }
+    const text = `No label is exactly "${name}".`
+    return gone(new ToolError('not_found', text, { argument: 'name', value: name, valid: label.valid }))
+  }
+  try {
+    const { href } = await findObject(ctx.pce, TARGET_KINDS[kind], { name }, ctx.signal)
+    return { what, hrefs: new Set([toDraftHref(href)]), rules: NONE, covers: WHOLE }
+  } catch (error) {
+    if (!(error instanceof ToolError) || error.code !== 'not_found') throw error
+    return gone(error)
+  }
+}
+
+/** Its labels and workloads, the rule sets of its scope, and the rules elsewhere that name it: as they are now, in the draft or in force. */
+async function targetOfApplication(ctx: Context, asked: ApplicationReference): Promise<Target> {
+  const { pce, signal } = ctx
+  const labels = await resolveApplicationReference(ctx, asked, 'application')
+  const index = await loadLabels(pce, ctx)
+  const keyOf = (href: string) => index.get(href)?.key
+  const params = { labels: JSON.stringify([labels.map(({ href }) => href)]) }
+  const workloads = await pickEvery({ api: pce.workloads, params, signal }, ({ href }) => href)
+  const own = new Set<string>()
+  const rules = new Set<string>()
+  for (const policyVersion of ['draft', 'active'] as const) {
+    const { items } = await fetchEvery({ api: pce.ruleSets, policyVersion, params: {}, signal })
+    for (const { ruleSet } of await loadDenyRules(pce, items, signal)) {
+      if (isOfApplication(ruleSet, labels, keyOf)) own.add(toDraftHref(ruleSet.href))
+      else for (const rule of rulesAbout(ruleSet, labels)) rules.add(rule)
+    }
+  }
+  const name = labels.map(({ key, value }) => `${key}=${value}`).join(' and ')
+  const sets = countOf(own.size, 'rule set')
+  const elsewhere = countOf(rules.size, 'rule')
+  return {
+    what: `the application ${name}`,
+    hrefs: new Set([...labels.map(({ href }) => href), ...workloads, ...own]),
+    rules,
+    application: { labels, keyOf },
+    covers: `As they are now: ${countOf(labels.length, 'label')}, ${countOf(workloads.length, 'workload')}, ${sets} of its scope, and ${elsewhere} elsewhere with its app label at an end. Rule sets deleted since are found in versions alone.`,
+  }
+}
+
+/**
+ * Whether a scope names the application: its app label, and its env label or no env label at all; without an app label, its env label. What
+ * excludes a label does not name it.
+ */
+export function isOfApplication(
+  { scopes }: Pick<RuleSet, 'scopes'>,
+  labels: readonly Label[],
+  keyOf: (labelHref: string) => string | undefined,
+): boolean {
+  const main = mainOf(labels)
+  const env = labels.find(({ key }) => key === 'env')?.href
+  return scopes.some((scope) => {
+    const named = scope.filter(({ exclusion }) => exclusion !== true).flatMap(({ label }) => label?.href ?? [])
+    const isOtherEnv = env !== undefined && !named.includes(env) && named.some((href) => keyOf(href) === 'env')
+    return named.includes(main) && !isOtherEnv
+  })
+}
+
+const mainOf = (labels: readonly Label[]): string => (labels.find(({ key }) => key === 'app') ?? labels[0])?.href ?? ''
+
+function rulesAbout(ruleSet: RuleSet, labels: readonly Label[]): string[] {
+  const main = mainOf(labels)
+  return [...(ruleSet.rules ?? []), ...(ruleSet.deny_rules ?? [])].flatMap(({ href, consumers, providers }) =>
+    [...consumers, ...providers].some(({ label }) => label?.href === main) ? [toDraftHref(href)] : [],
+  )
+}

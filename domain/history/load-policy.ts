@@ -1,0 +1,100 @@
+import { PceApiError, PceError, type ObjectApi, type PceClient } from '../../pce-client/index.js'
+import type { PolicyVersionSelector } from '../../schemas/common.js'
+import type { PceObject } from '../../schemas/pce/reference.js'
+import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { ChangeSubsetType } from '../../schemas/pce/words.js'
+import { fetchEvery } from '../inventory/fetch-every.js'
+import { loadDenyRules } from '../inventory/read-rules.js'
+import { type Steps, mapBounded, workInTurns } from '../text/pace-work.js'
+
+/** The kinds of objects that have versions and can be read; the client knows none of secure connect gateways. */
+const KINDS = {
+  rule_sets: 'ruleSets',
+  ip_lists: 'ipLists',
+  services: 'services',
+  label_groups: 'labelGroups',
+  enforcement_boundaries: 'enforcementBoundaries',
+  virtual_services: 'virtualServices',
+  virtual_servers: 'virtualServers',
+  firewall_settings: 'firewallSettings',
+} as const satisfies Partial<Record<ChangeSubsetType, keyof PceClient>>
+export type ReadType = keyof typeof KINDS
+
+/** By type, in the order in which people read a policy. */
+export const READ_TYPES = Object.keys(KINDS) as ReadType[]
+
+/** Everything in one version of the policy, by type and draft href. All hrefs inside are draft hrefs, whatever the version. */
+export type WholePolicy = Readonly<Record<ReadType, ReadonlyMap<string, PceObject>>>
+
+const IN_FLIGHT = 4
+
+/**
+ * Reads one version of the policy. Of the draft, what is marked for deletion is left out. Throws what the PCE client throws, since a policy with
+ * a part missing is another policy; a kind that this PCE does not know has no objects.
+ */
+export async function loadPolicy(
+  pce: PceClient,
+  version: PolicyVersionSelector,
+  signal: AbortSignal,
+): Promise<WholePolicy> {
+  const read = await mapBounded(READ_TYPES, IN_FLIGHT, async (type) => {
+    const objects = await readKind(pce, type, version, signal)
+    return workInTurns(index(type, objects, version, `/orgs/${pce.orgId}/sec_policy/draft/${type}`), signal)
+  })
+  return Object.fromEntries(READ_TYPES.map((type, at) => [type, read[at]])) as unknown as WholePolicy
+}
+
+async function readKind(
+  pce: PceClient,
+  type: ReadType,
+  policyVersion: PolicyVersionSelector,
+  signal: AbortSignal,
+): Promise<PceObject[]> {
+  const api = pce[KINDS[type]] as unknown as ObjectApi<PceObject>
+  try {
+    const { items } = await fetchEvery({ api, policyVersion, params: {}, signal })
+    if (type !== 'rule_sets') return items
+    const complete = await loadDenyRules(pce, items as RuleSet[], signal)
+    const unread = complete.find(({ error }) => error !== undefined)?.error
+    if (unread !== undefined) throw new PceError('invalid_response', unread)
+    return complete.map(({ ruleSet }) => ruleSet)
+  } catch (error) {
+    if (error instanceof PceApiError && error.status === 404) return []
+    throw error
+  }
+}
+
+/** `single`: the href of the one object whose kind has no ids (P12). */
+function* index(
+  type: ReadType,
+  objects: readonly PceObject[],
+  version: PolicyVersionSelector,
+  single: string,
+): Steps<Map<string, PceObject>> {
+  const byHref = new Map<string, PceObject>()
+  for (const object of objects) {
+    yield
+    if (version === 'draft' && object.update_type === 'delete') continue
+    const own = type === 'firewall_settings' ? { ...object, href: single } : object
+    const draft = inDraftForm(own) as PceObject
+    byHref.set(draft.href, draft)
+  }
+  return byHref
+}
+
+const VERSIONED = /^(\/orgs\/\d+\/sec_policy)\/(?:draft|active|\d+)\//
+
+/** The draft href of an object that was read in any version; the id is the same in all of them (P4). */
+export const draftHrefOf = (href: string): string => href.replace(VERSIONED, '$1/draft/')
+
+/** A JSON value in which every `href` that has a version is a draft href. */
+export function inDraftForm(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inDraftForm)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([field, inner]) => [
+      field,
+      field === 'href' && typeof inner === 'string' ? draftHrefOf(inner) : inDraftForm(inner),
+    ]),
+  )
+}

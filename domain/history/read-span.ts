@@ -1,0 +1,40 @@
+import { ToolError } from '../../schemas/errors.js'
+import { readTime } from '../traffic/traffic-window.js'
+
+/** A span of time with both ends in it, either of them open. Times are as the PCE takes them, with a zone. */
+export interface Span {
+  since?: string
+  until?: string
+  /** A time that cannot be read is in an open span alone. */
+  has: (time: string | undefined) => boolean
+}
+
+/**
+ * What `since` and `until` mean: a bare date is its whole day in UTC. Throws invalid_argument for what is no time, and for a span that ends
+ * before it begins.
+ */
+export function readSpan({ since, until }: { since?: string; until?: string }): Span {
+  const [from, to] = [readBound('since', since, '00:00:00'), readBound('until', until, '23:59:59.999')]
+  if (from !== undefined && to !== undefined && Date.parse(from) > Date.parse(to))
+    throw new ToolError('invalid_argument', 'since is after until; swap them.', { argument: 'since' })
+  const [first, last] = [
+    from === undefined ? -Infinity : Date.parse(from),
+    to === undefined ? Infinity : Date.parse(to),
+  ]
+  return {
+    ...(from !== undefined && { since: from }),
+    ...(to !== undefined && { until: to }),
+    has(time) {
+      const at = Date.parse(time ?? '')
+      return Number.isNaN(at) ? from === undefined && to === undefined : at >= first && at <= last
+    },
+  }
+}
+
+function readBound(argument: string, text: string | undefined, timeOfBareDate: string): string | undefined {
+  if (text === undefined) return undefined
+  const time = readTime(text, timeOfBareDate)
+  if (time !== null) return time
+  const why = `${argument} "${text}" is not a time. Use YYYY-MM-DD, an ISO 8601 timestamp or epoch seconds.`
+  throw new ToolError('invalid_argument', why, { argument })
+}

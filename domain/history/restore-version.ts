@@ -1,0 +1,183 @@
+import { createHash } from 'node:crypto'
+import type { TypedPendingChange } from '../../pce-client/index.js'
+import type { Approval } from '../../schemas/confirmations.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { PolicyChange } from '../../schemas/policy-changes.js'
+import type { ToolContext } from '../call.js'
+import { toDraftHref } from '../inventory/parse-href.js'
+import { mayHaveHappened, reasonOf, withDetails } from '../inventory/pce-errors.js'
+import { choosePending, digestChanges, listPending, toProvisionable } from '../policy/choose-changes.js'
+import { requireApproved } from '../policy/require-approved.js'
+import { countOf } from '../text/describe-numbers.js'
+import { type PolicyDifference, comparePolicies, describeDifference } from './compare-policies.js'
+import { describeLosses, discardChanges } from './discard-changes.js'
+import { type WholePolicy, loadPolicy } from './load-policy.js'
+import { type ChosenVersion, chooseVersion, loadVersions } from './read-versions.js'
+
+type Reading = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
+
+/** What a restoration starts from. */
+interface Ground {
+  version: ChosenVersion
+  /** The number of the version in force. */
+  inForce: number
+  /** Pending changes, all of which the call names to be dropped. */
+  dropped: TypedPendingChange[]
+  /** Of all of this: changes whenever any of it does. */
+  digest: string
+}
+
+export interface RestorePlan extends Ground {
+  /** The version as the PCE has it. */
+  policy: WholePolicy
+  /** How the draft would then differ from what is in force. */
+  difference: PolicyDifference
+}
+
+export interface RestoreArguments {
+  version: number
+  drop_pending?: readonly string[]
+}
+
+/**
+ * The version, and the pending changes that the call names: all there are and no others. Throws not_found {version, oldest, newest}, not_pending
+ * {not_pending, pending} for a name too many, pending_changes {pending, unnamed} for one too few.
+ */
+export async function findGround(
+  { pce, signal }: Pick<Reading, 'pce' | 'signal'>,
+  { version: asked, drop_pending: drop = [] }: RestoreArguments,
+): Promise<Ground> {
+  const named = new Set(toProvisionable(drop, pce.orgId, { argument: 'drop_pending', deed: 'restored' }))
+  const list = await loadVersions(pce, signal)
+  const version = chooseVersion(list, asked)
+  const inForce = list.versions[0]?.version ?? 0
+  const pending = await pce.getPendingPolicyChanges({ signal })
+  const dropped = choosePending([...named], pending, 'restored')
+  const unnamed = pending.filter(({ href }) => !named.has(toDraftHref(href)))
+  if (unnamed.length > 0) {
+    const text = `The draft has ${countOf(unnamed.length, 'pending change')} that the call does not name: a restoration would mix with ${unnamed.length === 1 ? 'it' : 'them'}. Nothing was restored.`
+    throw new ToolError(
+      'pending_changes',
+      text,
+      { argument: 'drop_pending', ...listPending(unnamed) },
+      {
+        hint: 'Provision them first, or give their hrefs in drop_pending to lose them.',
+      },
+    )
+  }
+  const digest = createHash('sha256')
+    .update(JSON.stringify([asked, inForce, digestChanges(dropped)]))
+    .digest('hex')
+  return { version, inForce, dropped, digest }
+}
+
+/** Reads what the restoration would do. Throws as `findGround`, and what the PCE client throws. */
+export async function planRestore(ctx: Reading, args: RestoreArguments): Promise<RestorePlan> {
+  const ground = await findGround(ctx, args)
+  const policy = await loadPolicy(ctx.pce, ground.version.selector, ctx.signal)
+  const active = await loadPolicy(ctx.pce, ground.inForce, ctx.signal)
+  return { ...ground, policy, difference: await comparePolicies(active, policy, ctx.signal) }
+}
+
+/** What the draft would change once it is provisioned, and what is lost of what is pending. */
+export async function describePlan(
+  ctx: Reading,
+  { difference, dropped }: RestorePlan,
+): Promise<{ changes: PolicyChange[]; losses: PolicyChange[] }> {
+  return {
+    changes: await describeDifference(ctx, difference, difference.objects),
+    losses: dropped.length === 0 ? [] : await describeLosses(ctx, dropped),
+  }
+}
+
+/** A check before the first write: that everything is still as it was planned, and approved where somebody approved it. */
+export async function requireSameGround(
+  ctx: Pick<Reading, 'pce' | 'signal'>,
+  args: RestoreArguments,
+  plan: RestorePlan,
+  approved: Approval | undefined,
+): Promise<void> {
+  const { digest } = await findGround(ctx, args)
+  requireApproved(
+    approved,
+    digest,
+    'The draft or the active policy has changed since the call was confirmed. Nothing was restored.',
+  )
+  if (digest === plan.digest) return
+  const text = 'Somebody edited the draft or provisioned while it was read. Nothing was changed by this call.'
+  throw new ToolError('pending_changes', text, {}, { hint: 'Call again.' })
+}
+
+/** What a restoration came to, read back. */
+export interface Restored {
+  /** What is pending now; undefined where it could not be read. */
+  pending?: TypedPendingChange[]
+  /** In what the draft is not the version; undefined where it could not be read. */
+  differing?: PolicyDifference
+  /** Why it could not be read back. */
+  unread?: string
+}
+
+/**
+ * Drops what is pending, then has the PCE make the draft what the version was, and compares the draft with it. Nothing is provisioned. Throws
+ * what the PCE client throws, with `dropped_hrefs` of what is lost by then, and with `read_back` where the PCE left open what it did.
+ */
+export async function restoreVersion(ctx: Reading, plan: RestorePlan): Promise<Restored> {
+  const { pce } = ctx
+  const { dropped, difference, version, policy } = plan
+  const droppedHrefs = dropped.map(({ href }) => toDraftHref(href))
+  if (dropped.length > 0) {
+    const { still, unread } = await discardChanges(pce, { chosen: dropped, rest: [] })
+    if (still.length > 0) {
+      const text = `The PCE accepted dropping the pending changes, and ${countOf(still.length, 'change')} of ${dropped.length} stayed. Nothing was restored.`
+      throw new ToolError('pending_changes', text, {
+        dropped_hrefs: without(droppedHrefs, still),
+        ...listPending(still),
+      })
+    }
+    if (unread !== undefined)
+      throw new ToolError(
+        'invalid_response',
+        `The pending changes were dropped, and could not be read back: ${unread}. Nothing was restored.`,
+        { dropped_hrefs: droppedHrefs },
+      )
+  }
+  // The active policy is that version: the draft is it already.
+  if (difference.objects.length === 0) return lookBack(ctx, policy)
+  try {
+    await pce.restorePolicy(version.selector)
+  } catch (error) {
+    const lost = droppedHrefs.length > 0 ? { dropped_hrefs: droppedHrefs } : {}
+    const gone =
+      droppedHrefs.length > 0 ? ` ${countOf(droppedHrefs.length, 'pending change')} had been dropped before.` : ''
+    if (!mayHaveHappened(error)) throw withDetails(error, { ...lost, restored: false }, `Nothing was restored.${gone}`)
+    const found = await lookBack(ctx, policy)
+    if (found.differing?.objects.length === 0) return found
+    throw withDetails(
+      error,
+      { ...lost, read_back: describeLook(found) },
+      `Compare the draft with the version before repeating the call.${gone}`,
+    )
+  }
+  return lookBack(ctx, policy)
+}
+
+const without = (hrefs: readonly string[], some: readonly TypedPendingChange[]) =>
+  hrefs.filter((href) => !some.some((one) => toDraftHref(one.href) === href))
+
+const describeLook = ({ pending, differing }: Restored) => ({
+  state:
+    pending === undefined || differing === undefined ? 'unreadable' : pending.length === 0 ? 'unchanged' : 'differs',
+  ...(pending !== undefined && { pending_total: pending.length }),
+  ...(differing !== undefined && { differing_total: differing.objects.length }),
+})
+
+/** Reading back is over before the server stops, or not at all: it only tells what is done by now. */
+async function lookBack({ pce, signal }: Pick<Reading, 'pce' | 'signal'>, policy: WholePolicy): Promise<Restored> {
+  try {
+    const pending = await pce.getPendingPolicyChanges({ signal })
+    return { pending, differing: await comparePolicies(policy, await loadPolicy(pce, 'draft', signal), signal) }
+  } catch (error) {
+    return { unread: reasonOf(error) }
+  }
+}

@@ -1,0 +1,116 @@
+import type { TypedPendingChange } from '../../../pce-client/index.js'
+import type { Preview } from '../../../domain/call.js'
+import { updateTypeOf, type Dependency } from '../../../domain/policy/choose-changes.js'
+import type { ShownField, ShownObject } from '../../../schemas/approvals.js'
+import type { FieldChange, PolicyChange } from '../../../schemas/policy-changes.js'
+import { countOf } from '../../../domain/text/describe-numbers.js'
+import { kindOf } from '../policy-words.js'
+
+/** Of what stays pending. */
+const MOST_NOT_INCLUDED = 100
+
+interface DiscardForApproval {
+  changes: readonly TypedPendingChange[]
+  /** By href; what is not in it was not read. */
+  losses: ReadonlyMap<string, PolicyChange>
+  included: readonly Dependency[]
+  rest: readonly TypedPendingChange[]
+  warnings: readonly string[]
+}
+
+/** Everything that a person is shown before pending changes are discarded: each object field by field, from its draft to what is in force. */
+export function showDiscardForApproval(discard: DiscardForApproval): NonNullable<Preview['page']> {
+  const { changes, losses, included, rest, warnings } = discard
+  const names = new Map(changes.map(({ href, name }) => [href, name]))
+  const created = changes.filter((change) => updateTypeOf(change) === 'create').length
+  return {
+    warnings: [
+      ...(created > 0
+        ? [`${countOf(created, 'object')} of ${changes.length} exist in the draft alone, and are gone for good.`]
+        : []),
+      ...warnings,
+    ],
+    objects: showDiscards(changes, losses),
+    objects_total: changes.length,
+    ...(included.length > 0 && {
+      dependencies: included.map(({ href, type, required_by: requiredBy }) => ({
+        kind: kindOf(type),
+        ...nameOf(names.get(href)),
+        href,
+        required_by: requiredBy.map((needing) => names.get(needing) ?? needing),
+      })),
+    }),
+    ...(rest.length > 0 && {
+      not_included: {
+        total: rest.length,
+        objects: rest.slice(0, MOST_NOT_INCLUDED).map((change) => ({
+          kind: kindOf(change.type),
+          ...nameOf(change.name),
+          href: change.href,
+          change: pendingAs(change),
+        })),
+      },
+    }),
+  }
+}
+
+/** The objects whose pending changes are lost, those that are gone for good first. */
+export function showDiscards(
+  changes: readonly TypedPendingChange[],
+  losses: ReadonlyMap<string, PolicyChange>,
+): ShownObject[] {
+  const rank = (change: TypedPendingChange) => (updateTypeOf(change) === 'create' ? 0 : 1)
+  return changes.toSorted((a, b) => rank(a) - rank(b)).map((change) => showLoss(change, losses.get(change.href)))
+}
+
+const nameOf = (name: string | undefined) => (name === undefined || name === '' ? {} : { name })
+
+const pendingAs = (change: TypedPendingChange): ShownObject['change'] => {
+  const type = updateTypeOf(change)
+  return type === 'create' || type === 'update' || type === 'delete' ? type : 'unknown'
+}
+
+/** What becomes of the draft: a new object is deleted, a changed one goes back, a deleted one is back. */
+const BECOMES: Record<string, { change: ShownObject['change']; note: string }> = {
+  create: { change: 'delete', note: 'It was never provisioned: it is gone for good.' },
+  update: { change: 'update', note: 'It goes back to what is in force.' },
+  delete: { change: 'create', note: 'Its deletion is taken back: it stays.' },
+}
+
+function showLoss(change: TypedPendingChange, loss: PolicyChange | undefined): ShownObject {
+  const { change: becomes, note } = BECOMES[updateTypeOf(change) ?? ''] ?? {
+    change: 'unknown',
+    note: 'Its change is lost.',
+  }
+  const { updated_at: at, updated_by: by, diff_error: error } = loss ?? {}
+  const unread =
+    loss === undefined
+      ? ' What is lost in it was not read.'
+      : error === undefined
+        ? ''
+        : ` What is lost in it could not be read: ${error}`
+  const parts = (loss?.rules ?? []).map((rule): ShownObject => ({
+    kind: `${rule.rule_type.replaceAll('_', ' ')} rule`,
+    ...nameOf(rule.rule),
+    href: rule.href,
+    change: rule.change === 'added' ? 'delete' : rule.change === 'removed' ? 'create' : 'update',
+    fields: rule.fields.map(showField),
+  }))
+  return {
+    kind: kindOf(change.type),
+    ...nameOf(loss?.name ?? change.name),
+    href: change.href,
+    change: becomes,
+    ...(at !== undefined && { updated_at: at }),
+    ...(by !== undefined && { updated_by: by.name ?? by.href }),
+    fields: (loss?.fields ?? []).map(showField),
+    ...(parts.length > 0 && { parts }),
+    note: `${note}${unread}`,
+  }
+}
+
+/** From the draft to what is in force. */
+function showField({ field, draft, active }: FieldChange): ShownField {
+  const isThere = (value: unknown) => value !== null && value !== undefined
+  return { path: field, ...(isThere(draft) && { before: draft }), ...(isThere(active) && { after: active }) }
+}

@@ -1,0 +1,200 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum } from '../../schemas/common.js'
+import { ToolError } from '../../schemas/errors.js'
+import { pagingInput } from '../../schemas/paging.js'
+import { CHANGE_SUBSET_TYPES } from '../../schemas/pce/words.js'
+import { VersionChangeOut, type PolicyChange } from '../../schemas/policy-changes.js'
+import { defineTool } from '../define.js'
+import type { ToolContext } from '../../domain/call.js'
+import { type PolicyDifference, comparePolicies, describeDifference } from '../../domain/history/compare-policies.js'
+import { loadPolicy } from '../../domain/history/load-policy.js'
+import { type ChosenVersion, chooseVersion, loadVersions } from '../../domain/history/read-versions.js'
+import { loadAuthorNames } from '../../domain/inventory/reference-names.js'
+import { rankForReview } from '../../domain/policy/judge-change.js'
+import { countOf } from '../../domain/text/describe-numbers.js'
+import { answerBudget } from '../answers/byte-budget.js'
+import { describeEffects, explainWords } from '../answers/explain-changes.js'
+import { type Slice, answerPage, decodeCursor, sliceOfList } from '../answers/page-list.js'
+import { selectFields } from '../answers/select-fields.js'
+import { VersionOut, showVersion, showVersionChange } from '../answers/show-versions.js'
+import { trimChange } from '../answers/trim-change.js'
+
+const NAME = 'compare-policy-versions'
+const DEFAULT_MAX_RESULTS = 100
+/** As many as are judged at once, so that the worst of all come first. */
+const MOST_RANKED = 500
+/** Room for the facts around the changes, the words for their effects, and a cursor. */
+const ENVELOPE_BYTES = 3_500
+
+const VersionInput = (description: string) =>
+  Type.Union([Type.Integer({ minimum: 1 }), StringEnum(['draft', 'active'] as const)], { description })
+
+const Side = (description: string) =>
+  Type.Object(
+    { ...Type.Partial(VersionOut).properties, is: Type.String({ description: 'Number, draft or active' }) },
+    { description },
+  )
+
+const output = Type.Object({
+  from: Side('What is compared with; the draft has no facts'),
+  to: Side('What has changed'),
+  total_changes: Type.Integer({ description: 'Objects that differ, of the type asked for' }),
+  total_unfiltered: Type.Integer({ description: 'Of all types' }),
+  created_count: Type.Integer({ description: 'Not in the first version' }),
+  updated_count: Type.Integer({ description: 'In both, and different' }),
+  deleted_count: Type.Integer({ description: 'Not in the second version' }),
+  summary: Type.String({ description: 'What the changes do to permitted traffic, and what to review' }),
+  meanings: Type.Optional(
+    Type.Record(Type.String(), Type.String(), { description: 'Of the words for effects and risks' }),
+  ),
+  changes: Type.Array(Type.Partial(VersionChangeOut), {
+    description: `The worst first; more than ${MOST_RANKED} by type`,
+  }),
+  truncated: Type.Boolean({ description: 'More follow' }),
+  next_cursor: Type.Optional(Type.String({ description: 'Absent on the last page' })),
+  not_compared: Type.Optional(Type.String({ description: 'What the answer does not cover' })),
+})
+
+export default defineTool({
+  name: NAME,
+  summary:
+    'What changed from one policy version to another (numbers, active or draft), field by field and rule by rule: whether it widens or narrows, what needs review.',
+  effect: 'read',
+  toolset: 'history',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  isHeavy: true,
+  pceRequests: { atMost: 160, and: 'one for each rule set where the release keeps deny rules apart' },
+  input: Type.Object(
+    {
+      from: VersionInput('Earlier: number, active or draft'),
+      to: Type.Optional(VersionInput('Later; default active')),
+      resource_type: Type.Optional(
+        StringEnum([...CHANGE_SUBSET_TYPES, 'all'] as const, { default: 'all', description: 'Type' }),
+      ),
+      ...pagingInput(DEFAULT_MAX_RESULTS),
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { from: 1, to: 'draft' },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, fields, resource_type: type = 'all' } = args
+    const select = selectFields(fields, VersionChangeOut)
+    const list = await loadVersions(ctx.pce, ctx.signal)
+    const [from, to] = [args.from, args.to ?? 'active'].map((asked) => chooseVersion(list, asked)) as [
+      ChosenVersion,
+      ChosenVersion,
+    ]
+    if (from.selector === to.selector) {
+      const text = `from and to are the same: ${from.name}.`
+      throw new ToolError('invalid_argument', text, { argument: 'to', version: from.selector })
+    }
+    // Of the numbers, not of the word: a cursor does not outlive what was active.
+    const filters = { from: from.selector, to: to.selector, type }
+    const position = await decodeCursor(ctx, NAME, filters, cursor)
+    const before = await loadPolicy(ctx.pce, from.selector, ctx.signal)
+    const after = await loadPolicy(ctx.pce, to.selector, ctx.signal)
+    const difference = await comparePolicies(before, after, ctx.signal)
+    const wanted = difference.objects.filter(({ change }) => type === 'all' || change.type === type)
+    const count = (kind: string) => wanted.filter(({ change }) => change.update_type === kind).length
+    const newest = list.versions[0]?.version
+    const [fromShown, toShown] = await showSides(ctx, [from, to], newest)
+    const facts = {
+      from: fromShown,
+      to: toShown,
+      total_changes: wanted.length,
+      total_unfiltered: difference.objects.length,
+      created_count: count('create'),
+      updated_count: count('update'),
+      deleted_count: count('delete'),
+      ...sayNotCompared([from, to]),
+    }
+    const since = `in ${from.name}`
+    if (wanted.length === 0) {
+      const other = difference.objects.length
+      const summary =
+        other === 0
+          ? `${capital(from.name)} and ${to.name} are the same.`
+          : `Nothing of type ${type} differs; ${countOf(other, 'object')} of other types.`
+      return { ...facts, summary, changes: [], truncated: false }
+    }
+    const slice = await judgePage(ctx, difference, wanted, (all) => sliceOfList(all, position, maxResults))
+    const most = answerBudget(ctx.limits) - ENVELOPE_BYTES
+    const changes = slice.items.map(({ change }) => trimChange(change, most))
+    const rows = changes.map((change, at) => {
+      const { update_type: updateType } = (slice.items[at] as Judged).object.change
+      return select(showVersionChange(change, updateType, since))
+    })
+    const say = (shown: readonly PolicyChange[]) => ({
+      ...facts,
+      summary: summarise(shown, wanted.length, [from, to], since),
+      meanings: explainWords(shown, since),
+    })
+    const { rows: fit, paging } = await answerPage(NAME, filters, slice, rows, ctx, { ...say(changes), changes: [] })
+    const { truncated, next_cursor: next } = paging
+    return {
+      ...say(changes.slice(0, fit.length)),
+      changes: fit,
+      truncated,
+      ...(next !== undefined && { next_cursor: next }),
+    }
+  },
+})
+
+function summarise(
+  shown: readonly PolicyChange[],
+  total: number,
+  [from, to]: [ChosenVersion, ChosenVersion],
+  since: string,
+) {
+  const what = shown.length === total ? countOf(total, 'object') : `${shown.length} of ${countOf(total, 'object')}`
+  return `${what} changed from ${from.name} to ${to.name}. ${describeEffects(shown, since)}`
+}
+
+const capital = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
+type Changed = PolicyDifference['objects'][number]
+interface Judged {
+  href: string
+  object: Changed
+  change: PolicyChange
+}
+
+/** The changes of one page. Of no more than can be judged at once the worst of all come first, of more those of one type after another. */
+async function judgePage(
+  ctx: ToolContext<true>,
+  difference: PolicyDifference,
+  wanted: readonly Changed[],
+  cut: <T extends { href: string }>(all: readonly T[]) => Slice<T>,
+): Promise<Slice<Judged>> {
+  const judge = async (objects: readonly Changed[]): Promise<Judged[]> => {
+    const described = await describeDifference(ctx, difference, objects)
+    return described.map((change, at) => ({ href: change.href, object: objects[at] as Changed, change }))
+  }
+  if (wanted.length <= MOST_RANKED) {
+    const all = await judge(wanted)
+    return cut(all.sort((a, b) => rankForReview(a.change) - rankForReview(b.change)))
+  }
+  const slice = cut(wanted.map((object) => ({ href: object.change.href, object })))
+  return { ...slice, items: await judge(slice.items.map(({ object }) => object)) }
+}
+
+/** What is known of both versions. */
+async function showSides(ctx: ToolContext<true>, chosen: readonly ChosenVersion[], newest: number | undefined) {
+  const authors = chosen.flatMap(({ facts }) => facts?.created_by?.href ?? [])
+  const names = await loadAuthorNames(ctx.pce, authors, ctx.signal)
+  return chosen.map(({ selector, facts }) => ({
+    is: String(selector),
+    ...(facts !== null && showVersion(facts, newest, (href) => names.get(href))),
+  })) as [Static<typeof output>['from'], Static<typeof output>['to']]
+}
+
+/** Secure connect gateways cannot be read here: where a version has any, or might, the answer says so. */
+function sayNotCompared(chosen: readonly ChosenVersion[]): { not_compared?: string } {
+  const counts = chosen.map(({ facts }) => facts?.object_counts?.secure_connect_gateways)
+  if (counts.every((count) => count === 0)) return {}
+  const isKnown = counts.some((count) => count !== undefined && count > 0)
+  return isKnown ? { not_compared: 'Secure connect gateways are not read.' } : {}
+}

@@ -1,0 +1,239 @@
+import { Type, type Static } from '@sinclair/typebox'
+import type { TypedPendingChange } from '../../pce-client/index.js'
+import { DRY_RUN_BINDING, DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
+import { PolicyChangeOut, type PolicyChange } from '../../schemas/policy-changes.js'
+import { defineTool } from '../define.js'
+import type { Preview, ToolContext } from '../../domain/call.js'
+import {
+  type Discard,
+  type Discarded,
+  MOST_DESCRIBED,
+  chooseDiscard,
+  describeLosses,
+  discardChanges,
+  findStrandedDeletions,
+} from '../../domain/history/discard-changes.js'
+import { toDraftHref } from '../../domain/inventory/parse-href.js'
+import {
+  chosenNow,
+  digestChanges,
+  refuseMoved,
+  refuseUnapproved,
+  showPending,
+  toChangeSubset,
+  updateTypeOf,
+} from '../../domain/policy/choose-changes.js'
+import { countOf } from '../../domain/text/describe-numbers.js'
+import { quote } from '../../domain/text/escape-text.js'
+import { showDiscardForApproval } from '../answers/approval/show-discards.js'
+import { answerBudget, countRowsThatFit, jsonBytes, rowsWithin } from '../answers/byte-budget.js'
+import { describeCounts, namesOf } from '../answers/show-provisioning.js'
+import { trimChange } from '../answers/trim-change.js'
+
+/** Of one change among others; the whole answer has its own budget. */
+const SHARE_OF_ANSWER = 4
+const LEAST_OF_ANSWER = 500
+/** Of one list of a preview. */
+const LIST_BYTES = 3_000
+
+const PendingOut = Type.Object({
+  href: Type.String(),
+  type: Type.String({ description: 'Object type' }),
+  name: Type.Optional(Type.String()),
+  update_type: Type.Optional(Type.String({ description: 'create, update or delete' })),
+})
+
+const output = Type.Object({
+  message: Type.String({ description: 'What happened' }),
+  status: Type.Optional(Type.String()),
+  discarded_hrefs: Type.Optional(Type.Array(Type.String(), { description: 'What was discarded, all of it' })),
+  losses: Type.Optional(
+    Type.Array(Type.Object({ ...PolicyChangeOut.properties, update_type: PendingOut.properties.update_type }), {
+      description:
+        'Field by field: draft is lost, active stays. The effect is what the change would have had once provisioned',
+    }),
+  ),
+  losses_total: Type.Optional(Type.Integer({ description: 'All of them, shown or not' })),
+  dependencies_included: Type.Optional(
+    Type.Array(
+      Type.Object({
+        href: Type.String(),
+        type: Type.String({ description: 'Object type' }),
+        required_by: Type.Array(Type.String(), { description: 'What it needs, and what is discarded' }),
+      }),
+      { description: 'Not named, but left without something that is discarded' },
+    ),
+  ),
+  still_pending: Type.Optional(Type.Array(PendingOut, { description: 'Chosen, and pending nevertheless' })),
+  remaining_total: Type.Optional(Type.Integer({ description: 'Pending changes afterwards, read back' })),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
+  ...DryRunOutput,
+})
+
+export default defineTool({
+  name: 'discard-draft-changes',
+  summary:
+    'Discard pending draft changes, named ones or all: new objects are gone for good, changed and deleted ones go back to what is in force.',
+  effect: 'destroy',
+  toolset: 'history',
+  roles: ['admin'],
+  requiresPce: true,
+  requiresConfirm: true,
+  isHeavy: true,
+  pceRequests: { atMost: 200, and: 'two for each change that is described (250 at most)' },
+  input: Type.Object(
+    {
+      hrefs: Type.Optional(
+        Type.Array(Type.String(), {
+          minItems: 1,
+          maxItems: 1000,
+          description: 'Draft objects; a rule is its rule set',
+        }),
+      ),
+      all: Type.Optional(Type.Boolean({ description: 'true: every pending change, whoever made it' })),
+      include_dependencies: Type.Optional(
+        Type.Boolean({ default: false, description: 'Also what would be left without them; else refused' }),
+      ),
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { all: true, dry_run: true },
+  async boundTo(args, ctx) {
+    return args.dry_run === true ? DRY_RUN_BINDING : digestChanges((await chooseDiscard(args, ctx)).chosen)
+  },
+  async preview(args, ctx) {
+    const discard = await chooseDiscard(args, ctx)
+    const losses = await describeLosses(ctx, discard.chosen)
+    return previewDiscard(discard, losses, args.dry_run === true)
+  },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { dry_run: dryRun, all } = args
+    const reading = { ...ctx, signal: ctx.beforeWriting }
+    const discard = await chooseDiscard(args, reading)
+    const { chosen, included } = discard
+    if (dryRun !== true) refuseUnapproved(ctx.approved, chosen, 'discarded')
+    if (chosen.length === 0)
+      return { message: 'Nothing is pending; draft and active policy are the same.', status: 'no_changes' }
+    const losses = await describeLosses(reading, chosen)
+    const hrefs = chosen.map(({ href }) => toDraftHref(href))
+    const warnings = warnOf(discard, losses)
+    const common = {
+      losses_total: chosen.length,
+      ...(included.length > 0 && { dependencies_included: included }),
+    }
+    if (dryRun === true) {
+      const body = { change_subset: toChangeSubset(chosen) }
+      const request = { method: 'PUT', path: `/orgs/${ctx.pce.orgId}/sec_policy/delete`, body }
+      const message = `Would discard ${countOf(hrefs.length, 'pending change')}: ${describeCounts(chosen)}.`
+      return fit({ dry_run: true, message, requests: [request], ...common }, discard, losses, warnings, ctx)
+    }
+    // Describing them took its time. Nothing may stand between this look and the write.
+    const pending = await ctx.pce.getPendingPolicyChanges({ signal: reading.signal })
+    const now = chosenNow(chosen, pending, all === true)
+    refuseUnapproved(ctx.approved, now, 'discarded')
+    refuseMoved(chosen, chosenNow(chosen, pending, false))
+    ctx.beforeWriting.throwIfAborted()
+    const done = await discardChanges(ctx.pce, discard)
+    const said = [...warnings, ...warnOfOutcome(done)]
+    return fit({ ...describeOutcome(chosen, done), discarded_hrefs: hrefs, ...common }, discard, losses, said, ctx)
+  },
+})
+
+function describeOutcome(chosen: readonly TypedPendingChange[], { still, pending }: Discarded) {
+  const gone = chosen.length - still.length
+  const message =
+    pending === undefined
+      ? `Discarded ${countOf(chosen.length, 'pending change')}; what is pending now could not be read back.`
+      : `Discarded ${countOf(gone, 'pending change')}${still.length === 0 ? '' : ` of ${chosen.length}`}; ${pending.length === 0 ? 'nothing is pending any more' : `${countOf(pending.length, 'other')} still pending`}.`
+  return {
+    message,
+    ...(still.length > 0 && { still_pending: still.map(showPending) }),
+    ...(pending !== undefined && { remaining_total: pending.length }),
+  }
+}
+
+const nameIt = ({ name, href }: TypedPendingChange) => (name === undefined || name === '' ? href : quote(name))
+
+function warnOfOutcome({ still, moved, unread }: Discarded): string[] {
+  return [
+    ...(still.length > 0
+      ? [`The PCE accepted the call; still pending nevertheless: ${countOf(still.length, 'change')}.`]
+      : []),
+    ...(moved.length > 0
+      ? [
+          `Meanwhile, not named by this call, these pending changes went or were edited: ${moved.slice(0, 5).map(nameIt).join(', ')}${moved.length > 5 ? ` and ${moved.length - 5} more` : ''}.`,
+        ]
+      : []),
+    ...(unread === undefined ? [] : [`Read back failed: ${unread}`]),
+  ]
+}
+
+/** What discarding these leaves behind. */
+function warnOf({ chosen, rest }: Discard, losses: readonly PolicyChange[]): string[] {
+  const stranded = findStrandedDeletions(losses, rest).map(
+    ({ deletion, usedBy }) =>
+      `The deletion of ${nameIt(deletion)} stays pending, though ${usedBy.slice(0, 3).map(quote).join(', ')} would use it again: discard it too.`,
+  )
+  const undescribed = chosen.length - losses.length
+  return [
+    ...stranded,
+    ...(undescribed > 0
+      ? [`Only the first ${MOST_DESCRIBED} changes were read field by field; ${undescribed} were not.`]
+      : []),
+  ]
+}
+
+function previewDiscard(discard: Discard, losses: readonly PolicyChange[], isDryRun: boolean): Preview {
+  const { chosen, included, rest } = discard
+  const boundTo = isDryRun ? DRY_RUN_BINDING : digestChanges(chosen)
+  const dry = isDryRun ? ' This is a dry run: it only shows what a real call would send.' : ''
+  if (chosen.length === 0) return { summary: `Nothing is pending, so the call would change nothing.${dry}`, boundTo }
+  const warnings = warnOf(discard, losses)
+  const rows = chosen.map(showPending)
+  const shown = rowsWithin(rows, LIST_BYTES)
+  const along =
+    included.length === 0 ? '' : ` Not named in the call, but left without what is: ${included.length} of these.`
+  return {
+    summary: `Discards ${countOf(chosen.length, 'pending change')} from the draft: ${describeCounts(chosen)}. Lost: ${namesOf(chosen)}.${along} What was never provisioned is gone for good. Nothing changes for what VENs enforce. ${rest.length} ${rest.length === 1 ? 'other stays' : 'others stay'} pending.${warnings.map((text) => ` ${text}`).join('')}${dry}`,
+    details: {
+      changes_total: chosen.length,
+      changes: shown,
+      ...(shown.length < rows.length && { changes_left_out: rows.length - shown.length }),
+      ...(included.length > 0 && {
+        dependencies_total: included.length,
+        dependencies_included: rowsWithin(included, LIST_BYTES),
+      }),
+    },
+    page: showDiscardForApproval({
+      changes: chosen,
+      losses: new Map(losses.map((loss) => [loss.href, loss])),
+      included,
+      rest,
+      warnings,
+    }),
+    boundTo,
+  }
+}
+
+/** The losses beside the rest of the answer, as many as the budget leaves room for; none of the hrefs is left out. */
+function fit<T extends object>(
+  envelope: T,
+  { chosen }: Discard,
+  losses: readonly PolicyChange[],
+  warnings: readonly string[],
+  { limits }: Pick<ToolContext, 'limits'>,
+) {
+  const room = answerBudget(limits) - jsonBytes(envelope)
+  const kinds = new Map(chosen.map((change) => [change.href, updateTypeOf(change)]))
+  const rows = losses.map((loss) => {
+    const updateType = kinds.get(loss.href)
+    const trimmed = trimChange(loss, Math.max(LEAST_OF_ANSWER, room / SHARE_OF_ANSWER))
+    return { ...trimmed, ...(updateType != null && { update_type: updateType }) }
+  })
+  const note = (kept: number) => `losses shows ${kept} of ${losses.length}; the hrefs beside it are complete.`
+  const kept = countRowsThatFit(rows, [envelope, { losses: [] }, warnings, note(rows.length)], limits)
+  const said = kept < rows.length ? [...warnings, note(kept)] : warnings
+  return { ...envelope, losses: rows.slice(0, kept), ...(said.length > 0 && { warnings: [...said] }) }
+}

@@ -1,0 +1,234 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { Counts, Nullable, StringEnum } from '../../schemas/common.js'
+import { ApplicationReference } from '../../schemas/label-reference.js'
+import { pagingInput } from '../../schemas/paging.js'
+import { defineTool } from '../define.js'
+import type { ToolContext } from '../../domain/call.js'
+import {
+  type HistoryEntry,
+  isFailed,
+  readEvent,
+  readVersionSteps,
+  touches,
+} from '../../domain/history/collect-history.js'
+import { type Target, type TargetKind, TARGET_KINDS, findTarget } from '../../domain/history/find-target.js'
+import { type Span, readSpan } from '../../domain/history/read-span.js'
+import {
+  type EventSearch,
+  type VersionSearch,
+  searchEvents,
+  searchVersions,
+} from '../../domain/history/search-history.js'
+import { loadAuthorNames, loadReferenceNames, type ReferenceNames } from '../../domain/inventory/reference-names.js'
+import { showNamesInside } from '../../domain/policy/describe-changes.js'
+import { countOf } from '../../domain/text/describe-numbers.js'
+import { fitRow } from '../answers/byte-budget.js'
+import { answerPage, decodeCursor, pageSize, sliceOfList } from '../answers/page-list.js'
+import { selectFields } from '../answers/select-fields.js'
+
+const NAME = 'who-changed'
+const DEFAULT_MAX_RESULTS = 25
+const DAY_MS = 86_400_000
+/** People that the summary names. */
+const MOST_NAMED = 5
+
+const Part = Type.Object({
+  href: Type.String(),
+  type: Type.String({ description: 'rule_set, sec_rule, workload …' }),
+  name: Type.Optional(Type.String()),
+  change: Type.String({ description: 'create, update or delete' }),
+  fields: Type.Array(
+    Type.Object({
+      field: Type.String({ description: 'Field' }),
+      before: Type.Unknown({ description: 'Before' }),
+      after: Type.Unknown({ description: 'After' }),
+    }),
+    { description: 'What differs' },
+  ),
+  note: Type.Optional(Type.String({ description: 'Why there are no fields' })),
+})
+
+const Row = Type.Object({
+  at: Type.String({ description: 'When, UTC' }),
+  by: Type.String({ description: 'Who' }),
+  what: Type.String({
+    description: 'Type of the event (an edit of the draft, or at once); provisioned: a policy version',
+  }),
+  href: Type.String({ description: 'Of the event or version' }),
+  version: Type.Optional(Type.Integer({ description: 'Policy version that made it active' })),
+  commit_message: Type.Optional(Type.String({ description: 'Of the version' })),
+  parts: Type.Array(Part, { description: 'What it changed, as far as it is what was asked for' }),
+  omitted: Type.Optional(Type.String({ description: 'What was left out, for size' })),
+})
+
+const output = Type.Object({
+  what: Type.String({ description: 'What the history is of' }),
+  summary: Type.String({ description: 'How many changes, by whom, from when to when' }),
+  changes: Type.Array(Type.Partial(Row), { description: 'Newest first' }),
+  by: Counts('Changes by who made them'),
+  failed_attempts: Type.Optional(Type.Integer({ description: 'Calls that failed and changed nothing' })),
+  events: Type.Object(
+    {
+      searched: Type.Integer({ description: 'Events looked at' }),
+      from: Nullable(Type.String({ description: 'Oldest one looked at' })),
+      complete: Type.Boolean({ description: 'All that the PCE has of this time were looked at' }),
+      kept_days: Nullable(Type.Number({ description: 'How long the PCE keeps events; null: it does not say' })),
+    },
+    { description: 'How far the search of events reached' },
+  ),
+  versions: Type.Object(
+    {
+      searched: Type.Integer({ description: 'Versions looked into' }),
+      in_time: Type.Integer({ description: 'Versions of this time' }),
+      total: Type.Integer({ description: 'Versions of all time' }),
+      complete: Type.Boolean({ description: 'All of this time were looked into' }),
+    },
+    { description: 'How far the search of policy versions reached' },
+  ),
+  covers: Type.String({ description: 'What was looked for' }),
+  notes: Type.Array(Type.String(), { description: 'What the answer does not know' }),
+  total_count: Type.Integer({ description: 'Changes found' }),
+  truncated: Type.Boolean({ description: 'More follow' }),
+  next_cursor: Type.Optional(Type.String({ description: 'Absent on the last page' })),
+})
+
+export default defineTool({
+  name: NAME,
+  summary:
+    'Who changed an object, a rule or an application, when, and what before and after: from audit events and policy versions.',
+  effect: 'read',
+  toolset: 'history',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  isHeavy: true,
+  pceRequests: {
+    atMost: 350,
+    and: 'for an application, two for each rule set where the release keeps deny rules apart',
+  },
+  input: Type.Object(
+    {
+      href: Type.Optional(Type.String({ description: 'Object or rule, also one that is gone' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name, with kind; a label is key=value' })),
+      kind: Type.Optional(
+        StringEnum([...Object.keys(TARGET_KINDS), 'label'] as TargetKind[], { description: 'Of the name' }),
+      ),
+      application: Type.Optional(Type.Union(ApplicationReference.anyOf, { description: 'app|env, app=X or env=X' })),
+      since: Type.Optional(Type.String({ description: 'From' })),
+      until: Type.Optional(Type.String({ description: 'Until' })),
+      ...pagingInput(DEFAULT_MAX_RESULTS),
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { name: 'Default', kind: 'rule_set' },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, fields, ...filters } = args
+    const select = selectFields(fields, Row)
+    const span = readSpan(filters)
+    const position = await decodeCursor(ctx, NAME, filters, cursor)
+    const target = await findTarget(ctx, filters)
+    const versions = await searchVersions(ctx, span)
+    const steps = await readVersionSteps(ctx, target, versions.steps)
+    const events = await searchEvents(ctx, span, (event) => touches(target, event))
+    const edits = events.events.filter((event) => !isFailed(event))
+    const failed = events.events.length - edits.length
+    const entries = newestFirst([...(await nameAuthors(ctx, steps)), ...edits.map((event) => readEvent(target, event))])
+    if (entries.length === 0 && target.gone !== undefined) throw target.gone.error
+    const facts = {
+      what: target.what,
+      summary: summarise(target, entries),
+      by: countBy(entries),
+      ...(failed > 0 && { failed_attempts: failed }),
+      ...showReach(events, versions),
+      covers: target.covers,
+      notes: notesOn(ctx.now(), span, events, versions),
+    }
+    const slice = sliceOfList(entries, position, pageSize(maxResults, ctx.limits, fields))
+    const names = await loadReferenceNames(
+      ctx.pce,
+      slice.items.map(({ parts }) => parts.map((part) => part.fields)),
+      ctx,
+    )
+    const shown = slice.items.map((entry) => select(fitRow(withNames(entry, names), ctx.limits)))
+    const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { ...facts, changes: [] })
+    const { pce_total: _all, ...page } = paging
+    const { what, summary, ...rest } = facts
+    return { what, summary, changes: rows, ...rest, ...page }
+  },
+})
+
+const withNames = (entry: HistoryEntry, names: ReferenceNames): HistoryEntry => ({
+  ...entry,
+  parts: entry.parts.map((part) => ({ ...part, fields: showNamesInside(part.fields, names) })),
+})
+
+/** Of one instant, what was provisioned stands above the edits that it made active. */
+function newestFirst(entries: readonly HistoryEntry[]): HistoryEntry[] {
+  return entries.toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at) || (b.version ?? 0) - (a.version ?? 0))
+}
+
+/** Versions name their author by href, events by name. */
+async function nameAuthors(
+  { pce, signal }: ToolContext<true>,
+  entries: readonly HistoryEntry[],
+): Promise<HistoryEntry[]> {
+  const names = await loadAuthorNames(
+    pce,
+    entries.map(({ by }) => by),
+    signal,
+  )
+  return entries.map((entry) => ({ ...entry, by: names.get(entry.by) ?? entry.by }))
+}
+
+function countBy(entries: readonly HistoryEntry[]): Record<string, number> {
+  const counts = new Map<string, number>()
+  for (const { by } of entries) counts.set(by, (counts.get(by) ?? 0) + 1)
+  return Object.fromEntries([...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)))
+}
+
+function summarise({ what }: Target, entries: readonly HistoryEntry[]): string {
+  const [last] = entries
+  const first = entries.at(-1)
+  if (last === undefined || first === undefined) return `No change of ${what} was found.`
+  const people = Object.keys(countBy(entries))
+  const more = people.length > MOST_NAMED ? ` and ${people.length - MOST_NAMED} more` : ''
+  const versions = entries.filter(({ version }) => version !== undefined).length
+  const when = entries.length === 1 ? `at ${last.at}` : `from ${first.at} to ${last.at}`
+  return `${countOf(entries.length, 'change')} of ${what} ${when}, by ${people.slice(0, MOST_NAMED).join(', ')}${more}; ${versions} of them ${versions === 1 ? 'is a provisioning' : 'are provisionings'}. The last: ${last.what} by ${last.by}.`
+}
+
+const showReach = (events: EventSearch, { steps, inSpan, total, isComplete }: VersionSearch) => ({
+  events: {
+    searched: events.searched,
+    from: events.oldest ?? null,
+    complete: events.isComplete,
+    kept_days: events.keptDays,
+  },
+  versions: { searched: steps.length, in_time: inSpan, total, complete: isComplete },
+})
+
+/** What the searches could not see. */
+function notesOn(now: number, { since }: Span, events: EventSearch, versions: VersionSearch): string[] {
+  const keptSince = events.keptDays === null ? null : new Date(now - events.keptDays * DAY_MS).toISOString()
+  const asksForOlder = keptSince !== null && (since === undefined || Date.parse(since) < Date.parse(keptSince))
+  const oldest = versions.steps.at(-1)?.version
+  return [
+    ...(events.isComplete
+      ? []
+      : [
+          `Only the newest ${countOf(events.searched, 'event')} were searched, back to ${events.oldest ?? 'none'}: go on with until.`,
+        ]),
+    ...(events.isComplete && asksForOlder
+      ? [`The PCE keeps events for ${events.keptDays} days: of the time before ${keptSince} only versions are known.`]
+      : []),
+    ...(events.isComplete && events.keptDays === null
+      ? ['The PCE does not say how long it keeps events: older ones may be gone.']
+      : []),
+    ...(versions.isComplete
+      ? []
+      : [
+          `Of ${versions.inSpan} versions of this time the newest ${versions.steps.length} were looked into, back to version ${oldest?.version ?? 'none'}: go on with until.`,
+        ]),
+  ]
+}
