@@ -51,7 +51,7 @@ const SCOPE_KEYS = ['app', 'env']
 /** A list of more addresses is no selection of one of them. */
 const MOST_ADDRESSES = { ipv4: 2n ** 16n, ipv6: 2n ** 64n }
 /** Stands for an IP list that does not exist yet. */
-export const NEW_LIST = '/orgs/0/sec_policy/draft/ip_lists/new'
+const NEW_LIST = '/orgs/0/sec_policy/draft/ip_lists/new'
 
 /**
  * The narrowest rule for a flow: labels before addresses, a service of exactly the port before the bare port, the rule set of exactly the
@@ -121,12 +121,11 @@ export async function chooseRule(
   }
 }
 
-/** The draft as it is, and with the address list that the rule would need. */
-export function withNewList(draft: PolicySnapshot, { consumers, providers }: SuggestedRule): PolicySnapshot {
-  const made = [consumers, providers].find((end) => end.kind === 'ip_list' && end.isNew)
-  if (made?.kind !== 'ip_list') return draft
-  const covers = compileIpList(made.list)
-  return { ...draft, covers: (href, end) => (href === NEW_LIST ? covers(end) : draft.covers(href, end)) }
+/** The draft with the IP lists that the rule names: no rule of the draft may name them yet, and one may be new. */
+export function withListsOf(draft: PolicySnapshot, { consumers, providers }: SuggestedRule): PolicySnapshot {
+  const lists = [consumers, providers].flatMap((end) => (end.kind === 'ip_list' ? [end] : []))
+  const tests = new Map(lists.map(({ href, list }) => [href, compileIpList(list)]))
+  return { ...draft, covers: (href, end) => (tests.get(href) ?? ((one) => draft.covers(href, one)))(end) }
 }
 
 function describeEnd(end: AskedEnd, index: LabelIndex, draft: PolicySnapshot, lists: readonly IpList[]): SuggestedEnd {

@@ -73,11 +73,13 @@ export async function findMembers(
     return { members: found, notes: cutNote(total, 'workloads') }
   }
   const covers = compileIpList(asked.list)
+  const taken = new Set<string>()
   await pickEvery({ api: pce.workloads, params: {}, signal }, (workload: Workload) => {
     const inside = addressesOf(workload).filter((ip) => covers({ ip, fqdn: null }) === 'yes')
+    if (workload.deleted !== true) for (const ip of inside) taken.add(ip)
     return workload.deleted === true || inside.length === 0 ? undefined : take(toMember(workload, inside))
   })
-  const rest = divideList(asked.list, lists)
+  const rest = divideList(asked.list, lists, taken)
   const names = (asked.list.fqdns ?? []).length
   return {
     members: [...found, ...rest.members],
@@ -148,32 +150,52 @@ const addressMember = (name: string, size: number, address: string): Member => (
   size,
 })
 
-/** The addresses of a list, cut wherever a range of another list begins or ends. */
-function divideList(list: IpList, others: readonly IpList[]): { members: Member[]; isCut: boolean; isUnread: boolean } {
+/** The addresses of a list without those `taken` by workloads, cut wherever a range of another list begins or ends. */
+function divideList(
+  list: IpList,
+  others: readonly IpList[],
+  taken: Iterable<string>,
+): { members: Member[]; isCut: boolean; isUnread: boolean } {
   const own = (list.ip_ranges ?? []).map(readRange)
   const ranges = others.flatMap(({ ip_ranges: listed }) => (listed ?? []).flatMap((range) => readRange(range) ?? []))
   const tests = [list, ...others].map((one) => compileIpList({ ip_ranges: one.ip_ranges ?? [], fqdns: [] }))
-  const classes = new Map<string, { first: string; last: string; size: bigint }>()
+  /** The class of an address; null outside the list. */
+  const classOf = (ip: string, family: Family): string | null => {
+    const [inside, ...rest] = tests.map((covers) => covers({ ip, fqdn: null }))
+    return inside === 'yes' ? `${family} ${JSON.stringify(rest)}` : null
+  }
+  const classes = new Map<string, AddressClass>()
   let parts = 0
+  const readable = own.filter((range): range is Range => range !== null)
   for (const family of ['ipv4', 'ipv6'] as const) {
-    const readable = own.filter((range): range is Range => range !== null)
     for (const [from, to] of cutAt(family, readable, ranges)) {
       const ip = textOf(from, family)
-      const [inside, ...rest] = tests.map((covers) => covers({ ip, fqdn: null }))
-      if (inside !== 'yes') continue
+      const id = classOf(ip, family)
+      if (id === null) continue
       parts += 1
-      if (parts > MOST_PARTS) return { members: toMembers(classes), isCut: true, isUnread: own.includes(null) }
-      const id = `${family} ${JSON.stringify(rest)}`
+      if (parts > MOST_PARTS) break
       const known = classes.get(id) ?? { first: ip, last: textOf(to, family), size: 0n }
       classes.set(id, { ...known, size: known.size + to - from + 1n })
     }
   }
-  return { members: toMembers(classes), isCut: false, isUnread: own.includes(null) }
+  for (const ip of taken) {
+    const known = classes.get(classOf(ip, ipaddr.process(ip).kind()) ?? '')
+    if (known !== undefined) known.size -= 1n
+  }
+  const left = [...classes.values()].filter(({ size }) => size > 0n)
+  return { members: toMembers(left), isCut: parts > MOST_PARTS, isUnread: own.includes(null) }
 }
 
-const toMembers = (classes: ReadonlyMap<string, { first: string; last: string; size: bigint }>): Member[] =>
-  [...classes.values()].map(({ first, last, size }) =>
-    addressMember(size === 1n ? first : `${first} to ${last}`, Number(size), first),
+/** Addresses that no list tells apart: the first of them to the end of its part, and how many there are. */
+interface AddressClass {
+  first: string
+  last: string
+  size: bigint
+}
+
+const toMembers = (classes: readonly AddressClass[]): Member[] =>
+  classes.map(({ first, last, size }) =>
+    addressMember(first === last ? first : `${first} to ${last}`, Number(size), first),
   )
 
 /** The own ranges of a family in pieces within which nothing begins or ends. */

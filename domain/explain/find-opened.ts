@@ -1,7 +1,6 @@
 import type { PceClient } from '../../pce-client/index.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Label } from '../../schemas/pce/label.js'
-import type { Workload } from '../../schemas/pce/workload.js'
 import { ToolError } from '../../schemas/errors.js'
 import { findByHref } from '../inventory/find-object.js'
 import type { LabelIndex } from '../inventory/labels.js'
@@ -27,7 +26,7 @@ export interface Opened {
   destinations: number
   /** Pairs whose decision would be another, those asked about among them. */
   pairs: number
-  /** Of these, pairs whose decision today is uncertain: it may be the same. */
+  /** Of these, pairs whose decision is uncertain, without the rule or with it: it may be the same. */
   uncertain: number
   /** Of these, pairs that were asked about. */
   asked: number
@@ -78,7 +77,7 @@ async function asAsked(
       return {
         kind: 'workload',
         name: end.name,
-        workload: (await findByHref(pce, 'workloads', end.href, 'draft', signal)),
+        workload: await findByHref(pce, 'workloads', end.href, 'draft', signal),
       }
     case 'ip_list':
       return { kind: 'ip_list', name: end.name, list: end.list }
@@ -111,7 +110,7 @@ export function* findOpened(
       yield
       if (was.decision === is.decision) continue
       counts.pairs += pair.count
-      if (was.decision === 'uncertain') counts.uncertain += pair.count
+      if (was.decision === 'uncertain' || is.decision === 'uncertain') counts.uncertain += pair.count
       if (!source.isAsked || !destination.isAsked)
         addExamples(examples, source.members, destination.members, was, is, most)
     }

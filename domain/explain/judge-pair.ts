@@ -67,20 +67,26 @@ export function createPairJudge(
   service: AskedService,
   more: readonly HeldRule[] = [],
 ): PairJudge {
-  const objects = withAddresses(policy, service)
+  const objects = withAddresses(policy)
   const { port, proto } = service
   const all = [...listRules(policy), ...more]
   const speaking = all.filter((held) => mayServe(held, objects, service))
   const compile = (rules: readonly HeldRule[]) => {
-    const compiled = new WeakMap<Member, { held: HeldRule; match: RuleMatch }[]>()
+    const compiled = new WeakMap<Member, CompiledRule[]>()
+    const prepare = (held: HeldRule, destination: Member): CompiledRule => {
+      const programs = objectsAtEnds(objects, service, destination)
+      const there = matchRules([held], destination, programs.atDestination)
+      const here =
+        programs.atSource === programs.atDestination ? there : matchRules([held], destination, programs.atSource)
+      return { held, atSource: here.atSource, atDestination: there.atDestination }
+    }
     return (source: Member, destination: Member): ApplyingRule[] => {
-      const known =
-        compiled.get(destination) ?? rules.map((held) => ({ held, match: matchRules([held], destination, objects) }))
+      const known = compiled.get(destination) ?? rules.map((held) => prepare(held, destination))
       compiled.set(destination, known)
-      return known.flatMap(({ held, match }) => {
+      return known.flatMap((match) => {
         const atDestination = match.atDestination(source, port, proto)
         const atSource = match.atSource(source, port, proto)
-        return atDestination === 'no' && atSource === 'no' ? [] : [{ held, atSource, atDestination }]
+        return atDestination === 'no' && atSource === 'no' ? [] : [{ held: match.held, atSource, atDestination }]
       })
     }
   }
@@ -163,11 +169,26 @@ function mayServe({ rule }: HeldRule, objects: PolicyObjects, { port, proto }: A
   return isVirtual || compileServices(rule.ingress_services, objects)(port, proto) !== 'no'
 }
 
+type CompiledRule = Pick<RuleMatch, 'atSource' | 'atDestination'> & { held: HeldRule }
+
+/**
+ * The program behind the port is known to a Windows host, and to the VEN there alone: the source cannot see that it is another one, so
+ * there a rule for another program may apply all the same.
+ */
+function objectsAtEnds(
+  objects: PolicyObjects,
+  { runs }: AskedService,
+  { os }: Member,
+): Record<'atSource' | 'atDestination', PolicyObjects> {
+  if (runs === undefined || os !== 'windows') return { atSource: objects, atDestination: objects }
+  const atSource: PolicyObjects['runs'] = (program) => (runs(program) === 'yes' ? 'yes' : unknown('process'))
+  return { atSource: { ...objects, runs: atSource }, atDestination: { ...objects, runs } }
+}
+
 /** An IP list covers a member where it covers every address that it may use; undecided where only some. */
-function withAddresses(policy: PolicySnapshot, { runs }: AskedService): PolicyObjects {
+function withAddresses(policy: PolicySnapshot): PolicyObjects {
   return {
     ...policy,
-    ...(runs !== undefined && { runs }),
     covers(list, end) {
       const addresses = (end as Partial<Member>).addresses
       if (addresses === undefined || addresses.length < 2) return policy.covers(list, end)

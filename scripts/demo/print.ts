@@ -30,6 +30,13 @@ export function say(text: string): void {
   console.log(wrap(text, '     '))
 }
 
+/** Texts below each other, what does not fit indented; how many lines they take. */
+export function lines(texts: readonly string[]): number {
+  const shown = texts.map((text) => wrap(text, '       ').replace(/^ {7}/, '     '))
+  for (const text of shown) console.log(text)
+  return shown.join('\n').split('\n').length
+}
+
 /** A line of its own: how far things are before there is a story, and what it has shown. */
 export function tell(text: string): void {
   console.log(wrap(text, ''))

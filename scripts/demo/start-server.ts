@@ -2,6 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { setTimeout as wait } from 'node:timers/promises'
 
 const START_TIMEOUT_MS = 15_000
+/** The fifty tools, and those that say why. */
+const TOOLSETS = 'default,explain'
 
 /** The environment a PCE is reached with: what the demo server gets and what it prints for the reader's own client. */
 export type PceEnvironment = Record<'PCE_HOST' | 'PCE_PORT' | 'PCE_ORG_ID' | 'API_KEY' | 'API_SECRET', string>
@@ -13,7 +15,7 @@ export type PceEnvironment = Record<'PCE_HOST' | 'PCE_PORT' | 'PCE_ORG_ID' | 'AP
 export async function startServer(port: number, pce: PceEnvironment): Promise<{ url: string; child: ChildProcess }> {
   const child = spawn(process.execPath, ['dist/http.js', '--port', String(port)], {
     stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...process.env, ...pce, MCP_DEV_INSECURE: '1' },
+    env: { ...process.env, ...pce, MCP_DEV_INSECURE: '1', MCP_TOOLSETS: TOOLSETS },
   })
   let log = ''
   child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-4000)))

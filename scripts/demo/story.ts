@@ -1,6 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { tellWhyBlocked } from './blocked-story.js'
 import { answered, asked, chapter, say, table, tell } from './print.js'
 import type { PceEnvironment } from './start-server.js'
 
@@ -108,9 +109,11 @@ export async function tellStory(stage: { url: string; stdioProgram: string; pce:
   chapter(6, 'The same question again', 'The same flows, decided by the policy that is active now. What has changed:')
   const after = await whoTalksTo(client)
   const opened = showChange(before, after)
+  const flow = await findBlocked(client)
+  const verdict = await tellWhyBlocked((name, args) => call(client, name, args), 7, flow)
   await client.close()
 
-  chapter(7, 'The same over stdio', 'A desktop client starts the server as a subprocess: no port, no login.')
+  chapter(8, 'The same over stdio', 'A desktop client starts the server as a subprocess: no port, no login.')
   const desktop = new Client({ name: 'svc-mcp-demo-desktop', version: '1' })
   await desktop.connect(
     new StdioClientTransport({
@@ -129,7 +132,7 @@ export async function tellStory(stage: { url: string; stdioProgram: string; pce:
 
   console.log()
   tell(
-    `Shown: who talks to ${APP} in ${ENV}; a rule set written as a draft, previewed and provisioned; the same traffic decided anew, with ${opened.length} more sources allowed (${opened.join(', ')}). Over HTTP and over stdio.`,
+    `Shown: who talks to ${APP} in ${ENV}; a rule set written as a draft, previewed and provisioned; the same traffic decided anew, with ${opened.length} more sources allowed (${opened.join(', ')}); and why a flow is ${verdict}, in ten lines. Over HTTP and over stdio.`,
   )
 }
 
@@ -152,6 +155,35 @@ async function whoTalksTo(client: Client): Promise<Source[]> {
   const total = sources.reduce((sum, { connections }) => sum + connections, 0).toLocaleString('en')
   answered(`${total} connections from ${sources.length} sources, ${truncated ? 'cut at a limit' : 'none left out'}`)
   return sources
+}
+
+/** The busiest flow to the application that is not allowed. */
+async function findBlocked(client: Client) {
+  const day = (offset: number) => new Date(Date.now() - offset * 86_400_000).toISOString().slice(0, 10)
+  const { columns, data } = (
+    await client.callTool({
+      name: 'get-traffic-flows',
+      arguments: {
+        start_date: day(7),
+        end_date: day(0),
+        include_destinations: [`app=${APP}`, `env=${ENV}`],
+        policy_decisions: ['blocked', 'potentially_blocked'],
+        group_by: ['src_hostname', 'dst_hostname', 'port', 'proto'],
+      },
+    })
+  ).structuredContent as Flows
+  const cell = (row: Flows['data'][number], name: string) => row[columns.indexOf(name)]
+  const isHost = (name: unknown) => /^[a-z][a-z0-9-]*$/.test(String(name))
+  const row = data.find(
+    (one) => isHost(cell(one, 'src_hostname')) && isHost(cell(one, 'dst_hostname')) && Number(cell(one, 'port')) > 0,
+  )
+  if (row === undefined) throw new Error('nothing is blocked')
+  return {
+    source: String(cell(row, 'src_hostname')),
+    destination: String(cell(row, 'dst_hostname')),
+    port: Number(cell(row, 'port')),
+    proto: String(cell(row, 'proto')),
+  }
 }
 
 /** Shows the sources whose traffic is decided otherwise now, then how many there are of the others; the applications among the former. */

@@ -15,6 +15,8 @@ const BEYOND: Record<string, Toolset> = {
   explain: {
     reads: ['preview-enforcement-change'],
     changes: ['set-enforcement-mode'],
+    reads: ['explain-flow', 'suggest-rule'],
+    changes: [],
   },
   'rules-plus': {
     reads: [],

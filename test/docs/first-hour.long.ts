@@ -46,7 +46,21 @@ async function look(transport: StdioClientTransport | StreamableHTTPClientTransp
   }
 }
 
-const EVERYTHING = { tools: tools.filter(isInDefault).map(({ name }) => name).sort(), connected: true }
+/** The demo offers the tools that say why a flow is blocked as well. */
+const OF_DEMO = {
+  tools: tools
+    .filter((tool) => isInDefault(tool) || tool.toolset === 'explain')
+    .map(({ name }) => name)
+    .sort(),
+  connected: true,
+}
+const EVERYTHING = {
+  tools: tools
+    .filter(isInDefault)
+    .map(({ name }) => name)
+    .sort(),
+  connected: true,
+}
 
 /** The lines of the README's table of clients, with the port that the server has. */
 function clientLines(port: string): Record<'claude' | 'vscode' | 'cursor' | 'inspector', string> {
@@ -79,6 +93,9 @@ t.test('the first hour', async (t) => {
       'it fits',
     )
     t.notMatch(said, /\w…/, 'and cuts no word')
+    const [, why = ''] =
+      /\n {3}→ explain-flow\n {5}\{[\s\S]*?\n {5}\}\n([\s\S]*?)\n {3}→ suggest-rule\n/.exec(said) ?? []
+    t.ok(why !== '' && why.split('\n').length <= 10, `why it is blocked takes ten lines at most: ${why}`)
 
     const { port } = new URL(url!)
     const lines = clientLines(port)
@@ -92,7 +109,7 @@ t.test('the first hour', async (t) => {
     t.same(JSON.parse(lines.vscode), { servers: { 'svc-mcp': { type: 'http', url } } })
     t.same(JSON.parse(lines.cursor), { mcpServers: { 'svc-mcp': { url } } })
     for (const line of [lines.claude, lines.vscode, lines.cursor]) contains(t, said, line, 'the demo prints the same')
-    t.same(await look(new StreamableHTTPClientTransport(new URL(url!))), EVERYTHING, 'and there is the server')
+    t.same(await look(new StreamableHTTPClientTransport(new URL(url!))), OF_DEMO, 'and there is the server')
     await demo.stop('SIGINT')
   })
 

@@ -53,6 +53,7 @@ const estate = taint(generateEstate({ seed: 3, workloads: 80, flows: 800, orgId:
 /** A name as answers show it, which is how a client repeats it. */
 const shown = (name: string) => `${name}${SHOWN}`
 const PAYMENTS = { app_name: shown('payments'), env_name: shown('prod') }
+const FLOW = { source: `app=${shown('ordering')}`, destination: `app=${shown('payments')}`, port: 8443, proto: 'tcp' }
 /** What no object is called, so that errors say which there are. */
 const NOBODY = `payment${HIDDEN}`
 
@@ -90,6 +91,15 @@ const callsOf = (ids: Record<'workload' | 'rule' | 'deny' | 'profile', string>):
   ['enforcement-readiness', [PAYMENTS], [UNKNOWN]],
   ['get-policy-coverage-report', [PAYMENTS], [UNKNOWN]],
   ['compliance-check', [{ framework: 'general', ...PAYMENTS }], [UNKNOWN]],
+  [
+    'explain-flow',
+    [FLOW, { ...FLOW, source: ids.workload }],
+    [
+      { ...FLOW, source: NOBODY },
+      { ...FLOW, proto: NOBODY },
+    ],
+  ],
+  ['suggest-rule', [FLOW, { ...FLOW, source: ids.workload }], [{ ...FLOW, destination: [`app=${NOBODY}`] }]],
   ['create-label', [{ key: 'app', value: 'new' }], [{ key: 'app', value: shown('payments') }]],
   [
     'update-label',
@@ -381,6 +391,8 @@ t.test('an answer with escapes stays within its budget', async (t) => {
     ['find-unmanaged-traffic', {}],
     ['identify-infrastructure-services', {}],
     ['detect-lateral-movement-paths', PAYMENTS],
+    ['explain-flow', FLOW],
+    ['suggest-rule', FLOW],
   ] as const)
     sizes[`${tool} ${JSON.stringify(args)}`] = Buffer.byteLength(JSON.stringify(await small.ok(tool, args)))
   t.same(

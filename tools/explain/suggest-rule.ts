@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { ToolContext } from '../../domain/call.js'
-import { chooseRule, withNewList, type SuggestedRule } from '../../domain/explain/choose-rule.js'
+import { chooseRule, withListsOf, type SuggestedRule } from '../../domain/explain/choose-rule.js'
 import { findNearMisses } from '../../domain/explain/find-near-misses.js'
 import { findNamed, findOpened, type Opened } from '../../domain/explain/find-opened.js'
 import { createPairJudge, type PairVerdict } from '../../domain/explain/judge-pair.js'
@@ -11,6 +11,7 @@ import { countOf } from '../../domain/text/describe-numbers.js'
 import { workInTurns } from '../../domain/text/pace-work.js'
 import { StringEnum } from '../../schemas/common.js'
 import { FlowInput } from '../../schemas/flow-input.js'
+import { countRowsThatFit } from '../answers/byte-budget.js'
 import { NearMissOut, showNearMiss } from '../answers/explain/show-found-rule.js'
 import { writeSuggestion } from '../answers/explain/show-suggestion.js'
 import { KIND_WORDS, describeRule, reasonsOf, tellVerdicts } from '../answers/explain/tell-verdict.js'
@@ -54,7 +55,7 @@ const output = Type.Object({
         pairs: Type.Number({ description: 'Whose decision would be another' }),
         asked: Type.Number({ description: 'Of these, asked about' }),
         beyond: Type.Number({ description: 'Of these, not asked about' }),
-        uncertain: Type.Number({ description: 'Of these, perhaps allowed already' }),
+        uncertain: Type.Number({ description: 'Of these, perhaps the same' }),
         sources: Type.Number({ description: 'Ends that the rule names as sources' }),
         destinations: Type.Number({ description: 'As destinations' }),
         services: Type.String({ description: 'The same for all' }),
@@ -114,7 +115,7 @@ export default defineTool({
       const message = `No allow rule would let it through for certain: ${tellRemaining(opened.remaining.example, names)}.`
       return { status: 'no_rule_helps', message, ...facts, ...nearMisses, warnings: [] }
     }
-    return {
+    const answer: Output & Pick<Required<Output>, 'opens'> = {
       status: 'suggested',
       message: `${tellPlace(rule)} It would allow ${countOf(opened.asked, 'pair')} that ${opened.asked === 1 ? 'was' : 'were'} asked about, and ${opened.pairs - opened.asked} beyond. Nothing was written.`,
       ...facts,
@@ -127,6 +128,8 @@ export default defineTool({
       ...nearMisses,
       warnings: warningsOf(flow, rule, opened, names),
     }
+    const examples = opened.examples.slice(0, countRowsThatFit(opened.examples, answer, ctx.limits))
+    return { ...answer, opens: { ...answer.opens, examples } }
   },
 })
 
@@ -144,7 +147,7 @@ function alreadyAllowed({ verdict }: JudgedFlow, isActive: boolean): Pick<Output
 async function compare(ctx: ToolContext<true>, flow: JudgedFlow, rule: SuggestedRule): Promise<Opened> {
   const { service, versions, labels, lists, sources, destinations } = flow
   const named = await findNamed(ctx, rule, labels, lists)
-  const draft = withNewList(versions.draft, rule)
+  const draft = withListsOf(versions.draft, rule)
   const judges = [createPairJudge(draft, service), createPairJudge(draft, service, [rule.held])] as const
   const asked = { sources: sources.members, destinations: destinations.members }
   return workInTurns(findOpened(...judges, named, asked, MOST_EXAMPLES), ctx.signal)
@@ -191,7 +194,7 @@ const showOpened = (opened: Opened, services: string): NonNullable<Output['opens
   sources: opened.sources,
   destinations: opened.destinations,
   services,
-  examples: [...opened.examples],
+  examples: [],
   notes: [...opened.notes],
 })
 

@@ -1,0 +1,325 @@
+/** explain-flow: estates by hand with the whole right answer. */
+import t, { type Test } from 'tap'
+import { partial } from '../partial.js'
+import { handMade, type HandMadeEstate } from './hand-made.js'
+import { startBench, type Bench, type Json } from './harness.js'
+
+const TOOL = 'explain-flow'
+const SQL = { port: 5432, proto: 'tcp' }
+const SETS = '/orgs/1/sec_policy/draft/rule_sets'
+
+/** One application whose database is enforced, and everybody who may want something of it. */
+const ESTATE: HandMadeEstate = {
+  hosts: {
+    'db-1': { ip: '10.0.0.1', labels: 'app=pay env=prod role=db', mode: 'full' },
+    'web-1': { ip: '10.0.0.2', labels: 'app=pay env=prod role=web', mode: 'full' },
+    'web-2': { ip: '10.0.0.3', labels: 'app=pay env=prod role=web', mode: 'visibility_only', online: false },
+    'crm-1': { ip: '10.0.1.1', labels: 'app=crm env=prod', mode: 'selective' },
+    'log-1': { ip: '10.0.3.1', labels: 'app=log env=prod', mode: 'selective' },
+    'idle-1': { ip: '10.0.4.1', labels: 'app=idle env=prod', mode: 'idle' },
+    'win-1': { ip: '10.0.5.1', labels: 'app=win env=prod', mode: 'full', os: 'win-x86_64-server' },
+    'bare-1': { ip: '10.0.9.9', managed: false },
+  },
+  ipLists: { Office: ['192.168.10.0/24', '!192.168.10.9'], Guests: ['192.168.10.128/25'] },
+  services: {
+    postgres: { service_ports: [{ port: 5432, proto: 6 }] },
+    updates: { windows_services: [{ service_name: 'WsusService', port: 8531, proto: 6 }] },
+  },
+  flows: [
+    { from: 'crm-1', to: 'db-1', port: 5432, connections: 9, process: '/usr/bin/psql' },
+    { from: 'web-1', to: 'db-1', port: 5432, connections: 100 },
+    { from: 'web-1', to: 'db-1', port: 22, connections: 3 },
+  ],
+  ruleSets: [
+    {
+      name: 'pay | prod',
+      scope: 'app=pay env=prod',
+      allow: [
+        { from: 'role=web', to: 'role=db', services: ['postgres'] },
+        { from: 'app=log', to: 'role=web', services: ['postgres'], extra: true, enabled: false },
+      ],
+      deny: [{ from: 'any', to: 'role=db', services: [{ port: 22, proto: 6 }], extra: true }],
+    },
+    { name: 'isolate', scope: '', override: [{ from: 'app=crm', to: 'app=log', services: ['postgres'] }] },
+    {
+      name: 'win | prod',
+      scope: 'app=win env=prod',
+      allow: [{ from: 'ams', to: 'ams', services: ['updates'], extra: true }],
+    },
+    { name: 'offices', scope: '', allow: [{ from: 'iplist:Guests', to: 'app=pay role=web', services: ['postgres'] }] },
+  ],
+}
+
+const start = (t: Test): Promise<Bench> => startBench(t, { estate: handMade(ESTATE) })
+const quiet = (source: unknown, destination: unknown, on: object = SQL) => ({
+  source,
+  destination,
+  ...on,
+  lookback_days: 0,
+})
+const WRITTEN = {
+  created_by: 'admin@example.com',
+  updated_by: 'admin@example.com',
+  updated_at: '2026-01-10T09:00:00.000Z',
+}
+const ALLOW_SQL = {
+  rule_type: 'allow',
+  rule: 'role=web to role=db, postgres',
+  href: `${SETS}/1/sec_rules/1`,
+  ruleset: 'pay | prod',
+  ruleset_href: `${SETS}/1`,
+  scopes: [['app=pay', 'env=prod']],
+  in: ['active', 'draft'],
+  applies: 'yes',
+  written_to: ['source', 'destination'],
+  ...WRITTEN,
+}
+const SAME = 'The same: nothing is pending.'
+
+t.test('why is this blocked?', async (t) => {
+  const bench = await start(t)
+
+  await t.test('no rule allows it: the whole answer', async (t) => {
+    const answer = await bench.ok(TOOL, { source: 'crm-1', destination: 'db-1', ...SQL })
+    t.same(answer, {
+      flow: 'crm-1 to db-1, 5432/tcp',
+      active: { verdict: 'blocked', why: 'dropped by db-1 (full): no rule allows it.' },
+      draft: { verdict: 'blocked', why: SAME },
+      source: {
+        asked: 'crm-1',
+        kind: 'workload',
+        members: 1,
+        modes: { selective: 1 },
+        labels: { app: 'crm', env: 'prod' },
+        does: 'selective, outbound: it lets it through (no rule).',
+      },
+      destination: {
+        asked: 'db-1',
+        kind: 'workload',
+        members: 1,
+        modes: { full: 1 },
+        labels: { app: 'pay', env: 'prod', role: 'db' },
+        does: 'full, inbound: it drops it (no rule).',
+      },
+      rules: [],
+      rules_total: 0,
+      observed: {
+        days: 7,
+        connections: { blocked: 9 },
+        first_detected: '2026-06-14T01:00:00Z',
+        last_detected: '2026-06-14T01:00:00Z',
+        programs: ['/usr/bin/psql'],
+      },
+      pce_check: { agrees: true, pairs: 1 },
+      not_judged: [],
+    })
+    t.ok(JSON.stringify(answer).length < 2_000, 'a short answer to a short question')
+    t.same(bench.writes(), [])
+  })
+
+  await t.test('allowed, with the rule and who wrote it', async (t) => {
+    const answer = await bench.ok(TOOL, quiet('web-1', 'db-1'))
+    const why =
+      'let through by web-1 (full) and db-1 (full): allow rule "role=web to role=db, postgres" in "pay | prod".'
+    t.same(answer.active, { verdict: 'allowed', why })
+    t.same(answer.rules, [ALLOW_SQL])
+    t.notOk('observed' in answer, 'traffic is not asked for')
+    t.notOk(bench.simulator.requests.slice(-3).some(({ path }) => path.includes('traffic_flows')))
+  })
+
+  await t.test('a deny rule, at the destination alone', async (t) => {
+    const answer = await bench.ok(TOOL, quiet('192.168.10.7', 'db-1', { port: 22, proto: 'tcp' }))
+    const why = 'dropped by db-1 (full): deny rule "Any (0.0.0.0/0 and ::/0) to role=db, 22/tcp" in "pay | prod".'
+    t.same(answer.active, { verdict: 'blocked', why })
+    t.same(
+      answer.rules.map(({ rule_type: type, written_to: to }: Json) => [type, to]),
+      [['deny', ['destination']]],
+    )
+    t.equal(answer.source.does, 'No VEN: it enforces nothing.')
+    t.same(answer.source.modes, { none: 1 })
+  })
+
+  await t.test('an override deny beats what comes after it, at both ends', async (t) => {
+    const answer = await bench.ok(TOOL, quiet('crm-1', 'log-1'))
+    const rule = 'override deny rule "app=crm to app=log, postgres" in "isolate", which beats every allow rule'
+    t.same(answer.active, { verdict: 'blocked', why: `dropped by crm-1 (selective) and log-1 (selective): ${rule}.` })
+  })
+
+  await t.test('what only enforcement would block', async (t) => {
+    const answer = await bench.ok(TOOL, quiet('log-1', 'web-2'))
+    const why = 'passes for now; web-2 (visibility_only) would drop it once enforcing: no rule allows it.'
+    t.same(answer.active, { verdict: 'potentially_blocked', why })
+    t.same(answer.near_misses, [
+      {
+        rule: 'app=log to role=web, postgres',
+        href: `${SETS}/1/sec_rules/2`,
+        ruleset: 'pay | prod',
+        ruleset_href: `${SETS}/1`,
+        but: 'the rule is disabled',
+      },
+    ])
+    t.match(answer.destination.does, /It is offline, so the PCE leaves its addresses out of the policy of others\.$/)
+  })
+
+  await t.test('near misses by service and by scope', async (t) => {
+    const service = await bench.ok(TOOL, quiet('web-1', 'db-1', { port: 443, proto: 6 }))
+    t.same(
+      service.near_misses.map(({ but }: Json) => but),
+      ['it is for other services'],
+    )
+    const role = { ...quiet('bare-1', 'db-1') }
+    t.notOk('near_misses' in (await bench.ok(TOOL, role)), 'another source is no near miss')
+  })
+
+  await t.test('where nothing is enforced, nothing is blocked', async (t) => {
+    const answer = await bench.ok(TOOL, quiet('bare-1', 'idle-1'))
+    t.same(answer.active, {
+      verdict: 'allowed',
+      why: 'Neither end enforces policy: bare-1 (no VEN), idle-1 (idle).',
+    })
+  })
+})
+
+t.test('draft and active policy', async (t) => {
+  const bench = await start(t)
+  await bench.pce.rules.create(
+    {
+      enabled: true,
+      providers: [{ label: { href: (await bench.pce.labels.getAll()).find(({ value }) => value === 'db')!.href } }],
+      consumers: [{ label: { href: (await bench.pce.labels.getAll()).find(({ value }) => value === 'crm')!.href } }],
+      ingress_services: [{ port: 5432, proto: 6 }],
+      unscoped_consumers: true,
+      resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] },
+    },
+    `${SETS}/1`,
+  )
+  await bench.pce.put(`${SETS}/1/sec_rules/1`, { includeOrg: false, json: { enabled: false } })
+  const opened = await bench.ok(TOOL, quiet('crm-1', 'db-1'))
+  t.equal(opened.active.verdict, 'blocked')
+  t.same(opened.draft, {
+    verdict: 'allowed',
+    why: 'let through by crm-1 (selective) and db-1 (full): allow rule "app=crm to role=db, 5432/tcp" in "pay | prod".',
+  })
+  t.same(
+    opened.rules.map(({ in: versions, update_type: type }: Json) => [versions, type]),
+    [[['draft'], 'create']],
+  )
+  t.equal(
+    opened.destination.does,
+    'full, inbound: it drops it (no rule); by the draft it lets it through (an allow rule).',
+  )
+  const closed = await bench.ok(TOOL, quiet('web-1', 'db-1'))
+  t.equal(closed.active.verdict, 'allowed')
+  t.equal(closed.draft.verdict, 'blocked')
+  t.same(
+    closed.rules.map(({ in: versions }: Json) => versions),
+    [['active']],
+  )
+})
+
+t.test('ends of many members', async (t) => {
+  const bench = await start(t)
+  const split = await bench.ok(TOOL, quiet('env=prod', ['app=pay', 'role=db']))
+  t.same(split.active, { verdict: 'split', why: 'Of 6 pairs: 4 blocked, 2 allowed.' })
+  partial(t, split.pairs, { total: 6, judged: 6 })
+  t.same(
+    split.pairs.outcomes.map(({ active, pairs, examples }: Json) => [active, pairs, examples.length]),
+    [
+      ['blocked', 4, 3],
+      ['allowed', 2, 2],
+    ],
+  )
+  t.same(split.source, {
+    asked: 'env=prod',
+    kind: 'labels',
+    members: 7,
+    modes: { full: 3, visibility_only: 1, selective: 2, idle: 1 },
+  })
+  t.same(split.rules, [{ ...ALLOW_SQL, pairs: 2 }])
+
+  const list = await bench.ok(TOOL, quiet('iplist:Office', 'web-1'))
+  t.same(
+    list.active,
+    { verdict: 'split', why: 'Of 255 pairs: 128 allowed, 127 blocked.' },
+    'without the excluded address',
+  )
+  t.same(
+    list.pairs.outcomes.map(({ examples }: Json) => examples[0].source),
+    ['192.168.10.128 to 192.168.10.255', '192.168.10.0 to 192.168.10.8'],
+  )
+  const all = await bench.ok(TOOL, quiet('iplist:Guests', 'db-1'))
+  t.equal(all.active.verdict, 'blocked')
+  t.match(all.active.why, /^All 128 pairs; /)
+})
+
+t.test('what it rests on', async (t) => {
+  const bench = await start(t)
+  const on = { port: 8531, proto: 'tcp' }
+
+  const open = await bench.ok(TOOL, quiet('bare-1', 'win-1', on))
+  t.same(open.active, { verdict: 'uncertain', why: 'allowed or blocked: rules for certain processes decide.' })
+  t.same(open.not_judged, [
+    'Rules that may be about the flow: rules for certain processes.',
+    'process_name or windows_service_name, of the program at the destination, would decide about its rules.',
+  ])
+  partial(t, open.rules[0], {
+    applies: 'uncertain',
+    undecided_because: 'rules for certain processes',
+    pce_says: 'applies',
+  })
+  const named = await bench.ok(TOOL, { ...quiet('bare-1', 'win-1', on), windows_service_name: 'wsusservice' })
+  t.equal(named.active.verdict, 'allowed')
+  const other = await bench.ok(TOOL, { ...quiet('bare-1', 'win-1', on), windows_service_name: 'spooler' })
+  t.equal(other.active.verdict, 'blocked')
+
+  const address = await bench.ok(TOOL, quiet('10.0.0.2', 'db-1'))
+  t.equal(address.active.verdict, 'allowed')
+  t.same(address.not_judged, ['10.0.0.2 is the workload web-1.'])
+})
+
+t.test('held against the PCE', async (t) => {
+  const bench = await start(t)
+  const answers = (status: number, body: object) =>
+    bench.simulator.faults.add({ kind: 'status', path: /policy_check/, status, times: 10, body: body })
+  answers(200, { sec_rules: [], deny_rules: [], override_deny_rules: [] })
+  const differs = await bench.ok(TOOL, quiet('web-1', 'db-1'))
+  t.same(differs.pce_check, {
+    agrees: false,
+    pairs: 1,
+    differences: [
+      { version: 'active', href: `${SETS}/1/sec_rules/1`, rule_type: 'allow', says: 'pce_does_not' },
+      { version: 'draft', href: `${SETS}/1/sec_rules/1`, rule_type: 'allow', says: 'pce_does_not' },
+    ],
+    note: 'The PCE and this server disagree about these rules; trust neither verdict before you know why.',
+  })
+  bench.simulator.faults.clear()
+  answers(404, [])
+  const silent = await bench.ok(TOOL, quiet('web-1', 'db-1'))
+  t.equal(silent.active.verdict, 'allowed', 'the verdict is ours')
+  partial(t, silent.pce_check, { agrees: null, pairs: 0, note: /^It could not be asked: / })
+})
+
+t.test('what is refused', async (t) => {
+  const bench = await start(t)
+  const refused = async (args: object, code: string, message: RegExp) =>
+    t.match(String((await bench.fails(TOOL, { ...quiet('web-1', 'db-1'), ...args }, code)).message), message)
+  await refused({ source: 'web-9' }, 'not_found', /^source: No workload is named exactly "web-9"\.$/)
+  await refused(
+    { destination: 'app=pey' },
+    'label_not_found',
+    /^destination: No label matches app=pey exactly\. Did you mean app=pay\?$/,
+  )
+  await refused(
+    { source: ['app=pay', 'app=crm'] },
+    'invalid_argument',
+    /^source: No workload has two labels of the key app/,
+  )
+  await refused({ source: 'iplist:Offices' }, 'not_found', /^source: No IP list is named exactly "Offices"\.$/)
+  await refused({ source: '10.0.0.0/8' }, 'invalid_argument', /^source: "10\.0\.0\.0\/8" is no end of a flow\./)
+  await refused({ source: ['app=crm', 'role=db'] }, 'no_workloads', /^No workload has app=crm role=db\.$/)
+  await refused({ source: 'db-1' }, 'invalid_argument', /^source and destination are one workload, db-1/)
+  await refused({ proto: 'tpc' }, 'invalid_argument', /^proto: "tpc" is neither/)
+  await refused({ port: undefined }, 'invalid_argument', /^port: tcp and udp need one\.$/)
+  await refused({ proto: 'icmp' }, 'invalid_argument', /^port: the protocol icmp has no ports/)
+  t.same(bench.writes(), [])
+})

@@ -1,0 +1,186 @@
+/** suggest-rule: estates by hand with the whole right answer; what it suggests is written and judged in suggested-rules.long.ts. */
+import t, { type Test } from 'tap'
+import { partial } from '../partial.js'
+import { handMade, type HandMadeEstate } from './hand-made.js'
+import { startBench, type Bench } from './harness.js'
+
+const TOOL = 'suggest-rule'
+const SQL = { port: 5432, proto: 'tcp' }
+const SETS = '/orgs/1/sec_policy/draft/rule_sets'
+
+const ESTATE: HandMadeEstate = {
+  hosts: {
+    'db-1': { ip: '10.0.0.1', labels: 'app=pay env=prod role=db', mode: 'full' },
+    'db-2': { ip: '10.0.0.4', labels: 'app=pay env=prod role=db', mode: 'visibility_only' },
+    'web-1': { ip: '10.0.0.2', labels: 'app=pay env=prod role=web', mode: 'full' },
+    'crm-1': { ip: '10.0.1.1', labels: 'app=crm env=prod role=api' },
+    'crm-2': { ip: '10.0.1.2', labels: 'app=crm env=prod role=api' },
+    'log-1': { ip: '10.0.3.1', labels: 'app=log env=prod', mode: 'full' },
+    'bare-1': { ip: '10.0.9.9' },
+    'bad-1': { ip: '10.0.8.1', labels: 'app=bad env=prod' },
+  },
+  ipLists: { Office: ['192.168.10.0/24'], Campus: ['192.168.0.0/16'], Private: ['192.168.0.0/16', '10.0.0.0/8'] },
+  services: {
+    postgres: { service_ports: [{ port: 5432, proto: 6 }] },
+    databases: {
+      service_ports: [
+        { port: 5432, proto: 6 },
+        { port: 1521, proto: 6 },
+      ],
+    },
+  },
+  ruleSets: [
+    {
+      name: 'pay | prod',
+      scope: 'app=pay env=prod',
+      allow: [{ from: 'app=crm env=prod role=api', to: 'role=web', services: ['postgres'], extra: true }],
+      deny: [{ from: 'app=log', to: 'ams', services: ['postgres'], extra: true }],
+    },
+    { name: 'pay', scope: 'app=pay' },
+    { name: 'isolate', scope: '', override: [{ from: 'app=bad', to: 'ams' }] },
+  ],
+}
+const start = (t: Test): Promise<Bench> => startBench(t, { estate: handMade(ESTATE) })
+const LATER = 'Workloads that get these labels later are allowed as well.'
+
+t.test('into the rule set of the application', async (t) => {
+  const bench = await start(t)
+  const answer = await bench.ok(TOOL, { source: 'crm-1', destination: 'db-1', ...SQL })
+  t.same(answer, {
+    status: 'suggested',
+    message:
+      'A rule in the existing rule set "pay | prod" for app=pay env=prod. It would allow 1 pair that was asked about, and 3 beyond. Nothing was written.',
+    flow: 'crm-1 to db-1, 5432/tcp',
+    active: {
+      verdict: 'blocked',
+      why: 'dropped by db-1 (full): no rule allows it.',
+    },
+    draft: { verdict: 'blocked', why: 'The same: nothing is pending.' },
+    suggestion: {
+      rule: 'app=crm + env=prod + role=api to role=db, postgres',
+      ruleset: 'pay | prod',
+      create_rule: {
+        ruleset_href: `${SETS}/1`,
+        rule_type: 'allow',
+        providers: ['role=db'],
+        consumers: ['app=crm', 'env=prod', 'role=api'],
+        ingress_services: [{ service: 'postgres' }],
+        unscoped_consumers: true,
+        description: 'Allows crm-1 to db-1, 5432/tcp',
+      },
+    },
+    opens: {
+      pairs: 4,
+      asked: 1,
+      beyond: 3,
+      uncertain: 0,
+      sources: 2,
+      destinations: 2,
+      services: '5432/tcp',
+      examples: [
+        { source: 'crm-1', destination: 'db-2', before: 'potentially_blocked', after: 'allowed' },
+        { source: 'crm-2', destination: 'db-1', before: 'blocked', after: 'allowed' },
+        { source: 'crm-2', destination: 'db-2', before: 'potentially_blocked', after: 'allowed' },
+      ],
+      notes: [],
+    },
+    warnings: [LATER],
+  })
+  t.same(bench.writes(), [])
+})
+
+t.test('the narrowest by labels, service and rule set', async (t) => {
+  const bench = await start(t)
+  const suggested = async (source: unknown, destination: unknown, on: object = SQL) =>
+    (await bench.ok(TOOL, { source, destination, ...on })).suggestion
+
+  await t.test('inside the application, by what tells its ends apart', async (t) => {
+    const { create_rule: rule } = await suggested('web-1', 'db-1', { port: 443, proto: 'tcp' })
+    partial(t, rule, {
+      providers: ['role=db'],
+      consumers: ['role=web'],
+      unscoped_consumers: false,
+      ingress_services: [{ port: 443, proto: 'tcp' }],
+    })
+  })
+  await t.test('a new rule set where no other has exactly the scope', async (t) => {
+    t.same((await suggested('crm-1', 'log-1')).create_ruleset, {
+      name: 'log | prod',
+      scopes: [['app=log', 'env=prod']],
+      rules: [
+        {
+          rule_type: 'allow',
+          providers: ['ams'],
+          consumers: ['app=crm', 'env=prod', 'role=api'],
+          ingress_services: [{ service: 'postgres' }],
+          unscoped_consumers: true,
+          description: 'Allows crm-1 to log-1, 5432/tcp',
+        },
+      ],
+    })
+  })
+  await t.test('the smallest list of an address, and one of its own where none is a selection', async (t) => {
+    t.same((await suggested('192.168.10.7', 'db-1')).create_rule.consumers, ['iplist:Office'])
+    const made = await suggested('198.51.100.7', 'db-1')
+    t.same(made.create_iplist, { name: '198.51.100.7', ip_ranges: [{ from_ip: '198.51.100.7' }] })
+    t.same(made.create_rule.consumers, ['iplist:198.51.100.7'])
+  })
+  await t.test('a workload without labels by itself', async (t) => {
+    const { create_rule: rule } = await suggested('bare-1', 'db-1')
+    t.same(rule.consumers, ['/orgs/1/workloads/00000000-0000-4000-8000-000000000007'])
+  })
+  await t.test('outbound, in the rule set of the source', async (t) => {
+    const { create_rule: rule } = await suggested('web-1', '192.168.10.7')
+    partial(t, rule, { ruleset_href: `${SETS}/1`, providers: ['iplist:Office'], consumers: ['role=web'] })
+  })
+  await t.test('what has no port needs a service', async (t) => {
+    const { create_service: service, create_rule: rule } = await suggested('crm-1', 'db-1', { proto: 47 })
+    t.same(service, { name: 'gre', service_ports: [{ proto: 47 }] })
+    t.same(rule.ingress_services, [{ service: 'gre' }])
+  })
+  await t.test('the labels that were asked about', async (t) => {
+    const { create_rule: rule } = await suggested('app=crm', ['app=pay', 'env=prod'])
+    partial(t, rule, { providers: ['ams'], consumers: ['app=crm'] })
+  })
+})
+
+t.test('where a rule is no answer', async (t) => {
+  const bench = await start(t)
+  await t.test('an override deny beats it', async (t) => {
+    const answer = await bench.ok(TOOL, { source: 'bad-1', destination: 'db-1', ...SQL })
+    t.equal(answer.status, 'no_rule_helps')
+    t.equal(
+      answer.message,
+      'No allow rule would let it through for certain: the override deny rule "app=bad to all workloads, All Services" in "isolate" beats every allow rule.',
+    )
+    t.notOk('suggestion' in answer)
+  })
+  await t.test('a deny rule is answered by an exception, which is said', async (t) => {
+    const answer = await bench.ok(TOOL, { source: 'log-1', destination: 'db-1', ...SQL })
+    t.equal(answer.status, 'suggested')
+    t.same(answer.warnings, [
+      'A deny rule is about it: "app=log to all workloads, postgres" in "pay | prod". The allow rule would be an exception to it; ask its author first.',
+      LATER,
+    ])
+  })
+  await t.test('it is allowed already', async (t) => {
+    const answer = await bench.ok(TOOL, { source: 'crm-1', destination: 'web-1', ...SQL })
+    partial(t, answer, { status: 'already_allowed', message: 'It is allowed already; no rule is needed.' })
+    t.notOk('suggestion' in answer)
+  })
+  await t.test('the draft allows it', async (t) => {
+    const { create_rule: args } = (await bench.ok(TOOL, { source: 'crm-1', destination: 'db-1', ...SQL })).suggestion
+    const { ruleset_href: href, ...rule } = args
+    const plan = await bench.ok('create-ruleset', { name: 'x', scopes: [], rules: [rule], dry_run: true })
+    await bench.pce.rules.create(plan.requests[1].body, href)
+    const answer = await bench.ok(TOOL, { source: 'crm-2', destination: 'db-2', ...SQL })
+    partial(t, answer, { status: 'allowed_when_provisioned', active: { verdict: 'potentially_blocked' } })
+  })
+})
+
+t.test('what is refused', async (t) => {
+  const bench = await start(t)
+  const { message } = await bench.fails(TOOL, { source: 'db-9', destination: 'db-1', ...SQL }, 'not_found')
+  t.equal(message, 'source: No workload is named exactly "db-9".')
+  await bench.fails(TOOL, { source: 'web-1', destination: 'db-1', proto: 'tcp' }, 'invalid_argument')
+})
