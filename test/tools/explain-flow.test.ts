@@ -301,8 +301,10 @@ t.test('held against the PCE', async (t) => {
 
 t.test('what is refused', async (t) => {
   const bench = await start(t)
-  const refused = async (args: object, code: string, message: RegExp) =>
-    t.match(String((await bench.fails(TOOL, { ...quiet('web-1', 'db-1'), ...args }, code)).message), message)
+  const refused = async (args: object, code: string, message: RegExp) => {
+    const said = String((await bench.fails(TOOL, { ...quiet('web-1', 'db-1'), ...args }, code)).message)
+    t.ok(message.test(said), said)
+  }
   await refused({ source: 'web-9' }, 'not_found', /^source: No workload is named exactly "web-9"\.$/)
   await refused(
     { destination: 'app=pey' },
