@@ -37,6 +37,7 @@ import createRingfence from './ringfence/create-ringfence.js'
 import detectLateralMovementPaths from './ringfence/detect-lateral-movement-paths.js'
 import ringfenceBatch from './ringfence/ringfence-batch.js'
 import createDenyRule from './rulesets/create-deny-rule.js'
+import createRule from './rulesets/create-rule.js'
 import createRuleset from './rulesets/create-ruleset.js'
 import deleteDenyRule from './rulesets/delete-deny-rule.js'
 import deleteRuleset from './rulesets/delete-ruleset.js'
@@ -73,6 +74,7 @@ export const tools: readonly AnyTool[] = [
   createIplist,
   createLabel,
   createRingfence,
+  createRule,
   createRuleset,
   createService,
   createWorkload,

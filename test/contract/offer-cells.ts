@@ -20,7 +20,7 @@ const BEYOND: Record<string, Toolset> = {
   },
   'rules-plus': {
     reads: [],
-    changes: [],
+    changes: ['create-rule'],
   },
   history: {
     reads: [],

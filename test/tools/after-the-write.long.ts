@@ -49,6 +49,7 @@ const CALLS: Record<string, (scene: Scene) => object> = {
     ruleset_href: ruleSet,
     ingress_services: { service: `s-${n}` },
   }),
+  'create-rule': ({ n, ruleSet }) => ({ ...ANY, ruleset_href: ruleSet, ingress_services: { service: `s-${n}` } }),
   'update-deny-rule': ({ n, deny }) => ({ href: deny, ingress_services: { service: `s-${n}` } }),
   'delete-deny-rule': ({ deny }) => ({ href: deny }),
   'update-container-workload-profile': ({ n, profile }) => ({

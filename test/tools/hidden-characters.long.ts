@@ -75,7 +75,7 @@ const callsOf = (ids: Record<'workload' | 'rule' | 'deny' | 'profile', string>):
   ],
   ['get-labels', [{}, { value: shown('payments') }], [{ key: 7 }]],
   ['get-iplists', [{}], [{ cursor: NOBODY }]],
-  ['get-services', [{}], [{ proto: NOBODY }]],
+  ['get-services', [{}], [{ proto: NOBODY }, { policy_version: NOBODY }]],
   ['get-rulesets', [{}], [{ cursor: NOBODY }]],
   ['get-pairing-profiles', [{}], [{ cursor: NOBODY }]],
   ['get-container-clusters', [{}], [{ cursor: NOBODY }]],
@@ -188,6 +188,14 @@ const callsOf = (ids: Record<'workload' | 'rule' | 'deny' | 'profile', string>):
     [
       { ...DENY, ruleset_name: NOBODY },
       { ...DENY, ruleset_name: shown('ledger | prod'), ingress_services: [{ service: NOBODY }] },
+    ],
+  ],
+  [
+    'create-rule',
+    [{ ...DENY, ruleset_name: shown('ledger | prod') }],
+    [
+      { ...DENY, ruleset_name: NOBODY },
+      { ...DENY, ruleset_name: shown('ledger | prod'), consumers: [`labelgroup:${NOBODY}`] },
     ],
   ],
   [

@@ -23,3 +23,7 @@ export function joinEffects(effects: readonly ShownEffect[]): ShownEffect {
   if (has('undecided')) return 'undecided'
   return has('narrowing') ? 'narrowing' : 'neutral'
 }
+
+/** What to say of a new override deny rule. */
+export const OVERRIDE_WARNING =
+  'An override deny beats every allow rule, in this and every other rule set. Use it to isolate an incident, or for traffic that must never flow; a ringfence needs a plain deny.'

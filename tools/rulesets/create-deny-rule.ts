@@ -12,6 +12,7 @@ import { planRule, showResolved } from '../../domain/drafts/plan-rules.js'
 import { warnOfRepetition } from '../../domain/drafts/warn-of-repetition.js'
 import { readBack } from '../../domain/drafts/change-object.js'
 import { denyType } from '../../domain/policy/rule-type.js'
+import { OVERRIDE_WARNING } from '../answers/policy-words.js'
 import { showStoredRule } from '../answers/show-rules.js'
 
 const output = Type.Object({
@@ -23,9 +24,6 @@ const output = Type.Object({
   warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
   ...DryRunOutput,
 })
-
-const OVERRIDE_WARNING =
-  'An override deny beats every allow rule, in this and every other rule set. Use it to isolate an incident, or for traffic that must never flow; a ringfence needs a plain deny.'
 
 export default defineTool({
   name: 'create-deny-rule',

@@ -1,0 +1,98 @@
+import { Type, type Static } from '@sinclair/typebox'
+import type { ObjectApi } from '../../pce-client/index.js'
+import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
+import type { DenyRule, Rule } from '../../schemas/pce/rule-set.js'
+import { ResolvedServices, RuleInput, StoredRuleOut, WideningOut } from '../../schemas/rule-shapes.js'
+import { DifferencesOut } from '../../schemas/update-output.js'
+import { defineTool } from '../define.js'
+import { readBack } from '../../domain/drafts/change-object.js'
+import { planRule, showNamed, showResolved } from '../../domain/drafts/plan-rules.js'
+import { warnOfRepetition } from '../../domain/drafts/warn-of-repetition.js'
+import { warnOfWidening } from '../../domain/drafts/warn-of-widening.js'
+import { createPolicyLookups, describeObject, findObject } from '../../domain/inventory/find-object.js'
+import { loadLabels } from '../../domain/inventory/labels.js'
+import { toDraftHref } from '../../domain/inventory/parse-href.js'
+import { warnOfEnd } from '../../domain/inventory/read-rules.js'
+import { findDifferences, listDifferences } from '../../domain/policy/compare-stored.js'
+import { OVERRIDE_WARNING } from '../answers/policy-words.js'
+import { showStoredRule } from '../answers/show-rules.js'
+
+const output = Type.Object({
+  message: Type.String({ description: 'What happened' }),
+  rule: Type.Optional(StoredRuleOut),
+  ingress_services_resolved: ResolvedServices,
+  egress_services_resolved: ResolvedServices,
+  policy_widening_warning: WideningOut,
+  override_deny_warning: Type.Optional(Type.String()),
+  differences: DifferencesOut,
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
+  ...DryRunOutput,
+})
+
+export default defineTool({
+  name: 'create-rule',
+  summary: 'Add an allow, deny or override-deny rule to a rule set that exists.',
+  effect: 'write',
+  toolset: 'rules-plus',
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  pceRequests: {
+    atMost: 10,
+    and: 'one or two for each object that the rule names, and those for the consumers of a rule about Windows programs',
+  },
+  input: Type.Object(
+    {
+      ruleset_href: Type.Optional(Type.String({ description: 'Or ruleset_name' })),
+      ruleset_name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name' })),
+      ...RuleInput.properties,
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: {
+    ruleset_name: 'payments | prod',
+    providers: ['role=web'],
+    consumers: ['app=ordering', 'env=prod'],
+    ingress_services: [{ port: 8443, proto: 'tcp' }],
+    unscoped_consumers: true,
+  },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { pce, signal } = ctx
+    const { ruleset_href: href, ruleset_name: name, dry_run: dryRun, ...asked } = args
+    const names = { hrefArgument: 'ruleset_href', nameArgument: 'ruleset_name' }
+    const ruleSet = await findObject(pce, 'rule_sets', { href, name }, signal, names)
+    const lookups = createPolicyLookups(pce, await loadLabels(pce, ctx, 'fresh'), 'draft', signal)
+    const planned = await planRule(lookups, asked)
+    const widening = await warnOfWidening(pce, lookups, ruleSet.scopes, planned, signal)
+    const shown = {
+      ingress_services_resolved: showResolved(planned.services),
+      ...(planned.egress.length > 0 && { egress_services_resolved: planned.egress.map(showNamed) }),
+      ...(widening && { policy_widening_warning: widening }),
+      ...(planned.type === 'override_deny' && { override_deny_warning: OVERRIDE_WARNING }),
+    }
+    const pending = warnOfEnd(ruleSet)
+    const before = [...pending, ...(await warnOfRepetition(pce, ruleSet, planned, signal))]
+    const parent = toDraftHref(ruleSet.href)
+    const what = `the ${planned.type.replace('_', ' ')} rule`
+    const where = describeObject('rule_sets', ruleSet)
+    if (dryRun === true) {
+      const request = { method: 'POST', path: `${parent}/${planned.collection}`, body: planned.body }
+      const message = `Would add ${what} to ${where}.`
+      return { dry_run: true, message, requests: [request], ...shown, ...(before.length > 0 && { warnings: before }) }
+    }
+    const api = (planned.collection === 'sec_rules' ? pce.rules : pce.denyRules) as ObjectApi<Rule | DenyRule>
+    signal.throwIfAborted()
+    const created = await api.create(planned.body, parent)
+    const { stored, warnings } = await readBack(created, () => api.getByReference(created.href))
+    const all = [...before, ...(warnings.warnings ?? [])]
+    return {
+      message: `Added ${what} to ${where} in draft.${pending.length > 0 ? '' : ' It takes effect when provisioned.'}`,
+      ...(await showStoredRule(ctx, { stored }, planned.type)),
+      ...shown,
+      ...listDifferences(findDifferences(planned.body, stored)),
+      ...(all.length > 0 && { warnings: all }),
+    }
+  },
+})
