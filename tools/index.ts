@@ -23,6 +23,7 @@ import getIplists from './ip-lists/get-iplists.js'
 import updateIplist from './ip-lists/update-iplist.js'
 import createLabel from './labels/create-label.js'
 import deleteLabel from './labels/delete-label.js'
+import getLabelGroups from './labels/get-label-groups.js'
 import getLabels from './labels/get-labels.js'
 import updateLabel from './labels/update-label.js'
 import checkPceConnection from './pce/check-pce-connection.js'
@@ -100,6 +101,7 @@ export const tools: readonly AnyTool[] = [
   getEvents,
   getIplists,
   getKubernetesWorkloads,
+  getLabelGroups,
   getLabels,
   getPairingProfiles,
   getPolicyCoverageReport,

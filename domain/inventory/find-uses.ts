@@ -1,4 +1,5 @@
 import { PceApiError, PceError, type PceClient } from '../../pce-client/index.js'
+import type { PolicyVersionSelector } from '../../schemas/common.js'
 import type { ErrorDetails } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
@@ -19,12 +20,24 @@ export interface PolicyUsers {
 const OTHERS = ['virtualServices', 'virtualServers', 'firewallSettings'] as const
 const IN_FLIGHT = 4
 
-/** Reads them in both versions, a few requests at a time. A kind that this PCE does not know has no objects. */
+/** Reads them in both versions: `readPolicyUsers`. */
 export async function loadPolicyUsers(
   pce: PceClient,
   signal: AbortSignal,
 ): Promise<Record<'draft' | 'active', PolicyUsers>> {
-  const read = async <T extends object>(kind: string, policyVersion: 'draft' | 'active'): Promise<T[]> => {
+  return { draft: await readPolicyUsers(pce, 'draft', signal), active: await readPolicyUsers(pce, 'active', signal) }
+}
+
+/**
+ * Reads them in one version, a few requests at a time. A kind that this PCE does not know has no objects. Throws what the PCE client throws,
+ * also where the deny rules of any rule set cannot be read.
+ */
+export async function readPolicyUsers(
+  pce: PceClient,
+  policyVersion: PolicyVersionSelector,
+  signal: AbortSignal,
+): Promise<PolicyUsers> {
+  const read = async <T extends object>(kind: string): Promise<T[]> => {
     try {
       const api = pce[kind as 'labelGroups'] as never
       return (await fetchEvery<T>({ api, policyVersion, params: {}, signal })).items
@@ -33,23 +46,20 @@ export async function loadPolicyUsers(
       throw error
     }
   }
-  const readVersion = async (version: 'draft' | 'active'): Promise<PolicyUsers> => {
-    const [ruleSets = [], boundaries = [], labelGroups = [], ...others] = await mapBounded(
-      ['ruleSets', 'enforcementBoundaries', 'labelGroups', ...OTHERS],
-      IN_FLIGHT,
-      (kind) => read<PceObject>(kind, version),
-    )
-    const complete = await loadDenyRules(pce, ruleSets as RuleSet[], signal)
-    const unread = complete.find(({ error }) => error !== undefined)?.error
-    if (unread !== undefined) throw new PceError('invalid_response', unread)
-    return {
-      ruleSets: complete.map(({ ruleSet }) => ruleSet),
-      boundaries: boundaries as EnforcementBoundary[],
-      labelGroups,
-      others: others.flat(),
-    }
+  const [ruleSets = [], boundaries = [], labelGroups = [], ...others] = await mapBounded(
+    ['ruleSets', 'enforcementBoundaries', 'labelGroups', ...OTHERS],
+    IN_FLIGHT,
+    (kind) => read<PceObject>(kind),
+  )
+  const complete = await loadDenyRules(pce, ruleSets as RuleSet[], signal)
+  const unread = complete.find(({ error }) => error !== undefined)?.error
+  if (unread !== undefined) throw new PceError('invalid_response', unread)
+  return {
+    ruleSets: complete.map(({ ruleSet }) => ruleSet),
+    boundaries: boundaries as EnforcementBoundary[],
+    labelGroups,
+    others: others.flat(),
   }
-  return { draft: await readVersion('draft'), active: await readVersion('active') }
 }
 
 /** What in one version of the policy uses an object, itself or through a label group. Switched off or not is not looked at. */

@@ -12,7 +12,9 @@ const WORKER = pathToFileURL(compiled('worker.ts'))
 t.test('a thread answers as the thread of everybody would', async (t) => {
   const pce = await startPce(t)
   const [inThread, here] = await Promise.all(
-    [WORKER, undefined].map((worker) => insecureApp(tools, { pce: pce.config, heavy: HEAVY }, { worker })),
+    [WORKER, undefined].map((worker) =>
+      insecureApp(tools, { pce: pce.config, heavy: HEAVY, offer: { toolsets: ['all'] } }, { worker }),
+    ),
   )
   for (const { app } of [inThread!, here!]) t.teardown(() => app.close())
   const heavy = tools.filter(({ isHeavy }) => isHeavy === true)

@@ -19,7 +19,7 @@ const BEYOND: Record<string, Toolset> = {
     changes: [],
   },
   'rules-plus': {
-    reads: [],
+    reads: ['get-label-groups'],
     changes: ['create-rule'],
   },
   history: {

@@ -8,6 +8,7 @@ const LISTS: Record<string, string> = {
   'get-container-clusters': 'container_clusters',
   'get-iplists': 'ip_lists',
   'get-kubernetes-workloads': 'kubernetes_workloads',
+  'get-label-groups': 'label_groups',
   'get-labels': 'labels',
   'get-pairing-profiles': 'pairing_profiles',
   'get-rulesets': 'rulesets',
@@ -38,6 +39,7 @@ t.test('exact: true', async (t) => {
     await pce.ipLists.create({ name, description: `${name}!`, ...ranges(name === 'Zone' ? '10.77.0.1' : '10.77.0.10') })
     await pce.ruleSets.create({ name, description: `${name}!`, scopes: [[]] })
     await pce.pairingProfiles.create({ name, enabled: true })
+    await pce.labelGroups.create({ name, key: 'env', description: `${name}!` })
     await pce.workloads.create({
       name: `host ${name}`,
       hostname: `host-${name}`,
@@ -62,6 +64,8 @@ t.test('exact: true', async (t) => {
     ['get-iplists', 'description', 'Zone', 'Zone!', 1],
     ['get-iplists', 'fqdn', 'example.com', '10.77.0.10.example.com', 2],
     ['get-iplists', 'ip_address', '10.77.0', '10.77.0.1', 1],
+    ['get-label-groups', 'name', 'Zon', 'Zone', 1],
+    ['get-label-groups', 'description', 'Zone', 'Zone!', 1],
     ['get-rulesets', 'name', 'Zon', 'Zone', 1],
     ['get-rulesets', 'description', 'Zone', 'Zone!', 1],
     ['get-pairing-profiles', 'name', 'Zon', 'Zone', 1],

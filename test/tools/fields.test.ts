@@ -12,6 +12,7 @@ const LISTS: Record<string, { rows: (answer: Json) => Json[]; fields: [string, s
   'get-events': { rows: (answer) => answer.events, fields: ['timestamp', 'event_type'] },
   'get-iplists': { rows: (answer) => answer.ip_lists, fields: ['name', 'ip_ranges'] },
   'get-kubernetes-workloads': { rows: (answer) => answer.kubernetes_workloads, fields: ['name', 'labels'] },
+  'get-label-groups': { rows: (answer) => answer.label_groups, fields: ['name', 'used_by'] },
   'get-labels': { rows: (answer) => answer.labels, fields: ['href', 'value'] },
   'get-pairing-profiles': { rows: (answer) => answer.pairing_profiles, fields: ['href', 'enabled'] },
   'get-rulesets': { rows: (answer) => answer.rulesets, fields: ['name', 'rules'] },
@@ -39,6 +40,7 @@ t.test('fields', async (t) => {
   for (const name of ['Branch', 'Depot']) {
     const ip_ranges = [{ from_ip: '10.77.0.1' }]
     await bench.ok('create-iplist', { name, ip_ranges })
+    await pce.labelGroups.create({ name, key: 'env', labels: [] })
   }
   const [cluster] = (await bench.ok('get-container-clusters', { max_results: 1 })).container_clusters
   const argsOf = (tool: string): object =>

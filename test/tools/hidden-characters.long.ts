@@ -75,6 +75,7 @@ const callsOf = (ids: Record<'workload' | 'rule' | 'deny' | 'profile', string>):
   ],
   ['get-labels', [{}, { value: shown('payments') }], [{ key: 7 }]],
   ['get-iplists', [{}], [{ cursor: NOBODY }]],
+  ['get-label-groups', [{}], [{ label: `app=${NOBODY}` }, { cursor: NOBODY }]],
   ['get-services', [{}], [{ proto: NOBODY }, { policy_version: NOBODY }]],
   ['get-rulesets', [{}], [{ cursor: NOBODY }]],
   ['get-pairing-profiles', [{}], [{ cursor: NOBODY }]],

@@ -83,7 +83,7 @@ export async function fetchSlice<T extends { href: string }>(
   limit: number,
   ownFilter?: (item: T) => boolean,
 ): Promise<Slice<T>> {
-  const page = createPage(position, limit, ownFilter)
+  const { cut, ...page } = createPage(position, limit, ownFilter)
   // One more than the page needs tells whether something follows. Where the PCE does not say how many match, they are counted.
   const most = ownFilter === undefined ? position.offset + limit + 1 : Infinity
   let read = await scanEvery(query, { ...page, most })
@@ -93,7 +93,7 @@ export async function fetchSlice<T extends { href: string }>(
     read = await scanEvery(query, page)
     isEnd = true
   }
-  const { start, items, matches } = page.cut()
+  const { start, items, matches } = cut()
   const counted = ownFilter === undefined && !read.isWhole ? (read.matchCount ?? 0) : 0
   const totalCount = Math.max(matches, counted)
   return {
