@@ -99,7 +99,7 @@ export function compileIpList(list: Pick<IpList, 'ip_ranges' | 'fqdns'>): (end: 
 }
 
 /** `*` stands for any run of characters; case does not count. */
-function compileName(pattern: string): (fqdn: string) => boolean {
+export function compileName(pattern: string): (fqdn: string) => boolean {
   const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/gu, '\\$&'))
   const expression = new RegExp(`^${parts.join('.*')}$`, 'iu')
   return (fqdn) => expression.test(fqdn)

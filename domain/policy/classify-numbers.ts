@@ -52,7 +52,7 @@ export function classifyNumbers(whole: Interval, sets: readonly (readonly Interv
 }
 
 /** The same numbers in intervals of which no two touch, in order. */
-function joinIntervals(intervals: readonly Interval[]): Interval[] {
+export function joinIntervals(intervals: readonly Interval[]): Interval[] {
   const joined: Interval[] = []
   const sorted = intervals.filter(({ from, to }) => from <= to).sort((a, b) => (a.from < b.from ? -1 : 1))
   for (const { from, to } of sorted) {

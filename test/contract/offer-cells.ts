@@ -19,7 +19,7 @@ const BEYOND: Record<string, Toolset> = {
     changes: [],
   },
   'rules-plus': {
-    reads: ['get-label-groups'],
+    reads: ['get-ip-list-matches', 'get-label-groups'],
     changes: ['create-rule'],
   },
   history: {

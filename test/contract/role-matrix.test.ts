@@ -14,7 +14,7 @@ import { noCredentials } from '../tools/harness.js'
 const NOW = Date.parse('2026-06-15T12:00:00Z')
 
 /** Beyond the contract, by the same rules. */
-const BEYOND_READS: string[] = ['explain-flow', 'get-label-groups', 'preview-enforcement-change', 'suggest-rule']
+const BEYOND_READS: string[] = ['explain-flow', 'get-ip-list-matches', 'get-label-groups', 'preview-enforcement-change', 'suggest-rule']
 const BEYOND_CHANGES: string[] = ['create-rule']
 const BEYOND_ADMIN: string[] = ['set-enforcement-mode']
 

@@ -75,6 +75,7 @@ const callsOf = (ids: Record<'workload' | 'rule' | 'deny' | 'profile', string>):
   ],
   ['get-labels', [{}, { value: shown('payments') }], [{ key: 7 }]],
   ['get-iplists', [{}], [{ cursor: NOBODY }]],
+  ['get-ip-list-matches', [{ address: '10.0.0.0/8' }, { fqdn: `a${HIDDEN}` }], [{ address: NOBODY }]],
   ['get-label-groups', [{}], [{ label: `app=${NOBODY}` }, { cursor: NOBODY }]],
   ['get-services', [{}], [{ proto: NOBODY }, { policy_version: NOBODY }]],
   ['get-rulesets', [{}], [{ cursor: NOBODY }]],
