@@ -19,6 +19,7 @@ import restorePolicyVersion from './history/restore-policy-version.js'
 import whoChanged from './history/who-changed.js'
 import createIplist from './ip-lists/create-iplist.js'
 import deleteIplist from './ip-lists/delete-iplist.js'
+import editIpListRanges from './ip-lists/edit-ip-list-ranges.js'
 import getIpListMatches from './ip-lists/get-ip-list-matches.js'
 import getIplists from './ip-lists/get-iplists.js'
 import updateIplist from './ip-lists/update-iplist.js'
@@ -91,6 +92,7 @@ export const tools: readonly AnyTool[] = [
   detectLateralMovementPaths,
   discardDraftChanges,
   discoverProcessEgress,
+  editIpListRanges,
   enforcementReadiness,
   explainFlow,
   findRedundantRules,

@@ -10,14 +10,14 @@ const FQDN_OBJECT = ['fqdn', 'description']
 /** Nothing longer is a name, and the expression would be slow to find out. */
 const MAX_FQDN = 255
 
-/** The ranges as the PCE takes them. Throws invalid_argument naming the first invalid range, and why. */
-export function planRanges(ranges: readonly IpRangeInput[]): IpRangeInput[] {
+/** The ranges as the PCE takes them. Throws invalid_argument naming the first invalid range of the argument, and why. */
+export function planRanges(ranges: readonly IpRangeInput[], argument = 'ip_ranges'): IpRangeInput[] {
   return ranges.map(({ from_ip: from, to_ip: to, description, exclusion = false }, index) => {
     const wrong = explainRange(from.trim(), to?.trim())
     if (wrong !== undefined) {
-      const text = `ip_ranges[${index}]: ${wrong}`
+      const text = `${argument}[${index}]: ${wrong}`
       throw new ToolError('invalid_argument', text, {
-        argument: `ip_ranges[${index}]`,
+        argument: `${argument}[${index}]`,
         from_ip: from,
         to_ip: to ?? null,
       })
@@ -32,17 +32,18 @@ export function planRanges(ranges: readonly IpRangeInput[]): IpRangeInput[] {
 }
 
 /**
- * The names of the two arguments as one list; undefined when neither was given. Throws invalid_argument for anything that is not
+ * The names of the two arguments as one list (`list` is what the second is called); undefined when neither was given. Throws invalid_argument for anything that is not
  * a name.
  */
 export function planFqdns(
   fqdn: string | undefined,
   fqdns: readonly FqdnReference[] | undefined,
+  list = 'fqdns',
 ): { fqdn: string; description?: string }[] | undefined {
   if (fqdn !== undefined && fqdns !== undefined) {
     throw new ToolError('invalid_argument', 'Give fqdn or fqdns, not both.', { argument: 'fqdns' })
   }
-  const argument = fqdn === undefined ? 'fqdns' : 'fqdn'
+  const argument = fqdn === undefined ? list : 'fqdn'
   const given = (fqdns ?? (fqdn === undefined ? undefined : [fqdn]))?.map((entry) => ({ entry, ...readName(entry) }))
   const bad = given?.filter(
     ({ name }) => name === null || name.length > MAX_FQDN || !FQDN.test(name) || isAddress(name),
@@ -50,7 +51,7 @@ export function planFqdns(
   if (bad !== undefined && bad.length > 0) {
     const invalid = bad.map(({ entry }) => entry)
     const shown = invalid.map((entry) => (typeof entry === 'string' ? entry : JSON.stringify(entry))).join(', ')
-    const text = `Not a domain name: ${shown}. Write www.example.com or *.example.com, in fqdns also as {fqdn, description?}.`
+    const text = `Not a domain name: ${shown}. Write www.example.com or *.example.com, in ${list} also as {fqdn, description?}.`
     throw new ToolError('invalid_argument', text, { argument, invalid })
   }
   return given?.map(({ name, description }) => ({

@@ -20,7 +20,7 @@ const BEYOND: Record<string, Toolset> = {
   },
   'rules-plus': {
     reads: ['get-ip-list-matches', 'get-label-groups'],
-    changes: ['create-rule'],
+    changes: ['create-rule', 'edit-ip-list-ranges'],
   },
   history: {
     reads: [],

@@ -50,6 +50,7 @@ const CALLS: Record<string, (scene: Scene) => object> = {
     ingress_services: { service: `s-${n}` },
   }),
   'create-rule': ({ n, ruleSet }) => ({ ...ANY, ruleset_href: ruleSet, ingress_services: { service: `s-${n}` } }),
+  'edit-ip-list-ranges': ({ n }) => ({ name: `l-${n}`, add_ranges: ['192.0.2.0/24'] }),
   'update-deny-rule': ({ n, deny }) => ({ href: deny, ingress_services: { service: `s-${n}` } }),
   'delete-deny-rule': ({ deny }) => ({ href: deny }),
   'update-container-workload-profile': ({ n, profile }) => ({

@@ -153,6 +153,17 @@ const callsOf = (ids: Record<'workload' | 'rule' | 'deny' | 'profile', string>):
     ],
     [{ name: NOBODY, description: 'x' }],
   ],
+  [
+    'edit-ip-list-ranges',
+    [
+      { name: shown('Branch offices'), add_ranges: [{ from_ip: '192.0.2.1', description: `x${HIDDEN}` }] },
+      { name: shown('Branch offices'), remove_ranges: ['192.0.2.1'], dry_run: true },
+    ],
+    [
+      { name: NOBODY, add_ranges: ['192.0.2.1'] },
+      { name: shown('Branch offices'), remove_fqdns: [NOBODY] },
+    ],
+  ],
   ['delete-iplist', [{ name: shown('Package mirrors') }], [{ name: NOBODY }]],
   [
     'create-service',

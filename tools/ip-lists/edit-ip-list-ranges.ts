@@ -1,0 +1,215 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { PceError } from '../../pce-client/index.js'
+import { DryRunInput } from '../../schemas/dry-run.js'
+import { ToolError } from '../../schemas/errors.js'
+import { FqdnInput } from '../../schemas/ip-list-shapes.js'
+import { TextOrObject } from '../../schemas/label-reference.js'
+import type { IpList } from '../../schemas/pce/ip-list.js'
+import { EFFECT_MEANINGS, NO_EFFECT, PolicyChangeOut } from '../../schemas/policy-changes.js'
+import { UpdateOutput } from '../../schemas/update-output.js'
+import { defineTool } from '../define.js'
+import type { ToolContext } from '../../domain/call.js'
+import { updateObject, withoutStored } from '../../domain/drafts/change-object.js'
+import { hasSameEntries, planEdit, readEdit, type Moved, type PlannedEdit } from '../../domain/drafts/edit-ip-list.js'
+import { describeObject, findByHref, findObject } from '../../domain/inventory/find-object.js'
+import { loadPolicyUsers, warnOfBuiltIn } from '../../domain/inventory/find-uses.js'
+import { toDraftHref } from '../../domain/inventory/parse-href.js'
+import type { Judgement } from '../../domain/policy/judge-change.js'
+import { judgeObject, rulesAbout } from '../../domain/policy/judge-object.js'
+import { loadContents } from '../../domain/policy/load-contents.js'
+import { countOf } from '../../domain/text/describe-numbers.js'
+import { fitAnswer } from '../answers/byte-budget.js'
+
+/** Ranges of moved addresses that an answer names. */
+const MOST_NAMED = 20
+/** How often a list may change under the call before it gives up. */
+const MOST_ROUNDS = 3
+
+const RangeInput = TextOrObject<{ from_ip: string; to_ip?: string; exclusion?: boolean; description?: string }>([
+  'from_ip',
+  'to_ip',
+  'exclusion',
+  'description',
+])
+
+const MovedOut = (description: string) =>
+  Type.Optional(
+    Type.Object(
+      {
+        addresses: Type.String({ description: 'How many, in digits' }),
+        ranges: Type.Array(Type.String(), { description: `Which: networks or first-last, the first ${MOST_NAMED}` }),
+        ranges_total: Type.Optional(Type.Integer({ description: 'Where there are more' })),
+      },
+      { description },
+    ),
+  )
+
+const { previous: _previous, ...Update } = UpdateOutput
+const { effect, effect_note, effect_by_rule_type, risks, used_by } = PolicyChangeOut.properties
+
+const output = Type.Object({
+  ...Update,
+  href: Type.Optional(Type.String()),
+  name: Type.Optional(Type.String()),
+  added: Type.Optional(Type.Array(Type.String(), { description: 'Entries added; ! in front is an exclusion' })),
+  removed: Type.Optional(Type.Array(Type.String(), { description: 'Entries removed' })),
+  already_there: Type.Optional(Type.Array(Type.String(), { description: 'Not added: the list has them' })),
+  gained: MovedOut('Addresses that the list has now and had not'),
+  lost: MovedOut('Addresses that the list had and has no more'),
+  ranges_total: Type.Optional(Type.Integer({ description: 'Ranges and exclusions it has now' })),
+  fqdns_total: Type.Optional(Type.Integer({ description: 'Domain names it has now' })),
+  effect,
+  effect_note,
+  effect_by_rule_type,
+  risks,
+  used_by,
+})
+
+export default defineTool({
+  name: 'edit-ip-list-ranges',
+  summary: 'Add ranges, exclusions and domain names to an IP list, and remove some; all others stay.',
+  effect: 'write',
+  toolset: 'rules-plus',
+  idempotent: false,
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  isHeavy: true,
+  pceRequests: {
+    atMost: 18,
+    and: 'where rules use the list, one or two for each other object that these name; one for each rule set on releases that list deny rules apart; all of these again if somebody else changes the list during the call',
+  },
+  input: Type.Object(
+    {
+      href: Type.Optional(Type.String({ description: 'Or name' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name' })),
+      add_ranges: Type.Optional(
+        Type.Array(RangeInput, {
+          maxItems: 2_000,
+          description: '"10.0.0.0/8", "10.0.0.1-10.0.0.9" or {from_ip, to_ip?, exclusion?, description?}',
+        }),
+      ),
+      remove_ranges: Type.Optional(
+        Type.Array(RangeInput, { maxItems: 2_000, description: 'Whole entries of the list, in the same forms' }),
+      ),
+      add_fqdns: Type.Optional(Type.Array(FqdnInput.fqdns.items, { maxItems: 1_000, description: 'Domain names' })),
+      remove_fqdns: Type.Optional(
+        Type.Array(Type.String({ minLength: 1 }), { maxItems: 1_000, description: 'Domain names' }),
+      ),
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { name: 'Branch offices', add_ranges: ['198.51.100.0/24'] },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { pce, signal } = ctx
+    const { href, name, dry_run: dryRun, ...asked } = args
+    const edit = readEdit(asked)
+    let current: IpList = await findObject(pce, 'ip_lists', { href, name }, signal)
+    let planned = planEdit(current, edit)
+    let judged = await judge(ctx, current, planned)
+    const changes: string[] = []
+    for (let round = 1; dryRun !== true && hasChange(planned); round += 1) {
+      // There is no check against concurrent changes (P7): what somebody else wrote meanwhile must not be lost.
+      const now = await findByHref(pce, 'ip_lists', current.href, 'draft', signal)
+      if (hasSameEntries(now, current)) break
+      if (round === MOST_ROUNDS) throw changesTooOften(current)
+      current = now
+      planned = planEdit(current, edit)
+      judged = await judge(ctx, current, planned)
+      changes[0] = 'Somebody else changed the list during this call: the edit was planned again on what it is now.'
+    }
+    const plan = {
+      what: describeObject('ip_lists', current),
+      current,
+      body: planned.body,
+      read: (changed: string) => pce.ipLists.getByReference(changed),
+      warnings: [...changes, ...warnOfBuiltIn(current), ...planned.warnings, ...warnOfEffect(judged)],
+    }
+    const answer = await updateObject(ctx, plan, dryRun)
+    const { previous: _before, message, ...shown } = withoutStored(answer)
+    return fitAnswer(
+      {
+        message: hasChange(planned) ? describeEdit(message, planned) : message,
+        ...shown,
+        ...show(current, planned),
+        ...judged,
+      },
+      ctx.limits,
+    )
+  },
+})
+
+const hasChange = ({ body }: PlannedEdit) => Object.keys(body).length > 0
+
+function changesTooOften({ name, href }: IpList): ToolError {
+  return new ToolError(
+    'busy',
+    `The IP list ${name} was changed by somebody else ${MOST_ROUNDS} times during this call. Nothing was written.`,
+    { href },
+    { hint: 'Find out who changes it, and repeat the call.' },
+  )
+}
+
+/** What the edit does to permitted traffic, through the rules that use the list, in force or in the draft. */
+async function judge(ctx: ToolContext<true>, current: IpList, planned: PlannedEdit): Promise<Judgement> {
+  if (!hasChange(planned)) return {}
+  const { pce, signal } = ctx
+  const href = toDraftHref(current.href)
+  const versions = { draft: { ...current, ...planned.body }, active: current }
+  try {
+    const users = await loadPolicyUsers(pce, signal)
+    const contents = await loadContents(pce, rulesAbout(href, users), new Map([[href, versions]]), ctx)
+    return judgeObject('ip_lists', versions, contents, users)
+  } catch (error) {
+    if (!(error instanceof PceError) || signal.aborted) throw error
+    return { effect_note: NO_EFFECT.unreadUses }
+  }
+}
+
+function warnOfEffect({ effect, effect_note: note, used_by: used }: Judgement): string[] {
+  if (effect === 'neutral') return []
+  if (used === undefined) return note === undefined ? [] : [note]
+  const places = used.in.map((holder) => `"${holder}"`).join(', ')
+  const who = `${countOf(used.rules, 'rule')} ${used.rules === 1 ? 'uses' : 'use'} the list${places === '' ? '' : ` (in ${places})`}`
+  return [
+    effect === undefined ? `${who}: ${note ?? ''}` : `${who}: once provisioned, the edit ${EFFECT_MEANINGS[effect]}.`,
+  ]
+}
+
+/** The message of the write with what became of the entries in place of the fields that were sent. */
+function describeEdit(message: string, { body, added, removed }: PlannedEdit): string {
+  const parts = [
+    added.length > 0 ? countOf(added.length, 'addition') : '',
+    removed.length > 0 ? countOf(removed.length, 'removal') : '',
+  ]
+  const fields = `: ${Object.keys(body).join(', ')}.`
+  const at = message.lastIndexOf(fields)
+  return at === -1
+    ? message
+    : `${message.slice(0, at)}: ${parts.filter(Boolean).join(' and ')}.${message.slice(at + fields.length)}`
+}
+
+function show({ href, name }: IpList, planned: PlannedEdit) {
+  const { added, removed, alreadyThere, gained, lost, ranges, fqdns } = planned
+  return {
+    href: toDraftHref(href),
+    name,
+    ...(added.length > 0 && { added }),
+    ...(removed.length > 0 && { removed }),
+    ...(alreadyThere.length > 0 && { already_there: alreadyThere }),
+    ...(gained.addresses > 0n && { gained: showMoved(gained) }),
+    ...(lost.addresses > 0n && { lost: showMoved(lost) }),
+    ranges_total: ranges,
+    fqdns_total: fqdns,
+  }
+}
+
+function showMoved({ addresses, ranges }: Moved) {
+  return {
+    addresses: String(addresses),
+    ranges: ranges.slice(0, MOST_NAMED),
+    ...(ranges.length > MOST_NAMED && { ranges_total: ranges.length }),
+  }
+}
