@@ -1,4 +1,4 @@
-import { PceApiError, type PceClient } from '../../pce-client/index.js'
+import { PceApiError } from '../../pce-client/index.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Label, LabelGroup } from '../../schemas/pce/label.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
@@ -98,10 +98,14 @@ async function collectMentions(
 /** Everything outside the policy that may have a label. */
 async function collectBearers({ pce, signal }: Context, used: Set<string>): Promise<Map<string, string>> {
   const unread = new Map<string, string>()
-  const scan = (api: keyof PceClient) =>
+  const scan = (api: 'workloads' | 'kubernetesWorkloads' | 'pairingProfiles' | 'labelMappingRules' | 'permissions') =>
     scanEvery<PceObject>(
       { api: pce[api] as never, params: {}, signal },
-      { onItems: (items) => items.forEach((item) => collectHrefs(withoutOwn(item), used)) },
+      {
+        onItems(items) {
+          for (const item of items) collectHrefs(withoutOwn(item), used)
+        },
+      },
     )
   const sources: Record<string, () => Promise<unknown>> = {
     workloads: () => scan('workloads'),
@@ -149,7 +153,7 @@ type Listed = (Label | LabelGroup | IpList | Service) & { usage?: Record<string,
 /** With usage flags for the kinds that have them. */
 async function list({ pce, signal }: Context, kind: UsedKind): Promise<Listed[]> {
   const params = kind === 'labels' || kind === 'label_groups' ? { usage: true } : {}
-  return (await fetchEvery<Listed>({ api: pce[API[kind]] as never, params, signal })).items
+  return (await fetchEvery<Listed>({ api: pce[API[kind]], params, signal })).items
 }
 
 function judge(kind: UsedKind, objects: readonly Listed[], { used, groups, unread }: Mentions): KindUse {

@@ -1,5 +1,5 @@
 import { parse } from 'csv-parse/sync'
-import { PceApiError } from '../../pce-client/index.js'
+import { PceApiError, PceError } from '../../pce-client/index.js'
 import type { Report } from '../../schemas/pce/report.js'
 import type { FirewallSettings } from '../../schemas/pce/settings.js'
 import type { Ven } from '../../schemas/pce/ven.js'
@@ -72,8 +72,9 @@ async function allowed<T>(asked: Promise<T>): Promise<T | string> {
   try {
     return await asked
   } catch (error) {
-    if (error instanceof PceApiError && error.status >= 400 && error.status < 500 && ![401, 429].includes(error.status))
-      return error.message
+    const isRefused =
+      error instanceof PceApiError && error.status >= 400 && error.status < 500 && ![401, 429].includes(error.status)
+    if (isRefused || (error instanceof PceError && error.code === 'invalid_response')) return error.message
     throw error
   }
 }

@@ -25,7 +25,7 @@ export async function createAuthorTest(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   author: string | undefined,
 ): Promise<Authors> {
-  const users = await fetchEvery<User>({ api: pce.users as never, params: {}, signal }).then(
+  const users = await fetchEvery<User>({ api: pce.users, params: {}, signal }).then(
     ({ items }) => items,
     (error: unknown) => {
       if (!(error instanceof PceApiError) || error.status === 401) throw error

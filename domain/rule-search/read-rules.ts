@@ -74,7 +74,7 @@ export async function readBoundaries({ pce, signal }: Context, version: PolicyVe
   )
   return (typeof version === 'number' ? asActive(items, version) : items).map((boundary) => ({
     type: 'deny',
-    rule: { ...boundary, enabled: boundary.enabled !== false, unscoped_consumers: true } as AnyRule,
+    rule: { ...boundary, enabled: boundary.enabled !== false, unscoped_consumers: true },
     holder: { href: boundary.href, name: boundary.name, enabled: true, scopes: [[]] },
     isBoundary: true,
   }))
@@ -159,7 +159,7 @@ export async function loadCatalog(
 ): Promise<PolicyCatalog> {
   const read = async <K extends 'services' | 'ipLists' | 'labelGroups'>(kind: K): Promise<never[]> => {
     if (!needs.has(kind)) return []
-    const { items } = await fetchEvery({ api: pce[kind] as never, policyVersion: version, params: {}, signal })
+    const { items } = await fetchEvery({ api: pce[kind], policyVersion: version, params: {}, signal })
     return (typeof version === 'number' ? asActive(items, version) : items) as never[]
   }
   const [services, lists, groups] = await Promise.all([read('services'), read('ipLists'), read('labelGroups')])

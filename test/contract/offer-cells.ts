@@ -16,6 +16,7 @@ const BEYOND: Record<string, Toolset> = {
     reads: ['preview-enforcement-change'],
     changes: ['set-enforcement-mode'],
     reads: ['explain-flow', 'suggest-rule'],
+    reads: ['find-rules'],
     changes: [],
   },
   'rules-plus': {
@@ -27,7 +28,7 @@ const BEYOND: Record<string, Toolset> = {
     changes: [],
   },
   hygiene: {
-    reads: [],
+    reads: ['find-redundant-rules', 'find-unused'],
     changes: [],
   },
   vens: {

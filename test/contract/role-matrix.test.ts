@@ -14,7 +14,7 @@ import { noCredentials } from '../tools/harness.js'
 const NOW = Date.parse('2026-06-15T12:00:00Z')
 
 /** Beyond the contract, by the same rules. */
-const BEYOND_READS: string[] = ['explain-flow', 'get-ip-list-matches', 'get-label-groups', 'preview-enforcement-change', 'suggest-rule']
+const BEYOND_READS: string[] = ['explain-flow', 'find-redundant-rules', 'find-rules', 'find-unused', 'get-ip-list-matches', 'get-label-groups', 'preview-enforcement-change', 'suggest-rule']
 const BEYOND_CHANGES: string[] = ['create-rule', 'edit-ip-list-ranges']
 const BEYOND_ADMIN: string[] = ['set-enforcement-mode']
 
@@ -84,8 +84,8 @@ const ALLOWED: Record<string, string[]> = Object.fromEntries([
   ...ADMIN.map((name) => [name, ['admin']]),
 ])
 
-/** The question about traffic is asked with a POST. */
-const ASKS = /\/traffic_flows\/async_queries(?:\/|$)/
+/** Questions about traffic, and about rules, are asked with a POST. */
+const ASKS = /\/traffic_flows\/async_queries(?:\/|$)|\/rule_search$/
 
 /** Looking whether a query is done. */
 const POLLS = /\/traffic_flows\/async_queries\/[^/]+$|\/jobs\/[^/]+$/

@@ -149,7 +149,7 @@ export function benchOf(t: Owner, simulator: PceSimulator, url: string, options:
     writes() {
       const fresh = simulator.requests.slice(seen)
       seen = simulator.requests.length
-      const reading = /\/(?:async_queries|dependencies|impact)(?:\/|$)/
+      const reading = /\/(?:async_queries|dependencies|impact|rule_search)(?:\/|$)/
       return fresh.filter(({ method, path }) => method !== 'GET' && !reading.test(path))
     },
   }

@@ -27,7 +27,7 @@ const Row = Type.Object({
   rule: Text('In one line: sources to destinations, services'),
   enabled: Type.Boolean(),
   rule_set: Text('Its name, or that of the enforcement boundary'),
-  rule_set_href: Type.String(),
+  rule_set_href: Text('Of the rule set, or the boundary'),
   rule_set_enabled: Type.Optional(Type.Boolean({ description: 'false: none of its rules is in force' })),
   scope: Text('Of its rule set'),
   unscoped_consumers: Type.Optional(Type.Boolean({ description: 'Sources beyond the scope' })),
@@ -44,7 +44,7 @@ const Row = Type.Object({
   uncertain: Type.Optional(Text('Why it may not be one of them')),
   consumers: Type.Optional(Type.Array(WrittenOut)),
   providers: Type.Optional(Type.Array(WrittenOut)),
-  ingress_services: Type.Optional(Type.Array(WrittenOut)),
+  ingress_services: Type.Optional(Type.Array(WrittenOut, { description: 'Services' })),
   egress_services: Type.Optional(Type.Array(WrittenOut)),
 })
 
@@ -90,7 +90,7 @@ export default defineTool({
       text: Type.Optional(
         Type.String({ minLength: 1, description: 'Part of a description, or of the name of the rule set' }),
       ),
-      rule_type: Type.Optional(StringEnum(RULE_TYPES)),
+      rule_type: Type.Optional(StringEnum(RULE_TYPES, { description: 'Only these' })),
       enabled: Type.Optional(
         Type.Boolean({ description: 'Rule and rule set. With applies_to the default is true, otherwise both' }),
       ),

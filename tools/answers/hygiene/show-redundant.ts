@@ -54,14 +54,14 @@ const Finding = Type.Object({
 
 export const RedundantOutput = Type.Object({
   summary: Text('What was found'),
-  policy_version: Type.String(),
+  policy_version: Text('Which one was judged'),
   rules_compared: Counts('Rules in force, by type'),
   counts: Counts('Findings by kind, shown or not'),
   undecided: Type.Optional(
     Type.Object(
       {
         rules: Count('Rules that may be redundant'),
-        because: Type.Array(Type.String()),
+        because: Type.Array(Type.String(), { description: 'Why' }),
         examples: Type.Array(Type.Object(RuleLine)),
       },
       { description: 'Neither proven nor ruled out' },
@@ -72,10 +72,10 @@ export const RedundantOutput = Type.Object({
   findings: Type.Array(Finding, { description: 'Rules, the surest kinds first' }),
   scopes: Type.Array(
     Type.Object({
-      rule_set: Type.String(),
+      rule_set: Text('Its name'),
       href: Type.String(),
       scopes: Type.Array(Type.String(), { description: 'Those without workloads' }),
-      scopes_total: Type.Integer(),
+      scopes_total: Count('Scopes it has'),
       rules: Count('Enabled rules it has'),
     }),
     { description: 'Rule sets with scopes that nothing is in' },

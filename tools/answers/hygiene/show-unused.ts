@@ -35,7 +35,7 @@ const objects = (what: string) => Type.Optional(Type.Array(Unused, { description
 const RuleLine = {
   href: Type.String(),
   rule: Text('In one line'),
-  rule_set: Type.String(),
+  rule_set: Text('Its name'),
 }
 
 export const UnusedOutput = Type.Object({
@@ -71,7 +71,7 @@ export const UnusedOutput = Type.Object({
         name: Type.String(),
         why: Type.Array(Type.String(), { description: 'empty, disabled' }),
         rules: Total,
-        pending: Type.Optional(Type.String()),
+        pending: Type.Optional(Text('Change that is not provisioned')),
       }),
       { description: 'Draft rule sets that do nothing' },
     ),
@@ -160,12 +160,17 @@ function showObject({ object, onlyIn }: UnusedObject): Static<typeof Unused> {
   const { update_type: pending } = object as { update_type?: string | null }
   return {
     href: object.href,
-    name: 'value' in object ? `${object.key}=${object.value}` : object.name,
+    name: nameOf(object),
     ...(object.created_at != null && { created_at: object.created_at }),
     ...(pending != null && { pending }),
     ...(onlyIn.length > 0 && { only_in: onlyIn }),
     ...(object.external_data_set && { external_data_set: object.external_data_set }),
   }
+}
+
+function nameOf(object: UnusedObject['object']): string {
+  const { key = '', value, name = '' } = object as { key?: string; value?: string; name?: string }
+  return value === undefined ? name : `${key}=${value}`
 }
 
 const lineOf = (rule: AnyRule, ruleSet: string, names: ReferenceNames) => ({
