@@ -52,7 +52,9 @@ export function createModeJudges(policy: PolicySnapshot | null): (change: ModeCh
       const essential = isEssential(flow) ? unknown('essential') : 'no'
       const allowed = anyOf([settle(toldAllowed(flow, side, from), matches('allow')), essential])
       const denied = to === 'full' ? 'yes' : anyOf([matches('deny'), unread])
-      return anyOf([matches('override_deny'), unread, both(denied, not(allowed))])
+      // What VENs keep open comes before every rule (P50).
+      const overridden = both(anyOf([matches('override_deny'), unread]), not(essential))
+      return anyOf([overridden, both(denied, not(allowed))])
     }
   }
 }

@@ -16,6 +16,8 @@ interface Scene {
   allow: string
   deny: string
   profile: string
+  /** A workload with a VEN, whose mode nothing has changed yet. */
+  managed: string
 }
 
 const ANY = { providers: ['ams'], consumers: ['ams'], ingress_services: [{ port: 23, proto: 'tcp' }] }
@@ -58,6 +60,7 @@ const CALLS: Record<string, (scene: Scene) => object> = {
     assign_labels: [`app=spare-${n}`],
   }),
   'provision-policy': () => ({ change_description: 'x' }),
+  'set-enforcement-mode': ({ managed }) => ({ workloads: [managed], enforcement_mode: 'selective' }),
 }
 
 /**
@@ -127,6 +130,7 @@ async function startStage(t: Test): Promise<Stage> {
   const [cluster] = await pce.containerClusters.getAll()
   const profiles: Json[] = await pce.containerWorkloadProfiles.getAll('draft', cluster!.href)
   const profile: string = profiles.find(({ namespace }) => namespace !== null).href
+  const managed = (await pce.workloads.getAll()).filter((one) => one.managed !== false).map(({ href }) => href)
   let n = 0
   return {
     bench,
@@ -140,7 +144,9 @@ async function startStage(t: Test): Promise<Stage> {
       const rules = [ANY, { ...ANY, rule_type: 'deny' }]
       const { ruleset } = await bench.ok('create-ruleset', { name: `r-${n}`, scopes: [['app=payments']], rules })
       const [allow, deny] = ruleset.rules.map(({ href }: Json) => href)
-      return { n, ruleSet: ruleset.href, allow, deny, profile }
+      const own = managed[n % managed.length]!
+      await pce.workloads.update(own, { enforcement_mode: 'visibility_only' })
+      return { n, ruleSet: ruleset.href, allow, deny, profile, managed: own }
     },
   }
 }

@@ -239,6 +239,28 @@ const callsOf = (ids: Record<'workload' | 'rule' | 'deny' | 'profile', string>):
     [{ apps: [{ ...PAYMENTS, app_name: shown('billing') }, UNKNOWN] }],
     [{ apps: [{ app_name: NOBODY }] }],
   ],
+  [
+    'preview-enforcement-change',
+    [
+      { ...PAYMENTS, enforcement_mode: 'full' },
+      { ...PAYMENTS, enforcement_mode: 'idle' },
+    ],
+    [
+      { ...UNKNOWN, enforcement_mode: 'full' },
+      { workloads: [NOBODY], enforcement_mode: 'full' },
+    ],
+  ],
+  [
+    'set-enforcement-mode',
+    [
+      { ...PAYMENTS, enforcement_mode: 'selective', dry_run: true },
+      { ...PAYMENTS, enforcement_mode: 'selective' },
+    ],
+    [
+      { ...UNKNOWN, enforcement_mode: 'full' },
+      { workloads: [ids.workload], enforcement_mode: 'full' },
+    ],
+  ],
   ['provision-policy', [{ change_description: `because${SHOWN}` }], [{ change_description: 'x', hrefs: [NOBODY] }]],
   ['get-events', [{}], [{ cursor: NOBODY }]],
 ]

@@ -243,7 +243,7 @@ export function previewModes(enforcement: Enforcement, isDryRun: boolean): Omit<
   const shown = rowsWithin(changes, LIST_BYTES)
   const when = changing.length === 0 ? '' : 'It takes effect at once, without provisioning.'
   return {
-    summary: [describeChange(enforcement, 'are set to'), describeEffect(enforcement), when, dry]
+    summary: [describeChange(enforcement, 'would be set to'), describeEffect(enforcement), when, dry]
       .filter(Boolean)
       .join(' '),
     details: {
