@@ -125,10 +125,10 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
 
   async function readDocument(document: Document, { offered }: Reader): Promise<string> {
     const text = await loadText(fileOf(document))
-    const missing = [...toolsNamedIn(text).all].filter((name) => !offered.has(name))
+    const missing = [...toolsNamedIn(text).always].filter((name) => !offered.has(name))
     const note =
       missing.length === 0 ? '' : `\nNot offered to you here: ${missing.map((name) => `\`${name}\``).join(', ')}.\n`
-    return `${fillText(text, { tools })}${note}`
+    return `${fillText(text, { tools }, offered)}${note}`
   }
 
   async function readObject(
