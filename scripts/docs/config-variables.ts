@@ -309,7 +309,7 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     name: 'MCP_CONFIRM_TOOLS',
     appliesTo: 'authenticated HTTP',
     meaning:
-      'Comma-separated tools that need confirmation too, beside provision-policy and ringfence-batch, such as update-workload; who may call one may confirm it; also over stdio with MCP_CONFIRM_STDIO=1',
+      'Comma-separated tools that need confirmation too, beside provision-policy, ringfence-batch and set-enforcement-mode, such as update-workload; who may call one may confirm it; also over stdio with MCP_CONFIRM_STDIO=1',
   },
   {
     name: 'MCP_APPROVAL',
