@@ -27,6 +27,8 @@ const FLOORS = {
   hygiene: ['text', 'inventory', 'traffic', 'policy'],
   'rule-search': ['text', 'inventory', 'traffic', 'policy', 'drafts'],
   ringfence: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'dependency-map'],
+  hygiene: ['text', 'inventory', 'traffic', 'policy', 'drafts'],
+  vens: ['text', 'inventory'],
   readiness: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'ringfence'],
   enforcement: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'ringfence', 'readiness'],
   compliance: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'ringfence'],
