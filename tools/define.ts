@@ -93,7 +93,7 @@ export function defineTool<I extends TObject, O extends TSchema, P extends boole
   return spec
 }
 
-const ACRONYMS: Record<string, string> = { pce: 'PCE' }
+const ACRONYMS: Record<string, string> = { pce: 'PCE', ven: 'VEN', vens: 'VENs' }
 
 /** Display title: the spec's own, otherwise the words of the name, capitalised (`get-labels` → `Get Labels`). */
 export function titleOf(tool: Pick<AnyTool, 'name' | 'title'>): string {

@@ -60,6 +60,8 @@ import discoverProcessEgress from './traffic/discover-process-egress.js'
 import findUnmanagedTraffic from './traffic/find-unmanaged-traffic.js'
 import getTrafficFlowsSummary from './traffic/get-traffic-flows-summary.js'
 import getTrafficFlows from './traffic/get-traffic-flows.js'
+import getVens from './vens/get-vens.js'
+import venHealthReport from './vens/ven-health-report.js'
 import createWorkload from './workloads/create-workload.js'
 import deleteWorkload from './workloads/delete-workload.js'
 import getWorkloadEnforcementStatus from './workloads/get-workload-enforcement-status.js'
@@ -114,6 +116,7 @@ export const tools: readonly AnyTool[] = [
   getServices,
   getTrafficFlows,
   getTrafficFlowsSummary,
+  getVens,
   getWorkloadEnforcementStatus,
   getWorkloads,
   identifyInfrastructureServices,
@@ -134,4 +137,5 @@ export const tools: readonly AnyTool[] = [
   updateService,
   updateWorkload,
   whoChanged,
+  venHealthReport,
 ]
