@@ -17,6 +17,8 @@ import discardDraftChanges from './history/discard-draft-changes.js'
 import listPolicyVersions from './history/list-policy-versions.js'
 import restorePolicyVersion from './history/restore-policy-version.js'
 import whoChanged from './history/who-changed.js'
+import findUnlabelledWorkloads from './hygiene/find-unlabelled-workloads.js'
+import labelWorkloads from './hygiene/label-workloads.js'
 import createIplist from './ip-lists/create-iplist.js'
 import deleteIplist from './ip-lists/delete-iplist.js'
 import editIpListRanges from './ip-lists/edit-ip-list-ranges.js'
@@ -99,6 +101,7 @@ export const tools: readonly AnyTool[] = [
   explainFlow,
   findRedundantRules,
   findRules,
+  findUnlabelledWorkloads,
   findUnmanagedTraffic,
   findUnused,
   getContainerClusters,
@@ -122,6 +125,7 @@ export const tools: readonly AnyTool[] = [
   identifyInfrastructureServices,
   previewEnforcementChange,
   listPolicyVersions,
+  labelWorkloads,
   provisionPolicy,
   registerPceCredentials,
   restorePolicyVersion,

@@ -47,6 +47,12 @@ export function nearNames(wanted: string, candidates: Iterable<string>, limit = 
     .slice(0, limit)
 }
 
+/** Whether one may be the other with a typing error: one letter more, less or other, or two neighbours swapped. */
+export function isMisspelling(a: string, b: string): boolean {
+  const apart = Math.abs(a.length - b.length) > 1 ? Infinity : distance(a, b)
+  return apart === 1 || (apart === 2 && a.length === b.length && sortLetters(a) === sortLetters(b))
+}
+
 /** Shorter texts are parts of too much. */
 const LEAST_PART = 3
 

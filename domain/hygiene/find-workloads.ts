@@ -1,0 +1,150 @@
+import { PceApiError, type PceClient } from '../../pce-client/index.js'
+import type { LabelRef } from '../../schemas/pce/label.js'
+import type { EnforcementMode, Workload } from '../../schemas/pce/workload.js'
+import { scanEvery } from '../inventory/fetch-every.js'
+import { parseHref } from '../inventory/parse-href.js'
+import { isManaged } from '../inventory/workloads.js'
+import { nearNames } from '../text/compare-texts.js'
+import { mapBounded } from '../text/pace-work.js'
+
+/** What relabelling needs of a workload. */
+export interface FoundWorkload {
+  href: string
+  /** What it goes by: its name, otherwise its host name. */
+  name: string
+  ownName: string | null
+  hostname: string | null
+  managed: boolean
+  mode: EnforcementMode | null
+  labels: readonly LabelRef[]
+}
+
+/** A workload as a caller names it: by one of the three. A name may also be a host name, where no workload has that name. */
+export type WorkloadReference = { href: string } | { name: string } | { hostname: string }
+
+/** The workload, or why there is none. */
+export type Lookup = FoundWorkload | { problem: string }
+
+/** As many are asked for one by one; for more the list is read through. */
+const ASKED_ONE_BY_ONE = 10
+const IN_FLIGHT = 4
+/** Candidates that an ambiguity names. */
+const MOST_CANDIDATES = 5
+/** Names that are kept for hints, and hints that are worked out. */
+const MOST_NAMES = 5000
+const MOST_HINTS = 20
+
+export const isFound = (lookup: Lookup): lookup is FoundWorkload => 'href' in lookup
+
+export function toFound(workload: Workload): FoundWorkload {
+  const { href, name, hostname, labels, enforcement_mode: mode } = workload
+  return {
+    href,
+    name: name || hostname || href,
+    ownName: name ?? null,
+    hostname: hostname ?? null,
+    managed: isManaged(workload),
+    mode: mode ?? null,
+    labels: labels ?? [],
+  }
+}
+
+type Api = Pick<PceClient, 'workloads' | 'orgId'>
+
+/**
+ * The workloads of references, each exact and in the caller's order; what is not found, or is several, is a problem in words. A few are
+ * asked for one by one, many are found in one reading of the whole list.
+ */
+export async function findWorkloads(
+  pce: Api,
+  references: readonly WorkloadReference[],
+  signal: AbortSignal,
+): Promise<Lookup[]> {
+  const index = createIndex(references)
+  if (references.length <= ASKED_ONE_BY_ONE) {
+    const params = references.flatMap((reference): Record<string, string>[] => {
+      if ('href' in reference) return []
+      return 'name' in reference
+        ? [{ name: reference.name }, { hostname: reference.name }]
+        : [{ hostname: reference.hostname }]
+    })
+    await mapBounded(params, IN_FLIGHT, (asked) => readInto(index, pce, { ...asked, include: 'labels' }, signal))
+    const hrefs = references.flatMap((reference) => ('href' in reference ? [reference.href] : []))
+    await mapBounded(hrefs, IN_FLIGHT, async (href) => {
+      if (!isOwnHref(pce, href)) return
+      const found = await orUndefined(pce.workloads.getByReference(href, { signal }))
+      if (found !== undefined && found.deleted !== true) index.see(found)
+    })
+  } else {
+    await readInto(index, pce, { include: 'labels' }, signal)
+  }
+  return references.map((reference) => index.lookUp(pce, reference))
+}
+
+async function readInto(
+  index: ReturnType<typeof createIndex>,
+  { workloads: api }: Api,
+  params: Record<string, string>,
+  signal: AbortSignal,
+) {
+  await scanEvery({ api, params, signal }, { onItems: (items) => items.forEach((item) => index.see(item)) })
+}
+
+/** Keeps, of the workloads that pass by, those that references name. A workload may pass by several times. */
+function createIndex(references: readonly WorkloadReference[]) {
+  const wanted = { href: new Set<string>(), name: new Set<string>(), hostname: new Set<string>() }
+  for (const reference of references) {
+    if ('href' in reference) wanted.href.add(reference.href)
+    else if ('name' in reference) for (const field of ['name', 'hostname'] as const) wanted[field].add(reference.name)
+    else wanted.hostname.add(reference.hostname)
+  }
+  const found = { href: new Map<string, Kept>(), name: new Map<string, Kept>(), hostname: new Map<string, Kept>() }
+  const names = new Set<string>()
+  let hints = 0
+  return {
+    see: (workload: Workload) => {
+      for (const field of ['href', 'name', 'hostname'] as const) {
+        const value = workload[field]
+        if (value == null) continue
+        if (field !== 'href' && names.size < MOST_NAMES) names.add(value)
+        if (!wanted[field].has(value)) continue
+        const kept = found[field].get(value) ?? new Map<string, FoundWorkload>()
+        found[field].set(value, kept.set(workload.href, toFound(workload)))
+      }
+    },
+    lookUp(pce: Api, reference: WorkloadReference): Lookup {
+      const [field, text] = Object.entries(reference)[0] as [keyof typeof found, string]
+      if (field === 'href' && !isOwnHref(pce, text)) return { problem: `"${text}" is not the href of a workload here` }
+      const first = found[field].get(text)
+      const kept = first ?? (field === 'name' ? found.hostname.get(text) : undefined)
+      const [one, ...others] = kept?.values() ?? []
+      if (one === undefined) {
+        if (field === 'href') return { problem: `no workload has the href ${text}` }
+        hints += 1
+        const near = hints > MOST_HINTS ? [] : nearNames(text, names, 3)
+        const meant = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`
+        const has = field === 'name' ? 'is named' : 'has the host name'
+        return { problem: `no workload ${has} exactly "${text}"${meant}` }
+      }
+      if (others.length === 0) return one
+      const candidates = [one, ...others].slice(0, MOST_CANDIDATES).map(({ href }) => href)
+      return { problem: `${others.length + 1} workloads are named "${text}": ${candidates.join(', ')}; give the href` }
+    },
+  }
+}
+
+type Kept = Map<string, FoundWorkload>
+
+function isOwnHref({ orgId }: Api, href: string): boolean {
+  const parsed = parseHref(href)
+  return parsed?.kind === 'workloads' && parsed.org === orgId && parsed.id !== undefined
+}
+
+async function orUndefined<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked
+  } catch (error) {
+    if (error instanceof PceApiError && error.isGone) return undefined
+    throw error
+  }
+}

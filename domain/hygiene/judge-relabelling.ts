@@ -1,0 +1,149 @@
+import type { LabelRef } from '../../schemas/pce/label.js'
+import type { ToolContext } from '../call.js'
+import { loadLabels } from '../inventory/labels.js'
+import {
+  isInForce,
+  loadSnapshot,
+  rulesOf,
+  withDenyRules,
+  type PolicySnapshot,
+  type RuleKind,
+} from '../policy/load-snapshot.js'
+import { isWrittenTo, matchLabels, type End } from '../policy/match-rules.js'
+import { anyOf, isUnknown, type Answer } from '../policy/three-valued.js'
+import { compareTexts } from '../text/compare-texts.js'
+import { workInTurns, type Steps } from '../text/pace-work.js'
+import type { Relabelling } from './plan-labels.js'
+
+/** What new labels do to workloads in one rule set of the policy in force. */
+export interface RuleSetEffect {
+  name: string
+  href: string
+  /** Workloads that enter or leave its scopes. */
+  enter: number
+  leave: number
+  /** Workloads of which that cannot be told. */
+  undecided: number
+  /** Rules that name some of these workloads and did not before, and the other way round. */
+  rules_gained: number
+  rules_lost: number
+}
+
+/** What a relabelling does to the policy of the workloads, by the policy in force (T38). */
+export interface RelabellingEffect {
+  /** Of the workloads that change: with a VEN in selective or full mode, where policy acts at once. */
+  enforced: number
+  /** Those that were in the scope of some rule set that has one, and are in none any more. */
+  left_all_scopes: number
+  /** Rule sets that some of them enter or leave, or whose rules name others of them; most workloads first. */
+  rule_sets: RuleSetEffect[]
+  /** Rules were left out, because there are too many for so many kinds of change. */
+  rules_skipped: boolean
+}
+
+const KINDS: readonly RuleKind[] = ['allow', 'deny', 'override_deny']
+const SIDES = ['providers', 'consumers'] as const
+/** Pairs of a kind of change and a rule that are compared: some seconds of work. */
+const MOST_COMPARED = 500_000
+
+/** Workloads that change in the same way. */
+interface Kind {
+  before: End
+  after: End
+  workloads: number
+}
+
+/** Reads the policy in force and judges a relabelling by it. Throws what the PCE client throws. */
+export async function judgeRelabelling(
+  ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
+  changes: readonly Relabelling[],
+): Promise<RelabellingEffect> {
+  const snapshot = await loadSnapshot(ctx, 'active', await loadLabels(ctx.pce, ctx))
+  const policy = await withDenyRules(ctx, snapshot)
+  return workInTurns(judge(policy, changes), ctx.signal)
+}
+
+function* judge(policy: PolicySnapshot, changes: readonly Relabelling[]): Steps<RelabellingEffect> {
+  const enforced = changes.filter(
+    ({ workload: { managed, mode } }) => managed && (mode === 'full' || mode === 'selective'),
+  )
+  const kinds = kindsOf(changes)
+  const ruleSets = policy.ruleSets.filter(isInForce)
+  const rules = ruleSets.reduce((sum, set) => sum + KINDS.reduce((own, kind) => own + rulesOf(set, kind).length, 0), 0)
+  const rulesSkipped = rules * kinds.length > MOST_COMPARED
+  const wasScoped = new Set<Kind>()
+  const isScoped = new Set<Kind>()
+  const effects: RuleSetEffect[] = []
+  for (const { scopes, ...ruleSet } of ruleSets) {
+    const inScope = (end: End): Answer => anyOf(scopes.map((scope) => matchLabels(scope, end, policy)))
+    const effect = {
+      name: ruleSet.name,
+      href: ruleSet.href,
+      enter: 0,
+      leave: 0,
+      undecided: 0,
+      rules_gained: 0,
+      rules_lost: 0,
+    }
+    const isEverywhere = scopes.some((scope) => scope.length === 0)
+    for (const kind of kinds) {
+      yield
+      const [was, is] = [inScope(kind.before), inScope(kind.after)]
+      if (!isEverywhere && was !== 'no') wasScoped.add(kind)
+      if (!isEverywhere && is !== 'no') isScoped.add(kind)
+      if (was === is && !isUnknown(was)) continue
+      if (isUnknown(was) || isUnknown(is)) effect.undecided += kind.workloads
+      else if (is === 'yes') effect.enter += kind.workloads
+      else effect.leave += kind.workloads
+    }
+    for (const ruleKind of rulesSkipped ? [] : KINDS)
+      for (const rule of rulesOf(ruleSet, ruleKind)) {
+        const placed = { scopes, rule }
+        const names = (end: End, side: (typeof SIDES)[number]) => isWrittenTo(placed, side, end, policy) === 'yes'
+        let [gains, loses] = [false, false]
+        for (const { before, after } of kinds) {
+          yield
+          for (const side of SIDES) {
+            const [was, is] = [names(before, side), names(after, side)]
+            gains ||= is && !was
+            loses ||= was && !is
+          }
+          if (gains && loses) break
+        }
+        if (gains) effect.rules_gained += 1
+        if (loses) effect.rules_lost += 1
+      }
+    if (effect.enter + effect.leave + effect.undecided + effect.rules_gained + effect.rules_lost > 0)
+      effects.push(effect)
+  }
+  const left = kinds.filter((kind) => wasScoped.has(kind) && !isScoped.has(kind))
+  return {
+    enforced: enforced.length,
+    left_all_scopes: left.reduce((sum, { workloads }) => sum + workloads, 0),
+    rule_sets: effects.sort(
+      (a, b) => b.enter + b.leave - (a.enter + a.leave) || b.rules_lost - a.rules_lost || compareTexts(a.name, b.name),
+    ),
+    rules_skipped: rulesSkipped,
+  }
+}
+
+/** Ends by their labels alone: a rule that names a workload itself names it before and after. */
+function kindsOf(changes: readonly Relabelling[]): Kind[] {
+  const kinds = new Map<string, Kind>()
+  for (const { before, after } of changes) {
+    const id = JSON.stringify([before, after].map((labels) => labels.map(({ href }) => href).sort()))
+    const kind = kinds.get(id) ?? { before: endWith(before), after: endWith(after), workloads: 0 }
+    kind.workloads += 1
+    kinds.set(id, kind)
+  }
+  return [...kinds.values()]
+}
+
+const endWith = (labels: readonly LabelRef[]): End => ({
+  workload: '',
+  labels: Object.fromEntries(
+    labels.flatMap(({ key, value }) => (key === undefined || value === undefined ? [] : [[key, value]])),
+  ),
+  ip: null,
+  fqdn: null,
+})

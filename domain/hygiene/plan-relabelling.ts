@@ -1,0 +1,226 @@
+import { PceError } from '../../pce-client/index.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import type { WorkloadSelection } from '../../schemas/workload-selection.js'
+import type { ToolContext } from '../call.js'
+import { scanEvery } from '../inventory/fetch-every.js'
+import type { LabelIndex, LabelReference } from '../inventory/labels.js'
+import { findWorkloads, isFound, toFound, type FoundWorkload } from './find-workloads.js'
+import { planWish, relabel, wishOfValues, type Relabelling, type WishPlan } from './plan-labels.js'
+import {
+  IDENTITIES,
+  readLabelCsv,
+  refuseProblems,
+  type CsvLine,
+  type CsvProblem,
+  type CsvReference,
+} from './read-label-csv.js'
+import { knownKeys, requireKeys, resolveSelection } from './select-workloads.js'
+
+/** Workloads of one call: ten requests of the PCE's largest bulk update. */
+export const MOST_WORKLOADS = 10_000
+
+/** Which workloads, in one of three ways, and what is to become of their labels; of `csv` its cells say that. */
+export interface RelabellingArguments {
+  workloads?: string[]
+  selection?: WorkloadSelection & { without?: string[] }
+  csv?: string
+  remove_token?: string
+  set?: LabelReference[]
+  add?: LabelReference[]
+  remove?: string[]
+  create_missing_labels?: boolean
+}
+type Arguments = RelabellingArguments
+
+export interface RelabellingPlan {
+  /** Of every workload that was named, whether it changes or not. */
+  relabellings: Relabelling[]
+  /** The labels of all wishes together. */
+  labels: WishPlan['labels']
+}
+
+type Ctx = Pick<ToolContext<true>, 'pce' | 'now' | 'signal' | 'beforeWriting'>
+
+/**
+ * Resolves and checks everything that a call names, and writes nothing. Throws label_not_found, not_found, invalid_argument with every
+ * problem of the table, no_workloads, and what the PCE client throws.
+ */
+export function planRelabelling(ctx: Ctx, index: LabelIndex, args: RelabellingArguments): Promise<RelabellingPlan> {
+  return args.csv === undefined ? planSame(args, ctx, index) : planCsv(args.csv, args, ctx, index)
+}
+
+/** One wish for all workloads. */
+async function planSame(args: Arguments, ctx: Ctx, index: LabelIndex): Promise<RelabellingPlan> {
+  const { wish, labels } = planWish(index, args, args.create_missing_labels === true)
+  const found =
+    args.workloads === undefined ? await select(args.selection ?? {}, ctx, index) : await findNamed(args.workloads, ctx)
+  return { relabellings: found.map((workload) => relabel(workload, wish, index)), labels }
+}
+
+async function select(
+  { without = [], ...filters }: NonNullable<Arguments['selection']>,
+  ctx: Ctx,
+  index: LabelIndex,
+): Promise<FoundWorkload[]> {
+  requireKeys(index, without, 'without')
+  const { params, ownFilter } = await resolveSelection(ctx.pce, filters, ctx)
+  const found: FoundWorkload[] = []
+  let matched = 0
+  const lacks = ({ labels }: Workload) => {
+    const keys = new Set((labels ?? []).flatMap((label) => (index.get(label.href) ?? label).key ?? []))
+    return without.length === 0 || without.some((key) => !keys.has(key))
+  }
+  const { isWhole } = await scanEvery(
+    { api: ctx.pce.workloads, params, signal: ctx.beforeWriting },
+    {
+      onBegin: () => void ((found.length = 0), (matched = 0)),
+      onItems(items) {
+        for (const workload of items) {
+          if (ownFilter?.(workload) === false || !lacks(workload)) continue
+          matched += 1
+          if (matched <= MOST_WORKLOADS) found.push(toFound(workload))
+        }
+      },
+    },
+  )
+  if (!isWhole) {
+    const text = 'The PCE did not give the whole list of workloads, so what the selection matches is not known.'
+    throw new ToolError('invalid_response', text, {})
+  }
+  if (matched > MOST_WORKLOADS) {
+    const text = `The selection matches ${matched} workloads; a call labels ${MOST_WORKLOADS} at most. Narrow it.`
+    throw new ToolError('invalid_argument', text, { argument: 'selection', matched })
+  }
+  if (matched === 0)
+    throw new ToolError('no_workloads', 'The selection matches no workload.', { argument: 'selection' })
+  return found
+}
+
+/** Workloads that a problem of a list names. */
+const MOST_PROBLEMS = 20
+
+async function findNamed(names: readonly string[], { pce, beforeWriting }: Ctx): Promise<FoundWorkload[]> {
+  const references = names.map((text) => (text.startsWith('/') ? { href: text.trim() } : { name: text }))
+  const lookups = await findWorkloads(pce, references, beforeWriting)
+  const problems = lookups.flatMap((lookup) => (isFound(lookup) ? [] : [lookup.problem]))
+  if (problems.length > 0) {
+    const named = problems.slice(0, MOST_PROBLEMS)
+    const more = problems.length > named.length ? `; and ${problems.length - named.length} more` : ''
+    const text = `workloads: ${named.join('; ')}${more}. Nothing was written.`
+    const details = { argument: 'workloads', problems: named, problems_total: problems.length }
+    throw new ToolError('not_found', text, details)
+  }
+  // Named twice, by whatever name, it is one workload: the wish is the same.
+  return [...new Map(lookups.filter(isFound).map((found) => [found.href, found])).values()]
+}
+
+/** A wish for each line. Every problem of the text is found before anything is written. */
+async function planCsv(csv: string, args: Arguments, ctx: Ctx, index: LabelIndex): Promise<RelabellingPlan> {
+  const lines = readLabelCsv(csv, await columnsOf(csv, ctx, index), args.remove_token)
+  if (lines.length > MOST_WORKLOADS) {
+    const text = `csv has ${lines.length} lines; a call labels ${MOST_WORKLOADS} workloads at most. Divide it.`
+    throw new ToolError('invalid_argument', text, { argument: 'csv' })
+  }
+  const problems: CsvProblem[] = []
+  const lookups = await findWorkloads(
+    ctx.pce,
+    lines.map(({ workload }) => referenceOf(workload)),
+    ctx.beforeWriting,
+  )
+  const wishes = planLines(lines, args, index, problems)
+  const seen = new Map<string, number>()
+  const relabellings: Relabelling[] = []
+  for (const [at, { line, workload }] of lines.entries()) {
+    const lookup = lookups[at] as (typeof lookups)[number]
+    if (!isFound(lookup)) {
+      problems.push({ line, column: Object.keys(referenceOf(workload))[0], problem: lookup.problem })
+      continue
+    }
+    const contradiction = contradictionOf(workload, lookup)
+    if (contradiction !== null) problems.push({ line, ...contradiction })
+    const earlier = seen.get(lookup.href)
+    if (earlier !== undefined) problems.push({ line, problem: `it names the same workload as line ${earlier}` })
+    seen.set(lookup.href, line)
+    const wish = wishes[at]
+    if (wish !== undefined) relabellings.push(relabel(lookup, wish.wish, index))
+  }
+  refuseProblems(problems.sort((a, b) => a.line - b.line))
+  return { relabellings, labels: joinLabels(wishes) }
+}
+
+/** A dimension may have no label yet; then only the PCE's list of dimensions has its key. */
+async function columnsOf(csv: string, { pce, signal }: Ctx, index: LabelIndex): Promise<string[]> {
+  const keys = knownKeys(index)
+  const header = csv.slice(0, csv.search(/\r?\n|$/)).split(/[,;\t]/)
+  const isKnown = header.every((cell) => [...keys, ...IDENTITIES].includes(cell.trim()))
+  if (isKnown) return keys
+  try {
+    const dimensions = await pce.labelDimensions.getAll('draft', null, { signal })
+    return [...new Set([...keys, ...dimensions.filter(({ deleted }) => deleted !== true).map(({ key }) => key)])]
+  } catch (error) {
+    if (!(error instanceof PceError) || signal.aborted) throw error
+    return keys
+  }
+}
+
+const referenceOf = ({ href, name, hostname = '' }: CsvReference) =>
+  href !== undefined ? { href } : name !== undefined ? { name } : { hostname }
+
+/** Where a line names a workload in several ways, each has to be its own. The first is what it was found by. */
+function contradictionOf(
+  { href, name, hostname }: CsvReference,
+  found: FoundWorkload,
+): Omit<CsvProblem, 'line'> | null {
+  const by = href === undefined ? 'name' : 'href'
+  if (href !== undefined && name !== undefined && (found.ownName ?? found.hostname) !== name)
+    return { column: 'name', problem: `the workload of its ${by} is named "${found.name}"` }
+  if ((href !== undefined || name !== undefined) && hostname !== undefined && found.hostname !== hostname)
+    return { column: 'hostname', problem: `the workload of its ${by} has the host name "${found.hostname ?? ''}"` }
+  return null
+}
+
+/** The wish of each line; many lines say the same. */
+function planLines(lines: readonly CsvLine[], args: Arguments, index: LabelIndex, problems: CsvProblem[]) {
+  const known = new Map<string, WishPlan | Map<string, string>>()
+  return lines.map(({ line, values }): WishPlan | undefined => {
+    const id = JSON.stringify([...values])
+    const plan = known.get(id) ?? planValues(values, args, index)
+    known.set(id, plan)
+    if (!(plan instanceof Map)) return plan
+    for (const [column, problem] of plan) problems.push({ line, column, problem })
+    return undefined
+  })
+}
+
+/** The wish of some cells, or by column what is wrong with them. */
+function planValues(
+  values: ReadonlyMap<string, string | null>,
+  args: Arguments,
+  index: LabelIndex,
+): WishPlan | Map<string, string> {
+  const wrong = new Map<string, string>()
+  for (const cell of values) {
+    try {
+      planWish(index, wishOfValues(new Map([cell])), args.create_missing_labels === true)
+    } catch (error) {
+      if (!(error instanceof ToolError)) throw error
+      wrong.set(cell[0], error.message.replace(/^(?:set|remove): /, '').replace(/\.$/, ''))
+    }
+  }
+  return wrong.size > 0 ? wrong : planWish(index, wishOfValues(values), args.create_missing_labels === true)
+}
+
+/** Each label once. */
+function joinLabels(plans: readonly (WishPlan | undefined)[]): WishPlan['labels'] {
+  const entries = new Map<string, WishPlan['labels']['entries'][number]>()
+  const warnings = new Set<string>()
+  for (const plan of new Set(plans)) {
+    for (const entry of plan?.labels.entries ?? []) {
+      const { key, value } = 'missing' in entry ? entry.missing : entry.existing
+      entries.set(JSON.stringify([key, value]), entry)
+    }
+    for (const warning of plan?.labels.warnings ?? []) warnings.add(warning)
+  }
+  return { entries: [...entries.values()], warnings: [...warnings] }
+}

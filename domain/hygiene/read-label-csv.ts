@@ -1,0 +1,114 @@
+import { CsvError, parse } from 'csv-parse/sync'
+import { ToolError } from '../../schemas/errors.js'
+import { nearNames } from '../text/compare-texts.js'
+
+/** How a line names its workload: all that it gives has to be that of one workload. */
+export interface CsvReference {
+  href?: string
+  name?: string
+  hostname?: string
+}
+
+/** One line: a workload, and what its cells say of each key. */
+export interface CsvLine {
+  /** Of the text, counted from 1. */
+  line: number
+  workload: CsvReference
+  /** By key; null takes the label away. Keys whose cell is empty are left out: they stay as they are. */
+  values: Map<string, string | null>
+}
+
+/** Something wrong with a line; `column` by its name in the header. */
+export interface CsvProblem {
+  line: number
+  column?: string
+  problem: string
+}
+
+export const IDENTITIES = ['href', 'name', 'hostname'] as const
+const DELIMITERS = [',', ';', '\t'] as const
+/** Problems that an error names. */
+const MOST_NAMED = 20
+const LONGEST_CELL = 1024
+
+/**
+ * Lines of a table of workloads and labels (RFC 4180; also with semicolons or tabs): the header names columns `href`, `name`, `hostname`
+ * and label keys. `removeToken` is the text of a cell that takes a label away. Throws invalid_argument with every problem, its line and
+ * column, and for a column that is neither: leaving it out would lose what it says.
+ */
+export function readLabelCsv(text: string, keys: readonly string[], removeToken: string | undefined): CsvLine[] {
+  const [header, ...records] = parseRecords(text)
+  if (header === undefined) throw new ToolError('invalid_argument', 'csv is empty.', { argument: 'csv' })
+  const columns = readHeader(header, keys)
+  const problems: CsvProblem[] = []
+  const lines = records.flatMap(({ cells, line }): CsvLine[] => {
+    if (cells.length !== columns.length) {
+      problems.push({ line, problem: `it has ${cells.length} cells, the header ${columns.length}` })
+      return []
+    }
+    const workload: CsvReference = {}
+    const values = new Map<string, string | null>()
+    for (const [at, column] of columns.entries()) {
+      const cell = cells[at] ?? ''
+      if (cell === '') continue
+      if (cell.length > LONGEST_CELL) problems.push({ line, column, problem: `at most ${LONGEST_CELL} characters` })
+      else if (isIdentity(column)) workload[column] = cell
+      else values.set(column, cell === removeToken ? null : cell)
+    }
+    if (Object.keys(workload).length === 0) problems.push({ line, problem: 'it names no workload' })
+    return [{ line, workload, values }]
+  })
+  refuseProblems(problems)
+  if (lines.length === 0) throw new ToolError('invalid_argument', 'csv has a header and no line.', { argument: 'csv' })
+  return lines
+}
+
+/** Throws invalid_argument that names the first of them by line and column; nothing where there is none. */
+export function refuseProblems(problems: readonly CsvProblem[]): void {
+  if (problems.length === 0) return
+  const named = problems.slice(0, MOST_NAMED)
+  const said = named.map(({ line, column, problem }) => {
+    return `line ${line}${column === undefined ? '' : `, column ${column}`}: ${problem}`
+  })
+  const more = problems.length > named.length ? `; and ${problems.length - named.length} more` : ''
+  const details = { argument: 'csv', problems: named, problems_total: problems.length }
+  const text = `csv, ${said.join('; ')}${more}`
+  throw new ToolError('invalid_argument', `${text}${text.endsWith('?') ? '' : '.'} Nothing was written.`, details)
+}
+
+function parseRecords(text: string): { cells: string[]; line: number }[] {
+  const end = text.search(/\r?\n/)
+  const header = end === -1 ? text : text.slice(0, end)
+  const delimiter = DELIMITERS.find((one) => header.includes(one)) ?? ','
+  const options = { bom: true, delimiter, info: true, relax_column_count: true, skip_empty_lines: true, trim: true }
+  try {
+    // With `info` its types do not follow.
+    const parsed = parse(text, options) as unknown as { record: string[]; info: { lines: number } }[]
+    return parsed.map(({ record, info }) => ({ cells: record, line: info.lines }))
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error
+    const { lines, message } = error as CsvError & { lines?: number }
+    const where = lines === undefined ? '' : `, line ${lines}`
+    throw new ToolError('invalid_argument', `csv${where}: ${message}`, { argument: 'csv', line: lines })
+  }
+}
+
+function readHeader({ cells, line }: { cells: string[]; line: number }, keys: readonly string[]): string[] {
+  const columns = cells.map((cell) => (isIdentity(cell.toLowerCase()) ? cell.toLowerCase() : cell))
+  const problems = columns.flatMap((column, at): CsvProblem[] => {
+    if (columns.indexOf(column) !== at) return [{ line, column, problem: 'the column is there twice' }]
+    if (isIdentity(column) || keys.includes(column)) return []
+    const [near] = nearNames(column, [...IDENTITIES, ...keys], 1)
+    const meant = near === undefined ? '' : `; did you mean ${near}?`
+    const problem = `column ${at + 1} is neither ${IDENTITIES.join(', ')} nor the key of a label${meant}`
+    return [{ line, column, problem }]
+  })
+  if (!columns.some(isIdentity))
+    problems.push({ line, problem: `no column ${IDENTITIES.join(', ')} names the workloads` })
+  else if (columns.every(isIdentity)) problems.push({ line, problem: 'no column is the key of a label' })
+  refuseProblems(problems)
+  return columns
+}
+
+const isIdentity = (column: string): column is (typeof IDENTITIES)[number] =>
+  (IDENTITIES as readonly string[]).includes(column)

@@ -1,0 +1,53 @@
+import type { PceClient } from '../../pce-client/index.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import type { WorkloadSelection } from '../../schemas/workload-selection.js'
+import { resolveLabelConditions } from '../inventory/label-conditions.js'
+import { parseLabelList, type LabelIndex, type ReadContext } from '../inventory/labels.js'
+import { addressFilter, allOf, matchExactly } from '../inventory/match-exactly.js'
+import { nearNames } from '../text/compare-texts.js'
+
+/** What is asked of the PCE, and what is left to compare here. */
+export interface ResolvedSelection {
+  params: Record<string, string | boolean | string[][] | undefined>
+  ownFilter: ((workload: Workload) => boolean) | undefined
+}
+
+/** The workloads that filters name. Throws what `resolveLabelConditions` throws. */
+export async function resolveSelection(
+  pce: PceClient,
+  { labels: asked, exact, ...filters }: WorkloadSelection,
+  context: ReadContext,
+): Promise<ResolvedSelection> {
+  const labels = await resolveLabelConditions(pce, parseLabelList(asked), context)
+  const isExact = matchExactly<Workload>(exact, filters, {
+    name: ({ name }) => [name],
+    hostname: ({ hostname }) => [hostname],
+    ip_address: ({ interfaces, public_ip: ip }) => [ip, ...(interfaces ?? []).map(({ address }) => address)],
+    description: ({ description }) => [description],
+  })
+  return {
+    params: {
+      ...filters,
+      ip_address: addressFilter(exact, filters.ip_address),
+      labels: labels.param,
+      include: 'labels',
+    },
+    ownFilter: allOf(labels.ownFilter, isExact),
+  }
+}
+
+/** Keys that every PCE has, whether it has labels of them or not (P14). */
+const BUILT_IN = ['role', 'app', 'env', 'loc']
+
+/** The keys that labels have, or may have. */
+export const knownKeys = (index: LabelIndex): string[] => [...new Set([...BUILT_IN, ...index.keys()])]
+
+/** Throws not_found, with near keys, for one that no label has. `argument` is the caller's. */
+export function requireKeys(index: LabelIndex, keys: readonly string[], argument: string): void {
+  const known = knownKeys(index)
+  const unknown = keys.find((key) => !known.includes(key))
+  if (unknown === undefined) return
+  const text = `${argument}: no label has the key "${unknown}". Keys: ${known.slice(0, 50).join(', ')}.`
+  throw new ToolError('not_found', text, { argument, key: unknown, near_names: nearNames(unknown, known) })
+}

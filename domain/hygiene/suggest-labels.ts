@@ -1,0 +1,207 @@
+import type { LabelRef } from '../../schemas/pce/label.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import { compareTexts } from '../text/compare-texts.js'
+import type { LabelIndex } from '../inventory/labels.js'
+import { namePatterns, nameWords, subnetsOf } from './name-patterns.js'
+
+export const SOURCES = ['names', 'addresses', 'traffic'] as const
+export type Source = (typeof SOURCES)[number]
+export const STRENGTHS = ['strong', 'fair', 'weak'] as const
+type Strength = (typeof STRENGTHS)[number]
+
+/** One reason for a label. */
+interface Evidence {
+  value: string
+  because: string
+  /** Says it by several that nearly all agree. */
+  isSolid: boolean
+}
+
+/** A label that a workload may be meant to have, with its reasons (T37). */
+export interface Suggestion {
+  key: string
+  value: string
+  strength: Strength
+  because: string[]
+}
+
+/** A workload that lacks labels of some keys. */
+export interface Subject {
+  href: string
+  workload: Pick<Workload, 'name' | 'hostname' | 'interfaces'>
+  missing: readonly string[]
+}
+
+/** From so many on that agree, evidence is solid, where this share of all agree. */
+const SOLID_COUNT = 3
+const SOLID_SHARE = 0.8
+/** One other workload is no pattern. */
+const LEAST = 2
+
+/** How many have each value. */
+type Values = Map<string, number>
+/** By key. */
+type Counted = Map<string, Values>
+
+/**
+ * Gathers evidence for the labels that some workloads lack, while all workloads, and their traffic, pass by. What is kept belongs to
+ * patterns, subnets and peers of these alone. A role says nothing about the roles of those that it talks to, so traffic has no word there.
+ */
+export function createSuggester(subjects: readonly Subject[], index: LabelIndex, sources: readonly Source[]) {
+  const keys = new Set(subjects.flatMap(({ missing }) => missing))
+  const patternsOf = new Map(subjects.map(({ href, workload }) => [href, namePatterns(workload)]))
+  const subnets = new Map(subjects.map(({ href, workload }) => [href, subnetsOf(workload)]))
+  const byPattern = emptyCounts(sources.includes('names') ? [...patternsOf.values()].flat() : [])
+  const bySubnet = emptyCounts(sources.includes('addresses') ? [...subnets.values()].flat() : [])
+  const peers = new Map<string, Map<string, Map<string, Set<string>>>>()
+  const valuesByKey = new Map(
+    [...keys].map((key) => [key, new Map(index.values(key).map((value) => [value.toLowerCase(), value]))]),
+  )
+
+  return {
+    /** Before the list of workloads begins, or begins anew. */
+    begin() {
+      for (const counts of [byPattern, bySubnet]) for (const counted of counts.values()) counted.clear()
+    },
+    /** Any workload of the estate; `labels` with key and value. */
+    seeWorkload(workload: Workload, labels: readonly LabelRef[]) {
+      const known = labels.filter(({ key }) => key !== undefined && keys.has(key))
+      if (known.length === 0) return
+      if (byPattern.size > 0) countIn(byPattern, namePatterns(workload), known)
+      if (bySubnet.size > 0) countIn(bySubnet, subnetsOf(workload), known)
+    },
+    /** A workload that a subject exchanged traffic with, by what labels it has by key. */
+    seePeer(subject: string, peer: string, labels: Readonly<Record<string, string>>) {
+      for (const key of keys) {
+        const value = Object.hasOwn(labels, key) ? labels[key] : undefined
+        if (value === undefined || key === 'role') continue
+        const byKey = orMake(peers, subject, () => new Map<string, Map<string, Set<string>>>())
+        orMake(
+          orMake(byKey, key, () => new Map<string, Set<string>>()),
+          value,
+          () => new Set<string>(),
+        ).add(peer)
+      }
+    },
+    /** What each missing label of a subject may be, the best first. */
+    suggest({ href, workload, missing }: Subject): Suggestion[] {
+      return missing.flatMap((key) => {
+        const named = sources.includes('names') ? fromNames(byPattern, patternsOf.get(href) ?? [], key) : null
+        const holds = sources.includes('names') ? heldBy(workload, valuesByKey.get(key)) : null
+        return weigh(key, {
+          names: joinNames(named, holds),
+          addresses: [fromSubnets(bySubnet, subnets.get(href) ?? [], key)],
+          traffic: [fromPeers(peers.get(href)?.get(key))],
+        })
+      })
+    },
+  }
+}
+
+const emptyCounts = (of: readonly string[]) => new Map(of.map((text) => [text, new Map() as Counted]))
+
+function countIn(counts: ReadonlyMap<string, Counted>, found: readonly string[], labels: readonly LabelRef[]): void {
+  for (const text of found) {
+    const counted = counts.get(text)
+    if (counted === undefined) continue
+    for (const { key = '', value = '' } of labels) {
+      const values = orMake(counted, key, () => new Map() as Values)
+      values.set(value, (values.get(value) ?? 0) + 1)
+    }
+  }
+}
+
+function orMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const known = map.get(key) ?? make()
+  map.set(key, known)
+  return known
+}
+
+/** The value that most have; null where it is not more than half of at least two. */
+function majorityOf(values: ReadonlyMap<string, number> | undefined) {
+  const sorted = [...(values ?? [])].sort(([a, m], [b, n]) => n - m || compareTexts(a, b))
+  const of = sorted.reduce((sum, [, count]) => sum + count, 0)
+  const [value, agree] = sorted[0] ?? ['', 0]
+  if (agree < LEAST || 2 * agree <= of) return null
+  return { value, agree, of, isSolid: agree >= SOLID_COUNT && agree >= SOLID_SHARE * of }
+}
+
+/** The most telling pattern that has a majority. Of words, which stand last, the one that says it most clearly. */
+function fromNames(counts: ReadonlyMap<string, Counted>, patterns: readonly string[], key: string): Evidence | null {
+  const found = patterns.flatMap((pattern) => {
+    const majority = majorityOf(counts.get(pattern)?.get(key))
+    return majority === null ? [] : [{ pattern, ...majority }]
+  })
+  const [first] = found
+  if (first === undefined) return null
+  const isWord = ({ pattern }: { pattern: string }) => pattern.startsWith('*')
+  const best = isWord(first) ? found.sort((a, b) => b.agree / b.of - a.agree / a.of || b.of - a.of)[0]! : first
+  const { pattern, value, agree, of, isSolid } = best
+  return { value, because: `names: ${agree} of ${of} like ${pattern} have it`, isSolid }
+}
+
+/** The one value of a key that is a word of the workload's name. */
+function heldBy({ name, hostname }: Subject['workload'], values: ReadonlyMap<string, string> | undefined) {
+  const words = nameWords(hostname || name || '')
+  const held = [...new Set(words.flatMap((word) => values?.get(word) ?? []))]
+  const [value] = held
+  return held.length !== 1 || value === undefined
+    ? null
+    : { value, because: `names: its own holds ${value}`, isSolid: false }
+}
+
+/** A pattern and the name itself that agree are solid together. */
+function joinNames(pattern: Evidence | null, held: Evidence | null): (Evidence | null)[] {
+  if (pattern === null || held === null || pattern.value !== held.value) return [pattern, held]
+  const because = `${pattern.because}, and its own holds ${held.value}`
+  return [{ ...pattern, because, isSolid: true }]
+}
+
+function fromSubnets(counts: ReadonlyMap<string, Counted>, subnets: readonly string[], key: string): Evidence | null {
+  const found = subnets.flatMap((subnet) => {
+    const majority = majorityOf(counts.get(subnet)?.get(key))
+    return majority === null ? [] : [{ subnet, ...majority }]
+  })
+  const best = found.sort((a, b) => b.agree / b.of - a.agree / a.of || b.of - a.of)[0]
+  if (best === undefined) return null
+  const { subnet, value, agree, of, isSolid } = best
+  return { value, because: `addresses: ${agree} of ${of} in ${subnet} have it`, isSolid }
+}
+
+function fromPeers(values: ReadonlyMap<string, ReadonlySet<string>> | undefined): Evidence | null {
+  const majority = majorityOf(new Map([...(values ?? [])].map(([value, peers]) => [value, peers.size])))
+  if (majority === null) return null
+  const { value, agree, of } = majority
+  // Whoever uses an application talks to it as well: that alone makes nobody a part of it.
+  return { value, because: `traffic: ${agree} of ${of} workloads that it talks to have it`, isSolid: false }
+}
+
+/**
+ * strong: two sources agree, one of them solidly, and none says otherwise. fair: one solid source that none contradicts, or two that
+ * agree. weak: anything less.
+ */
+function weigh(key: string, found: Record<Source, (Evidence | null)[]>): Suggestion[] {
+  const byValue = new Map<string, { sources: Set<Source>; evidence: Evidence[] }>()
+  for (const source of SOURCES)
+    for (const evidence of found[source]) {
+      if (evidence === null) continue
+      const known = orMake(byValue, evidence.value, () => ({ sources: new Set<Source>(), evidence: [] as Evidence[] }))
+      known.sources.add(source)
+      known.evidence.push(evidence)
+    }
+  const isContradicted = byValue.size > 1
+  return [...byValue]
+    .map(([value, { sources, evidence }]): Suggestion => {
+      const isSolid = evidence.some((one) => one.isSolid)
+      const agree = sources.size > 1
+      const strength =
+        agree && isSolid && !isContradicted ? 'strong' : agree || (isSolid && !isContradicted) ? 'fair' : 'weak'
+      return { key, value, strength, because: evidence.map(({ because }) => because) }
+    })
+    .sort(
+      (a, b) =>
+        STRENGTHS.indexOf(a.strength) - STRENGTHS.indexOf(b.strength) ||
+        b.because.length - a.because.length ||
+        compareTexts(a.value, b.value),
+    )
+}

@@ -1,0 +1,131 @@
+import type { BulkResultItem } from '../../pce-client/index.js'
+import type { LabelRef } from '../../schemas/pce/label.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import type { ToolContext } from '../call.js'
+import { scanEvery } from '../inventory/fetch-every.js'
+import { mayHaveHappened, reasonOf } from '../inventory/pce-errors.js'
+import { mapBounded } from '../text/pace-work.js'
+import { isSameLabels, type Relabelling } from './plan-labels.js'
+
+/** What became of one workload. `not_done`: it is as it was. `differs`: it has labels that are neither the old nor the new. */
+export type LabelOutcome = 'updated' | 'refused' | 'not_done' | 'unknown' | 'differs'
+
+export interface WrittenLabels {
+  change: Relabelling
+  outcome: LabelOutcome
+  /** Of a refusal. */
+  token?: string
+  message?: string
+  /** Labels that were read back, where they are not those that were sent. */
+  stored?: readonly LabelRef[]
+}
+
+export interface LabelsWritten {
+  results: WrittenLabels[]
+  /** Why it ended before all chunks were sent; what was thrown. */
+  failure: { error: unknown } | null
+  /** Why the workloads could not be read back; null where they were. */
+  unread: string | null
+}
+
+/** The PCE takes no more in one call, and one call at a time (P48). */
+const CHUNK = 1000
+/** As many are read back one by one; for more the list is read through. */
+const READ_ONE_BY_ONE = 10
+const IN_FLIGHT = 4
+/** Milliseconds that reading back one workload may take: the write is done. */
+const LOOK_MS = 10_000
+
+type Ctx = Pick<ToolContext<true>, 'pce' | 'signal' | 'progress'>
+
+/**
+ * Writes labels in chunks of 1,000, one after the other, each in one request that is never cut short, and reads back what the PCE has
+ * then. A chunk that fails as a whole, or a server that stops, ends it there; what became of every workload is answered, by what was
+ * read back as far as that worked. Rejects for nothing.
+ */
+export async function writeLabels(ctx: Ctx, changes: readonly Relabelling[]): Promise<LabelsWritten> {
+  const { pce, signal, progress } = ctx
+  const results = changes.map((change): WrittenLabels => ({ change, outcome: 'not_done' }))
+  let failure: LabelsWritten['failure'] = null
+  for (let from = 0; from < results.length && failure === null; from += CHUNK) {
+    const chunk = results.slice(from, from + CHUNK)
+    const until = from + chunk.length
+    try {
+      signal.throwIfAborted()
+      if (results.length > CHUNK)
+        progress({
+          progress: from,
+          total: results.length,
+          message: `Labelling ${from + 1} to ${until} of ${results.length}.`,
+        })
+      const answered = await pce.workloads.bulkUpdate(chunk.map(({ change }) => bodyOf(change)))
+      takeAnswers(chunk, answered)
+    } catch (error) {
+      failure = { error }
+      if (mayHaveHappened(error)) for (const result of chunk) result.outcome = 'unknown'
+    }
+  }
+  const unread = await readBack(ctx, results)
+  return { results, failure, unread }
+}
+
+/** The change as the PCE takes it: all labels of the workload, since it replaces them. */
+export const bodyOf = ({ workload: { href }, after }: Relabelling) => ({
+  href,
+  labels: after.map((label) => ({ href: label.href })),
+})
+
+/** One answer for each object in the same order (P63); by its href where the PCE gives one. */
+function takeAnswers(chunk: readonly WrittenLabels[], answered: readonly BulkResultItem[]): void {
+  const byHref = new Map(answered.map((item) => [item.href, item]))
+  for (const [at, result] of chunk.entries()) {
+    const { errors } = byHref.get(result.change.workload.href) ?? answered[at]!
+    const [first] = errors
+    result.outcome = first === undefined ? 'updated' : 'refused'
+    if (first !== undefined) Object.assign(result, first)
+  }
+}
+
+/** Corrects the outcomes by what the PCE has now. Returns why that could not be read. */
+async function readBack({ pce, signal }: Ctx, results: readonly WrittenLabels[]): Promise<string | null> {
+  const stored = new Map<string, readonly LabelRef[]>()
+  const wanted = new Set(results.map(({ change }) => change.workload.href))
+  const see = ({ href, labels }: Workload) => {
+    if (wanted.has(href)) stored.set(href, labels ?? [])
+  }
+  try {
+    if (results.length <= READ_ONE_BY_ONE)
+      await mapBounded([...wanted], IN_FLIGHT, async (href) => {
+        const read = await pce.workloads.getByReference(href, { totalTimeoutMs: LOOK_MS })
+        if (read.href !== href) throw new Error('another object')
+        see(read)
+      })
+    else
+      await scanEvery(
+        { api: pce.workloads, params: { include: 'labels' }, signal },
+        { onItems: (items) => items.forEach(see) },
+      )
+  } catch (error) {
+    return reasonOf(error)
+  }
+  for (const result of results) {
+    const found = stored.get(result.change.workload.href)
+    if (found !== undefined) correct(result, found)
+  }
+  return null
+}
+
+function correct(result: WrittenLabels, stored: readonly LabelRef[]): void {
+  const { before, after } = result.change
+  if (isSameLabels(stored, after)) {
+    result.outcome = 'updated'
+    return
+  }
+  if (isSameLabels(stored, before)) {
+    if (result.outcome === 'unknown') result.outcome = 'not_done'
+    if (result.outcome !== 'updated') return
+  }
+  if (result.outcome === 'refused') return
+  result.outcome = 'differs'
+  result.stored = stored
+}

@@ -1,0 +1,27 @@
+import { Type, type Static, type TObject } from '@sinclair/typebox'
+import { StringEnum } from './common.js'
+import { LabelReference } from './label-reference.js'
+import { ENFORCEMENT_MODES } from './pce/words.js'
+import { ExactInput, Part } from './search-filters.js'
+
+/** Which workloads, as get-workloads names them. */
+export const WorkloadSelection = {
+  name: Part(),
+  hostname: Part(),
+  ip_address: Part(),
+  description: Part(),
+  ...ExactInput,
+  managed: Type.Optional(Type.Boolean({ description: 'Has a VEN' })),
+  online: Type.Optional(Type.Boolean({ description: 'VEN heartbeat' })),
+  enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Mode' })),
+  labels: Type.Optional(
+    Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
+      description: 'One or a list, ANDed; labelgroup:NAME too',
+    }),
+  ),
+}
+export type WorkloadSelection = Static<TObject<typeof WorkloadSelection>>
+
+/** Keys of labels. */
+export const LabelKeys = (description: string) =>
+  Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 20, description }))

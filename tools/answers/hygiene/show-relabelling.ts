@@ -1,0 +1,97 @@
+import { Type, type Static } from '@sinclair/typebox'
+import type { LabelRef } from '../../../schemas/pce/label.js'
+import { describeRelabelling, type Relabelling } from '../../../domain/hygiene/plan-labels.js'
+import type { RelabellingEffect } from '../../../domain/hygiene/judge-relabelling.js'
+import type { LabelOutcome, WrittenLabels } from '../../../domain/hygiene/write-labels.js'
+import { countOf } from '../../../domain/text/describe-numbers.js'
+
+export const RelabellingTable = Type.Object(
+  {
+    columns: Type.Array(Type.String(), { description: 'Of data' }),
+    data: Type.Array(Type.Array(Type.String()), {
+      description: 'One per workload; only labels that change, - is none',
+    }),
+  },
+  { description: 'What changes; what went wrong first' },
+)
+
+export const EffectOut = Type.Object(
+  {
+    enforced: Type.Integer({ description: 'Of the workloads that change, with a VEN in selective or full mode' }),
+    left_all_scopes: Type.Integer({ description: 'In the scope of no rule set any more that has one, but before' }),
+    rule_sets_total: Type.Integer({ description: 'Rule sets that are concerned' }),
+    rule_sets: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        href: Type.String(),
+        enter: Type.Integer({ description: 'Workloads that enter its scopes' }),
+        leave: Type.Integer({ description: 'Workloads that leave them' }),
+        undecided: Type.Integer({ description: 'Workloads of which that cannot be told' }),
+        rules_gained: Type.Integer({ description: 'Rules that newly name some of them' }),
+        rules_lost: Type.Integer({ description: 'Rules that no longer name some of them' }),
+      }),
+      { description: 'Of the policy in force, most workloads first' },
+    ),
+    rules_skipped: Type.Boolean({ description: 'Too many rules to compare: scopes alone were' }),
+  },
+  { description: 'What the new labels do to the policy of these workloads, at once' },
+)
+
+/** Rule sets that an answer names. */
+export const MOST_RULE_SETS = 25
+
+export const showEffect = ({ rule_sets: sets, ...effect }: RelabellingEffect): Static<typeof EffectOut> => ({
+  ...effect,
+  rule_sets_total: sets.length,
+  rule_sets: sets.slice(0, MOST_RULE_SETS),
+})
+
+/** The effect in a sentence or two, for the person who decides. */
+export function describeEffect({ enforced, left_all_scopes: left, rule_sets: sets }: RelabellingEffect): string[] {
+  const entered = sets.filter(({ enter }) => enter > 0).length
+  const leaving = sets.filter(({ leave }) => leave > 0).length
+  const rules = sets.filter(({ rules_gained: gained, rules_lost: lost }) => gained + lost > 0).length
+  const moves = [
+    ...(entered > 0 ? [`enter the scopes of ${countOf(entered, 'rule set')}`] : []),
+    ...(leaving > 0 ? [`leave the scopes of ${countOf(leaving, 'rule set')}`] : []),
+    ...(rules > 0 ? [`change which rules apply to them in ${countOf(rules, 'rule set')}`] : []),
+  ]
+  return [
+    moves.length === 0
+      ? 'By the policy in force, no rule set gains or loses any of them.'
+      : `Labels are policy, at once and without provisioning: the workloads ${moves.join(', ')}.`,
+    ...(enforced > 0 ? [`${enforced} of them enforce (selective or full mode).`] : []),
+    ...(left > 0 ? [`${left} of them will be in the scope of no rule set that has one.`] : []),
+  ]
+}
+
+/** The table of what would change. */
+export const planRows = (changes: readonly Relabelling[]): string[][] =>
+  changes.map((change) => {
+    const { before, after } = describeRelabelling(change)
+    return [change.workload.name, change.workload.href, before, after]
+  })
+export const PLAN_COLUMNS = ['workload', 'href', 'before', 'after']
+export const OUTCOME_COLUMNS = [...PLAN_COLUMNS, 'outcome']
+
+const ORDER: readonly LabelOutcome[] = ['differs', 'unknown', 'refused', 'not_done', 'updated']
+
+/** The table of what has become of each, what went wrong first. `expand` gives a label that was read its key and value. */
+export const outcomeRows = (results: readonly WrittenLabels[], expand: (label: LabelRef) => LabelRef): string[][] =>
+  [...results]
+    .sort((a, b) => ORDER.indexOf(a.outcome) - ORDER.indexOf(b.outcome))
+    .map(({ change, outcome, message, token, stored }) => {
+      const { before, after } = describeRelabelling(change)
+      const why = outcome === 'refused' ? `: ${message || token}` : ''
+      const has = stored === undefined ? '' : `: it has ${stored.map(expand).map(writeShort).join(', ') || 'none'}`
+      return [change.workload.name, change.workload.href, before, after, `${outcome}${why}${has}`]
+    })
+
+const writeShort = ({ key, value, href }: LabelRef) => (key === undefined ? href : `${key}=${value}`)
+
+/** How many of each outcome. */
+export function countOutcomes(results: readonly WrittenLabels[]): Record<LabelOutcome, number> {
+  const counts = { updated: 0, refused: 0, not_done: 0, unknown: 0, differs: 0 }
+  for (const { outcome } of results) counts[outcome] += 1
+  return counts
+}
