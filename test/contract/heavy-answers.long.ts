@@ -44,7 +44,7 @@ type Answer = Parameters<typeof textOf>[0] & { result: { isError?: boolean } }
 const comparable = (answer: Answer) =>
   JSON.parse(
     answer.result.content[0]!.text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'then').replace(
-      /"request_id":"[^"]+"/,
-      '"request_id":""',
+      /"(request_id|next_cursor)":"[^"]+"/g,
+      '"$1":""',
     ),
   )

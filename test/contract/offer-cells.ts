@@ -30,9 +30,11 @@ const BEYOND: Record<string, Toolset> = {
   hygiene: {
     reads: ['find-redundant-rules', 'find-unused'],
     changes: [],
+    reads: ['find-unlabelled-workloads'],
+    changes: ['label-workloads'],
   },
   vens: {
-    reads: [],
+    reads: ['get-vens', 'ven-health-report'],
     changes: [],
   },
 }

@@ -59,6 +59,7 @@ const CALLS: Record<string, (scene: Scene) => object> = {
     profile_href: profile,
     assign_labels: [`app=spare-${n}`],
   }),
+  'label-workloads': ({ n }) => ({ workloads: [`w-${n}`], set: toNew(n), create_missing_labels: true }),
   'provision-policy': () => ({ change_description: 'x' }),
   'set-enforcement-mode': ({ managed }) => ({ workloads: [managed], enforcement_mode: 'selective' }),
 }

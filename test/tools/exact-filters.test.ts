@@ -5,6 +5,7 @@ import { startBench, type Json } from './harness.js'
 
 /** Tools with filters that find parts, and what their answers call their lists. */
 const LISTS: Record<string, string> = {
+  'find-unlabelled-workloads': 'workloads',
   'get-container-clusters': 'container_clusters',
   'get-iplists': 'ip_lists',
   'get-kubernetes-workloads': 'kubernetes_workloads',
@@ -13,6 +14,7 @@ const LISTS: Record<string, string> = {
   'get-pairing-profiles': 'pairing_profiles',
   'get-rulesets': 'rulesets',
   'get-services': 'services',
+  'get-vens': 'vens',
   'get-workloads': 'workloads',
 }
 
@@ -21,7 +23,7 @@ t.test('every list tool with a filter that finds parts takes it, and no other', 
   const named = (wanted: (tool: (typeof tools)[number]) => boolean) => tools.filter(wanted).map(({ name }) => name)
   const findsParts = named(
     (tool) =>
-      tool.name.startsWith('get-') &&
+      /^(?:get|find)-/.test(tool.name) &&
       Object.values(properties(tool)).some(({ description = '' }) => /^Part\b/.test(description)),
   )
   t.same(findsParts, Object.keys(LISTS))
@@ -58,6 +60,7 @@ t.test('exact: true', async (t) => {
   const clusters: Json[] = await pce.containerClusters.getAll()
   const kubernetes: Json[] = await pce.kubernetesWorkloads.getAll()
   const namespace: string = kubernetes[0].namespace
+  const [{ hostname }]: Json[] = await pce.vens.get()
 
   for (const [tool, filter, part, whole, count] of [
     ['get-iplists', 'name', 'Zon', 'Zone', 1],
@@ -74,6 +77,9 @@ t.test('exact: true', async (t) => {
     ['get-workloads', 'description', 'Zone', 'Zone!', 1],
     ['get-workloads', 'ip_address', '10.77.1.', '10.77.1.44', 1],
     ['get-workloads', 'ip_address', '2001:db8', '2001:0DB8:0::1', 1],
+    ['find-unlabelled-workloads', 'hostname', 'host-Z', 'host-Zone', 1],
+    ['find-unlabelled-workloads', 'ip_address', '2001:db8', '2001:0DB8:0::1', 1],
+    ['get-vens', 'hostname', hostname.slice(1), hostname, 1],
     ['get-services', 'name', 'Zon', 'Zone', 1],
     ['get-services', 'description', 'Zone', 'Zone!', 1],
     ['get-services', 'process_name', 'run.exe', 'C:\\Zone\\run.exe', 1],

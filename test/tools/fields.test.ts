@@ -8,6 +8,7 @@ import { startBench, type Json } from './harness.js'
 const LISTS: Record<string, { rows: (answer: Json) => Json[]; fields: [string, string]; args?: object }> = {
   'compare-draft-active': { rows: ({ changes }) => Object.values<Json[]>(changes).flat(), fields: ['name', 'effect'] },
   'find-rules': { rows: (answer) => answer.rules, fields: ['href', 'rule'] },
+  'find-unlabelled-workloads': { rows: (answer) => answer.workloads, fields: ['name', 'missing'] },
   'get-container-clusters': { rows: (answer) => answer.container_clusters, fields: ['name', 'node_count'] },
   'get-container-workload-profiles': { rows: (answer) => answer.profiles, fields: ['namespace', 'managed'] },
   'get-events': { rows: (answer) => answer.events, fields: ['timestamp', 'event_type'] },
@@ -18,6 +19,7 @@ const LISTS: Record<string, { rows: (answer: Json) => Json[]; fields: [string, s
   'get-pairing-profiles': { rows: (answer) => answer.pairing_profiles, fields: ['href', 'enabled'] },
   'get-rulesets': { rows: (answer) => answer.rulesets, fields: ['name', 'rules'] },
   'get-services': { rows: (answer) => answer.services, fields: ['name', 'service_ports'] },
+  'get-vens': { rows: (answer) => answer.vens, fields: ['hostname', 'health'] },
   'get-workload-enforcement-status': { rows: (answer) => answer.app_groups, fields: ['app', 'workload_count'] },
   'get-workloads': {
     rows: (answer) => answer.workloads,

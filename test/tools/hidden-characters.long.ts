@@ -74,6 +74,22 @@ const callsOf = (ids: Record<'workload' | 'rule' | 'deny' | 'profile', string>):
     [{ labels: [`app=${NOBODY}`] }, { labels: [NOBODY] }, { labels: [`${NOBODY}=x`] }],
   ],
   ['get-labels', [{}, { value: shown('payments') }], [{ key: 7 }]],
+  ['get-vens', [{}, { labels: [`app=${shown('payments')}`] }], [{ labels: [NOBODY] }]],
+  ['ven-health-report', [{ detail_level: 'full' }], [{ labels: [NOBODY] }]],
+  ['find-unlabelled-workloads', [{}], [{ missing: [NOBODY] }]],
+  [
+    'label-workloads',
+    [
+      { workloads: [ids.workload], set: [`app=${shown('payments')}`], dry_run: true },
+      { workloads: [ids.workload], set: [`app=${shown('payments')}`] },
+      { csv: `name,app\n"${ids.workload}","${shown('billing')}"\n` },
+    ],
+    [
+      { workloads: [NOBODY], set: [`app=${shown('payments')}`] },
+      { workloads: [ids.workload], set: [`app=${NOBODY}`] },
+      { csv: `name,app\n"${NOBODY}",x\n` },
+    ],
+  ],
   ['get-iplists', [{}], [{ cursor: NOBODY }]],
   ['get-ip-list-matches', [{ address: '10.0.0.0/8' }, { fqdn: `a${HIDDEN}` }], [{ address: NOBODY }]],
   ['get-label-groups', [{}], [{ label: `app=${NOBODY}` }, { cursor: NOBODY }]],
