@@ -24,8 +24,8 @@ const BEYOND: Record<string, Toolset> = {
     changes: ['create-rule', 'edit-ip-list-ranges'],
   },
   history: {
-    reads: [],
-    changes: [],
+    reads: ['compare-policy-versions', 'list-policy-versions', 'who-changed'],
+    changes: ['discard-draft-changes', 'restore-policy-version'],
   },
   hygiene: {
     reads: ['find-redundant-rules', 'find-unused'],

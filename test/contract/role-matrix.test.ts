@@ -14,9 +14,9 @@ import { noCredentials } from '../tools/harness.js'
 const NOW = Date.parse('2026-06-15T12:00:00Z')
 
 /** Beyond the contract, by the same rules. */
-const BEYOND_READS: string[] = ['explain-flow', 'find-redundant-rules', 'find-rules', 'find-unlabelled-workloads', 'find-unused', 'get-ip-list-matches', 'get-label-groups', 'get-vens', 'preview-enforcement-change', 'suggest-rule', 'ven-health-report']
+const BEYOND_READS: string[] = ['compare-policy-versions', 'explain-flow', 'find-redundant-rules', 'find-rules', 'find-unlabelled-workloads', 'find-unused', 'get-ip-list-matches', 'get-label-groups', 'get-vens', 'list-policy-versions', 'preview-enforcement-change', 'suggest-rule', 'ven-health-report', 'who-changed']
 const BEYOND_CHANGES: string[] = ['create-rule', 'edit-ip-list-ranges', 'label-workloads']
-const BEYOND_ADMIN: string[] = ['set-enforcement-mode']
+const BEYOND_ADMIN: string[] = ['discard-draft-changes', 'restore-policy-version', 'set-enforcement-mode']
 
 /** The contract of the 50 tools and of those beyond it: those that only read, or concern the caller's own credentials, are for everyone. */
 const READER_OPERATOR_ADMIN = [

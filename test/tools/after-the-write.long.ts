@@ -66,9 +66,16 @@ const CALLS: Record<string, (scene: Scene) => object> = {
 
 /**
  * Ringfences take nothing back: what stands is completed by the same call, and ringfence.long.ts strikes their writes. Credentials are
- * written to the keystore, not to a PCE.
+ * written to the keystore, not to a PCE. Restoring and discarding take the draft away that the scenes stand in: history.test.ts strikes them.
  */
-const ELSEWHERE = ['create-ringfence', 'ringfence-batch', 'register-pce-credentials', 'delete-pce-credentials']
+const ELSEWHERE = [
+  'create-ringfence',
+  'delete-pce-credentials',
+  'discard-draft-changes',
+  'register-pce-credentials',
+  'restore-policy-version',
+  'ringfence-batch',
+]
 
 /** Faults as the client tells them apart: refused, perhaps done, not taken, not arrived, done without and with half an answer. */
 const STRIKES: (Partial<Fault> & Pick<Fault, 'kind'>)[] = [

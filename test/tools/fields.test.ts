@@ -9,6 +9,11 @@ const LISTS: Record<string, { rows: (answer: Json) => Json[]; fields: [string, s
   'compare-draft-active': { rows: ({ changes }) => Object.values<Json[]>(changes).flat(), fields: ['name', 'effect'] },
   'find-rules': { rows: (answer) => answer.rules, fields: ['href', 'rule'] },
   'find-unlabelled-workloads': { rows: (answer) => answer.workloads, fields: ['name', 'missing'] },
+  'compare-policy-versions': {
+    rows: ({ changes }) => changes,
+    fields: ['name', 'effect'],
+    args: { from: 1, to: 'draft' },
+  },
   'get-container-clusters': { rows: (answer) => answer.container_clusters, fields: ['name', 'node_count'] },
   'get-container-workload-profiles': { rows: (answer) => answer.profiles, fields: ['namespace', 'managed'] },
   'get-events': { rows: (answer) => answer.events, fields: ['timestamp', 'event_type'] },
@@ -26,6 +31,8 @@ const LISTS: Record<string, { rows: (answer: Json) => Json[]; fields: [string, s
     fields: ['hostname', 'labels'],
     args: { detail_level: 'full' },
   },
+  'list-policy-versions': { rows: ({ versions }) => versions, fields: ['version', 'commit_message'] },
+  'who-changed': { rows: ({ changes }) => changes, fields: ['at', 'by'], args: { kind: 'ip_list', name: 'Branch' } },
 }
 
 t.test('every tool that answers a page of rows takes fields', async (t) => {

@@ -279,6 +279,19 @@ const callsOf = (ids: Record<'workload' | 'rule' | 'deny' | 'profile', string>):
   ],
   ['provision-policy', [{ change_description: `because${SHOWN}` }], [{ change_description: 'x', hrefs: [NOBODY] }]],
   ['get-events', [{}], [{ cursor: NOBODY }]],
+  [
+    'list-policy-versions',
+    [{}, { text: `because${SHOWN}` }, { author: NOBODY }],
+    [{ cursor: NOBODY }, { since: NOBODY }],
+  ],
+  ['compare-policy-versions', [{ from: 1 }, { from: 1, to: 'draft' }], [{ from: 1, cursor: NOBODY }, { from: 999 }]],
+  [
+    'who-changed',
+    [{ kind: 'label', name: `app=${shown('payments')}` }, { application: `app=${shown('payments')}` }],
+    [{ kind: 'rule_set', name: NOBODY }, { href: NOBODY }],
+  ],
+  ['restore-policy-version', [{ version: 1, dry_run: true }], [{ version: 999 }, { version: 1, drop_pending: [NOBODY] }]],
+  ['discard-draft-changes', [{ all: true, dry_run: true }], [{}, { hrefs: [NOBODY] }]],
 ]
 
 const UNKNOWN = { app_name: NOBODY, env_name: shown('prod') }

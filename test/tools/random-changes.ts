@@ -65,7 +65,7 @@ const RANGES = [
 ]
 const EXCEPTION = { from_ip: '198.51.100.9', exclusion: true }
 
-const PORTS = [
+export const PORTS = [
   { port: 1, proto: 6 },
   { port: 2, to_port: 3, proto: 6 },
   { port: 3, proto: 6 },
@@ -129,7 +129,7 @@ const anyActor = fc.oneof(
 const isDefined = (end: string[]) => !(end.includes('ams') && end.some((name) => name.startsWith('!')))
 const anyEnd = fc.uniqueArray(anyActor, { minLength: 1, maxLength: 3 }).filter(isDefined)
 const anyServices = fc.subarray<object | string>([...PORTS, 'served', 'All Services'], { minLength: 1, maxLength: 3 })
-const anyRule = fc.record({
+export const anyRule = fc.record({
   enabled: fc.constantFrom(true, true, true, true, false),
   providers: anyEnd,
   consumers: anyEnd,
@@ -137,13 +137,13 @@ const anyRule = fc.record({
   unscoped: fc.boolean(),
   kind: fc.constantFrom<'allow' | 'deny' | 'override'>('allow', 'allow', 'deny', 'override'),
 })
-type RuleModel = typeof anyRule extends fc.Arbitrary<infer T> ? T : never
+export type RuleModel = typeof anyRule extends fc.Arbitrary<infer T> ? T : never
 const anyCondition = fc.tuple(fc.constantFrom(...LABELS, 'inner', 'outer'), fc.constantFrom('', '', '', '!'))
 const keyOf = (name: string) => (name.includes('=') ? name.slice(0, name.indexOf('=')) : 'role')
 const anyScope = fc
   .uniqueArray(anyCondition, { maxLength: 2, selector: ([name]) => keyOf(name) })
   .map((scope) => scope.map(([name, not]) => `${not}${name}`))
-const anyScopes = fc.array(anyScope, { minLength: 1, maxLength: 2 })
+export const anyScopes = fc.array(anyScope, { minLength: 1, maxLength: 2 })
 
 /** How a part of a policy changes: mostly by what is added or taken away. */
 const grown = <T>(items: fc.Arbitrary<T[]>): fc.Arbitrary<(before: T[]) => T[]> =>
@@ -158,7 +158,7 @@ const often = <T>(change: fc.Arbitrary<(before: T[]) => T[]>) =>
     change,
   )
 
-const anyEdit = fc
+export const anyEdit = fc
   .record({
     providers: often(grown(anyEnd)),
     consumers: often(grown(anyEnd)),
@@ -181,10 +181,10 @@ const anyEdit = fc
 const gone = fc.constant((): RuleModel | null => null)
 
 const part = <K extends string, T>(kind: K, change: fc.Arbitrary<T>) => change.map((value) => ({ kind, value }))
-const anyRanges = fc
+export const anyRanges = fc
   .tuple(fc.subarray(RANGES, { minLength: 1, maxLength: 3 }), fc.constantFrom(false, false, true))
   .map(([ranges, but]): object[] => (but ? [...ranges, EXCEPTION] : ranges))
-const anyMembers = fc.subarray(['role=a', 'role=b'], { minLength: 1 })
+export const anyMembers = fc.subarray(['role=a', 'role=b'], { minLength: 1 })
 
 /** A policy and one change of it. */
 export const anyChange = fc.record({
@@ -227,7 +227,7 @@ function sides(world: World, { providers, consumers, services }: RuleModel) {
   }
 }
 
-function bodyOf(world: World, rule: RuleModel) {
+export function bodyOf(world: World, rule: RuleModel) {
   return {
     ...sides(world, rule),
     enabled: rule.enabled,
@@ -238,11 +238,11 @@ function bodyOf(world: World, rule: RuleModel) {
   }
 }
 
-const api = (world: World, kind: string) => (kind === 'allow' ? world.pce.rules : world.pce.denyRules)
-const scopesOf = (world: World, scopes: string[][]) => scopes.map((scope) => actorsOf(world, scope))
+export const api = (world: World, kind: string) => (kind === 'allow' ? world.pce.rules : world.pce.denyRules)
+export const scopesOf = (world: World, scopes: string[][]) => scopes.map((scope) => actorsOf(world, scope))
 const put = (world: World, href: string, json: object) => world.pce.put(href, { includeOrg: false, json })
 
-function objectBody(world: World, name: string, parts: unknown[]): object {
+export function objectBody(world: World, name: string, parts: unknown[]): object {
   if (name === 'served') return { service_ports: parts }
   if (name === 'inner')
     return { labels: actorsOf(world, parts as string[]).map((one) => (one as { label: object }).label) }
@@ -391,7 +391,7 @@ function surroundings({ refs, hrefs }: World): RuleSet[][] {
 }
 
 /** Whether the change opens connections, and whether it closes some, in any surroundings. */
-function truthOf(world: World, before: PolicyView, after: PolicyView) {
+export function truthOf(world: World, before: PolicyView, after: PolicyView) {
   const truth = { opens: false, closes: false }
   const ends = [
     ...[...world.workloads.values()].map(({ href, interfaces }) => ({ workload: href, ip: interfaces![0]!.address! })),
