@@ -24,7 +24,6 @@ const FLOORS = {
   drafts: ['text', 'inventory', 'traffic', 'policy'],
   history: ['text', 'inventory', 'traffic', 'policy', 'drafts'],
   'dependency-map': ['text', 'inventory', 'traffic'],
-  hygiene: ['text', 'inventory', 'traffic', 'policy'],
   'rule-search': ['text', 'inventory', 'traffic', 'policy', 'drafts'],
   ringfence: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'dependency-map'],
   hygiene: ['text', 'inventory', 'traffic', 'policy', 'drafts'],

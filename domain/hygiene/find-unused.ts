@@ -100,7 +100,7 @@ async function collectBearers({ pce, signal }: Context, used: Set<string>): Prom
   const unread = new Map<string, string>()
   const scan = (api: 'workloads' | 'kubernetesWorkloads' | 'pairingProfiles' | 'labelMappingRules' | 'permissions') =>
     scanEvery<PceObject>(
-      { api: pce[api] as never, params: {}, signal },
+      { api: pce[api], params: {}, signal },
       {
         onItems(items) {
           for (const item of items) collectHrefs(withoutOwn(item), used)

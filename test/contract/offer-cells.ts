@@ -13,11 +13,8 @@ interface Toolset {
 /** What `default` leaves out. */
 const BEYOND: Record<string, Toolset> = {
   explain: {
-    reads: ['preview-enforcement-change'],
+    reads: ['explain-flow', 'find-rules', 'preview-enforcement-change', 'suggest-rule'],
     changes: ['set-enforcement-mode'],
-    reads: ['explain-flow', 'suggest-rule'],
-    reads: ['find-rules'],
-    changes: [],
   },
   'rules-plus': {
     reads: ['get-ip-list-matches', 'get-label-groups'],
@@ -28,9 +25,7 @@ const BEYOND: Record<string, Toolset> = {
     changes: ['discard-draft-changes', 'restore-policy-version'],
   },
   hygiene: {
-    reads: ['find-redundant-rules', 'find-unused'],
-    changes: [],
-    reads: ['find-unlabelled-workloads'],
+    reads: ['find-redundant-rules', 'find-unlabelled-workloads', 'find-unused'],
     changes: ['label-workloads'],
   },
   vens: {

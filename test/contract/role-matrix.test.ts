@@ -14,7 +14,22 @@ import { noCredentials } from '../tools/harness.js'
 const NOW = Date.parse('2026-06-15T12:00:00Z')
 
 /** Beyond the contract, by the same rules. */
-const BEYOND_READS: string[] = ['compare-policy-versions', 'explain-flow', 'find-redundant-rules', 'find-rules', 'find-unlabelled-workloads', 'find-unused', 'get-ip-list-matches', 'get-label-groups', 'get-vens', 'list-policy-versions', 'preview-enforcement-change', 'suggest-rule', 'ven-health-report', 'who-changed']
+const BEYOND_READS: string[] = [
+  'compare-policy-versions',
+  'explain-flow',
+  'find-redundant-rules',
+  'find-rules',
+  'find-unlabelled-workloads',
+  'find-unused',
+  'get-ip-list-matches',
+  'get-label-groups',
+  'get-vens',
+  'list-policy-versions',
+  'preview-enforcement-change',
+  'suggest-rule',
+  'ven-health-report',
+  'who-changed',
+]
 const BEYOND_CHANGES: string[] = ['create-rule', 'edit-ip-list-ranges', 'label-workloads']
 const BEYOND_ADMIN: string[] = ['discard-draft-changes', 'restore-policy-version', 'set-enforcement-mode']
 

@@ -231,7 +231,7 @@ t.test('pages and prompts exist for whom their tools are offered', async (t) => 
     (await ask('resources/read', order, headers)).result.contents[0].text.trimEnd().split('\n').at(-1)
   t.equal(await lastLine(readonly), 'Not offered to you here: `create-deny-rule`.')
   t.notMatch(await lastLine({}), /Not offered/)
-  const modes = await ask('resources/read', { uri: 'illumio://concepts/enforcement-modes' })
+  const modes = await ask('resources/read', { uri: 'illumio://concepts/enforcement-modes' }, {})
   const { text } = modes.result.contents[0]
   t.match(text, /says what one workload would lose/)
   t.notMatch(text, /set-enforcement-mode/, 'a line about a tool beyond the default is for those who have it')

@@ -58,7 +58,8 @@ t.test('explain-flow says of random flows what the simulator decides', async (t)
   t.pass(JSON.stringify(counts))
   t.ok(counts.flows! >= FLOWS, 'as many as promised')
   t.ok(counts.certain! >= counts.flows! * 1.2, 'most of them certain')
-  for (const word of ['allowed', 'potentially_blocked', 'blocked', 'pending', 'rules']) t.ok(counts[word]! > 20, `${word}: ${counts[word]}`)
+  for (const word of ['allowed', 'potentially_blocked', 'blocked', 'pending', 'rules'])
+    t.ok(counts[word]! > 20, `${word}: ${counts[word]}`)
 })
 
 t.test('of labels and lists it counts every pair as the simulator decides it', async (t) => {

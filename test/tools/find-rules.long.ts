@@ -8,7 +8,17 @@ import { handMade } from './hand-made.js'
 import { startBench, type Json } from './harness.js'
 import { randomCase } from './random-estate.js'
 
-const ENDS = ['ams', 'iplist:Office', 'iplist:Servers', 'app=pay', 'app=crm', 'role=web', 'role=db', 'env=prod', 'workload:pay-1']
+const ENDS = [
+  'ams',
+  'iplist:Office',
+  'iplist:Servers',
+  'app=pay',
+  'app=crm',
+  'role=web',
+  'role=db',
+  'env=prod',
+  'workload:pay-1',
+]
 const end = fc.constantFrom(...ENDS)
 const question = fc
   .record(
@@ -30,7 +40,10 @@ const question = fc
 const counts = { both: 0, found: 0, applying: 0 }
 
 t.test('both ways find the same, and what applies is what the evaluator resolves', { timeout: 110_000 }, async (t) => {
-  const cases = fc.sample(fc.tuple(randomCase, fc.array(question, { minLength: 8, maxLength: 8 })), { numRuns: 30, seed: 29 })
+  const cases = fc.sample(fc.tuple(randomCase, fc.array(question, { minLength: 8, maxLength: 8 })), {
+    numRuns: 30,
+    seed: 29,
+  })
   for (const [{ estate, toggled }, questions] of cases) {
     const bench = await startBench(t, { estate: handMade(estate) })
     const { pce, simulator } = bench
@@ -45,14 +58,24 @@ t.test('both ways find the same, and what applies is what the evaluator resolves
       simulator.faults.add({ kind: 'status', path: /rule_search/, times: 9, status: 404, body: [] })
       const own = await bench.ok('find-rules', asked)
       simulator.faults.clear()
-      t.same([own.rules, own.counts, own.total_count], [searched.rules, searched.counts, searched.total_count], JSON.stringify(asked))
+      t.same(
+        [own.rules, own.counts, own.total_count],
+        [searched.rules, searched.counts, searched.total_count],
+        JSON.stringify(asked),
+      )
       t.equal(own.found_by, 'own')
       if (searched.found_by === 'rule_search') counts.both += 1
       counts.found += searched.total_count
     }
     for (const workload of (await pce.workloads.getPage('draft', null)).items.slice(0, 4))
-      for (const [side, as] of [['providers', 'provider'], ['consumers', 'consumer']] as const) {
-        const resolved = await pce.searchRules({ [side]: [{ workload: { href: workload.href } }], resolve_actors: true }, 'draft')
+      for (const [side, as] of [
+        ['providers', 'provider'],
+        ['consumers', 'consumer'],
+      ] as const) {
+        const resolved = await pce.searchRules(
+          { [side]: [{ workload: { href: workload.href } }], resolve_actors: true },
+          'draft',
+        )
         const wanted = resolved.filter((one) => one.enabled && one.rule_set?.enabled === true).map(({ href }) => href)
         const { rules } = await bench.ok('find-rules', { applies_to: workload.href, as, max_results: 500 })
         const written = rules.filter((one: Json) => one.by_address !== true && one.uncertain === undefined)

@@ -31,9 +31,9 @@ export interface Bench {
   /** Moves the clock that the tools see. */
   advance(ms: number): void
   /** The answer of a call that must succeed. */
-  ok(name: string, args?: object): Promise<Json>
+  ok: (name: string, args?: object) => Promise<Json>
   /** The error body of a call that must fail with this code. */
-  fails(name: string, args: object, code: string): Promise<Json>
+  fails: (name: string, args: object, code: string) => Promise<Json>
   /** The error body of a call that is cancelled as soon as a report of its progress is the one waited for. */
   cancelled(name: string, args: object, when: (update: ProgressUpdate) => boolean): Promise<Json>
   /** Aborts what is running, as a server that stops does. */

@@ -290,7 +290,11 @@ const callsOf = (ids: Record<'workload' | 'rule' | 'deny' | 'profile', string>):
     [{ kind: 'label', name: `app=${shown('payments')}` }, { application: `app=${shown('payments')}` }],
     [{ kind: 'rule_set', name: NOBODY }, { href: NOBODY }],
   ],
-  ['restore-policy-version', [{ version: 1, dry_run: true }], [{ version: 999 }, { version: 1, drop_pending: [NOBODY] }]],
+  [
+    'restore-policy-version',
+    [{ version: 1, dry_run: true }],
+    [{ version: 999 }, { version: 1, drop_pending: [NOBODY] }],
+  ],
   ['discard-draft-changes', [{ all: true, dry_run: true }], [{}, { hrefs: [NOBODY] }]],
 ]
 

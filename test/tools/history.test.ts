@@ -650,7 +650,7 @@ t.test('who-changed', async (t) => {
       `${bobName} provisioned 3 rule_sets allow rule`,
       `${bobName} sec_rule.update sec_rule`,
     ])
-    t.match(answer.covers, '2 labels, 1 workload, 1 rule set of its scope, and 1 rule elsewhere')
+    t.match(answer.covers, /2 labels, 1 workload, 1 rule set of its scope, and 1 rule elsewhere/)
     await fails(TOOL, { application: 'pay|nowhere' }, 'not_found')
   })
 
