@@ -39,7 +39,7 @@ export interface Bench {
   /** Aborts what is running, as a server that stops does. */
   stop(): void
   /** Writes the PCE has seen since the last call of this function. */
-  writes(): RecordedRequest[]
+  writes: () => RecordedRequest[]
 }
 
 export interface BenchOptions extends PceSimulatorOptions {
