@@ -2,7 +2,7 @@ import type { Approvals, AskedApproval } from '../../schemas/approvals.js'
 import type { Confirmations, ConfirmedCall } from '../../schemas/confirmations.js'
 import { type ErrorDetails, ToolError } from '../../schemas/errors.js'
 import type { Gate, ValidSubject } from './admit-call.js'
-import { findBinding, look, replayed, showForPage } from './look-ahead.js'
+import { describeCall, findBinding, look, replayed, showForPage } from './look-ahead.js'
 
 type AskReason = 'missing' | 'expired' | 'stale'
 
@@ -30,9 +30,8 @@ export const approvalGate = (approvals: Approvals, confirmations: Pick<Confirmat
   needs: 'arguments',
   onlyConfirmed: true,
   async check(subject) {
-    const paramsHash = confirmations.hash(subject.call.arguments)
-    const call = confirmations.describe(subject.callerContext, subject.tool.name, paramsHash)
-    subject.note({ params_hash: paramsHash })
+    const call = describeCall(subject, confirmations)
+    const { paramsHash } = call
     const found = await approvals.find(call)
     switch (found?.state) {
       case 'pending':

@@ -1,7 +1,7 @@
 import type { Confirmations, ConfirmedCall, ConfirmReason } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Gate, ValidSubject } from './admit-call.js'
-import { findBinding, look, replayed } from './look-ahead.js'
+import { describeCall, findBinding, look, replayed } from './look-ahead.js'
 
 const MESSAGES: Record<ConfirmReason, string> = {
   missing: 'This call needs a confirm token. Nothing was changed.',
@@ -28,9 +28,8 @@ export const confirmGate = (confirmations: Confirmations, url: string): Gate => 
   needs: 'arguments',
   onlyConfirmed: true,
   async check(subject) {
-    const paramsHash = confirmations.hash(subject.call.arguments)
-    const call = confirmations.describe(subject.callerContext, subject.tool.name, paramsHash)
-    subject.note({ params_hash: paramsHash })
+    const call = describeCall(subject, confirmations)
+    const { paramsHash } = call
     const reading = confirmations.read(subject.call.confirmToken, call)
     if (reading.state === 'mismatch') subject.note({ confirm_jti: reading.jti })
     if (reading.state !== 'signed') throw await askFor(reading.state, subject, call, confirmations, url)

@@ -1,10 +1,11 @@
 import type { Preview } from '../../domain/call.js'
 import { makeSafe } from '../../domain/text/escape-text.js'
 import { MOST_SHOWN_BYTES, type ShownCall, type ShownObject } from '../../schemas/approvals.js'
+import type { ConfirmedCall, Confirmations } from '../../schemas/confirmations.js'
 import { type ErrorDetails, ToolError } from '../../schemas/errors.js'
 import { convert } from '../errors/convert.js'
 import type { ValidSubject } from './admit-call.js'
-import { previewArguments, previewDryRun, takesDryRun } from './preview-call.js'
+import { previewDryRun, takesDryRun } from './preview-call.js'
 
 /** What the call would do now, as a digest; the whole preview for a tool that has no shorter way. */
 export const findBinding = async ({ tool, args, context }: ValidSubject): Promise<string> =>
@@ -12,10 +13,11 @@ export const findBinding = async ({ tool, args, context }: ValidSubject): Promis
     ? (await preview({ tool, args, context })).boundTo
     : tool.boundTo(args as never, context as never)
 
-/** The tool's own preview, else its dry run, else its arguments (D77). */
+/** The tool's own preview, else its dry run (D77). */
 async function preview({ tool, args, context }: Pick<ValidSubject, 'tool' | 'args' | 'context'>): Promise<Preview> {
   if (tool.preview !== undefined) return tool.preview(args as never, context as never)
-  if (!takesDryRun(tool)) return previewArguments(tool, args)
+  // It would run here. No tool that may ask for confirmation is without.
+  if (!takesDryRun(tool)) throw new Error(`${tool.name} cannot show what it would do`)
   const answer = await tool.handler({ ...args, dry_run: true } as never, context as never)
   return previewDryRun(answer as Record<string, unknown>, args['dry_run'] === true)
 }
@@ -45,6 +47,17 @@ export async function look(subject: ValidSubject): Promise<Outlook> {
       details: { preview_error: { ...details, error: code, message, ...(hint && { hint }) } },
     }
   }
+}
+
+/** Which call it is that somebody has to confirm, by the hash of its arguments; the audit entries have that as well. */
+export function describeCall(
+  subject: ValidSubject,
+  confirmations: Pick<Confirmations, 'hash' | 'describe'>,
+): ConfirmedCall {
+  const paramsHash = confirmations.hash(subject.call.arguments)
+  const call = confirmations.describe(subject.callerContext, subject.tool.name, paramsHash)
+  subject.note({ params_hash: paramsHash })
+  return call
 }
 
 /** The refusal of a call that was let run before, with what it was let run by. */

@@ -3,7 +3,7 @@ import type { Preview } from '../../domain/call.js'
 import { clipText } from '../../domain/text/escape-text.js'
 import type { ShownObject } from '../../schemas/approvals.js'
 import { DRY_RUN_BINDING } from '../../schemas/dry-run.js'
-import { titleOf, type AnyTool } from '../../tools/define.js'
+import type { AnyTool } from '../../tools/define.js'
 
 /** Whether a tool can show its plan. */
 export const takesDryRun = ({ input }: Pick<AnyTool, 'input'>): boolean => 'dry_run' in input.properties
@@ -39,16 +39,6 @@ export function previewDryRun(answer: Record<string, unknown>, isDryRun: boolean
       ...(effect !== undefined && { facts: { effect } }),
     },
     boundTo: isDryRun ? DRY_RUN_BINDING : createHash('sha256').update(JSON.stringify(bound)).digest('hex'),
-  }
-}
-
-/** What can be said of a call that has no dry run: its arguments, by name alone, because a value may be a secret (D77). */
-export function previewArguments(tool: AnyTool, args: Record<string, unknown>): Preview {
-  const names = Object.keys(args)
-  const given = names.length === 0 ? 'without arguments' : `with ${names.join(', ')} as given`
-  return {
-    summary: `Runs ${titleOf(tool)} (${tool.name}) ${given}. It cannot show beforehand what it will change.`,
-    boundTo: 'arguments',
   }
 }
 

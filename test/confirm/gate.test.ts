@@ -713,13 +713,9 @@ t.test('when something fails', async (t) => {
     const { confirm_token: token } = await bench.mint('broken', EMPTY)
     partial(t, await bench.call('broken', {}, { token }), { reason: 'stale' }, 'what nobody was shown does not run')
     const unseen = await bench.call('plain', {})
-    partial(t, unseen, {
-      error: 'confirm_required',
-      params_hash: EMPTY,
-      summary: 'Runs Plain (plain) without arguments. It cannot show beforehand what it will change.',
-    })
-    const { confirm_token: open } = await bench.confirm(unseen)
-    partial(t, await bench.call('plain', {}, { token: open }), { ok: true, done: true })
+    partial(t, unseen, { error: 'confirm_required', params_hash: EMPTY, preview_error: { error: 'internal' } })
+    const { confirm_token: unshown } = await bench.confirm(unseen)
+    partial(t, await bench.call('plain', {}, { token: unshown }), { reason: 'stale' }, 'nor what cannot be shown')
     partial(t, await bench.call('rude', {}), {
       error: 'confirm_required',
       reason: 'missing',
@@ -738,6 +734,13 @@ t.test('when something fails', async (t) => {
     t.ok(
       realTools.every((tool) => !tool.requiresConfirm || 'preview' in tool),
       'and show what they do',
+    )
+    t.same(
+      realTools
+        .filter((tool) => tool.effect !== 'read' && tool.preview === undefined && !('dry_run' in tool.input.properties))
+        .map(({ toolset }) => toolset),
+      ['credentials', 'credentials'],
+      'as do all that MCP_CONFIRM_TOOLS may name',
     )
   })
 })
