@@ -162,41 +162,35 @@ function renderCut(
 }
 
 function renderObject(object: ShownObject, at: number, folds: boolean): string {
-  const { effect, fields, parts = [] } = object
+  const { effect } = object
   const isOpen = !folds || effect === 'widening' || effect === 'mixed' || effect === 'undecided'
-  const inside = fit(fields, { left: BYTES.fields }, renderField)
-  const below = fit(parts, { left: BYTES.parts }, renderPart)
   return html`<details class="object ${kindOf(effect)}" id="object-${at}" !${isOpen ? 'open' : ''}>
     <summary>
       <h4>!${renderTitle(object)}</h4>
     </summary>
-    !${renderNotes(object)} !${renderFieldList(inside.html)} !${leftOut(inside.omitted, 'more fields')}
-    !${
-      below.html === ''
-        ? ''
-        : html`<ul class="parts">
-            !${below.html}
-          </ul>`
-    }
-    !${leftOut(below.omitted, 'more parts')}
+    !${renderInside(object, BYTES.parts, renderPart)}
   </details>`
 }
 
-function renderPart(part: ShownObject): string {
-  const inside = fit(part.fields, { left: BYTES.fields }, renderField)
-  const below = fit(part.parts ?? [], { left: BYTES.list }, renderBarePart)
-  return html`<li class="${kindOf(part.effect)}">
+const renderPart = (part: ShownObject): string =>
+  html`<li class="${kindOf(part.effect)}">
     <h5>!${renderTitle(part)}</h5>
-    !${renderNotes(part)} !${renderFieldList(inside.html)} !${leftOut(inside.omitted, 'more fields')}
-    !${
-      below.html === ''
-        ? ''
-        : html`<ul class="parts">
-            !${below.html}
-          </ul>`
-    }
-    !${leftOut(below.omitted, 'more parts')}
+    !${renderInside(part, BYTES.list, renderBarePart)}
   </li>`
+
+/** What stands below the title of an object; its parts, in so many bytes, are rendered by `renderBelow`. */
+function renderInside(object: ShownObject, bytes: number, renderBelow: (part: ShownObject) => string): string {
+  const inside = fit(object.fields, { left: BYTES.fields }, renderField)
+  const below = fit(object.parts ?? [], { left: bytes }, renderBelow)
+  return html`!${renderNotes(object)} !${renderFieldList(inside.html)} !${leftOut(inside.omitted, 'more fields')}
+  !${
+    below.html === ''
+      ? ''
+      : html`<ul class="parts">
+          !${below.html}
+        </ul>`
+  }
+  !${leftOut(below.omitted, 'more parts')}`
 }
 
 /** What is nested deeper than a rule of a rule set. */

@@ -10,11 +10,11 @@ import { renderSetupPage } from './setup-page.js'
 /**
  * `/setup`: a browser form for the caller's own PCE credentials (S6, S7, D17). Everything it changes it changes through tool calls.
  */
-// eslint-disable-next-line @typescript-eslint/require-await -- Fastify waits for plugins that are asynchronous
-export default async function setup(
+export default function setup(
   app: FastifyInstance,
   options: SetupOptions<FastifyRequest, FastifyReply> & { porter: Porter<FastifyRequest, FastifyReply> },
-): Promise<void> {
+  done: () => void,
+): void {
   const { porter, authenticate, offeredPces, allowInsecureTls } = options
   const { basePath, dataOf, visitOf, isProgram } = porter
   const { page, form: admitForm } = porter.admit({ authenticate, pageOf: () => '/setup' })
@@ -24,6 +24,7 @@ export default async function setup(
   )
   for (const form of FORMS) app.post(form.path, admitForm, (request, reply) => submit(form, request, reply))
   porter.refuseOtherMethods({ '/setup': [...READ, 'POST'], '/setup/remove': POST, '/setup/test': POST })
+  done()
 
   async function submit(form: Form, request: FastifyRequest, reply: FastifyReply) {
     const { accept } = request.headers
