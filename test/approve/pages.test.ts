@@ -482,7 +482,10 @@ t.test('logging out', async (t) => {
   const stolen = alice.copy()
   const { body } = await alice.get(`/approve/${id}`)
   const out = await alice.post('/approve/logout', hiddenFields(body, '/approve/logout'))
-  partial(t, out, { statusCode: 303, headers: { location: '/approve/logout' } })
-  t.match((await alice.get('/approve/logout')).body, /You are logged out[^]*href="\/approve\/login\?again&#61;1"/)
+  partial(t, out, { statusCode: 303, headers: { location: `/approve/logout?to=/approve/${id}` } })
+  const again = `/approve/login?again&#61;1&#38;to&#61;/approve/${id}"`
+  contains(t, (await alice.get(out.headers.location as string)).body, again)
+  for (const to of ['', '?to=/setup', '?to=https://elsewhere.example', '?to=/approve/x', '?to=/approve&to=/approve'])
+    t.match((await alice.get(`/approve/logout${to}`)).body, /You are logged out[^]*login\?again&#61;1"/, to)
   t.equal((await stolen.get(`/approve/${id}`)).statusCode, 302, 'a copy of the cookie is worthless')
 })

@@ -72,6 +72,21 @@ for (const mode of ['per_user', 'shared'] as const) {
   })
 }
 
+t.test('per_user: who logs out at a request is led back to it by the next login', async (t) => {
+  const { provision, browserOf, provider } = await startWaiting(t, 'per_user', 'page')
+  const path = pathOf((await provision()).approval_url)
+  const alice = await browserOf('alice')
+  const { body } = await alice.get(path)
+  const out = await alice.post('/setup/logout', hiddenFields(body, '/setup/logout'))
+  const farewell = await alice.get(out.headers.location as string)
+  const [, link] = /href="([^"]*)">Log in again/.exec(farewell.body)!
+  const login = link!.replaceAll('&#38;', '&').replaceAll('&#61;', '=')
+  const { headers } = await alice.get(login)
+  const query = provider.comeBack(headers.location as string, { sub: 'alice', groups: [GROUP_OF.admin] }).toString()
+  partial(t, await alice.get(`/setup/callback?${query}`), { statusCode: 302, headers: { location: path } })
+  t.equal((await alice.get(path)).statusCode, 200)
+})
+
 t.test('two-person: somebody else approves', async (t) => {
   const { provision, browserOf } = await startWaiting(t, 'shared', 'two-person')
   const path = pathOf((await provision()).approval_url)

@@ -23,6 +23,8 @@ export interface Reader {
   basePath: string
   /** Of the form that ends the login. */
   logoutPath: string
+  /** This page, without the base path: where the next login leads back to. */
+  ownPath: string
   /** Milliseconds since the epoch. */
   now: number
 }
@@ -69,9 +71,10 @@ export function renderApprovalPage(page: ApprovalPage): string {
 }
 
 /** The form behind the button of the bar. */
-export const renderLogout = ({ logoutPath, csrfToken }: Pick<Reader, 'logoutPath' | 'csrfToken'>): string =>
+export const renderLogout = ({ logoutPath, ownPath, csrfToken }: Reader): string =>
   html`<form id="logout-form" method="post" action="${logoutPath}" hidden>
     <input type="hidden" name="${CSRF_FIELD}" value="${csrfToken}" />
+    <input type="hidden" name="to" value="${ownPath}" />
   </form>`
 
 const STATES: Readonly<Record<AskedApproval['state'], { title: string; kind: string }>> = {

@@ -23,15 +23,11 @@ interface Shown {
  * `/approve` and `/approve/{id}`: where a person sees what a call would do, and says yes or no (D153 to D156). Nothing is read here from a
  * PCE, and nobody is anybody who has not logged in with this browser.
  */
-// eslint-disable-next-line @typescript-eslint/require-await -- Fastify waits for plugins that are asynchronous
-export default async function approve(app: FastifyInstance, options: Options): Promise<void> {
+export default function approve(app: FastifyInstance, options: Options, done: () => void): void {
   const { desk, maxAgeSeconds, publicUrl, porter } = options
   const { basePath, visitOf } = porter
   const { page, form } = porter.admit({
-    pageOf(request) {
-      const id = idOf(request)
-      return isApprovalId(id) ? `/approve/${id}` : '/approve'
-    },
+    pageOf: pathOf,
   })
 
   app.get('/approve', page, async (request, reply) => {
@@ -57,6 +53,7 @@ export default async function approve(app: FastifyInstance, options: Options): P
     return reply.redirect(`${basePath}/approve/${now.request.id}`, 303)
   })
   porter.refuseOtherMethods({ '/approve': READ, '/approve/:id': [...READ, 'POST'] })
+  done()
 
   /** Rejects with the same ToolError for what there is not and for what this person is nothing to. */
   async function find(request: FastifyRequest): Promise<AskedApproval> {
@@ -125,6 +122,7 @@ export default async function approve(app: FastifyInstance, options: Options): P
       csrfToken: porter.csrfTokenFor(identity, reply),
       basePath,
       logoutPath: porter.loginPath!.replace(/login$/, 'logout'),
+      ownPath: pathOf(request),
       now: porter.now(),
     }
   }
@@ -134,6 +132,12 @@ const LOG_IN_FIRST: Notice = {
   kind: 'warning',
   title: 'Nothing was decided yet',
   text: 'Log in again first, at the end of this page. Your note was not kept.',
+}
+
+/** Of the page that a request is for, without the base path. */
+function pathOf(request: FastifyRequest): string {
+  const id = idOf(request)
+  return isApprovalId(id) ? `/approve/${id}` : '/approve'
 }
 
 const idOf = ({ params }: FastifyRequest) => (params as { id?: string }).id ?? ''

@@ -106,11 +106,13 @@ export const renderMessagePage = ({ title, text, hint, code, requestId, link }: 
 
 /**
  * The session here is over; the one at the identity provider is not ours to end, so the next login asks for the password. `loginPath` null:
- * this server has no browser login.
+ * this server has no browser login. `backTo`: the page that the next one leads to, where it is not the usual one.
  */
-export const renderLoggedOutPage = (loginPath: string | null): string =>
+export const renderLoggedOutPage = (loginPath: string | null, backTo?: string): string =>
   renderMessagePage({
     title: 'You are logged out',
     text: 'You may still be logged in at your identity provider.',
-    ...(loginPath !== null && { link: { href: `${loginPath}?again=1`, label: 'Log in again' } }),
+    ...(loginPath !== null && {
+      link: { href: `${loginPath}?again=1${backTo === undefined ? '' : `&to=${backTo}`}`, label: 'Log in again' },
+    }),
   })

@@ -19,9 +19,8 @@ interface Options extends LoginPorts<FastifyRequest>, Pick<Admission<FastifyRequ
 }
 
 /** The login of a browser, and its end: paths below the page that it usually leads to. */
-// eslint-disable-next-line @typescript-eslint/require-await -- Fastify waits for plugins that are asynchronous
-export default async function login(app: FastifyInstance, options: Options): Promise<void> {
-  const { home, client, porter, ended, authenticate, limitCaller, approveMaxAge } = options
+export default function login(app: FastifyInstance, options: Options, done: () => void): void {
+  const { home, client, porter, ended, authenticate } = options
   const { basePath, dataOf, sendPage } = porter
   const { form } = porter.admit({ ...(authenticate && { authenticate }), pageOf: () => home })
 
@@ -29,11 +28,22 @@ export default async function login(app: FastifyInstance, options: Options): Pro
     const data = dataOf(request)
     await endLogin(data, ended)
     data.end()
-    return asksForJson(request.headers.accept) ? { status: 'ok' } : reply.redirect(`${basePath}${home}/logout`, 303)
+    if (asksForJson(request.headers.accept)) return { status: 'ok' }
+    const page = readOwnPage((request.body as Record<string, unknown> | undefined)?.to)
+    return reply.redirect(`${basePath}${home}/logout${page === undefined ? '' : `?to=${page}`}`, 303)
   })
-  app.get(`${home}/logout`, (_request, reply) => sendPage(reply, renderLoggedOutPage(porter.loginPath)))
+  app.get(`${home}/logout`, (request, reply) =>
+    sendPage(reply, renderLoggedOutPage(porter.loginPath, readOwnPage((request.query as Record<string, unknown>).to))),
+  )
   porter.refuseOtherMethods({ [`${home}/logout`]: [...READ, 'POST'] })
-  if (client === undefined) return
+  if (client !== undefined) openLogin(app, client, options)
+  done()
+}
+
+/** Where logins begin, and where the provider sends the browser back to. */
+function openLogin(app: FastifyInstance, client: LoginOptions, options: Options): void {
+  const { home, porter, ended, limitCaller, approveMaxAge } = options
+  const { basePath, dataOf } = porter
 
   const { issuer, publicUrl, now, fetch: send = fetch, groupsOfRole, usedTokens, checkState } = options
   const browserLogin = createBrowserLogin({ ...client, issuer, publicUrl, home, fetch: send, now })
