@@ -131,6 +131,29 @@ t.test('a batch of ringfences: each rule of each application, those that deny fi
   )
 })
 
+t.test('what was not compared is said first, and is not taken for harmless', async (t) => {
+  const bench = await startApproving(t)
+  const pce = connectPce((bench.service.config as SharedConfig).pce, createCallTracker(), pino({ level: 'silent' }))
+  t.teardown(() => pce.close())
+  for (let n = 0; n < 102; n++) await pce.ipLists.create({ name: `list ${n}`, ip_ranges: [{ from_ip: '192.0.2.1' }] })
+  const { warnings, objects, effect } = await shownOf(bench, await bench.call('ann', ALL))
+  t.equal(objects.length, 102)
+  const unread = objects.filter(({ note }) => /was not read: look at it in the PCE/.test(note ?? ''))
+  t.same(
+    unread.map(({ effect, fields }) => ({ effect, fields })),
+    [
+      { effect: 'undecided', fields: [] },
+      { effect: 'undecided', fields: [] },
+    ],
+  )
+  partial(
+    t,
+    warnings[0]!,
+    /^What changes in 2 objects of 102 was not read, .* look at each in the PCE before you decide\.$/,
+  )
+  t.equal(effect, 'undecided')
+})
+
 t.test('what is too large is named, and says so', async (t) => {
   const bench = await startApproving(t)
   const { href } =

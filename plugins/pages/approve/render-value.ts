@@ -11,7 +11,7 @@ export const showStored = (text: string, most = Infinity): string => {
   return escapeText(most === Infinity ? bare : clipText(bare, most))
 }
 
-const LONGEST_TEXT = 1000
+const LONGEST_TEXT = 4000
 const DEEPEST = 6
 const MOST_MEMBERS = 40
 
@@ -25,7 +25,8 @@ const LARGEST_VALUE = 4000
  */
 export function renderValue(value: unknown): string {
   const json = JSON.stringify(value) ?? ''
-  return json.length <= LARGEST_VALUE ? render(value, DEEPEST) : text(json)
+  // A text is bounded by itself.
+  return typeof value === 'string' || json.length <= LARGEST_VALUE ? render(value, DEEPEST) : text(json)
 }
 
 function render(value: unknown, depth: number): string {

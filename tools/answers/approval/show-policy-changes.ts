@@ -137,8 +137,14 @@ function warnOf(changes: readonly TypedPendingChange[], judged: ReadonlyMap<stri
     known.flatMap((change) => [...(change.risks ?? []), ...(change.rules ?? []).flatMap((rule) => rule.risks ?? [])]),
   )
   const widening = known.filter((change) => ['widening', 'mixed'].includes(effectOf(change))).length
-  const undecided = changes.length - known.filter((change) => effectOf(change) !== 'undecided').length
+  const unread = changes.length - known.length
+  const undecided = known.filter((change) => effectOf(change) === 'undecided').length
   return [
+    ...(unread > 0
+      ? [
+          `What changes in ${countOf(unread, 'object')} of ${changes.length} was not read, and so neither whether that permits more: look at each in the PCE before you decide.`,
+        ]
+      : []),
     ...(widening > 0
       ? [`${countOf(widening, 'object')} of ${changes.length} may permit more traffic than today.`]
       : []),
