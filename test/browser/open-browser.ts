@@ -53,8 +53,8 @@ export async function openBrowser(t: Test) {
     return { context, page, watch }
   }
 
-  const picture = (page: Page, name: string) =>
-    page.screenshot({ path: join(ARTIFACTS, `${name}.png`), fullPage: true })
+  const picture = (page: Page, name: string, folder = ARTIFACTS) =>
+    page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
   return { open, picture }
 }
 

@@ -14,6 +14,8 @@ export interface ServedOptions extends IdentityProviderOptions {
   /** A client without a secret. */
   isPublic?: boolean
   rates?: ServiceOptions['rates']
+  /** Laid over a small one. */
+  estate?: ServiceOptions['estate']
   /** Laid over what the provider wants. */
   oauth?: Partial<OAuthConfig>
   /** The service believes what a request from this machine says of its client. */
@@ -34,6 +36,7 @@ export async function startServed(
     mode = 'per_user',
     approval,
     rates,
+    estate,
     oauth,
     ...options
   }: ServedOptions = {},
@@ -49,7 +52,7 @@ export async function startServed(
     mode,
     folder,
     now: () => Date.now() + clock.offset,
-    estate: { workloads: 20, flows: 1 },
+    estate: { workloads: 20, flows: 1, ...estate },
     rates,
     config: {
       http: {
