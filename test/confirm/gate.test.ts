@@ -729,7 +729,13 @@ t.test('when something fails', async (t) => {
   await t.test('which tools require confirmation', async (t) => {
     t.same(
       realTools.filter(({ requiresConfirm }) => requiresConfirm).map(({ name }) => name),
-      ['provision-policy', 'ringfence-batch'],
+      [
+        'discard-draft-changes',
+        'provision-policy',
+        'restore-policy-version',
+        'ringfence-batch',
+        'set-enforcement-mode',
+      ],
     )
     t.ok(
       realTools.every((tool) => !tool.requiresConfirm || 'preview' in tool),

@@ -63,6 +63,7 @@ t.test('restore-policy-version', async (t) => {
   await t.test('a token is of what was shown: an edit or a provisioning in between makes it stale', async (t) => {
     const first = await ask()
     const { confirm_token: token } = await bench.mint(TOOL, first.params_hash)
+    bench.clock.now += 1
     await pce.ruleSets.update(SET, { description: 'one more' })
     bench.writes()
     partial(t, await bench.call(TOOL, args, { token }), { error: 'confirm_required', reason: 'stale' })
@@ -70,7 +71,9 @@ t.test('restore-policy-version', async (t) => {
 
     const second = await ask()
     const { confirm_token: other } = await bench.mint(TOOL, second.params_hash)
+    bench.clock.now += 1
     await pce.provisionPolicyChanges('in between', [SET])
+    bench.clock.now += 1
     await pce.rules.update(RULE, { ingress_services: [{ port: 23, proto: 6 }] })
     bench.writes()
     partial(t, await bench.call(TOOL, args, { token: other }), { error: 'confirm_required', reason: 'stale' })

@@ -27,7 +27,6 @@ t.test('suggestions', async (t) => {
       ['remove-label', 'delete-label'],
       ['get-rules', 'get-rulesets'],
       ['provision', 'provision-policy'],
-      ['get-vens', null],
       ['get-firewalls', null],
       ['delete-everything', null],
       ['weather', null],

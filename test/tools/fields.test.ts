@@ -7,13 +7,13 @@ import { startBench, type Json } from './harness.js'
 /** Tools that answer rows, where these stand in the answer, and two of their fields. */
 const LISTS: Record<string, { rows: (answer: Json) => Json[]; fields: [string, string]; args?: object }> = {
   'compare-draft-active': { rows: ({ changes }) => Object.values<Json[]>(changes).flat(), fields: ['name', 'effect'] },
-  'find-rules': { rows: (answer) => answer.rules, fields: ['href', 'rule'] },
-  'find-unlabelled-workloads': { rows: (answer) => answer.workloads, fields: ['name', 'missing'] },
   'compare-policy-versions': {
     rows: ({ changes }) => changes,
     fields: ['name', 'effect'],
     args: { from: 1, to: 'draft' },
   },
+  'find-rules': { rows: (answer) => answer.rules, fields: ['href', 'rule'] },
+  'find-unlabelled-workloads': { rows: (answer) => answer.workloads, fields: ['name', 'missing'] },
   'get-container-clusters': { rows: (answer) => answer.container_clusters, fields: ['name', 'node_count'] },
   'get-container-workload-profiles': { rows: (answer) => answer.profiles, fields: ['namespace', 'managed'] },
   'get-events': { rows: (answer) => answer.events, fields: ['timestamp', 'event_type'] },

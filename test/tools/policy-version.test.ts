@@ -33,7 +33,7 @@ const estate = () =>
 
 t.test('the lists of policy objects take it, and no other tool but the questions about them', async (t) => {
   const taking = tools.filter(({ input }) => 'policy_version' in input.properties).map(({ name }) => name)
-  t.same(taking, [...Object.keys(LISTS), 'get-ip-list-matches'].sort())
+  t.same(taking, [...Object.keys(LISTS), 'find-redundant-rules', 'find-rules', 'get-ip-list-matches'].sort())
 })
 
 t.test('each version is answered as it was', async (t) => {

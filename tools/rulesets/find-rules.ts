@@ -84,12 +84,8 @@ export default defineTool({
       provider: End('Destination, as actor'),
       consumer: End('Source, as actor'),
       service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Named, or a port covered' })),
-      process: Type.Optional(
-        Type.String({ minLength: 1, description: 'Part of the name of a process or Windows service' }),
-      ),
-      text: Type.Optional(
-        Type.String({ minLength: 1, description: 'Part of a description, or of the name of the rule set' }),
-      ),
+      process: Type.Optional(Type.String({ minLength: 1, description: 'In the name of a process or Windows service' })),
+      text: Type.Optional(Type.String({ minLength: 1, description: 'In a description, or the name of the rule set' })),
       rule_type: Type.Optional(StringEnum(RULE_TYPES, { description: 'Only these' })),
       enabled: Type.Optional(
         Type.Boolean({ description: 'Rule and rule set. With applies_to the default is true, otherwise both' }),
