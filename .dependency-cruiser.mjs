@@ -1,6 +1,6 @@
 /**
  * The walls of the house (docs/architecture.md), as `npm run boundaries` checks them: `schemas ← pce-client ← domain ← tools ←
- * knowledge ← plugins ← composition ← app ← programs`, the floors of `domain/`, who may use which library, and no import circle, types
+ * pictures | knowledge ← plugins ← composition ← app ← programs`, the floors of `domain/`, who may use which library, and no import circle, types
  * included. Paths are regular expressions; `$1` is what the first group of `from` matched.
  */
 import { fileURLToPath } from 'node:url'
@@ -11,6 +11,8 @@ const CALL = '^domain/call\\.ts$'
 const TOOL = '^tools/define\\.ts$'
 const SCHEMAS = '^schemas/'
 const KNOWLEDGE = '^knowledge/index\\.ts$'
+/** Reads the scripts that run in browsers; the rest of the room runs there too. */
+const PICTURE_SCRIPTS = '^pictures/read-script\\.ts$'
 /** Reads a file that ships with the code; no caller has a say in which. */
 const DATA_READER = '^domain/traffic/providers/read-ranges\\.ts$'
 
@@ -110,6 +112,22 @@ const ROOMS = [
     why: 'What an engineer would tell an assistant: texts that name tools, and know neither how they are called nor over what.',
   },
   {
+    name: 'pictures',
+    files: '^pictures/',
+    not: PICTURE_SCRIPTS,
+    may: ['^pictures/(?!read-script\\.ts$)', SCHEMAS],
+    types: ['^tools/'],
+    node: [],
+    why: 'Draws what tools answer, in the server, in the shell and in browsers; it analyses nothing and reaches nothing.',
+  },
+  {
+    name: 'pictures/read-script.ts',
+    files: PICTURE_SCRIPTS,
+    may: [],
+    node: ['fs/promises', 'path', 'url'],
+    why: 'What browsers run ships as files beside the code.',
+  },
+  {
     name: 'plugins/<plugin>/index.ts',
     files: '^plugins/([^/]+)/index\\.ts$',
     may: ['^plugins/$1/', SCHEMAS],
@@ -135,6 +153,7 @@ const ROOMS = [
       '^domain/text/(escape-text|compare-texts|leave-out-named)\\.ts$',
       CALL,
       TOOL,
+      '^pictures/(?!browser/)',
       '^pce-client/index\\.ts$',
       SCHEMAS,
     ],
@@ -179,6 +198,20 @@ const ROOMS = [
     why: 'A program: options, configuration, listen, drain.',
   },
   {
+    name: 'draw.ts',
+    files: '^draw\\.ts$',
+    may: [
+      '^config\\.ts$',
+      '^composition/',
+      '^process/',
+      '^plugins/dispatcher/',
+      '^pictures/(?!browser/)',
+      '^tools/index\\.ts$',
+      SCHEMAS,
+    ],
+    why: 'A command of the stdio program: a tool call, and its answer as a file.',
+  },
+  {
     name: 'worker.ts',
     files: '^worker\\.ts$',
     may: ['^plugins/dispatcher/', '^tools/index\\.ts$'],
@@ -195,6 +228,7 @@ const ROOMS = [
     files: '^stdio\\.ts$',
     may: [
       '^commands/',
+      '^draw\\.ts$',
       '^config\\.ts$',
       '^composition/',
       '^process/',
@@ -232,8 +266,9 @@ const LIBRARIES = {
   ],
   canonicalize: ['^plugins/confirm/(?!index\\.ts$)'],
   'close-with-grace': ['^(http|stdio)\\.ts$'],
-  commander: ['^http\\.ts$', '^pce-simulator/pce-sim\\.ts$'],
+  commander: ['^(draw|http)\\.ts$', '^pce-simulator/pce-sim\\.ts$'],
   'csv-parse': ['^domain/'],
+  'd3-force': ['^pictures/layout/'],
   'fast-jwt': ['^plugins/(auth|confirm)/(?!index\\.ts$)'],
   'fastest-levenshtein': ['^config/', '^domain/', '^plugins/dispatcher/(?!index\\.ts$)'],
   fastify: [DOORS, PART_DOORS, '^app\\.ts$', '^http\\.ts$', SIMULATOR],
@@ -260,7 +295,7 @@ const LIBRARIES = {
   semver: ['^tools/'],
 }
 
-const PROGRAMS = '^((stdio|http|worker)\\.ts|pce-client/index\\.ts)$'
+const PROGRAMS = '^((stdio|http|worker)\\.ts|pce-client/index\\.ts|pictures/browser/(app|page)\\.ts)$'
 const DECLARATIONS = '\\.d\\.ts$'
 
 const OURS = '^(?!\\.\\./)(?!node_modules/)'
@@ -375,7 +410,7 @@ export default {
   ],
   options: {
     doNotFollow: { path: '(^|/)node_modules(/|$)' },
-    exclude: { path: '^(dist|\\.[^./][^/]*)(/|$)' },
+    exclude: { path: '^(dist|pictures/generated|\\.[^./][^/]*)(/|$)' },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: fileURLToPath(new URL('tsconfig.json', import.meta.url)) },
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },

@@ -14,9 +14,10 @@ const SHIPPED = [
     'process',
     'composition',
     'config',
+    'pictures',
   ],
 ].map((room) => `${room}/**/*.ts`)
-const PROGRAMS = ['app.ts', 'config.ts', 'http.ts', 'stdio.ts']
+const PROGRAMS = ['app.ts', 'config.ts', 'draw.ts', 'http.ts', 'stdio.ts']
 
 const CONSOLE = { name: 'console', message: 'Standard output is for JSON-RPC; write to the log that you are given.' }
 const PROCESS = { name: 'process', message: 'Take what you need as an argument.' }
@@ -60,7 +61,7 @@ const CLIENT_VALUES = [
 ].map((selector) => ({ selector, message: `Of the PCE client, import types and ${CLIENT_ERRORS.join(', ')}.` }))
 
 export default tseslint.config(
-  { ignores: ['dist/', 'node_modules/', '.coverage/', '.suite/'] },
+  { ignores: ['dist/', 'node_modules/', '.coverage/', '.suite/', 'pictures/generated/'] },
   js.configs.recommended,
   ...tseslint.configs.recommendedTypeChecked,
   {
@@ -97,7 +98,7 @@ export default tseslint.config(
   },
   {
     name: 'walls/process',
-    files: ['pce-client/**/*.ts', 'storage/**/*.ts', 'process/**/*.ts', 'http.ts', 'stdio.ts'],
+    files: ['pce-client/**/*.ts', 'storage/**/*.ts', 'process/**/*.ts', 'draw.ts', 'http.ts', 'stdio.ts'],
     rules: {
       'no-restricted-globals': noGlobals(CONSOLE),
       'no-restricted-properties': ['error', ENVIRONMENT, BY_GLOBAL_THIS, STDOUT],
@@ -106,7 +107,7 @@ export default tseslint.config(
   },
   {
     name: 'walls/programs',
-    files: ['http.ts', 'stdio.ts'],
+    files: ['draw.ts', 'http.ts', 'stdio.ts'],
     rules: { 'no-restricted-properties': ['error', ENVIRONMENT, BY_GLOBAL_THIS] },
   },
   {

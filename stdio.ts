@@ -47,6 +47,7 @@ Options:
   -h, --help          display help
 
 Commands:
+  draw                make a picture of what a tool answers, as a file; svc-mcp draw --help
   doctor              check the settings, the connection to the PCE, its certificate, the API key, the organisation and the clock
 
 It needs PCE_HOST, API_KEY and API_SECRET in the environment or in a .env file in the working directory;
@@ -67,9 +68,15 @@ const startLog = createLogger('info')
 takeWarnings(startLog)
 
 try {
-  const asked = readOptions()
-  if (asked?.command === 'doctor') process.exitCode = await examine(asked)
-  else if (asked !== null) await serve(await readSettings(asked))
+  // Loaded by nobody else: a client waits for the server.
+  if (process.argv[2] === 'draw') {
+    const { draw } = await import('./draw.js')
+    process.exitCode = await draw(process.argv.slice(3), WORKER)
+  } else {
+    const asked = readOptions()
+    if (asked?.command === 'doctor') process.exitCode = await examine(asked)
+    else if (asked !== null) await serve(await readSettings(asked))
+  }
 } catch (error) {
   await refuseStart(startLog, error, 'svc-mcp --help shows what it needs')
 }

@@ -26,7 +26,11 @@ import { build } from 'esbuild'
 
 const NOT_SHIPPED = new Set(['deploy', 'dist', 'docs', 'data', 'node_modules', 'scripts', 'test', 'test-artifacts'])
 /** Data that the programs read when they first need it. */
-const DATA_FILES = ['domain/traffic/providers/provider-ranges.json']
+const DATA_FILES = [
+  'domain/traffic/providers/provider-ranges.json',
+  'pictures/generated/app.js',
+  'pictures/generated/page.js',
+]
 /** Rooms whose Markdown below their folders is data too; a README beside the code is not. */
 const TEXT_ROOMS = ['knowledge']
 /** What decides, beside the sources and the data, how a build comes out. */

@@ -16,6 +16,7 @@ const walls = (config: string) => [
 ]
 const STEPS: readonly [name: string, program: readonly string[], remedy: string][] = [
   ['types', [...tsc, '-p', 'tsconfig.json'], 'the types must check'],
+  ['browser', [...tsc, '-p', 'pictures/browser/tsconfig.json'], 'what runs in browsers must check'],
   ['client', [...tsc, '-p', 'tsconfig.build.json', '--noEmit'], 'the PCE client must build with its declarations'],
   [
     'lint',
@@ -28,6 +29,7 @@ const STEPS: readonly [name: string, program: readonly string[], remedy: string]
   ['docs', [...tsx, 'scripts/generate-docs.ts', '--check'], '`npm run docs` writes them'],
   ['knowledge', [...tsx, 'scripts/check-knowledge.ts'], 'knowledge/README.md says how a text names what exists'],
   ['examples', [...tsx, 'scripts/examples.ts', '--check'], '`npm run examples` runs the jobs and writes them'],
+  ['pictures', [...tsx, 'scripts/pictures.ts', '--check'], '`npm run pictures` bundles their scripts'],
   ['snapshots', [...tsx, 'scripts/snapshots.ts', '--check'], '`npm run snapshots` writes them'],
 ]
 

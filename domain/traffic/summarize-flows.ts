@@ -31,7 +31,12 @@ export interface Sections {
   app_to_app: AppToApp[]
 }
 export type SectionName = keyof Sections
-export const SECTION_NAMES: readonly SectionName[] = ['by_process', 'external_destinations', 'blocked', 'app_to_app']
+export const SECTION_NAMES = [
+  'by_process',
+  'external_destinations',
+  'blocked',
+  'app_to_app',
+] as const satisfies readonly SectionName[]
 
 export interface FlowSummary {
   distinctProcesses: number

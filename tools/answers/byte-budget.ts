@@ -108,7 +108,7 @@ type Shown<S> = { [K in keyof S]: Exclude<S[K], undefined> extends Section<infer
 
 /**
  * An answer with as many rows of each of its lists as fit the budget: detail `standard` shows at most 25 a list (`standard` says otherwise), `full`
- * at most 2,000, and no more than it is given. The caller puts totals into `envelope`, since they count everything, shown or not. `hint`
+ * at most 2,000, or 5,000 where there is one list alone (`isAlone`), and no more than it is given. The caller puts totals into `envelope`, since they count everything, shown or not. `hint`
  * says, for the limit that was chosen, how to see what was cut.
  */
 export function showSections<E extends object, S extends Record<string, Section>>(
@@ -119,7 +119,14 @@ export function showSections<E extends object, S extends Record<string, Section>
     limits,
     hint,
     standard = STANDARD_LIMIT,
-  }: { detail: 'standard' | 'full'; limits: Limits; hint: (limit: number) => string; standard?: number },
+    isAlone = false,
+  }: {
+    detail: 'standard' | 'full'
+    limits: Limits
+    hint: (limit: number) => string
+    standard?: number
+    isAlone?: boolean
+  },
 ): E & Shown<S> & Truncation {
   const shown = new Map<number, E & Shown<S> & Truncation>()
   const at = (limit: number) => {
@@ -138,7 +145,7 @@ export function showSections<E extends object, S extends Record<string, Section>
       ...(shorter.length > 0 && { truncated_sections: shorter, truncation_note: hint(limit) }),
     }
   }
-  const widest = detail === 'full' ? SECTION_LADDER[0] : standard
+  const widest = detail === 'standard' ? standard : isAlone ? mostRowsAlone(detail) : SECTION_LADDER[0]
   return at(widestLimit(widest, answerBudget(limits), (limit) => jsonBytes(at(limit))))
 }
 
@@ -153,11 +160,16 @@ const STANDARD_LIMIT = 25
 export const mostRowsShown = (detail: 'standard' | 'full'): number =>
   detail === 'full' ? SECTION_LADDER[0] : STANDARD_LIMIT
 
+/** Of a section that is the only one: it has the budget to itself. */
+const ALONE_LIMIT = 5_000
+export const mostRowsAlone = (detail: 'standard' | 'full'): number => (detail === 'full' ? ALONE_LIMIT : STANDARD_LIMIT)
+
 /**
  * The widest rung from `widest` on whose answer stays inside `budget` bytes; the lowest when none does. `measure` gives the bytes of the
  * answer at a limit.
  */
 function widestLimit(widest: number, budget: number, measure: (limit: number) => number): number {
-  const rungs = SECTION_LADDER.filter((limit) => limit <= widest)
+  const rungs: number[] = SECTION_LADDER.filter((limit) => limit <= widest)
+  if (widest > SECTION_LADDER[0]) rungs.unshift(widest)
   return rungs.find((limit) => measure(limit) <= budget) ?? (SECTION_LADDER[SECTION_LADDER.length - 1] as number)
 }

@@ -44,6 +44,9 @@ const output = Type.Object({
   ...Truncation,
 })
 
+/** What it answers. */
+export type MovementAnswer = Static<typeof output>
+
 export default defineTool({
   name: 'detect-lateral-movement-paths',
   summary: 'Where an intruder could go: applications that bridge others, reach of each, shortest paths.',

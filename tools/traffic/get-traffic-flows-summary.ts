@@ -1,15 +1,15 @@
 import { Type } from '@sinclair/typebox'
-import { DetailLevel } from '../../schemas/common.js'
+import { DetailLevel, StringEnum } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { MAX_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
 import { trafficInput } from '../../schemas/traffic-input.js'
 import { TrafficSummaryOutput, showSummary } from '../answers/traffic/show-summary.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
-import { mostRowsShown } from '../answers/byte-budget.js'
+import { mostRowsAlone, mostRowsShown } from '../answers/byte-budget.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
-import { createFlowSummary } from '../../domain/traffic/summarize-flows.js'
+import { createFlowSummary, SECTION_NAMES } from '../../domain/traffic/summarize-flows.js'
 import { loadLabels, type LabelIndex } from '../../domain/inventory/labels.js'
 import { resolveTrafficFilters, parseTrafficServices } from '../../domain/traffic/resolve-filters.js'
 import { parseTrafficWindow } from '../../domain/traffic/traffic-window.js'
@@ -45,6 +45,9 @@ export default defineTool({
         }),
       ),
       detail_level: DetailLevel('full: more rows'),
+      sections: Type.Optional(
+        Type.Array(StringEnum(SECTION_NAMES), { minItems: 1, description: 'Only these; the others stay empty' }),
+      ),
       query_name: Type.Optional(
         Type.String({
           minLength: 1,
@@ -86,7 +89,9 @@ export default defineTool({
       summary.add,
     )
     const detail = args.detail_level ?? 'standard'
-    return showSummary({ summary: summary.finish(mostRowsShown(detail)), read, identityLabels }, detail, ctx.limits)
+    const { sections } = args
+    const most = sections?.length === 1 ? mostRowsAlone(detail) : mostRowsShown(detail)
+    return showSummary({ summary: summary.finish(most), read, identityLabels, sections }, detail, ctx.limits)
   },
 })
 

@@ -115,12 +115,14 @@ export const TrafficSummaryOutput = Type.Object({
   truncation_note: Type.Optional(string('How to see more')),
 })
 
-type TrafficSummary = Static<typeof TrafficSummaryOutput>
+export type TrafficSummary = Static<typeof TrafficSummaryOutput>
 
 interface SummaryFacts {
   summary: FlowSummary
   read: FlowsRead
   identityLabels: readonly string[]
+  /** Those that were asked for, where not all were. */
+  sections?: readonly SectionName[] | undefined
 }
 
 /**
@@ -128,7 +130,7 @@ interface SummaryFacts {
  * both detail levels; only the rows shown differ, and `truncated_sections` says where.
  */
 export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', limits: Limits): TrafficSummary {
-  const { summary, read, identityLabels } = facts
+  const { summary, read, identityLabels, sections: asked = SECTION_NAMES } = facts
   const note = coverageNote(read)
   const span = dataSpan([read])
   const { connections, bytes_in: bytesIn, bytes_out: bytesOut } = read.totals
@@ -157,10 +159,16 @@ export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', li
   }
   const sections = {} as { [K in SectionName]: { rows: Sections[K]; total: number } }
   for (const name of SECTION_NAMES)
-    Object.assign(sections, { [name]: { rows: summary.sections[name], total: summary.sectionTotals[name] } })
+    // What nobody asked for is not cut either.
+    Object.assign(sections, {
+      [name]: asked.includes(name)
+        ? { rows: summary.sections[name], total: summary.sectionTotals[name] }
+        : { rows: [], total: 0 },
+    })
   return showSections(envelope, sections, {
     detail,
     limits,
+    isAlone: asked.length === 1,
     hint: (limit) =>
       `At most ${limit} rows per section are shown, busiest first; section_totals and totals count all. Narrow the filters to see the rest.`,
   })

@@ -1,0 +1,280 @@
+/** `svc-mcp draw`: calls the tool of a picture as the server would, and writes what it answers as a drawing. */
+import { createHash, randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { open, rename, rm, stat } from 'node:fs/promises'
+import { dirname, extname, join, resolve } from 'node:path'
+import { Command, InvalidArgumentError } from 'commander'
+import { composeUnauthenticated, findFileFaults } from './composition/compose-unauthenticated.js'
+import { pathsIn, readConfig, readEnvironment } from './config.js'
+import { drawPicture, TOOL_OF } from './pictures/draw-picture.js'
+import { renderHtmlFile } from './pictures/page/render-html.js'
+import { renderSvgFile } from './pictures/page/render-svg.js'
+import type { Picture, PictureKind } from './pictures/picture.js'
+import { readScript } from './pictures/read-script.js'
+import { createDispatcher } from './plugins/dispatcher/dispatch.js'
+import { checkPathsAnswer } from './process/check-paths-answer.js'
+import { alwaysSaid, createLogger } from './process/create-logger.js'
+import { readPackage } from './process/read-package.js'
+import { inWords, type StdioConfig } from './schemas/config.js'
+import { tools } from './tools/index.js'
+
+/** Bytes of an answer that nobody's model reads: as much as any answer may have. */
+const BUDGET = 800_000
+/** Of a change: more than anybody looks at in a picture. */
+const MOST_PAGES = 5
+const DAY_MS = 86_400_000
+
+interface OutputOptions {
+  output: string
+  force: boolean
+}
+type Format = '.html' | '.svg'
+
+const HELP = `
+The file is .html (to look around in: zoom, search, switches, and the facts as tables) or .svg (the drawing alone). It needs no network and
+nothing beside it. The PCE is that of the environment or of a .env file, as for svc-mcp itself; nothing is changed there: a ringfence is a
+dry run.`
+
+/** A failure that is told in one line. */
+class DrawError extends Error {}
+
+/**
+ * Runs the command and resolves with the code to exit with. Rejects with StartupError for what is wrong with the settings.
+ *
+ * @param worker what worker threads load: this module may lie in another folder than its program.
+ */
+export async function draw(args: readonly string[], worker: URL): Promise<number> {
+  const run = (kind: PictureKind, options: RunOptions, given: object) => drawOne(kind, options, given, worker)
+  const program = new Command('svc-mcp draw')
+    .description('Draw a picture of what a tool answers, for a ticket or a mail.')
+    .addHelpText('after', HELP)
+    .exitOverride()
+  commandOf(program, 'map', 'application map: who talks to whom, by volume and policy decision')
+    .option('--days <n>', 'traffic of the last n days', readWhole(1, 365), 7)
+    .option('--source <label...>', 'only traffic from these: key=value, iplist:NAME, an address')
+    .option('--destination <label...>', 'only traffic to these')
+    .option('--groups <n>', 'fold beyond so many groups', readWhole(2, 10_000))
+    .option('--complete', 'past the row limit of the PCE, in parts')
+    .action((options: MapCommand) => run('map', options, mapArguments(options)))
+  commandOf(program, 'ringfence', 'ringfence plan: who is let in, who would be cut, on which services')
+    .requiredOption('--app <app>', 'value of the app label')
+    .requiredOption('--env <env>', 'value of the env label')
+    .option('--days <n>', 'traffic of the last n days', readWhole(1, 365), 30)
+    .option('--selective', 'deny other inbound traffic by a rule')
+    .option('--exclude-source <app...>', 'not let in: app|env, app=X or env=X')
+    .option('--complete', 'past the row limit of the PCE, in parts')
+    .action((options: RingfenceCommand) => run('ringfence', options, ringfenceArguments(options)))
+  commandOf(program, 'change', 'policy change: what provisioning would change, before and after')
+    .option('--type <type>', 'only this type: rule_sets, ip_lists …')
+    .action((options: ChangeCommand) => run('change', options, { resource_type: options.type, max_results: 250 }))
+  commandOf(program, 'paths', 'lateral movement: shortest paths from a start or to a target, bridges marked')
+    .option('--app <app>', 'app label of the start')
+    .option('--env <env>', 'env label of the start')
+    .option('--target <app>', 'where they lead: app|env, app=X or env=X')
+    .option('--max-hops <n>', 'most edges of a path', readWhole(1, 10), 4)
+    .option('--days <n>', 'traffic of the last n days', readWhole(1, 365), 30)
+    .option('--complete', 'past the row limit of the PCE, in parts')
+    .action((options: PathsCommand) => run('paths', options, pathsArguments(options)))
+  try {
+    await program.parseAsync([...args], { from: 'user' })
+    return 0
+  } catch (error) {
+    // Commander has said what it found, and gives the code that goes with it.
+    if (error instanceof Error && 'exitCode' in error) return error.exitCode as number
+    if (!(error instanceof DrawError)) throw error
+    process.stderr.write(`svc-mcp draw: ${error.message}\n`)
+    return 1
+  }
+}
+
+const commandOf = (program: Command, name: PictureKind, description: string): Command =>
+  program
+    .command(name)
+    .description(`Draw the ${description}.`)
+    .exitOverride()
+    .allowExcessArguments(false)
+    .requiredOption('-o, --output <file>', 'the file to make: .html or .svg', readOutput)
+    .option('-f, --force', 'replace a file that exists', false)
+    .showHelpAfterError(`(svc-mcp draw ${name} --help shows its options)`)
+
+interface MapCommand extends OutputOptions {
+  days: number
+  source?: string[]
+  destination?: string[]
+  groups?: number
+  complete?: true
+}
+
+const mapArguments = ({ days, source, destination, complete }: MapCommand) => ({
+  start_date: new Date(Date.now() - days * DAY_MS).toISOString(),
+  end_date: new Date().toISOString(),
+  include_sources: source,
+  include_destinations: destination,
+  complete,
+  sections: ['app_to_app'],
+  detail_level: 'full',
+})
+
+interface RingfenceCommand extends OutputOptions {
+  app: string
+  env: string
+  days: number
+  selective?: true
+  excludeSource?: string[]
+  complete?: true
+}
+
+const ringfenceArguments = ({ app, env, days, selective, excludeSource, complete }: RingfenceCommand) => ({
+  app_name: app,
+  env_name: env,
+  lookback_days: days,
+  selective,
+  exclude_sources: excludeSource,
+  complete,
+  dry_run: true,
+  detail_level: 'full',
+})
+
+interface ChangeCommand extends OutputOptions {
+  type?: string
+}
+
+interface PathsCommand extends OutputOptions {
+  app?: string
+  env?: string
+  target?: string
+  maxHops: number
+  days: number
+  complete?: true
+}
+
+const pathsArguments = ({ app, env, target, maxHops, days, complete }: PathsCommand) => ({
+  app_name: app,
+  env_name: env,
+  target,
+  max_hops: maxHops,
+  lookback_days: days,
+  complete,
+  detail_level: 'full',
+})
+
+type RunOptions = OutputOptions & { groups?: number }
+
+async function drawOne(kind: PictureKind, options: RunOptions, given: object, worker: URL): Promise<void> {
+  const { output, force, groups } = options
+  const path = resolve(output)
+  await checkTarget(path, force)
+  const pages = await ask(TOOL_OF[kind], withoutAbsent(given), worker)
+  const format = extname(path).toLowerCase() as Format
+  const picture = drawPicture(kind, pages, { most: groups, withWhole: format === '.html' })
+  const text = format === '.svg' ? renderSvgFile(picture) : await renderPage(picture)
+  await write(path, text, force)
+  process.stdout.write(`${output}: ${picture.title}, ${Math.ceil(Buffer.byteLength(text) / 1024)} KiB\n`)
+  for (const note of [...picture.warnings, ...picture.notes]) process.stdout.write(`  ${note}\n`)
+}
+
+const withoutAbsent = (given: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+
+async function renderPage(picture: Picture): Promise<string> {
+  const { name, version } = readPackage()
+  return renderHtmlFile(picture, {
+    script: await readScript('page'),
+    hash: (text) => `sha256-${createHash('sha256').update(text).digest('base64')}`,
+    foot: `Drawn by ${name} ${version} on ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC. Names come from the PCE.`,
+  })
+}
+
+/** The pages of a tool's answer, called as the server would call it. Rejects with DrawError where the tool refuses. */
+async function ask(tool: string, args: Record<string, unknown>, worker: URL): Promise<object[]> {
+  const config = await readSettings()
+  // Who sits at the shell sees the outcome itself.
+  const log = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel)
+  for (const warning of config.warnings) alwaysSaid(log).warn(warning)
+  const composed = composeUnauthenticated(config, { tools, log, worker })
+  const dispatcher = createDispatcher(composed.dispatcher)
+  const stop = new AbortController()
+  const interrupt = () => stop.abort()
+  process.once('SIGINT', interrupt)
+  const call = async (cursor?: string) => {
+    const result = await dispatcher.dispatch(
+      {
+        name: tool,
+        arguments: { ...args, ...(cursor !== undefined && { cursor }) },
+        requestId: randomUUID(),
+        signal: stop.signal,
+        progress: ({ message }) => {
+          if (message !== undefined && process.stderr.isTTY) process.stderr.write(`${message}\n`)
+        },
+      },
+      composed.callerContext,
+    )
+    if (result.ok) return result.value as { next_cursor?: string }
+    const { message, hint } = result.error
+    throw new DrawError(`${tool}: ${message}${hint === undefined ? '' : ` ${hint}`}`)
+  }
+  try {
+    const pages = [await call()]
+    for (let cursor = pages[0]?.next_cursor; cursor !== undefined && pages.length < MOST_PAGES;) {
+      const page = await call(cursor)
+      pages.push(page)
+      cursor = page.next_cursor
+    }
+    return pages
+  } finally {
+    process.off('SIGINT', interrupt)
+    dispatcher.audit?.close()
+    composed.callerContext.pce?.close()
+    await composed.close()
+  }
+}
+
+/** Those of the server, for a person: what assistants are offered, and what asks them, is not for the shell (D121). */
+async function readSettings(): Promise<StdioConfig> {
+  const { env, ...found } = readEnvironment()
+  await checkPathsAnswer(pathsIn(env))
+  const config = readConfig('stdio', env, {
+    found,
+    check: (config) => ({ faults: findFileFaults(config), warnings: [] }),
+  })
+  const { confirm: _asks, offer: _assistants, tracing: _spans, ...own } = config
+  return { ...own, limits: { ...own.limits, responseBudgetBytes: BUDGET } }
+}
+
+/** Before the PCE is asked, which may take minutes. */
+async function checkTarget(path: string, force: boolean): Promise<void> {
+  const folder = await stat(dirname(path)).catch(() => null)
+  if (folder === null || !folder.isDirectory()) throw new DrawError(`--output: there is no folder ${dirname(path)}`)
+  if (existsSync(path) && !force) throw new DrawError(`--output: ${path} exists; --force replaces it`)
+}
+
+/** Whole or not at all. */
+async function write(path: string, text: string, force: boolean): Promise<void> {
+  const scratch = join(dirname(path), `.${randomUUID()}.unfinished`)
+  try {
+    const file = await open(scratch, 'wx')
+    await file.writeFile(text).finally(() => file.close())
+    // It may have been made meanwhile.
+    await checkTarget(path, force)
+    await rename(scratch, path)
+  } catch (error) {
+    await rm(scratch, { force: true })
+    throw error instanceof DrawError ? error : new DrawError(`--output: ${path} cannot be written: ${inWords(error)}`)
+  }
+}
+
+function readOutput(text: string): string {
+  const format = extname(text).toLowerCase()
+  if (format !== '.html' && format !== '.svg') throw new InvalidArgumentError('it ends in .html or .svg.')
+  return text
+}
+
+/** Reads a whole number within bounds, which are those of the tool's argument. */
+const readWhole =
+  (least: number, most: number) =>
+  (text: string): number => {
+    const value = Number(text)
+    if (!/^\d+$/.test(text) || value < least || value > most)
+      throw new InvalidArgumentError(`it is a whole number from ${least} to ${most}.`)
+    return value
+  }

@@ -1,0 +1,91 @@
+/**
+ * What runs in an MCP App of this server (extension io.modelcontextprotocol/ui): introduces itself to the host, and draws the answer of the
+ * tool call that it was opened for. It asks the host for nothing and calls no tool.
+ */
+import { drawPicture } from '../draw-picture.js'
+import { element } from '../markup.js'
+import { renderFigure, renderTables } from '../page/render-html.js'
+import type { PictureKind } from '../picture.js'
+import { explore } from './explore.js'
+
+/** The revision of the extension. */
+const PROTOCOL = '2026-01-26'
+const INITIALIZE_ID = 1
+/** Bytes of the tables: an answer is bounded, and this is more than any comes to. */
+const MOST_TABLE_BYTES = 4 * 1024 * 1024
+
+interface Message {
+  jsonrpc?: unknown
+  id?: string | number
+  method?: string
+  params?: Record<string, unknown>
+  result?: { hostContext?: Context }
+}
+
+interface Context {
+  theme?: unknown
+}
+
+const root = document.getElementById('picture')!
+const kind = root.dataset.kind as PictureKind
+
+const send = (message: object) => window.parent.postMessage({ jsonrpc: '2.0', ...message }, '*')
+
+function say(text: string): void {
+  root.innerHTML = element('p', { role: 'status' }, text).text
+}
+
+/** An error is told in the conversation; here it is only said that there is no picture. */
+function draw({ isError, structuredContent, content }: Record<string, unknown>): void {
+  if (isError === true) return say('The call failed, so there is nothing to draw.')
+  try {
+    const [first] = (content ?? []) as { text?: string }[]
+    const answer = (structuredContent ?? JSON.parse(first?.text ?? '')) as object
+    const picture = drawPicture(kind, [answer], { withWhole: true })
+    root.innerHTML = renderFigure(picture).text + renderTables(picture.tables, MOST_TABLE_BYTES).text
+    explore(root)
+  } catch {
+    say('This answer cannot be drawn. The conversation has it in full.')
+  }
+}
+
+function follow({ theme }: Context): void {
+  if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme
+}
+
+window.addEventListener('message', ({ source, data }: MessageEvent<Message>) => {
+  if (source !== window.parent || data?.jsonrpc !== '2.0') return
+  const { id, method, params = {}, result } = data
+  if (method === undefined) {
+    if (id !== INITIALIZE_ID) return
+    follow(result?.hostContext ?? {})
+    send({ method: 'ui/notifications/initialized', params: {} })
+    return tellSize()
+  }
+  if (method === 'ui/notifications/tool-result') draw(params)
+  if (method === 'ui/notifications/tool-cancelled') say('The call was cancelled.')
+  if (method === 'ui/notifications/host-context-changed') follow(params)
+  // Requests: signs of life, and the end.
+  if (id !== undefined)
+    send(
+      method === 'ping' || method === 'ui/resource-teardown'
+        ? { id, result: {} }
+        : { id, error: { code: -32601, message: 'Method not found' } },
+    )
+})
+
+let told = ''
+function tellSize(): void {
+  const { width, height } = document.documentElement.getBoundingClientRect()
+  const size = { width: Math.ceil(width), height: Math.ceil(height) }
+  if (JSON.stringify(size) === told) return
+  told = JSON.stringify(size)
+  send({ method: 'ui/notifications/size-changed', params: size })
+}
+new ResizeObserver(tellSize).observe(document.documentElement)
+
+send({
+  id: INITIALIZE_ID,
+  method: 'ui/initialize',
+  params: { appInfo: { name: `svc-mcp ${kind}`, version: '1' }, appCapabilities: {}, protocolVersion: PROTOCOL },
+})

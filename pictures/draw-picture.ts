@@ -1,0 +1,34 @@
+import { drawChange } from './drawings/draw-change.js'
+import { drawMap, type MapOptions } from './drawings/draw-map.js'
+import { drawPaths } from './drawings/draw-paths.js'
+import { drawRingfence } from './drawings/draw-ringfence.js'
+import { readChanges, type ChangeAnswer } from './facts/change-facts.js'
+import { readMap, type MapAnswer } from './facts/map-facts.js'
+import { readPaths } from './facts/paths-facts.js'
+import { readRingfence } from './facts/ringfence-facts.js'
+import type { Picture, PictureKind } from './picture.js'
+
+/** Which tool's answer a picture is drawn from. */
+export const TOOL_OF = {
+  map: 'get-traffic-flows-summary',
+  ringfence: 'create-ringfence',
+  change: 'compare-draft-active',
+  paths: 'detect-lateral-movement-paths',
+} as const satisfies Record<PictureKind, string>
+
+export const KINDS = Object.keys(TOOL_OF) as PictureKind[]
+
+/** Draws what the tool of `TOOL_OF` has answered; only a policy change has more than one page. Throws TypeError for another answer. */
+export function drawPicture(kind: PictureKind, pages: readonly object[], options?: MapOptions): Picture {
+  const [answer] = pages
+  switch (kind) {
+    case 'map':
+      return drawMap(readMap(answer as MapAnswer), options)
+    case 'ringfence':
+      return drawRingfence(readRingfence(answer as Parameters<typeof readRingfence>[0]))
+    case 'change':
+      return drawChange(readChanges(pages as readonly ChangeAnswer[]))
+    case 'paths':
+      return drawPaths(readPaths(answer as Parameters<typeof readPaths>[0]))
+  }
+}

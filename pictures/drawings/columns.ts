@@ -1,0 +1,53 @@
+import { element, fragment, type Markup } from '../markup.js'
+import { box, label } from './shapes.js'
+
+/** A card of a column: a name, a line below it, and what kind of thing it is. */
+export interface Card {
+  name: string
+  detail: string
+  /** Class of its left edge and of its sign. */
+  look: string
+  /** One character that says the same as the colour. */
+  sign: string
+  tooltip?: string
+  isFold?: boolean
+}
+
+export const CARD = { width: 300, height: 42, gap: 8 }
+
+/** A card with its upper left corner at `x`, `y`. */
+export function drawCard(
+  { name, detail, look, sign, tooltip, isFold }: Card,
+  x: number,
+  y: number,
+  width = CARD.width,
+): Markup {
+  return element(
+    'g',
+    { class: 'node', 'data-name': name },
+    ...(tooltip === undefined ? [] : [element('title', {}, tooltip)]),
+    box({ x, y, width, height: CARD.height }, isFold === true ? 'fold' : 'box'),
+    box({ x, y, width: 6, height: CARD.height }, `bar ${look}`, 2),
+    label(sign, { x: x + 22, y: y + CARD.height / 2, width: 20, size: 14, look: `own strong middle ${look}` }),
+    label(name, { x: x + 40, y: y + 14, width: width - 52, look: 'strong' }),
+    label(detail, { x: x + 40, y: y + 30, width: width - 52, size: 10.5, look: 'soft small' }),
+  )
+}
+
+/** Cards below each other from `y`, under a heading; the middle of each card's side, and where the column ends. */
+export function drawColumn(
+  heading: string,
+  cards: readonly Card[],
+  { x, y, width = CARD.width }: { x: number; y: number; width?: number },
+): { content: Markup; middles: number[]; bottom: number } {
+  const top = y + 26
+  const at = (index: number) => top + index * (CARD.height + CARD.gap)
+  return {
+    content: fragment([
+      label(heading, { x, y: y + 10, width, look: 'soft strong' }),
+      ...cards.map((card, index) => drawCard(card, x, at(index), width)),
+    ]),
+    middles: cards.map((_, index) => at(index) + CARD.height / 2),
+    bottom: at(cards.length),
+  }
+}

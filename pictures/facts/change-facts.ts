@@ -1,0 +1,184 @@
+import type { ShownCall, ShownEffect, ShownObject } from '../../schemas/approvals.js'
+import type { PolicyChange } from '../../schemas/policy-changes.js'
+import { countOf, wholeNumber } from '../picture.js'
+
+/** One thing that differs; an absent side is one where it is not. */
+export interface FieldDiff {
+  field: string
+  before?: unknown
+  after?: unknown
+}
+
+/** An object, or a rule of one, before and after. */
+export interface ChangedObject {
+  kind: string
+  name: string
+  change: 'create' | 'update' | 'delete' | 'unknown'
+  effect: ShownEffect | undefined
+  /** What to look at, and why there is no effect or no difference. */
+  remarks: readonly string[]
+  fields: readonly FieldDiff[]
+  rules: readonly ChangedObject[]
+}
+
+export interface ChangeFacts {
+  objects: readonly ChangedObject[]
+  notes: readonly string[]
+  warnings: readonly string[]
+}
+
+/** What a picture needs of an answer of compare-draft-active. */
+export interface ChangeAnswer {
+  total_pending_changes: number
+  summary?: string
+  message?: string
+  meanings?: Readonly<Record<string, string>>
+  changes: Readonly<Record<string, readonly Partial<PolicyChange>[]>>
+}
+
+const DEEDS: Readonly<Record<string, ChangedObject['change']>> = {
+  created: 'create',
+  updated: 'update',
+  deleted: 'delete',
+}
+const RULE_DEEDS = { added: 'create', changed: 'update', removed: 'delete' } as const
+
+/** Reads the pages of an answer of compare-draft-active, worst first. */
+export function readChanges(pages: readonly ChangeAnswer[]): ChangeFacts {
+  const objects = pages.flatMap(({ changes }) =>
+    Object.entries(changes).flatMap(([group, list]) =>
+      list.map((change) => readChange(change, DEEDS[group] ?? 'unknown')),
+    ),
+  )
+  const total = pages[0]?.total_pending_changes ?? 0
+  const isWhole = objects.length === total
+  const said = pages.flatMap(({ message }) => message ?? [])
+  return {
+    objects: objects.sort((a, b) => rankOf(a) - rankOf(b)),
+    warnings: pages.flatMap(({ summary }) => summary ?? []).slice(0, isWhole && pages.length === 1 ? 1 : 0),
+    notes: [
+      ...said,
+      `${countOf(total, 'change')} ${total === 1 ? 'is' : 'are'} pending${isWhole ? '' : `, of which ${wholeNumber(objects.length)} are here`}.`,
+    ],
+  }
+}
+
+const EFFECTS: readonly (ShownEffect | undefined)[] = [
+  'widening',
+  'mixed',
+  'undecided',
+  undefined,
+  'narrowing',
+  'neutral',
+]
+
+const rankOf = ({ effect }: ChangedObject) => EFFECTS.indexOf(effect)
+
+type Judged = Pick<Partial<PolicyChange>, 'effect' | 'effect_note' | 'effect_by_rule_type'>
+
+/** As the page of an approval has it: what is neither one nor the other is mixed or nobody knows. */
+const effectOf = ({ effect, effect_note: note, effect_by_rule_type: byType }: Judged): ShownEffect =>
+  effect ?? (byType !== undefined || note?.startsWith('Mixed') === true ? 'mixed' : 'undecided')
+
+function readChange(change: Partial<PolicyChange>, deed: ChangedObject['change']): ChangedObject {
+  const {
+    type = '',
+    name = '',
+    href = '',
+    risks = [],
+    effect_note: why,
+    diff_error: error,
+    omitted,
+    fields = [],
+    rules = [],
+  } = change
+  return {
+    kind: type.replaceAll('_', ' ').replace(/s$/, ''),
+    name: name === '' ? href : name,
+    change: deed,
+    effect: effectOf(change),
+    remarks: [
+      ...(why === undefined ? [] : [why]),
+      ...risks.map((risk) => risk.replaceAll('_', ' ')),
+      ...(error === undefined ? [] : [`Could not be read: ${error}`]),
+      ...(omitted === undefined ? [] : [omitted]),
+    ],
+    fields: fields.map(diffOf),
+    rules: rules.map((rule) => ({
+      kind: `${rule.rule_type.replaceAll('_', ' ')} rule`,
+      name: rule.rule ?? '',
+      change: RULE_DEEDS[rule.change],
+      effect: effectOf(rule),
+      remarks: [
+        ...(rule.effect_note === undefined ? [] : [rule.effect_note]),
+        ...(rule.risks ?? []).map((risk) => risk.replaceAll('_', ' ')),
+      ],
+      fields: rule.fields.map(diffOf),
+      rules: [],
+    })),
+  }
+}
+
+function diffOf({ field, draft, active }: { field: string; draft?: unknown; active?: unknown }): FieldDiff {
+  return {
+    field,
+    ...(active !== null && active !== undefined && { before: active }),
+    ...(draft !== null && draft !== undefined && { after: draft }),
+  }
+}
+
+/** Reads what a person is shown of a call before they approve it. */
+export function readShownChanges(shown: ShownCall): ChangeFacts {
+  return { objects: shown.objects.map(readShown), notes: [], warnings: [] }
+}
+
+function readShown(object: ShownObject): ChangedObject {
+  const { kind, name, href, change, effect, effect_note: why, warnings = [], note, fields, parts = [] } = object
+  return {
+    kind,
+    name: name ?? href ?? '',
+    change,
+    effect,
+    remarks: [...(why === undefined ? [] : [why]), ...warnings, ...(note === undefined ? [] : [note])],
+    fields: fields.map(({ path, ...sides }) => ({ field: path, ...sides })),
+    rules: parts.map(readShown),
+  }
+}
+
+/** A value as a list of short texts, one for each member, in the order of the value. */
+export function partsOf(value: unknown): string[] {
+  if (value === undefined || value === null) return []
+  if (Array.isArray(value)) return value.length === 0 ? ['none'] : value.map(shorten)
+  return [shorten(value)]
+}
+
+const PROTOCOLS: Readonly<Record<string, string>> = { 1: 'icmp', 6: 'tcp', 17: 'udp', 58: 'icmpv6' }
+
+/** Members that say little beside a name. */
+const QUIET = new Set(['href', 'exclusion'])
+
+function shorten(value: unknown): string {
+  if (typeof value === 'string') return value === '' ? 'empty' : value
+  if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? ''
+  if (Array.isArray(value)) return value.map(shorten).join(' ')
+  const members = value as Record<string, unknown>
+  const { key, value: own, name, actors, port, to_port: toPort, proto, exclusion } = members
+  const prefix = exclusion === true ? 'not ' : ''
+  if (typeof key === 'string' && typeof own === 'string') return `${prefix}${key}=${own}`
+  if (typeof name === 'string' && name !== '') return prefix + name
+  if (actors !== undefined) return actors === 'ams' ? 'all workloads' : shorten(actors)
+  if (proto !== undefined) {
+    const ports =
+      port === undefined || port === null
+        ? ''
+        : `${shorten(port)}${toPort === undefined || toPort === null ? '' : `-${shorten(toPort)}`}/`
+    return ports + (PROTOCOLS[shorten(proto)] ?? shorten(proto))
+  }
+  if (typeof members.from_ip === 'string')
+    return `${prefix}${members.from_ip}${typeof members.to_ip === 'string' ? `-${members.to_ip}` : ''}`
+  const shown = Object.entries(members).filter(([member]) => !QUIET.has(member))
+  const [only] = shown
+  if (shown.length === 1 && only !== undefined && typeof only[1] === 'object') return prefix + shorten(only[1])
+  if (shown.length === 0) return typeof members.href === 'string' ? members.href : 'empty'
+  return prefix + shown.map(([member, inner]) => `${member} ${shorten(inner)}`).join(', ')
+}

@@ -1,0 +1,183 @@
+import type { ShownCall, ShownField } from '../../schemas/approvals.js'
+import type { RingfenceAnswer } from '../../schemas/ringfence.js'
+import { countOf, windowInWords, wholeNumber } from '../picture.js'
+
+/** What becomes of a source once the ringfence is enforced. */
+export type Fate = 'cut' | 'perhaps-cut' | 'let-in' | 'allowed'
+
+export const FATE_WORDS: Readonly<Record<Fate, string>> = {
+  cut: 'would be cut',
+  'perhaps-cut': 'perhaps cut',
+  'let-in': 'let in by a new rule',
+  allowed: 'allowed already',
+}
+
+/** Who reaches the application, or several who are alike. */
+export interface RingfenceSource {
+  name: string
+  fate: Fate
+  /** As `443/tcp`. */
+  services: readonly string[]
+  /** What else there is to say of it. */
+  detail: string
+}
+
+/** One application with its ring. */
+export interface Ringfence {
+  name: string
+  ruleSet: string
+  /** What is inside, each a few words. */
+  inside: readonly string[]
+  /** Worst first. */
+  sources: readonly RingfenceSource[]
+  /** Where it goes itself, for which no rule is written. */
+  destinations: readonly { name: string; services: readonly string[]; detail: string }[]
+  /** Whether the rest is denied. */
+  isSelective: boolean
+}
+
+export interface RingfenceFacts {
+  ringfences: readonly Ringfence[]
+  notes: readonly string[]
+  warnings: readonly string[]
+}
+
+type Answer = RingfenceAnswer & {
+  window?: { start: string; end: string }
+  flows_truncated?: boolean
+  truncation_note?: string
+}
+
+/** Reads an answer of create-ringfence, written or planned. */
+export function readRingfence(answer: Answer): RingfenceFacts {
+  const { app, env, workloads, enforcement_mode: mode, ruleset, selective } = answer
+  const modes = Object.entries(workloads.enforcement_modes).map(
+    ([name, count]) => `${wholeNumber(count)} ${name.replace('_', ' ')}`,
+  )
+  return {
+    ringfences: [
+      {
+        name: `${app} (${env})`,
+        ruleSet: ruleset.name,
+        isSelective: selective,
+        inside: [countOf(workloads.total, 'workload'), ...modes],
+        sources: [...listLosses(answer), ...listLetIn(answer)],
+        destinations: answer.outbound_remote_apps.map((one) => ({
+          name: `${one.app} (${one.env})`,
+          services: portsOf(one.observed_ports),
+          detail: countOf(one.connections, 'connection'),
+        })),
+      },
+    ],
+    notes: [
+      answer.message,
+      ...(answer.window === undefined
+        ? []
+        : [
+            `Traffic ${windowInWords(answer.window)}: ${countOf(answer.flows_analysed.inbound, 'row')} to it, ${wholeNumber(answer.flows_analysed.outbound)} from it.`,
+          ]),
+      ...(mode === undefined
+        ? []
+        : [`Made for ${mode} enforcement: what is cut is cut once its workloads are in that mode.`]),
+      ...(answer.truncation_note === undefined ? [] : [`Not everything is here. ${answer.truncation_note}`]),
+    ],
+    warnings: answer.warnings,
+  }
+}
+
+const listLosses = ({ would_be_cut: losses }: Answer): RingfenceSource[] =>
+  losses.map(({ effect, kind, source, sources, connections, ports, depends_on: depends }) => ({
+    name: sources > 1 ? `${source} and ${wholeNumber(sources - 1)} more` : source,
+    fate: effect === 'possibly_cut' ? 'perhaps-cut' : 'cut',
+    services: ports,
+    detail: [
+      kind.replaceAll('_', ' '),
+      countOf(connections, 'connection'),
+      ...(effect === 'blocked_by_override_deny' ? ['by an override deny rule'] : []),
+      ...(depends === undefined ? [] : [depends]),
+    ].join(', '),
+  }))
+
+function listLetIn({
+  inbound_remote_apps: remotes,
+  would_be_cut: losses,
+  infrastructure_sources: infrastructure,
+}: Answer): RingfenceSource[] {
+  const lost = new Set(losses.flatMap(({ kind, source }) => (kind === 'application' ? [source] : [])))
+  const tiers = new Map(infrastructure.map(({ app, env, tier }) => [`${app} (${env})`, tier]))
+  return remotes
+    .flatMap((one): RingfenceSource[] => {
+      const name = `${one.app} (${one.env})`
+      const isIn = one.rule === 'new' || one.rule === 'existing'
+      if (!isIn && (lost.has(name) || one.coverage !== 'already_allowed')) return []
+      const tier = tiers.get(name)
+      return [
+        {
+          name,
+          fate: one.coverage === 'already_allowed' ? 'allowed' : 'let-in',
+          services: portsOf(one.observed_ports),
+          detail: [countOf(one.connections, 'connection'), ...(tier === undefined ? [] : [tier])].join(', '),
+        },
+      ]
+    })
+    .sort((a, b) => Number(a.fate === 'allowed') - Number(b.fate === 'allowed'))
+}
+
+const PROTOCOLS: Readonly<Record<number, string>> = { 1: 'icmp', 6: 'tcp', 17: 'udp', 58: 'icmpv6' }
+
+const portsOf = (ports: Answer['outbound_remote_apps'][number]['observed_ports']): string[] => [
+  ...new Set(
+    ports.map(({ port, proto }) => {
+      const name = proto === null ? '-' : (PROTOCOLS[proto] ?? String(proto))
+      return (proto === 6 || proto === 17) && port !== null ? `${port}/${name}` : name
+    }),
+  ),
+]
+
+/** Reads what a person is shown of ringfences before they approve them; null where the call writes none. */
+export function readShownRingfences(shown: ShownCall): RingfenceFacts | null {
+  const ringfences = shown.objects.flatMap(({ name = '', fields, parts = [] }): Ringfence[] => {
+    const application = textOf(fields, 'application')
+    if (application === null) return []
+    const rules = parts.map((part) => ({
+      kind: part.kind,
+      from: textOf(part.fields, 'consumers') ?? '',
+      services: textOf(part.fields, 'services') ?? '',
+    }))
+    const lost = fields.find(({ path }) => path === 'would_lose_traffic')?.after
+    const workloads = fields.find(({ path }) => path === 'workloads')?.after
+    return [
+      {
+        name: application,
+        ruleSet: name,
+        inside: typeof workloads === 'number' ? [countOf(workloads, 'workload')] : [],
+        isSelective: rules.some(({ kind }) => kind === 'deny rule'),
+        sources: [
+          ...(Array.isArray(lost) ? lost : []).filter((line) => typeof line === 'string').map(readLoss),
+          ...rules
+            .filter(({ kind }) => kind === 'allow rule')
+            .map(({ from, services }): RingfenceSource => ({
+              name: from,
+              fate: 'let-in',
+              services: [services],
+              detail: 'allow rule',
+            })),
+        ],
+        destinations: [],
+      },
+    ]
+  })
+  return ringfences.length === 0 ? null : { ringfences, notes: [], warnings: [] }
+}
+
+/** `source on 443/tcp: 12 connections, perhaps`, as the page has it. */
+function readLoss(line: string): RingfenceSource {
+  const fate: Fate = line.endsWith(', perhaps') ? 'perhaps-cut' : 'cut'
+  const [, name = line, services = '', detail = ''] = /^(.*) on (.*): (.*?)(?:, perhaps)?$/.exec(line) ?? []
+  return { name, fate, services: services === '' ? [] : [services], detail }
+}
+
+function textOf(fields: readonly ShownField[], path: string): string | null {
+  const value = fields.find((field) => field.path === path)?.after
+  return typeof value === 'string' ? value : null
+}

@@ -1,0 +1,39 @@
+import type { Box } from './place-boxes.js'
+
+const round = (value: number) => Math.round(value)
+
+/** The point at which a line from the middle of a box towards another point leaves it. */
+function leave({ x, y, width, height }: Box, towards: { x: number; y: number }): { x: number; y: number } {
+  const [dx, dy] = [towards.x - x, towards.y - y]
+  if (dx === 0 && dy === 0) return { x, y }
+  const scale = Math.min(width / 2 / Math.abs(dx || 1e-9), height / 2 / Math.abs(dy || 1e-9))
+  return { x: x + dx * scale, y: y + dy * scale }
+}
+
+/**
+ * A curve from the edge of one box to that of another, as the `d` of a path. It bends to one side, so that the way back is another curve;
+ * `lane` tells several of the same direction apart.
+ */
+export function curveBetween(from: Box, to: Box, lane = 0): string {
+  const [dx, dy] = [to.x - from.x, to.y - from.y]
+  const length = Math.hypot(dx, dy) || 1
+  const bend = Math.min(0.14 * length, 60) + 12 * lane
+  const middle = { x: (from.x + to.x) / 2 + (dy / length) * bend, y: (from.y + to.y) / 2 - (dx / length) * bend }
+  const [start, end] = [leave(from, middle), leave(to, middle)]
+  return `M${round(start.x)} ${round(start.y)}Q${round(middle.x)} ${round(middle.y)} ${round(end.x)} ${round(end.y)}`
+}
+
+/** A curve that leaves to the right and comes in from the left, for boxes in columns. */
+export function curveAcross(from: { x: number; y: number }, to: { x: number; y: number }): string {
+  const middle = round((from.x + to.x) / 2)
+  return `M${round(from.x)} ${round(from.y)}C${middle} ${round(from.y)} ${middle} ${round(to.y)} ${round(to.x)} ${round(to.y)}`
+}
+
+/**
+ * How thick lines are, by their connections: in pixels, from hardly there to `most` for the busiest. Traffic differs by factors of thousands,
+ * so the scale is one of orders of magnitude, and few lines are thick.
+ */
+export function thicknessScale(busiest: number, most = 6): (connections: number) => number {
+  const whole = Math.log10(1 + busiest) || 1
+  return (connections) => Math.round((0.5 + (most - 0.5) * (Math.log10(1 + connections) / whole) ** 4) * 10) / 10
+}

@@ -1,0 +1,102 @@
+import { forceCollide, forceLink, forceManyBody, forceSimulation, forceX, forceY } from 'd3-force'
+
+/** A box by its centre. */
+export interface Box {
+  x: number
+  y: number
+  width: number
+  height: number
+}
+
+export interface Link {
+  from: number
+  to: number
+}
+
+/** Boxes are wider than high, and the forces know circles: heights are stretched for them. */
+const STRETCH = 2.6
+const STEPS = 200
+const GAP = { x: 46, y: 34 }
+
+/**
+ * Places boxes so that those with links between them are near each other and none covers another, around 0, 0. The same boxes and links
+ * always come out the same. Takes some 0.3 s of processor time for 300 boxes with 3,000 links.
+ */
+export function placeBoxes(sizes: readonly { width: number; height: number }[], links: readonly Link[]): Box[] {
+  const nodes = sizes.map((size, index) => ({ ...size, index, x: 0, y: 0 }))
+  // Where d3 would put them, in a spiral.
+  for (const [at, node] of nodes.entries()) {
+    const [radius, angle] = [40 * Math.sqrt(at + 0.5), at * Math.PI * (3 - Math.sqrt(5))]
+    Object.assign(node, { x: radius * Math.cos(angle), y: radius * Math.sin(angle) })
+  }
+  const simulation = forceSimulation(nodes)
+    .stop()
+    .force('link', forceLink(links.map(({ from, to }) => ({ source: from, target: to }))).distance(200))
+    .force('apart', forceManyBody().strength(-180).distanceMax(700))
+    .force(
+      'collide',
+      forceCollide<Box>(({ width }) => width / 2 + GAP.x / 2),
+    )
+    .force('x', forceX(0).strength(0.06))
+    .force('y', forceY(0).strength(0.09))
+  simulation.tick(STEPS)
+  const boxes = nodes.map(({ x, y, width, height }): Box => ({ x, y: y / STRETCH, width, height }))
+  pushApart(boxes)
+  return boxes
+}
+
+const MOST_ROUNDS = 300
+
+/** Moves boxes that overlap apart, each pair along the shorter way. */
+function pushApart(boxes: Box[]): void {
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    let moved = false
+    for (let a = 0; a < boxes.length; a++)
+      for (let b = a + 1; b < boxes.length; b++) {
+        const [one, other] = [boxes[a]!, boxes[b]!]
+        const x = (one.width + other.width) / 2 + GAP.x - Math.abs(one.x - other.x)
+        if (x <= 0.5) continue
+        const y = (one.height + other.height) / 2 + GAP.y - Math.abs(one.y - other.y)
+        if (y <= 0.5) continue
+        moved = true
+        const along = x / STRETCH < y ? 'x' : 'y'
+        const by = (along === 'x' ? x : y) / 2
+        const sign = one[along] < other[along] || (one[along] === other[along] && a < b) ? -1 : 1
+        one[along] += sign * by
+        other[along] -= sign * by
+      }
+    if (!moved) return
+  }
+}
+
+/** The smallest rectangle around boxes. */
+export function boundsOf(boxes: readonly Box[]): { left: number; top: number; right: number; bottom: number } {
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity]
+  for (const { x, y, width, height } of boxes) {
+    left = Math.min(left, x - width / 2)
+    right = Math.max(right, x + width / 2)
+    top = Math.min(top, y - height / 2)
+    bottom = Math.max(bottom, y + height / 2)
+  }
+  return { left, top, right, bottom }
+}
+
+/** Rectangles in rows, the largest first, about as wide as `ratio` times their height together: the upper left corner of each. */
+export function packInRows(
+  sizes: readonly { width: number; height: number }[],
+  { gap, ratio }: { gap: number; ratio: number },
+): { x: number; y: number }[] {
+  const area = sizes.reduce((sum, { width, height }) => sum + (width + gap) * (height + gap), 0)
+  const most = Math.max(Math.sqrt(area * ratio), ...sizes.map(({ width }) => width))
+  const order = [...sizes.keys()].sort((a, b) => sizes[b]!.height - sizes[a]!.height || a - b)
+  const corners: { x: number; y: number }[] = []
+  let [x, y, height] = [0, 0, 0]
+  for (const at of order) {
+    const size = sizes[at]!
+    if (x > 0 && x + size.width > most) [x, y, height] = [0, y + height + gap, 0]
+    corners[at] = { x, y }
+    x += size.width + gap
+    height = Math.max(height, size.height)
+  }
+  return corners
+}

@@ -1,0 +1,180 @@
+import { element, fragment, type Child, type Markup } from '../markup.js'
+import { countOf, wholeNumber, type Picture, type Table } from '../picture.js'
+import { classOf } from '../drawings/shapes.js'
+import { renderInline } from './render-svg.js'
+import { PAGE_STYLE } from './page-style.js'
+
+/** Bytes of a file of HTML. */
+const MOST_BYTES = 1024 * 1024
+
+/** What a file needs of the program that writes it. */
+export interface HtmlParts {
+  /** What makes the picture move: run inside the page. */
+  script: string
+  /** `sha256-…` of a text, as a content policy has it. */
+  hash: (text: string) => string
+  /** Who made it and when, for the foot of the page. */
+  foot: string
+}
+
+/**
+ * A picture as a page that needs nothing but itself: a content policy keeps it from loading or sending anything. At most 1 MiB: the tables
+ * are cut to what is left beside the drawings, which the page says.
+ */
+export function renderHtmlFile(picture: Picture, { script, hash, foot }: HtmlParts): string {
+  const policy = [
+    "default-src 'none'",
+    `style-src '${hash(PAGE_STYLE)}'`,
+    `script-src '${hash(script)}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ')
+  const head = [
+    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
+    `<meta http-equiv="content-security-policy" content="${policy}">`,
+    '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">',
+    element('title', {}, picture.title).text,
+    `<style>${PAGE_STYLE}</style></head><body><main id="picture">`,
+  ].join('')
+  const figure = renderFigure(picture).text
+  const end = `${element('p', { class: 'hint' }, foot).text}</main><script>${script}</script></body></html>\n`
+  const left = MOST_BYTES - bytesOf(head) - bytesOf(figure) - bytesOf(end)
+  return `${head}${figure}${renderTables(picture.tables, left).text}${end}`
+}
+
+const bytesOf = (text: string) => new TextEncoder().encode(text).length
+
+/** The heading, the sentences, the controls, the drawing and its legend. */
+export function renderFigure(picture: Picture): Markup {
+  const { title, notes, warnings, views, legend } = picture
+  return fragment([
+    element('h1', { id: 'title' }, title),
+    ...(warnings.length > 0 ? [list('warnings', warnings)] : []),
+    list('notes', notes),
+    renderTools(picture),
+    element(
+      'div',
+      {
+        class: 'stage',
+        tabindex: 0,
+        role: 'group',
+        'aria-label': `${title}, drawn. The tables below have the same facts.`,
+      },
+      ...views.map(({ drawing }, at) => renderInline(drawing, 'title', at > 0)),
+    ),
+    element(
+      'p',
+      { class: 'hint tools', hidden: true },
+      'Drag to move, Ctrl or ⌘ with the wheel to zoom; with the keyboard: arrows, + and −, 0 for the whole. A click on a group shows what it talks to, Escape everything again.',
+    ),
+    ...(legend.length === 0
+      ? []
+      : [element('ul', { class: 'legend' }, ...legend.map(({ sample, text }) => element('li', {}, sample, text)))]),
+  ])
+}
+
+const list = (name: string, sentences: readonly string[]): Markup =>
+  element('ul', { class: name }, ...sentences.map((sentence) => element('li', {}, bdi(sentence))))
+
+const bdi = (text: string): Markup => element('bdi', {}, text)
+
+/** They need the script, and are hidden without it. */
+function renderTools({ views, legend }: Picture): Markup {
+  const decided = legend.flatMap(({ decision, text }) => (decision === undefined ? [] : [{ decision, text }]))
+  const tools: Markup[] = [
+    element(
+      'label',
+      {},
+      'Find ',
+      element('input', { type: 'search', id: 'find', autocomplete: 'off', spellcheck: 'false' }),
+    ),
+    element('span', { id: 'found', role: 'status' }),
+    element(
+      'span',
+      {},
+      ...[
+        ['out', '−', 'Zoom out'],
+        ['in', '+', 'Zoom in'],
+        ['fit', 'Fit', 'Show the whole picture'],
+      ].flatMap(([id, text, name]) => [
+        element('button', { type: 'button', id: id!, 'aria-label': name! }, text!),
+        ' ',
+      ]),
+    ),
+    ...(decided.length < 2
+      ? []
+      : [
+          fieldset(
+            'Show',
+            decided.map(({ decision, text }) => [
+              element('input', { type: 'checkbox', checked: true, value: classOf(decision) }),
+              text,
+            ]),
+          ),
+        ]),
+    ...(views.length < 2
+      ? []
+      : [
+          fieldset(
+            'View',
+            views.map(({ name }, at) => [
+              element('input', { type: 'radio', name: 'view', value: at, checked: at === 0 }),
+              name,
+            ]),
+          ),
+        ]),
+  ]
+  return element('div', { class: 'tools', hidden: true }, ...tools)
+}
+
+const fieldset = (name: string, choices: readonly Child[][]): Markup =>
+  element('fieldset', {}, element('legend', {}, name), ...choices.map((choice) => element('label', {}, ...choice)))
+
+/** Above so many rows a table is closed until somebody opens it. */
+const MOST_OPEN = 60
+/** Kept free for what stands around the rows of a table. */
+const AROUND_TABLE = 600
+
+/** The facts as tables, within so many bytes. */
+export function renderTables(tables: readonly Table[], bytes: number): Markup {
+  let left = bytes
+  return fragment(
+    tables.map((table) => {
+      left -= AROUND_TABLE
+      const rows: Markup[] = []
+      for (const row of table.rows) {
+        const markup = renderRow(table, row)
+        left -= bytesOf(markup.text)
+        if (left < 0) break
+        rows.push(markup)
+      }
+      const cut = table.rows.length - rows.length
+      const caption = `${table.caption}: ${countOf(table.rows.length, 'row')}${cut > 0 ? `, of which the last ${wholeNumber(cut)} are left out here for size` : ''}`
+      const heads = table.columns.map(({ name, isNumber }) =>
+        element('th', { scope: 'col', class: isNumber && 'n' }, name),
+      )
+      const body = element(
+        'table',
+        {},
+        element('caption', {}, caption),
+        element('thead', {}, element('tr', {}, ...heads)),
+        element('tbody', {}, ...rows),
+      )
+      return element(
+        'details',
+        { open: table.rows.length <= MOST_OPEN },
+        element('summary', {}, `Table: ${table.caption}`),
+        element('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': table.caption }, body),
+      )
+    }),
+  )
+}
+
+function renderRow({ columns }: Table, { cells, decision }: Table['rows'][number]): Markup {
+  const inside = cells.map((cell, at) =>
+    columns[at]?.isNumber === true
+      ? element('td', { class: 'n' }, typeof cell === 'number' ? wholeNumber(cell) : cell)
+      : element('td', { dir: 'auto' }, String(cell)),
+  )
+  return element('tr', { class: decision && classOf(decision) }, ...inside)
+}

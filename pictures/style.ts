@@ -1,0 +1,88 @@
+/**
+ * Colours of a picture, light and dark. Decisions differ in lightness as well as in hue, and lines in their dashes too, so that they can
+ * be told apart by people who see fewer colours, and on paper; a test computes it.
+ */
+export const COLOURS = {
+  light: {
+    page: '#ffffff',
+    panel: '#f3f6f9',
+    text: '#17212b',
+    soft: '#52606d',
+    line: '#b6c2cc',
+    allowed: '#0072b2',
+    potentially_blocked: '#c97b00',
+    blocked: '#8f1d00',
+    unknown: '#6b7785',
+    mark: '#fff1c2',
+  },
+  dark: {
+    page: '#11181d',
+    panel: '#1a242b',
+    text: '#e6edf2',
+    soft: '#a3b2be',
+    line: '#41515c',
+    allowed: '#58b4ee',
+    potentially_blocked: '#ffd479',
+    blocked: '#ff7452',
+    unknown: '#93a1ad',
+    mark: '#4a3c10',
+  },
+} as const
+
+const variables = (colours: Readonly<Record<string, string>>) =>
+  Object.entries(colours)
+    .map(([name, value]) => `--pic-${name.replace('_', '-')}: ${value};`)
+    .join(' ')
+
+/** What is drawn in the colour of a decision: the decisions themselves, and what is as good or as bad. */
+const MEANINGS = {
+  allowed: ['allowed', 'narrowing', 'let-in'],
+  'potentially-blocked': ['potentially-blocked', 'mixed', 'perhaps-cut'],
+  blocked: ['blocked', 'widening', 'cut'],
+  unknown: ['unknown', 'undecided', 'neutral'],
+}
+const meanings = Object.entries(MEANINGS)
+  .map(
+    ([colour, names]) => `.pic :is(${names.map((name) => `.${name}`).join(', ')}) { --pic-own: var(--pic-${colour}); }`,
+  )
+  .join('\n')
+
+/**
+ * The style of what is inside an `<svg class="pic">`, wherever it stands: in a file of its own, in a page, on the page of an approval. No
+ * drawing has a style attribute, so that a content policy can let this text in by its hash and nothing else.
+ */
+export const PICTURE_STYLE = `
+.pic { ${variables(COLOURS.light)} font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+@media (prefers-color-scheme: dark) { .pic { ${variables(COLOURS.dark)} --pic-calm: 0.75; } }
+@media (forced-colors: active) {
+  .pic { --pic-page: Canvas; --pic-panel: Canvas; --pic-text: CanvasText; --pic-soft: CanvasText; --pic-line: GrayText; --pic-mark: Canvas; }
+}
+${meanings}
+.pic text { fill: var(--pic-text); unicode-bidi: isolate; }
+.pic .soft { fill: var(--pic-soft); }
+.pic .small { font-size: 10.5px; }
+.pic .strong { font-weight: 650; }
+.pic .large { font-size: 16px; font-weight: 650; }
+.pic .halo { paint-order: stroke; stroke: var(--pic-page); stroke-width: 3px; stroke-linejoin: round; }
+.pic .middle { text-anchor: middle; }
+.pic .end { text-anchor: end; }
+.pic .own { fill: var(--pic-own); }
+.pic .struck { text-decoration: line-through; }
+.pic .ground { fill: var(--pic-page); }
+.pic .panel { fill: var(--pic-panel); stroke: var(--pic-line); }
+.pic .plate { fill: var(--pic-panel); fill-opacity: 0.85; }
+.pic .box { fill: var(--pic-page); stroke: var(--pic-soft); }
+.pic .fold { fill: var(--pic-panel); stroke: var(--pic-soft); stroke-dasharray: 1 2; stroke-width: 1.5; }
+.pic .outside { fill: var(--pic-panel); stroke: var(--pic-line); }
+.pic .nameless { stroke-dasharray: 4 3; }
+.pic .edge { fill: none; stroke: var(--pic-own); stroke-opacity: 0.85; }
+.pic .edge.allowed { stroke-opacity: var(--pic-calm, 0.5); }
+.pic .edge.potentially-blocked { stroke-dasharray: 7 4; }
+.pic .edge.blocked { stroke-dasharray: 2 3; }
+.pic .edge.unknown { stroke-dasharray: 1 5; }
+.pic .head { fill: var(--pic-own); stroke: none; }
+.pic .bar { fill: var(--pic-own); stroke: none; }
+.pic .ring { fill: none; stroke: var(--pic-own, var(--pic-text)); stroke-width: 1.5; }
+.pic .marked { fill: var(--pic-mark); }
+.pic .rule { stroke: var(--pic-line); fill: none; }
+`
