@@ -8,16 +8,6 @@ import { readPaths } from './facts/paths-facts.js'
 import { readRingfence } from './facts/ringfence-facts.js'
 import type { Picture, PictureKind } from './picture.js'
 
-/** Which tool's answer a picture is drawn from. */
-export const TOOL_OF = {
-  map: 'get-traffic-flows-summary',
-  ringfence: 'create-ringfence',
-  change: 'compare-draft-active',
-  paths: 'detect-lateral-movement-paths',
-} as const satisfies Record<PictureKind, string>
-
-export const KINDS = Object.keys(TOOL_OF) as PictureKind[]
-
 /** Draws what the tool of `TOOL_OF` has answered; only a policy change has more than one page. Throws TypeError for another answer. */
 export function drawPicture(kind: PictureKind, pages: readonly object[], options?: MapOptions): Picture {
   const [answer] = pages

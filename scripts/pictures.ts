@@ -29,5 +29,11 @@ const wanted = new Map(
     return [relative(root, path), text]
   }),
 )
-const fine = syncFiles(wanted, { root, check: process.argv.includes('--check'), command: '`npm run pictures`' })
+const fine = syncFiles(wanted, {
+  root,
+  check: process.argv.includes('--check'),
+  command: '`npm run pictures`',
+  // A line of them is a whole file.
+  say: (line) => console.error(line.replace(/^(.{0,160}).*$/gm, '$1')),
+})
 process.exit(fine ? 0 : 1)

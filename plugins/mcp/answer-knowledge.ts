@@ -2,6 +2,7 @@ import type { Knowledge, LookUp, ResourceReader } from '../../knowledge/index.js
 import { ToolError } from '../../schemas/errors.js'
 import { convert, type ServiceError } from '../errors/convert.js'
 import { renderError } from '../errors/render-errors.js'
+import { readApp } from './apps.js'
 import type { Cacheability, InnerResult } from './eras.js'
 import { RPC } from './read-envelope.js'
 import { invalidParams, refuseCursor, rpcFailure } from './rpc-failure.js'
@@ -68,6 +69,8 @@ const resultOf = (result: object, cache?: Cacheability): InnerResult => ({
 async function readResource(params: Params, ports: KnowledgePorts): Promise<InnerResult> {
   const uri = params?.uri
   if (typeof uri !== 'string') throw invalidParams('params.uri must be a string')
+  const app = await readApp(uri)
+  if (app !== null) return resultOf({ contents: [app] }, OF_EVERYBODY)
   try {
     const page = await ports.knowledge.readResource(uri, ports)
     return resultOf({ contents: [page] }, page.mimeType === 'application/json' ? OF_MOMENT : OF_CALLER)

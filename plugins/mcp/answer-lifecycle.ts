@@ -1,3 +1,4 @@
+import { readShowsApps } from './apps.js'
 import {
   type Cacheability,
   clientName,
@@ -42,9 +43,11 @@ function initialize({ params }: InnerCall, { server, capabilities }: LifecyclePo
   const asked = params?.protocolVersion
   if (typeof asked !== 'string') throw invalidParams('params.protocolVersion must be a string')
   const protocolVersion = negotiate(asked)
-  const { form } = readCanAsk((params?.capabilities ?? {}) as Record<string, unknown>)
+  const { capabilities: declared } = params ?? {}
+  const { form } = readCanAsk((declared ?? {}) as Record<string, unknown>)
   // There was no elicitation in 2025-03-26.
-  server.onInitialize?.(clientName(params?.clientInfo), protocolVersion, form && protocolVersion !== BATCH_VERSION)
+  const shows = { forms: form && protocolVersion !== BATCH_VERSION, apps: readShowsApps(declared) }
+  server.onInitialize?.(clientName(params?.clientInfo), protocolVersion, shows)
   return {
     kind: 'result',
     result: { protocolVersion, capabilities, serverInfo: server.info, instructions: instructionsOf(server) },

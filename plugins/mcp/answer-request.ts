@@ -1,5 +1,6 @@
 import type { ProgressUpdate } from '../../domain/call.js'
 import { renderMcpError } from '../errors/render-errors.js'
+import { withApps } from './apps.js'
 import { runAsking } from './ask-person.js'
 import { answerKnowledge, FailedCall, KNOWLEDGE_CAPABILITIES } from './answer-knowledge.js'
 import { answerLifecycle } from './answer-lifecycle.js'
@@ -37,7 +38,7 @@ export async function answerRequest(
   switch (call.method) {
     case 'tools/list':
       refuseCursor(call.params)
-      return { kind: 'result', result: { tools: server.listTools(server.offered) }, cache: OFFERED }
+      return { kind: 'result', result: { tools: listFor(call, server) }, cache: OFFERED }
     case 'tools/call':
       return withProgress(call, request.notify, true, (progress) => callOneTool(call, server, request, progress))
     default:
@@ -45,6 +46,12 @@ export async function answerRequest(
         answerOther(call, server, { client: request.client, progress }),
       )
   }
+}
+
+/** With what only clients that show pages need to know. */
+function listFor({ showsApps }: InnerCall, server: ServerPorts) {
+  const tools = server.listTools(server.offered)
+  return (showsApps ?? server.showsApps?.() ?? false) ? withApps(tools) : tools
 }
 
 type Progress = (update: ProgressUpdate) => void

@@ -15,12 +15,13 @@ const ANSWERED_WITHIN_MS = 15 * 60_000
  * requests as they came; cancellation and what is asked of the client stay the SDK's.
  */
 export function createMcpServer(given: ServerPorts): Server {
-  let hasForms = false
+  let shows = { forms: false, apps: false }
   const ports: ServerPorts = {
     ...given,
-    onInitialize(client, version, forms) {
-      hasForms = forms
-      given.onInitialize?.(client, version, forms)
+    showsApps: () => shows.apps,
+    onInitialize(client, version, declared) {
+      shows = declared
+      given.onInitialize?.(client, version, declared)
     },
   }
   const server = new Server(ports.info, {
@@ -45,7 +46,7 @@ export function createMcpServer(given: ServerPorts): Server {
         id: request.id,
         client: { signal },
         notify,
-        ...(hasForms && { elicit }),
+        ...(shows.forms && { elicit }),
       })
       return resultOf(result, read.era, ports.info)
     } catch (thrown) {

@@ -2,6 +2,7 @@ import type { JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js'
 import type { ErrorCode } from '../../schemas/errors.js'
 import type { TraceOrigin } from '../../schemas/tracing.js'
 import { ERROR_TABLE } from '../errors/table.js'
+import { readShowsApps } from './apps.js'
 import { RPC } from './read-envelope.js'
 import { invalidParams, RpcFailure } from './rpc-failure.js'
 import { claimedVersion, type Era, isLegacy, MODERN_VERSION, SUPPORTED_VERSIONS, VERSION_KEY } from './versions.js'
@@ -20,6 +21,8 @@ export interface InnerCall {
   trace?: TraceOrigin
   /** How a person can be asked through the client, as far as this request says so. */
   canAsk: { form: boolean; url: boolean }
+  /** Whether the client shows pages beside answers, as far as this request says so. */
+  showsApps?: boolean
   /** Answers of the person, and the state that came with the questions: both as the client sent them. */
   inputResponses?: Record<string, unknown>
   requestState?: string
@@ -149,6 +152,7 @@ function readModern(method: string, params: unknown, headers: RequestHeaders | u
       ...readMeta(rest, meta),
       client: clientName(meta[CLIENT_INFO_KEY]) ?? null,
       canAsk: readCanAsk(meta[CAPABILITIES_KEY] as Record<string, unknown>),
+      showsApps: readShowsApps(meta[CAPABILITIES_KEY]),
       ...(inputResponses !== undefined && { inputResponses }),
       ...(requestState !== undefined && { requestState }),
     },

@@ -98,6 +98,8 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       info: options.info,
       listTools,
       offered: callerContext.offer.listed,
+      // An older revision says it in a handshake that nobody remembers (D6). Whoever does not know the hint passes it by.
+      showsApps: () => true,
       knowledge: options.knowledge,
       orgId: callerContext.pce?.orgId,
       lookUp: (question, read) => app.dispatcher.lookUp(question, callerContext, (context) => read(context as never)),

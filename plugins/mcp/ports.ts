@@ -31,11 +31,12 @@ export interface ServerPorts {
   onFailure: (thrown: unknown) => void
   /** Absent where no call waits for a person, or nobody can be asked. */
   asking?: Asking
+  /** Whether the client shows pages beside answers, where a request does not say so itself; absent, it does not. */
+  showsApps?: () => boolean
   /**
-   * Told what the client said of itself in its handshake, `name/version`, the version both will speak, and whether its person can be asked by a
-   * form.
+   * Told what the client said of itself in its handshake: `name/version`, the version both will speak, and what it can show its person.
    */
-  onInitialize?: (client: string | undefined, version: LegacyVersion, hasForms: boolean) => void
+  onInitialize?: (client: string | undefined, version: LegacyVersion, shows: { forms: boolean; apps: boolean }) => void
 }
 
 /** What the person at the client has said to a call, and whether they can be asked. */

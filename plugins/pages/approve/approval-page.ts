@@ -13,6 +13,7 @@ import { layOut, LOGOUT_BUTTON, type Notice, renderNotice } from '../layout/page
 import { renderPerson, showName } from '../layout/person.js'
 import { CSRF_FIELD } from '../check-request.js'
 import { renderChange } from './render-change.js'
+import { renderPicture } from './render-picture.js'
 import { showStored } from './render-value.js'
 
 /** What everything on these pages needs of whoever looks at them. */
@@ -62,7 +63,8 @@ export function renderApprovalPage(page: ApprovalPage): string {
         !${renderPerson(page)} !${mayDecide ? '<p class="jump"><a href="#decide">Go to the decision</a></p>' : ''}
       </div>
       !${notice === null ? '' : renderNotice(notice)} !${state === 'pending' ? '' : renderOutcome(page)}
-      !${renderAsked(request, state === 'pending', page.now)} !${renderChange(request.shown)}
+      !${renderAsked(request, state === 'pending', page.now)} !${renderPicture(request.shown)}
+      !${renderChange(request.shown)}
       !${mayDecide ? renderDecision(page) : state === 'pending' ? renderWatching(page) : ''}
       <p class="foot"><a href="${page.basePath}/approve">All that waits for you</a></p>
     `,

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { PICTURE_STYLE } from '../../../pictures/style.js'
 
 /** The style sheet of every page, as its hash in the content policy is made from it. */
 const STYLE = `
@@ -151,6 +152,11 @@ textarea {
 .rows > li:first-child { border-top: 0; }
 .rows a { font-weight: 600; display: inline-block; padding: 0.125rem 0; }
 .rows p { margin-top: 0.25rem; }
+${PICTURE_STYLE}
+.drawing div > .pic { display: block; width: 100%; height: auto; margin-top: 0.75rem; }
+.card .legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; list-style: none; padding: 0; color: var(--soft); font-size: 0.875rem; }
+.legend .pic { vertical-align: middle; }
+@media (max-width: 48rem) { .drawing { display: none; } }
 @media (min-width: 34rem) {
   .card { padding: 1.5rem; }
   .fields { grid-template-columns: repeat(10, minmax(0, 1fr)); }

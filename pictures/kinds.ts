@@ -1,0 +1,11 @@
+import type { PictureKind } from './picture.js'
+
+/** Which tool's answer a picture is drawn from. */
+export const TOOL_OF = {
+  map: 'get-traffic-flows-summary',
+  ringfence: 'create-ringfence',
+  change: 'compare-draft-active',
+  paths: 'detect-lateral-movement-paths',
+} as const satisfies Record<PictureKind, string>
+
+export const KINDS = Object.keys(TOOL_OF) as PictureKind[]
