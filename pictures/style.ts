@@ -23,7 +23,7 @@ export const COLOURS = {
     line: '#41515c',
     allowed: '#58b4ee',
     potentially_blocked: '#ffd479',
-    blocked: '#ff7452',
+    blocked: '#f4603c',
     unknown: '#93a1ad',
     mark: '#4a3c10',
   },

@@ -59,6 +59,7 @@ window.addEventListener('message', ({ source, data }: MessageEvent<Message>) => 
   if (method === undefined) {
     if (id !== INITIALIZE_ID) return
     follow(result?.hostContext ?? {})
+    isInitialized = true
     send({ method: 'ui/notifications/initialized', params: {} })
     return tellSize()
   }
@@ -75,7 +76,10 @@ window.addEventListener('message', ({ source, data }: MessageEvent<Message>) => 
 })
 
 let told = ''
+let isInitialized = false
 function tellSize(): void {
+  // Before that a host need not listen.
+  if (!isInitialized) return
   const { width, height } = document.documentElement.getBoundingClientRect()
   const size = { width: Math.ceil(width), height: Math.ceil(height) }
   if (JSON.stringify(size) === told) return

@@ -95,7 +95,7 @@ function renderTools({ views, legend }: Picture): Markup {
       ...[
         ['out', '−', 'Zoom out'],
         ['in', '+', 'Zoom in'],
-        ['fit', 'Fit', 'Show the whole picture'],
+        ['fit', 'Fit', 'Fit the whole picture'],
       ].flatMap(([id, text, name]) => [
         element('button', { type: 'button', id: id!, 'aria-label': name! }, text!),
         ' ',

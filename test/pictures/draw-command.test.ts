@@ -21,7 +21,10 @@ const PCE = {
 
 const folder = () => mkdtempSync(join(tmpdir(), 'draw-'))
 
-async function draw(args: readonly string[], { cwd = folder(), env = PCE as Record<string, string> } = {}) {
+async function draw(
+  args: readonly string[],
+  { cwd = folder(), env = PCE }: { cwd?: string; env?: Record<string, string> } = {},
+) {
   const child = spawn(process.execPath, [PROGRAM, 'draw', ...args], { cwd, env: { PATH: process.env.PATH, ...env } })
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
@@ -48,15 +51,14 @@ t.test('each picture, from the shell, and nothing is changed at the PCE', async 
   for (const [at, { code, stdout, stderr, cwd }] of done.entries()) {
     const [kind] = commands[at]!
     t.equal(code, 0, `${kind}: ${stderr}`)
-    t.match(stdout, titles[at]!)
+    t.ok(titles[at]!.test(stdout), stdout)
     const [file] = readdirSync(cwd)
     t.same(readdirSync(cwd), [commands[at]!.at(-1)], 'one file and nothing beside it')
     const text = readFileSync(join(cwd, file!), 'utf8')
     t.notMatch(text, /(?:src|href)=|url\((?!#)|@import/, 'it loads nothing')
     t.equal(/<script/.test(text), file!.endsWith('.html'), 'only a page has a script')
   }
-  const writes = simulator
-    .requests()
+  const writes = simulator.requests
     .slice(before)
     .filter(({ method, path }) => method !== 'GET' && !path.includes('/traffic_flows/'))
   t.same(writes, [], 'nothing was written')
@@ -79,7 +81,7 @@ t.test('what is wrong is named before the PCE is asked, and a file is never lost
   for (const [at, { code, stderr, stdout }] of done.entries()) {
     t.equal(code, 1)
     t.equal(stdout, '')
-    t.match(stderr, cases[at]![1])
+    t.ok(cases[at]![1].test(stderr), stderr)
   }
   t.equal(simulator.requests.length, before)
   const unknown = await draw(['ringfence', '--app', 'paymets', '--env', 'prod', '-o', 'a.svg'], { cwd })
