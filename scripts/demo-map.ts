@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
 import { drawPicture } from '../pictures/draw-picture.js'
 import { renderSvgFile } from '../pictures/page/render-svg.js'
-import { benchOf, WEEK, type Json } from '../test/tools/harness.js'
+import { benchOf, WEEK } from '../test/tools/harness.js'
 import { demoEstate } from './examples/run-job.js'
 import { syncFiles } from './sync-files.js'
 
@@ -11,11 +11,11 @@ const simulator = await demoEstate()
 const closing: (() => unknown)[] = [() => simulator.close()]
 const owner = { teardown: (close: () => unknown) => void closing.unshift(close), equal: assert.equal }
 const bench = benchOf(owner, simulator, await simulator.listen(), { budget: 800_000 })
-const answer = (await bench.ok('get-traffic-flows-summary', {
+const answer: unknown = await bench.ok('get-traffic-flows-summary', {
   ...WEEK,
   sections: ['app_to_app'],
   detail_level: 'full',
-})) as Json
+})
 for (const close of closing) await close()
 const picture = drawPicture('map', [answer as object], { withWhole: false })
 const fine = syncFiles(new Map([['docs/map.svg', renderSvgFile(picture)]]), {

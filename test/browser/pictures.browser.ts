@@ -80,9 +80,9 @@ t.test('light, dark, narrow; for screen readers, and without scripts', async (t)
       if (!('javaScriptEnabled' in look)) {
         // Handed over as a text, which no content policy of the page keeps out.
         await page.evaluate(axe.source)
-        const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
-          'axe.run()',
-        )
+        const { violations } = (await page.evaluate('axe.run()')) as {
+          violations: { id: string; nodes: { html: string }[] }[]
+        }
         t.strictSame(
           violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`),
           [],
