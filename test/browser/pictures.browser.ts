@@ -80,9 +80,9 @@ t.test('light, dark, narrow; for screen readers, and without scripts', async (t)
       if (!('javaScriptEnabled' in look)) {
         // Handed over as a text, which no content policy of the page keeps out.
         await page.evaluate(axe.source)
-        const { violations } = (await page.evaluate('axe.run()')) as {
-          violations: { id: string; nodes: { html: string }[] }[]
-        }
+        const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
+          'axe.run()',
+        )
         t.strictSame(
           violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`),
           [],
@@ -118,7 +118,7 @@ t.test('hostile names are text, in pages and in drawings', async (t) => {
           0,
           `${kind}.${format}: none of it is an element`,
         )
-        const text = (await page.evaluate('document.documentElement.textContent')) as string
+        const text = await page.evaluate<string>('document.documentElement.textContent')
         t.ok(text.includes(name), 'and all of it is text')
         if (at === 0 && format === 'html') await picture(page, `hostile-${kind}-${format}`)
         expectQuiet(t, watch, `${kind}.${format}`)
