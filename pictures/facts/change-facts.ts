@@ -54,7 +54,7 @@ export function readChanges(pages: readonly ChangeAnswer[]): ChangeFacts {
   const isWhole = objects.length === total
   const said = pages.flatMap(({ message }) => message ?? [])
   return {
-    objects: objects.sort((a, b) => rankOf(a) - rankOf(b)),
+    objects: worstFirst(objects),
     warnings: pages.flatMap(({ summary }) => summary ?? []).slice(0, isWhole && pages.length === 1 ? 1 : 0),
     notes: [
       ...said,
@@ -73,6 +73,8 @@ const EFFECTS: readonly (ShownEffect | undefined)[] = [
 ]
 
 const rankOf = ({ effect }: ChangedObject) => EFFECTS.indexOf(effect)
+
+const worstFirst = (objects: readonly ChangedObject[]) => objects.toSorted((a, b) => rankOf(a) - rankOf(b))
 
 type Judged = Pick<Partial<PolicyChange>, 'effect' | 'effect_note' | 'effect_by_rule_type'>
 
@@ -127,9 +129,9 @@ function diffOf({ field, draft, active }: { field: string; draft?: unknown; acti
   }
 }
 
-/** Reads what a person is shown of a call before they approve it. */
+/** Reads what a person is shown of a call before they approve it, worst first. */
 export function readShownChanges(shown: ShownCall): ChangeFacts {
-  return { objects: shown.objects.map(readShown), notes: [], warnings: [] }
+  return { objects: worstFirst(shown.objects.map(readShown)), notes: [], warnings: [] }
 }
 
 function readShown(object: ShownObject): ChangedObject {

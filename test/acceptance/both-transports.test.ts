@@ -284,7 +284,15 @@ t.test('an MCP client does the same work over both transports', async (t) => {
 
   // The SDK's client checks every later result against the output schemas it has listed.
   const listed = { stdio: await seats.stdio.client.listTools(), http: await seats.http.client.listTools() }
-  t.same(listed.stdio.tools, listed.http.tools, 'tools/list is the same')
+  // Over HTTP nobody remembers whether this client shows Apps, so each is told of them (D196).
+  const plain = listed.http.tools.map(({ _meta: _apps, ...tool }) => tool)
+  t.same(listed.stdio.tools, plain, 'tools/list is the same but for the Apps')
+  const apps = listed.http.tools.flatMap(({ name, _meta: apps }) => (apps === undefined ? [] : [{ name, apps }]))
+  t.same(
+    apps.map(({ name }) => name),
+    ['compare-draft-active', 'create-ringfence', 'detect-lateral-movement-paths', 'get-traffic-flows-summary'],
+  )
+  t.ok(JSON.stringify(apps.map(({ apps: _meta }) => ({ _meta }))).length <= 1024, 'and these cost little')
   t.same(
     [...new Set([...GOOD_CALLS, ...REFUSED_CALLS].map(([name]) => name))].sort(),
     listed.stdio.tools.map((tool) => tool.name).sort(),
