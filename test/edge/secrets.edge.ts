@@ -40,6 +40,7 @@ t.test('no secret is written anywhere', async (t) => {
     MCP_OAUTH_CLIENT_SECRET: client.clientSecret,
     MCP_REFUSED_TOKENS_PER_MINUTE: '0',
     MCP_ALLOWED_PCE_HOSTS: '127.0.0.1,localhost',
+    MCP_TOOLSETS: 'all',
   }
   const server = await world.serve({ args: ['--port', String(port)], env })
   const target: Target = { origin: base }
