@@ -26,10 +26,14 @@ t.test('a thread answers as the thread of everybody would', async (t) => {
   }
   const managed = await here!.call('get-workloads', { managed: true, max_results: 1, detail_level: 'full' })
   const [{ href, enforcement_mode: mode }] = textOf(managed).workloads
+  // Fewer at a time than one caller may have waiting for a place.
+  for (let at = 0; at < heavy.length; at += 8)
+    await Promise.all(
+      heavy
+        .slice(at, at + 8)
+        .map(({ name, example, effect }) => compare(name, effect === 'read' ? example : { ...example, dry_run: true })),
+    )
   await Promise.all([
-    ...heavy.map(({ name, example, effect }) =>
-      compare(name, effect === 'read' ? example : { ...example, dry_run: true }),
-    ),
     compare('create-ringfence', { app_name: 'no-such-app', env_name: 'prod' }, true),
     compare('update-workload', { href, enforcement_mode: mode === 'full' ? 'selective' : 'full', dry_run: true }),
   ])

@@ -54,6 +54,7 @@ export function makeProject(t: Test): SmallProject {
     'pce-client': { 'index.ts': "export { release } from '../tools/release.js'\n" },
     knowledge: { documents: { 'one.md': '# One\n' } },
     domain: { traffic: { providers: { 'provider-ranges.json': '{}' } } },
+    pictures: { generated: { 'app.js': '', 'page.js': '' } },
   })
   for (const name of ['scripts/build.mjs', 'tsconfig.json', 'tsconfig.build.json'])
     copyFileSync(join(ROOT, name), join(dir, name))

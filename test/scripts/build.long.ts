@@ -63,6 +63,8 @@ t.test('a build', async (t) => {
         'CURRENT/knowledge/documents/one.md',
         ...['js', 'd.ts'].map((kind) => `CURRENT/pce-client/index.${kind}`),
         'CURRENT/pce-simulator/pce-sim.js',
+        'CURRENT/pictures/generated/app.js',
+        'CURRENT/pictures/generated/page.js',
         ...readdirSync(at(current!, 'stdio')).map((name) => `CURRENT/stdio/${name}`),
         ...['stdio', 'tools/later', 'tools/release', 'worker'].map((name) => `CURRENT/${name}.js`),
         'CURRENT/tools/release.d.ts',

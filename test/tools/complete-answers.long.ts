@@ -29,6 +29,8 @@ const CALLS: Record<string, (bench: Bench) => Promise<object> | object> = {
   'compliance-check': () => ({}),
   'enforcement-readiness': () => APPLICATION,
   'get-policy-coverage-report': () => APPLICATION,
+  'preview-enforcement-change': () => ({ ...APPLICATION, enforcement_mode: 'full' }),
+  'set-enforcement-mode': () => ({ ...APPLICATION, enforcement_mode: 'full', dry_run: true }),
   'update-workload': async ({ pce }) => {
     const all = await pce.workloads.getAll()
     const { href } = all.find(({ enforcement_mode: mode, managed }) => managed === true && mode === 'visibility_only')!
@@ -46,6 +48,8 @@ const CALLS: Record<string, (bench: Bench) => Promise<object> | object> = {
 const FEW_ROWS = new Set([
   'enforcement-readiness',
   'get-policy-coverage-report',
+  'preview-enforcement-change',
+  'set-enforcement-mode',
   'update-workload',
   'update-container-workload-profile',
 ])
