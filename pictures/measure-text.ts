@@ -10,6 +10,9 @@ function widthOf(character: string): number {
   return /[A-Z]/.test(character) ? 0.7 : 0.58
 }
 
+/** How much wider the same text is in bold. */
+export const BOLD = 1.08
+
 /** About how wide a text is, in pixels at this font size. The server has no fonts to ask, and a picture is not drawn where it is seen. */
 export function measureText(text: string, size: number): number {
   let width = 0

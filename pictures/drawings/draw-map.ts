@@ -2,7 +2,7 @@ import { foldMap, shortName, type MapEdge, type MapFacts, type MapGroup } from '
 import { curveAcross, curveBetween, thicknessScale } from '../layout/draw-lines.js'
 import { boundsOf, packInRows, placeBoxes, type Box } from '../layout/place-boxes.js'
 import type { Markup } from '../markup.js'
-import { measureText } from '../measure-text.js'
+import { BOLD, measureText } from '../measure-text.js'
 import { countOf, DECISION_WORDS, shortNumber, type Decision, type Drawing, type Picture } from '../picture.js'
 import {
   arrowHeads,
@@ -116,7 +116,7 @@ const nameOf = (one: MapGroup): string =>
 
 function widthOf(one: MapGroup): number {
   if (one.kind !== 'group') return SIZE.outside
-  const text = Math.max(measureText(nameOf(one), 12) * 1.06, measureText(subtitleOf(one), 10.5))
+  const text = Math.max(measureText(nameOf(one), 12) * BOLD, measureText(subtitleOf(one), 10.5))
   return Math.min(SIZE.most, Math.max(SIZE.least, text + 22))
 }
 
@@ -203,7 +203,7 @@ const cornerOf = ({ x, y, width, height }: Box) => ({ x: x - width / 2, y: y - h
 
 function drawName(region: Box & { name: string }): Markup {
   const { x, y, width } = cornerOf(region)
-  const shown = Math.min(width - 2 * PAD.env, measureText(region.name, 12) * 1.08)
+  const shown = Math.min(width - 2 * PAD.env, measureText(region.name, 12) * BOLD)
   return fragment([
     box({ x: x + PAD.env - 8, y: y + 6, width: shown + 16, height: 19 }, 'plate', 9),
     label(region.name, { x: x + PAD.env, y: y + 15, width: width - 2 * PAD.env, look: 'soft strong' }),

@@ -2,7 +2,7 @@ import { showKey, type PathEdge, type PathNode, type PathsFacts } from '../facts
 import { curveAcross, curveBetween, thicknessScale } from '../layout/draw-lines.js'
 import { boundsOf, placeBoxes, type Box } from '../layout/place-boxes.js'
 import { fragment, type Markup } from '../markup.js'
-import { measureText } from '../measure-text.js'
+import { BOLD, measureText } from '../measure-text.js'
 import { countOf, DECISION_WORDS, type Drawing, type Picture, type Table } from '../picture.js'
 import { arrowHeads, box, classOf, element, group, headOf, label, legendOfDecisions, sample } from './shapes.js'
 
@@ -113,7 +113,7 @@ function drawNodes({ nodes, edges }: PathsFacts): Drawing {
 }
 
 const sizeOf = ({ key }: PathNode) => ({
-  width: Math.min(NODE.most, Math.max(NODE.least, measureText(showKey(key), 12) * 1.06 + 26)),
+  width: Math.min(NODE.most, Math.max(NODE.least, measureText(showKey(key), 12) * BOLD + 26)),
   height: NODE.height,
 })
 

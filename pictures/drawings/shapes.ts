@@ -1,5 +1,5 @@
 import { element, fragment, type Child, type Markup } from '../markup.js'
-import { clipToWidth } from '../measure-text.js'
+import { BOLD, clipToWidth } from '../measure-text.js'
 import { DECISION_WORDS, DECISIONS, type Decision, type LegendEntry } from '../picture.js'
 
 export const classOf = (decision: Decision): string => decision.replace('_', '-')
@@ -9,7 +9,7 @@ export function label(
   text: string,
   { x, y, width, size = 12, look = '' }: { x: number; y: number; width: number; size?: number; look?: string },
 ): Markup {
-  const shown = clipToWidth(text, width, size)
+  const shown = clipToWidth(text, look.includes('strong') ? width / BOLD : width, size)
   const tooltip: Child[] = shown === text ? [] : [element('title', {}, text)]
   return element(
     'text',
