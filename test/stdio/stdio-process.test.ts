@@ -191,6 +191,29 @@ t.test('--read-only and --toolsets', async (t) => {
   t.same(mixed, ['get-rulesets'])
 })
 
+t.test('the handshake of a client that shows MCP Apps has the pages in its list, and of another has not', async (t) => {
+  const apps = { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } }
+  const ask = async (extensions?: typeof apps) => {
+    const client = new Client({ name: 'tester', version: '9' }, { capabilities: { ...(extensions && { extensions }) } })
+    await client.connect(
+      new StdioClientTransport({ command: process.execPath, args: [PROGRAM], env: PCE, stderr: 'ignore' }),
+    )
+    const { tools } = await client.listTools()
+    const pages = tools.flatMap(({ _meta: meta }) =>
+      meta === undefined ? [] : [(meta.ui as { resourceUri: string }).resourceUri],
+    )
+    const read = await Promise.all(pages.map(async (uri) => (await client.readResource({ uri })).contents[0]!.mimeType))
+    await client.close()
+    return { pages, read }
+  }
+  const [shows, plain] = await Promise.all([ask(apps), ask()])
+  t.same(shows, {
+    pages: ['change', 'ringfence', 'paths', 'map'].map((page) => `ui://svc-mcp/${page}.html`),
+    read: Array<string>(4).fill('text/html;profile=mcp-app'),
+  })
+  t.same(plain.pages, [])
+})
+
 t.test('garbage does not stop it, and standard output stays JSON-RPC', async (t) => {
   const { child, ended, say, answer, output } = start(PCE)
   for (let line = 0; line < 3; line++) child.stdin.write(`${'garbage '.repeat(131_072)}\n`)
