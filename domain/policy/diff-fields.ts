@@ -38,12 +38,17 @@ export function diffFields(draft: object | null, active: object | null): FieldCh
 }
 
 /** References reduced to their hrefs; `exclusion: false` equals an absent one. */
-function bare(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(bare)
+const bare = (value: unknown): unknown =>
+  withoutFalseExclusions(value, (object) => (typeof object.href === 'string' ? { href: object.href } : object))
+
+/** A value with each `exclusion: false` left out, which says what its absence says, and each object in it as `reduce` makes it. */
+export function withoutFalseExclusions(value: unknown, reduce = (object: Fields): Fields => object): unknown {
+  if (Array.isArray(value)) return value.map((item) => withoutFalseExclusions(item, reduce))
   if (typeof value !== 'object' || value === null) return value
-  if (typeof (value as Fields).href === 'string') return { href: (value as Fields).href }
-  const said = Object.entries(value).filter(([field, inner]) => field !== 'exclusion' || inner === true)
-  return Object.fromEntries(said.map(([field, inner]) => [field, bare(inner)]))
+  const said = Object.entries(reduce(value as Fields)).filter(
+    ([field, inner]) => field !== 'exclusion' || inner === true,
+  )
+  return Object.fromEntries(said.map(([field, inner]) => [field, withoutFalseExclusions(inner, reduce)]))
 }
 
 /** Whether two values mean different things. */

@@ -1,6 +1,7 @@
 import type { TypedPendingChange } from '../../../pce-client/index.js'
 import type { Preview } from '../../../domain/call.js'
 import { updateTypeOf, type Dependency } from '../../../domain/policy/choose-changes.js'
+import { withoutFalseExclusions } from '../../../domain/policy/diff-fields.js'
 import { isMixed, rankForReview } from '../../../domain/policy/judge-change.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import type { ShownEffect, ShownField, ShownObject } from '../../../schemas/approvals.js'
@@ -112,7 +113,11 @@ function showRule(rule: RuleChange): ShownObject {
 
 function showField({ field, draft, active }: FieldChange): ShownField {
   const isThere = (value: unknown) => value !== null && value !== undefined
-  return { path: field, ...(isThere(active) && { before: active }), ...(isThere(draft) && { after: draft }) }
+  return {
+    path: field,
+    ...(isThere(active) && { before: withoutFalseExclusions(active) }),
+    ...(isThere(draft) && { after: withoutFalseExclusions(draft) }),
+  }
 }
 
 const warningsOf = (risks: readonly Risk[] | undefined) =>
