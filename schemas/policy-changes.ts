@@ -147,3 +147,11 @@ export const VersionChangeOut = Type.Object({
   ),
 })
 export type VersionChange = Static<typeof VersionChangeOut>
+
+/** A pending change, as the tools that lose or leave some name it. */
+export const PendingOut = Type.Object({
+  href: Type.String(),
+  type: Type.String({ description: 'Object type' }),
+  name: Type.Optional(Type.String()),
+  update_type: Type.Optional(Type.String({ description: 'create, update or delete' })),
+})

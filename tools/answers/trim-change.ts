@@ -34,6 +34,14 @@ export function trimChange(change: PolicyChange, most: number): PolicyChange {
   return trimmed
 }
 
+/** Of one change among others; the whole answer has its own budget. */
+const SHARE_OF_ANSWER = 4
+const LEAST_OF_ANSWER = 500
+
+/** A change as one of several in an answer that has `room` bytes for all of them. */
+export const trimAmongOthers = (change: PolicyChange, room: number): PolicyChange =>
+  trimChange(change, Math.max(LEAST_OF_ANSWER, room / SHARE_OF_ANSWER))
+
 function onlyDifferent({ field, draft, active }: FieldChange): FieldChange {
   if (!Array.isArray(draft) || !Array.isArray(active)) return { field, draft, active }
   const without = (items: unknown[], others: unknown[]) => {

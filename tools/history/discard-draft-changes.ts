@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { TypedPendingChange } from '../../pce-client/index.js'
 import { DRY_RUN_BINDING, DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
-import { PolicyChangeOut, type PolicyChange } from '../../schemas/policy-changes.js'
+import { PendingOut, PolicyChangeOut, type PolicyChange } from '../../schemas/policy-changes.js'
 import { defineTool } from '../define.js'
 import type { Preview, ToolContext } from '../../domain/call.js'
 import {
@@ -28,20 +28,10 @@ import { quote } from '../../domain/text/escape-text.js'
 import { showDiscardForApproval } from '../answers/approval/show-discards.js'
 import { answerBudget, countRowsThatFit, jsonBytes, rowsWithin } from '../answers/byte-budget.js'
 import { describeCounts, namesOf } from '../answers/show-provisioning.js'
-import { trimChange } from '../answers/trim-change.js'
+import { trimAmongOthers } from '../answers/trim-change.js'
 
-/** Of one change among others; the whole answer has its own budget. */
-const SHARE_OF_ANSWER = 4
-const LEAST_OF_ANSWER = 500
 /** Of one list of a preview. */
 const LIST_BYTES = 3_000
-
-const PendingOut = Type.Object({
-  href: Type.String(),
-  type: Type.String({ description: 'Object type' }),
-  name: Type.Optional(Type.String()),
-  update_type: Type.Optional(Type.String({ description: 'create, update or delete' })),
-})
 
 const output = Type.Object({
   message: Type.String({ description: 'What happened' }),
@@ -229,7 +219,7 @@ function fit<T extends object>(
   const kinds = new Map(chosen.map((change) => [change.href, updateTypeOf(change)]))
   const rows = losses.map((loss) => {
     const updateType = kinds.get(loss.href)
-    const trimmed = trimChange(loss, Math.max(LEAST_OF_ANSWER, room / SHARE_OF_ANSWER))
+    const trimmed = trimAmongOthers(loss, room)
     return { ...trimmed, ...(updateType != null && { update_type: updateType }) }
   })
   const note = (kept: number) => `losses shows ${kept} of ${losses.length}; the hrefs beside it are complete.`

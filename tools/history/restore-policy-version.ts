@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { TypedPendingChange } from '../../pce-client/index.js'
 import { DRY_RUN_BINDING, DryRunInput, DryRunOutput, type PlannedRequest } from '../../schemas/dry-run.js'
-import { type PolicyChange, VersionChangeOut } from '../../schemas/policy-changes.js'
+import { PendingOut, type PolicyChange, VersionChangeOut } from '../../schemas/policy-changes.js'
 import { defineTool } from '../define.js'
 import type { Preview, ToolContext } from '../../domain/call.js'
 import {
@@ -23,22 +23,12 @@ import { answerBudget, countRowsThatFit, jsonBytes, rowsWithin } from '../answer
 import { describeEffects, explainWords, worstFirst } from '../answers/explain-changes.js'
 import { describeCounts, namesOf } from '../answers/show-provisioning.js'
 import { VersionOut, showVersion, showVersionChange } from '../answers/show-versions.js'
-import { trimChange } from '../answers/trim-change.js'
+import { trimAmongOthers } from '../answers/trim-change.js'
 
-/** Of one change among others; the whole answer has its own budget. */
-const SHARE_OF_ANSWER = 4
-const LEAST_OF_ANSWER = 500
 /** Of one list of a preview. */
 const LIST_BYTES = 3_000
 /** Objects that an answer names as different from the version. */
 const MOST_NAMED = 20
-
-const PendingOut = Type.Object({
-  href: Type.String(),
-  type: Type.String({ description: 'Object type' }),
-  name: Type.Optional(Type.String()),
-  update_type: Type.Optional(Type.String({ description: 'create, update or delete' })),
-})
 
 const output = Type.Object({
   message: Type.String({ description: 'What happened' }),
@@ -262,11 +252,7 @@ function fit<T extends object>(
   const room = answerBudget(limits) - jsonBytes(envelope)
   const types = new Map(difference.objects.map(({ change }) => [change.href, change.update_type]))
   const rows = worstFirst(changes).map((change) =>
-    showVersionChange(
-      trimChange(change, Math.max(LEAST_OF_ANSWER, room / SHARE_OF_ANSWER)),
-      types.get(change.href),
-      'today',
-    ),
+    showVersionChange(trimAmongOthers(change, room), types.get(change.href), 'today'),
   )
   const note = (kept: number) => `changes shows ${kept} of ${rows.length}.`
   const kept = countRowsThatFit(rows, [envelope, { changes: [] }, warnings, note(rows.length)], limits)

@@ -5,9 +5,7 @@ import type { ShownField, ShownObject } from '../../../schemas/approvals.js'
 import type { FieldChange, PolicyChange } from '../../../schemas/policy-changes.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { kindOf } from '../policy-words.js'
-
-/** Of what stays pending. */
-const MOST_NOT_INCLUDED = 100
+import { nameOf, showBeside, showSides } from './show-pending.js'
 
 interface DiscardForApproval {
   changes: readonly TypedPendingChange[]
@@ -21,7 +19,6 @@ interface DiscardForApproval {
 /** Everything that a person is shown before pending changes are discarded: each object field by field, from its draft to what is in force. */
 export function showDiscardForApproval(discard: DiscardForApproval): NonNullable<Preview['page']> {
   const { changes, losses, included, rest, warnings } = discard
-  const names = new Map(changes.map(({ href, name }) => [href, name]))
   const created = changes.filter((change) => updateTypeOf(change) === 'create').length
   return {
     warnings: [
@@ -32,25 +29,7 @@ export function showDiscardForApproval(discard: DiscardForApproval): NonNullable
     ],
     objects: showDiscards(changes, losses),
     objects_total: changes.length,
-    ...(included.length > 0 && {
-      dependencies: included.map(({ href, type, required_by: requiredBy }) => ({
-        kind: kindOf(type),
-        ...nameOf(names.get(href)),
-        href,
-        required_by: requiredBy.map((needing) => names.get(needing) ?? needing),
-      })),
-    }),
-    ...(rest.length > 0 && {
-      not_included: {
-        total: rest.length,
-        objects: rest.slice(0, MOST_NOT_INCLUDED).map((change) => ({
-          kind: kindOf(change.type),
-          ...nameOf(change.name),
-          href: change.href,
-          change: pendingAs(change),
-        })),
-      },
-    }),
+    ...showBeside(changes, included, rest),
   }
 }
 
@@ -61,13 +40,6 @@ export function showDiscards(
 ): ShownObject[] {
   const rank = (change: TypedPendingChange) => (updateTypeOf(change) === 'create' ? 0 : 1)
   return changes.toSorted((a, b) => rank(a) - rank(b)).map((change) => showLoss(change, losses.get(change.href)))
-}
-
-const nameOf = (name: string | undefined) => (name === undefined || name === '' ? {} : { name })
-
-const pendingAs = (change: TypedPendingChange): ShownObject['change'] => {
-  const type = updateTypeOf(change)
-  return type === 'create' || type === 'update' || type === 'delete' ? type : 'unknown'
 }
 
 /** What becomes of the draft: a new object is deleted, a changed one goes back, a deleted one is back. */
@@ -110,7 +82,4 @@ function showLoss(change: TypedPendingChange, loss: PolicyChange | undefined): S
 }
 
 /** From the draft to what is in force. */
-function showField({ field, draft, active }: FieldChange): ShownField {
-  const isThere = (value: unknown) => value !== null && value !== undefined
-  return { path: field, ...(isThere(draft) && { before: draft }), ...(isThere(active) && { after: active }) }
-}
+const showField = ({ field, draft, active }: FieldChange): ShownField => showSides(field, draft, active)

@@ -1,13 +1,13 @@
 import type { TypedPendingChange } from '../../../pce-client/index.js'
 import type { Preview } from '../../../domain/call.js'
-import { updateTypeOf, type Dependency } from '../../../domain/policy/choose-changes.js'
-import { withoutFalseExclusions } from '../../../domain/policy/diff-fields.js'
+import type { Dependency } from '../../../domain/policy/choose-changes.js'
 import { isMixed, rankForReview } from '../../../domain/policy/judge-change.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import type { ShownEffect, ShownField, ShownObject } from '../../../schemas/approvals.js'
 import type { PolicyImpact } from '../../../schemas/pce/policy.js'
 import { type FieldChange, type PolicyChange, type Risk, RISK_MEANINGS } from '../../../schemas/policy-changes.js'
 import { joinEffects, kindOf } from '../policy-words.js'
+import { changeOf, nameOf, showBeside, showSides } from './show-pending.js'
 
 interface PendingForApproval {
   /** What would be made active, in the order of a review. */
@@ -20,9 +20,6 @@ interface PendingForApproval {
   impact: PolicyImpact | undefined
 }
 
-/** Of what stays pending. */
-const MOST_NOT_INCLUDED = 100
-
 /** Everything that a person is shown before pending changes are made active: each object field by field, what widens before the rest. */
 export function showChangesForApproval(pending: PendingForApproval): NonNullable<Preview['page']> {
   const { changes, included, judged, rest, impact } = pending
@@ -30,7 +27,6 @@ export function showChangesForApproval(pending: PendingForApproval): NonNullable
   const ranked = [...changes].sort((a, b) => rankOf(judgedOf(a)) - rankOf(judgedOf(b)))
   const effect = joinEffects(changes.map((change) => effectOf(judgedOf(change))))
   const { num_managed_workloads: managed, all_workloads_optimization: isRough } = impact ?? {}
-  const names = new Map(changes.map(({ href, name }) => [href, name]))
   const draft = describeDraft(changes, judged)
   return {
     ...(changes.length > 0 && { effect }),
@@ -39,34 +35,9 @@ export function showChangesForApproval(pending: PendingForApproval): NonNullable
     objects_total: changes.length,
     workloads_affected: Number.isInteger(managed) ? managed! : null,
     ...(isRough === true && { is_rough: true }),
-    ...(included.length > 0 && {
-      dependencies: included.map(({ href, type, required_by: requiredBy }) => ({
-        kind: kindOf(type),
-        ...nameOf(names.get(href)),
-        href,
-        required_by: requiredBy.map((needing) => names.get(needing) ?? needing),
-      })),
-    }),
-    ...(rest.length > 0 && {
-      not_included: {
-        total: rest.length,
-        objects: rest.slice(0, MOST_NOT_INCLUDED).map((change) => ({
-          kind: kindOf(change.type),
-          ...nameOf(change.name),
-          href: change.href,
-          change: changeOf(change),
-        })),
-      },
-    }),
+    ...showBeside(changes, included, rest),
     ...(draft && { draft }),
   }
-}
-
-const nameOf = (name: string | undefined) => (name === undefined || name === '' ? {} : { name })
-
-const changeOf = (change: TypedPendingChange): ShownObject['change'] => {
-  const type = updateTypeOf(change)
-  return type === 'create' || type === 'update' || type === 'delete' ? type : 'unknown'
 }
 
 function showChange(change: TypedPendingChange, judged: PolicyChange | undefined): ShownObject {
@@ -111,14 +82,7 @@ function showRule(rule: RuleChange): ShownObject {
   }
 }
 
-function showField({ field, draft, active }: FieldChange): ShownField {
-  const isThere = (value: unknown) => value !== null && value !== undefined
-  return {
-    path: field,
-    ...(isThere(active) && { before: withoutFalseExclusions(active) }),
-    ...(isThere(draft) && { after: withoutFalseExclusions(draft) }),
-  }
-}
+const showField = ({ field, draft, active }: FieldChange): ShownField => showSides(field, active, draft)
 
 const warningsOf = (risks: readonly Risk[] | undefined) =>
   risks === undefined || risks.length === 0 ? {} : { warnings: risks.map(sentenceOf) }

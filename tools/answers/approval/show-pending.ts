@@ -1,0 +1,58 @@
+import type { TypedPendingChange } from '../../../pce-client/index.js'
+import type { Preview } from '../../../domain/call.js'
+import { updateTypeOf, type Dependency } from '../../../domain/policy/choose-changes.js'
+import { withoutFalseExclusions } from '../../../domain/policy/diff-fields.js'
+import type { ShownField, ShownObject } from '../../../schemas/approvals.js'
+import { kindOf } from '../policy-words.js'
+
+type Page = NonNullable<Preview['page']>
+
+/** Of what stays pending. */
+const MOST_NOT_INCLUDED = 100
+
+export const nameOf = (name: string | undefined) => (name === undefined || name === '' ? {} : { name })
+
+export function changeOf(change: TypedPendingChange): ShownObject['change'] {
+  const type = updateTypeOf(change)
+  return type === 'create' || type === 'update' || type === 'delete' ? type : 'unknown'
+}
+
+/** Beside the objects of a call: those that come along because others need them, and what else is pending; each only where there are some. */
+export function showBeside(
+  changes: readonly TypedPendingChange[],
+  included: readonly Dependency[],
+  rest: readonly TypedPendingChange[],
+): Pick<Page, 'dependencies' | 'not_included'> {
+  const names = new Map(changes.map(({ href, name }) => [href, name]))
+  return {
+    ...(included.length > 0 && {
+      dependencies: included.map(({ href, type, required_by: requiredBy }) => ({
+        kind: kindOf(type),
+        ...nameOf(names.get(href)),
+        href,
+        required_by: requiredBy.map((needing) => names.get(needing) ?? needing),
+      })),
+    }),
+    ...(rest.length > 0 && {
+      not_included: {
+        total: rest.length,
+        objects: rest.slice(0, MOST_NOT_INCLUDED).map((change) => ({
+          kind: kindOf(change.type),
+          ...nameOf(change.name),
+          href: change.href,
+          change: changeOf(change),
+        })),
+      },
+    }),
+  }
+}
+
+/** A field with its two values, of which null is left out and so is an exclusion that is none. */
+export function showSides(path: string, before: unknown, after: unknown): ShownField {
+  const isThere = (value: unknown) => value !== null && value !== undefined
+  return {
+    path,
+    ...(isThere(before) && { before: withoutFalseExclusions(before) }),
+    ...(isThere(after) && { after: withoutFalseExclusions(after) }),
+  }
+}
