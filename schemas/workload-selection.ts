@@ -4,7 +4,7 @@ import { LabelReference } from './label-reference.js'
 import { ENFORCEMENT_MODES } from './pce/words.js'
 import { ExactInput, Part } from './search-filters.js'
 
-/** Which workloads, as get-workloads names them. */
+/** Which workloads: the filters of get-workloads, and of the tools that change or judge a selection. */
 export const WorkloadSelection = {
   name: Part(),
   hostname: Part(),

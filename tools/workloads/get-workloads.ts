@@ -1,11 +1,9 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../../schemas/common.js'
-import { LabelReference } from '../../schemas/label-reference.js'
 import { MAX_PAGE, PagingInput, PagingOutput } from '../../schemas/paging.js'
 import { Workload } from '../../schemas/pce/workload.js'
-import { ExactInput, Part } from '../../schemas/search-filters.js'
+import { WorkloadSelection } from '../../schemas/workload-selection.js'
 import { addressFilter, allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
-import { ENFORCEMENT_MODES } from '../../schemas/pce/words.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { answerPage, type Paging, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
@@ -20,19 +18,7 @@ const NAME = 'get-workloads'
 
 const input = Type.Object(
   {
-    name: Part(),
-    hostname: Part(),
-    ip_address: Part(),
-    description: Part(),
-    ...ExactInput,
-    managed: Type.Optional(Type.Boolean({ description: 'Has a VEN' })),
-    online: Type.Optional(Type.Boolean({ description: 'VEN heartbeat' })),
-    enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Mode' })),
-    labels: Type.Optional(
-      Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
-        description: 'One or a list, ANDed; labelgroup:NAME too',
-      }),
-    ),
+    ...WorkloadSelection,
     detail_level: Type.Optional(
       StringEnum(['compact', 'full', 'labels_only'] as const, {
         default: 'compact',
