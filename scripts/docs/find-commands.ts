@@ -80,7 +80,7 @@ export function findUntestedCommands(files: ReadonlyMap<string, string>, scripts
 }
 
 /** The anchor that GitHub gives a heading. */
-function anchorOf(title: string): string {
+export function anchorOf(title: string): string {
   const plain = title.replaceAll(/[`*]|\[|\]\([^)]*\)/g, '')
   return plain
     .trim()

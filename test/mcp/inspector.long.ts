@@ -1,24 +1,15 @@
 /** The MCP Inspector's command line against documents, pages and prompts, over both transports: a client that is not ours. */
 import { execFile } from 'node:child_process'
-import { cpSync, rmSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { tools } from '../../tools/index.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
 import { bundleProgram } from '../bundle-program.js'
 import { insecureApp } from '../contract/insecure-app.js'
+import { placeInspector } from '../inspector.js'
 import { partial } from '../partial.js'
 
-// Version 2 needs a later Node.js than we promise. Version 1 looks for its package.json where the whole Inspector has one, so it gets a
-// place with one there; below node_modules, for the packages that it imports.
-const PLACE = fileURLToPath(new URL(`../../node_modules/.cache/inspector-${process.pid}/`, import.meta.url))
-const INSPECTOR = `${PLACE}cli/build/index.js`
-cpSync(new URL('../../node_modules/@modelcontextprotocol/inspector-cli/', import.meta.url), `${PLACE}cli`, {
-  recursive: true,
-})
-writeFileSync(`${PLACE}package.json`, JSON.stringify({ name: 'inspector', version: '1.0.3', type: 'module' }))
-t.teardown(() => rmSync(PLACE, { recursive: true, force: true }))
+const { direct: INSPECTOR } = placeInspector(t)
 const run = promisify(execFile)
 
 const simulator = await createPceSimulator({ seed: 3, workloads: 60, flows: 400, pollsUntilDone: 1 })
