@@ -121,7 +121,7 @@ function entryOf({ where, section, language, key, server }: Found): Entry {
 }
 
 /** The ways in which pages leave a value to the client, as far as a reader would have to fill them in. */
-const KEPT_BY_CLIENT = /^\$\{input:([\w-]+)\}$|^\$\{(\w+)\}$|^\$(\w+)$|^\$\{\{ secrets\.(\w+) \}\}$/
+const KEPT_BY_CLIENT = /^\$\{input:([\w-]+)\}$|^\$\{(\w+)\}$|^\$\{\{ secrets\.(\w+) \}\}$/
 
 /** A simulated PCE, and a folder with what a reader has: `svc-mcp` on the PATH and the secret in a file. */
 export async function createReader(t: Test) {
