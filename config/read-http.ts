@@ -76,7 +76,7 @@ export function findAtGates(env: Environment, mode: PceMode | null, { host, sock
 }
 
 const REMEDY_OF_OAUTH =
-  'They say who may log in: docs/authenticated-http.md has their values for Entra ID, Okta, Auth0 and Keycloak.'
+  'They say who may log in: docs/identity-providers has their values for Keycloak, Entra ID, Okta, Auth0, Ping and AD FS.'
 
 /** No login at all is configured: whoever tries the server out has not heard of the mode for that. */
 function remedyWithoutMode(env: Environment): string {
@@ -329,22 +329,30 @@ function readOAuth(reading: Reading): OAuthConfig {
         remedy: `It is ${shown(scope)}: write one scope, such as ${name}=svc-mcp.use`,
       })
   }
-  const audience = env.MCP_OAUTH_AUDIENCE ?? ''
-  if (isPlaceholder(audience)) faults.push(placeholderIn('MCP_OAUTH_AUDIENCE'))
-  else if (audience.trim() !== '' && /^\s|\s$|\p{Cc}/u.test(audience))
-    faults.push({
-      problem: 'MCP_OAUTH_AUDIENCE must not begin or end with whitespace or contain control characters',
-      remedy: `It is ${shown(audience)}: write it exactly as it is in the aud of the tokens.`,
-    })
+  const audience = readClaim(reading, 'MCP_OAUTH_AUDIENCE', 'aud')
+  const tokenIssuer = readClaim(reading, 'MCP_OAUTH_TOKEN_ISSUER', 'iss')
   const more = readList(reading, 'MCP_OAUTH_GROUPS_CLAIM')
   return {
     issuer: env.MCP_OAUTH_ISSUER ?? '',
+    ...(tokenIssuer.trim() !== '' && { tokenIssuer }),
     jwksUrl: env.MCP_OAUTH_JWKS_URL ?? '',
     audience,
     requiredScope,
     ...(requestedScope && { requestedScope }),
     groupsClaims: [...new Set(['groups', 'roles', ...more])],
   }
+}
+
+/** A text that a claim of every token is compared with, exactly; empty where it is not set. */
+function readClaim({ env, faults }: Reading, name: string, claim: string): string {
+  const value = env[name] ?? ''
+  if (isPlaceholder(value)) faults.push(placeholderIn(name))
+  else if (value.trim() !== '' && /^\s|\s$|\p{Cc}/u.test(value))
+    faults.push({
+      problem: `${name} must not begin or end with whitespace or contain control characters`,
+      remedy: `It is ${shown(value)}: write it exactly as it is in the ${claim} of the tokens.`,
+    })
+  return value
 }
 
 /** Roles by group. A mapping that nobody can match is allowed, with a warning. */

@@ -98,6 +98,8 @@ export interface InsecureHttpConfig extends CommonConfig {
 /** How access tokens are checked (S10). */
 export interface OAuthConfig {
   issuer: string
+  /** `iss` of access tokens, where the provider calls itself otherwise there (AD FS); only a name, never fetched. */
+  tokenIssuer?: string
   jwksUrl: string
   audience: string
   requiredScope: string

@@ -21,9 +21,9 @@ const FOREIGN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash'] as const
 /** The `typ` claims of Keycloak tokens that are not access tokens. */
 const FOREIGN_TYPES = new Set(['ID', 'Refresh', 'Offline', 'Logout'])
 
-/** Throws InvalidTokenError unless `iss` is exactly the issuer (S10). */
-export function checkIssuer({ iss }: Claims, { issuer }: OAuthConfig): void {
-  if (iss !== issuer) throw new InvalidTokenError('iss mismatch')
+/** Throws InvalidTokenError unless `iss` is exactly the issuer (S10), or what that calls itself in access tokens (D203). */
+export function checkIssuer({ iss }: Claims, { issuer, tokenIssuer = issuer }: OAuthConfig): void {
+  if (iss !== tokenIssuer) throw new InvalidTokenError('iss mismatch')
 }
 
 /**
@@ -97,17 +97,23 @@ function isAccessToken(payload: Claims): boolean {
 }
 
 /**
- * The values of all the named claims together, strings only, each once. A claim that is not an array yields none: a lone string
- * is not a list. A name that is not itself a claim is read as a dotted path (Keycloak's `realm_access.roles`).
+ * The values of all the named claims together, strings only, each once. A lone string is one group, whole, as AD FS and Ping write
+ * a list of one (D204). A name that is not itself a claim is read as a dotted path (Keycloak's `realm_access.roles`).
  */
 function readGroups(payload: Claims, names: readonly string[]): readonly string[] {
   const groups = new Set<string>()
   for (const name of names) {
     const values = Object.hasOwn(payload, name) ? payload[name] : follow(payload, name.split('.'))
-    if (!Array.isArray(values)) continue
-    for (const value of values) if (typeof value === 'string' && value !== '') groups.add(value)
+    // Entra ID may write the name of the place to ask, `src1`, where the groups would be.
+    if (typeof values === 'string' && isElsewhere(payload, name)) continue
+    for (const value of [values].flat()) if (typeof value === 'string' && value !== '') groups.add(value)
   }
   return [...groups]
+}
+
+/** Whether a claim is to be asked for at another place (OpenID Connect Core, 5.6.2). */
+function isElsewhere({ _claim_names: elsewhere }: Claims, name: string): boolean {
+  return isObject(elsewhere) && Object.hasOwn(elsewhere, name)
 }
 
 /**
@@ -115,10 +121,9 @@ function readGroups(payload: Claims, names: readonly string[]): readonly string[
  * `_claim_sources`, which is never read: a token cannot make this server call anyone.
  */
 function hasGroupsOverage(payload: Claims): boolean {
-  const { groups, hasgroups, _claim_names: elsewhere } = payload
+  const { groups, hasgroups } = payload
   if (Array.isArray(groups)) return false
-  const isElsewhere = isObject(elsewhere) && Object.hasOwn(elsewhere, 'groups')
-  return isElsewhere || (hasgroups !== undefined && hasgroups !== false)
+  return isElsewhere(payload, 'groups') || (hasgroups !== undefined && hasgroups !== false)
 }
 
 function follow(value: unknown, path: readonly string[]): unknown {

@@ -223,6 +223,12 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     required: 'authenticated HTTP',
   },
   {
+    name: 'MCP_OAUTH_TOKEN_ISSUER',
+    appliesTo: 'authenticated HTTP',
+    meaning:
+      'Expected iss of access tokens instead of MCP_OAUTH_ISSUER, if the provider writes another one into them (AD FS: access_token_issuer of its discovery document)',
+  },
+  {
     name: 'MCP_OAUTH_JWKS_URL',
     appliesTo: 'authenticated HTTP',
     meaning: 'URL of the JSON Web Key Set that verifies access tokens; the server must be able to reach it',

@@ -22,6 +22,9 @@ const SHAPES = {
   okta: { issuer: '/oauth2/default', groups: ['7c1f9d52-0000', 'pce-admins'] },
   auth0: { issuer: '/', groups: ['7c1f9d52-0000', 'pce-admins'] },
   keycloak: { issuer: '/realms/demo', groups: ['/7c1f9d52-0000', '/pce-admins', 'PolicyAdmin'] },
+  pingone: { issuer: '/7e1f0c0b-5a3e-4c55-9e9f-0a4d2f6f1c55/as', groups: ['7c1f9d52-0000', 'pce-admins'] },
+  pingfederate: { issuer: '', groups: ['7c1f9d52-0000', 'pce-admins'] },
+  adfs: { issuer: '/adfs', groups: ['7c1f9d52-0000', 'pce-admins'] },
 } as const
 
 for (const [vendor, shape] of Object.entries(SHAPES)) {
@@ -44,7 +47,8 @@ for (const [vendor, shape] of Object.entries(SHAPES)) {
     const nobody = (await bearer((await idp.tokensFor('nobody')).accessToken)).json()
     t.same([nobody.sub, nobody.groups], ['nobody', []], 'somebody without groups')
 
-    t.equal(await why(idToken!), 'aud mismatch', 'an ID token of the same person')
+    const notOurs = vendor === 'adfs' ? 'iss mismatch' : 'aud mismatch'
+    t.equal(await why(idToken!), notOurs, 'an ID token of the same person')
     const other = await idp.tokensFor('alice', { resource: 'https://other.example/api' })
     t.equal(await why(other.accessToken), 'aud mismatch', 'a token for another API of the same provider')
     const unscoped = await idp.tokensFor('alice', { scope: 'openid' })
@@ -76,6 +80,25 @@ t.test('Entra ID with too many groups', async (t) => {
     const { groups, hasGroupsOverage } = (await bearer(accessToken)).json()
     t.same([groups, hasGroupsOverage], [['PolicyAdmin'], true], overage)
     t.equal(idp.seen.requests, requests, 'nobody asks where the token says')
+  }
+})
+
+t.test('a list of one group, as those send it who have no such lists', async (t) => {
+  for (const vendor of ['pingfederate', 'adfs'] as const) {
+    const { idp, bearer } = await door(t, { vendor, people: { alice: { groups: ['pce-admins'] } } })
+    t.same((await bearer((await idp.tokensFor('alice')).accessToken)).json().groups, ['pce-admins'], vendor)
+  }
+})
+
+t.test('Google: neither its access token nor its ID token is one for us', async (t) => {
+  const { idp, bearer, refusals } = await door(t, { vendor: 'google' })
+  const { accessToken, idToken } = await idp.tokensFor('alice', { nonce: 'n-1' })
+  for (const [token, reason] of [
+    [accessToken, 'malformed token'],
+    [idToken!, 'aud mismatch'],
+  ] as const) {
+    t.equal((await bearer(token)).statusCode, 401)
+    t.equal(refusals().at(-1)?.reason, reason)
   }
 })
 

@@ -467,7 +467,10 @@ t.test('groups', async (t) => {
     ['both claims together, each once', { groups: ['a', 'b'], roles: ['b', 'c'] }, ['a', 'b', 'c']],
     ['roles although groups are there', { groups: [], roles: ['c'] }, ['c']],
     ['an empty string', { groups: '' }, []],
-    ['a lone string', { groups: 'admin', roles: 'admin' }, []],
+    ['a lone string is one group', { groups: 'admin', roles: 'user' }, ['admin', 'user']],
+    ['and is never taken apart', { groups: 'a,b admin;c' }, ['a,b admin;c']],
+    ['a lone string in a claim within', { realm_access: { roles: 'r' } }, ['r']],
+    ['a number is no group', { groups: 5, roles: true }, []],
     ['arrays within', { groups: [['admin']] }, []],
     ['null', { groups: [null] }, []],
     ['odd company', { groups: [5, {}, true, 'a', ''] }, ['a']],
@@ -495,6 +498,14 @@ t.test('groups', async (t) => {
     const identity = { iss: ISSUER, sub: 'alice', groups, hasGroupsOverage }
     t.same((await app.bearer(await rsa.sign(app.claims(over)))).json(), identity, why)
   }
+})
+
+t.test('a provider that calls itself otherwise in access tokens', async (t) => {
+  const tokenIssuer = 'http://idp.example.test/services/trust'
+  const app = await door(t, { tokenIssuer })
+  t.equal((await app.bearer(await rsa.sign(app.claims({ iss: tokenIssuer })))).json().iss, ISSUER, 'is the provider')
+  for (const iss of [ISSUER, `${tokenIssuer}/`])
+    await refused(t, app, `Bearer ${await rsa.sign(app.claims({ iss }))}`, 'iss mismatch', iss)
 })
 
 t.test('an Entra ID token with 200 groups is accepted', async (t) => {

@@ -243,10 +243,12 @@ t.test('HTTP without MCP_DEV_INSECURE=1: the start-up gates in order', (t) => {
       { ...all, MCP_CONFIRM_HMAC_KEY: key },
       'MCP_CONFIRM_HMAC_KEY must be base64 of 32 random bytes',
     ]),
-    ...['svc ', ' svc', 'svc\n', 'a\u0000b'].map((audience): [Env, string] => [
-      { ...all, MCP_OAUTH_AUDIENCE: audience },
-      'MCP_OAUTH_AUDIENCE must not begin or end with whitespace or contain control characters',
-    ]),
+    ...['MCP_OAUTH_AUDIENCE', 'MCP_OAUTH_TOKEN_ISSUER'].flatMap((name) =>
+      ['svc ', ' svc', 'svc\n', 'a\u0000b'].map((value): [Env, string] => [
+        { ...all, [name]: value },
+        `${name} must not begin or end with whitespace or contain control characters`,
+      ]),
+    ),
     [
       { ...all, MCP_CONFIRM_HMAC_KEY: Buffer.alloc(32).toString('base64') },
       'MCP_CONFIRM_HMAC_KEY must be 32 random bytes, not zeros',
@@ -372,6 +374,7 @@ t.test('per_user, with defaults', (t) => {
   if (config.mode !== 'per_user') return t.end()
   t.same(config.oauth.groupsClaims, ['groups', 'roles'])
   t.notOk('requestedScope' in config.oauth, 'clients ask for the scope that tokens must have')
+  t.notOk('tokenIssuer' in config.oauth, 'tokens name the issuer itself')
   t.same(config.roles, { groups: { reader: [], operator: [], admin: [] }, otherwise: null })
   t.same(config.keystore.kek, Buffer.alloc(32, 7))
   t.same(config.userPce.allowedHosts, [])
@@ -422,6 +425,7 @@ t.test('per_user, with every variable', (t) => {
       MCP_PUBLIC_URL: 'https://mcp.example.com/',
       MCP_OAUTH_REQUIRED_SCOPE: 'mine',
       MCP_OAUTH_REQUEST_SCOPE: 'api://svc-mcp/mine',
+      MCP_OAUTH_TOKEN_ISSUER: 'http://idp.example.com/adfs/services/trust',
       MCP_OAUTH_GROUPS_CLAIM: 'https://example.com/groups, groups',
       MCP_ROLE_GROUPS_READER: ' r1, r2 ,,',
       MCP_ROLE_GROUPS_OPERATOR: 'o1',
@@ -452,6 +456,7 @@ t.test('per_user, with every variable', (t) => {
     oauth: {
       requiredScope: 'mine',
       requestedScope: 'api://svc-mcp/mine',
+      tokenIssuer: 'http://idp.example.com/adfs/services/trust',
       groupsClaims: ['groups', 'roles', 'https://example.com/groups'],
     },
     roles: { groups: { reader: ['r1', 'r2'], operator: ['o1'], admin: ['a1'] }, otherwise: 'reader' },

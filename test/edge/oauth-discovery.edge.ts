@@ -6,7 +6,7 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
 import { choosePort } from '../../scripts/choose-port.js'
 import { startIdentityProvider, type IdentityProvider } from '../identity/identity-provider.js'
-import { AUTH0_GROUPS, type VendorName } from '../identity/vendors.js'
+import { ADFS_TRUST, AUTH0_GROUPS, type VendorName } from '../identity/vendors.js'
 import { contains, partial } from '../partial.js'
 import { createWorld, GROUP_OF, untilReady } from './support/authenticated-world.js'
 import { callTool, confirm, type Json } from './support/call-tool.js'
@@ -171,6 +171,9 @@ const VENDORS: [VendorName, Record<string, string>][] = [
   ['okta', {}],
   ['auth0', { MCP_OAUTH_GROUPS_CLAIM: AUTH0_GROUPS }],
   ['keycloak', { MCP_OAUTH_GROUPS_CLAIM: 'realm_access.roles' }],
+  ['pingone', {}],
+  ['pingfederate', {}],
+  ['adfs', { MCP_OAUTH_GROUPS_CLAIM: 'group', MCP_OAUTH_TOKEN_ISSUER: ADFS_TRUST }],
 ]
 for (const [vendor, env] of VENDORS) {
   t.test(`tokens as issued by ${vendor}`, async (t) => {

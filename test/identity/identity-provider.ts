@@ -194,7 +194,7 @@ export async function startIdentityProvider(t: Test, options: IdentityProviderOp
           getResourceServerInfo: (_ctx, resource) => ({
             scope: scopeAt(resource),
             audience: options.audience ?? resource,
-            accessTokenFormat: 'jwt',
+            accessTokenFormat: vendor.isOpaque === true ? ('opaque' as const) : ('jwt' as const),
             jwt: { sign: { alg: algorithm, kid: keys[0]!.kid } },
           }),
         },
@@ -221,6 +221,7 @@ export async function startIdentityProvider(t: Test, options: IdentityProviderOp
   function oauth(more: Partial<OAuthConfig> = {}): OAuthConfig {
     return {
       issuer,
+      ...(vendor.tokenIssuer !== undefined && { tokenIssuer: vendor.tokenIssuer }),
       jwksUrl: `${origin}${mount}/jwks`,
       audience: options.audience ?? DEFAULT_AUDIENCE,
       requiredScope: scope,

@@ -25,12 +25,22 @@ export interface Vendor {
   groupsClaims: readonly string[]
   /** Scopes are asked for with the identifier of their API before them (`api://x/read`), and refused without. */
   qualifiesScopes?: boolean
+  /** `iss` of its access tokens, where that is not the issuer. */
+  tokenIssuer?: string
+  /** Its access tokens are nothing that anyone else can read. */
+  isOpaque?: boolean
   /** Turns the library's own token into one as this vendor issues it. */
   shape(parts: TokenParts, person: Person, facts: { origin: string; login: string }): void
 }
 
 export const TENANT = '7c1f9d52-64a6-4f0e-8e0b-0d6f2d1a9b11'
 export const AUTH0_GROUPS = 'https://svc-mcp.example/groups'
+
+/** What AD FS calls itself in access tokens: its federation service identifier. */
+export const ADFS_TRUST = 'http://adfs.example.test/adfs/services/trust'
+
+/** As those write a list who have no lists of one. */
+const alone = (values: readonly string[]) => (values.length === 1 ? values[0] : values)
 
 const list = (values: readonly string[] | undefined, name: string) => (values ? { [name]: values } : {})
 
@@ -116,6 +126,46 @@ export const VENDORS = {
       if (person.roles) payload.realm_access = { roles: person.roles }
     },
   },
+  /** PingOne: `aud` is an array, attributes of the resource stand beside the claims of the environment. */
+  pingone: {
+    path: '/7e1f0c0b-5a3e-4c55-9e9f-0a4d2f6f1c55/as',
+    groupsClaims: ['groups', 'roles'],
+    shape(parts, person) {
+      const { payload } = parts
+      parts.header = { ...parts.header, typ: undefined }
+      Object.assign(payload, { aud: [payload.aud], env: '7e1f0c0b-5a3e-4c55-9e9f-0a4d2f6f1c55', sid: 'f2a1' })
+      Object.assign(payload, list(person.groups, 'groups'))
+    },
+  },
+  /** PingFederate, JSON tokens: `scope` is an array unless it is told otherwise, and a list of one is a string. */
+  pingfederate: {
+    path: '',
+    groupsClaims: ['groups', 'roles'],
+    shape(parts, person) {
+      const { payload } = parts
+      parts.header = { ...parts.header, typ: undefined }
+      payload.scope = String(payload.scope).split(' ')
+      if (person.groups) payload.groups = alone(person.groups)
+    },
+  },
+  /** AD FS: another issuer, `scp`, and a group that is alone is a string. `sub` is there because a claim rule issues it. */
+  adfs: {
+    path: '/adfs',
+    groupsClaims: ['groups', 'roles', 'group'],
+    tokenIssuer: ADFS_TRUST,
+    shape(parts, person, { login }) {
+      const { payload } = parts
+      const { scope, client_id: appid } = payload
+      delete payload.scope
+      delete payload.client_id
+      parts.header = { ...parts.header, typ: 'JWT' }
+      Object.assign(payload, { iss: ADFS_TRUST, scp: scope, appid, apptype: 'Public', ver: '1.0' })
+      Object.assign(payload, { auth_time: '2026-11-26T07:30:55.566Z', unique_name: [`CORP\\${login}`, login] })
+      if (person.groups) payload.group = alone(person.groups)
+    },
+  },
+  /** Google: what it issues for its own APIs. */
+  google: { path: '', groupsClaims: ['groups', 'roles'], isOpaque: true, shape() {} },
 } satisfies Record<string, Vendor>
 
 export type VendorName = keyof typeof VENDORS

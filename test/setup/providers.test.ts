@@ -5,7 +5,7 @@ import { Browser } from '../identity/browser.js'
 import { contains } from '../partial.js'
 import { startServed } from './served.js'
 
-const VENDORS = ['plain', 'entra', 'okta', 'auth0', 'keycloak'] as const
+const VENDORS = ['plain', 'entra', 'okta', 'auth0', 'keycloak', 'adfs'] as const
 
 for (const vendor of VENDORS) {
   t.test(`a provider like ${vendor}`, async (t) => {
@@ -52,6 +52,14 @@ t.test("Entra ID accepts a scope only with its API's prefix", async (t) => {
   const refused = await new Browser().open(`${bare.url}/setup`)
   t.equal(refused.status, 403)
   t.match(refused.body, /did not accept the login request \(invalid_scope\)/)
+})
+
+t.test('a login at Google ends with what to tell the operator', async (t) => {
+  const { provider, url } = await startServed(t, { vendor: 'google' })
+  const browser = new Browser()
+  const page = await provider.logIn(browser, await browser.open(`${url}/setup`), 'alice')
+  t.equal(page.status, 403)
+  t.match(page.body, /does not accept the access token of the identity provider[^]*malformed token/)
 })
 
 t.test('tells a user who cancelled at the provider so', async (t) => {
