@@ -28,7 +28,7 @@ export const REMEDIES: Readonly<Record<string, string>> = {
     'One person: their record is damaged; nothing to do. Several at once: the file is, so [restore a backup](#back-up-and-restore).',
   forbidden: 'If they should have the role: put one of their groups into `MCP_ROLE_GROUPS_OPERATOR` or `_ADMIN`.',
   forbidden_no_role:
-    'Put one of their groups, spelt as in the token, into a `MCP_ROLE_GROUPS_` variable, or them into a group. With `reason: "groups_overage"` the provider left the groups out: [what to do](authenticated-http.md#microsoft-entra-id).',
+    'Put one of their groups, spelt as in the token, into a `MCP_ROLE_GROUPS_` variable, or them into a group. With `reason: "groups_overage"` the provider left the groups out: [what to do](identity-providers/entra-id.md#known-troubles).',
   host_not_allowed:
     'If the name is yours: add it to `MCP_ALLOWED_HOSTS`. Or the proxy does not pass `Host` on. Otherwise somebody is trying something.',
   internal: 'A fault of ours. The log has a stack under the request id (`tool failed`): report it with the version.',

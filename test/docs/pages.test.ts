@@ -33,32 +33,6 @@ t.test('a rolling restart goes on only when the process before serves', async (t
   t.same(await restart(t, 'false'), { code: 1, calls: [['restart', 'svc-mcp@1']] })
 })
 
-t.test('the settings of every identity provider are taken', async (t) => {
-  const page = readPage('docs/authenticated-http.md')
-  const blocks = [...page.matchAll(/^### (.+)\n\n```ini\n([\s\S]*?)```/gm)]
-  t.same(
-    blocks.map(([, vendor]) => vendor),
-    ['Microsoft Entra ID', 'Okta', 'Auth0', 'Keycloak'],
-  )
-  const key = Buffer.alloc(32, 7).toString('base64')
-  for (const [, vendor, text] of blocks) {
-    const settings = text!
-      .trim()
-      .split('\n')
-      .map((line) => {
-        const [name, ...value] = line.split('=')
-        return [name!, value.join('=').replaceAll(/<[^>]+>/g, 'contoso')]
-      })
-    const rest = {
-      MCP_PUBLIC_URL: 'https://mcp.example.com',
-      MCP_KEK: key,
-      MCP_CONFIRM_HMAC_KEY: key.replace('B', 'C'),
-    }
-    const config = readConfig('http', { ...rest, ...Object.fromEntries(settings) }, LISTEN)
-    t.equal(config.mode, 'per_user', vendor!)
-  }
-})
-
 t.test('the schema of the state file is the one that the page names', (t) => {
   const [, version] = /The schema\s+version\s+of\s+the\s+state\s+file\s+is\s+(\d+)/.exec(
     readPage('docs/operations.md'),
