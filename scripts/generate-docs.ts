@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { KINDS } from '../pce-client/kinds.js'
 import { ERROR_TABLE } from '../plugins/errors/table.js'
 import { CONFIG_VARIABLES } from './docs/config-variables.js'
+import { SKILLS } from './docs/skills.js'
 import { tools } from '../tools/index.js'
 import { CITED_PAGES, definedNumbers, findBrokenLinks, findDangling } from './docs/check-citations.js'
 import { findUntestedCommands } from './docs/find-commands.js'
@@ -17,6 +18,7 @@ import { parseFolder } from './docs/read-interfaces.js'
 import { renderClientSections } from './docs/render-client.js'
 import { renderErrorTables } from './docs/render-errors.js'
 import { renderEnvironmentFile, renderEnvironmentTable } from './docs/render-environment.js'
+import { renderSkill } from './docs/render-skill.js'
 import { renderToolPage, renderToolsetTable } from './docs/render-tools.js'
 import { renderVocabulary } from './docs/render-vocabulary.js'
 import { syncFiles } from './sync-files.js'
@@ -27,6 +29,7 @@ const README = 'README.md'
 const CLIENT_PAGE = 'docs/pce-client.md'
 const CONFIGURATION_PAGE = 'docs/configuration.md'
 const OPERATIONS_PAGE = 'docs/operations.md'
+const SKILL_FOLDER = 'skills'
 const NOT_OURS = new Set(['node_modules', 'dist', 'test-artifacts', 'snapshots'])
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -46,8 +49,10 @@ const wanted = new Map([
   [CONFIGURATION_PAGE, replaceSection(read(CONFIGURATION_PAGE), 'env', renderEnvironmentTable(CONFIG_VARIABLES))],
   [OPERATIONS_PAGE, replaceSection(read(OPERATIONS_PAGE), 'errors', renderErrorTables(ERROR_TABLE))],
   ['.env.example', renderEnvironmentFile(CONFIG_VARIABLES)],
+  ...SKILLS.flatMap((skill) => [...renderSkill(skill, tools, (path) => read(join('knowledge', path)))]),
 ])
-const isFresh = syncFiles(wanted, { root, check: process.argv.includes('--check'), command: '`npm run docs`' })
+const surplus = filesBelow(SKILL_FOLDER).filter((path) => !wanted.has(path))
+const isFresh = syncFiles(wanted, { root, check: process.argv.includes('--check'), command: '`npm run docs`', surplus })
 
 const sources = sourcesBelow('')
 const dangling = findDangling(sources, definedNumbers(CITED_PAGES.map(read)))
@@ -58,6 +63,15 @@ const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string
 const untested = findUntestedCommands(sources, new Set(Object.keys(scripts)))
 for (const command of untested) console.error(command)
 process.exit(isFresh && dangling.length + broken.length + untested.length === 0 ? 0 : 1)
+
+/** Paths below the root. */
+function filesBelow(folder: string): string[] {
+  if (!existsSync(join(root, folder))) return []
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name)
+    return entry.isDirectory() ? filesBelow(path) : [path]
+  })
+}
 
 /** Every text that may cite, by its path below the root. */
 function sourcesBelow(folder: string): Map<string, string> {

@@ -1,30 +1,37 @@
 import { CHANGELOG_URI, DOCUMENTS, fileOf } from '../../knowledge/documents.js'
 import { findTextProblems } from '../../knowledge/fill-text.js'
 import { fileOf as promptFileOf, PROMPTS } from '../../knowledge/prompts.js'
+import { fileOf as skillFileOf, SKILLS } from './skills.js'
 import type { AnyTool } from '../../tools/define.js'
 
 /** Three screens. */
 const LONGEST = 6_000
+/** What an agent reads whole before it begins, without the lists that are generated into it. */
+const LONGEST_SKILL = 12_000
 const DATED = /^As of \d{4}-\d{2}-\d{2}\b/m
 
 /**
  * What is wrong about the texts of knowledge/, a line each: names of tools, arguments and resources that do not exist, texts that are
- * not served or not there, documents without a date, and those that are too long.
+ * not served or not there, documents and skills without a date, and those that are too long.
  *
- * @param texts by path below knowledge/: documents and prompts.
+ * @param texts by path below knowledge/: documents, prompts and skills.
  */
 export function findKnowledgeProblems(texts: ReadonlyMap<string, string>, tools: readonly AnyTool[]): string[] {
   const named = { tools: new Map(tools.map((tool) => [tool.name, tool])) }
   const uris = new Set([...DOCUMENTS.map(({ uri }) => uri), CHANGELOG_URI])
   const values = new Map(PROMPTS.map((prompt) => [promptFileOf(prompt), prompt.valuesOf({})]))
-  const served = new Set([...DOCUMENTS.map(fileOf), ...values.keys()])
+  const skills = new Set(SKILLS.map(skillFileOf))
+  const served = new Set([...DOCUMENTS.map(fileOf), ...values.keys(), ...skills])
   return [
     ...[...served].filter((path) => !texts.has(path)).map((path) => `${path}: is listed and not there`),
     ...[...texts].flatMap(([path, text]) => {
-      const problems = findTextProblems(text, { ...named, values: values.get(path) }, uris)
+      const isSkill = skills.has(path)
+      const own = isSkill ? text.replaceAll(/^\{\{#\w+\}\}$/gm, '') : text
+      const longest = isSkill ? LONGEST_SKILL : LONGEST
+      const problems = findTextProblems(own, { ...named, values: values.get(path) }, uris)
       if (!served.has(path)) problems.push('is there and not listed')
-      if (path.startsWith('documents/') && !DATED.test(text)) problems.push('does not say as of when it is true')
-      if (text.length > LONGEST) problems.push(`has ${text.length} characters, more than ${LONGEST}`)
+      if (!path.startsWith('prompts/') && !DATED.test(text)) problems.push('does not say as of when it is true')
+      if (text.length > longest) problems.push(`has ${text.length} characters, more than ${longest}`)
       return problems.map((problem) => `${path}: ${problem}`)
     }),
   ]
