@@ -142,7 +142,7 @@ t.test('redirects clients that take this server for the authorization server', a
 })
 
 t.test("the SDK's client discovers everything from a bare 401", async (t) => {
-  for (const vendor of ['plain', 'entra', 'auth0'] as const) {
+  for (const vendor of ['plain', 'entra', 'auth0', 'adfs'] as const) {
     const idp = await startIdentityProvider(t, { vendor })
     const port = await freePort()
     const url = `http://127.0.0.1:${port}`

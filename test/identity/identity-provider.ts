@@ -97,7 +97,8 @@ export async function startIdentityProvider(t: Test, options: IdentityProviderOp
     // The provider stands under the path of its issuer; OAuth metadata has the path after the well-known part (RFC
     // 8414, 3.1).
     const wellKnown = /^\/\.well-known\/(oauth-authorization-server|openid-configuration)/.exec(request.url ?? '')
-    const url = wellKnown && mount !== '' ? `${mount}${wellKnown[0]}` : request.url!
+    const isElsewhere = wellKnown !== null && mount !== '' && vendor.isFoundBelowPath !== true
+    const url = isElsewhere ? `${mount}${wellKnown[0]}` : request.url!
     if (!url.startsWith(mount)) {
       response.writeHead(404).end()
       return

@@ -25,6 +25,8 @@ export interface Vendor {
   groupsClaims: readonly string[]
   /** Scopes are asked for with the identifier of their API before them (`api://x/read`), and refused without. */
   qualifiesScopes?: boolean
+  /** Its metadata is below the path of the issuer alone, and not where RFC 8414 has it. */
+  isFoundBelowPath?: boolean
   /** `iss` of its access tokens, where that is not the issuer. */
   tokenIssuer?: string
   /** Its access tokens are nothing that anyone else can read. */
@@ -58,6 +60,7 @@ export const VENDORS = {
     path: `/${TENANT}/v2.0`,
     groupsClaims: ['groups', 'roles'],
     qualifiesScopes: true,
+    isFoundBelowPath: true,
     shape(parts, person, { origin, login }) {
       const { payload } = parts
       const { scope, client_id: azp } = payload
@@ -152,6 +155,7 @@ export const VENDORS = {
   adfs: {
     path: '/adfs',
     groupsClaims: ['groups', 'roles', 'group'],
+    isFoundBelowPath: true,
     tokenIssuer: ADFS_TRUST,
     shape(parts, person, { login }) {
       const { payload } = parts
