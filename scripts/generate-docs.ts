@@ -25,7 +25,6 @@ import { syncFiles } from './sync-files.js'
 
 const TOOL_PAGE = 'docs/tools.md'
 const VOCABULARY_PAGE = 'docs/vocabulary.md'
-const README = 'README.md'
 const CLIENT_PAGE = 'docs/pce-client.md'
 const CONFIGURATION_PAGE = 'docs/configuration.md'
 const OPERATIONS_PAGE = 'docs/operations.md'
@@ -37,7 +36,6 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const clientSections = renderClientSections(KINDS, parseFolder(join(root, 'pce-client')))
 const wanted = new Map([
   [TOOL_PAGE, renderToolPage(tools)],
-  [README, replaceSection(read(README), 'toolsets', renderToolsetTable(tools))],
   [VOCABULARY_PAGE, renderVocabulary(tools)],
   [
     CLIENT_PAGE,
@@ -46,7 +44,14 @@ const wanted = new Map([
       read(CLIENT_PAGE),
     ),
   ],
-  [CONFIGURATION_PAGE, replaceSection(read(CONFIGURATION_PAGE), 'env', renderEnvironmentTable(CONFIG_VARIABLES))],
+  [
+    CONFIGURATION_PAGE,
+    replaceSection(
+      replaceSection(read(CONFIGURATION_PAGE), 'env', renderEnvironmentTable(CONFIG_VARIABLES)),
+      'toolsets',
+      renderToolsetTable(tools),
+    ),
+  ],
   [OPERATIONS_PAGE, replaceSection(read(OPERATIONS_PAGE), 'errors', renderErrorTables(ERROR_TABLE))],
   ['.env.example', renderEnvironmentFile(CONFIG_VARIABLES)],
   ...SKILLS.flatMap((skill) => [...renderSkill(skill, tools, (path) => read(join('knowledge', path)))]),

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { createWorld, untilReady } from '../edge/support/authenticated-world.js'
 import { connectAs, createPerson } from '../edge/support/oauth-client.js'
 import { freePort } from '../free-port.js'
@@ -11,13 +11,15 @@ import { startIdentityProvider } from '../identity/identity-provider.js'
 import { partial } from '../partial.js'
 import { emptyFolder, pretend, ROOT, runCommand, startCommand } from './commands.js'
 
-interface Page {
-  keys: string
-  start: string
-  issuer: string
-}
+const KEYS = 'docs/authenticated-http.md#start-it'
+const START = 'docs/authenticated-http.md#start-it:2'
 
-async function company(t: Test, { keys, start, issuer }: Page) {
+t.before(() => {
+  const { status, stderr } = spawnSync('npm', ['run', '--silent', 'build'], { cwd: ROOT, encoding: 'utf8' })
+  if (status !== 0) throw new Error(stderr)
+})
+
+t.test('the service of a company, by the commands of the page', async (t) => {
   const idp = await startIdentityProvider(t, { people: { alice: { groups: ['mcp-admins'] } } })
   const port = await freePort()
   const base = `http://127.0.0.1:${port}`
@@ -27,9 +29,9 @@ async function company(t: Test, { keys, start, issuer }: Page) {
   symlinkSync(join(ROOT, 'dist'), join(folder, 'dist'))
   const installed = pretend(t, 'svc-mcp-http', `exec "${process.execPath}" "${ROOT}/dist/http.js" "$@"`)
 
-  await runCommand(t, keys, { cwd: folder })
+  await runCommand(t, KEYS, { cwd: folder })
   const made = ['kek', 'confirm-key'].map((name) => readFileSync(join(folder, 'secrets', name), 'utf8'))
-  t.not((await startCommand(t, keys, { cwd: folder }).ended).code, 0, 'a second time it stops')
+  t.not((await startCommand(t, KEYS, { cwd: folder }).ended).code, 0, 'a second time it stops')
   t.same(
     ['kek', 'confirm-key'].map((name) => readFileSync(join(folder, 'secrets', name), 'utf8')),
     made,
@@ -37,17 +39,17 @@ async function company(t: Test, { keys, start, issuer }: Page) {
   )
 
   async function serve() {
-    const server = startCommand(t, start, {
+    const server = startCommand(t, START, {
       cwd: folder,
       // The stand-in for a PCE is on loopback, with a certificate of its own.
       env: { PATH: installed.path, MCP_ALLOWED_PCE_HOSTS: '127.0.0.1', PCE_CA_FILE: certificate.certPath },
       own: {
         'https://mcp.example.com': base,
         'https://login.example.com/keys': oauth.jwksUrl,
-        [issuer]: oauth.issuer,
+        'https://login.example.com/v2.0': oauth.issuer,
         'svc-mcp-setup': clientId,
         8080: String(port),
-        ...(start.startsWith('docs/') && { '8c2f…,': '' }),
+        '8c2f…,': '',
       },
     })
     await server.says(/is listening on/)
@@ -74,25 +76,4 @@ async function company(t: Test, { keys, start, issuer }: Page) {
   partial(t, await ask('check-pce-credentials-status'), { registered: true, mode: 'per_user' })
   partial(t, await ask('check-pce-connection'), { connected: true })
   await second.stop()
-}
-
-t.before(() => {
-  const { status, stderr } = spawnSync('npm', ['run', '--silent', 'build'], { cwd: ROOT, encoding: 'utf8' })
-  if (status !== 0) throw new Error(stderr)
 })
-
-t.test('by the README', (t) =>
-  company(t, {
-    keys: 'README.md#over-http-for-a-company',
-    start: 'README.md#over-http-for-a-company:2',
-    issuer: 'https://login.example.com ',
-  }),
-)
-
-t.test('by the page on authenticated HTTP', (t) =>
-  company(t, {
-    keys: 'docs/authenticated-http.md#start-it',
-    start: 'docs/authenticated-http.md#start-it:2',
-    issuer: 'https://login.example.com/v2.0',
-  }),
-)
