@@ -220,7 +220,13 @@ const ROOMS = [
   {
     name: 'commands',
     files: '^commands/',
-    may: ['^commands/', '^plugins/context/connect-pce\\.ts$', '^pce-client/index\\.ts$', SCHEMAS],
+    may: [
+      '^commands/',
+      '^plugins/context/connect-pce\\.ts$',
+      '^pce-client/index\\.ts$',
+      '^process/choose-port\\.ts$',
+      SCHEMAS,
+    ],
     why: 'What the stdio program does for a person at a terminal instead of serving; loaded when it is asked for.',
   },
   {
@@ -255,7 +261,7 @@ const LIBRARIES = {
   '@fastify/helmet': ['^plugins/security-headers/index\\.ts$'],
   '@fastify/rate-limit': ['^plugins/rate-limits/index\\.ts$'],
   '@fastify/secure-session': ['^plugins/pages/index\\.ts$'],
-  '@modelcontextprotocol/sdk': ['^plugins/mcp/(?!index\\.ts$)'],
+  '@modelcontextprotocol/sdk': ['^plugins/mcp/(?!index\\.ts$)', '^commands/demo/'],
   '@streamparser/json': ['^pce-client/'],
   '@sinclair/typebox': [
     SCHEMAS,
@@ -266,7 +272,7 @@ const LIBRARIES = {
   ],
   canonicalize: ['^plugins/confirm/(?!index\\.ts$)'],
   'close-with-grace': ['^(http|stdio)\\.ts$'],
-  commander: ['^(draw|http)\\.ts$', '^pce-simulator/pce-sim\\.ts$'],
+  commander: ['^(draw|http|commands/demo)\\.ts$', '^pce-simulator/pce-sim\\.ts$'],
   'csv-parse': ['^domain/'],
   'd3-force': ['^pictures/layout/'],
   'fast-jwt': ['^plugins/(auth|confirm)/(?!index\\.ts$)'],

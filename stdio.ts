@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import './process/refuse-inspector.js'
 import { randomUUID } from 'node:crypto'
+import { realpathSync } from 'node:fs'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import closeWithGrace from 'close-with-grace'
@@ -35,6 +36,12 @@ const LAST_SPANS_MS = 200
 
 /** What worker threads load. */
 const WORKER = new URL('./worker.js', import.meta.url)
+/** What the demonstration starts. */
+const PROGRAMS = {
+  stdio: new URL('./stdio.js', import.meta.url),
+  http: new URL('./http.js', import.meta.url),
+  simulator: new URL('./pce-simulator/pce-sim.js', import.meta.url),
+}
 
 const HELP = `Usage: svc-mcp [options] [command]
 
@@ -48,6 +55,7 @@ Options:
 
 Commands:
   draw                make a picture of what a tool answers, as a file; svc-mcp draw --help
+  demo                play a conversation on a simulated PCE; nothing else is needed for it
   doctor              check the settings, the connection to the PCE, its certificate, the API key, the organisation and the clock
 
 It needs PCE_HOST, API_KEY and API_SECRET in the environment or in a .env file in the working directory;
@@ -72,6 +80,9 @@ try {
   if (process.argv[2] === 'draw') {
     const { draw } = await import('./draw.js')
     process.exitCode = await draw(process.argv.slice(3), WORKER)
+  } else if (process.argv[2] === 'demo') {
+    const { runDemo } = await import('./commands/demo.js')
+    process.exitCode = await runDemo(process.argv.slice(3), { ...PROGRAMS, named: realpathSync(process.argv[1]!) })
   } else {
     const asked = readOptions()
     if (asked?.command === 'doctor') process.exitCode = await examine(asked)
@@ -118,7 +129,7 @@ function readOptions(): (OfferFlags & { command: (typeof COMMANDS)[number] | und
   const command = COMMANDS.find((name) => name === named)
   if (rest.length > 0 || command !== named) {
     const problem = `unknown command '${positionals.join(' ').slice(0, 100)}'`
-    throw new StartupError({ problem, remedy: `There is ${COMMANDS.join(', ')}; without a command the server starts.` })
+    throw new StartupError({ problem, remedy: 'There are draw, demo and doctor; without a command the server starts.' })
   }
   return { readOnly, toolsets, command }
 }

@@ -1,70 +1,113 @@
-/**
- * The demonstration: a simulated PCE, the built HTTP server and an MCP client that works them, printed as a story.
- * `--once` ends after the story; otherwise everything stays up until Ctrl-C.
- */
+import { existsSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command, InvalidArgumentError } from 'commander'
-import { createPceSimulator } from '../pce-simulator/index.js'
+import { choosePort } from '../process/choose-port.js'
 import { printClientLines } from './demo/client-lines.js'
-import { tell } from './demo/print.js'
-import { choosePort } from './choose-port.js'
-import { startServer, type PceEnvironment } from './demo/start-server.js'
+import { draw } from './demo/draw.js'
+import { blankLine, tell } from './demo/print.js'
+import { startServer, startSimulator, type Started } from './demo/start-programs.js'
 import { tellStory } from './demo/story.js'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
-const { once, port } = new Command('demo')
-  .description('Plays a conversation between an MCP client and this server on a simulated PCE.')
-  .option('--once', 'end after the conversation instead of staying up', false)
-  .option('--port <port>', 'port of the MCP server; any free one when it is taken', parsePort, 8080)
-  .parse()
-  .opts<{ once: boolean; port: number }>()
+/** The programs that the demonstration starts: files beside the one that runs it. */
+export interface DemoPrograms {
+  stdio: URL
+  http: URL
+  simulator: URL
+  /** The stdio program as a client is told of it: a path that stays when a new version is installed. */
+  named: string
+}
+
+interface Options {
+  once: boolean
+  port: number
+}
 
 const ESTATE = { seed: 7, workloads: 400, flows: 20_000 }
-tell(
-  `Starting a simulated PCE (${ESTATE.workloads} workloads, ${ESTATE.flows.toLocaleString('en')} flows) and svc-mcp …`,
-)
-const simulator = await createPceSimulator(ESTATE)
-const pceUrl = new URL(await simulator.listen({ port: 0 }))
-const pce: PceEnvironment = {
-  PCE_HOST: `${pceUrl.protocol}//${pceUrl.hostname}`,
-  PCE_PORT: pceUrl.port,
-  PCE_ORG_ID: String(simulator.orgId),
-  API_KEY: simulator.credentials.key,
-  API_SECRET: simulator.credentials.secret,
+
+const HELP = `
+No PCE and no settings are needed: what the environment or a .env file says of a PCE is left alone. Everything listens on this machine
+alone, without a login.`
+
+/**
+ * `svc-mcp demo`: a simulated PCE, the HTTP server and an MCP client that works them, printed as a story. Resolves with the code to exit
+ * with: after the story where `--once` says so, otherwise at Ctrl-C.
+ */
+export async function runDemo(args: readonly string[], programs: DemoPrograms): Promise<number> {
+  const program = new Command('svc-mcp demo')
+    .description('Play a conversation between an MCP client and this server on a simulated PCE.')
+    .option('--once', 'end after the conversation instead of staying up', false)
+    .option('--port <port>', 'port of the MCP server; any free one when it is taken', readPort, 8080)
+    .addHelpText('after', HELP)
+    .allowExcessArguments(false)
+    .showHelpAfterError('(svc-mcp demo --help shows its options)')
+    .exitOverride()
+  try {
+    const options = program.parse([...args], { from: 'user' }).opts<Options>()
+    return await play(options, programs)
+  } catch (error) {
+    // Commander has said what it found, and gives the code that goes with it.
+    if (error instanceof Error && 'exitCode' in error) return error.exitCode as number
+    process.stderr.write(`svc-mcp demo: ${error instanceof Error ? error.message : String(error)}\n`)
+    return 1
+  }
 }
 
-const { url, child } = await startServer(await choosePort(port), pce)
-let stopping = false
-child.once('exit', () => {
-  if (!stopping) process.exit(1)
-})
-
-async function stop(code: number): Promise<void> {
-  if (stopping) return
-  stopping = true
-  child.kill('SIGTERM')
-  await simulator.close()
-  process.exit(code)
-}
-process.on('SIGINT', () => void stop(0))
-process.on('SIGTERM', () => void stop(0))
-
-try {
-  await tellStory({ url: `${url}/mcp`, stdioProgram: `${root}dist/stdio.js`, pce })
-} catch (error) {
-  console.error(error)
-  await stop(1)
+async function play({ once, port }: Options, programs: DemoPrograms): Promise<number> {
+  for (const program of [programs.http, programs.simulator])
+    if (!existsSync(program))
+      throw new Error(`${fileURLToPath(program)} is not here: a clone has it after npm run build, an image never`)
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
+  const started: Started[] = []
+  try {
+    return await Promise.race([perform({ once, port }, programs, started, stop.signal), stopped(stop.signal)])
+  } finally {
+    await Promise.all(started.map(({ end }) => end()))
+  }
 }
 
-if (once) await stop(0)
-console.log()
-tell('Now your own client. Everything stays up until Ctrl-C; one line or file each:')
-printClientLines(url, root, pce)
-console.log()
-tell(`svc-mcp is at ${url}/mcp, the simulated PCE at ${pceUrl.origin}. Ctrl-C ends both.`)
+/** Resolves with 0 when somebody wants the end. */
+const stopped = (signal: AbortSignal) =>
+  new Promise<number>((resolve) => signal.addEventListener('abort', () => resolve(0), { once: true }))
 
-function parsePort(text: string): number {
+/** Puts what it starts into `started` at once, so that it can be ended whatever happens. */
+async function perform(
+  { once, port }: Options,
+  programs: DemoPrograms,
+  started: Started[],
+  signal: AbortSignal,
+): Promise<number> {
+  const { workloads, flows } = ESTATE
+  tell(`Starting a simulated PCE (${workloads} workloads, ${flows.toLocaleString('en')} flows) and svc-mcp …`)
+  // Children run here: a .env file of the folder that the demo was started in belongs to another PCE.
+  const folder = mkdtempSync(join(tmpdir(), 'svc-mcp-demo-'))
+  const simulator = await startSimulator(programs.simulator, { ...ESTATE, folder }, started)
+  const { pce } = simulator
+  const server = await startServer(programs.http, { port: await choosePort(port), pce, folder }, started)
+  const broken = Promise.race([simulator.ended, server.ended]).then((what) => {
+    if (signal.aborted) return 0
+    throw new Error(what)
+  })
+  const story = tellStory({
+    url: `${server.url}/mcp`,
+    stdioProgram: fileURLToPath(programs.stdio),
+    pce,
+    draw: () => draw(programs.stdio, { pce, folder }),
+  })
+  await Promise.race([story, broken])
+  if (once) return 0
+  blankLine()
+  tell('Now your own client. Everything stays up until Ctrl-C; one line or file each:')
+  printClientLines(server.url, programs.named, pce)
+  blankLine()
+  tell(`svc-mcp is at ${server.url}/mcp, the simulated PCE at ${simulator.url}. Ctrl-C ends both.`)
+  return broken
+}
+
+function readPort(text: string): number {
   const value = Number(text)
-  if (!Number.isInteger(value) || value < 0 || value > 65_535) throw new InvalidArgumentError('a port is 0 to 65535.')
+  if (!/^\d+$/.test(text) || value > 65_535) throw new InvalidArgumentError('a port is 0 to 65535.')
   return value
 }

@@ -40,6 +40,8 @@ const RECIPE = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.
 // for what a worker thread loads, which somebody waits for too.
 const BUNDLED = ['stdio', 'worker']
 const LOADED_LATER = ['got', 'hpagent', 'piscina']
+// Only `svc-mcp demo` is a client.
+const CLIENT_OF_DEMO = '@modelcontextprotocol/sdk/client/*'
 /** How long a build stays after it was replaced: programs that run from it load parts of it late. */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000
 
@@ -82,7 +84,7 @@ async function compileInto(folder) {
       chunkNames: `${program}/[name]-[hash]`,
       bundle: true,
       splitting: true,
-      external: LOADED_LATER,
+      external: [...LOADED_LATER, CLIENT_OF_DEMO],
       // CommonJS packages inside an ES module still ask for Node's own modules by require.
       banner: { js: "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);" },
     }),

@@ -1,5 +1,5 @@
 // `npm run demo`: plain JavaScript, because on a fresh clone nothing is installed yet. Installs and builds what is missing,
-// then hands over to demo.ts in the same terminal.
+// then hands over to `svc-mcp demo` in the same terminal.
 import { spawnSync, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { endWithNpm } from './end-with-npm.mjs'
@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 run(process.execPath, ['scripts/ensure-install.mjs'])
 run(process.execPath, ['scripts/build.mjs', '--quiet'])
 
-const demo = spawn(process.execPath, ['--import', 'tsx', 'scripts/demo.ts', ...process.argv.slice(2)], {
+const demo = spawn(process.execPath, ['dist/stdio.js', 'demo', ...process.argv.slice(2)], {
   cwd: root,
   stdio: 'inherit',
 })

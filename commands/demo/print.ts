@@ -2,44 +2,48 @@ import { styleText } from 'node:util'
 
 type Style = Parameters<typeof styleText>[0]
 
-const colours = process.stdout.isTTY && process.env.NO_COLOR === undefined
-const style = (format: Style, text: string) => (colours ? styleText(format, text) : text)
+/** Plain where standard output is no terminal or NO_COLOR is set: styleText looks. */
+const style = (format: Style, text: string) => styleText(format, text)
+const print = (text: string) => void process.stdout.write(`${text}\n`)
 
 /** Of the narrowest terminal that people still use. */
 const WIDTH = 80
 
 /** A chapter of the story: its number, what happens, and why a security engineer would care. */
 export function chapter(number: number, title: string, why: string): void {
-  console.log(`\n${style('bold', `${number}. ${title}`)}\n${style('dim', wrap(why, '   '))}`)
+  print(`\n${style('bold', `${number}. ${title}`)}\n${style('dim', wrap(why, '   '))}`)
 }
 
 /** What the client asked: on one line where it fits, otherwise as JSON over several. */
 export function asked(tool: string, args: object): void {
   const short = Object.keys(args).length === 0 ? '' : ` ${inline(args)}`
   const fits = `   → ${tool}${short}`.length <= WIDTH
-  console.log(`   ${style('cyan', `→ ${tool}`)}${fits ? short : `\n     ${layOut(args, 5)}`}`)
+  print(`   ${style('cyan', `→ ${tool}`)}${fits ? short : `\n     ${layOut(args, 5)}`}`)
 }
 
 /** What came back, in a sentence. */
 export function answered(text: string): void {
-  console.log(wrap(text, '     ').replace(/^ {5}/, `   ${style('green', '←')} `))
+  print(wrap(text, '     ').replace(/^ {5}/, `   ${style('green', '←')} `))
 }
 
 /** Plain text under a chapter. */
 export function say(text: string): void {
-  console.log(wrap(text, '     '))
+  print(wrap(text, '     '))
 }
 
 /** Texts below each other, what does not fit indented; how many lines they take. */
 export function lines(texts: readonly string[]): number {
   const shown = texts.map((text) => wrap(text, '       ').replace(/^ {7}/, '     '))
-  for (const text of shown) console.log(text)
+  for (const text of shown) print(text)
   return shown.join('\n').split('\n').length
 }
 
+/** Between one part and the next. */
+export const blankLine = () => print('')
+
 /** A line of its own: how far things are before there is a story, and what it has shown. */
 export function tell(text: string): void {
-  console.log(wrap(text, ''))
+  print(wrap(text, ''))
 }
 
 /** Rows under a header, columns as wide as their widest cell; a column whose header starts with `#` is right-aligned. */
@@ -53,14 +57,14 @@ export function table(header: string[], rows: string[][]): void {
       )
       .join('  ')
       .trimEnd()
-  console.log(`     ${style('dim', line(names))}`)
-  for (const row of rows) console.log(`     ${emphasise(line(row))}`)
+  print(`     ${style('dim', line(names))}`)
+  for (const row of rows) print(`     ${emphasise(line(row))}`)
 }
 
 /** A block to copy under its title: a text as it is, or an object as JSON. */
 export function block(title: string, content: string | object): void {
   const text = typeof content === 'string' ? content : layOut(content, 3)
-  console.log(`\n${style('bold', title)}\n   ${text}`)
+  print(`\n${style('bold', title)}\n   ${text}`)
 }
 
 const emphasise = (row: string) =>

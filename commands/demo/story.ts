@@ -2,8 +2,8 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { tellWhyBlocked } from './blocked-story.js'
-import { answered, asked, chapter, say, table, tell } from './print.js'
-import type { PceEnvironment } from './start-server.js'
+import { answered, asked, blankLine, chapter, say, table, tell } from './print.js'
+import type { PceEnvironment } from './start-programs.js'
 
 const APP = 'payments'
 const ENV = 'prod'
@@ -30,8 +30,17 @@ interface Plan {
   impact?: { num_managed_workloads?: number }
 }
 
+/** Where the story plays. */
+export interface Stage {
+  url: string
+  stdioProgram: string
+  pce: PceEnvironment
+  /** Makes the application map and resolves with its path. */
+  draw: () => Promise<string>
+}
+
 /** Plays the conversation; throws Error when a call of it fails, since a demonstration must not hide that. */
-export async function tellStory(stage: { url: string; stdioProgram: string; pce: PceEnvironment }): Promise<void> {
+export async function tellStory(stage: Stage): Promise<void> {
   tell('→ is a call that an assistant makes, ← what it gets back.')
   const client = new Client({ name: 'svc-mcp-demo', version: '1' })
   await client.connect(new StreamableHTTPClientTransport(new URL(stage.url)))
@@ -114,26 +123,36 @@ export async function tellStory(stage: { url: string; stdioProgram: string; pce:
   await client.close()
 
   chapter(8, 'The same over stdio', 'A desktop client starts the server as a subprocess: no port, no login.')
-  const desktop = new Client({ name: 'svc-mcp-demo-desktop', version: '1' })
-  await desktop.connect(
-    new StdioClientTransport({
-      command: process.execPath,
-      args: [stage.stdioProgram],
-      env: { ...stage.pce },
-      stderr: 'ignore',
-    }),
-  )
-  const { rulesets } = await call<{ rulesets: { name: string; rules: unknown[] }[] }>(desktop, 'get-rulesets', {
-    name: `${APP} | ${ENV}`,
-    exact: true,
-  })
-  answered(`"${rulesets[0]?.name}" with ${rulesets[0]?.rules.length} rules: both transports see one PCE.`)
-  await desktop.close()
+  answered(await askOverStdio(stage))
+  say(`The application map of all this, from svc-mcp draw map: ${await stage.draw()}`)
 
-  console.log()
+  blankLine()
   tell(
     `Shown: who talks to ${APP} in ${ENV}; a rule set written as a draft, previewed and provisioned; the same traffic decided anew, with ${opened.length} more sources allowed (${opened.join(', ')}); and why a flow is ${verdict}, in ten lines. Over HTTP and over stdio.`,
   )
+}
+
+/** What a client that starts the server itself gets to know of the rule set. */
+async function askOverStdio({ stdioProgram, pce }: Stage): Promise<string> {
+  const desktop = new Client({ name: 'svc-mcp-demo-desktop', version: '1' })
+  try {
+    await desktop.connect(
+      new StdioClientTransport({
+        command: process.execPath,
+        args: [stdioProgram],
+        env: { ...pce },
+        stderr: 'ignore',
+      }),
+    )
+    const { rulesets } = await call<{ rulesets: { name: string; rules: unknown[] }[] }>(desktop, 'get-rulesets', {
+      name: `${APP} | ${ENV}`,
+      exact: true,
+    })
+    return `"${rulesets[0]?.name}" with ${rulesets[0]?.rules.length} rules: both transports see one PCE.`
+  } finally {
+    // It would outlive a story that is broken off.
+    await desktop.close()
+  }
 }
 
 /** The sources of traffic to the application, busiest first. */

@@ -4,7 +4,7 @@ import { ClientCredentialsProvider } from '@modelcontextprotocol/sdk/client/auth
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
-import { choosePort } from '../../scripts/choose-port.js'
+import { choosePort } from '../../process/choose-port.js'
 import { startIdentityProvider, type IdentityProvider } from '../identity/identity-provider.js'
 import { ADFS_TRUST, AUTH0_GROUPS, type VendorName } from '../identity/vendors.js'
 import { contains, partial } from '../partial.js'

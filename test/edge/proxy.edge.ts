@@ -5,7 +5,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { choosePort } from '../../scripts/choose-port.js'
+import { choosePort } from '../../process/choose-port.js'
 import { Browser } from '../identity/browser.js'
 import { startIdentityProvider } from '../identity/identity-provider.js'
 import { contains, partial } from '../partial.js'
