@@ -35,11 +35,28 @@ const DATA_FILES = [
 const TEXT_ROOMS = ['knowledge']
 /** What decides, beside the sources and the data, how a build comes out. */
 const RECIPE = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/build.mjs']
-// A person waits for the stdio program at every start of their client, and most of that wait is Node finding and reading some
-// 600 small modules. One file takes about a third of the time (`npm run bench`). What is only needed later stays apart. The same
-// for what a worker thread loads, which somebody waits for too.
-const BUNDLED = ['stdio', 'worker']
-const LOADED_LATER = ['got', 'hpagent', 'piscina']
+// Each program is a file with the parts it loads, and what several of them need is a part that they share: the sources one by one would be
+// 600 small modules to find and read, which a person waits for at every start of their client, and the same code twice in the package.
+const PROGRAMS = ['stdio', 'http', 'worker', 'pce-client/index']
+/** Alone, since the image of the server leaves it out. */
+const SIMULATOR = 'pce-simulator/pce-sim'
+/** Packages that are bundled with stdio, which somebody waits for; the others are found in node_modules when a program needs them. */
+const BUNDLED = [
+  '@modelcontextprotocol/sdk',
+  '@sinclair/typebox',
+  '@streamparser/json',
+  'canonicalize',
+  'close-with-grace',
+  'commander',
+  'csv-parse',
+  'd3-force',
+  'fastest-levenshtein',
+  'ipaddr.js',
+  'longest-prefix-match',
+  'lru-cache',
+  'pino',
+  'semver',
+]
 // Only `svc-mcp demo` is a client.
 const CLIENT_OF_DEMO = '@modelcontextprotocol/sdk/client/*'
 /** How long a build stays after it was replaced: programs that run from it load parts of it late. */
@@ -48,9 +65,7 @@ const KEPT_MS = 7 * 24 * 60 * 60 * 1000
 const root = fileURLToPath(new URL('..', import.meta.url))
 const dist = join(root, 'dist')
 const { bin, exports, dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-for (const name of LOADED_LATER) if (!(name in dependencies)) throw new Error(`${name} is not a dependency any more`)
-// Only where traces are sent.
-LOADED_LATER.push(...Object.keys(dependencies).filter((name) => name.startsWith('@opentelemetry/')))
+const found = Object.keys(dependencies).filter((name) => !BUNDLED.includes(name))
 
 const sources = listSources()
 const data = [...DATA_FILES, ...TEXT_ROOMS.flatMap(listTexts)]
@@ -74,23 +89,29 @@ async function compileInto(folder) {
   const scratch = join(dist, `.unfinished-${process.pid}`)
   rmSync(scratch, { recursive: true, force: true })
   mkdirSync(scratch, { recursive: true })
-  const common = { absWorkingDir: root, platform: 'node', format: 'esm', target: 'node20.19', logLevel: 'warning' }
   const declared = emitDeclarations(scratch)
-  const bundles = BUNDLED.map((program) =>
+  const common = {
+    absWorkingDir: root,
+    outdir: scratch,
+    outbase: '.',
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20.19',
+    logLevel: 'warning',
+    // CommonJS packages inside an ES module still ask for Node's own modules by require.
+    banner: { js: "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);" },
+  }
+  await Promise.all([
     build({
       ...common,
-      entryPoints: [`${program}.ts`],
-      outdir: scratch,
-      chunkNames: `${program}/[name]-[hash]`,
-      bundle: true,
+      entryPoints: PROGRAMS.map((program) => `${program}.ts`),
+      chunkNames: 'parts/[name]-[hash]',
       splitting: true,
-      external: [...LOADED_LATER, CLIENT_OF_DEMO],
-      // CommonJS packages inside an ES module still ask for Node's own modules by require.
-      banner: { js: "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);" },
+      external: [...found, CLIENT_OF_DEMO],
     }),
-  )
-  const rest = sources.filter((path) => !BUNDLED.includes(path.replace(/\.ts$/, '')))
-  await Promise.all([...bundles, build({ ...common, entryPoints: rest, outdir: scratch, outbase: '.' })])
+    build({ ...common, entryPoints: [`${SIMULATOR}.ts`], packages: 'external' }),
+  ])
   for (const file of data) cpSync(join(root, file), join(scratch, file))
   await declared
   try {

@@ -14,7 +14,7 @@ const PACKAGE = {
   exports: { './pce-client': { types: './dist/pce-client/index.d.ts', default: './dist/pce-client/index.js' } },
   files: ['dist'],
   scripts: { prepack: 'node scripts/build.mjs' },
-  dependencies: { got: '1', hpagent: '1', piscina: '1' },
+  dependencies: { got: '1' },
 }
 /** Says which build it is of, then, once it is asked to, loads a part of it and lets that say the same. */
 const PROGRAM = [
@@ -48,6 +48,7 @@ export function makeProject(t: Test): SmallProject {
     'package-lock.json': '{}',
     scripts: {},
     'stdio.ts': PROGRAM,
+    'http.ts': "import './tools/release.js'\n",
     'worker.ts': "export { release } from './tools/release.js'\n",
     tools: { 'release.ts': '', 'later.ts': "export { release as later } from './release.js'\n" },
     'pce-simulator': { 'pce-sim.ts': "import { release } from '../tools/release.js'\nconsole.log(release)\n" },
