@@ -1,4 +1,4 @@
-import { checkLiterals, checkNames, checkQuotes, unreadIn } from './config/check-names.js'
+import { checkLiterals, checkNames, checkQuotes, leaveOutBlankFields, unreadIn } from './config/check-names.js'
 import { readDotEnv } from './config/read-dotenv.js'
 import { readCommon, readConfirmTools, readPce, readReplica, refuseConfirmation } from './config/read-every-mode.js'
 import {
@@ -188,11 +188,11 @@ function readHttp(given: Environment, listen: ListenOptions, options: ReadOption
   return finish(gates, { ...reading, warnings }, readAuthenticated({ ...reading, warnings: [] }, assumed, listen), {})
 }
 
-/** Looks at the variables as such: at their names, and at the quotes around their values. */
+/** Looks at the variables as such: at their names, at the quotes around their values, and at what only seems to be set. */
 function begin(given: Environment, { found }: Pick<ReadOptions<never>, 'found'>): Reading {
   const findings = { faults: [...(found?.faults ?? [])], warnings: [...(found?.warnings ?? [])] }
   checkNames(given, findings)
-  return { env: checkQuotes(given, findings), ...findings }
+  return { env: leaveOutBlankFields(checkQuotes(given, findings), findings), ...findings }
 }
 
 /** Adds the secrets of the mode that are in files. */

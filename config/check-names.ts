@@ -55,6 +55,19 @@ export function checkQuotes(env: Environment, { faults }: Findings): Environment
   return { ...env, ...Object.fromEntries(quoted.map(([name, value]) => [name, value!.slice(1, -1)])) }
 }
 
+/** What a client puts there when it passes on a field of its form that was left blank (manifests of bundles: `${user_config.name}`). */
+const BLANK_FIELD = /^\s*\$\{user_config\.[\w-]+\}\s*$/
+
+/** The environment without the fields of a client's form that were left blank, which are not set; a warning names them. */
+export function leaveOutBlankFields(env: Environment, { warnings }: Findings): Environment {
+  const blank = Object.keys(env).filter((name) => isKnown(name) && BLANK_FIELD.test(env[name] ?? ''))
+  if (blank.length === 0) return env
+  warnings.push(
+    `Not set, because the client passed on the placeholder of a field that was left blank: ${blank.join(', ')}.`,
+  )
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !blank.includes(name)))
+}
+
 /** Values that are compared or sent as they are, so that whitespace at their ends, which nobody sees, would count. */
 const LITERAL = ['PCE_HOST', 'API_KEY', 'API_SECRET', 'MCP_OAUTH_CLIENT_ID', 'MCP_OAUTH_CLIENT_SECRET']
 

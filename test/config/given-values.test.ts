@@ -47,6 +47,24 @@ t.test('a name that nearly is a known one stops the start and names it', (t) => 
   t.end()
 })
 
+t.test('a field that was left blank in the form of a client is not set', (t) => {
+  const { warnings: _none, ...plain } = readConfig('stdio', PCE)
+  const optional = ['PCE_PORT', 'PCE_ORG_ID', 'MCP_READ_ONLY', 'MCP_TOOLSETS', 'PCE_CA_FILE']
+  const all = (value: string) => Object.fromEntries(optional.map((name) => [name, value]))
+  t.same(readConfig('stdio', { ...PCE, ...all('') }), { ...plain, warnings: [] })
+  t.same(readConfig('stdio', { ...PCE, ...all('${user_config.some_field}') }), {
+    ...plain,
+    warnings: [
+      `Not set, because the client passed on the placeholder of a field that was left blank: ${optional.join(', ')}.`,
+    ],
+  })
+  t.same(find({ API_SECRET: '${user_config.api_secret}' }).faults, [
+    'Missing required env vars: API_SECRET | Set API_SECRET in the configuration of the MCP client (env), or in a .env file in the working directory.',
+  ])
+  t.equal(find({ PCE_PORT: '${PORT}' }).faults.length, 1, 'a placeholder of a shell is a mistake')
+  t.end()
+})
+
 t.test('every known name is found behind a slip of the finger', (t) => {
   const missed = NAMES.filter((name) => /^(MCP|PCE)_/.test(name)).flatMap((name) => {
     const at = name.length - 2
