@@ -93,6 +93,7 @@ async function perform(
   const story = tellStory({
     url: `${server.url}/mcp`,
     stdioProgram: fileURLToPath(programs.stdio),
+    folder,
     pce,
     draw: () => draw(programs.stdio, { pce, folder }),
   })

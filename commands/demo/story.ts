@@ -34,6 +34,8 @@ interface Plan {
 export interface Stage {
   url: string
   stdioProgram: string
+  /** Where it is started: without a .env file. */
+  folder: string
   pce: PceEnvironment
   /** Makes the application map and resolves with its path. */
   draw: () => Promise<string>
@@ -133,13 +135,14 @@ export async function tellStory(stage: Stage): Promise<void> {
 }
 
 /** What a client that starts the server itself gets to know of the rule set. */
-async function askOverStdio({ stdioProgram, pce }: Stage): Promise<string> {
+async function askOverStdio({ stdioProgram, folder, pce }: Stage): Promise<string> {
   const desktop = new Client({ name: 'svc-mcp-demo-desktop', version: '1' })
   try {
     await desktop.connect(
       new StdioClientTransport({
         command: process.execPath,
         args: [stdioProgram],
+        cwd: folder,
         env: { ...pce },
         stderr: 'ignore',
       }),
