@@ -21,6 +21,8 @@ import { renderEnvironmentFile, renderEnvironmentTable } from './docs/render-env
 import { renderSkill } from './docs/render-skill.js'
 import { renderToolPage, renderToolsetTable } from './docs/render-tools.js'
 import { renderVocabulary } from './docs/render-vocabulary.js'
+import { renderManifest, type ProjectFacts } from './release/manifest.js'
+import { renderServerJson } from './release/server-json.js'
 import { syncFiles } from './sync-files.js'
 
 const TOOL_PAGE = 'docs/tools.md'
@@ -33,6 +35,7 @@ const NOT_OURS = new Set(['node_modules', 'dist', 'test-artifacts', 'snapshots']
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
+const project = JSON.parse(read('package.json')) as ProjectFacts
 const clientSections = renderClientSections(KINDS, parseFolder(join(root, 'pce-client')))
 const wanted = new Map([
   [TOOL_PAGE, renderToolPage(tools)],
@@ -53,6 +56,8 @@ const wanted = new Map([
     ),
   ],
   [OPERATIONS_PAGE, replaceSection(read(OPERATIONS_PAGE), 'errors', renderErrorTables(ERROR_TABLE))],
+  ['server.json', renderServerJson(project)],
+  ['deploy/claude-desktop/manifest.json', renderManifest(project)],
   ['.env.example', renderEnvironmentFile(CONFIG_VARIABLES)],
   ...SKILLS.flatMap((skill) => [...renderSkill(skill, tools, (path) => read(join('knowledge', path)))]),
 ])

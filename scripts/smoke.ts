@@ -1,10 +1,11 @@
 /**
- * `npm run smoke`: what someone who installs the package gets. Packs it, which builds it; installs the tarball into an empty project,
- * and uses the programs and the client there. Ends with `N passed, N failed`.
+ * `npm run smoke`: what someone who installs a release gets. Makes a release without a tag, which builds it; has others judge the package,
+ * installs it into an empty project, and uses the programs and the client there; unpacks the bundle for Claude Desktop and runs it. Ends
+ * with `N passed, N failed`.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -15,6 +16,10 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { satisfies } from 'semver'
 import { summaryLine } from './count-assertions.js'
 import { findBrokenLinks } from './docs/check-citations.js'
+import { checkContext, checkSbom, checkSums } from './smoke/check-release.js'
+import { judgePackage, judgeTypes } from './smoke/judge-package.js'
+import { tryBundle } from './smoke/try-bundle.js'
+import { tryDemo } from './smoke/try-demo.js'
 
 const SHIPPED = [
   'README.md',
@@ -34,19 +39,17 @@ const SHIPPED = [
   'dist/BUILD/domain/traffic/providers/provider-ranges.json',
   'dist/BUILD/knowledge/documents/concepts/rule-processing.md',
 ]
-const NEVER_SHIPPED = /(^|\/)(test|scripts|node_modules|\.ci)\/|\.test\.|(^|\/)\.env$|\.(pem|key|db|log)$|(?<!\.d)\.ts$/
+const NEVER_SHIPPED =
+  /(^|\/)(test|scripts|node_modules|\.ci)\/|\.map$|\.test\.|(^|\/)\.env$|\.(pem|key|db|log)$|(?<!\.d)\.ts$/
 /** What `engines` promises, whatever this script runs on. */
 const OLDEST_NODE = '20.19.0'
-/** A project that imports the client, with its types. */
-const CONSUMER = `
-import { createPceClient, type PceClientOptions } from 'svc-mcp/pce-client'
-const options: PceClientOptions = { url: 'https://pce.example.com', port: 8443 }
-console.log(typeof createPceClient(options).get)
-`
-
 const root = fileURLToPath(new URL('..', import.meta.url))
 const scratch = mkdtempSync(join(tmpdir(), 'svc-mcp-smoke-'))
-const program = (name: string) => join(scratch, 'node_modules/.bin', name)
+const project = join(scratch, 'project')
+const release = join(scratch, 'release')
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+const made = (suffix: string) => join(release, `svc-mcp-${version}${suffix}`)
+const program = (name: string) => join(project, 'node_modules/.bin', name)
 const environment = {
   PATH: process.env.PATH ?? '',
   PCE_HOST: 'https://127.0.0.1:1',
@@ -56,11 +59,14 @@ const environment = {
 }
 const counts = { passed: 0, failed: 0 }
 
-await step('npm pack builds', () => {
-  run('npm', ['pack', '--silent', '--pack-destination', scratch], root)
+await step('a release is made, and the build of its package stays current', () => {
+  run('npm', ['run', '--silent', 'release', '--', '--dry-run', '--output', release], root)
   const { stderr } = spawnSync('npm', ['run', '--silent', 'build'], { cwd: root, encoding: 'utf8' })
   if (!stderr.includes('dist/ is current')) throw new Error(stderr)
 })
+await step('publint and "Are the types wrong?" find nothing in the package, and it is small', () =>
+  judgePackage(root, made('.tgz')),
+)
 await step('the package holds what it should and nothing else, and its pages link to what is there', () => {
   const [{ files }] = JSON.parse(run('npm', ['pack', '--json', '--dry-run'], root)) as [{ files: { path: string }[] }]
   const paths = files.map(({ path }) => path.replace(/^dist\/[\da-f]{12}\//, 'dist/BUILD/'))
@@ -71,37 +77,45 @@ await step('the package holds what it should and nothing else, and its pages lin
   // Those of a build are for assistants, who follow no links to files.
   const isPage = (path: string) => path.endsWith('.md') && !path.startsWith('dist/')
   const pages = new Map(paths.filter(isPage).map((path) => [path, readFileSync(join(root, path), 'utf8')]))
-  // Pages name tests and sources too; those are in the repository.
-  const isSource = (path: string) => path.startsWith('test/') || path.endsWith('.ts')
+  // Pages name tests, sources and pictures too; those are in the repository.
+  const isSource = (path: string) => path.startsWith('test/') || /\.(ts|png)$/.test(path)
   const broken = findBrokenLinks(pages, (path) => isSource(path) || paths.some((known) => known.startsWith(path)))
   if (broken.length > 0) throw new Error(broken.join(', '))
 })
 await step(`it installs into an empty project, and nothing there needs more than Node.js ${OLDEST_NODE}`, () => {
-  const [tarball] = readdirSync(scratch)
-  writeFileSync(join(scratch, 'package.json'), JSON.stringify({ name: 'project', version: '1.0.0', type: 'module' }))
-  const { status, stderr } = spawnSync('npm', ['install', '--prefer-offline', '--no-audit', `./${tarball}`], {
-    cwd: scratch,
+  mkdirSync(project)
+  writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'project', version: '1.0.0', type: 'module' }))
+  const { status, stderr } = spawnSync('npm', ['install', '--prefer-offline', '--no-audit', made('.tgz')], {
+    cwd: project,
     encoding: 'utf8',
   })
   if (status !== 0 || stderr.includes('EBADENGINE')) throw new Error(stderr)
-  const { packages } = JSON.parse(readFileSync(join(scratch, 'node_modules/.package-lock.json'), 'utf8')) as {
+  const { packages } = JSON.parse(readFileSync(join(project, 'node_modules/.package-lock.json'), 'utf8')) as {
     packages: Record<string, { version: string; engines?: { node?: string } }>
   }
   const choosy = Object.entries(packages).filter(([, { engines }]) => !satisfies(OLDEST_NODE, engines?.node ?? '*'))
   if (choosy.length > 0) throw new Error(choosy.map(([path, { engines }]) => `${path}: ${engines?.node}`).join(', '))
 })
-await step('its client can be imported, with its types', () => {
-  writeFileSync(join(scratch, 'consumer.ts'), CONSUMER)
-  const options = ['--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2023', '--lib', 'es2023,dom']
-  run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...options, 'consumer.ts'], scratch)
-  const said = run(process.execPath, ['consumer.js'], scratch)
-  if (said !== 'function\n') throw new Error(said)
+await step('its client can be imported, with its types, as Node.js and as bundlers look for them', () =>
+  judgeTypes(root, project),
+)
+await step('the programs say what they are and what they take', () => {
+  const say = (...args: string[]) => run(program('svc-mcp'), args, project)
+  if (say('--version') !== `${version}\n`) throw new Error(say('--version'))
+  for (const [args, words] of [
+    [['--help'], 'demo '],
+    [['draw', '--help'], 'map '],
+    [['demo', '--help'], '--once'],
+  ] as const)
+    if (!say(...args).includes(words)) throw new Error(say(...args))
+  const { status, stderr } = spawnSync(program('svc-mcp'), ['demo', '--twice'], { cwd: project, encoding: 'utf8' })
+  if (status !== 1 || !stderr.includes("unknown option '--twice'")) throw new Error(stderr)
 })
 await step('stdio answers initialize, tools/list and resources/read, and ends with its input', async () => {
   const transport = new StdioClientTransport({
     command: program('svc-mcp'),
     args: [],
-    cwd: scratch,
+    cwd: project,
     env: environment,
     stderr: 'ignore',
   })
@@ -115,7 +129,7 @@ await step('stdio answers initialize, tools/list and resources/read, and ends wi
 })
 await step('HTTP answers /healthz, tools/list and resources/read, and ends on SIGTERM', async () => {
   const child = spawn(program('svc-mcp-http'), ['--port', '0'], {
-    cwd: scratch,
+    cwd: project,
     env: { ...environment, MCP_DEV_INSECURE: '1' },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
@@ -134,15 +148,19 @@ await step('HTTP answers /healthz, tools/list and resources/read, and ends on SI
     child.kill('SIGKILL')
   }
 })
-await step('the simulator says where it listens, answers there, and ends on SIGTERM', async () => {
+await step('the simulator answers where it says, to doctor, draw and the bundle too, and ends on SIGTERM', async () => {
   const child = spawn(program('svc-mcp-pce-sim'), ['--workloads', '20', '--flows', '10'], {
-    cwd: scratch,
+    cwd: project,
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   try {
-    const { url } = JSON.parse(await readFirstLine(child.stdout)) as { url: string }
-    const answer = await fetch(`${url}/api/v2/node_available`)
-    if (!answer.ok) throw new Error(`/node_available answered ${answer.status}`)
+    const facts = JSON.parse(await readFirstLine(child.stdout)) as Record<'url' | 'api_key' | 'api_secret', string>
+    const { url, api_key: key, api_secret: secret } = facts
+    const env = { PATH: environment.PATH, PCE_HOST: url, API_KEY: key, API_SECRET: secret }
+    run(program('svc-mcp'), ['doctor'], project, env)
+    run(program('svc-mcp'), ['draw', 'map', '-o', 'map.svg'], project, env)
+    if (!readFileSync(join(project, 'map.svg'), 'utf8').includes('<svg')) throw new Error('map.svg is no picture')
+    await tryBundle(made('.mcpb'), join(scratch, 'bundle'), { url, key, secret })
     child.kill('SIGTERM')
     const [code] = (await once(child, 'exit')) as [number | null]
     if (code !== 0) throw new Error(`exit code ${code}`)
@@ -150,6 +168,16 @@ await step('the simulator says where it listens, answers there, and ends on SIGT
     child.kill('SIGKILL')
   }
 })
+await step('the demonstration plays from the package, and Ctrl-C ends all of it', () =>
+  tryDemo(program('svc-mcp'), project, environment),
+)
+await step('every file of the release has its checksum, and the list of what is inside is whole', () => {
+  checkSums(release)
+  checkSbom(root, made('.cdx.json'))
+})
+await step('the context of the image gives the build that is in the package', () =>
+  checkContext(root, made('-image.tar.gz'), join(scratch, 'context')),
+)
 
 rmSync(scratch, { recursive: true, force: true })
 console.log(summaryLine(counts))
@@ -157,19 +185,20 @@ process.exit(counts.failed === 0 ? 0 : 1)
 
 /** One named check. Each needs what the ones before it made, so after a failure the rest are failures without being run. */
 async function step(name: string, check: () => void | Promise<void>): Promise<void> {
+  const started = performance.now()
   try {
     if (counts.failed > 0) throw new Error('needs the step before it')
     await check()
     counts.passed++
-    console.log(`ok      ${name}`)
+    console.log(`ok      ${name} (${((performance.now() - started) / 1000).toFixed(1)} s)`)
   } catch (error) {
     counts.failed++
     console.log(`FAILED  ${name}: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
 
-function run(command: string, args: string[], cwd: string): string {
-  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8' })
+function run(command: string, args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = process.env): string {
+  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, env, encoding: 'utf8' })
   if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${error?.message ?? stdout + stderr}`)
   return stdout
 }

@@ -1,0 +1,147 @@
+/**
+ * `npm run release`: makes everything that a release consists of from a tag, in a folder: the package, the bundle for Claude Desktop, the
+ * context that the image is built from, the list of what is inside (SBOM), server.json, the notes, and checksums. It publishes nothing;
+ * docs/releasing.md says how that is done.
+ */
+import { createHash } from 'node:crypto'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Command } from 'commander'
+import { findProblems, readNotes } from './release/find-problems.js'
+import { listContext } from './release/list-context.js'
+import { makeBundle, run } from './release/make-bundle.js'
+import type { ProjectFacts } from './release/manifest.js'
+
+const MANIFEST = 'deploy/claude-desktop/manifest.json'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+const git = (...args: string[]) => run('git', args, root).trim()
+
+const program = new Command('npm run release --')
+  .description('Make the files of a release from a tag. Nothing is published.')
+  .argument('[tag]', 'such as v1.2.3; the tag of HEAD when absent')
+  .option('-n, --dry-run', 'make them from the tree as it is, without a tag', false)
+  .option('-o, --output <folder>', 'the folder to make', '.release')
+  .allowExcessArguments(false)
+  .showHelpAfterError('(npm run release -- --help shows its options)')
+  .parse()
+const { dryRun, output } = program.opts<{ dryRun: boolean; output: string }>()
+const project = JSON.parse(read('package.json')) as ProjectFacts
+const { name, version } = project
+const target = resolve(root, output)
+
+const problems = [
+  ...findProblems(readFacts(program.args[0]), dryRun),
+  ...(existsSync(target) ? [`${target} exists: remove it, or give another --output`] : []),
+]
+if (problems.length > 0) {
+  for (const problem of problems) console.error(`refused: ${problem}`)
+  process.exit(1)
+}
+
+mkdirSync(dirname(target), { recursive: true })
+const scratch = mkdtempSync(join(dirname(target), '.release-'))
+try {
+  await make(scratch)
+  renameSync(scratch, target)
+} finally {
+  rmSync(scratch, { recursive: true, force: true })
+}
+for (const file of readdirSync(target).sort())
+  console.log(`${String(statSync(join(target, file)).size).padStart(9)}  ${file}`)
+console.log(`${dryRun ? 'A dry run of' : 'Release'} ${version}: ${target}`)
+for (const line of findOpen(project)) console.log(`before it is published: ${line}`)
+
+function readFacts(given: string | undefined) {
+  const describe = () => git('describe', '--exact-match', '--tags', 'HEAD')
+  const tag = given ?? orNull(describe)
+  return {
+    tag,
+    commits: {
+      tag: tag === null ? null : orNull(() => git('rev-parse', '--verify', '--quiet', `refs/tags/${tag}^{commit}`)),
+      head: git('rev-parse', 'HEAD'),
+    },
+    changes: git('status', '--porcelain').split('\n').filter(Boolean),
+    versions: {
+      'package.json': version,
+      'package-lock.json': versionIn('package-lock.json'),
+      'server.json': versionIn('server.json'),
+      [MANIFEST]: versionIn(MANIFEST),
+    },
+    changelog: read('CHANGELOG.md'),
+  }
+}
+
+function orNull<T>(look: () => T): T | null {
+  try {
+    return look()
+  } catch {
+    return null
+  }
+}
+
+function versionIn(path: string): string {
+  return (JSON.parse(read(path)) as { version: string }).version
+}
+
+async function make(folder: string): Promise<void> {
+  const put = (file: string, text: string) => writeFileSync(join(folder, file), text)
+  // Builds, and packs that build.
+  run('npm', ['pack', '--silent', '--pack-destination', folder], root)
+  await makeBundle(
+    root,
+    join(folder, `${name}-${version}.tgz`),
+    read(MANIFEST),
+    join(folder, `${name}-${version}.mcpb`),
+  )
+  makeContext(join(folder, `${name}-${version}-image.tar.gz`))
+  put(`${name}-${version}.cdx.json`, makeSbom())
+  put('server.json', read('server.json'))
+  put('RELEASE_NOTES.md', `# ${name} ${version}\n\n${readNotes(read('CHANGELOG.md'), version)}\n`)
+  const sums = readdirSync(folder).map((file) => `${hashOf(join(folder, file))}  ${file}\n`)
+  put('SHA256SUMS', sums.sort((one, other) => one.slice(66).localeCompare(other.slice(66))).join(''))
+}
+
+function hashOf(path: string): string {
+  return createHash('sha256').update(readFileSync(path)).digest('hex')
+}
+
+/** What `docker build` is given, byte for byte the same for the same commit. */
+function makeContext(path: string): void {
+  const files = listContext(git('ls-files', '-z').split('\0').filter(Boolean), read('.dockerignore'))
+  const same = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', '--mode=u+rw,go=rX', '--mtime']
+  run(
+    'tar',
+    ['-czf', path, ...same, `@${git('log', '-1', '--format=%ct')}`, '--null', '-T', '-'],
+    root,
+    files.join('\0'),
+  )
+}
+
+/** CycloneDX, of what the package needs to run. npm calls the project after its folder. */
+function makeSbom(): string {
+  const text = run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--package-lock-only'], root)
+  const bom = JSON.parse(text) as { metadata: { component: { name: string; type: string } } }
+  Object.assign(bom.metadata.component, { name, type: 'application' })
+  return `${JSON.stringify(bom, null, 2)}\n`
+}
+
+/** What the project does not know yet, and registries want. */
+function findOpen({ mcpName, repository }: ProjectFacts): string[] {
+  return [
+    ...(repository === undefined ? ['package.json has no repository, which provenance is about'] : []),
+    ...(mcpName.startsWith('com.example/') ? [`${mcpName} is a placeholder: nobody can prove to own com.example`] : []),
+  ]
+}

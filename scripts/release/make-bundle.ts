@@ -1,0 +1,122 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { packExtension } from '@anthropic-ai/mcpb'
+import { build } from 'esbuild'
+
+/** What a stdio server loads, the threads of heavy tools included. */
+const ENTRIES = ['dist/stdio.js', 'worker.js']
+/** Only `svc-mcp demo` needs it, and a bundle is for one client. */
+const NOT_NEEDED = '@modelcontextprotocol/sdk'
+/** Files that are read when they are first needed. */
+const DATA = /\.(json|md)$|\/generated\/.*\.js$/
+const BESIDE = ['CHANGELOG.md', 'LICENSE']
+
+/**
+ * Makes the bundle that Claude Desktop installs from a tarball of the package: what the stdio program can reach of it, and of its
+ * dependencies what that loads, in the versions of package-lock.json. Rejects where a native module is among them, since the manifest says
+ * that the bundle is for every platform.
+ *
+ * @param root of the project. @param manifest text of manifest.json. @param output path of the bundle.
+ */
+export async function makeBundle(root: string, tarball: string, manifest: string, output: string): Promise<void> {
+  const scratch = mkdtempSync(join(tmpdir(), 'svc-mcp-bundle-'))
+  try {
+    run('tar', ['-xzf', tarball, '-C', scratch], scratch)
+    const from = join(scratch, 'package')
+    const to = join(scratch, 'bundle')
+    const { files, packages } = await findNeeded(from)
+    for (const file of [...files, ...BESIDE]) {
+      mkdirSync(dirname(join(to, file)), { recursive: true })
+      cpSync(join(from, file), join(to, file))
+    }
+    writeFileSync(join(to, 'manifest.json'), manifest)
+    installInto(to, { root, packages })
+    if (!(await packExtension({ extensionPath: to, outputPath: output, silent: true })))
+      throw new Error('mcpb does not pack it')
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+/** The files that the programs reach, relative to the package, with the data beside them; and the packages they import. */
+async function findNeeded(folder: string): Promise<{ files: string[]; packages: string[] }> {
+  const [, id] = /'\.\/([\da-f]{12})\//.exec(readFileSync(join(folder, 'dist/stdio.js'), 'utf8'))!
+  const { metafile } = await build({
+    absWorkingDir: folder,
+    entryPoints: ENTRIES.map((entry) => (entry.startsWith('dist/') ? entry : `dist/${id}/${entry}`)),
+    outdir: 'unused',
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    metafile: true,
+    write: false,
+    logLevel: 'error',
+  })
+  const imports = Object.values(metafile.inputs).flatMap(({ imports }) => imports)
+  const packages = imports
+    .filter(({ path, external }) => external === true && !isBuiltin(path))
+    .map(({ path }) => path.split('/', path.startsWith('@') ? 2 : 1).join('/'))
+  const data = readdirSync(join(folder, 'dist', id!), { recursive: true, encoding: 'utf8' })
+    .map((path) => `dist/${id}/${path.replaceAll('\\', '/')}`)
+    .filter((path) => DATA.test(path))
+  return {
+    files: [...Object.keys(metafile.inputs), ...data],
+    packages: [...new Set(packages)].filter((name) => name !== NOT_NEEDED),
+  }
+}
+
+/** Writes package.json and node_modules: these packages and what they need, as package-lock.json has them, without what is native. */
+function installInto(folder: string, { root, packages }: { root: string; packages: string[] }): void {
+  const read = (path: string) => JSON.parse(readFileSync(join(root, path), 'utf8')) as Record<string, unknown>
+  const { name, version, type, license, dependencies } = read('package.json')
+  const all = dependencies as Record<string, string>
+  const strangers = packages.filter((wanted) => !(wanted in all))
+  if (strangers.length > 0) throw new Error(`not among the dependencies: ${strangers.join(', ')}`)
+  const wanted = Object.fromEntries(packages.sort().map((wanted) => [wanted, all[wanted]]))
+  writeFileSync(
+    join(folder, 'package.json'),
+    JSON.stringify({ name, version, type, license, private: true, dependencies: wanted }, null, 2),
+  )
+  cpSync(join(root, 'package-lock.json'), join(folder, 'package-lock.json'))
+  const options = ['--omit=dev', '--omit=optional', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
+  run('npm', ['install', '--loglevel=error', ...options], folder)
+  for (const left of ['package-lock.json', 'node_modules/.package-lock.json', 'node_modules/.bin'])
+    rmSync(join(folder, left), { recursive: true, force: true })
+  const native = readdirSync(join(folder, 'node_modules'), { recursive: true, encoding: 'utf8' }).filter((path) =>
+    path.endsWith('.node'),
+  )
+  if (native.length > 0) throw new Error(`native modules in the bundle: ${native.join(', ')}`)
+  checkLocked(folder, read('package-lock.json') as { packages: Record<string, { version: string }> })
+}
+
+/** Throws where npm took another version than the lock file has for some place. */
+function checkLocked(folder: string, lock: { packages: Record<string, { version: string }> }): void {
+  const locked = new Set(
+    Object.entries(lock.packages).map(([path, { version }]) => `${path.split('node_modules/').at(-1)}@${version}`),
+  )
+  const modules = join(folder, 'node_modules')
+  const strays = readdirSync(modules, { recursive: true, encoding: 'utf8' })
+    .filter((path) => /(^|node_modules[/\\])(@[^/\\]+[/\\])?[^/\\@]+[/\\]package\.json$/.test(path))
+    .map((path) => {
+      const { name, version } = JSON.parse(readFileSync(join(modules, path), 'utf8')) as Record<string, string>
+      return `${name}@${version}`
+    })
+    .filter((named) => !locked.has(named))
+  if (strays.length > 0) throw new Error(`not as package-lock.json has it: ${strays.join(', ')}`)
+}
+
+/** Throws Error with what the command said. */
+export function run(command: string, args: readonly string[], cwd: string, input = ''): string {
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    cwd,
+    encoding: 'utf8',
+    input,
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${error?.message ?? stdout + stderr}`)
+  return stdout
+}

@@ -1,0 +1,56 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Settings of another PCE, which the demonstration must leave alone. */
+const OTHERS = 'PCE_HOST=https://127.0.0.1:1\nMCP_READ_ONLY=1\nMCP_TOOLSETS=vens\n'
+/** Columns of the narrowest terminal. */
+const WIDTH = 80
+
+/**
+ * Plays the installed demonstration in a folder with the settings of another PCE, and ends it with Ctrl-C when it waits for clients. Throws
+ * Error with what it said where the story is not whole, the picture is not there, or something is left running.
+ */
+export async function tryDemo(program: string, folder: string, env: Record<string, string>): Promise<void> {
+  writeFileSync(join(folder, '.env'), OTHERS)
+  const child = spawn(program, ['demo', '--port', '0'], {
+    cwd: folder,
+    env: { ...env, MCP_READ_ONLY: '1' },
+    // A group of its own, as a terminal gives it: Ctrl-C reaches all of it.
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const ended = once(child, 'close') as Promise<[number | null]>
+  let said = ''
+  try {
+    const waits = new Promise<void>((resolve) => {
+      const hear = (chunk: Buffer) => {
+        said += chunk.toString()
+        if (said.includes('Ctrl-C ends both.')) resolve()
+      }
+      child.stdout.on('data', hear)
+      child.stderr.on('data', hear)
+    })
+    await Promise.race([waits, ended])
+    const [, server, pce] = /svc-mcp is at (http:\S+), the\s+simulated\s+PCE\s+at\s+(http:\S+)\. /.exec(said) ?? []
+    if (server === undefined || pce === undefined || !said.includes('\nShown: ')) throw new Error(said)
+    const [, picture = ''] = /svc-mcp draw map:\s+(\S+\.html)/.exec(said) ?? []
+    if (!readFileSync(picture, 'utf8').includes('<svg')) throw new Error(`${picture} is no picture`)
+    const wide = said.split('\n').filter((line) => [...line].length > WIDTH && !line.includes(folder))
+    if (wide.length > 0) throw new Error(`too wide: ${wide.join('\n')}`)
+    process.kill(-child.pid!, 'SIGINT')
+    const [code] = await ended
+    const alive = await Promise.all(
+      [server, pce].map((url) =>
+        fetch(url).then(
+          () => url,
+          () => '',
+        ),
+      ),
+    )
+    if (code !== 0 || alive.join('') !== '') throw new Error(`exit code ${code}, still there: ${alive.join(' ')}`)
+  } finally {
+    if (child.exitCode === null) process.kill(-child.pid!, 'SIGKILL')
+  }
+}
