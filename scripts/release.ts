@@ -15,6 +15,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
@@ -130,12 +131,28 @@ function makeContext(path: string): void {
   )
 }
 
-/** CycloneDX, of what the package needs to run. npm calls the project after its folder. */
+/**
+ * CycloneDX, of what the package needs to run. Asked of a project without what is for development: from ours, `npm sbom --omit dev` leaves
+ * out packages that development needs as well, such as the MCP SDK.
+ */
 function makeSbom(): string {
-  const text = run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--package-lock-only'], root)
-  const bom = JSON.parse(text) as { metadata: { component: { name: string; type: string } } }
-  Object.assign(bom.metadata.component, { name, type: 'application' })
-  return `${JSON.stringify(bom, null, 2)}\n`
+  const scratch = mkdtempSync(join(tmpdir(), 'svc-mcp-sbom-'))
+  // npm calls a project after its folder.
+  const folder = join(scratch, name)
+  try {
+    mkdirSync(folder)
+    const { scripts: _, devDependencies: __, ...rest } = JSON.parse(read('package.json')) as Record<string, unknown>
+    writeFileSync(join(folder, 'package.json'), JSON.stringify(rest))
+    writeFileSync(join(folder, 'package-lock.json'), read('package-lock.json'))
+    const lock = ['--package-lock-only', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
+    run('npm', ['install', '--loglevel=error', ...lock], folder)
+    const text = run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'], folder)
+    const bom = JSON.parse(text) as { metadata: { component: { type: string } } }
+    bom.metadata.component.type = 'application'
+    return `${JSON.stringify(bom, null, 2)}\n`
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
 }
 
 /** What the project does not know yet, and registries want. */
