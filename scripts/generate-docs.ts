@@ -14,6 +14,7 @@ import { tools } from '../tools/index.js'
 import { CITED_PAGES, definedNumbers, findBrokenLinks, findDangling } from './docs/check-citations.js'
 import { findUntestedCommands } from './docs/find-commands.js'
 import { replaceSection } from './docs/markdown.js'
+import { renderInstallButtons } from './docs/render-buttons.js'
 import { parseFolder } from './docs/read-interfaces.js'
 import { renderClientSections } from './docs/render-client.js'
 import { renderErrorTables } from './docs/render-errors.js'
@@ -27,6 +28,7 @@ import { syncFiles } from './sync-files.js'
 
 const TOOL_PAGE = 'docs/tools.md'
 const VOCABULARY_PAGE = 'docs/vocabulary.md'
+const README = 'README.md'
 const CLIENT_PAGE = 'docs/pce-client.md'
 const CONFIGURATION_PAGE = 'docs/configuration.md'
 const OPERATIONS_PAGE = 'docs/operations.md'
@@ -39,6 +41,7 @@ const project = JSON.parse(read('package.json')) as ProjectFacts
 const clientSections = renderClientSections(KINDS, parseFolder(join(root, 'pce-client')))
 const wanted = new Map([
   [TOOL_PAGE, renderToolPage(tools)],
+  [README, replaceSection(read(README), 'install-buttons', renderInstallButtons())],
   [VOCABULARY_PAGE, renderVocabulary(tools)],
   [
     CLIENT_PAGE,

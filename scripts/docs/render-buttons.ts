@@ -1,0 +1,51 @@
+/** What an assistant's program is told to start: the program of the installed package. A name of a registry would be whoever's takes it. */
+const COMMAND = 'svc-mcp'
+const NAME = 'svc-mcp'
+
+/** Asked for by VS Code when the server starts first, and kept by it. */
+const QUESTIONS = [
+  { variable: 'PCE_HOST', id: 'pce_host', description: 'Address of the PCE, such as pce.example.com:8443' },
+  { variable: 'PCE_ORG_ID', id: 'pce_org_id', description: 'Organisation of the PCE', default: '1' },
+  { variable: 'API_KEY', id: 'api_key', description: 'API key (api_…)', password: true },
+  { variable: 'API_SECRET', id: 'api_secret', description: 'API secret', password: true },
+]
+
+/** Cursor asks nothing: its user puts the values in the place of these, at which the server stops and says so. */
+const PLACEHOLDERS = {
+  PCE_HOST: '<address of the PCE>',
+  PCE_ORG_ID: '1',
+  API_KEY: '<API key>',
+  API_SECRET: '<API secret>',
+}
+
+/** Links that have VS Code and Cursor ask whether to add the server, as Markdown of at most four lines. */
+export function renderInstallButtons(): string {
+  return [
+    `[**Add to VS Code**](${vscodeLink()}) · [**Add to Cursor**](${cursorLink()})`,
+    '',
+    'Both start the `svc-mcp` of the installed package. VS Code asks for the address and the key; in Cursor you replace the placeholders.',
+  ].join('\n')
+}
+
+/** Over https, since pages of repositories show no links of other schemes; VS Code opens it as `vscode:mcp/install`. */
+function vscodeLink(): string {
+  const inputs = QUESTIONS.map(({ variable: _, ...question }) => ({ type: 'promptString', ...question }))
+  const env = Object.fromEntries(QUESTIONS.map(({ variable, id }) => [variable, `\${input:${id}}`]))
+  const config = { type: 'stdio', command: COMMAND, args: [], env }
+  const query = { name: NAME, inputs: JSON.stringify(inputs), config: JSON.stringify(config) }
+  return `https://insiders.vscode.dev/redirect/mcp/install?${asQuery(query)}`
+}
+
+function cursorLink(): string {
+  const config = JSON.stringify({ command: COMMAND, args: [], env: PLACEHOLDERS })
+  return `https://cursor.com/en/install-mcp?${asQuery({ name: NAME, config: Buffer.from(config).toString('base64') })}`
+}
+
+/** Parentheses would end the link in Markdown, and encodeURIComponent leaves them. */
+const asQuery = (values: Record<string, string>) =>
+  Object.entries(values)
+    .map(
+      ([name, value]) =>
+        `${name}=${encodeURIComponent(value).replace(/[()]/g, (one) => (one === '(' ? '%28' : '%29'))}`,
+    )
+    .join('&')
