@@ -25,6 +25,7 @@ import { makeBundle, run } from './release/make-bundle.js'
 import type { ProjectFacts } from './release/manifest.js'
 
 const MANIFEST = 'deploy/claude-desktop/manifest.json'
+const CHART = 'deploy/helm/svc-mcp/Chart.yaml'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -80,6 +81,7 @@ function readFacts(given: string | undefined) {
       'package-lock.json': versionIn('package-lock.json'),
       'server.json': versionIn('server.json'),
       [MANIFEST]: versionIn(MANIFEST),
+      [CHART]: /^appVersion: '?([^'\n]+)/m.exec(read(CHART))?.[1] ?? 'no appVersion',
     },
     changelog: read('CHANGELOG.md'),
   }

@@ -33,7 +33,7 @@ export function findProblems({ tag, commits, changes, versions, changelog }: Rel
     ...(tag !== null && !isDry && commits.tag !== null && commits.tag !== commits.head
       ? [`the tag ${tag} is another commit than the one that is checked out`]
       : []),
-    ...others.map(([file, other]) => `${file} says ${other}, and package.json ${version}: run npm run docs`),
+    ...others.map(([file, other]) => `${file} says ${other}, and package.json ${version}`),
     ...(readNotes(changelog, version) === null
       ? [`CHANGELOG.md has no section [${version}] with a date and entries`]
       : []),
