@@ -21,8 +21,8 @@ export default defineTool({
   requiresConfirm: false,
   isHeavy: true,
   pceRequests: {
-    atMost: 16,
-    and: 'up to three for each named workload, one for each further 500 workloads, and with complete the parts of the traffic',
+    atMost: 14,
+    and: 'two for each named workload, one for each further 500 workloads, for each rule set where the PCE keeps deny rules apart from it, and with complete the parts of the traffic',
   },
   input: Type.Object(
     {

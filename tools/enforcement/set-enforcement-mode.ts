@@ -48,8 +48,8 @@ export default defineTool({
   // The preview and a dry run read the traffic that the mode would cut or open.
   isHeavy: true,
   pceRequests: {
-    atMost: 7,
-    and: 'one for each further 1,000 workloads and two for each further 500, up to four for each named workload, and in a preview or a dry run what preview-enforcement-change sends',
+    atMost: 6,
+    and: 'one for each further 1,000 workloads and two for each further 500, up to three for each named workload, and in a preview or a dry run what preview-enforcement-change sends',
   },
   input,
   output: ModesSetOutput,

@@ -114,8 +114,8 @@ export default defineTool({
   requiresConfirm: false,
   isHeavy: true,
   pceRequests: {
-    atMost: 60,
-    and: 'one for each rule set and version where the PCE keeps deny rules apart from it, and for long lists one more each',
+    atMost: 52,
+    and: 'one for each workload that the rules name (50 at most), two for each rule set where the PCE keeps deny rules apart from it, and for long lists one more each',
   },
   input: Type.Object(
     {

@@ -83,8 +83,8 @@ export default defineTool({
   requiresConfirm: false,
   isHeavy: true,
   pceRequests: {
-    atMost: 40,
-    and: 'one for each rule set and version where the PCE keeps deny rules apart from it, and for long lists one more each',
+    atMost: 33,
+    and: 'two for each workload that the rules name (100 at most), two for each rule set where the PCE keeps deny rules apart from it, and for long lists one more each',
   },
   input: Type.Object(FlowInput, { additionalProperties: false }),
   output,

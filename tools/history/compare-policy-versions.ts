@@ -65,7 +65,10 @@ export default defineTool({
   requiresPce: true,
   requiresConfirm: false,
   isHeavy: true,
-  pceRequests: { atMost: 160, and: 'one for each rule set where the release keeps deny rules apart' },
+  pceRequests: {
+    atMost: 48,
+    and: 'two for each workload that changed rules name (50 at most), and for each rule set where the release keeps deny rules apart',
+  },
   input: Type.Object(
     {
       from: VersionInput('Earlier: number, active or draft'),

@@ -70,7 +70,10 @@ export default defineTool({
   requiresPce: true,
   requiresConfirm: true,
   isHeavy: true,
-  pceRequests: { atMost: 200, and: 'two for each change that is described (250 at most)' },
+  pceRequests: {
+    atMost: 90,
+    and: 'two for each change that is described (250 at most) and for each workload that their rules name (50 at most), and four for each rule set where the release keeps deny rules apart',
+  },
   input: Type.Object(
     {
       hrefs: Type.Optional(

@@ -68,8 +68,8 @@ export default defineTool({
   requiresConfirm: true,
   isHeavy: true,
   pceRequests: {
-    atMost: 320,
-    and: 'two for each dropped change (250 at most), and three for each rule set where the release keeps deny rules apart',
+    atMost: 62,
+    and: 'two for each workload that changed rules name (50 at most), three for each rule set where the release keeps deny rules apart, and in a preview for dropped changes what discard-draft-changes sends',
   },
   input: Type.Object(
     {

@@ -103,8 +103,8 @@ export default defineTool({
   requiresConfirm: false,
   isHeavy: true,
   pceRequests: {
-    atMost: 350,
-    and: 'for an application, two for each rule set where the release keeps deny rules apart',
+    atMost: 40,
+    and: 'one for each version (40 at most), two for each change in them (200 at most), one for each workload that is named (50 at most), and for an application two for each rule set where the release keeps deny rules apart',
   },
   input: Type.Object(
     {

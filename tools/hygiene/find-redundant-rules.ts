@@ -17,7 +17,7 @@ export default defineTool({
   requiresConfirm: false,
   isHeavy: true,
   pceRequests: {
-    atMost: 26,
+    atMost: 16,
     and: 'one for each container cluster, and for each rule set where the release keeps deny rules apart',
   },
   input: Type.Object(

@@ -87,7 +87,7 @@ export default defineTool({
   requiresPce: true,
   requiresConfirm: false,
   isHeavy: true,
-  pceRequests: { atMost: 20, and: 'one for each label group inside another' },
+  pceRequests: { atMost: 14, and: 'one for each label group inside another' },
   input: Type.Object(
     {
       missing: LabelKeys('Keys to look for; default role, app, env, loc'),

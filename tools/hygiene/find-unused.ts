@@ -21,8 +21,8 @@ export default defineTool({
   requiresConfirm: false,
   isHeavy: true,
   pceRequests: {
-    atMost: 50,
-    and: 'one for each container cluster, for each workload that disabled rules name (50 at most), and for each rule set where the release keeps deny rules apart',
+    atMost: 44,
+    and: 'one for each container cluster, for each workload that disabled rules name (50 at most), and three for each rule set where the release keeps deny rules apart',
   },
   input: Type.Object(
     {

@@ -77,7 +77,7 @@ export default defineTool({
   isHeavy: true,
   pceRequests: {
     atMost: 18,
-    and: 'where rules use the list, one or two for each other object that these name; one for each rule set on releases that list deny rules apart; all of these again if somebody else changes the list during the call',
+    and: 'where rules use the list, one or two for each other object that these name; two for each rule set on releases that list deny rules apart; all of these again if somebody else changes the list during the call',
   },
   input: Type.Object(
     {

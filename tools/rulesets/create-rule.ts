@@ -39,7 +39,7 @@ export default defineTool({
   requiresConfirm: false,
   pceRequests: {
     atMost: 10,
-    and: 'one or two for each object that the rule names, and those for the consumers of a rule about Windows programs',
+    and: 'up to three for each object that the rule names, and those for the consumers of a rule about Windows programs',
   },
   input: Type.Object(
     {

@@ -64,7 +64,7 @@ export default defineTool({
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
-  pceRequests: { atMost: 12, and: 'one for each label group inside another' },
+  pceRequests: { atMost: 8, and: 'one for each label group inside another' },
   input: Type.Object(
     {
       name: Part(),

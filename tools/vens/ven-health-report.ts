@@ -78,7 +78,7 @@ export default defineTool({
   requiresPce: true,
   requiresConfirm: false,
   isHeavy: true,
-  pceRequests: { atMost: 12, and: 'one for each label group inside another' },
+  pceRequests: { atMost: 8, and: 'one for each label group inside another' },
   input: Type.Object(
     {
       labels: Type.Optional(
