@@ -31,6 +31,8 @@ export interface Member extends End {
 /** Who an asked end is made of. */
 export interface Members {
   members: readonly Member[]
+  /** There are more than are judged. */
+  isCut: boolean
   /** Ends that this leaves out, as sentences. */
   notes: readonly string[]
 }
@@ -52,11 +54,12 @@ export async function findMembers(
   signal: AbortSignal,
 ): Promise<Members> {
   const toMember = (workload: Workload, addresses?: readonly string[]) => describeWorkload(workload, labels, addresses)
-  if (asked.kind === 'workload') return { members: [toMember(asked.workload)], notes: [] }
+  if (asked.kind === 'workload') return { members: [toMember(asked.workload)], isCut: false, notes: [] }
   if (asked.kind === 'address') {
     const { address, workload } = asked
-    if (workload === null) return { members: [addressMember(address, 1, address)], notes: [] }
-    return { members: [toMember(workload, [address])], notes: [`${address} is the workload ${nameOf(workload)}.`] }
+    if (workload === null) return { members: [addressMember(address, 1, address)], isCut: false, notes: [] }
+    const notes = [`${address} is the workload ${nameOf(workload)}.`]
+    return { members: [toMember(workload, [address])], isCut: false, notes }
   }
   const found: Member[] = []
   let total = 0
@@ -70,7 +73,7 @@ export async function findMembers(
       workload.deleted === true ? undefined : take(toMember(workload)),
     )
     if (total === 0) throw new ToolError('no_workloads', `No workload has ${asked.name}.`, { labels: asked.name })
-    return { members: found, notes: cutNote(total, 'workloads') }
+    return { members: found, isCut: total > found.length, notes: cutNote(total, 'workloads') }
   }
   const covers = compileIpList(asked.list)
   const taken = new Set<string>()
@@ -83,6 +86,7 @@ export async function findMembers(
   const names = (asked.list.fqdns ?? []).length
   return {
     members: [...found, ...rest.members],
+    isCut: total > found.length || rest.isCut || rest.isUnread,
     notes: [
       ...cutNote(total, 'workloads'),
       ...(rest.isCut ? [`Only the first ${MOST_PARTS} parts of ${asked.name} were judged.`] : []),

@@ -7,7 +7,7 @@ import type { LabelIndex } from '../inventory/labels.js'
 import type { Steps } from '../text/pace-work.js'
 import type { SuggestedEnd, SuggestedRule } from './choose-rule.js'
 import { findMembers, type Member, type Members } from './find-members.js'
-import { classify, pairOf } from './judge-members.js'
+import { MOST_KINDS, classify, countPairs, pairOf, pairsOf } from './judge-members.js'
 import type { PairJudge, PairVerdict } from './judge-pair.js'
 import type { AskedEnd } from './resolve-end.js'
 
@@ -30,15 +30,16 @@ export interface Opened {
   uncertain: number
   /** Of these, pairs that were asked about. */
   asked: number
+  /** Whether it lets any pair through that was asked about. */
+  helps: boolean
   /** Pairs that were not asked about; all of them where there are no more than asked for. */
   examples: readonly OpenedPair[]
   /** Pairs asked about that it would not let through, for certain or perhaps. */
   remaining: { pairs: number; example: PairVerdict } | null
+  /** There are more kinds of pairs than were compared: the counts are lower bounds. */
+  isCut: boolean
   notes: readonly string[]
 }
-
-/** More kinds of pairs are not compared. */
-const MOST_KINDS = 4_000
 
 /** Everyone whom the two sides of a suggested rule name. */
 export async function findNamed(
@@ -52,7 +53,7 @@ export async function findNamed(
     try {
       return await findMembers(pce, asked, index, lists, signal)
     } catch (error) {
-      if (error instanceof ToolError && error.code === 'no_workloads') return { members: [], notes: [] }
+      if (error instanceof ToolError && error.code === 'no_workloads') return { members: [], isCut: false, notes: [] }
       throw error
     }
   }
@@ -96,35 +97,57 @@ export function* findOpened(
   const [isSource, isDestination] = [memberTest(asked.sources), memberTest(asked.destinations)]
   const from = splitBy(yield* classify(judges, named.sources.members), isSource)
   const to = splitBy(yield* classify(judges, named.destinations.members), isDestination)
-  const notes = [...named.sources.notes, ...named.destinations.notes]
+  const notAsked = to.filter(({ isAsked: is }) => !is)
   const examples: OpenedPair[] = []
-  const counts = { pairs: 0, uncertain: 0 }
-  let kinds = 0
+  const [beyond, kinds] = [
+    { pairs: 0, uncertain: 0 },
+    { done: 0, total: 0 },
+  ]
   for (const source of from) {
-    for (const destination of to) {
+    // Those asked about are compared below, whether the rule names them or not.
+    const others = source.isAsked ? notAsked : to
+    kinds.total += others.length
+    for (const destination of others) {
+      if (kinds.done === MOST_KINDS) break
       const pair = pairOf(source, destination)
       if (pair === null) continue
-      kinds += 1
-      if (kinds > MOST_KINDS) continue
+      kinds.done += 1
       const [was, is] = [before(pair.source, pair.destination), after(pair.source, pair.destination)]
       yield
       if (was.decision === is.decision) continue
-      counts.pairs += pair.count
-      if (was.decision === 'uncertain' || is.decision === 'uncertain') counts.uncertain += pair.count
-      if (!source.isAsked || !destination.isAsked)
-        addExamples(examples, source.members, destination.members, was, is, most)
+      tally(beyond, was, is, pair.count)
+      addExamples(examples, source.members, destination.members, was, is, most)
     }
   }
-  if (kinds > MOST_KINDS) notes.push(`Only ${MOST_KINDS} of ${kinds} kinds of pairs were compared.`)
+  const { notes, changed, ...compared } = yield* compareAsked(before, after, asked)
+  const all = [...named.sources.notes, ...named.destinations.notes, ...notes, ...cutNote(kinds, 'pairs beyond them')]
   return {
     sources: sizeOf(named.sources.members),
     destinations: sizeOf(named.destinations.members),
-    ...counts,
+    pairs: beyond.pairs + changed.pairs,
+    uncertain: beyond.uncertain + changed.uncertain,
+    asked: changed.pairs,
     examples,
-    ...(yield* compareAsked(before, after, asked)),
-    notes: [...new Set(notes)],
+    ...compared,
+    isCut: compared.isCut || isCut(kinds),
+    notes: [...new Set(all)],
   }
 }
+
+interface Changed {
+  pairs: number
+  uncertain: number
+}
+
+function tally(changed: Changed, was: PairVerdict, is: PairVerdict, count: number): void {
+  changed.pairs += count
+  if (was.decision === 'uncertain' || is.decision === 'uncertain') changed.uncertain += count
+}
+
+const isCut = ({ done, total }: { done: number; total: number }) => done === MOST_KINDS && done < total
+
+const cutNote = ({ done, total }: { done: number; total: number }, of: string): string[] =>
+  isCut({ done, total }) ? [`Only ${done} of ${total} kinds of ${of} were compared.`] : []
 
 const sizeOf = (members: readonly Member[]) => members.reduce((sum, { size }) => sum + size, 0)
 
@@ -171,22 +194,31 @@ function* compareAsked(
   before: PairJudge,
   after: PairJudge,
   asked: { sources: readonly Member[]; destinations: readonly Member[] },
-): Steps<Pick<Opened, 'asked' | 'remaining'>> {
+): Steps<Pick<Opened, 'helps' | 'remaining' | 'isCut' | 'notes'> & { changed: Changed }> {
   const from = yield* classify([before, after], asked.sources)
   const to = yield* classify([before, after], asked.destinations)
-  let [changed, remaining] = [0, 0]
+  const changed = { pairs: 0, uncertain: 0 }
+  const total = countPairs(from, to).kinds
+  let [remaining, done, helps] = [0, 0, false]
   let example: PairVerdict | null = null
-  for (const source of from) {
-    for (const destination of to) {
-      const pair = pairOf(source, destination)
-      if (pair === null) continue
-      const is = after(pair.source, pair.destination)
-      if (is.decision !== before(pair.source, pair.destination).decision) changed += pair.count
-      yield
-      if (is.decision === 'allowed') continue
-      remaining += pair.count
-      example ??= is
+  for (const { source, destination, count } of pairsOf(from, to)) {
+    if (done === MOST_KINDS) break
+    done += 1
+    const [was, is] = [before(source, destination), after(source, destination)]
+    yield
+    if (was.decision !== is.decision) tally(changed, was, is, count)
+    if (is.decision === 'allowed') {
+      helps ||= was.decision !== 'allowed'
+      continue
     }
+    remaining += count
+    example ??= is
   }
-  return { asked: changed, remaining: example === null ? null : { pairs: remaining, example } }
+  return {
+    changed,
+    helps,
+    remaining: example === null ? null : { pairs: remaining, example },
+    isCut: isCut({ done, total }),
+    notes: cutNote({ done, total }, 'pairs asked about'),
+  }
 }

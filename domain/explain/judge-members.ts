@@ -38,14 +38,16 @@ export interface FlowVerdict {
   /** What a workload sends to itself is no pair. */
   pairs: number
   judged: number
+  /** Pairs, or whole ends, were left out. */
+  isPartial: boolean
   /** Most pairs first. */
   outcomes: readonly Outcome[]
   /** In the order in which they decide (P50). */
   rules: readonly FoundRule[]
 }
 
-/** More kinds of pairs are not judged. */
-const MOST_KINDS = 4_000
+/** More kinds of pairs are not judged, nor compared. */
+export const MOST_KINDS = 4_000
 const MOST_EXAMPLES = 3
 
 /** Ends that no rule tells apart. */
@@ -65,32 +67,52 @@ export function* judgeMembers(
   const to = yield* classify(judges, destinations)
   const outcomes = new Map<string, Outcome>()
   const rules = createRuleTally()
-  let [pairs, judged, kinds] = [0, 0, 0]
-  for (const source of from) {
-    for (const destination of to) {
-      const pair = pairOf(source, destination)
-      if (pair === null) continue
-      pairs += pair.count
-      kinds += 1
-      if (kinds > MOST_KINDS) continue
-      judged += pair.count
-      const one = active(pair.source, pair.destination)
-      const other = draft === active ? one : draft(pair.source, pair.destination)
-      rules.add(one, other, pair.count)
-      const id = `${one.decision} ${other.decision}`
-      const outcome = outcomes.get(id) ?? { active: one, draft: other, pairs: 0, examples: [] }
-      outcome.pairs += pair.count
-      if (outcome.examples.length < MOST_EXAMPLES)
-        outcome.examples.push({ source: pair.source, destination: pair.destination, active: one, draft: other })
-      outcomes.set(id, outcome)
-      yield
-    }
+  const { pairs } = countPairs(from, to)
+  let [judged, kinds] = [0, 0]
+  for (const { source, destination, count } of pairsOf(from, to)) {
+    kinds += 1
+    if (kinds > MOST_KINDS) break
+    judged += count
+    const one = active(source, destination)
+    const other = draft === active ? one : draft(source, destination)
+    rules.add(one, other, count)
+    const id = `${one.decision} ${other.decision}`
+    const outcome = outcomes.get(id) ?? { active: one, draft: other, pairs: 0, examples: [] }
+    outcome.pairs += count
+    if (outcome.examples.length < MOST_EXAMPLES)
+      outcome.examples.push({ source, destination, active: one, draft: other })
+    outcomes.set(id, outcome)
+    yield
   }
   return {
     pairs,
     judged,
+    isPartial: judged < pairs,
     outcomes: [...outcomes.values()].sort((a, b) => b.pairs - a.pairs),
     rules: rules.sorted([...active.rules, ...draft.rules]),
+  }
+}
+
+/** How many pairs of different ends two lists of classes make, and of how many kinds, without making them. */
+export function countPairs(from: readonly MemberClass[], to: readonly MemberClass[]): { pairs: number; kinds: number } {
+  const sum = (classes: readonly MemberClass[]) => classes.reduce((all, { size }) => all + size, 0)
+  const workloadsOf = (classes: readonly MemberClass[]) =>
+    classes.flatMap(({ members }) => members.flatMap(({ workload }) => workload ?? []))
+  const alone = (classes: readonly MemberClass[]) => workloadsOf(classes.filter(({ size }) => size === 1))
+  const [own, single] = [new Set(workloadsOf(from)), new Set(alone(from))]
+  return {
+    pairs: sum(from) * sum(to) - workloadsOf(to).filter((workload) => own.has(workload)).length,
+    kinds: from.length * to.length - alone(to).filter((workload) => single.has(workload)).length,
+  }
+}
+
+/** A pair of every kind. */
+export function* pairsOf(from: readonly MemberClass[], to: readonly MemberClass[]) {
+  for (const one of from) {
+    for (const other of to) {
+      const pair = pairOf(one, other)
+      if (pair !== null) yield pair
+    }
   }
 }
 

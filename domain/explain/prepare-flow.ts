@@ -58,7 +58,8 @@ export async function judgeFlow(ctx: Context, asked: FlowArguments): Promise<Jud
   const active = createPairJudge(versions.active, service)
   const draft = versions.draft === versions.active ? active : createPairJudge(versions.draft, service)
   const judges = { active, draft }
-  const verdict = await workInTurns(judgeMembers(judges, sources.members, destinations.members), signal)
+  const judged = await workInTurns(judgeMembers(judges, sources.members, destinations.members), signal)
+  const verdict = { ...judged, isPartial: judged.isPartial || sources.isCut || destinations.isCut }
   if (verdict.pairs === 0) {
     const text = `source and destination are one workload, ${source.name}; no rule decides about what it sends to itself.`
     throw new ToolError('invalid_argument', text, { argument: 'destination' })

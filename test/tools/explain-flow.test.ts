@@ -6,6 +6,7 @@ import { startBench, type Bench, type Json } from './harness.js'
 
 const TOOL = 'explain-flow'
 const SQL = { port: 5432, proto: 'tcp' }
+const SQL_PORT = { port: 5432, proto: 6 }
 const SETS = '/orgs/1/sec_policy/draft/rule_sets'
 
 /** One application whose database is enforced, and everybody who may want something of it. */
@@ -250,6 +251,24 @@ t.test('ends of many members', async (t) => {
   const all = await bench.ok(TOOL, quiet('iplist:Guests', 'db-1'))
   t.equal(all.active.verdict, 'blocked')
   t.match(all.active.why, /^All 128 pairs; /)
+})
+
+t.test('more kinds of pairs than are judged: what holds for some is not said of all', async (t) => {
+  const hosts = Object.fromEntries(
+    Array.from({ length: 65 }, (_, at) => {
+      return [`h-${at}`, { ip: `10.0.0.${at}`, labels: `app=a${at} env=prod`, mode: 'full' as const }]
+    }),
+  )
+  const ruleSets = [{ name: 'last', scope: '', allow: [{ from: 'app=a64', to: 'app=a63', services: [SQL_PORT] }] }]
+  const bench = await startBench(t, { estate: handMade({ hosts, ruleSets }) })
+  const some = await bench.ok(TOOL, quiet('env=prod', 'env=prod'))
+  t.equal(some.active.verdict, 'uncertain', 'the last pair is allowed, and was not judged')
+  t.match(some.active.why, /^All 4000 judged pairs of 4160 are blocked, the others were not judged; h-0 to h-1/)
+  partial(t, some.pairs, { total: 4160, judged: 4000 })
+  const suggested = await bench.ok('suggest-rule', { ...SQL, source: 'env=prod', destination: 'env=prod' })
+  t.match(suggested.message, /It would allow at least 4000 pairs that were asked about, and 0 beyond\./)
+  partial(t, suggested.opens, { pairs: 4000, asked: 4000, beyond: 0 })
+  t.same(suggested.opens.notes, ['Only 4000 of 4160 kinds of pairs asked about were compared.'])
 })
 
 t.test('what it rests on', async (t) => {

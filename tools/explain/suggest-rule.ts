@@ -6,6 +6,7 @@ import { findNamed, findOpened, type Opened } from '../../domain/explain/find-op
 import { createPairJudge, type PairVerdict } from '../../domain/explain/judge-pair.js'
 import { judgeFlow, nameReferences, type JudgedFlow } from '../../domain/explain/prepare-flow.js'
 import { portName } from '../../domain/inventory/protocols.js'
+import type { Version } from '../../domain/inventory/find-object.js'
 import type { ReferenceNames } from '../../domain/inventory/reference-names.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { workInTurns } from '../../domain/text/pace-work.js'
@@ -99,25 +100,21 @@ export default defineTool({
     const { active, draft } = tellVerdicts(flow.verdict, flow.versions.draft !== flow.versions.active, names)
     const { ends, service } = flow
     const facts = { flow: `${ends.source.name} to ${ends.destination.name}, ${portName(service)}`, active, draft }
-    if (draft.verdict === 'allowed')
-      return { ...alreadyAllowed(flow, active.verdict === 'allowed'), ...facts, warnings: [] }
+    const isAllowed = (version: Version) => flow.verdict.outcomes.every((one) => one[version].decision === 'allowed')
+    if (isAllowed('draft')) return { ...alreadyAllowed(flow, isAllowed('active')), ...facts, warnings: [] }
 
     const rule = await chooseRule(ctx, flow.versions.draft, flow.labels, ends, service)
     const opened = await compare(ctx, flow, rule)
     const misses = await missesOf(ctx, flow)
     const known = await nameReferences(ctx, flow.versions, [...misses.map(({ held }) => held)])
     const nearMisses = misses.length > 0 ? { near_misses: misses.map((miss) => showNearMiss(miss, known)) } : {}
-    const before = flow.verdict.outcomes.reduce(
-      (sum, { draft: one, pairs }) => sum + (one.decision === 'allowed' ? 0 : pairs),
-      0,
-    )
-    if (opened.remaining !== null && opened.remaining.pairs >= before) {
+    if (opened.remaining !== null && !opened.helps) {
       const message = `No allow rule would let it through for certain: ${tellRemaining(opened.remaining.example, names)}.`
       return { status: 'no_rule_helps', message, ...facts, ...nearMisses, warnings: [] }
     }
     const answer: Output & Pick<Required<Output>, 'opens'> = {
       status: 'suggested',
-      message: `${tellPlace(rule)} It would allow ${countOf(opened.asked, 'pair')} that ${opened.asked === 1 ? 'was' : 'were'} asked about, and ${opened.pairs - opened.asked} beyond. Nothing was written.`,
+      message: `${tellPlace(rule)} It would allow ${opened.isCut ? 'at least ' : ''}${countOf(opened.asked, 'pair')} that ${opened.asked === 1 ? 'was' : 'were'} asked about, and ${opened.pairs - opened.asked} beyond. Nothing was written.`,
       ...facts,
       suggestion: {
         rule: tellRule(rule),
@@ -134,7 +131,7 @@ export default defineTool({
 })
 
 function alreadyAllowed({ verdict }: JudgedFlow, isActive: boolean): Pick<Output, 'status' | 'message'> {
-  const partly = verdict.judged < verdict.pairs ? ' as far as it was judged' : ''
+  const partly = verdict.isPartial ? ' as far as it was judged' : ''
   return isActive
     ? { status: 'already_allowed', message: `It is allowed already${partly}; no rule is needed.` }
     : {

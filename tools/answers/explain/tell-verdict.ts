@@ -36,7 +36,11 @@ export function tellVerdicts(
 }
 
 /** One version of the policy about a flow. Of several pairs that differ, the counts. */
-function tellVersion(version: Version, { outcomes, judged, pairs }: FlowVerdict, names: ReferenceNames): ToldVerdict {
+function tellVersion(
+  version: Version,
+  { outcomes, judged, pairs, isPartial }: FlowVerdict,
+  names: ReferenceNames,
+): ToldVerdict {
   const counts = new Map<PairVerdict['decision'], number>()
   for (const outcome of outcomes) {
     const { decision } = outcome[version]
@@ -47,11 +51,17 @@ function tellVersion(version: Version, { outcomes, judged, pairs }: FlowVerdict,
   const pair = first?.examples[0]
   if (counts.size !== 1 || only === undefined || pair === undefined) {
     const told = [...counts].sort(([, a], [, b]) => b - a).map(([decision, count]) => `${count} ${decision}`)
-    return { verdict: 'split', why: `Of ${countOf(judged, 'pair')}: ${told.join(', ')}.` }
+    const of = judged === pairs ? countOf(pairs, 'pair') : `${judged} judged pairs of ${pairs}`
+    return { verdict: 'split', why: `Of ${of}: ${told.join(', ')}.` }
   }
   const why = tellPair(version, pair, names)
   if (pairs === 1) return { verdict: only, why }
   const all = judged === pairs ? `All ${pairs} pairs` : `All ${judged} judged pairs of ${pairs}`
+  // What holds for those that were judged may not hold for the others.
+  if (isPartial) {
+    const example = `${pair.source.name} to ${pair.destination.name}, for example: ${why}`
+    return { verdict: 'uncertain', why: `${all} are ${only}, the others were not judged; ${example}` }
+  }
   return { verdict: only, why: `${all}; ${pair.source.name} to ${pair.destination.name}, for example: ${why}` }
 }
 
