@@ -5,6 +5,7 @@ import { createPolicyLookups } from '../inventory/find-object.js'
 import { loadLabels, type LabelIndex } from '../inventory/labels.js'
 import { TCP, UDP, parseProtocol } from '../inventory/protocols.js'
 import { loadReferenceNames, type ReferenceNames } from '../inventory/reference-names.js'
+import { trimBlanks } from '../text/escape-text.js'
 import { workInTurns } from '../text/pace-work.js'
 import { findMembers, type Members } from './find-members.js'
 import { createPairJudge, type AskedService } from './judge-pair.js'
@@ -93,6 +94,11 @@ function readService({
     const text = hasPorts ? 'port: tcp and udp need one.' : `port: the protocol ${given} has no ports; leave it out.`
     throw new ToolError('invalid_argument', text, { argument: 'port' })
   }
+  for (const [argument, text] of Object.entries({ process_name: process, windows_service_name: name }))
+    if (text !== undefined && trimBlanks(text) === '')
+      throw new ToolError('invalid_argument', `${argument}: it is blank; leave it out where it is not known.`, {
+        argument,
+      })
   const runs = matchProgram({ process, windowsService: name })
   return { port: port ?? null, proto, ...(runs !== undefined && { runs }) }
 }

@@ -129,7 +129,11 @@ export default defineTool({
     const result = await findRules(ctx, {
       ...rest,
       version,
-      ends: { ...(actor && { actor }), ...(provider && { provider }), ...(consumer && { consumer }) },
+      ends: {
+        ...(actor !== undefined && { actor }),
+        ...(provider !== undefined && { provider }),
+        ...(consumer !== undefined && { consumer }),
+      },
       types: type && [type],
       appliesTo,
     })

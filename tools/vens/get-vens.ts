@@ -112,6 +112,7 @@ export default defineTool({
     const position = await decodeCursor(ctx, NAME, question, cursor)
     const { exact } = question
     const times = readTimes(question)
+    requireReleases(question)
     const labels = await resolveLabelConditions(ctx.pce, parseLabelList(question.labels), ctx)
     const ownLabels = labels.ownFilter
     const params = {
@@ -175,6 +176,17 @@ function readTimes(question: Record<string, unknown>): Record<string, string> {
     throw new ToolError('invalid_argument', why, { argument })
   })
   return Object.fromEntries(given)
+}
+
+/** A release, or its first numbers. Throws invalid_argument for other text, which the PCE would compare with releases nevertheless. */
+function requireReleases(question: { version_gte?: string; version_lte?: string }): void {
+  for (const argument of ['version_gte', 'version_lte'] as const) {
+    const text = question[argument]
+    if (text === undefined || /^\d+(?:\.\d+){0,3}(?:-\d+)?$/.test(text)) continue
+    throw new ToolError('invalid_argument', `${argument} "${text}" is no release, as 25.2.10-101 or 25.2.`, {
+      argument,
+    })
+  }
 }
 
 async function clustersOf({ pce, signal }: ToolContext<true>, cluster: string | undefined) {
