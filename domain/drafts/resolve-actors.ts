@@ -25,7 +25,7 @@ interface ActorPlace {
   /** Where several rules are given; absent for the one rule of a call. */
   ruleIndex?: number
   /** `actor`: either of both, for a search. */
-  side: 'providers' | 'consumers' | 'actor'
+  side: 'providers' | 'consumers' | 'actor' | 'provider' | 'consumer'
   deny: boolean
 }
 

@@ -123,7 +123,7 @@ async function resolve(ctx: Context, search: RuleSearch, labels: LabelIndex): Pr
   const ends = []
   for (const name of Object.keys(SIDES) as (keyof typeof SIDES)[]) {
     const reference = search.ends[name]
-    if (reference !== undefined) ends.push({ wanted: await findEnd(lookups, reference), sides: SIDES[name] })
+    if (reference !== undefined) ends.push({ wanted: await findEnd(lookups, reference, name), sides: SIDES[name] })
   }
   if (search.as !== undefined && search.appliesTo === undefined) {
     const text = 'as says at which end applies_to is meant; give applies_to with it.'
@@ -136,9 +136,13 @@ async function resolve(ctx: Context, search: RuleSearch, labels: LabelIndex): Pr
   }
 }
 
-async function findEnd(lookups: PolicyLookups, reference: ActorReference): Promise<WantedEnd> {
+async function findEnd(
+  lookups: PolicyLookups,
+  reference: ActorReference,
+  side: keyof typeof SIDES,
+): Promise<WantedEnd> {
   const text = typeof reference === 'string' ? reference.trim() : ''
-  return isAddress(text) ? { address: text } : { actor: await findActor(lookups, reference) }
+  return isAddress(text) ? { address: text } : { actor: await findActor(lookups, reference, side) }
 }
 
 const isEgress = ({ windows_egress_services: listed }: Service) => (listed?.length ?? 0) > 0

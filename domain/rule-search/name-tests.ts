@@ -43,8 +43,12 @@ export async function createRuleTest(
 }
 
 /** The actor that a reference names, without its exclusion. Throws invalid_actor, label_not_found, not_found, ambiguous_name. */
-export async function findActor(lookups: PolicyLookups, reference: ActorReference): Promise<Actor> {
-  const [actor] = await resolveActors(lookups, [reference], { side: 'actor', deny: false })
+export async function findActor(
+  lookups: PolicyLookups,
+  reference: ActorReference,
+  side: 'actor' | 'provider' | 'consumer' = 'actor',
+): Promise<Actor> {
+  const [actor] = await resolveActors(lookups, [reference], { side, deny: false })
   return actor as Actor
 }
 

@@ -1,5 +1,6 @@
 /** explain-flow: estates by hand with the whole right answer. */
 import t, { type Test } from 'tap'
+import type { Estate } from '../../pce-simulator/model.js'
 import { partial } from '../partial.js'
 import { handMade, type HandMadeEstate } from './hand-made.js'
 import { startBench, type Bench, type Json } from './harness.js'
@@ -51,7 +52,8 @@ const ESTATE: HandMadeEstate = {
   ],
 }
 
-const start = (t: Test): Promise<Bench> => startBench(t, { estate: handMade(ESTATE) })
+const start = (t: Test, change = (estate: Estate) => estate): Promise<Bench> =>
+  startBench(t, { estate: change(handMade(ESTATE)) })
 const quiet = (source: unknown, destination: unknown, on: object = SQL) => ({
   source,
   destination,
@@ -294,6 +296,44 @@ t.test('what it rests on', async (t) => {
   const address = await bench.ok(TOOL, quiet('10.0.0.2', 'db-1'))
   t.equal(address.active.verdict, 'allowed')
   t.same(address.not_judged, ['10.0.0.2 is the workload web-1.'])
+})
+
+t.test('what may decide and is not known for certain', async (t) => {
+  const bench = await start(t, (estate) => ({
+    ...estate,
+    workloads: estate.workloads.map((one) =>
+      one.name === 'bare-1'
+        ? { ...one, interfaces: ['10.0.9.9', '192.168.10.200'].map((address) => ({ name: address, address })) }
+        : one,
+    ),
+  }))
+  const verdict = async (...asked: Parameters<typeof quiet>) => (await bench.ok(TOOL, quiet(...asked))).active
+
+  t.match(
+    await verdict('web-1', 'db-1', { port: 67, proto: 'udp' }),
+    { verdict: 'uncertain', why: /protocols that VENs keep open decide\.$/ },
+    'what VENs keep open whatever the policy says',
+  )
+  t.match(
+    await verdict('bare-1', 'web-1'),
+    { verdict: 'uncertain', why: /an unknown address decide\.$/ },
+    'a list has one of its two addresses',
+  )
+  const guests = await bench.ok(TOOL, quiet('iplist:Guests', 'web-1'))
+  t.equal(guests.source.members, 128, 'an address of a workload is counted as the workload alone')
+  t.equal(guests.pairs.total, 128)
+
+  for (const version of ['draft', 'active']) {
+    const path = `/orgs/1/sec_policy/${version}/rule_sets`
+    const bare = (bench.simulator.state.find(path) as unknown as Json[]).map(({ deny_rules: _, ...set }) => set)
+    bench.simulator.faults.add(
+      { kind: 'status', path: new RegExp(`${path}$`), status: 200, times: 9, body: bare },
+      { kind: 'status', path: new RegExp(`${path}/1/deny_rules`), status: 403, times: 9, body: [] },
+    )
+  }
+  const unread = await bench.ok(TOOL, quiet('web-1', 'db-1'))
+  t.match(unread.active, { verdict: 'uncertain', why: /deny rules that could not be read decide\.$/ })
+  t.ok(unread.not_judged.includes('Deny rules of 1 rule sets could not be read.'))
 })
 
 t.test('held against the PCE', async (t) => {

@@ -152,6 +152,56 @@ t.test('of a draft: what is pending, and where it stands', async (t) => {
   })
 })
 
+t.test('rule sets that are off, boundaries, and what the search of the PCE may leave out', async (t) => {
+  const bench = await startBench(t, { estate })
+  const ids = async (args: object) => idsOf(await bench.ok('find-rules', args))
+  const db = (await bench.pce.labels.getAll()).find(({ value }) => value === 'db')!.href
+  const boundary = await bench.pce.enforcementBoundaries.create({
+    name: 'No telnet',
+    providers: [{ label: { href: db } }],
+    consumers: [{ actors: 'ams' }],
+    ingress_services: [{ port: 23, proto: 6 }],
+  })
+  const named = await bench.ok('find-rules', { provider: 'role=db' })
+  t.equal(named.found_by, 'rule_search')
+  t.same(
+    named.rules.map(({ href, rule_set }: Json) => [idOf(href), rule_set]),
+    [
+      [1, 'pay | prod'],
+      [5, 'pay | prod'],
+      [idOf(boundary.href), 'enforcement boundary No telnet'],
+    ],
+  )
+  await bench.pce.ruleSets.update('/orgs/1/sec_policy/draft/rule_sets/2', { enabled: false })
+  t.same(await ids({ enabled: false }), [4, 7], 'a rule is off with its rule set')
+
+  bench.simulator.clearRequests()
+  await bench.ok('find-rules', { policy_version: 'active', actor: 'iplist:Office' })
+  const asked = bench.simulator.requests.filter(({ path }) => path.endsWith('/sec_policy/active/rule_search'))
+  t.same(
+    asked.map(({ body }: Json) => (body.providers ?? body.consumers)[0].ip_list.href),
+    Array(2).fill('/orgs/1/sec_policy/active/ip_lists/2'),
+    'in force, lists have other hrefs',
+  )
+  const body = Array.from({ length: 500 }, (_, at) => ({
+    href: `/orgs/1/sec_policy/draft/rule_sets/1/sec_rules/${at}`,
+  }))
+  bench.simulator.faults.add({ kind: 'status', path: /rule_search/, status: 200, times: 1, body })
+  const cut = await bench.ok('find-rules', { provider: 'role=db' })
+  t.equal(cut.found_by, 'own', 'a list of exactly a page may be cut')
+  t.same(cut.rules, named.rules)
+
+  const path = '/orgs/1/sec_policy/1/rule_sets'
+  const bare = (bench.simulator.state.find(path) as unknown as Json[]).map(({ deny_rules: _, ...set }) => set)
+  bench.simulator.faults.add({ kind: 'status', path: new RegExp(`${path}$`), status: 200, times: 1, body: bare })
+  const old = await bench.ok('find-rules', { policy_version: 1, rule_type: 'deny' })
+  t.match(old.not_read[0], /^The deny rules of 3 rule sets could not be read: this release does not keep them/)
+  for (const end of ['actor', 'provider', 'consumer']) {
+    const { message } = await bench.fails('find-rules', { [end]: '' }, 'invalid_actor')
+    t.match(message, new RegExp(`^"" cannot be used in ${end}\\.`), 'nothing is not everything')
+  }
+})
+
 t.test('pages, and bad arguments', async (t) => {
   const bench = await startBench(t, { estate })
   const first = await bench.ok('find-rules', { rule_type: 'allow', max_results: 3 })

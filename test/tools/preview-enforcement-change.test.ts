@@ -208,3 +208,30 @@ t.test('who is meant', async (t) => {
   await bench.fails(TOOL, { ...mode, app_name: 'ghost', env_name: 'prod' }, 'no_workloads')
   await bench.fails(TOOL, { ...mode, workloads: ['/orgs/2/workloads/1'] }, 'invalid_href')
 })
+
+t.test('VENs that enforce nothing, and a list that is not whole', async (t) => {
+  const estate = handMade(ESTATE)
+  const statuses: Record<string, string> = { 'db-1': 'suspended', 'web-1': 'stopped' }
+  const workloads = estate.workloads.map((one) => {
+    const status = statuses[one.name ?? '']
+    return status === undefined ? one : { ...one, ven: { ...one.ven, status } }
+  }) as typeof estate.workloads
+  const bench = await startBench(t, { estate: { ...estate, workloads } })
+  const { not_enforced: found } = await ask(bench, 'full')
+  t.same(
+    found.map(({ reason, workloads: names }: Json) => [reason, names]),
+    [
+      ['unmanaged', ['box-1']],
+      ['ven_suspended', ['db-1']],
+      ['ven_stopped', ['web-1']],
+      ['offline', ['app-1']],
+    ],
+  )
+  const scan = bench.pce.workloads.scan.bind(bench.pce.workloads)
+  bench.pce.workloads.scan = async (...args) => ({ ...(await scan(...args)), isWhole: false, totalCount: 900 })
+  for (const tool of [TOOL, 'set-enforcement-mode']) {
+    const { message } = await bench.fails(tool, { ...PAY, enforcement_mode: 'full' }, 'pce_error')
+    t.match(message, /^The PCE sent 4 of 900 workloads of the application\. Nothing was changed\./)
+  }
+  t.same(bench.writes(), [])
+})

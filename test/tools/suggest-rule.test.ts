@@ -178,6 +178,50 @@ t.test('where a rule is no answer', async (t) => {
   })
 })
 
+t.test('what is almost the scope, the service or an allowed pair', async (t) => {
+  const { ruleSets, services, ...rest } = handMade({
+    hosts: {
+      'a-1': { ip: '10.0.0.1', labels: 'app=a env=prod loc=x', mode: 'full' },
+      'bad-1': { ip: '10.0.0.2', labels: 'app=bad env=prod loc=x', mode: 'full' },
+      'db-1': { ip: '10.0.0.3', labels: 'app=db env=prod', mode: 'full' },
+    },
+    services: {
+      'a range': { service_ports: [{ port: 5432, to_port: 5440, proto: 6 }] },
+      'b exactly, to go': { service_ports: [{ port: 5432, proto: 6 }] },
+      'c exactly': { service_ports: [{ port: 5432, proto: 6 }] },
+    },
+    ruleSets: [
+      { name: 'a disabled', scope: 'app=db env=prod' },
+      { name: 'b all but', scope: 'app=db env=prod' },
+      { name: 'c the one', scope: 'app=db env=prod' },
+      { name: 'open', scope: '', allow: [{ from: 'loc=x', to: 'app=db', services: [{ port: 443, proto: 6 }] }] },
+      { name: 'closed', scope: '', override: [{ from: 'app=bad', to: 'ams', services: [{ port: 443, proto: 6 }] }] },
+    ],
+  })
+  const [disabled, other, ...sets] = ruleSets
+  const [app, env] = other!.scopes[0]!
+  const bench = await startBench(t, {
+    estate: {
+      ...rest,
+      services,
+      ruleSets: [
+        { ...disabled!, enabled: false },
+        { ...other!, scopes: [[app!, { ...env!, exclusion: true }]] },
+        ...sets,
+      ],
+    },
+  })
+  await bench.pce.services.delete('/orgs/1/sec_policy/draft/services/3')
+  const answer = await bench.ok(TOOL, { source: 'a-1', destination: 'db-1', ...SQL })
+  t.equal(answer.suggestion.ruleset, 'c the one', 'neither a disabled one nor one that excludes a label of the scope')
+  t.same(answer.suggestion.create_rule.ingress_services, [{ service: 'c exactly' }])
+  t.notOk(answer.warnings.some((text: string) => text.includes('exactly this scope')))
+
+  const both = await bench.ok(TOOL, { source: 'loc=x', destination: 'db-1', port: 443, proto: 'tcp' })
+  t.equal(both.active.why, 'Of 2 pairs: 1 allowed, 1 blocked.')
+  t.equal(both.status, 'no_rule_helps', 'that one of the pairs is allowed already is no help to the other')
+})
+
 t.test('what is refused', async (t) => {
   const bench = await start(t)
   const { message } = await bench.fails(TOOL, { source: 'db-9', destination: 'db-1', ...SQL }, 'not_found')
