@@ -164,6 +164,13 @@ t.test('what the PCE stores differently is told, and so is what cannot be read b
   })
 })
 
+t.test('a rule that is to be deleted is no repetition', async (t) => {
+  const bench = await start(t)
+  await bench.ok('delete-sec-rule', { href: `${AT}/rule_sets/1/sec_rules/1` })
+  const plan = await bench.ok('create-rule', { ...SHOP, ...RULE, ingress_services: ['Web'], dry_run: true })
+  t.notOk('warnings' in plan)
+})
+
 t.test('it sends no more requests than it says', async (t) => {
   const bench = await start(t)
   bench.simulator.clearRequests()

@@ -217,6 +217,8 @@ t.test('what is not in the list cannot be removed, and what is near is named', a
     { remove_ranges: ['10.9.0.0/16'] },
     { near_entries: ['10.0.0.0/8', '!10.9.0.0/16'], hint: /there as an exclusion/ },
   )
+  // Next to one that is there, which has none of it.
+  await unknown({ remove_ranges: ['11.0.0.0-11.9.9.9'] }, { near_entries: [] })
   await unknown({ remove_ranges: [{ from_ip: '10.0.0.0/8', exclusion: true }] }, { hint: /leave exclusion out/ })
   await unknown(
     { remove_ranges: ['192.0.2.0-192.0.2.64', '10.0.0.0/8'] },

@@ -122,6 +122,7 @@ t.test('list-policy-versions', async (t) => {
     t.same(await numbers({ author: '/users/1' }), [4, 2, 1])
     t.same(await numbers({ text: 'chg-' }), [5, 3])
     t.same(await numbers({ since: '2026-06-03', until: '2026-06-04' }), [4, 3], 'both days whole')
+    t.same(await numbers({ since: at(2), until: at(3) }), [4, 3], 'both instants with it')
     t.same(await numbers({ since: '2026-06-03', author: ADA, text: 'BEFORE' }), [4])
     const first = await ok(TOOL, { max_results: 2 })
     partial(t, first, { total_count: 5, truncated: true })
@@ -292,6 +293,15 @@ t.test('compare-policy-versions', async (t) => {
     await fails(TOOL, { from: 5 }, 'invalid_argument')
     await fails(TOOL, { from: 'yesterday' }, 'invalid_argument')
     await fails(TOOL, {}, 'invalid_argument')
+  })
+
+  await t.test('what the draft is about to delete is not in it', async (t) => {
+    const gone = '/orgs/1/sec_policy/draft/rule_sets/2'
+    await pce.ruleSets.delete(gone)
+    partial(t, await ok(TOOL, { from: 'active', to: 'draft' }), {
+      deleted_count: 1,
+      changes: [{ change: 'updated' }, { href: gone, change: 'deleted' }],
+    })
   })
 
   await t.test('a part of the policy that cannot be read is an error', async () => {
