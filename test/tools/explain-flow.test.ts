@@ -381,6 +381,8 @@ t.test('what is refused', async (t) => {
   await refused({ source: 'db-1' }, 'invalid_argument', /^source and destination are one workload, db-1/)
   await refused({ proto: 'tpc' }, 'invalid_argument', /^proto: "tpc" is neither/)
   await refused({ port: undefined }, 'invalid_argument', /^port: tcp and udp need one\.$/)
+  await refused({ process_name: ' ' }, 'invalid_argument', /^process_name: it is blank/)
+  await refused({ windows_service_name: '' }, 'invalid_argument', /^windows_service_name: it is blank/)
   await refused({ proto: 'icmp' }, 'invalid_argument', /^port: the protocol icmp has no ports/)
   t.same(bench.writes(), [])
 })

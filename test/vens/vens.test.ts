@@ -244,6 +244,11 @@ t.test('get-vens: what cannot be meant is refused, and never widens the answer',
     argument: 'last_heartbeat_gte',
   })
   await bench.fails('get-vens', { container_cluster: 'no-such' }, 'not_found')
+  for (const argument of ['version_gte', 'version_lte']) {
+    for (const text of ['', ' ', 'newest', '25.2.x', '25.2.10-'])
+      partial(t, await bench.fails('get-vens', { [argument]: text }, 'invalid_argument'), { argument })
+    t.ok(await bench.ok('get-vens', { [argument]: '25.2' }))
+  }
   t.match((await bench.ok('get-vens', { condition: 'offline' })).message, /agent\.missed_heartbeats/)
   const sent = bench.simulator.requests.filter(({ method }) => method !== 'GET')
   t.same(sent, [])
