@@ -432,6 +432,35 @@ t.test('restore-policy-version', async (t) => {
   })
 })
 
+t.test('what somebody edits while a restoration is planned is not dropped', async (t) => {
+  let passed = 0
+  const { fails, pce, simulator, writes } = await startHistory(t, { now: () => FIRST + (passed += 1000) })
+  const look = pce.getPendingPolicyChanges.bind(pce)
+  let looks = 0
+  pce.getPendingPolicyChanges = async (...args) => {
+    looks += 1
+    if (looks === 2) {
+      await pce.ruleSets.update(SET, { description: 'meanwhile' })
+      writes()
+    }
+    return look(...args)
+  }
+  const args = { version: 1, drop_pending: [SET] }
+  const { message } = await fails('restore-policy-version', args, 'pending_changes')
+  t.match(message, /^Somebody edited the draft or provisioned while it was read\. Nothing was changed/)
+  t.same(writes(), [])
+  t.same(simulator.state.pendingHrefs(), [SET])
+
+  await t.test('and nothing is restored where a drop was accepted and not done', async (t) => {
+    pce.getPendingPolicyChanges = look
+    simulator.faults.add({ kind: 'status', path: /sec_policy\/delete$/, status: 204, times: 1, body: undefined })
+    const answer = await fails('restore-policy-version', args, 'pending_changes')
+    t.match(answer.message, /^The PCE accepted dropping the pending changes, and 1 change of 1 stayed\. Nothing was/)
+    t.same(answer.dropped_hrefs, [])
+    t.notOk(writes().some(({ path }) => path.endsWith('/restore')))
+  })
+})
+
 t.test('discard-draft-changes', async (t) => {
   const TOOL = 'discard-draft-changes'
   const { ok, fails, simulator, pce, writes } = await startHistory(t)
@@ -662,6 +691,14 @@ t.test('who-changed', async (t) => {
     ])
     t.match(answer.covers, /2 labels, 1 workload, 1 rule set of its scope, and 1 rule elsewhere/)
     await fails(TOOL, { application: 'pay|nowhere' }, 'not_found')
+    const pay = (await pce.labels.getAll()).find(({ value }) => value === 'pay')!
+    const { href } = await pce.ruleSets.create({
+      name: 'All but pay',
+      scopes: [[{ label: { href: pay.href }, exclusion: true }]],
+    })
+    const after = await ok(TOOL, { application: 'pay|prod' })
+    t.equal(after.covers, answer.covers, 'what excludes it is not of its scope')
+    await pce.ruleSets.delete(href)
   })
 
   await t.test('failed calls changed nothing, and are counted', async (t) => {
