@@ -461,6 +461,20 @@ t.test('what somebody edits while a restoration is planned is not dropped', asyn
   })
 })
 
+t.test('what somebody edits while others are discarded is told', async (t) => {
+  let passed = 0
+  const { ok, pce } = await startHistory(t, { now: () => FIRST + (passed += 1000) })
+  const shop = '/orgs/1/sec_policy/draft/rule_sets/3'
+  await pce.ruleSets.update(shop, { description: 'pending' })
+  const discard = pce.bulkDeletePolicyObjects.bind(pce)
+  pce.bulkDeletePolicyObjects = async (...args) => {
+    await pce.ruleSets.update(shop, { description: 'meanwhile' })
+    return discard(...args)
+  }
+  const { warnings } = await ok('discard-draft-changes', { hrefs: [SET] })
+  t.same(warnings, ['Meanwhile, not named by this call, these pending changes went or were edited: "Shop".'])
+})
+
 t.test('discard-draft-changes', async (t) => {
   const TOOL = 'discard-draft-changes'
   const { ok, fails, simulator, pce, writes } = await startHistory(t)

@@ -222,6 +222,27 @@ t.test('what is almost the scope, the service or an allowed pair', async (t) => 
   t.equal(both.status, 'no_rule_helps', 'that one of the pairs is allowed already is no help to the other')
 })
 
+t.test('what it would open perhaps is counted as such', async (t) => {
+  const estate = handMade({
+    hosts: {
+      'web-1': { ip: '10.0.0.1', labels: 'app=pay env=prod role=web', mode: 'full' },
+      'web-2': { ip: '10.0.0.2', labels: 'app=pay env=prod role=web', mode: 'full' },
+      'db-1': { ip: '10.0.0.3', labels: 'app=pay env=prod role=db', mode: 'full' },
+    },
+    ipLists: { Bad: ['192.168.9.0/24'] },
+    ruleSets: [{ name: 'isolate', scope: '', override: [{ from: 'iplist:Bad', to: 'role=db' }] }],
+  })
+  const workloads = estate.workloads.map((one) =>
+    one.name === 'web-2'
+      ? { ...one, interfaces: ['10.0.0.2', '192.168.9.9'].map((address) => ({ name: address, address })) }
+      : one,
+  )
+  const bench = await startBench(t, { estate: { ...estate, workloads } })
+  const { opens } = await bench.ok(TOOL, { source: 'web-1', destination: 'db-1', ...SQL })
+  partial(t, opens, { pairs: 2, asked: 1, beyond: 1, uncertain: 1 })
+  t.same(opens.examples, [{ source: 'web-2', destination: 'db-1', before: 'blocked', after: 'uncertain' }])
+})
+
 t.test('what is refused', async (t) => {
   const bench = await start(t)
   const { message } = await bench.fails(TOOL, { source: 'db-9', destination: 'db-1', ...SQL }, 'not_found')
