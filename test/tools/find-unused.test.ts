@@ -84,8 +84,11 @@ t.test('the whole answer', async (t) => {
   t.same(bench.writes(), [])
 
   await t.test('what was removed in the draft alone is still in use', async (t) => {
+    const unused = async () => names((await bench.ok('find-unused', { kinds: ['services'] })).services)
+    await bench.pce.rules.update(`${DRAFT}/rule_sets/1/sec_rules/1`, { ingress_services: [{ port: 5432, proto: 6 }] })
+    t.same(await unused(), ['unused'], 'by a rule in force that is changed')
     await bench.pce.rules.delete(`${DRAFT}/rule_sets/1/sec_rules/1`)
-    t.same(names((await bench.ok('find-unused', { kinds: ['services'] })).services), ['unused'])
+    t.same(await unused(), ['unused'], 'and deleted')
   })
 
   await t.test('nothing is called unused where a source could not be read and no flag speaks for it', async (t) => {
