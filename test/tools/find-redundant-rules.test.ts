@@ -205,3 +205,27 @@ t.test('what no source defines leaves a rule undecided', async (t) => {
   )
   t.match(summary, /^None of the 3 rules in force \(draft\) is found redundant\. 1 more may be redundant: undecided\.$/)
 })
+
+t.test('an allow rule above a deny rule that covers it is what opens the port', async (t) => {
+  const ruleSets = [
+    {
+      name: 'pay',
+      scope: 'app=pay env=prod',
+      deny: [{ from: 'ams', to: 'ams' }],
+      allow: [{ from: 'role=web', to: 'role=db', services: [WEB] }],
+    },
+  ]
+  const bench = await startBench(t, { estate: handMade({ hosts: HOSTS, ruleSets }) })
+  const { findings, counts, summary } = await bench.ok('find-redundant-rules')
+  t.same([findings, counts], [[], {}])
+  t.match(summary, /^None of the 2 rules in force \(draft\) is found redundant\./)
+})
+
+t.test('what is switched off with its rule set neither counts nor covers', async (t) => {
+  const allow = [{ from: 'role=web', to: 'role=db', services: [WEB] }]
+  const parts = handMade({ hosts: HOSTS, ruleSets: ['off', 'on'].map((name) => ({ name, scope: 'app=pay', allow })) })
+  const ruleSets = parts.ruleSets.map((set) => ({ ...set, enabled: set.name === 'on' }))
+  const bench = await startBench(t, { estate: { ...parts, ruleSets } })
+  const { findings, rules_compared: compared } = await bench.ok('find-redundant-rules')
+  t.same([findings, compared.allow], [[], 1])
+})
