@@ -156,3 +156,30 @@ t.test('labels that look alike, and those that do not', async (t) => {
   )
   t.equal(total, 3)
 })
+
+t.test('half of them are no majority', async (t) => {
+  const hosts = Object.fromEntries(
+    ['a', 'a', 'b', 'b'].map((role, at): [string, HandMadeHost] => [
+      `srv-${at}`,
+      { ip: `10.0.0.${at}`, labels: `app=pay env=prod loc=here role=${role}` },
+    ]),
+  )
+  const subject = { ip: '10.0.0.9', labels: 'app=pay env=prod loc=here' }
+  const bench = await startBench(t, { estate: handMade({ hosts: { ...hosts, 'srv-9': subject } }) })
+  t.same(found(await bench.ok('find-unlabelled-workloads')), { 'srv-9': ['role'] })
+})
+
+t.test('with whom it talks says nothing of what it does', async (t) => {
+  const labels = 'app=pay env=prod loc=here'
+  const hosts: Record<string, HandMadeHost> = {
+    'db-1': { ip: '10.0.0.1', labels: `${labels} role=db` },
+    'db-2': { ip: '10.0.0.2', labels: `${labels} role=db` },
+    client: { ip: '10.0.0.9', labels: 'env=prod loc=here' },
+  }
+  const flows = ['db-1', 'db-2'].map((to) => ({ from: 'client', to }))
+  const bench = await startBench(t, { estate: handMade({ hosts, flows }) })
+  const answer = await bench.ok('find-unlabelled-workloads', { suggest_from: ['traffic'] })
+  t.same(found(answer), {
+    client: ['role app', 'app=pay weak: traffic: 2 of 2 workloads that it talks to have it'],
+  })
+})

@@ -229,3 +229,20 @@ t.test('what is switched off with its rule set neither counts nor covers', async
   const { findings, rules_compared: compared } = await bench.ok('find-redundant-rules')
   t.same([findings, compared.allow], [[], 1])
 })
+
+t.test('a scope that excludes what all of its workloads have has none', async (t) => {
+  const parts = handMade({
+    hosts: HOSTS,
+    ruleSets: ['only others', 'all'].map((name) => ({ name, scope: 'app=pay env=prod' })),
+  })
+  const ruleSets = parts.ruleSets.map((set) => ({
+    ...set,
+    scopes: set.scopes.map(([app, env]) => [app!, { ...env!, exclusion: set.name === 'only others' }]),
+  }))
+  const bench = await startBench(t, { estate: { ...parts, ruleSets } })
+  const { scopes, counts } = await bench.ok('find-redundant-rules')
+  t.same(
+    [counts, scopes.map((one: Json) => one.rule_set ?? one.name)],
+    [{ scope_without_workloads: 1 }, ['only others']],
+  )
+})
