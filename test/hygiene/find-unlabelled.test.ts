@@ -183,3 +183,9 @@ t.test('with whom it talks says nothing of what it does', async (t) => {
     client: ['role app', 'app=pay weak: traffic: 2 of 2 workloads that it talks to have it'],
   })
 })
+
+t.test('what exact leaves out is not counted', async (t) => {
+  const bench = await startBench(t, { estate: ESTATE })
+  const answer = await bench.ok('find-unlabelled-workloads', { name: 'pay-web', exact: true })
+  t.same([answer.workloads_total, answer.total_count], [0, 0], 'four have it as a part of their names')
+})
