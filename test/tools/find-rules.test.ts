@@ -183,9 +183,8 @@ t.test('rule sets that are off, boundaries, and what the search of the PCE may l
     Array(2).fill('/orgs/1/sec_policy/active/ip_lists/2'),
     'in force, lists have other hrefs',
   )
-  const body = Array.from({ length: 500 }, (_, at) => ({
-    href: `/orgs/1/sec_policy/draft/rule_sets/1/sec_rules/${at}`,
-  }))
+  const [one] = await bench.pce.searchRules({ rule_types: ['sec_rules'] }, 'draft')
+  const body = Array.from({ length: 500 }, (_, at) => ({ ...one!, href: `${one!.href}${at}` }))
   bench.simulator.faults.add({ kind: 'status', path: /rule_search/, status: 200, times: 1, body })
   const cut = await bench.ok('find-rules', { provider: 'role=db' })
   t.equal(cut.found_by, 'own', 'a list of exactly a page may be cut')
