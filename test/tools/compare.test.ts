@@ -674,7 +674,9 @@ t.test('what a change does is told by all rules of an object together, and of ea
   const again = { enabled: true, providers: [{ actors: 'ams' }], ingress_services: [{ port: 443, proto: 6 }] }
   const resolved = { resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] } }
   await pce.rules.create({ ...again, ...resolved, consumers: [stage.label('role', 'web')] }, ids.allowing)
-  const { allowing } = rowsOf(await stage.ok(TOOL))
+  const answer = await stage.ok(TOOL)
+  t.equal(answer.summary, '1 change. It does not change what is permitted.')
+  const { allowing } = rowsOf(answer)
   t.equal(allowing.effect, 'neutral')
   t.same(allowing.rules.map(({ change, effect }: Json) => `${change} ${effect}`).toSorted(), [
     'added widening',

@@ -260,6 +260,8 @@ t.test('compare-policy-versions', async (t) => {
       total_changes: 1,
       from: { is: '5' },
       to: { is: 'draft' },
+      summary:
+        '1 object changed from the active policy (version 5) to the draft. It does not change what is permitted.',
       changes: [{ href: SET, effect: 'neutral', fields: fields(null, 'in doubt') }],
     })
     partial(t, await ok(TOOL, { from: 'draft', to: 5 }), { changes: [{ fields: fields('in doubt', null) }] })

@@ -36,7 +36,7 @@ export function describeEffects(rows: readonly JudgedRow[], since = 'today'): st
     mixed > 0 ? `${shareOf(mixed)} ${mixed === 1 ? 'permits' : 'permit'} some traffic more and some less.` : '',
     undecided > 0 ? `${shareOf(undecided)} may permit more or less: the effect could not be determined.` : '',
     judged.length > 0 && count('neutral') === rows.length
-      ? `${rows.length === 1 ? 'It changes' : 'None of these changes'} what is permitted.`
+      ? `${rows.length === 1 ? 'It does not change' : 'None of these changes'} what is permitted.`
       : '',
     unjudged > 0 ? `${shareOf(unjudged)} ${unjudged === 1 ? 'was' : 'were'} not looked at.` : '',
     risky.length > 0
