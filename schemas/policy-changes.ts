@@ -41,9 +41,16 @@ export const NO_EFFECT = {
   unjudged: 'Undecided: changes of this type of object are not analysed.',
 } as const
 
+/** Beside the effect of a rule set where that of one of its rules is another. */
+export const ALONE_NOTE = 'Of all its rules together; the effect of each rule is of that rule alone.'
+
 const DirectionOut = StringEnum(['widening', 'narrowing', 'mixed'] as const)
 const EFFECT_NOTE = {
-  effect_note: Type.Optional(Type.String({ description: 'Why there is no effect: Mixed or Undecided, and what of' })),
+  effect_note: Type.Optional(
+    Type.String({
+      description: 'Why there is no effect: Mixed or Undecided, and what of; or why that of its rules is another',
+    }),
+  ),
   effect_by_rule_type: Type.Optional(
     Type.Object({ allow: DirectionOut, deny: DirectionOut }, { description: 'What each kind of its rules does' }),
   ),

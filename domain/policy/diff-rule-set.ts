@@ -1,5 +1,11 @@
 import type { RuleSet, ScopeEntry } from '../../schemas/pce/rule-set.js'
-import type { FieldChange, PolicyChange, Risk, RuleChangeShown } from '../../schemas/policy-changes.js'
+import {
+  ALONE_NOTE,
+  type FieldChange,
+  type PolicyChange,
+  type Risk,
+  type RuleChangeShown,
+} from '../../schemas/policy-changes.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { UNMOVED, compareRules, effectOf, joinMovements, unknownMovement } from './compare-permissions.js'
 import { diffFields, differs } from './diff-fields.js'
@@ -36,11 +42,15 @@ export function diffRuleSet(draft: RuleSet | null, active: RuleSet | null, conte
     ...findRuleRisks(replacements.flatMap(pairUp)),
     ...(scope.isRemoved ? (['scope_removed'] as const) : []),
   ]
+  const rules = changedRules(draft, active)
+    .map((rule) => describeRule(rule, own(rule.href)))
+    .sort((a, b) => rankForReview(a) - rankForReview(b))
+  const together = describeMovement(movement, replacements)
+  const isOther = rules.some(({ effect }) => effect !== 'neutral' && effect !== together.effect)
   return {
-    rules: changedRules(draft, active)
-      .map((rule) => describeRule(rule, own(rule.href)))
-      .sort((a, b) => rankForReview(a) - rankForReview(b)),
-    ...describeMovement(movement, replacements),
+    rules,
+    ...together,
+    ...(together.effect !== undefined && isOther && { effect_note: ALONE_NOTE }),
     ...(scope.change !== undefined && { scope_change: scope.change }),
     ...(risks.length > 0 && { risks: [...new Set<Risk>(risks)] }),
   }
