@@ -105,22 +105,21 @@ export function createPairJudge(
       })
     }
     const [out, into] = [at('atSource', source), at('atDestination', destination)]
-    const possible = DECISIONS.filter((decision) =>
-      out.possible.some((a) => into.possible.some((b) => harder(a, b) === decision)),
-    )
-    const [only, ...others] = possible
-    const isCertain = only !== undefined && others.length === 0
-    const undecided = isCertain ? ('no' as const) : anyOf([out.undecided, into.undecided].filter(isUnknown))
-    return {
-      decision: isCertain ? only : 'uncertain',
-      possible,
-      undecided,
-      source: out,
-      destination: into,
-      rules,
-    }
+    const { decision, possible } = decide(out, into)
+    const undecided =
+      decision === 'uncertain' ? anyOf([out.undecided, into.undecided].filter(isUnknown)) : ('no' as const)
+    return { decision, possible, undecided, source: out, destination: into, rules }
   }
   return Object.assign(judge, { off: compile(speaking.filter(({ off }) => off !== null)), objects, rules: all })
+}
+
+/** What becomes of a connection by what its two ends do: both have to let it pass. */
+export function decide(source: EndVerdict, destination: EndVerdict): Pick<PairVerdict, 'decision' | 'possible'> {
+  const possible = DECISIONS.filter((decision) =>
+    source.possible.some((a) => destination.possible.some((b) => harder(a, b) === decision)),
+  )
+  const [only, ...others] = possible
+  return { decision: only !== undefined && others.length === 0 ? only : 'uncertain', possible }
 }
 
 const harder = (a: Decision, b: Decision): Decision => (DECISIONS.indexOf(a) > DECISIONS.indexOf(b) ? a : b)

@@ -151,7 +151,11 @@ t.test('why is this blocked?', async (t) => {
   await t.test('what only enforcement would block', async (t) => {
     const answer = await bench.ok(TOOL, quiet('log-1', 'web-2'))
     const why = 'passes for now; web-2 (visibility_only) would drop it once enforcing: no rule allows it.'
-    t.same(answer.active, { verdict: 'potentially_blocked', why })
+    t.same(answer.active, { verdict: 'potentially_blocked', why }, 'its being offline changes nothing for log-1')
+    const left = 'so the PCE leaves its addresses out of the policy of others'
+    t.same(answer.not_judged, [
+      `web-2 is offline, ${left}. The verdicts, and the PCE's own check, are by the rules as if it were online.`,
+    ])
     t.same(answer.near_misses, [
       {
         rule: 'app=log to role=web, postgres',
@@ -162,6 +166,26 @@ t.test('why is this blocked?', async (t) => {
       },
     ])
     t.match(answer.destination.does, /It is offline, so the PCE leaves its addresses out of the policy of others\.$/)
+  })
+
+  await t.test('an end that is offline is to the other end an address that no workload has', async (t) => {
+    const left = 'since the PCE leaves its addresses out of the policy of others.'
+    const rule = 'allow rule "role=web to role=db, postgres" in "pay | prod"'
+    const source = await bench.ok(TOOL, quiet('web-2', 'db-1'))
+    t.same(source.active, {
+      verdict: 'allowed',
+      why: `let through by web-2 (visibility_only) and db-1 (full): ${rule}. But web-2 is offline: until that changes it is blocked, ${left}`,
+    })
+    t.same(source.draft, { verdict: 'allowed', why: SAME })
+    t.same(source.pce_check, { agrees: true, pairs: 1 }, 'which does not ask who is online')
+    t.equal(source.not_judged.length, 1)
+
+    const guest = await bench.ok(TOOL, quiet('192.168.10.200', 'web-2'))
+    t.notMatch(guest.active.why, /But/, 'what decides at its own end stays')
+
+    const roles = await bench.ok(TOOL, quiet('role=web', 'db-1'))
+    t.equal(roles.active.verdict, 'allowed')
+    t.match(roles.not_judged[0], /^1 of 2 sources \(web-2\) is offline, so/)
   })
 
   await t.test('near misses by service and by scope', async (t) => {

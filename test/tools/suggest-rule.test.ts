@@ -17,6 +17,7 @@ const ESTATE: HandMadeEstate = {
     'crm-2': { ip: '10.0.1.2', labels: 'app=crm env=prod role=api' },
     'log-1': { ip: '10.0.3.1', labels: 'app=log env=prod', mode: 'full' },
     'bare-1': { ip: '10.0.9.9' },
+    'lap-1': { ip: '10.0.7.1', labels: 'app=lap env=prod', mode: 'idle', online: false },
     'bad-1': { ip: '10.0.8.1', labels: 'app=bad env=prod' },
   },
   ipLists: { Office: ['192.168.10.0/24'], Campus: ['192.168.0.0/16'], Private: ['192.168.0.0/16', '10.0.0.0/8'] },
@@ -248,4 +249,16 @@ t.test('what is refused', async (t) => {
   const { message } = await bench.fails(TOOL, { source: 'db-9', destination: 'db-1', ...SQL }, 'not_found')
   t.equal(message, 'source: No workload is named exactly "db-9".')
   await bench.fails(TOOL, { source: 'web-1', destination: 'db-1', proto: 'tcp' }, 'invalid_argument')
+})
+
+t.test('no rule helps an end that is offline', async (t) => {
+  const bench = await start(t)
+  const warning =
+    'lap-1 is offline, so the PCE leaves its addresses out of the policy of others: no rule about workloads or labels helps there until it is online again.'
+  const suggested = await bench.ok(TOOL, { source: 'lap-1', destination: 'db-1', ...SQL })
+  t.equal(suggested.status, 'suggested')
+  t.equal(suggested.warnings[0], warning)
+  const allowed = await bench.ok(TOOL, { source: '172.16.0.1', destination: 'lap-1', ...SQL })
+  t.equal(allowed.status, 'already_allowed')
+  t.same(allowed.warnings, [warning])
 })

@@ -21,6 +21,7 @@ import {
   showFoundRule,
   showNearMiss,
 } from '../answers/explain/show-found-rule.js'
+import { listOffline, tellWhileOffline } from '../answers/explain/tell-offline.js'
 import { reasonsOf, tellEnd, tellVerdicts } from '../answers/explain/tell-verdict.js'
 import { defineTool } from '../define.js'
 
@@ -151,7 +152,7 @@ export default defineTool({
     const authors = await loadAuthorNames(ctx.pce, authorsOf(shown), ctx.signal)
     const observed = days === 0 ? null : await observeFlow(ctx, NAME, flow.labels, ends, service, days)
     const rules = shown.map((rule) => showFoundRule(rule, names, authors, check, verdict.judged))
-    const told = tellVerdicts(verdict, versions.draft !== versions.active, names)
+    const told = tellWhileOffline(tellVerdicts(verdict, versions.draft !== versions.active, names), flow)
     const answer: Output = {
       flow: `${ends.source.name} to ${ends.destination.name}, ${portName(service)}`,
       ...told,
@@ -163,7 +164,7 @@ export default defineTool({
       ...(misses.length > 0 && { near_misses: misses.map((miss) => showNearMiss(miss, names)) }),
       ...(observed !== null && { observed: showObserved(observed, days, told.active.verdict) }),
       pce_check: showCheck(check),
-      not_judged: listNotJudged(flow),
+      not_judged: [...listOffline(flow), ...listNotJudged(flow)],
     }
     return { ...answer, rules: rules.slice(0, countRowsThatFit(rules, answer, ctx.limits)) }
   },

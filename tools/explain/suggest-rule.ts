@@ -15,6 +15,7 @@ import { FlowInput } from '../../schemas/flow-input.js'
 import { countRowsThatFit } from '../answers/byte-budget.js'
 import { NearMissOut, showNearMiss } from '../answers/explain/show-found-rule.js'
 import { writeSuggestion } from '../answers/explain/show-suggestion.js'
+import { tellWhileOffline, warnOfOffline } from '../answers/explain/tell-offline.js'
 import { KIND_WORDS, describeRule, reasonsOf, tellVerdicts } from '../answers/explain/tell-verdict.js'
 import { defineTool } from '../define.js'
 
@@ -97,11 +98,13 @@ export default defineTool({
       flow.versions,
       flow.verdict.rules.map(({ held }) => held),
     )
-    const { active, draft } = tellVerdicts(flow.verdict, flow.versions.draft !== flow.versions.active, names)
+    const told = tellVerdicts(flow.verdict, flow.versions.draft !== flow.versions.active, names)
+    const { active, draft } = tellWhileOffline(told, flow)
+    const offline = warnOfOffline(flow)
     const { ends, service } = flow
     const facts = { flow: `${ends.source.name} to ${ends.destination.name}, ${portName(service)}`, active, draft }
     const isAllowed = (version: Version) => flow.verdict.outcomes.every((one) => one[version].decision === 'allowed')
-    if (isAllowed('draft')) return { ...alreadyAllowed(flow, isAllowed('active')), ...facts, warnings: [] }
+    if (isAllowed('draft')) return { ...alreadyAllowed(flow, isAllowed('active')), ...facts, warnings: offline }
 
     const rule = await chooseRule(ctx, flow.versions.draft, flow.labels, ends, service)
     const opened = await compare(ctx, flow, rule)
@@ -110,7 +113,7 @@ export default defineTool({
     const nearMisses = misses.length > 0 ? { near_misses: misses.map((miss) => showNearMiss(miss, known)) } : {}
     if (opened.remaining !== null && !opened.helps) {
       const message = `No allow rule would let it through for certain: ${tellRemaining(opened.remaining.example, names)}.`
-      return { status: 'no_rule_helps', message, ...facts, ...nearMisses, warnings: [] }
+      return { status: 'no_rule_helps', message, ...facts, ...nearMisses, warnings: offline }
     }
     const answer: Output & Pick<Required<Output>, 'opens'> = {
       status: 'suggested',
@@ -123,7 +126,7 @@ export default defineTool({
       },
       opens: showOpened(opened, portName(service)),
       ...nearMisses,
-      warnings: warningsOf(flow, rule, opened, names),
+      warnings: [...offline, ...warningsOf(flow, rule, opened, names)],
     }
     const examples = opened.examples.slice(0, countRowsThatFit(opened.examples, answer, ctx.limits))
     return { ...answer, opens: { ...answer.opens, examples } }

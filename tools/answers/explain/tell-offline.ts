@@ -1,0 +1,72 @@
+import { judgeWhileOffline } from '../../../domain/explain/judge-offline.js'
+import type { JudgedFlow } from '../../../domain/explain/prepare-flow.js'
+import type { Version } from '../../../domain/inventory/find-object.js'
+import { countOf } from '../../../domain/text/describe-numbers.js'
+import type { ToldVerdict } from './tell-verdict.js'
+
+type Flow = Pick<JudgedFlow, 'sources' | 'destinations' | 'verdict' | 'judges'>
+
+const MOST_NAMED = 3
+const LEFT_OUT = 'addresses out of the policy of others'
+
+/**
+ * The verdicts with what becomes of the one pair for as long as an end of it is offline, where that is something else. The word stays that
+ * of the rules (D206).
+ */
+export function tellWhileOffline(told: Record<Version, ToldVerdict>, flow: Flow): Record<Version, ToldVerdict> {
+  const [active, draft] = [sayWhileOffline(flow, 'active'), sayWhileOffline(flow, 'draft')]
+  const isTold = draft === active && told.draft.why.startsWith('The same')
+  return {
+    active: { ...told.active, why: `${told.active.why}${active}` },
+    draft: isTold ? told.draft : { ...told.draft, why: `${told.draft.why}${draft}` },
+  }
+}
+
+function sayWhileOffline({ verdict, judges }: Flow, version: Version): string {
+  const pair = verdict.pairs === 1 ? verdict.outcomes[0]?.examples[0] : undefined
+  if (pair === undefined) return ''
+  const { source, destination } = pair
+  const meanwhile = judgeWhileOffline(judges[version], source, destination)
+  if (meanwhile === null || meanwhile.decision === pair[version].decision) return ''
+  const who = [source, destination].flatMap(({ isOffline, name }) => (isOffline ? [name] : []))
+  const [is, its] = who.length === 1 ? ['is', 'its'] : ['are', 'their']
+  return ` But ${who.join(' and ')} ${is} offline: until that changes it is ${meanwhile.possible.join(' or ')}, since the PCE leaves ${its} ${LEFT_OUT}.`
+}
+
+/** Who is offline, as one sentence without its end; undefined where nobody is. `3 of 5 sources are offline (web-1, web-2 …), so …` */
+function nameOffline({ sources, destinations }: Flow): { text: string; count: number } | undefined {
+  const sides = [
+    { noun: 'source', members: sources.members },
+    { noun: 'destination', members: destinations.members },
+  ].flatMap(({ noun, members }) => {
+    const offline = members.filter(({ isOffline }) => isOffline)
+    const [first] = offline
+    if (first === undefined) return []
+    if (members.length === 1) return [{ text: first.name, count: 1 }]
+    const named = offline.slice(0, MOST_NAMED).map(({ name }) => name)
+    const more = offline.length > MOST_NAMED ? ' …' : ''
+    const text = `${offline.length} of ${countOf(members.length, noun)} (${named.join(', ')}${more})`
+    return [{ text, count: offline.length }]
+  })
+  const count = sides.reduce((sum, side) => sum + side.count, 0)
+  if (count === 0) return undefined
+  const [is, its] = count === 1 ? ['is', 'its'] : ['are', 'their']
+  const who = sides.map(({ text }) => text).join(' and ')
+  return { text: `${who} ${is} offline, so the PCE leaves ${its} ${LEFT_OUT}`, count }
+}
+
+/** What the verdicts leave out about ends that are offline. */
+export function listOffline(flow: Flow): string[] {
+  const offline = nameOffline(flow)
+  if (offline === undefined) return []
+  const they = offline.count === 1 ? 'it' : 'they'
+  return [`${offline.text}. The verdicts, and the PCE's own check, are by the rules as if ${they} were online.`]
+}
+
+/** What to consider before a rule is written for ends that are offline. */
+export function warnOfOffline(flow: Flow): string[] {
+  const offline = nameOffline(flow)
+  if (offline === undefined) return []
+  const they = offline.count === 1 ? 'it is' : 'they are'
+  return [`${offline.text}: no rule about workloads or labels helps there until ${they} online again.`]
+}
