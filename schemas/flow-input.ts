@@ -11,7 +11,7 @@ const EndInput = (description: string) => {
 export const FlowInput = {
   source: EndInput('Workload name or href, IP, key=value (a list is ANDed), or iplist:NAME'),
   destination: EndInput('As source'),
-  port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535, description: 'Of tcp and udp' })),
+  port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535, description: 'Of tcp and udp' })),
   proto: Type.Union([Type.String(), Type.Integer()], { description: 'tcp, udp, icmp or a number' }),
   process_name: Type.Optional(Type.String({ description: 'Path of the program at the destination' })),
   windows_service_name: Type.Optional(Type.String({ description: 'Windows service at the destination' })),

@@ -405,6 +405,7 @@ t.test('what is refused', async (t) => {
   await refused({ source: '10.0.0.0/8' }, 'invalid_argument', /^source: "10\.0\.0\.0\/8" is no end of a flow\./)
   await refused({ source: ['app=crm', 'role=db'] }, 'no_workloads', /^No workload has app=crm role=db\.$/)
   await refused({ source: 'db-1' }, 'invalid_argument', /^source and destination are one workload, db-1/)
+  for (const port of [0, 70_000]) await refused({ port }, 'invalid_argument', /^explain-flow: \/port: must be at/)
   await refused({ proto: 'tpc' }, 'invalid_argument', /^proto: "tpc" is neither/)
   await refused({ port: undefined }, 'invalid_argument', /^port: tcp and udp need one\.$/)
   await refused({ process_name: ' ' }, 'invalid_argument', /^process_name: it is blank/)
