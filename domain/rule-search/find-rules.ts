@@ -43,8 +43,8 @@ export interface RuleSearch {
 export interface FoundRule extends PlacedRule {
   /** The sides that name what was asked for; undefined where nothing was asked of an end. */
   sides?: Side[]
-  /** It names a workload that was asked for by its address alone, so it is not written to it. */
-  byAddress?: boolean
+  /** Of these, where it names a workload that was asked for by its address alone, so it is not written to it there. */
+  byAddress: Side[]
   /** Why it is not certain that it is one of them. */
   uncertain: readonly Reason[]
 }
@@ -202,20 +202,24 @@ function createTest(
       of.forEach((side, at) => bySide[at] !== 'no' && sides.add(side))
       answers.push(anyOf(bySide))
     }
-    let byAddress = false
+    const byAddress: Side[] = []
     if (target !== undefined) {
       if (placed.holder.update_type === 'delete' && search.pending === undefined) return null
       const namings = sidesAsked.map((side) => namesTarget(placed, side, target, catalog))
-      sidesAsked.forEach((side, at) => namings[at]?.any !== 'no' && sides.add(side))
+      for (const [at, { any, asWorkload }] of namings.entries()) {
+        const side = sidesAsked[at] as Side
+        if (any === 'no') continue
+        sides.add(side)
+        if (asWorkload === 'no' && target.isWorkload) byAddress.push(side)
+      }
       answers.push(anyOf(namings.map(({ any }) => any)))
-      byAddress = namings.every(({ asWorkload }) => asWorkload === 'no')
     }
     const answer = answers.reduce(both, 'yes')
     if (answer === 'no') return null
     return {
       ...placed,
       ...(sides.size > 0 && { sides: [...sides] }),
-      ...(byAddress && target?.isWorkload === true && { byAddress }),
+      byAddress,
       uncertain: isUnknown(answer) ? answer.unknown : [],
     }
   }

@@ -86,25 +86,32 @@ t.test('by what they name', async (t) => {
 t.test('that apply to a workload, an address or labels', async (t) => {
   const bench = await startBench(t, { estate })
   const asOf = ({ rules }: Json) =>
-    rules.map((rule: Json) => [idOf(rule.href), ...rule.as, ...(rule.by_address ? ['by address'] : [])])
+    rules.map((rule: Json) => [
+      idOf(rule.href),
+      ...rule.as,
+      ...(rule.by_address ?? []).map((end: string) => `${end} by address`),
+    ])
   const db = await bench.ok('find-rules', { applies_to: 'pay-db' })
   t.equal(db.applies_to, 'pay-db (app=pay, env=prod, role=db)')
   t.same(asOf(db), [
     [1, 'provider'],
     // Not 4, which is disabled.
     [3, 'provider'],
-    [5, 'provider', 'consumer'],
-    [6, 'provider', 'consumer'],
-    [8, 'provider', 'consumer'],
+    [5, 'provider', 'consumer', 'consumer by address'],
+    [6, 'provider', 'consumer', 'provider by address'],
+    [8, 'provider', 'consumer', 'provider by address'],
   ])
+  const inbound = await bench.ok('find-rules', { applies_to: 'pay-db', as: 'provider', text: 'Default' })
+  t.same(asOf(inbound), [[8, 'provider', 'provider by address']])
+  t.match(inbound.summary, /^1 rule of the draft policy that applies to pay-db \(.*\) as provider, out of/)
   t.same(idsOf(await bench.ok('find-rules', { applies_to: 'pay-db', as: 'consumer' })), [5, 6, 8])
   t.same(idsOf(await bench.ok('find-rules', { applies_to: 'pay-db', enabled: false })), [4])
   const byAddress = await bench.ok('find-rules', { applies_to: 'crm-1' })
   t.same(asOf(byAddress), [
     [3, 'consumer'],
-    [5, 'consumer', 'by address'],
+    [5, 'consumer', 'consumer by address'],
     [7, 'provider', 'consumer'],
-    [8, 'provider', 'consumer'],
+    [8, 'provider', 'consumer', 'provider by address'],
   ])
   t.same((await bench.ok('find-rules', { applies_to: '10.0.0.2' })).applies_to, db.applies_to, 'who has the address')
   const outside = await bench.ok('find-rules', { applies_to: '192.168.1.1' })

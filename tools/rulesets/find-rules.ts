@@ -39,7 +39,9 @@ const Row = Type.Object({
     Type.Array(StringEnum(['provider', 'consumer'] as const), { description: 'Where it names what was asked for' }),
   ),
   by_address: Type.Optional(
-    Type.Boolean({ description: 'Through an IP list: the rule is not written to the workload' }),
+    Type.Array(StringEnum(['provider', 'consumer'] as const), {
+      description: 'Of these, through an IP list alone: the rule is not written to the workload there',
+    }),
   ),
   uncertain: Type.Optional(Text('Why it may not be one of them')),
   consumers: Type.Optional(Type.Array(WrittenOut)),
@@ -83,7 +85,7 @@ export default defineTool({
       ),
       provider: End('Destination, as actor'),
       consumer: End('Source, as actor'),
-      service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Named, or a port covered' })),
+      service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Named, or {port, proto} covered' })),
       process: Type.Optional(Type.String({ minLength: 1, description: 'In the name of a process or Windows service' })),
       text: Type.Optional(Type.String({ minLength: 1, description: 'In a description, or the name of the rule set' })),
       rule_type: Type.Optional(StringEnum(RULE_TYPES, { description: 'Only these' })),
@@ -144,7 +146,7 @@ export default defineTool({
     const rows = slice.items.map((one) => select(showFound(one, names, result, version, detail)))
     const uncertain = found.filter((one) => one.uncertain.length > 0).length
     const envelope = {
-      summary: summarise(result, version, uncertain),
+      summary: summarise(result, version, uncertain, rest.as),
       ...(result.target !== undefined && { applies_to: result.target }),
       counts: countTypes(found),
       ...(uncertain > 0 && { uncertain_count: uncertain }),
@@ -199,7 +201,7 @@ function showFound(
     ...(rule.updated_at != null && { updated_at: rule.updated_at }),
     ...(by !== undefined && { updated_by: authors.nameOf(by) ?? by }),
     ...(sides !== undefined && { as: sides.map((side) => AS[side]) }),
-    ...(byAddress === true && { by_address: true }),
+    ...(byAddress.length > 0 && { by_address: byAddress.map((side) => AS[side]) }),
     ...(uncertain.length > 0 && { uncertain: describeReasons(uncertain) }),
     ...(detail === 'full' && { consumers, providers, ingress_services: ingress }),
     ...(detail === 'full' && egress !== undefined && { egress_services: egress }),
@@ -216,10 +218,12 @@ function summarise(
   { found, searched, engine, instead, target }: RuleSearchResult,
   version: 'draft' | 'active' | number,
   uncertain: number,
+  as: 'provider' | 'consumer' | undefined,
 ): string {
   const of = typeof version === 'number' ? `policy version ${version}` : `the ${version} policy`
   const doubt = uncertain === 0 ? '' : ` (${uncertain} of them uncertain)`
-  const who = target === undefined ? '' : ` that apply to ${target}`
+  const apply = found.length === 1 ? 'applies' : 'apply'
+  const who = target === undefined ? '' : ` that ${apply} to ${target}${as === undefined ? '' : ` as ${as}`}`
   const how =
     engine === 'rule_search'
       ? 'narrowed by the rule search of the PCE'
