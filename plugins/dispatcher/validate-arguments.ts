@@ -4,6 +4,7 @@ import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import { Value } from '@sinclair/typebox/value'
 import { ToolError } from '../../schemas/errors.js'
 import { PATTERN_MEANINGS } from '../../schemas/new-name.js'
+import { OPEN_FIELDS } from '../../schemas/synonyms.js'
 import { nearNames } from '../../domain/text/compare-texts.js'
 import { readEscapes } from '../../domain/text/escape-text.js'
 import type { AnyTool } from '../../tools/define.js'
@@ -74,18 +75,30 @@ export function describeProblems(errors: Iterable<ValueError>): Problem[] {
 
 function problemsOf(error: ValueError): Problem[] {
   if (error.type === ValueErrorType.Union) {
-    const meant = closestVariant(error)
+    // Their iterators can be read once.
+    const variants = error.errors.map((variant) => [...variant])
+    const meant = closestVariant(variants, error.path)
     if (meant !== null) return meant.flatMap(problemsOf)
+    const message = outOfBounds(error, variants)
+    if (message !== null) return [{ path: error.path.slice(0, LONGEST_NAME), message }]
   }
   return [{ path: error.path.slice(0, LONGEST_NAME), message: messageOf(error) }]
 }
 
 /** The errors of the union's variant that the value comes nearest to; null when it is of no variant's type. */
-function closestVariant(error: ValueError): ValueError[] | null {
-  const candidates = error.errors
-    .map((variant) => [...variant])
-    .filter((errors) => errors.length > 0 && errors.every((inner) => inner.path !== error.path))
+function closestVariant(variants: readonly ValueError[][], path: string): ValueError[] | null {
+  const candidates = variants.filter((errors) => errors.length > 0 && errors.every((inner) => inner.path !== path))
   return candidates.sort((a, b) => a.length - b.length)[0] ?? null
+}
+
+const BOUNDS: readonly ValueErrorType[] = [ValueErrorType.IntegerMinimum, ValueErrorType.IntegerMaximum]
+
+/** What is wrong with a whole number that one alternative of a union takes within bounds, and what the others take; otherwise null. */
+function outOfBounds({ schema, value, path }: ValueError, variants: readonly ValueError[][]): string | null {
+  const found = variants.flat().find((inner) => inner.path === path && BOUNDS.includes(inner.type))
+  if (found === undefined) return null
+  const others = ((schema.anyOf ?? []) as TSchema[]).filter((one) => one !== found.schema).map(describeSchema)
+  return `${messageOf(found)}${others.length === 0 ? '' : `, or ${others.join(' or ')}`}; got ${String(value)}`
 }
 
 function messageOf(error: ValueError): string {
@@ -144,7 +157,9 @@ function describeSchema(schema: TSchema): string {
     const literals = anyOf.every((variant) => variant.const !== undefined)
     return `${literals ? 'one of ' : ''}${[...new Set(anyOf.map(describeSchema))].join(literals ? ', ' : ' or ')}`
   }
-  return typeOf(schema) || 'another value'
+  const fields = (schema as { [OPEN_FIELDS]?: readonly string[] })[OPEN_FIELDS] ?? []
+  const inside = fields.length === 0 ? '' : ` with ${fields.join(', ')}`
+  return `${typeOf(schema) || 'another value'}${inside}`
 }
 
 function typeName(value: unknown): string {

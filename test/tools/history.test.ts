@@ -293,7 +293,10 @@ t.test('compare-policy-versions', async (t) => {
   await t.test('refuses a version that is none, and two that are the same', async (t) => {
     partial(t, await fails(TOOL, { from: 9 }, 'not_found'), { version: 9, oldest: 1, newest: 5 })
     await fails(TOOL, { from: 5 }, 'invalid_argument')
-    await fails(TOOL, { from: 'yesterday' }, 'invalid_argument')
+    const word = await fails(TOOL, { from: '1' }, 'invalid_argument')
+    t.equal(word.message, 'compare-policy-versions: /from: expected integer or one of "draft", "active", got string')
+    const none = await fails(TOOL, { from: 0 }, 'invalid_argument')
+    t.equal(none.message, 'compare-policy-versions: /from: must be at least 1, or one of "draft", "active"; got 0')
     await fails(TOOL, {}, 'invalid_argument')
   })
 
