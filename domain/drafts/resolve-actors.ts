@@ -1,7 +1,13 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { Actor, ScopeEntry } from '../../schemas/pce/rule-set.js'
-import { isNamedKind, type NamedKind, type NamedObject, type PolicyLookups } from '../inventory/find-object.js'
+import {
+  isNamedKind,
+  writeByPrefix,
+  type NamedKind,
+  type NamedObject,
+  type PolicyLookups,
+} from '../inventory/find-object.js'
 import {
   adviseOn,
   describeReference,
@@ -98,14 +104,22 @@ async function identify(lookups: PolicyLookups, reference: LabelReference, place
     }
     return toActor(kind, await lookups.byHref(kind, href))
   }
-  return { label: findLabel(lookups, reference, place) }
+  if (typeof reference === 'string' && !looksLikeLabel(reference))
+    throw invalid(reference, place, await adviseOnForm(lookups, reference))
+  return { label: findLabel(lookups, reference) }
 }
 
-function findLabel(lookups: PolicyLookups, reference: LabelReference, place: ActorPlace): Label {
-  if (typeof reference === 'string' && !looksLikeLabel(reference)) {
-    const forms = 'Use "ams", "key=value", "iplist:<name>", "labelgroup:<name>", "workload:<name>" or an href.'
-    throw invalid(reference, place, adviseKey(lookups, reference) ?? forms)
-  }
+const FORMS = 'Use "ams", "key=value", "iplist:<name>", "labelgroup:<name>", "workload:<name>" or an href.'
+
+/** How to write what has no form of an actor: the label, or the object, of exactly this name. */
+async function adviseOnForm(lookups: PolicyLookups, text: string): Promise<string> {
+  const byKey = adviseKey(lookups, text)
+  if (byKey !== undefined) return byKey
+  const prefixed = text.startsWith('/') ? [] : await writeByPrefix(lookups, trimBlanks(text))
+  return prefixed.length === 0 ? FORMS : `Write ${prefixed.join(' or ')}.`
+}
+
+function findLabel(lookups: PolicyLookups, reference: LabelReference): Label {
   const found = resolveLabel(lookups.labels, reference)
   if (!isUnresolved(found)) return found
   throw noSuchLabel(found)

@@ -137,13 +137,22 @@ async function resolveOne(lookups: PolicyLookups, reference: ServiceReference, f
     if (entry.service !== undefined) return { service: await byName(lookups, trimBlanks(entry.service)) }
   } catch (error) {
     if (!(error instanceof ToolError)) throw error
-    throw fail(error.message, { ...error.details, reason: error.code })
+    const advice = error.code === 'not_found' ? adviseOnPort(entry.service ?? '') : ''
+    throw fail(`${error.message}${advice}`, { ...error.details, reason: error.code })
   }
   const range = checkPortRange(entry)
   if (typeof range === 'string') throw fail(range)
   if (range.proto !== TCP && range.proto !== UDP)
     throw fail('ports in a rule are tcp or udp; for others name a service object.')
   return { ports: range }
+}
+
+/** How to write what looks like a port as answers print it. */
+function adviseOnPort(text: string): string {
+  const [, port, last, proto] = /^\s*(\d{1,5})(?:\s*-\s*(\d{1,5}))?(?:\s*\/\s*(tcp|udp))?\s*$/iu.exec(text) ?? []
+  if (port === undefined) return ''
+  const to = last === undefined ? '' : `, to_port: ${last}`
+  return ` A port is written {port: ${port}${to}, proto: "${proto?.toLowerCase() ?? 'tcp'}"}.`
 }
 
 async function byName(lookups: PolicyLookups, name: string): Promise<Service> {

@@ -4,7 +4,7 @@ import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import { pickEvery } from '../inventory/fetch-every.js'
-import type { NamedObject, PolicyLookups } from '../inventory/find-object.js'
+import { writeByPrefix, type NamedObject, type PolicyLookups } from '../inventory/find-object.js'
 import {
   adviseOn,
   describeReference,
@@ -75,13 +75,34 @@ async function findNamed(lookups: PolicyLookups, text: string): Promise<AskedEnd
   if (looksLikeLabel(text)) return null
   if (!text.startsWith('/')) {
     if (text === '' || /^\d+(?:\.\d+)+\/\d+$|^[\da-f:]+\/\d+$/iu.test(text))
-      throw new ToolError('invalid_argument', `"${text}" is no end of a flow. ${FORMS}`)
-    return endOfWorkload(await lookups.byName('workloads', text))
+      throw new ToolError('invalid_argument', `"${text}" cannot be an end of a flow. ${FORMS}`)
+    return findWorkload(lookups, text)
   }
   const kind = parseHref(text)?.kind
   if (kind === 'workloads') return endOfWorkload(await lookups.byHref(kind, text))
   if (kind === 'ip_lists') return endOfList(await lookups.byHref(kind, text))
   throw new ToolError('invalid_href', `"${text}" is not the href of a workload, a label or an IP list.`, { href: text })
+}
+
+/** By its exact name, which may be anything; what text without one looks like instead is told where there is none. */
+async function findWorkload(lookups: PolicyLookups, text: string): Promise<AskedEnd> {
+  try {
+    return endOfWorkload(await lookups.byName('workloads', text))
+  } catch (error) {
+    if (!(error instanceof ToolError) || error.code !== 'not_found') throw error
+    const why = await adviseOnForm(lookups, text)
+    if (why === '') throw error
+    throw new ToolError(error.code, `${error.message} ${why}`, error.details, { cause: error })
+  }
+}
+
+async function adviseOnForm(lookups: PolicyLookups, text: string): Promise<string> {
+  if (text === 'ams') return `All workloads (ams) cannot be an end of a flow. ${FORMS}`
+  if (/^[\d.]+$/u.test(text) && text.split('.').length === 4) return 'It is no valid IP address either.'
+  if (/^[\da-f]*(?::[\da-f.]*){2,}$/iu.test(text)) return 'It is no valid IP address either.'
+  const keys = lookups.labels.keysOf(text)
+  const written = keys.length > 0 ? keys.map((key) => `${key}=${text}`) : await writeByPrefix(lookups, text, ['iplist'])
+  return written.length === 0 ? '' : `Did you mean ${written.join(' or ')}?`
 }
 
 function endOfWorkload(found: NamedObject): AskedEnd {

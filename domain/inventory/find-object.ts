@@ -118,6 +118,35 @@ async function findByName<K extends NamedKind>(
   throw noneNamed(kind, name, nearNames(name, candidates))
 }
 
+/** The kinds of objects that an end of a rule or a flow may be, by how callers write them. */
+const ENDS = [
+  ['workload', 'workloads'],
+  ['iplist', 'ip_lists'],
+  ['labelgroup', 'label_groups'],
+] as const satisfies readonly (readonly [string, NamedKind])[]
+
+/**
+ * How to write the object of exactly this name, of those whose names need a prefix: `workload:web-1`. For the advice of an error: empty
+ * where there is none, or where it cannot be read.
+ */
+export async function writeByPrefix(
+  { byName }: Pick<PolicyLookups, 'byName'>,
+  name: string,
+  prefixes: readonly (typeof ENDS)[number][0][] = ENDS.map(([prefix]) => prefix),
+): Promise<string[]> {
+  const found: string[] = []
+  for (const [prefix, kind] of ENDS) {
+    if (!prefixes.includes(prefix)) continue
+    try {
+      await byName(kind, name)
+      found.push(`${prefix}:${name}`)
+    } catch (error) {
+      if (!(error instanceof ToolError) && !(error instanceof PceApiError)) throw error
+    }
+  }
+  return found
+}
+
 function noneNamed(kind: NamedKind, name: string, near: string[]): ToolError {
   const lister = LISTERS[kind]
   const isFar = near.length === 0 && lister !== undefined

@@ -102,6 +102,13 @@ t.test('what cannot be a rule is refused as in create-ruleset, before anything i
     [{ ruleset_href: `${AT}/ip_lists/2`, ...RULE }, 'invalid_href', {}],
     [{ ...SHOP, ...RULE, providers: ['role=wep'] }, 'label_not_found', { side: 'providers', message: /role=web/ }],
     [{ ...SHOP, ...RULE, consumers: ['web'] }, 'invalid_actor', { side: 'consumers', message: /role=web/ }],
+    [{ ...SHOP, ...RULE, providers: ['lin'] }, 'invalid_actor', { message: / Write workload:lin\.$/ }],
+    [{ ...SHOP, ...RULE, consumers: ['Office'] }, 'invalid_actor', { message: / Write iplist:Office\.$/ }],
+    [
+      { ...SHOP, ...RULE, ingress_services: ['443/tcp'] },
+      'invalid_ingress_services',
+      { message: /port: 443, proto: "tcp"/ },
+    ],
     [{ ...SHOP, ...RULE, consumers: ['iplist:Offices'] }, 'not_found', { near_names: ['Office'], side: 'consumers' }],
     [{ ...SHOP, ...RULE, ingress_services: [] }, 'invalid_ingress_services', {}],
     [{ ...SHOP, ...RULE, ingress_services: [{ port: 443 }] }, 'invalid_ingress_services', { message: /proto/ }],

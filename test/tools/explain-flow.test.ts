@@ -402,9 +402,15 @@ t.test('what is refused', async (t) => {
     /^source: No workload has two labels of the key app/,
   )
   await refused({ source: 'iplist:Offices' }, 'not_found', /^source: No IP list is named exactly "Offices"\.$/)
-  await refused({ source: '10.0.0.0/8' }, 'invalid_argument', /^source: "10\.0\.0\.0\/8" is no end of a flow\./)
+  await refused({ source: '10.0.0.0/8' }, 'invalid_argument', /^source: "10\.0\.0\.0\/8" cannot be an end of a flow\./)
   await refused({ source: ['app=crm', 'role=db'] }, 'no_workloads', /^No workload has app=crm role=db\.$/)
   await refused({ source: 'db-1' }, 'invalid_argument', /^source and destination are one workload, db-1/)
+  const none = (text: string) => `^source: No workload is named exactly "${text}"\\. `
+  for (const text of ['10.0.0.999', 'fe80::12345', '1:2:3'])
+    await refused({ source: text }, 'not_found', new RegExp(`${none(text)}It is no valid IP address either\\.$`))
+  await refused({ source: 'ams' }, 'not_found', new RegExp(`${none('ams')}All workloads \\(ams\\) cannot be an end`))
+  await refused({ source: 'crm' }, 'not_found', new RegExp(`${none('crm')}Did you mean app=crm\\?$`))
+  await refused({ source: 'Office' }, 'not_found', new RegExp(`${none('Office')}Did you mean iplist:Office\\?$`))
   for (const port of [0, 70_000]) await refused({ port }, 'invalid_argument', /^explain-flow: \/port: must be at/)
   await refused({ proto: 'tpc' }, 'invalid_argument', /^proto: "tpc" is neither/)
   await refused({ port: undefined }, 'invalid_argument', /^port: tcp and udp need one\.$/)

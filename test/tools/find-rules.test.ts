@@ -228,5 +228,18 @@ t.test('pages, and bad arguments', async (t) => {
     [{ applies_to: ['app=pey'] }, 'label_not_found'],
     [{ as: 'provider' }, 'invalid_argument'],
   ]
+  const advised: [object, string, RegExp][] = [
+    [{ service: 443 }, 'invalid_argument', /expected string or object with port, to_port, proto, href, service, got/],
+    [{ service: '443/tcp' }, 'invalid_argument', / A port is written \{port: 443, proto: "tcp"\}\.$/],
+    [{ service: '443' }, 'invalid_argument', / A port is written \{port: 443, proto: "tcp"\}\.$/],
+    [{ service: '80-443/UDP' }, 'invalid_argument', / A port is written \{port: 80, to_port: 443, proto: "udp"\}\.$/],
+    [{ service: 'web/tcp' }, 'invalid_argument', / is named exactly "web\/tcp"\.$/],
+    [{ actor: 'Any (0.0.0.0/0 and ::/0)' }, 'invalid_actor', / Write iplist:Any \(0\.0\.0\.0\/0 and ::\/0\)\.$/],
+    [{ consumer: 'crm-1' }, 'invalid_actor', / Write workload:crm-1\.$/],
+  ]
+  for (const [args, code, message] of advised) {
+    const { message: said } = await bench.fails('find-rules', args, code)
+    t.ok(message.test(said), said)
+  }
   for (const [args, code] of fails) await bench.fails('find-rules', args, code)
 })
