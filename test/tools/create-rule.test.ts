@@ -144,6 +144,46 @@ t.test('warnings: a repetition, a rule set that goes, programs that some consume
   t.notMatch(message, /takes effect/)
 })
 
+t.test('a warning where a rule names nobody', async (t) => {
+  const bench = await start(t)
+  await bench.ok('create-label', { key: 'app', value: 'pay' })
+  const web = { ...RULE, consumers: ['app=pay'] }
+  const warning =
+    'The rule names nobody: its consumers have app=pay, and the scope app=shop. Did you mean unscoped_consumers: true?'
+  bench.simulator.clearRequests()
+  t.same((await bench.ok('create-rule', { ...SHOP, ...web, dry_run: true })).warnings, [warning])
+  const asked = bench.simulator.requests.length
+  await bench.ok('create-rule', { ...SHOP, ...RULE, consumers: ['app=shop'], dry_run: true })
+  t.equal(bench.simulator.requests.length, 2 * asked, 'for which nothing more is read')
+  const nobody = await bench.ok('create-rule', { ...SHOP, ...web })
+  t.same(nobody.warnings, [warning])
+  const report = await bench.ok('find-redundant-rules', { policy_version: 'draft' })
+  t.same(
+    report.findings.map(({ kind, href }: Json) => [kind, href]),
+    [['names_nobody', nobody.rule.href]],
+    'as is found afterwards',
+  )
+  for (const fine of [
+    { ...web, unscoped_consumers: true },
+    { ...web, consumers: ['app=pay', 'app=shop'] },
+    { ...web, consumers: ['ams'] },
+    { ...web, consumers: ['iplist:Office'] },
+    { ...web, consumers: ['role=app'] },
+    { ...web, consumers: [{ key: 'app', value: 'pay', exclusion: true }, 'ams'] },
+  ])
+    t.notOk('warnings' in (await bench.ok('create-rule', { ...SHOP, ...fine, dry_run: true })), JSON.stringify(fine))
+  const providers = await bench.ok('create-deny-rule', { ...SHOP, ...RULE, providers: ['app=pay'], dry_run: true })
+  t.same(providers.warnings, [
+    'The rule names nobody: its providers have app=pay, and the scope app=shop. Providers are always within the scope.',
+  ])
+  const both = (scopes: string[][]) =>
+    bench.ok('create-ruleset', { name: 'New', scopes, rules: [RULE, web], dry_run: true })
+  t.same((await both([['app=shop'], ['env=prod', 'app=shop']])).warnings, [
+    'Rule 1: The rule names nobody: its consumers have app=pay, and every scope, such as app=shop. Did you mean unscoped_consumers: true?',
+  ])
+  t.notOk('warnings' in (await both([['app=shop'], ['env=prod']])), 'one scope is enough to be in')
+})
+
 t.test('a dry run shows the request, sends none, and is what a real call sends', async (t) => {
   const bench = await start(t)
   bench.writes()

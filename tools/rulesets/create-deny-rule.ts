@@ -9,6 +9,7 @@ import { warnOfEnd } from '../../domain/inventory/read-rules.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { planRule, showResolved } from '../../domain/drafts/plan-rules.js'
+import { warnOfNobody } from '../../domain/drafts/warn-of-nobody.js'
 import { warnOfRepetition } from '../../domain/drafts/warn-of-repetition.js'
 import { readBack } from '../../domain/drafts/change-object.js'
 import { denyType } from '../../domain/policy/rule-type.js'
@@ -68,7 +69,11 @@ export default defineTool({
       ...(override && { override_deny_warning: OVERRIDE_WARNING }),
     }
     const pending = warnOfEnd(ruleSet)
-    const before = [...pending, ...(await warnOfRepetition(pce, ruleSet, planned, signal))]
+    const before = [
+      ...pending,
+      ...warnOfNobody(lookups.labels, ruleSet.scopes, planned),
+      ...(await warnOfRepetition(pce, ruleSet, planned, signal)),
+    ]
     if (dryRun === true) {
       const request = { method: 'POST', path: `${parent}/deny_rules`, body: planned.body }
       const message = `Would add the rule to ${describeObject('rule_sets', ruleSet)}.`

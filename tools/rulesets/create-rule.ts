@@ -7,6 +7,7 @@ import { DifferencesOut } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import { readBack } from '../../domain/drafts/change-object.js'
 import { planRule, showNamed, showResolved } from '../../domain/drafts/plan-rules.js'
+import { warnOfNobody } from '../../domain/drafts/warn-of-nobody.js'
 import { warnOfRepetition } from '../../domain/drafts/warn-of-repetition.js'
 import { warnOfWidening } from '../../domain/drafts/warn-of-widening.js'
 import { createPolicyLookups, describeObject, findObject } from '../../domain/inventory/find-object.js'
@@ -73,7 +74,11 @@ export default defineTool({
       ...(planned.type === 'override_deny' && { override_deny_warning: OVERRIDE_WARNING }),
     }
     const pending = warnOfEnd(ruleSet)
-    const before = [...pending, ...(await warnOfRepetition(pce, ruleSet, planned, signal))]
+    const before = [
+      ...pending,
+      ...warnOfNobody(lookups.labels, ruleSet.scopes, planned),
+      ...(await warnOfRepetition(pce, ruleSet, planned, signal)),
+    ]
     const parent = toDraftHref(ruleSet.href)
     const what = `the ${planned.type.replace('_', ' ')} rule`
     const where = describeObject('rule_sets', ruleSet)

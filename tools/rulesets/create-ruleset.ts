@@ -10,6 +10,7 @@ import { loadLabels } from '../../domain/inventory/labels.js'
 import { planRules } from '../../domain/drafts/plan-rules.js'
 import { createPolicyLookups } from '../../domain/inventory/find-object.js'
 import { resolveScopes, toWireScopes } from '../../domain/drafts/resolve-actors.js'
+import { warnOfNobody } from '../../domain/drafts/warn-of-nobody.js'
 import { warnOfRepeated } from '../../domain/drafts/warn-of-repetition.js'
 import { showPlannedRule } from '../answers/show-rules.js'
 import { verifyRuleSet, writeRuleSet } from '../../domain/drafts/write-rule-set.js'
@@ -93,6 +94,8 @@ export default defineTool({
       ? ['The scope is empty: the rule set covers all workloads.']
       : []
     warnings.push(...warnOfRepeated(rules))
+    for (const [index, rule] of rules.entries())
+      warnings.push(...warnOfNobody(lookups.labels, scopes, rule).map((warning) => `Rule ${index}: ${warning}`))
     if (dryRun === true) {
       const collection = `/orgs/${pce.orgId}/sec_policy/draft/rule_sets`
       const requests = [
