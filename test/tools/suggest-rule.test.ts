@@ -70,6 +70,11 @@ t.test('into the rule set of the application', async (t) => {
         description: 'Allows crm-1 to db-1, 5432/tcp',
       },
     },
+    by_workload: {
+      rule: 'crm-1 to db-1, postgres',
+      providers: ['/orgs/1/workloads/00000000-0000-4000-8000-000000000001'],
+      consumers: ['/orgs/1/workloads/00000000-0000-4000-8000-000000000004'],
+    },
     opens: {
       pairs: 4,
       asked: 1,
@@ -242,6 +247,24 @@ t.test('what it would open perhaps is counted as such', async (t) => {
   const { opens } = await bench.ok(TOOL, { source: 'web-1', destination: 'db-1', ...SQL })
   partial(t, opens, { pairs: 2, asked: 1, beyond: 1, uncertain: 1 })
   t.same(opens.examples, [{ source: 'web-2', destination: 'db-1', before: 'blocked', after: 'uncertain' }])
+})
+
+t.test('labels that open more have the workloads themselves as their alternative', async (t) => {
+  const bench = await start(t)
+  const { suggestion, by_workload: narrower } = await bench.ok(TOOL, { source: 'crm-1', destination: 'db-1', ...SQL })
+  const { rule: _line, ...ends } = narrower
+  await bench.ok('create-rule', { ...suggestion.create_rule, ...ends })
+  const verdict = async (source: string, destination: string) =>
+    (await bench.ok('explain-flow', { source, destination, ...SQL, lookback_days: 0 })).draft.verdict
+  t.equal(await verdict('crm-1', 'db-1'), 'allowed')
+  t.equal(await verdict('crm-2', 'db-1'), 'blocked')
+  t.equal(await verdict('crm-1', 'db-2'), 'potentially_blocked')
+
+  const half = (await bench.ok(TOOL, { source: 'app=crm', destination: 'db-1', ...SQL })).by_workload
+  t.equal(half.rule, 'app=crm to db-1, postgres', 'labels that were asked about stay')
+  t.notOk('by_workload' in (await bench.ok(TOOL, { source: 'app=crm', destination: 'role=db', ...SQL })))
+  const alone = await bench.ok(TOOL, { source: 'web-1', destination: 'log-1', ...SQL })
+  t.same([alone.opens.beyond, 'by_workload' in alone], [0, false])
 })
 
 t.test('what is refused', async (t) => {

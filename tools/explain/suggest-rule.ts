@@ -14,7 +14,7 @@ import { StringEnum } from '../../schemas/common.js'
 import { FlowInput } from '../../schemas/flow-input.js'
 import { countRowsThatFit } from '../answers/byte-budget.js'
 import { NearMissOut, showNearMiss } from '../answers/explain/show-found-rule.js'
-import { writeSuggestion } from '../answers/explain/show-suggestion.js'
+import { narrowToWorkloads, writeEnd, writeSuggestion } from '../answers/explain/show-suggestion.js'
 import { tellWhileOffline, warnOfOffline } from '../answers/explain/tell-offline.js'
 import { KIND_WORDS, describeRule, reasonsOf, tellVerdicts } from '../answers/explain/tell-verdict.js'
 import { defineTool } from '../define.js'
@@ -51,6 +51,19 @@ const output = Type.Object({
       { description: 'The narrowest rule by labels; nothing was written' },
     ),
   ),
+  by_workload: Type.Optional(
+    Type.Object(
+      {
+        rule: Type.String({ description: 'In one line' }),
+        providers: Type.Array(Type.Unknown()),
+        consumers: Type.Array(Type.Unknown()),
+      },
+      {
+        description:
+          'Ends in place of those, where labels open more: the workloads themselves, until they are replaced',
+      },
+    ),
+  ),
   opens: Type.Optional(
     Type.Object(
       {
@@ -77,7 +90,7 @@ type Output = Static<typeof output>
 export default defineTool({
   name: NAME,
   summary:
-    'The narrowest rule that would allow a flow, as arguments for the tool that writes it, and what else it would allow. Writes nothing.',
+    'The narrowest rule by labels that would allow a flow, as arguments for the tool that writes it, and what else it would allow. Writes nothing.',
   effect: 'read',
   toolset: 'explain',
   roles: ['reader', 'operator', 'admin'],
@@ -124,6 +137,7 @@ export default defineTool({
         ruleset: rule.ruleSet?.name ?? `${rule.name} (new)`,
         ...writeSuggestion(rule, `Allows ${facts.flow}`),
       },
+      ...showByWorkload(flow, rule, opened),
       opens: showOpened(opened, portName(service)),
       ...nearMisses,
       warnings: [...offline, ...warningsOf(flow, rule, opened, names)],
@@ -166,6 +180,20 @@ function tellRemaining({ rules, undecided, decision }: PairVerdict, names: Refer
   if (first !== undefined)
     return `the ${KIND_WORDS.override_deny} ${describeRule(first, names)}${overriding.length > 1 ? ` and ${overriding.length - 1} more` : ''} beats every allow rule`
   return reasonsOf(undecided) ?? `it would still be ${decision}`
+}
+
+/** The alternative that opens less; there is none where the labels open nothing else. */
+function showByWorkload({ ends }: JudgedFlow, rule: SuggestedRule, opened: Opened): Pick<Output, 'by_workload'> {
+  const narrower = opened.pairs > opened.asked ? narrowToWorkloads(rule, ends) : undefined
+  if (narrower === undefined) return {}
+  const { consumers, providers } = narrower
+  return {
+    by_workload: {
+      rule: tellRule({ ...rule, ...narrower }),
+      providers: writeEnd(providers),
+      consumers: writeEnd(consumers),
+    },
+  }
 }
 
 function tellRule({ consumers, providers, service }: SuggestedRule): string {

@@ -1,4 +1,5 @@
 import type { SuggestedEnd, SuggestedRule, SuggestedService } from '../../../domain/explain/choose-rule.js'
+import { nameOf, type AskedEnd } from '../../../domain/explain/resolve-end.js'
 import { protocolName } from '../../../domain/inventory/protocols.js'
 import { trimBlanks } from '../../../domain/text/escape-text.js'
 import { shortLabel } from '../show-label.js'
@@ -6,8 +7,26 @@ import { shortLabel } from '../show-label.js'
 /** A reference as rule tools take it (T4, T5). */
 type Written = string | object
 
+/**
+ * The ends of a suggestion with the workloads that were asked about in place of their labels; undefined where that is the same. Such a rule
+ * opens nothing else, and is gone with its hosts, which is why it is only the alternative (D207).
+ */
+export function narrowToWorkloads(
+  rule: SuggestedRule,
+  { source, destination }: { source: AskedEnd; destination: AskedEnd },
+): { consumers: SuggestedEnd; providers: SuggestedEnd } | undefined {
+  const ends = { consumers: narrow(rule.consumers, source), providers: narrow(rule.providers, destination) }
+  return ends.consumers === rule.consumers && ends.providers === rule.providers ? undefined : ends
+}
+
+function narrow(end: SuggestedEnd, asked: AskedEnd): SuggestedEnd {
+  const workload = asked.kind === 'workload' || asked.kind === 'address' ? asked.workload : null
+  if (workload === null || (end.kind !== 'labels' && end.kind !== 'ams')) return end
+  return { kind: 'workload', href: workload.href, name: nameOf(workload) }
+}
+
 /** An end as the arguments of a rule tool. */
-function writeEnd(end: SuggestedEnd): Written[] {
+export function writeEnd(end: SuggestedEnd): Written[] {
   switch (end.kind) {
     case 'ams':
       return ['ams']
