@@ -3,6 +3,7 @@ import type { ToolContext } from '../call.js'
 import type { Version } from '../inventory/find-object.js'
 import { loadLabels } from '../inventory/labels.js'
 import type { ReferenceNames } from '../inventory/reference-names.js'
+import { countOf } from '../text/describe-numbers.js'
 import { workInTurns } from '../text/pace-work.js'
 import { isInForce, loadSnapshot, rulesOf, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { namesOf } from '../policy/name-references.js'
@@ -110,8 +111,22 @@ function findEmptyScopes(snapshot: PolicySnapshot, population: Population) {
   return { emptyScopes, unclearScopes }
 }
 
-function listUnread({ unread, ruleSets }: PolicySnapshot, population: Population): string[] {
+/** Rules that would count if they, and their rule set, were enabled; what is marked for deletion would not. */
+function countDisabled({ ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>): number {
+  const isKept = ({ update_type: pending }: { update_type?: string | null }) => pending !== 'delete'
+  const inSets = ruleSets
+    .filter(isKept)
+    .flatMap((set) =>
+      [...(set.rules ?? []), ...(set.deny_rules ?? [])].filter(
+        (rule) => isKept(rule) && !(isInForce(set) && isInForce(rule)),
+      ),
+    )
+  return inSets.length + boundaries.filter((boundary) => isKept(boundary) && !isInForce(boundary)).length
+}
+
+function listUnread({ unread, ruleSets, boundaries }: PolicySnapshot, population: Population): string[] {
   const [why] = unread.values()
+  const disabled = countDisabled({ ruleSets, boundaries })
   const iptables = ruleSets.filter(isInForce).flatMap(({ ip_tables_rules: rules }) => rules ?? [])
   return [
     ...(why === undefined ? [] : [`The deny rules of ${unread.size} rule sets could not be read: ${why}`]),
@@ -119,5 +134,10 @@ function listUnread({ unread, ruleSets }: PolicySnapshot, population: Population
       ? []
       : [`Scopes: who is in them is not known, because ${population.unread.join('; ')}`]),
     ...(iptables.length === 0 ? [] : [`${iptables.length} rules in the words of iptables are not compared.`]),
+    ...(disabled === 0
+      ? []
+      : [
+          `${countOf(disabled, 'rule')} that ${disabled === 1 ? 'is' : 'are'} switched off, or in a rule set that is, ${disabled === 1 ? 'was' : 'were'} not judged.`,
+        ]),
   ]
 }

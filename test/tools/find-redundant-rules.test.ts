@@ -68,9 +68,10 @@ t.test('the whole answer', async (t) => {
   })
   t.equal(
     answer.summary,
-    '5 of the 10 rules in force (draft) can be removed, all of them at once, without changing what is decided about any connection. 1 rule set with scopes that none of 3 workloads is in.',
+    '5 of the 10 enabled rules of the draft can be removed, all of them at once, without changing what is decided about any connection. 1 rule set with scopes that none of 3 workloads is in.',
   )
   t.same(answer.rules_compared, { allow: 9, override_deny: 1 })
+  t.same(answer.not_assessed, ['1 rule that is switched off, or in a rule set that is, was not judged.'])
   t.same(answer.scopes, [
     {
       rule_set: 'gone',
@@ -203,7 +204,7 @@ t.test('what no source defines leaves a rule undecided', async (t) => {
     [undecided.rules, undecided.examples.map((one: Json) => one.rule)],
     [1, ['Any (0.0.0.0/0 and ::/0) to role=db, 443/tcp']],
   )
-  t.match(summary, /^None of the 3 rules in force \(draft\) is found redundant\. 1 more may be redundant: undecided\.$/)
+  t.match(summary, /^None of the 3 enabled rules of the draft is found redundant\. 1 more may be redundant: undecided\.$/)
 })
 
 t.test('an allow rule above a deny rule that covers it is what opens the port', async (t) => {

@@ -55,7 +55,7 @@ const Finding = Type.Object({
 export const RedundantOutput = Type.Object({
   summary: Text('What was found'),
   policy_version: Text('Which one was judged'),
-  rules_compared: Counts('Rules in force, by type'),
+  rules_compared: Counts('Enabled rules, by type'),
   counts: Counts('Findings by kind, shown or not'),
   undecided: Type.Optional(
     Type.Object(
@@ -147,7 +147,8 @@ function summarise(
 ): string {
   const any = counts.any_to_any ?? 0
   const scopes = counts.scope_without_workloads ?? 0
-  const all = `the ${rules.length} rules in force (${version})`
+  const all =
+    version === 'draft' ? `the ${rules.length} enabled rules of the draft` : `the ${rules.length} rules in force`
   return [
     removable === 0
       ? `None of ${all} is found redundant.`
