@@ -107,9 +107,9 @@ async function findNamed(names: readonly string[], { pce, beforeWriting }: Ctx):
   if (problems.length > 0) {
     const named = problems.slice(0, MOST_PROBLEMS)
     const more = problems.length > named.length ? `; and ${problems.length - named.length} more` : ''
-    const text = `workloads: ${named.join('; ')}${more}. Nothing was written.`
+    const text = `workloads: ${named.join('; ')}${more}`
     const details = { argument: 'workloads', problems: named, problems_total: problems.length }
-    throw new ToolError('not_found', text, details)
+    throw new ToolError('not_found', `${text}${text.endsWith('?') ? '' : '.'} Nothing was written.`, details)
   }
   // Named twice, by whatever name, it is one workload: the wish is the same.
   return [...new Map(lookups.filter(isFound).map((found) => [found.href, found])).values()]

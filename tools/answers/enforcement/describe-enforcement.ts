@@ -54,6 +54,23 @@ export const nameChosen = ({ application, workloads }: ChosenWorkloads): string 
   return workloads.length === 1 ? (workloads[0] as ChosenWorkload).name : countOf(workloads.length, 'named workload')
 }
 
+/** So many of the workloads as the subject of a sentence: `2 of 3 workloads of pay (prod)`, `2 of 3 named workloads`, `web-1`. */
+export function nameSome(chosen: ChosenWorkloads, count: number): string {
+  const { application, workloads } = chosen
+  if (application === null && workloads.length === 1) return nameChosen(chosen)
+  if (application === null) return `${count} of ${nameChosen(chosen)}`
+  return `${count} of ${countOf(workloads.length, 'workload')} of ${nameChosen(chosen)}`
+}
+
+/** What one of them would do, said of none: `No workload of pay (prod) changes its mode`, `web-1 does not change its mode`. */
+function tellUnchanged(chosen: ChosenWorkloads): string {
+  const { application, workloads } = chosen
+  if (application !== null) return `No workload of ${nameChosen(chosen)} changes its mode.`
+  return workloads.length === 1
+    ? `${nameChosen(chosen)} does not change its mode.`
+    : `None of ${nameChosen(chosen)} changes its mode.`
+}
+
 /** `2 of 3 workloads of pay (prod) would go to full: 2 from visibility_only. 1 is there already.` */
 export function describeChange({ chosen, to }: Pick<Enforcement, 'chosen' | 'to'>, verb: string): string {
   const counts = countChanges(chosen, to)
@@ -61,11 +78,8 @@ export function describeChange({ chosen, to }: Pick<Enforcement, 'chosen' | 'to'
   const { workloads } = chosen
   const from = countPresentModes(workloads.filter(({ mode }) => mode !== to))
   const origin = Object.entries(from).map(([mode, count]) => `${count} from ${mode}`)
-  const of = `of ${nameChosen(chosen)}`
   return [
-    changing === 0
-      ? `No workload ${of} changes its mode.`
-      : `${changing} of ${countOf(workloads.length, 'workload')} ${of} ${verb} ${to}: ${origin.join(', ')}.`,
+    changing === 0 ? tellUnchanged(chosen) : `${nameSome(chosen, changing)} ${verb} ${to}: ${origin.join(', ')}.`,
     counts.already > 0 ? `${counts.already} ${counts.already === 1 ? 'is' : 'are'} in ${to} already.` : '',
     counts.none > 0 ? `${counts.none} ${counts.none === 1 ? 'has' : 'have'} no VEN and no mode to change.` : '',
   ]

@@ -26,6 +26,7 @@ import {
   isCut,
   listObstacles,
   nameChosen,
+  nameSome,
   noteEnforcement,
   warnOfEnforcement,
   type Enforcement,
@@ -191,11 +192,14 @@ function warnOfObstacles(chosen: ChosenWorkloads): string[] {
 
 function describeOutcome(chosen: ChosenWorkloads, to: EnforcementMode, counts: Record<ModeOutcome, number>): string {
   const { changed, already_there: already, unmanaged, failed, differs, unverified, not_attempted: left } = counts
-  const total = chosen.workloads.length
+  const isOne = chosen.application === null && chosen.workloads.length === 1
+  const none = isOne ? `${nameChosen(chosen)} had no mode` : `no workload of ${nameChosen(chosen)} had a mode`
   const head =
     changed + failed + differs + unverified + left === 0
-      ? `Nothing was written: no workload of ${nameChosen(chosen)} had a mode to change.`
-      : `Set ${changed} of ${countOf(total, 'workload')} of ${nameChosen(chosen)} to ${to}.`
+      ? `Nothing was written: ${none} to change.`
+      : isOne && changed === 0
+        ? `${nameChosen(chosen)} is not known to be in ${to}.`
+        : `Set ${nameSome(chosen, changed)} to ${to}.`
   return [
     head,
     failed > 0 ? `${failed} failed.` : '',

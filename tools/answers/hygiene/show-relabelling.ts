@@ -60,7 +60,9 @@ export function describeEffect({ enforced, left_all_scopes: left, rule_sets: set
     moves.length === 0
       ? 'By the policy in force, no rule set gains or loses any of them.'
       : `Labels are policy, at once and without provisioning: the workloads ${moves.join(', ')}.`,
-    ...(enforced > 0 ? [`${enforced} of them enforce (selective or full mode).`] : []),
+    ...(enforced > 0
+      ? [`${enforced} of them ${enforced === 1 ? 'enforces' : 'enforce'} (selective or full mode).`]
+      : []),
     ...(left > 0 ? [`${left} of them will be in the scope of no rule set that has one.`] : []),
   ]
 }
